@@ -1,0 +1,33 @@
+/** OpenAI's `request_counts`; `completed + failed ≤ total`, equal only when `completed`. */
+export interface RequestCounts {
+  readonly total: number;
+  readonly completed: number;
+  readonly failed: number;
+}
+
+/** Token usage of one answer or the sum over many; absent numbers count 0 (contract §6, §7.1). */
+export interface Usage {
+  readonly inputTokens: number;
+  readonly cachedTokens: number;
+  readonly outputTokens: number;
+  readonly reasoningTokens: number;
+  readonly totalTokens: number;
+}
+
+export const NO_USAGE: Usage = {
+  inputTokens: 0,
+  cachedTokens: 0,
+  outputTokens: 0,
+  reasoningTokens: 0,
+  totalTokens: 0,
+};
+
+export function addUsage(a: Usage, b: Usage): Usage {
+  return {
+    inputTokens: a.inputTokens + b.inputTokens,
+    cachedTokens: a.cachedTokens + b.cachedTokens,
+    outputTokens: a.outputTokens + b.outputTokens,
+    reasoningTokens: a.reasoningTokens + b.reasoningTokens,
+    totalTokens: a.totalTokens + b.totalTokens,
+  };
+}

@@ -1,0 +1,59 @@
+/**
+ * Every error that Nightshift raises on purpose, by code. Codes are stable and never reused;
+ * `docs/errors.md` explains each to its reader.
+ */
+export const ERROR_CODES = {
+  invalid_request: { httpStatus: 400, retryable: false },
+  not_found: { httpStatus: 404, retryable: false },
+  conflict: { httpStatus: 409, retryable: false },
+  payload_too_large: { httpStatus: 413, retryable: false },
+  unavailable: { httpStatus: 503, retryable: true },
+  config_invalid: { httpStatus: 500, retryable: false },
+  data_dir_in_use: { httpStatus: 500, retryable: false },
+  data_dir_unusable: { httpStatus: 500, retryable: false },
+  port_in_use: { httpStatus: 500, retryable: false },
+  temporal_unavailable: { httpStatus: 503, retryable: true },
+  postgres_unavailable: { httpStatus: 503, retryable: true },
+  store_mismatch: { httpStatus: 500, retryable: false },
+  object_missing: { httpStatus: 500, retryable: false },
+  object_corrupt: { httpStatus: 500, retryable: false },
+  object_store_failed: { httpStatus: 503, retryable: true },
+  input_missing: { httpStatus: 500, retryable: false },
+  plan_unreadable: { httpStatus: 500, retryable: false },
+  permit_released_twice: { httpStatus: 500, retryable: false },
+  internal: { httpStatus: 500, retryable: false },
+} as const satisfies Record<string, { httpStatus: number; retryable: boolean }>;
+
+export type ErrorCode = keyof typeof ERROR_CODES;
+
+export interface GatewayErrorOptions {
+  /** Name of the offending request field, as OpenAI's `param`. */
+  readonly param?: string;
+  /** OpenAI's `code` in the error body, where the contract asks for one. */
+  readonly apiCode?: string;
+  readonly cause?: unknown;
+}
+
+/** The one error class of the product: a code of {@link ERROR_CODES} and a message that says what to do. */
+export class GatewayError extends Error {
+  readonly code: ErrorCode;
+  readonly httpStatus: number;
+  readonly retryable: boolean;
+  readonly param: string | null;
+  readonly apiCode: string | null;
+
+  constructor(code: ErrorCode, message: string, options: GatewayErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'GatewayError';
+    this.code = code;
+    this.httpStatus = ERROR_CODES[code].httpStatus;
+    this.retryable = ERROR_CODES[code].retryable;
+    this.param = options.param ?? null;
+    this.apiCode = options.apiCode ?? null;
+  }
+}
+
+/** Whether `error` is a {@link GatewayError}, of `code` where one is given. */
+export function isGatewayError(error: unknown, code?: ErrorCode): error is GatewayError {
+  return error instanceof GatewayError && (code === undefined || error.code === code);
+}

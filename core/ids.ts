@@ -1,0 +1,67 @@
+/**
+ * Identifiers of the wire (contract §0): opaque, prefix-typed. Randomness comes from the caller, so
+ * that this file stays pure.
+ */
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+
+/** `batch_` and 32 hex digits, from 16 random bytes. */
+export function batchIdFromBytes(random: Uint8Array): string {
+  return `batch_${hex(expectBytes(random, 16))}`;
+}
+
+/** `file-` and 22 alphanumerics, from 16 random bytes. */
+export function fileIdFromBytes(random: Uint8Array): string {
+  return `file-${base62(hex(expectBytes(random, 16)))}`;
+}
+
+/**
+ * Id of a result file: a pure function of the batch and the kind, so that finalizing twice names the
+ * same files. One character longer than an uploaded file's id, so the two can never meet.
+ */
+export function resultFileId(batchId: string, kind: ResultKind): string {
+  return `file-${base62(batchHex(batchId))}${kind === 'output' ? 'o' : 'e'}`;
+}
+
+export type ResultKind = 'output' | 'error';
+
+/** Name under which a result file is listed (contract §7.1). */
+export function resultFileName(batchId: string, kind: ResultKind): string {
+  return `${batchId}_${kind}.jsonl`;
+}
+
+/** `batch_req_`, the batch's hex, the line's byte offset as 12 hex digits (execution §6). */
+export function lineId(batchId: string, offset: number): string {
+  return `batch_req_${batchHex(batchId)}${offset.toString(16).padStart(12, '0')}`;
+}
+
+/** The 32 hex digits of a batch id. */
+export function batchHex(batchId: string): string {
+  return batchId.slice('batch_'.length);
+}
+
+/** Whether `value` has the exact shape of a batch id of ours. */
+export function isBatchId(value: string): boolean {
+  return /^batch_[0-9a-f]{32}$/.test(value);
+}
+
+/** Lower-case hex of bytes. */
+export function hex(bytes: Uint8Array): string {
+  let out = '';
+  for (const byte of bytes) out += byte.toString(16).padStart(2, '0');
+  return out;
+}
+
+function base62(hexDigits: string): string {
+  let value = BigInt(`0x${hexDigits}`);
+  let out = '';
+  for (let i = 0; i < 22; i++) {
+    out = BASE62.charAt(Number(value % 62n)) + out;
+    value /= 62n;
+  }
+  return out;
+}
+
+function expectBytes(bytes: Uint8Array, length: number): Uint8Array {
+  if (bytes.length !== length) throw new RangeError(`expected ${length} bytes, got ${bytes.length}`);
+  return bytes;
+}

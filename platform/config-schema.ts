@@ -1,0 +1,171 @@
+import { z } from 'zod';
+import { parseDurationMs, parseSizeBytes } from './units';
+
+/**
+ * The one shape of the configuration (design §5): names, defaults, meaning. Durations come out in
+ * milliseconds, sizes in bytes. Every object is strict: an unknown key is an error.
+ */
+const duration = (fallback: string) =>
+  durationText.prefault(fallback as unknown as string | number);
+const size = (fallback: string) => sizeText.prefault(fallback);
+const durationText = z
+  .union([z.string(), z.number()])
+  .transform((text, ctx) => orIssue(parseDurationMs(text), ctx, 'a duration such as 250ms, 4s, 5m, 24h'));
+const sizeText = z
+  .union([z.string(), z.number()])
+  .transform((text, ctx) => orIssue(parseSizeBytes(text), ctx, 'a size in bytes or such as 200MiB'));
+const port = z.coerce.number().int().min(0).max(65535);
+const count = z.coerce.number().int().min(1);
+const url = z.url({ protocol: /^https?$/ });
+
+const gatewayKeys = {
+  url,
+  api_key_name: z.string().min(1).optional(),
+  api_key_file: z.string().min(1).optional(),
+  tls_insecure_skip_verify: z.boolean().default(false),
+  tls_ca_cert_file: z.string().min(1).optional(),
+  tls_client_cert_file: z.string().min(1).optional(),
+  tls_client_key_file: z.string().min(1).optional(),
+  inference_objective: z.string().min(1).optional(),
+  send_fairness_header: z.boolean().default(false),
+};
+
+const globalGateway = z.strictObject({
+  ...gatewayKeys,
+  request_timeout: duration('5m'),
+  max_retries: z.coerce.number().int().min(0).default(3),
+  initial_backoff: duration('1s'),
+  max_backoff: duration('60s'),
+});
+
+/** No inheritance: an entry of `model_gateways` names every one of these (seed 000). */
+const modelGateway = z.strictObject({
+  ...gatewayKeys,
+  request_timeout: durationText,
+  max_retries: z.coerce.number().int().min(0),
+  initial_backoff: durationText,
+  max_backoff: durationText,
+});
+
+const objectStore = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('filesystem'), path: z.string().min(1) }),
+  z.strictObject({
+    type: z.literal('s3'),
+    bucket: z.string().min(1),
+    region: z.string().default('us-east-1'),
+    endpoint: z.string().optional(),
+    prefix: z.string().default(''),
+    use_path_style: z.boolean().default(false),
+  }),
+]);
+
+export const DEFAULT_ENDPOINTS = [
+  '/v1/chat/completions',
+  '/v1/completions',
+  '/v1/embeddings',
+  '/v1/responses',
+  '/v1/moderations',
+];
+
+export const configSchema = z.strictObject({
+  api: z
+    .strictObject({
+      host: z.string().default('127.0.0.1'),
+      port: port.default(8000),
+      observability_port: port.default(8081),
+    })
+    .prefault({}),
+  worker: z
+    .strictObject({
+      observability_port: port.default(9090),
+      drain_budget: z.union([z.literal('auto'), durationText]).default('auto'),
+      exec_slots: count.default(100),
+      heartbeat_timeout: duration('10s'),
+    })
+    .prefault({}),
+  secrets_dir: z.string().default('/etc/.secrets'),
+  auth: z
+    .strictObject({
+      mode: z.enum(['none', 'header']).default('none'),
+      tenant_header: z.string().min(1).default('X-MaaS-Username'),
+      require_tenant: z.boolean().default(false),
+      allow_public_bind: z.boolean().default(false),
+    })
+    .prefault({}),
+  temporal: z
+    .strictObject({
+      address: z.string().default('127.0.0.1:7233'),
+      namespace: z.string().default('default'),
+      api_key: z.string().optional(),
+      tls: z
+        .union([
+          z.boolean(),
+          z.strictObject({
+            ca_cert_file: z.string().optional(),
+            client_cert_file: z.string().optional(),
+            client_key_file: z.string().optional(),
+          }),
+        ])
+        .default(false),
+    })
+    .prefault({}),
+  postgres: z.strictObject({ url: z.string().default('') }).prefault({}),
+  object_store: objectStore.prefault({ type: 'filesystem', path: './data' }),
+  global_inference_gateway: globalGateway.optional(),
+  model_gateways: z.record(z.string().min(1), modelGateway).optional(),
+  concurrency: z
+    .strictObject({
+      global: count.default(100),
+      per_model: count.default(10),
+      lanes_per_model: count.default(32),
+      in_flight_bytes: size('128MiB'),
+    })
+    .prefault({}),
+  batch: z
+    .strictObject({
+      cancel_grace: duration('60s'),
+      expiry_grace: duration('0s'),
+      finalize_window: duration('24h'),
+      single_model_batches: z.boolean().default(false),
+      moderation_default_model: z.string().default('omni-moderation-latest'),
+      endpoints: z.array(z.string().startsWith('/')).min(1).default(DEFAULT_ENDPOINTS),
+    })
+    .prefault({}),
+  limits: z
+    .strictObject({
+      max_requests: count.default(50_000),
+      max_file_bytes: size('200MiB'),
+      max_inputs: count.default(50_000),
+      max_line_bytes: size('16MiB'),
+      max_answer_bytes: size('64MiB'),
+    })
+    .prefault({}),
+  pass_through_headers: z.array(z.string().min(1)).default([]),
+  retention: z
+    .strictObject({
+      output_files: duration('30d'),
+      batches: duration('90d'),
+      scratch: duration('24h'),
+    })
+    .prefault({}),
+  log: z
+    .strictObject({
+      level: z.enum(['trace', 'debug', 'info', 'warn', 'error']).default('info'),
+      format: z.enum(['auto', 'json', 'pretty']).default('auto'),
+    })
+    .prefault({}),
+});
+
+/** The configuration as every room receives it: parsed, complete, frozen by convention. */
+export type Config = z.output<typeof configSchema>;
+export type GatewayConfig = z.output<typeof globalGateway>;
+
+function orIssue(
+  value: number | null,
+  ctx: { addIssue(issue: { code: 'custom'; message: string }): void },
+  expected: string,
+): number {
+  if (value !== null) return value;
+  ctx.addIssue({ code: 'custom', message: `expected ${expected}` });
+  return z.NEVER;
+}

@@ -1,0 +1,36 @@
+/** Durations `250ms`, `4s`, `5m`, `24h`, `30d`; sizes in bytes or `200MiB` (design §5). */
+const DURATION_MS: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+};
+const SIZE_BYTES: Readonly<Record<string, number>> = {
+  B: 1,
+  KiB: 1024,
+  MiB: 1024 ** 2,
+  GiB: 1024 ** 3,
+};
+
+/** Milliseconds of `5m`; a bare number other than 0 is refused, for its unit would be a guess. */
+export function parseDurationMs(text: string | number): number | null {
+  if (text === 0 || text === '0') return 0;
+  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(String(text));
+  return match ? Math.round(Number(match[1]) * (DURATION_MS[match[2] ?? ''] ?? NaN)) : null;
+}
+
+/** Bytes of `200MiB` or of a bare number. */
+export function parseSizeBytes(text: string | number): number | null {
+  const match = /^(\d+)(B|KiB|MiB|GiB)?$/.exec(String(text));
+  return match ? Number(match[1]) * (SIZE_BYTES[match[2] ?? 'B'] ?? NaN) : null;
+}
+
+/** `90s`, `1.5h`: the shortest exact way to say a duration to a person. */
+export function formatDuration(ms: number): string {
+  for (const unit of ['d', 'h', 'm', 's'] as const) {
+    const unitMs = DURATION_MS[unit] ?? 1;
+    if (ms >= unitMs && (ms * 10) % unitMs === 0) return `${ms / unitMs}${unit}`;
+  }
+  return `${ms}ms`;
+}
