@@ -13,5 +13,7 @@ module.exports = {
     ],
   },
   modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/.nightshift/'],
+  globalSetup: '<rootDir>/test/support/run-scope.js',
+  globalTeardown: '<rootDir>/test/support/run-scope-end.js',
   testTimeout: 30_000,
 };

@@ -1,0 +1,119 @@
+import { randomBytes } from 'node:crypto';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { Connection } from '@temporalio/client';
+import { msToTs } from '@temporalio/common';
+import { prepareNamespace } from '../../client/namespace';
+import { configSchema } from '../../platform/config-schema';
+import { freePort } from './free-port';
+import { oncePerRun, spawnGuarded } from './once-per-run';
+import { until } from './until';
+
+/** A Temporal server with a namespace that nobody else uses. */
+export interface TestTemporal {
+  readonly address: string;
+  readonly namespace: string;
+  /** Releases what this file holds; the server is shared and ends with the Jest run. */
+  stop(): Promise<void>;
+}
+
+/** As the embedded stack sets it (design §6); search attributes are seen at once, for tests make namespaces. */
+const DYNAMIC_CONFIG = [
+  'matching.useNewMatcher=true',
+  'matching.enableFairness=true',
+  'matching.numTaskqueueReadPartitions=1',
+  'matching.numTaskqueueWritePartitions=1',
+  'system.forceSearchAttributesCacheRefreshOnRead=true',
+];
+const DAY_MS = 24 * 3600 * 1000;
+/** Where no binary is at hand the look-up builds one, which takes minutes, once. */
+const LOOK_UP_MS = 10 * 60_000;
+const START_MS = 30_000;
+
+/**
+ * The dev server of this Jest run, started by whichever test file asks first, and a fresh
+ * namespace in it with the search attributes of every batch. Give `beforeAll` that calls it
+ * {@link TEMPORAL_START_MS} of time.
+ */
+export async function startTemporal(): Promise<TestTemporal> {
+  const { address } = await oncePerRun({
+    name: 'temporal',
+    start: startServer,
+    patienceMs: LOOK_UP_MS + START_MS,
+  });
+  const namespace = await openNamespace(address);
+  return { address, namespace, stop: () => Promise.resolve() };
+}
+
+/** The longest a first {@link startTemporal} can take: a machine without a binary builds one. */
+export const TEMPORAL_START_MS = LOOK_UP_MS + 2 * START_MS;
+
+/** Runs `body` in a fresh namespace of the shared server. */
+export async function withNamespace<T>(body: (temporal: TestTemporal) => Promise<T>): Promise<T> {
+  const temporal = await startTemporal();
+  try {
+    return await body(temporal);
+  } finally {
+    await temporal.stop();
+  }
+}
+
+async function startServer(folder: string): Promise<{ address: string }> {
+  const binary = await findTemporal();
+  const port = await freePort();
+  const address = `127.0.0.1:${port}`;
+  const logFile = spawnGuarded('temporal', binary, serverArguments(folder, port));
+  try {
+    await until(() => answers(address), START_MS, `Temporal at ${address}`, 50);
+  } catch (cause) {
+    throw new Error(`Temporal did not start:\n${fs.readFileSync(logFile, 'utf8')}`, { cause });
+  }
+  return { address };
+}
+
+function serverArguments(folder: string, port: number): string[] {
+  return [
+    ...['server', 'start-dev', '--headless', '--ip', '127.0.0.1', '--port', String(port)],
+    ...['--db-filename', path.join(folder, 'temporal.sqlite'), '--log-level', 'warn'],
+    ...['--sqlite-pragma', 'journal_mode=WAL', '--sqlite-pragma', 'synchronous=NORMAL'],
+    ...DYNAMIC_CONFIG.flatMap((entry) => ['--dynamic-config-value', entry]),
+  ];
+}
+
+async function openNamespace(address: string): Promise<string> {
+  const namespace = `test-${randomBytes(6).toString('hex')}`;
+  const connection = await Connection.connect({ address });
+  try {
+    await connection.workflowService.registerNamespace({
+      namespace,
+      workflowExecutionRetentionPeriod: msToTs(DAY_MS),
+    });
+    const { temporal } = configSchema.parse({ temporal: { address, namespace } });
+    await until(() => isPrepared(temporal), START_MS, `namespace ${namespace}`, 50);
+  } finally {
+    await connection.close();
+  }
+  return namespace;
+}
+
+/** A new namespace is not known to every part of the server at once. */
+async function isPrepared(config: Parameters<typeof prepareNamespace>[0]): Promise<boolean> {
+  return prepareNamespace(config).then(
+    () => true,
+    () => false,
+  );
+}
+
+async function answers(address: string): Promise<boolean> {
+  const connection = await Connection.connect({ address, connectTimeout: '1s' }).catch(() => null);
+  await connection?.close();
+  return connection !== null;
+}
+
+async function findTemporal(): Promise<string> {
+  const folders = [...(process.env['PATH'] ?? '').split(path.delimiter), os.homedir()];
+  const found = folders.map((folder) => path.join(folder, 'temporal')).find(fs.existsSync);
+  if (!found) throw new Error('no temporal binary');
+  return Promise.resolve(found);
+}
