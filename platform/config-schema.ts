@@ -1,21 +1,39 @@
 import { z } from 'zod';
 import { parseDurationMs, parseSizeBytes } from './units';
 
-/**
- * The one shape of the configuration (design §5): names, defaults, meaning. Durations come out in
- * milliseconds, sizes in bytes. Every object is strict: an unknown key is an error.
- */
-const duration = (fallback: string) =>
-  durationText.prefault(fallback as unknown as string | number);
-const size = (fallback: string) => sizeText.prefault(fallback);
+const DURATION_SHAPE = 'a duration such as 250ms, 4s, 5m, 24h';
+
 const durationText = z
-  .union([z.string(), z.number()])
-  .transform((text, ctx) => orIssue(parseDurationMs(text), ctx, 'a duration such as 250ms, 4s, 5m, 24h'));
-const sizeText = z
-  .union([z.string(), z.number()])
-  .transform((text, ctx) => orIssue(parseSizeBytes(text), ctx, 'a size in bytes or such as 200MiB'));
-const port = z.coerce.number().int().min(0).max(65535);
-const count = z.coerce.number().int().min(1);
+  .unknown()
+  .transform((value, ctx) =>
+    orIssue(parseDurationMs(asText(value)), { value, ctx, expected: DURATION_SHAPE }),
+  );
+const sizeText = z.unknown().transform((value, ctx) =>
+  orIssue(parseSizeBytes(asText(value)), {
+    value,
+    ctx,
+    expected: 'a size in bytes or such as 200MiB',
+  }),
+);
+const duration = (fallback: string) => durationText.prefault(fallback);
+const size = (fallback: string) => sizeText.prefault(fallback);
+/** A whole number; the digits of an environment variable count, an empty text does not. */
+const whole = (min: number, max: number, expected: string) =>
+  z.unknown().transform((value, ctx) => {
+    const number = /^\d+$/.test(asText(value)) ? Number(value) : NaN;
+    return orIssue(number >= min && number <= max ? number : null, { value, ctx, expected });
+  });
+const port = whole(0, 65_535, 'a port between 0 and 65535');
+const count = whole(1, Number.MAX_SAFE_INTEGER, 'a whole number of at least 1');
+const retries = whole(0, 1_000, 'a whole number between 0 and 1000');
+const drainBudget = z.unknown().transform((value, ctx): 'auto' | number => {
+  if (value === 'auto') return 'auto';
+  return orIssue(parseDurationMs(asText(value)), {
+    value,
+    ctx,
+    expected: `auto or ${DURATION_SHAPE}`,
+  });
+});
 const url = z.url({ protocol: /^https?$/ });
 
 const gatewayKeys = {
@@ -33,7 +51,7 @@ const gatewayKeys = {
 const globalGateway = z.strictObject({
   ...gatewayKeys,
   request_timeout: duration('5m'),
-  max_retries: z.coerce.number().int().min(0).default(3),
+  max_retries: retries.prefault(3),
   initial_backoff: duration('1s'),
   max_backoff: duration('60s'),
 });
@@ -42,7 +60,7 @@ const globalGateway = z.strictObject({
 const modelGateway = z.strictObject({
   ...gatewayKeys,
   request_timeout: durationText,
-  max_retries: z.coerce.number().int().min(0),
+  max_retries: retries,
   initial_backoff: durationText,
   max_backoff: durationText,
 });
@@ -67,19 +85,23 @@ export const DEFAULT_ENDPOINTS = [
   '/v1/moderations',
 ];
 
+/**
+ * The one shape of the configuration (design §5): names, defaults, meaning. Durations come out in
+ * milliseconds, sizes in bytes. Every object is strict: an unknown key is an error.
+ */
 export const configSchema = z.strictObject({
   api: z
     .strictObject({
       host: z.string().default('127.0.0.1'),
-      port: port.default(8000),
-      observability_port: port.default(8081),
+      port: port.prefault(8000),
+      observability_port: port.prefault(8081),
     })
     .prefault({}),
   worker: z
     .strictObject({
-      observability_port: port.default(9090),
-      drain_budget: z.union([z.literal('auto'), durationText]).default('auto'),
-      exec_slots: count.default(100),
+      observability_port: port.prefault(9090),
+      drain_budget: drainBudget.prefault('auto'),
+      exec_slots: count.prefault(100),
       heartbeat_timeout: duration('10s'),
     })
     .prefault({}),
@@ -115,9 +137,9 @@ export const configSchema = z.strictObject({
   model_gateways: z.record(z.string().min(1), modelGateway).optional(),
   concurrency: z
     .strictObject({
-      global: count.default(100),
-      per_model: count.default(10),
-      lanes_per_model: count.default(32),
+      global: count.prefault(100),
+      per_model: count.prefault(10),
+      lanes_per_model: count.prefault(32),
       in_flight_bytes: size('128MiB'),
     })
     .prefault({}),
@@ -133,9 +155,9 @@ export const configSchema = z.strictObject({
     .prefault({}),
   limits: z
     .strictObject({
-      max_requests: count.default(50_000),
+      max_requests: count.prefault(50_000),
       max_file_bytes: size('200MiB'),
-      max_inputs: count.default(50_000),
+      max_inputs: count.prefault(50_000),
       max_line_bytes: size('16MiB'),
       max_answer_bytes: size('64MiB'),
     })
@@ -160,12 +182,20 @@ export const configSchema = z.strictObject({
 export type Config = z.output<typeof configSchema>;
 export type GatewayConfig = z.output<typeof globalGateway>;
 
-function orIssue(
-  value: number | null,
-  ctx: { addIssue(issue: { code: 'custom'; message: string }): void },
-  expected: string,
-): number {
-  if (value !== null) return value;
-  ctx.addIssue({ code: 'custom', message: `expected ${expected}` });
+interface Check {
+  readonly value: unknown;
+  readonly ctx: { addIssue(issue: { code: 'custom'; message: string; input: unknown }): void };
+  readonly expected: string;
+}
+
+function orIssue(parsed: number | null, { value, ctx, expected }: Check): number {
+  if (parsed !== null) return parsed;
+  const message = value === undefined ? `required: ${expected}` : `expected ${expected}`;
+  ctx.addIssue({ code: 'custom', message, input: value });
   return z.NEVER;
+}
+
+/** The text of a scalar as it was written; anything else can be no number. */
+function asText(value: unknown): string {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
 }

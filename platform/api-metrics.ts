@@ -1,0 +1,47 @@
+import { Counter, Gauge, Histogram, type Registry } from './metrics';
+
+/** What the API counts; `path` is the route's pattern, never the path that was asked for. */
+export interface ApiMetrics {
+  readonly requests: Counter<'method' | 'path' | 'status'>;
+  readonly requestDuration: Histogram<'method' | 'path' | 'status'>;
+  readonly requestsInFlight: Gauge<'method' | 'path'>;
+  readonly cancellations: Counter<'phase'>;
+  readonly fileStorageOperations: Counter<'operation' | 'component' | 'status'>;
+}
+
+/** Registers the API's metrics under the names that seed 000 and its dashboards use. */
+export function createApiMetrics(registry: Registry): ApiMetrics {
+  const registers = [registry];
+  return {
+    requests: new Counter({
+      name: 'http_requests_total',
+      help: 'HTTP requests answered',
+      labelNames: ['method', 'path', 'status'],
+      registers,
+    }),
+    requestDuration: new Histogram({
+      name: 'http_request_duration_seconds',
+      help: 'Time from request to the end of the answer',
+      labelNames: ['method', 'path', 'status'],
+      registers,
+    }),
+    requestsInFlight: new Gauge({
+      name: 'http_requests_in_flight',
+      help: 'HTTP requests being answered',
+      labelNames: ['method', 'path'],
+      registers,
+    }),
+    cancellations: new Counter({
+      name: 'batch_cancellation_total',
+      help: 'Cancellations asked for, by the phase the batch was in (queued, in_progress, finalizing)',
+      labelNames: ['phase'],
+      registers,
+    }),
+    fileStorageOperations: new Counter({
+      name: 'file_storage_operations_total',
+      help: 'Object store operations (store, retrieve, delete) by outcome (success, retry, exhausted)',
+      labelNames: ['operation', 'component', 'status'],
+      registers,
+    }),
+  };
+}

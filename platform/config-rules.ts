@@ -1,0 +1,105 @@
+import type { Config } from './config-schema';
+
+/** A broken rule between settings: where it shows, and what to do. */
+export interface RuleBreak {
+  readonly path: readonly string[];
+  readonly message: string;
+}
+
+/** What a command cannot do without. */
+export type ConfigNeed = 'gateway' | 'postgres';
+
+/** Rules that look at more than one setting; empty when all hold. */
+export function checkRules(config: Config, needs: readonly ConfigNeed[]): RuleBreak[] {
+  return [
+    ...gatewayRule(config, needs.includes('gateway')),
+    ...postgresRule(config, needs.includes('postgres')),
+    ...gatewaysOf(config).flatMap(([path, gateway]) => gatewayRules(path, gateway)),
+    ...limitRules(config),
+    ...bindRule(config),
+  ];
+}
+
+/** Seed 000: the two modes exclude each other, exactly one must be configured. */
+function gatewayRule(config: Config, needed: boolean): RuleBreak[] {
+  const global = config.global_inference_gateway !== undefined;
+  const perModel = config.model_gateways !== undefined;
+  if (global && perModel) {
+    const message = 'set only one of global_inference_gateway and model_gateways';
+    return [{ path: ['model_gateways'], message }];
+  }
+  if (perModel && Object.keys(config.model_gateways ?? {}).length === 0) {
+    return [{ path: ['model_gateways'], message: 'name at least one model' }];
+  }
+  if (global || perModel || !needed) return [];
+  const message = 'required: set this one or model_gateways to say where requests go';
+  return [{ path: ['global_inference_gateway'], message }];
+}
+
+function postgresRule(config: Config, needed: boolean): RuleBreak[] {
+  const { url } = config.postgres;
+  if (url === '') {
+    const message = 'required: set it, or DATABASE_URL, to postgres://user:password@host:5432/name';
+    return needed ? [{ path: ['postgres', 'url'], message }] : [];
+  }
+  const legal = /^postgres(ql)?:\/\//.test(url) && URL.canParse(url);
+  return legal
+    ? []
+    : [{ path: ['postgres', 'url'], message: 'expected postgres://user:password@host:5432/name' }];
+}
+
+type AnyGateway = NonNullable<Config['model_gateways']>[string];
+
+function gatewaysOf(config: Config): [string[], AnyGateway][] {
+  const found: [string[], AnyGateway][] = [];
+  if (config.global_inference_gateway !== undefined) {
+    found.push([['global_inference_gateway'], config.global_inference_gateway]);
+  }
+  for (const [model, gateway] of Object.entries(config.model_gateways ?? {})) {
+    found.push([['model_gateways', model], gateway]);
+  }
+  return found;
+}
+
+function gatewayRules(path: string[], gateway: AnyGateway): RuleBreak[] {
+  const broken: RuleBreak[] = [];
+  const say = (key: string, message: string): void =>
+    void broken.push({ path: [...path, key], message });
+  if (gateway.initial_backoff > gateway.max_backoff) {
+    say('initial_backoff', 'must not be longer than max_backoff');
+  }
+  if (gateway.request_timeout === 0) say('request_timeout', 'must be longer than 0');
+  if (gateway.api_key_name !== undefined && gateway.api_key_file !== undefined) {
+    say('api_key_file', 'set only one of api_key_name and api_key_file');
+  }
+  if (
+    (gateway.tls_client_cert_file === undefined) !==
+    (gateway.tls_client_key_file === undefined)
+  ) {
+    say(
+      'tls_client_cert_file',
+      'a client certificate needs both tls_client_cert_file and tls_client_key_file',
+    );
+  }
+  return broken;
+}
+
+function limitRules(config: Config): RuleBreak[] {
+  const { max_line_bytes, max_file_bytes } = config.limits;
+  if (max_line_bytes <= max_file_bytes) return [];
+  return [{ path: ['limits', 'max_line_bytes'], message: 'must not exceed limits.max_file_bytes' }];
+}
+
+/** Without authentication everybody who reaches the port may read every batch (design §5). */
+function bindRule(config: Config): RuleBreak[] {
+  const { mode, allow_public_bind: forced } = config.auth;
+  if (mode !== 'none' || forced || isLoopback(config.api.host)) return [];
+  const message =
+    'auth.mode is none: bind to 127.0.0.1, choose another auth.mode, or force it with auth.allow_public_bind: true';
+  return [{ path: ['api', 'host'], message }];
+}
+
+/** Whether only this machine can reach `host`. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
+}

@@ -1,0 +1,172 @@
+import { readFileSync } from 'node:fs';
+import { isMap, isScalar, LineCounter, parse, parseDocument, type Document } from 'yaml';
+
+/** Environment variables by name, as `process.env` holds them. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Settings of one origin, not yet checked. */
+export interface ConfigLayer {
+  readonly values: Record<string, unknown>;
+  /** Where `path` (or the nearest setting above it) was written: `nightshift.yaml:12`. */
+  origin(path: readonly PropertyKey[]): string;
+}
+
+export interface FileLayer extends ConfigLayer {
+  /** Problems of the file itself, one line each: cannot be read, is no YAML. */
+  readonly problems: readonly string[];
+}
+
+/** Reads a YAML (or JSON) file and keeps the line of every key. Never throws. */
+export function readFileLayer(file: string): FileLayer {
+  const none = { values: {}, origin: () => file };
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    return { ...none, problems: [`${file}: cannot be read: ${(error as Error).message}`] };
+  }
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines });
+  const problems = document.errors.map(
+    (error) => `${file}:${error.linePos?.[0].line ?? 1}: ${error.message.split('\n', 1)[0]}`,
+  );
+  if (problems.length > 0) return { ...none, problems };
+  const values: unknown = document.toJS() ?? {};
+  if (!isRecord(values)) {
+    return { ...none, problems: [`${file}:1: expected settings such as "api:"`] };
+  }
+  return { values, problems, origin: (path) => `${file}:${lineOf(document, lines, path)}` };
+}
+
+/** Line of the deepest key of `path` that the document holds. */
+function lineOf(document: Document, lines: LineCounter, path: readonly PropertyKey[]): number {
+  let node: unknown = document.contents;
+  let offset = 0;
+  for (const step of path) {
+    if (!isMap(node)) break;
+    const pair = node.items.find(
+      (item) => isScalar(item.key) && String(item.key.value) === String(step),
+    );
+    if (pair === undefined) break;
+    offset = (isScalar(pair.key) ? pair.key.range?.[0] : undefined) ?? offset;
+    node = pair.value;
+  }
+  return lines.linePos(offset).line;
+}
+
+const PREFIX = 'NIGHTSHIFT__';
+
+/**
+ * Settings of the environment: `NIGHTSHIFT__CONCURRENCY__GLOBAL=200` for every key of the schema, and
+ * the usual TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_API_KEY, DATABASE_URL or PG* below them.
+ * Lists and objects are written as JSON. An empty variable counts as not set.
+ */
+export function readEnvironmentLayer(env: Environment): ConfigLayer {
+  const values: Record<string, unknown> = {};
+  const origins = new Map<string, string>();
+  const put = (path: readonly string[], value: unknown, name: string): void => {
+    setIn(values, path, value);
+    origins.set(path.join('.'), name);
+  };
+  for (const { path, value, name } of usualVariables(env)) put(path, value, name);
+  for (const [name, text] of Object.entries(env)) {
+    if (!name.startsWith(PREFIX) || text === undefined || text === '') continue;
+    put(name.slice(PREFIX.length).toLowerCase().split('__'), fromText(text), name);
+  }
+  return { values, origin: (path) => nearestOrigin(origins, path) };
+}
+
+function nearestOrigin(origins: ReadonlyMap<string, string>, path: readonly PropertyKey[]): string {
+  for (let length = path.length; length > 0; length--) {
+    const name = origins.get(path.slice(0, length).map(String).join('.'));
+    if (name !== undefined) return `environment ${name}`;
+  }
+  return 'environment';
+}
+
+interface UsualVariable {
+  readonly path: readonly string[];
+  readonly value: string;
+  readonly name: string;
+}
+
+const USUAL: readonly (readonly [string, readonly string[]])[] = [
+  ['TEMPORAL_ADDRESS', ['temporal', 'address']],
+  ['TEMPORAL_NAMESPACE', ['temporal', 'namespace']],
+  ['TEMPORAL_API_KEY', ['temporal', 'api_key']],
+  ['DATABASE_URL', ['postgres', 'url']],
+];
+
+function usualVariables(env: Environment): UsualVariable[] {
+  const found: UsualVariable[] = [];
+  const url = postgresUrl(env);
+  if (url !== null) found.push({ path: ['postgres', 'url'], value: url, name: 'PGHOST' });
+  for (const [name, path] of USUAL) {
+    const value = env[name];
+    if (value !== undefined && value !== '') found.push({ path, value, name });
+  }
+  return found;
+}
+
+/** The URL that libpq's variables describe; `null` unless PGHOST is there. */
+function postgresUrl(env: Environment): string | null {
+  const host = env['PGHOST'];
+  if (host === undefined || host === '') return null;
+  const user = encodeURIComponent(env['PGUSER'] || 'postgres');
+  const password = env['PGPASSWORD'] ? `:${encodeURIComponent(env['PGPASSWORD'])}` : '';
+  const database = encodeURIComponent(env['PGDATABASE'] || env['PGUSER'] || 'postgres');
+  const query = env['PGSSLMODE'] ? `?sslmode=${encodeURIComponent(env['PGSSLMODE'])}` : '';
+  const where = host.startsWith('/') ? encodeURIComponent(host) : host;
+  return `postgres://${user}${password}@${where}:${env['PGPORT'] || '5432'}/${database}${query}`;
+}
+
+/** Booleans, lists and objects are told by their look; everything else stays text for the schema. */
+function fromText(text: string): unknown {
+  if (/^(true|false)$/.test(text)) return text === 'true';
+  if (!/^\s*[[{]/.test(text)) return text;
+  try {
+    return parse(text) as unknown;
+  } catch {
+    return text;
+  }
+}
+
+/** Puts `over` on `base`: objects are merged, everything else is replaced. Neither is changed. */
+export function mergeValues(
+  base: Record<string, unknown>,
+  over: Record<string, unknown>,
+): Record<string, unknown> {
+  const merged: Record<string, unknown> = { ...base };
+  for (const [key, value] of Object.entries(over)) {
+    if (value === undefined) continue;
+    const below = merged[key];
+    merged[key] = isRecord(below) && isRecord(value) ? mergeValues(below, value) : value;
+  }
+  return merged;
+}
+
+/** Value at `path`, or `undefined`. */
+export function getIn(values: unknown, path: readonly PropertyKey[]): unknown {
+  let value = values;
+  for (const step of path) {
+    if (!isRecord(value)) return undefined;
+    value = value[String(step)];
+  }
+  return value;
+}
+
+function setIn(values: Record<string, unknown>, path: readonly string[], value: unknown): void {
+  const [key = '', ...rest] = path;
+  if (rest.length === 0) {
+    values[key] = value;
+    return;
+  }
+  const below = values[key];
+  const folder: Record<string, unknown> = isRecord(below) ? below : {};
+  values[key] = folder;
+  setIn(folder, rest, value);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,189 @@
+import type { z } from 'zod';
+import { GatewayError } from '../core/errors';
+import { keysAt, nearestKey, pathsEndingIn } from './config-keys';
+import { checkRules, type ConfigNeed } from './config-rules';
+import { configSchema, type Config } from './config-schema';
+import {
+  getIn,
+  mergeValues,
+  readEnvironmentLayer,
+  readFileLayer,
+  type ConfigLayer,
+  type Environment,
+} from './config-sources';
+
+export type { Config, GatewayConfig } from './config-schema';
+export type { ConfigNeed } from './config-rules';
+export type { Environment } from './config-sources';
+export { redactConfig, redactUrl } from './config-redact';
+
+export interface ConfigSources {
+  /** YAML or JSON file of the settings of design §5. */
+  readonly file?: string;
+  /** Defaults to the process's own environment. */
+  readonly env?: Environment;
+  /** Flags of the command line, nested as in the file; they win over everything. */
+  readonly overrides?: Readonly<Record<string, unknown>>;
+  /** Settings below the file's: what `dev` fills in for the parts it embeds. */
+  readonly fallbacks?: Readonly<Record<string, unknown>>;
+}
+
+export interface LoadOptions extends ConfigSources {
+  /** What must be configured; by default a gateway (seed 000: exactly one of the two modes). */
+  readonly needs?: readonly ConfigNeed[];
+}
+
+/**
+ * Reads and checks the whole configuration: fallbacks < file < environment < overrides over the
+ * schema's defaults. Durations come out in milliseconds, sizes in bytes.
+ *
+ * @throws config_invalid with every problem, one a line, each with the place where it was written
+ */
+export function loadConfig(options: LoadOptions = {}): Config {
+  const { layers, values, problems } = readSources(options);
+  if (problems.length > 0) throw invalid(problems);
+  const parsed = configSchema.safeParse(values);
+  const found: string[] = [];
+  if (parsed.success) {
+    const breaks = checkRules(parsed.data, options.needs ?? ['gateway']);
+    for (const { path, message } of breaks) found.push(locate(layers, path, message));
+  } else {
+    for (const issue of parsed.error.issues) found.push(...describeIssue(issue, layers, values));
+  }
+  if (parsed.success && found.length === 0) return parsed.data;
+  throw invalid(found);
+}
+
+/**
+ * Which of `paths` (dotted) the file, the environment or the overrides set: a part of the stack is
+ * embedded unless its address is. Reads nothing else and checks nothing.
+ */
+export function findSettings(sources: ConfigSources, paths: readonly string[]): Set<string> {
+  const { values } = readSources(sources);
+  const isSet = (value: unknown): boolean => value !== undefined && value !== null && value !== '';
+  return new Set(paths.filter((path) => isSet(getIn(values, path.split('.')))));
+}
+
+/**
+ * All settings merged, as they were written (durations are still text): what a child process gets as
+ * its one config file. @throws config_invalid where the file cannot be read
+ */
+export function mergeSettings(sources: ConfigSources): Record<string, unknown> {
+  const { values, problems } = readSources(sources);
+  if (problems.length > 0) throw invalid(problems);
+  return values;
+}
+
+/** The environment of this process; the one place that reads it. */
+export function processEnvironment(): Environment {
+  return process.env;
+}
+
+/** The same environment without the variables that {@link loadConfig} reads: for children that get a resolved file. */
+export function withoutSettings(env: Environment): Record<string, string> {
+  const kept = Object.entries(env).filter(([name]) => !SETTING_NAMES.test(name));
+  return Object.fromEntries(
+    kept.filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );
+}
+
+const SETTING_NAMES = /^(NIGHTSHIFT__.*|TEMPORAL_.*|DATABASE_URL|PG[A-Z]+)$/;
+
+interface Sources {
+  /** Highest first, so that the first layer that holds a path is where its value was written. */
+  readonly layers: readonly ConfigLayer[];
+  readonly values: Record<string, unknown>;
+  readonly problems: readonly string[];
+}
+
+function readSources(sources: ConfigSources): Sources {
+  const { file, env = process.env, overrides = {}, fallbacks = {} } = sources;
+  const fileLayer = file === undefined ? null : readFileLayer(file);
+  const layers: ConfigLayer[] = [
+    { values: overrides, origin: () => 'command line' },
+    readEnvironmentLayer(env),
+    ...(fileLayer === null ? [] : [fileLayer]),
+    { values: fallbacks, origin: () => 'built in' },
+  ];
+  const values = layers.reduceRight<Record<string, unknown>>(
+    (below, layer) => mergeValues(below, layer.values),
+    {},
+  );
+  return { layers, values, problems: fileLayer?.problems ?? [] };
+}
+
+function describeIssue(
+  issue: z.core.$ZodIssue,
+  layers: readonly ConfigLayer[],
+  values: unknown,
+): string[] {
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) =>
+      locate(layers, [...issue.path, key], unknownKey(issue.path, key)),
+    );
+  }
+  if (issue.code === 'invalid_union') {
+    const nested = issue.errors.find((branch) => branch.some((inner) => inner.path.length > 0));
+    if (nested !== undefined) {
+      return nested.flatMap((inner) =>
+        describeIssue({ ...inner, path: [...issue.path, ...inner.path] }, layers, values),
+      );
+    }
+  }
+  const value = getIn(values, issue.path);
+  return [locate(layers, issue.path, `${wording(issue, value)}${got(issue.path, value)}`)];
+}
+
+function wording(issue: z.core.$ZodIssue, value: unknown): string {
+  if (issue.code === 'custom') return issue.message;
+  if (value === undefined) return 'required';
+  if (issue.code === 'invalid_type') return `expected ${issue.expected}`;
+  if (issue.code === 'invalid_value')
+    return `expected one of ${issue.values.map(String).join(', ')}`;
+  if (issue.code === 'invalid_format' && issue.format === 'url')
+    return 'expected an http:// or https:// URL';
+  return issue.message.replace(/^Invalid input: /, '');
+}
+
+/** The value as written, so that a problem can be found by searching for it; never a secret. */
+function got(path: readonly PropertyKey[], value: unknown): string {
+  if (value === undefined) return '';
+  if (/key|url|password/.test(String(path.at(-1)))) return ', got another value';
+  const text = JSON.stringify(value);
+  return `, got ${text.length > 60 ? `${text.slice(0, 57)}...` : text}`;
+}
+
+function unknownKey(path: readonly PropertyKey[], key: string): string {
+  const known = keysAt(configSchema, path);
+  const near = nearestKey(key, known) ?? pathsEndingIn(configSchema, key)[0];
+  const hint = near === undefined ? `known here: ${known.join(', ')}` : `did you mean ${near}?`;
+  return `unknown key, ${hint}`;
+}
+
+function locate(
+  layers: readonly ConfigLayer[],
+  path: readonly PropertyKey[],
+  message: string,
+): string {
+  const layer = originOf(layers, path);
+  const where = layer === null ? '' : `${layer.origin(path)}: `;
+  return `${where}${path.map(String).join('.')}: ${message}`;
+}
+
+function originOf(
+  layers: readonly ConfigLayer[],
+  path: readonly PropertyKey[],
+): ConfigLayer | null {
+  for (let length = path.length; length > 0; length--) {
+    const at = path.slice(0, length);
+    const layer = layers.find(({ values }) => getIn(values, at) !== undefined);
+    if (layer !== undefined) return layer;
+  }
+  return null;
+}
+
+function invalid(problems: readonly string[]): GatewayError {
+  const count = problems.length === 1 ? 'a problem' : `${problems.length} problems`;
+  const list = problems.map((problem) => `  ${problem}`).join('\n');
+  return new GatewayError('config_invalid', `the configuration has ${count}:\n${list}`);
+}

@@ -1,0 +1,140 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { GatewayError } from '../core/errors';
+import type { Registry } from './metrics';
+import type { RunningProcess } from './process';
+
+/** A dependency that must answer before work may come; rejects with what is wrong. */
+export type ReadinessCheck = () => Promise<void>;
+
+export interface ObservabilityOptions {
+  readonly host: string;
+  /** 0 takes any free port; `url` tells which. */
+  readonly port: number;
+  readonly registry: Registry;
+  /** By name, e.g. `postgres`; every one is asked on each `/ready`. */
+  readonly checks?: Readonly<Record<string, ReadinessCheck>>;
+  /** Longest wait for one check. */
+  readonly checkTimeoutMs?: number;
+  /** Setting of the port, named when it is taken, e.g. `worker.observability_port`. */
+  readonly portSetting?: string;
+}
+
+export interface ObservabilityServer extends RunningProcess {
+  /** From now on `/ready` answers 503 with `reason`: a drain, a tripped guard. */
+  markNotReady(reason: string): void;
+}
+
+/**
+ * Serves `/health` (200 while the process lives), `/ready` (200 only when every check passes; else
+ * 503 with the reasons) and `/metrics` (Prometheus text) on a port of their own.
+ *
+ * @throws port_in_use
+ */
+export async function startObservabilityServer(
+  options: ObservabilityOptions,
+): Promise<ObservabilityServer> {
+  const state: { notReady: string | null } = { notReady: null };
+  const server = createServer((request, response) => {
+    answer(request, options, state).then(
+      (reply) => send(response, reply),
+      (error: unknown) => send(response, { status: 500, type: JSON_TYPE, body: say(error) }),
+    );
+  });
+  await listen(server, options);
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://${options.host}:${port}`,
+    markNotReady: (reason) => void (state.notReady = reason),
+    close: () => closeServer(server),
+  };
+}
+
+interface Reply {
+  readonly status: number;
+  readonly type: string;
+  readonly body: string;
+}
+
+const JSON_TYPE = 'application/json';
+
+async function answer(
+  request: IncomingMessage,
+  options: ObservabilityOptions,
+  state: { notReady: string | null },
+): Promise<Reply> {
+  const path = (request.url ?? '').split('?', 1)[0];
+  switch (path) {
+    case '/health':
+      return { status: 200, type: JSON_TYPE, body: '{"status":"ok"}' };
+    case '/ready':
+      return readiness(options, state.notReady);
+    case '/metrics': {
+      const body = await options.registry.metrics();
+      return { status: 200, type: options.registry.contentType, body };
+    }
+    default:
+      return { status: 404, type: JSON_TYPE, body: '{"status":"not_found"}' };
+  }
+}
+
+async function readiness(options: ObservabilityOptions, notReady: string | null): Promise<Reply> {
+  if (notReady !== null) return readyReply(503, { process: notReady });
+  const { checks = {}, checkTimeoutMs = 2_000 } = options;
+  const results = await Promise.all(
+    Object.entries(checks).map(async ([name, check]) => [
+      name,
+      await tryCheck(check, checkTimeoutMs),
+    ]),
+  );
+  const failed = results.some(([, result]) => result !== 'ok');
+  return readyReply(failed ? 503 : 200, Object.fromEntries(results) as Record<string, string>);
+}
+
+function readyReply(status: number, checks: Record<string, string>): Reply {
+  const body = JSON.stringify({ status: status === 200 ? 'ready' : 'not_ready', checks });
+  return { status, type: JSON_TYPE, body };
+}
+
+/** `ok`, or one line that says what is wrong. */
+async function tryCheck(check: ReadinessCheck, timeoutMs: number): Promise<string> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<string>((resolve) => {
+    timer = setTimeout(() => resolve(`no answer within ${timeoutMs} ms`), timeoutMs);
+  });
+  try {
+    return await Promise.race([check().then(() => 'ok', say), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function say(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function send(response: ServerResponse, reply: Reply): void {
+  response.writeHead(reply.status, { 'content-type': reply.type });
+  response.end(reply.body);
+}
+
+function listen(server: Server, options: ObservabilityOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => reject(listenError(error, options)));
+    server.listen(options.port, options.host, resolve);
+  });
+}
+
+function listenError(error: NodeJS.ErrnoException, options: ObservabilityOptions): Error {
+  if (error.code !== 'EADDRINUSE') return error;
+  const setting = options.portSetting ?? 'observability_port';
+  const message = `port ${options.port} is in use: set ${setting} to a free one`;
+  return new GatewayError('port_in_use', message, { cause: error });
+}
+
+function closeServer(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}

@@ -1,0 +1,34 @@
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { GatewayError } from '../core/errors';
+
+let cached: string | undefined;
+
+/**
+ * Absolute path of the folder that holds our `package.json`: the same one whether the code runs from
+ * source or from `dist/`. Files that are not compiled (migrations, examples) are read below it.
+ *
+ * @throws internal where no such folder lies above this file
+ */
+export function packageRoot(): string {
+  cached ??= findRoot(__dirname);
+  return cached;
+}
+
+function findRoot(start: string): string {
+  for (let folder = start; ; folder = dirname(folder)) {
+    if (packageName(folder) === 'nightshift') return folder;
+    if (folder === dirname(folder)) {
+      throw new GatewayError('internal', `no package.json of nightshift above ${start}`);
+    }
+  }
+}
+
+function packageName(folder: string): string | undefined {
+  try {
+    const parsed: unknown = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+    return (parsed as { name?: string }).name;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,94 @@
+import { GatewayError } from '../core/errors';
+
+/** One named step of a shutdown. Phases run one after another; a late or failed one stops nobody. */
+export interface ShutdownPhase {
+  readonly name: string;
+  /** How long the step may take; afterwards it is left behind and reported as `timeout`. */
+  readonly timeoutMs: number;
+  run(): Promise<void>;
+}
+
+export interface PhaseReport {
+  readonly name: string;
+  readonly result: 'done' | 'timeout' | 'failed';
+  readonly tookMs: number;
+  readonly error?: unknown;
+}
+
+/** Runs the phases in order and tells each one's end to `report`; never rejects. */
+export async function runPhases(
+  phases: readonly ShutdownPhase[],
+  report: (phase: PhaseReport) => void = () => undefined,
+): Promise<PhaseReport[]> {
+  const reports: PhaseReport[] = [];
+  for (const phase of phases) {
+    const done = await runPhase(phase);
+    reports.push(done);
+    report(done);
+  }
+  return reports;
+}
+
+async function runPhase(phase: ShutdownPhase): Promise<PhaseReport> {
+  const startedAt = performance.now();
+  const end = (result: PhaseReport['result'], error?: unknown): PhaseReport => {
+    const tookMs = Math.round(performance.now() - startedAt);
+    return { name: phase.name, result, tookMs, ...(error === undefined ? {} : { error }) };
+  };
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<PhaseReport>((resolve) => {
+    timer = setTimeout(() => resolve(end('timeout')), phase.timeoutMs);
+  });
+  // Wrapped in an async function: a phase that throws before its first await is a failed phase too.
+  const finished = (async () => phase.run())().then(
+    () => end('done'),
+    (error: unknown) =>
+      end('failed', error ?? new GatewayError('internal', 'rejected with nothing')),
+  );
+  try {
+    return await Promise.race([finished, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+export interface SignalHandlers {
+  /** The first signal: drain. Called once. */
+  drain(signal: NodeJS.Signals): void;
+  /** A further signal, at least `gapMs` after the first: end at once. */
+  force(signal: NodeJS.Signals): void;
+}
+
+/** The part of `process` that signals come from; a test gives an emitter of its own. */
+export interface SignalSource {
+  on(signal: NodeJS.Signals, listener: (signal: NodeJS.Signals) => void): unknown;
+  off(signal: NodeJS.Signals, listener: (signal: NodeJS.Signals) => void): unknown;
+}
+
+/**
+ * Two-stage signals: SIGINT and SIGTERM drain, a second one ends at once. One within `gapMs` (1 s) of
+ * the first is ignored: terminals and `npm` deliver the same Ctrl-C twice.
+ *
+ * @returns a function that removes the handlers
+ */
+export function installSignals(
+  handlers: SignalHandlers,
+  options: { source?: SignalSource; gapMs?: number; nowMs?: () => number } = {},
+): () => void {
+  const { source = process, gapMs = 1_000, nowMs = () => performance.now() } = options;
+  let firstAtMs: number | undefined;
+  const onSignal = (signal: NodeJS.Signals): void => {
+    if (firstAtMs === undefined) {
+      firstAtMs = nowMs();
+      handlers.drain(signal);
+    } else if (nowMs() - firstAtMs >= gapMs) {
+      handlers.force(signal);
+    }
+  };
+  for (const name of DRAIN_SIGNALS) source.on(name, onSignal);
+  return () => {
+    for (const name of DRAIN_SIGNALS) source.off(name, onSignal);
+  };
+}
+
+const DRAIN_SIGNALS = ['SIGINT', 'SIGTERM'] as const;

@@ -1,0 +1,110 @@
+import { Counter, exponentialBuckets, Gauge, Histogram, type Registry } from 'prom-client';
+
+/** What a worker counts: jobs, permits, requests per model, tokens, the object store. */
+export type WorkerMetrics = ReturnType<typeof createWorkerMetrics>;
+
+/** Registers the worker's metrics under the names that seed 000 and its dashboards use. */
+export function createWorkerMetrics(registry: Registry) {
+  const registers = [registry];
+  return { ...jobMetrics(registers), ...requestMetrics(registers) } as const;
+}
+
+function jobMetrics(registers: Registry[]) {
+  return {
+    jobsProcessed: new Counter({
+      name: 'jobs_processed_total',
+      help: 'Batches that reached their end, by result and reason',
+      labelNames: ['result', 'reason'] as const,
+      registers,
+    }),
+    jobDuration: new Histogram({
+      name: 'job_processing_duration_seconds',
+      help: 'From the start of ingestion to the terminal state',
+      labelNames: ['size_bucket'] as const,
+      buckets: exponentialBuckets(0.1, 2, 15),
+      registers,
+    }),
+    queueWait: new Histogram({
+      name: 'job_queue_wait_duration_seconds',
+      help: 'From the creation of a batch to the start of its ingestion',
+      buckets: exponentialBuckets(0.1, 2, 10),
+      registers,
+    }),
+    planBuildDuration: new Histogram({
+      name: 'plan_build_duration_seconds',
+      help: 'Ingestion: reading, checking and planning one input file',
+      labelNames: ['size_bucket'] as const,
+      registers,
+    }),
+    endToEndLatency: new Histogram({
+      name: 'batch_job_e2e_latency_seconds',
+      help: 'From the creation of a batch to its terminal state',
+      labelNames: ['status'] as const,
+      buckets: exponentialBuckets(1, 3, 12),
+      registers,
+    }),
+    fileStorageOperations: new Counter({
+      name: 'file_storage_operations_total',
+      help: 'Object store operations (store, retrieve, delete) by outcome (success, retry, exhausted)',
+      labelNames: ['operation', 'component', 'status'] as const,
+      registers,
+    }),
+  };
+}
+
+function requestMetrics(registers: Registry[]) {
+  const labelNames = ['model'] as const;
+  return {
+    totalWorkers: new Gauge({
+      name: 'total_workers',
+      help: 'Chunks this worker may execute at once',
+      registers,
+    }),
+    activeWorkers: new Gauge({
+      name: 'active_workers',
+      help: 'Chunks this worker executes now',
+      registers,
+    }),
+    inflightRequests: new Gauge({
+      name: 'processor_inflight_requests',
+      help: 'Requests at the model servers, all models',
+      registers,
+    }),
+    maxInflightConcurrency: new Gauge({
+      name: 'processor_max_inflight_concurrency',
+      help: 'The setting concurrency.global',
+      registers,
+    }),
+    modelInflightRequests: new Gauge({
+      name: 'model_inflight_requests',
+      help: 'Requests at the model servers, by model',
+      labelNames,
+      registers,
+    }),
+    requestDuration: new Histogram({
+      name: 'model_request_execution_duration_seconds',
+      help: 'Time of one call to a model server',
+      labelNames,
+      buckets: exponentialBuckets(0.01, 2, 15),
+      registers,
+    }),
+    requestErrors: new Counter({
+      name: 'request_errors_by_model_total',
+      help: 'Requests that ended without a successful answer',
+      labelNames,
+      registers,
+    }),
+    promptTokens: new Counter({
+      name: 'batch_request_prompt_tokens_total',
+      help: 'Input tokens as reported by the model servers',
+      labelNames,
+      registers,
+    }),
+    generationTokens: new Counter({
+      name: 'batch_request_generation_tokens_total',
+      help: 'Output tokens as reported by the model servers',
+      labelNames,
+      registers,
+    }),
+  };
+}
