@@ -1,0 +1,145 @@
+import fs from 'node:fs';
+import { defineConfig } from 'eslint/config';
+import tseslint from 'typescript-eslint';
+
+/**
+ * The house rules as the editor shows them. Who may import whom comes from the same table that
+ * `test/architecture.test.ts` walks the tree with: test/support/floors.json.
+ */
+const floors = JSON.parse(
+  fs.readFileSync(new URL('./test/support/floors.json', import.meta.url), 'utf8'),
+);
+const rooms = Object.keys(floors);
+const product = rooms.map((room) => `${room}/**/*.ts`);
+
+export default defineConfig(
+  { ignores: ['dist/', 'node_modules/', '.nightshift/', 'coverage/', 'bench/node_modules/'] },
+  {
+    files: ['**/*.ts'],
+    extends: [tseslint.configs.recommendedTypeChecked],
+    languageOptions: { parserOptions: { projectService: true } },
+    linterOptions: { reportUnusedDisableDirectives: 'error' },
+    rules: {
+      '@typescript-eslint/consistent-type-imports': 'error',
+      '@typescript-eslint/no-floating-promises': 'error',
+      '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_' }],
+      '@typescript-eslint/restrict-template-expressions': [
+        'error',
+        { allowNumber: true, allowBoolean: true },
+      ],
+      '@typescript-eslint/switch-exhaustiveness-check': [
+        'error',
+        { considerDefaultExhaustiveForUnions: true },
+      ],
+      // An async method without await keeps a port's promise and turns throws into rejections.
+      '@typescript-eslint/require-await': 'off',
+      eqeqeq: 'error',
+      'prefer-const': 'error',
+    },
+  },
+  {
+    files: product,
+    rules: {
+      '@typescript-eslint/no-explicit-any': 'error',
+      '@typescript-eslint/no-non-null-assertion': 'error',
+      'max-lines': ['error', { max: 400, skipBlankLines: true, skipComments: true }],
+      'max-lines-per-function': ['error', { max: 60, skipBlankLines: true, skipComments: true }],
+      'no-console': 'error',
+      'no-restricted-syntax': ['error', ...environment()],
+    },
+  },
+  { files: ['cli/**/*.ts'], rules: { 'no-console': 'off' } },
+  { files: ['platform/config.ts'], rules: { 'no-restricted-syntax': 'off' } },
+  ...rooms.map(floorRules),
+  {
+    files: ['core/**/*.ts'],
+    rules: {
+      'no-restricted-syntax': ['error', ...environment(), ...clockAndChance()],
+      'no-restricted-globals': ['error', ...ambient()],
+    },
+  },
+  {
+    // Run in the workflow sandbox, which has no Buffer.
+    files: ['core/*.ts', 'core/batch/**/*.ts', 'core/flow/**/*.ts', 'workflows/**/*.ts'],
+    rules: { 'no-restricted-globals': ['error', 'Buffer', ...ambient()] },
+  },
+  {
+    files: ['test/**/*.ts'],
+    rules: {
+      '@typescript-eslint/no-non-null-assertion': 'off',
+      '@typescript-eslint/no-unsafe-argument': 'off',
+      '@typescript-eslint/no-unsafe-assignment': 'off',
+      '@typescript-eslint/no-unsafe-call': 'off',
+      '@typescript-eslint/no-unsafe-member-access': 'off',
+      '@typescript-eslint/no-unsafe-return': 'off',
+      '@typescript-eslint/unbound-method': 'off',
+    },
+  },
+  {
+    files: ['**/*.js', '**/*.mjs'],
+    extends: [tseslint.configs.base],
+    rules: {
+      eqeqeq: 'error',
+      'no-undef': 'off',
+      'no-unused-vars': 'error',
+      'prefer-const': 'error',
+    },
+  },
+);
+
+/** What the files of a room may import: its line in the table, as patterns of forbidden names. */
+function floorRules(room) {
+  const { values, types, packages, node } = floors[room];
+  const whole = [room, ...values.filter((name) => !name.includes('/'))];
+  const parts = values.filter((name) => name.includes('/'));
+  const message = `${room}/ may not import this: see test/support/floors.json`;
+  const others = rooms.filter((other) => !whole.includes(other));
+  const patterns = others.map((other) => ({
+    regex: `^(\\.\\./)+(?!(${parts.join('|') || '-'})$)${other}(/|$)`,
+    allowTypeImports: types.includes(other),
+    message,
+  }));
+  patterns.push({ regex: '^(\\.\\./)+(test|bench|examples|dist|docs)(/|$)', message });
+  patterns.push({ regex: `^(?!\\.${node ? '|node:' : ''}${anyOf(packages)})`, message });
+  return {
+    files: [`${room}/**/*.ts`],
+    rules: { '@typescript-eslint/no-restricted-imports': ['error', { patterns }] },
+  };
+}
+
+/** `|pg(/|$)|@scope/` for use inside a negative lookahead. */
+function anyOf(packages) {
+  return packages
+    .map((name) => (name.endsWith('/*') ? `|${name.slice(0, -1)}` : `|${name}(/|$)`))
+    .join('');
+}
+
+function environment() {
+  const message = 'only platform/config.ts reads the environment';
+  return [{ selector: "MemberExpression[object.name='process'][property.name='env']", message }];
+}
+
+function clockAndChance() {
+  const message = 'core/ has neither clock nor chance: take nowMs or random as an argument';
+  return [
+    { selector: "MemberExpression[object.name='Date'][property.name='now']", message },
+    { selector: "MemberExpression[object.name='Math'][property.name='random']", message },
+    { selector: "NewExpression[callee.name='Date'][arguments.length=0]", message },
+  ];
+}
+
+/** What Node offers without an import. */
+function ambient() {
+  return [
+    'process',
+    'performance',
+    'fetch',
+    'crypto',
+    'require',
+    'setImmediate',
+    'queueMicrotask',
+    'global',
+    '__dirname',
+    '__filename',
+  ];
+}
