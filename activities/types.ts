@@ -1,0 +1,155 @@
+import type { RequestCounts } from '../core/batch/counts';
+import type { BatchStatus, StopCause, TerminalStatus } from '../core/batch/status';
+
+/**
+ * What the workflow asks of its activities and what it gets back: ids, keys and counts, never a
+ * request or an answer (design §4). Every input is one object, so that fields can be added.
+ */
+export interface BatchActivities extends BatchStepActivities {
+  /** Scans the input once; its plan, or the finding that the file is invalid, is durable afterwards. */
+  ingest(input: IngestInput): Promise<PlannedOrInvalid>;
+  /** Answers plan entries `[from, to)` of one model until its box ends (execution §3). */
+  executeChunk(input: ExecuteChunkInput): Promise<ExecuteChunkResult>;
+  /** Waits, after a stop, for chunks that did not return by themselves (execution §4). */
+  awaitReleased(input: { batchId: string; graceMs: number }): Promise<void>;
+  /** Manifest, result files and terminal record; or the ranges that still lack an answer. */
+  finalize(input: FinalizeInput): Promise<FinalizeResult>;
+  /** The end of a finalization that could not be done within its window: counts only. */
+  recordUnfinalized(input: { batchId: string; cause: StopCause | null }): Promise<RowState>;
+}
+
+/** Short steps on the batch's row: run as local activities, with a normal one as fallback. */
+export interface BatchStepActivities {
+  /** Reads the row and this worker's settings: the first step of every run. */
+  openBatch(input: { batchId: string }): Promise<OpenedBatch>;
+  /** Writes a phase into the row where the transition is legal; zero rows is no error. */
+  projectStatus(input: ProjectStatusInput): Promise<RowState>;
+  /** Claims the first cause of an end; the row's cause, whoever set it, is answered and obeyed. */
+  claimStop(input: { batchId: string; cause: StopCause }): Promise<RowState>;
+}
+
+/** What the row says; `found: false` where there is none. */
+export interface RowState {
+  readonly found: boolean;
+  readonly status: BatchStatus;
+  readonly stopCause: StopCause | null;
+}
+
+export interface OpenedBatch extends RowState {
+  readonly tenant: string;
+  readonly endpoint: string;
+  /** Key of the input object; null where there was no usable file at create. */
+  readonly inputKey: string | null;
+  readonly expiresAtMs: number;
+  readonly createdAtMs: number;
+  readonly settings: BatchSettings;
+}
+
+/** The part of the configuration that decides how a workflow acts; fixed for a run when it opens. */
+export interface BatchSettings {
+  readonly lanesPerModel: number;
+  readonly heartbeatTimeoutMs: number;
+  readonly cancelGraceMs: number;
+  readonly expiryGraceMs: number;
+  readonly finalizeWindowMs: number;
+  /** Events after which the workflow continues as new; null leaves it to the server's suggestion. */
+  readonly historyEvents: number | null;
+}
+
+export interface IngestInput {
+  readonly batchId: string;
+}
+
+export type PlannedOrInvalid =
+  | {
+      readonly kind: 'planned';
+      readonly nonce: string;
+      readonly lineCount: number;
+      readonly models: readonly PlannedModel[];
+      readonly unroutedLines: number;
+    }
+  | { readonly kind: 'invalid'; readonly errorCount: number };
+
+export interface PlannedModel {
+  /** Name in object keys. */
+  readonly safe: string;
+  readonly model: string;
+  readonly entries: number;
+  /** Task queue of the model's chunks. */
+  readonly queue: string;
+  readonly requestTimeoutMs: number;
+}
+
+export interface ExecuteChunkInput {
+  readonly batchId: string;
+  readonly planNonce: string;
+  readonly tenant: string;
+  readonly endpoint: string;
+  readonly inputKey: string;
+  readonly model: string;
+  readonly safe: string;
+  /** Plan positions `[from, to)`. */
+  readonly from: number;
+  readonly to: number;
+  readonly deadlineMs: number;
+  readonly boxMs: number;
+  /** Answered p95 of this model so far: how long it is worth waiting for a first permit. */
+  readonly p95Ms: number | null;
+  /** 2 urgent, 3 normal, 4 relaxed. */
+  readonly priority: number;
+  /** The line runs alone in its process: it is suspected of killing it. */
+  readonly solo?: boolean;
+  /** Three solo runs failed: the line is answered `internal_error` and nothing is sent. */
+  readonly poison?: boolean;
+}
+
+export interface ExecuteChunkResult {
+  /** Lowest plan position without an answer; `to` when all are answered. */
+  readonly next: number;
+  /** Over `[from, next)`. */
+  readonly completed: number;
+  readonly failed: number;
+  /** Answers that this run added. */
+  readonly answered: number;
+  readonly worker: string;
+  /** Answers a second in this run; null where there were none. */
+  readonly ratePerSec: number | null;
+  readonly p95Ms: number | null;
+  /** Why it returned before `to`, for the details that operators read. */
+  readonly left: ChunkLeave;
+  readonly stopCause: StopCause | null;
+}
+
+export type ChunkLeave =
+  'done' | 'box' | 'drain' | 'stopped' | 'fenced' | 'no_permit' | 'breaker_open' | 'row_terminal';
+
+export interface FinalizeInput {
+  readonly batchId: string;
+  /** Null: there is no plan, the record alone is written. */
+  readonly nonce: string | null;
+  readonly cause: StopCause | null;
+}
+
+export type FinalizeResult =
+  | { readonly kind: 'holes'; readonly holes: readonly PlanHole[] }
+  | {
+      readonly kind: 'done';
+      readonly status: TerminalStatus;
+      readonly counts: RequestCounts;
+      readonly outputFileId: string | null;
+      readonly errorFileId: string | null;
+    };
+
+export interface PlanHole {
+  readonly safe: string;
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface ProjectStatusInput {
+  readonly batchId: string;
+  readonly status: 'in_progress' | 'finalizing';
+  readonly total?: number;
+  readonly model?: string | null;
+  readonly models?: readonly string[];
+}

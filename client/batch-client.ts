@@ -1,0 +1,94 @@
+import { createHash } from 'node:crypto';
+import type { Client } from '@temporalio/client';
+import { WorkflowNotFoundError } from '@temporalio/client';
+import {
+  BATCH_QUEUE,
+  BATCH_WORKFLOW,
+  batchWorkflowId,
+  CANCEL_SIGNAL,
+  FAIRNESS_KEY_MAX_BYTES,
+} from '../workflows/contract';
+import type { BatchInput } from '../workflows/contract';
+import { initialSearchAttributes } from './search-attributes';
+
+/** What the workflow of a batch is started with. */
+export interface BatchStart {
+  readonly id: string;
+  readonly tenant: string;
+  readonly endpoint: string;
+  readonly expiresAtSec: number;
+  readonly inputFileId: string;
+}
+
+/** The way into Temporal for whoever creates and cancels batches. */
+export interface BatchStarter {
+  /** Starts the workflow of a batch; one that runs or ran already is success. */
+  start(batch: BatchStart): Promise<void>;
+  /** Signals a cancel, already claimed in the row; a closed or missing workflow is success. */
+  cancel(batchId: string): Promise<void>;
+}
+
+export interface BatchClientOptions {
+  /** How long one call may take before it counts as failed. */
+  readonly callTimeoutMs?: number;
+  /** `ALLOW_DUPLICATE` lets reconcile start a batch again whose workflow was closed. */
+  readonly reuse?: 'REJECT_DUPLICATE' | 'ALLOW_DUPLICATE';
+}
+
+/** {@link BatchStarter} over a Temporal client. Starting is idempotent by workflow id (temporal §2i). */
+export function createBatchClient(client: Client, options: BatchClientOptions = {}): BatchStarter {
+  const { callTimeoutMs = 2_000, reuse = 'REJECT_DUPLICATE' } = options;
+  const withinDeadline = <T>(call: () => Promise<T>): Promise<T> =>
+    client.withDeadline(Date.now() + callTimeoutMs, call);
+  return {
+    start: (batch) => withinDeadline(() => startWorkflow(client, batch, reuse)),
+    cancel: (batchId) => withinDeadline(() => signalCancel(client, batchId)),
+  };
+}
+
+async function startWorkflow(
+  client: Client,
+  batch: BatchStart,
+  reuse: NonNullable<BatchClientOptions['reuse']>,
+): Promise<void> {
+  const input: BatchInput = { batchId: batch.id };
+  try {
+    await client.workflow.start(BATCH_WORKFLOW, {
+      workflowId: batchWorkflowId(batch.id),
+      taskQueue: BATCH_QUEUE,
+      args: [input],
+      workflowIdReusePolicy: reuse,
+      workflowIdConflictPolicy: 'USE_EXISTING',
+      typedSearchAttributes: initialSearchAttributes(batch),
+      memo: { input_file_id: batch.inputFileId },
+      staticSummary: summary(batch),
+      priority: { fairnessKey: fairnessKey(batch.tenant) },
+    });
+  } catch (error) {
+    if (!isAlreadyStarted(error)) throw error;
+  }
+}
+
+async function signalCancel(client: Client, batchId: string): Promise<void> {
+  try {
+    await client.workflow.getHandle(batchWorkflowId(batchId)).signal(CANCEL_SIGNAL);
+  } catch (error) {
+    // Closed, or not started yet: the row holds the cause, and every run begins by reading it.
+    if (!(error instanceof WorkflowNotFoundError)) throw error;
+  }
+}
+
+function summary(batch: BatchStart): string {
+  const due = new Date(batch.expiresAtSec * 1000).toISOString().slice(0, 16).replace('T', ' ');
+  return `${batch.endpoint} · ${batch.tenant} · due ${due} UTC`.slice(0, 190);
+}
+
+/** The tenant, or its hash where the server would refuse the length. */
+function fairnessKey(tenant: string): string {
+  if (Buffer.byteLength(tenant) <= FAIRNESS_KEY_MAX_BYTES) return tenant;
+  return createHash('sha256').update(tenant).digest('hex').slice(0, FAIRNESS_KEY_MAX_BYTES);
+}
+
+function isAlreadyStarted(error: unknown): boolean {
+  return error instanceof Error && error.name === 'WorkflowExecutionAlreadyStartedError';
+}

@@ -1,0 +1,37 @@
+import { readFileSync } from 'node:fs';
+import { Client, Connection } from '@temporalio/client';
+import type { ConnectionOptions } from '@temporalio/client';
+import type { Config } from '../platform/config-schema';
+
+export type TemporalConfig = Config['temporal'];
+
+/**
+ * A client whose connection is made at its first call, so that a process starts and answers while
+ * Temporal is away. The caller closes `client.connection`.
+ */
+export function openClient(config: TemporalConfig): Client {
+  return new Client({
+    connection: Connection.lazy(connectionOptions(config)),
+    namespace: config.namespace,
+  });
+}
+
+/** Address, TLS and key of the server, in the SDK's words. */
+export function connectionOptions(config: TemporalConfig): ConnectionOptions {
+  return {
+    address: config.address,
+    ...(config.api_key === undefined ? {} : { apiKey: config.api_key }),
+    tls: tlsOptions(config.tls),
+  };
+}
+
+function tlsOptions(tls: TemporalConfig['tls']): NonNullable<ConnectionOptions['tls']> {
+  if (typeof tls === 'boolean') return tls;
+  const { ca_cert_file: ca, client_cert_file: cert, client_key_file: key } = tls;
+  return {
+    ...(ca === undefined ? {} : { serverRootCACertificate: readFileSync(ca) }),
+    ...(cert === undefined || key === undefined
+      ? {}
+      : { clientCertPair: { crt: readFileSync(cert), key: readFileSync(key) } }),
+  };
+}

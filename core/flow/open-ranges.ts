@@ -1,0 +1,79 @@
+/**
+ * Plan positions of one model that still lack an answer, as disjoint half-open ranges in order. What
+ * a chunk leaves over goes back to its place, so that the plan is worked through from the front.
+ */
+export interface Range {
+  readonly from: number;
+  readonly to: number;
+  /** How often a chunk of this range failed. */
+  readonly failures?: number;
+}
+
+export class OpenRanges {
+  readonly #ranges: Range[];
+
+  constructor(ranges: readonly Range[]) {
+    this.#ranges = ranges.filter((range) => range.from < range.to).sort(byFrom);
+  }
+
+  /** Number of positions left. */
+  get remaining(): number {
+    return this.#ranges.reduce((sum, range) => sum + range.to - range.from, 0);
+  }
+
+  get isEmpty(): boolean {
+    return this.#ranges.length === 0;
+  }
+
+  /** Up to `size` positions from the front; a range that failed before is taken whole. */
+  take(size: number): Range | null {
+    const first = this.#ranges.shift();
+    if (first === undefined) return null;
+    if (first.failures !== undefined || first.to - first.from <= size) return first;
+    this.#ranges.unshift({ from: first.from + size, to: first.to });
+    return { from: first.from, to: first.from + size };
+  }
+
+  /** Puts back what was not answered. */
+  giveBack(range: Range): void {
+    if (range.from >= range.to) return;
+    this.#ranges.push(range);
+    this.#ranges.sort(byFrom);
+    this.#coalesce();
+  }
+
+  /**
+   * Puts back a range whose chunk failed: halved, so that a line which kills its worker is found in a
+   * few steps; a single line is counted (execution §3, poison).
+   */
+  giveBackFailed(range: Range): void {
+    const length = range.to - range.from;
+    if (length <= 1) {
+      this.giveBack({ ...range, failures: (range.failures ?? 0) + 1 });
+      return;
+    }
+    const middle = range.from + Math.floor(length / 2);
+    this.giveBack({ from: range.from, to: middle, failures: 0 });
+    this.giveBack({ from: middle, to: range.to, failures: 0 });
+  }
+
+  /** All that is open, for a hand-over to the next run. */
+  toArray(): Range[] {
+    return [...this.#ranges];
+  }
+
+  /** Joins neighbours, so that leftovers do not crumble; suspects stay as they are. */
+  #coalesce(): void {
+    for (let i = this.#ranges.length - 1; i > 0; i--) {
+      const left = this.#ranges[i - 1];
+      const right = this.#ranges[i];
+      if (left === undefined || right === undefined || left.to !== right.from) continue;
+      if (left.failures !== undefined || right.failures !== undefined) continue;
+      this.#ranges.splice(i - 1, 2, { from: left.from, to: right.to });
+    }
+  }
+}
+
+function byFrom(a: Range, b: Range): number {
+  return a.from - b.from;
+}

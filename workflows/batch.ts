@@ -1,0 +1,296 @@
+import {
+  ApplicationFailure,
+  CancellationScope,
+  continueAsNew,
+  defineSignal,
+  log,
+  setCurrentDetails,
+  setHandler,
+  sleep,
+  upsertSearchAttributes,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { FinalizeResult, OpenedBatch, PlannedOrInvalid } from '../activities/types';
+import type { StopCause } from '../core/batch/status';
+import { isTerminal } from '../core/batch/status';
+import type { BatchInput, BatchResult, BatchResume } from './contract';
+import { CANCEL_SIGNAL, SEARCH_KEYS } from './contract';
+import type { BatchPhase } from './details';
+import { describeBatch } from './details';
+import { ModelLanes } from './model-lanes';
+import { finalization, ingestion, lastResort, step } from './proxies';
+import { StopControl } from './stop';
+
+export const cancelBatch = defineSignal(CANCEL_SIGNAL);
+
+/**
+ * The way of one batch: open → ingest → execute → finalize, and the terminal record.
+ *
+ * The body runs in a non-cancellable scope, so that whatever the end, what was paid for is delivered.
+ * A stop (signal, Cancel in the UI, the deadline, a system error) cancels the chunks alone.
+ */
+export async function batchWorkflow(input: BatchInput): Promise<BatchResult> {
+  const stop = new StopControl(input.batchId);
+  // Before the first await: a signal in the first workflow task must find its handler.
+  setHandler(cancelBatch, () => stop.request('cancelled'));
+  CancellationScope.current().cancelRequested.catch(() => stop.request('cancelled'));
+  return CancellationScope.nonCancellable(() => new BatchRun(input, stop).run());
+}
+
+class BatchRun {
+  readonly #input: BatchInput;
+  readonly #stop: StopControl;
+  #phase: BatchPhase = 'validating';
+  #plan: BatchResume | null;
+  #models: ModelLanes[] = [];
+  #inProgress: Promise<void> | null = null;
+
+  constructor(input: BatchInput, stop: StopControl) {
+    this.#input = input;
+    this.#stop = stop;
+    this.#plan = input.resume ?? null;
+  }
+
+  async run(): Promise<BatchResult> {
+    const opened = await this.#open();
+    if (opened === null) return this.#nothing('missing');
+    if (isTerminal(opened.status)) return this.#nothing(opened.status);
+    const deadline = this.#watchDeadline(opened.expiresAtMs);
+    try {
+      this.#plan ??= await this.#ingest(opened);
+      const ended = this.#plan === null ? null : await this.#execute(opened, this.#plan, deadline);
+      deadline.cancel();
+      return this.#conclude(ended ?? (await this.#finalizeStopped(opened)));
+    } finally {
+      deadline.cancel();
+    }
+  }
+
+  /** Waits up to an hour for the row: the API inserts it before it starts us, a restore may be late. */
+  async #open(): Promise<OpenedBatch | null> {
+    for (let minute = 0; minute < 60; minute++) {
+      const opened = await step('openBatch', { batchId: this.#input.batchId });
+      if (opened.found) {
+        this.#stop.observe(opened);
+        return opened;
+      }
+      await sleep('1 minute');
+    }
+    return null;
+  }
+
+  #watchDeadline(expiresAtMs: number): CancellationScope {
+    const scope = new CancellationScope();
+    const wait = scope.run(async () => {
+      await sleep(Math.max(1, expiresAtMs - Date.now()));
+      this.#stop.request('expired');
+    });
+    wait.catch(() => undefined);
+    return scope;
+  }
+
+  /** Plans the file, also under a stop: every line then gets its code. Null: there is no plan. */
+  async #ingest(opened: OpenedBatch): Promise<BatchResume | null> {
+    let outcome: PlannedOrInvalid;
+    try {
+      outcome = await ingestion(opened.settings).ingest({ batchId: this.#input.batchId });
+    } catch (error) {
+      log.error('ingestion failed', { error: String(error) });
+      this.#stop.request('failed');
+      return null;
+    }
+    if (outcome.kind === 'invalid') return null;
+    const { nonce, lineCount, models, unroutedLines } = outcome;
+    return {
+      nonce,
+      lineCount,
+      unroutedLines,
+      models: models.map((model) => ({
+        ...model,
+        open: [{ from: 0, to: model.entries }],
+        completed: 0,
+        failed: 0,
+      })),
+    };
+  }
+
+  /** Runs chunks until every line is settled; null when a stop came first. */
+  async #execute(
+    opened: OpenedBatch,
+    plan: BatchResume,
+    deadline: CancellationScope,
+  ): Promise<FinalizeResult | null> {
+    this.#prepareModels(opened, plan);
+    this.#announceInProgress(plan);
+    for (;;) {
+      await this.#runLanes();
+      await this.#inProgress;
+      if (this.#stop.requested) return null;
+      if (this.#handingOver(opened)) return this.#handOver(plan);
+      // Every line is settled: from here on time can no longer expire the batch.
+      deadline.cancel();
+      const result = await this.#finalizeComplete(opened, plan);
+      if (result.kind === 'done') return result;
+      if (this.#stop.requested) return null;
+      for (const hole of result.holes) {
+        this.#models.find((model) => model.plan.safe === hole.safe)?.reopen(hole);
+      }
+    }
+  }
+
+  #prepareModels(opened: OpenedBatch, plan: BatchResume): void {
+    this.#models = plan.models.map(
+      (model) =>
+        new ModelLanes(model, {
+          batchId: this.#input.batchId,
+          nonce: plan.nonce,
+          opened,
+          stop: this.#stop,
+          startedAtMs: workflowInfo().startTime.getTime(),
+          handingOver: () => this.#handingOver(opened),
+          onChange: () => this.#describe(),
+        }),
+    );
+  }
+
+  /** Not awaited: the first request must not wait for a projection. */
+  #announceInProgress(plan: BatchResume): void {
+    this.#phase = 'in_progress';
+    const models = plan.models.map((model) => model.model);
+    upsertSearchAttributes([
+      { key: SEARCH_KEYS.phase, value: 'in_progress' },
+      { key: SEARCH_KEYS.models, value: models.slice(0, 20) },
+      { key: SEARCH_KEYS.requests, value: plan.lineCount },
+    ]);
+    this.#describe();
+    this.#inProgress = step('projectStatus', {
+      batchId: this.#input.batchId,
+      status: 'in_progress',
+      total: plan.lineCount,
+      model: models.length === 1 && plan.unroutedLines === 0 ? (models[0] ?? null) : null,
+      models,
+    }).then((row) => this.#stop.observe(row));
+  }
+
+  async #runLanes(): Promise<void> {
+    if (this.#stop.requested) return;
+    const chunks = new CancellationScope();
+    this.#stop.attach(chunks);
+    await chunks.run(() => Promise.allSettled(this.#models.map((model) => model.run())));
+  }
+
+  #handingOver(opened: OpenedBatch): boolean {
+    const { historyLength, continueAsNewSuggested } = workflowInfo();
+    const limit = opened.settings.historyEvents;
+    const long = limit === null ? continueAsNewSuggested : historyLength >= limit;
+    return long && this.#models.some((model) => !model.open.isEmpty);
+  }
+
+  /** Activities do not survive continue-as-new; all chunks have returned by now. */
+  #handOver(plan: BatchResume): Promise<never> {
+    return continueAsNew<typeof batchWorkflow>({
+      batchId: this.#input.batchId,
+      resume: { ...plan, models: this.#models.map((model) => model.toResume()) },
+    });
+  }
+
+  async #finalizeComplete(opened: OpenedBatch, plan: BatchResume): Promise<FinalizeResult> {
+    const { batchId } = this.#input;
+    this.#enterPhase('finalizing');
+    this.#stop.observe(await step('projectStatus', { batchId, status: 'finalizing' }));
+    return this.#finalize(opened, plan.nonce, null);
+  }
+
+  /** The end under a cause, or of a file that cannot run. */
+  async #finalizeStopped(opened: OpenedBatch): Promise<FinalizeResult> {
+    const { batchId } = this.#input;
+    await this.#inProgress;
+    const cause = await this.#stop.settled();
+    if (cause !== null) {
+      this.#enterPhase('stopping');
+      upsertSearchAttributes([{ key: SEARCH_KEYS.stopReason, value: cause }]);
+      await this.#awaitReleased(opened, cause);
+    }
+    log.info('finalizing', { batchId, cause });
+    return this.#finalize(opened, this.#plan?.nonce ?? null, cause);
+  }
+
+  async #awaitReleased(opened: OpenedBatch, cause: StopCause): Promise<void> {
+    const { settings } = opened;
+    const graceMs = cause === 'expired' ? settings.expiryGraceMs : settings.cancelGraceMs;
+    if (this.#models.length === 0) return;
+    const { batchId } = this.#input;
+    await finalization(settings)
+      .awaitReleased({ batchId, graceMs })
+      .catch((error: unknown) => log.warn('holders unknown', { error: String(error) }));
+  }
+
+  async #finalize(
+    opened: OpenedBatch,
+    nonce: string | null,
+    cause: StopCause | null,
+  ): Promise<FinalizeResult> {
+    const { batchId } = this.#input;
+    try {
+      return await finalization(opened.settings).finalize({ batchId, nonce, cause });
+    } catch (error) {
+      log.error('finalization given up', { error: String(error) });
+      const row = await lastResort.recordUnfinalized({ batchId, cause });
+      return {
+        kind: 'done',
+        status: isTerminal(row.status) ? row.status : 'failed',
+        counts: { total: this.#plan?.lineCount ?? 0, ...this.#sums() },
+        outputFileId: null,
+        errorFileId: null,
+      };
+    }
+  }
+
+  #conclude(ended: FinalizeResult): BatchResult {
+    if (ended.kind === 'holes') throw new Error('a stopped batch cannot have holes');
+    const { status, counts, outputFileId, errorFileId } = ended;
+    upsertSearchAttributes([{ key: SEARCH_KEYS.phase, value: status }]);
+    const result: BatchResult = { status, ...counts, outputFileId, errorFileId };
+    setCurrentDetails(
+      `**${status}**: ${counts.total} requests, ${counts.completed} completed, ${counts.failed} failed`,
+    );
+    if (status !== 'failed') return result;
+    // Red in the list of the UI; by now files and record are there.
+    throw ApplicationFailure.create({
+      message: 'batch failed',
+      type: 'BatchFailed',
+      nonRetryable: true,
+      details: [result],
+    });
+  }
+
+  #nothing(status: string): BatchResult {
+    log.info('nothing to do', { status });
+    return { status, total: 0, completed: 0, failed: 0, outputFileId: null, errorFileId: null };
+  }
+
+  #enterPhase(phase: BatchPhase): void {
+    this.#phase = phase;
+    upsertSearchAttributes([{ key: SEARCH_KEYS.phase, value: phase }]);
+    this.#describe();
+  }
+
+  #describe(): void {
+    setCurrentDetails(
+      describeBatch({
+        phase: this.#phase,
+        stopReason: this.#stop.requested ? 'stop requested' : null,
+        total: this.#plan?.lineCount ?? 0,
+        unroutedLines: this.#plan?.unroutedLines ?? 0,
+        models: this.#models,
+      }),
+    );
+  }
+
+  #sums(): { completed: number; failed: number } {
+    return {
+      completed: this.#models.reduce((sum, model) => sum + model.completed, 0),
+      failed: this.#models.reduce((sum, model) => sum + model.failed, 0),
+    };
+  }
+}

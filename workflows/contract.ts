@@ -1,0 +1,89 @@
+/**
+ * Names and shapes shared by those who start batches and those who run them. Nothing here may pull
+ * in workflow code: the API process loads this file.
+ */
+export const BATCH_WORKFLOW = 'batchWorkflow';
+
+/** Asks a batch to stop; durable with no worker up, any number of times (temporal §1.1). */
+export const CANCEL_SIGNAL = 'cancelBatch';
+
+/** Queue of workflows, ingestion, finalization and records. */
+export const BATCH_QUEUE = 'nightshift-batch';
+
+/** Queue of chunks; per-model mode adds one for each gateway. */
+export const EXEC_QUEUE = 'nightshift-exec';
+
+/** Task queue for the chunks of a route; `default` is the global gateway's. */
+export function execQueue(routeKey: string): string {
+  return routeKey === 'default' ? EXEC_QUEUE : `${EXEC_QUEUE}.${routeKey}`;
+}
+
+/** The workflow's id is the batch's id (design §5). */
+export function batchWorkflowId(batchId: string): string {
+  return batchId;
+}
+
+/** Search attributes of every batch and their types, as the server wants them. */
+export const SEARCH_ATTRIBUTES = {
+  BatchTenant: 'Keyword',
+  BatchPhase: 'Keyword',
+  BatchStopReason: 'Keyword',
+  BatchEndpoint: 'Keyword',
+  BatchModels: 'KeywordList',
+  BatchDeadline: 'Datetime',
+  BatchRequests: 'Int',
+} as const;
+
+/** The same attributes as typed keys for upserts inside a workflow. */
+export const SEARCH_KEYS = {
+  phase: { name: 'BatchPhase', type: 'KEYWORD' },
+  stopReason: { name: 'BatchStopReason', type: 'KEYWORD' },
+  models: { name: 'BatchModels', type: 'KEYWORD_LIST' },
+  requests: { name: 'BatchRequests', type: 'INT' },
+} as const;
+
+export interface BatchInput {
+  readonly batchId: string;
+  /** Set by continue-as-new only. */
+  readonly resume?: BatchResume;
+}
+
+/** What a run hands to the next: open ranges, never answers. */
+export interface BatchResume {
+  readonly nonce: string;
+  readonly lineCount: number;
+  readonly unroutedLines: number;
+  readonly models: readonly ResumedModel[];
+}
+
+export interface ResumedModel {
+  readonly safe: string;
+  readonly model: string;
+  readonly entries: number;
+  readonly queue: string;
+  readonly requestTimeoutMs: number;
+  /** Ranges without a complete answer, as pairs `[from, to)`. */
+  readonly open: readonly OpenRange[];
+  readonly completed: number;
+  readonly failed: number;
+}
+
+export interface OpenRange {
+  readonly from: number;
+  readonly to: number;
+  /** How often a chunk of this range failed; decides between halving, solo and poison. */
+  readonly failures?: number;
+}
+
+/** What a finished workflow shows in the UI. */
+export interface BatchResult {
+  readonly status: string;
+  readonly total: number;
+  readonly completed: number;
+  readonly failed: number;
+  readonly outputFileId: string | null;
+  readonly errorFileId: string | null;
+}
+
+/** A fairness key is at most 64 bytes (temporal §1.5): longer tenants are hashed by the caller. */
+export const FAIRNESS_KEY_MAX_BYTES = 64;

@@ -1,0 +1,44 @@
+import type { ModelLanes } from './model-lanes';
+
+/** Where a batch is on its way, as operators see it. */
+export type BatchPhase = 'validating' | 'in_progress' | 'finalizing' | 'stopping';
+
+/** What the details are made from. */
+export interface DetailsView {
+  readonly phase: BatchPhase;
+  readonly stopReason: string | null;
+  readonly total: number;
+  readonly unroutedLines: number;
+  readonly models: readonly ModelLanes[];
+}
+
+/** The batch as an operator sees it in the Temporal UI: one row per model, in Markdown. */
+export function describeBatch(view: DetailsView): string {
+  const stop = view.stopReason === null ? '' : `, stopping: **${view.stopReason}**`;
+  const lines = [
+    `**${view.phase}**${stop}: ${view.total} requests`,
+    '',
+    '| model | queue | requests | completed | failed | open | lanes | rate/s | p95 | last chunk |',
+    '|---|---|---:|---:|---:|---:|---:|---:|---:|---|',
+    ...view.models.map(modelRow),
+  ];
+  if (view.unroutedLines > 0)
+    lines.push('', `${view.unroutedLines} requests name a model that no gateway serves.`);
+  return lines.join('\n');
+}
+
+function modelRow(lanes: ModelLanes): string {
+  const cells = [
+    lanes.plan.model.replaceAll('|', '\\|'),
+    lanes.plan.queue,
+    lanes.plan.entries,
+    lanes.completed,
+    lanes.failed,
+    lanes.open.remaining,
+    lanes.running,
+    lanes.ratePerSec === null ? '–' : lanes.ratePerSec.toFixed(1),
+    lanes.p95Ms === null ? '–' : `${Math.round(lanes.p95Ms)} ms`,
+    lanes.lastLeave,
+  ];
+  return `| ${cells.join(' | ')} |`;
+}

@@ -1,0 +1,1 @@
+export { batchWorkflow } from './batch';

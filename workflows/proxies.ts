@@ -1,0 +1,103 @@
+import {
+  ActivityCancellationType,
+  proxyActivities,
+  proxyLocalActivities,
+} from '@temporalio/workflow';
+import type { BatchActivities, BatchSettings, BatchStepActivities } from '../activities/types';
+import { BATCH_QUEUE } from './contract';
+
+/**
+ * One policy for each class of call, with its reason. `cancellationType` is always stated: unset, the
+ * server's default stops waiting at once and partial results would race with finalization
+ * (temporal §0.1).
+ */
+
+/**
+ * A step on the row, tried in the workflow task itself: two tries within 2 s cost no history. When
+ * Postgres is away the durable twin below takes over and waits for it, however long.
+ */
+const localSteps = proxyLocalActivities<BatchStepActivities>({
+  startToCloseTimeout: '2s',
+  retry: { maximumAttempts: 2, initialInterval: '100ms' },
+  cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+});
+
+const durableSteps = proxyActivities<BatchStepActivities>({
+  taskQueue: BATCH_QUEUE,
+  startToCloseTimeout: '10s',
+  retry: { initialInterval: '1s', maximumInterval: '30s' },
+  cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+});
+
+/** Runs a step locally and, when that fails, as an activity that retries for ever. */
+export async function step<K extends keyof BatchStepActivities>(
+  name: K,
+  input: Parameters<BatchStepActivities[K]>[0],
+): Promise<Awaited<ReturnType<BatchStepActivities[K]>>> {
+  type Step = (input: unknown) => Promise<Awaited<ReturnType<BatchStepActivities[K]>>>;
+  try {
+    return await (localSteps[name] as Step)(input);
+  } catch {
+    return (durableSteps[name] as Step)(input);
+  }
+}
+
+/** Reads the whole input: minutes for the largest; a dead worker is noticed by its heartbeat. */
+export function ingestion(settings: BatchSettings): Pick<BatchActivities, 'ingest'> {
+  return proxyActivities<BatchActivities>({
+    taskQueue: BATCH_QUEUE,
+    startToCloseTimeout: '1h',
+    heartbeatTimeout: settings.heartbeatTimeoutMs,
+    retry: { initialInterval: '1s', maximumInterval: '30s' },
+    cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+  });
+}
+
+export interface ChunkPolicy {
+  readonly settings: BatchSettings;
+  readonly queue: string;
+  readonly boxMs: number;
+  readonly requestTimeoutMs: number;
+  readonly priority: number;
+  readonly summary: string;
+}
+
+/**
+ * A chunk ends by itself with its box and the requests then in flight; this timeout catches the hung,
+ * the heartbeat the dead. Three attempts: more crashes than that point at a line, not at a worker
+ * (execution §3, poison).
+ */
+export function chunk(policy: ChunkPolicy): Pick<BatchActivities, 'executeChunk'> {
+  return proxyActivities<BatchActivities>({
+    taskQueue: policy.queue,
+    startToCloseTimeout: policy.boxMs + policy.requestTimeoutMs + 60_000,
+    heartbeatTimeout: policy.settings.heartbeatTimeoutMs,
+    retry: { initialInterval: '100ms', maximumInterval: '10s', maximumAttempts: 3 },
+    cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+    priority: { priorityKey: policy.priority },
+    summary: policy.summary,
+  });
+}
+
+/** Retried through any outage of the store or of Postgres, for as long as the window lasts. */
+export function finalization(
+  settings: BatchSettings,
+): Pick<BatchActivities, 'finalize' | 'awaitReleased'> {
+  return proxyActivities<BatchActivities>({
+    taskQueue: BATCH_QUEUE,
+    startToCloseTimeout: '6h',
+    scheduleToCloseTimeout: settings.finalizeWindowMs,
+    heartbeatTimeout: '60s',
+    retry: { initialInterval: '1s', maximumInterval: '60s' },
+    cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+  });
+}
+
+/** The last word on a batch that could not be finalized: waits for Postgres for ever. */
+export const lastResort: Pick<BatchActivities, 'recordUnfinalized'> =
+  proxyActivities<BatchActivities>({
+    taskQueue: BATCH_QUEUE,
+    startToCloseTimeout: '1m',
+    retry: { initialInterval: '1s', maximumInterval: '60s' },
+    cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+  });
