@@ -1,0 +1,64 @@
+import { BACKSLASH, COMMA, skipBlanks, stringEnd, valueEnd } from './json-bytes';
+
+/** Where a request line keeps what is sent, and what names its answer. */
+export interface LineParts {
+  /** Byte range `[bodyStart, bodyEnd)` of the value of `body`, sent as it is. */
+  readonly bodyStart: number;
+  readonly bodyEnd: number;
+  readonly customId: string;
+}
+
+const BODY = Buffer.from('body');
+const CUSTOM_ID = Buffer.from('custom_id');
+const ABSENT = -1;
+
+/**
+ * Finds `body` and `custom_id` among the top-level members of a line that has passed validation. As
+ * with `JSON.parse`, the last of repeated members counts, and keys and ids are compared and returned
+ * after unescaping. Nothing but the two is decoded. @throws RangeError for a line that is not valid
+ */
+export function lineParts(line: Buffer): LineParts {
+  let bodyStart = ABSENT;
+  let bodyEnd = ABSENT;
+  let idStart = ABSENT;
+  let at = skipBlanks(line, skipBlanks(line, 0) + 1);
+  while (at < line.length) {
+    const keyEnd = stringEnd(line, at);
+    const valueStart = skipBlanks(line, skipBlanks(line, keyEnd + 1) + 1);
+    const end = valueEnd(line, valueStart);
+    if (isKey(line, at, keyEnd, BODY)) {
+      bodyStart = valueStart;
+      bodyEnd = end;
+    } else if (isKey(line, at, keyEnd, CUSTOM_ID)) {
+      idStart = valueStart;
+    }
+    at = skipBlanks(line, end);
+    if (line[at] !== COMMA) break;
+    at = skipBlanks(line, at + 1);
+  }
+  if (bodyStart === ABSENT || idStart === ABSENT) {
+    throw new RangeError('line without body or custom_id');
+  }
+  return { bodyStart, bodyEnd, customId: decoded(line, idStart, stringEnd(line, idStart)) };
+}
+
+/** Whether the key with quotes at `open` and `close` reads `name`. */
+function isKey(line: Buffer, open: number, close: number, name: Buffer): boolean {
+  const length = close - open - 1;
+  if (length === name.length) {
+    return line.compare(name, 0, length, open + 1, close) === 0;
+  }
+  // An escape makes a key longer, never shorter.
+  if (length < name.length || !hasEscape(line, open, close)) return false;
+  return decoded(line, open, close) === name.toString('latin1');
+}
+
+function decoded(line: Buffer, open: number, close: number): string {
+  if (!hasEscape(line, open, close)) return line.toString('utf8', open + 1, close);
+  return JSON.parse(line.toString('utf8', open, close + 1)) as string;
+}
+
+function hasEscape(line: Buffer, open: number, close: number): boolean {
+  for (let at = open + 1; at < close; at++) if (line[at] === BACKSLASH) return true;
+  return false;
+}

@@ -1,0 +1,56 @@
+import type { EmbeddedAnswer } from './answer';
+import { asciiJsonString } from './ascii-json';
+
+/** Codes of lines without an HTTP answer, with their messages; there are no others (contract §7.1). */
+export const LINE_ERROR_CODES = {
+  request_timeout: 'The model server did not answer this request in time.',
+  connection_error: 'The model server could not be reached for this request.',
+  response_too_large: 'The answer to this request was larger than this service keeps.',
+  model_not_found: 'No model server serves the model of this request.',
+  batch_cancelled: 'This request was not executed, because the batch was cancelled.',
+  batch_expired: 'This request could not be executed before the completion window expired.',
+  batch_failed: 'This request was not executed, because the batch failed.',
+  internal_error: 'This request could not be executed, because it stopped its worker repeatedly.',
+} as const;
+
+export type LineErrorCode = keyof typeof LINE_ERROR_CODES;
+
+export interface AnswerLineInput {
+  /** `batch_req_…`, unique in the batch. */
+  readonly lineId: string;
+  readonly customId: string;
+  readonly status: number;
+  /** The model server's own request id; null: `lineId`, which was sent to it. */
+  readonly requestId: string | null;
+  readonly embedded: EmbeddedAnswer;
+}
+
+export interface ErrorLineInput {
+  readonly lineId: string;
+  readonly customId: string;
+  readonly code: LineErrorCode;
+  /** Left out: the standard message of `code`. */
+  readonly message?: string;
+}
+
+const ANSWER_TAIL = Buffer.from('},"error":null}');
+
+/** A line of the output or, where not `ok`, the error file: ASCII, no newline (contract §2.5). */
+export function answerLine(input: AnswerLineInput): Buffer {
+  const { status, embedded } = input;
+  const requestId = asciiJsonString(input.requestId ?? input.lineId);
+  const response = `"response":{"status_code":${status},"request_id":${requestId},"body":`;
+  const head = Buffer.from(`${names(input)},${response}`, 'latin1');
+  return Buffer.concat([head, embedded.json, ANSWER_TAIL]);
+}
+
+/** A line of the error file for a request without an HTTP answer: ASCII, no newline. */
+export function errorLine(input: ErrorLineInput): Buffer {
+  const message = asciiJsonString(input.message ?? LINE_ERROR_CODES[input.code]);
+  const error = `"error":{"code":"${input.code}","message":${message}}`;
+  return Buffer.from(`${names(input)},"response":null,${error}}`, 'latin1');
+}
+
+function names({ lineId, customId }: { lineId: string; customId: string }): string {
+  return `{"id":${asciiJsonString(lineId)},"custom_id":${asciiJsonString(customId)}`;
+}

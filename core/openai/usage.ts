@@ -1,0 +1,47 @@
+import { NO_USAGE, type Usage } from '../batch/counts';
+
+/** A journal frame has 32 bits for each number (execution §6). */
+const MAX_TOKENS = 2 ** 32 - 1;
+
+/**
+ * Token usage out of an answer's `usage` member, under the names of chat, completions and embeddings
+ * (`prompt_tokens` …) or of responses (`input_tokens` …). Absent or odd numbers count 0; a missing
+ * total is input + output (contract §6, §7.1).
+ */
+export function usageOf(usage: unknown): Usage {
+  if (!isRecord(usage)) return NO_USAGE;
+  const inputTokens = firstTokens(usage['prompt_tokens'], usage['input_tokens']) ?? 0;
+  const outputTokens = firstTokens(usage['completion_tokens'], usage['output_tokens']) ?? 0;
+  const total = firstTokens(usage['total_tokens']);
+  return {
+    inputTokens,
+    cachedTokens: detail(usage, ['prompt_tokens_details', 'input_tokens_details'], 'cached_tokens'),
+    outputTokens,
+    reasoningTokens: detail(
+      usage,
+      ['completion_tokens_details', 'output_tokens_details'],
+      'reasoning_tokens',
+    ),
+    totalTokens: total ?? Math.min(inputTokens + outputTokens, MAX_TOKENS),
+  };
+}
+
+function detail(usage: Record<string, unknown>, groups: readonly string[], name: string): number {
+  const values = groups.map((group) => {
+    const details = usage[group];
+    return isRecord(details) ? details[name] : undefined;
+  });
+  return firstTokens(...values) ?? 0;
+}
+
+/** The first that is a number of tokens, bounded; null where none is. */
+function firstTokens(...values: readonly unknown[]): number | null {
+  for (const value of values) {
+    if (typeof value === 'number' && value >= 0) return Math.min(Math.floor(value), MAX_TOKENS);
+  }
+  return null;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}

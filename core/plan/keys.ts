@@ -1,0 +1,114 @@
+/**
+ * Every object key of a batch (execution §6). No key is a folder of another. Numbers are plan
+ * positions, zero-padded to 10 digits so that key order is number order; `r` is 16 hex digits of
+ * random, made by the caller.
+ */
+const DIGITS = 10;
+const SEGMENT_KEY = /^batches\/([^/]+)\/journal\/([^/]+)\/(\d{10})-(\d{10})\.([0-9a-f]{16})\.seg$/;
+const SEAL_KEY =
+  /^batches\/([^/]+)\/seals\/([^/]+)\/(?:(\d{10})-(\d{10})|rest)\.([0-9a-f]{16})\.seal$/;
+
+/** What a segment's name says; `first` and `last` are both inside it. */
+export interface SegmentName {
+  readonly batchId: string;
+  readonly safe: string;
+  readonly first: number;
+  readonly last: number;
+  readonly r: string;
+}
+
+/** What a seal's name says; `range` is half-open, and null for the `rest` object. */
+export interface SealName {
+  readonly batchId: string;
+  readonly safe: string;
+  readonly range: { readonly from: number; readonly next: number } | null;
+  readonly r: string;
+}
+
+/** `batches/<id>/`: everything that belongs to a batch, except its result files. */
+export function batchPrefix(batchId: string): string {
+  return `batches/${batchId}/`;
+}
+
+/** Written last by ingestion, only if absent: the plan it names is the plan. */
+export function modelMapKey(batchId: string): string {
+  return `${batchPrefix(batchId)}model_map.json`;
+}
+
+/** The errors of an invalid input file, `{"data":[InputError…]}`. */
+export function inputErrorsKey(batchId: string): string {
+  return `${batchPrefix(batchId)}errors.json`;
+}
+
+/** The plan of one model: 16-byte entries and nothing else. */
+export function planKey(batchId: string, nonce: string, safe: string): string {
+  return `${batchPrefix(batchId)}plans/${nonce}/${safe}.plan`;
+}
+
+/** All segments of one model; ends with a slash. */
+export function journalPrefix(batchId: string, safe: string): string {
+  return `${batchPrefix(batchId)}journal/${safe}/`;
+}
+
+/** One journal segment, holding plan positions `first` to `last`, both included. */
+export function segmentKey(
+  batchId: string,
+  safe: string,
+  first: number,
+  last: number,
+  r: string,
+): string {
+  return `${journalPrefix(batchId, safe)}${padded(first)}-${padded(last)}.${r}.seg`;
+}
+
+/** The inverse of {@link segmentKey}; null for any other key. */
+export function parseSegmentKey(key: string): SegmentName | null {
+  const match = SEGMENT_KEY.exec(key);
+  if (match === null) return null;
+  const [, batchId = '', safe = '', first, last, r = ''] = match;
+  return { batchId, safe, first: Number(first), last: Number(last), r };
+}
+
+/** All seals of a batch; ends with a slash. */
+export function sealsPrefix(batchId: string): string {
+  return `${batchPrefix(batchId)}seals/`;
+}
+
+/** The seal of plan positions `[from, next)`. */
+export function sealKey(
+  batchId: string,
+  safe: string,
+  from: number,
+  next: number,
+  r: string,
+): string {
+  return `${sealsPrefix(batchId)}${safe}/${padded(from)}-${padded(next)}.${r}.seal`;
+}
+
+/** The one object for answers outside all seals; it alone may have holes. */
+export function restKey(batchId: string, safe: string, r: string): string {
+  return `${sealsPrefix(batchId)}${safe}/rest.${r}.seal`;
+}
+
+/** The inverse of {@link sealKey} and {@link restKey}; null for any other key. */
+export function parseSealKey(key: string): SealName | null {
+  const match = SEAL_KEY.exec(key);
+  if (match === null) return null;
+  const [, batchId = '', safe = '', from, next, r = ''] = match;
+  const range = from === undefined ? null : { from: Number(from), next: Number(next) };
+  return { batchId, safe, range, r };
+}
+
+/** What the result files are made from; only if absent. */
+export function manifestKey(batchId: string): string {
+  return `${batchPrefix(batchId)}manifest.json`;
+}
+
+/** The bytes of an uploaded or a result file. */
+export function fileKey(tenantHash: string, fileId: string): string {
+  return `files/${tenantHash}/${fileId}`;
+}
+
+function padded(position: number): string {
+  return String(position).padStart(DIGITS, '0');
+}

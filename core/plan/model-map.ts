@@ -1,0 +1,70 @@
+import { GatewayError } from '../errors';
+
+/**
+ * `model_map.json` (execution §6, seed 000): which plan counts, and what is in it. Records may have any
+ * string as a key, `__proto__` too: build them with `Object.fromEntries`, read them with
+ * `Object.entries` or `Object.hasOwn`.
+ */
+export interface ModelMap {
+  readonly version: 1;
+  /** 16 hex digits: the folder of the plans. */
+  readonly nonce: string;
+  /** Requests in the input file, routed or not. */
+  readonly line_count: number;
+  /** Planned models only. */
+  readonly model_to_safe: Readonly<Record<string, string>>;
+  readonly safe_to_model: Readonly<Record<string, string>>;
+  /** Plan entries by safe name. */
+  readonly entries: Readonly<Record<string, number>>;
+  /** Lines by model, of models that no backend serves. */
+  readonly unrouted: Readonly<Record<string, number>>;
+}
+
+/** The bytes of `model_map.json`. */
+export function encodeModelMap(map: ModelMap): Buffer {
+  return Buffer.from(`${JSON.stringify(map)}\n`);
+}
+
+/** The inverse of {@link encodeModelMap}. @throws plan_unreadable */
+export function parseModelMap(bytes: Uint8Array): ModelMap {
+  const value = parseJson(bytes);
+  if (isModelMap(value)) return value;
+  throw new GatewayError('plan_unreadable', 'model_map.json does not have the expected shape');
+}
+
+function parseJson(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(bytes).toString('utf8'));
+  } catch (cause) {
+    throw new GatewayError('plan_unreadable', 'model_map.json is not JSON', { cause });
+  }
+}
+
+function isModelMap(value: unknown): value is ModelMap {
+  if (!isRecord(value)) return false;
+  return (
+    value['version'] === 1 &&
+    typeof value['nonce'] === 'string' &&
+    isCount(value['line_count']) &&
+    isRecordOf(value['model_to_safe'], isText) &&
+    isRecordOf(value['safe_to_model'], isText) &&
+    isRecordOf(value['entries'], isCount) &&
+    isRecordOf(value['unrouted'], isCount)
+  );
+}
+
+function isRecordOf(value: unknown, member: (value: unknown) => boolean): boolean {
+  return isRecord(value) && Object.values(value).every(member);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string';
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}

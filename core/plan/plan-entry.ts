@@ -1,0 +1,34 @@
+/**
+ * One line of a plan (execution §1, §6): little-endian, offset int64, length uint32, prefixHash
+ * uint32. A plan is an index into the input file and holds nothing of its bytes.
+ */
+export const PLAN_ENTRY_BYTES = 16;
+
+export interface PlanEntry {
+  /** Byte offset of the line in the input file: the request's name everywhere. */
+  readonly offset: number;
+  /** Bytes of the line without its line end. */
+  readonly length: number;
+  /** FNV-32a of the system prompt, 0 where there is none. */
+  readonly prefixHash: number;
+}
+
+const TWO_POW_32 = 2 ** 32;
+
+/** Writes the 16 bytes of `entry` at byte `at` of `target`. */
+export function encodePlanEntry(target: Buffer, at: number, entry: PlanEntry): void {
+  target.writeUInt32LE(entry.offset % TWO_POW_32, at);
+  target.writeUInt32LE(Math.floor(entry.offset / TWO_POW_32), at + 4);
+  target.writeUInt32LE(entry.length, at + 8);
+  target.writeUInt32LE(entry.prefixHash, at + 12);
+}
+
+/** Entry number `index` of plan bytes. @throws RangeError outside the buffer */
+export function decodePlanEntry(plan: Buffer, index: number): PlanEntry {
+  const at = index * PLAN_ENTRY_BYTES;
+  return {
+    offset: plan.readUInt32LE(at + 4) * TWO_POW_32 + plan.readUInt32LE(at),
+    length: plan.readUInt32LE(at + 8),
+    prefixHash: plan.readUInt32LE(at + 12),
+  };
+}

@@ -1,0 +1,139 @@
+import fc from 'fast-check';
+import { NO_USAGE } from '../../../core/batch/counts';
+import { embedAnswer } from '../../../core/openai/answer';
+
+function embedded(text: string, status = 200): string {
+  return embedAnswer(status, Buffer.from(text)).json.toString('latin1');
+}
+
+function wrappedMessage(body: Buffer | string, status = 200): string {
+  const answer = embedAnswer(status, Buffer.from(body as string));
+  expect(answer).toMatchObject({ ok: false, usage: NO_USAGE, model: null });
+  const { error } = JSON.parse(answer.json.toString('latin1')) as { error: { message: string } };
+  expect(error).toEqual({
+    message: error.message,
+    type: 'server_error',
+    param: null,
+    code: 'invalid_response',
+  });
+  return error.message;
+}
+
+describe('an embedded answer', () => {
+  it.each([
+    ['{"a":9007199254740993}', '{"a":9007199254740993}'],
+    ['{"a":1.0,"b":1e400,"c":-0}', '{"a":1.0,"b":1e400,"c":-0}'],
+    ['{"a":"\\u00e9\\/\\n"}', '{"a":"\\u00e9\\/\\n"}'],
+    ['{"a":"\\ud800"}', '{"a":"\\ud800"}'],
+    ['{"a":"x","a":"y"}', '{"a":"x","a":"y"}'],
+    ['{\n  "a" : [ 1 ,\t2 ]\r\n}\n', '{"a":[1,2]}'],
+    ['{"a b":" c \\" d \\\\" }', '{"a b":" c \\" d \\\\"}'],
+    ['{"a":"é\u2028\u0085😀"}', '{"a":"\\u00e9\\u2028\\u0085\\ud83d\\ude00"}'],
+    ['{"a":"\ufffd"}', '{"a":"\\ufffd"}'],
+    ['{"a":"\ufeff"}', '{"a":"\\ufeff"}'],
+    ['{}', '{}'],
+  ])('of %s keeps its tokens', (text, json) => {
+    expect(embedded(text)).toBe(json);
+    expect(embedAnswer(200, Buffer.from(text)).ok).toBe(true);
+    expect(embedded(text, 404)).toBe(json);
+    expect(embedAnswer(404, Buffer.from(text)).ok).toBe(false);
+  });
+
+  it('that is compact ASCII is passed on without a copy', () => {
+    const body = Buffer.from('{"id":"x","choices":[{"text":"a b"}]}');
+    expect(embedAnswer(200, body).json).toBe(body);
+  });
+
+  it.each(['', ' ', 'Bad gateway', '[1]', '"x"', '1', 'null', '{"a":NaN}', '{"a":1}}', '{"a":1'])(
+    'of %j is wrapped',
+    (text) => {
+      expect(wrappedMessage(text)).toBe(text);
+      expect(wrappedMessage(text, 502)).toBe(text);
+    },
+  );
+
+  it('that begins with a BOM or is not UTF-8 is wrapped', () => {
+    expect(wrappedMessage('\ufeff{}')).toBe('\ufeff{}');
+    const invalid = Buffer.concat([Buffer.from('{"a":"'), Buffer.from([0xc3]), Buffer.from('"}')]);
+    expect(wrappedMessage(invalid)).toBe('{"a":"\ufffd"}');
+    expect(wrappedMessage(Buffer.from([0x7b, 0xff, 0x7d]))).toBe('{\ufffd}');
+  });
+
+  it('is wrapped with its first 2,000 characters, never half of one', () => {
+    expect(wrappedMessage('x'.repeat(5000))).toBe('x'.repeat(2000));
+    expect(wrappedMessage(`x${'😀'.repeat(3000)}`)).toBe(`x${'😀'.repeat(1999)}`);
+  });
+
+  it('is one line of ASCII that means the same, for any JSON object however it is laid out', () => {
+    fc.assert(
+      fc.property(
+        fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue(), { maxKeys: 6 }),
+        fc.constantFrom('', ' ', '\t', '  ', '\n'),
+        (object, indent) => {
+          const text = JSON.stringify(object, null, indent);
+          const json = embedded(text);
+          expect(json).toMatch(/^[\x20-\x7e\x7f]*$/);
+          expect(JSON.parse(json)).toEqual(JSON.parse(text));
+          expect(json).toHaveLength(embedded(JSON.stringify(object)).length);
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+
+  it('names its model only when it counts as output', () => {
+    const body = Buffer.from('{"model":"m-1"}');
+    expect(embedAnswer(200, body).model).toBe('m-1');
+    expect(embedAnswer(400, body).model).toBeNull();
+    expect(embedAnswer(200, Buffer.from('{"model":7}')).model).toBeNull();
+  });
+});
+
+describe('the usage of an answer', () => {
+  const usage = (value: unknown, status = 200) =>
+    embedAnswer(status, Buffer.from(JSON.stringify({ usage: value }))).usage;
+
+  it('is read under the names of chat completions', () => {
+    const reported = {
+      prompt_tokens: 10,
+      completion_tokens: 5,
+      total_tokens: 16,
+      prompt_tokens_details: { cached_tokens: 4 },
+      completion_tokens_details: { reasoning_tokens: 3 },
+    };
+    const expected = {
+      inputTokens: 10,
+      cachedTokens: 4,
+      outputTokens: 5,
+      reasoningTokens: 3,
+      totalTokens: 16,
+    };
+    expect(usage(reported)).toEqual(expected);
+    expect(usage(reported, 500)).toEqual(NO_USAGE);
+  });
+
+  it('is read under the names of responses, and a missing total is the sum', () => {
+    const reported = {
+      input_tokens: 7,
+      output_tokens: 2,
+      input_tokens_details: { cached_tokens: 1 },
+      output_tokens_details: { reasoning_tokens: 1 },
+    };
+    expect(usage(reported)).toEqual({
+      inputTokens: 7,
+      cachedTokens: 1,
+      outputTokens: 2,
+      reasoningTokens: 1,
+      totalTokens: 9,
+    });
+  });
+
+  it('counts nothing for what is absent, null or odd', () => {
+    expect(usage(undefined)).toEqual(NO_USAGE);
+    expect(usage(null)).toEqual(NO_USAGE);
+    expect(usage('many')).toEqual(NO_USAGE);
+    const odd = { prompt_tokens: -1, completion_tokens: 'x', prompt_tokens_details: null };
+    expect(usage(odd)).toEqual(NO_USAGE);
+    expect(usage({ prompt_tokens: 1e300 }).inputTokens).toBe(2 ** 32 - 1);
+  });
+});

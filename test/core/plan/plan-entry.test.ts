@@ -1,0 +1,55 @@
+import fc from 'fast-check';
+import { createPlanBuilder } from '../../../core/plan/plan-builder';
+import {
+  decodePlanEntry,
+  encodePlanEntry,
+  PLAN_ENTRY_BYTES,
+  type PlanEntry,
+} from '../../../core/plan/plan-entry';
+
+const entry = fc.record<PlanEntry>({
+  offset: fc.maxSafeNat(),
+  length: fc.nat(2 ** 32 - 1),
+  prefixHash: fc.oneof(fc.nat(3), fc.nat(2 ** 32 - 1)),
+});
+
+function decodeAll(plan: Buffer): PlanEntry[] {
+  return Array.from({ length: plan.length / PLAN_ENTRY_BYTES }, (_, i) => decodePlanEntry(plan, i));
+}
+
+describe('plan entries', () => {
+  it('are 16 little-endian bytes', () => {
+    const bytes = Buffer.alloc(PLAN_ENTRY_BYTES);
+    encodePlanEntry(bytes, 0, { offset: 2 ** 32 + 5, length: 258, prefixHash: 0xfffffffe });
+    expect(bytes.toString('hex')).toBe('050000000100000002010000feffffff');
+    expect(bytes.readBigInt64LE(0)).toBe(2n ** 32n + 5n);
+  });
+
+  it('come back as they were', () => {
+    fc.assert(
+      fc.property(fc.array(entry, { maxLength: 20 }), (entries) => {
+        const bytes = Buffer.alloc(entries.length * PLAN_ENTRY_BYTES);
+        entries.forEach((e, i) => encodePlanEntry(bytes, i * PLAN_ENTRY_BYTES, e));
+        expect(decodeAll(bytes)).toEqual(entries);
+      }),
+    );
+  });
+});
+
+describe('a plan', () => {
+  it('is ordered by prefix hash and keeps input order inside equal hashes', () => {
+    fc.assert(
+      fc.property(fc.array(entry, { maxLength: 300 }), (entries) => {
+        const builder = createPlanBuilder();
+        entries.forEach((e) => builder.add(e));
+        expect(builder.count).toBe(entries.length);
+        const expected = [...entries].sort((a, b) => a.prefixHash - b.prefixHash);
+        expect(decodeAll(builder.build())).toEqual(expected);
+      }),
+    );
+  });
+
+  it('of no lines is empty', () => {
+    expect(createPlanBuilder().build()).toHaveLength(0);
+  });
+});
