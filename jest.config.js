@@ -15,5 +15,7 @@ module.exports = {
   modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/.nightshift/'],
   globalSetup: '<rootDir>/test/support/run-scope.js',
   globalTeardown: '<rootDir>/test/support/run-scope-end.js',
+  // Two test files at a time: most of them start servers of their own.
+  maxWorkers: 2,
   testTimeout: 30_000,
 };

@@ -6,6 +6,7 @@
  * was killed runs no teardown). It ends when the server ends, with its exit code.
  */
 const { spawn } = require('node:child_process');
+const fs = require('node:fs');
 
 const KILL_AFTER_MS = 8_000;
 const WATCH_EVERY_MS = 500;
@@ -18,7 +19,10 @@ server.on('error', (error) => {
   console.error(error.message);
   process.exit(127);
 });
-server.on('exit', (code) => process.exit(code ?? 1));
+server.on('exit', (code) => {
+  if (!isAlive(owner)) removeRunFolder();
+  process.exit(code ?? 1);
+});
 process.on('SIGTERM', stop);
 process.on('SIGINT', stop);
 setInterval(() => {
@@ -28,6 +32,11 @@ setInterval(() => {
 function stop() {
   server.kill('SIGTERM');
   setTimeout(() => server.kill('SIGKILL'), KILL_AFTER_MS).unref();
+}
+
+function removeRunFolder() {
+  const folder = process.env.NIGHTSHIFT_TEST_RUN;
+  if (folder) fs.rmSync(folder, { recursive: true, force: true });
 }
 
 function isAlive(pid) {
