@@ -1,0 +1,44 @@
+/** Entries of the largest chunk: a constant of the journal's format (execution §2 "Segment"). */
+export const MAX_CHUNK_ENTRIES = 10_000;
+const UNKNOWN_RATE_FLOOR = 64;
+
+export interface ChunkSizeInput {
+  /** Plan entries of the model that no chunk has taken yet. */
+  readonly remaining: number;
+  /** Lanes of the model now. */
+  readonly lanes: number;
+  /** Answers a second of the lane's last chunk, or null where none has returned. */
+  readonly lastRatePerSec: number | null;
+}
+
+/**
+ * Entries of the next chunk, guided self-scheduling (execution §3 "Cutting"):
+ * clamp(remaining / (2 × lanes), floor, 10,000), and never more than remain.
+ */
+export function chunkSize({ remaining, lanes, lastRatePerSec }: ChunkSizeInput): number {
+  const floor =
+    lastRatePerSec === null ? UNKNOWN_RATE_FLOOR : clamp(Math.ceil(2 * lastRatePerSec), 8, 2_000);
+  const share = Math.ceil(remaining / (2 * Math.max(lanes, 1)));
+  return Math.max(0, Math.min(remaining, clamp(share, floor, MAX_CHUNK_ENTRIES)));
+}
+
+export interface BoxInput {
+  /** Time since the batch began to execute, ms. */
+  readonly batchAgeMs: number;
+  /** 95th percentile of the model's answer times, ms; 0 while unknown. */
+  readonly p95Ms: number;
+}
+
+/** Time box of a chunk, ms: clamp(age / 10, 15 s, 300 s), never under 4 × p95 (execution §3). */
+export function boxMs({ batchAgeMs, p95Ms }: BoxInput): number {
+  return Math.round(Math.max(clamp(batchAgeMs / 10, 15_000, 300_000), 4 * p95Ms));
+}
+
+/** First box of lane `lane` of `lanes`, counted from 0, ms: so that lanes do not all drain together. */
+export function firstBoxMs(box: number, lane: number, lanes: number): number {
+  return Math.round((box * (lane + 1)) / Math.max(lanes, 1));
+}
+
+function clamp(value: number, low: number, high: number): number {
+  return Math.min(Math.max(value, low), high);
+}

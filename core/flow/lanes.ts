@@ -1,0 +1,22 @@
+const ONE_LANE_BELOW_LINES = 128;
+const FIRST_LANES = 4;
+
+export interface LaneCountInput {
+  /** Lines of the model in this batch. */
+  readonly totalLines: number;
+  /** Workers of the last `lanes` chunk results of the model; empty before the first. */
+  readonly recentWorkers: readonly string[];
+  /** `concurrency.lanes_per_model`. */
+  readonly lanesPerModel: number;
+}
+
+/**
+ * Chunks of one model that should run at once (execution §3 "Lanes"): 1 below 128 lines, else 4,
+ * then 2 × (distinct workers seen) + 2, at most `lanesPerModel`.
+ */
+export function laneCount({ totalLines, recentWorkers, lanesPerModel }: LaneCountInput): number {
+  if (totalLines < ONE_LANE_BELOW_LINES) return 1;
+  const workers = new Set(recentWorkers).size;
+  const wanted = workers === 0 ? FIRST_LANES : 2 * workers + 2;
+  return Math.max(1, Math.min(wanted, lanesPerModel));
+}

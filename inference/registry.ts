@@ -1,0 +1,115 @@
+import { createBreaker, type Breaker } from '../core/flow/breaker';
+import { GatewayError } from '../core/errors';
+import type { Config, GatewayConfig } from '../platform/config-schema';
+import type { Backend } from './backend';
+import { createHttpBackend } from './http-backend';
+import { readGatewaySecrets } from './secrets';
+
+/** Where the requests of one model go. */
+export interface Route {
+  /** `default`, or the first configured model of this gateway: names its queue and metrics. */
+  readonly key: string;
+  /** What the per-model limit counts: hand it to the dispatcher as `model`. */
+  readonly limiterKey: string;
+  readonly backend: Backend;
+  readonly gateway: GatewayConfig;
+  readonly breaker: Breaker;
+}
+
+export interface Registry {
+  /** The route of `model`, or null where no gateway serves it (`model_not_found`). */
+  route(model: string): Route | null;
+  isRouted(model: string): boolean;
+  /** One entry per gateway, for gauges and queues; models that share settings share an entry. */
+  readonly gateways: readonly GatewayRoute[];
+  /** Waits for what runs, then closes all connections. */
+  close(): Promise<void>;
+}
+
+export interface GatewayRoute extends Omit<Route, 'limiterKey'> {
+  /** Models that are listed for this gateway; empty in global mode. */
+  readonly models: readonly string[];
+}
+
+/** What the registry reads of the configuration. */
+export type RegistryConfig = Pick<
+  Config,
+  'global_inference_gateway' | 'model_gateways' | 'secrets_dir' | 'concurrency' | 'limits'
+>;
+
+/**
+ * Opens the gateways of the configuration (seed 000). Global mode: every model goes to the one
+ * gateway and has a limit of its own. Per-model mode: only listed models are routed; identical
+ * settings share pool, limit and breaker. Keys and certificates are read here, once.
+ * @throws config_invalid unless exactly one mode is configured and every named file can be read.
+ */
+export function createRegistry(config: RegistryConfig): Registry {
+  const { global_inference_gateway: global, model_gateways: perModel } = config;
+  if ((global === undefined) === (perModel === undefined)) {
+    const message = 'configure exactly one of global_inference_gateway and model_gateways';
+    throw new GatewayError('config_invalid', message);
+  }
+  return global === undefined
+    ? perModelRegistry(config, perModel ?? {})
+    : globalRegistry(config, global);
+}
+
+function globalRegistry(config: RegistryConfig, gateway: GatewayConfig): Registry {
+  const only = openGateway(config, { key: 'default', gateway, models: [] });
+  const { key, backend, breaker } = only;
+  return {
+    route: (model) => ({ key, limiterKey: `default:${model}`, backend, gateway, breaker }),
+    isRouted: () => true,
+    gateways: [only],
+    close: () => backend.close(),
+  };
+}
+
+function perModelRegistry(
+  config: RegistryConfig,
+  entries: Readonly<Record<string, GatewayConfig>>,
+): Registry {
+  const groups = new Map<string, { key: string; gateway: GatewayConfig; models: string[] }>();
+  for (const [model, gateway] of Object.entries(entries)) {
+    const settings = settingsKey(gateway);
+    const group = groups.get(settings);
+    if (group) group.models.push(model);
+    else groups.set(settings, { key: model, gateway, models: [model] });
+  }
+  const gateways = [...groups.values()].map((group) => openGateway(config, group));
+  const routes = new Map<string, Route>();
+  for (const { models, ...route } of gateways) {
+    for (const model of models) routes.set(model, { ...route, limiterKey: route.key });
+  }
+  return {
+    route: (model) => routes.get(model) ?? null,
+    isRouted: (model) => routes.has(model),
+    gateways,
+    close: async () => {
+      await Promise.all(gateways.map(({ backend }) => backend.close()));
+    },
+  };
+}
+
+function openGateway(
+  config: RegistryConfig,
+  entry: Pick<GatewayRoute, 'key' | 'gateway' | 'models'>,
+): GatewayRoute {
+  const { gateway } = entry;
+  const backend = createHttpBackend(gateway, {
+    secrets: readGatewaySecrets(gateway, config.secrets_dir),
+    connections: config.concurrency.global,
+    maxAnswerBytes: config.limits.max_answer_bytes,
+  });
+  const breaker = createBreaker({
+    initialBackoffMs: gateway.initial_backoff,
+    maxBackoffMs: gateway.max_backoff,
+    probeTimeoutMs: gateway.request_timeout + 60_000,
+  });
+  return { ...entry, backend, breaker };
+}
+
+/** Equal for equal settings, whatever their order in the file. */
+function settingsKey(gateway: GatewayConfig): string {
+  return JSON.stringify(Object.entries(gateway).sort(([a], [b]) => (a < b ? -1 : 1)));
+}

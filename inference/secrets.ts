@@ -1,0 +1,88 @@
+import { readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { GatewayError } from '../core/errors';
+import type { GatewayConfig } from '../platform/config-schema';
+
+/** What a gateway's files hold: read once at start, never logged. */
+export interface GatewaySecrets {
+  /** Value of `authorization`, or null without a key. */
+  readonly authorization: string | null;
+  /** Options of `tls.connect`; empty for the defaults of Node. */
+  readonly tls: TlsOptions;
+}
+
+export interface TlsOptions {
+  readonly rejectUnauthorized?: boolean;
+  readonly ca?: Buffer;
+  readonly cert?: Buffer;
+  readonly key?: Buffer;
+}
+
+/**
+ * Reads key and TLS files of one gateway (seed 000: `api_key_name` lies in `secretsDir`,
+ * `api_key_file` anywhere). White space around a key is cut off.
+ * @throws config_invalid where a file is missing, empty or named twice.
+ */
+export function readGatewaySecrets(gateway: GatewayConfig, secretsDir: string): GatewaySecrets {
+  const key = readApiKey(gateway, secretsDir);
+  return {
+    authorization: key === null ? null : `Bearer ${key}`,
+    tls: {
+      ...(gateway.tls_insecure_skip_verify && { rejectUnauthorized: false }),
+      ...optionalFile('ca', 'tls_ca_cert_file', gateway.tls_ca_cert_file),
+      ...clientCertificate(gateway),
+    },
+  };
+}
+
+function readApiKey(gateway: GatewayConfig, secretsDir: string): string | null {
+  const { api_key_name: name, api_key_file: file } = gateway;
+  if (name !== undefined && file !== undefined) {
+    throw invalid(`gateway ${gateway.url}: give api_key_name or api_key_file, not both`);
+  }
+  if (name !== undefined && basename(name) !== name) {
+    throw invalid(`gateway ${gateway.url}: api_key_name must be the name of a file, got "${name}"`);
+  }
+  const path = name === undefined ? file : join(secretsDir, name);
+  if (path === undefined) return null;
+  const setting = name === undefined ? 'api_key_file' : 'api_key_name';
+  const key = readBytes(setting, path).toString('utf8').trim();
+  if (!/^[\x21-\x7e]+$/.test(key)) {
+    throw invalid(`${setting}: ${path} must hold one key of printable ASCII characters`);
+  }
+  return key;
+}
+
+function clientCertificate(gateway: GatewayConfig): TlsOptions {
+  const { tls_client_cert_file: cert, tls_client_key_file: key } = gateway;
+  if ((cert === undefined) !== (key === undefined)) {
+    throw invalid(
+      `gateway ${gateway.url}: tls_client_cert_file and tls_client_key_file belong together`,
+    );
+  }
+  return {
+    ...optionalFile('cert', 'tls_client_cert_file', cert),
+    ...optionalFile('key', 'tls_client_key_file', key),
+  };
+}
+
+function optionalFile(
+  option: 'ca' | 'cert' | 'key',
+  setting: string,
+  path: string | undefined,
+): TlsOptions {
+  return path === undefined ? {} : { [option]: readBytes(setting, path) };
+}
+
+function readBytes(setting: string, path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (cause) {
+    const code = (cause as NodeJS.ErrnoException).code ?? 'unknown error';
+    throw invalid(`${setting}: cannot read ${path} (${code})`, cause);
+  }
+}
+
+function invalid(message: string, cause?: unknown): GatewayError {
+  return new GatewayError('config_invalid', message, { cause });
+}

@@ -1,0 +1,339 @@
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import type { Backend, BackendOutcome } from '../../inference/backend';
+import { createHttpBackend, type HttpBackendOptions } from '../../inference/http-backend';
+import type { GatewayConfig } from '../../platform/config-schema';
+import { gatewayOf, requestOf, startLocalServer, until } from './local-server';
+import type { Answer, LocalServer } from './local-server';
+
+const never = new AbortController().signal;
+const closers: (() => Promise<void>)[] = [];
+
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+async function serve(answer: Answer): Promise<LocalServer> {
+  const server = await startLocalServer(answer);
+  closers.push(() => server.close());
+  return server;
+}
+
+function backendFor(
+  url: string,
+  gateway: Partial<GatewayConfig> = {},
+  options: Partial<HttpBackendOptions> = {},
+): Backend {
+  const backend = createHttpBackend(gatewayOf(url, gateway), {
+    secrets: { authorization: null, tls: {} },
+    connections: 10,
+    maxAnswerBytes: 1_000_000,
+    ...options,
+  });
+  closers.push(() => backend.close());
+  return backend;
+}
+
+function expectFailure(outcome: BackendOutcome, reason: string): void {
+  expect(outcome).toMatchObject({ kind: 'failure', reason });
+}
+
+describe('requests', () => {
+  it('send the exact bytes by POST to base path and endpoint', async () => {
+    const server = await serve((_, response) => response.end('{}'));
+    const body = Buffer.from('{ "model":"m", "n": 1.0e0, "x":"\\u00e9é" }');
+    for (const base of ['/prefix/', '/prefix', '']) {
+      await backendFor(server.url + base).send(requestOf({ body }), never);
+    }
+    expect(server.received.map(({ method, url }) => [method, url])).toEqual([
+      ['POST', '/prefix/v1/chat/completions'],
+      ['POST', '/prefix/v1/chat/completions'],
+      ['POST', '/v1/chat/completions'],
+    ]);
+    for (const received of server.received) expect(received.body.equals(body)).toBe(true);
+  });
+
+  it('carry the headers of the contract and what the caller passes through', async () => {
+    const server = await serve((_, response) => response.end('{}'));
+    const backend = backendFor(
+      server.url,
+      { inference_objective: 'batch' },
+      { secrets: { authorization: 'Bearer key', tls: {} }, now: () => 1_000.25 },
+    );
+    const headers = {
+      'x-gateway-inference-fairness-id': 'tenant',
+      'x-team': 'blue',
+      'content-length': '999',
+      connection: 'close',
+      'x-bad': 'a\nb',
+    };
+    await backend.send(requestOf({ headers, deadlineMs: 61_000.75, requestId: 'line-7' }), never);
+    expect(server.received[0]!.headers).toEqual({
+      host: `127.0.0.1:${server.port}`,
+      connection: 'keep-alive',
+      'content-type': 'application/json',
+      accept: 'application/json',
+      'content-length': '13',
+      authorization: 'Bearer key',
+      'x-request-id': 'line-7',
+      'x-slo-ttft-ms': '60000',
+      'x-gateway-inference-objective': 'batch',
+      'x-gateway-inference-fairness-id': 'tenant',
+      'x-team': 'blue',
+    });
+  });
+
+  it('prefer a passed-through authorization to the key, and never say less than 0 ms left', async () => {
+    const server = await serve((_, response) => response.end('{}'));
+    const backend = backendFor(
+      server.url,
+      {},
+      { secrets: { authorization: 'Bearer key', tls: {} } },
+    );
+    await backend.send(
+      requestOf({ headers: { authorization: 'Bearer user' }, deadlineMs: 5 }),
+      never,
+    );
+    expect(server.received[0]!.headers).toMatchObject({
+      authorization: 'Bearer user',
+      'x-slo-ttft-ms': '0',
+    });
+  });
+
+  it('reuse connections and open no more than allowed', async () => {
+    const server = await serve((_, response) => response.end('{}'));
+    const backend = backendFor(server.url, {}, { connections: 3 });
+    const sends = Array.from({ length: 50 }, () => backend.send(requestOf(), never));
+    for (const outcome of await Promise.all(sends)) expect(outcome.kind).toBe('answer');
+    expect(server.connections()).toBeLessThanOrEqual(3);
+  });
+});
+
+describe('answers', () => {
+  it('come whole with status and the header fields that matter', async () => {
+    const server = await serve((_, response) => {
+      response.writeHead(429, {
+        'Retry-After': '7',
+        'X-LLM-D-Request-Dropped-Reason': 'Rejected-TTL-Expired',
+        'X-Request-Id': 'abc',
+      });
+      response.write('{"error":');
+      response.end('{}}');
+    });
+    expect(await backendFor(server.url).send(requestOf(), never)).toEqual({
+      kind: 'answer',
+      status: 429,
+      body: Buffer.from('{"error":{}}'),
+      retryAfter: '7',
+      droppedReason: 'rejected-ttl-expired',
+      requestId: 'abc',
+    });
+  });
+
+  it('may be empty', async () => {
+    const server = await serve((_, response) => response.writeHead(204).end());
+    const outcome = await backendFor(server.url).send(requestOf(), never);
+    expect(outcome).toMatchObject({ status: 204, body: Buffer.alloc(0), retryAfter: null });
+  });
+
+  it('that redirect are answers and are not followed', async () => {
+    const server = await serve((_, response) => response.writeHead(307, { location: '/x' }).end());
+    expect(await backendFor(server.url).send(requestOf(), never)).toMatchObject({ status: 307 });
+    expect(server.received).toHaveLength(1);
+  });
+
+  it('after informational ones are the final ones', async () => {
+    const server = await serve((_, response) => {
+      response.writeProcessing();
+      response.end('{"ok":1}');
+    });
+    const outcome = await backendFor(server.url).send(requestOf(), never);
+    expect(outcome).toMatchObject({ status: 200, body: Buffer.from('{"ok":1}') });
+  });
+
+  const plain = Buffer.from(JSON.stringify({ text: 'héllo '.repeat(20_000) }));
+  it.each([
+    ['gzip', gzipSync(plain)],
+    ['x-gzip', gzipSync(plain)],
+    ['deflate', deflateSync(plain)],
+    ['deflate', deflateRawSync(plain)],
+    ['br', brotliCompressSync(plain)],
+    ['gzip, br', brotliCompressSync(gzipSync(plain))],
+    ['identity', plain],
+    ['unheard-of', plain],
+  ])('with content coding %s are decoded', async (coding, body) => {
+    const server = await serve((_, response) => {
+      response.writeHead(200, { 'content-encoding': coding });
+      response.end(body);
+    });
+    const outcome = await backendFor(server.url).send(requestOf(), never);
+    expect(outcome.kind === 'answer' && outcome.body.equals(plain)).toBe(true);
+  });
+
+  it('with a coding but without bytes are empty', async () => {
+    const server = await serve((_, response) =>
+      response.writeHead(204, { 'content-encoding': 'gzip' }).end(),
+    );
+    expect(await backendFor(server.url).send(requestOf(), never)).toMatchObject({ status: 204 });
+  });
+
+  it('whose coding is cut short are broken connections', async () => {
+    const server = await serve((_, response) => {
+      response.writeHead(200, { 'content-encoding': 'gzip' });
+      response.end(gzipSync(plain).subarray(0, 40));
+    });
+    expectFailure(await backendFor(server.url).send(requestOf(), never), 'connection');
+  });
+
+  it('are told piece by piece, and reading waits for the listener', async () => {
+    const server = await serve((_, response) => response.end(Buffer.alloc(900_000, 'x')));
+    let told = 0;
+    let waiting: (() => void) | null = null;
+    const onBytes = (bytes: number): Promise<void> => {
+      told += bytes;
+      return new Promise((resolve) => (waiting = resolve));
+    };
+    const answer = backendFor(server.url).send(requestOf({ onBytes }), never);
+    await until(() => waiting !== null);
+    expect(told).toBeLessThan(900_000);
+    const pump = setInterval(() => waiting?.(), 1);
+    const outcome = await answer;
+    clearInterval(pump);
+    expect(outcome.kind === 'answer' && outcome.body.length).toBe(900_000);
+    expect(told).toBe(900_000);
+  });
+});
+
+describe('failures', () => {
+  it('without a listener at the other end are connect', async () => {
+    const server = await serve((_, response) => response.end());
+    await server.close();
+    expectFailure(await backendFor(server.url).send(requestOf(), never), 'connect');
+  });
+
+  it('of a name that does not exist are connect', async () => {
+    const backend = backendFor('http://no-such-host.invalid');
+    expectFailure(await backend.send(requestOf(), never), 'connect');
+  });
+
+  it('in the middle of an exchange are connection, and are not retried', async () => {
+    const server = await serve((_, __, socket) => socket.destroy());
+    expectFailure(await backendFor(server.url).send(requestOf(), never), 'connection');
+    expect(server.received).toHaveLength(1);
+  });
+
+  it('in the middle of a body are connection', async () => {
+    const server = await serve((_, response, socket) => {
+      response.writeHead(200, { 'content-length': '100' });
+      response.write('half', () => socket.destroy());
+    });
+    expectFailure(await backendFor(server.url).send(requestOf(), never), 'connection');
+  });
+
+  it('of servers that do not speak HTTP are connection', async () => {
+    const server = createServer((socket) => socket.resume().end('hello\r\n\r\n'));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    closers.push(() => new Promise((resolve) => server.close(() => resolve())));
+    const { port } = server.address() as AddressInfo;
+    const outcome = await backendFor(`http://127.0.0.1:${port}`).send(requestOf(), never);
+    expectFailure(outcome, 'connection');
+  });
+
+  it('by time count headers and body together', async () => {
+    const silent = await serve(() => undefined);
+    expectFailure(
+      await backendFor(silent.url, { request_timeout: 100 }).send(requestOf(), never),
+      'timeout',
+    );
+    const timers: NodeJS.Timeout[] = [];
+    const dripping = await serve((_, response) => {
+      timers.push(setInterval(() => response.write(' '), 10));
+    });
+    expectFailure(
+      await backendFor(dripping.url, { request_timeout: 150 }).send(requestOf(), never),
+      'timeout',
+    );
+    timers.forEach(clearInterval);
+  });
+
+  it('of size are known by the declared length, by the bytes that come, and after decoding', async () => {
+    const closed: string[] = [];
+    const server = await serve(({ url }, response, socket) => {
+      socket.on('close', () => closed.push(url));
+      const body = Buffer.alloc(200_000, 'a');
+      if (url === '/declared') response.writeHead(200, { 'content-length': '2000' }).write('x');
+      if (url === '/streamed') response.write(body);
+      if (url === '/bomb') {
+        response.writeHead(200, { 'content-encoding': 'gzip' }).write(gzipSync(body));
+      }
+    });
+    const backend = backendFor(server.url, {}, { maxAnswerBytes: 1_000 });
+    for (const path of ['/declared', '/streamed', '/bomb']) {
+      expectFailure(await backend.send(requestOf({ path }), never), 'too_large');
+    }
+    await until(() => closed.length === 3);
+    const exact = await serve((_, response) => response.end(Buffer.alloc(1_000, 'a')));
+    const outcome = await backendFor(exact.url, {}, { maxAnswerBytes: 1_000 }).send(
+      requestOf(),
+      never,
+    );
+    expect(outcome.kind).toBe('answer');
+  });
+
+  it('by abort end the request at once, before and while it runs', async () => {
+    let disconnected = false;
+    const server = await serve((_, response) => {
+      response.on('close', () => (disconnected = true));
+    });
+    const backend = backendFor(server.url);
+    const controller = new AbortController();
+    const running = backend.send(requestOf(), controller.signal);
+    await until(() => server.received.length === 1);
+    controller.abort();
+    expectFailure(await running, 'aborted');
+    await until(() => disconnected);
+    expectFailure(await backend.send(requestOf(), controller.signal), 'aborted');
+    expect(server.received).toHaveLength(1);
+  });
+
+  it('before the connection stands leave it usable for the next request', async () => {
+    const server = await serve((_, response) => response.end('{}'));
+    const backend = backendFor(server.url, {}, { connections: 1 });
+    const controller = new AbortController();
+    const first = backend.send(requestOf({ requestId: 'first' }), controller.signal);
+    const second = backend.send(requestOf({ requestId: 'second' }), never);
+    controller.abort();
+    expectFailure(await first, 'aborted');
+    expect((await second).kind).toBe('answer');
+    expect(server.received.map(({ headers }) => headers['x-request-id'])).toEqual(['second']);
+  });
+
+  it('leave nobody behind when one signal ends many', async () => {
+    const server = await serve(() => undefined);
+    const backend = backendFor(server.url);
+    const controller = new AbortController();
+    const sends = Array.from({ length: 30 }, () => backend.send(requestOf(), controller.signal));
+    await until(() => server.received.length === 10);
+    controller.abort();
+    for (const outcome of await Promise.all(sends)) expectFailure(outcome, 'aborted');
+  });
+});
+
+describe('closing', () => {
+  it('waits for what runs and sends nothing more', async () => {
+    const replies: (() => void)[] = [];
+    const server = await serve((_, response) => replies.push(() => response.end('{}')));
+    const backend = backendFor(server.url);
+    const running = backend.send(requestOf(), never);
+    await until(() => replies.length === 1);
+    let closed = false;
+    const closing = backend.close().then(() => (closed = true));
+    expectFailure(await backend.send(requestOf(), never), 'aborted');
+    expect(closed).toBe(false);
+    replies[0]!();
+    expect((await running).kind).toBe('answer');
+    await closing;
+    expect(server.received).toHaveLength(1);
+  });
+});

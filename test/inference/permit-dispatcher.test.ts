@@ -1,0 +1,270 @@
+import fc from 'fast-check';
+import type { AcquireRequest, Permit } from '../../inference/dispatcher';
+import { createPermitDispatcher } from '../../inference/permit-dispatcher';
+
+const request = (changes: Partial<AcquireRequest> = {}): AcquireRequest => ({
+  tenant: 't',
+  batchId: 'b',
+  model: 'm',
+  deadlineMs: 0,
+  cost: 1,
+  ...changes,
+});
+const unguarded = () => {
+  throw new Error('the guard tripped');
+};
+const settle = () => new Promise((resolve) => setImmediate(resolve));
+
+describe('permits', () => {
+  it('are limited per model first, then over all models', async () => {
+    const dispatcher = createPermitDispatcher({
+      global: 3,
+      perModel: 2,
+      onGuardTripped: unguarded,
+    });
+    expect(dispatcher.tryAcquire(request())).not.toBeNull();
+    const second = dispatcher.tryAcquire(request());
+    expect(dispatcher.tryAcquire(request())).toBeNull();
+    expect(dispatcher.tryAcquire(request({ model: 'n' }))).not.toBeNull();
+    expect(dispatcher.tryAcquire(request({ model: 'n' }))).toBeNull();
+    second!.release();
+    expect(dispatcher.tryAcquire(request({ model: 'n' }))).not.toBeNull();
+  });
+
+  it('go to a waiter before the release returns, so that nobody overtakes', async () => {
+    const dispatcher = createPermitDispatcher({
+      global: 1,
+      perModel: 1,
+      onGuardTripped: unguarded,
+    });
+    const held = dispatcher.tryAcquire(request())!;
+    const waiting = dispatcher.acquire(request());
+    held.release();
+    expect(dispatcher.tryAcquire(request())).toBeNull();
+    (await waiting).release();
+    expect(dispatcher.stats()).toEqual({
+      inFlight: 0,
+      limit: 1,
+      waiting: 0,
+      guardTripped: false,
+      models: [],
+    });
+  });
+
+  it('of a model that waits for a global one do not hold back other models', async () => {
+    const dispatcher = createPermitDispatcher({
+      global: 2,
+      perModel: 2,
+      onGuardTripped: unguarded,
+    });
+    const hot = [dispatcher.tryAcquire(request())!, dispatcher.tryAcquire(request())!];
+    const order: string[] = [];
+    const wait = async (model: string) => {
+      const permit = await dispatcher.acquire(request({ model }));
+      order.push(model);
+      return permit;
+    };
+    const waits = [wait('m'), wait('m'), wait('cold')];
+    expect(dispatcher.stats().waiting).toBe(3);
+    hot.forEach((permit) => permit.release());
+    await settle();
+    expect(order).toEqual(['cold', 'm']);
+    (await waits[2]!).release();
+    (await waits[0]!).release();
+    (await waits[1]!).release();
+  });
+
+  it('serve priority first, then tenants in turn, then first come', async () => {
+    const dispatcher = createPermitDispatcher({
+      global: 9,
+      perModel: 1,
+      onGuardTripped: unguarded,
+    });
+    const order: string[] = [];
+    const held = dispatcher.tryAcquire(request())!;
+    const waits = [
+      ['a1', 'a', 3],
+      ['a2', 'a', 3],
+      ['a3', 'a', undefined],
+      ['b1', 'b', 3],
+      ['z1', 'z', 4],
+      ['c1', 'c', 3],
+      ['b2', 'b', 3],
+      ['u1', 'a', 2],
+    ].map(async ([name, tenant, priority]) => {
+      const turn = { tenant: tenant as string, ...(priority && { priority: priority as number }) };
+      const permit = await dispatcher.acquire(request(turn));
+      order.push(name as string);
+      permit.release();
+    });
+    held.release();
+    await Promise.all(waits);
+    expect(order).toEqual(['u1', 'a1', 'b1', 'c1', 'a2', 'b2', 'a3', 'z1']);
+  });
+
+  it('leave no trace of waiters that were aborted', async () => {
+    const dispatcher = createPermitDispatcher({
+      global: 1,
+      perModel: 2,
+      onGuardTripped: unguarded,
+    });
+    const held = dispatcher.tryAcquire(request({ model: 'x' }))!;
+    const controller = new AbortController();
+    const waits = ['m', 'm', 'm', 'n'].map((model) =>
+      dispatcher.acquire(request({ model }), controller.signal),
+    );
+    const survivor = dispatcher.acquire(request());
+    controller.abort(new Error('stopped'));
+    for (const result of await Promise.allSettled(waits)) {
+      expect(result).toMatchObject({ status: 'rejected', reason: { name: 'AbortError' } });
+    }
+    await expect(dispatcher.acquire(request(), controller.signal)).rejects.toMatchObject({
+      name: 'AbortError',
+      cause: new Error('stopped'),
+    });
+    held.release();
+    (await survivor).release();
+    expect(dispatcher.stats().models).toEqual([]);
+  });
+
+  it('released twice trip the guard once and free nothing', async () => {
+    const tripped: string[] = [];
+    const dispatcher = createPermitDispatcher({
+      global: 2,
+      perModel: 2,
+      onGuardTripped: (error) => tripped.push(error.code),
+    });
+    const first = dispatcher.tryAcquire(request())!;
+    dispatcher.tryAcquire(request());
+    first.release();
+    first.release();
+    first.release();
+    expect(tripped).toEqual(['permit_released_twice']);
+    expect(dispatcher.stats()).toMatchObject({ inFlight: 1, guardTripped: true });
+    expect(dispatcher.tryAcquire(request())).not.toBeNull();
+    expect(dispatcher.tryAcquire(request())).toBeNull();
+  });
+
+  it('refuse limits that are not whole numbers from 1', () => {
+    for (const global of [0, 1.5, Number.NaN]) {
+      expect(() =>
+        createPermitDispatcher({ global, perModel: 1, onGuardTripped: unguarded }),
+      ).toThrow(/global must be a whole number of at least 1/);
+    }
+  });
+});
+
+describe('any history of waiting, releasing and aborting', () => {
+  const MODELS = ['m', 'n', 'o'];
+  const step = fc.oneof(
+    fc.record({
+      do: fc.constant('acquire' as const),
+      model: fc.constantFrom(...MODELS),
+      tenant: fc.constantFrom('a', 'b', 'c'),
+      priority: fc.constantFrom(2, 3, 4),
+    }),
+    fc.record({ do: fc.constant('release' as const), pick: fc.nat() }),
+    fc.record({ do: fc.constant('abort' as const), pick: fc.nat() }),
+  );
+
+  it('keeps both limits, loses no waiter and ends with nothing held', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(step, { maxLength: 120 }),
+        fc.integer({ min: 1, max: 5 }),
+        fc.integer({ min: 1, max: 4 }),
+        async (steps, global, perModel) => {
+          const dispatcher = createPermitDispatcher({
+            global,
+            perModel,
+            onGuardTripped: unguarded,
+          });
+          const held: { model: string; permit: Permit }[] = [];
+          const waiting = new Map<number, AbortController>();
+          let ids = 0;
+          const ends: Promise<void>[] = [];
+          const check = () => {
+            expect(held.length).toBeLessThanOrEqual(global);
+            for (const model of MODELS) {
+              const ofModel = held.filter((entry) => entry.model === model).length;
+              expect(ofModel).toBeLessThanOrEqual(perModel);
+            }
+            expect(dispatcher.stats()).toMatchObject({
+              inFlight: held.length,
+              waiting: waiting.size,
+            });
+          };
+          for (const action of steps) {
+            if (action.do === 'acquire') {
+              const id = ids++;
+              const controller = new AbortController();
+              waiting.set(id, controller);
+              ends.push(
+                dispatcher.acquire(request(action), controller.signal).then(
+                  (permit) => {
+                    waiting.delete(id);
+                    held.push({ model: action.model, permit });
+                  },
+                  () => void waiting.delete(id),
+                ),
+              );
+            } else if (action.do === 'release' && held.length > 0) {
+              held.splice(action.pick % held.length, 1)[0]!.permit.release();
+            } else if (action.do === 'abort' && waiting.size > 0) {
+              [...waiting.values()][action.pick % waiting.size]!.abort();
+            }
+            await settle();
+            check();
+          }
+          for (let i = 0; i < 200 && (held.length > 0 || waiting.size > 0); i++) {
+            held.shift()?.permit.release();
+            await settle();
+            check();
+          }
+          await Promise.all(ends);
+          expect(dispatcher.stats()).toMatchObject({ inFlight: 0, waiting: 0, models: [] });
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  it('starves no tenant of equal priority: nobody is served twice while another waits', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { minLength: 2, maxLength: 60 }),
+        async (tenants) => {
+          const dispatcher = createPermitDispatcher({
+            global: 1,
+            perModel: 1,
+            onGuardTripped: unguarded,
+          });
+          const held = dispatcher.tryAcquire(request())!;
+          const left = new Map<string, number>();
+          const turns: string[] = [];
+          const waits = tenants.map(async (tenant) => {
+            left.set(tenant, (left.get(tenant) ?? 0) + 1);
+            const permit = await dispatcher.acquire(request({ tenant }));
+            turns.push(tenant);
+            permit.release();
+          });
+          held.release();
+          await Promise.all(waits);
+          expect(turns).toHaveLength(tenants.length);
+          const sinceServed = new Map<string, Set<string>>();
+          for (const tenant of turns) {
+            for (const [other, waiting] of left) {
+              if (other === tenant || waiting === 0) continue;
+              const seen = sinceServed.get(other) ?? new Set();
+              expect(seen.has(tenant)).toBe(false);
+              sinceServed.set(other, seen.add(tenant));
+            }
+            left.set(tenant, left.get(tenant)! - 1);
+            sinceServed.set(tenant, new Set());
+          }
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+});
