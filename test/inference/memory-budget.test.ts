@@ -1,0 +1,159 @@
+import fc from 'fast-check';
+import { createMemoryBudget, type Reservation } from '../../inference/memory-budget';
+
+const KIB = 1024;
+const ROOM = 256 * KIB;
+const settle = () => new Promise((resolve) => setImmediate(resolve));
+
+async function isHeld(wait: Promise<void> | undefined): Promise<boolean> {
+  let held = wait !== undefined;
+  void wait?.then(() => (held = false));
+  await settle();
+  return held;
+}
+
+describe('reserving', () => {
+  it('takes the body and 256 KiB, and waits in order until they fit', async () => {
+    const budget = createMemoryBudget(2 * ROOM + 100);
+    const first = budget.tryReserve(50)!;
+    const second = budget.tryReserve(50)!;
+    expect(budget.stats()).toEqual({
+      usedBytes: 2 * ROOM + 100,
+      limitBytes: 2 * ROOM + 100,
+      waiting: 0,
+    });
+    const order: string[] = [];
+    const third = budget.reserve(51).then((r) => (order.push('third'), r));
+    const fourth = budget.reserve(0).then((r) => (order.push('fourth'), r));
+    first.release();
+    await settle();
+    // The fourth would fit, but it does not overtake.
+    expect(order).toEqual([]);
+    expect(budget.tryReserve(0)).toBeNull();
+    second.release();
+    await settle();
+    expect(order).toEqual(['third', 'fourth']);
+    (await third).release();
+    (await fourth).release();
+    (await fourth).release();
+    expect(budget.stats()).toMatchObject({ usedBytes: 0, waiting: 0 });
+  });
+
+  it('lets an item larger than the whole bound pass alone', async () => {
+    const budget = createMemoryBudget(1_000_000);
+    const small = budget.tryReserve(10)!;
+    expect(budget.tryReserve(5_000_000)).toBeNull();
+    const large = budget.reserve(5_000_000);
+    small.release();
+    const alone = await large;
+    expect(budget.tryReserve(0)).toBeNull();
+    alone.release();
+    expect(budget.tryReserve(0)).not.toBeNull();
+  });
+
+  it('lets those behind go on when a waiter gives up', async () => {
+    const budget = createMemoryBudget(ROOM * 2);
+    const held = budget.tryReserve(0)!;
+    const controller = new AbortController();
+    const large = budget.reserve(10_000_000, controller.signal);
+    const small = budget.reserve(0);
+    controller.abort();
+    await expect(large).rejects.toMatchObject({ name: 'AbortError' });
+    (await small).release();
+    await expect(budget.reserve(0, controller.signal)).rejects.toMatchObject({
+      name: 'AbortError',
+    });
+    held.release();
+    expect(budget.stats()).toMatchObject({ usedBytes: 0, waiting: 0 });
+  });
+});
+
+describe('growing answers', () => {
+  it('fill their room for nothing and then take from the rest', () => {
+    const budget = createMemoryBudget(ROOM * 4);
+    const reservation = budget.tryReserve(0)!;
+    expect(reservation.grow(ROOM)).toBeUndefined();
+    expect(budget.stats().usedBytes).toBe(ROOM);
+    expect(reservation.grow(100)).toBeUndefined();
+    expect(budget.stats().usedBytes).toBe(ROOM + 100);
+    reservation.release();
+    expect(budget.stats().usedBytes).toBe(0);
+    expect(reservation.grow(100)).toBeUndefined();
+    expect(budget.stats().usedBytes).toBe(0);
+  });
+
+  it('stop when all is used up, except for the oldest', async () => {
+    const budget = createMemoryBudget(ROOM * 3);
+    const [oldest, middle, youngest] = [0, 0, 0].map((bytes) => budget.tryReserve(bytes)!);
+    expect(oldest!.grow(ROOM + KIB)).toBeUndefined();
+    const middleWaits = middle!.grow(ROOM + KIB);
+    const youngestWaits = youngest!.grow(ROOM + KIB);
+    expect(oldest!.grow(10 * ROOM)).toBeUndefined();
+    expect(await isHeld(middleWaits)).toBe(true);
+    youngest!.release();
+    expect(await isHeld(youngestWaits)).toBe(false);
+    expect(await isHeld(middleWaits)).toBe(true);
+    oldest!.release();
+    expect(await isHeld(middleWaits)).toBe(false);
+    middle!.release();
+    expect(budget.stats().usedBytes).toBe(0);
+  });
+
+  it('go before new reservations, and only as many at once as there is room for', async () => {
+    const budget = createMemoryBudget(ROOM * 4);
+    const [first, second, third, other] = [0, 0, 0, 0].map((bytes) => budget.tryReserve(bytes)!);
+    first!.grow(ROOM + 1);
+    const secondWaits = second!.grow(ROOM + 1)!;
+    const thirdWaits = third!.grow(ROOM + 1)!;
+    const newcomer = budget.reserve(ROOM);
+    other!.release();
+    expect(await isHeld(secondWaits)).toBe(false);
+    expect(await isHeld(thirdWaits)).toBe(false);
+    expect(budget.stats().waiting).toBe(1);
+    [first, second, third].forEach((reservation) => reservation!.release());
+    (await newcomer).release();
+  });
+});
+
+it('any history ends with nothing used, nobody waiting and always one reader going', async () => {
+  const step = fc.oneof(
+    fc.record({ do: fc.constant('reserve' as const), bytes: fc.nat(3_000_000) }),
+    fc.record({ do: fc.constant('grow' as const), pick: fc.nat(), bytes: fc.nat(600_000) }),
+    fc.record({ do: fc.constant('release' as const), pick: fc.nat() }),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 80 }), async (steps) => {
+      const budget = createMemoryBudget(2_000_000);
+      const live: { reservation: Reservation; held: boolean }[] = [];
+      const pending: Promise<unknown>[] = [];
+      for (const action of steps) {
+        if (action.do === 'reserve') {
+          const wait = budget.reserve(action.bytes);
+          pending.push(wait.then((reservation) => live.push({ reservation, held: false })));
+        } else if (live.length > 0) {
+          const entry = live[action.pick % live.length]!;
+          if (action.do === 'release') {
+            live.splice(live.indexOf(entry), 1);
+            entry.reservation.release();
+          } else if (!entry.held) {
+            const wait = entry.reservation.grow(action.bytes);
+            entry.held = wait !== undefined;
+            void wait?.then(() => (entry.held = false));
+          }
+        }
+        await settle();
+        const { usedBytes, limitBytes, waiting } = budget.stats();
+        if (live.length === 0) expect([usedBytes, waiting]).toEqual([0, 0]);
+        if (live.length > 0) expect(live.some(({ held }) => !held)).toBe(true);
+        expect(limitBytes).toBe(2_000_000);
+      }
+      for (let i = 0; i < 200 && live.length > 0; i++) {
+        live.shift()!.reservation.release();
+        await settle();
+      }
+      await Promise.all(pending);
+      expect(budget.stats()).toMatchObject({ usedBytes: 0, waiting: 0 });
+    }),
+    { numRuns: 80 },
+  );
+});

@@ -1,0 +1,122 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createRegistry, type Registry, type RegistryConfig } from '../../inference/registry';
+import { gatewayOf, requestOf, startLocalServer, type LocalServer } from './local-server';
+
+const never = new AbortController().signal;
+let folder: string;
+let server: LocalServer;
+const opened: Registry[] = [];
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'registry-'));
+  writeFileSync(join(folder, 'gateway-key'), '  s3cret\n');
+  writeFileSync(join(folder, 'empty-key'), '\n');
+  server = await startLocalServer((_, response) => response.end('{}'));
+});
+afterAll(async () => {
+  for (const registry of opened) await registry.close();
+  await server.close();
+  rmSync(folder, { recursive: true });
+});
+
+function open(config: Partial<RegistryConfig>): Registry {
+  const registry = createRegistry({
+    secrets_dir: folder,
+    concurrency: { global: 4, per_model: 2, lanes_per_model: 32, in_flight_bytes: 1e6 },
+    limits: {
+      max_requests: 1,
+      max_file_bytes: 1,
+      max_inputs: 1,
+      max_line_bytes: 1,
+      max_answer_bytes: 1_000,
+    },
+    global_inference_gateway: undefined,
+    model_gateways: undefined,
+    ...config,
+  });
+  opened.push(registry);
+  return registry;
+}
+
+describe('global mode', () => {
+  it('routes every model to the one gateway, each with a limit of its own', async () => {
+    const registry = open({ global_inference_gateway: gatewayOf(server.url) });
+    const [a, b] = [registry.route('org/a:1')!, registry.route('b')!];
+    expect([a.key, a.limiterKey, b.key, b.limiterKey]).toEqual([
+      'default',
+      'default:org/a:1',
+      'default',
+      'default:b',
+    ]);
+    expect(a.backend).toBe(b.backend);
+    expect(a.breaker).toBe(b.breaker);
+    expect(registry.isRouted('anything')).toBe(true);
+    expect(await a.backend.send(requestOf(), never)).toMatchObject({ status: 200 });
+  });
+});
+
+describe('per-model mode', () => {
+  it('routes listed models only', () => {
+    const registry = open({ model_gateways: { a: gatewayOf(server.url) } });
+    expect(registry.route('a')).toMatchObject({ key: 'a', limiterKey: 'a' });
+    expect(registry.route('toString')).toBeNull();
+    expect([registry.isRouted('a'), registry.isRouted('b')]).toEqual([true, false]);
+  });
+
+  it('shares pool, limit and breaker between identical settings, however they are written', () => {
+    const settings = gatewayOf(server.url);
+    const reversed = Object.fromEntries(Object.entries(settings).reverse()) as typeof settings;
+    const registry = open({
+      model_gateways: { a: settings, b: { ...settings, max_retries: 9 }, c: reversed },
+    });
+    const [a, b, c] = ['a', 'b', 'c'].map((model) => registry.route(model)!);
+    expect(c).toBe(registry.route('c'));
+    expect([c!.key, c!.limiterKey]).toEqual(['a', 'a']);
+    expect(c!.backend).toBe(a!.backend);
+    expect(c!.breaker).toBe(a!.breaker);
+    expect(b!.backend).not.toBe(a!.backend);
+    expect(registry.gateways.map(({ key, models }) => [key, models])).toEqual([
+      ['a', ['a', 'c']],
+      ['b', ['b']],
+    ]);
+  });
+});
+
+describe('keys', () => {
+  it('are read from the secrets folder or any file, without white space around them', async () => {
+    const ways = [
+      { api_key_name: 'gateway-key' },
+      { api_key_file: join(folder, 'gateway-key') },
+      {},
+    ];
+    for (const way of ways) {
+      const registry = open({ global_inference_gateway: gatewayOf(server.url, way) });
+      await registry.route('m')!.backend.send(requestOf(), never);
+    }
+    const sent = server.received.slice(-3).map(({ headers }) => headers.authorization);
+    expect(sent).toEqual(['Bearer s3cret', 'Bearer s3cret', undefined]);
+  });
+
+  it.each([
+    [{ api_key_name: 'missing' }, /api_key_name: cannot read .*missing \(ENOENT\)/],
+    [{ api_key_name: '../gateway-key' }, /api_key_name must be the name of a file/],
+    [{ api_key_name: 'empty-key' }, /must hold one key of printable ASCII/],
+    [{ api_key_name: 'gateway-key', api_key_file: '/x' }, /not both/],
+    [{ tls_ca_cert_file: '/nowhere' }, /tls_ca_cert_file: cannot read/],
+    [{ tls_client_cert_file: '/nowhere' }, /belong together/],
+  ])('and files that cannot serve are refused at start: %j', (settings, message) => {
+    const config = { global_inference_gateway: gatewayOf(server.url, settings) };
+    expect(() => open(config)).toThrow(expect.objectContaining({ code: 'config_invalid' }));
+    expect(() => open(config)).toThrow(message);
+  });
+});
+
+it('exactly one mode must be configured', () => {
+  const gateway = gatewayOf(server.url);
+  expect(() => open({})).toThrow(/exactly one of/);
+  expect(() => open({ global_inference_gateway: gateway, model_gateways: { a: gateway } })).toThrow(
+    /exactly one of/,
+  );
+});
