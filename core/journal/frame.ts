@@ -1,0 +1,179 @@
+import type { Usage } from '../batch/counts';
+import { crc32 as pureCrc32, type Crc32 } from './crc32';
+
+/**
+ * A frame is one answer or one put-back of one line (execution §6): a header of 44 bytes, then the
+ * payload. Little-endian: payload length u32, CRC-32 u32 (of all that follows), offset i64, kind u8,
+ * flags u8, HTTP status u16, tries u16, reserved u16, usage 5 × u32 (input, cached, output,
+ * reasoning, total).
+ */
+export const FRAME_HEADER_BYTES = 44;
+
+/** Larger lengths are taken for damage; no answer comes near it (`limits.max_answer_bytes`). */
+export const MAX_PAYLOAD_BYTES = 1024 ** 3;
+
+/** `output` and `error` carry a result line without its newline; `retry` is no answer. */
+export const FRAME_KIND = { output: 1, error: 2, retry: 3 } as const;
+export type FrameKind = (typeof FRAME_KIND)[keyof typeof FRAME_KIND];
+
+export interface FrameHeader {
+  /** Byte offset of the line in the input file: its identity. */
+  readonly offset: number;
+  readonly kind: FrameKind;
+  /** HTTP status of the answer, 0 where there was none. */
+  readonly status: number;
+  /** Tries made so far, this one included. */
+  readonly tries: number;
+  readonly usage: Usage;
+  readonly payloadLength: number;
+}
+
+export interface ReadFrame {
+  readonly header: FrameHeader;
+  readonly payloadStart: number;
+  /** Position behind the frame. */
+  readonly end: number;
+}
+
+export interface RetryFrame {
+  readonly offset: number;
+  readonly tries: number;
+  /** Unix ms before which the line is not to be sent again. */
+  readonly notBeforeMs: number;
+}
+
+const MAX_U16 = 0xffff;
+const MAX_U32 = 0xffffffff;
+const NO_TOKENS: Usage = {
+  inputTokens: 0,
+  cachedTokens: 0,
+  outputTokens: 0,
+  reasoningTokens: 0,
+  totalTokens: 0,
+};
+
+/** One frame as bytes. Numbers beyond their field are held at its limit. */
+export function encodeFrame(
+  header: Omit<FrameHeader, 'payloadLength'>,
+  payload: Uint8Array,
+  crc32: Crc32 = pureCrc32,
+): Buffer {
+  const frame = Buffer.allocUnsafe(FRAME_HEADER_BYTES + payload.length);
+  frame.writeUInt32LE(payload.length, 0);
+  writeSafeInteger(frame, header.offset, 8);
+  frame[16] = header.kind;
+  frame[17] = 0;
+  frame.writeUInt16LE(Math.min(header.status, MAX_U16), 18);
+  frame.writeUInt16LE(Math.min(header.tries, MAX_U16), 20);
+  frame.writeUInt16LE(0, 22);
+  writeUsage(frame, header.usage);
+  frame.set(payload, FRAME_HEADER_BYTES);
+  frame.writeUInt32LE(crc32(frame, 8, frame.length), 4);
+  return frame;
+}
+
+/** A frame that remembers tries and back-off of a line that was put back; not an answer. */
+export function encodeRetryFrame(retry: RetryFrame, crc32: Crc32 = pureCrc32): Buffer {
+  const payload = Buffer.allocUnsafe(8);
+  writeSafeInteger(payload, retry.notBeforeMs, 0);
+  const { offset, tries } = retry;
+  const header = { offset, kind: FRAME_KIND.retry, status: 0, tries, usage: NO_TOKENS };
+  return encodeFrame(header, payload, crc32);
+}
+
+/** The not-before time of a retry frame, in Unix ms; null where the payload is not one. */
+export function readNotBeforeMs(bytes: Buffer, frame: ReadFrame): number | null {
+  if (frame.header.kind !== FRAME_KIND.retry || frame.header.payloadLength !== 8) return null;
+  return readSafeInteger(bytes, frame.payloadStart);
+}
+
+/** The whole frame at `position`, or null where its length or CRC is bad or bytes are missing. */
+export function readFrame(
+  bytes: Buffer,
+  position: number,
+  crc32: Crc32 = pureCrc32,
+): ReadFrame | null {
+  const end = frameEnd(bytes, position);
+  if (end === null || end > bytes.length) return null;
+  if (crc32(bytes, position + 8, end) !== bytes.readUInt32LE(position + 4)) return null;
+  const header = readHeader(bytes, position);
+  return header && { header, payloadStart: position + FRAME_HEADER_BYTES, end };
+}
+
+/**
+ * Where the frame at `position` ends by its length field, which may lie beyond `bytes`; null where
+ * not even the header is there or the length is impossible. Proves nothing about the content.
+ */
+export function frameEnd(bytes: Buffer, position: number): number | null {
+  if (position + FRAME_HEADER_BYTES > bytes.length) return null;
+  const payloadLength = bytes.readUInt32LE(position);
+  if (payloadLength > MAX_PAYLOAD_BYTES) return null;
+  return position + FRAME_HEADER_BYTES + payloadLength;
+}
+
+/** Offset field of the frame at `position`; the frame was checked before. */
+export function frameOffset(bytes: Buffer, position: number): number {
+  return bytes.readUInt32LE(position + 8) + bytes.readUInt32LE(position + 12) * 2 ** 32;
+}
+
+/** Usage fields of the frame at `position`; the frame was checked before. */
+export function frameUsage(bytes: Buffer, position: number): Usage {
+  return {
+    inputTokens: bytes.readUInt32LE(position + 24),
+    cachedTokens: bytes.readUInt32LE(position + 28),
+    outputTokens: bytes.readUInt32LE(position + 32),
+    reasoningTokens: bytes.readUInt32LE(position + 36),
+    totalTokens: bytes.readUInt32LE(position + 40),
+  };
+}
+
+function readHeader(bytes: Buffer, position: number): FrameHeader | null {
+  const offset = readSafeInteger(bytes, position + 8);
+  const kind = asKind(bytes[position + 16]);
+  if (offset === null || kind === null) return null;
+  return {
+    offset,
+    kind,
+    status: bytes.readUInt16LE(position + 18),
+    tries: bytes.readUInt16LE(position + 20),
+    usage: frameUsage(bytes, position),
+    payloadLength: bytes.readUInt32LE(position),
+  };
+}
+
+function asKind(byte: number | undefined): FrameKind | null {
+  switch (byte) {
+    case FRAME_KIND.output:
+    case FRAME_KIND.error:
+    case FRAME_KIND.retry:
+      return byte;
+    default:
+      return null;
+  }
+}
+
+function writeUsage(frame: Buffer, usage: Usage): void {
+  frame.writeUInt32LE(clampU32(usage.inputTokens), 24);
+  frame.writeUInt32LE(clampU32(usage.cachedTokens), 28);
+  frame.writeUInt32LE(clampU32(usage.outputTokens), 32);
+  frame.writeUInt32LE(clampU32(usage.reasoningTokens), 36);
+  frame.writeUInt32LE(clampU32(usage.totalTokens), 40);
+}
+
+/** Token counts come from model servers: whatever is no whole number in range must not throw here. */
+function clampU32(value: number): number {
+  return value > 0 ? Math.min(Math.trunc(value), MAX_U32) : 0;
+}
+
+/** An i64 that is a safe, non-negative integer. */
+function writeSafeInteger(bytes: Buffer, value: number, at: number): void {
+  if (!Number.isSafeInteger(value) || value < 0)
+    throw new RangeError(`expected 0 to 2^53, got ${value}`);
+  bytes.writeUInt32LE(value % 2 ** 32, at);
+  bytes.writeUInt32LE(Math.floor(value / 2 ** 32), at + 4);
+}
+
+function readSafeInteger(bytes: Buffer, at: number): number | null {
+  const high = bytes.readUInt32LE(at + 4);
+  return high < 2 ** 21 ? bytes.readUInt32LE(at) + high * 2 ** 32 : null;
+}

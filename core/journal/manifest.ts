@@ -1,0 +1,72 @@
+import { STOP_CAUSES, type StopCause } from '../batch/status';
+import { GatewayError } from '../errors';
+
+/**
+ * What the result files of a batch are made of, decided once (execution §2): output bytes, counts,
+ * usage and file ids are a pure function of it and the input.
+ */
+export interface Manifest {
+  readonly version: 1;
+  /** Of the plan that the seals belong to. */
+  readonly nonce: string;
+  /** Why lines may be unanswered; null says that every routed line is answered. */
+  readonly cause: StopCause | null;
+  readonly seals: readonly ManifestSeal[];
+  /** Unix seconds. */
+  readonly closed_at: number;
+}
+
+export interface ManifestSeal {
+  readonly key: string;
+  readonly size: number;
+}
+
+/** The manifest as JSON; seals in key order, so that their place is their rank in the merge. */
+export function encodeManifest(manifest: Manifest): Buffer {
+  const { version, nonce, cause, closed_at } = manifest;
+  const seals = manifest.seals
+    .map(({ key, size }) => ({ key, size }))
+    .sort((a, b) => (a.key < b.key ? -1 : 1));
+  return Buffer.from(JSON.stringify({ version, nonce, cause, seals, closed_at }));
+}
+
+/** @throws object_corrupt where the bytes are not a manifest of a version that this code reads */
+export function parseManifest(bytes: Buffer): Manifest {
+  const value = parseJson(bytes);
+  if (!isManifest(value)) throw corrupt();
+  return value;
+}
+
+function parseJson(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString('utf8'));
+  } catch (error) {
+    throw corrupt(error);
+  }
+}
+
+function isManifest(value: unknown): value is Manifest {
+  if (typeof value !== 'object' || value === null) return false;
+  const { version, nonce, cause, seals, closed_at } = value as Partial<
+    Record<keyof Manifest, unknown>
+  >;
+  return (
+    version === 1 &&
+    typeof nonce === 'string' &&
+    (cause === null || (STOP_CAUSES as readonly unknown[]).includes(cause)) &&
+    typeof closed_at === 'number' &&
+    Array.isArray(seals) &&
+    seals.every(isSeal)
+  );
+}
+
+function isSeal(value: unknown): value is ManifestSeal {
+  if (typeof value !== 'object' || value === null) return false;
+  const { key, size } = value as Partial<Record<keyof ManifestSeal, unknown>>;
+  return typeof key === 'string' && Number.isSafeInteger(size);
+}
+
+function corrupt(cause?: unknown): GatewayError {
+  const message = 'the manifest of the batch cannot be read';
+  return new GatewayError('object_corrupt', message, { cause });
+}

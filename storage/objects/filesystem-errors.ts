@@ -1,0 +1,53 @@
+import { access } from 'node:fs/promises';
+import { GatewayError } from '../../core/errors';
+import { temporaryFolder } from './filesystem-layout';
+
+/** Whether a file operation failed with one of these codes of the operating system. */
+export function hasCode(error: unknown, ...codes: readonly string[]): boolean {
+  if (typeof error !== 'object' || error === null || !('code' in error)) return false;
+  return typeof error.code === 'string' && codes.includes(error.code);
+}
+
+/** `object_store_failed` (retryable) with the cause kept; errors of ours stay as they are. */
+export function asStoreError(error: unknown, action: string): GatewayError {
+  if (error instanceof GatewayError) return error;
+  return new GatewayError('object_store_failed', `${action}: ${String(error)}`, { cause: error });
+}
+
+/** Runs a file operation with its errors mapped by {@link asStoreError}. */
+export async function mapped<T>(action: string, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    throw asStoreError(error, action);
+  }
+}
+
+/**
+ * Runs an operation on an object that may be missing: `ENOENT` becomes `object_missing`, but only
+ * while the store itself is there. A store that was unmounted has lost nothing, and a batch must not
+ * fail for it: that is `object_store_failed`, like every other error.
+ */
+export async function mappedLookup<T>(
+  root: string,
+  action: string,
+  run: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    if (!hasCode(error, 'ENOENT')) throw asStoreError(error, action);
+    await mapped(action, () => access(temporaryFolder(root)));
+    throw new GatewayError('object_missing', `${action}: no such object`, { cause: error });
+  }
+}
+
+/** The result of a look-up, or `absent` where the object is missing. */
+export async function orAbsent<T>(lookup: Promise<T>, absent: T): Promise<T> {
+  try {
+    return await lookup;
+  } catch (error) {
+    if (error instanceof GatewayError && error.code === 'object_missing') return absent;
+    throw error;
+  }
+}

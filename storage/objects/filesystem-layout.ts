@@ -1,0 +1,47 @@
+import { resolve, sep } from 'node:path';
+import { GatewayError } from '../../core/errors';
+
+const KEY = /^[A-Za-z0-9._-]+(?:\/[A-Za-z0-9._-]+)*$/;
+const PREFIX = /^(?:[A-Za-z0-9._-]+\/)*[A-Za-z0-9._-]*$/;
+
+/** Folder of all objects: a key is a path below it. */
+export function objectsFolder(root: string): string {
+  return resolve(root, 'objects');
+}
+
+/** Folder of objects that are still being written: on the same filesystem, so that `link` works. */
+export function temporaryFolder(root: string): string {
+  return resolve(root, 'tmp');
+}
+
+/** File with the random name of this store. */
+export function storeIdPath(root: string): string {
+  return resolve(root, 'store-id');
+}
+
+/**
+ * The folder part and the rest of a prefix of keys: `a/b/c` is all of folder `a/b/` that begins with
+ * `c`. @throws internal for a prefix that no key can have
+ */
+export function splitPrefix(prefix: string): { folder: string; begin: string } {
+  const slash = prefix.lastIndexOf('/') + 1;
+  const folder = prefix.slice(0, slash);
+  if (folder.split('/').includes('..') || !PREFIX.test(prefix)) throw notAKey(prefix);
+  return { folder, begin: prefix.slice(slash) };
+}
+
+/**
+ * Path of the object `key`, always inside the objects folder. @throws internal for a key that is not
+ * slash-separated names of `[A-Za-z0-9._-]`, or that would leave the folder
+ */
+export function objectPath(root: string, key: string): string {
+  const folder = objectsFolder(root);
+  const path = resolve(folder, key);
+  const isInside = path.startsWith(folder + sep) && path.slice(folder.length + 1) === key;
+  if (!KEY.test(key) || !isInside) throw notAKey(key);
+  return path;
+}
+
+function notAKey(text: string): GatewayError {
+  return new GatewayError('internal', `not an object key: ${JSON.stringify(text)}`);
+}

@@ -1,0 +1,45 @@
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ListedObject } from '../object-store';
+import { mappedLookup, orAbsent } from './filesystem-errors';
+import { objectsFolder, splitPrefix } from './filesystem-layout';
+
+/**
+ * Objects whose key begins with `prefix`, in key order; only folders that can hold such keys are
+ * read, each when its turn comes. Objects that vanish meanwhile are left out.
+ * @throws object_store_failed
+ */
+export async function* listFiles(root: string, prefix: string): AsyncGenerator<ListedObject> {
+  const { folder, begin } = splitPrefix(prefix);
+  yield* walk(root, folder, begin);
+}
+
+async function* walk(root: string, folder: string, begin: string): AsyncGenerator<ListedObject> {
+  for (const name of await namesInKeyOrder(root, folder)) {
+    if (!name.startsWith(begin)) continue;
+    const key = folder + name;
+    if (name.endsWith('/')) {
+      yield* walk(root, key, '');
+      continue;
+    }
+    const size = await sizeOf(root, key);
+    if (size !== null) yield { key, size };
+  }
+}
+
+/** Names in a folder of keys; none where there is no such folder. Folders end with a slash. */
+export function namesInKeyOrder(root: string, folder: string): Promise<string[]> {
+  const path = join(objectsFolder(root), folder);
+  const names = mappedLookup(root, `list ${folder}`, async () => {
+    const entries = await readdir(path, { withFileTypes: true });
+    // With their slash while sorting: `a-b` < `a/c`, though `a` < `a-b`.
+    return entries.map((entry) => entry.name + (entry.isDirectory() ? '/' : '')).sort();
+  });
+  return orAbsent(names, []);
+}
+
+function sizeOf(root: string, key: string): Promise<number | null> {
+  const path = join(objectsFolder(root), key);
+  const size = mappedLookup(root, `list ${key}`, async () => (await stat(path)).size);
+  return orAbsent<number | null>(size, null);
+}

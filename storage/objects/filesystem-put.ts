@@ -1,0 +1,66 @@
+import { randomBytes } from 'node:crypto';
+import { link, open, unlink, type FileHandle } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { ObjectBody, PutResult } from '../object-store';
+import { ensureFolder, syncFolder } from './durable-folder';
+import { hasCode, mapped } from './filesystem-errors';
+import { temporaryFolder } from './filesystem-layout';
+
+/** A folder may vanish between its creation and the link, when the last object in it is deleted. */
+const LINK_TRIES = 5;
+
+/**
+ * Writes `body` to `path` if nothing is there (execution §2): temporary file, `fdatasync`, `link` to
+ * the name (exists: lost the race), unlink, fsync of the folder. A crash in between leaves at most
+ * the temporary file. @throws object_store_failed, and what the body throws
+ */
+export async function putFileIfAbsent(
+  root: string,
+  path: string,
+  body: ObjectBody,
+): Promise<PutResult> {
+  const temporary = join(temporaryFolder(root), `${process.pid}-${randomBytes(8).toString('hex')}`);
+  try {
+    await writeWhole(temporary, body);
+    return await mapped(`link ${path}`, async () => {
+      const result = await linkIfAbsent(temporary, path);
+      // The loser syncs too: the winner may not have come to it yet, and `exists` promises durability.
+      await syncFolder(dirname(path));
+      return result;
+    });
+  } finally {
+    await unlink(temporary).catch(() => undefined);
+  }
+}
+
+/** Errors of the body itself pass unmapped: they are not the store's. */
+async function writeWhole(path: string, body: ObjectBody): Promise<void> {
+  const action = `write ${path}`;
+  const file = await mapped(action, () => open(path, 'wx'));
+  try {
+    const chunks = body instanceof Uint8Array ? [body] : body;
+    for await (const chunk of chunks) await mapped(action, () => writeFully(file, chunk));
+    await mapped(action, () => file.datasync());
+  } finally {
+    await file.close();
+  }
+}
+
+async function writeFully(file: FileHandle, bytes: Uint8Array): Promise<void> {
+  for (let done = 0; done < bytes.length;) {
+    done += (await file.write(bytes, done, bytes.length - done)).bytesWritten;
+  }
+}
+
+async function linkIfAbsent(from: string, to: string): Promise<PutResult> {
+  for (let tries = 1; ; tries++) {
+    try {
+      await link(from, to);
+      return 'created';
+    } catch (error) {
+      if (hasCode(error, 'EEXIST')) return 'exists';
+      if (!hasCode(error, 'ENOENT') || tries === LINK_TRIES) throw error;
+      await ensureFolder(dirname(to));
+    }
+  }
+}

@@ -1,0 +1,42 @@
+import { readSync } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
+import type { ObjectReader } from '../object-store';
+import { mapped } from './filesystem-errors';
+
+/**
+ * Up to here a read is made on the event loop. Measured for lines of 3.7 KB in the page cache:
+ * 5.5 to 7.4 µs of CPU against 12 to 20 µs through the thread pool; inputs are read soon after they
+ * were written.
+ */
+const SYNC_READ_BYTES = 64 * 1024;
+
+/** Reads from an open file, which it owns. */
+export function createFileReader(file: FileHandle, size: number): ObjectReader {
+  let closing: Promise<void> | null = null;
+  return {
+    size,
+    read: (position, length) =>
+      mapped('read', () => readFully(file, position, Math.min(length, size - position))),
+    close: () => (closing ??= mapped('close', () => file.close())),
+  };
+}
+
+/** Exactly `length` bytes, or fewer where the file ends. */
+export async function readFully(
+  file: FileHandle,
+  position: number,
+  length: number,
+): Promise<Buffer> {
+  const buffer = Buffer.allocUnsafe(Math.max(0, length));
+  let done = 0;
+  while (done < buffer.length) {
+    const rest = buffer.length - done;
+    const bytesRead =
+      rest <= SYNC_READ_BYTES
+        ? readSync(file.fd, buffer, done, rest, position + done)
+        : (await file.read(buffer, done, rest, position + done)).bytesRead;
+    if (bytesRead === 0) break;
+    done += bytesRead;
+  }
+  return buffer.subarray(0, done);
+}

@@ -1,0 +1,58 @@
+import { open, type FileHandle } from 'node:fs/promises';
+import { Readable } from 'node:stream';
+import type { ByteRange } from '../object-store';
+import { asStoreError } from './filesystem-errors';
+
+const STREAM_CHUNK_BYTES = 256 * 1024;
+
+/**
+ * Streams the bytes of a file in fresh chunks of 256 KiB. Errors arrive on the stream: those of
+ * `openFile` as they are, those of reading mapped.
+ */
+export class FileStream extends Readable {
+  readonly #openFile: () => Promise<FileHandle>;
+  readonly #end: number;
+  #position: number;
+  #file: FileHandle | null = null;
+
+  constructor(openFile: () => Promise<FileHandle>, range: ByteRange | undefined) {
+    super({ highWaterMark: STREAM_CHUNK_BYTES });
+    this.#openFile = openFile;
+    this.#position = range?.start ?? 0;
+    this.#end = range?.end ?? Number.POSITIVE_INFINITY;
+  }
+
+  override _construct(done: (error?: Error | null) => void): void {
+    this.#openFile().then(
+      (file) => {
+        this.#file = file;
+        done();
+      },
+      (error: Error) => done(error),
+    );
+  }
+
+  override _read(): void {
+    this.#readChunk().then(
+      (chunk) => this.push(chunk),
+      (error: unknown) => this.destroy(asStoreError(error, 'stream')),
+    );
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    const closed = this.#file?.close() ?? Promise.resolve();
+    closed.then(
+      () => done(error),
+      () => done(error),
+    );
+  }
+
+  async #readChunk(): Promise<Buffer | null> {
+    const length = Math.min(STREAM_CHUNK_BYTES, this.#end - this.#position);
+    if (length <= 0 || this.#file === null) return null;
+    const buffer = Buffer.allocUnsafeSlow(length);
+    const { bytesRead } = await this.#file.read(buffer, 0, length, this.#position);
+    this.#position += bytesRead;
+    return bytesRead === 0 ? null : buffer.subarray(0, bytesRead);
+  }
+}

@@ -1,0 +1,125 @@
+import { constants } from 'node:fs';
+import {
+  access,
+  mkdir,
+  open,
+  readdir,
+  rmdir,
+  stat,
+  unlink,
+  type FileHandle,
+} from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { GatewayError } from '../../core/errors';
+import type { ByteRange, ObjectHead, ObjectReader, ObjectStore } from '../object-store';
+import { hasCode, mapped, mappedLookup, orAbsent } from './filesystem-errors';
+import { objectPath, objectsFolder, temporaryFolder } from './filesystem-layout';
+import { listFiles } from './filesystem-list';
+import { putFileIfAbsent } from './filesystem-put';
+import { createFileReader, readFully } from './filesystem-reader';
+import { FileStream } from './filesystem-stream';
+
+const STALE_TEMPORARY_MS = 24 * 3_600_000;
+
+export interface FilesystemStoreOptions {
+  /** Root folder; created where missing. */
+  readonly path: string;
+}
+
+/**
+ * The object store of one host: a key is a path below `<path>/objects`. Sweeps temporary files of
+ * crashed writers that are older than a day. The caller closes it. @throws object_store_failed
+ */
+export async function openFilesystemStore({ path }: FilesystemStoreOptions): Promise<ObjectStore> {
+  await mapped('open object store', async () => {
+    await mkdir(objectsFolder(path), { recursive: true });
+    await mkdir(temporaryFolder(path), { recursive: true });
+    await sweepTemporaryFiles(temporaryFolder(path));
+  });
+  return filesystemStore(path);
+}
+
+function filesystemStore(root: string): ObjectStore {
+  return {
+    putIfAbsent: async (key, body) => putFileIfAbsent(root, objectPath(root, key), body),
+    head: (key) => orAbsent<ObjectHead | null>(headFile(root, key), null),
+    read: (key, range) => readRange(root, key, range),
+    stream: (key, range) => new FileStream(async () => (await openObject(root, key)).file, range),
+    open: (key) => openReader(root, key),
+    list: (prefix) => listFiles(root, prefix),
+    delete: (key) => mapped(`delete ${key}`, () => deleteFile(root, key)),
+    check: () => mapped('check object store', () => checkFolders(root)),
+    close: () => Promise.resolve(),
+  };
+}
+
+async function readRange(root: string, key: string, range?: ByteRange): Promise<Buffer> {
+  const reader = await openReader(root, key);
+  try {
+    const start = range?.start ?? 0;
+    return await reader.read(start, (range?.end ?? reader.size) - start);
+  } finally {
+    await reader.close();
+  }
+}
+
+async function openReader(root: string, key: string): Promise<ObjectReader> {
+  const { file, size } = await openObject(root, key);
+  return createFileReader(file, size);
+}
+
+function openObject(root: string, key: string): Promise<{ file: FileHandle; size: number }> {
+  return mappedLookup(root, `open ${key}`, async () => {
+    const file = await open(objectPath(root, key), 'r');
+    try {
+      const stats = await file.stat();
+      if (!stats.isFile()) throw isFolder(key);
+      return { file, size: stats.size };
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
+  });
+}
+
+function headFile(root: string, key: string): Promise<ObjectHead> {
+  return mappedLookup(root, `look up ${key}`, async () => {
+    const stats = await stat(objectPath(root, key));
+    if (!stats.isFile()) throw isFolder(key);
+    return { size: stats.size };
+  });
+}
+
+function isFolder(key: string): GatewayError {
+  return new GatewayError('object_missing', `${key} is a part of keys, not an object`);
+}
+
+/** Removes folders that became empty as well; a concurrent put makes its folder again. */
+async function deleteFile(root: string, key: string): Promise<void> {
+  const path = objectPath(root, key);
+  const isThere = await orAbsent<ObjectHead | null>(headFile(root, key), null);
+  if (isThere === null) return;
+  await unlink(path).catch((error: unknown) => {
+    if (!hasCode(error, 'ENOENT')) throw error;
+  });
+  try {
+    for (let folder = dirname(path); folder !== objectsFolder(root); folder = dirname(folder)) {
+      await rmdir(folder);
+    }
+  } catch {
+    // Not empty, or gone already: either way there is nothing left to tidy.
+  }
+}
+
+async function checkFolders(root: string): Promise<void> {
+  await access(objectsFolder(root), constants.R_OK | constants.W_OK | constants.X_OK);
+  await access(temporaryFolder(root), constants.R_OK | constants.W_OK | constants.X_OK);
+}
+
+async function sweepTemporaryFiles(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    const path = join(folder, name);
+    const age = Date.now() - ((await stat(path).catch(() => null))?.mtimeMs ?? Date.now());
+    if (age > STALE_TEMPORARY_MS) await unlink(path).catch(() => undefined);
+  }
+}

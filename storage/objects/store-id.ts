@@ -1,0 +1,29 @@
+import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { hasCode, mapped } from './filesystem-errors';
+import { storeIdPath } from './filesystem-layout';
+import { putFileIfAbsent } from './filesystem-put';
+
+/**
+ * The random name of a filesystem store, 32 hex digits, made on first use. Postgres knows it too: a
+ * process that finds another one there refuses to start. The store must have been opened before.
+ * @throws object_store_failed
+ */
+export function readOrCreateStoreId(root: string): Promise<string> {
+  return mapped('store id', async () => {
+    const path = storeIdPath(root);
+    const known = await readId(path);
+    if (known !== null) return known;
+    await putFileIfAbsent(root, path, Buffer.from(randomBytes(16).toString('hex')));
+    return readFile(path, 'latin1');
+  });
+}
+
+async function readId(path: string): Promise<string | null> {
+  try {
+    return await readFile(path, 'latin1');
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return null;
+    throw error;
+  }
+}

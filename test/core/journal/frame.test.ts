@@ -1,0 +1,186 @@
+import fc from 'fast-check';
+import { crc32 as nativeCrc32 } from 'node:zlib';
+import { crc32 } from '../../../core/journal/crc32';
+import {
+  encodeFrame,
+  encodeRetryFrame,
+  FRAME_HEADER_BYTES,
+  FRAME_KIND,
+  frameOffset,
+  readFrame,
+  readNotBeforeMs,
+} from '../../../core/journal/frame';
+import { encodeObjectHeader, hasObjectHeader, MAGIC } from '../../../core/journal/magic';
+import { framesOfSegment } from '../../../core/journal/segment';
+
+const u32 = fc.integer({ min: 0, max: 0xffffffff });
+const usage = fc.record({
+  inputTokens: u32,
+  cachedTokens: u32,
+  outputTokens: u32,
+  reasoningTokens: u32,
+  totalTokens: u32,
+});
+const header = fc.record({
+  offset: fc.maxSafeNat(),
+  kind: fc.constantFrom(FRAME_KIND.output, FRAME_KIND.error),
+  status: fc.integer({ min: 0, max: 999 }),
+  tries: fc.integer({ min: 0, max: 0xffff }),
+  usage,
+});
+const payload = fc.uint8Array({ maxLength: 300 });
+
+test('the pure CRC-32 equals the one of zlib on every range', () => {
+  expect(crc32(Buffer.from('123456789'), 0, 9)).toBe(0xcbf43926);
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 200 }), fc.nat(200), fc.nat(200), (bytes, a, b) => {
+      const [start, end] = [Math.min(a, b, bytes.length), Math.min(Math.max(a, b), bytes.length)];
+      expect(crc32(bytes, start, end)).toBe(nativeCrc32(bytes.subarray(start, end)));
+    }),
+  );
+});
+
+test('a frame has the layout that is meant to last', () => {
+  const frame = encodeFrame(
+    {
+      offset: 0x1_0203_0405,
+      kind: FRAME_KIND.output,
+      status: 200,
+      tries: 2,
+      usage: {
+        inputTokens: 1,
+        cachedTokens: 2,
+        outputTokens: 3,
+        reasoningTokens: 4,
+        totalTokens: 5,
+      },
+    },
+    Buffer.from('hi'),
+  );
+  expect(frame.toString('hex')).toBe(
+    '02000000' + // payload length
+      'f1644819' + // CRC-32
+      '0504030201000000' + // offset
+      '01' + // kind
+      '00' + // flags
+      'c800' + // status
+      '0200' + // tries
+      '0000' + // reserved
+      '0100000002000000030000000400000005000000' + // usage
+      '6869',
+  );
+});
+
+test('what is encoded is read back', () => {
+  fc.assert(
+    fc.property(header, payload, fc.nat(20), (fields, body, shift) => {
+      const bytes = Buffer.concat([Buffer.alloc(shift, 7), encodeFrame(fields, body)]);
+      const frame = readFrame(bytes, shift);
+      expect(frame).toEqual({
+        header: { ...fields, payloadLength: body.length },
+        payloadStart: shift + FRAME_HEADER_BYTES,
+        end: bytes.length,
+      });
+      expect(frameOffset(bytes, shift)).toBe(fields.offset);
+      expect(bytes.subarray(frame!.payloadStart, frame!.end)).toEqual(Buffer.from(body));
+    }),
+  );
+});
+
+test('a retry frame remembers tries and time', () => {
+  fc.assert(
+    fc.property(fc.maxSafeNat(), fc.nat(0xffff), fc.maxSafeNat(), (offset, tries, notBeforeMs) => {
+      const bytes = encodeRetryFrame({ offset, tries, notBeforeMs });
+      const frame = readFrame(bytes, 0);
+      expect(frame?.header).toMatchObject({ offset, tries, kind: FRAME_KIND.retry });
+      expect(readNotBeforeMs(bytes, frame!)).toBe(notBeforeMs);
+    }),
+  );
+});
+
+test('numbers that model servers make up are held at the limits of their fields', () => {
+  const wild = {
+    inputTokens: 2 ** 40,
+    cachedTokens: -5,
+    outputTokens: Number.NaN,
+    reasoningTokens: 1.9,
+    totalTokens: Number.POSITIVE_INFINITY,
+  };
+  const fields = { offset: 1, kind: FRAME_KIND.error, status: 70_000, tries: 70_000, usage: wild };
+  expect(readFrame(encodeFrame(fields, Buffer.alloc(0)), 0)?.header).toMatchObject({
+    status: 65_535,
+    tries: 65_535,
+    usage: {
+      inputTokens: 0xffffffff,
+      cachedTokens: 0,
+      outputTokens: 0,
+      reasoningTokens: 1,
+      totalTokens: 0xffffffff,
+    },
+  });
+});
+
+test('a frame cut at any byte is no frame', () => {
+  fc.assert(
+    fc.property(header, payload, fc.nat(), (fields, body, at) => {
+      const bytes = encodeFrame(fields, body);
+      expect(readFrame(bytes.subarray(0, at % bytes.length), 0)).toBeNull();
+    }),
+  );
+});
+
+test('a frame with any flipped bit is no frame', () => {
+  fc.assert(
+    fc.property(header, payload, fc.nat(), (fields, body, at) => {
+      const bytes = Buffer.concat([encodeFrame(fields, body), Buffer.alloc(64, 1)]);
+      const bit = at % ((FRAME_HEADER_BYTES + body.length) * 8);
+      bytes.writeUInt8(bytes.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
+      expect(readFrame(bytes, 0)).toBeNull();
+    }),
+  );
+});
+
+test('zeros, as a file system leaves them after power loss, are no frame', () => {
+  expect(readFrame(Buffer.alloc(4096), 0)).toBeNull();
+});
+
+test('a segment gives its frames up to the first damage', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.tuple(header, payload), { minLength: 1, maxLength: 8 }),
+      fc.nat(),
+      fc.boolean(),
+      (frames, at, cut) => {
+        const encoded = frames.map(([fields, body]) => encodeFrame(fields, body));
+        const whole = Buffer.concat([encodeObjectHeader(MAGIC.segment), ...encoded]);
+        expect([...framesOfSegment(whole)].map((f) => f.header.offset)).toEqual(
+          frames.map(([fields]) => fields.offset),
+        );
+        const damaged = at % whole.length;
+        if (!cut) whole.writeUInt8(whole.readUInt8(damaged) ^ 0x40, damaged);
+        const bytes = cut ? whole.subarray(0, damaged) : whole;
+        expect([...framesOfSegment(bytes)]).toHaveLength(framesBefore(encoded, damaged));
+      },
+    ),
+  );
+});
+
+test('an object of another kind or version is no segment', () => {
+  expect(hasObjectHeader(encodeObjectHeader(MAGIC.seal), MAGIC.segment)).toBe(false);
+  const newer = encodeObjectHeader(MAGIC.segment);
+  newer.writeUInt16LE(2, 4);
+  expect(hasObjectHeader(newer, MAGIC.segment)).toBe(false);
+  expect([...framesOfSegment(Buffer.alloc(0))]).toEqual([]);
+});
+
+function framesBefore(encoded: readonly Buffer[], damagedByte: number): number {
+  let end = 16;
+  if (damagedByte < end) return 0;
+  let count = 0;
+  for (const frame of encoded) {
+    end += frame.length;
+    if (damagedByte < end) break;
+    count++;
+  }
+  return count;
+}
