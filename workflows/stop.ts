@@ -41,33 +41,27 @@ export class StopControl {
   /** Asks for the end. Further requests, whatever their cause, change nothing. */
   request(cause: StopCause): void {
     if (this.#requested) return;
-    this.#begin(cause);
+    this.#requested = true;
+    this.#cause = cause;
+    this.#chunks?.cancel();
     // The claim must run even where the root scope was cancelled natively.
     this.#claim = CancellationScope.nonCancellable(async () => {
-      this.observe(await step('claimStop', { batchId: this.#batchId, cause }));
+      const row = await step('claimStop', { batchId: this.#batchId, cause });
+      if (isTerminal(row.status)) this.#rowTerminal = true;
+      if (row.stopCause !== null) this.#cause = row.stopCause;
     });
   }
 
-  /** Takes over what the row said in the answer of any step: its cause counts as a request. */
+  /** Takes over what the row said in the answer of any step: a cause there counts as a request. */
   observe(row: RowState): void {
     if (!row.found) return;
     if (isTerminal(row.status)) this.#rowTerminal = true;
-    if (row.stopCause !== null) {
-      this.#begin(row.stopCause);
-      this.#cause = row.stopCause;
-    }
+    if (row.stopCause !== null) this.request(row.stopCause);
   }
 
   /** The cause as the row has it, once known; null where nothing asked for an end. */
   async settled(): Promise<StopCause | null> {
     await this.#claim;
     return this.#cause;
-  }
-
-  #begin(cause: StopCause): void {
-    this.#cause ??= cause;
-    if (this.#requested) return;
-    this.#requested = true;
-    this.#chunks?.cancel();
   }
 }

@@ -28,6 +28,11 @@ export interface Breaker {
   readonly retryAtMs: number;
   /** Begin of the present run of failures, Unix ms, or null after a success. */
   readonly failingSinceMs: number | null;
+  /**
+   * The gateway may be away, though not for long enough to open: until that is decided, no line may
+   * end for want of tries (a connection that cannot be made at all is enough to suspect it).
+   */
+  readonly suspect: boolean;
   /** Asks leave for one request. `probe` must be followed by exactly one report. */
   admit(nowMs: number): Admission;
   /** An answer that shows a living server, whatever its status. Closes the breaker. */
@@ -81,6 +86,9 @@ export function createBreaker(options: BreakerOptions): Breaker {
     },
     get retryAtMs() {
       return open ? (probeUntilMs ?? nextProbeMs) : 0;
+    },
+    get suspect() {
+      return run.connects > 0 || (run.count >= MIN_FAILURES && run.lines.size >= MIN_LINES);
     },
     get failingSinceMs() {
       return run.count === 0 ? null : run.sinceMs;

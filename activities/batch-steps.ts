@@ -1,0 +1,53 @@
+import type { Config } from '../platform/config-schema';
+import type { BatchRecords } from '../storage/postgres/batch-records';
+import type { ProgressReporter } from '../storage/postgres/progress';
+import type { BatchActivities, BatchSettings, BatchStepActivities } from './types';
+
+export interface BatchStepDeps {
+  readonly records: BatchRecords;
+  readonly progress: ProgressReporter;
+  readonly config: Pick<Config, 'batch' | 'concurrency' | 'worker'>;
+  /** Events after which a workflow continues as new; null: the server's suggestion. */
+  readonly historyEvents: number | null;
+}
+
+type Steps = BatchStepActivities & Pick<BatchActivities, 'awaitReleased' | 'recordUnfinalized'>;
+
+/** The short steps on a batch's row: idempotent, decided by the row alone. */
+export function createBatchSteps({ records, progress, config, historyEvents }: BatchStepDeps): Steps {
+  const settings = settingsOf(config, historyEvents);
+  return {
+    openBatch: async ({ batchId }) => {
+      const row = await records.open(batchId);
+      return {
+        found: row !== null,
+        status: row?.status ?? 'validating',
+        stopCause: row?.stopCause ?? null,
+        tenant: row?.tenant ?? '',
+        endpoint: row?.endpoint ?? '',
+        inputKey: row?.inputObjectKey ?? null,
+        createdAtMs: (row?.createdAtSec ?? 0) * 1000,
+        expiresAtMs: (row?.expiresAtSec ?? 0) * 1000,
+        settings,
+      };
+    },
+    projectStatus: ({ batchId, ...phase }) => records.project(batchId, phase),
+    claimStop: ({ batchId, cause }) => records.claimStop(batchId, cause),
+    awaitReleased: ({ batchId, graceMs }) => progress.awaitReleased(batchId, graceMs + 5_000),
+    recordUnfinalized: ({ batchId, cause }) => records.writeUnfinalized(batchId, cause),
+  };
+}
+
+function settingsOf(
+  config: BatchStepDeps['config'],
+  historyEvents: number | null,
+): BatchSettings {
+  return {
+    lanesPerModel: config.concurrency.lanes_per_model,
+    heartbeatTimeoutMs: config.worker.heartbeat_timeout,
+    cancelGraceMs: config.batch.cancel_grace,
+    expiryGraceMs: config.batch.expiry_grace,
+    finalizeWindowMs: config.batch.finalize_window,
+    historyEvents,
+  };
+}

@@ -1,0 +1,175 @@
+import { Context } from '@temporalio/activity';
+import { planKey } from '../core/plan/keys';
+import { PLAN_ENTRY_BYTES } from '../core/plan/plan-entry';
+import { GatewayError } from '../core/errors';
+import type { JournalWriter } from '../storage/journal/journal-store';
+import type { ChunkLease } from '../storage/postgres/progress';
+import { ChunkLedger } from './execute/chunk-ledger';
+import { ChunkRun } from './execute/chunk-run';
+import type { ExecuteDeps } from './execute/deps';
+import { LineSender } from './execute/line-sender';
+import { patiently } from './execute/patiently';
+import { asFailure } from './failure';
+import type { ChunkLeave, ExecuteChunkInput, ExecuteChunkResult } from './types';
+
+const HEARTBEAT_MS = 1_000;
+
+/**
+ * Makes the activity that answers plan entries `[from, to)` of one model (execution §3): takes its
+ * row, reads what the journal already holds, sends the rest, journals each answer, seals what is
+ * whole. Idempotent: whatever is answered in the journal is never sent again.
+ */
+export function createExecuteChunk(
+  deps: ExecuteDeps,
+): (input: ExecuteChunkInput) => Promise<ExecuteChunkResult> {
+  const waiting = new Map<string, number>();
+  return async (chunk) => {
+    deps.observer.chunkStarted();
+    const stay = new ChunkStay(chunk, deps, waiting);
+    const heart = setInterval(() => stay.heartbeat(), HEARTBEAT_MS);
+    try {
+      return await stay.run();
+    } catch (error) {
+      throw asFailure(error);
+    } finally {
+      clearInterval(heart);
+      deps.observer.chunkEnded();
+    }
+  };
+}
+
+/** One attempt from its row to its seal. */
+class ChunkStay {
+  readonly #chunk: ExecuteChunkInput;
+  readonly #deps: ExecuteDeps;
+  readonly #waiting: Map<string, number>;
+  readonly #signal = Context.current().cancellationSignal;
+  #ledger: ChunkLedger | null = null;
+  #run: ChunkRun | null = null;
+
+  constructor(chunk: ExecuteChunkInput, deps: ExecuteDeps, waiting: Map<string, number>) {
+    this.#chunk = chunk;
+    this.#deps = deps;
+    this.#waiting = waiting;
+  }
+
+  heartbeat(): void {
+    Context.current().heartbeat({
+      next: this.#ledger?.next ?? this.#chunk.from,
+      completed: this.#ledger?.completed ?? 0,
+      failed: this.#ledger?.failed ?? 0,
+      inFlight: this.#run?.inFlight ?? 0,
+    });
+  }
+
+  async run(): Promise<ExecuteChunkResult> {
+    const { batchId, safe, from, to } = this.#chunk;
+    const lease = await this.#deps.progress.begin({ batchId, safeModel: safe, from, to });
+    const writer = this.#deps.journal.openWriter({ batchId, safeModel: safe }, { from, to });
+    try {
+      const ledger = await this.#readJournal();
+      this.#ledger = ledger;
+      lease.update({ completed: ledger.completed, failed: ledger.failed });
+      const left = ledger.allAnswered ? 'done' : await this.#send(ledger, lease, writer);
+      await writer.flush(this.#signal);
+      if (left !== 'fenced') await this.#seal(ledger, writer);
+      await this.#release(lease, ledger);
+      return this.#result(ledger, left);
+    } catch (error) {
+      await this.#release(lease, this.#ledger);
+      throw error;
+    } finally {
+      await writer.close();
+    }
+  }
+
+  async #readJournal(): Promise<ChunkLedger> {
+    const { store, journal } = this.#deps;
+    const { batchId, planNonce, safe, from, to } = this.#chunk;
+    return this.#patiently('reading plan and journal', async () => {
+      const bytes = { start: from * PLAN_ENTRY_BYTES, end: to * PLAN_ENTRY_BYTES };
+      const plan = await store.read(planKey(batchId, planNonce, safe), bytes);
+      if (plan.length !== bytes.end - bytes.start) {
+        throw new GatewayError('plan_unreadable', `plan of ${safe} is shorter than its map says`);
+      }
+      const ledger = new ChunkLedger({ from, to }, plan);
+      const frames = journal.scan({ batchId, safeModel: safe }, { from, to });
+      for await (const ref of frames) ledger.learn(ref);
+      return ledger;
+    });
+  }
+
+  async #send(ledger: ChunkLedger, lease: ChunkLease, writer: JournalWriter): Promise<ChunkLeave> {
+    const { deps, chunk } = { deps: this.#deps, chunk: this.#chunk };
+    const route = deps.registry.route(chunk.model);
+    if (route === null) {
+      throw new GatewayError('config_invalid', `no gateway serves ${chunk.model} any more`);
+    }
+    const input = await this.#patiently('opening the input', () => deps.store.open(chunk.inputKey));
+    try {
+      const { memory, observer } = deps;
+      const sender = new LineSender({ chunk, route, input, memory, observer });
+      const options = { chunk, deps, route, ledger, writer, lease, sender, waiting: this.#waiting };
+      const run = new ChunkRun(options);
+      this.#run = run;
+      if (chunk.poison === true) {
+        const line = ledger.line(0);
+        run.keep(line, await sender.poison(line));
+        return 'done';
+      }
+      const onCancel = (): void => run.cancelled(cancelReason());
+      if (this.#signal.aborted) onCancel();
+      this.#signal.addEventListener('abort', onCancel);
+      try {
+        return await run.run();
+      } finally {
+        this.#signal.removeEventListener('abort', onCancel);
+      }
+    } finally {
+      await input.close();
+    }
+  }
+
+  /** Only what is whole from the front is sealed; the rest stays in the journal for the next chunk. */
+  async #seal(ledger: ChunkLedger, writer: JournalWriter): Promise<void> {
+    const { batchId, safe, from } = this.#chunk;
+    const { next } = ledger;
+    if (next <= from) return;
+    const frames = ledger.sealed(writer.frames);
+    await this.#patiently('sealing', () =>
+      this.#deps.journal.writeSeal({ batchId, safeModel: safe }, { from, to: next }, frames),
+    );
+  }
+
+  async #release(lease: ChunkLease, ledger: ChunkLedger | null): Promise<void> {
+    const counts = ledger?.countsBeforeNext() ?? { completed: 0, failed: 0 };
+    await lease.release({ to: ledger?.next ?? this.#chunk.from, ...counts });
+  }
+
+  #result(ledger: ChunkLedger, left: ChunkLeave): ExecuteChunkResult {
+    // Another attempt holds the range: it reads our answers from the journal and seals them.
+    const own = left === 'fenced' ? null : ledger;
+    return {
+      next: own?.next ?? this.#chunk.from,
+      ...(own?.countsBeforeNext() ?? { completed: 0, failed: 0 }),
+      answered: this.#run?.answered ?? 0,
+      worker: this.#deps.worker,
+      ratePerSec: this.#run?.ratePerSec ?? null,
+      p95Ms: this.#run?.p95Ms ?? null,
+      left: own?.allAnswered === true ? 'done' : left,
+      stopCause: this.#run?.stopCause ?? null,
+    };
+  }
+
+  #patiently<T>(what: string, work: () => Promise<T>): Promise<T> {
+    return patiently(work, { signal: this.#signal, logger: this.#deps.logger, what });
+  }
+}
+
+/** Why the activity was cancelled (temporal §1.3): the server's word, or this worker going down. */
+function cancelReason(): 'stop' | 'drain' | 'gone' {
+  const details = Context.current().cancellationDetails;
+  if (details?.workerShutdown === true) return 'drain';
+  if (details?.notFound === true || details?.timedOut === true) return 'gone';
+  return 'stop';
+}

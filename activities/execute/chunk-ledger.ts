@@ -1,0 +1,140 @@
+import type { FrameHeader } from '../../core/journal/frame';
+import { FRAME_KIND } from '../../core/journal/frame';
+import { isPreferred } from '../../core/journal/merge';
+import type { PlanEntry } from '../../core/plan/plan-entry';
+import { decodePlanEntry, PLAN_ENTRY_BYTES } from '../../core/plan/plan-entry';
+import type { FrameRef } from '../../storage/journal/journal-store';
+
+/** One line of the chunk: its place in the plan and in the input, and what was tried so far. */
+export interface ChunkLine extends PlanEntry {
+  readonly position: number;
+  /** Tries made, by whatever attempt. */
+  tries: number;
+  notBeforeMs: number;
+}
+
+const OPEN = 0;
+const COMPLETED = 1;
+const FAILED = 2;
+
+/**
+ * What is known of each line of a chunk: answered or not, how, and where the frame lies. Filled from
+ * the journal first, then by this run; the truth of its counts and of `next`.
+ */
+export class ChunkLedger {
+  readonly from: number;
+  readonly to: number;
+  /** The chunk's part of the plan, as it lies in the store. */
+  readonly #plan: Buffer;
+  readonly #state: Uint8Array;
+  readonly #indexByOffset = new Map<number, number>();
+  readonly #retries = new Map<number, { tries: number; notBeforeMs: number }>();
+  readonly #frames = new Map<number, FrameRef>();
+  #next = 0;
+  completed = 0;
+  failed = 0;
+
+  constructor(range: { from: number; to: number }, plan: Buffer) {
+    this.from = range.from;
+    this.to = range.to;
+    this.#plan = plan;
+    const entries = plan.length / PLAN_ENTRY_BYTES;
+    this.#state = new Uint8Array(entries);
+    for (let i = 0; i < entries; i++) this.#indexByOffset.set(decodePlanEntry(plan, i).offset, i);
+  }
+
+  get entries(): number {
+    return this.#state.length;
+  }
+
+  /** Lowest plan position without an answer; `to` when there is none. */
+  get next(): number {
+    while (this.#next < this.#state.length && this.#state[this.#next] !== OPEN) this.#next++;
+    return this.from + this.#next;
+  }
+
+  get allAnswered(): boolean {
+    return this.completed + this.failed === this.#state.length;
+  }
+
+  isAnswered(index: number): boolean {
+    return this.#state[index] !== OPEN;
+  }
+
+  /** The line at `index` of the chunk, with what earlier attempts put back. */
+  line(index: number): ChunkLine {
+    const retry = this.#retries.get(index);
+    return {
+      ...decodePlanEntry(this.#plan, index),
+      position: this.from + index,
+      tries: retry?.tries ?? 0,
+      notBeforeMs: retry?.notBeforeMs ?? 0,
+    };
+  }
+
+  /** Takes over a frame found in the journal; those of other lines are ignored. */
+  learn(ref: FrameRef): void {
+    const index = this.#indexByOffset.get(ref.header.offset);
+    if (index === undefined) return;
+    if (ref.header.kind === FRAME_KIND.retry) {
+      const known = this.#retries.get(index);
+      if ((known?.tries ?? 0) > ref.header.tries) return;
+      this.#retries.set(index, { tries: ref.header.tries, notBeforeMs: ref.notBeforeMs ?? 0 });
+      return;
+    }
+    this.#keepFrame(index, ref);
+    this.#answer(index, ref.header.kind === FRAME_KIND.output);
+  }
+
+  /** An answer of this run, journalled or about to be. */
+  answered(position: number, header: Pick<FrameHeader, 'kind'>): void {
+    this.#answer(position - this.from, header.kind === FRAME_KIND.output);
+  }
+
+  /** Adds frames that are written now, then gives those of `[from, next)` in order of offset. */
+  sealed(written: readonly FrameRef[]): FrameRef[] {
+    for (const ref of written) {
+      const index = this.#indexByOffset.get(ref.header.offset);
+      if (index !== undefined && ref.header.kind !== FRAME_KIND.retry) this.#keepFrame(index, ref);
+    }
+    const end = this.next - this.from;
+    const frames: FrameRef[] = [];
+    for (let i = 0; i < end; i++) {
+      const ref = this.#frames.get(i);
+      if (ref !== undefined) frames.push(ref);
+    }
+    return frames.sort((a, b) => a.header.offset - b.header.offset);
+  }
+
+  /** Counts over `[from, next)`: what the row keeps once the rest goes to another chunk. */
+  countsBeforeNext(): { completed: number; failed: number } {
+    const end = this.next - this.from;
+    let completed = 0;
+    let failed = 0;
+    for (let i = 0; i < end; i++) {
+      if (this.#state[i] === COMPLETED) completed++;
+      else failed++;
+    }
+    return { completed, failed };
+  }
+
+  #answer(index: number, ok: boolean): void {
+    const before = this.#state[index];
+    const after = ok || before === COMPLETED ? COMPLETED : FAILED;
+    if (before === after) return;
+    if (before === FAILED) this.failed--;
+    if (after === COMPLETED) this.completed++;
+    else this.failed++;
+    this.#state[index] = after;
+  }
+
+  #keepFrame(index: number, ref: FrameRef): void {
+    const known = this.#frames.get(index);
+    const claim = (of: FrameRef) => ({
+      kind: of.header.kind,
+      objectKey: of.objectKey,
+      position: of.position,
+    });
+    if (known === undefined || isPreferred(claim(ref), claim(known))) this.#frames.set(index, ref);
+  }
+}

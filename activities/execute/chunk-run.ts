@@ -1,0 +1,299 @@
+import type { StopCause } from '../../core/batch/status';
+import { encodeRetryFrame, FRAME_KIND } from '../../core/journal/frame';
+import { NO_USAGE } from '../../core/batch/counts';
+import type { AcquireRequest, Permit } from '../../inference/dispatcher';
+import type { Route } from '../../inference/registry';
+import type { JournalWriter } from '../../storage/journal/journal-store';
+import type { ChunkLease } from '../../storage/postgres/progress';
+import type { ChunkLeave, ExecuteChunkInput } from '../types';
+import type { ChunkLedger, ChunkLine } from './chunk-ledger';
+import type { ExecuteDeps } from './deps';
+import { LatencyWindow } from './latency';
+import { LineQueue } from './line-queue';
+import type { EncodedFrame, LineSender } from './line-sender';
+import { Wake } from './wake';
+
+export interface ChunkRunOptions {
+  readonly chunk: ExecuteChunkInput;
+  readonly deps: ExecuteDeps;
+  readonly route: Route;
+  readonly ledger: ChunkLedger;
+  readonly writer: JournalWriter;
+  readonly lease: ChunkLease;
+  readonly sender: LineSender;
+  /** How many chunks of each limiter wait for their first permit in this process. */
+  readonly waiting: Map<string, number>;
+}
+
+const MAX_UNWRITTEN_BYTES = 32 * 1024 * 1024;
+const MIN_PERMIT_WAIT_MS = 10_000;
+const MAX_WAITING_CHUNKS = 4;
+/** Longest sleep of the loop: conditions without an event of their own are looked at this often. */
+const LOOK_AGAIN_MS = 250;
+
+/**
+ * Sends the lines of one chunk until it has to leave (execution §3).
+ *
+ * States: sending → leaving (a reason is known: no new try begins, what runs is finished or, after a
+ * stop's grace, aborted) → left. Reasons in the order in which they win: the first that strikes.
+ */
+export class ChunkRun {
+  readonly #o: ChunkRunOptions;
+  readonly #queue: LineQueue;
+  readonly #wake = new Wake();
+  readonly #leaving = new AbortController();
+  readonly #abort = new AbortController();
+  readonly #timers = new Set<NodeJS.Timeout>();
+  readonly #latency = new LatencyWindow();
+  readonly #startedMs = Date.now();
+  #leave: ChunkLeave | null = null;
+  #stopCause: StopCause | null = null;
+  #inFlight = 0;
+  #hadPermit = false;
+  #boxOver = false;
+  #answered = 0;
+
+  constructor(options: ChunkRunOptions) {
+    this.#o = options;
+    this.#queue = new LineQueue(options.ledger, 2 * options.deps.config.concurrency.per_model);
+  }
+
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  get answered(): number {
+    return this.#answered;
+  }
+
+  get p95Ms(): number | null {
+    return this.#latency.p95Ms;
+  }
+
+  get stopCause(): StopCause | null {
+    return this.#stopCause;
+  }
+
+  get ratePerSec(): number | null {
+    const seconds = (Date.now() - this.#startedMs) / 1000;
+    return this.#answered === 0 ? null : this.#answered / Math.max(seconds, 0.001);
+  }
+
+  /** Runs to the end of the chunk's stay; resolves when nothing of it is in flight any more. */
+  async run(): Promise<ChunkLeave> {
+    this.#watch();
+    try {
+      await this.#sendAll();
+      await this.#finishInFlight();
+      this.#rememberBackOffs();
+    } finally {
+      for (const timer of this.#timers) clearTimeout(timer);
+    }
+    return this.#leave ?? 'done';
+  }
+
+  /** The activity was cancelled: a stop, unless the worker is going down. */
+  cancelled(reason: 'stop' | 'drain' | 'gone'): void {
+    if (reason === 'drain') this.#leaveFor('drain');
+    else if (reason === 'gone') this.#leaveFor('fenced');
+    else this.#stop(this.#o.lease.stopCause ?? this.#causeByClock());
+  }
+
+  #watch(): void {
+    const { chunk, deps, lease } = this.#o;
+    this.#after(chunk.boxMs, () => this.#endBox());
+    this.#after(chunk.deadlineMs - Date.now(), () => this.#stop('expired'));
+    if (deps.drain.aborted) this.#leaveFor('drain');
+    deps.drain.addEventListener('abort', () => this.#leaveFor('drain'), {
+      signal: this.#abort.signal,
+    });
+    lease.onChange(() => this.#heed());
+    this.#heed();
+  }
+
+  #heed(): void {
+    const { lease } = this.#o;
+    if (lease.lost) this.#leaveFor('fenced');
+    else if (lease.terminal) this.#leaveFor('row_terminal');
+    else if (lease.stopCause !== null) this.#stop(lease.stopCause);
+  }
+
+  /** While no answer has come the box ends at the first answer: slow models make progress too. */
+  #endBox(): void {
+    if (this.#answered === 0 && this.#inFlight > 0) this.#boxOver = true;
+    else this.#leaveFor(this.#o.route.breaker.state === 'open' ? 'breaker_open' : 'box');
+  }
+
+  #stop(cause: StopCause): void {
+    if (this.#stopCause !== null) return;
+    this.#stopCause = cause;
+    this.#leaveFor('stopped');
+    const { cancel_grace, expiry_grace } = this.#o.deps.config.batch;
+    // A failed batch drains: what runs may end in its own time.
+    if (cause === 'failed') return;
+    this.#after(cause === 'expired' ? expiry_grace : cancel_grace, () => this.#abort.abort());
+  }
+
+  #causeByClock(): StopCause {
+    return Date.now() >= this.#o.chunk.deadlineMs ? 'expired' : 'cancelled';
+  }
+
+  #leaveFor(reason: ChunkLeave): void {
+    // A stop or a lost hold also ends a drain that has begun for a milder reason.
+    if (reason === 'fenced' || reason === 'row_terminal') this.#abort.abort();
+    if (this.#leave === null || reason === 'fenced') this.#leave = reason;
+    this.#leaving.abort();
+    this.#wake.notify();
+  }
+
+  async #sendAll(): Promise<void> {
+    while (this.#leave === null) {
+      if (this.#queue.isEmpty && this.#inFlight === 0) return;
+      const nowMs = Date.now();
+      const line = this.#mayTry(nowMs) ? this.#queue.take(nowMs) : null;
+      if (line === null) {
+        await this.#wake.wait(this.#idleMs(nowMs));
+        continue;
+      }
+      const permit = await this.#permit();
+      if (permit === null) {
+        this.#queue.putBack(line);
+        continue;
+      }
+      this.#begin(line, permit);
+    }
+  }
+
+  #mayTry(nowMs: number): boolean {
+    const { lease, writer, route } = this.#o;
+    if (!lease.maySend() || !writer.healthy) return false;
+    if (writer.unwrittenBytes > MAX_UNWRITTEN_BYTES) return false;
+    return route.breaker.state === 'closed' || nowMs >= route.breaker.retryAtMs;
+  }
+
+  #idleMs(nowMs: number): number {
+    const due = this.#queue.nextDueMs;
+    return Math.min(LOOK_AGAIN_MS, due === null ? Infinity : Math.max(1, due - nowMs));
+  }
+
+  async #permit(): Promise<Permit | null> {
+    const { deps, chunk, route } = this.#o;
+    const request: AcquireRequest = {
+      tenant: chunk.tenant,
+      batchId: chunk.batchId,
+      model: route.limiterKey,
+      deadlineMs: chunk.deadlineMs,
+      cost: 1,
+      priority: chunk.priority,
+    };
+    const permit =
+      deps.dispatcher.tryAcquire(request) ??
+      (this.#hadPermit ? await this.#await(request) : await this.#awaitFirst(request));
+    if (permit !== null) this.#hadPermit = true;
+    return permit;
+  }
+
+  async #await(request: AcquireRequest): Promise<Permit | null> {
+    try {
+      const permit = await this.#o.deps.dispatcher.acquire(request, this.#leaving.signal);
+      if (this.#leave === null) return permit;
+      permit.release();
+      return null;
+    } catch {
+      return null;
+    }
+  }
+
+  /** A process that has no permit to give for long is full: the chunk goes back to its lane. */
+  async #awaitFirst(request: AcquireRequest): Promise<Permit | null> {
+    const { waiting, route, chunk } = this.#o;
+    const others = waiting.get(route.limiterKey) ?? 0;
+    if (others >= MAX_WAITING_CHUNKS) {
+      this.#leaveFor('no_permit');
+      return null;
+    }
+    waiting.set(route.limiterKey, others + 1);
+    const timer = this.#after(Math.max(MIN_PERMIT_WAIT_MS, chunk.p95Ms ?? 0), () =>
+      this.#leaveFor('no_permit'),
+    );
+    try {
+      return await this.#await(request);
+    } finally {
+      clearTimeout(timer);
+      waiting.set(route.limiterKey, (waiting.get(route.limiterKey) ?? 1) - 1);
+    }
+  }
+
+  #begin(line: ChunkLine, permit: Permit): void {
+    const admission = this.#o.route.breaker.admit(Date.now());
+    if (admission === 'wait') {
+      permit.release();
+      this.#queue.putBack(line);
+      return;
+    }
+    this.#inFlight++;
+    void this.#try(line, admission === 'probe')
+      .catch((error: unknown) => this.#failTry(line, error))
+      .finally(() => {
+        permit.release();
+        this.#inFlight--;
+        this.#wake.notify();
+      });
+  }
+
+  async #try(line: ChunkLine, probe: boolean): Promise<void> {
+    const startedMs = performance.now();
+    const result = await this.#o.sender.try(line, {
+      signal: this.#abort.signal,
+      probe,
+      stopping: () => this.#stopCause !== null,
+    });
+    if (result.kind === 'retry') {
+      line.notBeforeMs = result.atMs;
+      this.#queue.putBack(line);
+    } else if (result.kind === 'answered') {
+      this.#latency.add(performance.now() - startedMs);
+      this.keep(line, result.frame);
+    }
+  }
+
+  /** Journals an answer and shows it in the counts. */
+  keep(line: ChunkLine, frame: EncodedFrame): void {
+    const { ledger, writer, lease } = this.#o;
+    writer.append(frame.header, frame.bytes);
+    ledger.answered(line.position, frame.header);
+    lease.update({ completed: ledger.completed, failed: ledger.failed });
+    this.#answered++;
+    if (this.#boxOver) this.#leaveFor('box');
+  }
+
+  /** Nothing was decided about the line (its input could not be read, say): it is tried again. */
+  #failTry(line: ChunkLine, error: unknown): void {
+    if (this.#abort.signal.aborted) return;
+    this.#o.deps.logger.warn({ err: error, position: line.position }, 'line not tried');
+    line.notBeforeMs = Date.now() + 1_000;
+    this.#queue.putBack(line);
+  }
+
+  async #finishInFlight(): Promise<void> {
+    while (this.#inFlight > 0) await this.#wake.wait(LOOK_AGAIN_MS);
+  }
+
+  /** Lines that wait for another try keep their number of tries and their time, whoever goes on. */
+  #rememberBackOffs(): void {
+    for (const line of this.#queue.backingOff) {
+      if (line.tries === 0) continue;
+      const { offset, tries, notBeforeMs } = line;
+      const bytes = encodeRetryFrame({ offset, tries, notBeforeMs });
+      const header = { offset, kind: FRAME_KIND.retry, status: 0, tries, usage: NO_USAGE };
+      this.#o.writer.append({ ...header, payloadLength: 8 }, bytes);
+    }
+  }
+
+  #after(ms: number, run: () => void): NodeJS.Timeout {
+    // Longer than a timer can be: it never fires within a chunk's life.
+    const timer = setTimeout(run, Math.min(Math.max(0, ms), 2_147_483_647));
+    this.#timers.add(timer);
+    return timer;
+  }
+}

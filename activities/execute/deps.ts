@@ -1,0 +1,31 @@
+import type { AcquireRequest, Dispatcher, Permit } from '../../inference/dispatcher';
+import type { Registry } from '../../inference/registry';
+import type { MemoryBudget } from '../../inference/memory-budget';
+import type { Config } from '../../platform/config-schema';
+import type { Logger } from '../../platform/logger';
+import type { JournalStore } from '../../storage/journal/journal-store';
+import type { ObjectStore } from '../../storage/object-store';
+import type { ProgressReporter } from '../../storage/postgres/progress';
+import type { ExecuteObserver } from './observer';
+
+/** What a chunk needs of its process; one instance serves all chunks. */
+export interface ExecuteDeps {
+  readonly store: ObjectStore;
+  readonly journal: JournalStore;
+  readonly registry: Registry;
+  readonly dispatcher: ExecuteDispatcher;
+  readonly memory: MemoryBudget;
+  readonly progress: ProgressReporter;
+  readonly observer: ExecuteObserver;
+  readonly logger: Logger;
+  readonly config: Pick<Config, 'batch' | 'concurrency' | 'worker'>;
+  /** Name of this worker, as results and progress rows carry it. */
+  readonly worker: string;
+  /** Aborted when the process is told to stop: nothing new is sent, what runs is finished. */
+  readonly drain: AbortSignal;
+}
+
+/** The dispatcher with its short way: a permit at once or null. */
+export interface ExecuteDispatcher extends Dispatcher {
+  tryAcquire(request: AcquireRequest): Permit | null;
+}

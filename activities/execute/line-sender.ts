@@ -1,0 +1,211 @@
+import { lineId } from '../../core/ids';
+import { NO_USAGE } from '../../core/batch/counts';
+import { gatewayHealth } from '../../core/flow/outcome';
+import { backoffMs, isRetryable, nextTry } from '../../core/flow/retry';
+import type { FrameHeader } from '../../core/journal/frame';
+import { encodeFrame, FRAME_KIND } from '../../core/journal/frame';
+import { embedAnswer } from '../../core/openai/answer';
+import { lineParts } from '../../core/openai/member-ranges';
+import type { LineErrorCode } from '../../core/openai/result-line';
+import { answerLine, errorLine } from '../../core/openai/result-line';
+import type { BackendAnswer, BackendOutcome } from '../../inference/backend';
+import type { MemoryBudget } from '../../inference/memory-budget';
+import type { Route } from '../../inference/registry';
+import type { ObjectReader } from '../../storage/object-store';
+import type { ExecuteChunkInput } from '../types';
+import type { ChunkLine } from './chunk-ledger';
+import type { ExecuteObserver } from './observer';
+
+/** How one try of one line ended. */
+export type TryResult =
+  | { readonly kind: 'answered'; readonly frame: EncodedFrame }
+  | { readonly kind: 'retry'; readonly atMs: number }
+  /** Aborted, or it could only be tried again after the deadline: the end of the batch names it. */
+  | { readonly kind: 'unanswered' };
+
+export interface EncodedFrame {
+  readonly header: FrameHeader;
+  readonly bytes: Buffer;
+}
+
+export interface TryOptions {
+  readonly signal: AbortSignal;
+  /** This try is the breaker's probe: it is not counted when the gateway is still away. */
+  readonly probe: boolean;
+  stopping(): boolean;
+}
+
+export interface LineSenderOptions {
+  readonly chunk: ExecuteChunkInput;
+  readonly route: Route;
+  readonly input: ObjectReader;
+  readonly memory: MemoryBudget;
+  readonly observer: ExecuteObserver;
+}
+
+/**
+ * One try of one line: reads its bytes, sends exactly those of `body`, and makes the result line of
+ * the answer. Decides nothing about permits, boxes or ends.
+ */
+export class LineSender {
+  readonly #options: LineSenderOptions;
+
+  constructor(options: LineSenderOptions) {
+    this.#options = options;
+  }
+
+  /** @param how.stopping asked when the answer is there: during a stop nothing is retried. */
+  async try(line: ChunkLine, how: TryOptions): Promise<TryResult> {
+    const { input, memory } = this.#options;
+    const bytes = await input.read(line.offset, line.length);
+    const { bodyStart, bodyEnd, customId } = lineParts(bytes);
+    const body = bytes.subarray(bodyStart, bodyEnd);
+    const hold = await memory.reserve(body.length, how.signal);
+    try {
+      const outcome = await this.#send(line, body, {
+        signal: how.signal,
+        grow: (byteLength) => hold.grow(byteLength),
+      });
+      const away = this.#reportHealth(line, outcome, how.probe);
+      if (!(away && how.probe)) line.tries++;
+      return this.#judge(line, customId, { outcome, away, stopping: how.stopping() });
+    } finally {
+      hold.release();
+    }
+  }
+
+  /** The answer of a line that is not sent any more, because it kills its workers. */
+  async poison(line: ChunkLine): Promise<EncodedFrame> {
+    const bytes = await this.#options.input.read(line.offset, line.length);
+    return this.#errorFrame(line, lineParts(bytes).customId, 'internal_error');
+  }
+
+  async #send(
+    line: ChunkLine,
+    body: Buffer,
+    io: { signal: AbortSignal; grow: (bytes: number) => Promise<void> | undefined },
+  ): Promise<BackendOutcome> {
+    const { chunk, route, observer } = this.#options;
+    const startedMs = performance.now();
+    observer.requestStarted(chunk.model);
+    const outcome = await route.backend.send(
+      {
+        path: chunk.endpoint,
+        body,
+        requestId: lineId(chunk.batchId, line.offset),
+        deadlineMs: chunk.deadlineMs,
+        headers: route.gateway.send_fairness_header
+          ? { 'x-gateway-inference-fairness-id': chunk.tenant }
+          : {},
+        onBytes: io.grow,
+      },
+      io.signal,
+    );
+    observer.requestEnded({
+      model: chunk.model,
+      tookMs: performance.now() - startedMs,
+      ok: outcome.kind === 'answer' && outcome.status < 300,
+      usage: null,
+    });
+    return outcome;
+  }
+
+  /** Tells the breaker; true where the outcome speaks against the gateway, not against the line. */
+  #reportHealth(line: ChunkLine, outcome: BackendOutcome, probe: boolean): boolean {
+    const { breaker } = this.#options.route;
+    const health = gatewayHealth(outcome);
+    const nowMs = Date.now();
+    if (health === 'alive') breaker.onSuccess();
+    else if (health !== 'unknown') {
+      const id = lineId(this.#options.chunk.batchId, line.offset);
+      breaker.onFailure({ lineId: id, kind: health, nowMs, probe });
+      return true;
+    } else if (probe) breaker.onProbeLost(nowMs);
+    return false;
+  }
+
+  #judge(
+    line: ChunkLine,
+    customId: string,
+    { outcome, away, stopping }: { outcome: BackendOutcome; away: boolean; stopping: boolean },
+  ): TryResult {
+    if (outcome.kind === 'failure' && outcome.reason === 'aborted') return { kind: 'unanswered' };
+    // In a grace period an outcome that would be retried is dropped: the end names the line.
+    if (stopping && isRetryable(outcome)) return { kind: 'unanswered' };
+    const { chunk, route } = this.#options;
+    const clock = { nowMs: Date.now(), random: Math.random(), gateway: route.gateway };
+    const next = nextTry({
+      outcome,
+      attempt: Math.max(1, line.tries),
+      deadlineMs: chunk.deadlineMs,
+      ...clock,
+    });
+    if (next.kind === 'expired') return { kind: 'unanswered' };
+    if (next.kind === 'retry') return { kind: 'retry', atMs: next.atMs };
+    if (away && route.breaker.suspect) {
+      // The gateway seems to be away: the last try must not burn the line before the breaker opens.
+      line.tries = Math.max(0, line.tries - 1);
+      const attempt = Math.max(1, line.tries);
+      return {
+        kind: 'retry',
+        atMs: clock.nowMs + backoffMs({ attempt, retryAfter: null, ...clock }),
+      };
+    }
+    if (outcome.kind === 'answer') {
+      return { kind: 'answered', frame: this.#answerFrame(line, customId, outcome) };
+    }
+    return { kind: 'answered', frame: this.#errorFrame(line, customId, codeOf(outcome.reason)) };
+  }
+
+  #answerFrame(line: ChunkLine, customId: string, answer: BackendAnswer): EncodedFrame {
+    const embedded = embedAnswer(answer.status, answer.body);
+    const payload = answerLine({
+      lineId: lineId(this.#options.chunk.batchId, line.offset),
+      customId,
+      status: answer.status,
+      requestId: answer.requestId,
+      embedded,
+    });
+    const header = {
+      offset: line.offset,
+      kind: embedded.ok ? FRAME_KIND.output : FRAME_KIND.error,
+      status: answer.status,
+      tries: line.tries,
+      usage: embedded.usage,
+      payloadLength: payload.length,
+    };
+    return { header, bytes: encodeFrame(header, payload) };
+  }
+
+  #errorFrame(line: ChunkLine, customId: string, code: LineErrorCode): EncodedFrame {
+    const payload = errorLine({
+      lineId: lineId(this.#options.chunk.batchId, line.offset),
+      customId,
+      code,
+    });
+    const header = {
+      offset: line.offset,
+      kind: FRAME_KIND.error,
+      status: 0,
+      tries: line.tries,
+      usage: NO_USAGE,
+      payloadLength: payload.length,
+    };
+    return { header, bytes: encodeFrame(header, payload) };
+  }
+}
+
+function codeOf(
+  reason: 'connect' | 'connection' | 'timeout' | 'too_large' | 'aborted',
+): LineErrorCode {
+  switch (reason) {
+    case 'timeout':
+      return 'request_timeout';
+    case 'too_large':
+      return 'response_too_large';
+    case 'connect':
+    case 'connection':
+    case 'aborted':
+      return 'connection_error';
+  }
+}

@@ -1,0 +1,258 @@
+import type { Pool } from 'pg';
+import type { StopCause } from '../../core/batch/status';
+import { isTerminal } from '../../core/batch/status';
+import type { Logger } from '../../platform/logger';
+import type { ChunkKey, ProgressRow, ProgressVerdict } from './progress-sql';
+import { showCounts, takeEpoch, touchRows, unreleased } from './progress-sql';
+
+/**
+ * Progress and fence of all chunks of this process (execution §3): one statement a second carries
+ * every chunk's counts out and brings back whether the chunk still holds its row and whether its
+ * batch has been stopped. Postgres being away fails no chunk: it then runs unfenced.
+ */
+export interface ProgressReporter {
+  /** Takes the chunk's row; returns at once, the number arrives in the background when Postgres is away. */
+  begin(key: ChunkKey & { to: number }): Promise<ChunkLease>;
+  /** Resolves when no chunk of the batch is at work: released, untouched for 5 s, or `limitMs` over. */
+  awaitReleased(batchId: string, limitMs: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** One attempt's hold on its range. */
+export interface ChunkLease {
+  /** Somebody with a higher number holds the range: send nothing more, write no seal. */
+  readonly lost: boolean;
+  readonly stopCause: StopCause | null;
+  /** The batch has ended: its chunks send nothing. */
+  readonly terminal: boolean;
+  /** False while this process may have been frozen and nothing has been heard since. */
+  maySend(): boolean;
+  /** Counts over the chunk's range; sent with the next tick. */
+  update(counts: { completed: number; failed: number }): void;
+  /** Called whenever the verdict changes. */
+  onChange(listener: () => void): void;
+  /** The last word: range, counts and `released`, written at once where Postgres answers. */
+  release(final: { to: number; completed: number; failed: number }): Promise<void>;
+}
+
+export interface ProgressOptions {
+  readonly pool: Pool;
+  readonly worker: string;
+  readonly logger: Logger;
+  readonly intervalMs?: number;
+}
+
+const FROZEN_MS = 2_000;
+const EARLIER_HOLDER_MS = 3_000;
+const UNTOUCHED_MS = 5_000;
+
+/** {@link ProgressReporter} over a pool whose statements time out after 2 s. */
+export function createProgressReporter(options: ProgressOptions): ProgressReporter {
+  return new Reporter(options);
+}
+
+class Reporter implements ProgressReporter {
+  readonly #options: ProgressOptions;
+  readonly #intervalMs: number;
+  readonly #leases = new Set<Lease>();
+  readonly #timer: NodeJS.Timeout;
+  #lastTickMs = monotonicMs();
+  #frozen = false;
+  #tick: Promise<void> | null = null;
+  #again = false;
+
+  constructor(options: ProgressOptions) {
+    this.#options = options;
+    this.#intervalMs = options.intervalMs ?? 1_000;
+    this.#timer = setInterval(() => this.#onTimer(), this.#intervalMs);
+    this.#timer.unref();
+  }
+
+  async begin(key: ChunkKey & { to: number }): Promise<ChunkLease> {
+    const lease = new Lease(key, this);
+    await this.#take(lease);
+    this.#leases.add(lease);
+    return lease;
+  }
+
+  async awaitReleased(batchId: string, limitMs: number): Promise<void> {
+    const endMs = monotonicMs() + limitMs;
+    while (monotonicMs() < endMs) {
+      const state = await unreleased(this.#options.pool, batchId);
+      if (state.rows === 0 || state.touchedMsAgo >= UNTOUCHED_MS) return;
+      await delay(Math.min(200, endMs - monotonicMs()));
+    }
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#tick;
+  }
+
+  /**
+   * A tick that comes late means that this process stood still, and that others may have taken over:
+   * nothing is sent until the database has answered once.
+   */
+  isFrozen(): boolean {
+    if (monotonicMs() - this.#lastTickMs > this.#intervalMs + FROZEN_MS) this.#frozen = true;
+    return this.#frozen;
+  }
+
+  /** Writes now, or right after the statement that is under way. */
+  flush(): Promise<void> {
+    if (this.#tick !== null) {
+      this.#again = true;
+      return this.#tick;
+    }
+    this.#tick = this.#writeAll().finally(() => {
+      this.#tick = null;
+    });
+    return this.#tick;
+  }
+
+  forget(lease: Lease): void {
+    this.#leases.delete(lease);
+  }
+
+  #onTimer(): void {
+    this.isFrozen();
+    this.#lastTickMs = monotonicMs();
+    void this.flush();
+  }
+
+  async #writeAll(): Promise<void> {
+    do {
+      this.#again = false;
+      await this.#write();
+    } while (this.#again);
+  }
+
+  async #write(): Promise<void> {
+    for (const lease of this.#leases) if (lease.epoch === null) await this.#take(lease);
+    const byKey = new Map<string, Lease>();
+    for (const lease of this.#leases) {
+      const known = byKey.get(lease.sortKey);
+      if (lease.epoch === null || (known?.epoch ?? -1) > lease.epoch) continue;
+      known?.supersede();
+      byKey.set(lease.sortKey, lease);
+    }
+    const leases = [...byKey.keys()].sort().map((key) => byKey.get(key) as Lease);
+    if (leases.length === 0) {
+      this.#frozen = false;
+      return;
+    }
+    try {
+      const verdicts = await touchRows(
+        this.#options.pool,
+        leases.map((lease) => lease.toRow()),
+      );
+      this.#frozen = false;
+      for (const verdict of verdicts) byKey.get(sortKeyOf(verdict))?.hear(verdict);
+      await showCounts(this.#options.pool, [...new Set(leases.map((lease) => lease.key.batchId))]);
+    } catch (error) {
+      // Errors of this statement never fail a chunk: it goes on, unfenced, and is heard later.
+      this.#options.logger.warn({ err: error }, 'progress not written');
+    }
+  }
+
+  async #take(lease: Lease): Promise<void> {
+    try {
+      const { key, to } = lease;
+      const taken = await takeEpoch(this.#options.pool, {
+        ...key,
+        to,
+        worker: this.#options.worker,
+      });
+      lease.epoch = taken.epoch;
+      const ago = taken.earlierTouchedMsAgo;
+      if (ago !== null && ago < EARLIER_HOLDER_MS) await this.#outwait(EARLIER_HOLDER_MS - ago);
+    } catch (error) {
+      this.#options.logger.warn({ err: error }, 'chunk runs unfenced for now');
+    }
+  }
+
+  /**
+   * The earlier holder learns with its next tick that the row is ours; it cannot release a row that
+   * it no longer holds, so the time it has for that is simply waited out.
+   */
+  async #outwait(ms: number): Promise<void> {
+    await delay(ms);
+  }
+}
+
+class Lease implements ChunkLease {
+  readonly key: ChunkKey;
+  epoch: number | null = null;
+  to: number;
+  lost = false;
+  terminal = false;
+  stopCause: StopCause | null = null;
+  readonly #reporter: Reporter;
+  #counts = { completed: 0, failed: 0 };
+  #released = false;
+  #listener: (() => void) | null = null;
+
+  constructor(key: ChunkKey & { to: number }, reporter: Reporter) {
+    this.key = { batchId: key.batchId, safeModel: key.safeModel, from: key.from };
+    this.to = key.to;
+    this.#reporter = reporter;
+  }
+
+  get sortKey(): string {
+    return sortKeyOf(this.key);
+  }
+
+  maySend(): boolean {
+    return !this.lost && !this.terminal && !this.#reporter.isFrozen();
+  }
+
+  update(counts: { completed: number; failed: number }): void {
+    this.#counts = counts;
+  }
+
+  onChange(listener: () => void): void {
+    this.#listener = listener;
+  }
+
+  async release(final: { to: number; completed: number; failed: number }): Promise<void> {
+    this.to = final.to;
+    this.#counts = final;
+    this.#released = true;
+    await this.#reporter.flush();
+    this.#reporter.forget(this);
+  }
+
+  /** A later attempt of the same chunk runs in this very process. */
+  supersede(): void {
+    this.lost = true;
+    this.#listener?.();
+  }
+
+  hear(verdict: ProgressVerdict): void {
+    const changed =
+      (!verdict.held && !this.lost) ||
+      verdict.stopCause !== this.stopCause ||
+      (verdict.status !== null && isTerminal(verdict.status) && !this.terminal);
+    this.lost ||= !verdict.held;
+    this.stopCause = verdict.stopCause;
+    this.terminal = verdict.status !== null && isTerminal(verdict.status);
+    if (changed) this.#listener?.();
+  }
+
+  toRow(): ProgressRow {
+    const epoch = this.epoch ?? 0;
+    return { ...this.key, to: this.to, epoch, ...this.#counts, released: this.#released };
+  }
+}
+
+function sortKeyOf(key: ChunkKey): string {
+  return `${key.batchId}/${key.safeModel}/${String(key.from).padStart(12, '0')}`;
+}
+
+function monotonicMs(): number {
+  return Number(process.hrtime.bigint() / 1_000_000n);
+}
+
+function delay(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
