@@ -34,6 +34,7 @@ async function main(args) {
   ensureBuilt();
   if (args.length > 0) return runJest('selection', args);
   say(`tiers: ${TIERS.map(({ name }) => name).join(', ')}; one alone: npm test -- test/e2e`);
+  await findTemporal();
   const sum = { passed: 0, failed: 0, skipped: 0 };
   for (const { name, args: tierArgs } of TIERS) {
     const counts = await runJest(name, ['--passWithNoTests', ...tierArgs]);
@@ -43,15 +44,22 @@ async function main(args) {
   return sum;
 }
 
+/** Where no Temporal server is at hand one is fetched or built now, where its progress is seen. */
+async function findTemporal() {
+  const { findServer } = require('../dist/embedded/temporal/find-server.js');
+  await findServer({ env: process.env, say }).catch((error) => say(error.message));
+}
+
 /** Counts of one Jest run; one that ended without telling any counts as a failed test. */
 async function runJest(name, args) {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'nightshift-counts-'));
   const file = path.join(folder, 'counts.json');
+  // Last, for Jest takes the words after a list's option for more of the list.
   const reporters = [
     '--reporters=default',
     `--reporters=${path.join(__dirname, 'support/reporter.js')}`,
   ];
-  const jest = spawn(process.execPath, [require.resolve('jest/bin/jest'), ...reporters, ...args], {
+  const jest = spawn(process.execPath, [require.resolve('jest/bin/jest'), ...args, ...reporters], {
     cwd: ROOT,
     stdio: 'inherit',
     env: { ...process.env, NIGHTSHIFT_TEST_COUNTS: file },

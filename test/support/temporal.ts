@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { Connection } from '@temporalio/client';
 import { msToTs } from '@temporalio/common';
 import { prepareNamespace } from '../../client/namespace';
+import { findServer } from '../../embedded/temporal/find-server';
 import { configSchema } from '../../platform/config-schema';
 import { freePort } from './free-port';
 import { oncePerRun, spawnGuarded } from './once-per-run';
@@ -28,7 +28,7 @@ const DYNAMIC_CONFIG = [
 ];
 const DAY_MS = 24 * 3600 * 1000;
 /** Where no binary is at hand the look-up builds one, which takes minutes, once. */
-const LOOK_UP_MS = 10 * 60_000;
+const LOOK_UP_MS = 15 * 60_000;
 const START_MS = 30_000;
 
 /**
@@ -60,10 +60,11 @@ export async function withNamespace<T>(body: (temporal: TestTemporal) => Promise
 }
 
 async function startServer(folder: string): Promise<{ address: string }> {
-  const binary = await findTemporal();
+  const say = (message: string) => void process.stderr.write(`${message}\n`);
+  const binary = await findServer({ env: process.env, say });
   const port = await freePort();
   const address = `127.0.0.1:${port}`;
-  const logFile = spawnGuarded('temporal', binary, serverArguments(folder, port));
+  const logFile = spawnGuarded('temporal', binary.path, serverArguments(folder, port));
   try {
     await until(() => answers(address), START_MS, `Temporal at ${address}`, 50);
   } catch (cause) {
@@ -109,11 +110,4 @@ async function answers(address: string): Promise<boolean> {
   const connection = await Connection.connect({ address, connectTimeout: '1s' }).catch(() => null);
   await connection?.close();
   return connection !== null;
-}
-
-async function findTemporal(): Promise<string> {
-  const folders = [...(process.env['PATH'] ?? '').split(path.delimiter), os.homedir()];
-  const found = folders.map((folder) => path.join(folder, 'temporal')).find(fs.existsSync);
-  if (!found) throw new Error('no temporal binary');
-  return Promise.resolve(found);
 }
