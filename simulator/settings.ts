@@ -1,0 +1,91 @@
+import { GatewayError } from '../core/errors';
+
+/** How the simulated model server behaves; all of it can be changed while it runs. */
+export interface SimulatorSettings {
+  /** Time from the whole request to the answer, ms. */
+  readonly latencyMs: number;
+  /** The latency of each request is moved at random by up to this much either way, ms. */
+  readonly latencyJitterMs: number;
+  /** Tokens of each answer; a smaller limit in the request wins. */
+  readonly outputTokens: number;
+  /** Share of requests, 0 to 1, that are answered 500 at random. */
+  readonly errorRate: number;
+  /** Requests at once before the next is answered 429; 0 for no bound. */
+  readonly maxConcurrency: number;
+  /** `Retry-After` of such a 429, seconds. */
+  readonly retryAfterSec: number;
+  /** Numbers in an embedding, unless the request names `dimensions`. */
+  readonly embeddingDimensions: number;
+  /** Models that are served; others are answered 404. Empty: any model. */
+  readonly models: readonly string[];
+}
+
+interface Range {
+  readonly wire: string;
+  readonly min: number;
+  readonly max: number;
+  readonly whole: boolean;
+}
+
+type NumericSetting = Exclude<keyof SimulatorSettings, 'models'>;
+
+const RANGES: Readonly<Record<NumericSetting, Range>> = {
+  latencyMs: { wire: 'latency_ms', min: 0, max: 3_600_000, whole: false },
+  latencyJitterMs: { wire: 'latency_jitter_ms', min: 0, max: 3_600_000, whole: false },
+  outputTokens: { wire: 'output_tokens', min: 1, max: 1_000_000, whole: true },
+  errorRate: { wire: 'error_rate', min: 0, max: 1, whole: false },
+  maxConcurrency: { wire: 'max_concurrency', min: 0, max: 1_000_000, whole: true },
+  retryAfterSec: { wire: 'retry_after_sec', min: 0, max: 86_400, whole: true },
+  embeddingDimensions: { wire: 'embedding_dimensions', min: 1, max: 100_000, whole: true },
+};
+const NUMERIC = Object.keys(RANGES) as NumericSetting[];
+
+/** The settings as `GET /simulator/config` shows them and `PUT` takes them, in part or whole. */
+export function settingsToWire(settings: SimulatorSettings): Record<string, unknown> {
+  const wire: Record<string, unknown> = {};
+  for (const name of NUMERIC) wire[RANGES[name].wire] = settings[name];
+  return { ...wire, models: settings.models };
+}
+
+/**
+ * `settings` with the given wire members in their place.
+ * @throws invalid_request for an unknown member or a value out of range; nothing is changed then.
+ */
+export function changedSettings(settings: SimulatorSettings, patch: unknown): SimulatorSettings {
+  if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) {
+    throw new GatewayError('invalid_request', 'the configuration must be a JSON object');
+  }
+  const changes: Partial<Record<keyof SimulatorSettings, unknown>> = {};
+  for (const [wire, value] of Object.entries(patch)) {
+    const name = wire === 'models' ? wire : NUMERIC.find((key) => RANGES[key].wire === wire);
+    if (name === undefined) {
+      const known = Object.keys(settingsToWire(settings)).join(', ');
+      throw invalid(wire, `unknown setting ${wire}; known are ${known}`);
+    }
+    changes[name] = value;
+  }
+  return checkedSettings({ ...settings, ...changes });
+}
+
+/** The same settings. @throws invalid_request where one is out of its range. */
+export function checkedSettings(
+  settings: Readonly<Record<keyof SimulatorSettings, unknown>>,
+): SimulatorSettings {
+  for (const name of NUMERIC) {
+    const { wire, min, max, whole } = RANGES[name];
+    const value = settings[name];
+    const isNumber = typeof value === 'number' && value >= min && value <= max;
+    if (isNumber && (!whole || Number.isInteger(value))) continue;
+    const kind = whole ? 'a whole number' : 'a number';
+    throw invalid(wire, `${wire} must be ${kind} from ${min} to ${max}`);
+  }
+  const { models } = settings;
+  if (!Array.isArray(models) || !models.every((model) => typeof model === 'string')) {
+    throw invalid('models', 'models must be a list of names');
+  }
+  return settings as SimulatorSettings;
+}
+
+function invalid(param: string, message: string): GatewayError {
+  return new GatewayError('invalid_request', message, { param });
+}

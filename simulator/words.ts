@@ -1,0 +1,42 @@
+/** 64 short words, so that six bits of a hash choose one. */
+const WORDS = (
+  'night shift lamp quiet river stone paper engine copper window morning signal garden winter ' +
+  'ladder harbor silver thread candle bridge forest mirror basket anchor marble velvet meadow ' +
+  'cinder lantern orchard pebble ribbon saddle timber valley willow amber beacon canyon dawn ' +
+  'ember fable glacier hollow island jasper kettle linen moss nectar opal prairie quartz raven ' +
+  'saffron tundra umber violet walnut yarrow zephyr alder birch cedar'
+).split(' ');
+
+/** FNV-1a, 32 bits: the same bytes give the same number, everywhere. */
+export function hashOf(bytes: Uint8Array): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < bytes.length; i++) {
+    hash = Math.imul(hash ^ (bytes[i] ?? 0), 0x01000193);
+  }
+  return hash >>> 0;
+}
+
+/** The number after `state` in a fixed pseudo-random order (xorshift32), never 0. */
+export function nextNumber(state: number): number {
+  let next = state === 0 ? 0x9e3779b9 : state;
+  next ^= next << 13;
+  next ^= next >>> 17;
+  next ^= next << 5;
+  return next >>> 0;
+}
+
+/** A text of `count` words that `seed` decides. */
+export function wordsFrom(seed: number, count: number): string {
+  let state = seed;
+  let text = '';
+  for (let i = 0; i < count; i++) {
+    state = nextNumber(state);
+    text += (i === 0 ? '' : ' ') + (WORDS[state & 63] ?? '');
+  }
+  return text;
+}
+
+/** Tokens of a text, by the rule of thumb of four characters each. */
+export function tokensOf(text: string): number {
+  return Math.ceil(text.length / 4);
+}

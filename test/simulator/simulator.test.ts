@@ -1,0 +1,222 @@
+import OpenAI from 'openai';
+import { startSimulator, type Simulator, type SimulatorOptions } from '../../simulator/main';
+
+const running: Simulator[] = [];
+
+afterEach(async () => {
+  for (const simulator of running.splice(0)) await simulator.close();
+});
+
+async function start(options: Partial<SimulatorOptions> = {}): Promise<string> {
+  const simulator = await startSimulator({ port: 0, latencyMs: 0, latencyJitterMs: 0, ...options });
+  running.push(simulator);
+  return simulator.url;
+}
+
+const chat = (extra: Record<string, unknown> = {}) => ({
+  model: 'm',
+  messages: [
+    {
+      role: 'system',
+      content: 'You are a helpful assistant that answers in very short sentences.',
+    },
+    { role: 'user', content: 'hello' },
+  ],
+  ...extra,
+});
+
+function post(url: string, path: string, body: unknown, requestId?: string): Promise<Response> {
+  const headers = { ...(requestId !== undefined && { 'x-request-id': requestId }) };
+  return fetch(url + path, { method: 'POST', body: JSON.stringify(body), headers });
+}
+
+async function get(url: string, path: string): Promise<any> {
+  return (await fetch(url + path)).json();
+}
+
+function put(url: string, settings: unknown): Promise<Response> {
+  return fetch(`${url}/simulator/config`, { method: 'PUT', body: JSON.stringify(settings) });
+}
+
+describe('the model endpoints', () => {
+  it('satisfy the official client', async () => {
+    const client = new OpenAI({ baseURL: `${await start()}/v1`, apiKey: 'none', maxRetries: 0 });
+    const completion = await client.chat.completions.create(chat({ max_tokens: 5 }) as never);
+    expect(completion.choices[0]).toMatchObject({ index: 0, finish_reason: 'length' });
+    expect(completion.choices[0]!.message.content!.split(' ')).toHaveLength(5);
+    const legacy = await client.completions.create({ model: 'm', prompt: ['a', 'b'] });
+    expect(legacy.choices.map(({ index }) => index)).toEqual([0, 1]);
+    const response = await client.responses.create({ model: 'm', input: 'hi', instructions: 'be' });
+    expect(response.output_text.split(' ')).toHaveLength(16);
+    expect(response.status).toBe('completed');
+    const floats = await client.embeddings.create({
+      model: 'm',
+      input: ['a', 'b'],
+      dimensions: 3,
+      encoding_format: 'float',
+    });
+    const encoded = await client.embeddings.create({
+      model: 'm',
+      input: ['a', 'b'],
+      dimensions: 3,
+    });
+    expect(floats.data.map(({ embedding }) => embedding.length)).toEqual([3, 3]);
+    for (const [index, { embedding }] of encoded.data.entries()) {
+      expect(Math.hypot(...embedding)).toBeCloseTo(1);
+      expect(embedding[0]).toBeCloseTo(floats.data[index]!.embedding[0]!);
+    }
+    const moderation = await client.moderations.create({ input: ['x', 'y'] });
+    expect(moderation.results.map(({ flagged }) => flagged)).toEqual([false, false]);
+    expect((await client.models.list()).data).toHaveLength(1);
+  });
+
+  it.each([
+    ['/v1/chat/completions', chat(), chat({ user: 'u' })],
+    ['/v1/completions', { model: 'm', prompt: 'p' }, { model: 'm', prompt: 'q' }],
+    ['/v1/embeddings', { model: 'm', input: 'i' }, { model: 'm', input: 'j' }],
+    ['/v1/responses', { model: 'm', input: 'i' }, { model: 'm', input: 'j' }],
+    ['/v1/moderations', { input: 'i' }, { input: 'j' }],
+  ])('%s answers equal requests alike, and others otherwise', async (path, body, other) => {
+    const url = await start();
+    const send = async (sent: object) => (await post(url, path, sent)).text();
+    const first = await send(body);
+    expect(await send(body)).toBe(first);
+    expect(await send(other)).not.toBe(first);
+  });
+
+  it('report usage with the cached blocks of the system prompt', async () => {
+    const answer = await (await post(await start(), '/v1/chat/completions', chat())).json();
+    expect((answer as any).usage).toEqual({
+      prompt_tokens: 19,
+      completion_tokens: 16,
+      total_tokens: 35,
+      prompt_tokens_details: { cached_tokens: 16 },
+      completion_tokens_details: { reasoning_tokens: 0 },
+    });
+  });
+
+  it('refuse what is malformed in the form of OpenAI', async () => {
+    const url = await start({ models: ['known'] });
+    const refusals = [
+      ['{', 400, { param: null }],
+      ['[]', 400, { param: null }],
+      [JSON.stringify({ messages: [] }), 400, { param: 'model' }],
+      [JSON.stringify({ model: 'known', messages: [] }), 400, { param: 'messages' }],
+      [JSON.stringify({ ...chat(), model: 'known', stream: true }), 400, { param: 'stream' }],
+      [JSON.stringify(chat()), 404, { param: 'model', code: 'model_not_found' }],
+      [
+        JSON.stringify({ ...chat(), model: 'known', simulate: { stats: 1 } }),
+        400,
+        { param: 'simulate' },
+      ],
+    ] as const;
+    for (const [body, status, error] of refusals) {
+      const response = await fetch(`${url}/v1/chat/completions`, { method: 'POST', body });
+      expect(response.status).toBe(status);
+      expect(await response.json()).toMatchObject({
+        error: { type: 'invalid_request_error', message: expect.any(String), ...error },
+      });
+    }
+    expect((await fetch(`${url}/v1/nothing`)).status).toBe(404);
+  });
+});
+
+describe('faults on demand', () => {
+  it('come with the status, delay and Retry-After that the request names', async () => {
+    const url = await start();
+    const began = performance.now();
+    const body = chat({ simulate: { status: 503, delay_ms: 60, retry_after_sec: 2 } });
+    const response = await post(url, '/v1/chat/completions', body);
+    expect(performance.now() - began).toBeGreaterThanOrEqual(55);
+    expect([response.status, response.headers.get('retry-after')]).toEqual([503, '2']);
+    expect(await response.json()).toMatchObject({ error: { type: 'server_error' } });
+  });
+
+  it('can stop after the first tries of a request', async () => {
+    const url = await start();
+    const body = chat({ simulate: { status: 429, times: 2 } });
+    const statuses: number[] = [];
+    for (let i = 0; i < 3; i++) {
+      statuses.push((await post(url, '/v1/chat/completions', body, 'line-1')).status);
+    }
+    expect(statuses).toEqual([429, 429, 200]);
+    expect(await get(url, '/simulator/stats')).toMatchObject({ requests: 3, repeated: 2 });
+  });
+
+  it('can cut the connection', async () => {
+    const url = await start();
+    const body = chat({ simulate: { drop: true } });
+    await expect(post(url, '/v1/chat/completions', body)).rejects.toThrow('fetch failed');
+    expect(await get(url, '/simulator/stats')).toMatchObject({ aborted: 1, in_flight: 0 });
+  });
+});
+
+describe('while it runs', () => {
+  it('shows and takes its configuration, whole or in part', async () => {
+    const url = await start();
+    const before = await get(url, '/simulator/config');
+    expect(before).toMatchObject({ latency_ms: 0, error_rate: 0, models: [] });
+    const changed = await put(url, { output_tokens: 2, error_rate: 1 });
+    expect(await changed.json()).toEqual({ ...before, output_tokens: 2, error_rate: 1 });
+    expect((await post(url, '/v1/chat/completions', chat())).status).toBe(500);
+    await put(url, { error_rate: 0 });
+    const answer: any = await (await post(url, '/v1/chat/completions', chat())).json();
+    expect(answer.usage.completion_tokens).toBe(2);
+  });
+
+  it('refuses settings that are unknown or out of range and keeps the old ones', async () => {
+    const url = await start();
+    const before = await get(url, '/simulator/config');
+    for (const settings of [
+      { latencyMs: 1 },
+      { error_rate: 2 },
+      { output_tokens: 1.5 },
+      [],
+      { models: 'm' },
+    ]) {
+      expect((await put(url, settings)).status).toBe(400);
+    }
+    expect(await get(url, '/simulator/config')).toEqual(before);
+  });
+
+  it('turns away what comes above its concurrency', async () => {
+    const url = await start({ latencyMs: 100, maxConcurrency: 2, retryAfterSec: 3 });
+    const responses = await Promise.all(
+      [1, 2, 3, 4].map(() => post(url, '/v1/chat/completions', chat())),
+    );
+    const refused = responses.filter(({ status }) => status === 429);
+    expect(refused.map(({ headers }) => headers.get('retry-after'))).toEqual(['3', '3']);
+    expect(await get(url, '/simulator/stats')).toMatchObject({
+      requests: 4,
+      in_flight: 0,
+      max_in_flight: 3,
+      by_status: { 200: 2, 429: 2 },
+      by_endpoint: { '/v1/chat/completions': 4 },
+      by_model: { m: 2 },
+      output_tokens: 32,
+    });
+  });
+
+  it('counts clients that go away and forgets their requests', async () => {
+    const url = await start({ latencyMs: 60_000 });
+    const controller = new AbortController();
+    const body = JSON.stringify(chat());
+    const { signal } = controller;
+    const asked = fetch(`${url}/v1/chat/completions`, { method: 'POST', body, signal });
+    while ((await get(url, '/simulator/stats')).in_flight === 0);
+    controller.abort();
+    await expect(asked).rejects.toThrow();
+    while ((await get(url, '/simulator/stats')).in_flight === 1);
+    expect(await get(url, '/simulator/stats')).toMatchObject({ aborted: 1 });
+  });
+});
+
+it('starting says which port is taken, and refuses options out of range', async () => {
+  const url = await start();
+  const port = Number(new URL(url).port);
+  await expect(startSimulator({ port })).rejects.toMatchObject({ code: 'port_in_use' });
+  await expect(startSimulator({ port: 0, errorRate: -1 })).rejects.toThrow(
+    'error_rate must be a number from 0 to 1',
+  );
+  expect(await get(url, '/health')).toEqual({ status: 'ok' });
+});
