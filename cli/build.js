@@ -1,0 +1,79 @@
+'use strict';
+
+/**
+ * Builds `dist/`: JavaScript of every room, then the bundle of the workflows. Types are not checked
+ * here (`npm run typecheck` does), so that a first start waits for seconds, not for the compiler's
+ * opinion. The new tree is made beside the old one and swapped in: a stack that runs keeps its files
+ * until the last moment, and a broken build leaves them alone.
+ */
+const { spawnSync } = require('node:child_process');
+const fs = require('node:fs');
+const path = require('node:path');
+const { ensureInstalled, markBuilt } = require('./prepare');
+
+const ROOT = path.resolve(__dirname, '..');
+const DIST = path.join(ROOT, 'dist');
+const NEXT = path.join(ROOT, `dist/.next-${process.pid}`);
+
+function build() {
+  ensureInstalled();
+  const startedAt = Date.now();
+  fs.mkdirSync(DIST, { recursive: true });
+  for (const left of leftovers()) fs.rmSync(left, { recursive: true, force: true });
+  run([
+    'node_modules/typescript/bin/tsc',
+    '-p',
+    'tsconfig.build.json',
+    '--noCheck',
+    '--outDir',
+    NEXT,
+  ]);
+  swap();
+  const bundler = path.join(DIST, 'workers', 'bundle-workflows.js');
+  if (fs.existsSync(bundler)) run([bundler]);
+  markBuilt();
+  say(`built in ${((Date.now() - startedAt) / 1000).toFixed(1)} s`);
+}
+
+/** Room by room, by rename: whoever loads a file meets a whole one, the old or the new. */
+function swap() {
+  for (const entry of fs.readdirSync(DIST)) {
+    if (!entry.startsWith('.next-')) fs.rmSync(path.join(DIST, entry), { recursive: true });
+  }
+  for (const entry of fs.readdirSync(NEXT)) {
+    fs.renameSync(path.join(NEXT, entry), path.join(DIST, entry));
+  }
+  fs.rmdirSync(NEXT);
+}
+
+/** What builds left behind that were killed; one that still runs keeps its folder. */
+function leftovers() {
+  return fs
+    .readdirSync(DIST)
+    .filter((name) => /^\.next-\d+$/.test(name) && !isAlive(Number(name.slice('.next-'.length))))
+    .map((name) => path.join(DIST, name));
+}
+
+function isAlive(pid) {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error.code === 'EPERM';
+  }
+}
+
+function run(args) {
+  const done = spawnSync(process.execPath, args, { cwd: ROOT, stdio: ['ignore', 2, 2] });
+  if (done.status !== 0) {
+    fs.rmSync(NEXT, { recursive: true, force: true });
+    process.stderr.write(`nightshift: failed: node ${args.join(' ')}\n`);
+    process.exit(1);
+  }
+}
+
+function say(message) {
+  process.stderr.write(`nightshift: ${message}\n`);
+}
+
+build();

@@ -1,0 +1,71 @@
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  mkdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { join, resolve } from 'node:path';
+import { GatewayError } from '../core/errors';
+
+/** Where the parts of one stack keep their state. */
+export interface DataDir {
+  readonly path: string;
+  readonly logs: string;
+  readonly objects: string;
+  /** Files of the running stack: the children's config, their pids. */
+  readonly run: string;
+  readonly temporal: string;
+  readonly postgres: string;
+}
+
+/** Passable, not listable: as root, Postgres runs as another user and has its folder in here. */
+const DIR_MODE = 0o711;
+
+/**
+ * Makes the folders of a data directory and proves that they can be written.
+ *
+ * @throws data_dir_unusable with what is wrong and what to do
+ */
+export function openDataDir(path: string): DataDir {
+  const root = resolve(path);
+  const dir: DataDir = {
+    path: root,
+    logs: join(root, 'logs'),
+    objects: join(root, 'objects'),
+    run: join(root, 'run'),
+    temporal: join(root, 'temporal'),
+    postgres: join(root, 'postgres'),
+  };
+  try {
+    makeFolders(dir);
+    proveWritable(dir);
+  } catch (cause) {
+    const reason = (cause as Error).message;
+    const message = `${root} cannot be used as data directory (${reason}): choose another with --data-dir`;
+    throw new GatewayError('data_dir_unusable', message, { cause });
+  }
+  return dir;
+}
+
+function makeFolders(dir: DataDir): void {
+  const made = mkdirSync(dir.path, { recursive: true });
+  if (made !== undefined) chmodSync(dir.path, DIR_MODE);
+  if (!statSync(dir.path).isDirectory()) throw new GatewayError('internal', 'it is no folder');
+  for (const folder of [dir.logs, dir.objects, dir.run, dir.temporal]) {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+  }
+  mkdirSync(dir.postgres, { recursive: true, mode: DIR_MODE });
+}
+
+/** By writing, not by looking at modes: a full disk or a read-only mount says nothing in its mode. */
+function proveWritable(dir: DataDir): void {
+  const probe = join(dir.run, `probe.${process.pid}`);
+  writeFileSync(probe, 'x'.repeat(4_096));
+  rmSync(probe);
+  for (const folder of [dir.path, dir.logs, dir.objects, dir.temporal]) {
+    accessSync(folder, constants.W_OK | constants.X_OK);
+  }
+}

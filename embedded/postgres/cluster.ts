@@ -1,0 +1,102 @@
+import { spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { chownSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { GatewayError } from '../../core/errors';
+import type { PostgresBinaries } from './binaries';
+import type { RunAs } from './run-as';
+
+/** The database of one data directory. */
+export interface Cluster {
+  readonly data: string;
+  readonly password: string;
+}
+
+export interface ClusterOptions {
+  readonly binaries: PostgresBinaries;
+  readonly runAs: RunAs;
+  /** Folder that `runAs` may write. */
+  readonly folder: string;
+  /** File that keeps the password, readable by ourselves alone. */
+  readonly passwordFile: string;
+}
+
+export const DATABASE_USER = 'nightshift';
+export const DATABASE_NAME = 'nightshift';
+
+/**
+ * The existing database, or a new one with a random password and the empty database `nightshift`.
+ *
+ * @throws postgres_unavailable where it was made by another major version, or cannot be made
+ */
+export function openCluster(options: ClusterOptions): Cluster {
+  const data = join(options.folder, 'data');
+  if (!existsSync(join(data, 'PG_VERSION'))) makeCluster(options, data);
+  const major = Number(readFileSync(join(data, 'PG_VERSION'), 'utf8'));
+  if (major !== options.binaries.major) throw otherVersion(data, major, options.binaries.major);
+  return { data, password: readPassword(options.passwordFile, data) };
+}
+
+/** In a draft folder that is renamed at the end: a start that was interrupted leaves no half a database. */
+function makeCluster(
+  { binaries, runAs, folder, passwordFile }: ClusterOptions,
+  data: string,
+): void {
+  const draft = join(folder, 'data.new');
+  const handedOver = join(folder, 'password.new');
+  rmSync(draft, { recursive: true, force: true });
+  const password = randomBytes(24).toString('hex');
+  writeFileSync(handedOver, `${password}\n`, { mode: 0o600 });
+  if (runAs.uid !== undefined && runAs.gid !== undefined) {
+    chownSync(handedOver, runAs.uid, runAs.gid);
+  }
+  const makeArgs = [
+    ...['-D', draft, '-U', DATABASE_USER, '--pwfile', handedOver],
+    ...['--auth', 'scram-sha-256', '--encoding', 'UTF8', '--no-locale', '--no-instructions'],
+  ];
+  runOnce({ command: binaries.initdb, args: makeArgs, runAs, folder });
+  const single = ['--single', '-D', draft, 'postgres'];
+  const input = `create database ${DATABASE_NAME}\n`;
+  runOnce({ command: binaries.postgres, args: single, runAs, folder, input });
+  rmSync(handedOver);
+  // The password first: a database whose password nobody knows would be of no use.
+  writeFileSync(passwordFile, password, { mode: 0o600 });
+  renameSync(draft, data);
+}
+
+interface Run {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly runAs: RunAs;
+  readonly folder: string;
+  readonly input?: string;
+}
+
+function runOnce({ command, args, runAs, folder, input = '' }: Run): void {
+  const done = spawnSync(command, args, {
+    cwd: folder,
+    input,
+    encoding: 'utf8',
+    env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' },
+    timeout: 120_000,
+    ...(runAs.uid === undefined ? {} : { uid: runAs.uid }),
+    ...(runAs.gid === undefined ? {} : { gid: runAs.gid }),
+  });
+  if (done.status === 0 && !/^.*(ERROR|FATAL):/m.test(done.stderr)) return;
+  const said = done.error?.message ?? `${done.stdout}${done.stderr}`.trim().slice(-1_500);
+  throw new GatewayError('postgres_unavailable', `${command} failed in ${folder}:\n${said}`);
+}
+
+function readPassword(file: string, data: string): string {
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch (cause) {
+    const message = `the password of the database ${data} is gone (${file}): put it back, or choose a new --data-dir`;
+    throw new GatewayError('postgres_unavailable', message, { cause });
+  }
+}
+
+function otherVersion(data: string, found: number, ours: number): GatewayError {
+  const message = `the database ${data} was made by PostgreSQL ${found}, and this is PostgreSQL ${ours}: choose a new --data-dir, or move the data with pg_dump`;
+  return new GatewayError('postgres_unavailable', message);
+}

@@ -1,0 +1,153 @@
+import { formatDuration } from '../platform/units';
+import {
+  findSettings,
+  loadConfig,
+  mergeSettings,
+  type Config,
+  type ConfigSources,
+} from '../platform/config';
+import type { DataDir } from './data-dir';
+import { createPortPicker } from './ports';
+
+export interface PlanOptions {
+  readonly dir: DataDir;
+  readonly sources: ConfigSources;
+  /** Whether the simulator stands in where no gateway is set. */
+  readonly simulator: boolean;
+  /** A port in use: an error for `dev`, the next free one for `demo`. */
+  readonly apiPort: 'exactly' | 'next free';
+}
+
+/** What a stack consists of: which parts are embedded, on which ports, with which settings. */
+export interface StackPlan {
+  readonly embedded: {
+    readonly temporal: boolean;
+    readonly postgres: boolean;
+    readonly simulator: boolean;
+  };
+  readonly ports: StackPorts;
+  /** The checked settings; `postgres.url` is still a placeholder where Postgres is embedded. */
+  readonly config: Config;
+  /** Everything the children are given, as one config file. */
+  settings(postgresUrl: string | null): Record<string, unknown>;
+}
+
+export interface StackPorts {
+  readonly api: number;
+  readonly apiObservability: number;
+  readonly workerObservability: number;
+  readonly temporal: number;
+  readonly ui: number;
+  readonly postgres: number;
+  readonly simulator: number;
+}
+
+const LOOPBACK = '127.0.0.1';
+const FIRST_PORTS = { temporal: 7233, ui: 8233, postgres: 15_432, simulator: 8001 } as const;
+/** A laptop's Ctrl-C: long enough for answers in flight, short enough to wait for (design §6). */
+const DRAIN_BUDGET_MS = 30_000;
+
+/**
+ * Settles settings and ports before anything is started, so that every mistake is told at once.
+ *
+ * @throws config_invalid, port_in_use
+ */
+export async function planStack(options: PlanOptions): Promise<StackPlan> {
+  const set = findSettings(options.sources, [
+    'temporal.address',
+    'postgres.url',
+    'object_store',
+    'global_inference_gateway',
+    'model_gateways',
+  ]);
+  const hasGateway = set.has('global_inference_gateway') || set.has('model_gateways');
+  const embedded = {
+    temporal: !set.has('temporal.address'),
+    postgres: !set.has('postgres.url'),
+    simulator: options.simulator && !hasGateway,
+  };
+  const wanted = loadConfig({
+    ...options.sources,
+    fallbacks: embedded.simulator ? gatewayAt(FIRST_PORTS.simulator) : {},
+    needs: ['gateway'],
+  });
+  const ports = await choosePorts(wanted, options.apiPort);
+  const merged = (postgresUrl: string | null): ConfigSources =>
+    completed(options, {
+      embedded,
+      ports,
+      wanted,
+      postgresUrl,
+      ownObjects: !set.has('object_store'),
+    });
+  const config = loadConfig({
+    ...merged(embedded.postgres ? 'postgres://pending' : null),
+    needs: ['gateway', 'postgres'],
+  });
+  return { embedded, ports, config, settings: (url) => mergeSettings(merged(url)) };
+}
+
+async function choosePorts(wanted: Config, apiPort: PlanOptions['apiPort']): Promise<StackPorts> {
+  const outer = createPortPicker(wanted.api.host);
+  const { api, worker } = wanted;
+  const hint = 'choose another with --port, or stop the process that listens there';
+  const apiChosen =
+    apiPort === 'exactly' ? await outer.exactly(api.port, hint) : await outer.next(api.port);
+  const inner = createPortPicker(LOOPBACK, [apiChosen]);
+  return {
+    api: apiChosen,
+    apiObservability: await inner.next(api.observability_port),
+    workerObservability: await inner.next(worker.observability_port),
+    temporal: await inner.next(FIRST_PORTS.temporal),
+    ui: await inner.next(FIRST_PORTS.ui),
+    postgres: await inner.next(FIRST_PORTS.postgres),
+    simulator: await inner.next(FIRST_PORTS.simulator),
+  };
+}
+
+interface Chosen {
+  readonly embedded: StackPlan['embedded'];
+  readonly ports: StackPorts;
+  readonly wanted: Config;
+  readonly postgresUrl: string | null;
+  readonly ownObjects: boolean;
+}
+
+/** The caller's sources, with what we embed below them and what we chose above them. */
+function completed(options: PlanOptions, chosen: Chosen): ConfigSources {
+  const { embedded, ports, wanted, postgresUrl } = chosen;
+  const { drain_budget: budget } = wanted.worker;
+  const fallbacks = {
+    ...(embedded.temporal ? { temporal: { address: `${LOOPBACK}:${ports.temporal}` } } : {}),
+    ...(postgresUrl === null ? {} : { postgres: { url: postgresUrl } }),
+    ...(chosen.ownObjects
+      ? { object_store: { type: 'filesystem', path: options.dir.objects } }
+      : {}),
+    ...(embedded.simulator ? gatewayAt(ports.simulator) : {}),
+  };
+  const decided = {
+    api: { port: ports.api, observability_port: ports.apiObservability },
+    worker: {
+      observability_port: ports.workerObservability,
+      drain_budget: formatDuration(budget === 'auto' ? DRAIN_BUDGET_MS : budget),
+    },
+    log: { format: 'json' },
+  };
+  const { overrides = {} } = options.sources;
+  return { ...options.sources, fallbacks, overrides: mergeDeep(overrides, decided) };
+}
+
+function gatewayAt(port: number): Record<string, unknown> {
+  return { global_inference_gateway: { url: `http://${LOOPBACK}:${port}` } };
+}
+
+function mergeDeep(
+  base: Readonly<Record<string, unknown>>,
+  over: Readonly<Record<string, object>>,
+): Record<string, unknown> {
+  const merged: Record<string, unknown> = { ...base };
+  for (const [key, value] of Object.entries(over)) {
+    merged[key] = { ...(merged[key] as object | undefined), ...value };
+  }
+  return merged;
+}

@@ -1,0 +1,240 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { GatewayError } from '../core/errors';
+import {
+  processEnvironment,
+  redactUrl,
+  withoutSettings,
+  type Config,
+  type ConfigSources,
+} from '../platform/config';
+import type { PhaseReport } from '../platform/shutdown';
+import { createCrew, type Crew } from './crew';
+import { openDataDir, type DataDir } from './data-dir';
+import { executable, nodePart } from './node-parts';
+import { runOneShot } from './one-shot';
+import type { PartEvent } from './part';
+import { postgresPart } from './postgres/postgres-part';
+import { signalProcess } from './process-identity';
+import { openRunState, stopOrphans } from './run-state';
+import { takeLock, type StackLock } from './stack-lock';
+import { planStack, type StackPlan } from './stack-plan';
+import { findServer } from './temporal/find-server';
+import { notedVersion, temporalPart } from './temporal/temporal-part';
+import { waitUntil } from './wait';
+
+export interface StackOptions {
+  readonly dataDir: string;
+  readonly sources: ConfigSources;
+  /** Whether the simulator stands in where no gateway is set. */
+  readonly simulator: boolean;
+  readonly apiPort: 'exactly' | 'next free';
+  /** What a person should know: one sentence. */
+  say(message: string): void;
+  /** A line that a part logged. */
+  onLine(part: string, line: string): void;
+  onEvent(part: string, event: PartEvent): void;
+}
+
+/** Where to reach a stack that is ready. */
+export interface StackAddresses {
+  /** Base URL for OpenAI clients, e.g. `http://127.0.0.1:8000/v1`. */
+  readonly api: string;
+  readonly temporal: string;
+  readonly namespace: string;
+  /** Temporal's UI; `null` where Temporal is not ours. */
+  readonly ui: string | null;
+  readonly logs: string;
+}
+
+export interface Stack {
+  /**
+   * Starts everything and waits until it is ready; when it fails, call `stop`.
+   *
+   * @throws config_invalid, data_dir_in_use, data_dir_unusable, port_in_use, temporal_unavailable,
+   *   postgres_unavailable, internal
+   */
+  start(): Promise<StackAddresses>;
+  /** Rejects when a part died too often. */
+  readonly failed: Promise<never>;
+  /** Drains: API, worker, simulator, Temporal, Postgres; then gives the data directory back. Idempotent. */
+  stop(report?: (phase: PhaseReport) => void): Promise<void>;
+  /** Ends every part at once and gives the data directory back. */
+  kill(): void;
+}
+
+/** A stack in a data directory; nothing happens before `start`. */
+export function createStack(options: StackOptions): Stack {
+  const abort = new AbortController();
+  let held: { lock: StackLock; crew: Crew } | null = null;
+  let fail: (error: unknown) => void = () => undefined;
+  const failed = new Promise<never>((_, reject) => (fail = reject));
+  failed.catch(() => undefined);
+
+  const start = async (): Promise<StackAddresses> => {
+    const dir = openDataDir(options.dataDir);
+    const lock = takeLock(dir.path);
+    const state = openRunState(dir.run);
+    const crew = createCrew({ ...options, logs: dir.logs, state });
+    held = { lock, crew };
+    crew.failed.catch(fail);
+    await stopOrphans(state, ({ name, pid }) =>
+      options.say(`stopping ${name} (process ${pid}), which an earlier run left behind`),
+    );
+    const plan = await planStack({ ...options, dir });
+    return startParts({ ...options, dir, plan, crew, signal: abort.signal });
+  };
+
+  return {
+    start,
+    failed,
+    stop: async (report = () => undefined) => {
+      abort.abort(new GatewayError('internal', 'the stack is being stopped'));
+      await held?.crew.stop(report);
+      held?.lock.release();
+    },
+    kill: () => {
+      abort.abort(new GatewayError('internal', 'the stack is being stopped'));
+      held?.crew.kill();
+      held?.lock.release();
+    },
+  };
+}
+
+interface Site extends StackOptions {
+  readonly dir: DataDir;
+  readonly plan: StackPlan;
+  readonly crew: Crew;
+  readonly signal: AbortSignal;
+}
+
+/** Temporal and Postgres side by side, then the tables, the simulator, then API and worker. */
+async function startParts(site: Site): Promise<StackAddresses> {
+  sayWhatIsNotOurs(site);
+  const [, postgresUrl] = await Promise.all([startTemporal(site), startPostgres(site)]);
+  const configFile = writeConfig(site, postgresUrl);
+  site.signal.throwIfAborted();
+  const env = withoutSettings(processEnvironment());
+  const args = ['--config', configFile];
+  await Promise.race([
+    runOneShot({
+      name: 'migrate',
+      command: process.execPath,
+      args: [executable(), 'migrate', ...args],
+      env,
+      logPath: join(site.dir.logs, 'migrate.log'),
+      signal: site.signal,
+    }),
+    site.crew.failed,
+  ]);
+  await startSimulator(site, env);
+  await Promise.all([startApi(site, args, env), startWorker(site, args, env)]);
+  return addresses(site);
+}
+
+async function startPostgres({ plan, dir, say, crew }: Site): Promise<string | null> {
+  if (!plan.embedded.postgres) return null;
+  const { spec, url, leftPid } = postgresPart({
+    folder: dir.postgres,
+    passwordFile: join(dir.path, 'postgres-password'),
+    port: plan.ports.postgres,
+    say,
+  });
+  if (leftPid !== null) {
+    say(`stopping postgres (process ${leftPid}), which an earlier run left behind`);
+    await stopServer(leftPid, spec.stopTimeoutMs);
+  }
+  await crew.launch(spec);
+  return url;
+}
+
+async function stopServer(pid: number, timeoutMs: number): Promise<void> {
+  await waitUntil(() => !signalProcess(pid, 'SIGINT'), {
+    timeoutMs,
+    intervalMs: 200,
+    what: `end of the left PostgreSQL server (process ${pid})`,
+    code: 'postgres_unavailable',
+  });
+}
+
+async function startTemporal({ plan, dir, say, crew, signal }: Site): Promise<void> {
+  if (!plan.embedded.temporal) return;
+  const env = processEnvironment();
+  const wantedVersion = notedVersion(dir.temporal);
+  const binary = await findServer({ env, wantedVersion, say, signal });
+  const { temporal: port, ui: uiPort } = plan.ports;
+  const childEnv = withoutSettings(env);
+  await crew.launch(temporalPart({ binary, folder: dir.temporal, port, uiPort, env: childEnv }));
+}
+
+async function startSimulator({ plan, crew }: Site, env: Record<string, string>): Promise<void> {
+  if (!plan.embedded.simulator) return;
+  const port = plan.ports.simulator;
+  await crew.launch(
+    nodePart({
+      name: 'simulator',
+      args: ['--port', String(port)],
+      env,
+      probeUrl: `http://127.0.0.1:${port}/health`,
+      probe: 'any',
+      stopTimeoutMs: 5_000,
+    }),
+  );
+}
+
+async function startApi(
+  { plan, crew }: Site,
+  args: readonly string[],
+  env: Record<string, string>,
+): Promise<void> {
+  const probeUrl = `http://${reachable(plan.config)}:${plan.ports.apiObservability}/ready`;
+  await crew.launch(
+    nodePart({ name: 'api', args, env, probeUrl, probe: 'ok', stopTimeoutMs: 15_000 }),
+  );
+}
+
+async function startWorker(
+  { plan, crew }: Site,
+  args: readonly string[],
+  env: Record<string, string>,
+): Promise<void> {
+  const { drain_budget: budget } = plan.config.worker;
+  const stopTimeoutMs = (budget === 'auto' ? 0 : budget) + WORKER_MARGIN_MS;
+  const probeUrl = `http://${reachable(plan.config)}:${plan.ports.workerObservability}/ready`;
+  await crew.launch(nodePart({ name: 'worker', args, env, probeUrl, probe: 'ok', stopTimeoutMs }));
+}
+
+/** After the drain the worker still closes its journal and its connections. */
+const WORKER_MARGIN_MS = 10_000;
+
+function writeConfig({ plan, dir }: Site, postgresUrl: string | null): string {
+  const file = join(dir.run, 'config.json');
+  // JSON is YAML too. It holds the database's password: nobody else may read it.
+  writeFileSync(file, JSON.stringify(plan.settings(postgresUrl), null, 2), { mode: 0o600 });
+  return file;
+}
+
+function sayWhatIsNotOurs({ plan, say }: Site): void {
+  const { embedded, config } = plan;
+  if (!embedded.temporal) say(`using Temporal at ${config.temporal.address}`);
+  if (!embedded.postgres) say(`using PostgreSQL at ${redactUrl(config.postgres.url)}`);
+  const gateway = config.global_inference_gateway?.url ?? 'model_gateways';
+  if (!embedded.simulator) say(`requests go to ${gateway}`);
+}
+
+function addresses({ plan, dir }: Site): StackAddresses {
+  const { temporal, api } = plan.config;
+  return {
+    api: `http://${reachable(plan.config)}:${api.port}/v1`,
+    temporal: temporal.address,
+    namespace: temporal.namespace,
+    ui: plan.embedded.temporal ? `http://127.0.0.1:${plan.ports.ui}` : null,
+    logs: dir.logs,
+  };
+}
+
+/** An address that a client on this machine can use. */
+function reachable({ api }: Config): string {
+  if (api.host === '0.0.0.0' || api.host === '::') return '127.0.0.1';
+  return api.host.includes(':') ? `[${api.host}]` : api.host;
+}

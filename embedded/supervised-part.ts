@@ -1,0 +1,197 @@
+import { spawn } from 'node:child_process';
+import { GatewayError } from '../core/errors';
+import type { PartEvent, PartSpec } from './part';
+import type { PartLog } from './part-log';
+import {
+  identify,
+  isAlive,
+  signalGroup,
+  signalProcess,
+  type ProcessIdentity,
+} from './process-identity';
+import { waitUntil } from './wait';
+
+/** Five deaths within 30 s: it will not get better by itself. */
+const MAX_DEATHS = 5;
+const DEATHS_WITHIN_MS = 30_000;
+const FIRST_PAUSE_MS = 250;
+const LONGEST_PAUSE_MS = 5_000;
+const SHOWN_LINES = 15;
+
+export interface SupervisedPart {
+  readonly name: string;
+  /** The living process, `null` between two lives. */
+  identity(): ProcessIdentity | null;
+  /** Settles when the part is ready for the first time. @throws internal with its last log lines */
+  readonly ready: Promise<void>;
+  /** Rejects when the part died too often; otherwise pending. */
+  readonly failed: Promise<never>;
+  /** Stops for good: gracefully, then by force. Idempotent. */
+  stop(): Promise<void>;
+  /** Ends the process group now; nothing is awaited. */
+  kill(): void;
+}
+
+export interface SuperviseOptions {
+  readonly log: PartLog;
+  onEvent(event: PartEvent): void;
+  /** Called whenever `identity()` changed. */
+  onProcess(): void;
+}
+
+/** Starts a part in a process group of its own and starts it again whenever it dies. */
+export function superviseProcess(spec: PartSpec, options: SuperviseOptions): SupervisedPart {
+  return new Supervised(spec, options);
+}
+
+class Supervised implements SupervisedPart {
+  readonly name: string;
+  readonly ready: Promise<void>;
+  readonly failed: Promise<never>;
+  readonly #spec: PartSpec;
+  readonly #options: SuperviseOptions;
+  readonly #deathsAtMs: number[] = [];
+  #identity: ProcessIdentity | null = null;
+  #restart: NodeJS.Timeout | undefined;
+  #stopping: Promise<void> | null = null;
+  #fail: (error: GatewayError) => void = () => undefined;
+  #hasFailed = false;
+
+  constructor(spec: PartSpec, options: SuperviseOptions) {
+    this.name = spec.name;
+    this.#spec = spec;
+    this.#options = options;
+    this.failed = new Promise((_, reject) => (this.#fail = reject));
+    this.failed.catch(() => undefined);
+    this.#start();
+    this.ready = this.#untilReady();
+    this.ready.catch(() => undefined);
+  }
+
+  identity(): ProcessIdentity | null {
+    return this.#identity;
+  }
+
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  kill(): void {
+    this.#stopping ??= Promise.resolve();
+    clearTimeout(this.#restart);
+    const pid = this.#identity?.pid;
+    if (pid !== undefined) signalGroup(pid, this.#spec.killSignal);
+  }
+
+  #start(): void {
+    const { command, args, env, cwd, uid, gid } = this.#spec;
+    const { fd } = this.#options.log;
+    const child = spawn(command, args, {
+      detached: true,
+      stdio: ['ignore', fd, fd],
+      env,
+      ...(cwd === undefined ? {} : { cwd }),
+      ...(uid === undefined ? {} : { uid }),
+      ...(gid === undefined ? {} : { gid }),
+    });
+    const { pid } = child;
+    if (pid === undefined) {
+      child.once('error', (error) => this.#died(error.message));
+      return;
+    }
+    child.once('exit', (code, signal) => this.#died(howItEnded(code, signal)));
+    child.once('error', () => undefined);
+    this.#identity = identify(pid) ?? { pid, startedAt: null };
+    this.#options.onProcess();
+    this.#options.onEvent({ kind: 'started', pid });
+  }
+
+  #died(how: string): void {
+    this.#identity = null;
+    this.#options.onProcess();
+    if (this.#stopping !== null || this.#hasFailed) return;
+    const nowMs = performance.now();
+    this.#deathsAtMs.push(nowMs);
+    const recent = this.#deathsAtMs.filter((atMs) => nowMs - atMs < DEATHS_WITHIN_MS).length;
+    if (recent >= MAX_DEATHS) {
+      this.#giveUp(
+        `${this.name} died ${recent} times within ${DEATHS_WITHIN_MS / 1_000} s (${how})`,
+      );
+      return;
+    }
+    const restartInMs = Math.min(FIRST_PAUSE_MS * 2 ** (recent - 1), LONGEST_PAUSE_MS);
+    this.#options.onEvent({ kind: 'died', how, restartInMs });
+    this.#restart = setTimeout(() => this.#start(), restartInMs);
+  }
+
+  #giveUp(what: string): void {
+    this.#hasFailed = true;
+    this.#fail(this.#withLog(what));
+  }
+
+  #withLog(what: string): GatewayError {
+    const { log } = this.#options;
+    const lines = log.lastLines(SHOWN_LINES).map((line) => `  ${line}`);
+    const end = lines.length === 0 ? 'It wrote nothing.' : `Its last lines:\n${lines.join('\n')}`;
+    return new GatewayError('internal', `${what}. ${end}\nThe whole log: ${log.path}`);
+  }
+
+  async #untilReady(): Promise<void> {
+    const startedAtMs = performance.now();
+    const { readyTimeoutMs } = this.#spec;
+    const waited = waitUntil(() => this.#isReady(), {
+      timeoutMs: readyTimeoutMs,
+      what: `start of ${this.name}`,
+      code: 'internal',
+    }).catch((cause: unknown) => {
+      if (this.#stopping !== null) throw cause;
+      throw this.#withLog(`${this.name} was not ready within ${readyTimeoutMs / 1_000} s`);
+    });
+    await Promise.race([waited, this.failed]);
+    const tookMs = Math.round(performance.now() - startedAtMs);
+    this.#options.onEvent({ kind: 'ready', tookMs });
+  }
+
+  async #isReady(): Promise<boolean> {
+    if (this.#stopping !== null)
+      throw new GatewayError('internal', `${this.name} is being stopped`);
+    const pid = this.identity()?.pid;
+    return pid !== undefined && this.#spec.isReady(pid);
+  }
+
+  async #stop(): Promise<void> {
+    clearTimeout(this.#restart);
+    const identity = this.identity();
+    if (identity === null) return;
+    const { stopSignal, stopTimeoutMs, killSignal } = this.#spec;
+    // The process alone first: what it started itself is its own to stop.
+    signalProcess(identity.pid, stopSignal);
+    if (await this.#gone(identity, stopTimeoutMs)) return;
+    this.#options.onEvent({ kind: 'killed', afterMs: stopTimeoutMs });
+    signalGroup(identity.pid, killSignal);
+    if (await this.#gone(identity, KILL_WAIT_MS)) return;
+    signalGroup(identity.pid, 'SIGKILL');
+    await this.#gone(identity, KILL_WAIT_MS);
+  }
+
+  async #gone(identity: ProcessIdentity, timeoutMs: number): Promise<boolean> {
+    const gone = (): boolean => !isAlive(identity);
+    const wait = {
+      timeoutMs,
+      intervalMs: 20,
+      what: `end of ${this.name}`,
+      code: 'internal',
+    } as const;
+    return waitUntil(gone, wait).then(
+      () => true,
+      () => false,
+    );
+  }
+}
+
+const KILL_WAIT_MS = 3_000;
+
+function howItEnded(code: number | null, signal: NodeJS.Signals | null): string {
+  return signal === null ? `exit status ${code}` : `signal ${signal}`;
+}

@@ -1,0 +1,57 @@
+import { spawn } from 'node:child_process';
+
+/** A `temporal` program that can run the dev server we need. */
+export interface ServerBinary {
+  readonly path: string;
+  /** Version of the server inside, e.g. `1.29.1`: what a database file belongs to. */
+  readonly serverVersion: string;
+  /** What the program says of itself. */
+  readonly description: string;
+  /** Where it was found: `PATH`, `cache`, `download`, `go install`. */
+  readonly source: string;
+}
+
+/** Task queue fairness and `--sqlite-pragma` with search attributes: server 1.29 (temporal.md §1.5). */
+const OLDEST_SERVER = [1, 29] as const;
+const VERSION_TIMEOUT_MS = 20_000;
+
+export type Inspection =
+  | { readonly kind: 'usable'; readonly binary: ServerBinary }
+  | { readonly kind: 'unusable'; readonly reason: string };
+
+/** Asks `path` for its version; never throws. */
+export async function inspectBinary(path: string, source: string): Promise<Inspection> {
+  const output = await run(path, ['--version'], VERSION_TIMEOUT_MS).catch((error: Error) => error);
+  if (output instanceof Error) return { kind: 'unusable', reason: `${path}: ${output.message}` };
+  const description = output.trim().split('\n', 1)[0] ?? '';
+  const match = /\(Server (\d+)\.(\d+)\.(\d+)/.exec(description);
+  if (match === null) {
+    return {
+      kind: 'unusable',
+      reason: `${path} is no Temporal CLI (--version says "${description}")`,
+    };
+  }
+  const [major = 0, minor = 0, patch = 0] = match.slice(1).map(Number);
+  if (major < OLDEST_SERVER[0] || (major === OLDEST_SERVER[0] && minor < OLDEST_SERVER[1])) {
+    const needed = OLDEST_SERVER.join('.');
+    return {
+      kind: 'unusable',
+      reason: `${path} is too old: ${description}; server ${needed} is needed`,
+    };
+  }
+  const serverVersion = `${major}.${minor}.${patch}`;
+  return { kind: 'usable', binary: { path, serverVersion, description, source } };
+}
+
+function run(path: string, args: readonly string[], timeoutMs: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(path, args, { stdio: ['ignore', 'pipe', 'ignore'], timeout: timeoutMs });
+    let output = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
+    child.once('error', reject);
+    child.once('close', (code, signal) => {
+      if (code === 0) resolve(output);
+      else reject(new Error(`--version ended with ${signal ?? `exit status ${code}`}`));
+    });
+  });
+}
