@@ -1,0 +1,125 @@
+import { GatewayError } from '../core/errors';
+import { createInputErrors, type InputError } from '../core/openai/input-errors';
+import type { LineRules } from '../core/openai/line-check';
+import type { Config } from '../platform/config-schema';
+import type { ObjectStore } from '../storage/object-store';
+import { asFailure } from './failure';
+import { earlierResult, writeErrors, writePlan, type IngestResult } from './ingest/outcome';
+import { createPlanCollector } from './ingest/plan-collector';
+import { scanInput } from './ingest/scan-input';
+import { keepAlive, type Liveness } from './ingest/liveness';
+
+export type { IngestResult } from './ingest/outcome';
+
+/** What ingestion needs of the house. */
+export interface IngestDeps {
+  readonly store: ObjectStore;
+  readonly batches: BatchInputs;
+  /** Whether some backend serves `model`; always true behind a global gateway. */
+  isRouted(model: string): boolean;
+  readonly limits: Config['limits'];
+  readonly batch: Config['batch'];
+}
+
+/** Where a batch's row says what to read. */
+export interface BatchInputs {
+  /** Null where there is no such batch. */
+  input(batchId: string): Promise<BatchInput | null>;
+}
+
+/** The part of a batch's row that ingestion reads. */
+export interface BatchInput {
+  readonly endpoint: string;
+  /** Null where there was no usable file when the batch was created. */
+  readonly inputObjectKey: string | null;
+  readonly inputBytes: number | null;
+}
+
+/**
+ * The activity that turns an input file into a plan (execution §1). It streams the input once and
+ * leaves either plans and, last, `model_map.json`, or `errors.json`; whichever is there already is its
+ * answer, so that it can run any number of times, also twice at once. Fails with `input_missing` where
+ * the row names an object that is gone, `not_found` without a row, `plan_unreadable`.
+ */
+export function createIngest(
+  deps: IngestDeps,
+): (input: { readonly batchId: string }) => Promise<IngestResult> {
+  return async ({ batchId }) => {
+    const liveness = keepAlive();
+    try {
+      return (await earlierResult(deps.store, batchId)) ?? (await ingest(deps, batchId, liveness));
+    } catch (error) {
+      throw asFailure(error);
+    } finally {
+      liveness.stop();
+    }
+  };
+}
+
+async function ingest(
+  deps: IngestDeps,
+  batchId: string,
+  liveness: Liveness,
+): Promise<IngestResult> {
+  const { store, limits } = deps;
+  const input = await deps.batches.input(batchId);
+  if (input === null) throw new GatewayError('not_found', `there is no batch ${batchId}`);
+  const key = input.inputObjectKey;
+  if (key === null) return writeErrors(store, batchId, [unusableFile()]);
+  const size = (await store.head(key))?.size;
+  if (size === undefined) throw inputMissing(batchId);
+  if (size > limits.max_file_bytes)
+    return writeErrors(store, batchId, [fileTooLarge(size, limits)]);
+
+  const errors = createInputErrors();
+  const plan = createPlanCollector((model) => deps.isRouted(model));
+  const rules = scanRules(deps, input.endpoint);
+  const { requests } = await scanInput({
+    stream: store.stream(key),
+    rules,
+    liveness,
+    sink: {
+      request: (request) => {
+        if (errors.count === 0) plan.add(request);
+      },
+      fault: (error) => errors.add(error),
+    },
+  }).catch((error: unknown) => {
+    throw isMissing(error) ? inputMissing(batchId) : error;
+  });
+  liveness.check();
+  if (errors.count > 0) return writeErrors(store, batchId, errors.list());
+  return writePlan(store, batchId, { plan, lineCount: requests });
+}
+
+function scanRules({ limits, batch }: IngestDeps, endpoint: string) {
+  const rules: LineRules = {
+    endpoint,
+    moderationDefaultModel: batch.moderation_default_model,
+  };
+  return {
+    ...rules,
+    maxLineBytes: limits.max_line_bytes,
+    maxRequests: limits.max_requests,
+    maxInputs: limits.max_inputs,
+    singleModel: batch.single_model_batches,
+  };
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof GatewayError && error.code === 'object_missing';
+}
+
+function inputMissing(batchId: string): GatewayError {
+  return new GatewayError('input_missing', `the input object of ${batchId} is gone`);
+}
+
+function unusableFile(): InputError {
+  const message = 'The input file does not exist, has expired, or cannot be used for a batch.';
+  return { code: 'invalid_request', message, param: 'file_id', line: null };
+}
+
+function fileTooLarge(size: number, limits: Config['limits']): InputError {
+  const message = `The input file has ${size} bytes; at most ${limits.max_file_bytes} are allowed.`;
+  return { code: 'file_too_large', message, param: null, line: null };
+}

@@ -1,0 +1,52 @@
+import { randomInt } from 'node:crypto';
+import { isAscii, isUtf8 } from 'node:buffer';
+import { addAbortSignal, type Readable } from 'node:stream';
+import { setImmediate as turn } from 'node:timers/promises';
+import {
+  createLineScanner,
+  type ScanRules,
+  type ScanSink,
+  type ScanTotals,
+} from '../../core/openai/line-scanner';
+import type { Liveness } from './liveness';
+
+/** About 5 ms of work: other activities of this process get their turn in between. */
+const SLICE_BYTES = 1024 * 1024;
+
+/** What one pass over an input file takes. */
+export interface InputScan {
+  readonly stream: Readable;
+  readonly rules: ScanRules;
+  readonly sink: ScanSink;
+  readonly liveness: Liveness;
+}
+
+/**
+ * Reads the whole stream through a scanner, which closes it. When the activity is cancelled, also while
+ * no byte comes, it fails with what that was cancelled with.
+ */
+export async function scanInput(scan: InputScan): Promise<ScanTotals> {
+  const { stream, liveness } = scan;
+  addAbortSignal(liveness.signal, stream);
+  try {
+    return await readThrough(scan);
+  } catch (error) {
+    liveness.check();
+    throw error;
+  }
+}
+
+async function readThrough({ stream, rules, sink, liveness }: InputScan): Promise<ScanTotals> {
+  const checks = { isAscii, isUtf8 };
+  const scanner = createLineScanner({ rules, checks, seed: randomInt(2 ** 32), sink });
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    for (let at = 0; at < chunk.length; at += SLICE_BYTES) {
+      liveness.check();
+      const slice = chunk.subarray(at, at + SLICE_BYTES);
+      scanner.push(slice);
+      liveness.bytes += slice.length;
+      await turn();
+    }
+  }
+  return scanner.end();
+}

@@ -1,0 +1,27 @@
+/** What a request to an endpoint must carry for us to plan it (contract §6). */
+export interface EndpointRule {
+  /** Members of `body` that must be there; `model` is checked apart. */
+  readonly required: readonly string[];
+  /** Whether the member `input` counts against the limit of inputs in a file. */
+  readonly countsInputs: boolean;
+  /** Whether a missing `model` stands for the configured default. */
+  readonly modelOptional: boolean;
+}
+
+const PLAIN: EndpointRule = { required: [], countsInputs: false, modelOptional: false };
+
+const RULES: ReadonlyMap<string, EndpointRule> = new Map([
+  ['/v1/chat/completions', { ...PLAIN, required: ['messages'] }],
+  ['/v1/completions', { ...PLAIN, required: ['prompt'] }],
+  ['/v1/embeddings', { ...PLAIN, required: ['input'], countsInputs: true }],
+  ['/v1/responses', { ...PLAIN, required: ['input'] }],
+  ['/v1/moderations', { ...PLAIN, required: ['input'], modelOptional: true }],
+  ['/v1/images/generations', { ...PLAIN, required: ['prompt'] }],
+  ['/v1/images/edits', { ...PLAIN, required: ['prompt', 'images'] }],
+  ['/v1/videos', { ...PLAIN, required: ['prompt'] }],
+]);
+
+/** The rule of an endpoint; one that is only known by configuration asks for nothing but `model`. */
+export function endpointRule(endpoint: string): EndpointRule {
+  return RULES.get(endpoint) ?? PLAIN;
+}

@@ -1,0 +1,123 @@
+import { endpointRule } from './endpoints';
+import type { InputErrorCode } from './input-errors';
+
+/** What the lines of one batch are held against. */
+export interface LineRules {
+  /** The batch's endpoint; every `url` must equal it. */
+  readonly endpoint: string;
+  /** Model of a moderation that names none. */
+  readonly moderationDefaultModel: string;
+}
+
+/** What planning needs of a line; null where the line does not say it properly. */
+export interface CheckedLine {
+  readonly customId: string | null;
+  /** The effective model, a default applied. */
+  readonly model: string | null;
+  readonly body: Readonly<Record<string, unknown>> | null;
+  /** Inputs of an embeddings request; 0 at other endpoints. */
+  readonly inputs: number;
+}
+
+/** Takes one fault of the line at hand. */
+export type ReportFault = (code: InputErrorCode, message: string, param: string) => void;
+
+type Members = Readonly<Record<string, unknown>>;
+
+const MAX_CUSTOM_ID = 512;
+/** Models stand in names, keys and the records of the engine, which are small. */
+const MAX_MODEL = 256;
+
+/**
+ * Holds a parsed line against contract §3 and §7.1. One line may have several faults; they are reported
+ * in the order `custom_id`, `method`, `url`, `body`, then the members of `body`. A member that is null
+ * counts as absent. What `body` holds beyond `model`, the endpoint's required members and `stream` is
+ * the model server's business.
+ */
+export function checkLine(line: Members, rules: LineRules, report: ReportFault): CheckedLine {
+  const customId = checkCustomId(line['custom_id'], report);
+  checkMethod(line['method'], report);
+  const urlFits = checkUrl(line['url'], rules.endpoint, report);
+  const body = checkBody(line['body'], report);
+  if (body === null) return { customId, model: null, body, inputs: 0 };
+  const model = checkModel(body['model'], rules, report);
+  const rule = endpointRule(rules.endpoint);
+  // A line for another endpoint has that endpoint's members: one fault says enough.
+  if (urlFits) checkRequired(body, rule.required, report);
+  if (body['stream'] === true) {
+    report('streaming_unsupported', 'Streaming is not possible in a batch.', 'body.stream');
+  }
+  return { customId, model, body, inputs: rule.countsInputs ? countInputs(body['input']) : 0 };
+}
+
+/** `value` as the members of a JSON object, or null where it is something else. */
+export function jsonObject(value: unknown): Members | null {
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isObject ? (value as Members) : null;
+}
+
+function checkCustomId(value: unknown, report: ReportFault): string | null {
+  if (isAbsent(value)) return missing('custom_id', report);
+  if (typeof value !== 'string' || value === '' || isLonger(value, MAX_CUSTOM_ID)) {
+    const message = `\`custom_id\` must be a string of 1 to ${MAX_CUSTOM_ID} characters.`;
+    report('invalid_request', message, 'custom_id');
+    return null;
+  }
+  return value;
+}
+
+function checkMethod(value: unknown, report: ReportFault): void {
+  if (isAbsent(value)) missing('method', report);
+  else if (value !== 'POST') report('invalid_method', '`method` must be `POST`.', 'method');
+}
+
+function checkUrl(value: unknown, endpoint: string, report: ReportFault): boolean {
+  if (isAbsent(value)) missing('url', report);
+  else if (value === endpoint) return true;
+  else report('invalid_url', `\`url\` must be the batch's endpoint, ${endpoint}.`, 'url');
+  return false;
+}
+
+function checkBody(value: unknown, report: ReportFault): Members | null {
+  if (isAbsent(value)) return missing('body', report);
+  const body = jsonObject(value);
+  if (body === null) report('invalid_request', '`body` must be a JSON object.', 'body');
+  return body;
+}
+
+function checkModel(value: unknown, rules: LineRules, report: ReportFault): string | null {
+  if (isAbsent(value) && endpointRule(rules.endpoint).modelOptional) {
+    return rules.moderationDefaultModel;
+  }
+  if (typeof value === 'string' && value !== '' && !isLonger(value, MAX_MODEL)) return value;
+  const message = isAbsent(value)
+    ? 'Missing required parameter: `body.model`.'
+    : `\`body.model\` must be a string of 1 to ${MAX_MODEL} characters.`;
+  report('invalid_request', message, 'body.model');
+  return null;
+}
+
+function checkRequired(body: Members, required: readonly string[], report: ReportFault): void {
+  for (const name of required) if (isAbsent(body[name])) missing(`body.${name}`, report);
+}
+
+/** A text or a token array is one input, an array of texts or of token arrays its length. */
+function countInputs(input: unknown): number {
+  if (!Array.isArray(input)) return 1;
+  return typeof input[0] === 'number' ? 1 : input.length;
+}
+
+function missing(param: string, report: ReportFault): null {
+  report('missing_required_parameter', `Missing required parameter: \`${param}\`.`, param);
+  return null;
+}
+
+function isAbsent(value: unknown): boolean {
+  return value === undefined || value === null;
+}
+
+/** Lengths are in code points, of which a string has at most as many as code units. */
+function isLonger(text: string, maxCharacters: number): boolean {
+  if (text.length <= maxCharacters) return false;
+  return text.length > 2 * maxCharacters || Array.from(text).length > maxCharacters;
+}

@@ -1,0 +1,188 @@
+import { createIdSet } from './id-set';
+import type { InputError, InputErrorCode } from './input-errors';
+import { checkLine, jsonObject, type CheckedLine, type LineRules } from './line-check';
+import { createLineSplitter, type ByteChecks, type RawLine } from './line-splitter';
+import { createPrefixHasher } from './system-prompt';
+
+/**
+ * Reads an input file once, as its bytes come, and finds requests and faults (execution §1).
+ *
+ * An implementation MUST accept and refuse exactly what the one here does, in bounded memory: 16 bytes
+ * and its `custom_id` for a line, one line of `maxLineBytes`, and nothing of a longer one.
+ */
+export interface LineScanner {
+  /** Takes the next bytes of the file. They may be changed after this returns. */
+  push(chunk: Buffer): void;
+  /** The file has ended: reports what concerns it as a whole. */
+  end(): ScanTotals;
+}
+
+/** What a scanner finds, in line order; the faults of the whole file at its end. */
+export interface ScanSink {
+  /** A request without a fault. The object is good until this returns. */
+  request(request: ScannedRequest): void;
+  fault(error: InputError): void;
+}
+
+export interface ScannedRequest {
+  readonly offset: number;
+  /** Bytes without the line end. */
+  readonly length: number;
+  readonly prefixHash: number;
+  /** The effective model: a moderation without one has the default. */
+  readonly model: string;
+}
+
+export interface ScanTotals {
+  /** Lines that are not blank, good or bad. */
+  readonly requests: number;
+}
+
+export interface ScanRules extends LineRules {
+  readonly maxLineBytes: number;
+  readonly maxRequests: number;
+  /** Embedding inputs over the whole file. */
+  readonly maxInputs: number;
+  /** One model per file, else `mismatched_model`. */
+  readonly singleModel: boolean;
+}
+
+export interface LineScannerOptions {
+  readonly rules: ScanRules;
+  readonly checks: ByteChecks;
+  /** 32 random bits, see `createIdSet`. */
+  readonly seed: number;
+  readonly sink: ScanSink;
+}
+
+/** Each model is a plan, lanes and a row in the records of the engine: a file names at most this many. */
+export const MAX_MODELS = 500;
+
+/** The scanner that parses each line with `JSON.parse`. */
+export function createLineScanner(options: LineScannerOptions): LineScanner {
+  const judge = new LineJudge(options);
+  const { checks, rules } = options;
+  const splitter = createLineSplitter({
+    maxLineBytes: rules.maxLineBytes,
+    checks,
+    consumer: judge,
+  });
+  return {
+    push: (chunk) => splitter.push(chunk),
+    end: () => {
+      splitter.end();
+      return judge.end();
+    },
+  };
+}
+
+class LineJudge {
+  readonly #rules: ScanRules;
+  readonly #sink: ScanSink;
+  readonly #ids;
+  readonly #prefixHash = createPrefixHasher();
+  readonly #models = new Set<string>();
+  #requests = 0;
+  #inputs = 0;
+  /** Number of the line at hand, and its faults so far. */
+  #number = 0;
+  #faults = 0;
+
+  constructor({ rules, sink, seed }: LineScannerOptions) {
+    this.#rules = rules;
+    this.#sink = sink;
+    this.#ids = createIdSet(seed);
+  }
+
+  line(line: RawLine): void {
+    if (!this.#begin(line.number)) return;
+    const value = this.#parse(line);
+    if (value === undefined) return;
+    const members = jsonObject(value);
+    if (members === null) {
+      this.#fault('invalid_request', 'Each line must be a JSON object.', null);
+      return;
+    }
+    const checked = checkLine(members, this.#rules, this.#report);
+    this.#inputs += checked.inputs;
+    this.#checkAmongOthers(checked);
+    if (this.#faults > 0 || checked.model === null || checked.body === null) return;
+    this.#sink.request({
+      offset: line.offset,
+      length: line.end - line.start,
+      prefixHash: this.#prefixHash(checked.body),
+      model: checked.model,
+    });
+  }
+
+  tooLong(number: number): void {
+    if (!this.#begin(number)) return;
+    const message = `The line is longer than ${this.#rules.maxLineBytes} bytes.`;
+    this.#fault('line_too_long', message, null);
+  }
+
+  end(): ScanTotals {
+    const { maxRequests, maxInputs } = this.#rules;
+    const requests = this.#requests;
+    if (requests === 0) this.#faultOfFile('empty_file', 'The input file has no requests.');
+    this.#checkLimit('too_many_tasks', 'requests', [requests, maxRequests]);
+    this.#checkLimit('too_many_inputs', 'embedding inputs', [this.#inputs, maxInputs]);
+    this.#checkLimit('too_many_models', 'models', [this.#models.size, MAX_MODELS]);
+    return { requests };
+  }
+
+  /** Counts a request; lines beyond the limit are only counted, for their file is lost already. */
+  #begin(number: number): boolean {
+    this.#number = number;
+    this.#faults = 0;
+    return ++this.#requests <= this.#rules.maxRequests;
+  }
+
+  /** Undefined where the line is not JSON; the fault is reported. */
+  #parse({ bytes, start, end, encoding }: RawLine): unknown {
+    if (encoding === 'invalid') {
+      this.#fault('invalid_json_line', 'The line is not valid UTF-8.', null);
+      return undefined;
+    }
+    try {
+      // A string of one byte per character is faster to make and to parse: 190 against 154 MB/s.
+      return JSON.parse(bytes.toString(encoding === 'ascii' ? 'latin1' : 'utf8', start, end));
+    } catch {
+      this.#fault('invalid_json_line', 'The line is not valid JSON.', null);
+      return undefined;
+    }
+  }
+
+  #checkAmongOthers({ customId, model }: CheckedLine): void {
+    if (customId !== null && !this.#ids.add(customId)) {
+      const message = 'This `custom_id` is the same as that of an earlier line.';
+      this.#fault('duplicate_custom_id', message, 'custom_id');
+    }
+    if (model === null || this.#models.has(model)) return;
+    if (this.#models.size === 1 && this.#rules.singleModel) {
+      const message = 'All requests of a batch must name the same model.';
+      this.#fault('mismatched_model', message, 'body.model');
+    } else if (this.#models.size <= MAX_MODELS) {
+      this.#models.add(model);
+    }
+  }
+
+  readonly #report = (code: InputErrorCode, message: string, param: string): void => {
+    this.#fault(code, message, param);
+  };
+
+  #fault(code: InputErrorCode, message: string, param: string | null): void {
+    this.#faults++;
+    this.#sink.fault({ code, message, param, line: this.#number });
+  }
+
+  #faultOfFile(code: InputErrorCode, message: string): void {
+    this.#sink.fault({ code, message, param: null, line: null });
+  }
+
+  #checkLimit(code: InputErrorCode, what: string, [count, max]: readonly [number, number]): void {
+    if (count <= max) return;
+    const found = code === 'too_many_models' ? 'more' : String(count);
+    this.#faultOfFile(code, `A batch can hold ${max} ${what}; this one has ${found}.`);
+  }
+}

@@ -1,0 +1,240 @@
+import { ApplicationFailure, CancelledFailure } from '@temporalio/activity';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { DefaultLogger } from '@temporalio/worker';
+import { Readable } from 'node:stream';
+import { createIngest, type IngestDeps, type IngestResult } from '../../activities/ingest';
+import { GatewayError } from '../../core/errors';
+import type { InputError } from '../../core/openai/input-errors';
+import { inputErrorsKey, modelMapKey, planKey } from '../../core/plan/keys';
+import { parseModelMap } from '../../core/plan/model-map';
+import { decodePlanEntry, PLAN_ENTRY_BYTES } from '../../core/plan/plan-entry';
+import { configSchema } from '../../platform/config-schema';
+import { createMemoryStore, type MemoryStore } from '../support/memory-store';
+
+const BATCH = `batch_${'0a'.repeat(16)}`;
+const INPUT = 'files/t/file-input';
+
+interface House {
+  readonly store: MemoryStore;
+  readonly deps: IngestDeps;
+}
+
+function house(input: string | null, changes: Partial<IngestDeps> = {}): House {
+  const config = configSchema.parse({});
+  const store = createMemoryStore({ chunkBytes: 300 });
+  if (input !== null) store.objects.set(INPUT, Buffer.from(input));
+  const row = { endpoint: '/v1/chat/completions', inputObjectKey: INPUT, inputBytes: null };
+  const deps: IngestDeps = {
+    store,
+    batches: { input: async () => row },
+    isRouted: () => true,
+    limits: config.limits,
+    batch: config.batch,
+    ...changes,
+  };
+  return { store, deps };
+}
+
+/** Its failures are told by what it rejects with, not by a log. */
+function quietEnvironment(): MockActivityEnvironment {
+  return new MockActivityEnvironment({}, { logger: new DefaultLogger('ERROR') });
+}
+
+function ingest(deps: IngestDeps, env = quietEnvironment()): Promise<IngestResult> {
+  return env.run(createIngest(deps), { batchId: BATCH });
+}
+
+function request(id: string, model: string, system?: string): string {
+  const messages = [
+    ...(system === undefined ? [] : [{ role: 'system', content: system }]),
+    { role: 'user', content: 'ü' },
+  ];
+  const body = { model, messages };
+  return JSON.stringify({ custom_id: id, method: 'POST', url: '/v1/chat/completions', body });
+}
+
+/** The `custom_id`s of a plan's entries, in plan order. */
+function planned({ store }: House, nonce: string, safe: string): string[] {
+  const plan = store.objects.get(planKey(BATCH, nonce, safe)) ?? Buffer.alloc(0);
+  const input = store.objects.get(INPUT) ?? Buffer.alloc(0);
+  return Array.from({ length: plan.length / PLAN_ENTRY_BYTES }, (_, i) => {
+    const { offset, length } = decodePlanEntry(plan, i);
+    const text = input.subarray(offset, offset + length).toString();
+    return (JSON.parse(text) as { custom_id: string }).custom_id;
+  });
+}
+
+function errorsOf({ store }: House): InputError[] {
+  const object = store.objects.get(inputErrorsKey(BATCH));
+  return (JSON.parse(object?.toString() ?? '{"data":[]}') as { data: InputError[] }).data;
+}
+
+async function failureOf(result: Promise<unknown>): Promise<ApplicationFailure> {
+  const error: unknown = await result.then(
+    () => null,
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(ApplicationFailure);
+  return error as ApplicationFailure;
+}
+
+const GOOD = [
+  request('a', 'org/m', 'later'),
+  request('b', 'n'),
+  request('c', 'org/m'),
+  request('d', 'org/m', 'later'),
+].join('\n');
+
+describe('ingestion of a valid file', () => {
+  it('leaves a plan for each model, grouped by system prompt, and the map of models', async () => {
+    const here = house(GOOD);
+    const result = await ingest(here.deps);
+    if (result.kind !== 'planned') throw new Error('not planned');
+    expect(result).toEqual({
+      kind: 'planned',
+      nonce: expect.stringMatching(/^[0-9a-f]{16}$/) as string,
+      lineCount: 4,
+      models: [
+        { safe: 'org_m', model: 'org/m', entries: 3 },
+        { safe: 'n', model: 'n', entries: 1 },
+      ],
+      unroutedLines: 0,
+    });
+    expect(planned(here, result.nonce, 'org_m')).toEqual(['c', 'a', 'd']);
+    expect(planned(here, result.nonce, 'n')).toEqual(['b']);
+    expect(parseModelMap(here.store.objects.get(modelMapKey(BATCH))!)).toEqual({
+      version: 1,
+      nonce: result.nonce,
+      line_count: 4,
+      model_to_safe: { 'org/m': 'org_m', n: 'n' },
+      safe_to_model: { org_m: 'org/m', n: 'n' },
+      entries: { org_m: 3, n: 1 },
+      unrouted: {},
+    });
+  });
+
+  it('plans no line of a model that no backend serves, and counts it', async () => {
+    const here = house(GOOD, { isRouted: (model) => model === 'n' });
+    const result = await ingest(here.deps);
+    const models = [{ safe: 'n', model: 'n', entries: 1 }];
+    expect(result).toMatchObject({ kind: 'planned', lineCount: 4, models, unroutedLines: 3 });
+    const map = parseModelMap(here.store.objects.get(modelMapKey(BATCH))!);
+    expect(map.unrouted).toEqual({ 'org/m': 3 });
+    const nowhere = house(GOOD, { isRouted: () => false });
+    expect(await ingest(nowhere.deps)).toMatchObject({ models: [], unroutedLines: 4 });
+  });
+
+  it('answers what an earlier run left, without reading the input again', async () => {
+    const here = house(GOOD);
+    const first = await ingest(here.deps);
+    here.store.objects.delete(INPUT);
+    expect(await ingest({ ...here.deps, isRouted: () => false })).toEqual(first);
+  });
+
+  it('obeys the winner of a race', async () => {
+    const { deps, store } = house(GOOD);
+    const both = await Promise.all([ingest(deps), ingest(deps)]);
+    expect(both[0]).toEqual(both[1]);
+    const plans = [...store.objects.keys()].filter((key) => key.endsWith('.plan'));
+    expect(plans).toHaveLength(4);
+  });
+
+  it('heartbeats with the bytes read', async () => {
+    const beats: unknown[] = [];
+    const env = quietEnvironment();
+    env.on('heartbeat', (details: unknown) => beats.push(details));
+    await ingest(house(GOOD).deps, env);
+    expect(beats).toEqual([{ bytes: 0 }]);
+  });
+});
+
+describe('ingestion of an invalid file', () => {
+  it('leaves the errors and no plan, and answers them again', async () => {
+    const here = house(`${GOOD}\n${request('a', 'n')}\n[]`);
+    expect(await ingest(here.deps)).toEqual({ kind: 'invalid', errorCount: 2 });
+    expect(errorsOf(here).map(({ code, param, line }) => [code, param, line])).toEqual([
+      ['duplicate_custom_id', 'custom_id', 5],
+      ['invalid_request', null, 6],
+    ]);
+    const keys = [...here.store.objects.keys()].sort();
+    expect(keys).toEqual([inputErrorsKey(BATCH), INPUT].sort());
+    here.store.objects.delete(INPUT);
+    expect(await ingest(here.deps)).toEqual({ kind: 'invalid', errorCount: 2 });
+  });
+
+  it('stops at 100 errors and says how many more there are', async () => {
+    const here = house('[]\n'.repeat(150));
+    expect(await ingest(here.deps)).toEqual({ kind: 'invalid', errorCount: 101 });
+    expect(errorsOf(here)[100]).toMatchObject({ code: 'too_many_errors', line: null });
+  });
+
+  it('does not read a file that is too large', async () => {
+    const { limits, ...rest } = house(GOOD).deps;
+    const here = house(GOOD, { limits: { ...limits, max_file_bytes: GOOD.length } });
+    const stream = () => Readable.from([]).destroy(new Error('it was read'));
+    const deps = { ...rest, ...here.deps, store: { ...here.store, stream } };
+    expect(await ingest(deps)).toEqual({ kind: 'invalid', errorCount: 1 });
+    expect(errorsOf(here)).toMatchObject([{ code: 'file_too_large', param: null, line: null }]);
+  });
+
+  it('names the file where there was no usable one at create', async () => {
+    const row = { endpoint: '/v1/embeddings', inputObjectKey: null, inputBytes: null };
+    const here = house(null, { batches: { input: async () => row } });
+    expect(await ingest(here.deps)).toEqual({ kind: 'invalid', errorCount: 1 });
+    expect(errorsOf(here)).toMatchObject([
+      { code: 'invalid_request', param: 'file_id', line: null },
+    ]);
+  });
+
+  it.each(['single_model_batches'] as const)('obeys %s', async (setting) => {
+    const { batch } = house(GOOD).deps;
+    const here = house(GOOD, { batch: { ...batch, [setting]: true } });
+    expect(await ingest(here.deps)).toEqual({ kind: 'invalid', errorCount: 1 });
+    expect(errorsOf(here)).toMatchObject([{ code: 'mismatched_model', line: 2 }]);
+  });
+});
+
+describe('ingestion fails', () => {
+  it('for good where the input object is gone', async () => {
+    const gone = await failureOf(ingest(house(null).deps));
+    expect(gone).toMatchObject({ type: 'input_missing', nonRetryable: true });
+    const { deps } = house(null);
+    const head = async (key: string) => (key === INPUT ? { size: 5 } : null);
+    const store = { ...deps.store, head };
+    const lost = await failureOf(ingest({ ...deps, store }));
+    expect(lost).toMatchObject({ type: 'input_missing', nonRetryable: true });
+  });
+
+  it('for good where there is no such batch, or its map cannot be read', async () => {
+    const { deps, store } = house(GOOD);
+    const none = await failureOf(ingest({ ...deps, batches: { input: async () => null } }));
+    expect(none).toMatchObject({ type: 'not_found', nonRetryable: true });
+    store.objects.set(modelMapKey(BATCH), Buffer.from('{}'));
+    const unreadable = await failureOf(ingest(deps));
+    expect(unreadable).toMatchObject({ type: 'plan_unreadable', nonRetryable: true });
+  });
+
+  it('for now where the store does not answer, and leaves nothing behind', async () => {
+    const { deps, store } = house(GOOD);
+    const stream = () =>
+      Readable.from(
+        (async function* () {
+          yield Buffer.from(GOOD.slice(0, 50));
+          throw new GatewayError('object_store_failed', 'reset');
+        })(),
+      );
+    const failure = await failureOf(ingest({ ...deps, store: { ...store, stream } }));
+    expect(failure).toMatchObject({ type: 'object_store_failed', nonRetryable: false });
+    expect([...store.objects.keys()]).toEqual([INPUT]);
+  });
+
+  it('with its cancellation, also while no byte comes', async () => {
+    const { deps, store } = house(GOOD);
+    const env = quietEnvironment();
+    const silent = new Readable({ read: () => env.cancel() });
+    const result = ingest({ ...deps, store: { ...store, stream: () => silent } }, env);
+    await expect(result).rejects.toBeInstanceOf(CancelledFailure);
+    expect(silent.destroyed).toBe(true);
+    expect([...store.objects.keys()]).toEqual([INPUT]);
+  });
+});

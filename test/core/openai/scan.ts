@@ -1,0 +1,66 @@
+import { isAscii, isUtf8 } from 'node:buffer';
+import type { InputError } from '../../../core/openai/input-errors';
+import {
+  createLineScanner,
+  type LineScanner,
+  type ScannedRequest,
+  type ScanRules,
+  type ScanTotals,
+} from '../../../core/openai/line-scanner';
+
+export const RULES: ScanRules = {
+  endpoint: '/v1/chat/completions',
+  moderationDefaultModel: 'omni-moderation-latest',
+  maxLineBytes: 1024 * 1024,
+  maxRequests: 50_000,
+  maxInputs: 50_000,
+  singleModel: false,
+};
+
+export interface Scanned extends ScanTotals {
+  readonly found: ScannedRequest[];
+  readonly errors: InputError[];
+}
+
+/** A scanner and the lists that it fills. */
+export function openScan(rules: Partial<ScanRules> = {}): {
+  scanner: LineScanner;
+  found: ScannedRequest[];
+  errors: InputError[];
+} {
+  const found: ScannedRequest[] = [];
+  const errors: InputError[] = [];
+  const scanner = createLineScanner({
+    rules: { ...RULES, ...rules },
+    checks: { isAscii, isUtf8 },
+    seed: 7,
+    sink: { request: (r) => void found.push({ ...r }), fault: (e) => void errors.push(e) },
+  });
+  return { scanner, found, errors };
+}
+
+/** Scans chunks, each overwritten once the scanner has had it. */
+export function scanChunks(chunks: Iterable<Buffer>, rules: Partial<ScanRules> = {}): Scanned {
+  const { scanner, found, errors } = openScan(rules);
+  for (const chunk of chunks) {
+    const lent = Buffer.from(chunk);
+    scanner.push(lent);
+    lent.fill(0x0a);
+  }
+  return { ...scanner.end(), found, errors };
+}
+
+export function scan(file: Buffer | string, rules: Partial<ScanRules> = {}): Scanned {
+  return scanChunks([Buffer.from(file as string)], rules);
+}
+
+/** A good line for chat completions, with changes. */
+export function line(changes: Record<string, unknown> = {}, body: object = {}): string {
+  return JSON.stringify({
+    custom_id: 'a',
+    method: 'POST',
+    url: '/v1/chat/completions',
+    body: { model: 'm', messages: [{ role: 'user', content: 'hi' }], ...body },
+    ...changes,
+  });
+}

@@ -1,0 +1,6 @@
+import { describeObjectStore } from '../storage/object-store-conformance';
+import { createMemoryStore } from './memory-store';
+
+describe('the store in memory as an object store', () => {
+  describeObjectStore(async () => createMemoryStore());
+});

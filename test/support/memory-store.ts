@@ -1,0 +1,80 @@
+import { Readable } from 'node:stream';
+import { GatewayError } from '../../core/errors';
+import type { ByteRange, ObjectBody, ObjectReader, ObjectStore } from '../../storage/object-store';
+
+/** An object store in memory, with its objects open to view. */
+export interface MemoryStore extends ObjectStore {
+  /** The objects themselves, by key: look, change and remove at will. */
+  readonly objects: Map<string, Buffer>;
+}
+
+export interface MemoryStoreOptions {
+  /** How many bytes `stream` hands out at a time. */
+  readonly chunkBytes?: number;
+}
+
+const SEGMENT = /^(?!\.{1,2}$)[A-Za-z0-9._-]+$/;
+
+/** An {@link ObjectStore} whose objects live as long as it does. */
+export function createMemoryStore({ chunkBytes = 65_536 }: MemoryStoreOptions = {}): MemoryStore {
+  const objects = new Map<string, Buffer>();
+  const find = (key: string): Buffer => {
+    const object = objects.get(key);
+    if (object === undefined) throw new GatewayError('object_missing', `there is no object ${key}`);
+    return object;
+  };
+  return {
+    objects,
+    async putIfAbsent(key, body) {
+      if (!key.split('/').every((segment) => SEGMENT.test(segment))) {
+        throw new GatewayError('internal', `not an object key: ${key}`);
+      }
+      const bytes = await collect(body);
+      if (objects.has(key)) return 'exists';
+      objects.set(key, bytes);
+      return 'created';
+    },
+    head: async (key) => {
+      const object = objects.get(key);
+      return object === undefined ? null : { size: object.length };
+    },
+    read: async (key, range) => Buffer.from(cut(find(key), range)),
+    stream: (key, range) => Readable.from(chunks(() => cut(find(key), range), chunkBytes)),
+    open: async (key) => reader(find(key)),
+    async *list(prefix) {
+      for (const key of [...objects.keys()].sort()) {
+        const object = objects.get(key);
+        if (object !== undefined && key.startsWith(prefix)) yield { key, size: object.length };
+      }
+    },
+    delete: async (key) => void objects.delete(key),
+    check: async () => undefined,
+    close: async () => undefined,
+  };
+}
+
+async function collect(body: ObjectBody): Promise<Buffer> {
+  if (body instanceof Uint8Array) return Buffer.from(body);
+  const parts: Buffer[] = [];
+  for await (const part of body) parts.push(Buffer.from(part));
+  return Buffer.concat(parts);
+}
+
+function cut(object: Buffer, range: ByteRange | undefined): Buffer {
+  return range === undefined ? object : object.subarray(range.start, range.end);
+}
+
+async function* chunks(bytes: () => Buffer, chunkBytes: number): AsyncGenerator<Buffer> {
+  const all = bytes();
+  for (let at = 0; at < all.length; at += chunkBytes) {
+    yield Buffer.from(all.subarray(at, at + chunkBytes));
+  }
+}
+
+function reader(object: Buffer): ObjectReader {
+  return {
+    size: object.length,
+    read: async (position, length) => Buffer.from(object.subarray(position, position + length)),
+    close: async () => undefined,
+  };
+}
