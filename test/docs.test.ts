@@ -1,0 +1,157 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { ERROR_CODES } from '../core/errors';
+import { LINE_ERROR_CODES } from '../core/openai/result-line';
+import { createApiMetrics } from '../platform/api-metrics';
+import { configSchema } from '../platform/config-schema';
+import { createMetricsRegistry } from '../platform/metrics';
+import { createWorkerMetrics } from '../platform/worker-metrics';
+import { SEARCH_ATTRIBUTES } from '../workflows/contract';
+
+const ROOT = path.resolve(__dirname, '..');
+const PAGES = ['README.md', 'CHANGELOG.md', ...pagesBelow('docs')];
+
+describe('docs/configuration.md', () => {
+  const rows = tableRows(read('docs/configuration.md'));
+
+  it('names every setting and no other', () => {
+    const text = read('docs/configuration.md');
+    const missing = settings().filter((name) => !text.includes(`\`${name}\``));
+    expect(missing).toEqual([]);
+    expect(rows.map(({ name }) => name).filter((name) => !settings().includes(name))).toEqual([]);
+  });
+
+  it('tells the true defaults', () => {
+    const told = rows.filter(({ fallback }) => fallback !== null);
+    const values = nest(told.filter(({ name }) => !name.startsWith(GATEWAY)));
+    expect(configSchema.parse(values)).toEqual(configSchema.parse({}));
+
+    const url = { name: `${GATEWAY}url`, fallback: 'http://127.0.0.1' };
+    const gateway = nest([url, ...told.filter(({ name }) => name.startsWith(GATEWAY))]);
+    expect(configSchema.parse(gateway)).toEqual(configSchema.parse(nest([url])));
+  });
+
+  it('shows examples that the product accepts', () => {
+    const examples = [...read('docs/configuration.md').matchAll(/```yaml\n([\s\S]*?)```/g)];
+    expect(examples.length).toBeGreaterThan(0);
+    for (const [, example] of examples) {
+      expect(configSchema.safeParse(parse(example ?? '')).error).toBeUndefined();
+    }
+  });
+});
+
+describe('docs/errors.md', () => {
+  it.each([...Object.keys(ERROR_CODES), ...Object.keys(LINE_ERROR_CODES)])(
+    'explains %s',
+    (code) => {
+      expect(read('docs/errors.md')).toContain(`| \`${code}\` |`);
+    },
+  );
+});
+
+describe('docs/operations.md', () => {
+  it('names every metric and search attribute', () => {
+    const registry = createMetricsRegistry('worker');
+    registry.clear();
+    createWorkerMetrics(registry);
+    const names = registry.getMetricsAsArray().map(({ name }) => name);
+    registry.clear();
+    createApiMetrics(registry);
+    names.push(...registry.getMetricsAsArray().map(({ name }) => name));
+    const text = read('docs/operations.md');
+    const missing = [...names, ...Object.keys(SEARCH_ATTRIBUTES)].filter(
+      (name) => !text.includes(`| \`${name}\` |`),
+    );
+    expect(missing).toEqual([]);
+  });
+});
+
+describe('every page', () => {
+  it.each(PAGES)('%s links only to what is there', (page) => {
+    const links = [...read(page).matchAll(/\]\((?!https?:)([^)#]+)/g)].map(([, target]) => target);
+    const dead = links.filter((link) => !exists(path.join(path.dirname(page), link ?? '')));
+    expect(dead).toEqual([]);
+  });
+
+  it.each(PAGES)('%s names only files and scripts that exist', (page) => {
+    const text = read(page);
+    const files = [...text.matchAll(/`((?:[a-z-]+\/)+[a-z0-9.-]*)`/g)].map(
+      ([, name]) => name ?? '',
+    );
+    const scripts = [...text.matchAll(/npm (?:run )?(demo|start|test|lint|[a-z:]+)\b/g)]
+      .map(([, name]) => name ?? '')
+      .filter((name) => !['ci', 'install', 'installs', 'run'].includes(name));
+    const known = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+    expect(files.filter((name) => !exists(name))).toEqual([]);
+    expect(scripts.filter((name) => !(name in known.scripts))).toEqual([]);
+  });
+});
+
+const GATEWAY = 'global_inference_gateway.';
+
+interface Row {
+  readonly name: string;
+  /** YAML text, null where there is no default. */
+  readonly fallback: string | null;
+}
+
+function tableRows(text: string): Row[] {
+  return [...text.matchAll(/^\| `([a-z_.]+)` \| (?:`(.+?)`|–) \|/gm)].map(([, name, fallback]) => ({
+    name: name ?? '',
+    fallback: fallback ?? null,
+  }));
+}
+
+function nest(rows: readonly Row[]): Record<string, unknown> {
+  const root: Record<string, unknown> = {};
+  for (const { name, fallback } of rows) {
+    const steps = name.split('.');
+    const last = steps.pop() ?? '';
+    let place = root;
+    for (const step of steps) place = (place[step] ??= {}) as Record<string, unknown>;
+    place[last] = parse(fallback ?? '');
+  }
+  return root;
+}
+
+/** Dotted names of all settings, those below `model_gateways` aside: they are the global gateway's. */
+function settings(): string[] {
+  const names = new Set<string>();
+  const schema = z.toJSONSchema(configSchema, { io: 'input', unrepresentable: 'any' });
+  walk(schema as Schema, '', names);
+  return [...names].filter((name) => !name.startsWith('model_gateways'));
+}
+
+interface Schema {
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly anyOf?: readonly Schema[];
+  readonly oneOf?: readonly Schema[];
+}
+
+function walk(schema: Schema, name: string, names: Set<string>): void {
+  const branches = [...(schema.anyOf ?? []), ...(schema.oneOf ?? [])];
+  for (const branch of branches) walk(branch, name, names);
+  const isLeaf = !schema.properties && !branches.some((branch) => branch.properties);
+  const isMixed = branches.some((branch) => !branch.properties) && !isLeaf;
+  if ((isLeaf || isMixed) && name !== '') names.add(name);
+  for (const [key, child] of Object.entries(schema.properties ?? {})) {
+    walk(child, name === '' ? key : `${name}.${key}`, names);
+  }
+}
+
+function pagesBelow(folder: string): string[] {
+  return fs.readdirSync(path.join(ROOT, folder), { withFileTypes: true }).flatMap((entry) => {
+    const name = `${folder}/${entry.name}`;
+    return entry.isDirectory() ? pagesBelow(name) : name.endsWith('.md') ? [name] : [];
+  });
+}
+
+function read(file: string): string {
+  return fs.readFileSync(path.join(ROOT, file), 'utf8');
+}
+
+function exists(file: string): boolean {
+  return fs.existsSync(path.join(ROOT, file));
+}
