@@ -10,7 +10,7 @@ export function uncovered(ranges: readonly Span[], entries: number): Span[] {
   let next = 0;
   for (const range of [...ranges].sort((a, b) => a.from - b.from)) {
     if (range.from >= entries) break;
-    if (range.to <= next) continue;
+    if (range.to <= Math.max(range.from, next)) continue;
     if (range.from > next) holes.push({ from: next, to: range.from });
     next = Math.max(next, range.to);
   }

@@ -21,7 +21,11 @@ export interface JournalStore {
    * Writes a seal of `range`, or the one `rest` object, from frames given in order of offset, one per
    * offset. An object of this name is never written twice; names carry random bits.
    */
-  writeSeal(scope: JournalScope, range: PlanRange | 'rest', frames: readonly FrameRef[]): Promise<SealInfo>;
+  writeSeal(
+    scope: JournalScope,
+    range: PlanRange | 'rest',
+    frames: readonly FrameRef[],
+  ): Promise<SealInfo>;
 
   /** All seals of a batch, in key order. */
   listSeals(batchId: string): Promise<SealInfo[]>;
@@ -79,6 +83,9 @@ export interface JournalWriter {
   /** Resolves when all frames appended so far are written. Retries until it works or `signal` aborts. */
   flush(signal?: AbortSignal): Promise<void>;
 
-  /** Flushes and closes. Idempotent. */
+  /**
+   * Writes what is left, in one try, and closes. Idempotent. `flush` before it to wait for a full
+   * disk. @throws object_store_failed where frames could not be written and are lost
+   */
   close(): Promise<void>;
 }

@@ -29,7 +29,7 @@ async function* walk(root: string, folder: string, begin: string): AsyncGenerato
 
 /** Names in a folder of keys; none where there is no such folder. Folders end with a slash. */
 export function namesInKeyOrder(root: string, folder: string): Promise<string[]> {
-  const path = join(objectsFolder(root), folder);
+  const path = join(objectsFolder(root), splitPrefix(folder).folder);
   const names = mappedLookup(root, `list ${folder}`, async () => {
     const entries = await readdir(path, { withFileTypes: true });
     // With their slash while sorting: `a-b` < `a/c`, though `a` < `a-b`.

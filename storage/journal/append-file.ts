@@ -1,0 +1,36 @@
+import { open } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { makeFolder, syncFolder } from '../objects/durable-folder';
+
+/** A new file that grows at its end: what a segment needs of a filesystem. */
+export interface AppendFile {
+  /** Bytes written, fewer than given where the disk ran full in the middle. */
+  append(bytes: Uint8Array): Promise<number>;
+  /** Makes what was appended, and the file's name, survive power loss. */
+  sync(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Opens a new append file. Fails where the file exists. */
+export type OpenAppendFile = (path: string) => Promise<AppendFile>;
+
+/** Creates the file exclusively (`O_EXCL`), with the folders above it. */
+export const openAppendFile: OpenAppendFile = async (path) => {
+  const changedFolders = await makeFolder(dirname(path));
+  const file = await open(path, 'wx');
+  let unsyncedFolders = [dirname(path), ...changedFolders];
+  let size = 0;
+  return {
+    append: async (bytes) => {
+      const { bytesWritten } = await file.write(bytes, 0, bytes.length, size);
+      size += bytesWritten;
+      return bytesWritten;
+    },
+    sync: async () => {
+      await file.datasync();
+      for (const folder of unsyncedFolders) await syncFolder(folder);
+      unsyncedFolders = [];
+    },
+    close: () => file.close(),
+  };
+};

@@ -1,0 +1,120 @@
+import { GatewayError, isGatewayError } from '../../core/errors';
+import type { Crc32 } from '../../core/journal/crc32';
+import { readFrame } from '../../core/journal/frame';
+import type { ObjectReader, ObjectStore } from '../object-store';
+import type { FrameRef } from './journal-store';
+
+/** Frames copied at once; a larger one passes alone. */
+const BLOCK_BYTES = 4 * 1024 * 1024;
+/** Reading this much for nothing is cheaper than another read. */
+const GAP_BYTES = 64 * 1024;
+const MAX_OPEN_OBJECTS = 64;
+
+interface Placed {
+  readonly ref: FrameRef;
+  /** Where it goes in the block. */
+  readonly at: number;
+}
+
+/** Gathers frames that lie scattered over many objects, in the order asked for. */
+export class FrameCopier {
+  readonly #store: ObjectStore;
+  readonly #crc32: Crc32;
+  readonly #readers = new Map<string, ObjectReader>();
+
+  constructor(store: ObjectStore, crc32: Crc32) {
+    this.#store = store;
+    this.#crc32 = crc32;
+  }
+
+  /** The frames' bytes in blocks of a few MiB. @throws object_store_failed where one has changed */
+  async *copy(frames: readonly FrameRef[]): AsyncGenerator<Buffer> {
+    for (const { placed, byteLength } of blocksOf(frames)) {
+      const block = Buffer.allocUnsafeSlow(byteLength);
+      for (const run of runsOf(placed)) await this.#copyRun(run, block);
+      yield block;
+    }
+  }
+
+  async close(): Promise<void> {
+    for (const reader of this.#readers.values()) await reader.close();
+    this.#readers.clear();
+  }
+
+  async #copyRun(run: readonly Placed[], block: Buffer): Promise<void> {
+    const first = run[0]?.ref;
+    const last = run.at(-1)?.ref;
+    if (first === undefined || last === undefined) return;
+    const reader = await this.#open(first.objectKey);
+    const length = last.position + last.byteLength - first.position;
+    const window = await reader.read(first.position, length);
+    for (const { ref, at } of run) {
+      const start = ref.position - first.position;
+      const frame = readFrame(window, start, this.#crc32);
+      const isSame =
+        frame?.header.offset === ref.header.offset && frame.end - start === ref.byteLength;
+      if (!isSame) throw changed(ref.objectKey);
+      window.copy(block, at, start, frame.end);
+    }
+  }
+
+  async #open(key: string): Promise<ObjectReader> {
+    const known = this.#readers.get(key);
+    if (known !== undefined) return known;
+    if (this.#readers.size >= MAX_OPEN_OBJECTS) await this.close();
+    try {
+      const reader = await this.#store.open(key);
+      this.#readers.set(key, reader);
+      return reader;
+    } catch (error) {
+      throw isGatewayError(error, 'object_missing') ? changed(key, error) : error;
+    }
+  }
+}
+
+function* blocksOf(frames: readonly FrameRef[]): Generator<{
+  placed: Placed[];
+  byteLength: number;
+}> {
+  let placed: Placed[] = [];
+  let byteLength = 0;
+  for (const ref of frames) {
+    if (byteLength > 0 && byteLength + ref.byteLength > BLOCK_BYTES) {
+      yield { placed, byteLength };
+      placed = [];
+      byteLength = 0;
+    }
+    placed.push({ ref, at: byteLength });
+    byteLength += ref.byteLength;
+  }
+  if (byteLength > 0) yield { placed, byteLength };
+}
+
+/** Frames of one object that one read can take: near each other, and not much more than a block. */
+function runsOf(placed: readonly Placed[]): Placed[][] {
+  const sorted = [...placed].sort((a, b) => compare(a.ref, b.ref));
+  const runs: Placed[][] = [];
+  let run: Placed[] = [];
+  for (const item of sorted) {
+    if (!belongsTo(run, item.ref)) runs.push((run = []));
+    run.push(item);
+  }
+  return runs;
+}
+
+function belongsTo(run: readonly Placed[], ref: FrameRef): boolean {
+  const first = run[0]?.ref;
+  const last = run.at(-1)?.ref;
+  if (first === undefined || last?.objectKey !== ref.objectKey) return false;
+  const gap = ref.position - (last.position + last.byteLength);
+  return gap <= GAP_BYTES && ref.position + ref.byteLength - first.position <= 2 * BLOCK_BYTES;
+}
+
+function compare(a: FrameRef, b: FrameRef): number {
+  if (a.objectKey !== b.objectKey) return a.objectKey < b.objectKey ? -1 : 1;
+  return a.position - b.position;
+}
+
+function changed(key: string, cause?: unknown): GatewayError {
+  return new GatewayError('object_store_failed', `a frame of ${key} has changed`, { cause });
+}

@@ -1,0 +1,116 @@
+import { GatewayError } from '../../core/errors';
+import { MAX_CHUNK_ENTRIES } from '../../core/journal/segment';
+import { journalPrefix, parseSealKey, parseSegmentKey, sealsPrefix } from '../../core/plan/keys';
+import type { Logger } from '../../platform/logger';
+import { namesInKeyOrder } from '../objects/filesystem-list';
+import { objectPath } from '../objects/filesystem-layout';
+import type { ObjectStore } from '../object-store';
+import { openAppendFile, type OpenAppendFile } from './append-file';
+import { FilesystemWriter } from './filesystem-writer';
+import type { FrameRef, JournalScope, JournalStore, PlanRange, SealInfo } from './journal-store';
+import { nativeCrc32 } from './native-crc32';
+import { readFrames } from './read-frames';
+import { SegmentFile } from './segment-file';
+import { SyncRounds } from './sync-rounds';
+import { writeSeal } from './write-seal';
+
+/** Power loss costs this much; syncing more often makes each write wait for the disk. */
+const SYNC_INTERVAL_MS = 2_000;
+const PARALLEL_SYNCS = 4;
+
+export interface FilesystemJournalOptions {
+  /** Root folder of the filesystem store. */
+  readonly path: string;
+  /** The filesystem store of the same root. */
+  readonly store: ObjectStore;
+  readonly logger?: Pick<Logger, 'warn'>;
+  /** How segments are created; another one where a test wants a full disk. */
+  readonly openFile?: OpenAppendFile;
+}
+
+/**
+ * The journal of one host (execution §2): segments are appended to as files, everything else goes
+ * through the store. The caller closes it, after its writers.
+ */
+export function createFilesystemJournal(
+  options: FilesystemJournalOptions,
+): JournalStore & { close(): Promise<void> } {
+  const { path, store } = options;
+  const rounds = new SyncRounds({ intervalMs: SYNC_INTERVAL_MS, parallel: PARALLEL_SYNCS });
+  const openWriter = writerFactory(options, rounds);
+  return {
+    openWriter,
+    scan: (scope, range) => scan({ path, store, scope, range }),
+    writeSeal: (scope, range, frames) =>
+      writeSeal({ store, crc32: nativeCrc32, scope, range, frames }),
+    listSeals: (batchId) => listSeals(store, batchId),
+    close: () => rounds.runNow(),
+  };
+}
+
+function writerFactory(options: FilesystemJournalOptions, rounds: SyncRounds) {
+  const openFile = options.openFile ?? openAppendFile;
+  return (scope: JournalScope, range: PlanRange): FilesystemWriter => {
+    checkRange(range);
+    return new FilesystemWriter({
+      scope,
+      range,
+      createSegment: async (key, onSyncError) => {
+        const file = await openFile(objectPath(options.path, key));
+        return new SegmentFile(key, file, { rounds, onSyncError });
+      },
+      onAbandoned: (segment, error) =>
+        options.logger?.warn({ segment, err: error }, 'journal segment abandoned'),
+    });
+  };
+}
+
+function checkRange({ from, to }: PlanRange): void {
+  if (from >= 0 && to > from && to - from <= MAX_CHUNK_ENTRIES) return;
+  const message = `expected 1 to ${MAX_CHUNK_ENTRIES} plan positions, got [${from}, ${to})`;
+  throw new GatewayError('internal', message);
+}
+
+interface ScanInput {
+  readonly path: string;
+  readonly store: ObjectStore;
+  readonly scope: JournalScope;
+  readonly range: PlanRange;
+}
+
+async function* scan(input: ScanInput): AsyncGenerator<FrameRef> {
+  const { path, store, scope, range } = input;
+  const { batchId, safeModel } = scope;
+  const isWanted = (key: string) => segmentOverlaps(key, range) || sealOverlaps(key, range);
+  for (const folder of [
+    journalPrefix(batchId, safeModel),
+    `${sealsPrefix(batchId)}${safeModel}/`,
+  ]) {
+    for (const name of await namesInKeyOrder(path, folder)) {
+      if (isWanted(folder + name)) yield* readFrames(store, folder + name, nativeCrc32);
+    }
+  }
+}
+
+function segmentOverlaps(key: string, range: PlanRange): boolean {
+  const segment = parseSegmentKey(key);
+  return segment !== null && segment.first < range.to && segment.last >= range.from;
+}
+
+/** A `rest` object may hold any position. */
+function sealOverlaps(key: string, range: PlanRange): boolean {
+  const seal = parseSealKey(key);
+  if (seal === null) return false;
+  return seal.range === null || (seal.range.from < range.to && seal.range.next > range.from);
+}
+
+async function listSeals(store: ObjectStore, batchId: string): Promise<SealInfo[]> {
+  const seals: SealInfo[] = [];
+  for await (const { key, size } of store.list(sealsPrefix(batchId))) {
+    const name = parseSealKey(key);
+    if (name === null) continue;
+    const range = name.range && { from: name.range.from, to: name.range.next };
+    seals.push({ key, size, safeModel: name.safe, range });
+  }
+  return seals;
+}

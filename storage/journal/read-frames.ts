@@ -1,0 +1,90 @@
+import type { Crc32 } from '../../core/journal/crc32';
+import { frameEnd, readFrame, readNotBeforeMs } from '../../core/journal/frame';
+import { hasObjectHeader, MAGIC, OBJECT_HEADER_BYTES } from '../../core/journal/magic';
+import { decodeSealTrailer, SEAL_TRAILER_BYTES } from '../../core/journal/seal';
+import { isGatewayError } from '../../core/errors';
+import type { ObjectReader, ObjectStore } from '../object-store';
+import type { FrameRef } from './journal-store';
+
+const WINDOW_BYTES = 1024 * 1024;
+
+/**
+ * Every frame of one segment or seal, in order of position, read in windows; stops at the first bad
+ * length or CRC. An object that vanished meanwhile has none. @throws object_store_failed
+ */
+export async function* readFrames(
+  store: ObjectStore,
+  key: string,
+  crc32: Crc32,
+): AsyncGenerator<FrameRef> {
+  const reader = await openOrNull(store, key);
+  if (reader === null) return;
+  try {
+    const header = await reader.read(0, OBJECT_HEADER_BYTES);
+    if (hasObjectHeader(header, MAGIC.segment)) {
+      yield* framesBetween(reader, { key, end: reader.size, crc32 });
+    } else if (hasObjectHeader(header, MAGIC.seal)) {
+      yield* framesBetween(reader, { key, end: await endOfFrames(reader), crc32 });
+    }
+  } finally {
+    await reader.close();
+  }
+}
+
+async function openOrNull(store: ObjectStore, key: string): Promise<ObjectReader | null> {
+  try {
+    return await store.open(key);
+  } catch (error) {
+    if (isGatewayError(error, 'object_missing')) return null;
+    throw error;
+  }
+}
+
+/** Without its trailer a seal still gives the frames that are whole. */
+async function endOfFrames(reader: ObjectReader): Promise<number> {
+  const at = Math.max(0, reader.size - SEAL_TRAILER_BYTES);
+  const tail = await reader.read(at, SEAL_TRAILER_BYTES);
+  try {
+    return decodeSealTrailer(tail, reader.size).indexPosition;
+  } catch (error) {
+    if (isGatewayError(error, 'object_corrupt')) return reader.size;
+    throw error;
+  }
+}
+
+async function* framesBetween(
+  reader: ObjectReader,
+  object: { key: string; end: number; crc32: Crc32 },
+): AsyncGenerator<FrameRef> {
+  let start = OBJECT_HEADER_BYTES;
+  let length = WINDOW_BYTES;
+  while (start < object.end) {
+    const window = await reader.read(start, Math.min(length, object.end - start));
+    let at = 0;
+    for (;;) {
+      const frame = readFrame(window, at, object.crc32);
+      if (frame === null) break;
+      const ref = { header: frame.header, objectKey: object.key, position: start + at };
+      const notBeforeMs = readNotBeforeMs(window, frame);
+      const byteLength = frame.end - at;
+      yield { ...ref, byteLength, ...(notBeforeMs === null ? {} : { notBeforeMs }) };
+      at = frame.end;
+    }
+    const next = neededBytes(window, at, object.end - start - at);
+    if (next === null) return;
+    start += at;
+    length = Math.max(WINDOW_BYTES, next);
+  }
+}
+
+/**
+ * Bytes to read from `at` on to have the next frame whole, where the window merely ended too early;
+ * null where the frame there is damaged or goes beyond the object.
+ */
+function neededBytes(window: Buffer, at: number, left: number): number | null {
+  const isAtHeader = window.length - at < left && frameEnd(window, at) === null;
+  if (isAtHeader) return at === 0 ? null : 1;
+  const end = frameEnd(window, at);
+  if (end === null || end <= window.length || end - at > left) return null;
+  return end - at;
+}

@@ -1,0 +1,78 @@
+import { randomBytes } from 'node:crypto';
+import { GatewayError } from '../../core/errors';
+import type { Crc32 } from '../../core/journal/crc32';
+import { FRAME_KIND } from '../../core/journal/frame';
+import { OBJECT_HEADER_BYTES } from '../../core/journal/magic';
+import {
+  encodeSealEnd,
+  encodeSealHeader,
+  SEAL_INDEX_ENTRY_BYTES,
+  SEAL_TRAILER_BYTES,
+} from '../../core/journal/seal';
+import { restKey, sealKey } from '../../core/plan/keys';
+import type { ObjectStore } from '../object-store';
+import { FrameCopier } from './copy-frames';
+import type { FrameRef, JournalScope, PlanRange, SealInfo } from './journal-store';
+
+export interface WriteSealInput {
+  readonly store: ObjectStore;
+  readonly crc32: Crc32;
+  readonly scope: JournalScope;
+  readonly range: PlanRange | 'rest';
+  /** In order of offset, one per offset, answers only; of a range exactly one per position. */
+  readonly frames: readonly FrameRef[];
+}
+
+/**
+ * Writes one seal by copying the bytes of its frames. @throws object_store_failed, also where a
+ * frame has changed since it was scanned (scan again); internal for frames that make no seal
+ */
+export async function writeSeal(input: WriteSealInput): Promise<SealInfo> {
+  const { store, scope, range, frames } = input;
+  checkFrames(frames, range);
+  const key = keyFor(scope, range);
+  const result = await store.putIfAbsent(key, sealBytes(input));
+  if (result === 'exists') throw new GatewayError('internal', `${key} exists already`);
+  const size = endOfFrames(frames) + frames.length * SEAL_INDEX_ENTRY_BYTES + SEAL_TRAILER_BYTES;
+  return { key, size, safeModel: scope.safeModel, range: range === 'rest' ? null : range };
+}
+
+function keyFor({ batchId, safeModel }: JournalScope, range: PlanRange | 'rest'): string {
+  const r = randomBytes(8).toString('hex');
+  if (range === 'rest') return restKey(batchId, safeModel, r);
+  return sealKey(batchId, safeModel, range.from, range.to, r);
+}
+
+function checkFrames(frames: readonly FrameRef[], range: PlanRange | 'rest'): void {
+  let previous = -1;
+  for (const { header } of frames) {
+    if (header.offset <= previous) throw new GatewayError('internal', 'frames out of order');
+    if (header.kind === FRAME_KIND.retry) throw new GatewayError('internal', 'not an answer');
+    previous = header.offset;
+  }
+  if (range !== 'rest' && frames.length !== range.to - range.from) {
+    const message = `${frames.length} frames for positions ${range.from} to ${range.to}`;
+    throw new GatewayError('internal', message);
+  }
+}
+
+async function* sealBytes({ store, frames, crc32 }: WriteSealInput): AsyncGenerator<Buffer> {
+  yield encodeSealHeader();
+  const copier = new FrameCopier(store, crc32);
+  try {
+    yield* copier.copy(frames);
+  } finally {
+    await copier.close();
+  }
+  let position = OBJECT_HEADER_BYTES;
+  const index = frames.map(({ header, byteLength }) => {
+    const entry = { offset: header.offset, position };
+    position += byteLength;
+    return entry;
+  });
+  yield encodeSealEnd(index, position, crc32);
+}
+
+function endOfFrames(frames: readonly FrameRef[]): number {
+  return frames.reduce((sum, { byteLength }) => sum + byteLength, OBJECT_HEADER_BYTES);
+}

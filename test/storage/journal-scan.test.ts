@@ -1,0 +1,186 @@
+import { truncate, writeFile } from 'node:fs/promises';
+import fc from 'fast-check';
+import { FRAME_KIND, readFrame } from '../../core/journal/frame';
+import { encodeObjectHeader, MAGIC } from '../../core/journal/magic';
+import { decodeSealIndex, decodeSealTrailer, SEAL_TRAILER_BYTES } from '../../core/journal/seal';
+import { segmentKey } from '../../core/plan/keys';
+import type { FrameRef } from '../../storage/journal/journal-store';
+import { objectPath } from '../../storage/objects/filesystem-layout';
+import {
+  answer,
+  append,
+  collect,
+  journalPlace,
+  offsetsOf,
+  SCOPE,
+  type JournalPlace,
+} from './journal-fixtures';
+
+let place: JournalPlace;
+
+beforeEach(async () => {
+  place = await journalPlace();
+});
+afterEach(() => place.remove());
+
+const scan = (from: number, to: number) => collect(place.journal.scan(SCOPE, { from, to }));
+
+async function written(from: number, to: number, offsets: readonly number[]): Promise<FrameRef[]> {
+  const writer = place.journal.openWriter(SCOPE, { from, to });
+  for (const offset of offsets) append(writer, offset);
+  await writer.close();
+  return [...writer.frames];
+}
+
+test('a scan finds what every writer wrote into objects that overlap the range', async () => {
+  await written(0, 10, [1, 2]);
+  await written(0, 5, [2]);
+  await written(10, 20, [11]);
+  await written(30, 40, [31]);
+  expect(offsetsOf(await scan(0, 10)).sort()).toEqual([1, 2, 2]);
+  expect(offsetsOf(await scan(9, 11)).sort((a, b) => a - b)).toEqual([1, 2, 11]);
+  expect(offsetsOf(await scan(20, 30))).toEqual([]);
+  expect(offsetsOf(await scan(39, 40))).toEqual([31]);
+});
+
+test('a scan reads seals that overlap the range, and every rest object', async () => {
+  const frames = await written(0, 3, [1, 2, 3]);
+  await place.journal.writeSeal(SCOPE, { from: 0, to: 3 }, frames);
+  await place.journal.writeSeal(SCOPE, 'rest', frames.slice(1, 2));
+  const far = await scan(500, 501);
+  expect(far.map((ref) => [ref.header.offset, ref.objectKey.includes('/rest.')])).toEqual([
+    [2, true],
+  ]);
+  expect(offsetsOf(await scan(0, 1))).toEqual([1, 2, 3, 1, 2, 3, 2]);
+});
+
+test('a scan of a model that has no journal finds nothing', async () => {
+  expect(await scan(0, 100)).toEqual([]);
+});
+
+test('a scan gives frames larger than its window, and those behind them', async () => {
+  const writer = place.journal.openWriter(SCOPE, { from: 0, to: 9 });
+  append(writer, 1, 'a'.repeat(3_000_000));
+  append(writer, 2);
+  append(writer, 3, 'b'.repeat(1_048_576 - 44));
+  append(writer, 4);
+  await writer.close();
+  expect((await scan(0, 9)).map((ref) => [ref.header.offset, ref.byteLength - 44])).toEqual([
+    [1, 3_000_000],
+    [2, 8],
+    [3, 1_048_532],
+    [4, 8],
+  ]);
+});
+
+test('a tail torn at any byte costs exactly the frames it touches', async () => {
+  const frames = [1, 2, 3].map((offset) => answer(offset, 'x'.repeat(offset * 5)).bytes);
+  const whole = Buffer.concat([encodeObjectHeader(MAGIC.segment), ...frames]);
+  const ends = frames.map((_, i) => 16 + Buffer.concat(frames.slice(0, i + 1)).length);
+  await written(0, 1, [0]);
+  const key = segmentKey(SCOPE.batchId, SCOPE.safeModel, 5, 9, 'f'.repeat(16));
+  const path = objectPath(place.path, key);
+  await writeFile(path, whole);
+  for (let size = whole.length; size >= 0; size--) {
+    await truncate(path, size);
+    const expected = ends.filter((end) => end <= size).length;
+    expect(offsetsOf(await scan(5, 10))).toEqual([1, 2, 3].slice(0, expected));
+  }
+});
+
+test('a damaged byte anywhere hides its frame and those behind it, never another one', async () => {
+  const frames = [1, 2, 3].map((offset) => answer(offset, 'answer').bytes);
+  const whole = Buffer.concat([encodeObjectHeader(MAGIC.segment), ...frames]);
+  const length = frames[0]!.length;
+  await written(0, 1, [0]);
+  const path = objectPath(
+    place.path,
+    segmentKey(SCOPE.batchId, SCOPE.safeModel, 5, 9, 'e'.repeat(16)),
+  );
+  for (let at = 0; at < whole.length; at++) {
+    const damaged = Buffer.from(whole);
+    damaged.writeUInt8(damaged.readUInt8(at) ^ 0x10, at);
+    await writeFile(path, damaged);
+    const expected = at < 16 ? 0 : Math.floor((at - 16) / length);
+    expect(offsetsOf(await scan(5, 10))).toEqual([1, 2, 3].slice(0, expected));
+  }
+});
+
+test('a length that claims gigabytes stops the scan at once', async () => {
+  const bytes = Buffer.concat([
+    encodeObjectHeader(MAGIC.segment),
+    answer(1, 'whole').bytes,
+    Buffer.alloc(2_000_000, 0xff),
+  ]);
+  await written(0, 1, [0]);
+  const key = segmentKey(SCOPE.batchId, SCOPE.safeModel, 5, 9, 'd'.repeat(16));
+  await writeFile(objectPath(place.path, key), bytes);
+  expect(offsetsOf(await scan(5, 10))).toEqual([1]);
+});
+
+test('a seal holds the bytes of its frames in order of offset, with an index that finds each', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.uniqueArray(fc.nat(1_000_000), { minLength: 1, maxLength: 30 }),
+      fc.integer({ min: 1, max: 4 }),
+      async (offsets, writers) => {
+        const size = offsets.length;
+        const parts = Array.from({ length: writers }, (_, w) =>
+          offsets.filter((_o, i) => i % writers === w),
+        );
+        const frames: FrameRef[] = [];
+        for (const part of parts) frames.push(...(await written(0, size, part)));
+        frames.sort((a, b) => a.header.offset - b.header.offset);
+        const seal = await place.journal.writeSeal(SCOPE, { from: 0, to: size }, frames);
+        const bytes = await place.store.read(seal.key);
+        expect(bytes.length).toBe(seal.size);
+        const trailer = decodeSealTrailer(bytes, bytes.length);
+        const index = decodeSealIndex(
+          bytes.subarray(trailer.indexPosition, -SEAL_TRAILER_BYTES),
+          trailer,
+        );
+        expect(index.map((entry) => entry.offset)).toEqual([...offsets].sort((a, b) => a - b));
+        for (const { offset, position } of index) {
+          const frame = readFrame(bytes, position)!;
+          expect(bytes.toString('utf8', frame.payloadStart, frame.end)).toBe(`answer ${offset}`);
+        }
+      },
+    ),
+    { numRuns: 25 },
+  );
+});
+
+test('seals are listed in key order, with range and size', async () => {
+  const frames = await written(0, 4, [1, 2, 3, 4]);
+  const late = await place.journal.writeSeal(SCOPE, { from: 2, to: 4 }, frames.slice(2));
+  const early = await place.journal.writeSeal(SCOPE, { from: 0, to: 2 }, frames.slice(0, 2));
+  const rest = await place.journal.writeSeal(SCOPE, 'rest', frames.slice(3));
+  const other = { ...SCOPE, safeModel: 'another' };
+  const seal = await place.journal.writeSeal(other, { from: 0, to: 1 }, frames.slice(0, 1));
+  expect(await place.journal.listSeals(SCOPE.batchId)).toEqual([seal, early, late, rest]);
+  expect(await place.journal.listSeals(`batch_${'0'.repeat(32)}`)).toEqual([]);
+});
+
+test('a seal is refused where its frames are not one answer for each position, in order', async () => {
+  const [a, b] = await written(0, 4, [1, 2]);
+  const refused = { code: 'internal' };
+  const seal = (frames: FrameRef[], to = frames.length) =>
+    place.journal.writeSeal(SCOPE, { from: 0, to }, frames);
+  await expect(seal([b!, a!])).rejects.toMatchObject(refused);
+  await expect(seal([a!, a!])).rejects.toMatchObject(refused);
+  await expect(seal([a!, b!], 3)).rejects.toMatchObject(refused);
+  const retry = { ...a!, header: { ...a!.header, kind: FRAME_KIND.retry } };
+  await expect(seal([retry])).rejects.toMatchObject(refused);
+  expect(await place.journal.listSeals(SCOPE.batchId)).toEqual([]);
+});
+
+test('a seal is not written from frames that have changed or gone since they were scanned', async () => {
+  const frames = await written(0, 2, [1, 2]);
+  const failed = { code: 'object_store_failed', retryable: true };
+  const moved = frames.map((ref) => ({ ...ref, position: ref.position + 1 }));
+  const range = { from: 0, to: 2 };
+  await expect(place.journal.writeSeal(SCOPE, range, moved)).rejects.toMatchObject(failed);
+  await place.store.delete(frames[0]!.objectKey);
+  await expect(place.journal.writeSeal(SCOPE, range, frames)).rejects.toMatchObject(failed);
+  expect(await place.journal.listSeals(SCOPE.batchId)).toEqual([]);
+});

@@ -1,0 +1,194 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { encodeRetryFrame, FRAME_KIND, readFrame } from '../../core/journal/frame';
+import { framesOfSegment } from '../../core/journal/segment';
+import { journalPrefix, parseSegmentKey } from '../../core/plan/keys';
+import {
+  answer,
+  append,
+  FakeDisk,
+  journalPlace,
+  offsetsOf,
+  SCOPE,
+  type JournalPlace,
+} from './journal-fixtures';
+
+let place: JournalPlace;
+const range = { from: 20, to: 30 };
+
+afterEach(() => place.remove());
+
+async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+describe('a writer on a filesystem', () => {
+  beforeEach(async () => {
+    place = await journalPlace();
+  });
+
+  test('creates nothing before its first write', async () => {
+    const writer = place.journal.openWriter(SCOPE, range);
+    await writer.flush();
+    await writer.close();
+    await writer.close();
+    expect(await readdir(join(place.path, 'objects'))).toEqual([]);
+  });
+
+  test('writes by its own timer, and shows what it has written', async () => {
+    const writer = place.journal.openWriter(SCOPE, range);
+    append(writer, 7);
+    expect(writer.frames).toEqual([]);
+    expect(writer.unwrittenBytes).toBe(answer(7, 'answer 7').bytes.length);
+    await until(() => writer.frames.length === 1);
+    expect(writer.unwrittenBytes).toBe(0);
+    const [ref] = writer.frames;
+    const bytes = await place.store.read(ref!.objectKey);
+    expect(readFrame(bytes, ref!.position)?.end).toBe(ref!.position + ref!.byteLength);
+    await writer.close();
+  });
+
+  test('names its segment after the positions of its range, both ends included', async () => {
+    const writer = place.journal.openWriter(SCOPE, range);
+    append(writer, 1);
+    await writer.flush();
+    expect(parseSegmentKey(writer.frames[0]!.objectKey)).toMatchObject({ first: 20, last: 29 });
+    await writer.close();
+  });
+
+  test('keeps all frames in order through many writes, in one segment', async () => {
+    const writer = place.journal.openWriter(SCOPE, { from: 0, to: 10_000 });
+    const big = 'x'.repeat(20_000);
+    for (let offset = 0; offset < 200; offset++) {
+      append(writer, offset, big);
+      if (offset % 37 === 0) await writer.flush();
+    }
+    await writer.close();
+    const [key, ...others] = await readdir(
+      join(place.path, 'objects', journalPrefix(SCOPE.batchId, SCOPE.safeModel)),
+    );
+    expect(others).toEqual([]);
+    const bytes = await place.store.read(journalPrefix(SCOPE.batchId, SCOPE.safeModel) + key);
+    const found = [...framesOfSegment(bytes)].map((frame) => frame.header.offset);
+    expect(found).toEqual(Array.from({ length: 200 }, (_, i) => i));
+    expect(offsetsOf(writer.frames)).toEqual(found);
+  });
+
+  test('remembers when a line that was put back may be sent again', async () => {
+    const writer = place.journal.openWriter(SCOPE, range);
+    const bytes = encodeRetryFrame({ offset: 5, tries: 2, notBeforeMs: 1_700_000_000_123 });
+    writer.append(readFrame(bytes, 0)!.header, bytes);
+    await writer.flush();
+    expect(writer.frames[0]).toMatchObject({
+      header: { kind: FRAME_KIND.retry, tries: 2 },
+      notBeforeMs: 1_700_000_000_123,
+    });
+    await writer.close();
+    expect(() => append(writer, 1)).toThrow(expect.objectContaining({ code: 'internal' }));
+  });
+
+  test('refuses ranges that the format does not allow', () => {
+    for (const bad of [
+      { from: 0, to: 10_001 },
+      { from: 5, to: 5 },
+      { from: -1, to: 2 },
+    ]) {
+      expect(() => place.journal.openWriter(SCOPE, bad)).toThrow('plan positions');
+    }
+  });
+});
+
+describe('a writer on a disk that fails', () => {
+  let disk: FakeDisk;
+  beforeEach(async () => {
+    disk = new FakeDisk();
+    place = await journalPlace(disk.open);
+  });
+
+  test('keeps frames while the disk is full, and puts all of them into a new segment', async () => {
+    const writer = place.journal.openWriter(SCOPE, range);
+    append(writer, 1);
+    await writer.flush();
+    disk.freeBytes = 70;
+    append(writer, 2);
+    append(writer, 3);
+    await until(() => !writer.healthy);
+    expect(offsetsOf(writer.frames)).toEqual([1]);
+    expect(writer.unwrittenBytes).toBeGreaterThan(0);
+    append(writer, 4);
+    disk.freeBytes = Number.POSITIVE_INFINITY;
+    await writer.flush();
+    expect(writer.healthy).toBe(true);
+    expect(writer.unwrittenBytes).toBe(0);
+    expect(offsetsOf(writer.frames)).toEqual([1, 2, 3, 4]);
+    const written = disk.files.map((file) =>
+      [...framesOfSegment(file.bytes)].map((frame) => frame.header.offset),
+    );
+    expect(written[0]).toEqual([1, 2]);
+    expect(written.at(-1)).toEqual([2, 3, 4]);
+    for (const ref of writer.frames) {
+      const file = disk.files.find(({ path }) => path.endsWith(ref.objectKey));
+      expect(readFrame(file!.bytes, ref.position)?.header.offset).toBe(ref.header.offset);
+    }
+    await writer.close();
+  });
+
+  test('is unhealthy while no segment can be created', async () => {
+    disk.failOpens = 2;
+    const writer = place.journal.openWriter(SCOPE, range);
+    append(writer, 1);
+    await until(() => !writer.healthy);
+    await writer.flush();
+    expect(writer.healthy).toBe(true);
+    expect(disk.files).toHaveLength(1);
+    await writer.close();
+  });
+
+  test('lets a flush be given up, without losing what it waited for', async () => {
+    disk.failOpens = 1_000;
+    const writer = place.journal.openWriter(SCOPE, range);
+    append(writer, 1);
+    const controller = new AbortController();
+    const flushed = writer.flush(controller.signal);
+    await until(() => !writer.healthy);
+    controller.abort(new Error('box over'));
+    await expect(flushed).rejects.toThrow('box over');
+    disk.failOpens = 0;
+    await writer.flush();
+    expect(offsetsOf(writer.frames)).toEqual([1]);
+    await writer.close();
+  });
+
+  test('says at close what could not be written, and leaves nothing running', async () => {
+    disk.failOpens = 1_000;
+    const writer = place.journal.openWriter(SCOPE, range);
+    append(writer, 1);
+    const lost = { code: 'object_store_failed', retryable: true };
+    const flushed = expect(writer.flush()).rejects.toMatchObject(lost);
+    await expect(writer.close()).rejects.toMatchObject(lost);
+    await flushed;
+  });
+
+  test('leaves a segment whose sync failed, and goes on in a new one', async () => {
+    const writer = place.journal.openWriter(SCOPE, range);
+    append(writer, 1);
+    await writer.flush();
+    disk.failSyncs = 1;
+    await place.journal.close();
+    append(writer, 2);
+    await writer.flush();
+    await writer.close();
+    await place.journal.close();
+    expect(disk.files).toHaveLength(2);
+    expect(disk.files.map((file) => file.closed)).toEqual([true, true]);
+  });
+
+  test('syncs what was written and closes its files', async () => {
+    const writer = place.journal.openWriter(SCOPE, range);
+    append(writer, 1);
+    await writer.close();
+    expect(disk.files[0]).toMatchObject({ synced: 0, closed: false });
+    await place.journal.close();
+    expect(disk.files[0]).toMatchObject({ synced: disk.files[0]!.bytes.length, closed: true });
+  });
+});
