@@ -12,6 +12,7 @@ export interface Backend {
   close(): Promise<void>;
 }
 
+/** One try of one line. */
 export interface BackendRequest {
   /** Path of the endpoint, such as `/v1/chat/completions`; appended to the gateway's base URL. */
   readonly path: string;
@@ -27,8 +28,10 @@ export interface BackendRequest {
   readonly onBytes?: (byteLength: number) => Promise<void> | undefined;
 }
 
+/** The end of one try: an answer of any status, or none. */
 export type BackendOutcome = BackendAnswer | BackendFailure;
 
+/** A complete answer, whatever its status; redirects are answers too. */
 export interface BackendAnswer {
   readonly kind: 'answer';
   readonly status: number;
@@ -41,6 +44,7 @@ export interface BackendAnswer {
   readonly requestId: string | null;
 }
 
+/** No complete answer: `connect` means that nothing was sent. */
 export interface BackendFailure {
   readonly kind: 'failure';
   readonly reason: 'connect' | 'connection' | 'timeout' | 'too_large' | 'aborted';

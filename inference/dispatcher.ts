@@ -10,6 +10,7 @@ export interface Dispatcher {
   acquire(request: AcquireRequest, signal?: AbortSignal): Promise<Permit>;
 }
 
+/** Who asks for a permit and for what. */
 export interface AcquireRequest {
   readonly tenant: string;
   readonly batchId: string;
@@ -22,6 +23,7 @@ export interface AcquireRequest {
   readonly priority?: number;
 }
 
+/** Leave for one request at a time; not held through a back-off. */
 export interface Permit {
   /** Gives global, then model back. A second call is a bug: it trips the guard (`permit_released_twice`) and frees nothing. */
   release(): void;

@@ -11,6 +11,7 @@ const CONNECT_TIMEOUT_MS = 10_000;
 /** Idle connections end below the 5 s after which uvicorn and Node close theirs. */
 const KEEP_ALIVE_MS = 4_000;
 
+/** What the gateway's own settings do not say. */
 export interface HttpBackendOptions {
   readonly secrets: GatewaySecrets;
   /** Requests that can run at once; more wait for a connection. */

@@ -1,6 +1,7 @@
 import type { BackendFailure, BackendOutcome, BackendRequest } from './backend';
 import { createAnswerDecoder, type AnswerDecoder } from './answer-decoder';
 
+/** One request and the bounds of its answer. */
 export interface ExchangeOptions {
   readonly request: BackendRequest;
   readonly maxAnswerBytes: number;

@@ -5,6 +5,7 @@ const ANSWER_ROOM_BYTES = 256 * 1024;
 /** What a reader that may go on is expected to add before it asks again. */
 const READ_STEP_BYTES = 64 * 1024;
 
+/** Admission by memory, beside the admission by number of the dispatcher. */
 export interface MemoryBudget {
   /**
    * Waits, first come first served, until body and 256 KiB for its answer fit. A reservation that

@@ -3,6 +3,7 @@ import { AbortFanOut } from './abort-fan-out';
 import type { AcquireRequest, Dispatcher, Permit } from './dispatcher';
 import { FairQueue } from './fair-queue';
 
+/** Limits of one process and whom to tell when they cannot be trusted. */
 export interface PermitDispatcherOptions {
   /** `concurrency.global`: permits of this process. */
   readonly global: number;
@@ -12,6 +13,7 @@ export interface PermitDispatcherOptions {
   readonly onGuardTripped: (error: GatewayError) => void;
 }
 
+/** The dispatcher with a way to ask without waiting, and its gauges. */
 export interface PermitDispatcher extends Dispatcher {
   /** A permit at once, or null where `acquire` would wait. */
   tryAcquire(request: AcquireRequest): Permit | null;
@@ -19,6 +21,7 @@ export interface PermitDispatcher extends Dispatcher {
   stats(): PermitStats;
 }
 
+/** A snapshot of permits and waiters. */
 export interface PermitStats {
   readonly inFlight: number;
   readonly limit: number;

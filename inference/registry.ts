@@ -16,6 +16,7 @@ export interface Route {
   readonly breaker: Breaker;
 }
 
+/** All configured gateways, and which model goes where. */
 export interface Registry {
   /** The route of `model`, or null where no gateway serves it (`model_not_found`). */
   route(model: string): Route | null;
@@ -26,6 +27,7 @@ export interface Registry {
   close(): Promise<void>;
 }
 
+/** A gateway and the models that were configured for it. */
 export interface GatewayRoute extends Omit<Route, 'limiterKey'> {
   /** Models that are listed for this gateway; empty in global mode. */
   readonly models: readonly string[];

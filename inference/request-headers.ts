@@ -28,6 +28,7 @@ const RESERVED = new Set([
 const NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
+/** The gateway's own headers. */
 export interface HeaderSettings {
   /** `Bearer …` of the gateway, or null. */
   readonly authorization: string | null;
@@ -39,35 +40,29 @@ export interface HeaderSettings {
 export type HeaderBuilder = (request: BackendRequest, nowMs: number) => string[];
 
 /**
- * Headers of contract §7.1 "Requests out". The part that all lines of a chunk share is made once
- * per `headers` object. A header that HTTP/1.1 cannot carry is left out.
+ * Headers of contract §7.1 "Requests out". A given header that is ours to decide or that HTTP/1.1
+ * cannot carry is left out.
  */
-export function createHeaderBuilder(settings: HeaderSettings): HeaderBuilder {
-  const shared = new WeakMap<BackendRequest['headers'], readonly string[]>();
+export function createHeaderBuilder({ authorization, objective }: HeaderSettings): HeaderBuilder {
+  const own = ['content-type', 'application/json', 'accept', 'application/json'];
+  if (objective !== undefined) own.push('x-gateway-inference-objective', objective);
   return (request, nowMs) => {
-    let base = shared.get(request.headers);
-    if (base === undefined) {
-      base = sharedHeaders(request.headers, settings);
-      shared.set(request.headers, base);
-    }
     const leftMs = Math.max(0, Math.floor(request.deadlineMs - nowMs));
-    return base.concat('x-request-id', request.requestId, 'x-slo-ttft-ms', String(leftMs));
+    const flat = own.concat('x-request-id', request.requestId, 'x-slo-ttft-ms', String(leftMs));
+    const isAuthorized = addGiven(flat, request.headers);
+    if (!isAuthorized && authorization !== null) flat.push('authorization', authorization);
+    return flat;
   };
 }
 
-function sharedHeaders(
-  given: BackendRequest['headers'],
-  { authorization, objective }: HeaderSettings,
-): readonly string[] {
-  const flat = ['content-type', 'application/json', 'accept', 'application/json'];
-  if (objective !== undefined) flat.push('x-gateway-inference-objective', objective);
-  let hasAuthorization = false;
+/** @returns whether `authorization` was among them. */
+function addGiven(flat: string[], given: BackendRequest['headers']): boolean {
+  let isAuthorized = false;
   for (const [givenName, value] of Object.entries(given)) {
     const name = givenName.toLowerCase();
     if (RESERVED.has(name) || !NAME.test(name) || !VALUE.test(value)) continue;
-    if (name === 'authorization') hasAuthorization = true;
+    if (name === 'authorization') isAuthorized = true;
     flat.push(name, value);
   }
-  if (!hasAuthorization && authorization !== null) flat.push('authorization', authorization);
-  return flat;
+  return isAuthorized;
 }

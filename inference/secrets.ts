@@ -11,6 +11,7 @@ export interface GatewaySecrets {
   readonly tls: TlsOptions;
 }
 
+/** TLS files of a gateway, as `tls.connect` takes them. */
 export interface TlsOptions {
   readonly rejectUnauthorized?: boolean;
   readonly ca?: Buffer;

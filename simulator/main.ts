@@ -11,6 +11,7 @@ import {
 } from './settings';
 import { Traffic } from './traffic';
 
+/** Where the simulator listens and how it behaves at first. */
 export interface SimulatorOptions extends SimulatorSettings {
   readonly host: string;
   /** 0 for a free one. */
@@ -31,6 +32,7 @@ export const simulatorOptions: SimulatorOptions = {
   models: [],
 };
 
+/** A running simulator. */
 export interface Simulator {
   /** Base URL without a path, such as `http://127.0.0.1:8001`. */
   readonly url: string;

@@ -4,6 +4,7 @@ export type BreakerFailureKind = 'connect' | 'connection' | 502 | 503 | 504;
 /** `go`: send. `probe`: send this one, alone, and report it as probe. `wait`: nothing until `retryAtMs`. */
 export type Admission = 'go' | 'probe' | 'wait';
 
+/** Pauses of a breaker, from the settings of its gateway. */
 export interface BreakerOptions {
   /** First pause before a probe, ms; doubles with each failed probe. */
   readonly initialBackoffMs: number;
@@ -13,6 +14,7 @@ export interface BreakerOptions {
   readonly probeTimeoutMs: number;
 }
 
+/** One failed try of one line. */
 export interface BreakerFailure {
   readonly lineId: string;
   readonly kind: BreakerFailureKind;
@@ -58,69 +60,92 @@ const MIN_LINES = 3;
  * | open, probe out | `probeTimeoutMs` passes | as if it had failed |
  */
 export function createBreaker(options: BreakerOptions): Breaker {
-  const run = { count: 0, connects: 0, sinceMs: 0, lines: new Set<string>() };
-  let open = false;
-  let pauseMs = options.initialBackoffMs;
-  let nextProbeMs = 0;
-  let probeUntilMs: number | null = null;
+  return new CountingBreaker(options);
+}
 
-  const count = ({ lineId, kind, nowMs }: BreakerFailure): void => {
-    if (run.count === 0) run.sinceMs = nowMs;
-    run.count++;
-    if (kind === 'connect') run.connects++;
-    if (run.lines.size < MIN_LINES) run.lines.add(lineId);
-  };
-  const isBroken = (nowMs: number): boolean =>
-    run.count >= MIN_FAILURES &&
-    nowMs - run.sinceMs >= MIN_SPAN_MS &&
-    (run.lines.size >= MIN_LINES || run.connects >= MIN_FAILURES);
-  const pause = (nowMs: number): void => {
-    probeUntilMs = null;
-    nextProbeMs = nowMs + pauseMs;
-    pauseMs = Math.min(options.maxBackoffMs, Math.max(1, pauseMs * 2));
-  };
+class CountingBreaker implements Breaker {
+  readonly #options: BreakerOptions;
+  readonly #lines = new Set<string>();
+  #failures = 0;
+  #connectFailures = 0;
+  #sinceMs = 0;
+  #open = false;
+  #pauseMs = 0;
+  #nextProbeMs = 0;
+  #probeUntilMs: number | null = null;
 
-  return {
-    get state() {
-      return open ? 'open' : 'closed';
-    },
-    get retryAtMs() {
-      return open ? (probeUntilMs ?? nextProbeMs) : 0;
-    },
-    get suspect() {
-      return run.connects > 0 || (run.count >= MIN_FAILURES && run.lines.size >= MIN_LINES);
-    },
-    get failingSinceMs() {
-      return run.count === 0 ? null : run.sinceMs;
-    },
-    admit: (nowMs) => {
-      if (!open) return 'go';
-      if (probeUntilMs !== null && nowMs >= probeUntilMs) pause(nowMs);
-      if (probeUntilMs !== null || nowMs < nextProbeMs) return 'wait';
-      probeUntilMs = nowMs + options.probeTimeoutMs;
-      return 'probe';
-    },
-    onSuccess: () => {
-      run.count = run.connects = 0;
-      run.lines.clear();
-      open = false;
-      probeUntilMs = null;
-    },
-    onFailure: (failure) => {
-      count(failure);
-      if (open) {
-        if (failure.probe === true) pause(failure.nowMs);
-      } else if (isBroken(failure.nowMs)) {
-        open = true;
-        pauseMs = Math.min(options.initialBackoffMs, options.maxBackoffMs);
-        pause(failure.nowMs);
-      }
-    },
-    onProbeLost: (nowMs) => {
-      if (open && probeUntilMs !== null) {
-        probeUntilMs = null;
-        nextProbeMs = nowMs;
-      }
-    },
-  };
+  constructor(options: BreakerOptions) {
+    this.#options = options;
+  }
+
+  get state(): 'closed' | 'open' {
+    return this.#open ? 'open' : 'closed';
+  }
+
+  get retryAtMs(): number {
+    return this.#open ? (this.#probeUntilMs ?? this.#nextProbeMs) : 0;
+  }
+
+  get failingSinceMs(): number | null {
+    return this.#failures === 0 ? null : this.#sinceMs;
+  }
+
+  get suspect(): boolean {
+    const manyFailed = this.#failures >= MIN_FAILURES && this.#lines.size >= MIN_LINES;
+    return this.#connectFailures > 0 || manyFailed;
+  }
+
+  admit(nowMs: number): Admission {
+    if (!this.#open) return 'go';
+    if (this.#probeUntilMs !== null && nowMs >= this.#probeUntilMs) this.#pause(nowMs);
+    if (this.#probeUntilMs !== null || nowMs < this.#nextProbeMs) return 'wait';
+    this.#probeUntilMs = nowMs + this.#options.probeTimeoutMs;
+    return 'probe';
+  }
+
+  onSuccess(): void {
+    this.#failures = 0;
+    this.#connectFailures = 0;
+    this.#lines.clear();
+    this.#open = false;
+    this.#probeUntilMs = null;
+  }
+
+  onFailure(failure: BreakerFailure): void {
+    this.#count(failure);
+    if (this.#open) {
+      if (failure.probe === true) this.#pause(failure.nowMs);
+    } else if (this.#isBroken(failure.nowMs)) {
+      this.#open = true;
+      this.#pauseMs = Math.min(this.#options.initialBackoffMs, this.#options.maxBackoffMs);
+      this.#pause(failure.nowMs);
+    }
+  }
+
+  onProbeLost(nowMs: number): void {
+    if (!this.#open || this.#probeUntilMs === null) return;
+    this.#probeUntilMs = null;
+    this.#nextProbeMs = nowMs;
+  }
+
+  #count({ lineId, kind, nowMs }: BreakerFailure): void {
+    if (this.#failures === 0) this.#sinceMs = nowMs;
+    this.#failures++;
+    if (kind === 'connect') this.#connectFailures++;
+    if (this.#lines.size < MIN_LINES) this.#lines.add(lineId);
+  }
+
+  #isBroken(nowMs: number): boolean {
+    return (
+      this.#failures >= MIN_FAILURES &&
+      nowMs - this.#sinceMs >= MIN_SPAN_MS &&
+      (this.#lines.size >= MIN_LINES || this.#connectFailures >= MIN_FAILURES)
+    );
+  }
+
+  #pause(nowMs: number): void {
+    this.#probeUntilMs = null;
+    this.#nextProbeMs = nowMs + this.#pauseMs;
+    this.#pauseMs = Math.min(this.#options.maxBackoffMs, Math.max(1, this.#pauseMs * 2));
+  }
 }

@@ -2,6 +2,7 @@
 export const MAX_CHUNK_ENTRIES = 10_000;
 const UNKNOWN_RATE_FLOOR = 64;
 
+/** What decides the size of a chunk. */
 export interface ChunkSizeInput {
   /** Plan entries of the model that no chunk has taken yet. */
   readonly remaining: number;
@@ -22,6 +23,7 @@ export function chunkSize({ remaining, lanes, lastRatePerSec }: ChunkSizeInput):
   return Math.max(0, Math.min(remaining, clamp(share, floor, MAX_CHUNK_ENTRIES)));
 }
 
+/** What decides how long a chunk may run. */
 export interface BoxInput {
   /** Time since the batch began to execute, ms. */
   readonly batchAgeMs: number;

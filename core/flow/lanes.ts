@@ -1,6 +1,7 @@
 const ONE_LANE_BELOW_LINES = 128;
 const FIRST_LANES = 4;
 
+/** What decides the number of lanes. */
 export interface LaneCountInput {
   /** Lines of the model in this batch. */
   readonly totalLines: number;

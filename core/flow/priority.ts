@@ -3,6 +3,7 @@ export const PRIORITY = { urgent: 2, normal: 3, relaxed: 4 } as const;
 
 export type Priority = (typeof PRIORITY)[keyof typeof PRIORITY];
 
+/** Time left and time needed. */
 export interface SlackInput {
   readonly nowMs: number;
   /** End of the batch, Unix ms. */

@@ -20,6 +20,7 @@ export function isRetryable(outcome: TryOutcome): boolean {
   return status === 408 || status === 425 || status === 429 || status >= 500;
 }
 
+/** What decides the pause before a try. */
 export interface BackoffInput {
   /** Tries made so far, at least 1. */
   readonly attempt: number;
@@ -58,6 +59,7 @@ export type NextTry =
   | { readonly kind: 'retry'; readonly atMs: number }
   | { readonly kind: 'expired' };
 
+/** One try and its surroundings. */
 export interface NextTryInput {
   readonly outcome: TryOutcome;
   /** Tries made so far, this one included; at least 1. */

@@ -30,8 +30,8 @@ function post(url: string, path: string, body: unknown, requestId?: string): Pro
   return fetch(url + path, { method: 'POST', body: JSON.stringify(body), headers });
 }
 
-async function get(url: string, path: string): Promise<any> {
-  return (await fetch(url + path)).json();
+async function get(url: string, path: string): Promise<Record<string, unknown>> {
+  return (await (await fetch(url + path)).json()) as Record<string, unknown>;
 }
 
 function put(url: string, settings: unknown): Promise<Response> {
@@ -85,8 +85,8 @@ describe('the model endpoints', () => {
   });
 
   it('report usage with the cached blocks of the system prompt', async () => {
-    const answer = await (await post(await start(), '/v1/chat/completions', chat())).json();
-    expect((answer as any).usage).toEqual({
+    const answer = await post(await start(), '/v1/chat/completions', chat());
+    expect(((await answer.json()) as { usage: unknown }).usage).toEqual({
       prompt_tokens: 19,
       completion_tokens: 16,
       total_tokens: 35,
@@ -160,8 +160,8 @@ describe('while it runs', () => {
     expect(await changed.json()).toEqual({ ...before, output_tokens: 2, error_rate: 1 });
     expect((await post(url, '/v1/chat/completions', chat())).status).toBe(500);
     await put(url, { error_rate: 0 });
-    const answer: any = await (await post(url, '/v1/chat/completions', chat())).json();
-    expect(answer.usage.completion_tokens).toBe(2);
+    const answer = await post(url, '/v1/chat/completions', chat());
+    expect(await answer.json()).toMatchObject({ usage: { completion_tokens: 2 } });
   });
 
   it('refuses settings that are unknown or out of range and keeps the old ones', async () => {
@@ -203,10 +203,10 @@ describe('while it runs', () => {
     const body = JSON.stringify(chat());
     const { signal } = controller;
     const asked = fetch(`${url}/v1/chat/completions`, { method: 'POST', body, signal });
-    while ((await get(url, '/simulator/stats')).in_flight === 0);
+    while ((await get(url, '/simulator/stats'))['in_flight'] === 0);
     controller.abort();
     await expect(asked).rejects.toThrow();
-    while ((await get(url, '/simulator/stats')).in_flight === 1);
+    while ((await get(url, '/simulator/stats'))['in_flight'] === 1);
     expect(await get(url, '/simulator/stats')).toMatchObject({ aborted: 1 });
   });
 });

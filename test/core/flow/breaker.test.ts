@@ -105,6 +105,40 @@ describe('a breaker opens', () => {
   });
 });
 
+describe('a gateway is suspect', () => {
+  it.each<[string, Parameters<typeof failing>[1], boolean]>([
+    ['nothing failed', [], false],
+    ['one connection could not be made', [['a', 0, 'connect']], true],
+    [
+      '5 failures of 3 lines in a short time',
+      [
+        ['a', 0],
+        ['b', 1],
+        ['c', 2],
+        ['a', 3],
+        ['a', 4],
+      ],
+      true,
+    ],
+    [
+      '5 failures of 2 lines',
+      [
+        ['a', 0],
+        ['b', 1],
+        ['a', 2],
+        ['b', 3],
+        ['a', 4],
+      ],
+      false,
+    ],
+  ])('or not when %s', (_, failures, suspect) => {
+    const breaker = failing(createBreaker(options), failures);
+    expect(breaker.suspect).toBe(suspect);
+    breaker.onSuccess();
+    expect(breaker.suspect).toBe(false);
+  });
+});
+
 describe('an open breaker', () => {
   it('lets one probe at a time through, first after the initial backoff', () => {
     const breaker = opened();
