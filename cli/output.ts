@@ -1,0 +1,38 @@
+import { isGatewayError } from '../core/errors';
+
+/** A sentence for the person at the terminal, on stderr; stdout belongs to results. */
+export function say(message: string): void {
+  process.stderr.write(`nightshift: ${message}\n`);
+}
+
+/** Says what went wrong: a message that was written for people as it is, anything else with its stack. */
+export function sayError(error: unknown): void {
+  if (isGatewayError(error)) {
+    say(error.message);
+  } else {
+    say(error instanceof Error ? (error.stack ?? error.message) : String(error));
+  }
+}
+
+/** Rows as a table of columns that are as wide as they must be. */
+export function table(rows: readonly (readonly string[])[]): string {
+  const widths: number[] = [];
+  for (const row of rows) {
+    row.forEach((cell, column) => {
+      widths[column] = Math.max(widths[column] ?? 0, cell.length);
+    });
+  }
+  return rows
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+/** `1234567` as `1,234,567`. */
+export function grouped(count: number): string {
+  return count.toLocaleString('en-US');
+}

@@ -1,0 +1,21 @@
+/* eslint-disable @typescript-eslint/no-require-imports -- in CommonJS this is the only typed way to
+   load a module late without naming its compiled file; see below why late. */
+import type * as Api from '../api/main';
+import type * as BatchClient from '../client/connection';
+import type * as Namespace from '../client/namespace';
+import type * as Migrate from '../storage/postgres/migrate';
+import type * as Pool from '../storage/postgres/pool';
+import type * as Worker from '../workers/main';
+
+/**
+ * Rooms that cost time and memory to load (the worker brings a native library and a compiler): each
+ * command loads its own, so that `--help` is quick and the supervisor of `dev` stays small.
+ */
+export const rooms = {
+  api: () => require('../api/main') as typeof Api,
+  worker: () => require('../workers/main') as typeof Worker,
+  connection: () => require('../client/connection') as typeof BatchClient,
+  namespace: () => require('../client/namespace') as typeof Namespace,
+  migrate: () => require('../storage/postgres/migrate') as typeof Migrate,
+  pool: () => require('../storage/postgres/pool') as typeof Pool,
+} as const;

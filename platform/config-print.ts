@@ -1,0 +1,26 @@
+import { stringify } from 'yaml';
+import { redactConfig } from './config-redact';
+import type { Config } from './config-schema';
+import { formatDuration } from './units';
+
+/** Settings that hold milliseconds and are written as `5m`. */
+const DURATIONS = new Set([
+  'drain_budget',
+  'heartbeat_timeout',
+  'request_timeout',
+  'initial_backoff',
+  'max_backoff',
+  'cancel_grace',
+  'expiry_grace',
+  'finalize_window',
+  'output_files',
+  'batches',
+  'scratch',
+]);
+
+/** The configuration as a YAML file that says the same, without secrets. */
+export function printConfig(config: Config): string {
+  return stringify(redactConfig(config), (key: unknown, value: unknown) =>
+    typeof value === 'number' && DURATIONS.has(String(key)) ? formatDuration(value) : value,
+  );
+}
