@@ -1,0 +1,98 @@
+import type { FakeBatch } from '../workflows/fake-batch';
+import { SCENARIOS } from '../workflows/scenarios';
+import type { PlayedScenario } from '../workflows/workflow-world';
+import { play } from '../workflows/workflow-world';
+import type { TestTemporal } from '../support/temporal';
+import { startTemporal, TEMPORAL_START_MS } from '../support/temporal';
+
+let temporal: TestTemporal;
+
+beforeAll(async () => {
+  temporal = await startTemporal();
+}, TEMPORAL_START_MS);
+afterAll(() => temporal?.stop());
+
+async function run(name: string): Promise<{ batch: FakeBatch; played: PlayedScenario }> {
+  const scenario = SCENARIOS[name]?.();
+  if (scenario === undefined) throw new Error(`no scenario ${name}`);
+  const played = await play(temporal, scenario);
+  return { batch: scenario.batch, played };
+}
+
+function everyLineOnce(batch: FakeBatch): void {
+  const total = batch.models.reduce((sum, model) => sum + model.entries, 0);
+  expect(batch.answered.size).toBe(total);
+  expect(new Set(batch.answered.values())).toEqual(new Set([1]));
+}
+
+describe('batchWorkflow', () => {
+  it('answers every line of every model once and completes', async () => {
+    const { batch, played } = await run('completed');
+    expect(played.result).toMatchObject({ status: 'completed', total: 320, completed: 320 });
+    everyLineOnce(batch);
+    expect(batch.transitions).toEqual(['validating', 'in_progress', 'finalizing', 'completed']);
+    expect(batch.finalized).toEqual([{ nonce: 'n0', cause: null }]);
+  });
+
+  it('records an invalid file and fails without sending anything', async () => {
+    const { batch, played } = await run('invalid-file');
+    expect(played.error).toMatchObject({ cause: { type: 'BatchFailed' } });
+    expect(batch.chunks).toEqual([]);
+    expect(batch.transitions).toEqual(['validating', 'failed']);
+    expect(batch.finalized).toEqual([{ nonce: null, cause: null }]);
+  });
+
+  it.each(['cancel-by-signal', 'native-cancel'])(
+    'delivers what was answered when cancelled: %s',
+    async (name) => {
+      const { batch, played } = await run(name);
+      expect(played.result).toMatchObject({ status: 'cancelled', total: 40, completed: 20 });
+      expect(batch.finalized).toEqual([{ nonce: 'n0', cause: 'cancelled' }]);
+      expect(batch.transitions).toEqual(['validating', 'in_progress', 'cancelling', 'cancelled']);
+    },
+  );
+
+  it('expires when its window passes, with what was answered', async () => {
+    const { batch, played } = await run('expired');
+    expect(played.result).toMatchObject({ status: 'expired', completed: 20 });
+    expect(batch.finalized).toEqual([{ nonce: 'n0', cause: 'expired' }]);
+  });
+
+  it('ends failed on a system failure, after the other chunks have returned', async () => {
+    const { batch, played } = await run('system-failure');
+    expect(played.error).toMatchObject({ cause: { type: 'BatchFailed' } });
+    expect(batch.finalized).toEqual([{ nonce: 'n0', cause: 'failed' }]);
+    expect(batch.answered.size).toBeGreaterThan(0);
+  });
+
+  it('continues as new on a long history and loses no range', async () => {
+    const { batch, played } = await run('continue-as-new');
+    expect(played.result).toMatchObject({ status: 'completed', total: 900, completed: 900 });
+    everyLineOnce(batch);
+    expect(played.histories.length).toBeGreaterThan(1);
+  });
+
+  it('halves failing chunks down to the one line that kills them, and answers it unsent', async () => {
+    const { batch, played } = await run('poisoned-line');
+    expect(played.result).toMatchObject({ status: 'completed' });
+    expect(batch.poisoned).toEqual(['alpha/5']);
+    everyLineOnce(batch);
+    expect(
+      batch.chunks.filter((chunk) => chunk.solo === true && chunk.poison !== true),
+    ).toHaveLength(3);
+  });
+
+  it('runs again what finalization finds without an answer', async () => {
+    const { batch, played } = await run('holes-in-the-journal');
+    expect(played.result).toMatchObject({ status: 'completed' });
+    expect(batch.chunks.at(-1)).toMatchObject({ from: 3, to: 5 });
+    expect(batch.finalized).toHaveLength(2);
+  });
+
+  it('still ingests a batch that is cancelled while validating, and sends nothing', async () => {
+    const { batch, played } = await run('cancelled-while-validating');
+    expect(played.result).toMatchObject({ status: 'cancelled', total: 40, completed: 0 });
+    expect(batch.chunks).toEqual([]);
+    expect(batch.finalized).toEqual([{ nonce: 'n0', cause: 'cancelled' }]);
+  });
+});

@@ -1,0 +1,41 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { historyToJSON } from '@temporalio/common/lib/proto-utils';
+import { packageRoot } from '../../platform/package-root';
+import { startTemporal, TEMPORAL_START_MS } from '../support/temporal';
+import { SCENARIOS } from '../workflows/scenarios';
+import { play } from '../workflows/workflow-world';
+
+/**
+ * Records one history for each scenario; run by hand when a scenario is new:
+ *
+ *     npx jest --testMatch '<rootDir>/test/replay/record.ts'
+ *
+ * Recorded files are never made again: what replays today must replay for ever. A scenario that has a
+ * file already is left alone.
+ */
+const FOLDER = join(__dirname, 'histories');
+
+it(
+  'records the scenarios that have no history yet',
+  async () => {
+    const temporal = await startTemporal();
+    mkdirSync(FOLDER, { recursive: true });
+    for (const [name, create] of Object.entries(SCENARIOS)) {
+      const { histories } = await play(temporal, create());
+      histories.forEach((history, run) => write(`${name}.${run}.json`, historyToJSON(history)));
+    }
+    await temporal.stop();
+  },
+  TEMPORAL_START_MS + 120_000,
+);
+
+function write(file: string, json: unknown): void {
+  const path = join(FOLDER, file);
+  try {
+    // Stack traces name the folder of the checkout; a history belongs to no machine.
+    writeFileSync(path, JSON.stringify(json).replaceAll(`${packageRoot()}/`, ''), { flag: 'wx' });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+}

@@ -1,0 +1,177 @@
+import { ApplicationFailure, Context } from '@temporalio/activity';
+import type {
+  BatchActivities,
+  BatchSettings,
+  ExecuteChunkInput,
+  FinalizeResult,
+  PlannedModel,
+  PlannedOrInvalid,
+  RowState,
+} from '../../activities/types';
+import type { BatchStatus, StopCause } from '../../core/batch/status';
+import { endStatus, isLegalTransition, isTerminal } from '../../core/batch/status';
+import { EXEC_QUEUE } from '../../workflows/contract';
+
+export interface FakeBatchOptions {
+  readonly models?: readonly { model: string; entries: number }[];
+  readonly invalid?: boolean;
+  readonly expiresInMs?: number;
+  readonly settings?: Partial<BatchSettings>;
+  /** Runs instead of answering a chunk at once. */
+  readonly onChunk?: (input: ExecuteChunkInput, batch: FakeBatch) => Promise<void>;
+  readonly onIngest?: (batch: FakeBatch) => Promise<void>;
+  readonly onFinalize?: (batch: FakeBatch) => FinalizeResult | null;
+}
+
+const SETTINGS: BatchSettings = {
+  lanesPerModel: 4,
+  heartbeatTimeoutMs: 5_000,
+  cancelGraceMs: 0,
+  expiryGraceMs: 0,
+  finalizeWindowMs: 60_000,
+  historyEvents: null,
+};
+
+/**
+ * A batch whose activities live in memory: a row with the rules of the real one, and a set of answered
+ * lines. What the workflow made of it is read off afterwards.
+ */
+export class FakeBatch {
+  readonly options: FakeBatchOptions;
+  status: BatchStatus = 'validating';
+  stopCause: StopCause | null = null;
+  readonly transitions: BatchStatus[] = ['validating'];
+  readonly answered = new Map<string, number>();
+  readonly chunks: ExecuteChunkInput[] = [];
+  readonly poisoned: string[] = [];
+  finalized: { nonce: string | null; cause: StopCause | null }[] = [];
+  readonly #createdMs = Date.now();
+
+  constructor(options: FakeBatchOptions = {}) {
+    this.options = options;
+  }
+
+  get models(): readonly { model: string; entries: number }[] {
+    return this.options.models ?? [{ model: 'alpha', entries: 40 }];
+  }
+
+  activities(): BatchActivities {
+    return {
+      openBatch: () =>
+        Promise.resolve({
+          ...this.#row(),
+          tenant: 'default',
+          endpoint: '/v1/chat/completions',
+          inputKey: 'files/t/input',
+          createdAtMs: this.#createdMs,
+          expiresAtMs: this.#createdMs + (this.options.expiresInMs ?? 3_600_000),
+          settings: { ...SETTINGS, ...this.options.settings },
+        }),
+      projectStatus: ({ status }) => {
+        if (this.stopCause === null) this.#move(status);
+        return Promise.resolve(this.#row());
+      },
+      claimStop: ({ cause }) => {
+        if (!isTerminal(this.status)) this.claim(cause);
+        return Promise.resolve(this.#row());
+      },
+      ingest: () => this.#ingest(),
+      executeChunk: (input) => this.#execute(input),
+      awaitReleased: () => Promise.resolve(),
+      finalize: (input) => this.#finalize(input),
+      recordUnfinalized: () => Promise.resolve(this.#row()),
+    };
+  }
+
+  /** As the API's cancel does it. */
+  claim(cause: StopCause): void {
+    if (this.stopCause !== null) return;
+    this.stopCause = cause;
+    if (cause === 'cancelled') this.#move('cancelling');
+  }
+
+  answer(input: ExecuteChunkInput, from: number, to: number): void {
+    for (let position = from; position < to; position++) {
+      const key = `${input.safe}/${position}`;
+      this.answered.set(key, (this.answered.get(key) ?? 0) + 1);
+    }
+  }
+
+  #row(): RowState {
+    return { found: true, status: this.status, stopCause: this.stopCause };
+  }
+
+  #move(to: BatchStatus): void {
+    if (!isLegalTransition(this.status, to)) return;
+    this.status = to;
+    this.transitions.push(to);
+  }
+
+  async #ingest(): Promise<PlannedOrInvalid> {
+    await this.options.onIngest?.(this);
+    if (this.options.invalid === true) return { kind: 'invalid', errorCount: 1 };
+    const models: PlannedModel[] = this.models.map(({ model, entries }) => ({
+      model,
+      safe: model,
+      entries,
+      queue: EXEC_QUEUE,
+      requestTimeoutMs: 1_000,
+    }));
+    const lineCount = models.reduce((sum, model) => sum + model.entries, 0);
+    return { kind: 'planned', nonce: 'n0', lineCount, models, unroutedLines: 0 };
+  }
+
+  async #execute(input: ExecuteChunkInput) {
+    this.chunks.push(input);
+    await this.options.onChunk?.(input, this);
+    const stopped = Context.current().cancellationSignal.aborted;
+    // A stopped chunk has done half of its lines.
+    const next = stopped ? input.from + Math.floor((input.to - input.from) / 2) : input.to;
+    if (input.poison === true) this.poisoned.push(`${input.safe}/${input.from}`);
+    this.answer(input, input.from, next);
+    return {
+      next,
+      completed: next - input.from,
+      failed: 0,
+      answered: next - input.from,
+      worker: 'w1',
+      ratePerSec: 1_000,
+      p95Ms: 5,
+      left: stopped ? ('stopped' as const) : ('done' as const),
+      stopCause: this.stopCause,
+    };
+  }
+
+  #finalize(input: { nonce: string | null; cause: StopCause | null }): Promise<FinalizeResult> {
+    this.finalized.push({ nonce: input.nonce, cause: input.cause });
+    const special = this.options.onFinalize?.(this);
+    if (special != null) return Promise.resolve(special);
+    const total = this.models.reduce((sum, model) => sum + model.entries, 0);
+    const end = this.options.invalid === true ? 'failed' : endStatus(this.stopCause);
+    this.#move(this.stopCause ?? end);
+    return Promise.resolve({
+      kind: 'done',
+      status: this.stopCause ?? end,
+      counts: { total, completed: this.answered.size, failed: 0 },
+      outputFileId: 'file-o',
+      errorFileId: null,
+    });
+  }
+}
+
+/** Resolves when the activity is cancelled, heartbeating meanwhile. */
+export async function untilCancelled(): Promise<void> {
+  const context = Context.current();
+  const heart = setInterval(() => context.heartbeat(), 100);
+  await context.cancelled.catch(() => undefined);
+  clearInterval(heart);
+}
+
+export function systemFailure(): ApplicationFailure {
+  return ApplicationFailure.create({ message: 'gone', type: 'object_corrupt', nonRetryable: true });
+}
+
+/** A chunk whose worker dies: three attempts are not worth a test's time. */
+export function crash(): ApplicationFailure {
+  return ApplicationFailure.create({ message: 'crashed', type: 'crash', nonRetryable: true });
+}

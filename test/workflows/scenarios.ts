@@ -1,0 +1,86 @@
+import type { WorkflowHandle } from '@temporalio/client';
+import { CANCEL_SIGNAL } from '../../workflows/contract';
+import { until } from '../support/until';
+import { crash, FakeBatch, systemFailure, untilCancelled } from './fake-batch';
+
+export interface Scenario {
+  readonly batch: FakeBatch;
+  /** Acts on the running workflow: signals, cancels. */
+  readonly drive?: (handle: WorkflowHandle) => Promise<void>;
+}
+
+const running = (batch: FakeBatch) => until(() => batch.chunks.length > 0, 20_000, 'a first chunk');
+
+/**
+ * The ways a batch can go, each with a fresh {@link FakeBatch}: run against a real server by the
+ * workflow tests, and recorded once for the replay tier.
+ */
+export const SCENARIOS: Readonly<Record<string, () => Scenario>> = {
+  completed: () => ({
+    batch: new FakeBatch({
+      models: [
+        { model: 'alpha', entries: 300 },
+        { model: 'beta', entries: 20 },
+      ],
+    }),
+  }),
+  'invalid-file': () => ({ batch: new FakeBatch({ invalid: true }) }),
+  'cancel-by-signal': () => {
+    const batch = new FakeBatch({ onChunk: untilCancelled });
+    return {
+      batch,
+      drive: async (handle) => {
+        await running(batch);
+        await Promise.all([handle.signal(CANCEL_SIGNAL), handle.signal(CANCEL_SIGNAL)]);
+      },
+    };
+  },
+  'native-cancel': () => {
+    const batch = new FakeBatch({ onChunk: untilCancelled });
+    return {
+      batch,
+      drive: async (handle) => {
+        await running(batch);
+        await handle.cancel();
+      },
+    };
+  },
+  expired: () => ({ batch: new FakeBatch({ expiresInMs: 1_500, onChunk: untilCancelled }) }),
+  'system-failure': () => ({
+    batch: new FakeBatch({
+      onChunk: (input) => (input.from === 0 ? Promise.reject(systemFailure()) : untilCancelled()),
+      models: [{ model: 'alpha', entries: 300 }],
+    }),
+  }),
+  'continue-as-new': () => ({
+    batch: new FakeBatch({
+      models: [{ model: 'alpha', entries: 900 }],
+      settings: { historyEvents: 25 },
+    }),
+  }),
+  'poisoned-line': () => ({
+    batch: new FakeBatch({
+      models: [{ model: 'alpha', entries: 8 }],
+      onChunk: (input) =>
+        input.poison !== true && input.from <= 5 && input.to > 5
+          ? Promise.reject(crash())
+          : Promise.resolve(),
+    }),
+  }),
+  'holes-in-the-journal': () => ({
+    batch: new FakeBatch({
+      onFinalize: (batch) =>
+        batch.finalized.length === 1
+          ? { kind: 'holes', holes: [{ safe: 'alpha', from: 3, to: 5 }] }
+          : null,
+    }),
+  }),
+  'cancelled-while-validating': () => {
+    const batch: FakeBatch = new FakeBatch({
+      onIngest: async (self) => {
+        await until(() => self.stopCause !== null, 20_000, 'the cancel to be claimed');
+      },
+    });
+    return { batch, drive: (handle) => handle.signal(CANCEL_SIGNAL) };
+  },
+};
