@@ -30,11 +30,11 @@ it(
   TEMPORAL_START_MS + 120_000,
 );
 
-function write(file: string, json: unknown): void {
+function write(file: string, json: string): void {
   const path = join(FOLDER, file);
   try {
     // Stack traces name the folder of the checkout; a history belongs to no machine.
-    writeFileSync(path, JSON.stringify(json).replaceAll(`${packageRoot()}/`, ''), { flag: 'wx' });
+    writeFileSync(path, json.replaceAll(`${packageRoot()}/`, ''), { flag: 'wx' });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
