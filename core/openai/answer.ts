@@ -1,5 +1,5 @@
 import { NO_USAGE, type Usage } from '../batch/counts';
-import { asciiJsonString, escapeNonAscii } from './ascii-json';
+import { asciiJson, asciiJsonString } from './ascii-json';
 import { LAST_BLANK, QUOTE, stringEnd } from './json-bytes';
 import { usageOf } from './usage';
 
@@ -28,7 +28,7 @@ export function embedAnswer(status: number, body: Buffer): EmbeddedAnswer {
   const value = isWholeUtf8(text, body) ? parseObject(text) : null;
   if (value === null) return { ok: false, json: wrapped(text), usage: NO_USAGE, model: null };
   // One code unit per byte means ASCII, for valid UTF-8.
-  const ascii = text.length === body.length ? body : Buffer.from(escapeNonAscii(text), 'latin1');
+  const ascii = text.length === body.length ? body : asciiJson(text);
   const json = withoutBlanks(ascii);
   if (status < 200 || status > 299) return { ok: false, json, usage: NO_USAGE, model: null };
   const model = value['model'];

@@ -24,6 +24,7 @@ export interface ScanSink {
   fault(error: InputError): void;
 }
 
+/** What a plan keeps of a request, and the plan it belongs to. */
 export interface ScannedRequest {
   readonly offset: number;
   /** Bytes without the line end. */
@@ -33,11 +34,13 @@ export interface ScannedRequest {
   readonly model: string;
 }
 
+/** What is known when the file has ended. */
 export interface ScanTotals {
   /** Lines that are not blank, good or bad. */
   readonly requests: number;
 }
 
+/** The rules of single lines and the limits of the whole file. */
 export interface ScanRules extends LineRules {
   readonly maxLineBytes: number;
   readonly maxRequests: number;
@@ -47,6 +50,7 @@ export interface ScanRules extends LineRules {
   readonly singleModel: boolean;
 }
 
+/** What {@link createLineScanner} takes. */
 export interface LineScannerOptions {
   readonly rules: ScanRules;
   readonly checks: ByteChecks;

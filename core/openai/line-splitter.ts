@@ -9,6 +9,7 @@ export interface LineSplitter {
   end(): void;
 }
 
+/** Who gets the lines, in order. */
 export interface LineConsumer {
   /** A line that is neither blank nor too long. Its bytes are good until this returns. */
   line(line: RawLine): void;
@@ -37,6 +38,7 @@ export interface ByteChecks {
   isUtf8(bytes: Uint8Array): boolean;
 }
 
+/** What {@link createLineSplitter} takes. */
 export interface LineSplitterOptions {
   readonly maxLineBytes: number;
   readonly checks: ByteChecks;

@@ -15,6 +15,7 @@ export const LINE_ERROR_CODES = {
 
 export type LineErrorCode = keyof typeof LINE_ERROR_CODES;
 
+/** A request and the answer it got. */
 export interface AnswerLineInput {
   /** `batch_req_…`, unique in the batch. */
   readonly lineId: string;
@@ -25,6 +26,7 @@ export interface AnswerLineInput {
   readonly embedded: EmbeddedAnswer;
 }
 
+/** A request and the reason why it got no answer. */
 export interface ErrorLineInput {
   readonly lineId: string;
   readonly customId: string;

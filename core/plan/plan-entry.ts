@@ -4,6 +4,7 @@
  */
 export const PLAN_ENTRY_BYTES = 16;
 
+/** Where one request lies, and what it is grouped by. */
 export interface PlanEntry {
   /** Byte offset of the line in the input file: the request's name everywhere. */
   readonly offset: number;

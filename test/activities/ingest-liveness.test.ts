@@ -1,0 +1,41 @@
+import { CancelledFailure } from '@temporalio/activity';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { keepAlive } from '../../activities/ingest/liveness';
+
+function environment(): { env: MockActivityEnvironment; beats: unknown[] } {
+  const env = new MockActivityEnvironment();
+  const beats: unknown[] = [];
+  env.on('heartbeat', (details: unknown) => beats.push(details));
+  return { env, beats };
+}
+
+describe('the liveness of ingestion', () => {
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  it('heartbeats at once and every second with the bytes so far, until it is stopped', async () => {
+    const { env, beats } = environment();
+    await env.run(async () => {
+      jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask'] });
+      const liveness = keepAlive();
+      liveness.bytes = 5;
+      jest.advanceTimersByTime(2_000);
+      liveness.stop();
+      jest.advanceTimersByTime(5_000);
+      jest.useRealTimers();
+    });
+    expect(beats).toEqual([{ bytes: 0 }, { bytes: 5 }, { bytes: 5 }]);
+  });
+
+  it('checks for the cancellation of the activity', async () => {
+    const { env } = environment();
+    await env.run(async () => {
+      const liveness = keepAlive();
+      expect(() => liveness.check()).not.toThrow();
+      env.cancel();
+      expect(() => liveness.check()).toThrow(CancelledFailure);
+      liveness.stop();
+    });
+  });
+});
