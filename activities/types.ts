@@ -35,6 +35,10 @@ export interface RowState {
   readonly stopCause: StopCause | null;
 }
 
+/**
+ * What a workflow needs to know of its row before it can begin, and the settings that hold for
+ * it.
+ */
 export interface OpenedBatch extends RowState {
   readonly tenant: string;
   readonly endpoint: string;
@@ -60,6 +64,10 @@ export interface IngestInput {
   readonly batchId: string;
 }
 
+/**
+ * The outcome of ingestion: a plan under `nonce`, or a file that is refused with that many
+ * faults.
+ */
 export type PlannedOrInvalid =
   | {
       readonly kind: 'planned';
@@ -70,6 +78,7 @@ export type PlannedOrInvalid =
     }
   | { readonly kind: 'invalid'; readonly errorCount: number };
 
+/** One model of a plan, with what the workflow needs to run it. */
 export interface PlannedModel {
   /** Name in object keys. */
   readonly safe: string;
@@ -103,6 +112,7 @@ export interface ExecuteChunkInput {
   readonly poison?: boolean;
 }
 
+/** How far a chunk came and what it saw; small, for it goes into the history. */
 export interface ExecuteChunkResult {
   /** Lowest plan position without an answer; `to` when all are answered. */
   readonly next: number;
@@ -120,6 +130,7 @@ export interface ExecuteChunkResult {
   readonly stopCause: StopCause | null;
 }
 
+/** Why a chunk returned: `done` is the whole range, everything else leaves a rest. */
 export type ChunkLeave =
   'done' | 'box' | 'drain' | 'stopped' | 'fenced' | 'no_permit' | 'breaker_open' | 'row_terminal';
 
@@ -130,6 +141,7 @@ export interface FinalizeInput {
   readonly cause: StopCause | null;
 }
 
+/** Either what is still to be run, or the end as the row has it. */
 export type FinalizeResult =
   | { readonly kind: 'holes'; readonly holes: readonly PlanHole[] }
   | {
@@ -140,6 +152,7 @@ export type FinalizeResult =
       readonly errorFileId: string | null;
     };
 
+/** Plan positions `[from, to)` of one model that have no answer yet. */
 export interface PlanHole {
   readonly safe: string;
   readonly from: number;

@@ -3,6 +3,7 @@ import { Client, Connection } from '@temporalio/client';
 import type { ConnectionOptions } from '@temporalio/client';
 import type { Config } from '../platform/config-schema';
 
+/** The settings below `temporal`. */
 export type TemporalConfig = Config['temporal'];
 
 /**

@@ -22,6 +22,7 @@ export function resultFileId(batchId: string, kind: ResultKind): string {
   return `file-${base62(batchHex(batchId))}${kind === 'output' ? 'o' : 'e'}`;
 }
 
+/** The two result files of a batch. */
 export type ResultKind = 'output' | 'error';
 
 /** Name under which a result file is listed (contract §7.1). */

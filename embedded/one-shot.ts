@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { GatewayError } from '../core/errors';
 import { openPartLog } from './part-log';
 
+/** A program that runs to its end once, such as `initdb` or `nightshift migrate`. */
 export interface OneShot {
   readonly name: string;
   readonly command: string;

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { GatewayError } from '../core/errors';
 import { identify, isAlive, type ProcessIdentity } from './process-identity';
 
+/** The right to run a stack with one data directory. */
 export interface StackLock {
   /** Gives the directory back; a lock that somebody else holds by now is left alone. */
   release(): void;

@@ -32,6 +32,7 @@ export interface StackPlan {
   settings(postgresUrl: string | null): Record<string, unknown>;
 }
 
+/** The loopback port of every part. */
 export interface StackPorts {
   readonly api: number;
   readonly apiObservability: number;

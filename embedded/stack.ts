@@ -47,6 +47,7 @@ export interface StackAddresses {
   readonly logs: string;
 }
 
+/** All parts of `dev` and `demo`, as one thing to start and stop. */
 export interface Stack {
   /**
    * Starts everything and waits until it is ready; when it fails, call `stop`.

@@ -18,6 +18,7 @@ const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 5_000;
 const SHOWN_LINES = 15;
 
+/** A program that is started again when it dies, until it dies too often. */
 export interface SupervisedPart {
   readonly name: string;
   /** The living process, `null` between two lives. */

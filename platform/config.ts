@@ -17,6 +17,7 @@ export type { ConfigNeed } from './config-rules';
 export type { Environment } from './config-sources';
 export { redactConfig, redactUrl } from './config-redact';
 
+/** Where settings come from; {@link loadConfig} says which one wins. */
 export interface ConfigSources {
   /** YAML or JSON file of the settings of design §5. */
   readonly file?: string;

@@ -20,6 +20,7 @@ export interface ObservabilityOptions {
   readonly portSetting?: string;
 }
 
+/** The running server; `close` also ends idle connections. */
 export interface ObservabilityServer extends RunningProcess {
   /** From now on `/ready` answers 503 with `reason`: a drain, a tripped guard. */
   markNotReady(reason: string): void;

@@ -8,6 +8,7 @@ export interface ShutdownPhase {
   run(): Promise<void>;
 }
 
+/** How one phase of a shutdown ended. */
 export interface PhaseReport {
   readonly name: string;
   readonly result: 'done' | 'timeout' | 'failed';
@@ -52,6 +53,7 @@ async function runPhase(phase: ShutdownPhase): Promise<PhaseReport> {
   }
 }
 
+/** What the two stages of {@link installSignals} do. */
 export interface SignalHandlers {
   /** The first signal: drain. Called once. */
   drain(signal: NodeJS.Signals): void;

@@ -40,7 +40,9 @@ export interface ObjectStore {
   close(): Promise<void>;
 }
 
+/** The bytes of an object, whole or as they come. */
 export type ObjectBody = Uint8Array | AsyncIterable<Uint8Array>;
+/** `exists`: the name was taken, and nothing was changed. */
 export type PutResult = 'created' | 'exists';
 
 /** Half-open range of bytes. */
@@ -49,15 +51,18 @@ export interface ByteRange {
   readonly end: number;
 }
 
+/** What is known of an object without reading it; `size` in bytes. */
 export interface ObjectHead {
   readonly size: number;
 }
 
+/** One object of a listing; `size` in bytes. */
 export interface ListedObject {
   readonly key: string;
   readonly size: number;
 }
 
+/** An open object for reads at any position. The caller closes it. */
 export interface ObjectReader {
   readonly size: number;
   /** Exactly `length` bytes from `position`, or fewer at the end of the object. A fresh buffer: callers may keep it. */

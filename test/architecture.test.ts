@@ -116,6 +116,7 @@ describe('the guard of the house', () => {
       'activities/a.ts': "import { type S } from '../storage/s';\nimport 'node:fs';",
       'workers/a.ts': "require.resolve('../workflows');\nimport '../activities/a';",
       'core/journal/a.ts': 'Buffer.alloc(1); new Date(0);',
+      'core/a.ts': 'export interface RunOptions {}',
       'platform/config.ts': "process.env['A'];",
       'test/a.ts': "import '../cli/run';",
     };

@@ -21,6 +21,7 @@ import { ModelLanes } from './model-lanes';
 import { finalization, ingestion, lastResort, step } from './proxies';
 import { StopControl } from './stop';
 
+/** Asks a batch to stop; a second time changes nothing. */
 export const cancelBatch = defineSignal(CANCEL_SIGNAL);
 
 /**

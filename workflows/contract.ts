@@ -56,6 +56,7 @@ export interface BatchResume {
   readonly models: readonly ResumedModel[];
 }
 
+/** What is left of one model when a workflow continues as new. */
 export interface ResumedModel {
   readonly safe: string;
   readonly model: string;
@@ -68,6 +69,7 @@ export interface ResumedModel {
   readonly failed: number;
 }
 
+/** Plan positions `[from, to)` without a complete answer. */
 export interface OpenRange {
   readonly from: number;
   readonly to: number;

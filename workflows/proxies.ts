@@ -53,6 +53,7 @@ export function ingestion(settings: BatchSettings): Pick<BatchActivities, 'inges
   });
 }
 
+/** What the timeouts and the priority of one chunk are made from. */
 export interface ChunkPolicy {
   readonly settings: BatchSettings;
   readonly queue: string;

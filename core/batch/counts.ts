@@ -14,6 +14,7 @@ export interface Usage {
   readonly totalTokens: number;
 }
 
+/** Nothing used: where sums begin. */
 export const NO_USAGE: Usage = {
   inputTokens: 0,
   cachedTokens: 0,
@@ -22,6 +23,7 @@ export const NO_USAGE: Usage = {
   totalTokens: 0,
 };
 
+/** The sum, number by number. */
 export function addUsage(a: Usage, b: Usage): Usage {
   return {
     inputTokens: a.inputTokens + b.inputTokens,

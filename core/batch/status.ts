@@ -24,9 +24,11 @@ export const BATCH_STATUSES = [
 
 export type BatchStatus = (typeof BATCH_STATUSES)[number];
 
+/** Statuses that never change again. */
 export const TERMINAL_STATUSES = ['completed', 'failed', 'expired', 'cancelled'] as const;
 export type TerminalStatus = (typeof TERMINAL_STATUSES)[number];
 
+/** Statuses of batches that still have a way to go. */
 export const OPEN_STATUSES = ['validating', 'in_progress', 'finalizing', 'cancelling'] as const;
 
 const NEXT: Readonly<Record<BatchStatus, readonly BatchStatus[]>> = {
@@ -50,6 +52,7 @@ export function legalPredecessors(to: BatchStatus): BatchStatus[] {
   return BATCH_STATUSES.filter((from) => NEXT[from].includes(to));
 }
 
+/** Whether `status` never changes again. */
 export function isTerminal(status: BatchStatus): status is TerminalStatus {
   return (TERMINAL_STATUSES as readonly BatchStatus[]).includes(status);
 }

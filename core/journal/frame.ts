@@ -16,6 +16,7 @@ export const MAX_PAYLOAD_BYTES = 1024 ** 3;
 export const FRAME_KIND = { output: 1, error: 2, retry: 3 } as const;
 export type FrameKind = (typeof FRAME_KIND)[keyof typeof FRAME_KIND];
 
+/** What a frame says of its payload (execution §6). */
 export interface FrameHeader {
   /** Byte offset of the line in the input file: its identity. */
   readonly offset: number;
@@ -28,6 +29,7 @@ export interface FrameHeader {
   readonly payloadLength: number;
 }
 
+/** A frame found intact in a buffer, and where its parts lie. */
 export interface ReadFrame {
   readonly header: FrameHeader;
   readonly payloadStart: number;
@@ -35,6 +37,7 @@ export interface ReadFrame {
   readonly end: number;
 }
 
+/** A line put back while it waited for its next try: no answer, but its tries are remembered. */
 export interface RetryFrame {
   readonly offset: number;
   readonly tries: number;

@@ -16,6 +16,7 @@ export interface Manifest {
   readonly closed_at: number;
 }
 
+/** A seal or rest object that the merge reads; `size` in bytes. */
 export interface ManifestSeal {
   readonly key: string;
   readonly size: number;

@@ -10,6 +10,7 @@ import { encodeObjectHeader, MAGIC, OBJECT_HEADER_BYTES } from './magic';
 export const SEAL_INDEX_ENTRY_BYTES = 16;
 export const SEAL_TRAILER_BYTES = 20;
 
+/** The end of a seal: where its index lies and how to check it. */
 export interface SealTrailer {
   /** Frames lie in `[16, indexPosition)`. */
   readonly indexPosition: number;
@@ -56,6 +57,7 @@ export function decodeSealTrailer(tail: Buffer, size: number): SealTrailer {
   return { indexPosition, frameCount, indexCrc: tail.readUInt32LE(at + 12) };
 }
 
+/** Where the frame of the line at `offset` begins in the object. */
 export interface SealIndexEntry {
   readonly offset: number;
   readonly position: number;

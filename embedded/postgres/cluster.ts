@@ -21,6 +21,7 @@ export interface ClusterOptions {
   readonly passwordFile: string;
 }
 
+/** Role and database of an embedded stack. */
 export const DATABASE_USER = 'nightshift';
 export const DATABASE_NAME = 'nightshift';
 

@@ -14,6 +14,7 @@ export interface PostgresPartOptions {
   say(message: string): void;
 }
 
+/** How to run the embedded PostgreSQL, and how to reach it. */
 export interface PostgresPart {
   readonly spec: PartSpec;
   /** With user and password. */

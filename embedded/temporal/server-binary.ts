@@ -15,6 +15,7 @@ export interface ServerBinary {
 const OLDEST_SERVER = [1, 29] as const;
 const VERSION_TIMEOUT_MS = 20_000;
 
+/** What a program found under the name `temporal` turned out to be. */
 export type Inspection =
   | { readonly kind: 'usable'; readonly binary: ServerBinary }
   | { readonly kind: 'unusable'; readonly reason: string };

@@ -31,6 +31,7 @@ export interface JournalStore {
   listSeals(batchId: string): Promise<SealInfo[]>;
 }
 
+/** One model of one batch: what a journal is kept for. */
 export interface JournalScope {
   readonly batchId: string;
   /** Safe model name: a path segment. */
@@ -53,6 +54,7 @@ export interface FrameRef {
   readonly notBeforeMs?: number;
 }
 
+/** A seal or rest object as a listing shows it; `size` in bytes. */
 export interface SealInfo {
   readonly key: string;
   readonly size: number;
@@ -61,6 +63,7 @@ export interface SealInfo {
   readonly range: PlanRange | null;
 }
 
+/** One attempt's way into the journal; nobody else writes its segments. */
 export interface JournalWriter {
   /**
    * Buffers one encoded frame. The writer's own timer (about 50 ms) or `flush` writes it; from then

@@ -19,6 +19,7 @@ export interface BatchRecords {
   writeUnfinalized(batchId: string, cause: StopCause | null): Promise<RowVerdict>;
 }
 
+/** A batch as its workflow sees it; times in Unix seconds. */
 export interface BatchRow {
   readonly id: string;
   readonly tenant: string;
@@ -31,12 +32,14 @@ export interface BatchRow {
   readonly expiresAtSec: number;
 }
 
+/** How the row stands after a statement: what the workflow has to obey (execution §4). */
 export interface RowVerdict {
   readonly found: boolean;
   readonly status: BatchStatus;
   readonly stopCause: StopCause | null;
 }
 
+/** A step on the way; what is left out stays as it is. */
 export interface PhaseUpdate {
   readonly status: 'in_progress' | 'finalizing';
   readonly total?: number;
@@ -44,6 +47,7 @@ export interface PhaseUpdate {
   readonly models?: readonly string[];
 }
 
+/** The end of a batch with its files, written in one transaction. */
 export interface TerminalRecord {
   readonly batchId: string;
   readonly cause: StopCause | null;
@@ -56,6 +60,7 @@ export interface TerminalRecord {
   readonly errors: readonly ErrorEntry[] | null;
 }
 
+/** A result file that lies in the object store and gets its row. */
 export interface ResultFile {
   readonly id: string;
   readonly bytes: number;
@@ -63,6 +68,7 @@ export interface ResultFile {
   readonly objectKey: string;
 }
 
+/** One entry of a batch's `errors.data` as it is kept. */
 export interface ErrorEntry {
   readonly code: string;
   readonly message: string;

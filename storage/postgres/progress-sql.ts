@@ -10,6 +10,7 @@ export interface ChunkKey {
   readonly from: number;
 }
 
+/** A chunk's progress as its holder reports it: counts over `[from, to)`, not increments. */
 export interface ProgressRow extends ChunkKey {
   readonly to: number;
   readonly epoch: number;
@@ -25,6 +26,7 @@ export interface ProgressVerdict extends ChunkKey {
   readonly stopCause: StopCause | null;
 }
 
+/** The number an attempt has taken, and whom it may have to wait for (execution §3). */
 export interface TakenEpoch {
   readonly epoch: number;
   /** An earlier holder that did not release and was touched so long ago, ms; null: nobody. */

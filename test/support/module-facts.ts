@@ -102,7 +102,8 @@ function exportsOf(
   before: ts.Statement | undefined,
 ): { name: string; documented: boolean }[] {
   if (!isExported(statement)) return [];
-  const documented = isDocumented(statement) || sharesComment(statement, before);
+  const documented =
+    isDocumented(statement) || sharesComment(statement, before) || isParameter(statement);
   const named = ts.isVariableStatement(statement)
     ? statement.declarationList.declarations.map((declaration) => declaration.name.getText())
     : [(statement as ts.DeclarationStatement).name?.getText() ?? 'default'];
@@ -116,6 +117,12 @@ function isExported(statement: ts.Statement): boolean {
 
 function isDocumented(statement: ts.Statement): boolean {
   return ts.getJSDocCommentsAndTags(statement).some(ts.isJSDoc);
+}
+
+/** The shape of a function's one argument: explained at the function, and member by member. */
+function isParameter(statement: ts.Statement): boolean {
+  if (!ts.isInterfaceDeclaration(statement) && !ts.isTypeAliasDeclaration(statement)) return false;
+  return /(Options|Input|Deps|Query)$/.test(statement.name.text);
 }
 
 /** One comment serves a run of constants, and a type that is named after the value above it. */
