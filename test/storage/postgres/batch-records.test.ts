@@ -1,0 +1,187 @@
+import { randomBytes } from 'node:crypto';
+import fc from 'fast-check';
+import { NO_USAGE } from '../../../core/batch/counts';
+import type { BatchStatus, StopCause } from '../../../core/batch/status';
+import { isLegalTransition, STOP_CAUSES } from '../../../core/batch/status';
+import { batchIdFromBytes } from '../../../core/ids';
+import type { BatchRecords, TerminalRecord } from '../../../storage/postgres/batch-records';
+import { createBatchRecords } from '../../../storage/postgres/batch-records';
+import { createBatchRepository } from '../../../storage/postgres/batches';
+import type { TestDatabase } from '../../support/postgres';
+import { POSTGRES_START_MS, withDatabase } from '../../support/postgres';
+
+let database: TestDatabase;
+let records: BatchRecords;
+
+beforeAll(async () => {
+  database = await withDatabase();
+  records = createBatchRecords(database.pool, { outputFilesSec: 3600 });
+}, POSTGRES_START_MS);
+afterAll(() => database?.close());
+
+async function newBatch(): Promise<string> {
+  const id = batchIdFromBytes(randomBytes(16));
+  const nowSec = Math.floor(Date.now() / 1000);
+  await database.pool.query(
+    `insert into batches (id, tenant, endpoint, input_file_id, completion_window, created_at, expires_at)
+     values ($1, 't', '/v1/embeddings', 'file-x', '24h', $2, $3)`,
+    [id, nowSec, nowSec + 86_400],
+  );
+  return id;
+}
+
+async function row(id: string): Promise<Record<string, unknown>> {
+  const { rows } = await database.pool.query<Record<string, unknown>>(
+    'select * from batches where id = $1',
+    [id],
+  );
+  return rows[0] ?? {};
+}
+
+function terminal(batchId: string, over: Partial<TerminalRecord> = {}): TerminalRecord {
+  return {
+    batchId,
+    cause: null,
+    counts: { total: 3, completed: 2, failed: 1 },
+    usage: { ...NO_USAGE, inputTokens: 5, totalTokens: 5 },
+    model: 'm',
+    outputFile: { id: `file-o${batchId}`, bytes: 10, filename: 'o.jsonl', objectKey: 'files/o' },
+    errorFile: null,
+    errors: null,
+    ...over,
+  };
+}
+
+describe('batch records', () => {
+  it('says that there is no row instead of failing', async () => {
+    const missing = batchIdFromBytes(randomBytes(16));
+    expect(await records.open(missing)).toBeNull();
+    expect(await records.claimStop(missing, 'expired')).toMatchObject({ found: false });
+    expect(await records.project(missing, { status: 'in_progress' })).toMatchObject({
+      found: false,
+    });
+  });
+
+  it('goes the whole way to completed and sets each time once', async () => {
+    const id = await newBatch();
+    await records.project(id, { status: 'in_progress', total: 3, model: 'm', models: ['m'] });
+    const before = await row(id);
+    await records.project(id, { status: 'finalizing' });
+    expect(await records.writeTerminal(terminal(id))).toBe('completed');
+    const after = await row(id);
+    expect(after).toMatchObject({
+      status: 'completed',
+      total: 3,
+      completed: 2,
+      failed: 1,
+      input_tokens: 5,
+      output_file_id: `file-o${id}`,
+      error_file_id: null,
+      in_progress_at: before['in_progress_at'],
+      cancelled_at: null,
+    });
+    expect(
+      await records.writeTerminal(terminal(id, { counts: { total: 9, completed: 9, failed: 0 } })),
+    ).toBe('completed');
+    expect(await row(id)).toEqual(after);
+  });
+
+  it('records a refused file with its errors and no files', async () => {
+    const id = await newBatch();
+    const errors = [{ code: 'empty_file', message: 'x', param: null, line: null }];
+    const record = terminal(id, {
+      errors,
+      outputFile: null,
+      counts: { total: 0, completed: 0, failed: 0 },
+    });
+    expect(await records.writeTerminal(record)).toBe('failed');
+    expect(await row(id)).toMatchObject({
+      status: 'failed',
+      errors: { object: 'list', data: errors },
+      total: 0,
+      in_progress_at: null,
+    });
+  });
+
+  describe.each(STOP_CAUSES)('claimed first: %s', (first) => {
+    it.each(STOP_CAUSES)('stays the cause when %s is claimed later', async (second) => {
+      const id = await newBatch();
+      expect(await records.claimStop(id, first)).toMatchObject({ stopCause: first });
+      expect(await records.claimStop(id, second)).toMatchObject({ stopCause: first });
+      expect(await records.writeTerminal(terminal(id, { cause: second }))).toBe(first);
+      expect(await row(id)).toMatchObject({ status: first, stop_cause: first });
+    });
+  });
+
+  it('lets exactly one of many concurrent claims win, and all see it', async () => {
+    const id = await newBatch();
+    const claims = Array.from({ length: 30 }, (_, i) =>
+      records.claimStop(id, STOP_CAUSES[i % 3] as StopCause),
+    );
+    const seen = new Set((await Promise.all(claims)).map((claim) => claim.stopCause));
+    expect(seen.size).toBe(1);
+  });
+
+  it('ends cancelled when the API claimed the cancel while the files were being made', async () => {
+    const id = await newBatch();
+    await records.project(id, { status: 'in_progress' });
+    await records.project(id, { status: 'finalizing' });
+    await createBatchRepository(database.pool).claimCancel(id, 't', Math.floor(Date.now() / 1000));
+    expect(await row(id)).toMatchObject({ status: 'cancelling' });
+    expect(await records.writeTerminal(terminal(id))).toBe('cancelled');
+    expect(await row(id)).toMatchObject({ status: 'cancelled', output_file_id: `file-o${id}` });
+  });
+
+  it('makes only legal transitions under any interleaving of writers', async () => {
+    const step = fc.constantFrom(
+      'in_progress',
+      'finalizing',
+      'cancelled',
+      'expired',
+      'failed',
+      'end',
+      'api-cancel',
+      'unfinalized',
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 8 }), async (steps) => {
+        const id = await newBatch();
+        let status = 'validating' as BatchStatus;
+        for (const action of steps) {
+          await act(id, action);
+          const now = (await row(id))['status'] as BatchStatus;
+          const legal =
+            now === status ||
+            isLegalTransition(status, now) ||
+            // One transaction takes two steps.
+            (now === 'completed' && isLegalTransition(status, 'finalizing'));
+          expect({ from: status, to: now, legal }).toEqual({ from: status, to: now, legal: true });
+          status = now;
+        }
+      }),
+      { numRuns: 40 },
+    );
+  });
+});
+
+async function act(id: string, action: string): Promise<void> {
+  switch (action) {
+    case 'in_progress':
+    case 'finalizing':
+      await records.project(id, { status: action });
+      return;
+    case 'cancelled':
+    case 'expired':
+    case 'failed':
+      await records.claimStop(id, action);
+      return;
+    case 'api-cancel':
+      await createBatchRepository(database.pool).claimCancel(id, 't', 2_000_000_000);
+      return;
+    case 'unfinalized':
+      await records.writeUnfinalized(id, null);
+      return;
+    default:
+      await records.writeTerminal(terminal(id));
+  }
+}

@@ -1,0 +1,147 @@
+import { randomBytes } from 'node:crypto';
+import pino from 'pino';
+import { batchIdFromBytes } from '../../../core/ids';
+import { openPool } from '../../../storage/postgres/pool';
+import type { ProgressReporter } from '../../../storage/postgres/progress';
+import { createProgressReporter } from '../../../storage/postgres/progress';
+import type { TestDatabase } from '../../support/postgres';
+import { POSTGRES_START_MS, withDatabase } from '../../support/postgres';
+import { until } from '../../support/until';
+
+let database: TestDatabase;
+const open: ProgressReporter[] = [];
+
+beforeAll(async () => {
+  database = await withDatabase();
+}, POSTGRES_START_MS);
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((reporter) => reporter.close()));
+});
+afterAll(() => database?.close());
+
+function reporter(worker: string, pool = database.pool): ProgressReporter {
+  const created = createProgressReporter({
+    pool,
+    worker,
+    logger: pino({ level: 'silent' }),
+    intervalMs: 50,
+  });
+  open.push(created);
+  return created;
+}
+
+async function newBatch(total = 10): Promise<string> {
+  const id = batchIdFromBytes(randomBytes(16));
+  await database.pool.query(
+    `insert into batches (id, tenant, endpoint, input_file_id, completion_window, created_at, expires_at, total, status)
+     values ($1, 't', '/v1/embeddings', 'file-x', '24h', 1, 2, $2, 'in_progress')`,
+    [id, total],
+  );
+  return id;
+}
+
+async function counts(id: string): Promise<{ completed: number; failed: number }> {
+  const { rows } = await database.pool.query<{ completed: number; failed: number }>(
+    'select completed, failed from batches where id = $1',
+    [id],
+  );
+  return rows[0] ?? { completed: -1, failed: -1 };
+}
+
+describe('progress and fence', () => {
+  it('shows the sums of all chunks in the batch, and never more than the total', async () => {
+    const id = await newBatch(10);
+    const one = await reporter('w1').begin({ batchId: id, safeModel: 'm', from: 0, to: 5 });
+    const two = await reporter('w2').begin({ batchId: id, safeModel: 'm', from: 5, to: 10 });
+    one.update({ completed: 3, failed: 1 });
+    two.update({ completed: 4, failed: 0 });
+    await until(async () => (await counts(id)).completed === 7, 5_000, 'the sum');
+    expect(await counts(id)).toEqual({ completed: 7, failed: 1 });
+    two.update({ completed: 40, failed: 40 });
+    await until(async () => (await counts(id)).completed >= 9, 5_000, 'the cap');
+    const capped = await counts(id);
+    expect(capped.completed + capped.failed).toBeLessThanOrEqual(10);
+  });
+
+  it('takes the range from an earlier attempt, which learns it and must not send', async () => {
+    const id = await newBatch();
+    const key = { batchId: id, safeModel: 'm', from: 0, to: 10 };
+    const old = await reporter('w1').begin(key);
+    expect(old.maySend()).toBe(true);
+    const taken = reporter('w2').begin(key);
+    await until(() => old.lost, 5_000, 'the old attempt to lose its row');
+    expect(old.maySend()).toBe(false);
+    const fresh = await taken;
+    expect(fresh.lost).toBe(false);
+    expect(fresh.maySend()).toBe(true);
+    await old.release({ to: 10, completed: 10, failed: 0 });
+    expect(fresh.lost).toBe(false);
+  });
+
+  it('waits for the time in which an earlier holder may still send', async () => {
+    const id = await newBatch();
+    const key = { batchId: id, safeModel: 'm', from: 0, to: 10 };
+    await reporter('w1').begin(key);
+    const startedMs = Date.now();
+    await reporter('w2').begin(key);
+    expect(Date.now() - startedMs).toBeGreaterThan(2_000);
+  });
+
+  it('takes a released range at once', async () => {
+    const id = await newBatch();
+    const key = { batchId: id, safeModel: 'm', from: 0, to: 10 };
+    const first = await reporter('w1').begin(key);
+    await first.release({ to: 4, completed: 4, failed: 0 });
+    const startedMs = Date.now();
+    await reporter('w2').begin({ ...key, from: 4 });
+    expect(Date.now() - startedMs).toBeLessThan(1_500);
+  });
+
+  it('fences two attempts of one chunk inside one process', async () => {
+    const id = await newBatch();
+    const key = { batchId: id, safeModel: 'm', from: 0, to: 10 };
+    const shared = reporter('w1');
+    const old = await shared.begin(key);
+    const taken = shared.begin(key);
+    await until(() => old.lost, 5_000, 'the older lease to be superseded');
+    expect((await taken).lost).toBe(false);
+  });
+
+  it('brings back the stop cause and the end of the batch', async () => {
+    const id = await newBatch();
+    const lease = await reporter('w1').begin({ batchId: id, safeModel: 'm', from: 0, to: 10 });
+    const heard: string[] = [];
+    lease.onChange(() => heard.push(String(lease.stopCause)));
+    await database.pool.query(`update batches set stop_cause = 'cancelled' where id = $1`, [id]);
+    await until(() => heard.length > 0, 5_000, 'the cause to be heard');
+    expect(lease.stopCause).toBe('cancelled');
+    await database.pool.query(`update batches set status = 'cancelled' where id = $1`, [id]);
+    await until(() => lease.terminal, 5_000, 'the end to be heard');
+    expect(lease.maySend()).toBe(false);
+  });
+
+  it('runs unfenced while Postgres is away', async () => {
+    const away = openPool('postgres://nobody@127.0.0.1:1/none', { connectTimeoutMs: 200 });
+    const lease = await reporter('w1', away).begin({
+      batchId: 'b',
+      safeModel: 'm',
+      from: 0,
+      to: 1,
+    });
+    expect(lease.maySend()).toBe(true);
+    await away.end();
+  });
+
+  it('waits for holders that are at work, not for those that have let go', async () => {
+    const id = await newBatch();
+    const shared = reporter('w1');
+    const lease = await shared.begin({ batchId: id, safeModel: 'm', from: 0, to: 10 });
+    let waited = false;
+    const waiting = shared.awaitReleased(id, 20_000).then(() => (waited = true));
+    await until(async () => (await counts(id)).completed === 0, 1_000, 'a round trip');
+    expect(waited).toBe(false);
+    await lease.release({ to: 10, completed: 0, failed: 0 });
+    await waiting;
+    expect(waited).toBe(true);
+  });
+});
