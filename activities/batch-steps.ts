@@ -14,7 +14,12 @@ export interface BatchStepDeps {
 type Steps = BatchStepActivities & Pick<BatchActivities, 'awaitReleased' | 'recordUnfinalized'>;
 
 /** The short steps on a batch's row: idempotent, decided by the row alone. */
-export function createBatchSteps({ records, progress, config, historyEvents }: BatchStepDeps): Steps {
+export function createBatchSteps({
+  records,
+  progress,
+  config,
+  historyEvents,
+}: BatchStepDeps): Steps {
   const settings = settingsOf(config, historyEvents);
   return {
     openBatch: async ({ batchId }) => {
@@ -38,10 +43,7 @@ export function createBatchSteps({ records, progress, config, historyEvents }: B
   };
 }
 
-function settingsOf(
-  config: BatchStepDeps['config'],
-  historyEvents: number | null,
-): BatchSettings {
+function settingsOf(config: BatchStepDeps['config'], historyEvents: number | null): BatchSettings {
   return {
     lanesPerModel: config.concurrency.lanes_per_model,
     heartbeatTimeoutMs: config.worker.heartbeat_timeout,

@@ -63,6 +63,7 @@ function base62(hexDigits: string): string {
 }
 
 function expectBytes(bytes: Uint8Array, length: number): Uint8Array {
-  if (bytes.length !== length) throw new RangeError(`expected ${length} bytes, got ${bytes.length}`);
+  if (bytes.length !== length)
+    throw new RangeError(`expected ${length} bytes, got ${bytes.length}`);
   return bytes;
 }
