@@ -1,4 +1,5 @@
 import { Pool } from 'undici';
+import { GatewayError } from '../core/errors';
 import type { GatewayConfig } from '../platform/config-schema';
 import { AbortFanOut } from './abort-fan-out';
 import type { Backend, BackendOutcome, BackendRequest } from './backend';
@@ -8,6 +9,8 @@ import type { GatewaySecrets } from './secrets';
 
 /** At most this long for TCP and TLS; a shorter `request_timeout` counts instead. */
 const CONNECT_TIMEOUT_MS = 10_000;
+/** The longest delay that Node's timers know; a longer one would fire at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 /** Idle connections end below the 5 s after which uvicorn and Node close theirs. */
 const KEEP_ALIVE_MS = 4_000;
 
@@ -27,8 +30,16 @@ export interface HttpBackendOptions {
  * transport table of the benchmarks as the fastest maintained client). `request_timeout` counts from
  * `send` to the last byte of the answer. Nothing is retried here, redirects are answers, gzip,
  * deflate and br are undone. A base URL may carry a path and a trailing slash.
+ * @throws config_invalid for a `request_timeout` of 0.
  */
 export function createHttpBackend(gateway: GatewayConfig, options: HttpBackendOptions): Backend {
+  const timeoutMs = Math.min(gateway.request_timeout, MAX_TIMER_MS);
+  if (!(timeoutMs >= 1)) {
+    throw new GatewayError(
+      'config_invalid',
+      `gateway ${gateway.url}: request_timeout must not be 0`,
+    );
+  }
   const base = new URL(gateway.url);
   const basePath = base.pathname.replace(/\/+$/, '');
   const pool = openPool(base.origin, gateway, options);
@@ -51,7 +62,7 @@ export function createHttpBackend(gateway: GatewayConfig, options: HttpBackendOp
     const exchange = new HttpExchange({
       request,
       maxAnswerBytes: options.maxAnswerBytes,
-      timeoutMs: gateway.request_timeout,
+      timeoutMs,
       onSettled: (outcome) => {
         unsubscribe();
         resolve(outcome);

@@ -257,6 +257,19 @@ describe('failures', () => {
     timers.forEach(clearInterval);
   });
 
+  it('by time come late, not at once, for the longest durations; 0 is refused', async () => {
+    const server = await serve((_, response) => response.end('{}'));
+    const days = 60 * 86_400_000;
+    const outcome = await backendFor(server.url, { request_timeout: days }).send(
+      requestOf(),
+      never,
+    );
+    expect(outcome.kind).toBe('answer');
+    expect(() => backendFor(server.url, { request_timeout: 0 })).toThrow(
+      expect.objectContaining({ code: 'config_invalid' }),
+    );
+  });
+
   it('of size are known by the declared length, by the bytes that come, and after decoding', async () => {
     const closed: string[] = [];
     const server = await serve(({ url }, response, socket) => {
