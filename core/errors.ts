@@ -4,7 +4,9 @@
  */
 export const ERROR_CODES = {
   invalid_request: { httpStatus: 400, retryable: false },
+  unauthorized: { httpStatus: 401, retryable: false },
   not_found: { httpStatus: 404, retryable: false },
+  method_not_allowed: { httpStatus: 405, retryable: false },
   conflict: { httpStatus: 409, retryable: false },
   payload_too_large: { httpStatus: 413, retryable: false },
   unavailable: { httpStatus: 503, retryable: true },
@@ -14,6 +16,8 @@ export const ERROR_CODES = {
   port_in_use: { httpStatus: 500, retryable: false },
   temporal_unavailable: { httpStatus: 503, retryable: true },
   postgres_unavailable: { httpStatus: 503, retryable: true },
+  schema_outdated: { httpStatus: 500, retryable: false },
+  schema_newer: { httpStatus: 500, retryable: false },
   store_mismatch: { httpStatus: 500, retryable: false },
   object_missing: { httpStatus: 500, retryable: false },
   object_corrupt: { httpStatus: 500, retryable: false },

@@ -22,7 +22,7 @@ create table files (
   -- the batch whose result this is
   batch_id     text
 );
-create index files_by_tenant on files (tenant, seq);
+create index files_by_tenant on files (tenant, created_at, seq);
 create index files_to_sweep on files (expires_at) where expires_at is not null;
 
 create table batches (
@@ -35,7 +35,8 @@ create table batches (
   input_object_key     text,
   input_bytes          bigint,
   completion_window    text not null,
-  metadata             jsonb,
+  -- json, not jsonb: keeps key order, \u0000 and lone surrogates as they came
+  metadata             json,
   output_expires_after integer,
   status               text not null default 'validating' check (status in
     ('validating','in_progress','finalizing','completed','failed','expired','cancelling','cancelled')),
@@ -51,7 +52,7 @@ create table batches (
   output_tokens        bigint not null default 0,
   reasoning_tokens     bigint not null default 0,
   total_tokens         bigint not null default 0,
-  errors               jsonb,
+  errors               json,
   output_file_id       text,
   error_file_id        text,
   created_at           bigint not null,
@@ -67,10 +68,11 @@ create table batches (
   workflow_started_at  timestamptz,
   updated_at           timestamptz not null default now()
 );
-create index batches_by_tenant on batches (tenant, seq);
+create index batches_by_tenant on batches (tenant, created_at, seq);
 create index batches_open on batches (created_at)
   where status in ('validating','in_progress','finalizing','cancelling');
 create index batches_by_input on batches (input_file_id);
+create index batches_to_start on batches (created_at) where workflow_started_at is null;
 
 -- Progress and fence of running chunks (execution §3): the holder of the highest epoch may send.
 create sequence chunk_epoch;

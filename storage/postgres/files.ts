@@ -1,0 +1,156 @@
+import type { Pool } from 'pg';
+import { query } from './sql';
+
+/** A row of `files`: an upload, or a batch's result. Times in Unix seconds. */
+export interface FileRecord {
+  readonly id: string;
+  readonly purpose: string;
+  readonly filename: string;
+  readonly bytes: number;
+  readonly objectKey: string;
+  readonly createdAtSec: number;
+  readonly expiresAtSec: number | null;
+}
+
+/** An uploaded file whose bytes are in the object store already. */
+export interface NewFile extends FileRecord {
+  readonly tenant: string;
+  /** SHA-256 of the bytes. */
+  readonly sha256: Uint8Array;
+}
+
+export interface FileQuery {
+  readonly tenant: string;
+  readonly order: 'asc' | 'desc';
+  readonly limit: number;
+  /** Id of the object before the page, exclusive. */
+  readonly after?: string;
+  readonly purpose?: string;
+  readonly nowSec: number;
+}
+
+/** One page of a list; `hasMore` tells whether another one follows. */
+export interface Page<T> {
+  readonly data: readonly T[];
+  readonly hasMore: boolean;
+}
+
+/** How a file of one tenant is asked for. */
+export interface FileLookUp {
+  readonly id: string;
+  readonly tenant: string;
+  readonly nowSec: number;
+}
+
+/**
+ * Files of the read model. A file that was deleted or has expired, or belongs to another tenant, is
+ * not there for any method.
+ */
+export interface FileRepository {
+  insert(file: NewFile): Promise<void>;
+  get(file: FileLookUp): Promise<FileRecord | null>;
+  /**
+   * Ordered by creation, then by insertion. Answers null where `after` names no file: a cursor keeps
+   * its place for 24 h after its file was deleted or expired, under any `purpose` (contract §7.1).
+   */
+  list(page: FileQuery): Promise<Page<FileRecord> | null>;
+  /** Hides a file at once; its bytes stay until they are swept. False where there is none. */
+  hide(file: FileLookUp): Promise<boolean>;
+}
+
+const CURSOR_LIFE_SEC = 24 * 3600;
+
+const COLUMNS = `id, purpose, filename, bytes, object_key as "objectKey",
+  created_at as "createdAtSec", expires_at as "expiresAtSec"`;
+
+/** {@link FileRepository} over a pool that the caller ends. All methods: @throws postgres_unavailable */
+export function createFileRepository(pool: Pool): FileRepository {
+  return {
+    insert: (file) => insertFile(pool, file),
+    get: (file) => getFile(pool, file),
+    list: (page) => listFiles(pool, page),
+    hide: (file) => hideFile(pool, file),
+  };
+}
+
+async function insertFile(pool: Pool, file: NewFile): Promise<void> {
+  await query(
+    pool,
+    `insert into files
+       (id, tenant, purpose, filename, bytes, sha256, object_key, created_at, expires_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+    [
+      file.id,
+      file.tenant,
+      file.purpose,
+      file.filename,
+      file.bytes,
+      file.sha256,
+      file.objectKey,
+      file.createdAtSec,
+      file.expiresAtSec,
+    ],
+  );
+}
+
+async function getFile(pool: Pool, { id, tenant, nowSec }: FileLookUp): Promise<FileRecord | null> {
+  const [row] = await query<FileRecord>(
+    pool,
+    `select ${COLUMNS} from files
+     where id = $1 and tenant = $2 and deleted_at is null
+       and (expires_at is null or expires_at > $3)`,
+    [id, tenant, nowSec],
+  );
+  return row ?? null;
+}
+
+async function listFiles(pool: Pool, page: FileQuery): Promise<Page<FileRecord> | null> {
+  const cursor = page.after === undefined ? null : await findCursor(pool, page, page.after);
+  if (page.after !== undefined && cursor === null) return null;
+  const comparison = page.order === 'asc' ? '>' : '<';
+  const rows = await query<FileRecord>(
+    pool,
+    `select ${COLUMNS} from files
+     where tenant = $1 and deleted_at is null and (expires_at is null or expires_at > $2)
+       and ($3::text is null or purpose = $3)
+       and ($4::bigint is null or (created_at, seq) ${comparison} ($4::bigint, $5::bigint))
+     order by created_at ${page.order}, seq ${page.order}
+     limit $6`,
+    [
+      page.tenant,
+      page.nowSec,
+      page.purpose ?? null,
+      cursor?.createdAtSec ?? null,
+      cursor?.seq ?? null,
+      page.limit + 1,
+    ],
+  );
+  return { data: rows.slice(0, page.limit), hasMore: rows.length > page.limit };
+}
+
+async function findCursor(
+  pool: Pool,
+  { tenant, nowSec }: FileQuery,
+  after: string,
+): Promise<{ createdAtSec: number; seq: number } | null> {
+  const [row] = await query<{ createdAtSec: number; seq: number }>(
+    pool,
+    `select created_at as "createdAtSec", seq from files
+     where id = $1 and tenant = $2
+       and (deleted_at is null or deleted_at > $3) and (expires_at is null or expires_at > $3)`,
+    [after, tenant, nowSec - CURSOR_LIFE_SEC],
+  );
+  return row ?? null;
+}
+
+async function hideFile(pool: Pool, { id, tenant, nowSec }: FileLookUp): Promise<boolean> {
+  const rows = await query(
+    pool,
+    `update files set deleted_at = $3
+     where id = $1 and tenant = $2 and deleted_at is null
+       and (expires_at is null or expires_at > $3)
+     returning id`,
+    [id, tenant, nowSec],
+  );
+  return rows.length > 0;
+}

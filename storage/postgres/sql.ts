@@ -1,0 +1,69 @@
+import { DatabaseError, type Pool, type PoolClient, type QueryResultRow } from 'pg';
+import { GatewayError } from '../../core/errors';
+
+/** Whatever runs a statement: a pool, or the client of a transaction. */
+export type Database = Pool | PoolClient;
+
+/** SQLSTATE classes and codes that pass by themselves: no connection, shutting down, out of resources. */
+const PASSING = /^(08|53|57P|57014|40001|40P01|25006)/;
+
+/**
+ * Runs one statement and answers its rows.
+ *
+ * @throws postgres_unavailable where trying again later may help: no connection, a server that shuts
+ *   down or is overloaded, a timeout, a deadlock. Any other fault is ours and passes as it is.
+ */
+export async function query<Row extends QueryResultRow>(
+  database: Database,
+  text: string,
+  values: readonly unknown[] = [],
+): Promise<Row[]> {
+  try {
+    const { rows } = await database.query<Row>(text, [...values]);
+    return rows;
+  } catch (error) {
+    throw mapped(error);
+  }
+}
+
+/**
+ * Runs `work` in a transaction on one connection: committed when it resolves, rolled back when it
+ * throws. @throws postgres_unavailable, and what `work` throws
+ */
+export async function inTransaction<T>(
+  pool: Pool,
+  work: (client: PoolClient) => Promise<T>,
+): Promise<T> {
+  const client = await pool.connect().catch((error: unknown) => {
+    throw mapped(error);
+  });
+  let broken: Error | undefined;
+  try {
+    await query(client, 'begin');
+    const result = await work(client);
+    await query(client, 'commit');
+    return result;
+  } catch (error) {
+    await client.query('rollback').catch((failure: Error) => (broken = failure));
+    throw error;
+  } finally {
+    // A connection that could not roll back is in an unknown state: it is closed, not reused.
+    client.release(broken);
+  }
+}
+
+function mapped(error: unknown): unknown {
+  if (!isPassing(error)) return error;
+  const message = `Postgres does not answer: ${error.message}`;
+  return new GatewayError('postgres_unavailable', message, { cause: error });
+}
+
+/** The server's errors carry an SQLSTATE, the system's an `E…` code, the driver's own only a text. */
+function isPassing(error: unknown): error is { message: string } {
+  if (error instanceof GatewayError || typeof error !== 'object' || error === null) return false;
+  if (!('message' in error) || typeof error.message !== 'string') return false;
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : null;
+  if (error instanceof DatabaseError) return PASSING.test(code ?? '');
+  if (code !== null) return /^E[A-Z]+$/.test(code);
+  return /connect|terminat|timeout|closed/i.test(error.message);
+}

@@ -1,0 +1,24 @@
+import type { Pool } from 'pg';
+import { GatewayError } from '../../core/errors';
+import { query } from './sql';
+
+/**
+ * Makes sure that this database and this object store belong together (design §2): the first process
+ * notes the store's id, every later one must bring the same.
+ *
+ * @throws store_mismatch @throws postgres_unavailable
+ */
+export async function verifyStoreIdentity(pool: Pool, storeId: string): Promise<void> {
+  await query(
+    pool,
+    `insert into installation (store_id) values ($1) on conflict (singleton) do nothing`,
+    [storeId],
+  );
+  const [row] = await query<{ store_id: string }>(pool, 'select store_id from installation');
+  if (row?.store_id === storeId) return;
+  throw new GatewayError(
+    'store_mismatch',
+    `this database belongs to object store ${row?.store_id ?? '?'}, but the configured one is ${storeId}: ` +
+      'set object_store.path to the folder that all processes share, or postgres.url to the database of this folder',
+  );
+}
