@@ -1,1 +1,82 @@
-export async function runDemo(): Promise<void> {}
+import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative, resolve } from 'node:path';
+import { GatewayError } from '../core/errors';
+import { createStack, type StackAddresses } from '../embedded/stack';
+import { lockHolder } from '../embedded/stack-lock';
+import { packageRoot } from '../platform/package-root';
+import { runBatch } from './demo-batch';
+import { reportOf } from './demo-report';
+import { say } from './output';
+import { sourcesOf, type StackFlags } from './stack-flags';
+import { createStackTerminal, type ShownLevels } from './terminal';
+import { withStack } from './with-stack';
+
+interface DemoFlags extends StackFlags {
+  readonly input?: string;
+}
+
+const SHOWN: ShownLevels = { api: 'error', worker: 'error', simulator: 'error', temporal: 'none' };
+
+/**
+ * `nightshift demo`: one real batch through a stack of its own, beside a `dev` that may be running.
+ * The exit status is 0 only if the batch was completed and its results are on this disk.
+ */
+export async function runDemo(flags: DemoFlags): Promise<void> {
+  const input = resolve(flags.input ?? join(packageRoot(), 'examples', 'demo.jsonl'));
+  if (!existsSync(input)) throw new GatewayError('invalid_request', `there is no file ${input}`);
+  const place = chooseDataDir(flags.dataDir);
+  const terminal = createStackTerminal(SHOWN);
+  const stack = createStack({
+    ...terminal,
+    dataDir: place.path,
+    sources: sourcesOf(flags),
+    simulator: flags.simulator,
+    apiPort: flags.port === undefined ? 'next free' : 'exactly',
+  });
+  const results = join(resolve(flags.dataDir), 'demo');
+  try {
+    await withStack({
+      stack,
+      terminal,
+      onSignal: 'fail',
+      work: (addresses, signal) => showBatch({ addresses, signal, input, results }),
+    });
+  } finally {
+    if (place.isTemporary) rmSync(place.path, { recursive: true, force: true });
+  }
+}
+
+interface DemoRun {
+  readonly addresses: StackAddresses;
+  readonly signal: AbortSignal;
+  readonly input: string;
+  readonly results: string;
+}
+
+async function showBatch({ addresses, signal, input, results }: DemoRun): Promise<void> {
+  const { api, ui, namespace } = addresses;
+  say(`the API is at ${api}${ui === null ? '' : `, Temporal's UI at ${ui}`}`);
+  let link: string | null = null;
+  const onCreated = (batchId: string): void => {
+    if (ui !== null) link = `${ui}/namespaces/${namespace}/workflows/${batchId}`;
+    say(`batch ${batchId} is a workflow${link === null ? '' : `: ${link}`}`);
+  };
+  const screen = process.stderr;
+  const done = await runBatch({ api, input, results, screen, signal, onCreated });
+  const files = [done.outputFile, done.errorFile].filter((file) => file !== null);
+  const saved = files.map((file) => `  ${relative('.', file)}`).join('\n');
+  process.stdout.write(`${await reportOf(done)}\nresult files:\n${saved}\n`);
+  process.stdout.write('to keep a stack like this one: npm start\n');
+}
+
+/** The usual directory, or one for this time alone while another stack runs in that one. */
+function chooseDataDir(wanted: string): { path: string; isTemporary: boolean } {
+  const holder = lockHolder(resolve(wanted));
+  if (holder === null) return { path: wanted, isTemporary: false };
+  const path = mkdtempSync(join(tmpdir(), 'nightshift-demo-'));
+  // Passable: as root, Postgres runs as another user and has its folder in here.
+  chmodSync(path, 0o711);
+  say(`${wanted} is in use by process ${holder}: this demo uses ${path}`);
+  return { path, isTemporary: true };
+}

@@ -1,8 +1,9 @@
 /* eslint-disable @typescript-eslint/no-require-imports -- in CommonJS this is the only typed way to
    load a module late without naming its compiled file; see below why late. */
 import type * as Api from '../api/main';
-import type * as BatchClient from '../client/connection';
+import type * as Connection from '../client/connection';
 import type * as Namespace from '../client/namespace';
+import type * as Filesystem from '../storage/objects/filesystem';
 import type * as Migrate from '../storage/postgres/migrate';
 import type * as Pool from '../storage/postgres/pool';
 import type * as Worker from '../workers/main';
@@ -14,8 +15,9 @@ import type * as Worker from '../workers/main';
 export const rooms = {
   api: () => require('../api/main') as typeof Api,
   worker: () => require('../workers/main') as typeof Worker,
-  connection: () => require('../client/connection') as typeof BatchClient,
+  connection: () => require('../client/connection') as typeof Connection,
   namespace: () => require('../client/namespace') as typeof Namespace,
+  filesystem: () => require('../storage/objects/filesystem') as typeof Filesystem,
   migrate: () => require('../storage/postgres/migrate') as typeof Migrate,
   pool: () => require('../storage/postgres/pool') as typeof Pool,
 } as const;

@@ -52,10 +52,17 @@ function parse(line: string): Record<string, unknown> | null {
   }
 }
 
-/** Postgres writes `LOG:`, `FATAL:`; its clients' mistakes (`ERROR:`) are told by the clients. */
+/**
+ * Rank of a line that is no JSON. Postgres writes `LOG:`, `FATAL:` (its clients' mistakes, `ERROR:`,
+ * are told by the clients); Temporal writes a banner; from ours text is a crash.
+ */
 function textRank(part: string, line: string): number {
-  if (part !== 'postgres') return RANKS['error'] ?? 0;
-  return /\b(FATAL|PANIC):/.test(line) ? (RANKS['error'] ?? 0) : 0;
+  const serious: Readonly<Record<string, RegExp>> = {
+    postgres: /\b(FATAL|PANIC):/,
+    temporal: /\b(error|panic|fatal)\b/i,
+  };
+  const isSerious = serious[part]?.test(line) ?? true;
+  return isSerious ? (RANKS['error'] ?? 0) : 0;
 }
 
 function shortValue(value: unknown): string {

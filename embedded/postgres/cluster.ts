@@ -17,8 +17,11 @@ export interface ClusterOptions {
   readonly runAs: RunAs;
   /** Folder that `runAs` may write. */
   readonly folder: string;
-  /** File that keeps the password, readable by ourselves alone. */
+  /** File in the data directory that keeps the password, readable by ourselves alone. */
   readonly passwordFile: string;
+  /** Whether `folder` lies outside the data directory, and so outlives it. */
+  readonly isOutside: boolean;
+  say(message: string): void;
 }
 
 /** Role and database of an embedded stack. */
@@ -32,10 +35,19 @@ export const DATABASE_NAME = 'nightshift';
  */
 export function openCluster(options: ClusterOptions): Cluster {
   const data = join(options.folder, 'data');
+  setAsideOrphan(options, data);
   if (!existsSync(join(data, 'PG_VERSION'))) makeCluster(options, data);
   const major = Number(readFileSync(join(data, 'PG_VERSION'), 'utf8'));
   if (major !== options.binaries.major) throw otherVersion(data, major, options.binaries.major);
   return { data, password: readPassword(options.passwordFile, data) };
+}
+
+/** A database outside whose data directory was deleted belongs to nobody; the new one starts empty. */
+function setAsideOrphan({ isOutside, passwordFile, say }: ClusterOptions, data: string): void {
+  if (!isOutside || existsSync(passwordFile) || !existsSync(data)) return;
+  const aside = `${data}.of-deleted-directory.${Date.now()}`;
+  renameSync(data, aside);
+  say(`the data directory is new: the database of its predecessor was moved to ${aside}`);
 }
 
 /** In a draft folder that is renamed at the end: a start that was interrupted leaves no half a database. */

@@ -35,7 +35,9 @@ export function postgresPart(options: PostgresPartOptions): PostgresPart {
   const folder = databaseFolder(options.folder, runAs, say);
   const spare = runAs.uid === undefined ? options.folder : sparePlace();
   const binaries = findPostgres(runAs, spare, say);
-  const cluster = openCluster({ binaries, runAs, folder, passwordFile: options.passwordFile });
+  const { passwordFile } = options;
+  const isOutside = folder !== options.folder;
+  const cluster = openCluster({ binaries, runAs, folder, passwordFile, isOutside, say });
   const { data, password } = cluster;
   const spec: PartSpec = {
     name: 'postgres',

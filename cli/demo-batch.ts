@@ -1,0 +1,119 @@
+import { createReadStream, createWriteStream, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import OpenAI from 'openai';
+import type { Batch } from 'openai/resources/batches';
+import { GatewayError } from '../core/errors';
+import { createProgress, type ProgressScreen } from './progress';
+
+export interface DemoBatchOptions {
+  /** Base URL of the API. */
+  readonly api: string;
+  /** JSONL file of requests. */
+  readonly input: string;
+  /** Folder that gets the result files. */
+  readonly results: string;
+  readonly screen: ProgressScreen;
+  readonly signal: AbortSignal;
+  /** Hears the batch's id as soon as there is one. */
+  onCreated(batchId: string): void;
+}
+
+export interface DemoBatchResult {
+  readonly batch: Batch;
+  readonly tookMs: number;
+  /** Result files on this disk; `null` where the batch has none. */
+  readonly outputFile: string | null;
+  readonly errorFile: string | null;
+}
+
+const POLL_INTERVAL_MS = 250;
+const ENDED: readonly Batch['status'][] = ['completed', 'failed', 'expired', 'cancelled'];
+
+/**
+ * Uploads, creates, polls and downloads one batch with the official SDK, as any user would.
+ *
+ * @throws internal where the batch ended other than `completed`
+ */
+export async function runBatch(options: DemoBatchOptions): Promise<DemoBatchResult> {
+  const { signal, input } = options;
+  const client = new OpenAI({ baseURL: options.api, apiKey: 'demo' });
+  const startedAtMs = performance.now();
+  const endpoint = await endpointOf(input);
+  const file = await client.files.create(
+    { file: createReadStream(input), purpose: 'batch' },
+    { signal },
+  );
+  const created = await client.batches.create(
+    { input_file_id: file.id, endpoint, completion_window: '24h' },
+    { signal },
+  );
+  options.onCreated(created.id);
+  const batch = await untilEnded(client, created, options);
+  const tookMs = performance.now() - startedAtMs;
+  if (batch.status !== 'completed') throw endedAs(batch);
+  mkdirSync(options.results, { recursive: true });
+  const save = (id: string | undefined, kind: string): Promise<string | null> =>
+    id === undefined
+      ? Promise.resolve(null)
+      : download(client, id, join(options.results, `${batch.id}_${kind}.jsonl`));
+  const outputFile = await save(batch.output_file_id ?? undefined, 'output');
+  const errorFile = await save(batch.error_file_id ?? undefined, 'error');
+  return { batch, tookMs, outputFile, errorFile };
+}
+
+async function untilEnded(
+  client: OpenAI,
+  created: Batch,
+  { screen, signal }: DemoBatchOptions,
+): Promise<Batch> {
+  const progress = createProgress(screen, performance.now());
+  let batch = created;
+  for (;;) {
+    const { total = 0, completed = 0, failed = 0 } = batch.request_counts ?? {};
+    progress.show({ status: batch.status, total, completed, failed }, performance.now());
+    if (ENDED.includes(batch.status)) break;
+    await delay(POLL_INTERVAL_MS, undefined, { signal });
+    batch = await client.batches.retrieve(batch.id, { signal });
+  }
+  progress.end();
+  return batch;
+}
+
+async function download(client: OpenAI, id: string, target: string): Promise<string> {
+  const { body } = await client.files.content(id);
+  if (body === null) throw new GatewayError('internal', `the file ${id} came without a body`);
+  await pipeline(Readable.fromWeb(body), createWriteStream(target));
+  return target;
+}
+
+type Endpoint = Parameters<OpenAI['batches']['create']>[0]['endpoint'];
+
+/** All lines of a batch go to one endpoint: the first line says which. */
+async function endpointOf(input: string): Promise<Endpoint> {
+  const lines = createInterface({ input: createReadStream(input) });
+  try {
+    for await (const line of lines) {
+      const { url } = JSON.parse(line) as { url?: Endpoint };
+      return url ?? '/v1/chat/completions';
+    }
+  } catch (cause) {
+    const message = `${input} is no JSONL file of requests: ${(cause as Error).message}`;
+    throw new GatewayError('invalid_request', message, { cause });
+  } finally {
+    lines.close();
+  }
+  throw new GatewayError('invalid_request', `${input} is empty`);
+}
+
+function endedAs(batch: Batch): GatewayError {
+  const problems = (batch.errors?.data ?? []).slice(0, 10).map(({ line, message }) => {
+    const where = line === null || line === undefined ? '' : `line ${line}: `;
+    return `\n  ${where}${message ?? 'unknown'}`;
+  });
+  const message = `the batch ${batch.id} ended as ${batch.status}${problems.join('')}`;
+  return new GatewayError('internal', message);
+}

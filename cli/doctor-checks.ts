@@ -1,0 +1,135 @@
+import { randomUUID } from 'node:crypto';
+import { connect } from 'node:net';
+import { GatewayError } from '../core/errors';
+import { isFree } from '../embedded/ports';
+import { redactUrl, type Config } from '../platform/config';
+import { rooms } from './rooms';
+
+export interface CheckResult {
+  readonly isOk: boolean;
+  readonly text: string;
+}
+
+/** One line of the doctor's table. */
+export interface Check {
+  readonly name: string;
+  /** Answers what was found. @throws what is wrong */
+  run(): Promise<string>;
+  /** What to do when it fails. */
+  readonly advice: string;
+}
+
+const CONNECT_TIMEOUT_MS = 3_000;
+
+/** What a configuration needs from the world around it. */
+export function doctorChecks(config: Config): Check[] {
+  return [
+    ...portChecks(config),
+    {
+      name: 'PostgreSQL',
+      run: () => checkPostgres(config.postgres.url),
+      advice: 'Set postgres.url (DATABASE_URL); for tables run nightshift migrate',
+    },
+    {
+      name: 'Temporal',
+      run: () => checkTemporal(config.temporal),
+      advice: 'Set temporal.address (TEMPORAL_ADDRESS) and temporal.namespace',
+    },
+    {
+      name: 'object store',
+      run: () => checkObjectStore(config.object_store),
+      advice: 'Set object_store to a place that every process can write',
+    },
+    ...gatewayUrls(config).map((url) => ({
+      name: 'gateway',
+      run: () => checkReachable(url),
+      advice: 'Start the model server, or set its url',
+    })),
+  ];
+}
+
+function portChecks({ api, worker }: Config): Check[] {
+  const ports = [
+    ['api.port', api.port],
+    ['api.observability_port', api.observability_port],
+    ['worker.observability_port', worker.observability_port],
+  ] as const;
+  return ports.map(([setting, port]) => ({
+    name: setting,
+    run: () => checkPort(api.host, port),
+    advice: `Set ${setting} to a free one, or stop what listens there`,
+  }));
+}
+
+/** A port of ours that we serve on already is no problem. */
+async function checkPort(host: string, port: number): Promise<string> {
+  if (port === 0 || (await isFree(host, port))) return `${port} is free`;
+  const response = await fetch(`http://${host}:${port}/health`, {
+    signal: AbortSignal.timeout(CONNECT_TIMEOUT_MS),
+  }).catch(() => null);
+  const text = (await response?.text().catch(() => null)) ?? '';
+  if (/"status":\s*"ok"/.test(text)) return `${port} answers: nightshift is running`;
+  throw new GatewayError('port_in_use', `port ${port} is in use by another program`);
+}
+
+async function checkPostgres(url: string): Promise<string> {
+  const pool = rooms.pool().openPool(url);
+  try {
+    await rooms.migrate().checkSchema(pool);
+    return `${redactUrl(url)}, tables up to date`;
+  } finally {
+    await pool.end();
+  }
+}
+
+async function checkTemporal(temporal: Config['temporal']): Promise<string> {
+  const { connection } = rooms.connection().openClient(temporal);
+  try {
+    const { namespace, address } = temporal;
+    await connection.withDeadline(Date.now() + CONNECT_TIMEOUT_MS, () =>
+      connection.workflowService.describeNamespace({ namespace }),
+    );
+    return `${address}, namespace ${namespace}`;
+  } finally {
+    await connection.close();
+  }
+}
+
+/** The promise that all of execution rests on: of two writers of one name, exactly one wins. */
+async function checkObjectStore(settings: Config['object_store']): Promise<string> {
+  if (settings.type !== 'filesystem') return `${settings.type} (not checked)`;
+  const store = await rooms.filesystem().openFilesystemStore({ path: settings.path });
+  const key = `doctor/${randomUUID()}`;
+  try {
+    const writers = ['a', 'b'].map((text) => store.putIfAbsent(key, Buffer.from(text)));
+    const winners = (await Promise.all(writers)).filter((result) => result === 'created').length;
+    if (winners !== 1) {
+      throw new GatewayError('object_store_failed', `${winners} of two writers created one object`);
+    }
+    return `${settings.path} can be written, and only once per name`;
+  } finally {
+    await store.delete(key);
+    await store.close();
+  }
+}
+
+function gatewayUrls(config: Config): string[] {
+  const gateways = [config.global_inference_gateway, ...Object.values(config.model_gateways ?? {})];
+  return [...new Set(gateways.flatMap((gateway) => (gateway === undefined ? [] : [gateway.url])))];
+}
+
+/** Whether somebody listens there: a model server has no request that costs nothing. */
+function checkReachable(url: string): Promise<string> {
+  const { hostname, port, protocol } = new URL(url);
+  const at = { host: hostname, port: Number(port) || (protocol === 'https:' ? 443 : 80) };
+  return new Promise((resolve, reject) => {
+    const socket = connect({ ...at, timeout: CONNECT_TIMEOUT_MS }, () => {
+      socket.destroy();
+      resolve(`${url} takes connections`);
+    });
+    socket.once('error', (error) => reject(new Error(`${url}: ${error.message}`)));
+    socket.once('timeout', () => {
+      socket.destroy(new Error(`no connection within ${CONNECT_TIMEOUT_MS / 1_000} s`));
+    });
+  });
+}
