@@ -1,7 +1,4 @@
-/**
- * Plan positions of one model that still lack an answer, as disjoint half-open ranges in order. What
- * a chunk leaves over goes back to its place, so that the plan is worked through from the front.
- */
+/** Plan positions `[from, to)`. */
 export interface Range {
   readonly from: number;
   readonly to: number;
@@ -9,6 +6,10 @@ export interface Range {
   readonly failures?: number;
 }
 
+/**
+ * Plan positions of one model that still lack an answer, as disjoint half-open ranges in order. What
+ * a chunk leaves over goes back to its place, so that the plan is worked through from the front.
+ */
 export class OpenRanges {
   readonly #ranges: Range[];
 
