@@ -22,6 +22,7 @@ export interface DemoBatchOptions {
   onCreated(batchId: string): void;
 }
 
+/** The batch at its end, and where its results were put. */
 export interface DemoBatchResult {
   readonly batch: Batch;
   readonly tookMs: number;

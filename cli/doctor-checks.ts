@@ -5,6 +5,7 @@ import { isFree } from '../embedded/ports';
 import { redactUrl, type Config } from '../platform/config';
 import { rooms } from './rooms';
 
+/** What became of one check, ready to be shown. */
 export interface CheckResult {
   readonly isOk: boolean;
   readonly text: string;

@@ -4,6 +4,7 @@ export interface ProgressScreen {
   write(text: string): unknown;
 }
 
+/** What a batch says of its progress. */
 export interface ProgressStep {
   readonly status: string;
   readonly total: number;
@@ -11,6 +12,7 @@ export interface ProgressStep {
   readonly failed: number;
 }
 
+/** Shows the steps of one batch on a screen. */
 export interface Progress {
   show(step: ProgressStep, nowMs: number): void;
   /** Leaves the last state on the screen. */

@@ -5,6 +5,7 @@ import type { StackTerminal } from './terminal';
 
 const FORCED_EXIT = 130;
 
+/** A stack and what it is started for. */
 export interface StackRun {
   readonly stack: Stack;
   readonly terminal: StackTerminal;

@@ -16,7 +16,7 @@ import { hasCode, mapped, mappedLookup, orAbsent } from './filesystem-errors';
 import { objectPath, objectsFolder, temporaryFolder } from './filesystem-layout';
 import { listFiles } from './filesystem-list';
 import { putFileIfAbsent } from './filesystem-put';
-import { createFileReader, readFully } from './filesystem-reader';
+import { createFileReader } from './filesystem-reader';
 import { FileStream } from './filesystem-stream';
 
 const STALE_TEMPORARY_MS = 24 * 3_600_000;
