@@ -94,9 +94,13 @@ export class ChunkRun {
 
   /** The activity was cancelled: a stop, unless the worker is going down. */
   cancelled(reason: 'stop' | 'drain' | 'gone'): void {
-    if (reason === 'drain') this.#leaveFor('drain');
-    else if (reason === 'gone') this.#leaveFor('fenced');
-    else this.#stop(this.#o.lease.stopCause ?? this.#causeByClock());
+    if (reason === 'drain') {
+      // The drain budget is over: what still runs will be sent again elsewhere.
+      this.#leaveFor('drain');
+      this.#abort.abort();
+    }
+    if (reason === 'gone') this.#leaveFor('fenced');
+    if (reason === 'stop') this.#stop(this.#o.lease.stopCause ?? this.#causeByClock());
   }
 
   #watch(): void {

@@ -1,4 +1,5 @@
 import { lineId } from '../../core/ids';
+import type { Usage } from '../../core/batch/counts';
 import { NO_USAGE } from '../../core/batch/counts';
 import { gatewayHealth } from '../../core/flow/outcome';
 import { backoffMs, isRetryable, nextTry } from '../../core/flow/retry';
@@ -23,6 +24,7 @@ export type TryResult =
   /** Aborted, or it could only be tried again after the deadline: the end of the batch names it. */
   | { readonly kind: 'unanswered' };
 
+/** A frame ready for the journal: its header, and header and payload as bytes. */
 export interface EncodedFrame {
   readonly header: FrameHeader;
   readonly bytes: Buffer;
@@ -56,20 +58,36 @@ export class LineSender {
 
   /** @param how.stopping asked when the answer is there: during a stop nothing is retried. */
   async try(line: ChunkLine, how: TryOptions): Promise<TryResult> {
-    const { input, memory } = this.#options;
+    try {
+      return await this.#tryOnce(line, how);
+    } catch (error) {
+      // Nothing was learned of the gateway: the breaker may send its probe again.
+      if (how.probe) this.#options.route.breaker.onProbeLost(Date.now());
+      throw error;
+    }
+  }
+
+  async #tryOnce(line: ChunkLine, how: TryOptions): Promise<TryResult> {
+    const { input, memory, observer, chunk } = this.#options;
     const bytes = await input.read(line.offset, line.length);
     const { bodyStart, bodyEnd, customId } = lineParts(bytes);
     const body = bytes.subarray(bodyStart, bodyEnd);
     const hold = await memory.reserve(body.length, how.signal);
+    const startedMs = performance.now();
+    let usage: Usage | null = null;
+    observer.requestStarted(chunk.model);
     try {
-      const outcome = await this.#send(line, body, {
-        signal: how.signal,
-        grow: (byteLength) => hold.grow(byteLength),
-      });
+      const grow = (byteLength: number) => hold.grow(byteLength);
+      const outcome = await this.#send(line, body, { signal: how.signal, grow });
       const away = this.#reportHealth(line, outcome, how.probe);
       if (!(away && how.probe)) line.tries++;
-      return this.#judge(line, customId, { outcome, away, stopping: how.stopping() });
+      const result = this.#judge(line, customId, { outcome, away, stopping: how.stopping() });
+      if (result.kind === 'answered' && result.frame.header.kind === FRAME_KIND.output) {
+        usage = result.frame.header.usage;
+      }
+      return result;
     } finally {
+      observer.requestEnded({ model: chunk.model, tookMs: performance.now() - startedMs, usage });
       hold.release();
     }
   }
@@ -80,15 +98,13 @@ export class LineSender {
     return this.#errorFrame(line, lineParts(bytes).customId, 'internal_error');
   }
 
-  async #send(
+  #send(
     line: ChunkLine,
     body: Buffer,
     io: { signal: AbortSignal; grow: (bytes: number) => Promise<void> | undefined },
   ): Promise<BackendOutcome> {
-    const { chunk, route, observer } = this.#options;
-    const startedMs = performance.now();
-    observer.requestStarted(chunk.model);
-    const outcome = await route.backend.send(
+    const { chunk, route } = this.#options;
+    return route.backend.send(
       {
         path: chunk.endpoint,
         body,
@@ -101,13 +117,6 @@ export class LineSender {
       },
       io.signal,
     );
-    observer.requestEnded({
-      model: chunk.model,
-      tookMs: performance.now() - startedMs,
-      ok: outcome.kind === 'answer' && outcome.status < 300,
-      usage: null,
-    });
-    return outcome;
   }
 
   /** Tells the breaker; true where the outcome speaks against the gateway, not against the line. */

@@ -5,5 +5,6 @@ export interface ExecuteObserver {
   chunkStarted(): void;
   chunkEnded(): void;
   requestStarted(model: string): void;
-  requestEnded(request: { model: string; tookMs: number; ok: boolean; usage: Usage | null }): void;
+  /** `usage` is null where the try brought no successful answer. */
+  requestEnded(request: { model: string; tookMs: number; usage: Usage | null }): void;
 }
