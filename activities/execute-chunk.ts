@@ -43,7 +43,9 @@ class ChunkStay {
   readonly #chunk: ExecuteChunkInput;
   readonly #deps: ExecuteDeps;
   readonly #waiting: Map<string, number>;
-  readonly #signal = Context.current().cancellationSignal;
+  /** Kept: listeners of the signal run outside the activity's async context. */
+  readonly #context = Context.current();
+  readonly #signal = this.#context.cancellationSignal;
   #ledger: ChunkLedger | null = null;
   #run: ChunkRun | null = null;
 
@@ -54,7 +56,7 @@ class ChunkStay {
   }
 
   heartbeat(): void {
-    Context.current().heartbeat({
+    this.#context.heartbeat({
       next: this.#ledger?.next ?? this.#chunk.from,
       completed: this.#ledger?.completed ?? 0,
       failed: this.#ledger?.failed ?? 0,
@@ -71,7 +73,8 @@ class ChunkStay {
       this.#ledger = ledger;
       lease.update({ completed: ledger.completed, failed: ledger.failed });
       const left = ledger.allAnswered ? 'done' : await this.#send(ledger, lease, writer);
-      await writer.flush(this.#signal);
+      // Not ended by a cancel: what was answered in its grace must get in.
+      await writer.flush();
       if (left !== 'fenced') await this.#seal(ledger, writer);
       await this.#release(lease, ledger);
       return this.#result(ledger, left);
@@ -117,7 +120,7 @@ class ChunkStay {
         run.keep(line, await sender.poison(line));
         return 'done';
       }
-      const onCancel = (): void => run.cancelled(cancelReason());
+      const onCancel = (): void => run.cancelled(cancelReason(this.#context));
       if (this.#signal.aborted) onCancel();
       this.#signal.addEventListener('abort', onCancel);
       try {
@@ -167,8 +170,8 @@ class ChunkStay {
 }
 
 /** Why the activity was cancelled (temporal §1.3): the server's word, or this worker going down. */
-function cancelReason(): 'stop' | 'drain' | 'gone' {
-  const details = Context.current().cancellationDetails;
+function cancelReason(context: Context): 'stop' | 'drain' | 'gone' {
+  const details = context.cancellationDetails;
   if (details?.workerShutdown === true) return 'drain';
   if (details?.notFound === true || details?.timedOut === true) return 'gone';
   return 'stop';

@@ -152,6 +152,8 @@ export class ChunkRun {
 
   async #sendAll(): Promise<void> {
     while (this.#leave === null) {
+      // Beside the timer: nothing may leave after the deadline, however late a timer fires.
+      if (Date.now() >= this.#o.chunk.deadlineMs) return this.#stop('expired');
       if (this.#queue.isEmpty && this.#inFlight === 0) return;
       const nowMs = Date.now();
       const line = this.#mayTry(nowMs) ? this.#queue.take(nowMs) : null;

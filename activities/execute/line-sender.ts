@@ -21,7 +21,7 @@ import type { ExecuteObserver } from './observer';
 export type TryResult =
   | { readonly kind: 'answered'; readonly frame: EncodedFrame }
   | { readonly kind: 'retry'; readonly atMs: number }
-  /** Aborted, or it could only be tried again after the deadline: the end of the batch names it. */
+  /** Aborted, or not to be tried again because of a stop: the end of the batch names it. */
   | { readonly kind: 'unanswered' };
 
 /** A frame ready for the journal: its header, and header and payload as bytes. */
@@ -149,7 +149,8 @@ export class LineSender {
       deadlineMs: chunk.deadlineMs,
       ...clock,
     });
-    if (next.kind === 'expired') return { kind: 'unanswered' };
+    // Kept until the end of the batch names it; sent again it would be beyond its tries.
+    if (next.kind === 'expired') return { kind: 'retry', atMs: chunk.deadlineMs };
     if (next.kind === 'retry') return { kind: 'retry', atMs: next.atMs };
     if (away && route.breaker.suspect) {
       // The gateway seems to be away: the last try must not burn the line before the breaker opens.

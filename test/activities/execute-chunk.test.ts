@@ -1,0 +1,233 @@
+import { ActivityCancellationDetails } from '@temporalio/common';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import type { Answer, Received } from '../inference/local-server';
+import { until } from '../support/until';
+import type { ChunkWorld } from './chunk-world';
+import { chunkWorld } from './chunk-world';
+
+let world: ChunkWorld | null = null;
+afterEach(async () => {
+  await world?.close();
+  world = null;
+});
+
+async function open(lines: number, answer: Answer, settings?: Record<string, unknown>) {
+  return (world = await chunkWorld(lines, answer, settings));
+}
+
+const nameOf = ({ body }: Received): string => (JSON.parse(body.toString()) as { n: string }).n;
+
+const ok: Answer = (request, response) => {
+  const body = {
+    echo: nameOf(request),
+    usage: { prompt_tokens: 2, completion_tokens: 3, total_tokens: 5 },
+  };
+  response.setHeader('content-type', 'application/json').end(JSON.stringify(body));
+};
+
+/** Answers nobody until told to. */
+function gate(): { answer: Answer; open: () => void; waiting: () => number } {
+  const held: (() => void)[] = [];
+  let isOpen = false;
+  return {
+    answer: (request, response, socket) => {
+      if (isOpen) ok(request, response, socket);
+      else held.push(() => ok(request, response, socket));
+    },
+    open: () => {
+      isOpen = true;
+      for (const release of held.splice(0)) release();
+    },
+    waiting: () => held.length,
+  };
+}
+
+describe('executeChunk', () => {
+  it('sends the exact bytes of every body once, and journals and seals every answer', async () => {
+    const { run, server, answers, journal, lease } = await open(25, ok);
+    const result = await run();
+    expect(result).toMatchObject({
+      next: 25,
+      completed: 25,
+      failed: 0,
+      answered: 25,
+      left: 'done',
+    });
+    expect(server.received.map(({ body }) => body.toString()).sort()).toEqual(
+      Array.from({ length: 25 }, (_, i) => `{"model":"m", "n":"l${i}"}`).sort(),
+    );
+    const all = await answers();
+    expect(all.size).toBe(25);
+    expect(all.get(7)?.line).toMatchObject({
+      custom_id: 'l7',
+      response: { status_code: 200, body: { echo: 'l7' } },
+    });
+    const seals = await journal.listSeals(`batch_${'5e'.repeat(16)}`);
+    expect(seals.map((seal) => seal.range)).toEqual([{ from: 0, to: 25 }]);
+    expect(lease.released).toEqual({ to: 25, completed: 25, failed: 0 });
+  });
+
+  it('sends nothing that the journal already answers', async () => {
+    const { run, seen } = await open(10, ok);
+    await run({ to: 6 });
+    const again = await run({ from: 0, to: 10 });
+    expect(again).toMatchObject({ next: 10, completed: 10, answered: 4 });
+    expect(seen()).toHaveLength(10);
+  });
+
+  it('retries what may succeed, keeps what may not, and counts by the last answer', async () => {
+    const tries = new Map<string, number>();
+    const { run, answers } = await open(3, (request, response, socket) => {
+      const name = nameOf(request);
+      tries.set(name, (tries.get(name) ?? 0) + 1);
+      if (name === 'l0' && tries.get(name) === 1) response.writeHead(429).end('{"error":{}}');
+      else if (name === 'l1') response.writeHead(400).end('{"error":{"message":"no"}}');
+      else if (name === 'l2') response.writeHead(500).end('broken');
+      else ok(request, response, socket);
+    });
+    expect(await run()).toMatchObject({ next: 3, completed: 1, failed: 2 });
+    expect(Object.fromEntries(tries)).toEqual({ l0: 2, l1: 1, l2: 3 });
+    const all = await answers();
+    expect(all.get(1)?.line).toMatchObject({ response: { status_code: 400 }, error: null });
+    expect(all.get(2)?.line.response).toMatchObject({
+      status_code: 500,
+      body: { error: { code: 'invalid_response', message: 'broken' } },
+    });
+  });
+
+  it('ends a line by its code when there is no HTTP answer', async () => {
+    const { run, answers } = await open(1, (_request, _response, socket) => socket.destroy());
+    expect(await run()).toMatchObject({ next: 1, failed: 1 });
+    expect((await answers()).get(0)?.line).toMatchObject({
+      response: null,
+      error: { code: 'connection_error' },
+    });
+  });
+
+  it('begins no try after its box, finishes what runs, and says where it stopped', async () => {
+    const slow = gate();
+    const { run, seen } = await open(30, slow.answer, { concurrency: { per_model: 3 } });
+    const running = run({ boxMs: 150 });
+    await until(() => slow.waiting() === 3, 5_000, 'three in flight');
+    // No answer yet: the box goes on until the first one.
+    slow.open();
+    const result = await running;
+    expect(result.next).toBeGreaterThanOrEqual(3);
+    expect(result.answered).toBe(seen().length);
+  });
+
+  it('drains at a shutdown: what runs is journalled, the rest is left to others', async () => {
+    const slow = gate();
+    const { run, drain, seen, answers } = await open(30, slow.answer, {
+      concurrency: { per_model: 3 },
+    });
+    const running = run();
+    await until(() => slow.waiting() === 3, 5_000, 'three in flight');
+    drain.abort();
+    slow.open();
+    expect(await running).toMatchObject({ next: 3, completed: 3, left: 'drain' });
+    expect(seen()).toHaveLength(3);
+    expect((await answers()).size).toBe(3);
+  });
+
+  it('lets what runs finish within the grace of a cancel, and retries nothing', async () => {
+    const slow = gate();
+    const env = new MockActivityEnvironment();
+    const { run, lease, seen } = await open(30, slow.answer, { concurrency: { per_model: 2 } });
+    const running = run({}, env);
+    await until(() => slow.waiting() === 2, 5_000, 'two in flight');
+    lease.tell({ stopCause: 'cancelled' });
+    slow.open();
+    expect(await running).toMatchObject({ next: 2, left: 'stopped', stopCause: 'cancelled' });
+    expect(seen()).toHaveLength(2);
+  });
+
+  it('aborts what is still in flight when the grace is over, and journals nothing of it', async () => {
+    const slow = gate();
+    const env = new MockActivityEnvironment();
+    const { run, answers } = await open(5, slow.answer, { batch: { cancel_grace: '50ms' } });
+    const running = run({}, env);
+    await until(() => slow.waiting() === 5, 5_000, 'all in flight');
+    env.cancel('CANCELLED', new ActivityCancellationDetails({ cancelRequested: true }));
+    expect(await running).toMatchObject({
+      next: 0,
+      answered: 0,
+      left: 'stopped',
+      stopCause: 'cancelled',
+    });
+    expect((await answers()).size).toBe(0);
+  });
+
+  it('sends nothing after the deadline, even when nobody tells it to stop', async () => {
+    const { run, seen } = await open(5, ok);
+    expect(await run({ deadlineMs: Date.now() - 1 })).toMatchObject({
+      next: 0,
+      stopCause: 'expired',
+    });
+    expect(seen()).toEqual([]);
+  });
+
+  it('leaves without a seal when another attempt holds its range', async () => {
+    const slow = gate();
+    const { run, lease, journal } = await open(5, slow.answer);
+    const running = run();
+    await until(() => slow.waiting() > 0, 5_000, 'something in flight');
+    lease.tell({ lost: true });
+    expect(await running).toMatchObject({ next: 0, completed: 0, left: 'fenced' });
+    expect(await journal.listSeals(`batch_${'5e'.repeat(16)}`)).toEqual([]);
+  });
+
+  it('sends nothing while its process may have been frozen', async () => {
+    const { run, lease, seen } = await open(3, ok);
+    lease.frozen = true;
+    const running = run();
+    await until(() => world !== null, 100, 'a moment');
+    expect(seen()).toEqual([]);
+    lease.frozen = false;
+    expect(await running).toMatchObject({ next: 3 });
+  });
+
+  it('burns no line on a gateway that is away: they all succeed when it is back', async () => {
+    let away = true;
+    const { run, answers } = await open(12, (request, response, socket) => {
+      if (away) response.writeHead(503).end('{"error":{}}');
+      else ok(request, response, socket);
+    });
+    const running = run({ boxMs: 60_000 });
+    await until(() => (world?.seen().length ?? 0) > 80, 20_000, 'many refused tries');
+    away = false;
+    expect(await running).toMatchObject({ next: 12, completed: 12, failed: 0 });
+    expect((await answers()).size).toBe(12);
+  });
+
+  it('answers a poisonous line without sending it', async () => {
+    const { run, seen, answers } = await open(3, ok);
+    expect(await run({ from: 1, to: 2, poison: true, solo: true })).toMatchObject({
+      next: 2,
+      failed: 1,
+    });
+    expect(seen()).toEqual([]);
+    expect((await answers()).get(1)?.line).toMatchObject({
+      custom_id: 'l1',
+      error: { code: 'internal_error' },
+    });
+  });
+
+  it('stops the batch when the plan is gone or too short', async () => {
+    const { run } = await open(3, ok);
+    await expect(run({ to: 9 })).rejects.toMatchObject({
+      type: 'plan_unreadable',
+      nonRetryable: true,
+    });
+  });
+
+  it('is a worker shutdown, not a stop, when the SDK cancels for one', async () => {
+    const slow = gate();
+    const env = new MockActivityEnvironment();
+    const { run } = await open(3, slow.answer);
+    const running = run({}, env);
+    await until(() => slow.waiting() === 3, 5_000, 'all in flight');
+    env.cancel('WORKER_SHUTDOWN', new ActivityCancellationDetails({ workerShutdown: true }));
+    expect(await running).toMatchObject({ next: 0, left: 'drain', stopCause: null });
+  });
+});
