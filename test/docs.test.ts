@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { parse } from 'yaml';
 import { z } from 'zod';
+import { createProgram } from '../cli/program';
 import { ERROR_CODES } from '../core/errors';
 import { LINE_ERROR_CODES } from '../core/openai/result-line';
 import { createApiMetrics } from '../platform/api-metrics';
@@ -52,6 +53,16 @@ describe('docs/errors.md', () => {
 });
 
 describe('docs/operations.md', () => {
+  it('names every command', () => {
+    const commands = createProgram().commands.flatMap((command) =>
+      command.commands.length > 0
+        ? command.commands.map((part) => `${command.name()} ${part.name()}`)
+        : [command.name()],
+    );
+    const text = read('docs/operations.md');
+    expect(commands.filter((name) => !text.includes(`| \`nightshift ${name}\` |`))).toEqual([]);
+  });
+
   it('names every metric and search attribute', () => {
     const registry = createMetricsRegistry('worker');
     registry.clear();
