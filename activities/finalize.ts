@@ -1,0 +1,128 @@
+import { NO_USAGE } from '../core/batch/counts';
+import { GatewayError, isGatewayError } from '../core/errors';
+import { inputErrorsKey, modelMapKey } from '../core/plan/keys';
+import { parseModelMap, type ModelMap } from '../core/plan/model-map';
+import type { ObjectStore } from '../storage/object-store';
+import { asFailure } from './failure';
+import { closeBatch } from './finalize/close-manifest';
+import type { ErrorEntry, FinalizableBatch, FinalizeDeps, TerminalRecord } from './finalize/deps';
+import { mergeBatch } from './finalize/merge-batch';
+import { keepAlive, type Liveness } from './ingest/liveness';
+import type { FinalizeInput, FinalizeResult } from './types';
+
+export type { FinalizeDeps, TerminalRecord } from './finalize/deps';
+
+/**
+ * The activity that ends a batch (execution §2, §4): manifest, result files, terminal record. Without
+ * a cause it first demands an answer for every routed line, or answers the holes and writes nothing.
+ * Idempotent: every object is put only if absent, and a second run, however late, makes the same files
+ * and counts from the manifest that it finds. Heartbeats every second. Fails with `not_found` without a
+ * row; `plan_unreadable`, `object_corrupt` and `input_missing` are final, all else is retried.
+ */
+export function createFinalize(
+  deps: FinalizeDeps,
+): (input: FinalizeInput) => Promise<FinalizeResult> {
+  return async (input) => {
+    const liveness = keepAlive();
+    try {
+      const batch = await deps.batches.forFinalize(input.batchId);
+      if (batch === null) throw new GatewayError('not_found', `no batch ${input.batchId}`);
+      if (input.nonce === null) return await recordOnly(deps, input);
+      return await finalize(deps, input, { batch, liveness });
+    } catch (error) {
+      throw asFailure(error);
+    } finally {
+      liveness.stop();
+    }
+  };
+}
+
+/** A batch without a plan: its file was refused, or it ended before one was made. */
+async function recordOnly(
+  deps: FinalizeDeps,
+  { batchId, cause }: FinalizeInput,
+): Promise<FinalizeResult> {
+  const errors = await readInputErrors(deps.store, batchId);
+  if (errors === null && cause === null) {
+    throw new GatewayError('plan_unreadable', `${batchId} has neither a plan nor errors`);
+  }
+  const files = { outputFile: null, errorFile: null };
+  const counts = { total: 0, completed: 0, failed: 0 };
+  const record = { batchId, cause, counts, usage: NO_USAGE, model: null, ...files, errors };
+  return writeRecord(deps, record);
+}
+
+async function finalize(
+  deps: FinalizeDeps,
+  { batchId, cause }: FinalizeInput,
+  { batch, liveness }: { batch: FinalizableBatch; liveness: Liveness },
+): Promise<FinalizeResult> {
+  const { store, journal } = deps;
+  const map = await readModelMap(store, batchId);
+  const place = { store, batchId, map };
+  const check = () => liveness.check();
+  const closing = await closeBatch({ journal, place, cause, check });
+  if (closing.kind === 'holes') return closing;
+
+  const { totals, outputFile, errorFile } = await mergeBatch({
+    place,
+    manifest: closing.manifest,
+    cause,
+    inputKey: batch.inputObjectKey,
+    tenantFolder: deps.tenantHash(batch.tenant),
+    progress: (answerBytes) => {
+      liveness.bytes += answerBytes;
+      liveness.check();
+    },
+  });
+  const { counts, usage } = totals;
+  const end = closing.manifest.cause ?? cause;
+  const model = onlyModel(map);
+  const files = { outputFile, errorFile };
+  return writeRecord(deps, { batchId, cause: end, counts, usage, model, ...files, errors: null });
+}
+
+async function writeRecord(deps: FinalizeDeps, record: TerminalRecord): Promise<FinalizeResult> {
+  const status = await deps.record.writeTerminal(record);
+  return {
+    kind: 'done',
+    status,
+    counts: record.counts,
+    outputFileId: record.outputFile?.id ?? null,
+    errorFileId: record.errorFile?.id ?? null,
+  };
+}
+
+async function readModelMap(store: ObjectStore, batchId: string): Promise<ModelMap> {
+  const bytes = await readIfThere(store, modelMapKey(batchId));
+  if (bytes === null) throw new GatewayError('plan_unreadable', `${batchId} has no plan`);
+  return parseModelMap(bytes);
+}
+
+async function readInputErrors(store: ObjectStore, batchId: string): Promise<ErrorEntry[] | null> {
+  const bytes = await readIfThere(store, inputErrorsKey(batchId));
+  if (bytes === null) return null;
+  try {
+    const { data } = JSON.parse(bytes.toString('utf8')) as { data: ErrorEntry[] };
+    if (Array.isArray(data)) return data;
+  } catch (cause) {
+    throw new GatewayError('object_corrupt', 'errors.json is not JSON', { cause });
+  }
+  throw new GatewayError('object_corrupt', 'errors.json has no list of errors');
+}
+
+async function readIfThere(store: ObjectStore, key: string): Promise<Buffer | null> {
+  try {
+    return await store.read(key);
+  } catch (error) {
+    if (isGatewayError(error, 'object_missing')) return null;
+    throw error;
+  }
+}
+
+/** The model of all lines, routed or not; null where they name more than one (contract §7.1). */
+function onlyModel(map: ModelMap): string | null {
+  const models = new Set([...Object.keys(map.model_to_safe), ...Object.keys(map.unrouted)]);
+  const [model = null] = models;
+  return models.size === 1 ? model : null;
+}

@@ -1,0 +1,113 @@
+import type { StopCause } from '../../core/batch/status';
+import { GatewayError } from '../../core/errors';
+import { resultFileId, resultFileName, type ResultKind } from '../../core/ids';
+import type { Manifest } from '../../core/journal/manifest';
+import { fileKey } from '../../core/plan/keys';
+import { condense } from './condense';
+import type { ResultFile } from './deps';
+import { openLineSources, type LineSources } from './line-sources';
+import { mergeFrames } from './merge-frames';
+import type { PlanPlace } from './plan-offsets';
+import { ResultSink } from './result-sink';
+import { probeSeals } from './seal-sources';
+import { writeResults, type ResultsInput, type ResultTotals } from './write-results';
+
+/** What making the result files takes. */
+export interface MergeInput {
+  readonly place: PlanPlace;
+  readonly manifest: Manifest;
+  /** The cause that the workflow came with; the manifest may be older and have none. */
+  readonly cause: StopCause | null;
+  /** Null where the row names no input any more. */
+  readonly inputKey: string | null;
+  readonly tenantFolder: string;
+  /** Told how many bytes of answers came; throws when the activity is cancelled. */
+  progress(answerBytes: number): void;
+}
+
+/** The durable files, and what was counted while they were made. */
+export interface MergeResult {
+  readonly totals: ResultTotals;
+  readonly outputFile: ResultFile | null;
+  readonly errorFile: ResultFile | null;
+}
+
+/**
+ * Makes the result files of a manifest (execution §2). @throws object_corrupt where its seals do not
+ * hold what it promises, input_missing where the input is gone and nobody has given the batch up,
+ * plan_unreadable, object_store_failed
+ */
+export async function mergeBatch(input: MergeInput): Promise<MergeResult> {
+  const { place } = input;
+  const check = () => input.progress(0);
+  const seals = await probeSeals(place.store, input.manifest.seals);
+  const { sources, scratchKeys } = await condense({ ...place, check }, seals);
+  const lines = await openLineSources(input);
+  try {
+    return await mergeInto(input, lines, mergeFrames(place.store, sources));
+  } finally {
+    await lines.close();
+    for (const key of scratchKeys) await place.store.delete(key).catch(() => undefined);
+  }
+}
+
+async function mergeInto(
+  input: MergeInput,
+  lines: LineSources,
+  frames: ResultsInput['frames'],
+): Promise<MergeResult> {
+  const { place, progress } = input;
+  const { batchId } = place;
+  const output = await ResultSink.open(place.store, keyOf(input, 'output'));
+  const error = await ResultSink.open(place.store, keyOf(input, 'error'));
+  try {
+    const { open, unrouted } = lines;
+    const found = { open, unrouted, frames, batchId, output, error, progress };
+    const totals = addUnnamed(await writeResults(found), lines.unnamedLines);
+    checkTotals(input, totals);
+    const outputFile = await finished(input, 'output', output);
+    const errorFile = await finished(input, 'error', error);
+    return { totals, outputFile, errorFile };
+  } catch (failure) {
+    await output.abandon(failure);
+    await error.abandon(failure);
+    throw failure;
+  }
+}
+
+async function finished(
+  input: MergeInput,
+  kind: ResultKind,
+  sink: ResultSink,
+): Promise<ResultFile | null> {
+  const { batchId } = input.place;
+  const written = await sink.end();
+  return (
+    written && {
+      id: resultFileId(batchId, kind),
+      bytes: written.bytes,
+      filename: resultFileName(batchId, kind),
+      objectKey: keyOf(input, kind),
+    }
+  );
+}
+
+function keyOf({ place, tenantFolder }: MergeInput, kind: ResultKind): string {
+  return fileKey(tenantFolder, resultFileId(place.batchId, kind));
+}
+
+/** Lines that nobody could name are counted all the same. */
+function addUnnamed(totals: ResultTotals, lines: number): ResultTotals {
+  const { total, completed, failed } = totals.counts;
+  return { ...totals, counts: { total: total + lines, completed, failed: failed + lines } };
+}
+
+/** Every line exactly once, or no files at all: a frame too many or too few is damage. */
+function checkTotals({ place, manifest }: MergeInput, totals: ResultTotals): void {
+  const planned = Object.values(place.map.entries).reduce((sum, count) => sum + count, 0);
+  const isWhole = totals.answered + totals.unanswered === planned;
+  const isAnswered = manifest.cause !== null || totals.unanswered === 0;
+  if (isWhole && isAnswered && totals.counts.total === place.map.line_count) return;
+  const message = `the seals hold ${totals.answered} answers for ${planned} planned lines`;
+  throw new GatewayError('object_corrupt', message);
+}

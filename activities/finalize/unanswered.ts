@@ -1,0 +1,124 @@
+import { createLineSplitter, type RawLine } from '../../core/openai/line-splitter';
+import { lineParts } from '../../core/openai/member-ranges';
+import type { LineErrorCode } from '../../core/openai/result-line';
+import type { ObjectStore } from '../../storage/object-store';
+import type { InputLines } from './input-lines';
+import { indexOfOffset, type PlannedLines } from './plan-offsets';
+
+/** A line that goes to the error file without an answer. */
+export interface UnansweredLine {
+  readonly offset: number;
+  readonly customId: string;
+  readonly code: LineErrorCode;
+}
+
+/** Lines that may have to be written without an answer, in order of offset. */
+export interface LineSource {
+  /** Of the next line; infinity at the end. */
+  readonly offset: number;
+  /** The next line, which is passed with it; null where the input is gone and cannot name it. */
+  take(): Promise<UnansweredLine | null>;
+  /** Passes the next line: it has an answer. */
+  skip(): void;
+}
+
+/** Planned lines outside the seals: each is unanswered unless the merge comes upon its frame. */
+export class OpenLines implements LineSource {
+  readonly #lines: PlannedLines;
+  readonly #code: LineErrorCode;
+  readonly #input: InputLines | null;
+  #next = 0;
+
+  constructor(lines: PlannedLines, options: { code: LineErrorCode; input: InputLines | null }) {
+    this.#lines = lines;
+    this.#code = options.code;
+    this.#input = options.input;
+  }
+
+  get offset(): number {
+    return this.#lines.offsets[this.#next] ?? Number.POSITIVE_INFINITY;
+  }
+
+  async take(): Promise<UnansweredLine | null> {
+    const { offset } = this;
+    const length = this.#lines.lengths[this.#next++] ?? 0;
+    if (this.#input === null) return null;
+    return { offset, customId: await this.#input.customId(offset, length), code: this.#code };
+  }
+
+  skip(): void {
+    this.#next++;
+  }
+}
+
+/** Lines of the input that no plan holds, because no backend serves their model. */
+export class UnroutedLines implements LineSource {
+  readonly #batches: AsyncIterator<UnansweredLine[]>;
+  #batch: UnansweredLine[] = [];
+  #next = 0;
+
+  private constructor(batches: AsyncIterator<UnansweredLine[]>) {
+    this.#batches = batches;
+  }
+
+  /** Begins to read the input. @throws object_store_failed */
+  static async open(
+    input: { store: ObjectStore; key: string },
+    planned: Float64Array,
+  ): Promise<UnroutedLines> {
+    const lines = new UnroutedLines(unroutedLines(input, planned));
+    await lines.#refill();
+    return lines;
+  }
+
+  get offset(): number {
+    return this.#batch[this.#next]?.offset ?? Number.POSITIVE_INFINITY;
+  }
+
+  async take(): Promise<UnansweredLine | null> {
+    const line = this.#batch[this.#next++] ?? null;
+    if (this.#next === this.#batch.length) await this.#refill();
+    return line;
+  }
+
+  skip(): void {
+    this.#next++;
+  }
+
+  /** Closes the input. */
+  async close(): Promise<void> {
+    await this.#batches.return?.();
+  }
+
+  async #refill(): Promise<void> {
+    const next = await this.#batches.next();
+    this.#batch = next.done === true ? [] : next.value;
+    this.#next = 0;
+  }
+}
+
+async function* unroutedLines(
+  { store, key }: { store: ObjectStore; key: string },
+  planned: Float64Array,
+): AsyncGenerator<UnansweredLine[]> {
+  let found: UnansweredLine[] = [];
+  const line = ({ bytes, start, end, offset }: RawLine) => {
+    if (indexOfOffset(planned, offset) !== -1) return;
+    const { customId } = lineParts(bytes.subarray(start, end));
+    found.push({ offset, customId, code: 'model_not_found' });
+  };
+  // The file passed validation: encodings and lengths are not looked at again.
+  const splitter = createLineSplitter({
+    maxLineBytes: Number.POSITIVE_INFINITY,
+    checks: { isAscii: () => true, isUtf8: () => true },
+    consumer: { line, tooLong: () => undefined },
+  });
+  for await (const chunk of store.stream(key) as AsyncIterable<Buffer>) {
+    splitter.push(chunk);
+    if (found.length === 0) continue;
+    yield found;
+    found = [];
+  }
+  splitter.end();
+  if (found.length > 0) yield found;
+}

@@ -1,0 +1,115 @@
+import { addUsage, NO_USAGE, type RequestCounts, type Usage } from '../../core/batch/counts';
+import { lineId } from '../../core/ids';
+import { FRAME_HEADER_BYTES, FRAME_KIND, frameUsage } from '../../core/journal/frame';
+import { errorLine } from '../../core/openai/result-line';
+import type { MergedFrame } from './seal-cursor';
+import type { ResultSink } from './result-sink';
+import type { LineSource } from './unanswered';
+
+/** What the merge of a batch into its files takes. */
+export interface ResultsInput {
+  readonly batchId: string;
+  readonly frames: AsyncIterable<readonly MergedFrame[]>;
+  /** Planned lines that may lack an answer. */
+  readonly open: LineSource;
+  /** Lines of models that no backend serves. */
+  readonly unrouted: LineSource;
+  readonly output: ResultSink;
+  readonly error: ResultSink;
+  /** Told how many bytes of answers came; throws when the activity is cancelled. */
+  progress(answerBytes: number): void;
+}
+
+/** What was counted on the way. */
+export interface ResultTotals {
+  readonly counts: RequestCounts;
+  /** Sum over the output lines. */
+  readonly usage: Usage;
+  /** Lines that came from frames. */
+  readonly answered: number;
+  /** Planned lines that came without one. */
+  readonly unanswered: number;
+}
+
+/**
+ * Writes every line of a batch once, in input order: output frames to the output file, everything
+ * else to the error file (execution §2, contract §2.5). @throws object_corrupt, object_store_failed
+ */
+export async function writeResults(input: ResultsInput): Promise<ResultTotals> {
+  const run = new ResultsRun(input);
+  for await (const batch of input.frames) await run.takeFrames(batch);
+  await run.takeLinesBefore(Number.POSITIVE_INFINITY);
+  return run.totals();
+}
+
+class ResultsRun {
+  readonly #input: ResultsInput;
+  #completed = 0;
+  #failed = 0;
+  #unanswered = 0;
+  #unrouted = 0;
+  #usage = NO_USAGE;
+
+  constructor(input: ResultsInput) {
+    this.#input = input;
+  }
+
+  async takeFrames(frames: readonly MergedFrame[]): Promise<void> {
+    const { open, unrouted, output, error } = this.#input;
+    let answerBytes = 0;
+    for (const frame of frames) {
+      const { offset } = frame;
+      if (open.offset < offset || unrouted.offset < offset) await this.takeLinesBefore(offset);
+      if (open.offset === offset) open.skip();
+      this.#takeFrame(frame);
+      answerBytes += frame.end - frame.start;
+      if (output.isFull) await output.drained();
+      if (error.isFull) await error.drained();
+    }
+    this.#input.progress(answerBytes);
+  }
+
+  async takeLinesBefore(offset: number): Promise<void> {
+    const { open, unrouted, error } = this.#input;
+    for (let lines = 1; ; lines++) {
+      const isOpen = open.offset < unrouted.offset;
+      const source = isOpen ? open : unrouted;
+      if (!(source.offset < offset)) return;
+      const line = await source.take();
+      if (isOpen) this.#unanswered++;
+      else this.#unrouted++;
+      if (line !== null) {
+        const { customId, code } = line;
+        const id = lineId(this.#input.batchId, line.offset);
+        const bytes = errorLine({ lineId: id, customId, code });
+        error.writeLine(bytes, 0, bytes.length);
+      }
+      if (error.isFull) await error.drained();
+      if (lines % 1_000 === 0) this.#input.progress(0);
+    }
+  }
+
+  totals(): ResultTotals {
+    const completed = this.#completed;
+    const failed = this.#failed + this.#unrouted;
+    const answered = completed + this.#failed;
+    const total = answered + this.#unanswered + this.#unrouted;
+    return {
+      counts: { total, completed, failed },
+      usage: this.#usage,
+      answered,
+      unanswered: this.#unanswered,
+    };
+  }
+
+  #takeFrame({ kind, window, start, end }: MergedFrame): void {
+    if (kind === FRAME_KIND.output) {
+      this.#completed++;
+      this.#usage = addUsage(this.#usage, frameUsage(window, start));
+      this.#input.output.writeLine(window, start + FRAME_HEADER_BYTES, end);
+    } else {
+      this.#failed++;
+      this.#input.error.writeLine(window, start + FRAME_HEADER_BYTES, end);
+    }
+  }
+}
