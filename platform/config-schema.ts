@@ -77,6 +77,7 @@ const objectStore = z.discriminatedUnion('type', [
   }),
 ]);
 
+/** Endpoints that batches may be created for where `batch.endpoints` names no others. */
 export const DEFAULT_ENDPOINTS = [
   '/v1/chat/completions',
   '/v1/completions',
@@ -170,6 +171,8 @@ export const configSchema = z.strictObject({
       scratch: duration('24h'),
     })
     .prefault({}),
+  /** Spans are exported by OTLP over gRPC where an endpoint is given (seed 000). */
+  tracing: z.strictObject({ otlp_endpoint: z.string().optional() }).prefault({}),
   log: z
     .strictObject({
       level: z.enum(['trace', 'debug', 'info', 'warn', 'error']).default('info'),
@@ -180,6 +183,7 @@ export const configSchema = z.strictObject({
 
 /** The configuration as every room receives it: parsed, complete, frozen by convention. */
 export type Config = z.output<typeof configSchema>;
+/** How to call one model server; the same shape for the global gateway and one per model. */
 export type GatewayConfig = z.output<typeof globalGateway>;
 
 interface Check {

@@ -11,6 +11,7 @@ export interface ConfigLayer {
   origin(path: readonly PropertyKey[]): string;
 }
 
+/** The settings of one file, or why it has none. */
 export interface FileLayer extends ConfigLayer {
   /** Problems of the file itself, one line each: cannot be read, is no YAML. */
   readonly problems: readonly string[];
@@ -95,6 +96,7 @@ const USUAL: readonly (readonly [string, readonly string[]])[] = [
   ['TEMPORAL_NAMESPACE', ['temporal', 'namespace']],
   ['TEMPORAL_API_KEY', ['temporal', 'api_key']],
   ['DATABASE_URL', ['postgres', 'url']],
+  ['OTEL_EXPORTER_OTLP_ENDPOINT', ['tracing', 'otlp_endpoint']],
 ];
 
 function usualVariables(env: Environment): UsualVariable[] {

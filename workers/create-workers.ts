@@ -1,0 +1,60 @@
+import type { NativeConnection, WorkerOptions } from '@temporalio/worker';
+import { Worker } from '@temporalio/worker';
+import type { BatchActivities } from '../activities/types';
+import type { Config } from '../platform/config-schema';
+import { BATCH_QUEUE } from '../workflows/contract';
+
+export interface CreateWorkersOptions {
+  readonly connection: NativeConnection;
+  readonly namespace: string;
+  readonly config: Pick<Config, 'worker'>;
+  readonly activities: BatchActivities;
+  /** Task queues of the gateways this worker serves. */
+  readonly execQueues: readonly string[];
+  readonly workflowBundle: NonNullable<WorkerOptions['workflowBundle']>;
+  readonly plugins: NonNullable<WorkerOptions['plugins']>;
+  /** How long running chunks may finish after the stop. */
+  readonly drainBudgetMs: number;
+  readonly identity: string;
+}
+
+/**
+ * One Temporal worker for workflows, ingestion and records, and one for the chunks of each route, all
+ * on one connection. Whoever calls runs them and shuts them down.
+ */
+export async function createWorkers(options: CreateWorkersOptions): Promise<Worker[]> {
+  const { executeChunk, ...batchActivities } = options.activities;
+  const shared = sharedOptions(options);
+  const batch = Worker.create({
+    ...shared,
+    taskQueue: BATCH_QUEUE,
+    workflowBundle: options.workflowBundle,
+    activities: batchActivities,
+    // Ingestion and finalization stream whole files: a few at a time keep memory flat.
+    maxConcurrentActivityTaskExecutions: 8,
+  });
+  const exec = options.execQueues.map((taskQueue) =>
+    Worker.create({
+      ...shared,
+      taskQueue,
+      activities: { executeChunk },
+      maxConcurrentActivityTaskExecutions: options.config.worker.exec_slots,
+    }),
+  );
+  return Promise.all([batch, ...exec]);
+}
+
+function sharedOptions(options: CreateWorkersOptions) {
+  return {
+    connection: options.connection,
+    namespace: options.namespace,
+    identity: options.identity,
+    plugins: options.plugins,
+    // A cancel reaches a running activity with the answer to a heartbeat: 2 s at most (temporal §0.4).
+    maxHeartbeatThrottleInterval: '2s',
+    defaultHeartbeatThrottleInterval: '2s',
+    // Chunks heed the drain signal at once; the SDK's own cancel comes when the budget is over.
+    shutdownGraceTime: options.drainBudgetMs,
+    shutdownForceTime: options.drainBudgetMs + 10_000,
+  } satisfies Partial<WorkerOptions>;
+}
