@@ -46,6 +46,7 @@ export class ChunkRun {
   readonly #timers = new Set<NodeJS.Timeout>();
   readonly #latency = new LatencyWindow();
   readonly #startedMs = Date.now();
+  readonly #onDrain = (): void => this.#leaveFor('drain');
   #leave: ChunkLeave | null = null;
   #stopCause: StopCause | null = null;
   #inFlight = 0;
@@ -88,6 +89,7 @@ export class ChunkRun {
       this.#rememberBackOffs();
     } finally {
       for (const timer of this.#timers) clearTimeout(timer);
+      this.#o.deps.drain.removeEventListener('abort', this.#onDrain);
     }
     return this.#leave ?? 'done';
   }
@@ -107,10 +109,8 @@ export class ChunkRun {
     const { chunk, deps, lease } = this.#o;
     this.#after(chunk.boxMs, () => this.#endBox());
     this.#after(chunk.deadlineMs - Date.now(), () => this.#stop('expired'));
-    if (deps.drain.aborted) this.#leaveFor('drain');
-    deps.drain.addEventListener('abort', () => this.#leaveFor('drain'), {
-      signal: this.#abort.signal,
-    });
+    if (deps.drain.aborted) this.#onDrain();
+    deps.drain.addEventListener('abort', this.#onDrain);
     lease.onChange(() => this.#heed());
     this.#heed();
   }

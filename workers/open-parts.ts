@@ -1,0 +1,100 @@
+import { setMaxListeners } from 'node:events';
+import { GatewayError } from '../core/errors';
+import { createMemoryBudget } from '../inference/memory-budget';
+import { createPermitDispatcher } from '../inference/permit-dispatcher';
+import { createRegistry } from '../inference/registry';
+import type { Config } from '../platform/config';
+import type { Logger } from '../platform/logger';
+import type { WorkerMetrics } from '../platform/worker-metrics';
+import { createFilesystemJournal } from '../storage/journal/filesystem-journal';
+import { openFilesystemStore } from '../storage/objects/filesystem';
+import { readOrCreateStoreId } from '../storage/objects/store-id';
+import { createBatchRecords } from '../storage/postgres/batch-records';
+import { openPool } from '../storage/postgres/pool';
+import { createProgressReporter } from '../storage/postgres/progress';
+import { verifyStoreIdentity } from '../storage/postgres/store-identity';
+import { createRequestObserver } from './request-observer';
+import type { ActivityParts } from './wiring';
+import { workerIdentity } from './wiring';
+
+export interface PartsContext {
+  readonly logger: Logger;
+  readonly metrics: WorkerMetrics;
+  readonly drain: AbortSignal;
+  readonly onGuardTripped: () => void;
+}
+
+/** What activities work with, and how to check and release it. */
+export interface WorkerParts extends ActivityParts {
+  readonly checks: Readonly<Record<string, () => Promise<void>>>;
+  readonly release: readonly { name: string; run(): Promise<void> }[];
+}
+
+/** Statements of the progress tick give up early: a chunk goes on unfenced rather than wait. */
+const PROGRESS_TIMEOUT_MS = 2_000;
+const STATEMENT_TIMEOUT_MS = 10_000;
+
+/** Opens everything a worker needs but Temporal. @throws store_mismatch, config_invalid, postgres_unavailable */
+export async function openParts(config: Config, context: PartsContext): Promise<WorkerParts> {
+  const { logger, metrics, drain } = context;
+  // Every running chunk listens to it.
+  setMaxListeners(0, drain);
+  const worker = workerIdentity();
+  const registry = createRegistry(config);
+  const path = filesystemPath(config);
+  const store = await openFilesystemStore({ path });
+  const { url } = config.postgres;
+  const pool = openPool(url, { statementTimeoutMs: STATEMENT_TIMEOUT_MS, logger });
+  const progressPool = openPool(url, { statementTimeoutMs: PROGRESS_TIMEOUT_MS, max: 4, logger });
+  await verifyStoreIdentity(pool, await readOrCreateStoreId(path));
+  const journal = createFilesystemJournal({ path, store, logger });
+  const progress = createProgressReporter({ pool: progressPool, worker, logger });
+  const outputFilesSec = Math.round(config.retention.output_files / 1000);
+  metrics.totalWorkers.set(config.worker.exec_slots);
+  metrics.maxInflightConcurrency.set(config.concurrency.global);
+  return {
+    config,
+    store,
+    journal,
+    registry,
+    progress,
+    logger,
+    worker,
+    drain,
+    dispatcher: openDispatcher(config, context),
+    memory: createMemoryBudget(config.concurrency.in_flight_bytes),
+    records: createBatchRecords(pool, { outputFilesSec }),
+    observer: createRequestObserver(metrics),
+    checks: {
+      postgres: async () => void (await pool.query('select 1')),
+      object_store: () => store.check(),
+    },
+    release: [
+      { name: 'progress', run: () => progress.close() },
+      { name: 'journal', run: () => journal.close() },
+      { name: 'gateways', run: () => registry.close() },
+      { name: 'object store', run: () => store.close() },
+      {
+        name: 'postgres',
+        run: async () => void (await Promise.all([pool.end(), progressPool.end()])),
+      },
+    ],
+  };
+}
+
+function openDispatcher(config: Config, { logger, onGuardTripped }: PartsContext) {
+  return createPermitDispatcher({
+    global: config.concurrency.global,
+    perModel: config.concurrency.per_model,
+    onGuardTripped: (error) => {
+      logger.fatal({ err: error, reason: 'guard_shutdown' }, 'a permit was released twice');
+      onGuardTripped();
+    },
+  });
+}
+
+function filesystemPath(config: Config): string {
+  if (config.object_store.type === 'filesystem') return config.object_store.path;
+  const message = 'object_store.type s3 is not available in this version: use filesystem';
+  throw new GatewayError('config_invalid', message);
+}
