@@ -1,0 +1,81 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** One request as the model server saw it. */
+export interface Seen {
+  /** `x-request-id`: the line's id. */
+  readonly requestId: string;
+  readonly path: string;
+  readonly body: string;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly atMs: number;
+  /** Whether its answer was written out whole. */
+  answered: boolean;
+}
+
+export interface RecordingBackend {
+  readonly url: string;
+  readonly seen: Seen[];
+  /** Latency of every answer from now on. */
+  latencyMs: number;
+  /** Status and body for a request; null is the ordinary answer. */
+  judge: (seen: Seen) => { status: number; body: string } | null;
+  inFlight(): number;
+  close(): Promise<void>;
+}
+
+/** A model server that forgets nothing: what was sent, when, and what got its answer. */
+export async function startRecordingBackend(latencyMs = 0): Promise<RecordingBackend> {
+  const seen: Seen[] = [];
+  let inFlight = 0;
+  const backend = { seen, latencyMs, judge: () => null as ReturnType<RecordingBackend['judge']> };
+  const server: Server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const entry: Seen = {
+        requestId: String(request.headers['x-request-id']),
+        path: request.url ?? '',
+        body: Buffer.concat(chunks).toString(),
+        headers: request.headers,
+        atMs: Date.now(),
+        answered: false,
+      };
+      seen.push(entry);
+      inFlight++;
+      setTimeout(() => {
+        inFlight--;
+        const reply = (backend as unknown as RecordingBackend).judge(entry) ?? {
+          status: 200,
+          body: echo(entry),
+        };
+        response.on('finish', () => (entry.answered = true));
+        response.writeHead(reply.status, { 'content-type': 'application/json' }).end(reply.body);
+      }, backend.latencyMs);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return Object.assign(backend, {
+    url: `http://127.0.0.1:${port}`,
+    inFlight: () => inFlight,
+    close: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  });
+}
+
+/** An answer that is a pure function of the request: the same request, the same bytes. */
+function echo(seen: Seen): string {
+  return JSON.stringify({
+    id: `cmpl-${seen.requestId}`,
+    object: 'chat.completion',
+    model: 'm',
+    choices: [
+      { index: 0, message: { role: 'assistant', content: `received ${seen.body.length} bytes` } },
+    ],
+    usage: { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 },
+  });
+}
