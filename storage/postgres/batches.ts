@@ -64,13 +64,6 @@ export interface UnstartedBatch {
   readonly expiresAtSec: number;
 }
 
-/** What ingestion needs to know. `inputObjectKey` is null where there was no usable file at create. */
-export interface BatchInputRow {
-  readonly endpoint: string;
-  readonly inputObjectKey: string | null;
-  readonly inputBytes: number | null;
-}
-
 /** `claimed` is false where the row had a cause already or has ended: then nothing was changed. */
 export interface CancelClaim {
   readonly claimed: boolean;
@@ -94,7 +87,6 @@ export interface BatchRepository {
   markStarted(id: string): Promise<void>;
   /** Open batches older than `createdBeforeSec` whose start has not been seen to work, oldest first. */
   unstarted(createdBeforeSec: number, limit: number): Promise<UnstartedBatch[]>;
-  input(id: string): Promise<BatchInputRow | null>;
 }
 
 const CANCELLABLE = legalPredecessors('cancelling');
@@ -109,7 +101,6 @@ export function createBatchRepository(pool: Pool): BatchRepository {
     awaitsCancelSignal: (id) => awaitsCancelSignal(pool, id),
     markStarted: (id) => markStarted(pool, id),
     unstarted: (createdBeforeSec, limit) => unstarted(pool, createdBeforeSec, limit),
-    input: (id) => inputOf(pool, id),
   };
 }
 
@@ -232,14 +223,4 @@ function unstarted(pool: Pool, createdBeforeSec: number, limit: number): Promise
      limit $2`,
     [createdBeforeSec, limit],
   );
-}
-
-async function inputOf(pool: Pool, id: string): Promise<BatchInputRow | null> {
-  const [row] = await query<BatchInputRow>(
-    pool,
-    `select endpoint, input_object_key as "inputObjectKey", input_bytes as "inputBytes"
-     from batches where id = $1`,
-    [id],
-  );
-  return row ?? null;
 }

@@ -1,0 +1,31 @@
+import type { ApiMetrics } from '../platform/api-metrics';
+import type { Config } from '../platform/config-schema';
+import type { Logger } from '../platform/logger';
+import type { ReadinessCheck } from '../platform/observability-server';
+import type { ObjectStore } from '../storage/object-store';
+import type { BatchRepository } from '../storage/postgres/batches';
+import type { FileRepository } from '../storage/postgres/files';
+import type { Outbox } from './outbox';
+
+/** What the HTTP layer is made from; all of it is opened and closed by whoever builds the app. */
+export interface AppDeps {
+  readonly config: Pick<Config, 'auth' | 'batch' | 'limits'>;
+  readonly files: FileRepository;
+  readonly batches: BatchRepository;
+  readonly store: ObjectStore;
+  readonly outbox: Outbox;
+  readonly metrics: ApiMetrics;
+  readonly logger: Logger;
+  /** Asked by `/ready`, by name. */
+  readonly checks: Readonly<Record<string, ReadinessCheck>>;
+  /** Wall clock; a test sets its own. */
+  readonly nowMs?: () => number;
+  /** Longest file of an upload, 512 MB where left out (contract §1.2). */
+  readonly maxUploadBytes?: number;
+}
+
+/** {@link AppDeps} with everything filled in. */
+export interface RouteDeps extends Required<AppDeps> {
+  /** Wall clock in Unix seconds. */
+  readonly nowSec: () => number;
+}

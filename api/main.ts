@@ -1,0 +1,138 @@
+import { isIP } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import { createBatchClient } from '../client/batch-client';
+import { openClient } from '../client/connection';
+import { GatewayError, isGatewayError } from '../core/errors';
+import { createApiMetrics } from '../platform/api-metrics';
+import type { Config } from '../platform/config-schema';
+import { createLogger, type Logger } from '../platform/logger';
+import { createMetricsRegistry } from '../platform/metrics';
+import { startObservabilityServer } from '../platform/observability-server';
+import type { RunningProcess } from '../platform/process';
+import { runPhases, type ShutdownPhase } from '../platform/shutdown';
+import { openFilesystemStore } from '../storage/objects/filesystem';
+import { readOrCreateStoreId } from '../storage/objects/store-id';
+import { createBatchRepository } from '../storage/postgres/batches';
+import { createFileRepository } from '../storage/postgres/files';
+import { checkSchema } from '../storage/postgres/migrate';
+import { openPool } from '../storage/postgres/pool';
+import { verifyStoreIdentity } from '../storage/postgres/store-identity';
+import { buildApp } from './app';
+import { createOutbox } from './outbox';
+
+const POSTGRES_WAIT_MS = 30_000;
+const POSTGRES_RETRY_MS = 500;
+/** Uploads and downloads that run may take so long to end when the process is told to. */
+const DRAIN_MS = 30_000;
+const RELEASE_MS = 5_000;
+
+/**
+ * Runs the API until `close`. Everything it needs is opened here, by hand, and released in reverse.
+ *
+ * @throws config_invalid, port_in_use, postgres_unavailable, schema_outdated, schema_newer,
+ *   store_mismatch, object_store_failed
+ */
+export async function runApi(config: Config): Promise<RunningProcess> {
+  refusePublicBind(config);
+  const logger = createLogger(config.log, 'api');
+  const opened: ShutdownPhase[] = [];
+  const closing = (name: string, run: () => Promise<unknown>, timeoutMs = RELEASE_MS): void => {
+    opened.unshift({ name, timeoutMs, run: async () => void (await run()) });
+  };
+  const release = () => runPhases(opened, (phase) => logger.debug(phase, 'shutdown phase'));
+  try {
+    const url = await open(config, { logger, closing });
+    let closed: Promise<unknown> | undefined;
+    return { url, close: async () => void (await (closed ??= release())) };
+  } catch (error) {
+    await release();
+    throw error;
+  }
+}
+
+interface Host {
+  readonly logger: Logger;
+  /** Notes how to release what was just opened. */
+  closing(name: string, run: () => Promise<unknown>, timeoutMs?: number): void;
+}
+
+async function open(config: Config, host: Host): Promise<string> {
+  const { logger, closing } = host;
+  const pool = openPool(config.postgres.url, { logger, applicationName: 'nightshift-api' });
+  closing('postgres', () => pool.end());
+  await whenPostgresAnswers(logger, () => checkSchema(pool));
+  const store = await openStore(config, pool);
+  closing('object store', () => store.close());
+  const client = openClient(config.temporal);
+  closing('temporal', () => client.connection.close());
+  const registry = createMetricsRegistry('api');
+  const checks = {
+    postgres: async () => void (await pool.query('select 1')),
+    object_store: () => store.check(),
+  };
+  const { host: hostName, observability_port: port } = config.api;
+  const portSetting = 'api.observability_port';
+  const side = { host: hostName, port, portSetting, registry, checks };
+  const observability = await startObservabilityServer(side);
+  closing('observability', () => observability.close());
+  const batches = createBatchRepository(pool);
+  const outbox = createOutbox({ batches, starter: createBatchClient(client), logger });
+  closing('outbox', () => outbox.close());
+  const files = createFileRepository(pool);
+  const metrics = createApiMetrics(registry);
+  const app = buildApp({ config, files, batches, store, outbox, metrics, logger, checks });
+  closing('http', () => app.close(), DRAIN_MS);
+  const url = await listen(app, config.api);
+  closing('readiness', async () => observability.markNotReady('draining'));
+  return url;
+}
+
+/** Without authentication everybody who reaches the port is the one tenant: loopback only. */
+function refusePublicBind({ api, auth }: Config): void {
+  if (auth.mode !== 'none' || auth.allow_public_bind || isLoopback(api.host)) return;
+  throw new GatewayError(
+    'config_invalid',
+    `api.host ${api.host} is reachable from outside while auth.mode is none: ` +
+      'use 127.0.0.1, set auth.mode to header, or set auth.allow_public_bind to true',
+  );
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+}
+
+/** Postgres may come up after us: half a minute of patience, then its own words. */
+async function whenPostgresAnswers(logger: Logger, check: () => Promise<void>): Promise<void> {
+  const untilMs = performance.now() + POSTGRES_WAIT_MS;
+  for (let tries = 1; ; tries++) {
+    try {
+      return await check();
+    } catch (error) {
+      if (!isGatewayError(error, 'postgres_unavailable')) throw error;
+      if (performance.now() >= untilMs) throw error;
+      if (tries === 1) logger.warn({ err: error }, 'postgres does not answer yet');
+    }
+    await new Promise((resolve) => setTimeout(resolve, POSTGRES_RETRY_MS));
+  }
+}
+
+async function openStore(config: Config, pool: ReturnType<typeof openPool>) {
+  if (config.object_store.type !== 'filesystem') {
+    const message = 'object_store.type s3 is not available in this version: use filesystem';
+    throw new GatewayError('config_invalid', message);
+  }
+  const { path } = config.object_store;
+  const store = await openFilesystemStore({ path });
+  await verifyStoreIdentity(pool, await readOrCreateStoreId(path));
+  return store;
+}
+
+async function listen(app: FastifyInstance, api: Config['api']): Promise<string> {
+  try {
+    return await app.listen({ host: api.host, port: api.port });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
+    const message = `port ${api.port} is in use: stop whoever listens on it, or set api.port (--port) to a free one`;
+    throw new GatewayError('port_in_use', message, { cause: error });
+  }
+}

@@ -1,0 +1,141 @@
+import type { BatchStarter } from '../client/batch-client';
+import type { Logger } from '../platform/logger';
+import type { BatchRepository, UnstartedBatch } from '../storage/postgres/batches';
+
+/**
+ * Carries what a row says to its workflow: the row is the outbox of the start and of the cancel
+ * (execution §4). Nothing here fails a request; what did not arrive is tried again.
+ */
+export interface Outbox {
+  /** Starts the workflow of a fresh row; resolves when that worked, or after a short while. */
+  start(batch: UnstartedBatch): Promise<void>;
+  /** Signals a claimed cancel, now and after 1, 5 and 15 s while the workflow has not taken it. */
+  signalCancel(batchId: string): void;
+  /** Starts rows whose start has not been seen to work; runs by itself every 15 s. */
+  startStragglers(): Promise<void>;
+  /** Stops all timers and waits for what runs. */
+  close(): Promise<void>;
+}
+
+export interface OutboxOptions {
+  readonly batches: Pick<BatchRepository, 'markStarted' | 'unstarted' | 'awaitsCancelSignal'>;
+  readonly starter: BatchStarter;
+  readonly logger: Logger;
+  readonly nowMs?: () => number;
+  /** How long a request waits for the start of its workflow. */
+  readonly startWaitMs?: number;
+  readonly sweepEveryMs?: number;
+  /** Age at which a row counts as a straggler. */
+  readonly stragglerAgeMs?: number;
+  /** When a cancel is signalled again, counted from the first time. */
+  readonly repeatCancelAfterMs?: readonly number[];
+}
+
+const START_WAIT_MS = 2_000;
+const SWEEP_EVERY_MS = 15_000;
+const STRAGGLER_AGE_MS = 15_000;
+const REPEAT_CANCEL_AFTER_MS = [1_000, 5_000, 15_000];
+const SWEEP_ROWS = 100;
+
+/** {@link Outbox} of one API process; several may run beside each other, for starting is idempotent. */
+export function createOutbox(options: OutboxOptions): Outbox {
+  return new RowOutbox(options);
+}
+
+class RowOutbox implements Outbox {
+  readonly #options: OutboxOptions;
+  readonly #timers = new Set<NodeJS.Timeout>();
+  readonly #running = new Set<Promise<unknown>>();
+  readonly #sweepTimer: NodeJS.Timeout;
+  #sweep: Promise<void> | null = null;
+
+  constructor(options: OutboxOptions) {
+    this.#options = options;
+    const everyMs = options.sweepEveryMs ?? SWEEP_EVERY_MS;
+    this.#sweepTimer = setInterval(() => void this.startStragglers(), everyMs);
+    this.#sweepTimer.unref();
+  }
+
+  async start(batch: UnstartedBatch): Promise<void> {
+    const waitMs = this.#options.startWaitMs ?? START_WAIT_MS;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, waitMs)));
+    // A start that works after the wait still counts.
+    await Promise.race([this.#track(this.#tryStart(batch)), late]);
+    clearTimeout(timer);
+  }
+
+  signalCancel(batchId: string): void {
+    void this.#track(this.#trySignal(batchId));
+    for (const afterMs of this.#options.repeatCancelAfterMs ?? REPEAT_CANCEL_AFTER_MS) {
+      const timer = setTimeout(() => {
+        this.#timers.delete(timer);
+        void this.#track(this.#signalAgain(batchId));
+      }, afterMs);
+      timer.unref();
+      this.#timers.add(timer);
+    }
+  }
+
+  startStragglers(): Promise<void> {
+    this.#sweep ??= this.#track(this.#startStragglers()).finally(() => (this.#sweep = null));
+    return this.#sweep;
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#sweepTimer);
+    for (const timer of this.#timers) clearTimeout(timer);
+    this.#timers.clear();
+    await Promise.allSettled(this.#running);
+  }
+
+  async #startStragglers(): Promise<void> {
+    const { batches, logger, nowMs = Date.now } = this.#options;
+    const ageMs = this.#options.stragglerAgeMs ?? STRAGGLER_AGE_MS;
+    try {
+      const rows = await batches.unstarted(Math.floor((nowMs() - ageMs) / 1000), SWEEP_ROWS);
+      for (const row of rows) {
+        // The first failure ends the pass: the next rows would only wait for the same Temporal.
+        if (!(await this.#tryStart(row))) return;
+        logger.info({ batchId: row.id }, 'straggling batch started');
+      }
+    } catch (error) {
+      logger.warn({ err: error }, 'straggling batches not looked up');
+    }
+  }
+
+  async #tryStart(batch: UnstartedBatch): Promise<boolean> {
+    const { batches, starter, logger } = this.#options;
+    try {
+      await starter.start(batch);
+      await batches.markStarted(batch.id);
+      return true;
+    } catch (error) {
+      logger.warn({ err: error, batchId: batch.id }, 'workflow not started yet');
+      return false;
+    }
+  }
+
+  async #signalAgain(batchId: string): Promise<void> {
+    const { batches, logger } = this.#options;
+    try {
+      if (!(await batches.awaitsCancelSignal(batchId))) return;
+    } catch (error) {
+      logger.warn({ err: error, batchId }, 'cancelled batch not looked up');
+    }
+    await this.#trySignal(batchId);
+  }
+
+  async #trySignal(batchId: string): Promise<void> {
+    try {
+      await this.#options.starter.cancel(batchId);
+    } catch (error) {
+      this.#options.logger.warn({ err: error, batchId }, 'cancel not signalled yet');
+    }
+  }
+
+  #track<T>(work: Promise<T>): Promise<T> {
+    this.#running.add(work);
+    return work.finally(() => this.#running.delete(work));
+  }
+}

@@ -1,0 +1,102 @@
+import type { Socket } from 'node:net';
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { isGatewayError } from '../../core/errors';
+import type { Logger } from '../../platform/logger';
+
+/** Body of every answer that is not 200: always these four keys (contract §4). */
+export interface ErrorBody {
+  readonly error: {
+    readonly message: string;
+    readonly type: string;
+    readonly param: string | null;
+    readonly code: string | null;
+  };
+}
+
+interface Answer {
+  readonly status: number;
+  readonly body: ErrorBody;
+}
+
+/** Headers of a download that must not stand on the error that came instead. */
+const DOWNLOAD_HEADERS = [
+  'content-length',
+  'content-range',
+  'content-disposition',
+  'accept-ranges',
+];
+const RETRY_AFTER_SEC = '2';
+const JSON_TYPE = 'application/json; charset=utf-8';
+
+/** Answers what a hook, a parser or a handler threw; the text of a 5xx is constant, its cause logged. */
+export function errorHandler(logger: Logger) {
+  return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
+    const answer = answerOf(error);
+    if (answer.status >= 500) {
+      const { method } = request;
+      const path = request.routeOptions.url;
+      logger.error({ err: error, requestId: request.id, method, path }, 'request failed');
+    }
+    for (const name of DOWNLOAD_HEADERS) {
+      reply.removeHeader(name);
+      reply.raw.removeHeader(name);
+    }
+    if (answer.status === 503) reply.header('retry-after', RETRY_AFTER_SEC);
+    void reply.code(answer.status).type(JSON_TYPE).send(answer.body);
+  };
+}
+
+/** The 404 of a path that is nobody's. */
+export function unknownRoute(request: FastifyRequest, reply: FastifyReply): void {
+  const path = request.url.split('?', 1)[0] ?? '';
+  const message = `Invalid URL (${request.method} ${path})`;
+  void reply.code(404).type(JSON_TYPE).send(invalidRequest(404, message).body);
+}
+
+/** What is no HTTP at all is answered on the bare socket, in the same shape. */
+export function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : 400;
+  const reason = status === 431 ? 'Request Header Fields Too Large' : 'Bad Request';
+  const body = JSON.stringify(invalidRequest(status, 'The request is not valid HTTP.').body);
+  socket.end(
+    `HTTP/1.1 ${status} ${reason}\r\ncontent-type: ${JSON_TYPE}\r\nconnection: close\r\n` +
+      `content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
+}
+
+function answerOf(error: unknown): Answer {
+  if (isGatewayError(error)) {
+    if (error.httpStatus >= 500) return serverError(error.httpStatus);
+    const { httpStatus: status, message, param, apiCode: code } = error;
+    return { status, body: { error: { message, type: 'invalid_request_error', param, code } } };
+  }
+  const { statusCode, code } = error as Partial<FastifyError>;
+  if (statusCode === undefined || statusCode >= 500 || statusCode < 400) return serverError(500);
+  return invalidRequest(statusCode, FRAMEWORK_TEXTS[code ?? ''] ?? 'The request is not valid.');
+}
+
+/** The framework's own faults, in our words. */
+const FRAMEWORK_TEXTS: Readonly<Record<string, string>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: 'The body of the request is too large.',
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'The body of the request is not as long as it says.',
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'The content type of the request is not valid.',
+  FST_ERR_BAD_URL: 'The URL of the request is not valid.',
+  FST_ERR_MAX_PARAM_LENGTH: 'The URL of the request is too long.',
+};
+
+function invalidRequest(status: number, message: string): Answer {
+  const error = { message, type: 'invalid_request_error', param: null, code: null };
+  return { status, body: { error } };
+}
+
+function serverError(status: number): Answer {
+  const message =
+    status === 503
+      ? 'The service is overloaded or not ready yet. Please try again.'
+      : 'The server had an error while processing your request. Please try again.';
+  return { status, body: { error: { message, type: 'server_error', param: null, code: null } } };
+}

@@ -1,0 +1,77 @@
+import { randomBytes } from 'node:crypto';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { GatewayError, isGatewayError } from '../../core/errors';
+import type { Config } from '../../platform/config-schema';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who is asking; the routes of `/v1` never see a request without one. */
+    tenant: string;
+    /** Set where the request does not say who is asking, or contradicts itself. */
+    tenantFault: GatewayError | null;
+    /** `performance.now()` at its arrival. */
+    arrivedAtMs: number;
+  }
+}
+
+const DEFAULT_TENANT = 'default';
+const MAX_TENANT_CHARS = 256;
+const ECHOED_ID = /^[A-Za-z0-9._:/+=-]{1,128}$/;
+
+/** Id of a request: the client's own where it is fit to be logged and sent back, else a new one. */
+export function requestId(raw: { headers: Record<string, string | string[] | undefined> }): string {
+  const given = raw.headers['x-request-id'];
+  if (typeof given === 'string' && ECHOED_ID.test(given)) return given;
+  return `req_${randomBytes(16).toString('hex')}`;
+}
+
+/** Tenant and the headers that every answer carries, errors and downloads included (contract §4). */
+export function addRequestContext(app: FastifyInstance, auth: Config['auth']): void {
+  app.decorateRequest('tenant', DEFAULT_TENANT);
+  app.decorateRequest('tenantFault', null);
+  app.decorateRequest('arrivedAtMs', 0);
+  app.addHook('onRequest', async (request, reply) => {
+    request.arrivedAtMs = performance.now();
+    try {
+      request.tenant = tenantOf(request, auth);
+    } catch (error) {
+      if (!isGatewayError(error)) throw error;
+      request.tenantFault = error;
+    }
+    reply.headers({
+      'x-request-id': request.id,
+      'openai-version': '2020-10-01',
+      'openai-organization': request.tenant,
+      'x-content-type-options': 'nosniff',
+      'cache-control': 'no-store',
+    });
+  });
+  app.addHook('onSend', async (request, reply, payload) => {
+    const tookMs = Math.round(performance.now() - request.arrivedAtMs);
+    reply.header('openai-processing-ms', String(tookMs));
+    return payload;
+  });
+}
+
+/** For the routes that need to know who is asking. @throws unauthorized, invalid_request */
+export async function requireTenant(request: FastifyRequest): Promise<void> {
+  if (request.tenantFault !== null) throw request.tenantFault;
+}
+
+function tenantOf(request: FastifyRequest, auth: Config['auth']): string {
+  if (auth.mode === 'none') return DEFAULT_TENANT;
+  const name = auth.tenant_header.toLowerCase();
+  const values = (request.raw.headersDistinct[name] ?? []).map((value) => value.trim());
+  const given = [...new Set(values.filter((value) => value !== ''))];
+  if (given.length > 1) {
+    throw new GatewayError('invalid_request', `The header ${auth.tenant_header} has two values.`);
+  }
+  const [tenant] = given;
+  if (tenant !== undefined && tenant.length > MAX_TENANT_CHARS) {
+    throw new GatewayError('invalid_request', `The header ${auth.tenant_header} is too long.`);
+  }
+  if (tenant === undefined && auth.require_tenant) {
+    throw new GatewayError('unauthorized', `The header ${auth.tenant_header} is missing.`);
+  }
+  return tenant ?? DEFAULT_TENANT;
+}

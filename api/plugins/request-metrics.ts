@@ -1,0 +1,29 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { ApiMetrics } from '../../platform/api-metrics';
+import type { Logger } from '../../platform/logger';
+
+/** Counts and logs each request when its answer is over, also where the client left before. */
+export function addRequestMetrics(
+  app: FastifyInstance,
+  { metrics, logger }: { metrics: ApiMetrics; logger: Logger },
+): void {
+  app.addHook('onRequest', async (request, reply) => {
+    const labels = { method: request.method, path: pathPattern(request) };
+    metrics.requestsInFlight.inc(labels);
+    reply.raw.once('close', () => {
+      const finished = { ...labels, status: String(reply.raw.statusCode) };
+      const tookMs = performance.now() - request.arrivedAtMs;
+      metrics.requestsInFlight.dec(labels);
+      metrics.requests.inc(finished);
+      metrics.requestDuration.observe(finished, tookMs / 1000);
+      const { id: requestId, tenant } = request;
+      const aborted = !reply.raw.writableFinished;
+      logger.debug({ ...finished, requestId, tenant, tookMs, aborted }, 'request answered');
+    });
+  });
+}
+
+/** The route's pattern: what was asked for would make a label for every id. */
+function pathPattern(request: FastifyRequest): string {
+  return request.routeOptions.url ?? 'unknown';
+}

@@ -1,0 +1,77 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { isTerminal } from '../../core/batch/status';
+import { GatewayError } from '../../core/errors';
+import type { BatchRecord } from '../../storage/postgres/batches';
+import type { RouteDeps } from '../app-deps';
+import { addResource } from '../plugins/resource';
+import { toBatchObject } from '../schemas/batch-object';
+import { wrongValue } from '../schemas/faults';
+import { toListObject } from '../schemas/list-object';
+import { parseBatchListQuery, type RawQuery, unknownCursor } from '../schemas/list-query';
+import { createBatch } from './batch-create';
+
+/** OpenAI's Batches API (contract §2). */
+export function addBatchRoutes(app: FastifyInstance, deps: RouteDeps): void {
+  addResource(app, '/batches', {
+    POST: async (request) => toBatchObject(await createBatch(request, deps)),
+    GET: (request) => listBatches(request, deps),
+  });
+  addResource(app, '/batches/:batch_id', {
+    GET: async (request) => toBatchObject(await findBatch(request, deps)),
+  });
+  addResource(app, '/batches/:batch_id/cancel', {
+    POST: async (request, reply) => toBatchObject(await cancelBatch(request, { reply, deps })),
+  });
+}
+
+async function listBatches(request: FastifyRequest, deps: RouteDeps) {
+  const { limit, after } = parseBatchListQuery(request.query as RawQuery);
+  const cursor = after === undefined ? {} : { after };
+  const page = await deps.batches.list({ tenant: request.tenant, limit, ...cursor });
+  if (page === null) throw unknownCursor();
+  // An empty page that says there is more would send an SDK round for ever.
+  return toListObject(limit === 0 ? { data: [], hasMore: false } : page, toBatchObject);
+}
+
+async function findBatch(request: FastifyRequest, deps: RouteDeps): Promise<BatchRecord> {
+  const id = batchIdOf(request);
+  const batch = await deps.batches.get(id, request.tenant);
+  if (batch === null) throw noSuchBatch(id);
+  return batch;
+}
+
+/** The first cause of the end is decided in the row (execution §4); the workflow hears of it after. */
+async function cancelBatch(
+  request: FastifyRequest,
+  { reply, deps }: { reply: FastifyReply; deps: RouteDeps },
+): Promise<BatchRecord> {
+  const id = batchIdOf(request);
+  const claim = await deps.batches.claimCancel(id, request.tenant, deps.nowSec());
+  if (claim === null) throw noSuchBatch(id);
+  const { batch, claimed } = claim;
+  if (claimed) {
+    deps.outbox.signalCancel(id);
+    deps.metrics.cancellations.inc({ phase: phaseOf(batch) });
+  } else if (isTerminal(batch.status) && batch.status !== 'cancelled') {
+    // Both SDKs would send a 409 three times.
+    reply.header('x-should-retry', 'false');
+    throw new GatewayError('conflict', `Cannot cancel a batch with status '${batch.status}'.`);
+  }
+  return batch;
+}
+
+function phaseOf(batch: BatchRecord): string {
+  if (batch.finalizingAtSec !== null) return 'finalizing';
+  return batch.inProgressAtSec === null ? 'queued' : 'in_progress';
+}
+
+function batchIdOf(request: FastifyRequest): string {
+  const { batch_id: id } = request.params as { batch_id: string };
+  if (!id.startsWith('batch_')) throw wrongValue('batch_id', "an id that begins with 'batch_'");
+  if (id.includes('\0')) throw noSuchBatch(id);
+  return id;
+}
+
+function noSuchBatch(id: string): GatewayError {
+  return new GatewayError('not_found', `No batch found with id '${id}'.`);
+}

@@ -1,0 +1,58 @@
+import { GatewayError } from '../../core/errors';
+
+/** OpenAI's codes for a request that is wrong (contract §2.1). */
+export type FaultCode =
+  | 'missing_required_parameter'
+  | 'invalid_value'
+  | 'invalid_type'
+  | 'unknown_parameter'
+  | 'integer_below_min_value'
+  | 'integer_above_max_value'
+  | 'object_above_max_properties'
+  | 'string_above_max_length'
+  | 'property_name_above_max_length';
+
+/** A 400 with OpenAI's code and the name of the field. */
+export function fault(code: FaultCode, param: string, message: string): GatewayError {
+  return new GatewayError('invalid_request', message, { param, apiCode: code });
+}
+
+/** A field that is required and absent, or null. */
+export function missing(param: string): GatewayError {
+  return fault('missing_required_parameter', param, `Missing required parameter: '${param}'.`);
+}
+
+/** A field that the endpoint does not have. */
+export function unknownParameter(param: string): GatewayError {
+  return fault('unknown_parameter', param, `Unknown parameter: '${param}'.`);
+}
+
+/** `expected` completes "expected …", e.g. `a string`. */
+export function wrongType(param: string, expected: string): GatewayError {
+  return fault('invalid_type', param, `Invalid type for '${param}': expected ${expected}.`);
+}
+
+/** `expected` completes "expected …", e.g. `one of 'asc' or 'desc'`. */
+export function wrongValue(param: string, expected: string): GatewayError {
+  return fault('invalid_value', param, `Invalid value for '${param}': expected ${expected}.`);
+}
+
+/** The value of an integer field that must lie within bounds, both included. */
+export function withinBounds(
+  value: number,
+  param: string,
+  { min, max }: { min: number; max: number },
+): number {
+  if (value < min) {
+    const message = `Invalid '${param}': expected an integer of at least ${min}, got ${value}.`;
+    throw fault('integer_below_min_value', param, message);
+  }
+  if (value > max) {
+    const message = `Invalid '${param}': expected an integer of at most ${max}, got ${value}.`;
+    throw fault('integer_above_max_value', param, message);
+  }
+  return value;
+}
+
+/** Life of a file, in seconds (contract §1.1, §2.1). */
+export const EXPIRES_AFTER_SEC = { min: 3_600, max: 2_592_000 } as const;

@@ -1,0 +1,30 @@
+import { GatewayError } from '../../core/errors';
+import { isJsonObject } from './json-object';
+
+/**
+ * The JSON object a body holds, whatever its content type says (contract §1.7): curl samples send JSON
+ * with the header of a form. An empty body is an empty object: what is missing is then said by name.
+ *
+ * @throws invalid_request code null where it is not JSON or not an object
+ */
+export function parseJsonBody(body: unknown): Readonly<Record<string, unknown>> {
+  if (body === undefined || body === null) return {};
+  if (!Buffer.isBuffer(body)) throw unparsable();
+  if (body.length === 0) return {};
+  let value: unknown;
+  try {
+    value = JSON.parse(body.toString('utf8'));
+  } catch (cause) {
+    throw unparsable(cause);
+  }
+  if (!isJsonObject(value)) {
+    throw new GatewayError('invalid_request', 'The body of the request must be a JSON object.');
+  }
+  return value;
+}
+
+function unparsable(cause?: unknown): GatewayError {
+  const message =
+    'We could not parse the JSON body of your request. The API expects an object of valid JSON.';
+  return new GatewayError('invalid_request', message, cause === undefined ? {} : { cause });
+}

@@ -1,0 +1,142 @@
+import { isUtf8 } from 'node:buffer';
+import { createHash } from 'node:crypto';
+import { isJsonObject } from '../schemas/json-object';
+
+/** What became known of an upload's bytes while they passed. */
+export interface UploadFacts {
+  readonly bytes: number;
+  readonly sha256: Buffer;
+  readonly isUtf8: boolean;
+  /**
+   * `jsonl`: the first line that is not blank is a JSON object, or is longer than a line may be, which
+   * ingestion reports with its number. `blank`: there is no such line.
+   */
+  readonly firstLine: 'jsonl' | 'other' | 'blank';
+}
+
+/** Looks at an upload chunk by chunk: its purpose, which decides what matters, may come last. */
+export interface UploadInspector {
+  /** Bytes so far. */
+  readonly bytes: number;
+  update(chunk: Buffer): void;
+  finish(): UploadFacts;
+}
+
+const BOM = [0xef, 0xbb, 0xbf];
+const LINE_END = 0x0a;
+const BRACE = 0x7b;
+
+/** An inspector whose memory is bounded by `maxLineBytes`. */
+export function createUploadInspector(maxLineBytes: number): UploadInspector {
+  const hash = createHash('sha256');
+  const utf8 = createUtf8Check();
+  const firstLine = new FirstLine(maxLineBytes);
+  let bytes = 0;
+  return {
+    get bytes() {
+      return bytes;
+    },
+    update(chunk) {
+      bytes += chunk.length;
+      hash.update(chunk);
+      utf8.update(chunk);
+      firstLine.update(chunk);
+    },
+    finish: () => ({
+      bytes,
+      sha256: hash.digest(),
+      isUtf8: utf8.finish(),
+      firstLine: firstLine.finish(),
+    }),
+  };
+}
+
+/** The native check takes whole sequences only: the last one of a chunk may wait for its end. */
+function createUtf8Check(): { update(chunk: Buffer): void; finish(): boolean } {
+  let valid = true;
+  let rest: Buffer = Buffer.alloc(0);
+  return {
+    update(chunk) {
+      if (!valid) return;
+      const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+      const whole = bytes.length - unfinishedBytes(bytes);
+      valid = isUtf8(bytes.subarray(0, whole));
+      rest = Buffer.from(bytes.subarray(whole));
+    },
+    finish: () => valid && rest.length === 0,
+  };
+}
+
+/** Length of the sequence at the end that lacks bytes, 0 to 3. */
+function unfinishedBytes(bytes: Buffer): number {
+  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
+    const byte = bytes[bytes.length - back] ?? 0;
+    if ((byte & 0xc0) === 0x80) continue;
+    const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
+    return length > back ? back : 0;
+  }
+  return 0;
+}
+
+/** Collects the first line that is not blank, and gives up as soon as it cannot be an object. */
+class FirstLine {
+  readonly #maxBytes: number;
+  #position = 0;
+  #line: Buffer[] = [];
+  #length = 0;
+  #verdict: UploadFacts['firstLine'] | null = null;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  update(chunk: Buffer): void {
+    if (this.#verdict !== null) return;
+    const start = this.#length === 0 ? this.#blanksBefore(chunk) : 0;
+    this.#position += chunk.length;
+    if (start === chunk.length) return;
+    const end = chunk.indexOf(LINE_END, start);
+    this.#take(chunk.subarray(start, end < 0 ? chunk.length : end), end >= 0);
+    if (this.#verdict !== null) this.#line = [];
+  }
+
+  finish(): UploadFacts['firstLine'] {
+    return this.#verdict ?? (this.#length === 0 ? 'blank' : judge(this.#line));
+  }
+
+  #take(piece: Buffer, isComplete: boolean): void {
+    if (this.#length === 0 && piece[0] !== BRACE) {
+      this.#verdict = 'other';
+      return;
+    }
+    this.#length += piece.length;
+    if (this.#length > this.#maxBytes) {
+      this.#verdict = 'jsonl';
+      return;
+    }
+    // A copy: the chunk belongs to the sender and may be large.
+    this.#line.push(Buffer.from(piece));
+    if (isComplete) this.#verdict = judge(this.#line);
+  }
+
+  /** White space, and the bytes of a BOM at the beginning of the file. */
+  #blanksBefore(chunk: Buffer): number {
+    let at = 0;
+    while (at < chunk.length && (isBlank(chunk[at]) || chunk[at] === BOM[this.#position + at]))
+      at++;
+    return at;
+  }
+}
+
+function isBlank(byte: number | undefined): boolean {
+  return byte === 0x20 || byte === 0x09 || byte === 0x0a || byte === 0x0d;
+}
+
+function judge(line: readonly Buffer[]): 'jsonl' | 'other' {
+  try {
+    const value: unknown = JSON.parse(Buffer.concat(line).toString('utf8'));
+    return isJsonObject(value) ? 'jsonl' : 'other';
+  } catch {
+    return 'other';
+  }
+}

@@ -1,0 +1,195 @@
+/**
+ * The API for tests: a real database and a filesystem store in a folder of its own, Temporal replaced by
+ * a starter that notes what it is told.
+ */
+import fs from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import type { FastifyInstance, InjectOptions } from 'fastify';
+import pino from 'pino';
+import { buildApp } from '../../api/app';
+import type { AppDeps } from '../../api/app-deps';
+import { createOutbox, type OutboxOptions } from '../../api/outbox';
+import type { BatchStart, BatchStarter } from '../../client/batch-client';
+import { createApiMetrics } from '../../platform/api-metrics';
+import { configSchema } from '../../platform/config-schema';
+import { createMetricsRegistry } from '../../platform/metrics';
+import type { Registry } from '../../platform/metrics';
+import type { ObjectStore } from '../../storage/object-store';
+import { openFilesystemStore } from '../../storage/objects/filesystem';
+import { createBatchRepository } from '../../storage/postgres/batches';
+import { createFileRepository } from '../../storage/postgres/files';
+import { type TestDatabase, withDatabase } from './postgres';
+
+/** A {@link BatchStarter} that notes its calls; `fail` makes the next ones fail, `hang` never answer. */
+export interface RecordingStarter extends BatchStarter {
+  readonly started: BatchStart[];
+  readonly cancelled: string[];
+  fail: boolean;
+  hang: boolean;
+}
+
+/** What a test may set differently. */
+export interface TestApiOptions {
+  readonly auth?: Record<string, unknown>;
+  readonly deps?: Partial<AppDeps>;
+  readonly outbox?: Partial<OutboxOptions>;
+}
+
+/** A running API of which everything inside can be looked at. */
+export interface TestApi {
+  readonly app: FastifyInstance;
+  readonly database: TestDatabase;
+  readonly store: ObjectStore;
+  readonly starter: RecordingStarter;
+  readonly registry: Registry;
+  /** The wall clock, as the API sees it; moves only when a test moves it. */
+  readonly clock: { nowMs: number };
+  /** Keys of all objects in the store. */
+  keys(): Promise<string[]>;
+  call(options: InjectOptions): Promise<Answer>;
+  close(): Promise<void>;
+}
+
+/** An answer with its JSON body parsed. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Record<string, string>;
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- tests look into it freely
+  readonly body: any;
+  readonly bytes: Buffer;
+}
+
+/** Opens a database and a store, and builds the app on them. The test file closes it. */
+export async function openTestApi(options: TestApiOptions = {}): Promise<TestApi> {
+  const database = await withDatabase();
+  const folder = await fs.mkdtemp(path.join(os.tmpdir(), 'nightshift-api-'));
+  const store = await openFilesystemStore({ path: folder });
+  const clock = { nowMs: 1_700_000_000_000 };
+  const registry = createMetricsRegistry('api');
+  const logger = pino({ level: 'silent' });
+  const batches = createBatchRepository(database.pool);
+  const starter = recordingStarter();
+  const nowMs = () => clock.nowMs;
+  const outbox = createOutbox({ batches, starter, logger, nowMs, ...options.outbox });
+  const app = buildApp({
+    config: configSchema.parse({ auth: options.auth ?? {} }),
+    files: createFileRepository(database.pool),
+    batches,
+    store,
+    outbox,
+    metrics: createApiMetrics(registry),
+    logger,
+    checks: { postgres: async () => void (await database.pool.query('select 1')) },
+    nowMs,
+    ...options.deps,
+  });
+  await app.ready();
+  return {
+    ...{ app, database, store, starter, registry, clock },
+    keys: async () => {
+      const keys: string[] = [];
+      for await (const { key } of store.list('')) keys.push(key);
+      return keys;
+    },
+    call: (request) => call(app, request),
+    close: async () => {
+      await app.close();
+      await outbox.close();
+      await store.close();
+      await database.close();
+      await fs.rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function call(app: FastifyInstance, request: InjectOptions): Promise<Answer> {
+  const response = await app.inject(request);
+  const isJson = /^application\/json/.test(String(response.headers['content-type']));
+  return {
+    status: response.statusCode,
+    headers: response.headers as Record<string, string>,
+    body: isJson && response.rawPayload.length > 0 ? (response.json() as unknown) : null,
+    bytes: response.rawPayload,
+  };
+}
+
+function recordingStarter(): RecordingStarter {
+  const starter: RecordingStarter = {
+    started: [],
+    cancelled: [],
+    fail: false,
+    hang: false,
+    start: async (batch) => {
+      if (starter.hang) return new Promise(() => undefined);
+      if (starter.fail) throw new Error('no Temporal');
+      starter.started.push(batch);
+    },
+    cancel: async (batchId) => {
+      if (starter.fail) throw new Error('no Temporal');
+      starter.cancelled.push(batchId);
+    },
+  };
+  return starter;
+}
+
+/** A part of a form; `filename` makes it a file. */
+export interface TestPart {
+  readonly name: string;
+  readonly value: string | Buffer;
+  readonly filename?: string;
+}
+
+export const BOUNDARY = 'xxBOUNDARYxx';
+
+/** The bytes of a form, as a client would write them. */
+export function formBytes(parts: readonly TestPart[], boundary = BOUNDARY): Buffer {
+  const pieces = parts.flatMap(({ name, value, filename }) => [
+    Buffer.from(
+      `--${boundary}\r\ncontent-disposition: form-data; name="${name}"` +
+        (filename === undefined
+          ? ''
+          : `; filename="${filename}"\r\ncontent-type: application/octet-stream`) +
+        '\r\n\r\n',
+    ),
+    Buffer.from(value as string),
+    Buffer.from('\r\n'),
+  ]);
+  return Buffer.concat([...pieces, Buffer.from(`--${boundary}--\r\n`)]);
+}
+
+/** A request that uploads the form. */
+export function upload(parts: readonly TestPart[], headers: Record<string, string> = {}) {
+  return {
+    method: 'POST' as const,
+    url: '/v1/files',
+    headers: { 'content-type': `multipart/form-data; boundary=${BOUNDARY}`, ...headers },
+    payload: formBytes(parts),
+  };
+}
+
+/** A request with a JSON body. */
+export function post(url: string, body: unknown, headers: Record<string, string> = {}) {
+  const payload = JSON.stringify(body);
+  return {
+    method: 'POST' as const,
+    url,
+    headers: { 'content-type': 'application/json', ...headers },
+    payload,
+  };
+}
+
+export const LINE = `${JSON.stringify({
+  custom_id: 'a',
+  method: 'POST',
+  url: '/v1/chat/completions',
+  body: { model: 'm', messages: [] },
+})}\n`;
+
+/** A form with a valid batch file. */
+export function batchForm(content: string | Buffer = LINE, filename = 'in.jsonl'): TestPart[] {
+  return [
+    { name: 'purpose', value: 'batch' },
+    { name: 'file', value: content, filename },
+  ];
+}
