@@ -1,5 +1,6 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { version } from '../platform/version';
+import { addClientCommands } from './client/client-commands';
 import { runConfigCheck, runConfigPrint } from './config-command';
 import { runDemo } from './demo';
 import { runDev } from './dev';
@@ -17,6 +18,7 @@ export function createProgram(): Command {
   addStackCommands(program);
   addProcessCommands(program);
   addCareCommands(program);
+  addClientCommands(program);
   return program;
 }
 

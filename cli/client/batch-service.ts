@@ -1,0 +1,144 @@
+import OpenAI, { toStreamingFile } from 'openai';
+import type { Batch, BatchCreateParams } from 'openai/resources/batches';
+import type { FileObject } from 'openai/resources/files';
+import { GatewayError } from '../../core/errors';
+import type { Connection } from './connection-flags';
+import { explainFailure } from './failures';
+
+const REQUEST_TIMEOUT_MS = 60_000;
+/** The whole upload must fit in it. */
+const UPLOAD_TIMEOUT_MS = 6 * 3_600_000;
+const MAX_PAGE = 100;
+
+export interface NewBatch {
+  readonly inputFileId: string;
+  readonly endpoint: string;
+  /** Duration with its unit, such as `24h`. */
+  readonly window: string;
+  readonly metadata: Readonly<Record<string, string>> | null;
+  /** The same key creates the same batch: a repeated request makes no second one. */
+  readonly idempotencyKey: string;
+}
+
+export interface NewFile {
+  readonly name: string;
+  /** Read once, in order. */
+  readonly bytes: AsyncIterable<Uint8Array>;
+  readonly idempotencyKey: string;
+}
+
+/**
+ * The server's Files and Batches API through the official SDK. Everything it throws is a sentence for
+ * people; what may be tried again is `unavailable`. An `AbortSignal` that aborts makes the call throw.
+ */
+export interface BatchService extends Pick<Connection, 'baseUrl' | 'repeated'> {
+  /** Asks for one batch, so that a wrong address or key is known before an upload. */
+  checkAccess(signal: AbortSignal): Promise<void>;
+  /** Sent once: a stream cannot be repeated. */
+  upload(file: NewFile, signal: AbortSignal): Promise<FileObject>;
+  create(batch: NewBatch): Promise<Batch>;
+  /** `retries`: how often the SDK tries again by itself. */
+  retrieve(id: string, options: { signal: AbortSignal; retries: number }): Promise<Batch>;
+  cancel(id: string): Promise<Batch>;
+  /** Newest first; `hasMore` where the server has more than `limit`. */
+  list(limit: number, signal: AbortSignal): Promise<{ batches: Batch[]; hasMore: boolean }>;
+  /** The file's bytes, and how many there are where the server tells. */
+  content(fileId: string, signal: AbortSignal): Promise<{ body: Content; bytes: number | null }>;
+}
+
+type Content = NonNullable<Response['body']>;
+
+/** Opens no connection yet. */
+export function createBatchService(connection: Connection): BatchService {
+  const { baseUrl, repeated, apiKey, headers } = connection;
+  const client = new OpenAI({
+    baseURL: baseUrl,
+    // The SDK insists on a key; a server that asks for none does not look at it.
+    apiKey: apiKey ?? 'none',
+    defaultHeaders: headers,
+    timeout: REQUEST_TIMEOUT_MS,
+  });
+  const scene = { baseUrl, hasKey: apiKey !== null };
+  const explained = async <T>(work: () => Promise<T>): Promise<T> => {
+    try {
+      return await work();
+    } catch (error) {
+      throw explainFailure(error, scene);
+    }
+  };
+  const batchOf = (work: () => Promise<Batch>): Promise<Batch> =>
+    explained(async () => checkBatch(await work(), baseUrl));
+  return {
+    baseUrl,
+    repeated,
+    checkAccess: (signal) =>
+      explained(async () => void (await client.batches.list({ limit: 1 }, { signal }))),
+    upload: (file, signal) => explained(() => uploadFile(client, file, signal)),
+    create: (batch) => batchOf(() => createBatch(client, batch)),
+    retrieve: (id, { signal, retries }) =>
+      batchOf(() => client.batches.retrieve(id, { signal, maxRetries: retries })),
+    cancel: (id) => batchOf(() => client.batches.cancel(id)),
+    list: (limit, signal) => explained(() => listBatches(client, limit, signal)),
+    content: (fileId, signal) => explained(() => openContent(client, fileId, signal)),
+  };
+}
+
+async function uploadFile(
+  client: OpenAI,
+  { name, bytes, idempotencyKey }: NewFile,
+  signal: AbortSignal,
+): Promise<FileObject> {
+  const file = await client.files.create(
+    { purpose: 'batch', file: toStreamingFile(bytes, name) },
+    { signal, timeout: UPLOAD_TIMEOUT_MS, headers: { 'Idempotency-Key': idempotencyKey } },
+  );
+  if (typeof file?.id === 'string') return file;
+  throw new GatewayError('invalid_request', `${client.baseURL} did not answer with a file`);
+}
+
+function createBatch(client: OpenAI, batch: NewBatch): Promise<Batch> {
+  const body: BatchCreateParams = {
+    input_file_id: batch.inputFileId,
+    // The server knows which endpoints and windows there are: more than the SDK's types tell.
+    endpoint: batch.endpoint as BatchCreateParams['endpoint'],
+    completion_window: batch.window as BatchCreateParams['completion_window'],
+    ...(batch.metadata === null ? {} : { metadata: { ...batch.metadata } }),
+  };
+  return client.batches.create(body, { headers: { 'Idempotency-Key': batch.idempotencyKey } });
+}
+
+async function listBatches(
+  client: OpenAI,
+  limit: number,
+  signal: AbortSignal,
+): Promise<{ batches: Batch[]; hasMore: boolean }> {
+  const batches: Batch[] = [];
+  const query = { limit: Math.min(limit + 1, MAX_PAGE) };
+  for await (const batch of client.batches.list(query, { signal })) {
+    if (batches.length === limit) return { batches, hasMore: true };
+    batches.push(batch);
+  }
+  return { batches, hasMore: false };
+}
+
+async function openContent(
+  client: OpenAI,
+  fileId: string,
+  signal: AbortSignal,
+): Promise<{ body: Content; bytes: number | null }> {
+  const response = await client.files.content(fileId, { signal });
+  if (response.body === null) {
+    throw new GatewayError('unavailable', `the file ${fileId} came without a body`);
+  }
+  const length = response.headers.get('content-length');
+  const isPlain = response.headers.get('content-encoding') === null;
+  return { body: response.body, bytes: length !== null && isPlain ? Number(length) : null };
+}
+
+/** A web server that is no API answers 200 with a page. */
+function checkBatch(answer: Batch, baseUrl: string): Batch {
+  const { id, status } = (answer ?? {}) as Partial<Batch>;
+  if (typeof id === 'string' && typeof status === 'string') return answer;
+  const message = `${baseUrl} did not answer with a batch: the base URL usually ends in /v1`;
+  throw new GatewayError('invalid_request', message);
+}

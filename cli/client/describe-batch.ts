@@ -1,0 +1,98 @@
+import type { Batch, BatchError } from 'openai/resources/batches';
+import { grouped } from '../output';
+import { hasEnded } from './exit-codes';
+import { paintedTable, statusColor, type Cell, type Paint } from './paint';
+import { distanceWords, durationWords, momentWords, printable } from './wording';
+
+type Row = readonly Cell[];
+
+/** Everything a server tells of a batch, as a table for people. */
+export function describeBatch(batch: Batch, paint: Paint, nowMs: number): string {
+  const rows: Row[] = [
+    ['batch', printable(batch.id)],
+    ['status', [statusColor(batch.status), batch.status]],
+    ['requests', requestWords(batch)],
+    ...tokenRows(batch),
+    ['endpoint', printable(batch.endpoint)],
+    ...optional('model', batch.model),
+    ...optional('window', batch.completion_window),
+    ...timeRows(batch, nowMs),
+    ['input file', printable(batch.input_file_id)],
+    ...optional('output file', batch.output_file_id),
+    ...optional('error file', batch.error_file_id),
+    ...Object.entries(batch.metadata ?? {}).map(([key, value]): Row => [
+      'metadata',
+      `${printable(key)}=${printable(value)}`,
+    ]),
+  ];
+  const dimmed = rows.map(([name = '', ...values]): Row => [['dim', String(name)], ...values]);
+  return [paintedTable(dimmed, paint), ...describeErrors(batch, paint)].join('\n');
+}
+
+/** `1,000: 990 completed, 10 failed`, and what came to no end. */
+export function requestWords(batch: Batch): string {
+  const { total = 0, completed = 0, failed = 0 } = batch.request_counts ?? {};
+  if (total === 0) return hasEnded(batch) ? 'none' : 'not counted yet';
+  const open = total - completed - failed;
+  const words = [`${grouped(completed)} completed`, `${grouped(failed)} failed`];
+  if (open > 0) words.push(`${grouped(open)} ${hasEnded(batch) ? 'not done' : 'to do'}`);
+  return `${grouped(total)}: ${words.join(', ')}`;
+}
+
+/** `12,345 in (1,000 cached), 45,678 out (100 reasoning)`; `null` where nothing was used. */
+export function tokenWords({ usage }: Batch): string | null {
+  if (!usage?.total_tokens) return null;
+  const cached = usage.input_tokens_details?.cached_tokens ?? 0;
+  const reasoning = usage.output_tokens_details?.reasoning_tokens ?? 0;
+  const part = (count: number, what: string): string =>
+    count === 0 ? '' : ` (${grouped(count)} ${what})`;
+  const input = `${grouped(usage.input_tokens)} in${part(cached, 'cached')}`;
+  return `${input}, ${grouped(usage.output_tokens)} out${part(reasoning, 'reasoning')}`;
+}
+
+/** Why the server rejected the input file or gave up: a table with line numbers; empty without errors. */
+export function describeErrors({ errors }: Batch, paint: Paint): string[] {
+  const found = errors?.data ?? [];
+  if (found.length === 0) return [];
+  const rows = found.map((error): Row => errorRow(error));
+  return [paint('red', 'errors'), paintedTable(rows, paint).replace(/^/gm, '  ')];
+}
+
+function errorRow({ line, code, param, message }: BatchError): Row {
+  const where = typeof line === 'number' ? `line ${line}` : 'file';
+  return [where, printable(code ?? ''), printable(param ?? ''), printable(message ?? '')];
+}
+
+/** Second at which a batch ended; `null` while it has not. */
+export function endedAtSec(batch: Batch): number | null {
+  return batch.completed_at ?? batch.failed_at ?? batch.expired_at ?? batch.cancelled_at ?? null;
+}
+
+function tokenRows(batch: Batch): Row[] {
+  const words = tokenWords(batch);
+  return words === null ? [] : [['tokens', words]];
+}
+
+function optional(name: string, value: string | null | undefined): Row[] {
+  return value ? [[name, printable(value)]] : [];
+}
+
+function timeRows(batch: Batch, nowMs: number): Row[] {
+  const times: [name: string, atSec: number | null | undefined][] = [
+    ['created', batch.created_at],
+    ['in progress', batch.in_progress_at],
+    ['finalizing', batch.finalizing_at],
+    ['cancelling', batch.cancelling_at],
+    ['completed', batch.completed_at],
+    ['failed', batch.failed_at],
+    ['expired', batch.expired_at],
+    ['cancelled', batch.cancelled_at],
+    ['expires', hasEnded(batch) ? null : batch.expires_at],
+  ];
+  const rows = times.flatMap(([name, atSec]): Row[] =>
+    atSec ? [[name, `${momentWords(atSec)} (${distanceWords(atSec, nowMs)})`]] : [],
+  );
+  const endSec = endedAtSec(batch);
+  if (endSec !== null) rows.push(['took', durationWords((endSec - batch.created_at) * 1_000)]);
+  return rows;
+}

@@ -1,0 +1,67 @@
+import type { Batch } from 'openai/resources/batches';
+import { grouped } from '../output';
+import { describeErrors, endedAtSec, requestWords, tokenWords } from './describe-batch';
+import type { FetchedResults } from './fetch-results';
+import { paintedTable, statusColor, type Cell, type Paint } from './paint';
+import { STDOUT } from './result-targets';
+import { byteWords, durationWords, printable } from './wording';
+
+export interface SummaryOptions {
+  readonly paint: Paint;
+  /** What was downloaded; `null` where nothing was meant to be. */
+  readonly results: FetchedResults | null;
+  /** From upload to last result, where this process saw it all. */
+  readonly elapsedMs: number | null;
+}
+
+/** How a batch ended: counts, tokens, failures by code, time, files. */
+export function endSummary(batch: Batch, { paint, results, elapsedMs }: SummaryOptions): string {
+  const rows: Cell[][] = [
+    ['batch', printable(batch.id)],
+    ['status', [statusColor(batch.status), batch.status]],
+    ['requests', requestWords(batch)],
+  ];
+  const tokens = tokenWords(batch);
+  if (tokens !== null) rows.push(['tokens', tokens]);
+  const tookMs = elapsedMs ?? ((endedAtSec(batch) ?? batch.created_at) - batch.created_at) * 1_000;
+  rows.push(['elapsed', timeWords(batch, tookMs)]);
+  if (results !== null) rows.push(...fileRows(batch, results));
+  const dimmed = rows.map(([name = '', ...cells]): Cell[] => [['dim', String(name)], ...cells]);
+  return [
+    paintedTable(dimmed, paint),
+    ...describeErrors(batch, paint),
+    ...failureLines(results, paint),
+  ].join('\n');
+}
+
+function timeWords({ request_counts: counts }: Batch, tookMs: number): string {
+  const done = (counts?.completed ?? 0) + (counts?.failed ?? 0);
+  const perSecond = done / (tookMs / 1_000);
+  const rate = done === 0 || tookMs <= 0 ? '' : ` (${rateWords(perSecond)} requests a second)`;
+  return `${durationWords(tookMs)}${rate}`;
+}
+
+function rateWords(perSecond: number): string {
+  return perSecond < 10 ? perSecond.toFixed(1) : grouped(Math.round(perSecond));
+}
+
+function fileRows(batch: Batch, { output, errors }: FetchedResults): Cell[][] {
+  const named = (target: string): string => (target === STDOUT ? 'stdout' : target);
+  const row = (name: string, file: FetchedResults['output']): Cell[][] =>
+    file === null ? [] : [[name, `${named(file.target)} (${byteWords(file.bytes)})`]];
+  const rows = [...row('output', output), ...row('errors', errors)];
+  const isBare = rows.length === 0 && batch.status !== 'failed';
+  return isBare ? [['files', 'the batch has no result files']] : rows;
+}
+
+function failureLines(results: FetchedResults | null, paint: Paint): string[] {
+  if (results === null || results.failures.length === 0) return [];
+  const counts = results.failures.map(({ count }) => grouped(count));
+  const width = Math.max(...counts.map((count) => count.length));
+  const rows = results.failures.map(({ code, example }, index): Cell[] => [
+    ['red', (counts[index] ?? '').padStart(width)],
+    printable(code),
+    example,
+  ]);
+  return ['failed or not done, by code', paintedTable(rows, paint).replace(/^/gm, '  ')];
+}

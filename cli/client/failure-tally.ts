@@ -1,0 +1,77 @@
+import { StringDecoder } from 'node:string_decoder';
+import { shortened } from './wording';
+
+/** One kind of failure in an error file. */
+export interface FailureKind {
+  /** `batch_expired`, `HTTP 429 rate_limit_exceeded`. */
+  readonly code: string;
+  readonly count: number;
+  /** Message of the first such line. */
+  readonly example: string;
+}
+
+/** Counts the lines of an error file by what they failed with, while the file flows by. */
+export interface FailureTally {
+  add(chunk: Uint8Array): void;
+  /** Most frequent first. */
+  kinds(): FailureKind[];
+}
+
+const EXAMPLE_CHARACTERS = 100;
+
+/** Keeps one line of the file in memory at a time. */
+export function createFailureTally(): FailureTally {
+  const decoder = new StringDecoder('utf8');
+  const found = new Map<string, FailureKind>();
+  let rest = '';
+  const count = (line: string): void => {
+    if (line.trim() === '') return;
+    const { code, message } = failureIn(line);
+    const { count: before = 0, example = shortened(message, EXAMPLE_CHARACTERS) } =
+      found.get(code) ?? {};
+    found.set(code, { code, count: before + 1, example });
+  };
+  return {
+    add(chunk) {
+      const lines = (rest + decoder.write(chunk)).split('\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) count(line);
+    },
+    kinds() {
+      count(rest + decoder.end());
+      rest = '';
+      return [...found.values()].sort((a, b) => b.count - a.count);
+    },
+  };
+}
+
+interface ResultLine {
+  readonly response?: {
+    readonly status_code?: number;
+    readonly body?: { readonly error?: { readonly code?: unknown; readonly message?: unknown } };
+  } | null;
+  readonly error?: { readonly code?: unknown; readonly message?: unknown } | null;
+}
+
+function failureIn(line: string): { code: string; message: string } {
+  const parsed = parse(line);
+  if (parsed === null) return { code: 'unreadable line', message: line };
+  const { response, error } = parsed;
+  if (error) return { code: text(error.code) || 'unknown', message: text(error.message) };
+  const inner = response?.body?.error;
+  const code = `HTTP ${response?.status_code ?? 0} ${text(inner?.code)}`.trim();
+  return { code: shortened(code, EXAMPLE_CHARACTERS), message: text(inner?.message) };
+}
+
+function parse(line: string): ResultLine | null {
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === 'object' && value !== null ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+}

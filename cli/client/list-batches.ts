@@ -1,0 +1,27 @@
+import type { Batch } from 'openai/resources/batches';
+import { grouped } from '../output';
+import { hasEnded } from './exit-codes';
+import { paintedTable, statusColor, type Cell, type Paint } from './paint';
+import { distanceWords, printable } from './wording';
+
+/** One row for each batch, under a heading. */
+export function batchTable(batches: readonly Batch[], paint: Paint, nowMs: number): string {
+  const heading = ['batch', 'status', 'done', 'failed', 'created', 'expires', 'endpoint', 'model'];
+  const rows = batches.map((batch) => batchRow(batch, nowMs));
+  return paintedTable([heading.map((text): Cell => ['dim', text]), ...rows], paint);
+}
+
+function batchRow(batch: Batch, nowMs: number): Cell[] {
+  const { total = 0, completed = 0, failed = 0 } = batch.request_counts ?? {};
+  const isOpen = !hasEnded(batch) && batch.expires_at;
+  return [
+    printable(batch.id),
+    [statusColor(batch.status), batch.status],
+    total === 0 ? '-' : `${grouped(completed + failed)}/${grouped(total)}`,
+    failed === 0 ? '-' : ['red', grouped(failed)],
+    distanceWords(batch.created_at, nowMs),
+    isOpen ? distanceWords(batch.expires_at ?? 0, nowMs) : '-',
+    printable(batch.endpoint),
+    printable(batch.model ?? '-'),
+  ];
+}

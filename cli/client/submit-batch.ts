@@ -1,0 +1,39 @@
+import { randomUUID } from 'node:crypto';
+import type { Batch } from 'openai/resources/batches';
+import { endpointOf, openInput } from './input-file';
+import type { Session } from './session';
+import { uploadInput } from './upload';
+
+/** What a batch is made of. */
+export interface SubmitFlags {
+  /** Default: the `url` of the first request. */
+  readonly endpoint?: string;
+  readonly window: string;
+  readonly metadata?: Readonly<Record<string, string>>;
+}
+
+/**
+ * Uploads the file and creates its batch. Interrupted during the upload, nothing is created; the
+ * creation itself is not interrupted, so that no batch runs whose id nobody knows.
+ */
+export async function submitBatch(
+  inputPath: string,
+  flags: SubmitFlags,
+  { service, interrupts, reporter }: Session,
+): Promise<Batch> {
+  const input = openInput(inputPath);
+  const endpoint = flags.endpoint ?? (await endpointOf(inputPath));
+  const inputFileId = await uploadInput({ service, input, interrupts, reporter }).catch(
+    (error: unknown) => {
+      if (interrupts.pending !== null) reporter.say('no batch was created');
+      throw error;
+    },
+  );
+  return service.create({
+    inputFileId,
+    endpoint,
+    window: flags.window,
+    metadata: flags.metadata ?? null,
+    idempotencyKey: randomUUID(),
+  });
+}
