@@ -10,6 +10,7 @@ const REQUEST_TIMEOUT_MS = 60_000;
 const UPLOAD_TIMEOUT_MS = 6 * 3_600_000;
 const MAX_PAGE = 100;
 
+/** What a batch is created from. */
 export interface NewBatch {
   readonly inputFileId: string;
   readonly endpoint: string;
@@ -20,6 +21,7 @@ export interface NewBatch {
   readonly idempotencyKey: string;
 }
 
+/** An upload of purpose `batch`. */
 export interface NewFile {
   readonly name: string;
   /** Read once, in order. */

@@ -1,3 +1,4 @@
+import { types } from 'node:util';
 import { APIConnectionError, APIConnectionTimeoutError, APIError } from 'openai';
 import { GatewayError, isGatewayError, type ErrorCode } from '../../core/errors';
 import { printable } from './wording';
@@ -39,7 +40,7 @@ function describe(error: unknown, scene: FailureScene): Described {
     return describeStatus(error as APIError<number>, scene);
   }
   // A connection that breaks in the middle of an answer comes as fetch's own error.
-  if (error instanceof TypeError && 'cause' in error) {
+  if (types.isNativeError(error) && error.name === 'TypeError' && 'cause' in error) {
     const message = `the connection to ${baseUrl} broke (${deepestReason(error)})`;
     return { code: 'unavailable', message };
   }
@@ -91,11 +92,12 @@ const MAX_DEPTH = 8;
 
 /** `connect ECONNREFUSED 127.0.0.1:8000` out of a chain of wrappers. */
 function deepestReason(error: Error): string {
-  let deepest: Error = error;
+  let deepest = error;
   for (let depth = 0; depth < MAX_DEPTH; depth++) {
-    const next: unknown =
-      deepest instanceof AggregateError ? (deepest.errors as unknown[])[0] : deepest.cause;
-    if (!(next instanceof Error)) break;
+    // `localhost` is tried under several addresses: one reason is enough.
+    const { errors } = deepest as { errors?: unknown };
+    const next: unknown = Array.isArray(errors) ? errors[0] : deepest.cause;
+    if (!types.isNativeError(next)) break;
     deepest = next;
   }
   return printable(deepest.message || deepest.name);

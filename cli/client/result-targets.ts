@@ -23,6 +23,7 @@ export function targetsOf(batchId: string): ResultTargets {
   return targetsBeside(join('.', `${batchId}.jsonl`));
 }
 
+/** What {@link checkTargets} allows. */
 export interface TargetRules {
   readonly force: boolean;
   /** A file that must never be overwritten. */

@@ -18,6 +18,7 @@ export interface ResultFlags {
   readonly force?: boolean;
 }
 
+/** Everything `nightshift run` takes. */
 export interface RunFlags extends ConnectionFlags, SubmitFlags, ResultFlags {
   /** How long the server may stay away. */
   readonly patience: number;
@@ -45,6 +46,7 @@ export async function runRun(io: ClientIo, input: string, flags: RunFlags): Prom
   });
 }
 
+/** What {@link deliver} needs besides the batch. */
 export interface Delivery {
   readonly session: Session;
   readonly flags: ResultFlags & ConnectionFlags;

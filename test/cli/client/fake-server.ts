@@ -1,0 +1,164 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** A request as the fake server saw it. */
+export interface SeenRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: string;
+}
+
+/**
+ * What the fake server does with a request instead of answering as OpenAI would: an answer of the
+ * test's own, no answer (`break`, `hang`), or one that breaks off after some bytes (`cut`).
+ */
+export type Reaction = { status: number; body?: unknown; raw?: string } | 'break' | 'hang' | 'cut';
+
+export interface FakeServer {
+  readonly url: string;
+  readonly seen: SeenRequest[];
+  /** Batch as the next retrieve shows it, after one step of `script` (the last step stays). */
+  script: Record<string, unknown>[];
+  readonly files: Map<string, string>;
+  /** Asked before every answer. */
+  react: (request: SeenRequest) => Reaction | null;
+  /** Steps to play after a cancel. */
+  afterCancel: Record<string, unknown>[];
+  count(method: string, path: RegExp): number;
+  close(): Promise<void>;
+}
+
+export const BATCH_ID = 'batch_00000000000000000000000000000001';
+
+/** A batch object with every key, as `POST /batches` answers. */
+export function batchObject(changes: Record<string, unknown> = {}): Record<string, unknown> {
+  return {
+    id: BATCH_ID,
+    object: 'batch',
+    endpoint: '/v1/chat/completions',
+    input_file_id: 'file-input',
+    completion_window: '24h',
+    model: null,
+    errors: null,
+    status: 'validating',
+    output_file_id: null,
+    error_file_id: null,
+    created_at: 1_700_000_000,
+    expires_at: 1_700_086_400,
+    request_counts: { total: 0, completed: 0, failed: 0 },
+    usage: {
+      input_tokens: 0,
+      input_tokens_details: { cached_tokens: 0 },
+      output_tokens: 0,
+      output_tokens_details: { reasoning_tokens: 0 },
+      total_tokens: 0,
+    },
+    metadata: null,
+    ...changes,
+  };
+}
+
+/** A Files and Batches API of one batch, which plays a script. */
+export async function startFakeServer(): Promise<FakeServer> {
+  let current = batchObject();
+  const server = createServer((request, response) => {
+    void readBody(request).then((body) => {
+      const seen = {
+        method: request.method ?? '',
+        path: request.url ?? '',
+        headers: request.headers,
+        body,
+      };
+      fake.seen.push(seen);
+      const reaction = fake.react(seen);
+      if (reaction === 'break') response.destroy();
+      else if (reaction === 'hang') return;
+      else if (reaction === 'cut') cutOff(response);
+      else if (reaction !== null) send(response, reaction);
+      else answer(seen, response);
+    });
+  });
+  const step = (): Record<string, unknown> => {
+    const [next] = fake.script.length > 1 ? fake.script.splice(0, 1) : fake.script;
+    current = { ...current, ...next };
+    return current;
+  };
+  const answer = ({ method, path }: SeenRequest, response: ServerResponse): void => {
+    const { pathname, searchParams } = new URL(path, 'http://x');
+    const content = /^\/v1\/files\/(.+)\/content$/.exec(pathname)?.[1];
+    if (content !== undefined) {
+      const text = fake.files.get(content);
+      if (text === undefined) send(response, openaiError(404, 'No such File object: x'));
+      else send(response, { status: 200, raw: text });
+    } else if (method === 'POST' && pathname === '/v1/files') {
+      send(response, { status: 200, body: { id: 'file-input', object: 'file' } });
+    } else if (method === 'POST' && pathname === '/v1/batches') {
+      send(response, { status: 200, body: current });
+    } else if (method === 'GET' && pathname === '/v1/batches') {
+      const data = Array.from({ length: Number(searchParams.get('limit')) }, (_, index) =>
+        batchObject({ id: `batch_${index}` }),
+      );
+      send(response, { status: 200, body: { object: 'list', data, has_more: true } });
+    } else if (pathname === `/v1/batches/${BATCH_ID}/cancel`) {
+      fake.script = fake.afterCancel;
+      current = { ...current, status: 'cancelling' };
+      send(response, { status: 200, body: current });
+    } else if (pathname === `/v1/batches/${BATCH_ID}`) {
+      send(response, { status: 200, body: step() });
+    } else {
+      send(response, openaiError(404, `No batch found with id '${pathname.split('/').at(-1)}'.`));
+    }
+  };
+  const fake: FakeServer = {
+    url: '',
+    seen: [],
+    script: [],
+    files: new Map(),
+    react: () => null,
+    afterCancel: [],
+    count: (method, path) =>
+      fake.seen.filter((one) => one.method === method && path.test(one.path)).length,
+    close: () =>
+      new Promise((resolve) => {
+        server.closeAllConnections();
+        server.close(() => resolve());
+      }),
+  };
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return Object.assign(fake, { url: `http://127.0.0.1:${port}/v1` });
+}
+
+/** An error answer with OpenAI's body. */
+export function openaiError(
+  status: number,
+  message: string,
+  code: string | null = null,
+): { status: number; body: unknown } {
+  return { status, body: { error: { message, type: 'invalid_request_error', param: null, code } } };
+}
+
+async function readBody(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function send(
+  response: ServerResponse,
+  { status, body, raw }: { status: number; body?: unknown; raw?: string },
+): void {
+  const text = raw ?? JSON.stringify(body);
+  response.writeHead(status, {
+    'content-type': raw === undefined ? 'application/json' : 'application/octet-stream',
+    'content-length': Buffer.byteLength(text),
+    'x-should-retry': 'false',
+  });
+  response.end(text);
+}
+
+function cutOff(response: ServerResponse): void {
+  response.writeHead(200, { 'content-length': 1_000 });
+  response.write('{"id":"half', () => response.destroy());
+}
