@@ -17,6 +17,7 @@ import { createRequestObserver } from './request-observer';
 import type { ActivityParts } from './wiring';
 import { workerIdentity } from './wiring';
 
+/** What the parts of a worker share, and whom they tell when they must not go on. */
 export interface PartsContext {
   readonly logger: Logger;
   readonly metrics: WorkerMetrics;

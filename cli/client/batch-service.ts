@@ -11,6 +11,7 @@ const UPLOAD_TIMEOUT_MS = 6 * 3_600_000;
 const MAX_PAGE = 100;
 
 /** What a batch is created from. */
+/** What a batch is created with. */
 export interface NewBatch {
   readonly inputFileId: string;
   readonly endpoint: string;
@@ -22,6 +23,7 @@ export interface NewBatch {
 }
 
 /** An upload of purpose `batch`. */
+/** A file to be uploaded. */
 export interface NewFile {
   readonly name: string;
   /** Read once, in order. */

@@ -24,6 +24,7 @@ export function targetsOf(batchId: string): ResultTargets {
 }
 
 /** What {@link checkTargets} allows. */
+/** What may be overwritten by results. */
 export interface TargetRules {
   readonly force: boolean;
   /** A file that must never be overwritten. */

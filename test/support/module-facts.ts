@@ -122,7 +122,7 @@ function isDocumented(statement: ts.Statement): boolean {
 /** The shape of a function's one argument: explained at the function, and member by member. */
 function isParameter(statement: ts.Statement): boolean {
   if (!ts.isInterfaceDeclaration(statement) && !ts.isTypeAliasDeclaration(statement)) return false;
-  return /(Options|Input|Deps|Query)$/.test(statement.name.text);
+  return /(Options|Input|Deps|Query|Flags)$/.test(statement.name.text);
 }
 
 /** One comment serves a run of constants, and a type that is named after the value above it. */
