@@ -2,12 +2,13 @@ import {
   accessSync,
   chmodSync,
   constants,
+  existsSync,
   mkdirSync,
   rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { GatewayError } from '../core/errors';
 
 /** Where the parts of one stack keep their state. */
@@ -51,13 +52,23 @@ export function openDataDir(path: string): DataDir {
 }
 
 function makeFolders(dir: DataDir): void {
-  const made = mkdirSync(dir.path, { recursive: true });
-  if (made !== undefined) chmodSync(dir.path, DIR_MODE);
+  if (makeWithParents(dir.path)) chmodSync(dir.path, DIR_MODE);
   if (!statSync(dir.path).isDirectory()) throw new GatewayError('internal', 'it is no folder');
   for (const folder of [dir.logs, dir.objects, dir.run, dir.temporal]) {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
   }
   mkdirSync(dir.postgres, { recursive: true, mode: DIR_MODE });
+}
+
+/**
+ * Whether the folder was made now. Not `recursive: true`: Node never returns from that where the
+ * system answers ENOENT below an existing folder, as /proc does.
+ */
+function makeWithParents(path: string): boolean {
+  if (existsSync(path)) return false;
+  if (!existsSync(dirname(path))) makeWithParents(dirname(path));
+  mkdirSync(path);
+  return true;
 }
 
 /** By writing, not by looking at modes: a full disk or a read-only mount says nothing in its mode. */

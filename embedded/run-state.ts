@@ -23,8 +23,12 @@ export function openRunState(folder: string): RunState {
   return {
     write(processes) {
       const draft = `${file}.${process.pid}`;
-      writeFileSync(draft, JSON.stringify(processes), { mode: 0o600 });
-      renameSync(draft, file);
+      try {
+        writeFileSync(draft, JSON.stringify(processes), { mode: 0o600 });
+        renameSync(draft, file);
+      } catch {
+        // A full disk or a deleted folder must not end the supervisor: the notes help the next one only.
+      }
     },
     read: () => parse(file),
     clear: () => rmSync(file, { force: true }),

@@ -68,7 +68,7 @@ export interface SignalSource {
 }
 
 /**
- * Two-stage signals: SIGINT and SIGTERM drain, a second one ends at once. One within `gapMs` (1 s) of
+ * Two-stage signals: SIGINT, SIGTERM and SIGHUP drain, a second one ends at once. One within `gapMs` (1 s) of
  * the first is ignored: terminals and `npm` deliver the same Ctrl-C twice.
  *
  * @returns a function that removes the handlers
@@ -93,4 +93,4 @@ export function installSignals(
   };
 }
 
-const DRAIN_SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+const DRAIN_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;

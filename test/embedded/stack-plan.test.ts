@@ -1,0 +1,118 @@
+import { createServer, type AddressInfo } from 'node:net';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openDataDir, type DataDir } from '../../embedded/data-dir';
+import { planStack } from '../../embedded/stack-plan';
+import { loadConfig, type ConfigSources } from '../../platform/config';
+import { freePort } from '../support/free-port';
+
+let folder: string;
+let dir: DataDir;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'nightshift-plan-'));
+  dir = openDataDir(join(folder, 'data'));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+async function plan(sources: ConfigSources = {}, simulator = true) {
+  const overrides = { api: { port: await freePort() }, ...sources.overrides };
+  return planStack({
+    dir,
+    sources: { env: {}, ...sources, overrides },
+    simulator,
+    apiPort: 'exactly',
+  });
+}
+
+/** The children's configuration, read as they read it. */
+function childConfig(settings: Record<string, unknown>) {
+  const file = join(folder, 'config.json');
+  writeFileSync(file, JSON.stringify(settings));
+  return loadConfig({ file, env: {}, needs: ['gateway', 'postgres'] });
+}
+
+describe('the plan of a stack', () => {
+  test('embeds everything where nothing is set', async () => {
+    const { embedded, settings, ports } = await plan();
+    expect(embedded).toEqual({ temporal: true, postgres: true, simulator: true });
+    const config = childConfig(settings('postgres://u:p@127.0.0.1:1/n'));
+    expect(config).toMatchObject({
+      api: { port: ports.api },
+      temporal: { address: `127.0.0.1:${ports.temporal}` },
+      postgres: { url: 'postgres://u:p@127.0.0.1:1/n' },
+      object_store: { type: 'filesystem', path: dir.objects },
+      global_inference_gateway: { url: `http://127.0.0.1:${ports.simulator}` },
+      worker: { drain_budget: 30_000 },
+      log: { format: 'json' },
+    });
+  });
+
+  test('embeds no part whose address is set', async () => {
+    const env = {
+      TEMPORAL_ADDRESS: 'temporal:7233',
+      DATABASE_URL: 'postgres://db/n',
+      NIGHTSHIFT__GLOBAL_INFERENCE_GATEWAY__URL: 'http://models',
+    };
+    const { embedded, settings } = await plan({ env });
+    expect(embedded).toEqual({ temporal: false, postgres: false, simulator: false });
+    expect(childConfig(settings(null))).toMatchObject({
+      temporal: { address: 'temporal:7233' },
+      postgres: { url: 'postgres://db/n' },
+      global_inference_gateway: { url: 'http://models' },
+    });
+  });
+
+  test('keeps a drain budget that was chosen', async () => {
+    const { settings } = await plan({ overrides: { worker: { drain_budget: '5m' } } });
+    expect(childConfig(settings('postgres://a/b')).worker.drain_budget).toBe(300_000);
+  });
+
+  test('wants a gateway where there is no simulator', async () => {
+    await expect(plan({}, false)).rejects.toMatchObject({
+      code: 'config_invalid',
+      message: expect.stringContaining('global_inference_gateway: required'),
+    });
+  });
+
+  test('gives every part a port of its own', async () => {
+    const { ports } = await plan();
+    expect(new Set(Object.values(ports)).size).toBe(Object.values(ports).length);
+  });
+
+  test('refuses a port of the API that is taken, unless any will do', async () => {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const sources = { env: {}, overrides: { api: { port } } };
+    const options = { dir, sources, simulator: true };
+    await expect(planStack({ ...options, apiPort: 'exactly' })).rejects.toMatchObject({
+      code: 'port_in_use',
+      message: expect.stringContaining('--port'),
+    });
+    const moved = await planStack({ ...options, apiPort: 'next free' });
+    expect(moved.ports.api).toBeGreaterThan(port);
+    await new Promise((resolve) => server.close(resolve));
+  });
+});
+
+describe('a data directory', () => {
+  test('that cannot be made is an error that says what to do', () => {
+    const file = join(folder, 'a-file');
+    writeFileSync(file, '');
+    expect(() => openDataDir(file)).toThrow(
+      expect.objectContaining({
+        code: 'data_dir_unusable',
+        message: expect.stringMatching(/a-file cannot be used as data directory .*--data-dir/),
+      }),
+    );
+    expect(() => openDataDir('/proc/nightshift')).toThrow(
+      expect.objectContaining({ code: 'data_dir_unusable' }),
+    );
+  });
+
+  test('can be opened again and again', () => {
+    expect(openDataDir(dir.path)).toEqual(dir);
+  });
+});

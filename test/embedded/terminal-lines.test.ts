@@ -1,0 +1,36 @@
+import { terminalLine } from '../../embedded/terminal-lines';
+
+describe('a log line on the terminal', () => {
+  test('of ours is readable and prefixed by its part', () => {
+    const line = JSON.stringify({
+      level: 'info',
+      time: '2026-01-01T00:00:00.000Z',
+      name: 'api',
+      batchId: 'batch_1',
+      note: 'two words',
+      took: 3,
+      msg: 'batch created',
+    });
+    expect(terminalLine('api', line, 'info')).toBe(
+      'api       info  batch created batchId=batch_1 note="two words" took=3',
+    );
+  });
+
+  test('below the shown level is left out', () => {
+    expect(terminalLine('api', '{"level":"info","msg":"m"}', 'warn')).toBeNull();
+    expect(terminalLine('temporal', '{"level":"WARN","msg":"m"}', 'warn')).toContain('m');
+    expect(terminalLine('api', '{"level":"fatal","msg":"m"}', 'none')).toBeNull();
+  });
+
+  test.each([
+    ['api', 'TypeError: x is no function', true],
+    ['temporal', 'UI:      http://localhost:8233', false],
+    ['temporal', 'Error: address already in use', true],
+    ['postgres', '2026-01-01 LOG:  ready', false],
+    ['postgres', '2026-01-01 ERROR:  duplicate key', false],
+    ['postgres', '2026-01-01 FATAL:  no space left', true],
+    ['api', '   ', false],
+  ])('of %s that is text is judged by its words: %s', (part, line, isShown) => {
+    expect(terminalLine(part, line, 'warn') !== null).toBe(isShown);
+  });
+});

@@ -1,0 +1,95 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createMetricsRegistry } from '../../platform/metrics';
+import {
+  startObservabilityServer,
+  type ObservabilityOptions,
+  type ObservabilityServer,
+} from '../../platform/observability-server';
+import { createWorkerMetrics } from '../../platform/worker-metrics';
+
+const running: ObservabilityServer[] = [];
+afterEach(async () => {
+  for (const server of running.splice(0)) await server.close();
+});
+
+async function start(options: Partial<ObservabilityOptions> = {}): Promise<ObservabilityServer> {
+  const registry = createMetricsRegistry('worker');
+  const server = await startObservabilityServer({
+    host: '127.0.0.1',
+    port: 0,
+    registry,
+    ...options,
+  });
+  running.push(server);
+  return server;
+}
+
+async function get(server: ObservabilityServer, path: string) {
+  const response = await fetch(`${server.url}${path}`);
+  return { status: response.status, text: await response.text() };
+}
+
+describe('the observability server', () => {
+  test('is healthy while the process lives, ready or not', async () => {
+    const server = await start({ checks: { postgres: () => Promise.reject(new Error('away')) } });
+    expect((await get(server, '/health')).status).toBe(200);
+  });
+
+  test('is ready only when every check passes, and says what is wrong', async () => {
+    let isUp = false;
+    const server = await start({
+      checks: {
+        postgres: () =>
+          isUp ? Promise.resolve() : Promise.reject(new Error('connection refused')),
+        temporal: () => Promise.resolve(),
+      },
+    });
+    const before = await get(server, '/ready');
+    expect(before.status).toBe(503);
+    expect(JSON.parse(before.text)).toEqual({
+      status: 'not_ready',
+      checks: { postgres: 'connection refused', temporal: 'ok' },
+    });
+    isUp = true;
+    expect((await get(server, '/ready')).status).toBe(200);
+  });
+
+  test('does not wait longer for a check than its limit', async () => {
+    const stuck = () => new Promise<void>(() => undefined);
+    const server = await start({ checks: { stuck }, checkTimeoutMs: 20 });
+    const { status, text } = await get(server, '/ready');
+    expect(status).toBe(503);
+    expect(text).toContain('no answer within 20 ms');
+  });
+
+  test('is not ready any more once it was told so', async () => {
+    const server = await start();
+    expect((await get(server, '/ready')).status).toBe(200);
+    server.markNotReady('guard_shutdown');
+    const { status, text } = await get(server, '/ready');
+    expect(status).toBe(503);
+    expect(text).toContain('guard_shutdown');
+  });
+
+  test('serves the metrics of its registry under the names of the dashboards', async () => {
+    const registry = createMetricsRegistry('worker');
+    const metrics = createWorkerMetrics(registry);
+    metrics.modelInflightRequests.set({ model: 'm' }, 3);
+    const server = await start({ registry });
+    const { text } = await get(server, '/metrics');
+    expect(text).toMatch(/^model_inflight_requests\{model="m",process="worker"\} 3$/m);
+    expect(text).toContain('nodejs_eventloop_lag_seconds');
+  });
+
+  test('names the setting to change when its port is taken', async () => {
+    const other = createServer();
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+    const { port } = other.address() as AddressInfo;
+    await expect(start({ port, portSetting: 'worker.observability_port' })).rejects.toMatchObject({
+      code: 'port_in_use',
+      message: `port ${port} is in use: set worker.observability_port to a free one`,
+    });
+    await new Promise((resolve) => other.close(resolve));
+  });
+});
