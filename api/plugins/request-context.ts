@@ -60,9 +60,7 @@ export async function requireTenant(request: FastifyRequest): Promise<void> {
 
 function tenantOf(request: FastifyRequest, auth: Config['auth']): string {
   if (auth.mode === 'none') return DEFAULT_TENANT;
-  const name = auth.tenant_header.toLowerCase();
-  const values = (request.raw.headersDistinct[name] ?? []).map((value) => value.trim());
-  const given = [...new Set(values.filter((value) => value !== ''))];
+  const given = headerValues(request.raw.rawHeaders, auth.tenant_header.toLowerCase());
   if (given.length > 1) {
     throw new GatewayError('invalid_request', `The header ${auth.tenant_header} has two values.`);
   }
@@ -74,4 +72,14 @@ function tenantOf(request: FastifyRequest, auth: Config['auth']): string {
     throw new GatewayError('unauthorized', `The header ${auth.tenant_header} is missing.`);
   }
   return tenant ?? DEFAULT_TENANT;
+}
+
+/** Different values of a header that was sent more than once; Node would join them into one. */
+function headerValues(rawHeaders: readonly string[], name: string): string[] {
+  const values = new Set<string>();
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    const value = rawHeaders[i + 1]?.trim() ?? '';
+    if (rawHeaders[i]?.toLowerCase() === name && value !== '') values.add(value);
+  }
+  return [...values];
 }

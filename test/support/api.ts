@@ -9,7 +9,7 @@ import type { FastifyInstance, InjectOptions } from 'fastify';
 import pino from 'pino';
 import { buildApp } from '../../api/app';
 import type { AppDeps } from '../../api/app-deps';
-import { createOutbox, type OutboxOptions } from '../../api/outbox';
+import { createOutbox, type Outbox, type OutboxOptions } from '../../api/outbox';
 import type { BatchStart, BatchStarter } from '../../client/batch-client';
 import { createApiMetrics } from '../../platform/api-metrics';
 import { configSchema } from '../../platform/config-schema';
@@ -20,8 +20,9 @@ import { openFilesystemStore } from '../../storage/objects/filesystem';
 import { createBatchRepository } from '../../storage/postgres/batches';
 import { createFileRepository } from '../../storage/postgres/files';
 import { type TestDatabase, withDatabase } from './postgres';
+import { until } from './until';
 
-/** A {@link BatchStarter} that notes its calls; `fail` makes the next ones fail, `hang` never answer. */
+/** A {@link BatchStarter} that notes its calls; `fail` makes the next ones fail, `hang` fail late. */
 export interface RecordingStarter extends BatchStarter {
   readonly started: BatchStart[];
   readonly cancelled: string[];
@@ -34,6 +35,8 @@ export interface TestApiOptions {
   readonly auth?: Record<string, unknown>;
   readonly deps?: Partial<AppDeps>;
   readonly outbox?: Partial<OutboxOptions>;
+  /** `silent` where left out. */
+  readonly logLevel?: string;
 }
 
 /** A running API of which everything inside can be looked at. */
@@ -42,6 +45,7 @@ export interface TestApi {
   readonly database: TestDatabase;
   readonly store: ObjectStore;
   readonly starter: RecordingStarter;
+  readonly outbox: Outbox;
   readonly registry: Registry;
   /** The wall clock, as the API sees it; moves only when a test moves it. */
   readonly clock: { nowMs: number };
@@ -67,7 +71,10 @@ export async function openTestApi(options: TestApiOptions = {}): Promise<TestApi
   const store = await openFilesystemStore({ path: folder });
   const clock = { nowMs: 1_700_000_000_000 };
   const registry = createMetricsRegistry('api');
-  const logger = pino({ level: 'silent' });
+  const logger = pino(
+    { level: options.logLevel ?? 'silent' },
+    pino.destination({ fd: 2, sync: true }),
+  );
   const batches = createBatchRepository(database.pool);
   const starter = recordingStarter();
   const nowMs = () => clock.nowMs;
@@ -86,7 +93,7 @@ export async function openTestApi(options: TestApiOptions = {}): Promise<TestApi
   });
   await app.ready();
   return {
-    ...{ app, database, store, starter, registry, clock },
+    ...{ app, database, store, starter, outbox, registry, clock },
     keys: async () => {
       const keys: string[] = [];
       for await (const { key } of store.list('')) keys.push(key);
@@ -121,8 +128,9 @@ function recordingStarter(): RecordingStarter {
     fail: false,
     hang: false,
     start: async (batch) => {
-      if (starter.hang) return new Promise(() => undefined);
-      if (starter.fail) throw new Error('no Temporal');
+      const hung = starter.hang;
+      await until(() => !starter.hang, 30_000, 'the start to be let go');
+      if (hung || starter.fail) throw new Error('no Temporal');
       starter.started.push(batch);
     },
     cancel: async (batchId) => {

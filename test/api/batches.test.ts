@@ -1,0 +1,378 @@
+import { batchForm, openTestApi, post, type TestApi, upload } from '../support/api';
+import { POSTGRES_START_MS } from '../support/postgres';
+import { until } from '../support/until';
+
+let api: TestApi;
+let fileId: string;
+beforeAll(async () => {
+  api = await openTestApi({ outbox: { startWaitMs: 50, repeatCancelAfterMs: [30, 60] } });
+  fileId = (await api.call(upload(batchForm()))).body.id as string;
+}, POSTGRES_START_MS);
+afterAll(() => api.close());
+afterEach(() => Object.assign(api.starter, { fail: false, hang: false }));
+
+const NOW_SEC = 1_700_000_000;
+const valid = () => ({
+  input_file_id: fileId,
+  endpoint: '/v1/chat/completions',
+  completion_window: '24h',
+});
+const create = (body: unknown = valid()) => api.call(post('/v1/batches', body));
+const created = async (body: unknown = valid()) => (await create(body)).body.id as string;
+const get = (id: string) => api.call({ method: 'GET', url: `/v1/batches/${id}` });
+const cancel = (id: string) => api.call({ method: 'POST', url: `/v1/batches/${id}/cancel` });
+const row = async (id: string) => {
+  const { rows } = await api.database.pool.query<Record<string, unknown>>(
+    'select * from batches where id = $1',
+    [id],
+  );
+  return rows[0]!;
+};
+const set = (id: string, columns: string) =>
+  api.database.pool.query(`update batches set ${columns} where id = $1`, [id]);
+
+describe('creating a batch', () => {
+  it('answers every key, null when empty, and starts the workflow', async () => {
+    const answer = await create({ ...valid(), metadata: { team: 'red' } });
+    expect(answer.status).toBe(200);
+    expect(answer.body).toEqual({
+      id: expect.stringMatching(/^batch_[0-9a-f]{32}$/),
+      object: 'batch',
+      endpoint: '/v1/chat/completions',
+      model: null,
+      errors: null,
+      input_file_id: fileId,
+      completion_window: '24h',
+      status: 'validating',
+      output_file_id: null,
+      error_file_id: null,
+      created_at: NOW_SEC,
+      in_progress_at: null,
+      expires_at: NOW_SEC + 86_400,
+      finalizing_at: null,
+      completed_at: null,
+      failed_at: null,
+      expired_at: null,
+      cancelling_at: null,
+      cancelled_at: null,
+      request_counts: { total: 0, completed: 0, failed: 0 },
+      usage: {
+        input_tokens: 0,
+        input_tokens_details: { cached_tokens: 0 },
+        output_tokens: 0,
+        output_tokens_details: { reasoning_tokens: 0 },
+        total_tokens: 0,
+      },
+      metadata: { team: 'red' },
+    });
+    const { id } = answer.body;
+    expect((await get(id)).body).toEqual(answer.body);
+    expect(api.starter.started.at(-1)).toMatchObject({
+      id,
+      tenant: 'default',
+      endpoint: '/v1/chat/completions',
+      inputFileId: fileId,
+      expiresAtSec: NOW_SEC + 86_400,
+    });
+    expect((await row(id))['workflow_started_at']).toBeInstanceOf(Date);
+  });
+
+  it.each([
+    ['1s', 1],
+    ['90s', 90],
+    ['30m', 1_800],
+    ['48h', 172_800],
+    ['30d', 2_592_000],
+  ])('takes the window %s', async (window, seconds) => {
+    const { body } = await create({ ...valid(), completion_window: window });
+    expect(body).toMatchObject({
+      completion_window: window,
+      expires_at: NOW_SEC + seconds,
+    });
+  });
+
+  it('takes null for absent, and keeps metadata as it came', async () => {
+    expect((await create({ ...valid(), metadata: null, output_expires_after: null })).status).toBe(
+      200,
+    );
+    const odd = '{"b":"1","a":"\\u0000\\ud800","__proto__":"p","":""}';
+    const text = JSON.stringify(valid()).replace(/\}$/, `,"metadata":${odd}}`);
+    const answer = await api.call({ method: 'POST', url: '/v1/batches', payload: text });
+    expect(answer.status).toBe(200);
+    expect(JSON.stringify(answer.body.metadata)).toBe(odd);
+    expect(JSON.stringify((await get(answer.body.id as string)).body.metadata)).toBe(odd);
+  });
+
+  it('counts metadata in code points', async () => {
+    const metadata = { ['😀'.repeat(64)]: '😀'.repeat(512) };
+    expect((await create({ ...valid(), metadata })).body.metadata).toEqual(metadata);
+  });
+
+  it('notes how long the result files live', async () => {
+    const id = await created({
+      ...valid(),
+      output_expires_after: { anchor: 'created_at', seconds: 3600 },
+    });
+    expect(await row(id)).toMatchObject({ output_expires_after: 3600 });
+  });
+
+  it.each([
+    [{ input_file_id: undefined }, 'input_file_id', 'missing_required_parameter'],
+    [{ input_file_id: null, endpoint: null }, 'input_file_id', 'missing_required_parameter'],
+    [{ input_file_id: '' }, 'input_file_id', 'invalid_value'],
+    [{ input_file_id: 7 }, 'input_file_id', 'invalid_type'],
+    [{ input_file_id: 'a\u0000b' }, 'input_file_id', 'invalid_value'],
+    [{ input_file_id: 'x'.repeat(3000) }, 'input_file_id', 'invalid_value'],
+    [{ endpoint: undefined }, 'endpoint', 'missing_required_parameter'],
+    [{ endpoint: '' }, 'endpoint', 'invalid_value'],
+    [{ endpoint: '/v1/nothing', completion_window: '1y' }, 'endpoint', 'invalid_value'],
+    [{ endpoint: ['/v1/responses'] }, 'endpoint', 'invalid_type'],
+    [{ completion_window: undefined }, 'completion_window', 'missing_required_parameter'],
+    [{ completion_window: '0s' }, 'completion_window', 'invalid_value'],
+    [{ completion_window: '24H' }, 'completion_window', 'invalid_value'],
+    [{ completion_window: '31d' }, 'completion_window', 'invalid_value'],
+    [{ completion_window: '99999999999999999999d' }, 'completion_window', 'invalid_value'],
+    [{ completion_window: 24 }, 'completion_window', 'invalid_type'],
+    [{ metadata: 'a', unknown: 1 }, 'metadata', 'invalid_type'],
+    [{ metadata: [] }, 'metadata', 'invalid_type'],
+    [{ metadata: { tags: [1] } }, 'metadata.tags', 'invalid_type'],
+    [{ metadata: { a: 'x'.repeat(513) } }, 'metadata.a', 'string_above_max_length'],
+    [{ metadata: { ['x'.repeat(65)]: 'a' } }, 'metadata', 'property_name_above_max_length'],
+    [
+      { metadata: Object.fromEntries(Array.from({ length: 17 }, (_, i) => [`k${i}`, ''])) },
+      'metadata',
+      'object_above_max_properties',
+    ],
+    [{ output_expires_after: 3600 }, 'output_expires_after', 'invalid_type'],
+    [
+      { output_expires_after: { seconds: 3600 } },
+      'output_expires_after.anchor',
+      'missing_required_parameter',
+    ],
+    [
+      { output_expires_after: { anchor: 'now', seconds: 3600 } },
+      'output_expires_after.anchor',
+      'invalid_value',
+    ],
+    [
+      { output_expires_after: { anchor: 'created_at' } },
+      'output_expires_after.seconds',
+      'missing_required_parameter',
+    ],
+    [
+      { output_expires_after: { anchor: 'created_at', seconds: '3600' } },
+      'output_expires_after.seconds',
+      'invalid_type',
+    ],
+    [
+      { output_expires_after: { anchor: 'created_at', seconds: 3599 } },
+      'output_expires_after.seconds',
+      'integer_below_min_value',
+    ],
+    [
+      { output_expires_after: { anchor: 'created_at', seconds: 2_592_001 } },
+      'output_expires_after.seconds',
+      'integer_above_max_value',
+    ],
+    [
+      { output_expires_after: { anchor: 'created_at', seconds: 3600, x: 1 } },
+      'output_expires_after.x',
+      'unknown_parameter',
+    ],
+    [{ unknown: 1 }, 'unknown', 'unknown_parameter'],
+  ])('refuses %j, naming the first fault', async (change, param, code) => {
+    const started = api.starter.started.length;
+    const answer = await create({ ...valid(), ...change });
+    expect(answer.status).toBe(400);
+    expect(answer.body.error).toEqual({
+      message: expect.any(String),
+      type: 'invalid_request_error',
+      param,
+      code,
+    });
+    expect(api.starter.started.length).toBe(started);
+  });
+
+  it('refuses a file of another purpose before it looks at the other fields', async () => {
+    const form = [{ name: 'purpose', value: 'vision' }, batchForm()[1]!];
+    const { id } = (await api.call(upload(form))).body;
+    const answer = await create({ input_file_id: id });
+    expect(answer.status).toBe(400);
+    expect(answer.body.error).toMatchObject({ param: 'input_file_id', code: 'invalid_value' });
+  });
+
+  it('takes a file that is not there: the batch fails later', async () => {
+    const answer = await create({ ...valid(), input_file_id: 'file-none' });
+    expect(answer.status).toBe(200);
+    expect(answer.body).toMatchObject({ status: 'validating', input_file_id: 'file-none' });
+    expect(await row(answer.body.id as string)).toMatchObject({ input_object_key: null });
+  });
+
+  it('takes a deleted file the same way, but a later delete changes nothing', async () => {
+    const { id: file } = (await api.call(upload(batchForm()))).body;
+    const before = await created({ ...valid(), input_file_id: file });
+    await api.call({ method: 'DELETE', url: `/v1/files/${file}` });
+    const after = await created({ ...valid(), input_file_id: file });
+    const { input_object_key: key, input_bytes: bytes } = await row(before);
+    expect(bytes).toBeGreaterThan(0);
+    await expect(api.store.head(String(key))).resolves.toEqual({ size: bytes });
+    expect(await row(after)).toMatchObject({ input_object_key: null, input_bytes: null });
+  });
+});
+
+describe('where the workflow cannot be started', () => {
+  it.each([{ fail: true }, { hang: true }])(
+    'answers all the same (%j), and a later sweep starts it',
+    async (state) => {
+      Object.assign(api.starter, state);
+      const id = await created();
+      expect(await row(id)).toMatchObject({ workflow_started_at: null, status: 'validating' });
+      Object.assign(api.starter, { fail: false, hang: false });
+      api.clock.nowMs += 16_000;
+      const sweeper = await sweep();
+      api.clock.nowMs -= 16_000;
+      expect(sweeper.map((batch) => batch.id)).toContain(id);
+      expect((await row(id))['workflow_started_at']).toBeInstanceOf(Date);
+      expect(await sweep()).toEqual([]);
+    },
+  );
+
+  async function sweep() {
+    const before = api.starter.started.length;
+    await api.outbox.startStragglers();
+    return api.starter.started.slice(before);
+  }
+});
+
+describe('retrieving a batch', () => {
+  it('shows what the row holds', async () => {
+    const id = await created();
+    await set(
+      id,
+      `status = 'completed', in_progress_at = 1, finalizing_at = 2, completed_at = 3, model = 'm',
+       total = 3, completed = 2, failed = 1, input_tokens = 5, cached_tokens = 4, output_tokens = 3,
+       reasoning_tokens = 2, total_tokens = 8, output_file_id = 'file-o', error_file_id = 'file-e',
+       errors = '{"object":"list","data":[]}'`,
+    );
+    expect((await get(id)).body).toMatchObject({
+      status: 'completed',
+      model: 'm',
+      in_progress_at: 1,
+      finalizing_at: 2,
+      completed_at: 3,
+      request_counts: { total: 3, completed: 2, failed: 1 },
+      usage: {
+        input_tokens: 5,
+        input_tokens_details: { cached_tokens: 4 },
+        output_tokens: 3,
+        output_tokens_details: { reasoning_tokens: 2 },
+        total_tokens: 8,
+      },
+      output_file_id: 'file-o',
+      error_file_id: 'file-e',
+      errors: { object: 'list', data: [] },
+    });
+  });
+
+  it.each(['', '/cancel'])('tells a wrong id from an unknown one%s', async (action) => {
+    const method = action === '' ? ('GET' as const) : ('POST' as const);
+    const wrong = await api.call({ method, url: `/v1/batches/job-1${action}` });
+    expect(wrong.status).toBe(400);
+    expect(wrong.body.error).toMatchObject({ param: 'batch_id', code: 'invalid_value' });
+    for (const id of ['batch_none', 'batch_%00']) {
+      const unknown = await api.call({ method, url: `/v1/batches/${id}${action}` });
+      expect(unknown.status).toBe(404);
+      expect(unknown.body.error).toMatchObject({
+        message: expect.stringContaining('No batch found with id'),
+        param: null,
+        code: null,
+      });
+    }
+  });
+});
+
+describe('cancelling', () => {
+  it.each(['validating', 'in_progress', 'finalizing'])(
+    'claims the row of a batch that is %s, and signals until the workflow has taken it',
+    async (status) => {
+      const id = await created();
+      await set(id, `status = '${status}'`);
+      const answer = await cancel(id);
+      expect(answer.status).toBe(200);
+      expect(answer.body).toMatchObject({ status: 'cancelling', cancelling_at: NOW_SEC });
+      expect(await row(id)).toMatchObject({ stop_cause: 'cancelled' });
+      const signals = () => api.starter.cancelled.filter((batchId) => batchId === id).length;
+      await until(() => signals() === 3, 5_000, 'three signals');
+      const again = await cancel(id);
+      expect(again.status).toBe(200);
+      expect(again.body).toEqual(answer.body);
+    },
+  );
+
+  it('stops signalling when the workflow has taken it', async () => {
+    const id = await created();
+    await cancel(id);
+    await set(id, 'stop_taken_at = now()');
+    const other = await created();
+    await cancel(other);
+    const signals = (batch: string) => api.starter.cancelled.filter((b) => b === batch).length;
+    await until(() => signals(other) === 3, 5_000, 'the signals of a later cancel');
+    expect(signals(id)).toBe(1);
+  });
+
+  it('signals again where the first signal failed', async () => {
+    const id = await created();
+    api.starter.fail = true;
+    expect((await cancel(id)).body.status).toBe('cancelling');
+    api.starter.fail = false;
+    await until(() => api.starter.cancelled.includes(id), 5_000, 'a signal');
+  });
+
+  it('answers a cancelled batch unchanged', async () => {
+    const id = await created();
+    await set(id, `status = 'cancelled', stop_cause = 'cancelled', cancelled_at = 9`);
+    const answer = await cancel(id);
+    expect(answer.status).toBe(200);
+    expect(answer.body).toMatchObject({ status: 'cancelled', cancelled_at: 9 });
+  });
+
+  it('changes nothing where another cause came first', async () => {
+    const id = await created();
+    await set(id, `status = 'in_progress', stop_cause = 'expired'`);
+    const answer = await cancel(id);
+    expect(answer.status).toBe(200);
+    expect(answer.body).toMatchObject({ status: 'in_progress', cancelling_at: null });
+    expect(await row(id)).toMatchObject({ stop_cause: 'expired' });
+    expect(api.starter.cancelled).not.toContain(id);
+  });
+
+  it.each(['completed', 'failed', 'expired'])('answers 409 where it has %s', async (status) => {
+    const id = await created();
+    await set(id, `status = '${status}'`);
+    const answer = await cancel(id);
+    expect(answer.status).toBe(409);
+    expect(answer.headers['x-should-retry']).toBe('false');
+    expect(answer.body.error).toEqual({
+      message: expect.stringContaining(status),
+      type: 'invalid_request_error',
+      param: null,
+      code: null,
+    });
+  });
+
+  it('lets one of many cancels at once claim the row', async () => {
+    const id = await created();
+    const answers = await Promise.all(Array.from({ length: 8 }, () => cancel(id)));
+    expect(answers.map((answer) => answer.body.status)).toEqual(Array(8).fill('cancelling'));
+    const text = await api.registry.getSingleMetricAsString('batch_cancellation_total');
+    expect(text).toMatch(/phase="queued"/);
+  });
+
+  it('takes any body, and a JSON content type without one', async () => {
+    const headers = { 'content-type': 'application/json' };
+    for (const payload of ['', 'broken {']) {
+      const url = `/v1/batches/${await created()}/cancel`;
+      expect((await api.call({ method: 'POST', url, headers, payload })).status).toBe(200);
+    }
+  });
+});
