@@ -5,7 +5,7 @@ import type { FrameRef, JournalStore, SealInfo } from '../../storage/journal/jou
 import { indexOfOffset, plannedOffsets, type PlanPart, type PlanPlace } from './plan-offsets';
 
 /** Positions searched at once; it bounds the memory that their frames' references take. */
-const SLICE_ENTRIES = 50_000;
+const SLICE_ENTRIES = 20_000;
 
 /** What sealing the rest takes. */
 export interface RestInput {
@@ -18,7 +18,7 @@ export interface RestInput {
 }
 
 /**
- * Puts the answered entries outside all seals into `rest` objects (execution §2): one for each 50,000
+ * Puts the answered entries outside all seals into `rest` objects (execution §2): one for each 20,000
  * positions that have any answer, so mostly one. @throws object_store_failed, plan_unreadable
  */
 export async function sealRest(input: RestInput): Promise<SealInfo[]> {
@@ -37,7 +37,7 @@ async function answersIn(input: RestInput, ranges: readonly Span[]): Promise<Fra
   const { journal, place, part } = input;
   const scope = { batchId: place.batchId, safeModel: part.safe };
   const offsets = await plannedOffsets(place, [{ safe: part.safe, ranges }]);
-  const answers: (FrameRef | undefined)[] = new Array(offsets.length);
+  const answers = new Array<FrameRef | undefined>(offsets.length);
   const hull = { from: ranges[0]?.from ?? 0, to: ranges.at(-1)?.to ?? 0 };
   for await (const frame of journal.scan(scope, hull)) {
     input.check();

@@ -1,4 +1,4 @@
-import { open } from 'node:fs/promises';
+import { open, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { makeFolder, syncFolder } from '../objects/durable-folder';
 
@@ -9,6 +9,8 @@ export interface AppendFile {
   /** Makes what was appended, and the file's name, survive power loss. */
   sync(): Promise<void>;
   close(): Promise<void>;
+  /** Takes the file away; after `close`. */
+  remove(): Promise<void>;
 }
 
 /** Opens a new append file. Fails where the file exists. */
@@ -32,5 +34,6 @@ export const openAppendFile: OpenAppendFile = async (path) => {
       unsyncedFolders = [];
     },
     close: () => file.close(),
+    remove: () => unlink(path),
   };
 };

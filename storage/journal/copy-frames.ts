@@ -5,9 +5,9 @@ import type { ObjectReader, ObjectStore } from '../object-store';
 import type { FrameRef } from './journal-store';
 
 /** Frames copied at once; a larger one passes alone. */
-const BLOCK_BYTES = 4 * 1024 * 1024;
+const BLOCK_BYTES = 1024 * 1024;
 /** Reading this much for nothing is cheaper than another read. */
-const GAP_BYTES = 64 * 1024;
+const GAP_BYTES = 16 * 1024;
 const MAX_OPEN_OBJECTS = 64;
 
 interface Placed {
@@ -27,7 +27,7 @@ export class FrameCopier {
     this.#crc32 = crc32;
   }
 
-  /** The frames' bytes in blocks of a few MiB. @throws object_store_failed where one has changed */
+  /** The frames' bytes in blocks of about 1 MiB. @throws object_store_failed where one has changed */
   async *copy(frames: readonly FrameRef[]): AsyncGenerator<Buffer> {
     for (const { placed, byteLength } of blocksOf(frames)) {
       const block = Buffer.allocUnsafeSlow(byteLength);

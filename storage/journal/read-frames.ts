@@ -6,7 +6,7 @@ import { isGatewayError } from '../../core/errors';
 import type { ObjectReader, ObjectStore } from '../object-store';
 import type { FrameRef } from './journal-store';
 
-const WINDOW_BYTES = 1024 * 1024;
+const WINDOW_BYTES = 256 * 1024;
 
 /**
  * Every frame of one segment or seal, in order of position, read in windows; stops at the first bad

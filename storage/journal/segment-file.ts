@@ -5,7 +5,8 @@ import type { Syncable, SyncRounds } from './sync-rounds';
 /**
  * One segment on a filesystem: written by its one owner, synced in the rounds of the process, closed
  * when its owner has left and it is synced. After any error it is abandoned by its owner; what it
- * holds stays readable.
+ * holds stays readable, but one that never took a write whole is removed: on a full disk there would
+ * be more of them every second.
  */
 export class SegmentFile implements Syncable {
   readonly key: string;
@@ -16,6 +17,7 @@ export class SegmentFile implements Syncable {
   #isDirty = false;
   #isSyncing = false;
   #isLeft = false;
+  #tookFrames = false;
 
   constructor(
     key: string,
@@ -41,6 +43,7 @@ export class SegmentFile implements Syncable {
     this.#isDirty = true;
     this.#rounds.mark(this);
     if (taken < bytes.length) throw new Error(`short write: ${taken} of ${bytes.length} bytes`);
+    this.#tookFrames = true;
     return position;
   }
 
@@ -60,7 +63,10 @@ export class SegmentFile implements Syncable {
   }
 
   async #closeWhenDone(): Promise<void> {
-    if (!this.#isLeft || this.#isDirty || this.#isSyncing) return;
+    const needsSync = this.#isDirty && this.#tookFrames;
+    if (!this.#isLeft || needsSync || this.#isSyncing) return;
+    this.#isDirty = false;
     await this.#file.close().catch(() => undefined);
+    if (!this.#tookFrames) await this.#file.remove().catch(() => undefined);
   }
 }

@@ -126,7 +126,11 @@ export class BatchPlace {
     return found;
   }
 
-  finalize(cause: StopCause | null, nonce: string | null = NONCE): Promise<FinalizeResult> {
+  finalize(
+    cause: StopCause | null,
+    nonce: string | null = NONCE,
+    env = quietEnvironment(),
+  ): Promise<FinalizeResult> {
     const run = createFinalize({
       store: this.store,
       journal: this.journal,
@@ -141,9 +145,7 @@ export class BatchPlace {
       },
       tenantHash,
     });
-    // Expected failures are not shown.
-    const logger = new DefaultLogger('ERROR');
-    return new MockActivityEnvironment({}, { logger }).run(run, { batchId: BATCH, nonce, cause });
+    return env.run(run, { batchId: BATCH, nonce, cause });
   }
 
   /** Lines of a result file, or null where there is none. */
@@ -209,6 +211,11 @@ export class BatchPlace {
     };
     await this.store.putIfAbsent(modelMapKey(BATCH), encodeModelMap(map));
   }
+}
+
+/** An environment that does not show failures that are expected. */
+function quietEnvironment(): MockActivityEnvironment {
+  return new MockActivityEnvironment({}, { logger: new DefaultLogger('ERROR') });
 }
 
 function claim({ header, objectKey, position }: FrameRef) {

@@ -141,7 +141,7 @@ test('every request is in the files exactly once, in input order, with its answe
         place = null;
       },
     ),
-    { numRuns: 60 },
+    { numRuns: 40 },
   );
 }, 120_000);
 
@@ -164,7 +164,7 @@ test('two histories with other cuts, order and repetitions make the same bytes',
         expect(files[1]).toEqual(files[0]);
       },
     ),
-    { numRuns: 30 },
+    { numRuns: 20 },
   );
 }, 120_000);
 
@@ -196,6 +196,6 @@ test('where attempts got different answers, one is chosen for good, and a 2xx be
         place = null;
       },
     ),
-    { numRuns: 30 },
+    { numRuns: 20 },
   );
 }, 120_000);

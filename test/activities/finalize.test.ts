@@ -1,3 +1,5 @@
+import { CancelledFailure } from '@temporalio/activity';
+import { MockActivityEnvironment } from '@temporalio/testing';
 import { FRAME_KIND } from '../../core/journal/frame';
 import { parseManifest } from '../../core/journal/manifest';
 import { batchPrefix, inputErrorsKey, manifestKey } from '../../core/plan/keys';
@@ -287,6 +289,20 @@ describe('result files', () => {
     await place.finalize(null);
     expect(await place.resultLines('output')).toEqual(['request-0 of m', big, 'request-2 of m']);
   });
+});
+
+test('a cancelled finalization stops, and leaves no file', async () => {
+  place = await BatchPlace.create(models('m', 'm'));
+  await answerAll('m', 0, 2);
+  const env = new MockActivityEnvironment();
+  jest.spyOn(place.journal, 'listSeals').mockImplementationOnce(async () => {
+    env.cancel();
+    return [];
+  });
+  await expect(place.finalize('cancelled', undefined, env)).rejects.toThrow(CancelledFailure);
+  expect(await place.resultLines('output')).toBeNull();
+  expect(await place.resultLines('error')).toBeNull();
+  expect(place.records).toEqual([]);
 });
 
 describe('a batch without a plan', () => {

@@ -88,6 +88,9 @@ export class FakeDisk {
       close: async () => {
         file.closed = true;
       },
+      remove: async () => {
+        this.files.splice(this.files.indexOf(file), 1);
+      },
     };
   }
 }

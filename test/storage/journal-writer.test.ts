@@ -133,6 +133,19 @@ describe('a writer on a disk that fails', () => {
     await writer.close();
   });
 
+  test('leaves no segments behind that never took a frame', async () => {
+    disk.freeBytes = 30;
+    const writer = place.journal.openWriter(SCOPE, range);
+    append(writer, 1);
+    await until(() => !writer.healthy && disk.files.length === 0);
+    expect(writer.frames).toEqual([]);
+    disk.freeBytes = 70;
+    await writer.flush();
+    expect(offsetsOf(writer.frames)).toEqual([1]);
+    expect(disk.files).toHaveLength(1);
+    await writer.close();
+  });
+
   test('is unhealthy while no segment can be created', async () => {
     disk.failOpens = 2;
     const writer = place.journal.openWriter(SCOPE, range);
