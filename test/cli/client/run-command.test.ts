@@ -158,7 +158,6 @@ describe('nightshift run', () => {
     server.script = [ALL_WELL];
     const plain = run(['--force'], { isTTY: true, env: { NO_COLOR: '1' } });
     expect(await plain.done).toBe(0);
-    // eslint-disable-next-line no-control-regex -- colors are control characters
     expect(plain.out() + plain.err()).not.toMatch(/\u001b\[\d+m/);
   });
 });
