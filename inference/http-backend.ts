@@ -29,7 +29,8 @@ export interface HttpBackendOptions {
  * The way to one gateway over HTTP/1.1 keep-alive connections (undici `dispatch`, measured in the
  * transport table of the benchmarks as the fastest maintained client). `request_timeout` counts from
  * `send` to the last byte of the answer. Nothing is retried here, redirects are answers, gzip,
- * deflate and br are undone. A base URL may carry a path and a trailing slash.
+ * deflate and br are undone. A base URL may carry a path and a trailing slash; where it ends in `/v1`,
+ * as many are written, the `/v1` of the endpoint is not doubled.
  * @throws config_invalid for a `request_timeout` of 0.
  */
 export function createHttpBackend(gateway: GatewayConfig, options: HttpBackendOptions): Backend {
@@ -71,7 +72,7 @@ export function createHttpBackend(gateway: GatewayConfig, options: HttpBackendOp
     });
     const unsubscribe = aborts.add(signal, () => exchange.abort());
     const headers = headersOf(request, now());
-    const path = basePath + request.path;
+    const path = joinPath(basePath, request.path);
     pool.dispatch({ path, method: 'POST', headers, body: asBuffer(request.body) }, exchange);
   };
   const idle = (): Promise<void> =>
@@ -95,6 +96,11 @@ const NOT_SENT: BackendOutcome = {
   reason: 'aborted',
   message: 'the request was aborted before it was sent',
 };
+
+function joinPath(basePath: string, path: string): string {
+  const isDoubled = basePath.endsWith('/v1') && path.startsWith('/v1/');
+  return (isDoubled ? basePath.slice(0, -'/v1'.length) : basePath) + path;
+}
 
 function openPool(origin: string, gateway: GatewayConfig, options: HttpBackendOptions): Pool {
   return new Pool(origin, {

@@ -54,6 +54,24 @@ describe('requests', () => {
     for (const received of server.received) expect(received.body.equals(body)).toBe(true);
   });
 
+  it('go to one /v1, whether or not the base URL ends in it', async () => {
+    const server = await serve((_, response) => response.end('{}'));
+    const paths = ['/v1/chat/completions', '/rerank'];
+    for (const base of ['/v1', '/v1/', '/a/v1/', '/av1']) {
+      for (const path of paths) await backendFor(server.url + base).send(requestOf({ path }), never);
+    }
+    expect(server.received.map(({ url }) => url)).toEqual([
+      '/v1/chat/completions',
+      '/v1/rerank',
+      '/v1/chat/completions',
+      '/v1/rerank',
+      '/a/v1/chat/completions',
+      '/a/v1/rerank',
+      '/av1/v1/chat/completions',
+      '/av1/rerank',
+    ]);
+  });
+
   it('carry the headers of the contract and what the caller passes through', async () => {
     const server = await serve((_, response) => response.end('{}'));
     const backend = backendFor(

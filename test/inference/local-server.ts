@@ -22,8 +22,15 @@ export interface LocalServer {
 
 export type Answer = (request: Received, response: ServerResponse, socket: Socket) => void;
 
-/** A real HTTP(S) server on a free port that notes every request and lets `answer` reply. */
-export async function startLocalServer(answer: Answer, tls?: ServerOptions): Promise<LocalServer> {
+/**
+ * A real HTTP(S) server that notes every request and lets `answer` reply; on a free port, unless it
+ * comes back to one it had.
+ */
+export async function startLocalServer(
+  answer: Answer,
+  tls?: ServerOptions,
+  atPort = 0,
+): Promise<LocalServer> {
   const received: Received[] = [];
   let connections = 0;
   const onRequest = (request: IncomingMessage, response: ServerResponse) => {
@@ -38,7 +45,7 @@ export async function startLocalServer(answer: Answer, tls?: ServerOptions): Pro
   };
   const server: Server = tls ? createTlsServer(tls, onRequest) : createServer(onRequest);
   server.on(tls ? 'secureConnection' : 'connection', () => connections++);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(atPort, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   return {
     url: `${tls ? 'https' : 'http'}://127.0.0.1:${port}`,
