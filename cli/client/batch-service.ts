@@ -76,15 +76,42 @@ export function createBatchService(connection: Connection): BatchService {
     baseUrl,
     repeated,
     checkAccess: (signal) =>
-      explained(async () => void (await client.batches.list({ limit: 1 }, { signal }))),
-    upload: (file, signal) => explained(() => uploadFile(client, file, signal)),
+      explained(async () => {
+        await withOwnSignal(signal, (own) => client.batches.list({ limit: 1 }, { signal: own }));
+      }),
+    upload: (file, signal) =>
+      explained(() => withOwnSignal(signal, (own) => uploadFile(client, file, own))),
     create: (batch) => batchOf(() => createBatch(client, batch)),
     retrieve: (id, { signal, retries }) =>
-      batchOf(() => client.batches.retrieve(id, { signal, maxRetries: retries })),
+      batchOf(() =>
+        withOwnSignal(signal, (own) =>
+          client.batches.retrieve(id, { signal: own, maxRetries: retries }),
+        ),
+      ),
     cancel: (id) => batchOf(() => client.batches.cancel(id)),
-    list: (limit, signal) => explained(() => listBatches(client, limit, signal)),
+    list: (limit, signal) =>
+      explained(() => withOwnSignal(signal, (own) => listBatches(client, limit, own))),
     content: (fileId, signal) => explained(() => openContent(client, fileId, signal)),
   };
+}
+
+/**
+ * A signal of this call alone: the SDK never takes its listeners off a signal, and a batch is looked
+ * at many thousand times.
+ */
+async function withOwnSignal<T>(
+  signal: AbortSignal,
+  work: (own: AbortSignal) => PromiseLike<T>,
+): Promise<T> {
+  const controller = new AbortController();
+  const abort = (): void => controller.abort();
+  if (signal.aborted) abort();
+  signal.addEventListener('abort', abort, { once: true });
+  try {
+    return await work(controller.signal);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
 }
 
 async function uploadFile(

@@ -24,7 +24,8 @@ export function createProgressView(reporter: Reporter): ProgressView {
     show(batch, nowMs) {
       const { total = 0, completed = 0, failed = 0 } = batch.request_counts ?? {};
       const done = completed + failed;
-      rate.add(done, nowMs);
+      // The time of validation says nothing about the speed of requests.
+      if (batch.status === 'in_progress') rate.add(done, nowMs);
       const step: Step = { batch, total, done, failed, perSecond: rate.perSecond() };
       if (reporter.isLive) {
         reporter.status(barLine(step, reporter));

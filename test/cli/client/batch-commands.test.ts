@@ -1,6 +1,8 @@
+import { getEventListeners } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createBatchService } from '../../../cli/client/batch-service';
 import { until } from '../../support/until';
 import { runClient, type ClientRun, type RunSettings } from './client-run';
 import {
@@ -137,6 +139,17 @@ describe('nightshift watch', () => {
     client.signals.emit('SIGINT', 'SIGINT');
     expect(await client.done).toBe(130);
     expect(client.err()).toContain(`nightshift watch ${BATCH_ID}`);
+  });
+});
+
+describe('the service', () => {
+  it('leaves no listener on a signal, however often a batch is looked at', async () => {
+    const connection = { baseUrl: server.url, apiKey: null, headers: {}, repeated: '' };
+    const service = createBatchService(connection);
+    const { signal } = new AbortController();
+    for (let look = 0; look < 3; look++) await service.retrieve(BATCH_ID, { signal, retries: 0 });
+    await service.list(1, signal);
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 });
 
