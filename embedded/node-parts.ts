@@ -12,8 +12,8 @@ export interface NodePartOptions {
   readonly env: Readonly<Record<string, string>>;
   /** Address that answers when the part is ready. */
   readonly probeUrl: string;
-  /** `ok`: a 2xx is asked for; `any`: whoever answers at all is ready. */
-  readonly probe: 'ok' | 'any';
+  /** `pid`: a 2xx whose JSON names the part's own pid is asked for; `any`: any answer will do. */
+  readonly probe: 'pid' | 'any';
   readonly stopTimeoutMs: number;
 }
 
@@ -25,7 +25,7 @@ export function nodePart(options: NodePartOptions): PartSpec {
     command: process.execPath,
     args: [executable(), name, ...args],
     env,
-    isReady: () => answers(probeUrl, probe),
+    isReady: (pid) => answers(probeUrl, probe === 'pid' ? pid : null),
     readyTimeoutMs: READY_TIMEOUT_MS,
     stopSignal: 'SIGTERM',
     stopTimeoutMs,
@@ -38,11 +38,13 @@ export function executable(): string {
   return join(packageRoot(), 'dist', 'cli', 'main.js');
 }
 
-async function answers(url: string, probe: NodePartOptions['probe']): Promise<boolean> {
+/** Where another program has the port, that one answers: its pid tells. */
+async function answers(url: string, pid: number | null): Promise<boolean> {
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });
-    await response.body?.cancel();
-    return probe === 'any' || response.ok;
+    const text = await response.text();
+    if (pid === null) return true;
+    return response.ok && (JSON.parse(text) as { pid?: unknown }).pid === pid;
   } catch {
     return false;
   }

@@ -1,5 +1,9 @@
+import { chmodSync, existsSync, mkdirSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { GatewayError } from '../core/errors';
+import { lockFile, type HeldLock, type LostLock } from './lock-file';
 
 const HIGHEST_PORT = 65_535;
 const TRIES = 200;
@@ -18,31 +22,60 @@ export function isFree(host: string, port: number): Promise<boolean> {
 
 /** Hands out ports of one stack: never the same twice, never one that somebody listens on. */
 export interface PortPicker {
-  /** `wanted`, or the next free one above it. @throws port_in_use where none is left */
-  next(wanted: number): Promise<number>;
+  /** `wanted`, or the next free one above it, on `host`. @throws port_in_use where none is left */
+  next(host: string, wanted: number): Promise<number>;
   /** Exactly `port`. @throws port_in_use with `hint`, what to change */
-  exactly(port: number, hint: string): Promise<number>;
+  exactly(host: string, port: number, hint: string): Promise<number>;
+  /** Lets other stacks have the ports again. */
+  release(): void;
 }
 
-/** A picker for ports on `host`; those `taken` elsewhere in the stack are never handed out. */
-export function createPortPicker(host: string, taken: readonly number[] = []): PortPicker {
-  const given = new Set<number>(taken);
-  const take = async (port: number): Promise<boolean> => {
+/**
+ * A picker whose ports are claimed by a file each in `claims`: between looking for a free port and
+ * listening on it, another stack that starts at the same time must not choose it too.
+ */
+export function createPortPicker(claims: string = defaultClaims()): PortPicker {
+  const given = new Map<number, HeldLock | null>();
+  const take = async (host: string, port: number): Promise<boolean> => {
     if (given.has(port) || !(await isFree(host, port))) return false;
-    given.add(port);
+    const claim = tryClaim(claims, port);
+    if (claim?.kind === 'lost') return false;
+    given.set(port, claim);
     return true;
   };
   return {
-    async next(wanted) {
+    async next(host, wanted) {
       const highest = Math.min(wanted + TRIES, HIGHEST_PORT);
       for (let port = Math.max(wanted, 1); port <= highest; port++) {
-        if (await take(port)) return port;
+        if (await take(host, port)) return port;
       }
       throw new GatewayError('port_in_use', `no free port between ${wanted} and ${highest}`);
     },
-    async exactly(port, hint) {
-      if (await take(port)) return port;
+    async exactly(host, port, hint) {
+      if (await take(host, port)) return port;
       throw new GatewayError('port_in_use', `port ${port} on ${host} is in use: ${hint}`);
     },
+    release() {
+      for (const claim of given.values()) claim?.release();
+      given.clear();
+    },
   };
+}
+
+function defaultClaims(): string {
+  return join(tmpdir(), 'nightshift-ports');
+}
+
+/** `null` where claims cannot be written: the picker then does without. */
+function tryClaim(claims: string, port: number): HeldLock | LostLock | null {
+  try {
+    if (!existsSync(claims)) {
+      mkdirSync(claims);
+      // Sticky and open, as the folder above it: stacks of several users share one machine's ports.
+      chmodSync(claims, 0o1777);
+    }
+    return lockFile(join(claims, String(port)));
+  } catch {
+    return null;
+  }
 }

@@ -7,7 +7,7 @@ import {
   type ConfigSources,
 } from '../platform/config';
 import type { DataDir } from './data-dir';
-import { createPortPicker } from './ports';
+import type { PortPicker } from './ports';
 
 export interface PlanOptions {
   readonly dir: DataDir;
@@ -16,6 +16,8 @@ export interface PlanOptions {
   readonly simulator: boolean;
   /** A port in use: an error for `dev`, the next free one for `demo`. */
   readonly apiPort: 'exactly' | 'next free';
+  /** Whoever holds the plan releases its ports. */
+  readonly picker: PortPicker;
 }
 
 /** What a stack consists of: which parts are embedded, on which ports, with which settings. */
@@ -72,7 +74,7 @@ export async function planStack(options: PlanOptions): Promise<StackPlan> {
     fallbacks: embedded.simulator ? gatewayAt(FIRST_PORTS.simulator) : {},
     needs: ['gateway'],
   });
-  const ports = await choosePorts(wanted, options.apiPort);
+  const ports = await choosePorts(wanted, options);
   const merged = (postgresUrl: string | null): ConfigSources =>
     completed(options, {
       embedded,
@@ -88,21 +90,23 @@ export async function planStack(options: PlanOptions): Promise<StackPlan> {
   return { embedded, ports, config, settings: (url) => mergeSettings(merged(url)) };
 }
 
-async function choosePorts(wanted: Config, apiPort: PlanOptions['apiPort']): Promise<StackPorts> {
-  const outer = createPortPicker(wanted.api.host);
-  const { api, worker } = wanted;
+async function choosePorts(
+  { api, worker }: Config,
+  { apiPort, picker }: PlanOptions,
+): Promise<StackPorts> {
   const hint = 'choose another with --port, or stop the process that listens there';
-  const apiChosen =
-    apiPort === 'exactly' ? await outer.exactly(api.port, hint) : await outer.next(api.port);
-  const inner = createPortPicker(LOOPBACK, [apiChosen]);
+  const inner = (wanted: number): Promise<number> => picker.next(LOOPBACK, wanted);
   return {
-    api: apiChosen,
-    apiObservability: await inner.next(api.observability_port),
-    workerObservability: await inner.next(worker.observability_port),
-    temporal: await inner.next(FIRST_PORTS.temporal),
-    ui: await inner.next(FIRST_PORTS.ui),
-    postgres: await inner.next(FIRST_PORTS.postgres),
-    simulator: await inner.next(FIRST_PORTS.simulator),
+    api:
+      apiPort === 'exactly'
+        ? await picker.exactly(api.host, api.port, hint)
+        : await picker.next(api.host, api.port),
+    apiObservability: await inner(api.observability_port),
+    workerObservability: await inner(worker.observability_port),
+    temporal: await inner(FIRST_PORTS.temporal),
+    ui: await inner(FIRST_PORTS.ui),
+    postgres: await inner(FIRST_PORTS.postgres),
+    simulator: await inner(FIRST_PORTS.simulator),
   };
 }
 

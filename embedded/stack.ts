@@ -17,7 +17,9 @@ import type { PartEvent } from './part';
 import { postgresPart } from './postgres/postgres-part';
 import { signalProcess } from './process-identity';
 import { openRunState, stopOrphans } from './run-state';
-import { takeLock, type StackLock } from './stack-lock';
+import type { HeldLock } from './lock-file';
+import { createPortPicker } from './ports';
+import { takeLock } from './stack-lock';
 import { planStack, type StackPlan } from './stack-plan';
 import { findServer } from './temporal/find-server';
 import { notedVersion, temporalPart } from './temporal/temporal-part';
@@ -67,7 +69,8 @@ export interface Stack {
 /** A stack in a data directory; nothing happens before `start`. */
 export function createStack(options: StackOptions): Stack {
   const abort = new AbortController();
-  let held: { lock: StackLock; crew: Crew } | null = null;
+  const picker = createPortPicker();
+  let held: { lock: HeldLock; crew: Crew } | null = null;
   let fail: (error: unknown) => void = () => undefined;
   const failed = new Promise<never>((_, reject) => (fail = reject));
   failed.catch(() => undefined);
@@ -82,7 +85,7 @@ export function createStack(options: StackOptions): Stack {
     await stopOrphans(state, ({ name, pid }) =>
       options.say(`stopping ${name} (process ${pid}), which an earlier run left behind`),
     );
-    const plan = await planStack({ ...options, dir });
+    const plan = await planStack({ ...options, dir, picker });
     return startParts({ ...options, dir, plan, crew, signal: abort.signal });
   };
 
@@ -92,11 +95,13 @@ export function createStack(options: StackOptions): Stack {
     stop: async (report = () => undefined) => {
       abort.abort(new GatewayError('internal', 'the stack is being stopped'));
       await held?.crew.stop(report);
+      picker.release();
       held?.lock.release();
     },
     kill: () => {
       abort.abort(new GatewayError('internal', 'the stack is being stopped'));
       held?.crew.kill();
+      picker.release();
       held?.lock.release();
     },
   };
@@ -190,7 +195,7 @@ async function startApi(
 ): Promise<void> {
   const probeUrl = `http://${reachable(plan.config)}:${plan.ports.apiObservability}/ready`;
   await crew.launch(
-    nodePart({ name: 'api', args, env, probeUrl, probe: 'ok', stopTimeoutMs: 15_000 }),
+    nodePart({ name: 'api', args, env, probeUrl, probe: 'pid', stopTimeoutMs: 15_000 }),
   );
 }
 
@@ -202,7 +207,7 @@ async function startWorker(
   const { drain_budget: budget } = plan.config.worker;
   const stopTimeoutMs = (budget === 'auto' ? 0 : budget) + WORKER_MARGIN_MS;
   const probeUrl = `http://${reachable(plan.config)}:${plan.ports.workerObservability}/ready`;
-  await crew.launch(nodePart({ name: 'worker', args, env, probeUrl, probe: 'ok', stopTimeoutMs }));
+  await crew.launch(nodePart({ name: 'worker', args, env, probeUrl, probe: 'pid', stopTimeoutMs }));
 }
 
 /** After the drain the worker still closes its journal and its connections. */

@@ -58,6 +58,8 @@ interface Reply {
 }
 
 const JSON_TYPE = 'application/json';
+/** The pid tells a supervisor whether its own process answers, or another one on the same port. */
+const HEALTHY = JSON.stringify({ status: 'ok', pid: process.pid });
 
 async function answer(
   request: IncomingMessage,
@@ -67,7 +69,7 @@ async function answer(
   const path = (request.url ?? '').split('?', 1)[0];
   switch (path) {
     case '/health':
-      return { status: 200, type: JSON_TYPE, body: '{"status":"ok"}' };
+      return { status: 200, type: JSON_TYPE, body: HEALTHY };
     case '/ready':
       return readiness(options, state.notReady);
     case '/metrics': {
@@ -93,7 +95,8 @@ async function readiness(options: ObservabilityOptions, notReady: string | null)
 }
 
 function readyReply(status: number, checks: Record<string, string>): Reply {
-  const body = JSON.stringify({ status: status === 200 ? 'ready' : 'not_ready', checks });
+  const word = status === 200 ? 'ready' : 'not_ready';
+  const body = JSON.stringify({ status: word, pid: process.pid, checks });
   return { status, type: JSON_TYPE, body };
 }
 

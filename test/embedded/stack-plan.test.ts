@@ -3,12 +3,17 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openDataDir, type DataDir } from '../../embedded/data-dir';
+import { createPortPicker, type PortPicker } from '../../embedded/ports';
 import { planStack } from '../../embedded/stack-plan';
 import { loadConfig, type ConfigSources } from '../../platform/config';
 import { freePort } from '../support/free-port';
 
 let folder: string;
 let dir: DataDir;
+let picker: PortPicker;
+
+beforeEach(() => (picker = createPortPicker(join(folder, 'claims'))));
+afterEach(() => picker.release());
 
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'nightshift-plan-'));
@@ -23,6 +28,7 @@ async function plan(sources: ConfigSources = {}, simulator = true) {
     sources: { env: {}, ...sources, overrides },
     simulator,
     apiPort: 'exactly',
+    picker,
   });
 }
 
@@ -86,7 +92,7 @@ describe('the plan of a stack', () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
     const sources = { env: {}, overrides: { api: { port } } };
-    const options = { dir, sources, simulator: true };
+    const options = { dir, sources, simulator: true, picker };
     await expect(planStack({ ...options, apiPort: 'exactly' })).rejects.toMatchObject({
       code: 'port_in_use',
       message: expect.stringContaining('--port'),

@@ -49,6 +49,7 @@ describe('the observability server', () => {
     expect(before.status).toBe(503);
     expect(JSON.parse(before.text)).toEqual({
       status: 'not_ready',
+      pid: process.pid,
       checks: { postgres: 'connection refused', temporal: 'ok' },
     });
     isUp = true;
