@@ -32,6 +32,8 @@ export async function createWorkers(options: CreateWorkersOptions): Promise<Work
     activities: batchActivities,
     // Ingestion and finalization stream whole files: a few at a time keep memory flat.
     maxConcurrentActivityTaskExecutions: 8,
+    // A workflow task waits this long for a worker that died before another may take it.
+    stickyQueueScheduleToStartTimeout: '2s',
   });
   const exec = options.execQueues.map((taskQueue) =>
     Worker.create({

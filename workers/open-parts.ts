@@ -12,6 +12,7 @@ import { readOrCreateStoreId } from '../storage/objects/store-id';
 import { createBatchRecords } from '../storage/postgres/batch-records';
 import { openPool } from '../storage/postgres/pool';
 import { createProgressReporter } from '../storage/postgres/progress';
+import { listenForStops } from '../storage/postgres/stop-channel';
 import { verifyStoreIdentity } from '../storage/postgres/store-identity';
 import { createRequestObserver } from './request-observer';
 import type { ActivityParts } from './wiring';
@@ -50,6 +51,7 @@ export async function openParts(config: Config, context: PartsContext): Promise<
   await verifyStoreIdentity(pool, await readOrCreateStoreId(path));
   const journal = createFilesystemJournal({ path, store, logger });
   const progress = createProgressReporter({ pool: progressPool, worker, logger });
+  const stops = listenForStops({ url, logger, onStop: (batchId) => progress.hurry(batchId) });
   const outputFilesSec = Math.round(config.retention.output_files / 1000);
   metrics.totalWorkers.set(config.worker.exec_slots);
   metrics.maxInflightConcurrency.set(config.concurrency.global);
@@ -71,6 +73,7 @@ export async function openParts(config: Config, context: PartsContext): Promise<
       object_store: () => store.check(),
     },
     release: [
+      { name: 'stop channel', run: () => stops.close() },
       { name: 'progress', run: () => progress.close() },
       { name: 'journal', run: () => journal.close() },
       { name: 'gateways', run: () => registry.close() },

@@ -1,6 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import type { RequestCounts, Usage } from '../../core/batch/counts';
 import type { BatchStatus, StopCause, TerminalStatus } from '../../core/batch/status';
+import { notifyStop } from './stop-channel';
 import { isTerminal, legalPredecessors, OPEN_STATUSES } from '../../core/batch/status';
 
 /**
@@ -164,7 +165,7 @@ async function claimStop(pool: Pool, batchId: string, cause: StopCause): Promise
        cancelling_at = case when stop_cause is null and $2 = 'cancelled' then ${NOW_SEC} else cancelling_at end,
        updated_at = now()
      where id = $1 and status = any($3)
-     returning status, stop_cause`,
+     returning status, stop_cause, ${notifyStop('id')}`,
     [batchId, cause, [...OPEN_STATUSES]],
   );
   return verdict(rows[0]) ?? verdictNow(pool, batchId);

@@ -1,3 +1,4 @@
+import { notifyStop } from './stop-channel';
 import type { Pool } from 'pg';
 import type { RequestCounts, Usage } from '../../core/batch/counts';
 import type { BatchStatus, StopCause } from '../../core/batch/status';
@@ -186,7 +187,7 @@ async function claimCancel(
     `update batches set stop_cause = 'cancelled', status = 'cancelling',
        cancelling_at = greatest(created_at, $3::bigint), updated_at = now()
      where id = $1 and tenant = $2 and stop_cause is null and status = any($4)
-     returning ${BATCH_COLUMNS}`,
+     returning ${BATCH_COLUMNS}, ${notifyStop('id')}`,
     [id, tenant, nowSec, CANCELLABLE],
   );
   if (claimed !== undefined) return { claimed: true, batch: toBatchRecord(claimed) };

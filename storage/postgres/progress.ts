@@ -15,6 +15,8 @@ export interface ProgressReporter {
   begin(key: ChunkKey & { to: number }): Promise<ChunkLease>;
   /** Resolves when no chunk of the batch is at work: released, untouched for 5 s, or `limitMs` over. */
   awaitReleased(batchId: string, limitMs: number): Promise<void>;
+  /** A stop of this batch was claimed: its chunks here hear of it now instead of with the next tick. */
+  hurry(batchId: string): void;
   close(): Promise<void>;
 }
 
@@ -81,6 +83,12 @@ class Reporter implements ProgressReporter {
       const state = await unreleased(this.#options.pool, batchId);
       if (state.rows === 0 || state.touchedMsAgo >= UNTOUCHED_MS) return;
       await delay(Math.min(200, endMs - monotonicMs()));
+    }
+  }
+
+  hurry(batchId: string): void {
+    for (const lease of this.#leases) {
+      if (lease.key.batchId === batchId) return void this.flush();
     }
   }
 

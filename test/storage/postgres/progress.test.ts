@@ -3,6 +3,8 @@ import pino from 'pino';
 import { batchIdFromBytes } from '../../../core/ids';
 import { openPool } from '../../../storage/postgres/pool';
 import type { ProgressReporter } from '../../../storage/postgres/progress';
+import { createBatchRecords } from '../../../storage/postgres/batch-records';
+import { listenForStops } from '../../../storage/postgres/stop-channel';
 import { createProgressReporter } from '../../../storage/postgres/progress';
 import type { TestDatabase } from '../../support/postgres';
 import { POSTGRES_START_MS, withDatabase } from '../../support/postgres';
@@ -118,6 +120,50 @@ describe('progress and fence', () => {
     await database.pool.query(`update batches set status = 'cancelled' where id = $1`, [id]);
     await until(() => lease.terminal, 5_000, 'the end to be heard');
     expect(lease.maySend()).toBe(false);
+  });
+
+  it('hears of a claimed stop at once through the channel, also after the connection was lost', async () => {
+    const id = await newBatch();
+    const slow = createProgressReporter({
+      pool: database.pool,
+      worker: 'w1',
+      logger: pino({ level: 'silent' }),
+      intervalMs: 60_000,
+    });
+    open.push(slow);
+    const heard: string[] = [];
+    const listener = listenForStops({
+      url: database.url,
+      logger: pino({ level: 'silent' }),
+      onStop: (batchId) => {
+        heard.push(batchId);
+        slow.hurry(batchId);
+      },
+    });
+    const lease = await slow.begin({ batchId: id, safeModel: 'm', from: 0, to: 10 });
+    const listening = `select pid from pg_stat_activity where query like 'listen %'`;
+    const { rows } = await until(
+      async () => {
+        const found = await database.pool.query<{ pid: number }>(listening);
+        return found.rows.length > 0 ? found : null;
+      },
+      5_000,
+      'the listener',
+    );
+    await database.pool.query('select pg_terminate_backend($1)', [rows[0]?.pid]);
+    await until(
+      async () => {
+        const found = await database.pool.query<{ pid: number }>(listening);
+        return found.rows[0] !== undefined && found.rows[0].pid !== rows[0]?.pid;
+      },
+      10_000,
+      'a new connection',
+    );
+    const records = createBatchRecords(database.pool, { outputFilesSec: 1 });
+    await records.claimStop(id, 'cancelled');
+    await until(() => lease.stopCause === 'cancelled', 5_000, 'the stop to be heard');
+    expect(heard).toEqual([id]);
+    await listener.close();
   });
 
   it('runs unfenced while Postgres is away', async () => {
