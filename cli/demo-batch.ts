@@ -44,14 +44,13 @@ export async function runBatch(options: DemoBatchOptions): Promise<DemoBatchResu
   const client = new OpenAI({ baseURL: options.api, apiKey: 'demo' });
   const startedAtMs = performance.now();
   const endpoint = await endpointOf(input);
-  const file = await client.files.create(
-    { file: createReadStream(input), purpose: 'batch' },
-    { signal },
-  );
-  const created = await client.batches.create(
-    { input_file_id: file.id, endpoint, completion_window: '24h' },
-    { signal },
-  );
+  const file = await client.files.create({ file: createReadStream(input), purpose: 'batch' });
+  signal.throwIfAborted();
+  const created = await client.batches.create({
+    input_file_id: file.id,
+    endpoint,
+    completion_window: '24h',
+  });
   options.onCreated(created.id);
   const batch = await untilEnded(client, created, options);
   const tookMs = performance.now() - startedAtMs;
@@ -78,7 +77,7 @@ async function untilEnded(
     progress.show({ status: batch.status, total, completed, failed }, performance.now());
     if (ENDED.includes(batch.status)) break;
     await delay(POLL_INTERVAL_MS, undefined, { signal });
-    batch = await client.batches.retrieve(batch.id, { signal });
+    batch = await client.batches.retrieve(batch.id);
   }
   progress.end();
   return batch;

@@ -65,9 +65,16 @@ async function showBatch({ addresses, signal, input, results }: DemoRun): Promis
   const screen = process.stderr;
   const done = await runBatch({ api, input, results, screen, signal, onCreated });
   const files = [done.outputFile, done.errorFile].filter((file) => file !== null);
-  const saved = files.map((file) => `  ${relative('.', file)}`).join('\n');
+  const saved = files.map((file) => `  ${shortPath(file)}`).join('\n');
+  if (addresses.simulator) say('the answers are random words: the simulator is no model');
   process.stdout.write(`${await reportOf(done)}\nresult files:\n${saved}\n`);
   process.stdout.write('to keep a stack like this one: npm start\n');
+}
+
+/** Relative to here where that is shorter. */
+function shortPath(file: string): string {
+  const fromHere = relative('.', file);
+  return fromHere.startsWith('..') ? file : fromHere;
 }
 
 /** The usual directory, or one for this time alone while another stack runs in that one. */

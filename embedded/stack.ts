@@ -46,6 +46,8 @@ export interface StackAddresses {
   readonly namespace: string;
   /** Temporal's UI; `null` where Temporal is not ours. */
   readonly ui: string | null;
+  /** Whether requests go to our simulator. */
+  readonly simulator: boolean;
   readonly logs: string;
 }
 
@@ -235,6 +237,7 @@ function addresses({ plan, dir }: Site): StackAddresses {
     temporal: temporal.address,
     namespace: temporal.namespace,
     ui: plan.embedded.temporal ? `http://127.0.0.1:${plan.ports.ui}` : null,
+    simulator: plan.embedded.simulator,
     logs: dir.logs,
   };
 }

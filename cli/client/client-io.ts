@@ -53,9 +53,16 @@ function askTerminal(question: string, signal: AbortSignal): Promise<string | nu
   // Not in raw mode: Ctrl-C stays a signal of the process.
   const lines = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
   return new Promise<string | null>((resolve) => {
-    const giveUp = (): void => resolve(null);
+    const giveUp = (): void => {
+      process.stderr.write('\n');
+      resolve(null);
+    };
     signal.addEventListener('abort', giveUp, { once: true });
     lines.once('close', giveUp);
-    lines.question(question, resolve);
+    lines.question(question, (answer) => {
+      lines.off('close', giveUp);
+      signal.removeEventListener('abort', giveUp);
+      resolve(answer);
+    });
   }).finally(() => lines.close());
 }
