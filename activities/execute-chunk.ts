@@ -5,9 +5,11 @@ import { GatewayError } from '../core/errors';
 import type { JournalWriter } from '../storage/journal/journal-store';
 import type { ChunkLease } from '../storage/postgres/progress';
 import { ChunkLedger } from './execute/chunk-ledger';
+import type { ChunkRunOptions } from './execute/chunk-run';
 import { ChunkRun } from './execute/chunk-run';
 import type { ExecuteDeps } from './execute/deps';
 import { LineSender } from './execute/line-sender';
+import { SoloGate } from './execute/solo-gate';
 import { patiently } from './execute/patiently';
 import { asFailure } from './failure';
 import type { ChunkLeave, ExecuteChunkInput, ExecuteChunkResult } from './types';
@@ -22,10 +24,10 @@ const HEARTBEAT_MS = 1_000;
 export function createExecuteChunk(
   deps: ExecuteDeps,
 ): (input: ExecuteChunkInput) => Promise<ExecuteChunkResult> {
-  const waiting = new Map<string, number>();
+  const shared = { waiting: new Map<string, number>(), gate: new SoloGate() };
   return async (chunk) => {
     deps.observer.chunkStarted();
-    const stay = new ChunkStay(chunk, deps, waiting);
+    const stay = new ChunkStay(chunk, deps, shared);
     const heart = setInterval(() => stay.heartbeat(), HEARTBEAT_MS);
     try {
       return await stay.run();
@@ -42,17 +44,21 @@ export function createExecuteChunk(
 class ChunkStay {
   readonly #chunk: ExecuteChunkInput;
   readonly #deps: ExecuteDeps;
-  readonly #waiting: Map<string, number>;
+  readonly #shared: Pick<ChunkRunOptions, 'waiting' | 'gate'>;
   /** Kept: listeners of the signal run outside the activity's async context. */
   readonly #context = Context.current();
   readonly #signal = this.#context.cancellationSignal;
   #ledger: ChunkLedger | null = null;
   #run: ChunkRun | null = null;
 
-  constructor(chunk: ExecuteChunkInput, deps: ExecuteDeps, waiting: Map<string, number>) {
+  constructor(
+    chunk: ExecuteChunkInput,
+    deps: ExecuteDeps,
+    shared: Pick<ChunkRunOptions, 'waiting' | 'gate'>,
+  ) {
     this.#chunk = chunk;
     this.#deps = deps;
-    this.#waiting = waiting;
+    this.#shared = shared;
   }
 
   heartbeat(): void {
@@ -112,7 +118,7 @@ class ChunkStay {
     try {
       const { memory, observer } = deps;
       const sender = new LineSender({ chunk, route, input, memory, observer });
-      const options = { chunk, deps, route, ledger, writer, lease, sender, waiting: this.#waiting };
+      const options = { chunk, deps, route, ledger, writer, lease, sender, ...this.#shared };
       const run = new ChunkRun(options);
       this.#run = run;
       if (chunk.poison === true) {

@@ -11,6 +11,7 @@ import type { ExecuteDeps } from './deps';
 import { LatencyWindow } from './latency';
 import { LineQueue } from './line-queue';
 import type { EncodedFrame, LineSender } from './line-sender';
+import type { SoloGate } from './solo-gate';
 import { Wake } from './wake';
 
 export interface ChunkRunOptions {
@@ -23,6 +24,8 @@ export interface ChunkRunOptions {
   readonly sender: LineSender;
   /** How many chunks of each limiter wait for their first permit in this process. */
   readonly waiting: Map<string, number>;
+  /** Shared by all chunks of this process. */
+  readonly gate: SoloGate;
 }
 
 const MAX_UNWRITTEN_BYTES = 32 * 1024 * 1024;
@@ -46,6 +49,8 @@ export class ChunkRun {
   readonly #timers = new Set<NodeJS.Timeout>();
   readonly #latency = new LatencyWindow();
   readonly #startedMs = Date.now();
+  /** Set for a chunk of one suspected line. */
+  readonly #suspect: symbol | null;
   readonly #onDrain = (): void => this.#leaveFor('drain');
   #leave: ChunkLeave | null = null;
   #stopCause: StopCause | null = null;
@@ -56,6 +61,7 @@ export class ChunkRun {
 
   constructor(options: ChunkRunOptions) {
     this.#o = options;
+    this.#suspect = options.chunk.solo === true ? Symbol('suspect') : null;
     this.#queue = new LineQueue(options.ledger, 2 * options.deps.config.concurrency.per_model);
   }
 
@@ -83,11 +89,13 @@ export class ChunkRun {
   /** Runs to the end of the chunk's stay; resolves when nothing of it is in flight any more. */
   async run(): Promise<ChunkLeave> {
     this.#watch();
+    if (this.#suspect !== null) this.#o.gate.request(this.#suspect);
     try {
       await this.#sendAll();
       await this.#finishInFlight();
       this.#rememberBackOffs();
     } finally {
+      if (this.#suspect !== null) this.#o.gate.release(this.#suspect);
       for (const timer of this.#timers) clearTimeout(timer);
       this.#o.deps.drain.removeEventListener('abort', this.#onDrain);
     }
@@ -171,7 +179,8 @@ export class ChunkRun {
   }
 
   #mayTry(nowMs: number): boolean {
-    const { lease, writer, route } = this.#o;
+    const { lease, writer, route, gate } = this.#o;
+    if (!gate.mayBegin(this.#suspect)) return false;
     if (!lease.maySend() || !writer.healthy) return false;
     if (writer.unwrittenBytes > MAX_UNWRITTEN_BYTES) return false;
     return route.breaker.state === 'closed' || nowMs >= route.breaker.retryAtMs;
@@ -231,17 +240,21 @@ export class ChunkRun {
   }
 
   #begin(line: ChunkLine, permit: Permit): void {
-    const admission = this.#o.route.breaker.admit(Date.now());
+    // Looked at again: a suspect may have asked while this line waited for its permit.
+    const alone = this.#o.gate.mayBegin(this.#suspect);
+    const admission = alone ? this.#o.route.breaker.admit(Date.now()) : 'wait';
     if (admission === 'wait') {
       permit.release();
       this.#queue.putBack(line);
       return;
     }
     this.#inFlight++;
+    this.#o.gate.enter();
     void this.#try(line, admission === 'probe')
       .catch((error: unknown) => this.#failTry(line, error))
       .finally(() => {
         permit.release();
+        this.#o.gate.leave();
         this.#inFlight--;
         this.#wake.notify();
       });
