@@ -1,8 +1,9 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { AppDeps, RouteDeps } from './app-deps';
+import { addDrain } from './plugins/drain';
 import { answerBrokenRequest, errorHandler, unknownRoute } from './plugins/error-envelope';
 import { addBodyParsers, MAX_JSON_BYTES } from './plugins/request-bodies';
-import { addRequestContext, requestId, requireTenant } from './plugins/request-context';
+import { addRequestContext, requestId, requireTenant, setContext } from './plugins/request-context';
 import { addRequestMetrics } from './plugins/request-metrics';
 import { addBatchRoutes } from './routes/batches';
 import { addFileRoutes } from './routes/files';
@@ -19,6 +20,7 @@ const MAX_ID_CHARS = 1_024;
  * finishes what runs.
  */
 export function buildApp(deps: AppDeps): FastifyInstance {
+  const answerError = errorHandler(deps.logger);
   const app = Fastify({
     genReqId: requestId,
     bodyLimit: MAX_JSON_BYTES,
@@ -29,11 +31,15 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: MAX_ID_CHARS },
-    frameworkErrors: errorHandler(deps.logger),
+    frameworkErrors: (error, request, reply) => {
+      setContext(request, reply, deps.config.auth);
+      answerError(error, request, reply);
+    },
     clientErrorHandler: answerBrokenRequest,
   });
-  app.setErrorHandler(errorHandler(deps.logger));
+  app.setErrorHandler(answerError);
   app.setNotFoundHandler(unknownRoute);
+  addDrain(app);
   addBodyParsers(app);
   addRequestContext(app, deps.config.auth);
   addRequestMetrics(app, deps);

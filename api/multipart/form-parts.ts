@@ -24,12 +24,16 @@ export async function* formParts(
   boundary: string,
 ): AsyncGenerator<FormPart> {
   const form = new FormReader(source, boundary);
-  await form.skipPastDelimiter();
-  for (let count = 1; !(await form.atEnd()); count++) {
-    if (count > MAX_PARTS) throw malformed(`it has more than ${MAX_PARTS} parts`);
-    const header = parsePartHeader(await form.readHeader());
-    yield { ...header, body: form.body() };
+  try {
     await form.skipPastDelimiter();
+    for (let count = 1; !(await form.atEnd()); count++) {
+      if (count > MAX_PARTS) throw malformed(`it has more than ${MAX_PARTS} parts`);
+      const header = parsePartHeader(await form.readHeader());
+      yield { ...header, body: form.body() };
+      await form.skipPastDelimiter();
+    }
+  } finally {
+    await form.letGo();
   }
 }
 
@@ -51,6 +55,11 @@ class FormReader {
   constructor(source: AsyncIterable<Buffer>, boundary: string) {
     this.#source = source[Symbol.asyncIterator]();
     this.#delimiter = Buffer.from(`\r\n--${boundary}`);
+  }
+
+  /** Tells the source that nobody will ask for more, also where the form was left early. */
+  async letGo(): Promise<void> {
+    await this.#source.return?.();
   }
 
   /** Right after a delimiter: whether it was the last one. */

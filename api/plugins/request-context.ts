@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError, isGatewayError } from '../../core/errors';
 import type { Config } from '../../platform/config-schema';
 
@@ -30,26 +30,34 @@ export function addRequestContext(app: FastifyInstance, auth: Config['auth']): v
   app.decorateRequest('tenant', DEFAULT_TENANT);
   app.decorateRequest('tenantFault', null);
   app.decorateRequest('arrivedAtMs', 0);
-  app.addHook('onRequest', async (request, reply) => {
-    request.arrivedAtMs = performance.now();
-    try {
-      request.tenant = tenantOf(request, auth);
-    } catch (error) {
-      if (!isGatewayError(error)) throw error;
-      request.tenantFault = error;
-    }
-    reply.headers({
-      'x-request-id': request.id,
-      'openai-version': '2020-10-01',
-      'openai-organization': request.tenant,
-      'x-content-type-options': 'nosniff',
-      'cache-control': 'no-store',
-    });
-  });
+  app.addHook('onRequest', async (request, reply) => setContext(request, reply, auth));
   app.addHook('onSend', async (request, reply, payload) => {
     const tookMs = Math.round(performance.now() - request.arrivedAtMs);
     reply.header('openai-processing-ms', String(tookMs));
     return payload;
+  });
+}
+
+/** What {@link addRequestContext} does on arrival, for answers that pass by all hooks. */
+export function setContext(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  auth: Config['auth'],
+): void {
+  request.arrivedAtMs = performance.now();
+  try {
+    request.tenant = tenantOf(request, auth);
+  } catch (error) {
+    if (!isGatewayError(error)) throw error;
+    request.tenantFault = error;
+  }
+  reply.headers({
+    'x-request-id': request.id,
+    'openai-version': '2020-10-01',
+    'openai-organization': request.tenant,
+    'openai-processing-ms': '0',
+    'x-content-type-options': 'nosniff',
+    'cache-control': 'no-store',
   });
 }
 

@@ -2,6 +2,9 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { ApiMetrics } from '../../platform/api-metrics';
 import type { Logger } from '../../platform/logger';
 
+/** Status of a request whose client left before there was an answer. */
+const CLIENT_LEFT = '499';
+
 /** Counts and logs each request when its answer is over, also where the client left before. */
 export function addRequestMetrics(
   app: FastifyInstance,
@@ -11,7 +14,8 @@ export function addRequestMetrics(
     const labels = { method: request.method, path: pathPattern(request) };
     metrics.requestsInFlight.inc(labels);
     reply.raw.once('close', () => {
-      const finished = { ...labels, status: String(reply.raw.statusCode) };
+      const { headersSent, statusCode } = reply.raw;
+      const finished = { ...labels, status: headersSent ? String(statusCode) : CLIENT_LEFT };
       const tookMs = performance.now() - request.arrivedAtMs;
       metrics.requestsInFlight.dec(labels);
       metrics.requests.inc(finished);

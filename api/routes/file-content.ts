@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '../../core/errors';
-import type { ByteRange } from '../../storage/object-store';
+import type { ByteRange, ObjectStore } from '../../storage/object-store';
 import type { FileRecord } from '../../storage/postgres/files';
 import type { RouteDeps } from '../app-deps';
 import { parseByteRange } from '../schemas/byte-range';
@@ -14,7 +14,7 @@ export interface ContentExchange {
 
 /**
  * Streams a file, or one range of it, with its length told before (contract §1.5). Never compressed:
- * offsets must stay. @throws object_missing, object_store_failed
+ * offsets must stay. @throws object_missing, object_corrupt, object_store_failed
  */
 export async function sendContent(
   file: FileRecord,
@@ -25,9 +25,7 @@ export async function sendContent(
   if (range === 'unsatisfiable') return answerUnsatisfiable(reply, file.bytes);
   const { start, end } = range === 'whole' ? { start: 0, end: file.bytes } : range;
   // Looked for before the headers leave: afterwards the answer could only be cut.
-  if ((await deps.store.head(file.objectKey)) === null) {
-    throw new GatewayError('object_missing', `the object of ${file.id} is gone`);
-  }
+  await checkObject(file, deps.store);
   if (range !== 'whole') {
     reply.code(206).header('content-range', `bytes ${start}-${end - 1}/${file.bytes}`);
   }
@@ -38,6 +36,14 @@ export async function sendContent(
   });
   if (request.method === 'HEAD') return reply.send();
   return sendRange(file, { start, end }, { reply, deps });
+}
+
+async function checkObject(file: FileRecord, store: ObjectStore): Promise<void> {
+  const head = await store.head(file.objectKey);
+  if (head === null) throw new GatewayError('object_missing', `the object of ${file.id} is gone`);
+  if (head.size === file.bytes) return;
+  const message = `the object of ${file.id} has ${head.size} bytes in place of ${file.bytes}`;
+  throw new GatewayError('object_corrupt', message);
 }
 
 function sendRange(

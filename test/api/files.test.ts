@@ -253,13 +253,23 @@ describe('content', () => {
     expect(answer.headers['content-length']).toBe('0');
   });
 
-  it('answers 500 in the envelope where the object is gone', async () => {
+  it.each([
+    ['is gone', async (key: string) => api.store.delete(key)],
+    [
+      'is not whole',
+      async (key: string) => {
+        await api.store.delete(key);
+        await api.store.putIfAbsent(key, Buffer.from('{'));
+      },
+    ],
+  ])('answers 500 in the envelope where the object %s', async (_name, damage) => {
     const file = await create();
-    for (const key of await api.keys()) if (key.endsWith(file.id)) await api.store.delete(key);
+    for (const key of await api.keys()) if (key.endsWith(file.id)) await damage(key);
     const answer = await get(`/v1/files/${file.id}/content`);
     expect(answer.status).toBe(500);
     expect(answer.body.error).toMatchObject({ type: 'server_error', code: null, param: null });
     expect(JSON.stringify(answer.body)).not.toContain(file.id);
+    expect(answer.headers['content-disposition']).toBeUndefined();
   });
 });
 

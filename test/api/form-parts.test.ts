@@ -1,0 +1,126 @@
+import fc from 'fast-check';
+import { formBoundary, formParts, readPart } from '../../api/multipart/form-parts';
+import { BOUNDARY, formBytes, type TestPart } from '../support/api';
+
+async function* inPieces(bytes: Buffer, cuts: readonly number[]): AsyncGenerator<Buffer> {
+  let from = 0;
+  for (const cut of [...cuts].sort((a, b) => a - b)) {
+    const to = Math.min(cut, bytes.length);
+    yield bytes.subarray(from, to);
+    from = to;
+  }
+  yield bytes.subarray(from);
+}
+
+async function read(source: AsyncIterable<Buffer>): Promise<TestPart[]> {
+  const parts: TestPart[] = [];
+  for await (const part of formParts(source, BOUNDARY)) {
+    const value = await readPart(part, 1_000_000);
+    const { name, filename } = part;
+    parts.push({ name, value, ...(filename === null ? {} : { filename }) });
+  }
+  return parts;
+}
+
+const content = fc.oneof(
+  fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes)),
+  // Almost a boundary, again and again.
+  fc
+    .array(fc.constantFrom('\r', '\n', '\r\n', '-', '--', `\r\n--${BOUNDARY.slice(0, -1)}`, 'x'), {
+      maxLength: 40,
+    })
+    .map((pieces) => Buffer.from(pieces.join(''))),
+);
+const name = fc.constantFrom('file', 'purpose', 'expires_after[seconds]', 'ünï');
+const part = fc.record(
+  { name, value: content, filename: fc.constantFrom('a.jsonl', '日本.jsonl') },
+  { requiredKeys: ['name', 'value'] },
+);
+
+it('reads what was written, wherever the network cuts it', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(part, { maxLength: 5 }),
+      fc.array(fc.nat(1_000), { maxLength: 30 }),
+      async (parts, cuts) => {
+        const bytes = formBytes(parts);
+        fc.pre(parts.every(({ value }) => !value.includes(`\r\n--${BOUNDARY}`)));
+        expect(await read(inPieces(bytes, cuts))).toEqual(parts);
+      },
+    ),
+    { numRuns: 300, seed: 7 },
+  );
+});
+
+it('never takes a cut form for a whole one', async () => {
+  const bytes = formBytes([
+    { name: 'file', value: 'abc\r\n', filename: 'a' },
+    { name: 'purpose', value: 'batch' },
+  ]);
+  for (let length = 0; length < bytes.length - 2; length++) {
+    await expect(read(inPieces(bytes.subarray(0, length), [5, 40]))).rejects.toMatchObject({
+      code: 'invalid_request',
+      httpStatus: 400,
+    });
+  }
+  await expect(read(inPieces(bytes.subarray(0, -2), []))).resolves.toHaveLength(2);
+});
+
+it('skips what stands before the first boundary and what is not read', async () => {
+  const bytes = Buffer.concat([
+    Buffer.from('preamble\r\n'),
+    formBytes([
+      { name: 'a', value: 'x'.repeat(1000) },
+      { name: 'b', value: 'y' },
+    ]),
+    Buffer.from('epilogue'),
+  ]);
+  const names: string[] = [];
+  for await (const { name } of formParts(inPieces(bytes, [100, 200]), BOUNDARY)) names.push(name);
+  expect(names).toEqual(['a', 'b']);
+});
+
+it.each([
+  ['a part without a name', `--${BOUNDARY}\r\ncontent-type: a\r\n\r\n\r\n--${BOUNDARY}--`],
+  ['a header that never ends', `--${BOUNDARY}\r\n${'x'.repeat(40_000)}\r\n\r\n`],
+  ['a form without boundaries', 'hello'],
+])('refuses %s', async (_name, text) => {
+  await expect(read(inPieces(Buffer.from(text), [64]))).rejects.toMatchObject({
+    code: 'invalid_request',
+  });
+});
+
+it('refuses a form of more than a hundred parts, and a field that is too long', async () => {
+  const many = Array.from({ length: 101 }, (_, i) => ({ name: `n${i}`, value: '' }));
+  await expect(read(inPieces(formBytes(many), []))).rejects.toThrow('more than 100 parts');
+  const long = formBytes([{ name: 'purpose', value: 'x'.repeat(1_000_001) }]);
+  await expect(read(inPieces(long, []))).rejects.toThrow('too long');
+});
+
+it.each([
+  ['name="a"; filename="x.jsonl"', 'x.jsonl'],
+  ['name="a"; filename=x.jsonl', 'x.jsonl'],
+  ['name="a"; filename="say %22hi%22.jsonl"', 'say "hi".jsonl'],
+  ['name="a"; filename="say \\"hi\\".jsonl"', 'say "hi".jsonl'],
+  ['filename="größe.jsonl"; name="a"', 'größe.jsonl'],
+  [`name="a"; filename="_.jsonl"; filename*=UTF-8''gr%C3%B6%C3%9Fe.jsonl`, 'größe.jsonl'],
+  ['name="a"; filename=""', ''],
+  ['name="a"', null],
+  ['name="filename=x"', null],
+])('reads the header %s', async (disposition, filename) => {
+  const text = `--${BOUNDARY}\r\nX-Other: 1\r\nContent-Disposition: form-data; ${disposition}\r\n\r\n\r\n--${BOUNDARY}--`;
+  const source = inPieces(Buffer.from(text), []);
+  for await (const part of formParts(source, BOUNDARY)) expect(part.filename).toBe(filename);
+});
+
+it.each([
+  ['multipart/form-data; boundary=abc', 'abc'],
+  ['Multipart/Form-Data; charset=utf-8; boundary="a b;c"', 'a b;c'],
+  ['multipart/form-data; boundary=abc; charset=utf-8', 'abc'],
+  ['multipart/form-data', null],
+  ['multipart/mixed; boundary=abc', null],
+  ['application/json', null],
+  [undefined, null],
+])('finds the boundary of %s', (type, boundary) => {
+  expect(formBoundary(type)).toBe(boundary);
+});

@@ -1,0 +1,259 @@
+import { openTestApi, post, type TestApi, upload, batchForm } from '../support/api';
+import { createBatchRepository } from '../../storage/postgres/batches';
+import { createFileRepository } from '../../storage/postgres/files';
+import { openPool } from '../../storage/postgres/pool';
+import { POSTGRES_START_MS } from '../support/postgres';
+
+let api: TestApi;
+beforeAll(async () => (api = await openTestApi()), POSTGRES_START_MS);
+afterAll(() => api.close());
+
+const ENVELOPE = {
+  error: {
+    message: expect.any(String),
+    type: 'invalid_request_error',
+    param: null,
+    code: null,
+  },
+};
+
+describe('every answer', () => {
+  it.each([
+    ['GET', '/v1/files', 200],
+    ['GET', '/v1/files/file-none', 404],
+    ['GET', '/nowhere', 404],
+    ['PUT', '/v1/files', 405],
+    ['GET', '/v1/files/%', 400],
+    ['GET', '/health', 200],
+  ] as const)('carries the headers of the contract: %s %s', async (method, url, status) => {
+    const answer = await api.call({ method, url });
+    expect(answer.status).toBe(status);
+    expect(answer.headers).toMatchObject({
+      'x-request-id': expect.stringMatching(/^req_[0-9a-f]{32}$/),
+      'openai-version': '2020-10-01',
+      'openai-organization': 'default',
+      'openai-processing-ms': expect.stringMatching(/^\d+$/),
+      'x-content-type-options': 'nosniff',
+      'content-type': expect.stringMatching(/^application\/json/),
+    });
+  });
+
+  it('carries them on a download too', async () => {
+    const { id } = (await api.call(upload(batchForm()))).body;
+    const answer = await api.call({ method: 'GET', url: `/v1/files/${id}/content` });
+    expect(answer.headers).toMatchObject({
+      'x-request-id': expect.any(String),
+      'openai-processing-ms': expect.any(String),
+    });
+  });
+
+  it('echoes an id that is fit to be echoed, and no other', async () => {
+    const ask = async (id: string) =>
+      (await api.call({ method: 'GET', url: '/v1/files', headers: { 'x-request-id': id } }))
+        .headers['x-request-id'];
+    expect(await ask('my-id.1')).toBe('my-id.1');
+    expect(await ask('bad id <x>')).toMatch(/^req_/);
+    expect(await ask('x'.repeat(200))).toMatch(/^req_/);
+  });
+});
+
+describe('what is wrong with a request', () => {
+  it('names an unknown route, method and path', async () => {
+    const answer = await api.call({ method: 'POST', url: '/v1/nothing?x=1' });
+    expect(answer.status).toBe(404);
+    expect(answer.body).toEqual(ENVELOPE);
+    expect(answer.body.error.message).toBe('Invalid URL (POST /v1/nothing)');
+  });
+
+  it.each([
+    ['PUT', '/v1/files', 'POST, GET, HEAD'],
+    ['POST', '/v1/files/file-a', 'GET, HEAD, DELETE'],
+    ['DELETE', '/v1/batches/batch_a', 'GET, HEAD'],
+    ['GET', '/v1/batches/batch_a/cancel', 'POST'],
+    ['PATCH', '/v1/files/file-a/content', 'GET, HEAD'],
+    ['POST', '/health', 'GET, HEAD'],
+  ] as const)('names the methods allowed: %s %s', async (method, url, allow) => {
+    const headers = { 'content-type': 'application/json' };
+    const payload = method === 'GET' ? undefined : '{broken';
+    const answer = await api.call({ method, url, headers, ...(payload ? { payload } : {}) });
+    expect(answer.status).toBe(405);
+    expect(answer.headers['allow']?.split(', ').sort()).toEqual(allow.split(', ').sort());
+    expect(answer.body).toEqual(ENVELOPE);
+  });
+
+  it.each(['{broken', '{"a":1}x', '"text', '\u0000'])(
+    'answers 400 to the body %j',
+    async (payload) => {
+      const headers = { 'content-type': 'application/json' };
+      const answer = await api.call({ method: 'POST', url: '/v1/batches', headers, payload });
+      expect(answer.status).toBe(400);
+      expect(answer.body).toEqual(ENVELOPE);
+    },
+  );
+
+  it.each(['[]', '"text"', '7', 'null'])('answers 400 to the JSON %s', async (payload) => {
+    const answer = await api.call({ method: 'POST', url: '/v1/batches', payload });
+    expect(answer.status).toBe(400);
+    expect(answer.body).toEqual(ENVELOPE);
+  });
+
+  it('answers 413 to a JSON body over 1 MiB, and takes one just below', async () => {
+    const body = (length: number) => post('/v1/batches', { x: 'a'.repeat(length) });
+    const large = await api.call(body(1024 * 1024));
+    expect(large.status).toBe(413);
+    expect(large.body).toEqual(ENVELOPE);
+    expect((await api.call(body(1024 * 1024 - 100))).body.error.param).toBe('input_file_id');
+  });
+
+  it.each([
+    'application/json; charset=utf-8',
+    'application/x-www-form-urlencoded',
+    'text/plain',
+    undefined,
+  ])('reads JSON whatever the content type says: %s', async (type) => {
+    const headers = type === undefined ? {} : { 'content-type': type };
+    const payload = JSON.stringify({ input_file_id: 'file-x', __proto: 1, endpoint: 'x' });
+    const answer = await api.call({ method: 'POST', url: '/v1/batches', headers, payload });
+    expect(answer.body.error).toMatchObject({ param: 'endpoint' });
+  });
+
+  it('takes no JSON out of a form', async () => {
+    const headers = { 'content-type': 'multipart/form-data; boundary=x' };
+    const answer = await api.call({ method: 'POST', url: '/v1/batches', headers, payload: '{}' });
+    expect(answer.status).toBe(400);
+  });
+
+  it('says what is missing of an empty body', async () => {
+    const headers = { 'content-type': 'application/json' };
+    const answer = await api.call({ method: 'POST', url: '/v1/batches', headers, payload: '' });
+    expect(answer.body.error).toMatchObject({ code: 'missing_required_parameter' });
+  });
+
+  it('does not take members of the prototype for fields', async () => {
+    const payload = '{"__proto__":{"input_file_id":"file-a"}}';
+    const answer = await api.call({ method: 'POST', url: '/v1/batches', payload });
+    expect(answer.body.error).toMatchObject({ param: 'input_file_id' });
+  });
+});
+
+it('takes a slash at the end of a path', async () => {
+  expect((await api.call({ method: 'GET', url: '/v1/files/' })).status).toBe(200);
+  expect((await api.call({ method: 'GET', url: '/v1/batches/' })).status).toBe(200);
+});
+
+it('answers HEAD where it answers GET, without a body', async () => {
+  const answer = await api.call({ method: 'HEAD', url: '/v1/files' });
+  expect(answer.status).toBe(200);
+  expect(answer.bytes.length).toBe(0);
+});
+
+it('says nothing of its inside when a handler crashes', async () => {
+  const broken = await openTestApi({
+    deps: {
+      files: {
+        get: () => Promise.reject(new Error('secret')),
+        list: () => Promise.reject(new TypeError('secret')),
+        insert: () => Promise.reject(new Error('secret')),
+        hide: () => Promise.reject(new Error('secret')),
+      },
+    },
+  });
+  try {
+    const answer = await broken.call({ method: 'GET', url: '/v1/files' });
+    expect(answer.status).toBe(500);
+    expect(answer.body).toEqual({
+      error: {
+        message: 'The server had an error while processing your request. Please try again.',
+        type: 'server_error',
+        param: null,
+        code: null,
+      },
+    });
+    expect((await broken.call(upload(batchForm()))).status).toBe(500);
+    expect(await broken.keys()).toEqual([]);
+  } finally {
+    await broken.close();
+  }
+});
+
+it('answers 503 with a time to wait while Postgres is away', async () => {
+  const nobody = openPool('postgres://postgres@127.0.0.1:1/none');
+  const lost = await openTestApi({
+    deps: {
+      files: createFileRepository(nobody),
+      batches: createBatchRepository(nobody),
+      checks: { postgres: async () => void (await nobody.query('select 1')) },
+    },
+  });
+  try {
+    const answers = [
+      await lost.call({ method: 'GET', url: '/v1/files' }),
+      await lost.call(post('/v1/batches', { input_file_id: 'file-a' })),
+      await lost.call(upload(batchForm())),
+    ];
+    for (const answer of answers) {
+      expect(answer.status).toBe(503);
+      expect(Number(answer.headers['retry-after'])).toBeGreaterThanOrEqual(1);
+      expect(answer.body.error).toMatchObject({ type: 'server_error', code: null, param: null });
+    }
+    expect(await lost.keys()).toEqual([]);
+    expect((await lost.call({ method: 'GET', url: '/ready' })).body).toEqual({
+      status: 'not_ready',
+      checks: { postgres: false },
+    });
+    expect((await lost.call({ method: 'GET', url: '/health' })).status).toBe(200);
+  } finally {
+    await lost.close();
+    await nobody.end();
+  }
+});
+
+describe('who is asking', () => {
+  const headers = { 'x-maas-username': 'ann' };
+  const open = (auth: Record<string, unknown>) => openTestApi({ auth });
+  const organization = async (target: TestApi, more: Record<string, string | string[]> = {}) =>
+    (await target.call({ method: 'GET', url: '/v1/files', headers: more })).headers[
+      'openai-organization'
+    ];
+
+  it('is nobody in mode none, whatever the headers say', async () => {
+    expect(await organization(api, { ...headers, authorization: 'Bearer x' })).toBe('default');
+  });
+
+  it('is said by the header in mode header, default without it', async () => {
+    const target = await open({ mode: 'header' });
+    expect(await organization(target, headers)).toBe('ann');
+    expect(await organization(target, { 'x-maas-username': ' ' })).toBe('default');
+    expect(await organization(target)).toBe('default');
+    await target.close();
+  });
+
+  it('must be said where the configuration asks for it, but not to probes', async () => {
+    const target = await open({ mode: 'header', require_tenant: true, tenant_header: 'X-Who' });
+    const answer = await target.call({ method: 'GET', url: '/v1/files', headers });
+    expect(answer.status).toBe(401);
+    expect(answer.body).toEqual(ENVELOPE);
+    expect((await target.call({ method: 'GET', url: '/health' })).status).toBe(200);
+    expect(await organization(target, { 'x-who': 'bob' })).toBe('bob');
+    await target.close();
+  });
+
+  it('must not be said too long', async () => {
+    const target = await open({ mode: 'header' });
+    const long = { 'x-maas-username': 'x'.repeat(257) };
+    const answer = await target.call({ method: 'GET', url: '/v1/files', headers: long });
+    expect(answer.status).toBe(400);
+    await target.close();
+  });
+});
+
+it('counts requests by the pattern of their path', async () => {
+  await api.call({ method: 'GET', url: '/v1/files/file-secret' });
+  const text = await api.registry.metrics();
+  expect(text).toMatch(
+    /http_requests_total\{method="GET",path="\/v1\/files\/:file_id",status="404",process="api"\}/,
+  );
+  expect(text).toContain('http_request_duration_seconds_bucket');
+  expect(text).toMatch(/http_requests_in_flight\{[^}]*path="\/v1\/files\/:file_id"[^}]*\} 0/);
+  expect(text).not.toContain('file-secret');
+});
