@@ -1,0 +1,87 @@
+'use strict';
+
+/** The few calls of the OpenAI API that a row makes, with the moments between which it measures. */
+const fs = require('node:fs');
+
+const TERMINAL = ['completed', 'failed', 'expired', 'cancelled'];
+const ENDPOINT = '/v1/chat/completions';
+
+/** Unix ms with a fraction: the mock's clock. */
+const nowMs = () => performance.timeOrigin + performance.now();
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** @param {string} api base URL that ends in /v1 */
+function createClient(api) {
+  return {
+    /** The id of the uploaded file. */
+    async upload(file) {
+      const form = new FormData();
+      form.set('purpose', 'batch');
+      form.set('file', await fs.openAsBlob(file), 'bench.jsonl');
+      return (await call(`${api}/files`, { method: 'POST', body: form })).id;
+    },
+    /** Creates a batch; `sentMs` is the moment before the call. */
+    async create(fileId) {
+      const sentMs = nowMs();
+      const body = { input_file_id: fileId, endpoint: ENDPOINT, completion_window: '24h' };
+      const batch = await call(`${api}/batches`, json(body));
+      return { id: batch.id, sentMs };
+    },
+    /** Asks until the batch has ended; the batch and the moment of the answer that said so. */
+    async ended(id, { everyMs = 50, timeoutMs }) {
+      const untilMs = nowMs() + timeoutMs;
+      for (;;) {
+        const batch = await call(`${api}/batches/${id}`);
+        if (TERMINAL.includes(batch.status)) return { batch, atMs: nowMs() };
+        if (nowMs() > untilMs) {
+          throw new Error(`batch ${id} is ${batch.status} after ${timeoutMs} ms: ${counts(batch)}`);
+        }
+        await pause(everyMs);
+      }
+    },
+    /** Asks for the end of a batch; `sentMs` is the moment before the call. */
+    async cancel(id) {
+      const sentMs = nowMs();
+      await call(`${api}/batches/${id}/cancel`, { method: 'POST' });
+      return { sentMs };
+    },
+  };
+}
+
+/** Throws where a batch did not end as it should: a figure of a broken run is no figure. */
+function expectComplete(batch, lines) {
+  const { completed, total } = batch.request_counts;
+  if (batch.status === 'completed' && completed === lines && total === lines) return;
+  throw new Error(
+    `batch ${batch.id} is ${batch.status}, ${counts(batch)}, ${JSON.stringify(batch.errors)}`,
+  );
+}
+
+function counts({ request_counts: { completed, failed, total } }) {
+  return `${completed} completed, ${failed} failed of ${total}`;
+}
+
+async function call(url, init) {
+  const response = await fetch(url, init);
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${init?.method ?? 'GET'} ${url}: ${response.status} ${text}`);
+  return JSON.parse(text);
+}
+
+function json(body) {
+  const headers = { 'content-type': 'application/json' };
+  return { method: 'POST', headers, body: JSON.stringify(body) };
+}
+
+/** Waits for `condition` to give something else than null; throws after `timeoutMs`. */
+async function waitFor(condition, { everyMs = 20, timeoutMs, what }) {
+  const untilMs = nowMs() + timeoutMs;
+  for (;;) {
+    const found = await condition();
+    if (found !== null) return found;
+    if (nowMs() > untilMs) throw new Error(`no ${what} after ${timeoutMs} ms`);
+    await pause(everyMs);
+  }
+}
+
+module.exports = { createClient, expectComplete, nowMs, pause, waitFor };

@@ -1,0 +1,36 @@
+'use strict';
+
+/** Small arithmetic on measured values. */
+
+/** The middle one, the mean of both where there are two. */
+function median(values) {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length / 2;
+  return Number.isInteger(middle)
+    ? (sorted[middle - 1] + sorted[middle]) / 2
+    : sorted[Math.floor(middle)];
+}
+
+/** @param {number} digits after the point */
+function rounded(value, digits = 0) {
+  return Number(value.toFixed(digits));
+}
+
+/** A share as text: 0.953 is `95.3 %`. */
+function percent(share) {
+  return `${(share * 100).toFixed(1)} %`;
+}
+
+/** How disturbed a run was, as every result says it beside its figure. */
+function disturbance({ load1, othersCores }) {
+  return { load1: rounded(load1, 1), 'others, cores': rounded(othersCores, 2) };
+}
+
+/** Runs `work` `times` times, one after another. */
+async function repeated(times, work) {
+  const results = [];
+  for (let i = 0; i < times; i++) results.push(await work(i));
+  return results;
+}
+
+module.exports = { disturbance, median, percent, repeated, rounded };

@@ -1,0 +1,3 @@
+module nightshift.bench/mock
+
+go 1.22

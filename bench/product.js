@@ -1,0 +1,72 @@
+'use strict';
+
+/** Nightshift as a user starts it: `nightshift dev` in a fresh data directory. */
+const fs = require('node:fs');
+const net = require('node:net');
+const path = require('node:path');
+const { startChild } = require('./children');
+
+const READY_TIMEOUT_MS = 120_000;
+const STOP_TIMEOUT_MS = 60_000;
+
+/**
+ * Starts a whole stack whose requests go to `gatewayUrl`.
+ *
+ * @param {{ root: string, scratch: string, gatewayUrl: string, settings?: object, profileDir?: string }} options
+ *   `root` is the checkout to measure, `settings` are sections of its configuration, `profileDir` gets
+ *   a V8 CPU profile of every Node process when it ends.
+ */
+async function startProduct({ root, scratch, gatewayUrl, settings = {}, profileDir }) {
+  const dataDir = fs.mkdtempSync(path.join(scratch, 'data-'));
+  // As root, Postgres runs as another user and must be able to pass.
+  fs.chmodSync(dataDir, 0o711);
+  const config = path.join(dataDir, 'bench.json');
+  fs.writeFileSync(config, JSON.stringify(configOf(gatewayUrl, settings)));
+  const port = await freePort();
+  const args = ['dev', '--data-dir', dataDir, '--port', port, '--config', config, '--no-simulator'];
+  const child = await startChild({
+    command: process.execPath,
+    args: [path.join(root, 'cli', 'nightshift.js'), ...args.map(String)],
+    env: environment(profileDir),
+    isReady: (line) => line.startsWith('nightshift ready '),
+    readyTimeoutMs: READY_TIMEOUT_MS,
+  });
+  const parts = JSON.parse(fs.readFileSync(path.join(dataDir, 'run', 'processes.json'), 'utf8'));
+  const resolved = JSON.parse(fs.readFileSync(path.join(dataDir, 'run', 'config.json'), 'utf8'));
+  return {
+    api: /\bapi=(\S+)/.exec(child.readyLine)[1],
+    dataDir,
+    postgresUrl: resolved.postgres.url,
+    workerPid: parts.find(({ name }) => name === 'worker').pid,
+    /** All processes that belong to the stack, for accounting of processor time. */
+    pids: [child.pid, ...parts.map(({ pid }) => pid)],
+    async stop() {
+      await child.stop(STOP_TIMEOUT_MS);
+      fs.rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+function configOf(gatewayUrl, settings) {
+  const gateway = { url: gatewayUrl, ...settings.global_inference_gateway };
+  return { log: { level: 'warn' }, ...settings, global_inference_gateway: gateway };
+}
+
+function environment(profileDir) {
+  if (profileDir === undefined) return process.env;
+  const flags = `--cpu-prof --cpu-prof-interval=500 --cpu-prof-dir=${profileDir}`;
+  return { ...process.env, NODE_OPTIONS: flags };
+}
+
+function freePort() {
+  return new Promise((resolve, reject) => {
+    const server = net.createServer();
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address();
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+module.exports = { startProduct };

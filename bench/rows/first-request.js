@@ -1,0 +1,74 @@
+'use strict';
+
+/** Row 6: how long a user waits for the first request, and for the end of a batch of one line. */
+const { waitFor } = require('../api-client');
+const { disturbance, median, repeated, rounded } = require('../figures');
+const { inputFile, LARGE_BYTES } = require('../input-files');
+const { inScene } = require('../scene');
+
+const LATENCY_MS = 50;
+const LINES = 50_000;
+const TIMEOUT_MS = 120_000;
+
+/** @returns {Promise<import('../report').Result>} */
+async function firstRequest(bench) {
+  const large = await inputFile(bench.scratch, { lines: LINES, lineBytes: LARGE_BYTES });
+  const small = await inputFile(bench.scratch, { lines: LINES });
+  const single = await inputFile(bench.scratch, { lines: 1 });
+  const shapes = [
+    { what: '50,000 lines of 4 KB', file: large },
+    { what: '50,000 lines of 279 B', file: small },
+  ];
+  return inScene({ bench, settings: { concurrency: { global: 100, per_model: 100 } } }, async (scene) => {
+    const firsts = await repeated(bench.repeat, async () => {
+      const runs = [];
+      for (const { what, file } of shapes) runs.push({ what, ...(await untilFirst(scene, file)) });
+      return runs;
+    });
+    const ones = await repeated(bench.repeat * 3, () => wholeOne(scene, single));
+    const runs = [...firsts.flat(), ...ones.map((run) => ({ what: 'one line', ...run }))];
+    return { row: 6, title: 'create to first request', verdicts: verdicts(runs), runs };
+  });
+}
+
+/** Cancelled once the first request is seen: the rest of the batch is no news here. */
+async function untilFirst({ client, mock, observe }, file) {
+  const fileId = await client.upload(file);
+  await mock.reset({ latencyMs: LATENCY_MS });
+  const observation = observe();
+  const { id, sentMs } = await client.create(fileId);
+  const seen = async () => {
+    const { firstRequestMs } = await mock.stats();
+    return firstRequestMs > 0 ? firstRequestMs : null;
+  };
+  const firstMs = await waitFor(seen, { timeoutMs: TIMEOUT_MS, what: 'first request' });
+  const usage = observation.end();
+  await client.cancel(id);
+  await client.ended(id, { timeoutMs: TIMEOUT_MS });
+  return { 'to first, s': seconds(firstMs - sentMs), 'to completed, s': '', ...disturbance(usage) };
+}
+
+async function wholeOne(scene, file) {
+  const run = { file, lines: 1, latencyMs: LATENCY_MS, everyMs: 5, timeoutMs: TIMEOUT_MS };
+  const { createToFirstMs, createToCompletedMs, usage } = await scene.run(run);
+  return {
+    'to first, s': seconds(createToFirstMs),
+    'to completed, s': seconds(createToCompletedMs),
+    ...disturbance(usage),
+  };
+}
+
+function verdicts(runs) {
+  const of = (what, column) =>
+    median(runs.filter((run) => run.what === what).map((run) => run[column]));
+  const first = of('50,000 lines of 4 KB', 'to first, s');
+  const one = of('one line', 'to completed, s');
+  return [
+    { what: 'first request, 50 k x 4 KB', value: `${first} s`, must: '≤ 1 s', aim: '≤ 0.4 s', met: first <= 1 },
+    { what: 'one line, completed', value: `${one} s`, must: '≤ 1 s', aim: '≤ 0.3 s', met: one <= 1 },
+  ];
+}
+
+const seconds = (ms) => rounded(ms / 1000, 3);
+
+module.exports = { firstRequest };

@@ -1,0 +1,79 @@
+'use strict';
+
+/** A mock model server and a Nightshift before it: the place where a row measures. */
+const { createClient, expectComplete, nowMs } = require('./api-client');
+const { inputFile } = require('./input-files');
+const { startMock } = require('./mock-server');
+const { watch } = require('./process-stats');
+const { startProduct } = require('./product');
+
+const WARM_UP_LINES = 2_000;
+const WARM_UP_TIMEOUT_MS = 120_000;
+
+/**
+ * Runs `work` in a fresh stack and takes everything down afterwards, whatever happens.
+ *
+ * @template T
+ * @param {{ bench: object, settings?: object, warm?: boolean }} options `warm` runs a first batch
+ *   whose figures count for nothing: compiled code, open connections, a read-ahead database
+ * @param {(scene: object) => Promise<T>} work
+ * @returns {Promise<T>}
+ */
+async function inScene({ bench, settings, warm = true }, work) {
+  const mock = await startMock();
+  try {
+    const product = await startProduct({ ...bench, gatewayUrl: mock.url, settings });
+    try {
+      const scene = openScene({ bench, mock, product });
+      if (warm) await warmUp(scene);
+      return await work(scene);
+    } finally {
+      await product.stop();
+    }
+  } finally {
+    await mock.stop();
+  }
+}
+
+function openScene({ bench, mock, product }) {
+  const client = createClient(product.api);
+  const roots = [...product.pids, mock.pid];
+  const observe = () => watch({ roots, memoryOf: product.workerPid });
+  return {
+    bench,
+    mock,
+    product,
+    client,
+    observe,
+    /** Uploads a file and runs it as a batch to its end; what was measured on the way. */
+    async run({ file, lines, latencyMs = 0, models = {}, everyMs = 50, timeoutMs }) {
+      const fileId = await client.upload(file);
+      await mock.reset({ latencyMs, models });
+      const observation = observe();
+      const { id, sentMs } = await client.create(fileId);
+      const { batch, atMs } = await client.ended(id, { everyMs, timeoutMs });
+      const usage = observation.end();
+      expectComplete(batch, lines);
+      const stats = await mock.stats();
+      return {
+        createToFirstMs: stats.firstRequestMs - sentMs,
+        createToCompletedMs: atMs - sentMs,
+        lastAnswerToCompletedMs: atMs - stats.lastAnswerMs,
+        sentAgain: stats.requests - lines,
+        createdAtMs: sentMs,
+        stats,
+        usage,
+      };
+    },
+  };
+}
+
+async function warmUp(scene) {
+  const lines = WARM_UP_LINES;
+  const file = await inputFile(scene.bench.scratch, { lines });
+  const startedMs = nowMs();
+  await scene.run({ file, lines, timeoutMs: WARM_UP_TIMEOUT_MS });
+  scene.bench.note(`warm-up took ${((nowMs() - startedMs) / 1000).toFixed(1)} s`);
+}
+
+module.exports = { inScene };
