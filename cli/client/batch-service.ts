@@ -9,6 +9,11 @@ const REQUEST_TIMEOUT_MS = 60_000;
 /** The whole upload must fit in it. */
 const UPLOAD_TIMEOUT_MS = 6 * 3_600_000;
 const MAX_PAGE = 100;
+/**
+ * With anything else Node's fetch keeps a copy of the whole body, to send it again after a redirect:
+ * 256 MB of memory for an upload of 191 MB, against 80 MB so.
+ */
+const STREAMED = { redirect: 'error', window: null } as const;
 
 /** What a batch is created from. */
 /** What a batch is created with. */
@@ -121,7 +126,12 @@ async function uploadFile(
 ): Promise<FileObject> {
   const file = await client.files.create(
     { purpose: 'batch', file: toStreamingFile(bytes, name) },
-    { signal, timeout: UPLOAD_TIMEOUT_MS, headers: { 'Idempotency-Key': idempotencyKey } },
+    {
+      signal,
+      timeout: UPLOAD_TIMEOUT_MS,
+      headers: { 'Idempotency-Key': idempotencyKey },
+      fetchOptions: STREAMED,
+    },
   );
   if (typeof file?.id === 'string') return file;
   throw new GatewayError('invalid_request', `${client.baseURL} did not answer with a file`);

@@ -16,8 +16,11 @@ export function durationWords(ms: number): string {
 }
 
 function pair(amount: number, per: number, [big, small]: readonly [string, string]): string {
-  const rest = String(amount % per).padStart(small === 'h' ? 1 : 2, '0');
-  return `${Math.floor(amount / per)} ${big} ${rest} ${small}`;
+  const whole = `${Math.floor(amount / per)} ${big}`;
+  const rest = amount % per;
+  return rest === 0
+    ? whole
+    : `${whole} ${String(rest).padStart(small === 'h' ? 1 : 2, '0')} ${small}`;
 }
 
 /** `812 bytes`, `1.4 MB`, in powers of 1,000. */

@@ -1,0 +1,42 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import v8 from 'node:v8';
+import vm from 'node:vm';
+import { createBatchService } from '../../../cli/client/batch-service';
+
+const MIB = 1024 * 1024;
+const CHUNKS = 64;
+
+it('an upload does not stay in memory', async () => {
+  let received = 0;
+  const server = createServer((request, response) => {
+    request.on('data', (chunk: Buffer) => void (received += chunk.length));
+    request.on('end', () => {
+      response.setHeader('content-type', 'application/json');
+      response.end('{"id":"file-1"}');
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const baseUrl = `http://127.0.0.1:${port}/v1`;
+  const service = createBatchService({ baseUrl, apiKey: null, headers: {}, repeated: '' });
+  const before = liveBufferBytes();
+  let held = 0;
+  async function* bytes(): AsyncGenerator<Uint8Array> {
+    for (let chunk = 0; chunk < CHUNKS; chunk++) yield Buffer.alloc(MIB, 'x');
+    held = liveBufferBytes() - before;
+  }
+  const file = { name: 'in.jsonl', bytes: bytes(), idempotencyKey: 'k' };
+  await service.upload(file, new AbortController().signal);
+  await new Promise((resolve) => server.close(resolve));
+  expect(received).toBeGreaterThan(CHUNKS * MIB);
+  expect(held).toBeLessThan(16 * MIB);
+});
+
+/** Bytes in buffers that something still refers to. */
+function liveBufferBytes(): number {
+  v8.setFlagsFromString('--expose-gc');
+  const collect = vm.runInNewContext('gc') as () => void;
+  collect();
+  return process.memoryUsage().arrayBuffers;
+}
