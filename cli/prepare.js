@@ -28,6 +28,8 @@ const ROOMS = [
   'workers',
   'workflows',
 ];
+const LOCK_POLL_MS = 100;
+const LOCK_PATIENCE_MS = 15 * 60_000;
 const BUILD_INPUTS = ['package-lock.json', 'tsconfig.json', 'tsconfig.build.json'];
 
 /** Throws where this Node is older than `engines` in package.json asks for. */
@@ -43,7 +45,10 @@ function ensureNode(version = process.versions.node) {
  */
 function ensureInstalled() {
   ensureNode();
-  if (isImage() || isInstalled()) return;
+  if (!isImage()) oneAtATime(isInstalled, install);
+}
+
+function install() {
   process.stderr.write('nightshift: installing packages with npm ci (once) ...\n');
   const args = ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'];
   if (runNpm(args) !== 0) {
@@ -55,14 +60,71 @@ function ensureInstalled() {
 
 /** Runs `cli/build.js` when `dist/` was not built from the sources as they are now. */
 function ensureBuilt() {
-  if (isImage() || isBuilt()) return;
+  if (!isImage()) oneAtATime(isBuilt, build);
+}
+
+function build() {
   process.stderr.write('nightshift: building ...\n');
-  const build = spawnSync(process.execPath, [path.join(__dirname, 'build.js')], {
+  const done = spawnSync(process.execPath, [path.join(__dirname, 'build.js')], {
     cwd: ROOT,
     stdio: ['ignore', 2, 2],
   });
-  if (build.status !== 0) throw new Error('the build failed; its message is above');
+  if (done.status !== 0) throw new Error('the build failed; its message is above');
   markBuilt();
+}
+
+/** Two commands may be started at once in a fresh clone: one prepares it, the other waits. */
+function oneAtATime(isDone, work) {
+  if (isDone()) return;
+  const release = acquire(path.join(ROOT, '.prepare.lock'));
+  try {
+    if (!isDone()) work();
+  } finally {
+    release();
+  }
+}
+
+function acquire(lock) {
+  for (let waitedMs = 0; !creates(lock); waitedMs += LOCK_POLL_MS) {
+    if (waitedMs > LOCK_PATIENCE_MS) throw new Error(`another command holds ${lock} for too long`);
+    if (!isAlive(Number(read(lock)))) fs.rmSync(lock, { force: true });
+    else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOCK_POLL_MS);
+  }
+  return () => fs.rmSync(lock, { force: true });
+}
+
+function creates(lock) {
+  try {
+    // Under its name it is complete: nobody can read it before the pid is in.
+    const own = `${lock}.${process.pid}`;
+    fs.writeFileSync(own, String(process.pid));
+    try {
+      fs.linkSync(own, lock);
+    } finally {
+      fs.rmSync(own);
+    }
+    return true;
+  } catch (error) {
+    if (error.code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+function isAlive(pid) {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error.code === 'EPERM';
+  }
+}
+
+function read(file) {
+  try {
+    return fs.readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
 }
 
 /** Whether what npm installed is what package-lock.json asks for (optional packages aside). */
@@ -81,11 +143,7 @@ function isInstalled(root = ROOT) {
 
 /** Whether `dist/` was built from the sources as they are. */
 function isBuilt() {
-  try {
-    return fs.readFileSync(STAMP, 'utf8') === sourcesHash();
-  } catch {
-    return false;
-  }
+  return read(STAMP) === sourcesHash();
 }
 
 /** Notes in `dist/` which sources it was built from; call it after a build that succeeded. */
@@ -121,7 +179,7 @@ function isImage() {
 
 function readJson(file) {
   try {
-    return JSON.parse(fs.readFileSync(file, 'utf8'));
+    return JSON.parse(read(file));
   } catch {
     return undefined;
   }
