@@ -1,0 +1,279 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TLSSocket } from 'node:tls';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Client, Connection } from '@temporalio/client';
+import type { Answer, LocalServer, Received } from '../inference/local-server';
+import { startLocalServer } from '../inference/local-server';
+import type { TestRequest } from '../support/run-batch';
+import { createBatch, inputLines, outcomeOf, runRequests } from '../support/run-batch';
+import type { TestStack } from '../support/stack';
+import { STACK_START_MS, startStack } from '../support/stack';
+
+const CHAT = { endpoint: '/v1/chat/completions' };
+const PER_MODEL = 4;
+const FAST_MS = 10;
+const SLOW_MS = 20 * FAST_MS;
+const certificate = (name: string) => join(__dirname, '..', 'inference', 'certificates', name);
+
+/** A model server and what it saw of the parallelism of its clients. */
+interface Gauge {
+  server: LocalServer;
+  most: number;
+}
+
+let folder: string;
+let stack: TestStack;
+let plain: LocalServer;
+let secure: LocalServer;
+let shared: Gauge;
+let fast: LocalServer;
+let slow: LocalServer;
+/** Common names of the client certificates that the server with TLS was shown. */
+const shownNames: unknown[] = [];
+/** Answers of the plain server, by what was asked. */
+let answerPlain: Answer = () => undefined;
+
+const chat = (model: string, content = 'x'): TestRequest => ({
+  body: { model, messages: [{ role: 'user', content }] },
+});
+const many = (count: number, model: string): TestRequest[] =>
+  Array.from({ length: count }, () => chat(model));
+const modelOf = ({ body }: Received) => (JSON.parse(body.toString()) as { model: string }).model;
+const ok: Answer = (request, response) =>
+  response.end(
+    JSON.stringify({
+      model: modelOf(request),
+      usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+    }),
+  );
+
+function after(ms: number): Answer {
+  return (request, response, socket) => void delay(ms).then(() => ok(request, response, socket));
+}
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'gateways-'));
+  writeFileSync(join(folder, 'plain-key'), 'key-of-plain\n');
+  writeFileSync(join(folder, 'elsewhere'), 'key-of-secure\n');
+  plain = await startLocalServer((...args) => answerPlain(...args));
+  secure = await startLocalServer(
+    (request, response, socket) => {
+      shownNames.push((socket as TLSSocket).getPeerCertificate().subject?.CN);
+      ok(request, response, socket);
+    },
+    {
+      cert: readFileSync(certificate('server.pem')),
+      key: readFileSync(certificate('server-key.pem')),
+      ca: readFileSync(certificate('ca.pem')),
+      requestCert: true,
+      rejectUnauthorized: true,
+    },
+  );
+  shared = await startGauge();
+  fast = await startLocalServer(after(FAST_MS));
+  slow = await startLocalServer(after(SLOW_MS));
+  const common = { request_timeout: '10s', max_retries: 1, initial_backoff: '300ms' };
+  const gateway = (url: string) => ({ url, max_backoff: '300ms', ...common });
+  stack = await startStack({
+    config: {
+      secrets_dir: folder,
+      concurrency: { per_model: PER_MODEL },
+      model_gateways: {
+        'org/plain:1': {
+          ...gateway(plain.url),
+          api_key_name: 'plain-key',
+          inference_objective: 'bulk',
+          send_fairness_header: true,
+        },
+        secure: {
+          ...gateway(`${secure.url}/behind/`),
+          api_key_file: join(folder, 'elsewhere'),
+          tls_ca_cert_file: certificate('ca.pem'),
+          tls_client_cert_file: certificate('client.pem'),
+          tls_client_key_file: certificate('client-key.pem'),
+        },
+        'twin-a': gateway(shared.server.url),
+        'twin-b': gateway(shared.server.url),
+        fast: gateway(fast.url),
+        slow: gateway(slow.url),
+      },
+    },
+  });
+}, STACK_START_MS);
+afterAll(async () => {
+  await stack?.stop();
+  stack?.remove();
+  for (const server of [plain, secure, shared?.server, fast, slow]) await server?.close();
+  rmSync(folder, { recursive: true, force: true });
+}, 60_000);
+beforeEach(() => {
+  for (const server of [plain, secure, shared.server, fast, slow]) server.received.length = 0;
+  answerPlain = ok;
+});
+
+async function startGauge(): Promise<Gauge> {
+  let now = 0;
+  const gauge = { most: 0 } as Gauge;
+  gauge.server = await startLocalServer((request, response, socket) => {
+    gauge.most = Math.max(gauge.most, ++now);
+    response.on('finish', () => now--);
+    after(20)(request, response, socket);
+  });
+  return gauge;
+}
+
+describe('a gateway for each model', () => {
+  it('takes each line to the server of its model, with that server its own key and certificate', async () => {
+    const requests = [chat('org/plain:1'), chat('secure'), chat('org/plain:1')];
+    const { batch, output } = await runRequests(stack.client, requests, CHAT);
+    expect(batch).toMatchObject({ status: 'completed', model: null });
+    expect(output.map(({ response }) => response?.body['model'])).toEqual([
+      'org/plain:1',
+      'secure',
+      'org/plain:1',
+    ]);
+    expect(plain.received).toHaveLength(2);
+    expect(secure.received.map(({ url }) => url)).toEqual(['/behind/v1/chat/completions']);
+    expect(plain.received[0]?.headers.authorization).toBe('Bearer key-of-plain');
+    expect(secure.received[0]?.headers.authorization).toBe('Bearer key-of-secure');
+    expect(shownNames).toEqual(['test client']);
+  });
+
+  it('sends the headers of the contract, the time left anew with each try', async () => {
+    answerPlain = (request, response, socket) => {
+      if (plain.received.length === 1) response.writeHead(500).end('{}');
+      else ok(request, response.setHeader('x-request-id', 'theirs'), socket);
+    };
+    const created = await createBatch(
+      stack.client,
+      inputLines(CHAT.endpoint, [chat('org/plain:1')]),
+      {
+        ...CHAT,
+        completionWindow: '1h',
+      },
+    );
+    const { batch, output } = await outcomeOf(stack.client, created.id);
+    expect(batch.status).toBe('completed');
+    const [first, second] = plain.received.map(({ headers }) => headers);
+    expect(first).toMatchObject({
+      'content-type': 'application/json',
+      'x-request-id': output[0]?.id,
+      'x-gateway-inference-objective': 'bulk',
+      'x-gateway-inference-fairness-id': 'default',
+    });
+    expect(second?.['x-request-id']).toBe(output[0]?.id);
+    expect(output[0]?.response?.request_id).toBe('theirs');
+    const [left, leftLater] = [first, second].map((headers) => headers?.['x-slo-ttft-ms']);
+    expect(left).toMatch(/^\d+$/);
+    expect(Number(left)).toBeGreaterThan(3_500_000);
+    expect(Number(left)).toBeLessThanOrEqual(3_600_000);
+    expect(Number(leftLater)).toBeLessThan(Number(left));
+  });
+
+  it('sends no key, objective or tenant where none is configured', async () => {
+    await runRequests(stack.client, [chat('fast')], CHAT);
+    const names = Object.keys(fast.received[0]?.headers ?? {});
+    expect(names).toContain('x-request-id');
+    expect(names.filter((name) => /^authorization$|gateway/.test(name))).toEqual([]);
+  });
+
+  it('answers lines of other models with model_not_found, counted as failed, and goes on', async () => {
+    const requests = [chat('nobody'), chat('fast'), chat('no/body'), chat('fast')];
+    const { batch, output, errors } = await runRequests(stack.client, requests, CHAT);
+    expect(batch).toMatchObject({
+      status: 'completed',
+      model: null,
+      request_counts: { total: 4, completed: 2, failed: 2 },
+    });
+    expect(output.map((line) => line.custom_id)).toEqual(['c-1', 'c-3']);
+    expect(errors).toMatchObject([
+      { custom_id: 'c-0', response: null, error: { code: 'model_not_found' } },
+      { custom_id: 'c-2', response: null, error: { code: 'model_not_found' } },
+    ]);
+  });
+
+  it('completes a batch of which no line has a server', async () => {
+    const { batch, errors } = await runRequests(stack.client, many(3, 'nobody'), CHAT);
+    expect(batch).toMatchObject({
+      status: 'completed',
+      output_file_id: null,
+      request_counts: { total: 3, completed: 0, failed: 3 },
+    });
+    expect(errors.map((line) => line.error?.code)).toEqual(Array(3).fill('model_not_found'));
+  });
+
+  it('runs the chunks of each route from a queue of its own', async () => {
+    const requests = [chat('org/plain:1'), chat('twin-a'), chat('twin-b'), chat('secure')];
+    const { batch } = await runRequests(stack.client, requests, CHAT);
+    expect((await chunkQueues(batch.id)).sort()).toEqual([
+      'nightshift-exec.org/plain:1',
+      'nightshift-exec.secure',
+      'nightshift-exec.twin-a',
+      'nightshift-exec.twin-a',
+    ]);
+  });
+
+  it('lets models with the same settings share one limit', async () => {
+    shared.most = 0;
+    const requests = [...many(60, 'twin-a'), ...many(60, 'twin-b')];
+    const { batch } = await runRequests(stack.client, requests, CHAT);
+    expect(batch.request_counts?.completed).toBe(120);
+    expect(shared.most).toBe(PER_MODEL);
+  });
+});
+
+describe('a model that is 20 times slower than another', () => {
+  const fastLines = many(150, 'fast');
+  const slowLines = many(50, 'slow');
+  const mixed = fastLines.flatMap((line, i) => (i % 3 === 0 ? [line, chat('slow')] : [line]));
+  let aloneMs = 0;
+
+  /** From the first to the last request that the fast server got. */
+  async function fastSpanMs(requests: TestRequest[]): Promise<number> {
+    const atMs: number[] = [];
+    const noted = fast.received.push.bind(fast.received);
+    fast.received.push = (...entries) => {
+      atMs.push(performance.now());
+      return noted(...entries);
+    };
+    try {
+      const startedMs = performance.now();
+      const { batch } = await runRequests(stack.client, requests, CHAT);
+      expect(batch.request_counts?.completed).toBe(requests.length);
+      expect(atMs).toHaveLength(fastLines.length);
+      return (atMs.at(-1) ?? Infinity) - startedMs;
+    } finally {
+      fast.received.push = noted;
+    }
+  }
+
+  beforeAll(async () => {
+    aloneMs = await fastSpanMs(fastLines);
+  });
+
+  it.each([
+    ['first', [...slowLines, ...fastLines]],
+    ['last', [...fastLines, ...slowLines]],
+    ['in between', mixed],
+  ])('does not hold it up when its lines come %s', async (_, requests) => {
+    const slowAloneMs = (slowLines.length / PER_MODEL) * SLOW_MS;
+    const spanMs = await fastSpanMs(requests);
+    expect(slowAloneMs).toBeGreaterThan(2 * aloneMs);
+    expect(spanMs).toBeLessThan(2 * aloneMs);
+  });
+});
+
+/** Task queues of a batch's chunks, out of the workflow's history. */
+async function chunkQueues(batchId: string): Promise<string[]> {
+  const connection = await Connection.connect({ address: stack.temporalAddress });
+  try {
+    const { events } = await new Client({ connection }).workflow.getHandle(batchId).fetchHistory();
+    return (events ?? []).flatMap(({ activityTaskScheduledEventAttributes: scheduled }) =>
+      scheduled?.activityType?.name === 'executeChunk' ? [scheduled.taskQueue?.name ?? ''] : [],
+    );
+  } finally {
+    await connection.close();
+  }
+}
