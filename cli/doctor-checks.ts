@@ -128,9 +128,13 @@ function checkReachable(url: string): Promise<string> {
       socket.destroy();
       resolve(`${url} takes connections`);
     });
-    socket.once('error', (error) => reject(new Error(`${url}: ${error.message}`)));
+    socket.once('error', (error) =>
+      reject(new GatewayError('unavailable', `${url}: ${error.message}`)),
+    );
     socket.once('timeout', () => {
-      socket.destroy(new Error(`no connection within ${CONNECT_TIMEOUT_MS / 1_000} s`));
+      socket.destroy(
+        new GatewayError('unavailable', `no connection within ${CONNECT_TIMEOUT_MS / 1_000} s`),
+      );
     });
   });
 }

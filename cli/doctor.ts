@@ -1,4 +1,4 @@
-import { isGatewayError } from '../core/errors';
+import { GatewayError, isGatewayError } from '../core/errors';
 import { loadConfig, type Config } from '../platform/config';
 import { doctorChecks, type CheckResult } from './doctor-checks';
 import { table } from './output';
@@ -53,7 +53,7 @@ function readConfig(file: string | undefined): { config: Config | null; result: 
 async function withTimeout(check: Promise<string>): Promise<string> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    const error = new Error(`no answer within ${CHECK_TIMEOUT_MS / 1_000} s`);
+    const error = new GatewayError('unavailable', `no answer within ${CHECK_TIMEOUT_MS / 1_000} s`);
     timer = setTimeout(() => reject(error), CHECK_TIMEOUT_MS);
   });
   return Promise.race([check, late]).finally(() => clearTimeout(timer));

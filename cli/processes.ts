@@ -30,7 +30,7 @@ export async function runWorkerCommand(flags: ConfigFlag): Promise<void> {
   await serve({ name: 'worker', logger, start: () => runWorker(config) });
 }
 
-/** `nightshift migrate`: tables, search attributes, retention of the namespace. Idempotent. */
+/** `nightshift migrate`: tables, search attributes, retention of the namespace, schedules. Idempotent. */
 export async function runMigrateCommand(flags: ConfigFlag): Promise<void> {
   const config = loadConfig({ ...fileOf(flags), needs: ['postgres'] });
   const pool = rooms.pool().openPool(config.postgres.url);
@@ -41,6 +41,7 @@ export async function runMigrateCommand(flags: ConfigFlag): Promise<void> {
   }
   say(`tables are up to date: ${redactUrl(config.postgres.url)}`);
   await rooms.namespace().prepareNamespace(config.temporal);
+  await rooms.schedules().prepareSchedules(config.temporal);
   const { namespace, address } = config.temporal;
   say(`namespace ${namespace} of ${address} is up to date`);
 }

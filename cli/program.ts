@@ -6,6 +6,7 @@ import { runDemo } from './demo';
 import { runDev } from './dev';
 import { runDoctor } from './doctor';
 import { runApiCommand, runMigrateCommand, runWorkerCommand } from './processes';
+import { runReconcileCommand } from './reconcile-command';
 import { runSimulatorCommand, simulatorFlags } from './simulator-command';
 
 /** Every command with its flags and examples; the rooms behind them are loaded when they run. */
@@ -97,6 +98,17 @@ function addCareCommands(program: Command): void {
     .addOption(configOption())
     .addHelpText('after', examples(['DATABASE_URL=postgres://… nightshift migrate']))
     .action(runMigrateCommand);
+  program
+    .command('reconcile')
+    .description('start again what lost its workflow; a worker does this every minute')
+    .addOption(configOption())
+    .option('--dry-run', 'only say what would be done')
+    .option('--finalize <id>', 'deliver the files of a batch whose finalization was given up')
+    .addHelpText(
+      'after',
+      examples(['nightshift reconcile --dry-run', 'nightshift reconcile --finalize batch_…']),
+    )
+    .action(runReconcileCommand);
   program
     .command('doctor')
     .description('check Node, settings, ports, Temporal, PostgreSQL, the object store, the gateway')

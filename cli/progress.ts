@@ -21,11 +21,11 @@ export interface Progress {
 
 const WIDTH = 32;
 /** Without a terminal: a line for every tenth, or for a new status. */
-const PLAIN_STEP = 0.1;
+const PLAIN_STEPS = 10;
 
 /** A bar that redraws itself on a terminal, and a few plain lines elsewhere. */
 export function createProgress(screen: ProgressScreen, startedAtMs: number): Progress {
-  let lastShare = -1;
+  let lastStep = -1;
   let lastStatus = '';
   return {
     show(step, nowMs) {
@@ -33,11 +33,13 @@ export function createProgress(screen: ProgressScreen, startedAtMs: number): Pro
       const text = describe(step, share, nowMs - startedAtMs);
       if (screen.isTTY === true) {
         screen.write(`\r\u001b[K${bar(share)} ${text}`);
-      } else if (step.status !== lastStatus || share - lastShare >= PLAIN_STEP) {
-        screen.write(`${text}\n`);
-        lastShare = share;
-        lastStatus = step.status;
+        return;
       }
+      const plainStep = Math.floor(share * PLAIN_STEPS);
+      if (step.status === lastStatus && plainStep === lastStep) return;
+      screen.write(`${text}\n`);
+      lastStep = plainStep;
+      lastStatus = step.status;
     },
     end() {
       if (screen.isTTY === true) screen.write('\n');

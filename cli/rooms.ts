@@ -2,7 +2,9 @@
    load a module late without naming its compiled file; see below why late. */
 import type * as Api from '../api/main';
 import type * as Connection from '../client/connection';
+import type * as Maintenance from '../client/maintenance';
 import type * as Namespace from '../client/namespace';
+import type * as Schedules from '../client/schedules';
 import type * as Filesystem from '../storage/objects/filesystem';
 import type * as Migrate from '../storage/postgres/migrate';
 import type * as Pool from '../storage/postgres/pool';
@@ -16,7 +18,9 @@ export const rooms = {
   api: () => require('../api/main') as typeof Api,
   worker: () => require('../workers/main') as typeof Worker,
   connection: () => require('../client/connection') as typeof Connection,
+  maintenance: () => require('../client/maintenance') as typeof Maintenance,
   namespace: () => require('../client/namespace') as typeof Namespace,
+  schedules: () => require('../client/schedules') as typeof Schedules,
   filesystem: () => require('../storage/objects/filesystem') as typeof Filesystem,
   migrate: () => require('../storage/postgres/migrate') as typeof Migrate,
   pool: () => require('../storage/postgres/pool') as typeof Pool,

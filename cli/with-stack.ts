@@ -36,9 +36,14 @@ export async function withStack({ stack, terminal, onSignal, work }: StackRun): 
       },
     });
   });
+  const crashed = new Promise<never>((_, reject) => {
+    // Our own mistake must not leave the parts behind.
+    process.on('uncaughtException', reject);
+  });
+  crashed.catch(() => undefined);
   const worked = stack.start().then((addresses) => work(addresses, abort.signal));
   try {
-    await Promise.race([worked, signalled, stack.failed]);
+    await Promise.race([worked, signalled, stack.failed, crashed]);
   } catch (error) {
     sayError(error);
     process.exitCode = 1;

@@ -36,7 +36,9 @@ export function terminalLine(part: string, line: string, shown: ShownLevel): str
   const prefix = part.padEnd(NAME_WIDTH);
   if (fields === null) return textRank(part, line) >= least ? `${prefix} ${line}` : null;
   const level = String(fields['level']).toLowerCase();
-  if ((RANKS[level] ?? 0) < least) return null;
+  // What the SDK tells of itself at info is its inner life, not a batch's.
+  const floor = 'sdkComponent' in fields ? Math.max(least, RANKS['warn'] ?? 0) : least;
+  if ((RANKS[level] ?? 0) < floor) return null;
   const rest = Object.entries(fields)
     .filter(([key]) => !LEFT_OUT.has(key))
     .map(([key, value]) => ` ${key}=${shortValue(value)}`);
@@ -65,7 +67,11 @@ function textRank(part: string, line: string): number {
   return isSerious ? (RANKS['error'] ?? 0) : 0;
 }
 
+/** An error is its message here; its stack is in the file. */
 function shortValue(value: unknown): string {
+  if (typeof value === 'object' && value !== null && 'stack' in value && 'message' in value) {
+    return JSON.stringify(value.message);
+  }
   const text = typeof value === 'string' ? value : JSON.stringify(value);
-  return /\s/.test(text) && typeof value === 'string' ? JSON.stringify(text) : text;
+  return typeof value === 'string' && /\s/.test(text) ? JSON.stringify(text) : text;
 }

@@ -43,11 +43,10 @@ export async function downloadServer(options: DownloadOptions): Promise<void> {
   let receivedBytes = 0;
   archive.on('data', (chunk: Buffer) => options.onProgress?.((receivedBytes += chunk.length)));
   const unpacked = createGunzip();
-  archive.once('error', (error) => unpacked.destroy(error));
+  archive.once('error', (error) => unpacked.destroy(asFailure(error, info.archiveUrl)));
   options.signal?.addEventListener('abort', () => archive.destroy(failure('given up')), {
     once: true,
   });
-  archive.once('aborted', () => unpacked.destroy(failure(`${info.archiveUrl} ended too early`)));
   await extractFromTar(archive.pipe(unpacked), info.fileToExtract, target);
 }
 
@@ -70,6 +69,7 @@ function parseInfo(text: string, url: string): DownloadInfo {
 /** The answer's body; the connection is given up when nothing comes for `stallTimeoutMs`. */
 function open(url: string, stallTimeoutMs: number, redirects = 0): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
+    let body: IncomingMessage | undefined;
     const request = (url.startsWith('https:') ? getHttps : getHttp)(url, (response) => {
       const { statusCode = 0 } = response;
       const { location } = response.headers;
@@ -82,6 +82,7 @@ function open(url: string, stallTimeoutMs: number, redirects = 0): Promise<Incom
         response.resume();
         open(new URL(location, url).href, stallTimeoutMs, redirects + 1).then(resolve, reject);
       } else if (statusCode === 200) {
+        body = response;
         resolve(response);
       } else {
         response.destroy();
@@ -89,9 +90,10 @@ function open(url: string, stallTimeoutMs: number, redirects = 0): Promise<Incom
       }
     });
     request.setTimeout(stallTimeoutMs, () => {
-      request.destroy(failure(`${url}: no byte for ${stallTimeoutMs / 1_000} s`));
+      // A request that has its response tells nobody why it was destroyed: the response must.
+      (body ?? request).destroy(failure(`${url}: no byte for ${stallTimeoutMs / 1_000} s`));
     });
-    request.once('error', (error) => reject(failure(`${url}: ${error.message}`)));
+    request.once('error', (error) => reject(asFailure(error, url)));
     watchDog(request, stallTimeoutMs, reject);
   });
 }
@@ -114,6 +116,10 @@ async function readAll(response: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of response) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks).toString('utf8');
+}
+
+function asFailure(error: Error, url: string): GatewayError {
+  return error instanceof GatewayError ? error : failure(`${url}: ${error.message}`);
 }
 
 function failure(message: string): GatewayError {

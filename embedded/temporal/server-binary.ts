@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { GatewayError } from '../../core/errors';
 
 /** A `temporal` program that can run the dev server we need. */
 export interface ServerBinary {
@@ -52,7 +53,10 @@ function run(path: string, args: readonly string[], timeoutMs: number): Promise<
     child.once('error', reject);
     child.once('close', (code, signal) => {
       if (code === 0) resolve(output);
-      else reject(new Error(`--version ended with ${signal ?? `exit status ${code}`}`));
+      else
+        reject(
+          new GatewayError('internal', `--version ended with ${signal ?? `exit status ${code}`}`),
+        );
     });
   });
 }

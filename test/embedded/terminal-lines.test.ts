@@ -16,6 +16,18 @@ describe('a log line on the terminal', () => {
     );
   });
 
+  test('shows an error by its message alone', () => {
+    const line =
+      '{"level":"warn","msg":"lost","err":{"type":"E","message":"gone away","stack":"at x"}}';
+    expect(terminalLine('api', line, 'info')).toBe('api       warn  lost err="gone away"');
+  });
+
+  test('leaves out what the SDK tells of itself', () => {
+    const line = (level: string) => `{"level":"${level}","msg":"state","sdkComponent":"worker"}`;
+    expect(terminalLine('worker', line('info'), 'info')).toBeNull();
+    expect(terminalLine('worker', line('warn'), 'info')).toContain('state');
+  });
+
   test('below the shown level is left out', () => {
     expect(terminalLine('api', '{"level":"info","msg":"m"}', 'warn')).toBeNull();
     expect(terminalLine('temporal', '{"level":"WARN","msg":"m"}', 'warn')).toContain('m');
