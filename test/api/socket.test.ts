@@ -51,7 +51,7 @@ it('takes an upload in chunks without a length, and gives the same bytes back', 
     headers: { 'content-type': FORM_TYPE },
     body: chunks(),
     duplex: 'half',
-  } as RequestInit);
+  });
   expect(response.status).toBe(200);
   const file = (await response.json()) as { id: string; bytes: number };
   expect(file.bytes).toBe(content.length);
@@ -166,7 +166,7 @@ it('finishes what runs when it is closed, and then accepts nothing', async () =>
     headers: { 'content-type': FORM_TYPE },
     body: slowly(),
     duplex: 'half',
-  } as RequestInit);
+  });
   const inFlight = /http_requests_in_flight\{[^}]*path="\/v1\/files"[^}]*\} 1/;
   await until(
     async () => inFlight.test(await closing.registry.metrics()),

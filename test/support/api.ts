@@ -116,7 +116,7 @@ async function call(app: FastifyInstance, request: InjectOptions): Promise<Answe
   return {
     status: response.statusCode,
     headers: response.headers as Record<string, string>,
-    body: isJson && response.rawPayload.length > 0 ? (response.json() as unknown) : null,
+    body: isJson && response.rawPayload.length > 0 ? response.json<unknown>() : null,
     bytes: response.rawPayload,
   };
 }
