@@ -7,7 +7,7 @@ import { asFailure } from './failure';
 import { closeBatch } from './finalize/close-manifest';
 import type { ErrorEntry, FinalizableBatch, FinalizeDeps, TerminalRecord } from './finalize/deps';
 import { mergeBatch } from './finalize/merge-batch';
-import { keepAlive, type Liveness } from './ingest/liveness';
+import { keepAlive, type Liveness } from './liveness';
 import type { FinalizeInput, FinalizeResult } from './types';
 
 export type { FinalizeDeps, TerminalRecord } from './finalize/deps';

@@ -7,7 +7,7 @@ import { asFailure } from './failure';
 import { earlierResult, writeErrors, writePlan, type IngestResult } from './ingest/outcome';
 import { createPlanCollector } from './ingest/plan-collector';
 import { scanInput } from './ingest/scan-input';
-import { keepAlive, type Liveness } from './ingest/liveness';
+import { keepAlive, type Liveness } from './liveness';
 
 export type { IngestResult } from './ingest/outcome';
 

@@ -8,7 +8,7 @@ import {
   type ScanSink,
   type ScanTotals,
 } from '../../core/openai/line-scanner';
-import type { Liveness } from './liveness';
+import type { Liveness } from '../liveness';
 
 /** About 5 ms of work: other activities of this process get their turn in between. */
 const SLICE_BYTES = 1024 * 1024;

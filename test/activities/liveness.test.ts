@@ -1,6 +1,6 @@
 import { CancelledFailure } from '@temporalio/activity';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { keepAlive } from '../../activities/ingest/liveness';
+import { keepAlive } from '../../activities/liveness';
 
 function environment(): { env: MockActivityEnvironment; beats: unknown[] } {
   const env = new MockActivityEnvironment();
@@ -9,7 +9,7 @@ function environment(): { env: MockActivityEnvironment; beats: unknown[] } {
   return { env, beats };
 }
 
-describe('the liveness of ingestion', () => {
+describe('the liveness of an activity', () => {
   afterEach(() => {
     jest.useRealTimers();
   });
