@@ -26,11 +26,4 @@ function disturbance({ load1, othersCores }) {
   return { load1: rounded(load1, 1), 'others, cores': rounded(othersCores, 2) };
 }
 
-/** Runs `work` `times` times, one after another. */
-async function repeated(times, work) {
-  const results = [];
-  for (let i = 0; i < times; i++) results.push(await work(i));
-  return results;
-}
-
-module.exports = { disturbance, median, percent, repeated, rounded };
+module.exports = { disturbance, median, percent, rounded };

@@ -40,7 +40,8 @@ async function inputFile(scratch, { lines, lineBytes = SMALL_BYTES, modelOf, nam
 /** A system prompt that many lines share takes half of a long line, as it does in real batches. */
 function requestLine({ index, lineBytes, model }) {
   const prompt = index % SYSTEM_PROMPTS;
-  const shared = lineBytes > 1_000 ? cut(`${prompt}: ${repeat(lineBytes)}`, lineBytes / 2) : 'Brief.';
+  const shared =
+    lineBytes > 1_000 ? cut(`${prompt}: ${repeat(lineBytes)}`, lineBytes / 2) : 'Brief.';
   const head =
     `{"custom_id":"request-${index}","method":"POST","url":"/v1/chat/completions",` +
     `"body":{"model":"${model}","messages":[{"role":"system","content":"${shared}"},` +
@@ -59,7 +60,10 @@ function repeat(bytes) {
 /** At most `bytes` of a text in UTF-8, ended between characters and between escapes. */
 function cut(text, bytes) {
   const buffer = Buffer.from(text).subarray(0, Math.max(0, Math.floor(bytes) - 1));
-  return buffer.toString('utf8').replace(/\ufffd+$/, '').replace(/\\+$/, '');
+  return buffer
+    .toString('utf8')
+    .replace(/\ufffd+$/, '')
+    .replace(/\\+$/, '');
 }
 
 module.exports = { inputFile, LARGE_BYTES, SMALL_BYTES };

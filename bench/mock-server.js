@@ -65,7 +65,10 @@ function build() {
   const newest = Math.max(...sources.map((name) => fs.statSync(path.join(SOURCE, name)).mtimeMs));
   if (fs.existsSync(BINARY) && fs.statSync(BINARY).mtimeMs >= newest) return;
   process.stderr.write('bench: building the mock model server ...\n');
-  const done = spawnSync('go', ['build', '-o', BINARY, '.'], { cwd: SOURCE, stdio: ['ignore', 2, 2] });
+  const done = spawnSync('go', ['build', '-o', BINARY, '.'], {
+    cwd: SOURCE,
+    stdio: ['ignore', 2, 2],
+  });
   if (done.error) throw new Error('the mock model server needs Go on the PATH to be built');
   if (done.status !== 0) throw new Error('the mock model server could not be built');
 }

@@ -15,7 +15,10 @@ const fs = require('node:fs');
 function printResult({ row, title, verdicts, runs }) {
   const lines = [`\n## Row ${row}: ${title}\n`, table(runs)];
   if (verdicts.length > 0) {
-    const rows = verdicts.map(({ met, ...rest }) => ({ ...rest, 'must is met': met ? 'yes' : 'NO' }));
+    const rows = verdicts.map(({ met, ...rest }) => ({
+      ...rest,
+      'must is met': met ? 'yes' : 'NO',
+    }));
     lines.push('', table(rows));
   }
   process.stdout.write(`${lines.join('\n')}\n`);

@@ -14,6 +14,9 @@ const ROWS = {
   1: () => require('./rows/wall-time').wallTime,
   5: () => require('./rows/memory').memory,
   6: () => require('./rows/first-request').firstRequest,
+  7: () => require('./rows/cancel').cancel,
+  11: () => require('./rows/many-batches').manyBatches,
+  12: () => require('./rows/two-models').twoModels,
 };
 
 const HELP = `Usage: node bench/run.js [options]
@@ -23,6 +26,9 @@ Measures Nightshift against the rows of docs/benchmarks.md. Needs Linux, and Go 
   --rows <list>     rows to run, comma separated (default: ${Object.keys(ROWS).join(',')})
   --quick           smaller inputs, one run each
   --repeat <n>      runs of each figure, whose median counts (default: 3; with --quick 1)
+  --calm <cores>    processor that others may use in a run, else it is repeated (default: 0.15)
+  --patience <s>    how long to wait for calm before each run (default: 60; with --quick 10)
+  --retries <n>     further runs for those that were disturbed (default: twice --repeat)
   --product <dir>   the checkout to measure (default: this one)
   --scratch <dir>   folder for input files and data directories (default: <tmp>/nightshift-bench)
   --json <file>     where to write all results (default: <scratch>/results.json)
@@ -36,6 +42,9 @@ async function main() {
       rows: { type: 'string', default: Object.keys(ROWS).join(',') },
       quick: { type: 'boolean', default: false },
       repeat: { type: 'string' },
+      calm: { type: 'string', default: '0.15' },
+      patience: { type: 'string' },
+      retries: { type: 'string' },
       product: { type: 'string', default: path.resolve(__dirname, '..') },
       scratch: { type: 'string', default: path.join(os.tmpdir(), 'nightshift-bench') },
       json: { type: 'string' },
@@ -57,21 +66,31 @@ async function main() {
   }
 }
 
-function benchOf({ quick, repeat, product, scratch, profile }) {
+function benchOf(values) {
+  const { quick, product, profile } = values;
+  const scratch = path.resolve(values.scratch);
   fs.mkdirSync(scratch, { recursive: true });
   // As root, the database in here belongs to another user, who must be able to pass.
   fs.chmodSync(scratch, 0o711);
-  const times = repeat === undefined ? (quick ? 1 : 3) : Number(repeat);
-  if (!Number.isInteger(times) || times < 1) fail(`expected --repeat of 1 or more, got ${repeat}`);
+  const repeat = number('repeat', values.repeat ?? (quick ? 1 : 3), 1);
+  const patienceSec = number('patience', values.patience ?? (quick ? 10 : 60), 0);
   if (profile !== undefined) fs.mkdirSync(profile, { recursive: true });
   return {
     quick,
-    repeat: times,
+    repeat,
+    calmCores: number('calm', values.calm, 0),
+    patienceMs: patienceSec * 1000,
+    retries: number('retries', values.retries ?? 2 * repeat, 0),
     root: path.resolve(product),
-    scratch: path.resolve(scratch),
+    scratch,
     profileDir: profile === undefined ? undefined : path.resolve(profile),
     note: (message) => process.stderr.write(`bench: ${message}\n`),
   };
+}
+
+function number(name, text, min) {
+  const value = Number(text);
+  return value >= min ? value : fail(`expected --${name} of ${min} or more, got ${text}`);
 }
 
 function fail(message) {

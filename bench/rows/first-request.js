@@ -2,7 +2,8 @@
 
 /** Row 6: how long a user waits for the first request, and for the end of a batch of one line. */
 const { waitFor } = require('../api-client');
-const { disturbance, median, repeated, rounded } = require('../figures');
+const { calmRuns } = require('../calm');
+const { disturbance, median, rounded } = require('../figures');
 const { inputFile, LARGE_BYTES } = require('../input-files');
 const { inScene } = require('../scene');
 
@@ -19,16 +20,19 @@ async function firstRequest(bench) {
     { what: '50,000 lines of 4 KB', file: large },
     { what: '50,000 lines of 279 B', file: small },
   ];
-  return inScene({ bench, settings: { concurrency: { global: 100, per_model: 100 } } }, async (scene) => {
-    const firsts = await repeated(bench.repeat, async () => {
+  return inScene(
+    { bench, settings: { concurrency: { global: 100, per_model: 100 } } },
+    async (scene) => {
       const runs = [];
-      for (const { what, file } of shapes) runs.push({ what, ...(await untilFirst(scene, file)) });
-      return runs;
-    });
-    const ones = await repeated(bench.repeat * 3, () => wholeOne(scene, single));
-    const runs = [...firsts.flat(), ...ones.map((run) => ({ what: 'one line', ...run }))];
-    return { row: 6, title: 'create to first request', verdicts: verdicts(runs), runs };
-  });
+      for (const { what, file } of shapes) {
+        const found = await calmRuns(bench, () => untilFirst(scene, file));
+        runs.push(...found.map((run) => ({ what, ...run })));
+      }
+      const ones = await calmRuns(bench, () => wholeOne(scene, single), bench.repeat * 3);
+      runs.push(...ones.map((run) => ({ what: 'one line', ...run })));
+      return { row: 6, title: 'create to first request', verdicts: verdicts(runs), runs };
+    },
+  );
 }
 
 /** Cancelled once the first request is seen: the rest of the batch is no news here. */
@@ -64,8 +68,20 @@ function verdicts(runs) {
   const first = of('50,000 lines of 4 KB', 'to first, s');
   const one = of('one line', 'to completed, s');
   return [
-    { what: 'first request, 50 k x 4 KB', value: `${first} s`, must: '≤ 1 s', aim: '≤ 0.4 s', met: first <= 1 },
-    { what: 'one line, completed', value: `${one} s`, must: '≤ 1 s', aim: '≤ 0.3 s', met: one <= 1 },
+    {
+      what: 'first request, 50 k x 4 KB',
+      value: `${first} s`,
+      must: '≤ 1 s',
+      aim: '≤ 0.4 s',
+      met: first <= 1,
+    },
+    {
+      what: 'one line, completed',
+      value: `${one} s`,
+      must: '≤ 1 s',
+      aim: '≤ 0.3 s',
+      met: one <= 1,
+    },
   ];
 }
 

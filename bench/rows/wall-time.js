@@ -1,7 +1,8 @@
 'use strict';
 
 /** Row 1: a whole batch at a model server of 50 ms, as a share of what is possible at best. */
-const { disturbance, median, percent, repeated, rounded } = require('../figures');
+const { calmRuns } = require('../calm');
+const { disturbance, median, percent, rounded } = require('../figures');
 const { inputFile } = require('../input-files');
 const { inScene } = require('../scene');
 
@@ -33,7 +34,7 @@ function measureLevel(bench, { inFlight }, sizes) {
     for (const lines of sizes) {
       const file = await inputFile(bench.scratch, { lines });
       const times = lines > 20_000 ? 1 : bench.repeat;
-      runs.push(...(await repeated(times, () => measure(scene, { file, lines, inFlight }))));
+      runs.push(...(await calmRuns(bench, () => measure(scene, { file, lines, inFlight }), times)));
     }
     return runs;
   });
@@ -43,7 +44,12 @@ async function measure(scene, { file, lines, inFlight }) {
   const idealMs = (lines * LATENCY_MS) / inFlight;
   await scene.mock.reset({ latencyMs: LATENCY_MS });
   const rawPerSec = scene.mock.ceiling({ connections: inFlight });
-  const run = await scene.run({ file, lines, latencyMs: LATENCY_MS, timeoutMs: 60_000 + 20 * idealMs });
+  const run = await scene.run({
+    file,
+    lines,
+    latencyMs: LATENCY_MS,
+    timeoutMs: 60_000 + 20 * idealMs,
+  });
   const sendingMs = run.stats.lastAnswerMs - run.stats.firstRequestMs;
   return {
     'in flight': inFlight,
@@ -62,7 +68,9 @@ async function measure(scene, { file, lines, inFlight }) {
 }
 
 function verdict(runs, { inFlight, must, aim }, lines) {
-  const shares = runs.filter((run) => run.lines === lines).map((run) => parseFloat(run.share) / 100);
+  const shares = runs
+    .filter((run) => run.lines === lines)
+    .map((run) => parseFloat(run.share) / 100);
   const share = median(shares);
   return {
     what: `${inFlight} in flight, ${lines} lines`,
