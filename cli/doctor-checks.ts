@@ -85,12 +85,17 @@ async function checkPostgres(url: string): Promise<string> {
 
 async function checkTemporal(temporal: Config['temporal']): Promise<string> {
   const { connection } = rooms.connection().openClient(temporal);
+  const { namespace, address } = temporal;
   try {
-    const { namespace, address } = temporal;
-    await connection.withDeadline(Date.now() + CONNECT_TIMEOUT_MS, () =>
-      connection.workflowService.describeNamespace({ namespace }),
-    );
+    await connection.ensureConnected();
+    await connection.workflowService.describeNamespace({ namespace });
     return `${address}, namespace ${namespace}`;
+  } catch (cause) {
+    const { details = '', message } = cause as { details?: string; message: string };
+    const what = details.includes('not found')
+      ? `has no namespace ${namespace}`
+      : 'does not answer';
+    throw new GatewayError('temporal_unavailable', `${address} ${what} (${details || message})`);
   } finally {
     await connection.close();
   }
