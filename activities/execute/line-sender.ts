@@ -156,10 +156,8 @@ export class LineSender {
       // The gateway seems to be away: the last try must not burn the line before the breaker opens.
       line.tries = Math.max(0, line.tries - 1);
       const attempt = Math.max(1, line.tries);
-      return {
-        kind: 'retry',
-        atMs: clock.nowMs + backoffMs({ attempt, retryAfter: null, ...clock }),
-      };
+      const retryAfter = outcome.kind === 'answer' ? outcome.retryAfter : null;
+      return { kind: 'retry', atMs: clock.nowMs + backoffMs({ attempt, retryAfter, ...clock }) };
     }
     if (outcome.kind === 'answer') {
       return { kind: 'answered', frame: this.#answerFrame(line, customId, outcome) };
