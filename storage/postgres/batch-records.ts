@@ -147,8 +147,8 @@ async function project(
       status,
       legalPredecessors(status),
       total ?? null,
-      model ?? null,
-      models === undefined ? null : JSON.stringify(models),
+      model == null ? null : storable(model),
+      models === undefined ? null : JSON.stringify(models.map(storable)),
       [...OPEN_STATUSES],
     ],
   );
@@ -227,7 +227,7 @@ async function writeEnd(client: PoolClient, { record, status, cause, errors }: E
       usage.outputTokens,
       usage.reasoningTokens,
       usage.totalTokens,
-      record.model,
+      record.model === null ? null : storable(record.model),
       record.outputFile?.id ?? null,
       record.errorFile?.id ?? null,
       legalPredecessors(status),
@@ -235,11 +235,12 @@ async function writeEnd(client: PoolClient, { record, status, cause, errors }: E
   );
 }
 
-async function insertResultFile(
+/** Gives a result file its row; one that is there stays as it is. */
+export async function insertResultFile(
   client: PoolClient,
   context: {
     record: TerminalRecord;
-    row: LockedRow;
+    row: Pick<LockedRow, 'tenant' | 'outputExpiresAfterSec'>;
     file: ResultFile;
     options: BatchRecordsOptions;
   },
@@ -306,6 +307,11 @@ async function lockRow(client: PoolClient, batchId: string): Promise<LockedRow> 
     outputExpiresAfterSec:
       row['output_expires_after'] === null ? null : Number(row['output_expires_after']),
   };
+}
+
+/** Postgres keeps neither NUL nor half a surrogate pair; a model's name may hold both. */
+function storable(text: string): string {
+  return text.replace(/\0|\p{Surrogate}/gu, '\uFFFD');
 }
 
 async function verdictNow(db: Pool | PoolClient, batchId: string): Promise<RowVerdict> {

@@ -86,6 +86,14 @@ describe('batch records', () => {
     expect(await row(id)).toEqual(after);
   });
 
+  it('keeps a model whose name Postgres could not hold', async () => {
+    const id = await newBatch();
+    const model = 'a\u0000b\ud800c';
+    await records.project(id, { status: 'in_progress', total: 3, model, models: [model] });
+    expect(await records.writeTerminal(terminal(id, { model }))).toBe('completed');
+    expect(await row(id)).toMatchObject({ model: 'a\ufffdb\ufffdc', models: ['a\ufffdb\ufffdc'] });
+  });
+
   it('records a refused file with its errors and no files', async () => {
     const id = await newBatch();
     const errors = [{ code: 'empty_file', message: 'x', param: null, line: null }];
