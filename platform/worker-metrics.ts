@@ -6,7 +6,11 @@ export type WorkerMetrics = ReturnType<typeof createWorkerMetrics>;
 /** Registers the worker's metrics under the names that seed 000 and its dashboards use. */
 export function createWorkerMetrics(registry: Registry) {
   const registers = [registry];
-  return { ...jobMetrics(registers), ...requestMetrics(registers) } as const;
+  return {
+    ...jobMetrics(registers),
+    ...requestMetrics(registers),
+    ...maintenanceMetrics(registers),
+  } as const;
 }
 
 function jobMetrics(registers: Registry[]) {
@@ -104,6 +108,40 @@ function requestMetrics(registers: Registry[]) {
       name: 'batch_request_generation_tokens_total',
       help: 'Output tokens as reported by the model servers',
       labelNames,
+      registers,
+    }),
+  };
+}
+
+function maintenanceMetrics(registers: Registry[]) {
+  return {
+    startupRecovery: new Counter({
+      name: 'batch_startup_recovery_total',
+      help: 'Open batches that this worker found unattended when it started, by status and action',
+      labelNames: ['status', 'action'] as const,
+      registers,
+    }),
+    orphansRecovered: new Counter({
+      name: 'batch_reconciler_orphans_recovered_total',
+      help: 'Open batches without a running workflow that got one again, and cancels told again',
+      labelNames: ['action'] as const,
+      registers,
+    }),
+    reconcilerCycle: new Histogram({
+      name: 'batch_reconciler_cycle_duration_seconds',
+      help: 'From the start of a reconcile to its last page',
+      buckets: exponentialBuckets(0.1, 3, 10),
+      registers,
+    }),
+    reconcilerErrors: new Counter({
+      name: 'batch_reconciler_errors_total',
+      help: 'Batches, or pages of them, that could not be reconciled in one cycle',
+      registers,
+    }),
+    swept: new Counter({
+      name: 'batch_sweeper_removed_total',
+      help: 'Things removed because nobody needs them any more, by kind',
+      labelNames: ['kind'] as const,
       registers,
     }),
   };

@@ -1,14 +1,14 @@
 import type { NativeConnection, WorkerOptions } from '@temporalio/worker';
 import { Worker } from '@temporalio/worker';
-import type { BatchActivities } from '../activities/types';
 import type { Config } from '../platform/config-schema';
 import { BATCH_QUEUE } from '../workflows/contract';
+import type { WorkerActivities } from './wiring';
 
 export interface CreateWorkersOptions {
   readonly connection: NativeConnection;
   readonly namespace: string;
   readonly config: Pick<Config, 'worker'>;
-  readonly activities: BatchActivities;
+  readonly activities: WorkerActivities;
   /** Task queues of the gateways this worker serves. */
   readonly execQueues: readonly string[];
   readonly workflowBundle: NonNullable<WorkerOptions['workflowBundle']>;

@@ -15,6 +15,7 @@ import { execQueue } from '../workflows/contract';
 import { bundlePath } from './bundle-workflows';
 import { createWorkers } from './create-workers';
 import { hostWorkers } from './host-workers';
+import { startMaintenance } from './maintenance';
 import { openParts } from './open-parts';
 import { createActivities } from './wiring';
 
@@ -29,11 +30,12 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
   bridgeTemporalLogs(logger);
   const tracing = startTracing('nightshift-worker', config.tracing.otlp_endpoint);
   const metricsRegistry = createMetricsRegistry('worker');
+  const metrics = createWorkerMetrics(metricsRegistry);
   const drain = new AbortController();
   const guard: { trip: () => void } = { trip: () => drain.abort() };
   const parts = await openParts(config, {
     logger,
-    metrics: createWorkerMetrics(metricsRegistry),
+    metrics,
     drain: drain.signal,
     onGuardTripped: () => guard.trip(),
   });
@@ -61,6 +63,11 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
     observability.markNotReady('guard_shutdown');
     drain.abort();
   };
+  const maintenance = startMaintenance({
+    ...parts,
+    rows: parts.maintenance.reconcileRows,
+    metrics,
+  });
   return hostWorkers({
     workers,
     observability,
@@ -68,6 +75,7 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
     logger,
     drainBudgetMs: budgetMs,
     release: [
+      { name: 'maintenance', run: () => maintenance.close() },
       { name: 'temporal', run: () => connection.close() },
       ...parts.release,
       { name: 'tracing', run: () => tracing.close() },

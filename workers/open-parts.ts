@@ -1,4 +1,7 @@
 import { setMaxListeners } from 'node:events';
+import { createBatchClient } from '../client/batch-client';
+import { openClient } from '../client/connection';
+import { createDescribe } from '../client/describe';
 import { GatewayError } from '../core/errors';
 import { createMemoryBudget } from '../inference/memory-budget';
 import { createPermitDispatcher } from '../inference/permit-dispatcher';
@@ -7,13 +10,16 @@ import type { Config } from '../platform/config';
 import type { Logger } from '../platform/logger';
 import type { WorkerMetrics } from '../platform/worker-metrics';
 import { createFilesystemJournal } from '../storage/journal/filesystem-journal';
-import { openFilesystemStore } from '../storage/objects/filesystem';
+import { openFilesystemStore, removeTemporaryFiles } from '../storage/objects/filesystem';
 import { readOrCreateStoreId } from '../storage/objects/store-id';
 import { createBatchRecords } from '../storage/postgres/batch-records';
 import { openPool } from '../storage/postgres/pool';
 import { createProgressReporter } from '../storage/postgres/progress';
 import { listenForStops } from '../storage/postgres/stop-channel';
+import { createReconcileRows } from '../storage/postgres/reconcile';
 import { verifyStoreIdentity } from '../storage/postgres/store-identity';
+import { createSweepRows } from '../storage/postgres/sweep';
+import { createMaintenanceObserver } from './maintenance-observer';
 import { createRequestObserver } from './request-observer';
 import type { ActivityParts } from './wiring';
 import { workerIdentity } from './wiring';
@@ -28,6 +34,8 @@ export interface PartsContext {
 
 /** What activities work with, and how to check and release it. */
 export interface WorkerParts extends ActivityParts {
+  /** Reaches Temporal at its first call. */
+  readonly client: ReturnType<typeof openClient>;
   readonly checks: Readonly<Record<string, () => Promise<void>>>;
   readonly release: readonly { name: string; run(): Promise<void> }[];
 }
@@ -53,6 +61,7 @@ export async function openParts(config: Config, context: PartsContext): Promise<
   const progress = createProgressReporter({ pool: progressPool, worker, logger });
   const stops = listenForStops({ url, logger, onStop: (batchId) => progress.hurry(batchId) });
   const outputFilesSec = Math.round(config.retention.output_files / 1000);
+  const client = openClient(config.temporal);
   metrics.totalWorkers.set(config.worker.exec_slots);
   metrics.maxInflightConcurrency.set(config.concurrency.global);
   return {
@@ -68,11 +77,21 @@ export async function openParts(config: Config, context: PartsContext): Promise<
     memory: createMemoryBudget(config.concurrency.in_flight_bytes),
     records: createBatchRecords(pool, { outputFilesSec }),
     observer: createRequestObserver(metrics),
+    client,
+    maintenance: {
+      reconcileRows: createReconcileRows(pool, { outputFilesSec }),
+      sweepRows: createSweepRows(pool),
+      starter: createBatchClient(client, { reuse: 'ALLOW_DUPLICATE' }),
+      describe: createDescribe(client),
+      observer: createMaintenanceObserver(metrics),
+      removeTemporary: () => removeTemporaryFiles({ path }),
+    },
     checks: {
       postgres: async () => void (await pool.query('select 1')),
       object_store: () => store.check(),
     },
     release: [
+      { name: 'temporal client', run: () => client.connection.close() },
       { name: 'stop channel', run: () => stops.close() },
       { name: 'progress', run: () => progress.close() },
       { name: 'journal', run: () => journal.close() },

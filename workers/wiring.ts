@@ -4,6 +4,13 @@ import { createBatchSteps } from '../activities/batch-steps';
 import { createExecuteChunk } from '../activities/execute-chunk';
 import { createFinalize } from '../activities/finalize';
 import { createIngest } from '../activities/ingest';
+import type { ReconcileDeps } from '../activities/reconcile';
+import { createReconcilePage } from '../activities/reconcile';
+import { createDeliverLate } from '../activities/reconcile-deliver';
+import type { ReconcileActivities } from '../activities/reconcile-types';
+import type { SweepDeps } from '../activities/sweep';
+import { createSweepPage } from '../activities/sweep';
+import type { SweepActivities } from '../activities/sweep-types';
 import type { BatchActivities, PlannedOrInvalid } from '../activities/types';
 import type { IngestResult } from '../activities/ingest';
 import type { Registry } from '../inference/registry';
@@ -18,11 +25,22 @@ export interface ActivityParts extends ExecuteDeps {
   readonly records: BatchRecords;
   /** Events after which a workflow continues as new; null: the server's suggestion. */
   readonly historyEvents?: number | null;
+  readonly maintenance: MaintenanceParts;
 }
 
+/** What reconcile and sweep are made from beside the rest. */
+export interface MaintenanceParts extends Pick<ReconcileDeps, 'starter' | 'describe' | 'observer'> {
+  readonly reconcileRows: ReconcileDeps['rows'];
+  readonly sweepRows: SweepDeps['rows'];
+  readonly removeTemporary: SweepDeps['removeTemporary'];
+}
+
+/** Everything that a worker's queues are served with. */
+export type WorkerActivities = BatchActivities & ReconcileActivities & SweepActivities;
+
 /** All activities of a worker, from the parts that its process opened. */
-export function createActivities(parts: ActivityParts): BatchActivities {
-  const { store, journal, records, registry, config, progress } = parts;
+export function createActivities(parts: ActivityParts): WorkerActivities {
+  const { store, records, registry, config, progress } = parts;
   const ingest = createIngest({
     store,
     batches: { input: (batchId) => records.open(batchId) },
@@ -31,15 +49,47 @@ export function createActivities(parts: ActivityParts): BatchActivities {
     batch: config.batch,
   });
   return {
+    ...createMaintenance(parts),
     ...createBatchSteps({ records, progress, config, historyEvents: parts.historyEvents ?? null }),
     ingest: async (input) => withRoutes(await ingest(input), registry),
     executeChunk: createExecuteChunk(parts),
-    finalize: createFinalize({
+    finalize: createFinalize({ ...finalizing(parts), record: records }),
+  };
+}
+
+function finalizing({ store, journal, records }: ActivityParts) {
+  return {
+    store,
+    journal,
+    batches: { forFinalize: (batchId: string) => records.open(batchId) },
+    tenantHash,
+  };
+}
+
+/** What looks after all batches together. */
+function createMaintenance(parts: ActivityParts): ReconcileActivities & SweepActivities {
+  const { store, records, progress, config, maintenance } = parts;
+  const { reconcileRows: rows, sweepRows, starter, describe, observer } = maintenance;
+  const graceMs = config.batch.cancel_grace + 5_000;
+  return {
+    reconcilePage: createReconcilePage({
+      ...{ rows, records, progress, store, starter, describe, observer },
+      graceMs,
+    }),
+    deliverLate: createDeliverLate({
+      rows,
       store,
-      journal,
-      batches: { forFinalize: (batchId) => records.open(batchId) },
-      record: records,
-      tenantHash,
+      finalize: createFinalize({
+        ...finalizing(parts),
+        record: { writeTerminal: (record) => rows.recordLate(record) },
+      }),
+    }),
+    sweepPage: createSweepPage({
+      rows: sweepRows,
+      store,
+      observer,
+      retention: config.retention,
+      removeTemporary: maintenance.removeTemporary,
     }),
   };
 }

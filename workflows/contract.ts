@@ -4,6 +4,13 @@
  */
 export const BATCH_WORKFLOW = 'batchWorkflow';
 
+/** Workflows that look after all batches together (execution §5). */
+export const MAINTENANCE_WORKFLOWS = {
+  reconcile: 'reconcileWorkflow',
+  sweep: 'sweepWorkflow',
+  deliverLate: 'deliverLateWorkflow',
+} as const;
+
 /** Asks a batch to stop; durable with no worker up, any number of times (temporal §1.1). */
 export const CANCEL_SIGNAL = 'cancelBatch';
 

@@ -1,1 +1,2 @@
 export { batchWorkflow } from './batch';
+export { deliverLateWorkflow, reconcileWorkflow, sweepWorkflow } from './maintenance';

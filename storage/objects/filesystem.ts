@@ -39,6 +39,14 @@ export async function openFilesystemStore({ path }: FilesystemStoreOptions): Pro
   return filesystemStore(path);
 }
 
+/**
+ * Removes temporary files of crashed writers that are older than a day from an open store; how many.
+ * @throws object_store_failed
+ */
+export function removeTemporaryFiles({ path }: FilesystemStoreOptions): Promise<number> {
+  return mapped('sweep object store', () => sweepTemporaryFiles(temporaryFolder(path)));
+}
+
 function filesystemStore(root: string): ObjectStore {
   return {
     putIfAbsent: async (key, body) => putFileIfAbsent(root, objectPath(root, key), body),
@@ -116,10 +124,16 @@ async function checkFolders(root: string): Promise<void> {
   await access(temporaryFolder(root), constants.R_OK | constants.W_OK | constants.X_OK);
 }
 
-async function sweepTemporaryFiles(folder: string): Promise<void> {
+async function sweepTemporaryFiles(folder: string): Promise<number> {
+  let removed = 0;
   for (const name of await readdir(folder)) {
     const path = join(folder, name);
     const age = Date.now() - ((await stat(path).catch(() => null))?.mtimeMs ?? Date.now());
-    if (age > STALE_TEMPORARY_MS) await unlink(path).catch(() => undefined);
+    if (age <= STALE_TEMPORARY_MS) continue;
+    await unlink(path).then(
+      () => removed++,
+      () => undefined,
+    );
   }
+  return removed;
 }

@@ -1,0 +1,34 @@
+import type { Client, WorkflowExecutionStatusName } from '@temporalio/client';
+import { WorkflowNotFoundError } from '@temporalio/client';
+import type { WorkflowState } from '../core/batch/orphans';
+import { batchWorkflowId } from '../workflows/contract';
+
+/** Tells how the workflow of a batch stands: its latest run, whichever that is. */
+export type DescribeWorkflow = (batchId: string) => Promise<WorkflowState>;
+
+const CLOSED: readonly WorkflowExecutionStatusName[] = [
+  'COMPLETED',
+  'FAILED',
+  'CANCELLED',
+  'TERMINATED',
+  'TIMED_OUT',
+];
+
+/**
+ * {@link DescribeWorkflow} over a Temporal client. A server or namespace that does not answer is an
+ * error of the SDK, never `missing`; a status that is not known counts as running.
+ */
+export function createDescribe(client: Client, callTimeoutMs = 5_000): DescribeWorkflow {
+  return async (batchId) => {
+    try {
+      const handle = client.workflow.getHandle(batchWorkflowId(batchId));
+      const { status } = await client.withDeadline(Date.now() + callTimeoutMs, () =>
+        handle.describe(),
+      );
+      return CLOSED.includes(status.name) ? 'closed' : 'running';
+    } catch (error) {
+      if (error instanceof WorkflowNotFoundError) return 'missing';
+      throw error;
+    }
+  };
+}

@@ -1,0 +1,73 @@
+import type { Client, ScheduleOptions } from '@temporalio/client';
+import { ScheduleAlreadyRunning, ScheduleOverlapPolicy } from '@temporalio/client';
+import { BATCH_QUEUE, MAINTENANCE_WORKFLOWS } from '../workflows/contract';
+import { openClient } from './connection';
+import type { TemporalConfig } from './connection';
+
+/** Ids of the schedules, which are also the beginning of their workflows' ids. */
+export const SCHEDULES = { reconcile: 'nightshift-reconcile', sweep: 'nightshift-sweep' } as const;
+
+const DEFINITIONS: readonly ScheduleOptions[] = [
+  schedule(SCHEDULES.reconcile, MAINTENANCE_WORKFLOWS.reconcile, '1m'),
+  schedule(SCHEDULES.sweep, MAINTENANCE_WORKFLOWS.sweep, '10m'),
+];
+
+/** One run at a time; what an outage made it miss is not made up for (temporal §2l). */
+function schedule(scheduleId: string, workflowType: string, every: '1m' | '10m'): ScheduleOptions {
+  return {
+    scheduleId,
+    spec: { intervals: [{ every }] },
+    policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: every },
+    action: {
+      type: 'startWorkflow',
+      workflowType,
+      workflowId: scheduleId,
+      taskQueue: BATCH_QUEUE,
+      args: [{}],
+      // A run that hangs must not keep all later ones from starting.
+      workflowExecutionTimeout: '1h',
+    },
+  };
+}
+
+/** Makes the schedules that are not there; those that are stay as they are. */
+export async function createSchedules(client: Client): Promise<void> {
+  for (const definition of DEFINITIONS) await createUnlessThere(client, definition);
+}
+
+/**
+ * Makes the schedules, or brings them to this version's definition: paused ones stay paused.
+ * Idempotent. @throws what the SDK throws where no server answers
+ */
+export async function prepareSchedules(config: TemporalConfig): Promise<void> {
+  const client = openClient(config);
+  try {
+    for (const definition of DEFINITIONS) {
+      if (await createUnlessThere(client, definition)) continue;
+      const { scheduleId, spec, policies, action } = definition;
+      await client.schedule.getHandle(scheduleId).update(({ state }) => ({
+        state,
+        spec,
+        ...(policies === undefined ? {} : { policies }),
+        action: { ...action, workflowId: scheduleId },
+      }));
+    }
+  } finally {
+    await client.connection.close();
+  }
+}
+
+/** Runs reconcile now, unless it runs already. */
+export async function triggerReconcile(client: Client): Promise<void> {
+  await client.schedule.getHandle(SCHEDULES.reconcile).trigger(ScheduleOverlapPolicy.SKIP);
+}
+
+async function createUnlessThere(client: Client, definition: ScheduleOptions): Promise<boolean> {
+  try {
+    await client.schedule.create(definition);
+    return true;
+  } catch (error) {
+    if (error instanceof ScheduleAlreadyRunning) return false;
+    throw error;
+  }
+}

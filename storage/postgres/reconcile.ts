@@ -1,0 +1,147 @@
+import type { Pool, PoolClient } from 'pg';
+import type { OrphanRow } from '../../core/batch/orphans';
+import type { BatchStatus, StopCause, TerminalStatus } from '../../core/batch/status';
+import { isTerminal, OPEN_STATUSES } from '../../core/batch/status';
+import { GatewayError } from '../../core/errors';
+import type { BatchRecordsOptions, TerminalRecord } from './batch-records';
+import { insertResultFile } from './batch-records';
+import type { UnstartedBatch } from './batches';
+import { createBatchRepository } from './batches';
+import { inTransaction, query } from './sql';
+
+/** What reconcile reads and writes of `batches`. All methods: @throws postgres_unavailable */
+export interface ReconcileRows {
+  /** Open batches behind `afterSeq`, in order of insertion. */
+  openPage(page: { afterSeq: number; limit: number }): Promise<ReconcileRow[]>;
+  /** One batch as it stands now; null where it is gone or has ended. */
+  open(batchId: string): Promise<ReconcileRow | null>;
+  markStarted(batchId: string): Promise<void>;
+  /** Open batches, by status, that no living worker holds a chunk of: who starts now resumes them. */
+  unattended(): Promise<{ status: BatchStatus; count: number }[]>;
+  /** How a batch stands whose files may have to be delivered late; null where there is none. */
+  ended(batchId: string): Promise<EndedBatch | null>;
+  /**
+   * Files, counts and usage of a batch that ended without them: its status stays. A batch that has
+   * files keeps those. @throws conflict where the batch has not ended, not_found
+   */
+  recordLate(record: TerminalRecord): Promise<TerminalStatus>;
+}
+
+/** An open batch: what decides about it, and what its workflow is started with. */
+export interface ReconcileRow extends OrphanRow, UnstartedBatch {
+  /** Place in the order of insertion: the cursor of pages. */
+  readonly seq: number;
+  readonly status: BatchStatus;
+}
+
+/** The end of a batch as its row has it. */
+export interface EndedBatch {
+  readonly status: BatchStatus;
+  readonly stopCause: StopCause | null;
+  readonly outputFileId: string | null;
+  readonly errorFileId: string | null;
+}
+
+/** A chunk that was not heard of for so long has no worker (execution §4). */
+const UNTOUCHED_SEC = 5;
+
+const COLUMNS = `seq, id, tenant, endpoint, input_file_id as "inputFileId", status,
+  stop_cause as "stopCause", stop_taken_at is not null as "stopTaken",
+  workflow_started_at is not null as "startSeen", created_at as "createdAtSec",
+  expires_at as "expiresAtSec", cancelling_at as "cancellingAtSec"`;
+
+/** {@link ReconcileRows} over a pool that the caller ends. */
+export function createReconcileRows(pool: Pool, options: BatchRecordsOptions): ReconcileRows {
+  return {
+    openPage: ({ afterSeq, limit }) =>
+      query<ReconcileRow>(
+        pool,
+        `select ${COLUMNS} from batches where status = any($1) and seq > $2 order by seq limit $3`,
+        [[...OPEN_STATUSES], afterSeq, limit],
+      ),
+    open: async (batchId) => {
+      const [row] = await query<ReconcileRow>(
+        pool,
+        `select ${COLUMNS} from batches where id = $1 and status = any($2)`,
+        [batchId, [...OPEN_STATUSES]],
+      );
+      return row ?? null;
+    },
+    markStarted: (batchId) => createBatchRepository(pool).markStarted(batchId),
+    unattended: () => unattended(pool),
+    ended: (batchId) => ended(pool, batchId, ''),
+    recordLate: (record) => inTransaction(pool, (client) => recordLate(client, record, options)),
+  };
+}
+
+function unattended(pool: Pool): Promise<{ status: BatchStatus; count: number }[]> {
+  return query<{ status: BatchStatus; count: number }>(
+    pool,
+    `select b.status, count(*) as count from batches b
+     where b.status = any($1) and b.workflow_started_at is not null and not exists (
+       select 1 from chunk_progress p where p.batch_id = b.id and not p.released
+         and p.touched_at > now() - make_interval(secs => $2))
+     group by b.status order by b.status`,
+    [[...OPEN_STATUSES], UNTOUCHED_SEC],
+  );
+}
+
+interface EndedRow extends EndedBatch {
+  readonly tenant: string;
+  readonly outputExpiresAfterSec: number | null;
+}
+
+async function ended(
+  database: Pool | PoolClient,
+  batchId: string,
+  lock: '' | 'for update',
+): Promise<EndedRow | null> {
+  const [row] = await query<EndedRow>(
+    database,
+    `select status, stop_cause as "stopCause", output_file_id as "outputFileId",
+       error_file_id as "errorFileId", tenant, output_expires_after as "outputExpiresAfterSec"
+     from batches where id = $1 ${lock}`,
+    [batchId],
+  );
+  return row ?? null;
+}
+
+async function recordLate(
+  client: PoolClient,
+  record: TerminalRecord,
+  options: BatchRecordsOptions,
+): Promise<TerminalStatus> {
+  const { batchId, outputFile, errorFile, counts, usage } = record;
+  const row = await ended(client, batchId, 'for update');
+  if (row === null) throw new GatewayError('not_found', `there is no batch ${batchId}`);
+  if (!isTerminal(row.status)) {
+    throw new GatewayError('conflict', `${batchId} is ${row.status}: its workflow delivers it`);
+  }
+  if (row.outputFileId !== null || row.errorFileId !== null) return row.status;
+  for (const file of [outputFile, errorFile]) {
+    if (file !== null) await insertResultFile(client, { record, row, file, options });
+  }
+  await query(
+    client,
+    `update batches set output_file_id = $2, error_file_id = $3,
+       total = $4, completed = $5, failed = $6, input_tokens = $7, cached_tokens = $8,
+       output_tokens = $9, reasoning_tokens = $10, total_tokens = $11,
+       model = coalesce($12, model), updated_at = now()
+     where id = $1`,
+    [
+      batchId,
+      outputFile?.id ?? null,
+      errorFile?.id ?? null,
+      counts.total,
+      counts.completed,
+      counts.failed,
+      usage.inputTokens,
+      usage.cachedTokens,
+      usage.outputTokens,
+      usage.reasoningTokens,
+      usage.totalTokens,
+      record.model,
+    ],
+  );
+  return row.status;
+}

@@ -1,0 +1,138 @@
+import {
+  ActivityCancellationType,
+  continueAsNew,
+  proxyActivities,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type {
+  LateDelivery,
+  ReconcileAction,
+  ReconcileActivities,
+  ReconcilePageResult,
+} from '../activities/reconcile-types';
+import type { SweepActivities, SweepKind } from '../activities/sweep-types';
+import { BATCH_QUEUE } from './contract';
+
+export type { LateDelivery, ReconcileAction } from '../activities/reconcile-types';
+
+/** Short runs on a schedule: a page that cannot be done now is the next run's, so tries are few. */
+const pages = proxyActivities<
+  Pick<ReconcileActivities, 'reconcilePage'> & Pick<SweepActivities, 'sweepPage'>
+>({
+  taskQueue: BATCH_QUEUE,
+  startToCloseTimeout: '10m',
+  heartbeatTimeout: '30s',
+  retry: { initialInterval: '1s', maximumInterval: '10s', maximumAttempts: 5 },
+  cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+});
+
+/** As long as a finalization may take; whoever asked for it waits and hears why it fails. */
+const delivery = proxyActivities<Pick<ReconcileActivities, 'deliverLate'>>({
+  taskQueue: BATCH_QUEUE,
+  startToCloseTimeout: '6h',
+  heartbeatTimeout: '60s',
+  retry: { initialInterval: '1s', maximumInterval: '30s', maximumAttempts: 5 },
+  cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+});
+
+/** Pages in one run: a few hundred events. */
+const PAGES_PER_RUN = 50;
+const ACTIONS_TOLD = 200;
+
+export interface ReconcileInput {
+  readonly dryRun?: boolean;
+  /** Set by continue-as-new only. */
+  readonly resume?: ReconcileResume;
+}
+
+/** Where a reconcile stands that continues as new. */
+export interface ReconcileResume {
+  readonly afterSeq: number;
+  readonly startedAtMs: number;
+  readonly report: ReconcileReport;
+}
+
+/** What a reconcile found and did. */
+export interface ReconcileReport {
+  readonly examined: number;
+  readonly errors: number;
+  /** Number of actions, of which `actions` tells the first 200. */
+  readonly acted: number;
+  readonly actions: readonly ReconcileAction[];
+}
+
+/** Compares every open row with its workflow and mends what does not fit (execution §5). */
+export async function reconcileWorkflow(input: ReconcileInput = {}): Promise<ReconcileReport> {
+  const dryRun = input.dryRun ?? false;
+  const startedAtMs = input.resume?.startedAtMs ?? workflowInfo().startTime.getTime();
+  let report: ReconcileReport = input.resume?.report ?? NOTHING_FOUND;
+  let afterSeq = input.resume?.afterSeq ?? 0;
+  for (let page = 0; page < PAGES_PER_RUN; page++) {
+    const result = await pages.reconcilePage({ afterSeq, dryRun, cycleStartedAtMs: startedAtMs });
+    report = withPage(report, result);
+    if (result.nextSeq === null) return report;
+    afterSeq = result.nextSeq;
+  }
+  const resume = { afterSeq, startedAtMs, report };
+  return continueAsNew<typeof reconcileWorkflow>({ dryRun, resume });
+}
+
+const NOTHING_FOUND: ReconcileReport = { examined: 0, errors: 0, acted: 0, actions: [] };
+
+function withPage(report: ReconcileReport, page: ReconcilePageResult): ReconcileReport {
+  return {
+    examined: report.examined + page.examined,
+    errors: report.errors + page.errors,
+    acted: report.acted + page.actions.length,
+    actions: [...report.actions, ...page.actions].slice(0, ACTIONS_TOLD),
+  };
+}
+
+export interface SweepInput {
+  /** Set by continue-as-new only. */
+  readonly resume?: SweepResume;
+}
+
+/** Where a sweep stands that continues as new: the kinds still to do, the first of them begun. */
+export interface SweepResume {
+  readonly kinds: readonly SweepKind[];
+  readonly afterSeq: number;
+  readonly removed: SweepReport;
+}
+
+/** How many things of each kind were removed. */
+export type SweepReport = Readonly<Partial<Record<SweepKind, number>>>;
+
+/** Rows of files after their bytes; batches last of what holds objects. */
+const KINDS: readonly SweepKind[] = [
+  'files',
+  'file_rows',
+  'scratch',
+  'batches',
+  'progress',
+  'temporary',
+];
+
+/** Removes what nobody needs any more: objects first, rows last (execution §5). */
+export async function sweepWorkflow(input: SweepInput = {}): Promise<SweepReport> {
+  const kinds = [...(input.resume?.kinds ?? KINDS)];
+  const removed: Partial<Record<SweepKind, number>> = { ...input.resume?.removed };
+  let afterSeq = input.resume?.afterSeq ?? 0;
+  for (let page = 0; page < PAGES_PER_RUN; page++) {
+    const kind = kinds[0];
+    if (kind === undefined) return removed;
+    const result = await pages.sweepPage({ kind, afterSeq });
+    removed[kind] = (removed[kind] ?? 0) + result.removed;
+    if (result.nextSeq === null) kinds.shift();
+    afterSeq = result.nextSeq ?? 0;
+  }
+  if (kinds.length === 0) return removed;
+  return continueAsNew<typeof sweepWorkflow>({ resume: { kinds, afterSeq, removed } });
+}
+
+/** Delivers the files of a batch whose finalization was given up; asked for by hand (execution §4). */
+export async function deliverLateWorkflow(input: {
+  readonly batchId: string;
+}): Promise<LateDelivery> {
+  return delivery.deliverLate(input);
+}
