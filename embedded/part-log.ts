@@ -23,7 +23,7 @@ export interface PartLog {
   readonly path: string;
   /** File descriptor for the part's stdout and stderr. */
   readonly fd: number;
-  /** The last `count` lines written since this log was opened. */
+  /** The last `count` lines written since this log was opened, without frames of stack traces. */
   lastLines(count: number): string[];
   /** Shows what is left and closes the file. */
   close(): void;
@@ -71,6 +71,8 @@ interface Tail {
 }
 
 const KEPT_LINES = 50;
+/** The frames of a stack would push the message above them out of the few lines that are shown. */
+const STACK_FRAME = /^\s+at /;
 
 function createTail(fd: number, onLine: (line: string) => void): Tail {
   let at = fstatSync(fd).size;
@@ -81,7 +83,7 @@ function createTail(fd: number, onLine: (line: string) => void): Tail {
     const lines = (rest + text).split('\n');
     rest = lines.pop() ?? '';
     for (const line of lines) {
-      if (recent.push(line) > KEPT_LINES) recent.shift();
+      if (!STACK_FRAME.test(line) && recent.push(line) > KEPT_LINES) recent.shift();
       onLine(line);
     }
   };
