@@ -12,6 +12,8 @@ const { printResult, table, writeJson } = require('./report');
 
 const ROWS = {
   1: () => require('./rows/wall-time').wallTime,
+  2: () => require('./rows/rate').rateBesideJobQueue,
+  3: () => require('./rows/rate').rateBesideLoop,
   5: () => require('./rows/memory').memory,
   6: () => require('./rows/first-request').firstRequest,
   7: () => require('./rows/cancel').cancel,
