@@ -5,6 +5,7 @@ import type { ReadinessCheck } from '../platform/observability-server';
 import type { ObjectStore } from '../storage/object-store';
 import type { BatchRepository } from '../storage/postgres/batches';
 import type { FileRepository } from '../storage/postgres/files';
+import type { UploadRepository } from '../storage/postgres/uploads';
 import type { Outbox } from './outbox';
 
 /** What the HTTP layer is made from; all of it is opened and closed by whoever builds the app. */
@@ -12,6 +13,7 @@ export interface AppDeps {
   readonly config: Pick<Config, 'auth' | 'batch' | 'limits'>;
   readonly files: FileRepository;
   readonly batches: BatchRepository;
+  readonly uploads: UploadRepository;
   readonly store: ObjectStore;
   readonly outbox: Outbox;
   readonly metrics: ApiMetrics;
@@ -22,6 +24,8 @@ export interface AppDeps {
   readonly nowMs?: () => number;
   /** Longest file of an upload, 512 MB where left out (contract §1.2). */
   readonly maxUploadBytes?: number;
+  /** Longest part of an upload in parts, 64 MB where left out (contract §1.7). */
+  readonly maxPartBytes?: number;
 }
 
 /** {@link AppDeps} with everything filled in. */

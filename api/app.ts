@@ -8,8 +8,10 @@ import { addRequestMetrics } from './plugins/request-metrics';
 import { addBatchRoutes } from './routes/batches';
 import { addFileRoutes } from './routes/files';
 import { addHealthRoutes } from './routes/health';
+import { addUploadRoutes } from './routes/uploads';
 
 const MAX_UPLOAD_BYTES = 512 * 1024 ** 2;
+const MAX_PART_BYTES = 64 * 1024 ** 2;
 /** A connection on which nothing moves for so long is gone; uploads may take any time beyond it. */
 const IDLE_CONNECTION_MS = 120_000;
 const MAX_ID_CHARS = 1_024;
@@ -53,6 +55,7 @@ function addRoutes(app: FastifyInstance, deps: RouteDeps): void {
     async (v1) => {
       v1.addHook('onRequest', requireTenant);
       addFileRoutes(v1, deps);
+      addUploadRoutes(v1, deps);
       addBatchRoutes(v1, deps);
     },
     { prefix: '/v1' },
@@ -60,6 +63,7 @@ function addRoutes(app: FastifyInstance, deps: RouteDeps): void {
 }
 
 function complete(deps: AppDeps): RouteDeps {
-  const { nowMs = Date.now, maxUploadBytes = MAX_UPLOAD_BYTES } = deps;
-  return { ...deps, nowMs, maxUploadBytes, nowSec: () => Math.floor(nowMs() / 1000) };
+  const { nowMs = Date.now } = deps;
+  const { maxUploadBytes = MAX_UPLOAD_BYTES, maxPartBytes = MAX_PART_BYTES } = deps;
+  return { ...deps, nowMs, maxUploadBytes, maxPartBytes, nowSec: () => Math.floor(nowMs() / 1000) };
 }

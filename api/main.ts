@@ -16,6 +16,7 @@ import { createBatchRepository } from '../storage/postgres/batches';
 import { createFileRepository } from '../storage/postgres/files';
 import { checkSchema } from '../storage/postgres/migrate';
 import { openPool } from '../storage/postgres/pool';
+import { createUploadRepository } from '../storage/postgres/uploads';
 import { verifyStoreIdentity } from '../storage/postgres/store-identity';
 import { buildApp } from './app';
 import { createOutbox } from './outbox';
@@ -79,8 +80,9 @@ async function open(config: Config, host: Host): Promise<string> {
   const outbox = createOutbox({ batches, starter: createBatchClient(client), logger });
   closing('outbox', () => outbox.close());
   const files = createFileRepository(pool);
+  const uploads = createUploadRepository(pool);
   const metrics = createApiMetrics(registry);
-  const app = buildApp({ config, files, batches, store, outbox, metrics, logger, checks });
+  const app = buildApp({ config, files, batches, uploads, store, outbox, metrics, logger, checks });
   closing('http', () => app.close(), DRAIN_MS);
   const url = await listen(app, config.api);
   closing('readiness', async () => observability.markNotReady('draining'));

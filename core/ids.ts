@@ -14,6 +14,16 @@ export function fileIdFromBytes(random: Uint8Array): string {
   return `file-${base62(hex(expectBytes(random, 16)))}`;
 }
 
+/** `upload_` and 32 hex digits, from 16 random bytes. */
+export function uploadIdFromBytes(random: Uint8Array): string {
+  return `upload_${hex(expectBytes(random, 16))}`;
+}
+
+/** `part_` and 32 hex digits, from 16 random bytes. */
+export function partIdFromBytes(random: Uint8Array): string {
+  return `part_${hex(expectBytes(random, 16))}`;
+}
+
 /**
  * Id of a result file: a pure function of the batch and the kind, so that finalizing twice names the
  * same files. One character longer than an uploaded file's id, so the two can never meet.

@@ -1,14 +1,7 @@
 import { completionWindowSec } from './completion-window';
-import {
-  EXPIRES_AFTER_SEC,
-  fault,
-  missing,
-  unknownParameter,
-  withinBounds,
-  wrongType,
-  wrongValue,
-} from './faults';
+import { fault, wrongType, wrongValue } from './faults';
 import { isJsonObject } from './json-object';
+import { type Body, onlyKnown, parseExpiresAfter, requiredText } from './members';
 
 /** A checked body of `POST /batches`, without its `input_file_id`. */
 export interface CreateBatch {
@@ -18,8 +11,6 @@ export interface CreateBatch {
   readonly metadata: Readonly<Record<string, string>> | null;
   readonly outputExpiresAfterSec: number | null;
 }
-
-type Body = Readonly<Record<string, unknown>>;
 
 const KNOWN = new Set([
   'input_file_id',
@@ -52,23 +43,9 @@ export function parseCreateBatch(body: Body, endpoints: readonly string[]): Crea
     throw wrongValue('completion_window', "'24h', or another duration from 1s to 30d");
   }
   const metadata = parseMetadata(body['metadata']);
-  const outputExpiresAfterSec = parseExpiresAfter(body['output_expires_after']);
-  const unknown = Object.keys(body).find((name) => !KNOWN.has(name));
-  if (unknown !== undefined) throw unknownParameter(unknown);
+  const outputExpiresAfterSec = parseExpiresAfter(body, 'output_expires_after');
+  onlyKnown(body, KNOWN);
   return { endpoint, completionWindow, windowSec, metadata, outputExpiresAfterSec };
-}
-
-function requiredText(body: Body, name: string): string {
-  const value = present(body, name);
-  if (value === undefined) throw missing(name);
-  if (typeof value !== 'string') throw wrongType(name, 'a string');
-  if (value === '') throw wrongValue(name, 'a non-empty string');
-  return value;
-}
-
-/** Own members only; null is absent. */
-function present(body: Body, name: string): unknown {
-  return Object.hasOwn(body, name) ? (body[name] ?? undefined) : undefined;
 }
 
 function parseMetadata(value: unknown): Record<string, string> | null {
@@ -99,23 +76,6 @@ function checkPair(key: string, value: unknown): void {
 
 function longerThan(text: string, chars: number): boolean {
   return text.length > chars && [...text].length > chars;
-}
-
-function parseExpiresAfter(value: unknown): number | null {
-  const param = 'output_expires_after';
-  if (value === undefined || value === null) return null;
-  if (!isJsonObject(value)) throw wrongType(param, 'an object');
-  const anchor = present(value, 'anchor');
-  if (anchor === undefined) throw missing(`${param}.anchor`);
-  if (typeof anchor !== 'string') throw wrongType(`${param}.anchor`, 'a string');
-  if (anchor !== 'created_at') throw wrongValue(`${param}.anchor`, "'created_at'");
-  const seconds = present(value, 'seconds');
-  if (seconds === undefined) throw missing(`${param}.seconds`);
-  if (!Number.isSafeInteger(seconds)) throw wrongType(`${param}.seconds`, 'an integer');
-  const checked = withinBounds(Number(seconds), `${param}.seconds`, EXPIRES_AFTER_SEC);
-  const unknown = Object.keys(value).find((name) => name !== 'anchor' && name !== 'seconds');
-  if (unknown !== undefined) throw unknownParameter(`${param}.${unknown}`);
-  return checked;
 }
 
 function list(values: readonly string[]): string {

@@ -109,6 +109,11 @@ export function fileKey(tenantHash: string, fileId: string): string {
   return `files/${tenantHash}/${fileId}`;
 }
 
+/** The bytes of one part of an upload, until the upload has ended. */
+export function uploadPartKey(uploadId: string, partId: string): string {
+  return `uploads/${uploadId}/${partId}`;
+}
+
 function padded(position: number): string {
   return String(position).padStart(DIGITS, '0');
 }

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { query } from './sql';
+import { type Database, query } from './sql';
 
 /** A row of `files`: an upload, or a batch's result. Times in Unix seconds. */
 export interface FileRecord {
@@ -60,7 +60,8 @@ export interface FileRepository {
 
 const CURSOR_LIFE_SEC = 24 * 3600;
 
-const COLUMNS = `id, purpose, filename, bytes, object_key as "objectKey",
+/** Columns of a {@link FileRecord}. */
+export const FILE_COLUMNS = `id, purpose, filename, bytes, object_key as "objectKey",
   created_at as "createdAtSec", expires_at as "expiresAtSec"`;
 
 /** {@link FileRepository} over a pool that the caller ends. All methods: @throws postgres_unavailable */
@@ -73,9 +74,10 @@ export function createFileRepository(pool: Pool): FileRepository {
   };
 }
 
-async function insertFile(pool: Pool, file: NewFile): Promise<void> {
+/** Inserts a file, on its own or as a part of a transaction. @throws postgres_unavailable */
+export async function insertFile(database: Database, file: NewFile): Promise<void> {
   await query(
-    pool,
+    database,
     `insert into files
        (id, tenant, purpose, filename, bytes, sha256, object_key, created_at, expires_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
@@ -96,7 +98,7 @@ async function insertFile(pool: Pool, file: NewFile): Promise<void> {
 async function getFile(pool: Pool, { id, tenant, nowSec }: FileLookUp): Promise<FileRecord | null> {
   const [row] = await query<FileRecord>(
     pool,
-    `select ${COLUMNS} from files
+    `select ${FILE_COLUMNS} from files
      where id = $1 and tenant = $2 and deleted_at is null
        and (expires_at is null or expires_at > $3)`,
     [id, tenant, nowSec],
@@ -110,7 +112,7 @@ async function listFiles(pool: Pool, page: FileQuery): Promise<Page<FileRecord> 
   const comparison = page.order === 'asc' ? '>' : '<';
   const rows = await query<FileRecord>(
     pool,
-    `select ${COLUMNS} from files
+    `select ${FILE_COLUMNS} from files
      where tenant = $1 and deleted_at is null and (expires_at is null or expires_at > $2)
        and ($3::text is null or purpose = $3)
        and ($4::bigint is null or (created_at, seq) ${comparison} ($4::bigint, $5::bigint))

@@ -19,6 +19,7 @@ import type { ObjectStore } from '../../storage/object-store';
 import { openFilesystemStore } from '../../storage/objects/filesystem';
 import { createBatchRepository } from '../../storage/postgres/batches';
 import { createFileRepository } from '../../storage/postgres/files';
+import { createUploadRepository } from '../../storage/postgres/uploads';
 import { type TestDatabase, withDatabase } from './postgres';
 import { until } from './until';
 
@@ -83,6 +84,7 @@ export async function openTestApi(options: TestApiOptions = {}): Promise<TestApi
     config: configSchema.parse({ auth: options.auth ?? {} }),
     files: createFileRepository(database.pool),
     batches,
+    uploads: createUploadRepository(database.pool),
     store,
     outbox,
     metrics: createApiMetrics(registry),

@@ -1,0 +1,95 @@
+import { randomBytes } from 'node:crypto';
+import { GatewayError } from '../../core/errors';
+import { fileIdFromBytes } from '../../core/ids';
+import { fileKey } from '../../core/plan/keys';
+import { tenantHash } from '../../storage/objects/tenant-hash';
+import type { NewFile } from '../../storage/postgres/files';
+import type { PartRecord, UploadRecord } from '../../storage/postgres/uploads';
+import type { RouteDeps } from '../app-deps';
+import type { CompleteUpload } from '../schemas/complete-upload';
+import { wrongValue } from '../schemas/faults';
+import { checkBatchContent, ordinaryLifeSec } from '../schemas/file-rules';
+import { joinParts, type JoinedFacts } from '../uploads/join-parts';
+import { discard } from '../uploads/receive-form';
+
+/** One completion: what was asked for, of which upload. */
+export interface CompletionRequest {
+  readonly upload: UploadRecord;
+  readonly asked: CompleteUpload;
+}
+
+/**
+ * Makes a file of the parts in their order (contract §1.7). What is wrong leaves the upload pending.
+ * False where a cancel or another completion was faster. @throws invalid_request
+ */
+export async function completeUpload(
+  { upload, asked }: CompletionRequest,
+  deps: RouteDeps,
+): Promise<boolean> {
+  const { store, uploads, config } = deps;
+  const parts = choose(await uploads.parts(upload.id), asked.partIds);
+  checkSum(parts, upload);
+  const id = fileIdFromBytes(randomBytes(16));
+  const objectKey = fileKey(tenantHash(upload.tenant), id);
+  await uploads.noteJoin(upload.id, objectKey);
+  const withMd5 = asked.md5 !== null;
+  const maxLineBytes = config.limits.max_line_bytes;
+  const facts = await joinParts({ store, parts, objectKey, withMd5, maxLineBytes });
+  try {
+    checkFacts(facts, { upload, asked });
+    const file = newFile({ id, objectKey, facts, upload, nowSec: deps.nowSec() });
+    const completion = { uploadId: upload.id, partIds: asked.partIds, file, nowSec: deps.nowSec() };
+    const isFirst = await uploads.complete(completion);
+    if (!isFirst) await discard({ store, objectKey });
+    return isFirst;
+  } catch (error) {
+    await discard({ store, objectKey });
+    throw error;
+  }
+}
+
+function choose(parts: readonly PartRecord[], ids: readonly string[]): PartRecord[] {
+  const known = new Map(parts.map((part) => [part.id, part]));
+  return ids.map((id) => {
+    const part = known.get(id);
+    if (part === undefined) throw wrongValue('part_ids', 'ids of parts of this upload');
+    return part;
+  });
+}
+
+function checkSum(parts: readonly PartRecord[], upload: UploadRecord): void {
+  const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
+  if (bytes === upload.bytes) return;
+  const message = `The parts have ${bytes} bytes together, the upload was declared with ${upload.bytes}.`;
+  throw new GatewayError('invalid_request', message, { param: 'part_ids' });
+}
+
+function checkFacts(facts: JoinedFacts, { upload, asked }: CompletionRequest): void {
+  if (asked.md5 !== facts.md5) {
+    const message = `The MD5 of the parts is ${facts.md5 ?? ''}, not the given one.`;
+    throw new GatewayError('invalid_request', message, { param: 'md5' });
+  }
+  if (upload.purpose === 'batch') checkBatchContent(upload.filename, facts);
+}
+
+interface JoinedFile {
+  readonly id: string;
+  readonly objectKey: string;
+  readonly facts: JoinedFacts;
+  readonly upload: UploadRecord;
+  readonly nowSec: number;
+}
+
+/** A given life counts from the upload's creation, the purpose's own from the file's. */
+function newFile({ id, objectKey, facts, upload, nowSec }: JoinedFile): NewFile {
+  const { tenant, purpose, filename, fileExpiresAfterSec: given, createdAtSec } = upload;
+  const ownSec = ordinaryLifeSec(purpose);
+  const ownEndSec = ownSec === null ? null : nowSec + ownSec;
+  const expiresAtSec = given === null ? ownEndSec : createdAtSec + given;
+  const { bytes, sha256 } = facts;
+  return {
+    ...{ id, tenant, purpose, filename, bytes, sha256, objectKey },
+    createdAtSec: nowSec,
+    expiresAtSec,
+  };
+}

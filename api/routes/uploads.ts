@@ -1,0 +1,122 @@
+import { randomBytes } from 'node:crypto';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { GatewayError } from '../../core/errors';
+import { uploadIdFromBytes } from '../../core/ids';
+import { uploadPartKey } from '../../core/plan/keys';
+import type { UploadRecord } from '../../storage/postgres/uploads';
+import type { RouteDeps } from '../app-deps';
+import { addResource } from '../plugins/resource';
+import { type CompleteUpload, parseCompleteUpload } from '../schemas/complete-upload';
+import { parseCreateUpload } from '../schemas/create-upload';
+import { parseJsonBody } from '../schemas/json-body';
+import { toPartObject, toUploadObject, type UploadObject } from '../schemas/upload-object';
+import { createTurns, type Turns } from '../uploads/turns';
+import { completeUpload } from './upload-complete';
+import { addPart } from './upload-part';
+
+const SESSION_SEC = 3_600;
+
+/** OpenAI's Uploads API (contract §1.7): a file of up to 8 GB in parts. */
+export function addUploadRoutes(app: FastifyInstance, deps: RouteDeps): void {
+  const turns = createTurns();
+  addResource(app, '/uploads', { POST: (request) => createUpload(request, deps) });
+  addResource(app, '/uploads/:upload_id/parts', {
+    POST: async (request) => {
+      const upload = pending(await findUpload(request, deps));
+      return toPartObject(await addPart(request, { upload, deps }));
+    },
+  });
+  addResource(app, '/uploads/:upload_id/complete', {
+    POST: (request) => complete(request, { deps, turns }),
+  });
+  addResource(app, '/uploads/:upload_id/cancel', { POST: (request) => cancel(request, deps) });
+}
+
+async function createUpload(request: FastifyRequest, deps: RouteDeps): Promise<UploadObject> {
+  const asked = parseCreateUpload(parseJsonBody(request.body));
+  const createdAtSec = deps.nowSec();
+  const upload = await deps.uploads.insert({
+    id: uploadIdFromBytes(randomBytes(16)),
+    tenant: request.tenant,
+    ...asked,
+    createdAtSec,
+    expiresAtSec: createdAtSec + SESSION_SEC,
+  });
+  return toUploadObject(upload, null);
+}
+
+/** One at a time for each upload: an SDK that asks again after its timeout waits for the first. */
+async function complete(
+  request: FastifyRequest,
+  { deps, turns }: { deps: RouteDeps; turns: Turns },
+): Promise<UploadObject> {
+  const { id } = lookUp(request, deps);
+  return turns.take(id, async () => {
+    const upload = await findUpload(request, deps);
+    const asked = parseCompleteUpload(parseJsonBody(request.body));
+    if (upload.status === 'completed') return replay(upload, { asked, deps });
+    await completeUpload({ upload: pending(upload), asked }, deps);
+    const ended = await findUpload(request, deps);
+    if (ended.status === 'completed') await clear(ended, deps);
+    return replay(ended, { asked, deps });
+  });
+}
+
+/** The same completion again gets the same answer, another one none. */
+async function replay(
+  upload: UploadRecord,
+  { asked, deps }: { asked: CompleteUpload; deps: RouteDeps },
+): Promise<UploadObject> {
+  const isSame =
+    upload.partIds?.length === asked.partIds.length &&
+    upload.partIds.every((id, i) => id === asked.partIds[i]);
+  if (!isSame) throw notPending(upload);
+  return toUploadObject(upload, await deps.uploads.fileOf(upload));
+}
+
+async function cancel(request: FastifyRequest, deps: RouteDeps): Promise<UploadObject> {
+  const cancelled = await deps.uploads.cancel(lookUp(request, deps));
+  const upload = await findUpload(request, deps);
+  if (upload.status !== 'cancelled') throw notPending(upload);
+  if (cancelled) await clear(upload, deps);
+  return toUploadObject(upload, null);
+}
+
+/** Frees the space of the parts at once; what fails here is left to the sweep. */
+async function clear(upload: UploadRecord, deps: RouteDeps): Promise<void> {
+  try {
+    for (const part of await deps.uploads.parts(upload.id)) {
+      await deps.store.delete(uploadPartKey(upload.id, part.id));
+    }
+  } catch (error) {
+    deps.logger.warn({ err: error, uploadId: upload.id }, 'parts not removed yet');
+  }
+}
+
+async function findUpload(request: FastifyRequest, deps: RouteDeps): Promise<UploadRecord> {
+  const wanted = lookUp(request, deps);
+  const upload = await deps.uploads.get(wanted);
+  if (upload === null) throw noSuchUpload(wanted.id);
+  return upload;
+}
+
+function lookUp(request: FastifyRequest, { nowSec }: RouteDeps) {
+  const { upload_id: id } = request.params as { upload_id: string };
+  // Postgres has no text with NUL in it.
+  if (id.includes('\0')) throw noSuchUpload(id);
+  return { id, tenant: request.tenant, nowSec: nowSec() };
+}
+
+function pending(upload: UploadRecord): UploadRecord {
+  if (upload.status !== 'pending') throw notPending(upload);
+  return upload;
+}
+
+/** Never 409: SDKs would try it again. */
+function notPending({ status }: UploadRecord): GatewayError {
+  return new GatewayError('invalid_request', `The upload has the status '${status}'.`);
+}
+
+function noSuchUpload(id: string): GatewayError {
+  return new GatewayError('not_found', `No such Upload object: ${id}`, { param: 'upload_id' });
+}

@@ -1,0 +1,221 @@
+import type { Pool, PoolClient } from 'pg';
+import { FILE_COLUMNS, insertFile, type FileRecord, type NewFile } from './files';
+import { type Database, inTransaction, query } from './sql';
+
+/** What may become of an upload; its time is over where `expiresAtSec` has passed while it is pending. */
+export type UploadStatus = 'pending' | 'completed' | 'cancelled' | 'expired';
+
+/** A row of `uploads`. Times in Unix seconds. */
+export interface UploadRecord {
+  readonly id: string;
+  readonly tenant: string;
+  readonly filename: string;
+  readonly purpose: string;
+  /** As declared at create. */
+  readonly bytes: number;
+  /** Life of the file from the creation of the upload, seconds; null is the purpose's own. */
+  readonly fileExpiresAfterSec: number | null;
+  readonly status: UploadStatus;
+  readonly createdAtSec: number;
+  readonly expiresAtSec: number;
+  /** Parts of the completion in order; null before it. */
+  readonly partIds: readonly string[] | null;
+  readonly fileId: string | null;
+}
+
+/** An upload to be inserted as `pending`. */
+export interface NewUpload extends Omit<UploadRecord, 'status' | 'partIds' | 'fileId'> {
+  readonly mimeType: string;
+}
+
+/** One part whose bytes are in the object store. Times in Unix seconds. */
+export interface PartRecord {
+  readonly id: string;
+  readonly uploadId: string;
+  readonly bytes: number;
+  readonly createdAtSec: number;
+}
+
+/** A part to be taken into its upload. */
+export interface NewPart extends PartRecord {
+  /** SHA-256 of the bytes. */
+  readonly sha256: Uint8Array;
+}
+
+/** How an upload of one tenant is asked for. */
+export interface UploadLookUp {
+  readonly id: string;
+  readonly tenant: string;
+  readonly nowSec: number;
+}
+
+/**
+ * What became of a part: `added`; `same`, where it would exceed the declared size and has the bytes of
+ * `part`, which is already there (a repetition whose first answer was lost); `exceeds`; `closed` where
+ * the upload is not pending any more.
+ */
+export type PartVerdict =
+  | { readonly kind: 'added' | 'same'; readonly part: PartRecord }
+  | { readonly kind: 'exceeds' | 'closed' };
+
+/** The end of a join: the file to be made a row, and from which parts it was joined. */
+export interface Completion {
+  readonly uploadId: string;
+  readonly partIds: readonly string[];
+  readonly file: NewFile;
+  readonly nowSec: number;
+}
+
+/** Uploads of the read model: each belongs to one tenant and is not there for any other. */
+export interface UploadRepository {
+  insert(upload: NewUpload): Promise<UploadRecord>;
+  get(upload: UploadLookUp): Promise<UploadRecord | null>;
+  /** Takes a part in, if the upload still takes parts and its declared size allows it. */
+  addPart(part: NewPart, nowSec: number): Promise<PartVerdict>;
+  /** Parts in order of creation. */
+  parts(uploadId: string): Promise<PartRecord[]>;
+  /** Notes the object that a completion is about to write, so that no crash leaves it for ever. */
+  noteJoin(uploadId: string, objectKey: string): Promise<void>;
+  /** File row and end of the upload in one; false where another completion or a cancel was first. */
+  complete(completion: Completion): Promise<boolean>;
+  /** Ends a pending upload; false where it is not pending. */
+  cancel(upload: UploadLookUp): Promise<boolean>;
+  /** The file of a completed upload, also where it was deleted since; null once its row is gone. */
+  fileOf(upload: UploadRecord): Promise<FileRecord | null>;
+  /** Parts and left-overs of an ended upload are removed. */
+  markCleared(uploadId: string, nowSec: number): Promise<void>;
+}
+
+const STATUS = `case when status = 'pending' and expires_at <= $2 then 'expired' else status end`;
+const UPLOAD_COLUMNS = `id, tenant, filename, purpose, bytes,
+  file_expires_after as "fileExpiresAfterSec", ${STATUS} as status, created_at as "createdAtSec",
+  expires_at as "expiresAtSec", part_ids as "partIds", file_id as "fileId"`;
+const PART_COLUMNS = `id, upload_id as "uploadId", bytes, created_at as "createdAtSec"`;
+
+/** {@link UploadRepository} over a pool that the caller ends. All methods: @throws postgres_unavailable */
+export function createUploadRepository(pool: Pool): UploadRepository {
+  return {
+    insert: (upload) => insertUpload(pool, upload),
+    get: (upload) => getUpload(pool, upload),
+    addPart: (part, nowSec) => inTransaction(pool, (client) => addPart(client, part, nowSec)),
+    parts: (uploadId) => partsOf(pool, uploadId),
+    noteJoin: async (uploadId, objectKey) => {
+      const text = `update uploads set joined_keys = array_append(joined_keys, $2) where id = $1`;
+      await query(pool, text, [uploadId, objectKey]);
+    },
+    complete: (completion) => inTransaction(pool, (client) => complete(client, completion)),
+    cancel: (upload) => cancel(pool, upload),
+    fileOf: (upload) => fileOf(pool, upload),
+    markCleared: async (uploadId, nowSec) => {
+      await query(pool, `update uploads set parts_gone_at = $2 where id = $1`, [uploadId, nowSec]);
+    },
+  };
+}
+
+async function insertUpload(pool: Pool, upload: NewUpload): Promise<UploadRecord> {
+  const { mimeType, ...record } = upload;
+  await query(
+    pool,
+    `insert into uploads
+       (id, tenant, filename, purpose, mime_type, bytes, file_expires_after, created_at, expires_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+    [
+      record.id,
+      record.tenant,
+      record.filename,
+      record.purpose,
+      mimeType,
+      record.bytes,
+      record.fileExpiresAfterSec,
+      record.createdAtSec,
+      record.expiresAtSec,
+    ],
+  );
+  return { ...record, status: 'pending', partIds: null, fileId: null };
+}
+
+async function getUpload(
+  pool: Pool,
+  { id, tenant, nowSec }: UploadLookUp,
+): Promise<UploadRecord | null> {
+  const [row] = await query<UploadRecord>(
+    pool,
+    `select ${UPLOAD_COLUMNS} from uploads where id = $1 and tenant = $3`,
+    [id, nowSec, tenant],
+  );
+  return row ?? null;
+}
+
+async function addPart(client: PoolClient, part: NewPart, nowSec: number): Promise<PartVerdict> {
+  // Locked: parts that arrive together are added up one after another, and never after an end.
+  const [upload] = await query<{ status: UploadStatus; bytes: number }>(
+    client,
+    `select ${STATUS} as status, bytes from uploads where id = $1 for update`,
+    [part.uploadId, nowSec],
+  );
+  if (upload?.status !== 'pending') return { kind: 'closed' };
+  const [sum] = await query<{ bytes: number }>(
+    client,
+    `select coalesce(sum(bytes), 0)::bigint as bytes from upload_parts where upload_id = $1`,
+    [part.uploadId],
+  );
+  if ((sum?.bytes ?? 0) + part.bytes > upload.bytes) {
+    const same = await samePart(client, part);
+    return same === null ? { kind: 'exceeds' } : { kind: 'same', part: same };
+  }
+  await query(
+    client,
+    `insert into upload_parts (id, upload_id, bytes, sha256, created_at) values ($1, $2, $3, $4, $5)`,
+    [part.id, part.uploadId, part.bytes, part.sha256, part.createdAtSec],
+  );
+  return { kind: 'added', part };
+}
+
+async function samePart(client: PoolClient, part: NewPart): Promise<PartRecord | null> {
+  const [same] = await query<PartRecord>(
+    client,
+    `select ${PART_COLUMNS} from upload_parts
+     where upload_id = $1 and bytes = $2 and sha256 = $3 order by created_at, id limit 1`,
+    [part.uploadId, part.bytes, part.sha256],
+  );
+  return same ?? null;
+}
+
+function partsOf(database: Database, uploadId: string): Promise<PartRecord[]> {
+  return query<PartRecord>(
+    database,
+    `select ${PART_COLUMNS} from upload_parts where upload_id = $1 order by created_at, id`,
+    [uploadId],
+  );
+}
+
+async function complete(client: PoolClient, completion: Completion): Promise<boolean> {
+  const { uploadId, partIds, file, nowSec } = completion;
+  // The join may have taken longer than the session lives: it began in time, and that counts.
+  const rows = await query(
+    client,
+    `update uploads set status = 'completed', ended_at = $2, part_ids = $3, file_id = $4
+     where id = $1 and status = 'pending' returning id`,
+    [uploadId, nowSec, partIds, file.id],
+  );
+  if (rows.length === 0) return false;
+  await insertFile(client, file);
+  return true;
+}
+
+async function cancel(pool: Pool, { id, tenant, nowSec }: UploadLookUp): Promise<boolean> {
+  const rows = await query(
+    pool,
+    `update uploads set status = 'cancelled', ended_at = $2
+     where id = $1 and tenant = $3 and status = 'pending' and expires_at > $2 returning id`,
+    [id, nowSec, tenant],
+  );
+  return rows.length > 0;
+}
+
+async function fileOf(pool: Pool, { fileId }: UploadRecord): Promise<FileRecord | null> {
+  const [row] = await query<FileRecord>(pool, `select ${FILE_COLUMNS} from files where id = $1`, [
+    fileId,
+  ]);
+  return row ?? null;
+}
