@@ -1,6 +1,7 @@
 import type { Config } from '../platform/config-schema';
 import type { BatchRecords } from '../storage/postgres/batch-records';
 import type { ProgressReporter } from '../storage/postgres/progress';
+import { keepAlive } from './liveness';
 import type { BatchActivities, BatchSettings, BatchStepActivities } from './types';
 
 export interface BatchStepDeps {
@@ -38,7 +39,14 @@ export function createBatchSteps({
     },
     projectStatus: ({ batchId, ...phase }) => records.project(batchId, phase),
     claimStop: ({ batchId, cause }) => records.claimStop(batchId, cause),
-    awaitReleased: ({ batchId, graceMs }) => progress.awaitReleased(batchId, graceMs + 5_000),
+    awaitReleased: async ({ batchId, graceMs }) => {
+      const liveness = keepAlive();
+      try {
+        await progress.awaitReleased(batchId, graceMs + 5_000);
+      } finally {
+        liveness.stop();
+      }
+    },
     recordUnfinalized: ({ batchId, cause }) => records.writeUnfinalized(batchId, cause),
   };
 }

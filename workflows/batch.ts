@@ -219,7 +219,7 @@ class BatchRun {
   async #awaitReleased(opened: OpenedBatch, cause: StopCause): Promise<void> {
     const { settings } = opened;
     const graceMs = cause === 'expired' ? settings.expiryGraceMs : settings.cancelGraceMs;
-    if (this.#models.length === 0) return;
+    if (!this.#models.some((model) => model.unaccounted)) return;
     const { batchId } = this.#input;
     await finalization(settings)
       .awaitReleased({ batchId, graceMs })

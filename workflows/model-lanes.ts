@@ -23,8 +23,6 @@ export interface LaneContext {
   onChange(): void;
 }
 
-/** Three solo runs after the failure that made a line suspect; then it is answered unsent. */
-const SOLO_FAILURES = 4;
 const PAUSE_MIN_MS = 5_000;
 const PAUSE_MAX_MS = 30_000;
 
@@ -44,6 +42,8 @@ export class ModelLanes {
   readonly open: OpenRanges;
   completed: number;
   failed: number;
+  /** A chunk did not return by itself during a stop: its worker may still be writing answers. */
+  unaccounted = false;
   lastLeave: ExecuteChunkResult['left'] | 'queued' = 'queued';
   ratePerSec: number | null = null;
   p95Ms: number | null = null;
@@ -148,7 +148,9 @@ export class ModelLanes {
       deadlineMs: opened.expiresAtMs,
       remainingMs: this.ratePerSec === null ? null : (remaining / this.ratePerSec) * 1000,
     });
-    const failures = range.failures ?? 0;
+    // Halved down to one line: it runs alone; has that failed (three attempts), it is not sent again.
+    const solo = range.failures !== undefined && range.to - range.from === 1;
+    const poison = solo && (range.failures ?? 0) > 0;
     return chunk({
       settings: opened.settings,
       queue,
@@ -170,8 +172,8 @@ export class ModelLanes {
       boxMs: box,
       p95Ms: this.p95Ms,
       priority,
-      ...(failures > 0 ? { solo: true } : {}),
-      ...(failures >= SOLO_FAILURES ? { poison: true } : {}),
+      ...(solo ? { solo } : {}),
+      ...(poison ? { poison } : {}),
     });
   }
 
@@ -197,6 +199,7 @@ export class ModelLanes {
   /** While stopping, a failed chunk is just a stopped one whose progress is unknown (temporal §0.3). */
   #fail(range: Range, error: unknown): void {
     if (this.#context.stop.requested) {
+      this.unaccounted = true;
       this.open.giveBack(range);
       return;
     }

@@ -80,7 +80,10 @@ export function chunk(policy: ChunkPolicy): Pick<BatchActivities, 'executeChunk'
   });
 }
 
-/** Retried through any outage of the store or of Postgres, for as long as the window lasts. */
+/**
+ * Retried through any outage of the store or of Postgres, for as long as the window lasts; a dead
+ * worker is noticed by its heartbeat, so that another delivers the files.
+ */
 export function finalization(
   settings: BatchSettings,
 ): Pick<BatchActivities, 'finalize' | 'awaitReleased'> {
@@ -88,7 +91,7 @@ export function finalization(
     taskQueue: BATCH_QUEUE,
     startToCloseTimeout: '6h',
     scheduleToCloseTimeout: settings.finalizeWindowMs,
-    heartbeatTimeout: '60s',
+    heartbeatTimeout: settings.heartbeatTimeoutMs,
     retry: { initialInterval: '1s', maximumInterval: '60s' },
     cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
   });
