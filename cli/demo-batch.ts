@@ -55,7 +55,7 @@ export async function runBatch(options: DemoBatchOptions): Promise<DemoBatchResu
   const batch = await untilEnded(client, created, options);
   const tookMs = performance.now() - startedAtMs;
   if (batch.status !== 'completed') throw endedAs(batch);
-  mkdirSync(options.results, { recursive: true });
+  mkdirSync(options.results, { recursive: true, mode: 0o700 });
   const save = (id: string | undefined, kind: string): Promise<string | null> =>
     id === undefined
       ? Promise.resolve(null)
