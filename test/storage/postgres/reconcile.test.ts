@@ -1,0 +1,138 @@
+import { randomBytes } from 'node:crypto';
+import { NO_USAGE } from '../../../core/batch/counts';
+import { batchIdFromBytes } from '../../../core/ids';
+import type { TerminalRecord } from '../../../storage/postgres/batch-records';
+import { createReconcileRows, type ReconcileRows } from '../../../storage/postgres/reconcile';
+import { insertBatch, type BatchOverrides } from '../../support/rows';
+import { POSTGRES_START_MS, withDatabase, type TestDatabase } from '../../support/postgres';
+
+let database: TestDatabase;
+let rows: ReconcileRows;
+
+beforeAll(async () => {
+  database = await withDatabase();
+  rows = createReconcileRows(database.pool, { outputFilesSec: 3600 });
+}, POSTGRES_START_MS);
+afterAll(() => database?.close());
+beforeEach(() => database.pool.query('truncate batches, files, chunk_progress'));
+
+const insert = (over: BatchOverrides = {}) => insertBatch(database.pool, over);
+
+async function columns(id: string): Promise<Record<string, unknown>> {
+  const { rows: found } = await database.pool.query<Record<string, unknown>>(
+    'select * from batches where id = $1',
+    [id],
+  );
+  return found[0] ?? {};
+}
+
+it('pages through open batches alone, in order of insertion', async () => {
+  const open = [];
+  for (const status of ['validating', 'in_progress', 'finalizing', 'cancelling'] as const) {
+    open.push(await insert({ status }));
+    await insert({ status: 'completed' });
+  }
+  const first = await rows.openPage({ afterSeq: 0, limit: 3 });
+  const second = await rows.openPage({ afterSeq: first.at(-1)?.seq ?? 0, limit: 3 });
+  expect([...first, ...second].map(({ id }) => id)).toEqual(open);
+});
+
+it('tells what decides about a row', async () => {
+  const id = await insert({
+    status: 'cancelling',
+    stop_cause: 'cancelled',
+    workflow_started_at: new Date(),
+    cancelling_at: 77,
+    created_at: 50,
+    expires_at: 100,
+  });
+  expect(await rows.open(id)).toMatchObject({
+    id,
+    tenant: 't',
+    endpoint: '/v1/embeddings',
+    inputFileId: 'file-x',
+    status: 'cancelling',
+    stopCause: 'cancelled',
+    stopTaken: false,
+    startSeen: true,
+    createdAtSec: 50,
+    expiresAtSec: 100,
+    cancellingAtSec: 77,
+  });
+  expect(await rows.open(await insert({ status: 'failed' }))).toBeNull();
+});
+
+it('counts as unattended what no living chunk holds and what has been started', async () => {
+  await insert({ status: 'validating' });
+  await insert({ status: 'in_progress', workflow_started_at: new Date() });
+  const cases = [
+    ['5 minutes', false, true],
+    ['0 seconds', true, true],
+    ['0 seconds', false, false],
+  ] as const;
+  for (const [ago, released] of cases) {
+    const id = await insert({ status: 'finalizing', workflow_started_at: new Date() });
+    await database.pool.query(
+      `insert into chunk_progress (batch_id, safe_model, from_pos, to_pos, epoch, worker, touched_at, released)
+       values ($1, 'm', 0, 9, 1, 'w', now() - $2::interval, $3)`,
+      [id, ago, released],
+    );
+  }
+  const unattended = cases.filter(([, , isUnattended]) => isUnattended).length;
+  expect(await rows.unattended()).toEqual([
+    { status: 'finalizing', count: unattended },
+    { status: 'in_progress', count: 1 },
+  ]);
+});
+
+describe('late files', () => {
+  const record = (batchId: string, over: Partial<TerminalRecord> = {}): TerminalRecord => ({
+    batchId,
+    cause: 'failed',
+    counts: { total: 3, completed: 2, failed: 0 },
+    usage: { ...NO_USAGE, inputTokens: 5, totalTokens: 5 },
+    model: 'm',
+    outputFile: { id: `file-${batchId}o`, bytes: 10, filename: 'o.jsonl', objectKey: 'files/o' },
+    errorFile: { id: `file-${batchId}e`, bytes: 20, filename: 'e.jsonl', objectKey: 'files/e' },
+    errors: null,
+    ...over,
+  });
+
+  it.each(['failed', 'cancelled', 'expired'] as const)('leave the status %s', async (status) => {
+    const id = await insert({ status, stop_cause: status, [`${status}_at`]: 99 });
+    const before = await columns(id);
+    expect(await rows.recordLate(record(id))).toBe(status);
+    expect(await columns(id)).toEqual({
+      ...before,
+      output_file_id: `file-${id}o`,
+      error_file_id: `file-${id}e`,
+      total: 3,
+      completed: 2,
+      input_tokens: 5,
+      total_tokens: 5,
+      model: 'm',
+      updated_at: expect.any(Date) as Date,
+    });
+    const files = await database.pool.query(
+      'select bytes, batch_id, tenant, expires_at - created_at as life from files order by bytes',
+    );
+    expect(files.rows).toEqual([
+      { bytes: 10, batch_id: id, tenant: 't', life: 3600 },
+      { bytes: 20, batch_id: id, tenant: 't', life: 3600 },
+    ]);
+  });
+
+  it('never replace files that are there', async () => {
+    const id = await insert({ status: 'cancelled', output_file_id: 'file-first' });
+    const before = await columns(id);
+    expect(await rows.recordLate(record(id))).toBe('cancelled');
+    expect(await columns(id)).toEqual(before);
+  });
+
+  it('are refused for a batch that goes on, and for none', async () => {
+    const id = await insert({ status: 'finalizing' });
+    await expect(rows.recordLate(record(id))).rejects.toMatchObject({ code: 'conflict' });
+    const missing = batchIdFromBytes(randomBytes(16));
+    await expect(rows.recordLate(record(missing))).rejects.toMatchObject({ code: 'not_found' });
+  });
+});
