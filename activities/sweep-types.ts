@@ -11,9 +11,21 @@ export interface SweepActivities {
  * - `scratch`: plans, journals and seals of delivered batches, after `retention.scratch`
  * - `batches`: everything of a batch, after `retention.batches`
  * - `progress`: rows of chunks whose batch has ended
+ * - `uploads`: parts of ended uploads, and what their completions left behind
+ * - `upload_rows`: their rows, a day later
+ * - `idempotency_keys`: keys of requests that were made more than a day ago
  * - `temporary`: what crashed writers left in the object store
  */
-export type SweepKind = 'files' | 'file_rows' | 'scratch' | 'batches' | 'progress' | 'temporary';
+export type SweepKind =
+  | 'files'
+  | 'file_rows'
+  | 'scratch'
+  | 'batches'
+  | 'progress'
+  | 'uploads'
+  | 'upload_rows'
+  | 'idempotency_keys'
+  | 'temporary';
 
 export interface SweepPageInput {
   readonly kind: SweepKind;

@@ -1,4 +1,10 @@
-import { batchPrefix, inputErrorsKey, manifestKey, modelMapKey } from '../core/plan/keys';
+import {
+  batchPrefix,
+  inputErrorsKey,
+  manifestKey,
+  modelMapKey,
+  uploadPrefix,
+} from '../core/plan/keys';
 import type { Config } from '../platform/config-schema';
 import type { ObjectStore } from '../storage/object-store';
 import type { BatchSweepPage, EndedBatchRow, SweepRows } from '../storage/postgres/sweep';
@@ -55,6 +61,9 @@ const sweepers: Readonly<Record<SweepKind, Sweeper>> = {
   scratch: clearBatches,
   batches: removeBatches,
   progress: async ({ rows }) => counted(await rows.removeStaleProgress(PAGE_ROWS)),
+  uploads: clearUploads,
+  upload_rows: async ({ rows }) => counted(await rows.removeUploads(PAGE_ROWS)),
+  idempotency_keys: async ({ rows }) => counted(await rows.removeIdempotencyKeys(PAGE_ROWS)),
   temporary: async ({ removeTemporary }) => ({ removed: await removeTemporary(), nextSeq: null }),
 };
 
@@ -89,7 +98,7 @@ async function clearBatches(
   for (const batch of batches) {
     if (await mayBeDeliveredLate(deps, batch)) continue;
     const kept = [modelMapKey(batch.id), manifestKey(batch.id), inputErrorsKey(batch.id)];
-    removed += await removeObjects(deps, batch.id, { kept, liveness });
+    removed += await removeObjects(deps, batchPrefix(batch.id), { kept, liveness });
     await deps.rows.markCleared([batch.id]);
   }
   return { removed, nextSeq: nextSeq(batches) };
@@ -107,19 +116,34 @@ async function removeBatches(
 ): Promise<SweepPageResult> {
   const batches = await deps.rows.batchesToRemove(pageBefore(deps.retention.batches, afterSeq));
   for (const { id } of batches) {
-    await removeObjects(deps, id, { kept: [], liveness });
+    await removeObjects(deps, batchPrefix(id), { kept: [], liveness });
     await deps.rows.removeBatches([id]);
   }
   return { removed: batches.length, nextSeq: nextSeq(batches) };
 }
 
+/** The API frees the parts at once where it can: this is for what expired, crashed or failed. */
+async function clearUploads(
+  deps: SweepDeps,
+  _input: SweepPageInput,
+  liveness: Liveness,
+): Promise<SweepPageResult> {
+  const uploads = await deps.rows.uploadsToClear(PAGE_BATCHES);
+  for (const { id, leftOverKeys } of uploads) {
+    await removeObjects(deps, uploadPrefix(id), { kept: [], liveness });
+    for (const key of leftOverKeys) await deps.store.delete(key);
+    await deps.rows.markUploadsCleared([id]);
+  }
+  return { removed: uploads.length, nextSeq: uploads.length < PAGE_BATCHES ? null : 0 };
+}
+
 async function removeObjects(
   { store }: SweepDeps,
-  batchId: string,
+  prefix: string,
   { kept, liveness }: { readonly kept: readonly string[]; readonly liveness: Liveness },
 ): Promise<number> {
   let removed = 0;
-  await sideBySide(store.list(batchPrefix(batchId)), DELETES_AT_ONCE, async ({ key }) => {
+  await sideBySide(store.list(prefix), DELETES_AT_ONCE, async ({ key }) => {
     liveness.check();
     if (kept.includes(key)) return;
     await store.delete(key);

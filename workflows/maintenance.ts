@@ -110,6 +110,9 @@ const KINDS: readonly SweepKind[] = [
   'scratch',
   'batches',
   'progress',
+  'uploads',
+  'upload_rows',
+  'idempotency_keys',
   'temporary',
 ];
 

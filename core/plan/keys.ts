@@ -111,7 +111,12 @@ export function fileKey(tenantHash: string, fileId: string): string {
 
 /** The bytes of one part of an upload, until the upload has ended. */
 export function uploadPartKey(uploadId: string, partId: string): string {
-  return `uploads/${uploadId}/${partId}`;
+  return `${uploadPrefix(uploadId)}${partId}`;
+}
+
+/** All parts of an upload; ends with a slash. */
+export function uploadPrefix(uploadId: string): string {
+  return `uploads/${uploadId}/`;
 }
 
 function padded(position: number): string {

@@ -23,6 +23,14 @@ export interface SweepRows {
   removeBatches(batchIds: readonly string[]): Promise<void>;
   /** Removes progress of chunks whose batch has ended or is gone; how many. */
   removeStaleProgress(limit: number): Promise<number>;
+  /** Uploads that ended an hour ago, with objects that nobody needs any more. */
+  uploadsToClear(limit: number): Promise<EndedUploadRow[]>;
+  /** Their objects are gone. */
+  markUploadsCleared(uploadIds: readonly string[]): Promise<void>;
+  /** Removes rows of uploads that ended a day ago, those of their parts included; how many. */
+  removeUploads(limit: number): Promise<number>;
+  /** Removes keys of requests that were made more than a day ago; how many. */
+  removeIdempotencyKeys(limit: number): Promise<number>;
 }
 
 /** One page in order of insertion. */
@@ -39,6 +47,13 @@ export interface EndedBatchRow {
   readonly hasFiles: boolean;
 }
 
+/** An upload that has ended; its parts lie under its prefix. */
+export interface EndedUploadRow {
+  readonly id: string;
+  /** Objects of completions that came to nothing. */
+  readonly leftOverKeys: readonly string[];
+}
+
 /**
  * Clocks differ: a batch created by another process may just have pinned a file that it took for
  * alive. What is hidden for this long is hidden for everybody.
@@ -46,6 +61,10 @@ export interface EndedBatchRow {
 const CLOCK_MARGIN_SEC = 300;
 /** As long as lists know a hidden file as a cursor (contract §7.1). */
 const CURSOR_LIFE_SEC = 24 * 3600;
+/** A part or a completion that was under way at the end is over after this. */
+const UPLOAD_MARGIN_SEC = 3600;
+/** As long as a repeated completion gets its answer, and a repeated key its object (contract §7.1). */
+const REPEAT_LIFE_SEC = 24 * 3600;
 /** A chunk that outlives its batch needs its row to learn of it. */
 const STALE_PROGRESS = '1 hour';
 
@@ -74,6 +93,13 @@ export function createSweepRows(pool: Pool): SweepRows {
       await query(pool, statement, [batchIds, TERMINAL]);
     },
     removeStaleProgress: (limit) => removeStaleProgress(pool, limit),
+    uploadsToClear: (limit) => uploadsToClear(pool, limit),
+    markUploadsCleared: async (uploadIds) => {
+      const statement = `update uploads set parts_gone_at = ${NOW_SEC} where id = any($1)`;
+      await query(pool, statement, [uploadIds]);
+    },
+    removeUploads: (limit) => removeUploads(pool, limit),
+    removeIdempotencyKeys: (limit) => removeIdempotencyKeys(pool, limit),
   };
 }
 
@@ -127,6 +153,42 @@ async function removeStaleProgress(pool: Pool, limit: number): Promise<number> {
        limit $3))
      returning batch_id`,
     [STALE_PROGRESS, OPEN, limit],
+  );
+  return rows.length;
+}
+
+function uploadsToClear(pool: Pool, limit: number): Promise<EndedUploadRow[]> {
+  return query<EndedUploadRow>(
+    pool,
+    `select u.id, array_remove(u.joined_keys, f.object_key) as "leftOverKeys"
+     from uploads u left join files f on f.id = u.file_id
+     where u.parts_gone_at is null and coalesce(u.ended_at, u.expires_at) <= ${NOW_SEC} - $1
+     order by u.expires_at limit $2`,
+    [UPLOAD_MARGIN_SEC, limit],
+  );
+}
+
+async function removeUploads(pool: Pool, limit: number): Promise<number> {
+  const rows = await query(
+    pool,
+    `delete from uploads where id in (
+       select id from uploads
+       where parts_gone_at is not null and coalesce(ended_at, expires_at) <= ${NOW_SEC} - $1
+       order by expires_at limit $2)
+     returning id`,
+    [REPEAT_LIFE_SEC, limit],
+  );
+  return rows.length;
+}
+
+async function removeIdempotencyKeys(pool: Pool, limit: number): Promise<number> {
+  const rows = await query(
+    pool,
+    `delete from idempotency_keys where ctid = any(array(
+       select ctid from idempotency_keys
+       where created_at < now() - make_interval(secs => $1) limit $2))
+     returning key`,
+    [REPEAT_LIFE_SEC, limit],
   );
   return rows.length;
 }

@@ -82,8 +82,6 @@ export interface UploadRepository {
   cancel(upload: UploadLookUp): Promise<boolean>;
   /** The file of a completed upload, also where it was deleted since; null once its row is gone. */
   fileOf(upload: UploadRecord): Promise<FileRecord | null>;
-  /** Parts and left-overs of an ended upload are removed. */
-  markCleared(uploadId: string, nowSec: number): Promise<void>;
 }
 
 const STATUS = `case when status = 'pending' and expires_at <= $2 then 'expired' else status end`;
@@ -106,9 +104,6 @@ export function createUploadRepository(pool: Pool): UploadRepository {
     complete: (completion) => inTransaction(pool, (client) => complete(client, completion)),
     cancel: (upload) => cancel(pool, upload),
     fileOf: (upload) => fileOf(pool, upload),
-    markCleared: async (uploadId, nowSec) => {
-      await query(pool, `update uploads set parts_gone_at = $2 where id = $1`, [uploadId, nowSec]);
-    },
   };
 }
 
