@@ -10,7 +10,10 @@ import type { Readable } from 'node:stream';
  * `object_store_failed` (retryable), a missing object as `object_missing`; never the other way round.
  */
 export interface ObjectStore {
-  /** Writes the whole object, unless the key exists: then nothing changes and `exists` is answered. */
+  /**
+   * Writes the whole object, unless the key exists: then nothing changes and `exists` is answered. A
+   * piece of the body may be overwritten by its owner once the next one is asked for.
+   */
   putIfAbsent(key: string, body: ObjectBody): Promise<PutResult>;
 
   /** Size in bytes, or `null` where there is no such object. */
@@ -65,7 +68,10 @@ export interface ListedObject {
 /** An open object for reads at any position. The caller closes it. */
 export interface ObjectReader {
   readonly size: number;
-  /** Exactly `length` bytes from `position`, or fewer at the end of the object. A fresh buffer: callers may keep it. */
-  read(position: number, length: number): Promise<Buffer>;
+  /**
+   * Exactly `length` bytes from `position`, or fewer at the end of the object: a fresh buffer that
+   * callers may keep or, where `into` is given, its first bytes; it holds at least `length`.
+   */
+  read(position: number, length: number, into?: Buffer): Promise<Buffer>;
   close(): Promise<void>;
 }

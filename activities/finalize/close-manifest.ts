@@ -37,7 +37,7 @@ export async function closeBatch(input: CloseInput): Promise<Closing> {
   const seals = (await journal.listSeals(batchId)).filter((seal) => seal.range !== null);
   const open = openParts(map.entries, seals);
   if (cause === null && open.length > 0) return { kind: 'holes', holes: holesOf(open) };
-  for (const part of open) seals.push(...(await sealRest({ ...input, part })));
+  for (const part of open) seals.push(...(await sealRest({ ...input, part, seals })));
 
   const manifest: Manifest = {
     version: 1,

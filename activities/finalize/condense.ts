@@ -3,7 +3,7 @@ import { encodeSealHeader } from '../../core/journal/seal';
 import { OBJECT_HEADER_BYTES } from '../../core/journal/magic';
 import { batchPrefix } from '../../core/plan/keys';
 import type { ObjectStore } from '../../storage/object-store';
-import { MAX_OPEN_SOURCES, mergeFrames, mostOpen } from './merge-frames';
+import { FrameMerge, MAX_OPEN_SOURCES, mostOpen, type FrameRun } from './merge-frames';
 import type { FrameSource } from './seal-cursor';
 
 const BLOCK_BYTES = 1024 * 1024;
@@ -67,17 +67,28 @@ async function* framesInBlocks(
   store: ObjectStore,
   group: readonly FrameSource[],
 ): AsyncGenerator<Buffer> {
-  let parts: Buffer[] = [];
-  let byteLength = 0;
-  for await (const batch of mergeFrames(store, group)) {
-    for (const { window, start, end } of batch) {
-      parts.push(window.subarray(start, end));
-      byteLength += end - start;
-      if (byteLength < BLOCK_BYTES) continue;
-      yield Buffer.concat(parts, byteLength);
-      parts = [];
-      byteLength = 0;
-    }
+  const frames = new FrameMerge(store, group);
+  try {
+    yield* inBlocks(frames);
+  } finally {
+    await frames.close();
   }
-  if (byteLength > 0) yield Buffer.concat(parts, byteLength);
+}
+
+/** Every block is the same buffer: the store is done with one when it asks for the next. */
+async function* inBlocks(frames: FrameRun): AsyncGenerator<Buffer> {
+  const block = Buffer.allocUnsafeSlow(BLOCK_BYTES);
+  let used = 0;
+  do {
+    for (let frame = frames.next(); frame !== null; frame = frames.next()) {
+      const { window, start, end } = frame;
+      if (used > 0 && used + end - start > BLOCK_BYTES) {
+        yield block.subarray(0, used);
+        used = 0;
+      }
+      if (end - start > BLOCK_BYTES) yield window.subarray(start, end);
+      else used += window.copy(block, used, start, end);
+    }
+  } while (await frames.load());
+  if (used > 0) yield block.subarray(0, used);
 }

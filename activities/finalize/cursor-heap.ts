@@ -1,23 +1,35 @@
-/** What a heap is ordered by: offset first, then rank. */
-export interface Ranked {
+/** What a heap is ordered by. */
+export interface Ordered {
   readonly offset: number;
-  readonly rank: number;
 }
 
 /**
- * A binary heap of a few cursors, smallest first. The top may be moved on in place: `settleTop` puts
- * it where it belongs now, at two comparisons when it stays first.
+ * A binary heap of a few cursors, the smallest offset first. The top may be moved on in place:
+ * `settleTop` puts it where it belongs now, at two comparisons when it stays first.
  */
-export class CursorHeap<T extends Ranked> {
+export class CursorHeap<T extends Ordered> {
   readonly #items: T[];
 
   constructor(items: readonly T[]) {
     // A sorted array is a heap.
-    this.#items = [...items].sort((a, b) => (isBefore(a, b) ? -1 : 1));
+    this.#items = [...items].sort((a, b) => a.offset - b.offset);
   }
 
   get top(): T | undefined {
     return this.#items[0];
+  }
+
+  add(item: T): void {
+    const items = this.#items;
+    let at = items.length;
+    for (;;) {
+      const above = (at - 1) >> 1;
+      const parent = items[above];
+      if (parent === undefined || parent.offset <= item.offset) break;
+      items[at] = parent;
+      at = above;
+    }
+    items[at] = item;
   }
 
   removeTop(): void {
@@ -36,16 +48,12 @@ export class CursorHeap<T extends Ranked> {
       const left = items[2 * at + 1];
       if (left === undefined) break;
       const right = items[2 * at + 2];
-      const isRight = right !== undefined && isBefore(right, left);
+      const isRight = right !== undefined && right.offset < left.offset;
       const child = isRight ? right : left;
-      if (!isBefore(child, moving)) break;
+      if (child.offset >= moving.offset) break;
       items[at] = child;
       at = 2 * at + (isRight ? 2 : 1);
     }
     items[at] = moving;
   }
-}
-
-function isBefore(a: Ranked, b: Ranked): boolean {
-  return a.offset < b.offset || (a.offset === b.offset && a.rank < b.rank);
 }

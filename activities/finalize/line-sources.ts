@@ -4,7 +4,7 @@ import type { Manifest } from '../../core/journal/manifest';
 import { parseSealKey } from '../../core/plan/keys';
 import { openParts } from './close-manifest';
 import { InputLines } from './input-lines';
-import { plannedLines, plannedOffsets, wholePlan, type PlanPlace } from './plan-offsets';
+import { plannedOffsets, wholePlan, type PlanPlace } from './plan-offsets';
 import { OpenLines, UnroutedLines, type LineSource } from './unanswered';
 
 /** What is known of the lines that may lack an answer. */
@@ -67,8 +67,8 @@ async function openLines(
   const settled = seals.map(({ safe, range }) => {
     return { safeModel: safe, range: range && { from: range.from, to: range.next } };
   });
-  const lines = await plannedLines(place, openParts(place.map.entries, settled));
-  return new OpenLines(lines, { code: unansweredCode(cause), input });
+  const offsets = await plannedOffsets(place, openParts(place.map.entries, settled));
+  return new OpenLines(offsets, { code: unansweredCode(cause), input });
 }
 
 async function openUnrouted({ place, inputKey }: LineSourcesInput): Promise<UnroutedLines | null> {

@@ -6,7 +6,7 @@ import { fileKey } from '../../core/plan/keys';
 import { condense } from './condense';
 import type { ResultFile } from './deps';
 import { openLineSources, type LineSources } from './line-sources';
-import { mergeFrames } from './merge-frames';
+import { FrameMerge } from './merge-frames';
 import type { PlanPlace } from './plan-offsets';
 import { ResultSink } from './result-sink';
 import { probeSeals } from './seal-sources';
@@ -42,10 +42,12 @@ export async function mergeBatch(input: MergeInput): Promise<MergeResult> {
   const check = () => input.progress(0);
   const seals = await probeSeals(place.store, input.manifest.seals);
   const { sources, scratchKeys } = await condense({ ...place, check }, seals);
+  const frames = new FrameMerge(place.store, sources);
   const lines = await openLineSources(input);
   try {
-    return await mergeInto(input, lines, mergeFrames(place.store, sources));
+    return await mergeInto(input, lines, frames);
   } finally {
+    await frames.close();
     await lines.close();
     for (const key of scratchKeys) await place.store.delete(key).catch(() => undefined);
   }

@@ -2,68 +2,78 @@ import { isPreferred } from '../../core/journal/merge';
 import type { ObjectStore } from '../../storage/object-store';
 import { CursorHeap } from './cursor-heap';
 import { SealCursor, type FrameSource, type MergedFrame } from './seal-cursor';
+import { WindowPool } from './window-pool';
 
-/** Sources that may be open at the same time: their windows are 32 MiB together. */
+/** Sources that may be open at the same time. */
 export const MAX_OPEN_SOURCES = 128;
-/** Up to here there is room for each one's next window too. */
-const MAX_READING_AHEAD = 64;
-const MAX_BATCH_FRAMES = 2_000;
 
-interface RankedCursor {
-  readonly cursor: SealCursor;
-  readonly rank: number;
-  readonly offset: number;
+/** Frames one after the other, read in between. */
+export interface FrameRun {
+  /**
+   * The next frame, good until the next call here; null where `load` is due first. The consumer may
+   * wait as long as it likes in between.
+   */
+  next(): MergedFrame | null;
+  /** Reads on; false where the run has ended. @throws object_corrupt, object_store_failed */
+  load(): Promise<boolean>;
 }
 
 /**
- * One frame for each offset in any of the sources, in order of offset, in batches: the best of those
- * that meet there (execution §2, Merge). A batch ends where a read is due, so windows held by it are
- * windows that are open anyway. Sources are opened when their first offset comes.
- * @throws object_corrupt, object_store_failed
+ * One frame for each offset in any of the sources, in order of offset: the best of those that meet
+ * there (execution §2, Merge). Sources are opened when their first offset comes. To be closed.
  */
-export async function* mergeFrames(
-  store: ObjectStore,
-  sources: readonly FrameSource[],
-): AsyncGenerator<MergedFrame[]> {
-  const readsAhead = mostOpen(sources) <= MAX_READING_AHEAD;
-  const cursors = sources.map((source) => new SealCursor(store, source, { readsAhead }));
-  try {
-    yield* mergeCursors(cursors);
-  } finally {
-    for (const cursor of cursors) await cursor.close();
-  }
-}
+export class FrameMerge implements FrameRun {
+  readonly #cursors: readonly SealCursor[];
+  readonly #heap: CursorHeap<SealCursor>;
+  /** Cursors at the offset at hand, taken off the heap: a window stays while one of them is in it. */
+  #met: SealCursor[] = [];
+  #isGiven = false;
+  #ended: SealCursor[] = [];
 
-async function* mergeCursors(cursors: readonly SealCursor[]): AsyncGenerator<MergedFrame[]> {
-  const heap = new CursorHeap(cursors.map(ranked));
-  let batch: MergedFrame[] = [];
-  let best: MergedFrame | null = null;
-  for (let top = heap.top; top !== undefined; top = heap.top) {
-    const { cursor } = top;
-    if (cursor.isLoaded) {
-      const frame = cursor.frame();
-      if (best === null || best.offset !== frame.offset) {
-        if (best !== null) batch.push(best);
-        best = frame;
-      } else if (isPreferred(claim(frame), claim(best))) {
-        best = frame;
-      }
-      cursor.advance();
-    }
-    if (!cursor.isLoaded || batch.length >= MAX_BATCH_FRAMES) {
-      if (batch.length > 0) yield batch;
-      batch = [];
-      // Only now: what the consumer held of this cursor's window is done with.
-      if (!cursor.isLoaded) await cursor.load();
-    }
-    if (cursor.offset === Number.POSITIVE_INFINITY) {
-      await cursor.close();
-      heap.removeTop();
-    } else {
-      heap.settleTop();
-    }
+  constructor(store: ObjectStore, sources: readonly FrameSource[]) {
+    const windows = new WindowPool(mostOpen(sources));
+    this.#cursors = sources.map((source) => new SealCursor(store, source, windows));
+    this.#heap = new CursorHeap(this.#cursors);
   }
-  if (best !== null) yield [...batch, best];
+
+  next(): MergedFrame | null {
+    if (this.#isGiven) this.#pass();
+    const met = this.#met;
+    for (let top = this.#heap.top; top !== undefined; top = this.#heap.top) {
+      if (met[0] !== undefined && top.offset !== met[0].offset) break;
+      if (!top.isLoaded) return null;
+      met.push(top);
+      this.#heap.removeTop();
+    }
+    this.#isGiven = met.length > 0;
+    return this.#isGiven ? met.reduce(preferred) : null;
+  }
+
+  async load(): Promise<boolean> {
+    for (const cursor of this.#ended) await cursor.close();
+    this.#ended = [];
+    const { top } = this.#heap;
+    if (top === undefined) return false;
+    await top.load();
+    this.#heap.settleTop();
+    return true;
+  }
+
+  /** Idempotent. */
+  async close(): Promise<void> {
+    for (const cursor of this.#cursors) await cursor.close();
+  }
+
+  /** Moves those on whose offset was given. One behind its window keeps its offset: it is loaded next. */
+  #pass(): void {
+    for (const cursor of this.#met) {
+      cursor.advance();
+      if (cursor.offset === Number.POSITIVE_INFINITY) this.#ended.push(cursor);
+      else this.#heap.add(cursor);
+    }
+    this.#met.length = 0;
+    this.#isGiven = false;
+  }
 }
 
 /** Sources whose spans of offsets meet in one point, at most. */
@@ -79,14 +89,8 @@ export function mostOpen(sources: readonly FrameSource[]): number {
   return most;
 }
 
-function ranked(cursor: SealCursor, rank: number): RankedCursor {
-  return {
-    cursor,
-    rank,
-    get offset() {
-      return cursor.offset;
-    },
-  };
+function preferred(current: SealCursor, candidate: SealCursor): SealCursor {
+  return isPreferred(claim(candidate), claim(current)) ? candidate : current;
 }
 
 function claim({ kind, rankKey, position }: MergedFrame) {

@@ -2,7 +2,7 @@ import { GatewayError, isGatewayError } from '../../core/errors';
 import type { Span } from '../../core/journal/coverage';
 import { planKey } from '../../core/plan/keys';
 import type { ModelMap } from '../../core/plan/model-map';
-import { decodePlanEntry, PLAN_ENTRY_BYTES, type PlanEntry } from '../../core/plan/plan-entry';
+import { decodePlanEntry, PLAN_ENTRY_BYTES } from '../../core/plan/plan-entry';
 import type { ObjectReader, ObjectStore } from '../../storage/object-store';
 
 const ENTRIES_PER_READ = 16 * 1024;
@@ -20,12 +20,6 @@ export interface PlanPlace {
   readonly map: ModelMap;
 }
 
-/** Lines by offset, ascending, in 12 bytes each. */
-export interface PlannedLines {
-  readonly offsets: Float64Array;
-  readonly lengths: Uint32Array;
-}
-
 /** All of every plan. */
 export function wholePlan(map: ModelMap): PlanPart[] {
   return Object.entries(map.entries).map(([safe, to]) => ({ safe, ranges: [{ from: 0, to }] }));
@@ -38,21 +32,10 @@ export async function plannedOffsets(
 ): Promise<Float64Array> {
   const offsets = new Float64Array(sizeOf(parts));
   let count = 0;
-  for await (const entry of planEntries(place, parts)) offsets[count++] = entry.offset;
+  await readPlans(place, parts, (plan, index) => {
+    offsets[count++] = decodePlanEntry(plan, index).offset;
+  });
   return offsets.sort();
-}
-
-/** The same with the lengths, which takes a second pass over the plans. @throws plan_unreadable */
-export async function plannedLines(
-  place: PlanPlace,
-  parts: readonly PlanPart[],
-): Promise<PlannedLines> {
-  const offsets = await plannedOffsets(place, parts);
-  const lengths = new Uint32Array(offsets.length);
-  for await (const { offset, length } of planEntries(place, parts)) {
-    lengths[indexOfOffset(offsets, offset)] = length;
-  }
-  return { offsets, lengths };
 }
 
 /** Place of `offset` in ascending offsets, or -1. */
@@ -72,15 +55,18 @@ function sizeOf(parts: readonly PlanPart[]): number {
   return sizes.reduce((sum, size) => sum + size, 0);
 }
 
-async function* planEntries(
+type VisitEntry = (plan: Buffer, index: number) => void;
+
+async function readPlans(
   { store, batchId, map }: PlanPlace,
   parts: readonly PlanPart[],
-): AsyncGenerator<PlanEntry> {
+  visit: VisitEntry,
+): Promise<void> {
   for (const { safe, ranges } of parts) {
     if (ranges.length === 0) continue;
     const reader = await openPlan(store, planKey(batchId, map.nonce, safe), map.entries[safe]);
     try {
-      for (const range of ranges) yield* entriesBetween(reader, range);
+      for (const range of ranges) await readEntries(reader, range, visit);
     } finally {
       await reader.close();
     }
@@ -100,14 +86,13 @@ async function openPlan(
   throw unreadable(key);
 }
 
-async function* entriesBetween(
-  reader: ObjectReader,
-  { from, to }: Span,
-): AsyncGenerator<PlanEntry> {
+async function readEntries(reader: ObjectReader, { from, to }: Span, visit: VisitEntry) {
+  const window = Buffer.allocUnsafe(PLAN_ENTRY_BYTES * Math.min(ENTRIES_PER_READ, to - from));
   for (let at = from; at < to; at += ENTRIES_PER_READ) {
     const count = Math.min(ENTRIES_PER_READ, to - at);
-    const bytes = await reader.read(at * PLAN_ENTRY_BYTES, count * PLAN_ENTRY_BYTES);
-    for (let index = 0; index < count; index++) yield decodePlanEntry(bytes, index);
+    const length = count * PLAN_ENTRY_BYTES;
+    const plan = await reader.read(at * PLAN_ENTRY_BYTES, length, window);
+    for (let index = 0; index < count; index++) visit(plan, index);
   }
 }
 

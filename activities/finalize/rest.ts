@@ -1,7 +1,12 @@
 import { inSlices, type Span } from '../../core/journal/coverage';
 import { FRAME_KIND } from '../../core/journal/frame';
 import { isPreferred } from '../../core/journal/merge';
-import type { FrameRef, JournalStore, SealInfo } from '../../storage/journal/journal-store';
+import type {
+  FrameRef,
+  JournalObject,
+  JournalStore,
+  SealInfo,
+} from '../../storage/journal/journal-store';
 import { indexOfOffset, plannedOffsets, type PlanPart, type PlanPlace } from './plan-offsets';
 
 /** Positions searched at once; it bounds the memory that their frames' references take. */
@@ -13,6 +18,8 @@ export interface RestInput {
   readonly place: PlanPlace;
   /** A model and its positions outside all seals. */
   readonly part: PlanPart;
+  /** Those that leave these positions open: they need not be read. */
+  readonly seals: readonly Pick<SealInfo, 'key'>[];
   /** Throws when the activity is cancelled. */
   check(): void;
 }
@@ -24,22 +31,32 @@ export interface RestInput {
 export async function sealRest(input: RestInput): Promise<SealInfo[]> {
   const { journal, place, part } = input;
   const scope = { batchId: place.batchId, safeModel: part.safe };
-  const seals: SealInfo[] = [];
+  const rest: SealInfo[] = [];
+  const known = new Set(input.seals.map(({ key }) => key));
   for (const ranges of inSlices(part.ranges, SLICE_ENTRIES)) {
-    const frames = await answersIn(input, ranges);
-    if (frames.length > 0) seals.push(await journal.writeSeal(scope, 'rest', frames));
+    const frames = await answersIn(input, ranges, known);
+    if (frames.length === 0) continue;
+    const seal = await journal.writeSeal(scope, 'rest', frames);
+    known.add(seal.key);
+    rest.push(seal);
   }
-  return seals;
+  return rest;
 }
 
 /** The answer of each answered entry, in order of offset. */
-async function answersIn(input: RestInput, ranges: readonly Span[]): Promise<FrameRef[]> {
+async function answersIn(
+  input: RestInput,
+  ranges: readonly Span[],
+  known: ReadonlySet<string>,
+): Promise<FrameRef[]> {
   const { journal, place, part } = input;
   const scope = { batchId: place.batchId, safeModel: part.safe };
   const offsets = await plannedOffsets(place, [{ safe: part.safe, ranges }]);
   const answers = new Array<FrameRef | undefined>(offsets.length);
   const hull = { from: ranges[0]?.from ?? 0, to: ranges.at(-1)?.to ?? 0 };
-  for await (const frame of journal.scan(scope, hull)) {
+  const isWanted = ({ key, range }: JournalObject) =>
+    !known.has(key) && (range === null || ranges.some((open) => overlap(open, range)));
+  for await (const frame of journal.scan(scope, hull, isWanted)) {
     input.check();
     if (frame.header.kind === FRAME_KIND.retry) continue;
     const index = indexOfOffset(offsets, frame.header.offset);
@@ -48,6 +65,10 @@ async function answersIn(input: RestInput, ranges: readonly Span[]): Promise<Fra
     if (known === undefined || isPreferred(claim(frame), claim(known))) answers[index] = frame;
   }
   return answers.filter((frame) => frame !== undefined);
+}
+
+function overlap(a: Span, b: Span): boolean {
+  return a.from < b.to && b.from < a.to;
 }
 
 function claim({ header, objectKey, position }: FrameRef) {

@@ -4,9 +4,15 @@ const BLOCK_BYTES = 1024 * 1024;
 const MAX_WAITING_BLOCKS = 3;
 const NEWLINE = 0x0a;
 
+/** A buffer that is being filled, waits, or is written. */
+interface Block {
+  readonly bytes: Buffer;
+  used: number;
+}
+
 /**
- * A result file that comes into being line by line: gathered in blocks of 1 MiB, streamed to the
- * store with back-pressure, put only if absent. The object is begun with its first line, so a file
+ * A result file that comes into being line by line: gathered in a few blocks of 1 MiB that take
+ * turns, streamed to the store with back-pressure, put only if absent. The object is begun with its first line, so a file
  * without lines is none. One that exists already is taken as it is: the same manifest gives the same
  * bytes (execution §2).
  */
@@ -15,9 +21,9 @@ export class ResultSink {
   readonly #key: string;
   readonly #exists: boolean;
   #lines = 0;
-  #block: Buffer = Buffer.alloc(0);
-  #used = 0;
-  #waiting: Buffer[] = [];
+  #block: Block | null = null;
+  #waiting: Block[] = [];
+  #free: Block[] = [];
   #isEnded = false;
   #put: Promise<PutResult> | null = null;
   #failure: { readonly error: unknown } | null = null;
@@ -44,11 +50,10 @@ export class ResultSink {
   writeLine(bytes: Buffer, start: number, end: number): void {
     this.#lines++;
     if (this.#exists) return;
-    const length = end - start + 1;
-    if (this.#used + length > this.#block.length) this.#startBlock(length);
-    bytes.copy(this.#block, this.#used, start, end);
-    this.#used += length;
-    this.#block[this.#used - 1] = NEWLINE;
+    const block = this.#blockWith(end - start + 1);
+    bytes.copy(block.bytes, block.used, start, end);
+    block.used += end - start + 1;
+    block.bytes[block.used - 1] = NEWLINE;
   }
 
   /** Waits until the store has taken enough. @throws what the store failed with */
@@ -63,7 +68,7 @@ export class ResultSink {
   async end(): Promise<{ bytes: number } | null> {
     if (this.#lines === 0) return null;
     if (!this.#exists) {
-      this.#startBlock(0);
+      this.#passBlock();
       this.#isEnded = true;
       this.#wakeReader();
       await this.#put;
@@ -81,14 +86,32 @@ export class ResultSink {
     await this.#put;
   }
 
-  #startBlock(byteLength: number): void {
-    if (this.#used > 0) {
-      this.#waiting.push(this.#block.subarray(0, this.#used));
-      this.#wakeReader();
-      this.#put ??= this.#startPut();
-    }
-    this.#block = byteLength === 0 ? Buffer.alloc(0) : freshBlock(byteLength);
-    this.#used = 0;
+  /** The block at hand or, where it has no room for so many bytes, the next one. */
+  #blockWith(byteLength: number): Block {
+    const block = this.#block;
+    if (block !== null && block.used + byteLength <= block.bytes.length) return block;
+    this.#passBlock();
+    return (this.#block = this.#freshBlock(byteLength));
+  }
+
+  #freshBlock(byteLength: number): Block {
+    const free = byteLength <= BLOCK_BYTES ? this.#free.pop() : undefined;
+    const size = Math.max(BLOCK_BYTES, byteLength);
+    return free ?? { bytes: Buffer.allocUnsafeSlow(size), used: 0 };
+  }
+
+  #passBlock(): void {
+    if (this.#block === null) return;
+    this.#waiting.push(this.#block);
+    this.#block = null;
+    this.#wakeReader();
+    this.#put ??= this.#startPut();
+  }
+
+  /** A larger one was for one long line. */
+  #release(block: Block): void {
+    block.used = 0;
+    if (block.bytes.length === BLOCK_BYTES) this.#free.push(block);
   }
 
   async #startPut(): Promise<PutResult> {
@@ -105,14 +128,13 @@ export class ResultSink {
     for (;;) {
       const block = this.#waiting.shift();
       this.#wakeWriter();
-      if (block !== undefined) yield block;
-      else if (this.#failure !== null) throw this.#failure.error;
+      if (block !== undefined) {
+        yield block.bytes.subarray(0, block.used);
+        // The store is done with it: it asks for the next.
+        this.#release(block);
+      } else if (this.#failure !== null) throw this.#failure.error;
       else if (this.#isEnded) return;
       else await new Promise<void>((resolve) => (this.#wakeReader = resolve));
     }
   }
-}
-
-function freshBlock(byteLength: number): Buffer {
-  return Buffer.allocUnsafeSlow(Math.max(BLOCK_BYTES, byteLength));
 }

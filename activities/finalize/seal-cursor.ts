@@ -1,16 +1,15 @@
 import { GatewayError } from '../../core/errors';
 import {
+  checkedEnd,
   frameEnd,
   FRAME_KIND,
-  readFrame,
-  type FrameKind,
+  frameKind,
   frameOffset,
+  type FrameKind,
 } from '../../core/journal/frame';
 import type { ObjectReader, ObjectStore } from '../../storage/object-store';
 import { nativeCrc32 } from './native-crc32';
-
-/** One window of one object; 64 objects with the next window on its way, or 128 without: 32 MiB. */
-export const WINDOW_BYTES = 256 * 1024;
+import type { WindowPool } from './window-pool';
 
 /** An object of frames in order of offset. */
 export interface FrameSource {
@@ -37,110 +36,138 @@ export interface MergedFrame {
   readonly end: number;
 }
 
+const NOTHING = Buffer.alloc(0);
+
 /**
- * Walks the frames of one source through windows. Before the first `load` only `offset` is known;
- * `load` is due whenever `isLoaded` is false. Every frame is checked, and that offsets ascend.
+ * Walks the frames of one source through windows, and is the frame at hand: no object is made of any.
+ * Before the first `load` only `offset` is known; `load` is due whenever `isLoaded` is false, and
+ * overwrites windows. Every frame is checked, and that offsets ascend.
  */
-export class SealCursor {
+export class SealCursor implements MergedFrame {
   /** Of the frame at hand; infinity at the end. */
   offset: number;
   isLoaded = false;
+  window: Buffer = NOTHING;
+  start = 0;
+  end = 0;
   readonly #store: ObjectStore;
   readonly #source: FrameSource;
-  readonly #readsAhead: boolean;
+  readonly #windows: WindowPool;
   #reader: ObjectReader | null = null;
+  /** Holds the window, unless that needed a larger one of its own. */
+  #current: Buffer = NOTHING;
+  /** Where the next window comes. */
+  #spare: Buffer = NOTHING;
   #ahead: Promise<Buffer> | null = null;
-  #window: Buffer = Buffer.alloc(0);
   /** Of the window in its object. */
   #position: number;
-  #at = 0;
   #wholeEnd = 0;
   #lastOffset = -1;
 
-  constructor(store: ObjectStore, source: FrameSource, options: { readsAhead: boolean }) {
+  constructor(store: ObjectStore, source: FrameSource, windows: WindowPool) {
     this.#store = store;
     this.#source = source;
-    this.#readsAhead = options.readsAhead;
+    this.#windows = windows;
     this.#position = source.start;
     this.offset = source.firstOffset;
   }
 
+  get kind(): FrameKind {
+    return frameKind(this.window, this.start);
+  }
+
+  get rankKey(): string {
+    return this.#source.rankKey;
+  }
+
+  get position(): number {
+    return this.#position + this.start;
+  }
+
   /** Reads the window that holds the frame at hand. @throws object_corrupt, object_store_failed */
   async load(): Promise<void> {
-    this.#reader ??= await this.#store.open(this.#source.key);
+    if (this.#reader === null) await this.#open();
     const next = this.#position + this.#wholeEnd;
-    let window = await (this.#ahead ?? this.#read(next, WINDOW_BYTES));
+    let window = await (this.#ahead ?? this.#read(next, this.#target()));
     this.#ahead = null;
     const needed = frameEnd(window, 0);
-    if (needed !== null && needed > window.length) window = await this.#read(next, needed);
+    if (needed !== null && needed > window.length) {
+      window = await this.#read(next, Buffer.allocUnsafeSlow(this.#inside(next, needed)));
+    }
+    if (this.#windows.readsAhead) {
+      [this.#current, this.#spare] = [this.#spare, this.#current];
+    }
     this.#position = next;
-    this.#window = window;
-    this.#at = 0;
+    this.window = window;
     this.#wholeEnd = this.#checkFrames(window);
-    this.offset = frameOffset(window, 0);
+    this.#goTo(0);
     this.isLoaded = true;
     this.#readAhead();
   }
 
-  /** The frame at hand; only while loaded. */
-  frame(): MergedFrame {
-    return {
-      offset: this.offset,
-      // Checked when the window was read.
-      kind: this.#window[this.#at + 16] as FrameKind,
-      rankKey: this.#source.rankKey,
-      position: this.#position + this.#at,
-      window: this.#window,
-      start: this.#at,
-      end: frameEnd(this.#window, this.#at) ?? this.#wholeEnd,
-    };
-  }
-
   /** Goes to the next frame: in the window, behind it (`isLoaded` is false), or at the end. */
   advance(): void {
-    this.#at = frameEnd(this.#window, this.#at) ?? this.#wholeEnd;
-    if (this.#at < this.#wholeEnd) {
-      this.offset = frameOffset(this.#window, this.#at);
-    } else if (this.#position + this.#wholeEnd < this.#source.end) {
-      this.isLoaded = false;
-    } else {
-      this.offset = Number.POSITIVE_INFINITY;
-    }
+    if (this.end < this.#wholeEnd) this.#goTo(this.end);
+    else if (this.#position + this.#wholeEnd < this.#source.end) this.isLoaded = false;
+    else this.offset = Number.POSITIVE_INFINITY;
   }
 
   /** Idempotent. */
   async close(): Promise<void> {
     const reader = this.#reader;
+    if (reader === null) return;
     this.#reader = null;
-    this.#window = Buffer.alloc(0);
     await this.#ahead?.catch(() => undefined);
-    await reader?.close();
+    this.#windows.give(this.#current);
+    if (this.#windows.readsAhead) this.#windows.give(this.#spare);
+    this.window = this.#current = this.#spare = NOTHING;
+    await reader.close();
   }
 
-  #read(position: number, length: number): Promise<Buffer> {
+  async #open(): Promise<void> {
+    this.#reader = await this.#store.open(this.#source.key);
+    this.#current = this.#windows.take();
+    if (this.#windows.readsAhead) this.#spare = this.#windows.take();
+  }
+
+  #target(): Buffer {
+    return this.#windows.readsAhead ? this.#spare : this.#current;
+  }
+
+  #inside(position: number, length: number): number {
+    return Math.min(length, this.#source.end - position);
+  }
+
+  #read(position: number, into: Buffer): Promise<Buffer> {
     if (this.#reader === null) throw new GatewayError('internal', 'read before load');
-    return this.#reader.read(position, Math.min(length, this.#source.end - position));
+    return this.#reader.read(position, this.#inside(position, into.length), into);
   }
 
   #readAhead(): void {
     const next = this.#position + this.#wholeEnd;
-    if (!this.#readsAhead || next >= this.#source.end) return;
-    this.#ahead = this.#read(next, WINDOW_BYTES);
+    if (!this.#windows.readsAhead || next >= this.#source.end) return;
+    this.#ahead = this.#read(next, this.#spare);
     // Whoever loads next gets the error; if nobody does, it is nobody's.
     this.#ahead.catch(() => undefined);
+  }
+
+  #goTo(start: number): void {
+    this.start = start;
+    this.end = frameEnd(this.window, start) ?? this.#wholeEnd;
+    this.offset = frameOffset(this.window, start);
   }
 
   /** End of the last whole frame; `load` has seen to it that the first one is, if it is sound. */
   #checkFrames(window: Buffer): number {
     let at = 0;
     for (;;) {
-      const frame = readFrame(window, at, nativeCrc32);
-      if (frame === null) break;
-      const { offset, kind } = frame.header;
+      const end = checkedEnd(window, at, nativeCrc32);
+      if (end === null) break;
+      const offset = frameOffset(window, at);
       if (offset <= this.#lastOffset) throw this.#corrupt('frames out of order');
-      if (kind === FRAME_KIND.retry) throw this.#corrupt('a frame is no answer');
+      if (frameKind(window, at) === FRAME_KIND.retry) throw this.#corrupt('a frame is no answer');
       this.#lastOffset = offset;
-      at = frame.end;
+      at = end;
     }
     if (at === 0) throw this.#corrupt('a frame is damaged');
     return at;

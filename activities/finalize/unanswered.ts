@@ -3,7 +3,7 @@ import { lineParts } from '../../core/openai/member-ranges';
 import type { LineErrorCode } from '../../core/openai/result-line';
 import type { ObjectStore } from '../../storage/object-store';
 import type { InputLines } from './input-lines';
-import { indexOfOffset, type PlannedLines } from './plan-offsets';
+import { indexOfOffset } from './plan-offsets';
 
 /** A line that goes to the error file without an answer. */
 export interface UnansweredLine {
@@ -24,26 +24,27 @@ export interface LineSource {
 
 /** Planned lines outside the seals: each is unanswered unless the merge comes upon its frame. */
 export class OpenLines implements LineSource {
-  readonly #lines: PlannedLines;
+  readonly #offsets: Float64Array;
   readonly #code: LineErrorCode;
   readonly #input: InputLines | null;
   #next = 0;
 
-  constructor(lines: PlannedLines, options: { code: LineErrorCode; input: InputLines | null }) {
-    this.#lines = lines;
+  /** @param offsets ascending */
+  constructor(offsets: Float64Array, options: { code: LineErrorCode; input: InputLines | null }) {
+    this.#offsets = offsets;
     this.#code = options.code;
     this.#input = options.input;
   }
 
   get offset(): number {
-    return this.#lines.offsets[this.#next] ?? Number.POSITIVE_INFINITY;
+    return this.#offsets[this.#next] ?? Number.POSITIVE_INFINITY;
   }
 
   async take(): Promise<UnansweredLine | null> {
     const { offset } = this;
-    const length = this.#lines.lengths[this.#next++] ?? 0;
+    this.#next++;
     if (this.#input === null) return null;
-    return { offset, customId: await this.#input.customId(offset, length), code: this.#code };
+    return { offset, customId: await this.#input.customId(offset), code: this.#code };
   }
 
   skip(): void {

@@ -2,6 +2,7 @@ import { addUsage, NO_USAGE, type RequestCounts, type Usage } from '../../core/b
 import { lineId } from '../../core/ids';
 import { FRAME_HEADER_BYTES, FRAME_KIND, frameUsage } from '../../core/journal/frame';
 import { errorLine } from '../../core/openai/result-line';
+import type { FrameRun } from './merge-frames';
 import type { MergedFrame } from './seal-cursor';
 import type { ResultSink } from './result-sink';
 import type { LineSource } from './unanswered';
@@ -9,7 +10,7 @@ import type { LineSource } from './unanswered';
 /** What the merge of a batch into its files takes. */
 export interface ResultsInput {
   readonly batchId: string;
-  readonly frames: AsyncIterable<readonly MergedFrame[]>;
+  readonly frames: FrameRun;
   /** Planned lines that may lack an answer. */
   readonly open: LineSource;
   /** Lines of models that no backend serves. */
@@ -37,7 +38,8 @@ export interface ResultTotals {
  */
 export async function writeResults(input: ResultsInput): Promise<ResultTotals> {
   const run = new ResultsRun(input);
-  for await (const batch of input.frames) await run.takeFrames(batch);
+  do await run.takeFrames();
+  while (await input.frames.load());
   await run.takeLinesBefore(Number.POSITIVE_INFINITY);
   return run.totals();
 }
@@ -54,10 +56,11 @@ class ResultsRun {
     this.#input = input;
   }
 
-  async takeFrames(frames: readonly MergedFrame[]): Promise<void> {
-    const { open, unrouted, output, error } = this.#input;
+  /** All frames that are there without another read. */
+  async takeFrames(): Promise<void> {
+    const { frames, open, unrouted, output, error } = this.#input;
     let answerBytes = 0;
-    for (const frame of frames) {
+    for (let frame = frames.next(); frame !== null; frame = frames.next()) {
       const { offset } = frame;
       if (open.offset < offset || unrouted.offset < offset) await this.takeLinesBefore(offset);
       if (open.offset === offset) open.skip();

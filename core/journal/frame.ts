@@ -45,6 +45,8 @@ export interface RetryFrame {
   readonly notBeforeMs: number;
 }
 
+/** Upper halves of safe integers are smaller. */
+const SAFE_HIGH = 2 ** 21;
 const MAX_U16 = 0xffff;
 const MAX_U32 = 0xffffffff;
 const NO_TOKENS: Usage = {
@@ -96,11 +98,27 @@ export function readFrame(
   position: number,
   crc32: Crc32 = pureCrc32,
 ): ReadFrame | null {
+  const end = checkedEnd(bytes, position, crc32);
+  const header = end === null ? null : readHeader(bytes, position);
+  if (end === null || header === null) return null;
+  return { header, payloadStart: position + FRAME_HEADER_BYTES, end };
+}
+
+/**
+ * Where the frame at `position` ends; null where {@link readFrame} would find none. For frames whose
+ * fields are read one by one: no object is made of it.
+ */
+export function checkedEnd(
+  bytes: Buffer,
+  position: number,
+  crc32: Crc32 = pureCrc32,
+): number | null {
   const end = frameEnd(bytes, position);
   if (end === null || end > bytes.length) return null;
   if (crc32(bytes, position + 8, end) !== bytes.readUInt32LE(position + 4)) return null;
-  const header = readHeader(bytes, position);
-  return header && { header, payloadStart: position + FRAME_HEADER_BYTES, end };
+  const isSound =
+    bytes.readUInt32LE(position + 12) < SAFE_HIGH && asKind(bytes[position + 16]) !== null;
+  return isSound ? end : null;
 }
 
 /**
@@ -117,6 +135,11 @@ export function frameEnd(bytes: Buffer, position: number): number | null {
 /** Offset field of the frame at `position`; the frame was checked before. */
 export function frameOffset(bytes: Buffer, position: number): number {
   return bytes.readUInt32LE(position + 8) + bytes.readUInt32LE(position + 12) * 2 ** 32;
+}
+
+/** Kind field of the frame at `position`; the frame was checked before. */
+export function frameKind(bytes: Buffer, position: number): FrameKind {
+  return bytes[position + 16] as FrameKind;
 }
 
 /** Usage fields of the frame at `position`; the frame was checked before. */
@@ -178,5 +201,5 @@ function writeSafeInteger(bytes: Buffer, value: number, at: number): void {
 
 function readSafeInteger(bytes: Buffer, at: number): number | null {
   const high = bytes.readUInt32LE(at + 4);
-  return high < 2 ** 21 ? bytes.readUInt32LE(at) + high * 2 ** 32 : null;
+  return high < SAFE_HIGH ? bytes.readUInt32LE(at) + high * 2 ** 32 : null;
 }

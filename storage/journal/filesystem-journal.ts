@@ -7,7 +7,14 @@ import { objectPath } from '../objects/filesystem-layout';
 import type { ObjectStore } from '../object-store';
 import { openAppendFile, type OpenAppendFile } from './append-file';
 import { FilesystemWriter } from './filesystem-writer';
-import type { FrameRef, JournalScope, JournalStore, PlanRange, SealInfo } from './journal-store';
+import type {
+  FrameRef,
+  JournalObject,
+  JournalScope,
+  JournalStore,
+  PlanRange,
+  SealInfo,
+} from './journal-store';
 import { nativeCrc32 } from './native-crc32';
 import { readFrames } from './read-frames';
 import { SegmentFile } from './segment-file';
@@ -40,7 +47,7 @@ export function createFilesystemJournal(
   const openWriter = writerFactory(options, rounds);
   return {
     openWriter,
-    scan: (scope, range) => scan({ path, store, scope, range }),
+    scan: (scope, range, isWanted = () => true) => scan({ path, store, scope, range, isWanted }),
     writeSeal: (scope, range, frames) =>
       writeSeal({ store, crc32: nativeCrc32, scope, range, frames }),
     listSeals: (batchId) => listSeals(store, batchId),
@@ -76,32 +83,32 @@ interface ScanInput {
   readonly store: ObjectStore;
   readonly scope: JournalScope;
   readonly range: PlanRange;
+  isWanted(object: JournalObject): boolean;
 }
 
 async function* scan(input: ScanInput): AsyncGenerator<FrameRef> {
   const { path, store, scope, range } = input;
   const { batchId, safeModel } = scope;
-  const isWanted = (key: string) => segmentOverlaps(key, range) || sealOverlaps(key, range);
-  for (const folder of [
-    journalPrefix(batchId, safeModel),
-    `${sealsPrefix(batchId)}${safeModel}/`,
-  ]) {
+  const seals = `${sealsPrefix(batchId)}${safeModel}/`;
+  for (const folder of [journalPrefix(batchId, safeModel), seals]) {
     for (const name of await namesInKeyOrder(path, folder)) {
-      if (isWanted(folder + name)) yield* readFrames(store, folder + name, nativeCrc32);
+      const object = parseObject(folder + name);
+      if (object === null || !overlaps(object, range) || !input.isWanted(object)) continue;
+      yield* readFrames(store, object.key, nativeCrc32);
     }
   }
 }
 
-function segmentOverlaps(key: string, range: PlanRange): boolean {
+function parseObject(key: string): JournalObject | null {
   const segment = parseSegmentKey(key);
-  return segment !== null && segment.first < range.to && segment.last >= range.from;
+  if (segment !== null) return { key, range: { from: segment.first, to: segment.last + 1 } };
+  const seal = parseSealKey(key);
+  return seal && { key, range: seal.range && { from: seal.range.from, to: seal.range.next } };
 }
 
 /** A `rest` object may hold any position. */
-function sealOverlaps(key: string, range: PlanRange): boolean {
-  const seal = parseSealKey(key);
-  if (seal === null) return false;
-  return seal.range === null || (seal.range.from < range.to && seal.range.next > range.from);
+function overlaps({ range: own }: JournalObject, range: PlanRange): boolean {
+  return own === null || (own.from < range.to && own.to > range.from);
 }
 
 async function listSeals(store: ObjectStore, batchId: string): Promise<SealInfo[]> {

@@ -13,9 +13,13 @@ export interface JournalStore {
   /**
    * Every frame of segments and seals that overlap `range`, whoever wrote them, in no particular
    * order, with duplicates, and with frames outside the range; stops in each object at the first bad
-   * length or CRC. @throws object_store_failed
+   * length or CRC. Objects that `isWanted` refuses are not read. @throws object_store_failed
    */
-  scan(scope: JournalScope, range: PlanRange): AsyncIterable<FrameRef>;
+  scan(
+    scope: JournalScope,
+    range: PlanRange,
+    isWanted?: (object: JournalObject) => boolean,
+  ): AsyncIterable<FrameRef>;
 
   /**
    * Writes a seal of `range`, or the one `rest` object, from frames given in order of offset, one per
@@ -42,6 +46,13 @@ export interface JournalScope {
 export interface PlanRange {
   readonly from: number;
   readonly to: number;
+}
+
+/** A segment or seal, before it is read. */
+export interface JournalObject {
+  readonly key: string;
+  /** Of the positions in it, by its name; null for a `rest` object. */
+  readonly range: PlanRange | null;
 }
 
 /** Where one whole frame lies: `byteLength` counts its header too. */

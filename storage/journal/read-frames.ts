@@ -58,8 +58,11 @@ async function* framesBetween(
 ): AsyncGenerator<FrameRef> {
   let start = OBJECT_HEADER_BYTES;
   let length = WINDOW_BYTES;
+  let buffer = Buffer.allocUnsafeSlow(Math.min(length, object.end));
   while (start < object.end) {
-    const window = await reader.read(start, Math.min(length, object.end - start));
+    if (length > buffer.length) buffer = Buffer.allocUnsafeSlow(Math.min(length, object.end));
+    // References hold no bytes of it, so that the next window may take its place.
+    const window = await reader.read(start, Math.min(length, object.end - start), buffer);
     let at = 0;
     for (;;) {
       const frame = readFrame(window, at, object.crc32);

@@ -15,19 +15,17 @@ export function createFileReader(file: FileHandle, size: number): ObjectReader {
   let closing: Promise<void> | null = null;
   return {
     size,
-    read: (position, length) =>
-      mapped('read', () => readFully(file, position, Math.min(length, size - position))),
+    read: (position, length, into) => {
+      const inside = Math.max(0, Math.min(length, size - position));
+      const target = into?.subarray(0, inside) ?? Buffer.allocUnsafe(inside);
+      return mapped('read', () => readFully(file, position, target));
+    },
     close: () => (closing ??= mapped('close', () => file.close())),
   };
 }
 
-/** Exactly `length` bytes, or fewer where the file ends. */
-export async function readFully(
-  file: FileHandle,
-  position: number,
-  length: number,
-): Promise<Buffer> {
-  const buffer = Buffer.allocUnsafe(Math.max(0, length));
+/** Fills `buffer`, or less of it where the file ends, and returns what it filled. */
+async function readFully(file: FileHandle, position: number, buffer: Buffer): Promise<Buffer> {
   let done = 0;
   while (done < buffer.length) {
     const rest = buffer.length - done;
@@ -38,5 +36,5 @@ export async function readFully(
     if (bytesRead === 0) break;
     done += bytesRead;
   }
-  return buffer.subarray(0, done);
+  return done === buffer.length ? buffer : buffer.subarray(0, done);
 }

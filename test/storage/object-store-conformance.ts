@@ -119,6 +119,38 @@ export function describeObjectStore(open: () => Promise<ObjectStore>): void {
     await reader.close();
   });
 
+  test('reads into a buffer that is given, and no further than asked', async () => {
+    const body = randomBytes(200_000);
+    await put('target', body);
+    const reader = await store.open(`${area}/target`);
+    for (const [position, length, expected] of [
+      [5, 100, 100],
+      [5, 150_000, 150_000],
+      [199_990, 100, 10],
+      [300_000, 100, 0],
+    ] as const) {
+      const target = Buffer.alloc(160_000, 7);
+      const bytes = await reader.read(position, length, target);
+      expect(bytes).toHaveLength(expected);
+      expect(Buffer.compare(bytes, body.subarray(position, position + expected))).toBe(0);
+      if (expected > 0) expect(bytes.buffer).toBe(target.buffer);
+      expect(target.subarray(expected).every((byte) => byte === 7)).toBe(true);
+    }
+    await reader.close();
+  });
+
+  test('takes a body whose pieces are one and the same buffer', async () => {
+    const piece = Buffer.alloc(100_000);
+    async function* pieces() {
+      for (let i = 0; i < 5; i++) yield piece.fill(i);
+    }
+    await put('same', pieces());
+    const bytes = await store.read(`${area}/same`);
+    expect(bytes).toHaveLength(500_000);
+    for (let i = 0; i < 5; i++)
+      expect(bytes.subarray(i * 100_000).subarray(0, 100_000)).toEqual(piece.fill(i));
+  });
+
   test('lists keys of a prefix in key order', async () => {
     for (const name of ['a/b', 'a-b', 'a.b', 'a0', 'a/a/z', 'b/x', 'a/a-']) await put(name, 'xy');
     const inOrder = ['a-b', 'a.b', 'a/a-', 'a/a/z', 'a/b', 'a0'];

@@ -74,7 +74,11 @@ async function* chunks(bytes: () => Buffer, chunkBytes: number): AsyncGenerator<
 function reader(object: Buffer): ObjectReader {
   return {
     size: object.length,
-    read: async (position, length) => Buffer.from(object.subarray(position, position + length)),
+    read: async (position, length, into) => {
+      const bytes = object.subarray(position, position + length);
+      if (into === undefined) return Buffer.from(bytes);
+      return into.subarray(0, bytes.copy(into));
+    },
     close: async () => undefined,
   };
 }
