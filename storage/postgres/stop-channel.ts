@@ -12,6 +12,7 @@ export function notifyStop(batchIdParameter: string): string {
   return `pg_notify('${CHANNEL}', ${batchIdParameter})`;
 }
 
+/** A listener that keeps itself connected until it is closed. */
 export interface StopListener {
   close(): Promise<void>;
 }
