@@ -58,7 +58,8 @@ describe('requests', () => {
     const server = await serve((_, response) => response.end('{}'));
     const paths = ['/v1/chat/completions', '/rerank'];
     for (const base of ['/v1', '/v1/', '/a/v1/', '/av1']) {
-      for (const path of paths) await backendFor(server.url + base).send(requestOf({ path }), never);
+      for (const path of paths)
+        await backendFor(server.url + base).send(requestOf({ path }), never);
     }
     expect(server.received.map(({ url }) => url)).toEqual([
       '/v1/chat/completions',
