@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import { batchIdFromBytes } from '../../core/ids';
 import type { BatchRecord } from '../../storage/postgres/batches';
 import type { RouteDeps } from '../app-deps';
+import { idempotencyKey, keyed, objectOf } from '../plugins/idempotency';
 import { parseCreateBatch, parseInputFileId } from '../schemas/create-batch';
 import { wrongValue } from '../schemas/faults';
 import { parseJsonBody } from '../schemas/json-body';
@@ -15,22 +16,35 @@ import { parseJsonBody } from '../schemas/json-body';
  */
 export async function createBatch(request: FastifyRequest, deps: RouteDeps): Promise<BatchRecord> {
   const { tenant } = request;
+  const key = idempotencyKey(request);
+  const { windowSec, ...asked } = await parse(request, deps);
+  const createdAtSec = deps.nowSec();
+  const batch = {
+    id: batchIdFromBytes(randomBytes(16)),
+    tenant,
+    ...asked,
+    createdAtSec,
+    expiresAtSec: createdAtSec + windowSec,
+  };
+  if (key === null) return start(await deps.batches.insert(batch), deps);
+  const context = { tenant, route: 'POST /v1/batches', nowSec: createdAtSec, fields: asked };
+  const once = await deps.batches.insertOnce(batch, keyed(key, context));
+  if (once.kind === 'made') return start(once.object, deps);
+  return objectOf(once, (id) => deps.batches.get(id, tenant));
+}
+
+async function start(batch: BatchRecord, { outbox }: RouteDeps): Promise<BatchRecord> {
+  await outbox.start(batch);
+  return batch;
+}
+
+async function parse(request: FastifyRequest, deps: RouteDeps) {
   const body = parseJsonBody(request.body);
   const inputFileId = parseInputFileId(body);
-  const createdAtSec = deps.nowSec();
-  const file = await deps.files.get({ id: inputFileId, tenant, nowSec: createdAtSec });
+  const lookUp = { id: inputFileId, tenant: request.tenant, nowSec: deps.nowSec() };
+  const file = await deps.files.get(lookUp);
   if (file !== null && file.purpose !== 'batch') {
     throw wrongValue('input_file_id', "a file whose purpose is 'batch'");
   }
-  const { windowSec, ...fields } = parseCreateBatch(body, deps.config.batch.endpoints);
-  const batch = await deps.batches.insert({
-    id: batchIdFromBytes(randomBytes(16)),
-    tenant,
-    inputFileId,
-    ...fields,
-    createdAtSec,
-    expiresAtSec: createdAtSec + windowSec,
-  });
-  await deps.outbox.start(batch);
-  return batch;
+  return { inputFileId, ...parseCreateBatch(body, deps.config.batch.endpoints) };
 }

@@ -3,8 +3,9 @@ import type { FastifyRequest } from 'fastify';
 import { fileIdFromBytes } from '../../core/ids';
 import { fileKey } from '../../core/plan/keys';
 import { tenantHash } from '../../storage/objects/tenant-hash';
-import type { FileRecord } from '../../storage/postgres/files';
+import type { FileRecord, NewFile } from '../../storage/postgres/files';
 import type { RouteDeps } from '../app-deps';
+import { idempotencyKey, keyed, objectOf } from '../plugins/idempotency';
 import { parseCreateFile } from '../schemas/create-file';
 import { receiveFile } from '../uploads/receive-file';
 import { discard } from '../uploads/receive-form';
@@ -14,19 +15,24 @@ import { discard } from '../uploads/receive-form';
  * taken away again where the form proves bad. @throws invalid_request, payload_too_large
  */
 export async function createFile(request: FastifyRequest, deps: RouteDeps): Promise<FileRecord> {
+  const key = idempotencyKey(request);
   const id = fileIdFromBytes(randomBytes(16));
-  const objectKey = fileKey(tenantHash(request.tenant), id);
-  const { store, files, maxUploadBytes: maxFileBytes } = deps;
+  const { tenant } = request;
+  const objectKey = fileKey(tenantHash(tenant), id);
+  const { store, maxUploadBytes: maxFileBytes } = deps;
   const form = await receiveFile(request, { deps, field: 'file', objectKey, maxFileBytes });
   try {
-    const { purpose, filename, expiresAfterSec, file } = parseCreateFile(form);
+    const { expiresAfterSec, file, purpose, filename } = parseCreateFile(form);
+    const { bytes, sha256 } = file;
+    const fields = { purpose, filename, expiresAfterSec, bytes, sha256: sha256.toString('hex') };
     const createdAtSec = deps.nowSec();
     const expiresAtSec = expiresAfterSec === null ? null : createdAtSec + expiresAfterSec;
-    const { bytes, sha256 } = file;
     const record = { id, purpose, filename, bytes, objectKey, createdAtSec, expiresAtSec };
-    await files.insert({ ...record, tenant: request.tenant, sha256 });
+    const made = await insert({ ...record, tenant, sha256 }, { key, fields, deps });
+    // A repetition found the file of the first request: its own bytes are not needed.
+    if (made.id !== id) await discard({ store, objectKey });
     deps.metrics.fileStorageOperations.inc(COUNTED);
-    return record;
+    return made;
   } catch (error) {
     if (form.file !== null) await discard({ store, objectKey });
     throw error;
@@ -34,3 +40,19 @@ export async function createFile(request: FastifyRequest, deps: RouteDeps): Prom
 }
 
 const COUNTED = { operation: 'store', component: 'api', status: 'success' };
+
+interface InsertContext {
+  readonly key: string | null;
+  /** What makes two requests the same. */
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly deps: RouteDeps;
+}
+
+async function insert(file: NewFile, { key, fields, deps }: InsertContext): Promise<FileRecord> {
+  const { files, nowSec } = deps;
+  if (key === null) return files.insert(file);
+  const { tenant } = file;
+  const context = { tenant, route: 'POST /v1/files', nowSec: file.createdAtSec, fields };
+  const once = await files.insertOnce(file, keyed(key, context));
+  return objectOf(once, (id) => files.get({ id, tenant, nowSec: nowSec() }));
+}

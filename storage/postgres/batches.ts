@@ -1,10 +1,11 @@
 import { notifyStop } from './stop-channel';
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import type { RequestCounts, Usage } from '../../core/batch/counts';
 import type { BatchStatus, StopCause } from '../../core/batch/status';
 import { legalPredecessors } from '../../core/batch/status';
 import { BATCH_COLUMNS, type BatchColumns, toBatchRecord } from './batch-columns';
 import type { Page } from './files';
+import { type IdempotencyKey, type Once, once } from './idempotency';
 import { inTransaction, query } from './sql';
 
 /** A row of `batches` as the API shows it. Times in Unix seconds. */
@@ -78,6 +79,8 @@ export interface BatchRepository {
    * is visible to the tenant now, its object and size are noted, and a later delete changes nothing.
    */
   insert(batch: NewBatch): Promise<BatchRecord>;
+  /** Inserts the batch of a request that may be sent again. */
+  insertOnce(batch: NewBatch, key: IdempotencyKey): Promise<Once<BatchRecord>>;
   get(id: string, tenant: string): Promise<BatchRecord | null>;
   /** Newest first. Null where `after` names no batch of the tenant. */
   list(page: BatchQuery): Promise<Page<BatchRecord> | null>;
@@ -95,7 +98,9 @@ const CANCELLABLE = legalPredecessors('cancelling');
 /** {@link BatchRepository} over a pool that the caller ends. All methods: @throws postgres_unavailable */
 export function createBatchRepository(pool: Pool): BatchRepository {
   return {
-    insert: (batch) => insertBatch(pool, batch),
+    insert: (batch) => inTransaction(pool, (client) => insertBatch(client, batch)),
+    insertOnce: (batch, key) =>
+      once(pool, { key, objectId: batch.id }, (client) => insertBatch(client, batch)),
     get: (id, tenant) => getBatch(pool, id, tenant),
     list: (page) => listBatches(pool, page),
     claimCancel: (id, tenant, nowSec) => claimCancel(pool, { id, tenant, nowSec }),
@@ -105,7 +110,7 @@ export function createBatchRepository(pool: Pool): BatchRepository {
   };
 }
 
-async function insertBatch(pool: Pool, batch: NewBatch): Promise<BatchRecord> {
+async function insertBatch(client: PoolClient, batch: NewBatch): Promise<BatchRecord> {
   const values = [
     batch.id,
     batch.tenant,
@@ -117,25 +122,23 @@ async function insertBatch(pool: Pool, batch: NewBatch): Promise<BatchRecord> {
     batch.createdAtSec,
     batch.expiresAtSec,
   ];
-  return inTransaction(pool, async (client) => {
-    // The lock keeps a sweep from removing the bytes between this look and the new row.
-    const [row] = await query<BatchColumns>(
-      client,
-      `with input as (
-         select object_key, bytes from files
-         where id = $4 and tenant = $2 and purpose = 'batch' and deleted_at is null
-           and (expires_at is null or expires_at > $8)
-         for share)
-       insert into batches
-         (id, tenant, endpoint, input_file_id, completion_window, metadata, output_expires_after,
-          created_at, expires_at, input_object_key, input_bytes)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9,
-         (select object_key from input), (select bytes from input))
-       returning ${BATCH_COLUMNS}`,
-      values,
-    );
-    return toBatchRecord(row);
-  });
+  // The lock keeps a sweep from removing the bytes between this look and the new row.
+  const [row] = await query<BatchColumns>(
+    client,
+    `with input as (
+       select object_key, bytes from files
+       where id = $4 and tenant = $2 and purpose = 'batch' and deleted_at is null
+         and (expires_at is null or expires_at > $8)
+       for share)
+     insert into batches
+       (id, tenant, endpoint, input_file_id, completion_window, metadata, output_expires_after,
+        created_at, expires_at, input_object_key, input_bytes)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9,
+       (select object_key from input), (select bytes from input))
+     returning ${BATCH_COLUMNS}`,
+    values,
+  );
+  return toBatchRecord(row);
 }
 
 async function getBatch(pool: Pool, id: string, tenant: string): Promise<BatchRecord | null> {

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { type IdempotencyKey, type Once, once } from './idempotency';
 import { type Database, query } from './sql';
 
 /** A row of `files`: an upload, or a batch's result. Times in Unix seconds. */
@@ -47,7 +48,9 @@ export interface FileLookUp {
  * not there for any method.
  */
 export interface FileRepository {
-  insert(file: NewFile): Promise<void>;
+  insert(file: NewFile): Promise<FileRecord>;
+  /** Inserts the file of a request that may be sent again. */
+  insertOnce(file: NewFile, key: IdempotencyKey): Promise<Once<FileRecord>>;
   get(file: FileLookUp): Promise<FileRecord | null>;
   /**
    * Ordered by creation, then by insertion. Answers null where `after` names no file: a cursor keeps
@@ -68,6 +71,8 @@ export const FILE_COLUMNS = `id, purpose, filename, bytes, object_key as "object
 export function createFileRepository(pool: Pool): FileRepository {
   return {
     insert: (file) => insertFile(pool, file),
+    insertOnce: (file, key) =>
+      once(pool, { key, objectId: file.id }, (client) => insertFile(client, file)),
     get: (file) => getFile(pool, file),
     list: (page) => listFiles(pool, page),
     hide: (file) => hideFile(pool, file),
@@ -75,7 +80,7 @@ export function createFileRepository(pool: Pool): FileRepository {
 }
 
 /** Inserts a file, on its own or as a part of a transaction. @throws postgres_unavailable */
-export async function insertFile(database: Database, file: NewFile): Promise<void> {
+export async function insertFile(database: Database, file: NewFile): Promise<FileRecord> {
   await query(
     database,
     `insert into files
@@ -93,6 +98,8 @@ export async function insertFile(database: Database, file: NewFile): Promise<voi
       file.expiresAtSec,
     ],
   );
+  const { tenant: _tenant, sha256: _sha256, ...record } = file;
+  return record;
 }
 
 async function getFile(pool: Pool, { id, tenant, nowSec }: FileLookUp): Promise<FileRecord | null> {

@@ -1,0 +1,74 @@
+import type { Pool, PoolClient } from 'pg';
+import { inTransaction, query } from './sql';
+
+/** The key that a client gave a request, so that it may send it again (contract §7.1). */
+export interface IdempotencyKey {
+  readonly tenant: string;
+  /** What the key belongs to beside the tenant, such as `POST /v1/files`. */
+  readonly route: string;
+  readonly key: string;
+  /** Digest of the request's parsed fields. */
+  readonly fingerprint: string;
+  readonly nowSec: number;
+}
+
+/**
+ * What became of a request with a key: `made`; `repeated`, where the same request made `id` before;
+ * `reused`, where another request had the key.
+ */
+export type Once<T> =
+  | { readonly kind: 'made'; readonly object: T }
+  | { readonly kind: 'repeated'; readonly id: string }
+  | { readonly kind: 'reused' };
+
+const KEY_LIFE_SEC = 24 * 3600;
+
+/**
+ * Makes the object of a request in the transaction that takes its key, so that there is never one
+ * without the other. A request with the same key that comes meanwhile waits in the database until it
+ * is known how this one ended. @throws postgres_unavailable, and what `make` throws
+ */
+export function once<T>(
+  pool: Pool,
+  { key, objectId }: { readonly key: IdempotencyKey; readonly objectId: string },
+  make: (client: PoolClient) => Promise<T>,
+): Promise<Once<T>> {
+  return inTransaction(pool, async (client) => {
+    const holder = await takeKey(client, key, objectId);
+    if (holder === null) return { kind: 'made', object: await make(client) };
+    if (holder.fingerprint !== key.fingerprint) return { kind: 'reused' };
+    return { kind: 'repeated', id: holder.objectId };
+  });
+}
+
+interface KeyHolder {
+  readonly fingerprint: string;
+  readonly objectId: string;
+}
+
+/** Null where the key was free or its time is over, and is now ours. */
+async function takeKey(
+  client: PoolClient,
+  { tenant, route, key, fingerprint, nowSec }: IdempotencyKey,
+  objectId: string,
+): Promise<KeyHolder | null> {
+  const taken = await query(
+    client,
+    `insert into idempotency_keys as k (tenant, route, key, fingerprint, object_id, created_at)
+     values ($1, $2, $3, $4, $5, to_timestamp($6))
+     on conflict (tenant, route, key) do update
+       set fingerprint = excluded.fingerprint, object_id = excluded.object_id,
+         created_at = excluded.created_at
+       where k.created_at <= to_timestamp($6::bigint - $7::bigint)
+     returning key`,
+    [tenant, route, key, fingerprint, objectId, nowSec, KEY_LIFE_SEC],
+  );
+  if (taken.length > 0) return null;
+  const [holder] = await query<KeyHolder>(
+    client,
+    `select fingerprint, object_id as "objectId" from idempotency_keys
+     where tenant = $1 and route = $2 and key = $3`,
+    [tenant, route, key],
+  );
+  return holder ?? null;
+}

@@ -1,0 +1,121 @@
+import { batchForm, LINE, openTestApi, post, type TestApi, upload } from '../support/api';
+import { POSTGRES_START_MS } from '../support/postgres';
+
+let api: TestApi;
+beforeAll(async () => (api = await openTestApi({ auth: { mode: 'header' } })), POSTGRES_START_MS);
+afterAll(() => api.close());
+beforeEach(() => (api.clock.nowMs = 1_700_000_000_000));
+
+const BATCH = {
+  input_file_id: 'file-none',
+  endpoint: '/v1/responses',
+  completion_window: '24h',
+  metadata: { a: '1', b: '2' },
+};
+const create = (key: string, body: unknown = BATCH, tenant = 'ann') =>
+  api.call(post('/v1/batches', body, { 'idempotency-key': key, 'x-maas-username': tenant }));
+const send = (key: string, form = batchForm(), tenant = 'ann') =>
+  api.call(upload(form, { 'idempotency-key': key, 'x-maas-username': tenant }));
+const objects = async () => (await api.keys()).filter((key) => key.startsWith('files/')).length;
+
+describe('a batch with an Idempotency-Key', () => {
+  it('is made once, however often and in whatever order of members it is asked for', async () => {
+    const first = await create('once');
+    const started = api.starter.started.length;
+    const { metadata, ...rest } = BATCH;
+    const again = await create('once', { metadata: { b: '2', a: '1' }, ...rest });
+    expect(again.status).toBe(200);
+    expect(again.body).toEqual(first.body);
+    expect(api.starter.started).toHaveLength(started);
+  });
+
+  it('is made once by requests that come at the same time', async () => {
+    const answers = await Promise.all(Array.from({ length: 4 }, () => create('race')));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    expect(new Set(answers.map(({ body }) => body.id)).size).toBe(1);
+  });
+
+  it('is answered as it is now', async () => {
+    const { id } = (await create('now')).body;
+    await api.call(post(`/v1/batches/${id}/cancel`, {}, { 'x-maas-username': 'ann' }));
+    expect((await create('now')).body).toMatchObject({ id, status: 'cancelling' });
+  });
+
+  it('refuses other content under the same key', async () => {
+    await create('reused');
+    const answer = await create('reused', { ...BATCH, metadata: null });
+    expect(answer.status).toBe(400);
+    expect(answer.body.error).toMatchObject({
+      type: 'invalid_request_error',
+      code: 'idempotency_key_reused',
+      param: 'Idempotency-Key',
+    });
+  });
+
+  it('has a key that belongs to its tenant and its route, for a day', async () => {
+    const { id } = (await create('mine')).body;
+    expect((await create('mine', BATCH, 'bob')).body.id).not.toBe(id);
+    expect((await send('mine')).status).toBe(200);
+    api.clock.nowMs += 86_399_000;
+    expect((await create('mine')).body.id).toBe(id);
+    api.clock.nowMs += 1_000;
+    expect((await create('mine', { ...BATCH, metadata: null })).status).toBe(200);
+  });
+
+  it('that was refused leaves its key free', async () => {
+    expect((await create('free', { ...BATCH, endpoint: '/v1/none' })).status).toBe(400);
+    expect((await create('free')).status).toBe(200);
+  });
+
+  it.each([
+    ['empty', ''],
+    ['too long', 'x'.repeat(256)],
+    ['not printable', 'a\tb'],
+    ['ü', 'ü'],
+  ])('needs a key that is well formed: %s', async (_what, key) => {
+    const answer = await create(key);
+    expect(answer.status).toBe(400);
+    expect(answer.body.error).toMatchObject({ code: 'invalid_value', param: 'Idempotency-Key' });
+  });
+});
+
+describe('a file with an Idempotency-Key', () => {
+  it('is stored once, and only once', async () => {
+    const before = await objects();
+    const first = await send('file');
+    const answers = await Promise.all([send('file'), send('file')]);
+    for (const answer of answers) expect(answer.body).toEqual(first.body);
+    expect(await objects()).toBe(before + 1);
+  });
+
+  it.each([
+    ['content', batchForm(`${LINE}${LINE}`)],
+    ['name', batchForm(LINE, 'other.jsonl')],
+    ['purpose', [{ name: 'purpose', value: 'user_data' }, ...batchForm().slice(1)]],
+    [
+      'expiry',
+      [
+        ...batchForm(),
+        { name: 'expires_after[anchor]', value: 'created_at' },
+        { name: 'expires_after[seconds]', value: '3600' },
+      ],
+    ],
+  ])('refuses another %s under the same key and keeps nothing of it', async (what, form) => {
+    await send(`other-${what}`);
+    const before = await objects();
+    const answer = await send(`other-${what}`, form);
+    expect(answer.status).toBe(400);
+    expect(answer.body.error.code).toBe('idempotency_key_reused');
+    expect(await objects()).toBe(before);
+  });
+
+  it('that was deleted since is not there any more', async () => {
+    const { id } = (await send('gone')).body;
+    await api.call({
+      method: 'DELETE',
+      url: `/v1/files/${id}`,
+      headers: { 'x-maas-username': 'ann' },
+    });
+    expect((await send('gone')).status).toBe(404);
+  });
+});
