@@ -17,7 +17,7 @@ function printResult({ row, title, verdicts, runs }) {
   if (verdicts.length > 0) {
     const rows = verdicts.map(({ met, ...rest }) => ({
       ...rest,
-      'must is met': met ? 'yes' : 'NO',
+      'must is met': rest.must === '' ? '' : met ? 'yes' : 'NO',
     }));
     lines.push('', table(rows));
   }

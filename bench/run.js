@@ -34,7 +34,7 @@ Measures Nightshift against the rows of docs/benchmarks.md. Needs Linux, and Go 
   --product <dir>   the checkout to measure (default: this one)
   --scratch <dir>   folder for input files and data directories (default: <tmp>/nightshift-bench)
   --json <file>     where to write all results (default: <scratch>/results.json)
-  --profile <dir>   keep a CPU profile of every Node process of the product
+  --profile <dir>   keep a CPU profile of each worker: see top-functions.js
   --help            this text
 `;
 

@@ -12,14 +12,14 @@ function main([dir, pid]) {
   if (dir === undefined || dir === '--help') {
     process.stdout.write(
       'Usage: node bench/top-functions.js <dir> [pid]\n\n' +
-        'Self time of the functions in the profiles that `run.js --profile <dir>` kept: those of\n' +
-        'one process, or of the largest profile, which is that of a busy worker.\n',
+        'Self time of the functions in a profile that `run.js --profile <dir>` kept: that of the\n' +
+        'worker with this pid, or the largest.\n',
     );
     return;
   }
   const names = fs.readdirSync(dir).filter((name) => name.endsWith('.cpuprofile'));
   const sized = names
-    .filter((name) => pid === undefined || name.split('.')[3] === pid)
+    .filter((name) => pid === undefined || name === `worker-${pid}.cpuprofile`)
     .map((name) => ({ name, size: fs.statSync(path.join(dir, name)).size }))
     .sort((a, b) => b.size - a.size);
   if (sized.length === 0) throw new Error(`no profile of ${pid ?? 'any process'} in ${dir}`);
