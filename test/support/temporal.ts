@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Connection } from '@temporalio/client';
 import { msToTs } from '@temporalio/common';
@@ -59,12 +60,31 @@ export async function withNamespace<T>(body: (temporal: TestTemporal) => Promise
   }
 }
 
-async function startServer(folder: string): Promise<{ address: string }> {
+/**
+ * A server for one test file alone, with further dynamic configuration (`key=value`); it too ends
+ * with the Jest run. `name` is its own among the servers of the run.
+ */
+export async function startOwnTemporal(
+  name: string,
+  dynamicConfig: readonly string[],
+): Promise<{ readonly address: string }> {
+  return startServer(fs.mkdtempSync(path.join(tmpdir(), `nightshift-${name}-`)), {
+    name,
+    dynamicConfig,
+  });
+}
+
+async function startServer(
+  folder: string,
+  own: { name: string; dynamicConfig: readonly string[] } = { name: 'temporal', dynamicConfig: [] },
+): Promise<{ address: string }> {
   const say = (message: string) => void process.stderr.write(`${message}\n`);
   const binary = await findServer({ env: process.env, say });
   const port = await freePort();
   const address = `127.0.0.1:${port}`;
-  const logFile = spawnGuarded('temporal', binary.path, serverArguments(folder, port));
+  const dynamicConfig = [...DYNAMIC_CONFIG, ...own.dynamicConfig];
+  const args = serverArguments({ folder, port, dynamicConfig });
+  const logFile = spawnGuarded(own.name, binary.path, args);
   try {
     await until(() => answers(address), START_MS, `Temporal at ${address}`, 50);
   } catch (cause) {
@@ -73,12 +93,17 @@ async function startServer(folder: string): Promise<{ address: string }> {
   return { address };
 }
 
-function serverArguments(folder: string, port: number): string[] {
+function serverArguments(options: {
+  folder: string;
+  port: number;
+  dynamicConfig: readonly string[];
+}): string[] {
+  const { folder, port, dynamicConfig } = options;
   return [
     ...['server', 'start-dev', '--headless', '--ip', '127.0.0.1', '--port', String(port)],
     ...['--db-filename', path.join(folder, 'temporal.sqlite'), '--log-level', 'warn'],
     ...['--sqlite-pragma', 'journal_mode=WAL', '--sqlite-pragma', 'synchronous=NORMAL'],
-    ...DYNAMIC_CONFIG.flatMap((entry) => ['--dynamic-config-value', entry]),
+    ...dynamicConfig.flatMap((entry) => ['--dynamic-config-value', entry]),
   ];
 }
 

@@ -1,0 +1,116 @@
+import { Client, Connection } from '@temporalio/client';
+import type { RecordingBackend } from '../support/recording-backend';
+import { startRecordingBackend } from '../support/recording-backend';
+import { outcomeOf } from '../support/run-batch';
+import type { TestStack } from '../support/stack';
+import { chatLines, STACK_START_MS, startStack, submit } from '../support/stack';
+import { startOwnTemporal, TEMPORAL_START_MS } from '../support/temporal';
+import { until } from '../support/until';
+
+const LINES = 3_000;
+const LATENCY_MS = 30;
+const IN_FLIGHT = 20;
+/** Answers written within the last flush of the journal, 0.2 s (design §7). */
+const LAST_FLUSH = Math.ceil((IN_FLIGHT * 200) / LATENCY_MS);
+
+let backend: RecordingBackend;
+let stack: TestStack;
+let connection: Connection;
+let temporal: Client;
+
+beforeAll(async () => {
+  // A server that asks for a new run after 20 events instead of 4,096: a round of chunks.
+  const { address } = await startOwnTemporal('impatient', [
+    'limit.historyCount.suggestContinueAsNew=20',
+  ]);
+  connection = await Connection.connect({ address });
+  temporal = new Client({ connection });
+  backend = await startRecordingBackend(LATENCY_MS);
+  stack = await startStack({
+    config: {
+      temporal: { address },
+      global_inference_gateway: {
+        url: backend.url,
+        request_timeout: '10s',
+        initial_backoff: '50ms',
+        max_backoff: '500ms',
+      },
+      concurrency: { per_model: IN_FLIGHT },
+      worker: { heartbeat_timeout: '3s' },
+      batch: { cancel_grace: '2s' },
+    },
+  });
+}, TEMPORAL_START_MS + STACK_START_MS);
+afterAll(async () => {
+  await stack?.stop();
+  stack?.remove();
+  await backend?.close();
+  await connection?.close();
+}, 60_000);
+beforeEach(() => {
+  backend.seen.length = 0;
+});
+
+const currentRun = async (id: string): Promise<string> =>
+  (await temporal.workflow.getHandle(id).describe()).runId;
+
+/** Resolves as soon as the batch's workflow has gone on in a new run. */
+async function switched(id: string): Promise<void> {
+  const first = await until(() => currentRun(id).catch(() => null), 10_000, 'the first run', 5);
+  await until(async () => (await currentRun(id)) !== first, 30_000, 'the second run', 5);
+}
+
+async function runsOf(id: string): Promise<number> {
+  let runs = 0;
+  for await (const run of temporal.workflow.list({ query: `WorkflowId = "${id}"` })) {
+    if (run.runId !== '') runs++;
+  }
+  return runs;
+}
+
+/** Every line once over both files; those without an answer carry `code`. */
+async function expectEveryLineOnce(id: string, code: string | null): Promise<number> {
+  const { batch, output, errors } = await outcomeOf(stack.client, id);
+  const ids = [...output, ...errors].map((line) => line.custom_id);
+  expect([ids.length, new Set(ids).size]).toEqual([LINES, LINES]);
+  expect(new Set(errors.map((line) => line.error?.code))).toEqual(
+    new Set(code === null ? [] : [code]),
+  );
+  expect(batch.request_counts).toEqual({ total: LINES, completed: output.length, failed: 0 });
+  return output.length;
+}
+
+describe('a batch whose workflow goes on in new runs', () => {
+  it('completes, each line having been sent once', async () => {
+    const { id } = await submit(stack.client, chatLines(LINES));
+    await expectEveryLineOnce(id, null);
+    expect(backend.seen).toHaveLength(LINES);
+    await until(async () => (await runsOf(id)) >= 3, 10_000, 'three runs to be listed');
+  }, 90_000);
+
+  it('is cancelled around the switch, with what was answered', async () => {
+    const { id } = await submit(stack.client, chatLines(LINES));
+    await switched(id);
+    expect((await stack.client.batches.cancel(id)).status).toBe('cancelling');
+    expect(await expectEveryLineOnce(id, 'batch_cancelled')).toBeGreaterThan(0);
+  }, 90_000);
+
+  it('expires after the switch, by the deadline it was created with', async () => {
+    const created = await submit(stack.client, chatLines(LINES), '4s');
+    await switched(created.id);
+    expect(await expectEveryLineOnce(created.id, 'batch_expired')).toBeGreaterThan(0);
+    const deadlineMs = (created.expires_at ?? 0) * 1000;
+    expect(backend.seen.filter((seen) => seen.atMs > deadlineMs)).toEqual([]);
+  }, 90_000);
+
+  it('survives a worker that is killed around the switch', async () => {
+    const { id } = await submit(stack.client, chatLines(LINES));
+    await switched(id);
+    const pid = stack.pidOf('worker');
+    process.kill(pid, 'SIGKILL');
+    await expectEveryLineOnce(id, null);
+    expect(stack.pidOf('worker')).not.toBe(pid);
+    expect(new Set(backend.seen.map((seen) => seen.requestId)).size).toBe(LINES);
+    expect(backend.seen.length - LINES).toBeLessThanOrEqual(IN_FLIGHT + LAST_FLUSH);
+  }, 120_000);
+});
