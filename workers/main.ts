@@ -15,6 +15,7 @@ import { execQueue } from '../workflows/contract';
 import { bundlePath } from './bundle-workflows';
 import { createWorkers } from './create-workers';
 import { hostWorkers } from './host-workers';
+import { measureJobs } from './job-metrics';
 import { startMaintenance } from './maintenance';
 import { openParts } from './open-parts';
 import { createActivities } from './wiring';
@@ -48,7 +49,7 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
     connection,
     namespace: config.temporal.namespace,
     config,
-    activities: createActivities(parts),
+    activities: measureJobs(createActivities(parts), { metrics, records: parts.records }),
     execQueues: parts.registry.gateways.map((gateway) => execQueue(gateway.key)),
     workflowBundle: { code: await readFile(bundlePath(), 'utf8') },
     plugins: [new OpenTelemetryPlugin(tracing)],

@@ -1,17 +1,20 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { openClient } from '../client/connection';
 import { prepareNamespace } from '../client/namespace';
 import { createSchedules, triggerReconcile } from '../client/schedules';
 import type { Config } from '../platform/config-schema';
 import type { Logger } from '../platform/logger';
 import type { WorkerMetrics } from '../platform/worker-metrics';
-import type { ReconcileRows } from '../storage/postgres/reconcile';
+import type { FoundBatch, ReconcileRows } from '../storage/postgres/reconcile';
 
 export interface MaintenanceOptions {
   readonly config: Pick<Config, 'temporal'>;
   readonly client: ReturnType<typeof openClient>;
-  readonly rows: Pick<ReconcileRows, 'unattended'>;
+  readonly rows: Pick<ReconcileRows, 'foundAtStart' | 'stillHeld'>;
   readonly metrics: Pick<WorkerMetrics, 'startupRecovery'>;
   readonly logger: Logger;
+  /** Name of this worker in rows of progress. */
+  readonly worker: string;
   readonly everyMs?: number;
 }
 
@@ -21,6 +24,8 @@ export interface Maintenance {
 }
 
 const EVERY_MS = 60_000;
+/** A worker that was killed touched nothing for longer than two of its ticks by then. */
+const LOOK_AGAIN_MS = 4_000;
 
 /**
  * What a worker does for all batches when it starts: it counts those that it resumes, and has them
@@ -29,46 +34,66 @@ const EVERY_MS = 60_000;
  * the worker.
  */
 export function startMaintenance(options: MaintenanceOptions): Maintenance {
-  const { logger } = options;
-  let turn = Promise.resolve();
-  let isFirst = true;
+  const { client, logger } = options;
+  const stop = new AbortController();
+  const counted = countResumed(options, stop.signal).catch((error: unknown) => {
+    if (!stop.signal.aborted) logger.warn({ err: error }, 'resumed batches not counted');
+  });
+  let isReconciled = false;
   const round = async (): Promise<void> => {
-    await ensure(options);
-    if (isFirst) await triggerReconcile(options.client);
-    isFirst = false;
+    if (await ensureSchedules(options)) isReconciled = false;
+    if (!isReconciled) await triggerReconcile(client);
+    isReconciled = true;
   };
+  let turn = Promise.resolve();
   const next = (): void => {
     turn = turn
       .then(round)
       .catch((error: unknown) => logger.warn({ err: error }, 'schedules not looked after'));
   };
-  turn = turn
-    .then(() => countResumed(options))
-    .catch((error: unknown) => logger.warn({ err: error }, 'resumed batches not counted'));
   next();
   const timer = setInterval(next, options.everyMs ?? EVERY_MS);
   timer.unref();
   return {
-    close: () => {
+    close: async () => {
       clearInterval(timer);
-      return turn;
+      stop.abort();
+      await Promise.all([turn, counted]);
     },
   };
 }
 
-/** Once, as the worker starts: whatever has no living worker now goes on with this one. */
-async function countResumed({ rows, metrics, logger }: MaintenanceOptions): Promise<void> {
-  for (const { status, count } of await rows.unattended()) {
-    metrics.startupRecovery.inc({ status, action: 'resumed' }, count);
-    logger.info({ status, count }, 'open batches resumed');
-  }
+/**
+ * Counts, once, the open batches that nobody but this worker is at. A worker that died a moment ago
+ * looks alive at first: its batches are looked at again.
+ */
+async function countResumed(options: MaintenanceOptions, signal: AbortSignal): Promise<void> {
+  const { rows, worker } = options;
+  const found = await rows.foundAtStart(worker);
+  const doubtful = found.filter(({ holders }) => holders.length > 0);
+  count(
+    options,
+    found.filter(({ holders }) => holders.length === 0),
+  );
+  if (doubtful.length === 0) return;
+  await delay(LOOK_AGAIN_MS, undefined, { signal, ref: false });
+  const held = await rows.stillHeld(doubtful);
+  count(
+    options,
+    doubtful.filter(({ id }) => !held.has(id)),
+  );
 }
 
-/** Attributes first: no workflow of ours starts without them. */
-async function ensure({ client, config, logger }: MaintenanceOptions): Promise<void> {
+function count({ metrics, logger }: MaintenanceOptions, resumed: readonly FoundBatch[]): void {
+  for (const { status } of resumed) metrics.startupRecovery.inc({ status, action: 'resumed' });
+  if (resumed.length > 0) logger.info({ batches: resumed.length }, 'open batches resumed');
+}
+
+/** True where there were none: the server is new. Attributes first, no workflow of ours starts without. */
+async function ensureSchedules({ client, config, logger }: MaintenanceOptions): Promise<boolean> {
   // A cloud's namespace is prepared by its operators: what we may not do, they have done.
   await prepareNamespace(config.temporal).catch((error: unknown) =>
     logger.debug({ err: error }, 'namespace not prepared'),
   );
-  await createSchedules(client);
+  return createSchedules(client);
 }

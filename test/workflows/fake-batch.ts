@@ -16,6 +16,8 @@ export interface FakeBatchOptions {
   readonly models?: readonly { model: string; entries: number }[];
   readonly invalid?: boolean;
   readonly expiresInMs?: number;
+  /** What chunks report; a low rate makes many small ones. */
+  readonly ratePerSec?: number;
   readonly settings?: Partial<BatchSettings>;
   /** Runs instead of answering a chunk at once. */
   readonly onChunk?: (input: ExecuteChunkInput, batch: FakeBatch) => Promise<void>;
@@ -135,7 +137,7 @@ export class FakeBatch {
       failed: 0,
       answered: next - input.from,
       worker: 'w1',
-      ratePerSec: 1_000,
+      ratePerSec: this.options.ratePerSec ?? 1_000,
       p95Ms: 5,
       left: stopped ? ('stopped' as const) : ('done' as const),
       stopCause: this.stopCause,

@@ -56,6 +56,7 @@ export const SCENARIOS: Readonly<Record<string, () => Scenario>> = {
     batch: new FakeBatch({
       models: [{ model: 'alpha', entries: 900 }],
       settings: { historyEvents: 25 },
+      ratePerSec: 5,
     }),
   }),
   'poisoned-line': () => ({

@@ -99,7 +99,8 @@ export async function play(
   }
 }
 
-async function historiesOf(
+/** Histories of all runs of a workflow, in order: more than one after continue-as-new. */
+export async function historiesOf(
   client: Client,
   handle: WorkflowHandle & { readonly firstExecutionRunId: string },
 ): Promise<History[]> {
