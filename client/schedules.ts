@@ -30,9 +30,13 @@ function schedule(scheduleId: string, workflowType: string, every: '1m' | '10m')
   };
 }
 
-/** Makes the schedules that are not there; those that are stay as they are. */
-export async function createSchedules(client: Client): Promise<void> {
-  for (const definition of DEFINITIONS) await createUnlessThere(client, definition);
+/** Makes the schedules that are not there, and answers whether any was; the others stay as they are. */
+export async function createSchedules(client: Client): Promise<boolean> {
+  let isAnyNew = false;
+  for (const definition of DEFINITIONS) {
+    if (await createUnlessThere(client, definition)) isAnyNew = true;
+  }
+  return isAnyNew;
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { Pool, PoolClient } from 'pg';
+import type { Pool, PoolClient, QueryResultRow } from 'pg';
 import type { OrphanRow } from '../../core/batch/orphans';
 import type { BatchStatus, StopCause, TerminalStatus } from '../../core/batch/status';
 import { isTerminal, OPEN_STATUSES } from '../../core/batch/status';
@@ -16,8 +16,10 @@ export interface ReconcileRows {
   /** One batch as it stands now; null where it is gone or has ended. */
   open(batchId: string): Promise<ReconcileRow | null>;
   markStarted(batchId: string): Promise<void>;
-  /** Open batches, by status, that no living worker holds a chunk of: who starts now resumes them. */
-  unattended(): Promise<{ status: BatchStatus; count: number }[]>;
+  /** Open batches that were started once, as a worker finds them when it starts. */
+  foundAtStart(worker: string): Promise<FoundBatch[]>;
+  /** Those of them that a holder of then has touched within the last two seconds: it lives. */
+  stillHeld(batches: readonly FoundBatch[]): Promise<Set<string>>;
   /** How a batch stands whose files may have to be delivered late; null where there is none. */
   ended(batchId: string): Promise<EndedBatch | null>;
   /**
@@ -34,6 +36,14 @@ export interface ReconcileRow extends OrphanRow, UnstartedBatch {
   readonly status: BatchStatus;
 }
 
+/** An open batch, and the other workers that may be at it. */
+export interface FoundBatch {
+  readonly id: string;
+  readonly status: BatchStatus;
+  /** Names of those that touched a chunk of it within the last five seconds; the asker is none. */
+  readonly holders: readonly string[];
+}
+
 /** The end of a batch as its row has it. */
 export interface EndedBatch {
   readonly status: BatchStatus;
@@ -44,6 +54,8 @@ export interface EndedBatch {
 
 /** A chunk that was not heard of for so long has no worker (execution §4). */
 const UNTOUCHED_SEC = 5;
+/** Who lives touches its chunks every second. */
+const JUST_TOUCHED_SEC = 2;
 
 const COLUMNS = `seq, id, tenant, endpoint, input_file_id as "inputFileId", status,
   stop_cause as "stopCause", stop_taken_at is not null as "stopTaken",
@@ -68,22 +80,39 @@ export function createReconcileRows(pool: Pool, options: BatchRecordsOptions): R
       return row ?? null;
     },
     markStarted: (batchId) => createBatchRepository(pool).markStarted(batchId),
-    unattended: () => unattended(pool),
+    foundAtStart: (worker) => foundAtStart(pool, worker),
+    stillHeld: (batches) => stillHeld(pool, batches),
     ended: (batchId) => ended(pool, batchId, ''),
     recordLate: (record) => inTransaction(pool, (client) => recordLate(client, record, options)),
   };
 }
 
-function unattended(pool: Pool): Promise<{ status: BatchStatus; count: number }[]> {
-  return query<{ status: BatchStatus; count: number }>(
+function foundAtStart(pool: Pool, worker: string): Promise<FoundBatch[]> {
+  return query<FoundBatch & QueryResultRow>(
     pool,
-    `select b.status, count(*) as count from batches b
-     where b.status = any($1) and b.workflow_started_at is not null and not exists (
-       select 1 from chunk_progress p where p.batch_id = b.id and not p.released
-         and p.touched_at > now() - make_interval(secs => $2))
-     group by b.status order by b.status`,
-    [[...OPEN_STATUSES], UNTOUCHED_SEC],
+    `select b.id, b.status, array(
+       select distinct p.worker from chunk_progress p
+       where p.batch_id = b.id and not p.released and p.worker <> $2
+         and p.touched_at > now() - make_interval(secs => $3)) as holders
+     from batches b
+     where b.status = any($1) and b.workflow_started_at is not null`,
+    [[...OPEN_STATUSES], worker, UNTOUCHED_SEC],
   );
+}
+
+async function stillHeld(pool: Pool, batches: readonly FoundBatch[]): Promise<Set<string>> {
+  const pairs = batches.flatMap(({ id, holders }) =>
+    holders.map((holder) => [id, holder] as const),
+  );
+  const rows = await query<{ id: string }>(
+    pool,
+    `select distinct p.batch_id as id from chunk_progress p
+     join unnest($1::text[], $2::text[]) as h (id, holder)
+       on h.id = p.batch_id and h.holder = p.worker
+     where p.touched_at > now() - make_interval(secs => $3)`,
+    [pairs.map(([id]) => id), pairs.map(([, holder]) => holder), JUST_TOUCHED_SEC],
+  );
+  return new Set(rows.map(({ id }) => id));
 }
 
 interface EndedRow extends EndedBatch {

@@ -62,27 +62,33 @@ it('tells what decides about a row', async () => {
   expect(await rows.open(await insert({ status: 'failed' }))).toBeNull();
 });
 
-it('counts as unattended what no living chunk holds and what has been started', async () => {
+it('tells a worker that starts who may be at the batches that it finds, and who still is', async () => {
+  const started = { status: 'in_progress', workflow_started_at: new Date() };
   await insert({ status: 'validating' });
-  await insert({ status: 'in_progress', workflow_started_at: new Date() });
-  const cases = [
-    ['5 minutes', false, true],
-    ['0 seconds', true, true],
-    ['0 seconds', false, false],
-  ] as const;
-  for (const [ago, released] of cases) {
-    const id = await insert({ status: 'finalizing', workflow_started_at: new Date() });
-    await database.pool.query(
+  const alone = await insert(started);
+  const held = await insert(started);
+  const touch = (batch: string, worker: string, ago: string, released = false) =>
+    database.pool.query(
       `insert into chunk_progress (batch_id, safe_model, from_pos, to_pos, epoch, worker, touched_at, released)
-       values ($1, 'm', 0, 9, 1, 'w', now() - $2::interval, $3)`,
-      [id, ago, released],
+       values ($1, $2, (select count(*) from chunk_progress), 9, 1, $2, now() - $3::interval, $4)`,
+      [batch, worker, ago, released],
     );
-  }
-  const unattended = cases.filter(([, , isUnattended]) => isUnattended).length;
-  expect(await rows.unattended()).toEqual([
-    { status: 'finalizing', count: unattended },
-    { status: 'in_progress', count: 1 },
+  await touch(alone, 'gone', '1 minute');
+  await touch(alone, 'done', '0 seconds', true);
+  await touch(alone, 'me', '0 seconds');
+  await touch(held, 'other', '3 seconds');
+  const found = await rows.foundAtStart('me');
+  expect(found).toEqual([
+    { id: alone, status: 'in_progress', holders: [] },
+    { id: held, status: 'in_progress', holders: ['other'] },
   ]);
+  expect(await rows.stillHeld(found)).toEqual(new Set());
+  await database.pool.query(
+    `update chunk_progress set touched_at = now(), worker = 'me' where worker = 'other'`,
+  );
+  expect(await rows.stillHeld(found)).toEqual(new Set());
+  await touch(held, 'other', '0 seconds');
+  expect(await rows.stillHeld(found)).toEqual(new Set([held]));
 });
 
 describe('late files', () => {

@@ -1,0 +1,380 @@
+import { execFile } from 'node:child_process';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { Client, Connection } from '@temporalio/client';
+import { Client as Postgres } from 'pg';
+import { SCHEDULES } from '../../client/schedules';
+import { parseSegmentKey } from '../../core/plan/keys';
+import { packageRoot } from '../../platform/package-root';
+import { BATCH_QUEUE, BATCH_WORKFLOW } from '../../workflows/contract';
+import type { RecordingBackend } from '../support/recording-backend';
+import { startRecordingBackend } from '../support/recording-backend';
+import type { TestStack } from '../support/stack';
+import {
+  chatLines,
+  resultLines,
+  STACK_START_MS,
+  startStack,
+  submit,
+  untilTerminal,
+} from '../support/stack';
+import { until } from '../support/until';
+
+const LINES = 300;
+const IN_FLIGHT = 20;
+const LATENCY_MS = 100;
+/** Answers that the backend wrote within the last flush of the journal, 0.2 s. */
+const LAST_FLUSH = Math.ceil((IN_FLIGHT * 200) / LATENCY_MS);
+const TEST_MS = 180_000;
+
+let backend: RecordingBackend;
+let stack: TestStack;
+let temporal: Client;
+let postgres: Postgres;
+
+beforeAll(async () => {
+  backend = await startRecordingBackend(LATENCY_MS);
+  stack = await startStack({
+    config: {
+      global_inference_gateway: {
+        url: backend.url,
+        request_timeout: '10s',
+        initial_backoff: '50ms',
+        max_backoff: '500ms',
+      },
+      batch: { cancel_grace: '2s' },
+      concurrency: { global: IN_FLIGHT, per_model: IN_FLIGHT },
+      worker: { heartbeat_timeout: '3s' },
+    },
+  });
+  await connect();
+}, STACK_START_MS);
+afterAll(async () => {
+  await disconnect();
+  await stack?.stop();
+  stack?.remove();
+  await backend?.close();
+}, 60_000);
+beforeEach(() => {
+  backend.seen.length = 0;
+  backend.latencyMs = LATENCY_MS;
+});
+
+async function connect(): Promise<void> {
+  const connection = await Connection.connect({ address: stack.temporalAddress });
+  temporal = new Client({ connection });
+  const settings = JSON.parse(readFileSync(configFile(), 'utf8')) as { postgres: { url: string } };
+  postgres = new Postgres({ connectionString: settings.postgres.url });
+  await postgres.connect();
+}
+
+async function disconnect(): Promise<void> {
+  await temporal?.connection.close();
+  await postgres?.end();
+}
+
+function configFile(): string {
+  return join(stack.dataDir, 'run', 'config.json');
+}
+
+/** `nightshift reconcile`, as an operator runs it. */
+function reconcile(
+  ...flags: string[]
+): Promise<{ exitCode: number; stdout: string; stderr: string }> {
+  const executable = join(packageRoot(), 'cli', 'nightshift.js');
+  const args = [executable, 'reconcile', '--config', configFile(), ...flags];
+  return new Promise((resolve) => {
+    execFile(process.execPath, args, (error, stdout, stderr) =>
+      resolve({ exitCode: Number(error?.code ?? 0), stdout, stderr }),
+    );
+  });
+}
+
+async function rowOf(id: string): Promise<Record<string, unknown>> {
+  const { rows } = await postgres.query<Record<string, unknown>>(
+    'select * from batches where id = $1',
+    [id],
+  );
+  return rows[0] ?? {};
+}
+
+async function startedBatch(share = 0.25): Promise<string> {
+  const batch = await submit(stack.client, chatLines(LINES));
+  await until(() => backend.seen.length >= LINES * share, 60_000, 'a part of the batch');
+  return batch.id;
+}
+
+/** Every line once over both files; what was journalled was sent once. */
+async function expectWhole(id: string, status: string): Promise<void> {
+  const done = await untilTerminal(stack.client, id);
+  expect(done.status).toBe(status);
+  const output = await resultLines(stack.client, done.output_file_id);
+  const errors = await resultLines(stack.client, done.error_file_id);
+  const ids = [...output, ...errors].map((line) => line.custom_id);
+  expect(ids.sort()).toEqual(Array.from({ length: LINES }, (_, i) => `c-${i}`).sort());
+  expect(done.request_counts).toEqual({ total: LINES, completed: output.length, failed: 0 });
+  const lines = new Set(backend.seen.map((seen) => seen.requestId));
+  expect(backend.seen.length - lines.size).toBeLessThanOrEqual(IN_FLIGHT + LAST_FLUSH);
+  if (status === 'completed') expect(output).toHaveLength(LINES);
+  else
+    expect(new Set(errors.map((line) => line.error?.code))).toEqual(new Set([`batch_${status}`]));
+}
+
+async function metric(name: string): Promise<string[]> {
+  const settings = JSON.parse(readFileSync(configFile(), 'utf8')) as {
+    worker: { observability_port: number };
+  };
+  const url = `http://127.0.0.1:${settings.worker.observability_port}/metrics`;
+  const text = await (await fetch(url)).text();
+  return text.split('\n').filter((line) => line.startsWith(`${name}{`));
+}
+
+describe('a batch that lost its workflow', () => {
+  it(
+    'is delivered as failed when it was terminated: every answer that was paid for is in',
+    async () => {
+      const id = await startedBatch();
+      await temporal.workflow.getHandle(id).terminate('by an operator');
+      const dry = await reconcile('--dry-run');
+      expect(dry.stdout).toMatch(new RegExp(`${id}\\s+in_progress\\s+closed\\s+failed`));
+      expect(await rowOf(id)).toMatchObject({ status: 'in_progress', stop_cause: null });
+      const wet = await reconcile();
+      expect(wet).toMatchObject({ exitCode: 0 });
+      const answered = backend.seen.filter((seen) => seen.answered).length;
+      await expectWhole(id, 'failed');
+      const done = await stack.client.batches.retrieve(id);
+      expect(done.request_counts?.completed).toBeGreaterThanOrEqual(answered - IN_FLIGHT);
+      expect(done.errors?.data?.[0]).toMatchObject({ code: 'system_error' });
+      expect(await metric('batch_reconciler_orphans_recovered_total')).toEqual([
+        expect.stringMatching(/action="failed".* 1$/),
+      ]);
+    },
+    TEST_MS,
+  );
+
+  it(
+    'completes when it was terminated with its manifest there',
+    async () => {
+      const batch = await submit(stack.client, chatLines(LINES));
+      const done = await untilTerminal(stack.client, batch.id);
+      expect(done.status).toBe('completed');
+      // As if the end had never been written: the last moment before the terminal record.
+      await postgres.query(
+        `update batches set status = 'finalizing', completed_at = null, output_file_id = null,
+           completed = 0 where id = $1`,
+        [batch.id],
+      );
+      await postgres.query('delete from files where batch_id = $1', [batch.id]);
+      const sent = backend.seen.length;
+      await until(
+        async () => (await reconcile()).exitCode === 0 && (await rowOf(batch.id))['completed_at'],
+        60_000,
+        'the end',
+      );
+      await expectWhole(batch.id, 'completed');
+      expect(backend.seen.length).toBe(sent);
+      expect((await stack.client.batches.retrieve(batch.id)).output_file_id).toBe(
+        done.output_file_id,
+      );
+    },
+    TEST_MS,
+  );
+
+  it(
+    'is delivered as cancelled when its cancel came while it had none',
+    async () => {
+      const id = await startedBatch();
+      await temporal.workflow.getHandle(id).terminate('by an operator');
+      await stack.client.batches.cancel(id);
+      await reconcile();
+      await expectWhole(id, 'cancelled');
+    },
+    TEST_MS,
+  );
+
+  it.each([
+    ['timed out', { workflowRunTimeout: '1s' }],
+    ['failed', { taskQueue: 'nobody', workflowExecutionTimeout: '1s' }],
+  ])(
+    'goes on after it %s before it began, and expires past its end',
+    async (_what, options) => {
+      const stray = await strayRow({ expiresInSec: -1 });
+      const handle = await temporal.workflow.start(BATCH_WORKFLOW, {
+        workflowId: stray,
+        taskQueue: 'nobody',
+        args: [{ batchId: stray }],
+        ...options,
+      });
+      await expect(handle.result()).rejects.toThrow();
+      await reconcile();
+      const done = await untilTerminal(stack.client, stray);
+      expect(done.status).toBe('expired');
+      expect(backend.seen).toEqual([]);
+    },
+    TEST_MS,
+  );
+
+  it(
+    'is started when it never was, and the row says so',
+    async () => {
+      const id = await strayRow({ expiresInSec: 3600 });
+      await reconcile();
+      expect((await untilTerminal(stack.client, id)).status).toBe('completed');
+      expect((await rowOf(id))['workflow_started_at']).not.toBeNull();
+    },
+    TEST_MS,
+  );
+});
+
+/** A row like one whose creator died before it started the workflow: ten minutes old, with a file. */
+async function strayRow({ expiresInSec }: { expiresInSec: number }): Promise<string> {
+  const template = await submit(stack.client, chatLines(3));
+  await untilTerminal(stack.client, template.id);
+  backend.seen.length = 0;
+  const id = `batch_${template.id.slice('batch_'.length).split('').reverse().join('')}`;
+  await postgres.query(
+    `insert into batches (id, tenant, endpoint, input_file_id, input_object_key, input_bytes,
+       completion_window, created_at, expires_at)
+     select $1, tenant, endpoint, input_file_id, input_object_key, input_bytes, completion_window,
+       created_at - 600, extract(epoch from now())::bigint + $3
+     from batches where id = $2`,
+    [id, template.id, expiresInSec],
+  );
+  return id;
+}
+
+it(
+  'a workflow that was reset in the UI goes on from the journal',
+  async () => {
+    const id = await startedBatch(0.5);
+    const history = await temporal.workflow.getHandle(id).fetchHistory();
+    const first = history.events?.find((event) => event.workflowTaskCompletedEventAttributes);
+    await temporal.workflowService.resetWorkflowExecution({
+      namespace: 'default',
+      workflowExecution: { workflowId: id },
+      reason: 'by an operator',
+      workflowTaskFinishEventId: first?.eventId ?? null,
+      requestId: `reset-${id}`,
+    });
+    await reconcile();
+    await expectWhole(id, 'completed');
+  },
+  TEST_MS,
+);
+
+it(
+  'a workflow whose row comes late is no orphan: it waits and goes on by itself',
+  async () => {
+    const id = `batch_${'0badcafe'.repeat(4)}`;
+    const handle = await temporal.workflow.start(BATCH_WORKFLOW, {
+      workflowId: id,
+      taskQueue: BATCH_QUEUE,
+      args: [{ batchId: id }],
+    });
+    const run = await handle.describe();
+    expect(await reconcile()).toMatchObject({ exitCode: 0 });
+    const stray = await strayRow({ expiresInSec: 3600 });
+    await postgres.query('update batches set id = $1, workflow_started_at = now() where id = $2', [
+      id,
+      stray,
+    ]);
+    await reconcile();
+    expect((await untilTerminal(stack.client, id)).status).toBe('completed');
+    expect((await handle.describe()).runId).toBe(run.runId);
+  },
+  TEST_MS,
+);
+
+it(
+  'files of a batch whose finalization was given up are delivered late; its status stays',
+  async () => {
+    const id = await startedBatch();
+    await stack.client.batches.cancel(id);
+    await untilTerminal(stack.client, id);
+    const files = (await rowOf(id))['output_file_id'];
+    await postgres.query(
+      `update batches set output_file_id = null, error_file_id = null, completed = 0 where id = $1`,
+      [id],
+    );
+    await postgres.query('delete from files where batch_id = $1', [id]);
+    const late = await reconcile('--finalize', id);
+    expect(late).toMatchObject({ exitCode: 0 });
+    expect(late.stdout).toContain(String(files));
+    await expectWhole(id, 'cancelled');
+    expect((await reconcile('--finalize', id)).stderr).toContain('has its files already');
+    const refused = await reconcile('--finalize', `batch_${'9'.repeat(32)}`);
+    expect(refused).toMatchObject({ exitCode: 1 });
+    expect(refused.stderr).toContain('there is no batch');
+  },
+  TEST_MS,
+);
+
+describe('Temporal with an empty database', () => {
+  it(
+    'under running workers: schedules and batches are back, and nothing journalled is paid twice',
+    async () => {
+      const id = await startedBatch();
+      const pid = stack.pidOf('temporal');
+      removeTemporalDatabase();
+      process.kill(pid, 'SIGKILL');
+      await until(() => pidNow('temporal') !== pid && pidNow('temporal'), 60_000, 'a new server');
+      await expectWhole(id, 'completed');
+      const schedule = temporal.schedule.getHandle(SCHEDULES.reconcile);
+      expect((await schedule.describe()).action).toMatchObject({
+        workflowType: 'reconcileWorkflow',
+      });
+    },
+    TEST_MS,
+  );
+
+  it(
+    'and no worker either: the next start resumes from the journal, and counts it',
+    async () => {
+      const id = await startedBatch();
+      await disconnect();
+      process.kill(stack.pidOf('worker'), 'SIGKILL');
+      await stack.stop();
+      removeTemporalDatabase();
+      expect(segmentsOf(id)).toBeGreaterThan(0);
+      stack = await stack.restart();
+      await connect();
+      await expectWhole(id, 'completed');
+      expect(await metric('batch_startup_recovery_total')).toEqual([
+        expect.stringMatching(/status="in_progress".*action="resumed".* 1$/),
+      ]);
+    },
+    TEST_MS,
+  );
+});
+
+/** Null while the part is down. */
+function pidNow(part: string): number | null {
+  try {
+    return stack.pidOf(part);
+  } catch {
+    return null;
+  }
+}
+
+function removeTemporalDatabase(): void {
+  const folder = join(stack.dataDir, 'temporal');
+  const files = readdirSync(folder).filter((file) => file.startsWith('temporal.db'));
+  expect(files).not.toEqual([]);
+  for (const file of files) rmSync(join(folder, file));
+}
+
+function segmentsOf(id: string): number {
+  const folder = join(stack.dataDir, 'objects', 'objects');
+  const keys = readdirSync(join(folder, 'batches', id), { recursive: true, encoding: 'utf8' });
+  return keys.filter((key) => parseSegmentKey(`batches/${id}/${key}`) !== null).length;
+}
+
+it('the sweep has left all of this alone, and runs', async () => {
+  const handle = await temporal.workflow.start('sweepWorkflow', {
+    workflowId: 'sweep-by-the-test',
+    taskQueue: BATCH_QUEUE,
+    args: [{}],
+    workflowRunTimeout: '1m',
+  });
+  expect(await handle.result()).toMatchObject({ files: 0, batches: 0, scratch: 0 });
+});
