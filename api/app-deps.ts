@@ -3,6 +3,7 @@ import type { Config } from '../platform/config-schema';
 import type { Logger } from '../platform/logger';
 import type { ReadinessCheck } from '../platform/observability-server';
 import type { ObjectStore } from '../storage/object-store';
+import type { ApiKeyRepository } from '../storage/postgres/api-keys';
 import type { BatchRepository } from '../storage/postgres/batches';
 import type { FileRepository } from '../storage/postgres/files';
 import type { UploadRepository } from '../storage/postgres/uploads';
@@ -14,6 +15,8 @@ export interface AppDeps {
   readonly files: FileRepository;
   readonly batches: BatchRepository;
   readonly uploads: UploadRepository;
+  /** Asked in `auth.mode: api_key`. */
+  readonly apiKeys: Pick<ApiKeyRepository, 'authenticate'>;
   readonly store: ObjectStore;
   readonly outbox: Outbox;
   readonly metrics: ApiMetrics;

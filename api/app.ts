@@ -1,9 +1,10 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { AppDeps, RouteDeps } from './app-deps';
+import { authenticator } from './plugins/authentication';
 import { addDrain } from './plugins/drain';
 import { answerBrokenRequest, errorHandler, unknownRoute } from './plugins/error-envelope';
 import { addBodyParsers, MAX_JSON_BYTES } from './plugins/request-bodies';
-import { addRequestContext, requestId, requireTenant, setContext } from './plugins/request-context';
+import { addRequestContext, requestId, setContext } from './plugins/request-context';
 import { addRequestMetrics } from './plugins/request-metrics';
 import { addBatchRoutes } from './routes/batches';
 import { addFileRoutes } from './routes/files';
@@ -53,7 +54,7 @@ function addRoutes(app: FastifyInstance, deps: RouteDeps): void {
   addHealthRoutes(app, deps);
   void app.register(
     async (v1) => {
-      v1.addHook('onRequest', requireTenant);
+      v1.addHook('onRequest', authenticator(deps));
       addFileRoutes(v1, deps);
       addUploadRoutes(v1, deps);
       addBatchRoutes(v1, deps);

@@ -12,6 +12,7 @@ import type { RunningProcess } from '../platform/process';
 import { runPhases, type ShutdownPhase } from '../platform/shutdown';
 import { openFilesystemStore } from '../storage/objects/filesystem';
 import { readOrCreateStoreId } from '../storage/objects/store-id';
+import { createApiKeyRepository } from '../storage/postgres/api-keys';
 import { createBatchRepository } from '../storage/postgres/batches';
 import { createFileRepository } from '../storage/postgres/files';
 import { checkSchema } from '../storage/postgres/migrate';
@@ -81,8 +82,20 @@ async function open(config: Config, host: Host): Promise<string> {
   closing('outbox', () => outbox.close());
   const files = createFileRepository(pool);
   const uploads = createUploadRepository(pool);
+  const apiKeys = createApiKeyRepository(pool);
   const metrics = createApiMetrics(registry);
-  const app = buildApp({ config, files, batches, uploads, store, outbox, metrics, logger, checks });
+  const app = buildApp({
+    config,
+    files,
+    batches,
+    uploads,
+    apiKeys,
+    store,
+    outbox,
+    metrics,
+    logger,
+    checks,
+  });
   closing('http', () => app.close(), DRAIN_MS);
   const url = await listen(app, config.api);
   closing('readiness', async () => observability.markNotReady('draining'));

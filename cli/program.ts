@@ -6,6 +6,7 @@ import { runDemo } from './demo';
 import { runDev } from './dev';
 import { runDoctor } from './doctor';
 import { runApiCommand, runMigrateCommand, runWorkerCommand } from './processes';
+import { addKeyCommands } from './key-commands';
 import { runReconcileCommand } from './reconcile-command';
 import { runSimulatorCommand, simulatorFlags } from './simulator-command';
 
@@ -19,6 +20,7 @@ export function createProgram(): Command {
   addStackCommands(program);
   addProcessCommands(program);
   addCareCommands(program);
+  addKeyCommands(program);
   addClientCommands(program);
   return program;
 }
@@ -130,6 +132,7 @@ function addCareCommands(program: Command): void {
     .action(runConfigPrint);
 }
 
+/** The flag that names the file of settings. */
 function configOption(): Option {
   return new Option(
     '-c, --config <file>',

@@ -6,6 +6,7 @@ import type * as Maintenance from '../client/maintenance';
 import type * as Namespace from '../client/namespace';
 import type * as Schedules from '../client/schedules';
 import type * as Filesystem from '../storage/objects/filesystem';
+import type * as ApiKeys from '../storage/postgres/api-keys';
 import type * as Migrate from '../storage/postgres/migrate';
 import type * as Pool from '../storage/postgres/pool';
 import type * as Worker from '../workers/main';
@@ -22,6 +23,7 @@ export const rooms = {
   namespace: () => require('../client/namespace') as typeof Namespace,
   schedules: () => require('../client/schedules') as typeof Schedules,
   filesystem: () => require('../storage/objects/filesystem') as typeof Filesystem,
+  apiKeys: () => require('../storage/postgres/api-keys') as typeof ApiKeys,
   migrate: () => require('../storage/postgres/migrate') as typeof Migrate,
   pool: () => require('../storage/postgres/pool') as typeof Pool,
 } as const;

@@ -109,7 +109,7 @@ export const configSchema = z.strictObject({
   secrets_dir: z.string().default('/etc/.secrets'),
   auth: z
     .strictObject({
-      mode: z.enum(['none', 'header']).default('none'),
+      mode: z.enum(['none', 'header', 'api_key']).default('none'),
       tenant_header: z.string().min(1).default('X-MaaS-Username'),
       require_tenant: z.boolean().default(false),
       allow_public_bind: z.boolean().default(false),

@@ -61,13 +61,8 @@ export function setContext(
   });
 }
 
-/** For the routes that need to know who is asking. @throws unauthorized, invalid_request */
-export async function requireTenant(request: FastifyRequest): Promise<void> {
-  if (request.tenantFault !== null) throw request.tenantFault;
-}
-
 function tenantOf(request: FastifyRequest, auth: Config['auth']): string {
-  if (auth.mode === 'none') return DEFAULT_TENANT;
+  if (auth.mode !== 'header') return DEFAULT_TENANT;
   const given = headerValues(request.raw.rawHeaders, auth.tenant_header.toLowerCase());
   if (given.length > 1) {
     throw new GatewayError('invalid_request', `The header ${auth.tenant_header} has two values.`);

@@ -98,8 +98,8 @@ export async function insertFile(database: Database, file: NewFile): Promise<Fil
       file.expiresAtSec,
     ],
   );
-  const { tenant: _tenant, sha256: _sha256, ...record } = file;
-  return record;
+  const { id, purpose, filename, bytes, objectKey, createdAtSec, expiresAtSec } = file;
+  return { id, purpose, filename, bytes, objectKey, createdAtSec, expiresAtSec };
 }
 
 async function getFile(pool: Pool, { id, tenant, nowSec }: FileLookUp): Promise<FileRecord | null> {

@@ -17,6 +17,7 @@ import { createMetricsRegistry } from '../../platform/metrics';
 import type { Registry } from '../../platform/metrics';
 import type { ObjectStore } from '../../storage/object-store';
 import { openFilesystemStore } from '../../storage/objects/filesystem';
+import { createApiKeyRepository } from '../../storage/postgres/api-keys';
 import { createBatchRepository } from '../../storage/postgres/batches';
 import { createFileRepository } from '../../storage/postgres/files';
 import { createUploadRepository } from '../../storage/postgres/uploads';
@@ -85,6 +86,7 @@ export async function openTestApi(options: TestApiOptions = {}): Promise<TestApi
     files: createFileRepository(database.pool),
     batches,
     uploads: createUploadRepository(database.pool),
+    apiKeys: createApiKeyRepository(database.pool),
     store,
     outbox,
     metrics: createApiMetrics(registry),

@@ -1,0 +1,35 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { GatewayError } from '../../core/errors';
+import type { RouteDeps } from '../app-deps';
+
+type Hook = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
+
+/**
+ * For the routes that need to know who is asking (contract §7.1): passes on what the tenant header
+ * said, or looks the key up. @throws unauthorized, invalid_request, postgres_unavailable
+ */
+export function authenticator(deps: Pick<RouteDeps, 'config' | 'apiKeys' | 'nowSec'>): Hook {
+  if (deps.config.auth.mode !== 'api_key') {
+    return async (request) => {
+      if (request.tenantFault !== null) throw request.tenantFault;
+    };
+  }
+  return async (request, reply) => {
+    const key = /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1];
+    if (key === undefined) throw refused(reply, NO_KEY, null);
+    const owner = await deps.apiKeys.authenticate(key, deps.nowSec());
+    if (owner === null) throw refused(reply, WRONG_KEY, 'invalid_api_key');
+    request.tenant = owner.tenant;
+    reply.header('openai-organization', owner.tenant);
+  };
+}
+
+const NO_KEY =
+  "You didn't provide an API key. Send it as a Bearer token in the header Authorization.";
+/** Nothing of the key: answers end up in logs. */
+const WRONG_KEY = 'Incorrect API key provided: it is unknown, revoked or over.';
+
+function refused(reply: FastifyReply, message: string, apiCode: string | null): GatewayError {
+  reply.header('www-authenticate', 'Bearer');
+  return new GatewayError('unauthorized', message, apiCode === null ? {} : { apiCode });
+}

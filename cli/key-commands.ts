@@ -1,0 +1,111 @@
+import { join } from 'node:path';
+import { InvalidArgumentError, type Command } from 'commander';
+import { GatewayError } from '../core/errors';
+import { loadConfig } from '../platform/config';
+import { parseDurationMs } from '../platform/units';
+import type { ApiKeyRecord, ApiKeyRepository } from '../storage/postgres/api-keys';
+import { say, table } from './output';
+import { rooms } from './rooms';
+
+interface DatabaseFlags {
+  readonly config?: string;
+  readonly dataDir?: string;
+}
+
+interface CreateFlags extends DatabaseFlags {
+  readonly tenant: string;
+  readonly name: string;
+  readonly expires?: number;
+}
+
+interface ListFlags extends DatabaseFlags {
+  readonly tenant?: string;
+}
+
+const EXAMPLES = `
+Examples:
+  nightshift keys create --tenant research --name ci --expires 90d
+  nightshift keys list --tenant research
+  nightshift keys revoke 0123456789abcdef --data-dir .nightshift`;
+
+/** `nightshift keys`: who may use the API in `auth.mode: api_key`. */
+export function addKeyCommands(program: Command): void {
+  const keys = program.command('keys').description('keys for the API, with auth.mode: api_key');
+  withDatabase(keys.command('create'))
+    .description('make a key; it is written to stdout this once and kept nowhere')
+    .option('--tenant <name>', 'whose requests it makes', 'default')
+    .option('--name <text>', 'what it is for', '')
+    .option('--expires <duration>', 'after which time it is refused, such as 90d', parseExpiry)
+    .action(createKey);
+  withDatabase(keys.command('list'))
+    .description('show all keys but not themselves')
+    .option('--tenant <name>', 'only those of one tenant')
+    .action(listKeys);
+  withDatabase(keys.command('revoke'))
+    .argument('<id>', 'as `keys list` shows it')
+    .description('refuse a key from now on')
+    .action(revokeKey);
+}
+
+function withDatabase(command: Command): Command {
+  return command
+    .option('-c, --config <file>', 'YAML file of settings; environment variables go over it')
+    .option('--data-dir <dir>', 'data directory of a stack that `nightshift dev` is running')
+    .addHelpText('after', EXAMPLES);
+}
+
+async function createKey({ tenant, name, expires, ...flags }: CreateFlags): Promise<void> {
+  const nowSec = Math.floor(Date.now() / 1000);
+  const expiresAtSec = expires === undefined ? null : nowSec + Math.round(expires / 1000);
+  const made = await onKeys(flags, (keys) => keys.create({ tenant, name, expiresAtSec, nowSec }));
+  process.stdout.write(`${made.key}\n`);
+  say(`key ${made.record.id} for tenant ${tenant}; keep it now, it cannot be shown again`);
+}
+
+async function listKeys({ tenant, ...flags }: ListFlags): Promise<void> {
+  const records = await onKeys(flags, (keys) => keys.list(tenant));
+  const heading = ['id', 'tenant', 'name', 'created', 'expires', 'last used', 'state'];
+  const nowSec = Date.now() / 1000;
+  const rows = records.map((record) => rowOf(record, nowSec));
+  process.stdout.write(`${table([heading, ...rows])}\n`);
+}
+
+function rowOf(record: ApiKeyRecord, nowSec: number): string[] {
+  const { id, tenant, name, createdAtSec, expiresAtSec, revokedAtSec, lastUsedAtSec } = record;
+  const isOver = expiresAtSec !== null && expiresAtSec <= nowSec;
+  const state = revokedAtSec !== null ? 'revoked' : isOver ? 'expired' : 'valid';
+  const times = [createdAtSec, expiresAtSec, lastUsedAtSec].map(timeText);
+  return [id, tenant, name === '' ? '-' : name, ...times, state];
+}
+
+function timeText(atSec: number | null): string {
+  return atSec === null ? '-' : new Date(atSec * 1000).toISOString().slice(0, 16).replace('T', ' ');
+}
+
+async function revokeKey(id: string, flags: DatabaseFlags): Promise<void> {
+  const nowSec = Math.floor(Date.now() / 1000);
+  const isKnown = await onKeys(flags, (keys) => keys.revoke(id, nowSec));
+  if (!isKnown) throw new GatewayError('not_found', `there is no key ${id}`);
+  say(`key ${id} is refused from now on`);
+}
+
+async function onKeys<T>(
+  { config, dataDir }: DatabaseFlags,
+  work: (keys: ApiKeyRepository) => Promise<T>,
+): Promise<T> {
+  const file = config ?? (dataDir === undefined ? undefined : join(dataDir, 'run', 'config.json'));
+  const { postgres } = loadConfig({ ...(file === undefined ? {} : { file }), needs: ['postgres'] });
+  const pool = rooms.pool().openPool(postgres.url, { max: 1 });
+  try {
+    await rooms.migrate().checkSchema(pool);
+    return await work(rooms.apiKeys().createApiKeyRepository(pool));
+  } finally {
+    await pool.end();
+  }
+}
+
+function parseExpiry(text: string): number {
+  const ms = parseDurationMs(text);
+  if (ms === null || ms < 1_000) throw new InvalidArgumentError('expected a duration such as 90d');
+  return ms;
+}

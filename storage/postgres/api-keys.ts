@@ -1,0 +1,105 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { Pool } from 'pg';
+import { query } from './sql';
+
+/** A key as it may be shown: without itself. Times in Unix seconds. */
+export interface ApiKeyRecord {
+  readonly id: string;
+  readonly tenant: string;
+  readonly name: string;
+  readonly createdAtSec: number;
+  readonly expiresAtSec: number | null;
+  readonly revokedAtSec: number | null;
+  /** To the minute; null where it was never used. */
+  readonly lastUsedAtSec: number | null;
+}
+
+/** A key to be made. */
+export interface NewApiKey {
+  readonly tenant: string;
+  /** For people. */
+  readonly name: string;
+  readonly expiresAtSec: number | null;
+  readonly nowSec: number;
+}
+
+/** Keys of tenants (design §5). All methods: @throws postgres_unavailable */
+export interface ApiKeyRepository {
+  /** Makes a key; `key` is shown this once and kept nowhere. */
+  create(key: NewApiKey): Promise<{ readonly key: string; readonly record: ApiKeyRecord }>;
+  /** Whose key it is; null where it is unknown, revoked or over, and nobody can tell which. */
+  authenticate(key: string, nowSec: number): Promise<{ readonly tenant: string } | null>;
+  /** Newest first; of one tenant where one is given. */
+  list(tenant?: string): Promise<ApiKeyRecord[]>;
+  /** From now on the key is refused; false where there is none with this id. */
+  revoke(id: string, nowSec: number): Promise<boolean>;
+}
+
+const SHAPE = /^nsk_([0-9a-f]{16})_[A-Za-z0-9_-]{43}$/;
+const LAST_USE_STEP_SEC = 60;
+/** Compared with where there is no such key, so that the answer takes as long. */
+const NOBODYS_HASH = Buffer.alloc(32);
+const COLUMNS = `id, tenant, name, created_at as "createdAtSec", expires_at as "expiresAtSec",
+  revoked_at as "revokedAtSec", last_used_at as "lastUsedAtSec"`;
+
+/** {@link ApiKeyRepository} over a pool that the caller ends. */
+export function createApiKeyRepository(pool: Pool): ApiKeyRepository {
+  return {
+    create: (key) => createKey(pool, key),
+    authenticate: (key, nowSec) => authenticate(pool, key, nowSec),
+    list: (tenant) => {
+      const text = `select ${COLUMNS} from api_keys
+        where $1::text is null or tenant = $1 order by created_at desc, id`;
+      return query<ApiKeyRecord>(pool, text, [tenant ?? null]);
+    },
+    revoke: async (id, nowSec) => {
+      const text = `update api_keys set revoked_at = coalesce(revoked_at, $2) where id = $1 returning id`;
+      return (await query(pool, text, [id, nowSec])).length > 0;
+    },
+  };
+}
+
+async function createKey(pool: Pool, { tenant, name, expiresAtSec, nowSec }: NewApiKey) {
+  const id = randomBytes(8).toString('hex');
+  const key = `nsk_${id}_${randomBytes(32).toString('base64url')}`;
+  await query(
+    pool,
+    `insert into api_keys (id, hash, tenant, name, created_at, expires_at)
+     values ($1, $2, $3, $4, $5, $6)`,
+    [id, hashOf(key), tenant, name, nowSec, expiresAtSec],
+  );
+  const record = { id, tenant, name, createdAtSec: nowSec, expiresAtSec };
+  return { key, record: { ...record, revokedAtSec: null, lastUsedAtSec: null } };
+}
+
+interface FoundKey extends ApiKeyRecord {
+  readonly hash: Buffer;
+}
+
+/** The id finds the row, the digest decides: in constant time, whatever was found. */
+async function authenticate(
+  pool: Pool,
+  key: string,
+  nowSec: number,
+): Promise<{ readonly tenant: string } | null> {
+  const id = SHAPE.exec(key)?.[1];
+  const [row] =
+    id === undefined
+      ? []
+      : await query<FoundKey>(pool, `select ${COLUMNS}, hash from api_keys where id = $1`, [id]);
+  const isTheKey = timingSafeEqual(hashOf(key), row?.hash ?? NOBODYS_HASH);
+  if (row === undefined || !isTheKey || row.revokedAtSec !== null) return null;
+  if (row.expiresAtSec !== null && row.expiresAtSec <= nowSec) return null;
+  if ((row.lastUsedAtSec ?? 0) <= nowSec - LAST_USE_STEP_SEC) await noteUse(pool, row.id, nowSec);
+  return { tenant: row.tenant };
+}
+
+/** Once a minute for each key: a write for every request would cost more than it tells. */
+async function noteUse(pool: Pool, id: string, nowSec: number): Promise<void> {
+  const text = `update api_keys set last_used_at = greatest(last_used_at, $2) where id = $1`;
+  await query(pool, text, [id, nowSec]);
+}
+
+function hashOf(key: string): Buffer {
+  return createHash('sha256').update(key).digest();
+}
