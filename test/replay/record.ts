@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils';
 import { packageRoot } from '../../platform/package-root';
 import { startTemporal, TEMPORAL_START_MS } from '../support/temporal';
+import { MAINTENANCE_SCENARIOS, playMaintenance } from '../workflows/maintenance-scenarios';
 import { SCENARIOS } from '../workflows/scenarios';
 import { play } from '../workflows/workflow-world';
 
@@ -23,6 +24,10 @@ it(
     mkdirSync(FOLDER, { recursive: true });
     for (const [name, create] of Object.entries(SCENARIOS)) {
       const { histories } = await play(temporal, create());
+      histories.forEach((history, run) => write(`${name}.${run}.json`, historyToJSON(history)));
+    }
+    for (const [name, scenario] of Object.entries(MAINTENANCE_SCENARIOS)) {
+      const { histories } = await playMaintenance(temporal, scenario);
       histories.forEach((history, run) => write(`${name}.${run}.json`, historyToJSON(history)));
     }
     await temporal.stop();

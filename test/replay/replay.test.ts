@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from '@temporalio/worker';
+import { MAINTENANCE_SCENARIOS } from '../workflows/maintenance-scenarios';
 import { SCENARIOS } from '../workflows/scenarios';
 import { tracingPlugin, workflowBundle } from '../workflows/workflow-world';
 
@@ -28,7 +29,9 @@ beforeAll(() => workflowBundle(), 60_000);
 describe('recorded histories', () => {
   it('has one for every scenario', () => {
     const recorded = new Set(FILES.map((file) => file.split('.')[0]));
-    expect([...recorded].sort()).toEqual(Object.keys(SCENARIOS).sort());
+    expect([...recorded].sort()).toEqual(
+      [...Object.keys(SCENARIOS), ...Object.keys(MAINTENANCE_SCENARIOS)].sort(),
+    );
   });
 
   it.each(FILES)('%s replays against the workflows of today', async (file) => {
