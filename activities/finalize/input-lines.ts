@@ -16,22 +16,29 @@ export class InputLines {
     this.#reader = reader;
   }
 
-  /** `custom_id` of the line at `offset`. */
-  async customId(offset: number): Promise<string> {
-    if (offset >= this.#start + this.#window.length) await this.#readFrom(offset);
-    let end = this.#endOfLine(offset);
-    for (let length = WINDOW_BYTES; end === -1; length *= 2) {
-      await this.#readFrom(offset, length);
-      end = this.#endOfLine(offset);
-    }
-    return lineParts(this.#window.subarray(offset - this.#start, end)).customId;
+  /** Whether the whole line at `offset` is in the window. */
+  holds(offset: number): boolean {
+    return offset < this.#start + this.#window.length && this.#endOfLine(offset) !== -1;
+  }
+
+  /** Reads the line at `offset`, and as many as fit behind it. @throws object_store_failed */
+  async load(offset: number): Promise<void> {
+    let length = WINDOW_BYTES;
+    await this.#readFrom(offset, length);
+    while (this.#endOfLine(offset) === -1) await this.#readFrom(offset, (length *= 2));
+  }
+
+  /** `custom_id` of the line at `offset`; only while it is held. */
+  customId(offset: number): string {
+    const line = this.#window.subarray(offset - this.#start, this.#endOfLine(offset));
+    return lineParts(line).customId;
   }
 
   close(): Promise<void> {
     return this.#reader.close();
   }
 
-  async #readFrom(offset: number, length = WINDOW_BYTES): Promise<void> {
+  async #readFrom(offset: number, length: number): Promise<void> {
     if (length > this.#buffer.length) this.#buffer = Buffer.allocUnsafeSlow(length);
     this.#window = await this.#reader.read(offset, length, this.#buffer);
     this.#start = offset;

@@ -30,7 +30,9 @@ export interface LineSources {
 
 const NONE: LineSource = {
   offset: Number.POSITIVE_INFINITY,
-  take: () => Promise.resolve(null),
+  isReady: true,
+  load: () => Promise.resolve(),
+  take: () => null,
   skip: () => undefined,
 };
 

@@ -1,15 +1,10 @@
 import { inSlices, type Span } from '../../core/journal/coverage';
 import { FRAME_KIND } from '../../core/journal/frame';
-import { isPreferred } from '../../core/journal/merge';
-import type {
-  FrameRef,
-  JournalObject,
-  JournalStore,
-  SealInfo,
-} from '../../storage/journal/journal-store';
-import { indexOfOffset, plannedOffsets, type PlanPart, type PlanPlace } from './plan-offsets';
+import type { JournalObject, JournalStore, SealInfo } from '../../storage/journal/journal-store';
+import { AnswerTable } from './answer-table';
+import { plannedOffsets, type PlanPart, type PlanPlace } from './plan-offsets';
 
-/** Positions searched at once; it bounds the memory that their frames' references take. */
+/** Positions searched at once; it bounds the memory that their answers' places take. */
 const SLICE_ENTRIES = 20_000;
 
 /** What sealing the rest takes. */
@@ -48,29 +43,21 @@ async function answersIn(
   input: RestInput,
   ranges: readonly Span[],
   known: ReadonlySet<string>,
-): Promise<FrameRef[]> {
+): Promise<AnswerTable> {
   const { journal, place, part } = input;
   const scope = { batchId: place.batchId, safeModel: part.safe };
   const offsets = await plannedOffsets(place, [{ safe: part.safe, ranges }]);
-  const answers = new Array<FrameRef | undefined>(offsets.length);
+  const answers = new AnswerTable(offsets);
   const hull = { from: ranges[0]?.from ?? 0, to: ranges.at(-1)?.to ?? 0 };
   const isWanted = ({ key, range }: JournalObject) =>
     !known.has(key) && (range === null || ranges.some((open) => overlap(open, range)));
   for await (const frame of journal.scan(scope, hull, isWanted)) {
     input.check();
-    if (frame.header.kind === FRAME_KIND.retry) continue;
-    const index = indexOfOffset(offsets, frame.header.offset);
-    if (index === -1) continue;
-    const known = answers[index];
-    if (known === undefined || isPreferred(claim(frame), claim(known))) answers[index] = frame;
+    if (frame.header.kind !== FRAME_KIND.retry) answers.learn(frame);
   }
-  return answers.filter((frame) => frame !== undefined);
+  return answers;
 }
 
 function overlap(a: Span, b: Span): boolean {
   return a.from < b.to && b.from < a.to;
-}
-
-function claim({ header, objectKey, position }: FrameRef) {
-  return { kind: header.kind, objectKey, position };
 }

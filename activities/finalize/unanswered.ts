@@ -16,8 +16,12 @@ export interface UnansweredLine {
 export interface LineSource {
   /** Of the next line; infinity at the end. */
   readonly offset: number;
+  /** Whether the next line can be taken without a read. */
+  readonly isReady: boolean;
+  /** Makes it so. @throws object_store_failed */
+  load(): Promise<void>;
   /** The next line, which is passed with it; null where the input is gone and cannot name it. */
-  take(): Promise<UnansweredLine | null>;
+  take(): UnansweredLine | null;
   /** Passes the next line: it has an answer. */
   skip(): void;
 }
@@ -40,11 +44,19 @@ export class OpenLines implements LineSource {
     return this.#offsets[this.#next] ?? Number.POSITIVE_INFINITY;
   }
 
-  async take(): Promise<UnansweredLine | null> {
+  get isReady(): boolean {
+    return this.#input === null || this.#input.holds(this.offset);
+  }
+
+  async load(): Promise<void> {
+    await this.#input?.load(this.offset);
+  }
+
+  take(): UnansweredLine | null {
     const { offset } = this;
     this.#next++;
     if (this.#input === null) return null;
-    return { offset, customId: await this.#input.customId(offset), code: this.#code };
+    return { offset, customId: this.#input.customId(offset), code: this.#code };
   }
 
   skip(): void {
@@ -57,6 +69,8 @@ export class UnroutedLines implements LineSource {
   readonly #batches: AsyncIterator<UnansweredLine[]>;
   #batch: UnansweredLine[] = [];
   #next = 0;
+  /** Known before the last line of `batch` is taken, for it says what is next then. */
+  #following: UnansweredLine[] | null = null;
 
   private constructor(batches: AsyncIterator<UnansweredLine[]>) {
     this.#batches = batches;
@@ -68,7 +82,8 @@ export class UnroutedLines implements LineSource {
     planned: Float64Array,
   ): Promise<UnroutedLines> {
     const lines = new UnroutedLines(unroutedLines(input, planned));
-    await lines.#refill();
+    await lines.load();
+    lines.#passBatch();
     return lines;
   }
 
@@ -76,14 +91,24 @@ export class UnroutedLines implements LineSource {
     return this.#batch[this.#next]?.offset ?? Number.POSITIVE_INFINITY;
   }
 
-  async take(): Promise<UnansweredLine | null> {
-    const line = this.#batch[this.#next++] ?? null;
-    if (this.#next === this.#batch.length) await this.#refill();
+  get isReady(): boolean {
+    return this.#next < this.#batch.length - 1 || this.#following !== null;
+  }
+
+  async load(): Promise<void> {
+    const next = await this.#batches.next();
+    this.#following = next.done === true ? [] : next.value;
+  }
+
+  take(): UnansweredLine | null {
+    const line = this.#batch[this.#next] ?? null;
+    this.skip();
     return line;
   }
 
   skip(): void {
     this.#next++;
+    if (this.#next >= this.#batch.length) this.#passBatch();
   }
 
   /** Closes the input. */
@@ -91,9 +116,9 @@ export class UnroutedLines implements LineSource {
     await this.#batches.return?.();
   }
 
-  async #refill(): Promise<void> {
-    const next = await this.#batches.next();
-    this.#batch = next.done === true ? [] : next.value;
+  #passBatch(): void {
+    this.#batch = this.#following ?? [];
+    this.#following = null;
     this.#next = 0;
   }
 }

@@ -78,7 +78,8 @@ class ResultsRun {
       const isOpen = open.offset < unrouted.offset;
       const source = isOpen ? open : unrouted;
       if (!(source.offset < offset)) return;
-      const line = await source.take();
+      if (!source.isReady) await source.load();
+      const line = source.take();
       if (isOpen) this.#unanswered++;
       else this.#unrouted++;
       if (line !== null) {

@@ -70,7 +70,7 @@ export async function writePlan(
     const few = models.slice(i, i + WRITES_AT_ONCE);
     await Promise.all(
       few.map(({ safe, builder }) =>
-        store.putIfAbsent(planKey(batchId, nonce, safe), builder.build()),
+        store.putIfAbsent(planKey(batchId, nonce, safe), builder.pieces()),
       ),
     );
   }

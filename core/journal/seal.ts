@@ -23,20 +23,22 @@ export function encodeSealHeader(): Buffer {
   return encodeObjectHeader(MAGIC.seal);
 }
 
-/** Index and trailer for frames of the given offsets and positions, which end at `indexPosition`. */
+/** Index and trailer for `count` frames of the given offsets and positions, which end at `indexPosition`. */
 export function encodeSealEnd(
-  frames: readonly { readonly offset: number; readonly position: number }[],
-  indexPosition: number,
+  frames: Iterable<{ readonly offset: number; readonly position: number }>,
+  { count, indexPosition }: { readonly count: number; readonly indexPosition: number },
   crc32: Crc32 = pureCrc32,
 ): Buffer {
-  const indexBytes = frames.length * SEAL_INDEX_ENTRY_BYTES;
+  const indexBytes = count * SEAL_INDEX_ENTRY_BYTES;
   const end = Buffer.allocUnsafe(indexBytes + SEAL_TRAILER_BYTES);
-  frames.forEach((frame, i) => {
-    writeU64(end, frame.offset, i * SEAL_INDEX_ENTRY_BYTES);
-    writeU64(end, frame.position, i * SEAL_INDEX_ENTRY_BYTES + 8);
-  });
+  let at = 0;
+  for (const frame of frames) {
+    writeU64(end, frame.offset, at);
+    writeU64(end, frame.position, at + 8);
+    at += SEAL_INDEX_ENTRY_BYTES;
+  }
   writeU64(end, indexPosition, indexBytes);
-  end.writeUInt32LE(frames.length, indexBytes + 8);
+  end.writeUInt32LE(count, indexBytes + 8);
   end.writeUInt32LE(crc32(end, 0, indexBytes), indexBytes + 12);
   end.write(MAGIC.seal, indexBytes + 16, 'latin1');
   return end;

@@ -1,36 +1,90 @@
 import { encodePlanEntry, PLAN_ENTRY_BYTES, type PlanEntry } from './plan-entry';
-import { sortPlan } from './plan-order';
+import { dispatchOrder } from './plan-order';
 
-const FIRST_CAPACITY = 64;
+const FIRST_BYTES = 64 * PLAN_ENTRY_BYTES;
+/** Entries lie in pages, so that a large plan grows without copying. */
+const PAGE_ENTRIES = 4096;
+const PAGE_BYTES = PAGE_ENTRIES * PLAN_ENTRY_BYTES;
+const HASH_AT = 12;
 
 /** Collects the plan entries of one model at 16 bytes each; entries arrive in input order. */
 export interface PlanBuilder {
   readonly count: number;
   add(entry: PlanEntry): void;
-  /** The plan's bytes in dispatch order ({@link sortPlan}). The builder is used up. */
-  build(): Buffer;
+  /**
+   * The plan's bytes in dispatch order ({@link dispatchOrder}), piece by piece; a piece is good until
+   * the next one is asked for.
+   */
+  pieces(): AsyncGenerator<Buffer>;
 }
 
 /** An empty {@link PlanBuilder}. */
 export function createPlanBuilder(): PlanBuilder {
-  let bytes: Buffer = Buffer.allocUnsafe(FIRST_CAPACITY * PLAN_ENTRY_BYTES);
-  let count = 0;
-  return {
-    get count() {
-      return count;
-    },
-    add(entry) {
-      const at = count * PLAN_ENTRY_BYTES;
-      if (at === bytes.length) bytes = doubled(bytes);
-      encodePlanEntry(bytes, at, entry);
-      count++;
-    },
-    build: () => sortPlan(bytes.subarray(0, count * PLAN_ENTRY_BYTES)),
-  };
+  return new PagedPlan();
 }
 
-function doubled(bytes: Buffer): Buffer {
-  const larger = Buffer.allocUnsafe(bytes.length * 2);
-  bytes.copy(larger);
-  return larger;
+class PagedPlan implements PlanBuilder {
+  count = 0;
+  readonly #pages: Buffer[] = [];
+
+  add(entry: PlanEntry): void {
+    const at = (this.count % PAGE_ENTRIES) * PLAN_ENTRY_BYTES;
+    encodePlanEntry(this.#pageFor(at), at, entry);
+    this.count++;
+  }
+
+  async *pieces(): AsyncGenerator<Buffer> {
+    const order = dispatchOrder(this.count, (index) => {
+      return this.#page(index).readUInt32LE(byteInPage(index) + HASH_AT);
+    });
+    yield* order === null ? this.#inInputOrder() : this.#inOrder(order);
+  }
+
+  *#inInputOrder(): Generator<Buffer> {
+    for (let from = 0; from < this.count; from += PAGE_ENTRIES) {
+      const entries = Math.min(PAGE_ENTRIES, this.count - from);
+      yield this.#page(from).subarray(0, entries * PLAN_ENTRY_BYTES);
+    }
+  }
+
+  *#inOrder(order: (place: number) => number): Generator<Buffer> {
+    const piece = Buffer.allocUnsafeSlow(Math.min(PAGE_BYTES, this.count * PLAN_ENTRY_BYTES));
+    let used = 0;
+    for (let place = 0; place < this.count; place++) {
+      const index = order(place);
+      const from = byteInPage(index);
+      used += this.#page(index).copy(piece, used, from, from + PLAN_ENTRY_BYTES);
+      if (used < piece.length) continue;
+      yield piece;
+      used = 0;
+    }
+    if (used > 0) yield piece.subarray(0, used);
+  }
+
+  #page(index: number): Buffer {
+    const page = this.#pages[Math.floor(index / PAGE_ENTRIES)];
+    if (page === undefined) throw new RangeError(`there is no entry ${index}`);
+    return page;
+  }
+
+  /** The last page, with room at byte `at`; only the first one begins small, for there are many models. */
+  #pageFor(at: number): Buffer {
+    const last = this.#pages.at(-1);
+    if (last === undefined) return this.#pushed(Buffer.allocUnsafe(FIRST_BYTES));
+    if (at === 0) return this.#pushed(Buffer.allocUnsafeSlow(PAGE_BYTES));
+    if (at < last.length) return last;
+    const larger = Buffer.allocUnsafeSlow(2 * last.length);
+    last.copy(larger);
+    this.#pages.pop();
+    return this.#pushed(larger);
+  }
+
+  #pushed(page: Buffer): Buffer {
+    this.#pages.push(page);
+    return page;
+  }
+}
+
+function byteInPage(index: number): number {
+  return (index % PAGE_ENTRIES) * PLAN_ENTRY_BYTES;
 }

@@ -2,7 +2,7 @@ import { GatewayError, isGatewayError } from '../../core/errors';
 import type { Crc32 } from '../../core/journal/crc32';
 import { readFrame } from '../../core/journal/frame';
 import type { ObjectReader, ObjectStore } from '../object-store';
-import type { FrameRef } from './journal-store';
+import type { SealedFrame } from './journal-store';
 
 /** Frames copied at once; a larger one passes alone. */
 const BLOCK_BYTES = 1024 * 1024;
@@ -11,7 +11,7 @@ const GAP_BYTES = 16 * 1024;
 const MAX_OPEN_OBJECTS = 64;
 
 interface Placed {
-  readonly ref: FrameRef;
+  readonly ref: SealedFrame;
   /** Where it goes in the block. */
   readonly at: number;
 }
@@ -28,7 +28,7 @@ export class FrameCopier {
   }
 
   /** The frames' bytes in blocks of about 1 MiB. @throws object_store_failed where one has changed */
-  async *copy(frames: readonly FrameRef[]): AsyncGenerator<Buffer> {
+  async *copy(frames: Iterable<SealedFrame>): AsyncGenerator<Buffer> {
     for (const { placed, byteLength } of blocksOf(frames)) {
       const block = Buffer.allocUnsafeSlow(byteLength);
       for (const run of runsOf(placed)) await this.#copyRun(run, block);
@@ -72,7 +72,7 @@ export class FrameCopier {
   }
 }
 
-function* blocksOf(frames: readonly FrameRef[]): Generator<{
+function* blocksOf(frames: Iterable<SealedFrame>): Generator<{
   placed: Placed[];
   byteLength: number;
 }> {
@@ -102,7 +102,7 @@ function runsOf(placed: readonly Placed[]): Placed[][] {
   return runs;
 }
 
-function belongsTo(run: readonly Placed[], ref: FrameRef): boolean {
+function belongsTo(run: readonly Placed[], ref: SealedFrame): boolean {
   const first = run[0]?.ref;
   const last = run.at(-1)?.ref;
   if (first === undefined || last?.objectKey !== ref.objectKey) return false;
@@ -110,7 +110,7 @@ function belongsTo(run: readonly Placed[], ref: FrameRef): boolean {
   return gap <= GAP_BYTES && ref.position + ref.byteLength - first.position <= 2 * BLOCK_BYTES;
 }
 
-function compare(a: FrameRef, b: FrameRef): number {
+function compare(a: SealedFrame, b: SealedFrame): number {
   if (a.objectKey !== b.objectKey) return a.objectKey < b.objectKey ? -1 : 1;
   return a.position - b.position;
 }

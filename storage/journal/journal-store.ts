@@ -28,7 +28,7 @@ export interface JournalStore {
   writeSeal(
     scope: JournalScope,
     range: PlanRange | 'rest',
-    frames: readonly FrameRef[],
+    frames: SealedFrames,
   ): Promise<SealInfo>;
 
   /** All seals of a batch, in key order. */
@@ -63,6 +63,16 @@ export interface FrameRef {
   readonly byteLength: number;
   /** Only of a retry frame: not to be sent again before this time. */
   readonly notBeforeMs?: number;
+}
+
+/** What a seal needs to know of a frame. */
+export interface SealedFrame extends Pick<FrameRef, 'objectKey' | 'position' | 'byteLength'> {
+  readonly header: Pick<FrameHeader, 'offset' | 'kind'>;
+}
+
+/** Frames that can be walked more than once: an array, or what makes them as it is walked. */
+export interface SealedFrames extends Iterable<SealedFrame> {
+  readonly length: number;
 }
 
 /** A seal or rest object as a listing shows it; `size` in bytes. */

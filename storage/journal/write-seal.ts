@@ -12,7 +12,7 @@ import {
 import { restKey, sealKey } from '../../core/plan/keys';
 import type { ObjectStore } from '../object-store';
 import { FrameCopier } from './copy-frames';
-import type { FrameRef, JournalScope, PlanRange, SealInfo } from './journal-store';
+import type { JournalScope, PlanRange, SealedFrames, SealInfo } from './journal-store';
 
 export interface WriteSealInput {
   readonly store: ObjectStore;
@@ -20,7 +20,7 @@ export interface WriteSealInput {
   readonly scope: JournalScope;
   readonly range: PlanRange | 'rest';
   /** In order of offset, one per offset, answers only; of a range exactly one per position. */
-  readonly frames: readonly FrameRef[];
+  readonly frames: SealedFrames;
 }
 
 /**
@@ -43,7 +43,7 @@ function keyFor({ batchId, safeModel }: JournalScope, range: PlanRange | 'rest')
   return sealKey(batchId, safeModel, range.from, range.to, r);
 }
 
-function checkFrames(frames: readonly FrameRef[], range: PlanRange | 'rest'): void {
+function checkFrames(frames: SealedFrames, range: PlanRange | 'rest'): void {
   let previous = -1;
   for (const { header } of frames) {
     if (header.offset <= previous) throw new GatewayError('internal', 'frames out of order');
@@ -64,15 +64,23 @@ async function* sealBytes({ store, frames, crc32 }: WriteSealInput): AsyncGenera
   } finally {
     await copier.close();
   }
-  let position = OBJECT_HEADER_BYTES;
-  const index = frames.map(({ header, byteLength }) => {
-    const entry = { offset: header.offset, position };
-    position += byteLength;
-    return entry;
-  });
-  yield encodeSealEnd(index, position, crc32);
+  yield encodeSealEnd(
+    placesOf(frames),
+    { count: frames.length, indexPosition: endOfFrames(frames) },
+    crc32,
+  );
 }
 
-function endOfFrames(frames: readonly FrameRef[]): number {
-  return frames.reduce((sum, { byteLength }) => sum + byteLength, OBJECT_HEADER_BYTES);
+function* placesOf(frames: SealedFrames) {
+  let position = OBJECT_HEADER_BYTES;
+  for (const { header, byteLength } of frames) {
+    yield { offset: header.offset, position };
+    position += byteLength;
+  }
+}
+
+function endOfFrames(frames: SealedFrames): number {
+  let end = OBJECT_HEADER_BYTES;
+  for (const { byteLength } of frames) end += byteLength;
+  return end;
 }

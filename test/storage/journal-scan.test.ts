@@ -54,6 +54,23 @@ test('a scan reads seals that overlap the range, and every rest object', async (
   expect(offsetsOf(await scan(0, 1))).toEqual([1, 2, 3, 1, 2, 3, 2]);
 });
 
+test('a scan leaves out what the caller does not want, told by its name and range', async () => {
+  const frames = await written(0, 3, [1, 2, 3]);
+  await written(3, 6, [4]);
+  const seal = await place.journal.writeSeal(SCOPE, { from: 0, to: 3 }, frames);
+  const rest = await place.journal.writeSeal(SCOPE, 'rest', frames.slice(0, 1));
+  const seen = new Map<string, unknown>();
+  const found = place.journal.scan(SCOPE, { from: 0, to: 4 }, ({ key, range }) => {
+    seen.set(key, range);
+    return range?.from === 3 || key === rest.key;
+  });
+  expect(offsetsOf(await collect(found))).toEqual([4, 1]);
+  expect(seen.size).toBe(4);
+  expect(seen.get(seal.key)).toEqual({ from: 0, to: 3 });
+  expect(seen.get(rest.key)).toBeNull();
+  expect(seen.get(frames[0]!.objectKey)).toEqual({ from: 0, to: 3 });
+});
+
 test('a scan of a model that has no journal finds nothing', async () => {
   expect(await scan(0, 100)).toEqual([]);
 });

@@ -20,7 +20,10 @@ function sealOf(offsets: readonly number[]): Buffer {
     parts.push(frame);
     position += frame.length;
   }
-  return Buffer.concat([...parts, encodeSealEnd(index, position)]);
+  return Buffer.concat([
+    ...parts,
+    encodeSealEnd(index, { count: index.length, indexPosition: position }),
+  ]);
 }
 
 test('index and trailer lead to every frame', () => {

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { createPlanBuilder } from '../../../core/plan/plan-builder';
+import { createPlanBuilder, type PlanBuilder } from '../../../core/plan/plan-builder';
 import {
   decodePlanEntry,
   encodePlanEntry,
@@ -15,6 +15,13 @@ const entry = fc.record<PlanEntry>({
 
 function decodeAll(plan: Buffer): PlanEntry[] {
   return Array.from({ length: plan.length / PLAN_ENTRY_BYTES }, (_, i) => decodePlanEntry(plan, i));
+}
+
+/** Copies each piece: it is good only until the next one. */
+async function gather(builder: PlanBuilder): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  for await (const piece of builder.pieces()) pieces.push(Buffer.from(piece));
+  return Buffer.concat(pieces);
 }
 
 describe('plan entries', () => {
@@ -37,19 +44,32 @@ describe('plan entries', () => {
 });
 
 describe('a plan', () => {
-  it('is ordered by prefix hash and keeps input order inside equal hashes', () => {
-    fc.assert(
-      fc.property(fc.array(entry, { maxLength: 300 }), (entries) => {
+  it('is ordered by prefix hash and keeps input order inside equal hashes', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(entry, { maxLength: 300 }), async (entries) => {
         const builder = createPlanBuilder();
         entries.forEach((e) => builder.add(e));
         expect(builder.count).toBe(entries.length);
         const expected = [...entries].sort((a, b) => a.prefixHash - b.prefixHash);
-        expect(decodeAll(builder.build())).toEqual(expected);
+        expect(decodeAll(await gather(builder))).toEqual(expected);
       }),
     );
   });
 
-  it('of no lines is empty', () => {
-    expect(createPlanBuilder().build()).toHaveLength(0);
+  it.each([
+    ['in input order', () => 7],
+    ['in another order', (i: number) => 9_000 - (i % 10)],
+  ])('of many lines comes in pieces, %s', async (_, hashOf) => {
+    const builder = createPlanBuilder();
+    const entries = Array.from({ length: 9_000 }, (_, i): PlanEntry => {
+      return { offset: 2 ** 33 + i, length: i, prefixHash: hashOf(i) };
+    });
+    entries.forEach((e) => builder.add(e));
+    const expected = [...entries].sort((a, b) => a.prefixHash - b.prefixHash);
+    expect(decodeAll(await gather(builder))).toEqual(expected);
+  });
+
+  it('of no lines is empty', async () => {
+    expect(await gather(createPlanBuilder())).toHaveLength(0);
   });
 });
