@@ -43,6 +43,9 @@ async function startOnce({ root, scratch, gatewayUrl, settings = {}, profileDir 
     env: environment(profileDir),
     isReady: (line) => line.startsWith('nightshift ready '),
     readyTimeoutMs: READY_TIMEOUT_MS,
+  }).catch((error) => {
+    fs.rmSync(dataDir, { recursive: true, force: true });
+    throw error;
   });
   const parts = JSON.parse(fs.readFileSync(path.join(dataDir, 'run', 'processes.json'), 'utf8'));
   const resolved = JSON.parse(fs.readFileSync(path.join(dataDir, 'run', 'config.json'), 'utf8'));
