@@ -164,7 +164,7 @@ export class ChunkRun {
       if (Date.now() >= this.#o.chunk.deadlineMs) return this.#stop('expired');
       if (this.#queue.isEmpty && this.#inFlight === 0) return;
       const nowMs = Date.now();
-      const line = this.#mayTry(nowMs) ? this.#queue.take(nowMs) : null;
+      const line = this.#mayTry(nowMs) ? this.#nextLine(nowMs) : null;
       if (line === null) {
         await this.#wake.wait(this.#idleMs(nowMs));
         continue;
@@ -176,6 +176,11 @@ export class ChunkRun {
       }
       this.#begin(line, permit);
     }
+  }
+
+  #nextLine(nowMs: number): ChunkLine | null {
+    const isAway = this.#o.route.breaker.state === 'open';
+    return isAway ? this.#queue.takeForProbe(nowMs) : this.#queue.take(nowMs);
   }
 
   #mayTry(nowMs: number): boolean {

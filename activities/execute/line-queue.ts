@@ -16,6 +16,20 @@ export class LineQueue {
     this.#maxBackingOff = maxBackingOff;
   }
 
+  /**
+   * A line to ask an absent gateway with, another one each time where there is one: a line that its
+   * gateway cannot bear must not stand for all (execution §3 "Breaker").
+   */
+  takeForProbe(nowMs: number): ChunkLine | null {
+    while (this.#backingOff.length < this.#maxBackingOff) {
+      const line = this.#nextFresh();
+      if (line === null) break;
+      if (line.notBeforeMs <= nowMs) return line;
+      this.putBack(line);
+    }
+    return this.take(nowMs);
+  }
+
   /** The next line to send now, or null: see {@link nextDueMs}. */
   take(nowMs: number): ChunkLine | null {
     const due = this.#backingOff[0];

@@ -132,6 +132,26 @@ describe('the queue of lines', () => {
     expect(queue.take(1_000)?.position).toBe(0);
   });
 
+  it('asks an absent gateway with another line each time, in turn', () => {
+    const queue = new LineQueue(ledgerOf(3), 10);
+    const asked: (number | undefined)[] = [];
+    for (let nowMs = 100; nowMs <= 600; nowMs += 100) {
+      const line = queue.takeForProbe(nowMs);
+      asked.push(line?.position);
+      if (line !== null) queue.putBack({ ...line, notBeforeMs: nowMs + 10 });
+    }
+    expect(asked).toEqual([0, 1, 2, 0, 1, 2]);
+  });
+
+  it('asks nothing before its time, also where the gateway is absent', () => {
+    const ledger = ledgerOf(2);
+    ledger.learn(ref(0, FRAME_KIND.retry, { tries: 1 }));
+    const queue = new LineQueue(ledger, 10);
+    expect(queue.takeForProbe(0)?.position).toBe(1);
+    expect(queue.takeForProbe(0)).toBeNull();
+    expect(queue.takeForProbe(500)?.position).toBe(0);
+  });
+
   it('honours the pause that an earlier attempt wrote down', () => {
     const ledger = ledgerOf(2);
     ledger.learn(ref(0, FRAME_KIND.retry, { tries: 1 }));
