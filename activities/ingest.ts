@@ -17,6 +17,8 @@ export interface IngestDeps {
   readonly batches: BatchInputs;
   /** Whether some backend serves `model`; always true behind a global gateway. */
   isRouted(model: string): boolean;
+  /** Counts the batch's requests among those of its tenant; false where they are too many. */
+  enqueue?(batchId: string, requests: number): Promise<boolean>;
   readonly limits: Config['limits'];
   readonly batch: Config['batch'];
 }
@@ -89,6 +91,9 @@ async function ingest(
   });
   liveness.check();
   if (errors.count > 0) return writeErrors(store, batchId, errors.list());
+  if (deps.enqueue !== undefined && !(await deps.enqueue(batchId, requests))) {
+    return writeErrors(store, batchId, [tooManyEnqueued(requests, limits)]);
+  }
   return writePlan(store, batchId, { plan, lineCount: requests });
 }
 
@@ -117,6 +122,14 @@ function inputMissing(batchId: string): GatewayError {
 function unusableFile(): InputError {
   const message = 'The input file does not exist, has expired, or cannot be used for a batch.';
   return { code: 'invalid_request', message, param: 'file_id', line: null };
+}
+
+function tooManyEnqueued(requests: number, { tenant }: Config['limits']): InputError {
+  const most = tenant.max_enqueued_requests ?? 0;
+  const message =
+    `Enqueued request limit reached: the file has ${requests} requests, and you may have ${most} ` +
+    'waiting in all batches together. Please try again once some batches have ended.';
+  return { code: 'token_limit_exceeded', message, param: null, line: null };
 }
 
 function fileTooLarge(size: number, limits: Config['limits']): InputError {

@@ -77,29 +77,26 @@ async function open(config: Config, host: Host): Promise<string> {
   const side = { host: hostName, port, portSetting, registry, checks };
   const observability = await startObservabilityServer(side);
   closing('observability', () => observability.close());
-  const batches = createBatchRepository(pool);
-  const outbox = createOutbox({ batches, starter: createBatchClient(client), logger });
+  const rows = createRepositories(config, pool);
+  const outbox = createOutbox({ ...rows, starter: createBatchClient(client), logger });
   closing('outbox', () => outbox.close());
-  const files = createFileRepository(pool);
-  const uploads = createUploadRepository(pool);
-  const apiKeys = createApiKeyRepository(pool);
   const metrics = createApiMetrics(registry);
-  const app = buildApp({
-    config,
-    files,
-    batches,
-    uploads,
-    apiKeys,
-    store,
-    outbox,
-    metrics,
-    logger,
-    checks,
-  });
+  const app = buildApp({ config, ...rows, store, outbox, metrics, logger, checks });
   closing('http', () => app.close(), DRAIN_MS);
   const url = await listen(app, config.api);
   closing('readiness', async () => observability.markNotReady('draining'));
   return url;
+}
+
+function createRepositories({ limits }: Config, pool: ReturnType<typeof openPool>) {
+  const { max_batches: maxBatches, max_stored_bytes: maxStoredBytes } = limits.tenant;
+  const ofTenant = { maxBatches, maxStoredBytes };
+  return {
+    files: createFileRepository(pool, ofTenant),
+    batches: createBatchRepository(pool, ofTenant),
+    uploads: createUploadRepository(pool, ofTenant),
+    apiKeys: createApiKeyRepository(pool),
+  };
 }
 
 /** Without authentication everybody who reaches the port is the one tenant: loopback only. */

@@ -161,6 +161,14 @@ export const configSchema = z.strictObject({
       max_inputs: count.prefault(50_000),
       max_line_bytes: size('16MiB'),
       max_answer_bytes: size('64MiB'),
+      /** Of each tenant; what is left out is without limit. */
+      tenant: z
+        .strictObject({
+          max_batches: count.optional(),
+          max_stored_bytes: sizeText.optional(),
+          max_enqueued_requests: count.optional(),
+        })
+        .prefault({}),
     })
     .prefault({}),
   pass_through_headers: z.array(z.string().min(1)).default([]),

@@ -19,6 +19,7 @@ import { listenForStops } from '../storage/postgres/stop-channel';
 import { createReconcileRows } from '../storage/postgres/reconcile';
 import { verifyStoreIdentity } from '../storage/postgres/store-identity';
 import { createSweepRows } from '../storage/postgres/sweep';
+import { enqueueRequests } from '../storage/postgres/tenant-limits';
 import { createMaintenanceObserver } from './maintenance-observer';
 import { createRequestObserver } from './request-observer';
 import type { ActivityParts } from './wiring';
@@ -76,6 +77,7 @@ export async function openParts(config: Config, context: PartsContext): Promise<
     dispatcher: openDispatcher(config, context),
     memory: createMemoryBudget(config.concurrency.in_flight_bytes),
     records: createBatchRecords(pool, { outputFilesSec }),
+    enqueue: enqueueWithin(config, pool),
     observer: createRequestObserver(metrics),
     client,
     maintenance: {
@@ -103,6 +105,11 @@ export async function openParts(config: Config, context: PartsContext): Promise<
       },
     ],
   };
+}
+
+function enqueueWithin({ limits }: Config, pool: ReturnType<typeof openPool>) {
+  const max = limits.tenant.max_enqueued_requests;
+  return (batchId: string, requests: number) => enqueueRequests(pool, { batchId, requests, max });
 }
 
 function openDispatcher(config: Config, { logger, onGuardTripped }: PartsContext) {

@@ -12,7 +12,7 @@ import type { SweepDeps } from '../activities/sweep';
 import { createSweepPage } from '../activities/sweep';
 import type { SweepActivities } from '../activities/sweep-types';
 import type { BatchActivities, PlannedOrInvalid } from '../activities/types';
-import type { IngestResult } from '../activities/ingest';
+import type { IngestDeps, IngestResult } from '../activities/ingest';
 import type { Registry } from '../inference/registry';
 import type { Config } from '../platform/config-schema';
 import type { BatchRecords } from '../storage/postgres/batch-records';
@@ -23,6 +23,8 @@ import { execQueue } from '../workflows/contract';
 export interface ActivityParts extends ExecuteDeps {
   readonly config: Config;
   readonly records: BatchRecords;
+  /** Left out where tenants have no limit of requests that wait. */
+  readonly enqueue?: NonNullable<IngestDeps['enqueue']>;
   /** Events after which a workflow continues as new; null: the server's suggestion. */
   readonly historyEvents?: number | null;
   readonly maintenance: MaintenanceParts;
@@ -45,6 +47,7 @@ export function createActivities(parts: ActivityParts): WorkerActivities {
     store,
     batches: { input: (batchId) => records.open(batchId) },
     isRouted: (model) => registry.isRouted(model),
+    ...(parts.enqueue === undefined ? {} : { enqueue: parts.enqueue }),
     limits: config.limits,
     batch: config.batch,
   });

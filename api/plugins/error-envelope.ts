@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
-import { isGatewayError } from '../../core/errors';
+import { type GatewayError, isGatewayError } from '../../core/errors';
 import type { Logger } from '../../platform/logger';
 
 /** Body of every answer that is not 200: always these four keys (contract §4). */
@@ -25,7 +25,8 @@ const DOWNLOAD_HEADERS = [
   'content-disposition',
   'accept-ranges',
 ];
-const RETRY_AFTER_SEC = '2';
+/** 1 to 60: what is outside is not heeded by every SDK (contract §4). */
+const RETRY_AFTER_SEC: Readonly<Record<number, string>> = { 429: '15', 503: '2' };
 const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** Answers what a hook, a parser or a handler threw; the text of a 5xx is constant, its cause logged. */
@@ -41,7 +42,10 @@ export function errorHandler(logger: Logger) {
       reply.removeHeader(name);
       reply.raw.removeHeader(name);
     }
-    if (answer.status === 503) reply.header('retry-after', RETRY_AFTER_SEC);
+    const retryAfterSec = RETRY_AFTER_SEC[answer.status];
+    if (retryAfterSec !== undefined) reply.header('retry-after', retryAfterSec);
+    // Nothing gets better by itself: SDKs would send the whole file again.
+    if (isGatewayError(error, 'quota_exceeded')) reply.header('x-should-retry', 'false');
     void reply.code(answer.status).type(JSON_TYPE).send(answer.body);
   };
 }
@@ -72,11 +76,16 @@ function answerOf(error: unknown): Answer {
   if (isGatewayError(error)) {
     if (error.httpStatus >= 500) return serverError(error.httpStatus);
     const { httpStatus: status, message, param, apiCode: code } = error;
-    return { status, body: { error: { message, type: 'invalid_request_error', param, code } } };
+    return { status, body: { error: { message, type: typeOf(error), param, code } } };
   }
   const { statusCode, code } = error as Partial<FastifyError>;
   if (statusCode === undefined || statusCode >= 500 || statusCode < 400) return serverError(500);
   return invalidRequest(statusCode, FRAMEWORK_TEXTS[code ?? ''] ?? 'The request is not valid.');
+}
+
+function typeOf({ code }: GatewayError): string {
+  if (code === 'rate_limited') return 'requests';
+  return code === 'quota_exceeded' ? 'insufficient_quota' : 'invalid_request_error';
 }
 
 /** The framework's own faults, in our words. */

@@ -20,6 +20,8 @@ export async function createFile(request: FastifyRequest, deps: RouteDeps): Prom
   const { tenant } = request;
   const objectKey = fileKey(tenantHash(tenant), id);
   const { store, maxUploadBytes: maxFileBytes } = deps;
+  // Who has no room is told before the bytes travel; a repetition needs none.
+  if (key === null) await deps.files.admit({ tenant, bytes: 1, nowSec: deps.nowSec() });
   const form = await receiveFile(request, { deps, field: 'file', objectKey, maxFileBytes });
   try {
     const { expiresAfterSec, file, purpose, filename } = parseCreateFile(form);

@@ -7,6 +7,7 @@ import { BATCH_COLUMNS, type BatchColumns, toBatchRecord } from './batch-columns
 import type { Page } from './files';
 import { type IdempotencyKey, type Once, once } from './idempotency';
 import { inTransaction, query } from './sql';
+import { admitBatch, type TenantLimits } from './tenant-limits';
 
 /** A row of `batches` as the API shows it. Times in Unix seconds. */
 export interface BatchRecord {
@@ -95,12 +96,19 @@ export interface BatchRepository {
 
 const CANCELLABLE = legalPredecessors('cancelling');
 
-/** {@link BatchRepository} over a pool that the caller ends. All methods: @throws postgres_unavailable */
-export function createBatchRepository(pool: Pool): BatchRepository {
+/**
+ * {@link BatchRepository} over a pool that the caller ends. All methods: @throws postgres_unavailable;
+ * inserting: @throws rate_limited
+ */
+export function createBatchRepository(pool: Pool, limits: TenantLimits = {}): BatchRepository {
+  const insert = async (client: PoolClient, batch: NewBatch): Promise<BatchRecord> => {
+    await admitBatch(client, batch.tenant, limits);
+    return insertBatch(client, batch);
+  };
   return {
-    insert: (batch) => inTransaction(pool, (client) => insertBatch(client, batch)),
+    insert: (batch) => inTransaction(pool, (client) => insert(client, batch)),
     insertOnce: (batch, key) =>
-      once(pool, { key, objectId: batch.id }, (client) => insertBatch(client, batch)),
+      once(pool, { key, objectId: batch.id }, (client) => insert(client, batch)),
     get: (id, tenant) => getBatch(pool, id, tenant),
     list: (page) => listBatches(pool, page),
     claimCancel: (id, tenant, nowSec) => claimCancel(pool, { id, tenant, nowSec }),

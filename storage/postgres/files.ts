@@ -1,6 +1,7 @@
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import { type IdempotencyKey, type Once, once } from './idempotency';
-import { type Database, query } from './sql';
+import { type Database, inTransaction, query } from './sql';
+import { admitBytes, type StorageRequest, type TenantLimits } from './tenant-limits';
 
 /** A row of `files`: an upload, or a batch's result. Times in Unix seconds. */
 export interface FileRecord {
@@ -51,6 +52,8 @@ export interface FileRepository {
   insert(file: NewFile): Promise<FileRecord>;
   /** Inserts the file of a request that may be sent again. */
   insertOnce(file: NewFile, key: IdempotencyKey): Promise<Once<FileRecord>>;
+  /** Whether so many bytes would be let in now. @throws quota_exceeded */
+  admit(request: StorageRequest): Promise<void>;
   get(file: FileLookUp): Promise<FileRecord | null>;
   /**
    * Ordered by creation, then by insertion. Answers null where `after` names no file: a cursor keeps
@@ -67,12 +70,21 @@ const CURSOR_LIFE_SEC = 24 * 3600;
 export const FILE_COLUMNS = `id, purpose, filename, bytes, object_key as "objectKey",
   created_at as "createdAtSec", expires_at as "expiresAtSec"`;
 
-/** {@link FileRepository} over a pool that the caller ends. All methods: @throws postgres_unavailable */
-export function createFileRepository(pool: Pool): FileRepository {
+/**
+ * {@link FileRepository} over a pool that the caller ends. All methods: @throws postgres_unavailable;
+ * inserting: @throws quota_exceeded
+ */
+export function createFileRepository(pool: Pool, limits: TenantLimits = {}): FileRepository {
+  const insert = async (client: PoolClient, file: NewFile): Promise<FileRecord> => {
+    const { tenant, bytes, createdAtSec: nowSec } = file;
+    await admitBytes(client, { tenant, bytes, nowSec }, limits);
+    return insertFile(client, file);
+  };
   return {
-    insert: (file) => insertFile(pool, file),
+    insert: (file) => inTransaction(pool, (client) => insert(client, file)),
     insertOnce: (file, key) =>
-      once(pool, { key, objectId: file.id }, (client) => insertFile(client, file)),
+      once(pool, { key, objectId: file.id }, (client) => insert(client, file)),
+    admit: (request) => inTransaction(pool, (client) => admitBytes(client, request, limits)),
     get: (file) => getFile(pool, file),
     list: (page) => listFiles(pool, page),
     hide: (file) => hideFile(pool, file),

@@ -1,6 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { FILE_COLUMNS, insertFile, type FileRecord, type NewFile } from './files';
 import { type Database, inTransaction, query } from './sql';
+import { admitBytes, type TenantLimits } from './tenant-limits';
 
 /** What may become of an upload; its time is over where `expiresAtSec` has passed while it is pending. */
 export type UploadStatus = 'pending' | 'completed' | 'cancelled' | 'expired';
@@ -90,10 +91,18 @@ const UPLOAD_COLUMNS = `id, tenant, filename, purpose, bytes,
   expires_at as "expiresAtSec", part_ids as "partIds", file_id as "fileId"`;
 const PART_COLUMNS = `id, upload_id as "uploadId", bytes, created_at as "createdAtSec"`;
 
-/** {@link UploadRepository} over a pool that the caller ends. All methods: @throws postgres_unavailable */
-export function createUploadRepository(pool: Pool): UploadRepository {
+/**
+ * {@link UploadRepository} over a pool that the caller ends. All methods: @throws postgres_unavailable;
+ * inserting: @throws quota_exceeded
+ */
+export function createUploadRepository(pool: Pool, limits: TenantLimits = {}): UploadRepository {
   return {
-    insert: (upload) => insertUpload(pool, upload),
+    insert: (upload) =>
+      inTransaction(pool, async (client) => {
+        const { tenant, bytes, createdAtSec: nowSec } = upload;
+        await admitBytes(client, { tenant, bytes, nowSec }, limits);
+        return insertUpload(client, upload);
+      }),
     get: (upload) => getUpload(pool, upload),
     addPart: (part, nowSec) => inTransaction(pool, (client) => addPart(client, part, nowSec)),
     parts: (uploadId) => partsOf(pool, uploadId),
@@ -107,10 +116,10 @@ export function createUploadRepository(pool: Pool): UploadRepository {
   };
 }
 
-async function insertUpload(pool: Pool, upload: NewUpload): Promise<UploadRecord> {
+async function insertUpload(client: PoolClient, upload: NewUpload): Promise<UploadRecord> {
   const { mimeType, ...record } = upload;
   await query(
-    pool,
+    client,
     `insert into uploads
        (id, tenant, filename, purpose, mime_type, bytes, file_expires_after, created_at, expires_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,

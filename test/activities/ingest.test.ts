@@ -238,3 +238,13 @@ describe('ingestion fails', () => {
     expect([...store.objects.keys()]).toEqual([INPUT]);
   });
 });
+
+it('refuses a batch whose requests are more than its tenant may have waiting', async () => {
+  const asked: [string, number][] = [];
+  const over = house(`${request('a', 'm')}\n${request('b', 'm')}\n`, {
+    enqueue: async (batchId, requests) => asked.push([batchId, requests]) === 0,
+  });
+  expect(await ingest(over.deps)).toEqual({ kind: 'invalid', errorCount: 1 });
+  expect(asked).toEqual([[BATCH, 2]]);
+  expect(errorsOf(over)).toMatchObject([{ code: 'token_limit_exceeded', param: null, line: null }]);
+});

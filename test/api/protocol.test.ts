@@ -154,6 +154,7 @@ it('says nothing of its inside when a handler crashes', async () => {
         get: () => Promise.reject(new Error('secret')),
         list: () => Promise.reject(new TypeError('secret')),
         insert: () => Promise.reject(new Error('secret')),
+        admit: () => Promise.reject(new Error('secret')),
         insertOnce: () => Promise.reject(new Error('secret')),
         hide: () => Promise.reject(new Error('secret')),
       },

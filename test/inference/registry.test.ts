@@ -31,6 +31,7 @@ function open(config: Partial<RegistryConfig>): Registry {
       max_inputs: 1,
       max_line_bytes: 1,
       max_answer_bytes: 1_000,
+      tenant: {},
     },
     global_inference_gateway: undefined,
     model_gateways: undefined,

@@ -147,7 +147,7 @@ describe('the configuration', () => {
       'a word that is no choice',
       'auth: { mode: open }',
       1,
-      'auth.mode: expected one of none, header, got "open"',
+      'auth.mode: expected one of none, header, api_key, got "open"',
     ],
     [
       'a list that is none',

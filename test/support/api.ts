@@ -21,6 +21,7 @@ import { createApiKeyRepository } from '../../storage/postgres/api-keys';
 import { createBatchRepository } from '../../storage/postgres/batches';
 import { createFileRepository } from '../../storage/postgres/files';
 import { createUploadRepository } from '../../storage/postgres/uploads';
+import type { TenantLimits } from '../../storage/postgres/tenant-limits';
 import { type TestDatabase, withDatabase } from './postgres';
 import { until } from './until';
 
@@ -35,6 +36,7 @@ export interface RecordingStarter extends BatchStarter {
 /** What a test may set differently. */
 export interface TestApiOptions {
   readonly auth?: Record<string, unknown>;
+  readonly limits?: TenantLimits;
   readonly deps?: Partial<AppDeps>;
   readonly outbox?: Partial<OutboxOptions>;
   /** `silent` where left out. */
@@ -77,15 +79,15 @@ export async function openTestApi(options: TestApiOptions = {}): Promise<TestApi
     { level: options.logLevel ?? 'silent' },
     pino.destination({ fd: 2, sync: true }),
   );
-  const batches = createBatchRepository(database.pool);
+  const batches = createBatchRepository(database.pool, options.limits);
   const starter = recordingStarter();
   const nowMs = () => clock.nowMs;
   const outbox = createOutbox({ batches, starter, logger, nowMs, ...options.outbox });
   const app = buildApp({
     config: configSchema.parse({ auth: options.auth ?? {} }),
-    files: createFileRepository(database.pool),
+    files: createFileRepository(database.pool, options.limits),
     batches,
-    uploads: createUploadRepository(database.pool),
+    uploads: createUploadRepository(database.pool, options.limits),
     apiKeys: createApiKeyRepository(database.pool),
     store,
     outbox,

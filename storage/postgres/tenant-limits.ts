@@ -1,0 +1,102 @@
+import type { Pool, PoolClient } from 'pg';
+import { OPEN_STATUSES } from '../../core/batch/status';
+import { GatewayError } from '../../core/errors';
+import { inTransaction, query } from './sql';
+
+/** What one tenant may have; what is left out is without limit. */
+export interface TenantLimits {
+  /** Batches that have not ended. */
+  readonly maxBatches?: number | undefined;
+  /** Bytes of all its files, results and what open uploads have declared included. */
+  readonly maxStoredBytes?: number | undefined;
+}
+
+/** More bytes that a tenant wants to keep. */
+export interface StorageRequest {
+  readonly tenant: string;
+  readonly bytes: number;
+  readonly nowSec: number;
+}
+
+const OPEN = [...OPEN_STATUSES];
+
+/**
+ * Lets more bytes in, in the transaction that stores them: others of the same tenant wait, so that
+ * together they are never more than allowed. @throws quota_exceeded, postgres_unavailable
+ */
+export async function admitBytes(
+  client: PoolClient,
+  { tenant, bytes, nowSec }: StorageRequest,
+  { maxStoredBytes: max }: TenantLimits,
+): Promise<void> {
+  if (max === undefined) return;
+  await inTurn(client, tenant);
+  const [stored] = await query<{ bytes: number }>(
+    client,
+    `select (
+       (select coalesce(sum(bytes), 0) from files
+        where tenant = $1 and deleted_at is null and (expires_at is null or expires_at > $2))
+       + (select coalesce(sum(bytes), 0) from uploads
+          where tenant = $1 and status = 'pending' and expires_at > $2))::bigint as bytes`,
+    [tenant, nowSec],
+  );
+  const before = stored?.bytes ?? 0;
+  if (before + bytes <= max) return;
+  const message = `You may store ${max} bytes and have stored ${before}: delete files that you need no more.`;
+  throw new GatewayError('quota_exceeded', message, { apiCode: 'insufficient_quota' });
+}
+
+/** Lets one more batch in, like {@link admitBytes}. @throws rate_limited, postgres_unavailable */
+export async function admitBatch(
+  client: PoolClient,
+  tenant: string,
+  { maxBatches: max }: TenantLimits,
+): Promise<void> {
+  if (max === undefined) return;
+  await inTurn(client, tenant);
+  const [open] = await query<{ count: number }>(
+    client,
+    `select count(*) as count from batches where tenant = $1 and status = any($2)`,
+    [tenant, OPEN],
+  );
+  if ((open?.count ?? 0) < max) return;
+  const message = `You may have ${max} batches at a time: try again when one of them has ended.`;
+  throw new GatewayError('rate_limited', message, { apiCode: 'rate_limit_exceeded' });
+}
+
+/**
+ * Counts the requests of a batch among those that its tenant has waiting, if there is room for them:
+ * false where there is not. A batch that is to be stopped sends nothing and always has room.
+ */
+export function enqueueRequests(
+  pool: Pool,
+  { batchId, requests, max }: { batchId: string; requests: number; max: number | undefined },
+): Promise<boolean> {
+  if (max === undefined) return Promise.resolve(true);
+  return inTransaction(pool, async (client) => {
+    const [row] = await query<{ tenant: string; isStopped: boolean }>(
+      client,
+      `select tenant, stop_cause is not null as "isStopped" from batches where id = $1`,
+      [batchId],
+    );
+    if (row === undefined || row.isStopped) return true;
+    await inTurn(client, row.tenant);
+    const [waiting] = await query<{ requests: number }>(
+      client,
+      `select coalesce(sum(greatest(total - completed - failed, 0)), 0)::bigint as requests
+       from batches where tenant = $1 and status = any($2) and id <> $3`,
+      [row.tenant, OPEN, batchId],
+    );
+    if ((waiting?.requests ?? 0) + requests > max) return false;
+    const text = `update batches set total = $2 where id = $1 and status = 'validating'`;
+    await query(client, text, [batchId, requests]);
+    return true;
+  });
+}
+
+/** Any constant will do; the second half is the tenant. */
+const LOCK = 720_511;
+
+async function inTurn(client: PoolClient, tenant: string): Promise<void> {
+  await query(client, `select pg_advisory_xact_lock($1, hashtext($2))`, [LOCK, tenant]);
+}

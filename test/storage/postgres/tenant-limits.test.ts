@@ -1,0 +1,64 @@
+import { createBatchRepository } from '../../../storage/postgres/batches';
+import { enqueueRequests } from '../../../storage/postgres/tenant-limits';
+import { POSTGRES_START_MS, type TestDatabase, withDatabase } from '../../support/postgres';
+
+let database: TestDatabase;
+beforeAll(async () => (database = await withDatabase()), POSTGRES_START_MS);
+afterAll(() => database.close());
+beforeEach(() => database.pool.query('truncate batches'));
+
+let count = 0;
+async function insertBatch(tenant = 'ann'): Promise<string> {
+  const { id } = await createBatchRepository(database.pool).insert({
+    id: `batch_${String(count++).padStart(32, '0')}`,
+    tenant,
+    endpoint: '/v1/responses',
+    inputFileId: 'file-none',
+    completionWindow: '24h',
+    metadata: null,
+    outputExpiresAfterSec: null,
+    createdAtSec: 1_000,
+    expiresAtSec: 2_000,
+  });
+  return id;
+}
+
+const enqueue = (batchId: string, requests: number, max: number | undefined = 100) =>
+  enqueueRequests(database.pool, { batchId, requests, max });
+
+it('never lets more requests wait than a tenant may have, however many batches ask at once', async () => {
+  const ids = await Promise.all(Array.from({ length: 6 }, () => insertBatch()));
+  const verdicts = await Promise.all(ids.map((id) => enqueue(id, 40)));
+  expect(verdicts.filter(Boolean)).toHaveLength(2);
+  expect(await enqueue(await insertBatch('bob'), 100)).toBe(true);
+});
+
+it('answers a batch that asks again as before', async () => {
+  const id = await insertBatch();
+  expect(await enqueue(id, 100)).toBe(true);
+  expect(await enqueue(id, 100)).toBe(true);
+  expect(await enqueue(await insertBatch(), 1)).toBe(false);
+});
+
+it('counts what has no answer yet, of batches that are open', async () => {
+  const id = await insertBatch();
+  await enqueue(id, 100);
+  await database.pool.query(
+    `update batches set status = 'in_progress', completed = 30, failed = 10 where id = $1`,
+    [id],
+  );
+  expect(await enqueue(await insertBatch(), 41)).toBe(false);
+  const other = await insertBatch();
+  expect(await enqueue(other, 40)).toBe(true);
+  await database.pool.query(`update batches set status = 'completed' where id = $1`, [id]);
+  expect(await enqueue(await insertBatch(), 60)).toBe(true);
+});
+
+it('lets a batch pass that is to be stopped, and every one where there is no limit', async () => {
+  const id = await insertBatch();
+  await database.pool.query(`update batches set stop_cause = 'cancelled' where id = $1`, [id]);
+  expect(await enqueue(id, 1_000)).toBe(true);
+  expect(await enqueue(await insertBatch(), 1_000, 1_000_000)).toBe(true);
+  const unlimited = { batchId: await insertBatch(), requests: 1e9, max: undefined };
+  expect(await enqueueRequests(database.pool, unlimited)).toBe(true);
+});
