@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process';
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { Client as Postgres } from 'pg';
 import { SCHEDULES } from '../../client/schedules';
-import { parseSegmentKey } from '../../core/plan/keys';
+import { manifestKey, parseSegmentKey } from '../../core/plan/keys';
 import { packageRoot } from '../../platform/package-root';
-import { BATCH_QUEUE, BATCH_WORKFLOW } from '../../workflows/contract';
+import { BATCH_QUEUE, BATCH_WORKFLOW, MAINTENANCE_WORKFLOWS } from '../../workflows/contract';
 import type { RecordingBackend } from '../support/recording-backend';
 import { startRecordingBackend } from '../support/recording-backend';
 import type { TestStack } from '../support/stack';
@@ -155,27 +155,20 @@ describe('a batch that lost its workflow', () => {
   it(
     'completes when it was terminated with its manifest there',
     async () => {
-      const batch = await submit(stack.client, chatLines(LINES));
-      const done = await untilTerminal(stack.client, batch.id);
-      expect(done.status).toBe('completed');
-      // As if the end had never been written: the last moment before the terminal record.
-      await postgres.query(
-        `update batches set status = 'finalizing', completed_at = null, output_file_id = null,
-           completed = 0 where id = $1`,
-        [batch.id],
-      );
-      await postgres.query('delete from files where batch_id = $1', [batch.id]);
+      const id = await startedBatch();
+      // The terminal record waits for the lock; its worker is dead when it gets it.
+      await postgres.query('begin');
+      await postgres.query('lock table files in share mode');
+      await until(() => existsSync(objectPath(manifestKey(id))), 60_000, 'the manifest');
+      await temporal.workflow.getHandle(id).terminate('by an operator');
+      const worker = stack.pidOf('worker');
+      process.kill(worker, 'SIGKILL');
+      await postgres.query('rollback');
       const sent = backend.seen.length;
-      await until(
-        async () => (await reconcile()).exitCode === 0 && (await rowOf(batch.id))['completed_at'],
-        60_000,
-        'the end',
-      );
-      await expectWhole(batch.id, 'completed');
+      await until(() => pidNow('worker') !== worker && pidNow('worker'), 60_000, 'a new worker');
+      await reconcile();
+      await expectWhole(id, 'completed');
       expect(backend.seen.length).toBe(sent);
-      expect((await stack.client.batches.retrieve(batch.id)).output_file_id).toBe(
-        done.output_file_id,
-      );
     },
     TEST_MS,
   );
@@ -193,23 +186,29 @@ describe('a batch that lost its workflow', () => {
   );
 
   it.each([
-    ['timed out', { workflowRunTimeout: '1s' }],
-    ['failed', { taskQueue: 'nobody', workflowExecutionTimeout: '1s' }],
+    ['timed out', BATCH_WORKFLOW, 'nobody'],
+    ['failed', MAINTENANCE_WORKFLOWS.deliverLate, BATCH_QUEUE],
   ])(
-    'goes on after it %s before it began, and expires past its end',
-    async (_what, options) => {
-      const stray = await strayRow({ expiresInSec: -1 });
-      const handle = await temporal.workflow.start(BATCH_WORKFLOW, {
-        workflowId: stray,
-        taskQueue: 'nobody',
-        args: [{ batchId: stray }],
-        ...options,
-      });
-      await expect(handle.result()).rejects.toThrow();
-      await reconcile();
-      const done = await untilTerminal(stack.client, stray);
-      expect(done.status).toBe('expired');
-      expect(backend.seen).toEqual([]);
+    'ends by its window when the workflow of its id %s',
+    async (_what, type, taskQueue) => {
+      const lost = async (expiresInSec: number): Promise<string> => {
+        const id = await strayRow({ expiresInSec });
+        const handle = await temporal.workflow.start(type, {
+          workflowId: id,
+          taskQueue,
+          // There is no such batch: a delivery of it fails.
+          args: [{ batchId: `batch_${'0'.repeat(32)}` }],
+          workflowRunTimeout: taskQueue === BATCH_QUEUE ? '1m' : '1s',
+        });
+        await expect(handle.result()).rejects.toThrow();
+        await reconcile();
+        const { status, output_file_id } = await untilTerminal(stack.client, id);
+        expect(output_file_id).toBeNull();
+        expect(backend.seen).toEqual([]);
+        return status;
+      };
+      expect(await lost(-1)).toBe('expired');
+      expect(await lost(3600)).toBe('failed');
     },
     TEST_MS,
   );
@@ -309,6 +308,19 @@ it(
   TEST_MS,
 );
 
+it(
+  'Temporal and Postgres away at once: the batch goes on when they are back',
+  async () => {
+    const id = await startedBatch();
+    await disconnect();
+    for (const part of ['temporal', 'postgres']) process.kill(stack.pidOf(part), 'SIGKILL');
+    await expectWhole(id, 'completed');
+    await connect();
+    expect(await reconcile('--dry-run')).toMatchObject({ exitCode: 0, stdout: '' });
+  },
+  TEST_MS,
+);
+
 describe('Temporal with an empty database', () => {
   it(
     'under running workers: schedules and batches are back, and nothing journalled is paid twice',
@@ -347,6 +359,10 @@ describe('Temporal with an empty database', () => {
   );
 });
 
+function objectPath(key: string): string {
+  return join(stack.dataDir, 'objects', 'objects', key);
+}
+
 /** Null while the part is down. */
 function pidNow(part: string): number | null {
   try {
@@ -364,8 +380,8 @@ function removeTemporalDatabase(): void {
 }
 
 function segmentsOf(id: string): number {
-  const folder = join(stack.dataDir, 'objects', 'objects');
-  const keys = readdirSync(join(folder, 'batches', id), { recursive: true, encoding: 'utf8' });
+  const folder = objectPath(`batches/${id}`);
+  const keys = readdirSync(folder, { recursive: true, encoding: 'utf8' });
   return keys.filter((key) => parseSegmentKey(`batches/${id}/${key}`) !== null).length;
 }
 
