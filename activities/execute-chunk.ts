@@ -8,7 +8,9 @@ import { ChunkLedger } from './execute/chunk-ledger';
 import type { ChunkRunOptions } from './execute/chunk-run';
 import { ChunkRun } from './execute/chunk-run';
 import type { ExecuteDeps } from './execute/deps';
+import type { LineSenderOptions } from './execute/line-sender';
 import { LineSender } from './execute/line-sender';
+import { ReadBlocks } from './execute/read-blocks';
 import { SoloGate } from './execute/solo-gate';
 import { patiently } from './execute/patiently';
 import { asFailure } from './failure';
@@ -24,7 +26,11 @@ const HEARTBEAT_MS = 1_000;
 export function createExecuteChunk(
   deps: ExecuteDeps,
 ): (input: ExecuteChunkInput) => Promise<ExecuteChunkResult> {
-  const shared = { waiting: new Map<string, number>(), gate: new SoloGate() };
+  const shared = {
+    waiting: new Map<string, number>(),
+    gate: new SoloGate(),
+    blocks: new ReadBlocks(),
+  };
   return async (chunk) => {
     deps.observer.chunkStarted();
     const stay = new ChunkStay(chunk, deps, shared);
@@ -40,22 +46,21 @@ export function createExecuteChunk(
   };
 }
 
+/** What all chunks of a process share. */
+type SharedState = Pick<ChunkRunOptions, 'waiting' | 'gate'> & Pick<LineSenderOptions, 'blocks'>;
+
 /** One attempt from its row to its seal. */
 class ChunkStay {
   readonly #chunk: ExecuteChunkInput;
   readonly #deps: ExecuteDeps;
-  readonly #shared: Pick<ChunkRunOptions, 'waiting' | 'gate'>;
+  readonly #shared: SharedState;
   /** Kept: listeners of the signal run outside the activity's async context. */
   readonly #context = Context.current();
   readonly #signal = this.#context.cancellationSignal;
   #ledger: ChunkLedger | null = null;
   #run: ChunkRun | null = null;
 
-  constructor(
-    chunk: ExecuteChunkInput,
-    deps: ExecuteDeps,
-    shared: Pick<ChunkRunOptions, 'waiting' | 'gate'>,
-  ) {
+  constructor(chunk: ExecuteChunkInput, deps: ExecuteDeps, shared: SharedState) {
     this.#chunk = chunk;
     this.#deps = deps;
     this.#shared = shared;
@@ -77,7 +82,7 @@ class ChunkStay {
     try {
       const ledger = await this.#readJournal();
       this.#ledger = ledger;
-      lease.update({ completed: ledger.completed, failed: ledger.failed });
+      lease.follow(ledger);
       const left = ledger.allAnswered ? 'done' : await this.#send(ledger, lease, writer);
       // Not ended by a cancel: what was answered in its grace must get in.
       await writer.flush();
@@ -114,10 +119,12 @@ class ChunkStay {
     if (route === null) {
       throw new GatewayError('config_invalid', `no gateway serves ${chunk.model} any more`);
     }
+    const headers = await this.#passThrough();
     const input = await this.#patiently('opening the input', () => deps.store.open(chunk.inputKey));
     try {
       const { memory, observer } = deps;
-      const sender = new LineSender({ chunk, route, input, memory, observer });
+      const { blocks } = this.#shared;
+      const sender = new LineSender({ chunk, route, input, memory, observer, blocks });
       const options = { chunk, deps, route, ledger, writer, lease, sender, ...this.#shared };
       const run = new ChunkRun(options);
       this.#run = run;
@@ -137,6 +144,13 @@ class ChunkStay {
     } finally {
       await input.close();
     }
+  }
+
+  /** Nothing is sent without them: while they cannot be had the chunk waits. */
+  async #passThrough(): Promise<Readonly<Record<string, string>>> {
+    const { batchId, passesHeaders } = this.#chunk;
+    if (passesHeaders !== true) return {};
+    return this.#patiently('reading headers', () => this.#deps.passThrough(batchId));
   }
 
   /** Only what is whole from the front is sealed; the rest stays in the journal for the next chunk. */

@@ -8,6 +8,7 @@ import { createPermitDispatcher } from '../inference/permit-dispatcher';
 import { createRegistry } from '../inference/registry';
 import type { Config } from '../platform/config';
 import type { Logger } from '../platform/logger';
+import { openHeaderVault } from '../platform/header-vault';
 import type { WorkerMetrics } from '../platform/worker-metrics';
 import { createFilesystemJournal } from '../storage/journal/filesystem-journal';
 import { openFilesystemStore, removeTemporaryFiles } from '../storage/objects/filesystem';
@@ -21,6 +22,7 @@ import { verifyStoreIdentity } from '../storage/postgres/store-identity';
 import { createSweepRows } from '../storage/postgres/sweep';
 import { enqueueRequests } from '../storage/postgres/tenant-limits';
 import { createMaintenanceObserver } from './maintenance-observer';
+import { createPassThrough } from './pass-through';
 import { createRequestObserver } from './request-observer';
 import type { ActivityParts } from './wiring';
 import { workerIdentity } from './wiring';
@@ -52,6 +54,7 @@ export async function openParts(config: Config, context: PartsContext): Promise<
   setMaxListeners(0, drain);
   const worker = workerIdentity();
   const registry = createRegistry(config);
+  const vault = openHeaderVault(config);
   const path = filesystemPath(config);
   const store = await openFilesystemStore({ path });
   const { url } = config.postgres;
@@ -78,6 +81,7 @@ export async function openParts(config: Config, context: PartsContext): Promise<
     memory: createMemoryBudget(config.concurrency.in_flight_bytes),
     records: createBatchRecords(pool, { outputFilesSec }),
     enqueue: enqueueWithin(config, pool),
+    passThrough: createPassThrough(pool, vault),
     observer: createRequestObserver(metrics),
     client,
     maintenance: {

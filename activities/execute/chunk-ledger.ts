@@ -64,12 +64,10 @@ export class ChunkLedger {
   /** The line at `index` of the chunk, with what earlier attempts put back. */
   line(index: number): ChunkLine {
     const retry = this.#retries.get(index);
-    return {
-      ...decodePlanEntry(this.#plan, index),
-      position: this.from + index,
-      tries: retry?.tries ?? 0,
-      notBeforeMs: retry?.notBeforeMs ?? 0,
-    };
+    const { offset, length, prefixHash } = decodePlanEntry(this.#plan, index);
+    const position = this.from + index;
+    const tries = retry?.tries ?? 0;
+    return { offset, length, prefixHash, position, tries, notBeforeMs: retry?.notBeforeMs ?? 0 };
   }
 
   /** Takes over a frame found in the journal; those of other lines are ignored. */

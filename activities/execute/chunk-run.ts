@@ -49,6 +49,11 @@ export class ChunkRun {
   readonly #timers = new Set<NodeJS.Timeout>();
   readonly #latency = new LatencyWindow();
   readonly #startedMs = Date.now();
+  readonly #request: AcquireRequest;
+  readonly #tryOptions = {
+    signal: this.#abort.signal,
+    stopping: (): boolean => this.#stopCause !== null,
+  };
   /** Set for a chunk of one suspected line. */
   readonly #suspect: symbol | null;
   readonly #onDrain = (): void => this.#leaveFor('drain');
@@ -62,6 +67,15 @@ export class ChunkRun {
   constructor(options: ChunkRunOptions) {
     this.#o = options;
     this.#suspect = options.chunk.solo === true ? Symbol('suspect') : null;
+    const { chunk, route } = options;
+    this.#request = {
+      tenant: chunk.tenant,
+      batchId: chunk.batchId,
+      model: route.limiterKey,
+      deadlineMs: chunk.deadlineMs,
+      cost: 1,
+      priority: chunk.priority,
+    };
     this.#queue = new LineQueue(options.ledger, 2 * options.deps.config.concurrency.per_model);
   }
 
@@ -169,11 +183,13 @@ export class ChunkRun {
         await this.#wake.wait(this.#idleMs(nowMs));
         continue;
       }
-      const permit = await this.#permit();
+      // No promise where a permit is free: this line runs once for every request.
+      const permit = this.#o.deps.dispatcher.tryAcquire(this.#request) ?? (await this.#permit());
       if (permit === null) {
         this.#queue.putBack(line);
         continue;
       }
+      this.#hadPermit = true;
       this.#begin(line, permit);
     }
   }
@@ -196,26 +212,13 @@ export class ChunkRun {
     return Math.min(LOOK_AGAIN_MS, due === null ? Infinity : Math.max(1, due - nowMs));
   }
 
-  async #permit(): Promise<Permit | null> {
-    const { deps, chunk, route } = this.#o;
-    const request: AcquireRequest = {
-      tenant: chunk.tenant,
-      batchId: chunk.batchId,
-      model: route.limiterKey,
-      deadlineMs: chunk.deadlineMs,
-      cost: 1,
-      priority: chunk.priority,
-    };
-    const permit =
-      deps.dispatcher.tryAcquire(request) ??
-      (this.#hadPermit ? await this.#await(request) : await this.#awaitFirst(request));
-    if (permit !== null) this.#hadPermit = true;
-    return permit;
+  #permit(): Promise<Permit | null> {
+    return this.#hadPermit ? this.#await() : this.#awaitFirst();
   }
 
-  async #await(request: AcquireRequest): Promise<Permit | null> {
+  async #await(): Promise<Permit | null> {
     try {
-      const permit = await this.#o.deps.dispatcher.acquire(request, this.#leaving.signal);
+      const permit = await this.#o.deps.dispatcher.acquire(this.#request, this.#leaving.signal);
       if (this.#leave === null) return permit;
       permit.release();
       return null;
@@ -225,7 +228,7 @@ export class ChunkRun {
   }
 
   /** A process that has no permit to give for long is full: the chunk goes back to its lane. */
-  async #awaitFirst(request: AcquireRequest): Promise<Permit | null> {
+  async #awaitFirst(): Promise<Permit | null> {
     const { waiting, route, chunk } = this.#o;
     const others = waiting.get(route.limiterKey) ?? 0;
     if (others >= MAX_WAITING_CHUNKS) {
@@ -237,7 +240,7 @@ export class ChunkRun {
       this.#leaveFor('no_permit'),
     );
     try {
-      return await this.#await(request);
+      return await this.#await();
     } finally {
       clearTimeout(timer);
       waiting.set(route.limiterKey, (waiting.get(route.limiterKey) ?? 1) - 1);
@@ -255,38 +258,36 @@ export class ChunkRun {
     }
     this.#inFlight++;
     this.#o.gate.enter();
-    void this.#try(line, admission === 'probe')
-      .catch((error: unknown) => this.#failTry(line, error))
-      .finally(() => {
-        permit.release();
-        this.#o.gate.leave();
-        this.#inFlight--;
-        this.#wake.notify();
-      });
+    void this.#carry(line, permit, admission === 'probe');
   }
 
-  async #try(line: ChunkLine, probe: boolean): Promise<void> {
+  /** One try from its permit to its release; never rejects. */
+  async #carry(line: ChunkLine, permit: Permit, probe: boolean): Promise<void> {
     const startedMs = performance.now();
-    const result = await this.#o.sender.try(line, {
-      signal: this.#abort.signal,
-      probe,
-      stopping: () => this.#stopCause !== null,
-    });
-    if (result.kind === 'retry') {
-      line.notBeforeMs = result.atMs;
-      this.#queue.putBack(line);
-    } else if (result.kind === 'answered') {
-      this.#latency.add(performance.now() - startedMs);
-      this.keep(line, result.frame);
+    try {
+      const result = await this.#o.sender.try(line, { ...this.#tryOptions, probe });
+      if (result.kind === 'retry') {
+        line.notBeforeMs = result.atMs;
+        this.#queue.putBack(line);
+      } else if (result.kind === 'answered') {
+        this.#latency.add(performance.now() - startedMs);
+        this.keep(line, result.frame);
+      }
+    } catch (error) {
+      this.#failTry(line, error);
+    } finally {
+      permit.release();
+      this.#o.gate.leave();
+      this.#inFlight--;
+      this.#wake.notify();
     }
   }
 
-  /** Journals an answer and shows it in the counts. */
+  /** Journals an answer and counts it. */
   keep(line: ChunkLine, frame: EncodedFrame): void {
-    const { ledger, writer, lease } = this.#o;
+    const { ledger, writer } = this.#o;
     writer.append(frame.header, frame.bytes);
     ledger.answered(line.position, frame.header);
-    lease.update({ completed: ledger.completed, failed: ledger.failed });
     this.#answered++;
     if (this.#boxOver) this.#leaveFor('box');
   }

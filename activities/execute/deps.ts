@@ -16,6 +16,8 @@ export interface ExecuteDeps {
   readonly dispatcher: ExecuteDispatcher;
   readonly memory: MemoryBudget;
   readonly progress: ProgressReporter;
+  /** Headers of the create call. @throws what passes, where they cannot be had now */
+  passThrough(batchId: string): Promise<Readonly<Record<string, string>>>;
   readonly observer: ExecuteObserver;
   readonly logger: Logger;
   readonly config: Pick<Config, 'batch' | 'concurrency' | 'worker'>;

@@ -1,5 +1,4 @@
 import { lineId } from '../../core/ids';
-import type { Usage } from '../../core/batch/counts';
 import { NO_USAGE } from '../../core/batch/counts';
 import { gatewayHealth } from '../../core/flow/outcome';
 import { backoffMs, isRetryable, nextTry } from '../../core/flow/retry';
@@ -10,12 +9,13 @@ import { lineParts } from '../../core/openai/member-ranges';
 import type { LineErrorCode } from '../../core/openai/result-line';
 import { answerLine, errorLine } from '../../core/openai/result-line';
 import type { BackendAnswer, BackendOutcome } from '../../inference/backend';
-import type { MemoryBudget } from '../../inference/memory-budget';
+import type { MemoryBudget, Reservation } from '../../inference/memory-budget';
 import type { Route } from '../../inference/registry';
 import type { ObjectReader } from '../../storage/object-store';
 import type { ExecuteChunkInput } from '../types';
 import type { ChunkLine } from './chunk-ledger';
 import type { ExecuteObserver } from './observer';
+import type { ReadBlocks } from './read-blocks';
 
 /** How one try of one line ended. */
 export type TryResult =
@@ -43,6 +43,7 @@ export interface LineSenderOptions {
   readonly input: ObjectReader;
   readonly memory: MemoryBudget;
   readonly observer: ExecuteObserver;
+  readonly blocks: ReadBlocks;
 }
 
 /**
@@ -51,45 +52,54 @@ export interface LineSenderOptions {
  */
 export class LineSender {
   readonly #options: LineSenderOptions;
+  readonly #headers: Readonly<Record<string, string>>;
+
+  readonly #headers: Readonly<Record<string, string>>;
 
   constructor(options: LineSenderOptions) {
     this.#options = options;
+    const { route, chunk, headers } = options;
+    this.#headers = route.gateway.send_fairness_header
+      ? { ...headers, 'x-gateway-inference-fairness-id': chunk.tenant }
+      : headers;
+    this.#headers = options.route.gateway.send_fairness_header
+      ? { 'x-gateway-inference-fairness-id': options.chunk.tenant }
+      : {};
   }
 
   /** @param how.stopping asked when the answer is there: during a stop nothing is retried. */
   async try(line: ChunkLine, how: TryOptions): Promise<TryResult> {
+    const { input, memory, blocks, route } = this.#options;
+    const block = blocks.take(line.length);
+    let hold: Reservation | null = null;
     try {
-      return await this.#tryOnce(line, how);
+      const { offset, length } = line;
+      const bytes =
+        input.readNow?.(offset, length, block) ?? (await input.read(offset, length, block));
+      const { bodyStart, bodyEnd, customId } = lineParts(bytes);
+      const body = bytes.subarray(bodyStart, bodyEnd);
+      hold = memory.tryReserve(body.length) ?? (await memory.reserve(body.length, how.signal));
+      const outcome = await this.#send(line, body, { signal: how.signal, hold });
+      // After anything but an answer the connection may still hold on to the body.
+      if (outcome.kind === 'answer') blocks.giveBack(block);
+      return this.#settle(line, customId, { outcome, how });
     } catch (error) {
       // Nothing was learned of the gateway: the breaker may send its probe again.
-      if (how.probe) this.#options.route.breaker.onProbeLost(Date.now());
+      if (how.probe) route.breaker.onProbeLost(Date.now());
       throw error;
+    } finally {
+      hold?.release();
     }
   }
 
-  async #tryOnce(line: ChunkLine, how: TryOptions): Promise<TryResult> {
-    const { input, memory, observer, chunk } = this.#options;
-    const bytes = await input.read(line.offset, line.length);
-    const { bodyStart, bodyEnd, customId } = lineParts(bytes);
-    const body = bytes.subarray(bodyStart, bodyEnd);
-    const hold = await memory.reserve(body.length, how.signal);
-    const startedMs = performance.now();
-    let usage: Usage | null = null;
-    observer.requestStarted(chunk.model);
-    try {
-      const grow = (byteLength: number) => hold.grow(byteLength);
-      const outcome = await this.#send(line, body, { signal: how.signal, grow });
-      const away = this.#reportHealth(line, outcome, how.probe);
-      if (!(away && how.probe)) line.tries++;
-      const result = this.#judge(line, customId, { outcome, away, stopping: how.stopping() });
-      if (result.kind === 'answered' && result.frame.header.kind === FRAME_KIND.output) {
-        usage = result.frame.header.usage;
-      }
-      return result;
-    } finally {
-      observer.requestEnded({ model: chunk.model, tookMs: performance.now() - startedMs, usage });
-      hold.release();
-    }
+  #settle(
+    line: ChunkLine,
+    customId: string,
+    { outcome, how }: { outcome: BackendOutcome; how: TryOptions },
+  ): TryResult {
+    const away = this.#reportHealth(line, outcome, how.probe);
+    if (!(away && how.probe)) line.tries++;
+    return this.#judge(line, customId, { outcome, away, stopping: how.stopping() });
   }
 
   /** The answer of a line that is not sent any more, because it kills its workers. */
@@ -98,25 +108,27 @@ export class LineSender {
     return this.#errorFrame(line, lineParts(bytes).customId, 'internal_error');
   }
 
-  #send(
+  async #send(
     line: ChunkLine,
     body: Buffer,
-    io: { signal: AbortSignal; grow: (bytes: number) => Promise<void> | undefined },
+    { signal, hold }: { signal: AbortSignal; hold: Reservation },
   ): Promise<BackendOutcome> {
-    const { chunk, route } = this.#options;
-    return route.backend.send(
+    const { chunk, route, observer } = this.#options;
+    const startedMs = performance.now();
+    observer.requestStarted(chunk.model);
+    const outcome = await route.backend.send(
       {
         path: chunk.endpoint,
         body,
         requestId: lineId(chunk.batchId, line.offset),
         deadlineMs: chunk.deadlineMs,
-        headers: route.gateway.send_fairness_header
-          ? { 'x-gateway-inference-fairness-id': chunk.tenant }
-          : {},
-        onBytes: io.grow,
+        headers: this.#headers,
+        onBytes: (byteLength) => hold.grow(byteLength),
       },
-      io.signal,
+      signal,
     );
+    observer.requestEnded(chunk.model, performance.now() - startedMs, isSuccess(outcome));
+    return outcome;
   }
 
   /** Tells the breaker; true where the outcome speaks against the gateway, not against the line. */
@@ -182,6 +194,7 @@ export class LineSender {
       usage: embedded.usage,
       payloadLength: payload.length,
     };
+    if (embedded.ok) this.#options.observer.tokens(this.#options.chunk.model, embedded.usage);
     return { header, bytes: encodeFrame(header, payload) };
   }
 
@@ -201,6 +214,10 @@ export class LineSender {
     };
     return { header, bytes: encodeFrame(header, payload) };
   }
+}
+
+function isSuccess(outcome: BackendOutcome): boolean {
+  return outcome.kind === 'answer' && outcome.status >= 200 && outcome.status < 300;
 }
 
 function codeOf(

@@ -1,10 +1,11 @@
 import type { Usage } from '../../core/batch/counts';
 
-/** Told what happens to requests, for metrics; must not throw. */
+/** Told what happens to requests, for metrics; must not throw. Called once or more per request: plain values. */
 export interface ExecuteObserver {
   chunkStarted(): void;
   chunkEnded(): void;
   requestStarted(model: string): void;
-  /** `usage` is null where the try brought no successful answer. */
-  requestEnded(request: { model: string; tookMs: number; usage: Usage | null }): void;
+  requestEnded(model: string, tookMs: number, ok: boolean): void;
+  /** Usage of a successful answer. */
+  tokens(model: string, usage: Usage): void;
 }

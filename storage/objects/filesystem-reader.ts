@@ -20,6 +20,13 @@ export function createFileReader(file: FileHandle, size: number): ObjectReader {
       const target = into?.subarray(0, inside) ?? Buffer.allocUnsafe(inside);
       return mapped('read', () => readFully(file, position, target));
     },
+    readNow: (position, length, into) => {
+      const inside = Math.max(0, Math.min(length, size - position));
+      if (inside > SYNC_READ_BYTES || closing !== null) return null;
+      const target = into?.subarray(0, inside) ?? Buffer.allocUnsafe(inside);
+      // Whatever is odd about it, `read` finds the words.
+      return wholeNow(file.fd, position, target) ? target : null;
+    },
     close: () => (closing ??= mapped('close', () => file.close())),
   };
 }
@@ -37,4 +44,13 @@ async function readFully(file: FileHandle, position: number, buffer: Buffer): Pr
     done += bytesRead;
   }
   return done === buffer.length ? buffer : buffer.subarray(0, done);
+}
+
+/** Fills `target` in one call; false where that did not work. */
+function wholeNow(fd: number, position: number, target: Buffer): boolean {
+  try {
+    return readSync(fd, target, 0, target.length, position) === target.length;
+  } catch {
+    return false;
+  }
 }

@@ -29,8 +29,8 @@ export interface ChunkLease {
   readonly terminal: boolean;
   /** False while this process may have been frozen and nothing has been heard since. */
   maySend(): boolean;
-  /** Counts over the chunk's range; sent with the next tick. */
-  update(counts: { completed: number; failed: number }): void;
+  /** Where the counts over the chunk's range stand; read at every tick. */
+  follow(counts: { readonly completed: number; readonly failed: number }): void;
   /** Called whenever the verdict changes. */
   onChange(listener: () => void): void;
   /** The last word: range, counts and `released`, written at once where Postgres answers. */
@@ -196,7 +196,7 @@ class Lease implements ChunkLease {
   terminal = false;
   stopCause: StopCause | null = null;
   readonly #reporter: Reporter;
-  #counts = { completed: 0, failed: 0 };
+  #counts: { readonly completed: number; readonly failed: number } = { completed: 0, failed: 0 };
   #released = false;
   #listener: (() => void) | null = null;
 
@@ -214,7 +214,7 @@ class Lease implements ChunkLease {
     return !this.lost && !this.terminal && !this.#reporter.isFrozen();
   }
 
-  update(counts: { completed: number; failed: number }): void {
+  follow(counts: { readonly completed: number; readonly failed: number }): void {
     this.#counts = counts;
   }
 
@@ -249,7 +249,8 @@ class Lease implements ChunkLease {
 
   toRow(): ProgressRow {
     const epoch = this.epoch ?? 0;
-    return { ...this.key, to: this.to, epoch, ...this.#counts, released: this.#released };
+    const { completed, failed } = this.#counts;
+    return { ...this.key, to: this.to, epoch, completed, failed, released: this.#released };
   }
 }
 
@@ -258,7 +259,7 @@ function sortKeyOf(key: ChunkKey): string {
 }
 
 function monotonicMs(): number {
-  return Number(process.hrtime.bigint() / 1_000_000n);
+  return performance.now();
 }
 
 function delay(ms: number): Promise<void> {

@@ -38,7 +38,7 @@ export class FakeLease implements ChunkLease {
   maySend(): boolean {
     return !this.lost && !this.terminal && !this.frozen;
   }
-  update(): void {
+  follow(): void {
     // Counts are read off `released`.
   }
   onChange(listener: () => void): void {
@@ -85,6 +85,7 @@ export async function chunkWorld(
   lines: number,
   answer: Answer,
   settings: Record<string, unknown> = {},
+  passThrough?: (batchId: string) => Promise<Record<string, string>>,
 ): Promise<ChunkWorld> {
   const path = await mkdtemp(join(tmpdir(), 'nightshift-chunk-'));
   const server = await startLocalServer(answer);
@@ -120,12 +121,14 @@ export async function chunkWorld(
       },
     }),
     memory: createMemoryBudget(config.concurrency.in_flight_bytes),
+    passThrough: passThrough ?? (() => Promise.reject(new Error('not asked for'))),
     progress: { begin: () => Promise.resolve(lease) } as unknown as ProgressReporter,
     observer: {
       chunkStarted: () => undefined,
       chunkEnded: () => undefined,
       requestStarted: () => undefined,
       requestEnded: () => undefined,
+      tokens: () => undefined,
     },
     worker: 'w1',
     drain: drain.signal,

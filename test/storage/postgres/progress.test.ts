@@ -55,11 +55,11 @@ describe('progress and fence', () => {
     const id = await newBatch(10);
     const one = await reporter('w1').begin({ batchId: id, safeModel: 'm', from: 0, to: 5 });
     const two = await reporter('w2').begin({ batchId: id, safeModel: 'm', from: 5, to: 10 });
-    one.update({ completed: 3, failed: 1 });
-    two.update({ completed: 4, failed: 0 });
+    one.follow({ completed: 3, failed: 1 });
+    two.follow({ completed: 4, failed: 0 });
     await until(async () => (await counts(id)).completed === 7, 5_000, 'the sum');
     expect(await counts(id)).toEqual({ completed: 7, failed: 1 });
-    two.update({ completed: 40, failed: 40 });
+    two.follow({ completed: 40, failed: 40 });
     await until(async () => (await counts(id)).completed >= 9, 5_000, 'the cap');
     const capped = await counts(id);
     expect(capped.completed + capped.failed).toBeLessThanOrEqual(10);

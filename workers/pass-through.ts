@@ -1,0 +1,37 @@
+import type { Pool } from 'pg';
+import { GatewayError } from '../core/errors';
+import type { Headers, HeaderVault } from '../platform/header-vault';
+import { findBatchHeaders } from '../storage/postgres/batch-headers';
+
+/** Batches whose headers a worker keeps at hand, and for how long. */
+const KEPT_BATCHES = 256;
+const KEPT_MS = 60_000;
+
+/**
+ * Headers of batches, read once a minute for each batch that runs here.
+ *
+ * @throws postgres_unavailable, unavailable: both pass, and the chunk waits
+ */
+export function createPassThrough(
+  pool: Pool,
+  vault: HeaderVault,
+): (batchId: string) => Promise<Headers> {
+  const kept = new Map<string, { readonly headers: Headers; readonly untilMs: number }>();
+  return async (batchId) => {
+    const nowMs = performance.now();
+    const known = kept.get(batchId);
+    if (known !== undefined && nowMs < known.untilMs) return known.headers;
+    kept.delete(batchId);
+    const sealed = await findBatchHeaders(pool, batchId);
+    // They go with the end of the batch, so that nothing can be sent without them.
+    if (sealed === null)
+      throw new GatewayError('unavailable', `${batchId} has no headers any more`);
+    const headers = vault.open(batchId, sealed);
+    for (const oldest of kept.keys()) {
+      if (kept.size < KEPT_BATCHES) break;
+      kept.delete(oldest);
+    }
+    kept.set(batchId, { headers, untilMs: nowMs + KEPT_MS });
+    return headers;
+  };
+}
