@@ -1,0 +1,51 @@
+'use strict';
+
+/**
+ * `npm run faults -- [--rounds N] [--seed S] [--first-round R] [--workers 1|2]`: plays the schedule of
+ * faults for as long as you like. The same seed strikes the same batches with the same faults; what
+ * meets what is up to the machine.
+ */
+const { spawn } = require('node:child_process');
+const path = require('node:path');
+const { parseArgs } = require('node:util');
+const { ensureBuilt, ensureInstalled } = require('../../cli/prepare.js');
+
+const ROOT = path.resolve(__dirname, '..', '..');
+
+function main() {
+  const { values } = parseArgs({
+    options: {
+      rounds: { type: 'string', default: '40' },
+      seed: { type: 'string', default: String(Math.floor(Math.random() * 1e6)) },
+      'first-round': { type: 'string', default: '0' },
+      workers: { type: 'string', default: '1' },
+    },
+  });
+  for (const [name, value] of Object.entries(values)) {
+    if (!/^\d+$/.test(value)) throw new Error(`--${name}: expected a whole number, got '${value}'`);
+  }
+  ensureInstalled();
+  ensureBuilt();
+  console.error(`seed ${values.seed}, ${values.rounds} rounds from ${values['first-round']}`);
+  const args = ['--runInBand', '--testTimeout=600000', 'test/faults/schedule.test.ts'];
+  const jest = spawn(process.execPath, [require.resolve('jest/bin/jest'), ...args], {
+    cwd: ROOT,
+    stdio: 'inherit',
+    env: {
+      ...process.env,
+      NIGHTSHIFT_FAULT_ROUNDS: values.rounds,
+      NIGHTSHIFT_FAULT_SEED: values.seed,
+      NIGHTSHIFT_FAULT_FIRST_ROUND: values['first-round'],
+      NIGHTSHIFT_FAULT_WORKERS: values.workers,
+    },
+  });
+  for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => jest.kill(signal));
+  jest.on('close', (code) => (process.exitCode = code ?? 1));
+}
+
+try {
+  main();
+} catch (error) {
+  console.error(error.message);
+  process.exitCode = 2;
+}

@@ -1,0 +1,85 @@
+import { writeFileSync } from 'node:fs';
+import { checkRound } from '../support/checker';
+import type { Tolerance } from '../support/checker-evidence';
+import { faultsApi } from '../support/faults-api';
+import type { FaultsModelServer } from '../support/faults-model-server';
+import { startFaultsModelServer } from '../support/faults-model-server';
+import type { FaultsParts } from '../support/faults-parts';
+import { faultsParts } from '../support/faults-parts';
+import { planRound, ROUTED_MODELS } from '../support/faults-plan';
+import { describeRound, FaultFigures, roundLine } from '../support/faults-report';
+import { playRound } from '../support/faults-round';
+import type { SecondWorker } from '../support/faults-second-worker';
+import { startSecondWorker } from '../support/faults-second-worker';
+import type { TestStack } from '../support/stack';
+import { STACK_START_MS, startStack } from '../support/stack';
+
+/** `npm run faults` sets these; `npm test` runs a few rounds of one schedule. */
+const env = process.env;
+const ROUNDS = Number(env['NIGHTSHIFT_FAULT_ROUNDS'] ?? 8);
+const FIRST_ROUND = Number(env['NIGHTSHIFT_FAULT_FIRST_ROUND'] ?? 0);
+const SEED = Number(env['NIGHTSHIFT_FAULT_SEED'] ?? 1);
+const TWO_WORKERS = env['NIGHTSHIFT_FAULT_WORKERS'] === '2';
+const LONG = env['NIGHTSHIFT_FAULT_ROUNDS'] !== undefined;
+const ROUND_MS = 240_000;
+const TOLERANCE: Tolerance = { lastFlushMs: 200, clockMs: 50, cancelGraceMs: 2_000 };
+
+const figures = new FaultFigures();
+let modelServer: FaultsModelServer;
+let stack: TestStack;
+let second: SecondWorker | null = null;
+let parts: FaultsParts;
+let failed = false;
+
+beforeAll(async () => {
+  modelServer = await startFaultsModelServer();
+  const gateway = {
+    url: modelServer.url,
+    request_timeout: '10s',
+    max_retries: 5,
+    initial_backoff: '20ms',
+    max_backoff: '200ms',
+  };
+  stack = await startStack({
+    config: {
+      model_gateways: Object.fromEntries(ROUTED_MODELS.map((model) => [model, gateway])),
+      concurrency: { global: 40, per_model: 20 },
+      worker: { heartbeat_timeout: '3s' },
+      batch: { cancel_grace: `${TOLERANCE.cancelGraceMs}ms` },
+    },
+  });
+  second = TWO_WORKERS ? await startSecondWorker(stack) : null;
+  parts = faultsParts({ stack, modelServer, secondWorker: second });
+}, STACK_START_MS);
+
+afterAll(async () => {
+  await second?.stop();
+  await stack?.stop();
+  if (failed) console.error(`kept for a look: ${stack.dataDir}`);
+  else stack?.remove();
+  await modelServer?.close();
+  if (LONG) process.stderr.write(`${figures.toString()}\n`);
+}, 90_000);
+
+describe(`a schedule of faults, seed ${SEED}`, () => {
+  const rounds = Array.from({ length: ROUNDS }, (_, i) => FIRST_ROUND + i);
+
+  it.each(rounds)(
+    'round %i: every batch ends, whole, and nothing is paid for twice without a reason',
+    async (round) => {
+      const plan = planRound({ seed: SEED, round, twoWorkers: TWO_WORKERS });
+      await parts.calm();
+      const api = faultsApi(stack.baseUrl);
+      const evidence = await playRound(plan, { api, modelServer, parts, tolerance: TOLERANCE });
+      const verdict = checkRound(evidence);
+      figures.add(evidence, verdict);
+      if (LONG) process.stderr.write(`${roundLine(round, evidence)}\n`);
+      if (verdict.violations.length === 0) return;
+      failed = true;
+      const file = `${stack.dataDir}.round-${round}.json`;
+      writeFileSync(file, JSON.stringify({ plan, evidence, verdict }));
+      throw new Error(describeRound({ plan, evidence, verdict, file, twoWorkers: TWO_WORKERS }));
+    },
+    ROUND_MS,
+  );
+});

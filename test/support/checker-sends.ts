@@ -1,0 +1,178 @@
+import { isTerminal } from '../../core/batch/status';
+import type {
+  Arrival,
+  BatchEvidence,
+  Disturbance,
+  RoundEvidence,
+  Tolerance,
+  Violation,
+} from './checker-evidence';
+import { lastSeen } from './checker-evidence';
+import { expectedLines, type ExpectedLine } from './checker-expect';
+import { requestBody } from './faults-answers';
+import type { LineEndings } from './checker-files';
+
+/** Faults after which an attempt may have been given up while its requests were running. */
+const UNSETTLING = ['worker', 'second-worker', 'temporal'];
+/** An outage shows its effect when the heartbeat has timed out and the next attempt has begun. */
+const AFTER_EFFECT_MS = 20_000;
+/** Cancel → no further request (design §7 row 7). */
+const CANCEL_LIMIT_MS = 3_000;
+
+/** One line that was sent although an earlier request for it had not failed. */
+export interface Resend {
+  readonly lineId: string;
+  readonly before: Arrival;
+  readonly again: Arrival;
+  /** The fault that excuses it. */
+  readonly fault: Disturbance | null;
+}
+
+/** What was sent: no line too often, too late or changed, and no answer thrown away. */
+export class SendsCheck {
+  readonly violations: Violation[] = [];
+  readonly resends: Resend[] = [];
+  readonly #round: RoundEvidence;
+  readonly #byLine = new Map<string, Arrival[]>();
+
+  constructor(round: RoundEvidence) {
+    this.#round = round;
+    for (const arrival of round.arrivals) {
+      const known = this.#byLine.get(arrival.lineId);
+      if (known === undefined) this.#byLine.set(arrival.lineId, [arrival]);
+      else known.push(arrival);
+    }
+  }
+
+  /** @param endings as the files tell them */
+  check(batch: BatchEvidence, endings: LineEndings): void {
+    const blame = (rule: string, detail: string): void => {
+      this.violations.push({ rule, batch: batch.plan.name, detail });
+    };
+    const life = lifeOf(batch, this.#round.tolerance);
+    for (const line of expectedLines(batch.plan, batch.id)) {
+      const arrivals = this.#byLine.get(line.lineId) ?? [];
+      for (const arrival of arrivals) this.#checkArrival(arrival, { line, life, blame });
+      this.#checkAgain(arrivals, line, blame);
+      if (endings.get(line.index) === 'unanswered')
+        this.#checkLost(arrivals, { line, life, blame });
+      if (endings.get(line.index) === 'answered' && line.line.kind !== 'unrouted') {
+        if (arrivals.length === 0) blame('invented', `${line.line.customId} was never sent`);
+      }
+    }
+    this.#checkCancelled(batch, blame);
+  }
+
+  #checkArrival(arrival: Arrival, { line, life, blame }: Context): void {
+    const { customId } = line.line;
+    const { clockMs } = this.#round.tolerance;
+    if (line.line.kind === 'unrouted') blame('unrouted', `${customId} was sent`);
+    // A killed worker may not have finished to send its request.
+    else if (arrival.end === 'answered' && arrival.body !== requestBody(line)) {
+      blame('body', `${customId} arrived as ${arrival.body}`);
+    }
+    const lateMs = arrival.atMs - life.expiresMs;
+    if (lateMs > clockMs) blame('late', `${customId} arrived ${lateMs} ms after expires_at`);
+    const afterMs = arrival.atMs - life.endSeenMs;
+    if (afterMs > clockMs) blame('after-end', `${customId} arrived ${afterMs} ms after the end`);
+  }
+
+  /** A request may follow one that failed; any other needs a fault at the right time. */
+  #checkAgain(arrivals: readonly Arrival[], line: ExpectedLine, blame: Blame): void {
+    arrivals.forEach((again, i) => {
+      const before = arrivals[i - 1];
+      if (before === undefined || hasFailed(before, again)) return;
+      const fault = this.#excuse(before, again);
+      this.resends.push({ lineId: line.lineId, before, again, fault });
+      if (fault === null) blame('sent-again', `${line.line.customId}: ${describe(before, again)}`);
+    });
+  }
+
+  #excuse(before: Arrival, again: Arrival): Disturbance | null {
+    const { disturbances, tolerance } = this.#round;
+    const answered = before.end === 'answered' && before.final;
+    const answeredMs = before.endedAtMs ?? Infinity;
+    const fits = ({ part, kind, fromMs, toMs }: Disturbance): boolean => {
+      if (!UNSETTLING.includes(part) || fromMs > again.atMs) return false;
+      if (!answered) return toMs >= before.atMs - AFTER_EFFECT_MS;
+      // Its answer was on its way to a worker that was killed or frozen before it was written down.
+      if (part === 'temporal' || kind === 'drain') return false;
+      const endMs = kind === 'kill' ? fromMs : toMs;
+      return before.atMs <= endMs && answeredMs >= fromMs - tolerance.lastFlushMs;
+    };
+    return disturbances.find(fits) ?? null;
+  }
+
+  /** Whatever was answered in time stands in the files, also of a batch that was stopped. */
+  #checkLost(arrivals: readonly Arrival[], { line, life, blame }: Context): void {
+    const { disturbances, tolerance } = this.#round;
+    for (const { end, final, atMs, endedAtMs } of arrivals) {
+      if (end !== 'answered' || !final || endedAtMs === null) continue;
+      if (endedAtMs > life.answersUntilMs - tolerance.lastFlushMs) continue;
+      const excused = disturbances.some(
+        ({ part, kind, fromMs, toMs }) =>
+          part.endsWith('worker') &&
+          kind !== 'drain' &&
+          atMs <= (kind === 'kill' ? fromMs : toMs) &&
+          endedAtMs >= fromMs - tolerance.lastFlushMs,
+      );
+      if (excused) continue;
+      blame('lost-answer', `${line.line.customId} was answered at ${endedAtMs}, ${life.words}`);
+    }
+  }
+
+  /** Only where nothing else happened: a fault may hold up the word of the cancel. */
+  #checkCancelled({ plan, id, cancels }: BatchEvidence, blame: Blame): void {
+    const taken = cancels.find(({ batch }) => batch?.status === 'cancelling');
+    if (taken === undefined) return;
+    const untilMs = taken.gotMs + CANCEL_LIMIT_MS;
+    const { disturbances, arrivals } = this.#round;
+    if (disturbances.some(({ fromMs, toMs }) => fromMs < untilMs && toMs > taken.sentMs - 10_000)) {
+      return;
+    }
+    const hex = id.slice('batch_'.length);
+    const late = arrivals.filter(({ lineId, atMs }) => atMs > untilMs && lineId.includes(hex));
+    if (late.length > 0) blame('cancel', `${late.length} requests of ${plan.name} long after it`);
+  }
+}
+
+type Blame = (rule: string, detail: string) => void;
+
+interface Life {
+  readonly expiresMs: number;
+  /** When the batch was first seen to have ended. */
+  readonly endSeenMs: number;
+  /** Until when an answer had to be taken. */
+  readonly answersUntilMs: number;
+  readonly words: string;
+}
+
+interface Context {
+  readonly line: ExpectedLine;
+  readonly life: Life;
+  readonly blame: Blame;
+}
+
+function lifeOf(evidence: BatchEvidence, tolerance: Tolerance): Life {
+  const batch = lastSeen(evidence);
+  const expiresMs = (batch?.expires_at ?? Infinity) * 1_000;
+  const end = evidence.samples.find((sample) => isTerminal(sample.batch.status));
+  const cancelledMs = evidence.cancels.find(({ httpStatus }) => httpStatus === 200)?.sentMs;
+  return {
+    expiresMs,
+    endSeenMs: end?.gotMs ?? Infinity,
+    answersUntilMs: Math.min(expiresMs, (cancelledMs ?? Infinity) + tolerance.cancelGraceMs),
+    words: `the batch ended ${batch?.status}, expires ${expiresMs}, cancelled ${String(cancelledMs)}`,
+  };
+}
+
+function hasFailed(before: Arrival, again: Arrival): boolean {
+  if (before.end === 'dropped') return true;
+  const over = before.end === 'answered' && (before.endedAtMs ?? Infinity) <= again.atMs;
+  return over && !before.final;
+}
+
+function describe(before: Arrival, again: Arrival): string {
+  const ended = `${before.end}${before.final ? ' for good' : ''} at ${String(before.endedAtMs)}`;
+  return `sent at ${before.atMs}, ${ended}, and again at ${again.atMs}`;
+}

@@ -1,0 +1,117 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import type { Arrival } from './checker-evidence';
+import { finalAnswer, lineOfBody, type PlacedLine } from './faults-answers';
+
+/** A model server with the latencies and failures that the lines ask for, and a full memory. */
+export interface FaultsModelServer {
+  readonly url: string;
+  readonly arrivals: readonly Arrival[];
+  /** Closes every connection and refuses new ones until the promise has resolved. */
+  cut(forMs: number): Promise<void>;
+  /** The longest that this process's event loop was late since the last call, ms. */
+  takeLagMs(): number;
+  close(): Promise<void>;
+}
+
+const SAMPLE_MS = 10;
+
+export async function startFaultsModelServer(): Promise<FaultsModelServer> {
+  const arrivals: Arrival[] = [];
+  const tries = new Map<string, number>();
+  const lag = monitorEventLoopDelay({ resolution: SAMPLE_MS });
+  lag.enable();
+  let server = await listen(0);
+  const { port } = server.address() as AddressInfo;
+  let cutting = false;
+
+  function listen(at: number): Promise<Server> {
+    const opened = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
+      void receive(request, response);
+    });
+    return new Promise((resolve) => opened.listen(at, '127.0.0.1', () => resolve(opened)));
+  }
+
+  async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const arrival: Arrival = {
+      lineId: String(request.headers['x-request-id']),
+      atMs: Date.now(),
+      body: '',
+      final: false,
+      end: 'open',
+      endedAtMs: null,
+    };
+    arrivals.push(arrival);
+    const end = (how: Arrival['end']): void => {
+      if (arrival.end !== 'open') return;
+      arrival.end = how;
+      arrival.endedAtMs = Date.now();
+    };
+    response.once('finish', () => end('answered'));
+    response.once('close', () => end(cutting ? 'dropped' : 'aborted'));
+    const chunks: Buffer[] = [];
+    try {
+      for await (const chunk of request) chunks.push(chunk as Buffer);
+    } catch {
+      return;
+    }
+    arrival.body = Buffer.concat(chunks).toString();
+    const attempt = (tries.get(arrival.lineId) ?? 0) + 1;
+    tries.set(arrival.lineId, attempt);
+    const placed = lineOfBody(arrival.body);
+    setTimeout(() => {
+      if (isMoody(placed, attempt) && placed.line.kind === 'dropped') {
+        end('dropped');
+        response.destroy();
+      } else answer(response, placed, { attempt, arrival });
+    }, placed.line.latencyMs);
+  }
+
+  return {
+    url: `http://127.0.0.1:${port}`,
+    arrivals,
+    cut: async (forMs) => {
+      cutting = true;
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeAllConnections();
+      await closed;
+      cutting = false;
+      await new Promise((resolve) => setTimeout(resolve, forMs));
+      server = await listen(port);
+    },
+    takeLagMs: () => {
+      const lagMs = Math.max(0, lag.max / 1e6 - SAMPLE_MS);
+      lag.reset();
+      return lagMs;
+    },
+    close: () => {
+      lag.disable();
+      return new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      });
+    },
+  };
+}
+
+/** The first try of such a line; the second too, for every other one. */
+function isMoody({ index }: PlacedLine, attempt: number): boolean {
+  return attempt <= 1 + (index % 2);
+}
+
+function answer(
+  response: ServerResponse,
+  placed: PlacedLine,
+  { attempt, arrival }: { attempt: number; arrival: Arrival },
+): void {
+  if (placed.line.kind === 'busy' && isMoody(placed, attempt)) {
+    const status = placed.index % 3 === 0 ? 503 : 429;
+    response.writeHead(status, { 'content-type': 'application/json' }).end('{"error":{}}');
+    return;
+  }
+  const { status, text, requestId } = finalAnswer(placed);
+  arrival.final = status !== 500;
+  const named = requestId === null ? {} : { 'x-request-id': requestId };
+  response.writeHead(status, { 'content-type': 'application/json', ...named }).end(text);
+}

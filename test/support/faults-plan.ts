@@ -1,0 +1,150 @@
+import type { Random } from './faults-random';
+import { randomFrom } from './faults-random';
+
+/** What the model server does with a line; the end of each is the same however often it is sent. */
+export type LineKind =
+  | 'fine'
+  /** 429 or 503 at first, then fine. */
+  | 'busy'
+  /** The connection is closed without an answer at first, then fine. */
+  | 'dropped'
+  | 'refused'
+  | 'broken'
+  /** Names a model that no gateway serves. */
+  | 'unrouted';
+
+export interface LinePlan {
+  readonly customId: string;
+  readonly model: string;
+  readonly kind: LineKind;
+  readonly latencyMs: number;
+}
+
+export interface BatchPlan {
+  readonly name: string;
+  readonly submitAtMs: number;
+  /** Completion window; null: a day. */
+  readonly windowSec: number | null;
+  readonly lines: readonly LinePlan[];
+  /** Waves of cancels: after the batch was created, so many at once. */
+  readonly cancels: readonly { readonly afterMs: number; readonly together: number }[];
+}
+
+export type Part = 'worker' | 'second-worker' | 'api' | 'temporal' | 'postgres' | 'model-server';
+export type FaultKind = 'kill' | 'freeze' | 'drain' | 'cut';
+
+/** A fault strikes at a time of the round or when a batch has come so far. */
+export interface FaultPlan {
+  readonly kind: FaultKind;
+  readonly part: Part;
+  readonly forMs: number;
+  readonly when:
+    | { readonly atMs: number }
+    | { readonly batch: string; readonly answeredShare: number; readonly afterMs: number };
+}
+
+/** One round of the schedule: everything that chance decides, a pure function of seed and number. */
+export interface RoundPlan {
+  readonly seed: number;
+  readonly round: number;
+  readonly batches: readonly BatchPlan[];
+  readonly faults: readonly FaultPlan[];
+}
+
+/** Models that the stack has gateways for. */
+export const ROUTED_MODELS = ['alpha', 'beta'] as const;
+const MOODS: Readonly<Record<string, Readonly<Record<LineKind, number>>>> = {
+  calm: { fine: 1, busy: 0, dropped: 0, refused: 0, broken: 0, unrouted: 0 },
+  mixed: { fine: 80, busy: 8, dropped: 4, refused: 4, broken: 2, unrouted: 2 },
+  sour: { fine: 5, busy: 20, dropped: 10, refused: 50, broken: 5, unrouted: 10 },
+};
+const MAX_LINES_A_ROUND = 700;
+/** Each round begins with another of these, so that a few rounds have seen all of them. */
+const FIRST_FAULTS: readonly (readonly [FaultKind, Part])[] = [
+  ['kill', 'worker'],
+  ['kill', 'temporal'],
+  ['freeze', 'worker'],
+  ['kill', 'postgres'],
+  ['drain', 'worker'],
+  ['kill', 'api'],
+  ['cut', 'model-server'],
+  ['freeze', 'temporal'],
+];
+
+export interface PlanOptions {
+  readonly seed: number;
+  readonly round: number;
+  /** Whether a second worker runs, on which faults may strike too. */
+  readonly twoWorkers: boolean;
+}
+
+export function planRound({ seed, round, twoWorkers }: PlanOptions): RoundPlan {
+  const random = randomFrom(Math.imul(seed, 7_919) + round);
+  const batches: BatchPlan[] = [];
+  let room = MAX_LINES_A_ROUND;
+  for (let i = random.between(4, 7); i > 0 && room > 0; i--) {
+    const batch = planBatch(random, `s${seed}-r${round}-b${batches.length}`, room);
+    room -= batch.lines.length;
+    batches.push(batch);
+  }
+  return { seed, round, batches, faults: planFaults(random, round, { batches, twoWorkers }) };
+}
+
+function planBatch(random: Random, name: string, room: number): BatchPlan {
+  const size = random.weighted({ one: 2, few: 2, some: 3, many: 3 });
+  const bounds = { one: [1, 1], few: [2, 9], some: [10, 90], many: [100, 300] } as const;
+  const count = Math.min(room, random.between(bounds[size][0], bounds[size][1]));
+  const mood = MOODS[random.weighted({ calm: 4, mixed: 5, sour: 1 })]!;
+  const models = random.chance(0.5) ? ROUTED_MODELS : [random.pick(ROUTED_MODELS)];
+  const latencyMs = random.pick([5, 40, 120, 300]);
+  const lines = Array.from({ length: count }, (_, i): LinePlan => {
+    const kind = random.weighted(mood);
+    const model = kind === 'unrouted' ? 'nobody' : random.pick(models);
+    const spreadMs = random.between(0, latencyMs);
+    return { customId: `${name}-${i}`, model, kind, latencyMs: latencyMs + spreadMs };
+  });
+  return {
+    name,
+    lines,
+    submitAtMs: random.between(0, 2_500),
+    windowSec: random.chance(0.35) ? random.between(1, 5) : null,
+    cancels: random.chance(0.35) ? planCancels(random) : [],
+  };
+}
+
+function planCancels(random: Random): BatchPlan['cancels'] {
+  const first = { afterMs: random.between(0, 3_000), together: random.between(1, 3) };
+  if (random.chance(0.5)) return [first];
+  const afterMs = first.afterMs + random.between(0, 1_500);
+  return [first, { afterMs, together: random.between(1, 2) }];
+}
+
+interface Scene {
+  readonly batches: readonly BatchPlan[];
+  readonly twoWorkers: boolean;
+}
+
+function planFaults(random: Random, round: number, scene: Scene): FaultPlan[] {
+  const first = FIRST_FAULTS[round % FIRST_FAULTS.length]!;
+  const chosen = [first];
+  for (let more = random.between(0, 2); more > 0; more--) chosen.push(random.pick(FIRST_FAULTS));
+  return chosen.map(([kind, part], i) => ({
+    kind,
+    part: part === 'worker' && scene.twoWorkers ? random.pick(['worker', 'second-worker']) : part,
+    forMs: faultMs(random, kind),
+    when: planMoment(random, i === 0 ? [] : scene.batches),
+  }));
+}
+
+/** A frozen worker stays so beyond its heartbeat timeout of 3 s, mostly. */
+function faultMs(random: Random, kind: FaultKind): number {
+  if (kind === 'freeze') return random.between(1_500, 5_500);
+  return kind === 'cut' ? random.between(300, 1_500) : 0;
+}
+
+/** Times of the clock meet ingestion and execution; the last answers meet finalization. */
+function planMoment(random: Random, batches: readonly BatchPlan[]): FaultPlan['when'] {
+  if (batches.length === 0 || random.chance(0.4)) return { atMs: random.between(300, 4_000) };
+  const answeredShare = random.pick([0.3, 0.7, 1]);
+  return { batch: random.pick(batches).name, answeredShare, afterMs: random.between(0, 150) };
+}
