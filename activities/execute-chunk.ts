@@ -124,7 +124,8 @@ class ChunkStay {
     try {
       const { memory, observer } = deps;
       const { blocks } = this.#shared;
-      const sender = new LineSender({ chunk, route, input, memory, observer, blocks });
+      const io = { input, memory, blocks, headers };
+      const sender = new LineSender({ chunk, route, observer, ...io });
       const options = { chunk, deps, route, ledger, writer, lease, sender, ...this.#shared };
       const run = new ChunkRun(options);
       this.#run = run;

@@ -47,6 +47,10 @@ export interface OpenedBatch extends RowState {
   readonly expiresAtMs: number;
   readonly createdAtMs: number;
   readonly settings: BatchSettings;
+  /** Its requests carry headers of the create call, which its chunks look up. */
+  readonly passesHeaders?: boolean;
+  /** Its manifest is written: every line is settled, and no deadline can end it any more. */
+  readonly settled?: boolean;
 }
 
 /** The part of the configuration that decides how a workflow acts; fixed for a run when it opens. */
@@ -110,6 +114,8 @@ export interface ExecuteChunkInput {
   readonly solo?: boolean;
   /** Three solo runs failed: the line is answered `internal_error` and nothing is sent. */
   readonly poison?: boolean;
+  /** Requests carry headers of the create call: without them nothing is sent. */
+  readonly passesHeaders?: boolean;
 }
 
 /** How far a chunk came and what it saw; small, for it goes into the history. */

@@ -1,5 +1,6 @@
 import type { ApiMetrics } from '../platform/api-metrics';
 import type { Config } from '../platform/config-schema';
+import type { HeaderVault } from '../platform/header-vault';
 import type { Logger } from '../platform/logger';
 import type { ReadinessCheck } from '../platform/observability-server';
 import type { ObjectStore } from '../storage/object-store';
@@ -11,7 +12,7 @@ import type { Outbox } from './outbox';
 
 /** What the HTTP layer is made from; all of it is opened and closed by whoever builds the app. */
 export interface AppDeps {
-  readonly config: Pick<Config, 'auth' | 'batch' | 'limits'>;
+  readonly config: Pick<Config, 'auth' | 'batch' | 'limits' | 'pass_through_headers'>;
   readonly files: FileRepository;
   readonly batches: BatchRepository;
   readonly uploads: UploadRepository;
@@ -21,6 +22,8 @@ export interface AppDeps {
   readonly outbox: Outbox;
   readonly metrics: ApiMetrics;
   readonly logger: Logger;
+  /** Encrypts what is passed through. */
+  readonly vault: Pick<HeaderVault, 'seal'>;
   /** Asked by `/ready`, by name. */
   readonly checks: Readonly<Record<string, ReadinessCheck>>;
   /** Wall clock; a test sets its own. */

@@ -5,6 +5,7 @@ import { openClient } from '../client/connection';
 import { GatewayError, isGatewayError } from '../core/errors';
 import { createApiMetrics } from '../platform/api-metrics';
 import type { Config } from '../platform/config-schema';
+import { openHeaderVault } from '../platform/header-vault';
 import { createLogger, type Logger } from '../platform/logger';
 import { createMetricsRegistry } from '../platform/metrics';
 import { startObservabilityServer } from '../platform/observability-server';
@@ -81,7 +82,8 @@ async function open(config: Config, host: Host): Promise<string> {
   const outbox = createOutbox({ ...rows, starter: createBatchClient(client), logger });
   closing('outbox', () => outbox.close());
   const metrics = createApiMetrics(registry);
-  const app = buildApp({ config, ...rows, store, outbox, metrics, logger, checks });
+  const vault = openHeaderVault(config);
+  const app = buildApp({ config, ...rows, vault, store, outbox, metrics, logger, checks });
   closing('http', () => app.close(), DRAIN_MS);
   const url = await listen(app, config.api);
   closing('readiness', async () => observability.markNotReady('draining'));

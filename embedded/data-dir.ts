@@ -10,6 +10,7 @@ import {
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { GatewayError } from '../core/errors';
+import { ensureKeyFile } from '../platform/header-vault';
 
 /** Where the parts of one stack keep their state. */
 export interface DataDir {
@@ -20,6 +21,8 @@ export interface DataDir {
   readonly run: string;
   readonly temporal: string;
   readonly postgres: string;
+  /** Key of the headers that batches pass through. */
+  readonly passThroughKey: string;
 }
 
 /** Passable, not listable: as root, Postgres runs as another user and has its folder in here. */
@@ -39,10 +42,12 @@ export function openDataDir(path: string): DataDir {
     run: join(root, 'run'),
     temporal: join(root, 'temporal'),
     postgres: join(root, 'postgres'),
+    passThroughKey: join(root, 'pass-through.key'),
   };
   try {
     makeFolders(dir);
     proveWritable(dir);
+    ensureKeyFile(dir.passThroughKey);
   } catch (cause) {
     const reason = (cause as Error).message;
     const message = `${root} cannot be used as data directory (${reason}): choose another with --data-dir`;

@@ -129,6 +129,7 @@ function completed(options: PlanOptions, chosen: Chosen): ConfigSources {
       ? { object_store: { type: 'filesystem', path: options.dir.objects } }
       : {}),
     ...(embedded.simulator ? gatewayAt(ports.simulator) : {}),
+    pass_through_key_file: options.dir.passThroughKey,
   };
   const decided = {
     api: { port: ports.api, observability_port: ports.apiObservability },

@@ -17,6 +17,7 @@ export function checkRules(config: Config, needs: readonly ConfigNeed[]): RuleBr
     ...gatewaysOf(config).flatMap(([path, gateway]) => gatewayRules(path, gateway)),
     ...limitRules(config),
     ...bindRule(config),
+    ...passThroughRule(config),
   ];
 }
 
@@ -88,6 +89,14 @@ function limitRules(config: Config): RuleBreak[] {
   const { max_line_bytes, max_file_bytes } = config.limits;
   if (max_line_bytes <= max_file_bytes) return [];
   return [{ path: ['limits', 'max_line_bytes'], message: 'must not exceed limits.max_file_bytes' }];
+}
+
+/** The key that opens our own door is nobody else's business. */
+function passThroughRule({ auth, pass_through_headers: names }: Config): RuleBreak[] {
+  const passes = names.some((name) => name.toLowerCase() === 'authorization');
+  if (auth.mode !== 'api_key' || !passes) return [];
+  const message = 'authorization holds the key of this API with auth.mode api_key: leave it out';
+  return [{ path: ['pass_through_headers'], message }];
 }
 
 /** Without authentication everybody who reaches the port may read every batch (design §5). */

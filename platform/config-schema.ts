@@ -171,7 +171,10 @@ export const configSchema = z.strictObject({
         .prefault({}),
     })
     .prefault({}),
-  pass_through_headers: z.array(z.string().min(1)).default([]),
+  pass_through_headers: z
+    .array(z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'expected the name of a header'))
+    .default([]),
+  pass_through_key_file: z.string().min(1).optional(),
   retention: z
     .strictObject({
       output_files: duration('30d'),

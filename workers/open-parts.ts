@@ -13,6 +13,7 @@ import type { WorkerMetrics } from '../platform/worker-metrics';
 import { createFilesystemJournal } from '../storage/journal/filesystem-journal';
 import { openFilesystemStore, removeTemporaryFiles } from '../storage/objects/filesystem';
 import { readOrCreateStoreId } from '../storage/objects/store-id';
+import { findBatchHeaders } from '../storage/postgres/batch-headers';
 import { createBatchRecords } from '../storage/postgres/batch-records';
 import { openPool } from '../storage/postgres/pool';
 import { createProgressReporter } from '../storage/postgres/progress';
@@ -54,7 +55,6 @@ export async function openParts(config: Config, context: PartsContext): Promise<
   setMaxListeners(0, drain);
   const worker = workerIdentity();
   const registry = createRegistry(config);
-  const vault = openHeaderVault(config);
   const path = filesystemPath(config);
   const store = await openFilesystemStore({ path });
   const { url } = config.postgres;
@@ -80,8 +80,7 @@ export async function openParts(config: Config, context: PartsContext): Promise<
     dispatcher: openDispatcher(config, context),
     memory: createMemoryBudget(config.concurrency.in_flight_bytes),
     records: createBatchRecords(pool, { outputFilesSec }),
-    enqueue: enqueueWithin(config, pool),
-    passThrough: createPassThrough(pool, vault),
+    ...openTenantParts(config, pool),
     observer: createRequestObserver(metrics),
     client,
     maintenance: {
@@ -111,9 +110,15 @@ export async function openParts(config: Config, context: PartsContext): Promise<
   };
 }
 
-function enqueueWithin({ limits }: Config, pool: ReturnType<typeof openPool>) {
-  const max = limits.tenant.max_enqueued_requests;
-  return (batchId: string, requests: number) => enqueueRequests(pool, { batchId, requests, max });
+/** What holds for a batch because of whose it is. @throws config_invalid */
+function openTenantParts(config: Config, pool: ReturnType<typeof openPool>) {
+  const max = config.limits.tenant.max_enqueued_requests;
+  const vault = openHeaderVault(config);
+  return {
+    enqueue: (batchId: string, requests: number) =>
+      enqueueRequests(pool, { batchId, requests, max }),
+    passThrough: createPassThrough((batchId) => findBatchHeaders(pool, batchId), vault),
+  };
 }
 
 function openDispatcher(config: Config, { logger, onGuardTripped }: PartsContext) {

@@ -1,7 +1,5 @@
-import type { Pool } from 'pg';
 import { GatewayError } from '../core/errors';
-import type { Headers, HeaderVault } from '../platform/header-vault';
-import { findBatchHeaders } from '../storage/postgres/batch-headers';
+import type { Headers, HeaderVault, SealedHeaders } from '../platform/header-vault';
 
 /** Batches whose headers a worker keeps at hand, and for how long. */
 const KEPT_BATCHES = 256;
@@ -13,8 +11,8 @@ const KEPT_MS = 60_000;
  * @throws postgres_unavailable, unavailable: both pass, and the chunk waits
  */
 export function createPassThrough(
-  pool: Pool,
-  vault: HeaderVault,
+  find: (batchId: string) => Promise<SealedHeaders | null>,
+  vault: Pick<HeaderVault, 'open'>,
 ): (batchId: string) => Promise<Headers> {
   const kept = new Map<string, { readonly headers: Headers; readonly untilMs: number }>();
   return async (batchId) => {
@@ -22,7 +20,7 @@ export function createPassThrough(
     const known = kept.get(batchId);
     if (known !== undefined && nowMs < known.untilMs) return known.headers;
     kept.delete(batchId);
-    const sealed = await findBatchHeaders(pool, batchId);
+    const sealed = await find(batchId);
     // They go with the end of the batch, so that nothing can be sent without them.
     if (sealed === null)
       throw new GatewayError('unavailable', `${batchId} has no headers any more`);

@@ -174,6 +174,7 @@ export class ModelLanes {
       priority,
       ...(solo ? { solo } : {}),
       ...(poison ? { poison } : {}),
+      ...(opened.passesHeaders === true ? { passesHeaders: true } : {}),
     });
   }
 

@@ -44,6 +44,8 @@ export interface LineSenderOptions {
   readonly memory: MemoryBudget;
   readonly observer: ExecuteObserver;
   readonly blocks: ReadBlocks;
+  /** Of the create call, lower-case names. */
+  readonly headers: Readonly<Record<string, string>>;
 }
 
 /**
@@ -54,17 +56,12 @@ export class LineSender {
   readonly #options: LineSenderOptions;
   readonly #headers: Readonly<Record<string, string>>;
 
-  readonly #headers: Readonly<Record<string, string>>;
-
   constructor(options: LineSenderOptions) {
     this.#options = options;
     const { route, chunk, headers } = options;
     this.#headers = route.gateway.send_fairness_header
       ? { ...headers, 'x-gateway-inference-fairness-id': chunk.tenant }
       : headers;
-    this.#headers = options.route.gateway.send_fairness_header
-      ? { 'x-gateway-inference-fairness-id': options.chunk.tenant }
-      : {};
   }
 
   /** @param how.stopping asked when the answer is there: during a stop nothing is retried. */

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import { batchIdFromBytes } from '../../core/ids';
+import type { SealedHeaders } from '../../platform/header-vault';
 import type { BatchRecord } from '../../storage/postgres/batches';
 import type { RouteDeps } from '../app-deps';
 import { idempotencyKey, keyed, objectOf } from '../plugins/idempotency';
@@ -19,18 +20,34 @@ export async function createBatch(request: FastifyRequest, deps: RouteDeps): Pro
   const key = idempotencyKey(request);
   const { windowSec, ...asked } = await parse(request, deps);
   const createdAtSec = deps.nowSec();
+  const id = batchIdFromBytes(randomBytes(16));
   const batch = {
-    id: batchIdFromBytes(randomBytes(16)),
+    id,
     tenant,
     ...asked,
     createdAtSec,
     expiresAtSec: createdAtSec + windowSec,
+    headers: passedHeaders(request, { id, deps }),
   };
   if (key === null) return start(await deps.batches.insert(batch), deps);
   const context = { tenant, route: 'POST /v1/batches', nowSec: createdAtSec, fields: asked };
   const once = await deps.batches.insertOnce(batch, keyed(key, context));
   if (once.kind === 'made') return start(once.object, deps);
   return objectOf(once, (id) => deps.batches.get(id, tenant));
+}
+
+/** Headers of the allow-list, encrypted at once; undefined where the request has none of them. */
+function passedHeaders(
+  request: FastifyRequest,
+  { id, deps }: { id: string; deps: RouteDeps },
+): SealedHeaders | undefined {
+  const headers: Record<string, string> = {};
+  for (const given of deps.config.pass_through_headers) {
+    const name = given.toLowerCase();
+    const value = request.headers[name];
+    if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(', ') : value;
+  }
+  return Object.keys(headers).length === 0 ? undefined : deps.vault.seal(id, headers);
 }
 
 async function start(batch: BatchRecord, { outbox }: RouteDeps): Promise<BatchRecord> {

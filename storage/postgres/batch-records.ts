@@ -1,6 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import type { RequestCounts, Usage } from '../../core/batch/counts';
 import type { BatchStatus, StopCause, TerminalStatus } from '../../core/batch/status';
+import { deleteBatchHeaders } from './batch-headers';
 import { notifyStop } from './stop-channel';
 import { isTerminal, legalPredecessors, OPEN_STATUSES } from '../../core/batch/status';
 
@@ -31,6 +32,8 @@ export interface BatchRow {
   readonly stopCause: StopCause | null;
   readonly createdAtSec: number;
   readonly expiresAtSec: number;
+  /** Its requests carry headers of the create call. */
+  readonly passesHeaders: boolean;
 }
 
 /** How the row stands after a statement: what the workflow has to obey (execution §4). */
@@ -106,7 +109,8 @@ export function createBatchRecords(pool: Pool, options: BatchRecordsOptions): Ba
 
 async function openRow(pool: Pool, batchId: string): Promise<BatchRow | null> {
   const { rows } = await pool.query<Record<string, unknown>>(
-    `select id, tenant, endpoint, input_object_key, input_bytes, status, stop_cause, created_at, expires_at
+    `select id, tenant, endpoint, input_object_key, input_bytes, status, stop_cause, created_at, expires_at,
+       passes_headers
      from batches where id = $1`,
     [batchId],
   );
@@ -122,6 +126,7 @@ async function openRow(pool: Pool, batchId: string): Promise<BatchRow | null> {
     stopCause: row['stop_cause'] as StopCause | null,
     createdAtSec: Number(row['created_at']),
     expiresAtSec: Number(row['expires_at']),
+    passesHeaders: row['passes_headers'] === true,
   };
 }
 
@@ -187,6 +192,7 @@ async function writeTerminal(
     if (file !== null) await insertResultFile(client, { record, row, file, options });
   }
   await client.query(`delete from chunk_progress where batch_id = $1`, [record.batchId]);
+  await deleteBatchHeaders(client, record.batchId);
   const errors = invalidFile ? record.errors : cause === 'failed' ? [SYSTEM_ERROR] : null;
   await writeEnd(client, {
     record,
@@ -271,6 +277,7 @@ async function writeUnfinalized(
   const row = await lockRow(client, batchId);
   if (!isTerminal(row.status)) {
     const end = row.stopCause ?? cause ?? 'failed';
+    await deleteBatchHeaders(client, batchId);
     await client.query(
       `update batches set status = $2, stop_cause = coalesce(stop_cause, $2),
          ${end}_at = coalesce(${end}_at, ${NOW_SEC}), updated_at = now(), errors = $3

@@ -3,8 +3,10 @@ import type { Pool, PoolClient } from 'pg';
 import type { RequestCounts, Usage } from '../../core/batch/counts';
 import type { BatchStatus, StopCause } from '../../core/batch/status';
 import { legalPredecessors } from '../../core/batch/status';
+import type { SealedHeaders } from '../../platform/header-vault';
 import { BATCH_COLUMNS, type BatchColumns, toBatchRecord } from './batch-columns';
 import type { Page } from './files';
+import { insertBatchHeaders } from './batch-headers';
 import { type IdempotencyKey, type Once, once } from './idempotency';
 import { inTransaction, query } from './sql';
 import { admitBatch, type TenantLimits } from './tenant-limits';
@@ -49,6 +51,8 @@ export interface NewBatch {
   readonly outputExpiresAfterSec: number | null;
   readonly createdAtSec: number;
   readonly expiresAtSec: number;
+  /** Headers to be sent with each request; left out where there are none. */
+  readonly headers?: SealedHeaders | undefined;
 }
 
 export interface BatchQuery {
@@ -129,6 +133,7 @@ async function insertBatch(client: PoolClient, batch: NewBatch): Promise<BatchRe
     batch.outputExpiresAfterSec,
     batch.createdAtSec,
     batch.expiresAtSec,
+    batch.headers !== undefined,
   ];
   // The lock keeps a sweep from removing the bytes between this look and the new row.
   const [row] = await query<BatchColumns>(
@@ -140,12 +145,13 @@ async function insertBatch(client: PoolClient, batch: NewBatch): Promise<BatchRe
        for share)
      insert into batches
        (id, tenant, endpoint, input_file_id, completion_window, metadata, output_expires_after,
-        created_at, expires_at, input_object_key, input_bytes)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9,
+        created_at, expires_at, passes_headers, input_object_key, input_bytes)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
        (select object_key from input), (select bytes from input))
      returning ${BATCH_COLUMNS}`,
     values,
   );
+  if (batch.headers !== undefined) await insertBatchHeaders(client, batch.id, batch.headers);
   return toBatchRecord(row);
 }
 

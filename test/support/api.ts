@@ -13,6 +13,7 @@ import { createOutbox, type Outbox, type OutboxOptions } from '../../api/outbox'
 import type { BatchStart, BatchStarter } from '../../client/batch-client';
 import { createApiMetrics } from '../../platform/api-metrics';
 import { configSchema } from '../../platform/config-schema';
+import { openHeaderVault } from '../../platform/header-vault';
 import { createMetricsRegistry } from '../../platform/metrics';
 import type { Registry } from '../../platform/metrics';
 import type { ObjectStore } from '../../storage/object-store';
@@ -37,6 +38,8 @@ export interface RecordingStarter extends BatchStarter {
 export interface TestApiOptions {
   readonly auth?: Record<string, unknown>;
   readonly limits?: TenantLimits;
+  /** Further settings. */
+  readonly config?: Record<string, unknown>;
   readonly deps?: Partial<AppDeps>;
   readonly outbox?: Partial<OutboxOptions>;
   /** `silent` where left out. */
@@ -84,7 +87,8 @@ export async function openTestApi(options: TestApiOptions = {}): Promise<TestApi
   const nowMs = () => clock.nowMs;
   const outbox = createOutbox({ batches, starter, logger, nowMs, ...options.outbox });
   const app = buildApp({
-    config: configSchema.parse({ auth: options.auth ?? {} }),
+    config: configSchema.parse({ auth: options.auth ?? {}, ...options.config }),
+    vault: openHeaderVault(configSchema.parse(options.config ?? {})),
     files: createFileRepository(database.pool, options.limits),
     batches,
     uploads: createUploadRepository(database.pool, options.limits),
