@@ -56,7 +56,8 @@ export function spawnGuarded(name: string, command: string, args: readonly strin
   return logFile;
 }
 
-function runFolder(): string {
+/** The folder of this Jest run; removed with everything in it when the run is over. */
+export function runFolder(): string {
   const folder = process.env['NIGHTSHIFT_TEST_RUN'];
   if (!folder) throw new Error('run the tests with Jest: its global setup opens the run folder');
   return folder;

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Connection } from '@temporalio/client';
 import { msToTs } from '@temporalio/common';
@@ -8,7 +7,7 @@ import { prepareNamespace } from '../../client/namespace';
 import { findServer } from '../../embedded/temporal/find-server';
 import { configSchema } from '../../platform/config-schema';
 import { freePort } from './free-port';
-import { oncePerRun, spawnGuarded } from './once-per-run';
+import { oncePerRun, runFolder, spawnGuarded } from './once-per-run';
 import { until } from './until';
 
 /** A Temporal server with a namespace that nobody else uses. */
@@ -68,10 +67,7 @@ export async function startOwnTemporal(
   name: string,
   dynamicConfig: readonly string[],
 ): Promise<{ readonly address: string }> {
-  return startServer(fs.mkdtempSync(path.join(tmpdir(), `nightshift-${name}-`)), {
-    name,
-    dynamicConfig,
-  });
+  return startServer(fs.mkdtempSync(path.join(runFolder(), `${name}-`)), { name, dynamicConfig });
 }
 
 async function startServer(
