@@ -1,10 +1,13 @@
+import { manifestKey } from '../core/plan/keys';
 import type { Config } from '../platform/config-schema';
 import type { BatchRecords } from '../storage/postgres/batch-records';
+import type { ObjectStore } from '../storage/object-store';
 import type { ProgressReporter } from '../storage/postgres/progress';
 import { keepAlive } from './liveness';
 import type { BatchActivities, BatchSettings, BatchStepActivities } from './types';
 
 export interface BatchStepDeps {
+  readonly store: Pick<ObjectStore, 'head'>;
   readonly records: BatchRecords;
   readonly progress: ProgressReporter;
   readonly config: Pick<Config, 'batch' | 'concurrency' | 'worker'>;
@@ -16,6 +19,7 @@ type Steps = BatchStepActivities & Pick<BatchActivities, 'awaitReleased' | 'reco
 
 /** The short steps on a batch's row: idempotent, decided by the row alone. */
 export function createBatchSteps({
+  store,
   records,
   progress,
   config,
@@ -35,6 +39,8 @@ export function createBatchSteps({
         createdAtMs: (row?.createdAtSec ?? 0) * 1000,
         expiresAtMs: (row?.expiresAtSec ?? 0) * 1000,
         settings,
+        ...((await isSettled(store, batchId)) ? { settled: true } : {}),
+        ...(row?.passesHeaders === true ? { passesHeaders: true } : {}),
       };
     },
     projectStatus: ({ batchId, ...phase }) => records.project(batchId, phase),
@@ -49,6 +55,11 @@ export function createBatchSteps({
     },
     recordUnfinalized: ({ batchId, cause }) => records.writeUnfinalized(batchId, cause),
   };
+}
+
+/** A store that does not answer now is no reason to hold the batch up: then the long way is gone. */
+async function isSettled(store: BatchStepDeps['store'], batchId: string): Promise<boolean> {
+  return (await store.head(manifestKey(batchId)).catch(() => null)) !== null;
 }
 
 function settingsOf(config: BatchStepDeps['config'], historyEvents: number | null): BatchSettings {

@@ -30,8 +30,8 @@ export async function createWorkers(options: CreateWorkersOptions): Promise<Work
     taskQueue: BATCH_QUEUE,
     workflowBundle: options.workflowBundle,
     activities: batchActivities,
-    // Ingestion and finalization stream whole files: a few at a time keep memory flat.
-    maxConcurrentActivityTaskExecutions: 8,
+    // Ingestion and finalization stream whole files: not too many at a time keep memory flat.
+    maxConcurrentActivityTaskExecutions: 16,
     // A workflow task waits this long for a worker that died before another may take it.
     stickyQueueScheduleToStartTimeout: '2s',
   });

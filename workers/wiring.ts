@@ -53,7 +53,13 @@ export function createActivities(parts: ActivityParts): WorkerActivities {
   });
   return {
     ...createMaintenance(parts),
-    ...createBatchSteps({ records, progress, config, historyEvents: parts.historyEvents ?? null }),
+    ...createBatchSteps({
+      store,
+      records,
+      progress,
+      config,
+      historyEvents: parts.historyEvents ?? null,
+    }),
     ingest: async (input) => withRoutes(await ingest(input), registry),
     executeChunk: createExecuteChunk(parts),
     finalize: createFinalize({ ...finalizing(parts), record: records }),

@@ -56,7 +56,7 @@ class BatchRun {
     const opened = await this.#open();
     if (opened === null) return this.#nothing('missing');
     if (isTerminal(opened.status)) return this.#nothing(opened.status);
-    const deadline = this.#watchDeadline(opened.expiresAtMs);
+    const deadline = this.#watchDeadline(opened);
     try {
       this.#plan ??= await this.#ingest(opened);
       const ended = this.#plan === null ? null : await this.#execute(opened, this.#plan, deadline);
@@ -80,8 +80,9 @@ class BatchRun {
     return null;
   }
 
-  #watchDeadline(expiresAtMs: number): CancellationScope {
+  #watchDeadline({ expiresAtMs, settled }: OpenedBatch): CancellationScope {
     const scope = new CancellationScope();
+    if (settled === true) return scope;
     const wait = scope.run(async () => {
       await sleep(Math.max(1, expiresAtMs - Date.now()));
       this.#stop.request('expired');
@@ -124,7 +125,7 @@ class BatchRun {
     this.#prepareModels(opened, plan);
     this.#announceInProgress(plan);
     for (;;) {
-      await this.#runLanes();
+      if (opened.settled !== true) await this.#runLanes();
       await this.#inProgress;
       if (this.#stop.requested) return null;
       if (this.#handingOver(opened)) return this.#handOver(plan);
@@ -219,7 +220,9 @@ class BatchRun {
   async #awaitReleased(opened: OpenedBatch, cause: StopCause): Promise<void> {
     const { settings } = opened;
     const graceMs = cause === 'expired' ? settings.expiryGraceMs : settings.cancelGraceMs;
-    if (!this.#models.some((model) => model.unaccounted)) return;
+    // Not validating when this run began: chunks of an earlier run may still be at work.
+    const earlierRun = opened.status !== 'validating';
+    if (!earlierRun && !this.#models.some((model) => model.unaccounted)) return;
     const { batchId } = this.#input;
     await finalization(settings)
       .awaitReleased({ batchId, graceMs })
