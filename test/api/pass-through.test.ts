@@ -1,0 +1,68 @@
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { configSchema } from '../../platform/config-schema';
+import { ensureKeyFile, openHeaderVault } from '../../platform/header-vault';
+import { createBatchRecords } from '../../storage/postgres/batch-records';
+import { findBatchHeaders } from '../../storage/postgres/batch-headers';
+import { NO_USAGE } from '../../core/batch/counts';
+import { openTestApi, post, type TestApi } from '../support/api';
+import { POSTGRES_START_MS } from '../support/postgres';
+
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'nightshift-headers-'));
+const CONFIG = {
+  pass_through_headers: ['Authorization', 'X-Team'],
+  pass_through_key_file: path.join(folder, 'key'),
+};
+
+let api: TestApi;
+beforeAll(async () => {
+  ensureKeyFile(CONFIG.pass_through_key_file);
+  api = await openTestApi({ config: CONFIG });
+}, POSTGRES_START_MS);
+afterAll(async () => {
+  await api.close();
+  fs.rmSync(folder, { recursive: true });
+});
+
+const BATCH = {
+  input_file_id: 'file-none',
+  endpoint: '/v1/responses',
+  completion_window: '24h',
+};
+async function create(headers: Record<string, string>): Promise<string> {
+  const answer = await api.call(post('/v1/batches', BATCH, headers));
+  expect(answer.status).toBe(200);
+  return answer.body.id;
+}
+const records = () => createBatchRecords(api.database.pool, { outputFilesSec: 1 });
+
+it('keeps the headers of the list and no others, and nobody can read them in the database', async () => {
+  const id = await create({ authorization: 'Bearer s3cret', 'x-team': 'blue', 'x-other': 'no' });
+  const row = await findBatchHeaders(api.database.pool, id);
+  const text = JSON.stringify(await api.database.pool.query('select * from batch_headers'));
+  expect(text).not.toMatch(/s3cret|blue/);
+  expect(row?.sealed.includes(Buffer.from('s3cret'))).toBe(false);
+  const { open } = openHeaderVault(configSchema.parse(CONFIG));
+  expect(open(id, row!)).toEqual({ authorization: 'Bearer s3cret', 'x-team': 'blue' });
+  expect(await records().open(id)).toMatchObject({ passesHeaders: true });
+});
+
+it('keeps nothing where none was sent', async () => {
+  const id = await create({ 'x-other': 'no' });
+  expect(await findBatchHeaders(api.database.pool, id)).toBeNull();
+  expect(await records().open(id)).toMatchObject({ passesHeaders: false });
+});
+
+it.each(['completed', 'failed', 'unfinalized'])('forgets them with the end: %s', async (end) => {
+  const id = await create({ 'x-team': 'blue' });
+  if (end === 'unfinalized') await records().writeUnfinalized(id, 'failed');
+  else {
+    await records().writeTerminal({
+      ...{ batchId: id, counts: { total: 0, completed: 0, failed: 0 }, usage: NO_USAGE },
+      ...{ cause: null, model: null, outputFile: null, errorFile: null },
+      errors: end === 'failed' ? [] : null,
+    });
+  }
+  expect(await findBatchHeaders(api.database.pool, id)).toBeNull();
+});

@@ -1,0 +1,97 @@
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { checkRules } from '../../platform/config-rules';
+import { configSchema } from '../../platform/config-schema';
+import { ensureKeyFile, openHeaderVault } from '../../platform/header-vault';
+
+const HEADERS = { authorization: 'Bearer secret', 'x-team': 'größe' };
+const KEYS = ['a', 'b'].map((digit) => digit.repeat(64));
+
+let folder: string;
+beforeEach(() => (folder = fs.mkdtempSync(path.join(os.tmpdir(), 'nightshift-vault-'))));
+afterEach(() => fs.rmSync(folder, { recursive: true }));
+
+function vault(text: string, settings: Record<string, unknown> = {}) {
+  const file = path.join(folder, 'key');
+  fs.writeFileSync(file, text);
+  return openHeaderVault(configSchema.parse({ pass_through_key_file: file, ...settings }));
+}
+
+it('opens what it sealed, which tells nothing before', () => {
+  const { seal, open } = vault(`${KEYS[0]}\n`);
+  const sealed = seal('batch_1', HEADERS);
+  expect(sealed.sealed.includes(Buffer.from('secret'))).toBe(false);
+  expect(seal('batch_1', HEADERS).sealed.equals(sealed.sealed)).toBe(false);
+  expect(open('batch_1', sealed)).toEqual(HEADERS);
+});
+
+it('opens nothing of another batch, or that was changed, and says nothing of it', () => {
+  const { seal, open } = vault(`${KEYS[0]}`);
+  const sealed = seal('batch_1', HEADERS);
+  expect(() => open('batch_2', sealed)).toThrow(/cannot be opened/);
+  for (let at = 0; at < sealed.sealed.length; at += 7) {
+    const changed = Buffer.from(sealed.sealed);
+    changed.writeUInt8(changed.readUInt8(at) ^ 1, at);
+    const opened = () => open('batch_1', { ...sealed, sealed: changed });
+    expect(opened).toThrow(expect.objectContaining({ code: 'unavailable' }));
+    expect(opened).not.toThrow(/secret/);
+  }
+  expect(() => open('batch_1', { ...sealed, sealed: Buffer.alloc(3) })).toThrow(/cannot be opened/);
+});
+
+it('seals with the first key and opens with every one', () => {
+  const old = vault(KEYS[0] ?? '').seal('batch_1', HEADERS);
+  const both = vault(`${KEYS[1]}\n${KEYS[0]}\n`);
+  expect(both.open('batch_1', old)).toEqual(HEADERS);
+  const fresh = both.seal('batch_1', HEADERS);
+  expect(vault(KEYS[1] ?? '').open('batch_1', fresh)).toEqual(HEADERS);
+  expect(() => vault(KEYS[0] ?? '').open('batch_1', fresh)).toThrow(
+    expect.objectContaining({ code: 'unavailable', retryable: true }),
+  );
+});
+
+it('finds its key in the folder of secrets where no file is named', () => {
+  fs.writeFileSync(path.join(folder, 'pass_through_key'), KEYS[0] ?? '');
+  const found = openHeaderVault(configSchema.parse({ secrets_dir: folder }));
+  expect(found.open('batch_1', found.seal('batch_1', HEADERS))).toEqual(HEADERS);
+});
+
+it.each([
+  ['no key', { secrets_dir: '/nowhere' }],
+  ['a key file that is not there', { pass_through_key_file: '/nowhere/key' }],
+])('does not start with %s where headers are to be passed on', (_what, settings) => {
+  const config = configSchema.parse({ ...settings, pass_through_headers: ['x-team'] });
+  expect(() => openHeaderVault(config)).toThrow(
+    expect.objectContaining({ code: 'config_invalid', message: expect.stringContaining('key') }),
+  );
+});
+
+it.each(['', 'short', `${'a'.repeat(64)}\nbroken`])(
+  'does not start with a broken key: %j',
+  (text) => {
+    expect(() => vault(text)).toThrow(expect.objectContaining({ code: 'config_invalid' }));
+  },
+);
+
+it('makes a key once, for its owner alone', () => {
+  const file = path.join(folder, 'made');
+  ensureKeyFile(file);
+  const text = fs.readFileSync(file, 'utf8');
+  ensureKeyFile(file);
+  expect(fs.readFileSync(file, 'utf8')).toBe(text);
+  expect(fs.statSync(file).mode & 0o777).toBe(0o600);
+  const made = openHeaderVault(configSchema.parse({ pass_through_key_file: file }));
+  expect(made.open('b', made.seal('b', HEADERS))).toEqual(HEADERS);
+});
+
+it('never passes on the key of this API', () => {
+  const broken = (mode: string, name: string) =>
+    checkRules(configSchema.parse({ auth: { mode }, pass_through_headers: [name] }), []).map(
+      ({ path: where }) => where.join('.'),
+    );
+  expect(broken('api_key', 'Authorization')).toEqual(['pass_through_headers']);
+  expect(broken('api_key', 'x-team')).toEqual([]);
+  expect(broken('header', 'authorization')).toEqual([]);
+  expect(configSchema.safeParse({ pass_through_headers: ['a b'] }).success).toBe(false);
+});
