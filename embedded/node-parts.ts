@@ -5,6 +5,13 @@ import type { PartSpec } from './part';
 const READY_TIMEOUT_MS = 60_000;
 const PROBE_TIMEOUT_MS = 2_000;
 
+/**
+ * A worker makes much short-lived garbage in two JavaScript heaps and a dozen threads. Measured idle:
+ * 231 MB as it comes, 193 MB with these two; no slower at 500 requests in flight.
+ */
+const WORKER_NODE_FLAGS = ['--max-semi-space-size=4'];
+const WORKER_MALLOC = { MALLOC_ARENA_MAX: '1' };
+
 export interface NodePartOptions {
   /** A command of our own executable. */
   readonly name: 'api' | 'worker' | 'simulator';
@@ -23,8 +30,8 @@ export function nodePart(options: NodePartOptions): PartSpec {
   return {
     name,
     command: process.execPath,
-    args: [executable(), name, ...args],
-    env,
+    args: [...(name === 'worker' ? WORKER_NODE_FLAGS : []), executable(), name, ...args],
+    env: name === 'worker' ? { ...WORKER_MALLOC, ...env } : env,
     isReady: (pid) => answers(probeUrl, probe === 'pid' ? pid : null),
     readyTimeoutMs: READY_TIMEOUT_MS,
     stopSignal: 'SIGTERM',

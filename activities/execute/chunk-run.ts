@@ -53,6 +53,7 @@ export class ChunkRun {
   readonly #tryOptions = {
     signal: this.#abort.signal,
     stopping: (): boolean => this.#stopCause !== null,
+    hasFresh: (): boolean => this.#queue.hasFresh,
   };
   /** Set for a chunk of one suspected line. */
   readonly #suspect: symbol | null;

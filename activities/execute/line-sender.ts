@@ -35,6 +35,8 @@ export interface TryOptions {
   /** This try is the breaker's probe: it is not counted when the gateway is still away. */
   readonly probe: boolean;
   stopping(): boolean;
+  /** Whether the chunk has lines that were never tried. */
+  hasFresh(): boolean;
 }
 
 export interface LineSenderOptions {
@@ -96,7 +98,7 @@ export class LineSender {
   ): TryResult {
     const away = this.#reportHealth(line, outcome, how.probe);
     if (!(away && how.probe)) line.tries++;
-    return this.#judge(line, customId, { outcome, away, stopping: how.stopping() });
+    return this.#judge(line, customId, { outcome, away, how });
   }
 
   /** The answer of a line that is not sent any more, because it kills its workers. */
@@ -145,11 +147,11 @@ export class LineSender {
   #judge(
     line: ChunkLine,
     customId: string,
-    { outcome, away, stopping }: { outcome: BackendOutcome; away: boolean; stopping: boolean },
+    { outcome, away, how }: { outcome: BackendOutcome; away: boolean; how: TryOptions },
   ): TryResult {
     if (outcome.kind === 'failure' && outcome.reason === 'aborted') return { kind: 'unanswered' };
     // In a grace period an outcome that would be retried is dropped: the end names the line.
-    if (stopping && isRetryable(outcome)) return { kind: 'unanswered' };
+    if (how.stopping() && isRetryable(outcome)) return { kind: 'unanswered' };
     const { chunk, route } = this.#options;
     const clock = { nowMs: Date.now(), random: Math.random(), gateway: route.gateway };
     const next = nextTry({
@@ -161,8 +163,8 @@ export class LineSender {
     // Kept until the end of the batch names it; sent again it would be beyond its tries.
     if (next.kind === 'expired') return { kind: 'retry', atMs: chunk.deadlineMs };
     if (next.kind === 'retry') return { kind: 'retry', atMs: next.atMs };
-    if (away && route.breaker.suspect) {
-      // The gateway seems to be away: the last try must not burn the line before the breaker opens.
+    if (away && this.#seemsAway(outcome, how)) {
+      // The last try must not burn the line before the breaker has opened, nor as its probe.
       line.tries = Math.max(0, line.tries - 1);
       const attempt = Math.max(1, line.tries);
       const retryAfter = outcome.kind === 'answer' ? outcome.retryAfter : null;
@@ -172,6 +174,16 @@ export class LineSender {
       return { kind: 'answered', frame: this.#answerFrame(line, customId, outcome) };
     }
     return { kind: 'answered', frame: this.#errorFrame(line, customId, codeOf(outcome.reason)) };
+  }
+
+  /**
+   * Whether a failure rather speaks of a gateway that is away than of this line: no connection at all;
+   * a probe; or many failures in a row while lines that were never tried are left. Without such lines
+   * nobody can tell a gateway that is away from a tail of requests that it cannot bear.
+   */
+  #seemsAway(outcome: BackendOutcome, how: TryOptions): boolean {
+    if (how.probe || (outcome.kind === 'failure' && outcome.reason === 'connect')) return true;
+    return this.#options.route.breaker.suspect && how.hasFresh();
   }
 
   #answerFrame(line: ChunkLine, customId: string, answer: BackendAnswer): EncodedFrame {

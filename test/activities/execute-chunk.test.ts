@@ -1,6 +1,7 @@
 import { ActivityCancellationDetails } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import type { Answer, Received } from '../inference/local-server';
+import { startLocalServer } from '../inference/local-server';
 import { until } from '../support/until';
 import type { ChunkWorld } from './chunk-world';
 import { chunkWorld } from './chunk-world';
@@ -189,15 +190,45 @@ describe('executeChunk', () => {
 
   it('burns no line on a gateway that is away: they all succeed when it is back', async () => {
     let away = true;
-    const { run, answers } = await open(12, (request, response, socket) => {
-      if (away) response.writeHead(503).end('{"error":{}}');
-      else ok(request, response, socket);
-    });
+    const { run, answers } = await open(
+      60,
+      (request, response, socket) => {
+        if (away) response.writeHead(503).end('{"error":{}}');
+        else ok(request, response, socket);
+      },
+      { concurrency: { per_model: 4 } },
+    );
     const running = run({ boxMs: 60_000 });
     await until(() => (world?.seen().length ?? 0) > 80, 20_000, 'many refused tries');
     away = false;
-    expect(await running).toMatchObject({ next: 12, completed: 12, failed: 0 });
-    expect((await answers()).size).toBe(12);
+    expect(await running).toMatchObject({ next: 60, completed: 60, failed: 0 });
+    expect((await answers()).size).toBe(60);
+  });
+
+  it('ends lines that their gateway never bears, by its last answer', async () => {
+    const tries = new Map<string, number>();
+    const { run, answers } = await open(5, (request, response) => {
+      tries.set(nameOf(request), (tries.get(nameOf(request)) ?? 0) + 1);
+      response.writeHead(503).end('{"error":{"message":"no"}}');
+    });
+    expect(await run()).toMatchObject({ next: 5, completed: 0, failed: 5 });
+    expect([...tries.values()]).toEqual([3, 3, 3, 3, 3]);
+    expect((await answers()).get(0)?.line.response).toMatchObject({ status_code: 503 });
+  });
+
+  it('waits for a gateway that cannot be reached at all, however few lines there are', async () => {
+    const { run, server } = await open(1, ok);
+    const port = server.port;
+    await server.close();
+    const running = run({ boxMs: 60_000 });
+    const back = await until(
+      () => startLocalServer(ok, undefined, port).catch(() => null),
+      5_000,
+      'the port',
+      300,
+    );
+    expect(await running).toMatchObject({ next: 1, completed: 1 });
+    await back.close();
   });
 
   it('answers a poisonous line without sending it', async () => {
