@@ -9,6 +9,7 @@ import { addRequestMetrics } from './plugins/request-metrics';
 import { addBatchRoutes } from './routes/batches';
 import { addFileRoutes } from './routes/files';
 import { addHealthRoutes } from './routes/health';
+import { addOpenApiRoute } from './routes/openapi';
 import { addUploadRoutes } from './routes/uploads';
 
 const MAX_UPLOAD_BYTES = 512 * 1024 ** 2;
@@ -52,6 +53,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
 
 function addRoutes(app: FastifyInstance, deps: RouteDeps): void {
   addHealthRoutes(app, deps);
+  addOpenApiRoute(app);
   void app.register(
     async (v1) => {
       v1.addHook('onRequest', authenticator(deps));

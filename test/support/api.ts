@@ -23,6 +23,7 @@ import { createBatchRepository } from '../../storage/postgres/batches';
 import { createFileRepository } from '../../storage/postgres/files';
 import { createUploadRepository } from '../../storage/postgres/uploads';
 import type { TenantLimits } from '../../storage/postgres/tenant-limits';
+import { undocumented } from './documented';
 import { type TestDatabase, withDatabase } from './postgres';
 import { until } from './until';
 
@@ -123,12 +124,22 @@ export async function openTestApi(options: TestApiOptions = {}): Promise<TestApi
 async function call(app: FastifyInstance, request: InjectOptions): Promise<Answer> {
   const response = await app.inject(request);
   const isJson = /^application\/json/.test(String(response.headers['content-type']));
-  return {
+  const answer = {
     status: response.statusCode,
     headers: response.headers as Record<string, string>,
     body: isJson && response.rawPayload.length > 0 ? response.json<unknown>() : null,
     bytes: response.rawPayload,
   };
+  const { method = 'GET', url = '', payload } = request;
+  const exchange = {
+    method,
+    url: typeof url === 'string' ? url : '',
+    payload,
+    status: answer.status,
+    body: answer.body,
+  };
+  expect(undocumented(exchange)).toEqual([]);
+  return answer;
 }
 
 function recordingStarter(): RecordingStarter {

@@ -1,7 +1,7 @@
 -- Headers of a create call that are sent with every request of its batch, encrypted (AES-256-GCM, the
 -- batch's id as associated data). They go when their batch has ended.
 create table batch_headers (
-  batch_id text primary key references batches (id) on delete cascade,
+  batch_id text primary key,
   -- which key opens them: the first 8 hex digits of its SHA-256
   key_id   text not null,
   -- 12 bytes nonce, ciphertext, 16 bytes tag
