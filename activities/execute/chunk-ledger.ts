@@ -11,6 +11,8 @@ export interface ChunkLine extends PlanEntry {
   /** Tries made, by whatever attempt. */
   tries: number;
   notBeforeMs: number;
+  /** When its gateway first seemed away to it in this run, Unix ms; 0: never. */
+  failingSinceMs: number;
 }
 
 const OPEN = 0;
@@ -53,6 +55,11 @@ export class ChunkLedger {
     return this.from + this.#next;
   }
 
+  /** Lines without an answer. */
+  get open(): number {
+    return this.#state.length - this.completed - this.failed;
+  }
+
   get allAnswered(): boolean {
     return this.completed + this.failed === this.#state.length;
   }
@@ -67,7 +74,8 @@ export class ChunkLedger {
     const { offset, length, prefixHash } = decodePlanEntry(this.#plan, index);
     const position = this.from + index;
     const tries = retry?.tries ?? 0;
-    return { offset, length, prefixHash, position, tries, notBeforeMs: retry?.notBeforeMs ?? 0 };
+    const notBeforeMs = retry?.notBeforeMs ?? 0;
+    return { offset, length, prefixHash, position, tries, notBeforeMs, failingSinceMs: 0 };
   }
 
   /** Takes over a frame found in the journal; those of other lines are ignored. */

@@ -53,7 +53,7 @@ export class ChunkRun {
   readonly #tryOptions = {
     signal: this.#abort.signal,
     stopping: (): boolean => this.#stopCause !== null,
-    hasFresh: (): boolean => this.#queue.hasFresh,
+    openLines: (): number => this.#o.ledger.open,
   };
   /** Set for a chunk of one suspected line. */
   readonly #suspect: symbol | null;

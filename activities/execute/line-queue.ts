@@ -61,12 +61,6 @@ export class LineQueue {
     return this.#backingOff;
   }
 
-  /** Whether there are lines that this run has not taken yet. */
-  get hasFresh(): boolean {
-    this.#skipAnswered();
-    return this.#cursor < this.#ledger.entries;
-  }
-
   get isEmpty(): boolean {
     this.#skipAnswered();
     return this.#backingOff.length === 0 && this.#cursor >= this.#ledger.entries;

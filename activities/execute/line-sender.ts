@@ -17,6 +17,9 @@ import type { ChunkLine } from './chunk-ledger';
 import type { ExecuteObserver } from './observer';
 import type { ReadBlocks } from './read-blocks';
 
+/** With fewer lines open than this, an absent gateway is no dearer than a tail that it never bears. */
+const WORTH_WAITING_LINES = 20;
+
 /** How one try of one line ended. */
 export type TryResult =
   | { readonly kind: 'answered'; readonly frame: EncodedFrame }
@@ -35,8 +38,8 @@ export interface TryOptions {
   /** This try is the breaker's probe: it is not counted when the gateway is still away. */
   readonly probe: boolean;
   stopping(): boolean;
-  /** Whether the chunk has lines that were never tried. */
-  hasFresh(): boolean;
+  /** Lines of the chunk without an answer. */
+  openLines(): number;
 }
 
 export interface LineSenderOptions {
@@ -98,6 +101,7 @@ export class LineSender {
   ): TryResult {
     const away = this.#reportHealth(line, outcome, how.probe);
     if (!(away && how.probe)) line.tries++;
+    if (away && line.failingSinceMs === 0) line.failingSinceMs = Date.now();
     return this.#judge(line, customId, { outcome, away, how });
   }
 
@@ -135,7 +139,7 @@ export class LineSender {
     const { breaker } = this.#options.route;
     const health = gatewayHealth(outcome);
     const nowMs = Date.now();
-    if (health === 'alive') breaker.onSuccess();
+    if (health === 'alive') breaker.onSuccess(nowMs);
     else if (health !== 'unknown') {
       const id = lineId(this.#options.chunk.batchId, line.offset);
       breaker.onFailure({ lineId: id, kind: health, nowMs, probe });
@@ -163,7 +167,7 @@ export class LineSender {
     // Kept until the end of the batch names it; sent again it would be beyond its tries.
     if (next.kind === 'expired') return { kind: 'retry', atMs: chunk.deadlineMs };
     if (next.kind === 'retry') return { kind: 'retry', atMs: next.atMs };
-    if (away && this.#seemsAway(outcome, how)) {
+    if (away && this.#seemsAway(line, outcome, how)) {
       // The last try must not burn the line before the breaker has opened, nor as its probe.
       line.tries = Math.max(0, line.tries - 1);
       const attempt = Math.max(1, line.tries);
@@ -177,13 +181,16 @@ export class LineSender {
   }
 
   /**
-   * Whether a failure rather speaks of a gateway that is away than of this line: no connection at all;
-   * a probe; or many failures in a row while lines that were never tried are left. Without such lines
-   * nobody can tell a gateway that is away from a tail of requests that it cannot bear.
+   * Whether a failure speaks of a gateway that is away rather than of this line: no connection at all;
+   * a probe; or many failures in a row, none of others' successes since this line began to fail, and so
+   * much left to lose that waiting is worth it. A few last requests that a gateway never bears look just
+   * like a gateway that is away: they end by their tries.
    */
-  #seemsAway(outcome: BackendOutcome, how: TryOptions): boolean {
+  #seemsAway(line: ChunkLine, outcome: BackendOutcome, how: TryOptions): boolean {
     if (how.probe || (outcome.kind === 'failure' && outcome.reason === 'connect')) return true;
-    return this.#options.route.breaker.suspect && how.hasFresh();
+    const { breaker } = this.#options.route;
+    if (!breaker.suspect || how.openLines() < WORTH_WAITING_LINES) return false;
+    return (breaker.lastSuccessMs ?? 0) <= line.failingSinceMs;
   }
 
   #answerFrame(line: ChunkLine, customId: string, answer: BackendAnswer): EncodedFrame {

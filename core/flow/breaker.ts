@@ -35,10 +35,12 @@ export interface Breaker {
    * end for want of tries (a connection that cannot be made at all is enough to suspect it).
    */
   readonly suspect: boolean;
+  /** When the last request succeeded that had been told so, Unix ms; null before the first. */
+  readonly lastSuccessMs: number | null;
   /** Asks leave for one request. `probe` must be followed by exactly one report. */
   admit(nowMs: number): Admission;
   /** An answer that shows a living server, whatever its status. Closes the breaker. */
-  onSuccess(): void;
+  onSuccess(nowMs: number): void;
   onFailure(failure: BreakerFailure): void;
   /** The probe ended without telling anything: aborted or never sent. */
   onProbeLost(nowMs: number): void;
@@ -70,6 +72,7 @@ class CountingBreaker implements Breaker {
   #connectFailures = 0;
   #sinceMs = 0;
   #open = false;
+  #lastSuccessMs: number | null = null;
   #pauseMs = 0;
   #nextProbeMs = 0;
   #probeUntilMs: number | null = null;
@@ -90,6 +93,10 @@ class CountingBreaker implements Breaker {
     return this.#failures === 0 ? null : this.#sinceMs;
   }
 
+  get lastSuccessMs(): number | null {
+    return this.#lastSuccessMs;
+  }
+
   get suspect(): boolean {
     const manyFailed = this.#failures >= MIN_FAILURES && this.#lines.size >= MIN_LINES;
     return this.#connectFailures > 0 || manyFailed;
@@ -103,7 +110,8 @@ class CountingBreaker implements Breaker {
     return 'probe';
   }
 
-  onSuccess(): void {
+  onSuccess(nowMs: number): void {
+    this.#lastSuccessMs = nowMs;
     this.#failures = 0;
     this.#connectFailures = 0;
     this.#lines.clear();

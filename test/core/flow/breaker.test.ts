@@ -96,7 +96,7 @@ describe('a breaker opens', () => {
       ['d', 3],
     ]);
     expect(breaker.failingSinceMs).toBe(0);
-    breaker.onSuccess();
+    breaker.onSuccess(0);
     expect(breaker.failingSinceMs).toBeNull();
     failing(breaker, [['e', 20_000]]);
     expect(breaker.state).toBe('closed');
@@ -134,7 +134,7 @@ describe('a gateway is suspect', () => {
   ])('or not when %s', (_, failures, suspect) => {
     const breaker = failing(createBreaker(options), failures);
     expect(breaker.suspect).toBe(suspect);
-    breaker.onSuccess();
+    breaker.onSuccess(0);
     expect(breaker.suspect).toBe(false);
   });
 });
@@ -172,7 +172,7 @@ describe('an open breaker', () => {
   it('closes at any success and forgets the run', () => {
     const breaker = opened();
     breaker.admit(11_000);
-    breaker.onSuccess();
+    breaker.onSuccess(0);
     expect([breaker.state, breaker.retryAtMs, breaker.admit(11_001)]).toEqual(['closed', 0, 'go']);
     failing(breaker, [
       ['a', 12_000],
@@ -219,7 +219,7 @@ describe('any history', () => {
             probeSinceMs = nowMs;
           }
           if (admission === 'wait' || end === 'silence') continue;
-          if (end === 'success') breaker.onSuccess();
+          if (end === 'success') breaker.onSuccess(0);
           if (end === 'lost') breaker.onProbeLost(nowMs);
           const probe = admission === 'probe';
           if (end === 'failure') breaker.onFailure({ lineId: line, kind: 503, nowMs, probe });
