@@ -81,10 +81,11 @@ export class LineSender {
       const { bodyStart, bodyEnd, customId } = lineParts(bytes);
       const body = bytes.subarray(bodyStart, bodyEnd);
       hold = memory.tryReserve(body.length) ?? (await memory.reserve(body.length, how.signal));
+      const sentMs = Date.now();
       const outcome = await this.#send(line, body, { signal: how.signal, hold });
       // After anything but an answer the connection may still hold on to the body.
       if (outcome.kind === 'answer') blocks.giveBack(block);
-      return this.#settle(line, customId, { outcome, how });
+      return this.#settle(line, customId, { outcome, how, sentMs });
     } catch (error) {
       // Nothing was learned of the gateway: the breaker may send its probe again.
       if (how.probe) route.breaker.onProbeLost(Date.now());
@@ -97,9 +98,9 @@ export class LineSender {
   #settle(
     line: ChunkLine,
     customId: string,
-    { outcome, how }: { outcome: BackendOutcome; how: TryOptions },
+    { outcome, how, sentMs }: { outcome: BackendOutcome; how: TryOptions; sentMs: number },
   ): TryResult {
-    const away = this.#reportHealth(line, outcome, how.probe);
+    const away = this.#reportHealth(line, outcome, { probe: how.probe, sentMs });
     if (!(away && how.probe)) line.tries++;
     if (away && line.failingSinceMs === 0) line.failingSinceMs = Date.now();
     return this.#judge(line, customId, { outcome, away, how });
@@ -135,11 +136,15 @@ export class LineSender {
   }
 
   /** Tells the breaker; true where the outcome speaks against the gateway, not against the line. */
-  #reportHealth(line: ChunkLine, outcome: BackendOutcome, probe: boolean): boolean {
+  #reportHealth(
+    line: ChunkLine,
+    outcome: BackendOutcome,
+    { probe, sentMs }: { probe: boolean; sentMs: number },
+  ): boolean {
     const { breaker } = this.#options.route;
     const health = gatewayHealth(outcome);
     const nowMs = Date.now();
-    if (health === 'alive') breaker.onSuccess(nowMs);
+    if (health === 'alive') breaker.onSuccess(sentMs);
     else if (health !== 'unknown') {
       const id = lineId(this.#options.chunk.batchId, line.offset);
       breaker.onFailure({ lineId: id, kind: health, nowMs, probe });
@@ -190,7 +195,7 @@ export class LineSender {
     if (how.probe || (outcome.kind === 'failure' && outcome.reason === 'connect')) return true;
     const { breaker } = this.#options.route;
     if (!breaker.suspect || how.openLines() < WORTH_WAITING_LINES) return false;
-    return (breaker.lastSuccessMs ?? 0) <= line.failingSinceMs;
+    return (breaker.lastSuccessSentMs ?? 0) <= line.failingSinceMs;
   }
 
   #answerFrame(line: ChunkLine, customId: string, answer: BackendAnswer): EncodedFrame {

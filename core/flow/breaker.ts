@@ -35,12 +35,12 @@ export interface Breaker {
    * end for want of tries (a connection that cannot be made at all is enough to suspect it).
    */
   readonly suspect: boolean;
-  /** When the last request succeeded that had been told so, Unix ms; null before the first. */
-  readonly lastSuccessMs: number | null;
+  /** When the latest of the successful requests was sent, Unix ms; null before the first. */
+  readonly lastSuccessSentMs: number | null;
   /** Asks leave for one request. `probe` must be followed by exactly one report. */
   admit(nowMs: number): Admission;
   /** An answer that shows a living server, whatever its status. Closes the breaker. */
-  onSuccess(nowMs: number): void;
+  onSuccess(sentMs: number): void;
   onFailure(failure: BreakerFailure): void;
   /** The probe ended without telling anything: aborted or never sent. */
   onProbeLost(nowMs: number): void;
@@ -72,7 +72,7 @@ class CountingBreaker implements Breaker {
   #connectFailures = 0;
   #sinceMs = 0;
   #open = false;
-  #lastSuccessMs: number | null = null;
+  #lastSuccessSentMs: number | null = null;
   #pauseMs = 0;
   #nextProbeMs = 0;
   #probeUntilMs: number | null = null;
@@ -93,8 +93,8 @@ class CountingBreaker implements Breaker {
     return this.#failures === 0 ? null : this.#sinceMs;
   }
 
-  get lastSuccessMs(): number | null {
-    return this.#lastSuccessMs;
+  get lastSuccessSentMs(): number | null {
+    return this.#lastSuccessSentMs;
   }
 
   get suspect(): boolean {
@@ -110,8 +110,8 @@ class CountingBreaker implements Breaker {
     return 'probe';
   }
 
-  onSuccess(nowMs: number): void {
-    this.#lastSuccessMs = nowMs;
+  onSuccess(sentMs: number): void {
+    this.#lastSuccessSentMs = Math.max(sentMs, this.#lastSuccessSentMs ?? 0);
     this.#failures = 0;
     this.#connectFailures = 0;
     this.#lines.clear();
