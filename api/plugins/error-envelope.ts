@@ -26,7 +26,7 @@ const DOWNLOAD_HEADERS = [
   'accept-ranges',
 ];
 /** 1 to 60: what is outside is not heeded by every SDK (contract §4). */
-const RETRY_AFTER_SEC: Readonly<Record<number, string>> = { 429: '15', 503: '2' };
+const RETRY_AFTER_SEC: Readonly<Record<number, string>> = { 429: '5', 503: '2' };
 const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** Answers what a hook, a parser or a handler threw; the text of a 5xx is constant, its cause logged. */

@@ -1,0 +1,287 @@
+"""The calls of the contract (its §5) with the official Python client: one JSON verdict on each line."""
+
+import hashlib
+import io
+import json
+import os
+import tempfile
+import time
+import traceback
+
+import openai
+
+client = openai.OpenAI()
+CHAT = "/v1/chat/completions"
+checks = []
+
+
+def check(name):
+    def register(function):
+        checks.append((name, function))
+        return function
+
+    return register
+
+
+def text(lines):
+    return "".join(
+        json.dumps(
+            {"custom_id": f"c-{i}", "method": "POST", "url": CHAT, "body": {"model": "m", "messages": [], **line}}
+        )
+        + "\n"
+        for i, line in enumerate(lines)
+    )
+
+
+def uploaded(content, name="in.jsonl"):
+    return client.files.create(file=(name, content.encode()), purpose="batch")
+
+
+def created(content, window="24h"):
+    return client.batches.create(
+        input_file_id=uploaded(content).id, endpoint=CHAT, completion_window=window
+    )
+
+
+def ended(batch):
+    for _ in range(1200):
+        batch = client.batches.retrieve(batch.id)
+        if batch.status in ("completed", "failed", "expired", "cancelled"):
+            return batch
+        time.sleep(0.05)
+    raise AssertionError(f"{batch.id} does not end")
+
+
+def lines_of(file_id):
+    return [json.loads(line) for line in client.files.content(file_id).iter_lines()]
+
+
+def rejects(kind, call, **members):
+    try:
+        call()
+    except kind as error:
+        for name, value in members.items():
+            assert getattr(error, name) == value, (name, getattr(error, name))
+        assert error.request_id
+        return error
+    raise AssertionError(f"no {kind.__name__}")
+
+
+@check("E1")
+def stream():
+    content = text([{}, {}])
+    with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
+        file.write(content.encode())
+        file.flush()
+        with open(file.name, "rb") as opened:
+            made = client.files.create(file=opened, purpose="batch")
+    assert made.id.startswith("file-") and made.bytes == len(content) and made.status == "processed"
+    assert made.expires_at - made.created_at == 2592000
+
+
+@check("E2")
+def kinds_of_files():
+    content = text([{}]).encode()
+    assert client.files.create(file=content, purpose="batch").filename == "upload"
+    assert client.files.create(file=io.BytesIO(content), purpose="batch").bytes == len(content)
+    for name in ('größe "x".jsonl', "日本.jsonl"):
+        assert client.files.create(file=(name, content), purpose="batch").filename == name
+
+
+@check("E3")
+def expiry():
+    made = client.files.create(
+        file=text([{}]).encode(), purpose="batch", expires_after={"anchor": "created_at", "seconds": 3600}
+    )
+    assert made.expires_at - made.created_at == 3600
+
+
+@check("E4 E5")
+def again():
+    made = uploaded(text([{}]))
+    assert client.files.retrieve(made.id) == made
+    assert client.files.wait_for_processing(made.id) == made
+
+
+@check("E6")
+def pages():
+    made = [uploaded(text([{}]), f"{i}.jsonl").id for i in range(5)]
+    seen = [file.id for file in client.files.list(purpose="batch", limit=2)]
+    assert len(seen) == len(set(seen)) and [id for id in seen if id in made] == made[::-1]
+    ascending = [file.id for file in client.files.list(purpose="batch", limit=2, order="asc")]
+    assert ascending == seen[::-1]
+
+
+@check("E7")
+def content():
+    sent = text([{}, {"x": "\u2028"}])
+    file = uploaded(sent)
+    answer = client.files.content(file.id)
+    assert answer.response.headers["content-type"] == "application/octet-stream"
+    assert answer.read() == sent.encode()
+    with client.files.with_streaming_response.content(file.id) as streamed:
+        assert b"".join(streamed.iter_bytes()) == sent.encode()
+
+
+@check("E8")
+def deletion():
+    file = uploaded(text([{}]))
+    assert client.files.delete(file.id).deleted is True
+    for call in (client.files.retrieve, client.files.content, client.files.delete):
+        rejects(openai.NotFoundError, lambda: call(file.id), param="id")
+
+
+@check("E9")
+def upload():
+    sent = text([{}, {}, {}]).encode()
+    begun = client.uploads.create(
+        filename="p.jsonl", purpose="batch", bytes=len(sent), mime_type="application/jsonl"
+    )
+    pieces = [sent[100:], sent[50:100], sent[:50]]
+    ids = [client.uploads.parts.create(begun.id, data=piece).id for piece in pieces][::-1]
+    done = client.uploads.complete(begun.id, part_ids=ids, md5=hashlib.md5(sent).hexdigest())
+    assert done.status == "completed" and done.file.bytes == len(sent)
+    assert client.files.content(done.file.id).read() == sent
+
+
+@check("E10")
+def cancelled_upload():
+    begun = client.uploads.create(filename="p", purpose="batch", bytes=3, mime_type="x")
+    assert client.uploads.cancel(begun.id).status == "cancelled"
+    rejects(openai.BadRequestError, lambda: client.uploads.parts.create(begun.id, data=b"abc"))
+
+
+@check("E11")
+def chunked():
+    line = text([{"filler": "x" * 1_000_000}])
+    with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
+        digest = hashlib.md5()
+        for _ in range(130):
+            file.write(line.encode())
+            digest.update(line.encode())
+        file.flush()
+        done = client.uploads.upload_file_chunked(
+            file=file.name, mime_type="application/jsonl", purpose="batch", md5=digest.hexdigest()
+        )
+    assert done.status == "completed" and done.file.bytes == 130 * len(line)
+    client.files.delete(done.file.id)
+
+
+@check("E12 E13")
+def creation():
+    file = uploaded(text([{}]))
+    fields = {"input_file_id": file.id, "endpoint": CHAT, "completion_window": "24h"}
+    plain = client.batches.create(**fields)
+    assert plain.status == "validating" and plain.expires_at == plain.created_at + 86400
+    assert plain.request_counts.total == 0 and plain.usage.total_tokens == 0
+    assert client.batches.create(**fields, metadata=None).metadata is None
+    full = client.batches.create(
+        **fields,
+        metadata={"a": "b"},
+        output_expires_after={"anchor": "created_at", "seconds": 3600},
+    )
+    assert full.metadata == {"a": "b"}
+    for batch in (plain, full):
+        ended(batch)
+
+
+@check("E14 E15")
+def run():
+    done = ended(created(text([{}] * 3)))
+    assert done.status == "completed" and done.error_file_id is None
+    assert (done.request_counts.total, done.request_counts.completed) == (3, 3)
+    assert {line["custom_id"] for line in lines_of(done.output_file_id)} == {"c-0", "c-1", "c-2"}
+
+
+@check("E16 E17")
+def failures():
+    some = ended(created(text([{}, {"fail": True}, {}])))
+    assert (some.request_counts.completed, some.request_counts.failed) == (2, 1)
+    (line,) = lines_of(some.error_file_id)
+    assert line["response"]["status_code"] == 400 and line["error"] is None
+    every = ended(created(text([{"fail": True}])))
+    assert every.status == "completed" and every.output_file_id is None and every.error_file_id
+
+
+@check("E18 E19")
+def cancels():
+    batch = created(text([{"delay_ms": 400}] * 200))
+    while client.batches.retrieve(batch.id).request_counts.completed == 0:
+        time.sleep(0.05)
+    assert client.batches.cancel(batch.id).status == "cancelling"
+    assert client.batches.cancel(batch.id).status in ("cancelling", "cancelled")
+    done = ended(batch)
+    assert done.status == "cancelled" and done.request_counts.failed == 0
+    assert {line["error"]["code"] for line in lines_of(done.error_file_id)} == {"batch_cancelled"}
+    error = rejects(openai.ConflictError, lambda: client.batches.cancel(ended(created(text([{}]))).id))
+    assert error.response.request.headers["x-stainless-retry-count"] == "0"
+
+
+@check("E20")
+def lists():
+    seen = [batch.id for batch in client.batches.list(limit=2)]
+    assert len(seen) > 4 and len(seen) == len(set(seen))
+    empty = client.batches.list(limit=0)
+    assert empty.data == [] and empty.has_more is False
+    for limit in (101, -1):
+        rejects(openai.BadRequestError, lambda: client.batches.list(limit=limit), param="limit")
+
+
+@check("E21")
+def invalid_file():
+    done = ended(created(text([{}]) * 2 + "{oops\n"))
+    assert done.status == "failed"
+    told = [(error.code, error.param, error.line) for error in done.errors.data]
+    assert told == [("duplicate_custom_id", "custom_id", 2), ("invalid_json_line", None, 3)]
+
+
+@check("E22")
+def expired():
+    done = ended(created(text([{"delay_ms": 1000}] * 80), "3s"))
+    assert done.status == "expired"
+    assert {line["error"]["code"] for line in lines_of(done.error_file_id)} == {"batch_expired"}
+
+
+@check("E23")
+def errors():
+    bad = openai.OpenAI(api_key="sk-bad")
+    rejects(openai.AuthenticationError, lambda: bad.files.list(), code="invalid_api_key")
+    rejects(openai.NotFoundError, lambda: client.batches.retrieve("batch_none"))
+    rejects(openai.BadRequestError, lambda: client.batches.retrieve("none"), param="batch_id")
+    rejects(openai.NotFoundError, lambda: client.get("/nothing", cast_to=object))
+    error = rejects(openai.APIStatusError, lambda: client.put("/files", cast_to=object))
+    assert error.status_code == 405
+
+
+@check("E24")
+def tries_again():
+    content = text([{"delay_ms": 1500}] * 4)
+    file = uploaded(content)
+    fields = {"input_file_id": file.id, "endpoint": CHAT, "completion_window": "24h"}
+    batches = [client.batches.create(**fields) for _ in range(5)]
+    raw = client.batches.with_raw_response.create(**fields)
+    assert raw.retries_taken == 1, raw.retries_taken
+    for batch in batches + [raw.parse()]:
+        ended(batch)
+
+
+@check("E25")
+def raw():
+    answer = client.files.with_raw_response.list(limit=1)
+    assert answer.headers["x-request-id"] and answer.request_id
+    assert client.files.list(limit=1)._request_id
+
+
+@check("empty JSON bodies")
+def empty_bodies():
+    batch = created(text([{"delay_ms": 2000}]))
+    assert client.batches.cancel(batch.id).status == "cancelling"
+    ended(batch)
+
+
+for name, function in checks:
+    try:
+        function()
+        print(json.dumps({"id": name, "ok": True}), flush=True)
+    except Exception:
+        print(json.dumps({"id": name, "ok": False, "error": traceback.format_exc()[-1500:]}), flush=True)
