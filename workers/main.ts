@@ -4,6 +4,7 @@ import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker';
 import { connectionOptions } from '../client/connection';
 import { GatewayError } from '../core/errors';
 import type { Config } from '../platform/config';
+import { boundHeapGrowth } from '../platform/heap';
 import type { Logger } from '../platform/logger';
 import { createLogger } from '../platform/logger';
 import { createMetricsRegistry } from '../platform/metrics';
@@ -30,6 +31,7 @@ const EXPECTED = /^No (workflows|Nexus services) registered/;
  * @throws temporal_unavailable, postgres_unavailable, store_mismatch, config_invalid, port_in_use
  */
 export async function runWorker(config: Config): Promise<RunningProcess> {
+  boundHeapGrowth();
   const logger = createLogger(config.log, 'worker');
   bridgeTemporalLogs(logger);
   const tracing = startTracing('nightshift-worker', config.tracing.otlp_endpoint);
