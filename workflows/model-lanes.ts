@@ -134,7 +134,6 @@ export class ModelLanes {
       this.#fail(range, error);
       return null;
     } finally {
-      this.#returned++;
       this.#context.onChange();
     }
   }
@@ -185,7 +184,10 @@ export class ModelLanes {
     this.lastLeave = result.left;
     if (result.ratePerSec !== null) this.ratePerSec = result.ratePerSec;
     if (result.p95Ms !== null) this.p95Ms = result.p95Ms;
-    if (result.answered > 0) this.#emptyReturns = 0;
+    if (result.answered > 0) {
+      this.#emptyReturns = 0;
+      this.#returned++;
+    }
     this.#workers.push(result.worker);
     if (this.#workers.length > this.#wantedLanes) this.#workers.shift();
     if (result.stopCause !== null) {
@@ -215,11 +217,19 @@ export class ModelLanes {
     this.open.giveBackFailed(range);
   }
 
-  /** Nothing could be sent: wait, longer each time, or until any chunk of this model has returned. */
+  /**
+   * Nothing could be sent: wait, longer each time, or until a chunk of this model has given its
+   * permits back. One that had none itself wakes nobody: lanes would keep waking each other.
+   */
   async #pause(): Promise<void> {
     const returned = this.#returned;
     const pauseMs = Math.min(PAUSE_MIN_MS * 2 ** this.#emptyReturns++, PAUSE_MAX_MS);
-    await condition(() => this.#halted || this.#returned !== returned, pauseMs);
+    try {
+      await condition(() => this.#halted || this.#returned !== returned, pauseMs);
+    } catch {
+      // A stop cancels the pause. A lane that was started late has nobody yet who awaits it: thrown
+      // on, this would be an unhandled rejection, which fails the workflow task again and again.
+    }
   }
 }
 

@@ -58,6 +58,15 @@ describe('batchWorkflow', () => {
     expect(batch.finalized).toEqual([{ nonce: 'n0', cause: 'expired' }]);
   });
 
+  it('expires also where lanes pause that were started late', async () => {
+    const { batch, played } = await run('expired-while-pausing');
+    expect(played.result).toMatchObject({ status: 'expired' });
+    // Four that answered, then one for each lane: pausing lanes do not wake each other.
+    expect(batch.chunks.length).toBeGreaterThan(8);
+    expect(batch.chunks.length).toBeLessThanOrEqual(4 + 8);
+    expect(batch.finalized).toEqual([{ nonce: 'n0', cause: 'expired' }]);
+  });
+
   it('ends failed on a system failure, after the other chunks have returned', async () => {
     const { batch, played } = await run('system-failure');
     expect(played.error).toMatchObject({ cause: { type: 'BatchFailed' } });

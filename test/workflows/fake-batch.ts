@@ -3,6 +3,7 @@ import type {
   BatchActivities,
   BatchSettings,
   ExecuteChunkInput,
+  ExecuteChunkResult,
   FinalizeResult,
   PlannedModel,
   PlannedOrInvalid,
@@ -19,8 +20,11 @@ export interface FakeBatchOptions {
   /** What chunks report; a low rate makes many small ones. */
   readonly ratePerSec?: number;
   readonly settings?: Partial<BatchSettings>;
-  /** Runs instead of answering a chunk at once. */
-  readonly onChunk?: (input: ExecuteChunkInput, batch: FakeBatch) => Promise<void>;
+  /** Runs instead of answering a chunk at once; what it resolves with replaces parts of the result. */
+  readonly onChunk?: (
+    input: ExecuteChunkInput,
+    batch: FakeBatch,
+  ) => Promise<void | Partial<ExecuteChunkResult>>;
   readonly onIngest?: (batch: FakeBatch) => Promise<void>;
   readonly onFinalize?: (batch: FakeBatch) => FinalizeResult | null;
 }
@@ -125,10 +129,11 @@ export class FakeBatch {
 
   async #execute(input: ExecuteChunkInput) {
     this.chunks.push(input);
-    await this.options.onChunk?.(input, this);
+    const special = (await this.options.onChunk?.(input, this)) ?? {};
     const stopped = Context.current().cancellationSignal.aborted;
     // A stopped chunk has done half of its lines.
-    const next = stopped ? input.from + Math.floor((input.to - input.from) / 2) : input.to;
+    const done = stopped ? input.from + Math.floor((input.to - input.from) / 2) : input.to;
+    const next = special.next ?? done;
     if (input.poison === true) this.poisoned.push(`${input.safe}/${input.from}`);
     this.answer(input, input.from, next);
     return {
@@ -141,6 +146,7 @@ export class FakeBatch {
       p95Ms: 5,
       left: stopped ? ('stopped' as const) : ('done' as const),
       stopCause: this.stopCause,
+      ...special,
     };
   }
 

@@ -46,6 +46,21 @@ export const SCENARIOS: Readonly<Record<string, () => Scenario>> = {
     };
   },
   expired: () => ({ batch: new FakeBatch({ expiresInMs: 1_500, onChunk: untilCancelled }) }),
+  // Lanes that were added for further workers find no permit and pause when the window ends.
+  'expired-while-pausing': () => ({
+    batch: new FakeBatch({
+      expiresInMs: 2_500,
+      models: [{ model: 'alpha', entries: 900 }],
+      settings: { lanesPerModel: 8 },
+      ratePerSec: 5,
+      onChunk: (input, { chunks }) =>
+        Promise.resolve(
+          chunks.length <= 4
+            ? { worker: `w${chunks.length}` }
+            : { next: input.from, left: 'no_permit' },
+        ),
+    }),
+  }),
   'system-failure': () => ({
     batch: new FakeBatch({
       onChunk: (input) => (input.from === 0 ? Promise.reject(systemFailure()) : untilCancelled()),
