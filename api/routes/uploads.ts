@@ -55,8 +55,13 @@ async function complete(
     const upload = await findUpload(request, deps);
     const asked = parseCompleteUpload(parseJsonBody(request.body));
     if (upload.status === 'completed') return replay(upload, { asked, deps });
-    await completeUpload({ upload: pending(upload), asked }, deps);
+    const failure = await completeUpload({ upload: pending(upload), asked }, deps).then(
+      () => null,
+      (error: unknown) => ({ error }),
+    );
     const ended = await findUpload(request, deps);
+    // A cancel meanwhile takes the parts away under the join: then it is the answer, not that.
+    if (failure !== null && ended.status === 'pending') throw failure.error;
     if (ended.status === 'completed') await clear(ended, deps);
     return replay(ended, { asked, deps });
   });

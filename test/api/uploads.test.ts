@@ -247,6 +247,23 @@ describe('a completion', () => {
 });
 
 describe('the end of an upload', () => {
+  it('is one, however a completion and a cancel race', async () => {
+    for (let round = 0; round < 15; round++) {
+      const id = await open({ bytes: 300, purpose: 'user_data' });
+      const parts = await Promise.all(
+        ['a', 'b', 'c'].map((piece) => sendPart(id, piece.repeat(100))),
+      );
+      const part_ids = parts.map(({ body }) => body.id);
+      const [completed, cancelled] = await Promise.all([complete(id, { part_ids }), cancel(id)]);
+      expect([completed.status, cancelled.status].sort()).toEqual([200, 400]);
+      expect(await objects(`uploads/${id}/`)).toEqual([]);
+    }
+    const { rows } = await api.database.pool.query<{ key: string }>(
+      'select object_key as key from files',
+    );
+    expect(await objects('files/')).toEqual(rows.map(({ key }) => key).sort());
+  });
+
   it('by a cancel removes its parts, and can be asked for twice', async () => {
     const id = await open({ bytes: 10 });
     const part = (await sendPart(id, 'abc')).body.id;
