@@ -110,6 +110,8 @@ export interface ExecuteChunkInput {
   readonly p95Ms: number | null;
   /** 2 urgent, 3 normal, 4 relaxed. */
   readonly priority: number;
+  /** Lines of the model without an answer when the chunk was cut, its own included. */
+  readonly openInModel?: number;
   /** The line runs alone in its process: it is suspected of killing it. */
   readonly solo?: boolean;
   /** Three solo runs failed: the line is answered `internal_error` and nothing is sent. */

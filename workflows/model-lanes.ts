@@ -171,6 +171,7 @@ export class ModelLanes {
       boxMs: box,
       p95Ms: this.p95Ms,
       priority,
+      openInModel: this.plan.entries - this.completed - this.failed,
       ...(solo ? { solo } : {}),
       ...(poison ? { poison } : {}),
       ...(opened.passesHeaders === true ? { passesHeaders: true } : {}),

@@ -50,10 +50,11 @@ export class ChunkRun {
   readonly #latency = new LatencyWindow();
   readonly #startedMs = Date.now();
   readonly #request: AcquireRequest;
+  readonly #openInModel: number;
   readonly #tryOptions = {
     signal: this.#abort.signal,
     stopping: (): boolean => this.#stopCause !== null,
-    openLines: (): number => this.#o.ledger.open,
+    openLines: (): number => this.#openInModel - this.#answered,
   };
   /** Set for a chunk of one suspected line. */
   readonly #suspect: symbol | null;
@@ -77,6 +78,7 @@ export class ChunkRun {
       cost: 1,
       priority: chunk.priority,
     };
+    this.#openInModel = chunk.openInModel ?? options.ledger.open;
     this.#queue = new LineQueue(options.ledger, 2 * options.deps.config.concurrency.per_model);
   }
 

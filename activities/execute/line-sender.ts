@@ -38,7 +38,7 @@ export interface TryOptions {
   /** This try is the breaker's probe: it is not counted when the gateway is still away. */
   readonly probe: boolean;
   stopping(): boolean;
-  /** Lines of the chunk without an answer. */
+  /** Lines of the model that may still be without an answer. */
   openLines(): number;
 }
 

@@ -351,7 +351,16 @@ describe('Temporal with an empty database', () => {
       stack = await stack.restart();
       await connect();
       await expectWhole(id, 'completed');
-      expect(await metric('batch_startup_recovery_total')).toEqual([
+      // A worker that died a moment ago is looked at a second time, 4 s later.
+      const counted = await until(
+        async () => {
+          const lines = await metric('batch_startup_recovery_total');
+          return lines.length > 0 ? lines : null;
+        },
+        15_000,
+        'the resumed batch to be counted',
+      );
+      expect(counted).toEqual([
         expect.stringMatching(/status="in_progress".*action="resumed".* 1$/),
       ]);
     },
