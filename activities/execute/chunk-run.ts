@@ -54,6 +54,7 @@ export class ChunkRun {
   readonly #tryOptions = {
     signal: this.#abort.signal,
     stopping: (): boolean => this.#stopCause !== null,
+    maySend: (): boolean => this.#o.lease.maySend() && Date.now() < this.#o.chunk.deadlineMs,
     openLines: (): number => this.#openInModel - this.#answered,
   };
   /** Set for a chunk of one suspected line. */

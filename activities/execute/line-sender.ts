@@ -38,6 +38,8 @@ export interface TryOptions {
   /** This try is the breaker's probe: it is not counted when the gateway is still away. */
   readonly probe: boolean;
   stopping(): boolean;
+  /** Asked when all is ready to leave: reading takes time, and the process may have stood still. */
+  maySend(): boolean;
   /** Lines of the model that may still be without an answer. */
   openLines(): number;
 }
@@ -81,6 +83,10 @@ export class LineSender {
       const { bodyStart, bodyEnd, customId } = lineParts(bytes);
       const body = bytes.subarray(bodyStart, bodyEnd);
       hold = memory.tryReserve(body.length) ?? (await memory.reserve(body.length, how.signal));
+      if (!how.maySend()) {
+        blocks.giveBack(block);
+        return this.#unsent(how);
+      }
       const sentMs = Date.now();
       const outcome = await this.#send(line, body, { signal: how.signal, hold });
       // After anything but an answer the connection may still hold on to the body.
@@ -93,6 +99,13 @@ export class LineSender {
     } finally {
       hold?.release();
     }
+  }
+
+  /** Back into the queue, which decides whether there is another time for the line. */
+  #unsent({ probe }: TryOptions): TryResult {
+    const nowMs = Date.now();
+    if (probe) this.#options.route.breaker.onProbeLost(nowMs);
+    return { kind: 'retry', atMs: nowMs };
   }
 
   #settle(

@@ -60,6 +60,8 @@ class Reporter implements ProgressReporter {
   readonly #timer: NodeJS.Timeout;
   #lastTickMs = monotonicMs();
   #frozen = false;
+  /** Grows whenever a standstill is noticed: an answer to an older statement says nothing of after. */
+  #standstills = 0;
   #tick: Promise<void> | null = null;
   #again = false;
 
@@ -102,7 +104,10 @@ class Reporter implements ProgressReporter {
    * nothing is sent until the database has answered once.
    */
   isFrozen(): boolean {
-    if (monotonicMs() - this.#lastTickMs > this.#intervalMs + FROZEN_MS) this.#frozen = true;
+    if (monotonicMs() - this.#lastTickMs > this.#intervalMs + FROZEN_MS) {
+      this.#frozen = true;
+      this.#standstills++;
+    }
     return this.#frozen;
   }
 
@@ -150,11 +155,13 @@ class Reporter implements ProgressReporter {
       return;
     }
     try {
+      this.isFrozen();
+      const standstills = this.#standstills;
       const verdicts = await touchRows(
         this.#options.pool,
         leases.map((lease) => lease.toRow()),
       );
-      this.#frozen = false;
+      if (standstills === this.#standstills) this.#frozen = false;
       for (const verdict of verdicts) byKey.get(sortKeyOf(verdict))?.hear(verdict);
       await showCounts(this.#options.pool, [...new Set(leases.map((lease) => lease.key.batchId))]);
     } catch (error) {

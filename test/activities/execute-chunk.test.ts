@@ -188,6 +188,20 @@ describe('executeChunk', () => {
     expect(await running).toMatchObject({ next: 3 });
   });
 
+  it('asks again when a line has been read: the process may have stood still since', async () => {
+    let asked = 0;
+    let askedWhenSent = 0;
+    const { run, lease, seen } = await open(1, (request, response, socket) => {
+      askedWhenSent = asked;
+      ok(request, response, socket);
+    });
+    // The first question is the loop's, the second comes right before the request.
+    lease.maySend = () => ++asked !== 2;
+    expect(await run()).toMatchObject({ next: 1, completed: 1 });
+    expect(seen()).toHaveLength(1);
+    expect(askedWhenSent).toBeGreaterThanOrEqual(4);
+  });
+
   it('burns no line on a gateway that is away: they all succeed when it is back', async () => {
     let away = true;
     const { run, answers } = await open(

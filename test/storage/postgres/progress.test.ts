@@ -166,6 +166,35 @@ describe('progress and fence', () => {
     await listener.close();
   });
 
+  it('does not trust an answer to what it asked before it stood still', async () => {
+    const id = await newBatch();
+    const held: (() => void)[] = [];
+    let holding = false;
+    const pool = Object.assign(Object.create(database.pool) as typeof database.pool, {
+      query: async (text: string, values: unknown[]) => {
+        const answer = await database.pool.query(text, values);
+        if (holding && text.includes('touched_at')) {
+          await new Promise<void>((resolve) => held.push(resolve));
+        }
+        return answer;
+      },
+    });
+    const lease = await reporter('w1', pool).begin({ batchId: id, safeModel: 'm', from: 0, to: 1 });
+    holding = true;
+    await until(() => held.length === 1, 5_000, 'a statement under way');
+    // Longer than a tick may be late; nothing else of this process runs meanwhile.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_300);
+    // The tick that was due long ago comes first, then the old answer.
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    expect(lease.maySend()).toBe(false);
+    held[0]?.();
+    await until(() => held.length === 2, 5_000, 'the statement after it');
+    expect(lease.maySend()).toBe(false);
+    holding = false;
+    held[1]?.();
+    await until(() => lease.maySend(), 5_000, 'the answer to a statement of afterwards');
+  });
+
   it('runs unfenced while Postgres is away', async () => {
     const away = openPool('postgres://nobody@127.0.0.1:1/none', { connectTimeoutMs: 200 });
     const lease = await reporter('w1', away).begin({
