@@ -7,7 +7,10 @@ import type { BatchRepository, UnstartedBatch } from '../storage/postgres/batche
  * (execution §4). Nothing here fails a request; what did not arrive is tried again.
  */
 export interface Outbox {
-  /** Starts the workflow of a fresh row; resolves when that worked, or after a short while. */
+  /**
+   * Starts the workflow of a fresh row; resolves when that worked, or after a short while. What failed
+   * is tried again 1, 5 and 15 s later, then with the stragglers.
+   */
   start(batch: UnstartedBatch): Promise<void>;
   /** Signals a claimed cancel, now and after 1, 5 and 15 s while the workflow has not taken it. */
   signalCancel(batchId: string): void;
@@ -27,6 +30,8 @@ export interface OutboxOptions {
   readonly sweepEveryMs?: number;
   /** Age at which a row counts as a straggler. */
   readonly stragglerAgeMs?: number;
+  /** Pauses before a start that failed is tried again. */
+  readonly repeatStartAfterMs?: readonly number[];
   /** When a cancel is signalled again, counted from the first time. */
   readonly repeatCancelAfterMs?: readonly number[];
 }
@@ -34,6 +39,8 @@ export interface OutboxOptions {
 const START_WAIT_MS = 2_000;
 const SWEEP_EVERY_MS = 15_000;
 const STRAGGLER_AGE_MS = 15_000;
+/** Most outages are a restart: short ones must not cost the patience that long ones need. */
+const REPEAT_START_AFTER_MS = [1_000, 5_000, 15_000];
 const REPEAT_CANCEL_AFTER_MS = [1_000, 5_000, 15_000];
 const SWEEP_ROWS = 100;
 
@@ -48,6 +55,7 @@ class RowOutbox implements Outbox {
   readonly #running = new Set<Promise<unknown>>();
   readonly #sweepTimer: NodeJS.Timeout;
   #sweep: Promise<void> | null = null;
+  #closing = false;
 
   constructor(options: OutboxOptions) {
     this.#options = options;
@@ -61,19 +69,17 @@ class RowOutbox implements Outbox {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, waitMs)));
     // A start that works after the wait still counts.
-    await Promise.race([this.#track(this.#tryStart(batch)), late]);
+    const started = this.#track(this.#tryStart(batch)).then((ok) => {
+      if (!ok) this.#startLater(batch, 0);
+    });
+    await Promise.race([started, late]);
     clearTimeout(timer);
   }
 
   signalCancel(batchId: string): void {
     void this.#track(this.#trySignal(batchId));
     for (const afterMs of this.#options.repeatCancelAfterMs ?? REPEAT_CANCEL_AFTER_MS) {
-      const timer = setTimeout(() => {
-        this.#timers.delete(timer);
-        void this.#track(this.#signalAgain(batchId));
-      }, afterMs);
-      timer.unref();
-      this.#timers.add(timer);
+      this.#after(afterMs, () => this.#signalAgain(batchId));
     }
   }
 
@@ -83,6 +89,7 @@ class RowOutbox implements Outbox {
   }
 
   async close(): Promise<void> {
+    this.#closing = true;
     clearInterval(this.#sweepTimer);
     for (const timer of this.#timers) clearTimeout(timer);
     this.#timers.clear();
@@ -114,6 +121,23 @@ class RowOutbox implements Outbox {
       logger.warn({ err: error, batchId: batch.id }, 'workflow not started yet');
       return false;
     }
+  }
+
+  #startLater(batch: UnstartedBatch, repeat: number): void {
+    const afterMs = (this.#options.repeatStartAfterMs ?? REPEAT_START_AFTER_MS)[repeat];
+    if (afterMs === undefined || this.#closing) return;
+    this.#after(afterMs, async () => {
+      if (!(await this.#tryStart(batch))) this.#startLater(batch, repeat + 1);
+    });
+  }
+
+  #after(ms: number, run: () => Promise<void>): void {
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      void this.#track(run());
+    }, ms);
+    timer.unref();
+    this.#timers.add(timer);
   }
 
   async #signalAgain(batchId: string): Promise<void> {

@@ -5,7 +5,9 @@ import { until } from '../support/until';
 let api: TestApi;
 let fileId: string;
 beforeAll(async () => {
-  api = await openTestApi({ outbox: { startWaitMs: 50, repeatCancelAfterMs: [30, 60] } });
+  api = await openTestApi({
+    outbox: { startWaitMs: 50, repeatStartAfterMs: [], repeatCancelAfterMs: [30, 60] },
+  });
   fileId = (await api.call(upload(batchForm()))).body.id as string;
 }, POSTGRES_START_MS);
 afterAll(() => api.close());
@@ -236,6 +238,21 @@ describe('where the workflow cannot be started', () => {
       expect(await sweep()).toEqual([]);
     },
   );
+
+  it('tries again soon, for most outages are short', async () => {
+    const other = await openTestApi({ outbox: { startWaitMs: 50, repeatStartAfterMs: [20, 20] } });
+    try {
+      other.starter.fail = true;
+      const file = await other.call(upload(batchForm()));
+      const fresh = { ...valid(), input_file_id: file.body.id };
+      const { body } = await other.call(post('/v1/batches', fresh));
+      other.starter.fail = false;
+      const ids = () => other.starter.started.map(({ id }) => id);
+      await until(() => ids().includes(body.id), 5_000, 'the second try');
+    } finally {
+      await other.close();
+    }
+  });
 
   async function sweep() {
     const before = api.starter.started.length;
