@@ -36,9 +36,9 @@ beforeAll(async () => {
       global_inference_gateway: {
         url: server.url,
         request_timeout: '10s',
-        // Every line has two tries: an outage that counted would burn them at once.
-        max_retries: 1,
-        initial_backoff: '50ms',
+        // Every line has three tries: an outage that counted would burn them within a second.
+        max_retries: 2,
+        initial_backoff: '200ms',
         max_backoff: '500ms',
       },
       concurrency: { per_model: 20 },
@@ -119,7 +119,7 @@ describe('a model server that goes away in the middle of a batch', () => {
       response.writeHead(503, { 'retry-after': '2' }).end('{}');
     };
     mood = busy;
-    // Long enough for lines that have had both their tries.
+    // Long enough for lines that have had all their tries.
     await delay(5_000);
     mood = (request, response, socket) => {
       note(request);
