@@ -36,9 +36,10 @@ beforeAll(async () => {
   const gateway = {
     url: modelServer.url,
     request_timeout: '10s',
-    max_retries: 5,
+    // A try to connect counts: many are needed to get over a cut with some left.
+    max_retries: 15,
     initial_backoff: '20ms',
-    max_backoff: '200ms',
+    max_backoff: '500ms',
   };
   stack = await startStack({
     config: {

@@ -16,6 +16,8 @@ import type { LineEndings } from './checker-files';
 const UNSETTLING = ['worker', 'second-worker', 'temporal'];
 /** An outage shows its effect when the heartbeat has timed out and the next attempt has begun. */
 const AFTER_EFFECT_MS = 20_000;
+/** Of the line's place in a line id. */
+const OFFSET_DIGITS = 12;
 /** Cancel → no further request (design §7 row 7). */
 const CANCEL_LIMIT_MS = 3_000;
 
@@ -92,15 +94,31 @@ export class SendsCheck {
     const { disturbances, tolerance } = this.#round;
     const answered = before.end === 'answered' && before.final;
     const answeredMs = before.endedAtMs ?? Infinity;
+    // Where an attempt was given up just then, the answer crossed the end of its connection.
+    const crossed = answered && this.#wasGivenUp(before, answeredMs);
     const fits = ({ part, kind, fromMs, toMs }: Disturbance): boolean => {
       if (!UNSETTLING.includes(part) || fromMs > again.atMs) return false;
-      if (!answered) return toMs >= before.atMs - AFTER_EFFECT_MS;
+      if (!answered || crossed) return toMs >= before.atMs - AFTER_EFFECT_MS;
       // Its answer was on its way to a worker that was killed or frozen before it was written down.
       if (part === 'temporal' || kind === 'drain') return false;
       const endMs = kind === 'kill' ? fromMs : toMs;
-      return before.atMs <= endMs && answeredMs >= fromMs - tolerance.lastFlushMs;
+      return (
+        before.atMs <= endMs + tolerance.clockMs && answeredMs >= fromMs - tolerance.lastFlushMs
+      );
     };
     return disturbances.find(fits) ?? null;
+  }
+
+  /** Whether another request of the same batch was aborted at that very moment. */
+  #wasGivenUp({ lineId }: Arrival, atMs: number): boolean {
+    const batch = lineId.slice(0, -OFFSET_DIGITS);
+    const { arrivals, tolerance } = this.#round;
+    return arrivals.some(
+      (other) =>
+        other.end === 'aborted' &&
+        other.lineId.startsWith(batch) &&
+        Math.abs((other.endedAtMs ?? 0) - atMs) <= tolerance.clockMs,
+    );
   }
 
   /** Whatever was answered in time stands in the files, also of a batch that was stopped. */

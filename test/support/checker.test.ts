@@ -300,6 +300,16 @@ describe('what was sent', () => {
     expect(resends).toMatchObject([{ fault: KILL }]);
   });
 
+  it('an answer that crosses the end of its connection may be asked for again', () => {
+    const frozen: Disturbance = { ...KILL, kind: 'freeze', fromMs: NOW_MS, toMs: NOW_MS + 300 };
+    const crossing = arrival(0, { endedAtMs: NOW_MS + 700 });
+    const other = arrival(2, { end: 'aborted', final: false, endedAtMs: NOW_MS + 701 });
+    const others = SENT.filter((_, i) => i !== 0 && i !== 2);
+    const world = (arrivals: readonly Arrival[]) => ({ arrivals, disturbances: [frozen] });
+    expect(rules(world([crossing, other, ...others, again]))).toEqual([]);
+    expect(rules(world([crossing, SENT[2]!, ...others, again]))).toEqual(['sent-again']);
+  });
+
   it('a drain and a killed API excuse nothing that was answered', () => {
     const first = arrival(0, { endedAtMs: KILL.fromMs - 10 });
     const arrivals = [first, ...SENT.slice(1), again];

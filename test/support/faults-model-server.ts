@@ -76,8 +76,8 @@ export async function startFaultsModelServer(): Promise<FaultsModelServer> {
       const closed = new Promise((resolve) => server.close(resolve));
       server.closeAllConnections();
       await closed;
-      cutting = false;
       await new Promise((resolve) => setTimeout(resolve, forMs));
+      cutting = false;
       server = await listen(port);
     },
     takeLagMs: () => {

@@ -134,12 +134,18 @@ class Play {
       await delay(this.#startedMs + when.atMs - Date.now());
       return true;
     }
-    const isThere = (): boolean => this.#share(when.batch) >= when.answeredShare;
+    const isThere = (): boolean =>
+      this.#hasEnded(when.batch) || this.#share(when.batch) >= when.answeredShare;
     const over = (): boolean => this.#open === 0;
     await until(() => isThere() || over(), MOMENT_LIMIT_MS, 'a moment', 5).catch(() => null);
     if (over()) return false;
     await delay(when.afterMs);
     return true;
+  }
+
+  #hasEnded(name: string): boolean {
+    const last = this.#known.get(name)?.samples.at(-1);
+    return last !== undefined && isTerminal(last.batch.status);
   }
 
   /** Answered requests of a batch, of its lines. */
