@@ -22,7 +22,15 @@ const SEED = Number(env['NIGHTSHIFT_FAULT_SEED'] ?? 1);
 const TWO_WORKERS = env['NIGHTSHIFT_FAULT_WORKERS'] === '2';
 const LONG = env['NIGHTSHIFT_FAULT_ROUNDS'] !== undefined;
 const ROUND_MS = 240_000;
-const TOLERANCE: Tolerance = { lastFlushMs: 200, clockMs: 50, cancelGraceMs: 2_000 };
+/**
+ * The long version holds the product to its word, 0.2 s. The few rounds of `npm test` run on whatever
+ * machine, where a starved process writes its journal late: they look for loss, not for lateness.
+ */
+const TOLERANCE: Tolerance = {
+  lastFlushMs: LONG ? 200 : 1_500,
+  clockMs: LONG ? 50 : 250,
+  cancelGraceMs: 2_000,
+};
 
 const figures = new FaultFigures();
 let modelServer: FaultsModelServer;

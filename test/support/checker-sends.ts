@@ -131,7 +131,7 @@ export class SendsCheck {
         ({ part, kind, fromMs, toMs }) =>
           part.endsWith('worker') &&
           kind !== 'drain' &&
-          atMs <= (kind === 'kill' ? fromMs : toMs) &&
+          atMs <= (kind === 'kill' ? fromMs : toMs) + tolerance.clockMs &&
           endedAtMs >= fromMs - tolerance.lastFlushMs,
       );
       if (excused) continue;
