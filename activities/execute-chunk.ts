@@ -17,6 +17,8 @@ import { asFailure } from './failure';
 import type { ChunkLeave, ExecuteChunkInput, ExecuteChunkResult } from './types';
 
 const HEARTBEAT_MS = 1_000;
+/** Workers that a line may kill while nothing else is in flight there (execution §3 "Poison"). */
+const DEATHS_ALONE = 3;
 
 /**
  * Makes the activity that answers plan entries `[from, to)` of one model (execution §3): takes its
@@ -129,7 +131,8 @@ class ChunkStay {
       const options = { chunk, deps, route, ledger, writer, lease, sender, ...this.#shared };
       const run = new ChunkRun(options);
       this.#run = run;
-      if (chunk.poison === true) {
+      // Attempts that died before they sent it, or of others' lines, prove nothing against this one.
+      if (chunk.poison === true && ledger.deathsAlone(0) >= DEATHS_ALONE) {
         const line = ledger.line(0);
         run.keep(line, await sender.poison(line));
         return 'done';

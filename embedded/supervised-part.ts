@@ -11,21 +11,24 @@ import {
 } from './process-identity';
 import { waitUntil } from './wait';
 
-/** Five deaths within 30 s: it will not get better by itself. */
+/**
+ * Five deaths within 30 s before it was ever ready: it will not get better by itself. One that was
+ * ready and then died, however often, was killed, or met work that kills it: others' work goes on.
+ */
 const MAX_DEATHS = 5;
 const DEATHS_WITHIN_MS = 30_000;
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 5_000;
 const SHOWN_LINES = 15;
 
-/** A program that is started again when it dies, until it dies too often. */
+/** A program that is started again when it dies, until it dies too often without being ready. */
 export interface SupervisedPart {
   readonly name: string;
   /** The living process, `null` between two lives. */
   identity(): ProcessIdentity | null;
   /** Settles when the part is ready for the first time. @throws internal with its last log lines */
   readonly ready: Promise<void>;
-  /** Rejects when the part died too often; otherwise pending. */
+  /** Rejects when the part died too often without being ready; otherwise pending. */
   readonly failed: Promise<never>;
   /** Stops for good: gracefully, then by force. Idempotent. */
   stop(): Promise<void>;
@@ -51,12 +54,14 @@ class Supervised implements SupervisedPart {
   readonly failed: Promise<never>;
   readonly #spec: PartSpec;
   readonly #options: SuperviseOptions;
-  readonly #deathsAtMs: number[] = [];
+  readonly #unreadyDeathsAtMs: number[] = [];
   #identity: ProcessIdentity | null = null;
   #restart: NodeJS.Timeout | undefined;
   #stopping: Promise<void> | null = null;
   #fail: (error: GatewayError) => void = () => undefined;
   #hasFailed = false;
+  /** Of the living process. */
+  #wasReady = false;
 
   constructor(spec: PartSpec, options: SuperviseOptions) {
     this.name = spec.name;
@@ -106,22 +111,37 @@ class Supervised implements SupervisedPart {
     this.#identity = identify(pid) ?? { pid, startedAt: null };
     this.#options.onProcess();
     this.#options.onEvent({ kind: 'started', pid });
+    void this.#watchReadiness(pid);
+  }
+
+  /** Notes whether the process was ready before it died. */
+  async #watchReadiness(pid: number): Promise<void> {
+    const { readyTimeoutMs: timeoutMs } = this.#spec;
+    const isOver = (): boolean => this.#identity?.pid !== pid || this.#stopping !== null;
+    const ready = async (): Promise<boolean> => isOver() || (await this.#spec.isReady(pid));
+    const wait = { timeoutMs, what: `readiness of ${this.name}`, code: 'internal' } as const;
+    await waitUntil(ready, wait).catch(() => undefined);
+    if (!isOver()) this.#wasReady = true;
   }
 
   #died(how: string): void {
     this.#identity = null;
+    const wasReady = this.#wasReady;
+    this.#wasReady = false;
     this.#options.onProcess();
     if (this.#stopping !== null || this.#hasFailed) return;
     const nowMs = performance.now();
-    this.#deathsAtMs.push(nowMs);
-    const recent = this.#deathsAtMs.filter((atMs) => nowMs - atMs < DEATHS_WITHIN_MS).length;
-    if (recent >= MAX_DEATHS) {
+    if (!wasReady) this.#unreadyDeathsAtMs.push(nowMs);
+    const isRecent = (atMs: number): boolean => nowMs - atMs < DEATHS_WITHIN_MS;
+    const unready = this.#unreadyDeathsAtMs.filter(isRecent).length;
+    if (unready >= MAX_DEATHS) {
       this.#giveUp(
-        `${this.name} died ${recent} times within ${DEATHS_WITHIN_MS / 1_000} s (${how})`,
+        `${this.name} died ${unready} times within ${DEATHS_WITHIN_MS / 1_000} s (${how})`,
       );
       return;
     }
-    const restartInMs = Math.min(FIRST_PAUSE_MS * 2 ** (recent - 1), LONGEST_PAUSE_MS);
+    const doublings = Math.max(0, unready - 1);
+    const restartInMs = Math.min(FIRST_PAUSE_MS * 2 ** doublings, LONGEST_PAUSE_MS);
     this.#options.onEvent({ kind: 'died', how, restartInMs });
     this.#restart = setTimeout(() => this.#start(), restartInMs);
   }

@@ -80,7 +80,7 @@ export interface ResumedModel {
 export interface OpenRange {
   readonly from: number;
   readonly to: number;
-  /** How often a chunk of this range failed; decides between halving, solo and poison. */
+  /** Set where a chunk of it failed; of one line: how often alone. Decides between solo and poison. */
   readonly failures?: number;
 }
 

@@ -147,7 +147,8 @@ export class ModelLanes {
       deadlineMs: opened.expiresAtMs,
       remainingMs: this.ratePerSec === null ? null : (remaining / this.ratePerSec) * 1000,
     });
-    // Halved down to one line: it runs alone; has that failed (three attempts), it is not sent again.
+    // Halved down to one line: it runs alone; has that failed (three attempts), the chunk may take it
+    // for the cause, if the journal bears that out.
     const solo = range.failures !== undefined && range.to - range.from === 1;
     const poison = solo && (range.failures ?? 0) > 0;
     return chunk({

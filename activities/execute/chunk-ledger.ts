@@ -1,5 +1,5 @@
 import type { FrameHeader } from '../../core/journal/frame';
-import { FRAME_KIND } from '../../core/journal/frame';
+import { FRAME_KIND, SENT_ALONE } from '../../core/journal/frame';
 import { isPreferred } from '../../core/journal/merge';
 import type { PlanEntry } from '../../core/plan/plan-entry';
 import { decodePlanEntry, PLAN_ENTRY_BYTES } from '../../core/plan/plan-entry';
@@ -32,6 +32,8 @@ export class ChunkLedger {
   readonly #indexByOffset = new Map<number, number>();
   readonly #retries = new Map<number, { tries: number; notBeforeMs: number }>();
   readonly #frames = new Map<number, FrameRef>();
+  /** For each line that was sent alone: the segments in which that is the last word on it. */
+  readonly #diedAlone = new Map<number, Map<string, number>>();
   #next = 0;
   completed = 0;
   failed = 0;
@@ -64,6 +66,11 @@ export class ChunkLedger {
     return this.completed + this.failed === this.#state.length;
   }
 
+  /** Attempts that ended with this line alone in flight, and never said how. */
+  deathsAlone(index: number): number {
+    return this.#diedAlone.get(index)?.size ?? 0;
+  }
+
   isAnswered(index: number): boolean {
     return this.#state[index] !== OPEN;
   }
@@ -82,6 +89,7 @@ export class ChunkLedger {
   learn(ref: FrameRef): void {
     const index = this.#indexByOffset.get(ref.header.offset);
     if (index === undefined) return;
+    this.#noteAlone(index, ref);
     if (ref.header.kind === FRAME_KIND.retry) {
       const known = this.#retries.get(index);
       if ((known?.tries ?? 0) > ref.header.tries) return;
@@ -122,6 +130,14 @@ export class ChunkLedger {
       else failed++;
     }
     return { completed, failed };
+  }
+
+  #noteAlone(index: number, { header, objectKey, position }: FrameRef): void {
+    const died = this.#diedAlone.get(index) ?? new Map<string, number>();
+    if (header.kind === FRAME_KIND.retry && header.status === SENT_ALONE) {
+      died.set(objectKey, position);
+      this.#diedAlone.set(index, died);
+    } else if ((died.get(objectKey) ?? Infinity) < position) died.delete(objectKey);
   }
 
   #answer(index: number, ok: boolean): void {

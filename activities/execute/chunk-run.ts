@@ -1,5 +1,5 @@
 import type { StopCause } from '../../core/batch/status';
-import { encodeRetryFrame, FRAME_KIND } from '../../core/journal/frame';
+import { encodeRetryFrame, FRAME_KIND, SENT_ALONE } from '../../core/journal/frame';
 import { NO_USAGE } from '../../core/batch/counts';
 import type { AcquireRequest, Permit } from '../../inference/dispatcher';
 import type { Route } from '../../inference/registry';
@@ -269,7 +269,9 @@ export class ChunkRun {
   async #carry(line: ChunkLine, permit: Permit, probe: boolean): Promise<void> {
     const startedMs = performance.now();
     try {
+      if (this.#suspect !== null) await this.#noteAlone(line);
       const result = await this.#o.sender.try(line, { ...this.#tryOptions, probe });
+      if (this.#suspect !== null && result.kind !== 'answered') this.#remember(line);
       if (result.kind === 'retry') {
         line.notBeforeMs = result.atMs;
         this.#queue.putBack(line);
@@ -298,6 +300,7 @@ export class ChunkRun {
 
   /** Nothing was decided about the line (its input could not be read, say): it is tried again. */
   #failTry(line: ChunkLine, error: unknown): void {
+    if (this.#suspect !== null) this.#remember(line);
     if (this.#abort.signal.aborted) return;
     this.#o.deps.logger.warn({ err: error, position: line.position }, 'line not tried');
     line.notBeforeMs = Date.now() + 1_000;
@@ -310,13 +313,20 @@ export class ChunkRun {
 
   /** Lines that wait for another try keep their number of tries and their time, whoever goes on. */
   #rememberBackOffs(): void {
-    for (const line of this.#queue.backingOff) {
-      if (line.tries === 0) continue;
-      const { offset, tries, notBeforeMs } = line;
-      const bytes = encodeRetryFrame({ offset, tries, notBeforeMs });
-      const header = { offset, kind: FRAME_KIND.retry, status: 0, tries, usage: NO_USAGE };
-      this.#o.writer.append({ ...header, payloadLength: 8 }, bytes);
-    }
+    for (const line of this.#queue.backingOff) if (line.tries > 0) this.#remember(line);
+  }
+
+  /** On disk before the line leaves: only so is its death known to be its own. */
+  async #noteAlone(line: ChunkLine): Promise<void> {
+    this.#remember(line, true);
+    await this.#o.writer.flush();
+  }
+
+  #remember({ offset, tries, notBeforeMs }: ChunkLine, alone = false): void {
+    const bytes = encodeRetryFrame({ offset, tries, notBeforeMs, alone });
+    const status = alone ? SENT_ALONE : 0;
+    const header = { offset, kind: FRAME_KIND.retry, status, tries, usage: NO_USAGE };
+    this.#o.writer.append({ ...header, payloadLength: 8 }, bytes);
   }
 
   #after(ms: number, run: () => void): NodeJS.Timeout {

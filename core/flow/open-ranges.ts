@@ -2,7 +2,7 @@
 export interface Range {
   readonly from: number;
   readonly to: number;
-  /** How often a chunk of this range failed. */
+  /** Set where a chunk of it failed; of a single line: how often it failed alone. */
   readonly failures?: number;
 }
 
@@ -46,12 +46,13 @@ export class OpenRanges {
 
   /**
    * Puts back a range whose chunk failed: halved, so that a line which kills its worker is found in a
-   * few steps; a single line is counted (execution §3, poison).
+   * few steps; a single line runs alone from then on, and is counted (execution §3, poison).
    */
   giveBackFailed(range: Range): void {
     const length = range.to - range.from;
     if (length <= 1) {
-      this.giveBack({ ...range, failures: (range.failures ?? 0) + 1 });
+      const failures = range.failures === undefined ? 0 : range.failures + 1;
+      this.giveBack({ ...range, failures });
       return;
     }
     const middle = range.from + Math.floor(length / 2);

@@ -16,12 +16,18 @@ export const MAX_PAYLOAD_BYTES = 1024 ** 3;
 export const FRAME_KIND = { output: 1, error: 2, retry: 3 } as const;
 export type FrameKind = (typeof FRAME_KIND)[keyof typeof FRAME_KIND];
 
+/**
+ * Status of a retry frame written down before a suspected line is sent alone (execution §3 "Poison").
+ * Where it is the last word on the line in its segment, the process died of it, or with it.
+ */
+export const SENT_ALONE = 1;
+
 /** What a frame says of its payload (execution §6). */
 export interface FrameHeader {
   /** Byte offset of the line in the input file: its identity. */
   readonly offset: number;
   readonly kind: FrameKind;
-  /** HTTP status of the answer, 0 where there was none. */
+  /** HTTP status of the answer, 0 where there was none; in a retry frame 0 or {@link SENT_ALONE}. */
   readonly status: number;
   /** Tries made so far, this one included. */
   readonly tries: number;
@@ -43,6 +49,8 @@ export interface RetryFrame {
   readonly tries: number;
   /** Unix ms before which the line is not to be sent again. */
   readonly notBeforeMs: number;
+  /** The line is about to be sent, with nothing else in flight in its process. */
+  readonly alone?: boolean;
 }
 
 /** Upper halves of safe integers are smaller. */
@@ -82,7 +90,8 @@ export function encodeRetryFrame(retry: RetryFrame, crc32: Crc32 = pureCrc32): B
   const payload = Buffer.allocUnsafe(8);
   writeSafeInteger(payload, retry.notBeforeMs, 0);
   const { offset, tries } = retry;
-  const header = { offset, kind: FRAME_KIND.retry, status: 0, tries, usage: NO_TOKENS };
+  const status = retry.alone === true ? SENT_ALONE : 0;
+  const header = { offset, kind: FRAME_KIND.retry, status, tries, usage: NO_TOKENS };
   return encodeFrame(header, payload, crc32);
 }
 

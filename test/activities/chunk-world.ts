@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import pino from 'pino';
 import { createExecuteChunk } from '../../activities/execute-chunk';
+import { ChunkLedger } from '../../activities/execute/chunk-ledger';
 import type { ExecuteChunkInput, ExecuteChunkResult } from '../../activities/types';
 import type { StopCause } from '../../core/batch/status';
 import type { FrameKind } from '../../core/journal/frame';
@@ -68,6 +69,10 @@ export interface ChunkWorld {
   ): Promise<ExecuteChunkResult>;
   /** Kind, status and payload of each answer in the journal, by line number. */
   answers(): Promise<Map<number, { kind: FrameKind; status: number; line: ResultLine }>>;
+  /** Byte offset of a line. */
+  offsetOf(line: number): number;
+  /** How many attempts died of a line alone, as the next attempt reads it in the journal. */
+  deathsAlone(line: number): Promise<number>;
   /** Custom ids that the server has seen, in order. */
   seen(): string[];
   close(): Promise<void>;
@@ -142,6 +147,17 @@ export async function chunkWorld(
     config,
     run: (over, env = new MockActivityEnvironment()) => env.run(execute, input(lines, over)),
     answers: () => readAnswers(journal, store, { offsets, lines }),
+    offsetOf: (line) => offsets[line]!,
+    deathsAlone: async (line) => {
+      const plan = await store.read(planKey(BATCH_ID, NONCE, 'm'), {
+        start: 0,
+        end: lines * PLAN_ENTRY_BYTES,
+      });
+      const ledger = new ChunkLedger({ from: 0, to: lines }, plan);
+      const scope = { batchId: BATCH_ID, safeModel: 'm' };
+      for await (const ref of journal.scan(scope, { from: 0, to: lines })) ledger.learn(ref);
+      return ledger.deathsAlone(line);
+    },
     seen: () => server.received.map(({ body }) => (JSON.parse(body.toString()) as { n: string }).n),
     close: async () => {
       await journal.close();

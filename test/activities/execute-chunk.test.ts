@@ -1,5 +1,7 @@
 import { ActivityCancellationDetails } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
+import { NO_USAGE } from '../../core/batch/counts';
+import { encodeRetryFrame, FRAME_KIND, SENT_ALONE } from '../../core/journal/frame';
 import type { Answer, Received } from '../inference/local-server';
 import { startLocalServer } from '../inference/local-server';
 import { until } from '../support/until';
@@ -245,16 +247,52 @@ describe('executeChunk', () => {
     await back.close();
   });
 
-  it('answers a poisonous line without sending it', async () => {
-    const { run, seen, answers } = await open(3, ok);
-    expect(await run({ from: 1, to: 2, poison: true, solo: true })).toMatchObject({
-      next: 2,
-      failed: 1,
+  describe('a line that seems to kill its workers', () => {
+    const suspect = { from: 1, to: 2, solo: true, poison: true };
+
+    /** A worker sends line 1 with nothing else in flight and dies of it. */
+    async function dieAlone({ journal, offsetOf }: ChunkWorld): Promise<void> {
+      const scope = { batchId: `batch_${'5e'.repeat(16)}`, safeModel: 'm' };
+      const writer = journal.openWriter(scope, { from: 1, to: 2 });
+      const note = { offset: offsetOf(1), tries: 0, notBeforeMs: 0, alone: true };
+      const bytes = encodeRetryFrame(note);
+      const kind = FRAME_KIND.retry;
+      const header = { ...note, kind, status: SENT_ALONE, usage: NO_USAGE, payloadLength: 8 };
+      writer.append(header, bytes);
+      await writer.flush();
+      await writer.close();
+    }
+
+    it('is answered without being sent when three have died of it alone', async () => {
+      const world = await open(3, ok);
+      for (let deaths = 0; deaths < 3; deaths++) await dieAlone(world);
+      expect(await world.run(suspect)).toMatchObject({ next: 2, failed: 1 });
+      expect(world.seen()).toEqual([]);
+      expect((await world.answers()).get(1)?.line).toMatchObject({
+        custom_id: 'l1',
+        error: { code: 'internal_error' },
+      });
     });
-    expect(seen()).toEqual([]);
-    expect((await answers()).get(1)?.line).toMatchObject({
-      custom_id: 'l1',
-      error: { code: 'internal_error' },
+
+    it('is sent again when some of them died of something else', async () => {
+      const world = await open(3, ok);
+      for (let deaths = 0; deaths < 2; deaths++) await dieAlone(world);
+      expect(await world.run(suspect)).toMatchObject({ next: 2, completed: 1 });
+      expect(world.seen()).toEqual(['l1']);
+    });
+
+    it('leaves word in the journal before it is sent, and takes it back with its outcome', async () => {
+      const notes: number[] = [];
+      const world: ChunkWorld = await open(3, (request, response, socket) => {
+        void world.deathsAlone(1).then((deaths) => {
+          notes.push(deaths);
+          if (notes.length === 1) response.writeHead(503).end();
+          else ok(request, response, socket);
+        });
+      });
+      expect(await world.run({ ...suspect, poison: false })).toMatchObject({ completed: 1 });
+      expect(notes).toEqual([1, 1]);
+      expect(await world.deathsAlone(1)).toBe(0);
     });
   });
 

@@ -4,7 +4,7 @@ import { LineQueue } from '../../activities/execute/line-queue';
 import { NO_USAGE } from '../../core/batch/counts';
 import { OpenRanges } from '../../core/flow/open-ranges';
 import type { FrameKind } from '../../core/journal/frame';
-import { FRAME_KIND } from '../../core/journal/frame';
+import { FRAME_KIND, SENT_ALONE } from '../../core/journal/frame';
 import { encodePlanEntry, PLAN_ENTRY_BYTES } from '../../core/plan/plan-entry';
 import type { FrameRef } from '../../storage/journal/journal-store';
 
@@ -29,13 +29,13 @@ function ledgerOf(entries: number, from = 0): ChunkLedger {
 function ref(
   index: number,
   kind: FrameKind,
-  at: { key?: string; position?: number; tries?: number } = {},
+  at: { key?: string; position?: number; tries?: number; status?: number } = {},
 ): FrameRef {
   return {
     header: {
       offset: index * OFFSET_STEP,
       kind,
-      status: 200,
+      status: at.status ?? 200,
       tries: at.tries ?? 1,
       usage: NO_USAGE,
       payloadLength: 1,
@@ -69,6 +69,19 @@ describe('the ledger of a chunk', () => {
     ledger.learn(ref(0, FRAME_KIND.retry, { tries: 1 }));
     expect(ledger.next).toBe(0);
     expect(ledger.line(0)).toMatchObject({ tries: 2, notBeforeMs: 500 });
+  });
+
+  it('counts a death where a line sent alone is the last that its segment says of it', () => {
+    const ledger = ledgerOf(2);
+    const alone = { status: SENT_ALONE };
+    ledger.learn(ref(0, FRAME_KIND.retry, { ...alone, key: 'a', position: 0 }));
+    ledger.learn(ref(0, FRAME_KIND.retry, { ...alone, key: 'b', position: 0 }));
+    ledger.learn(ref(0, FRAME_KIND.retry, { key: 'b', position: 1 }));
+    ledger.learn(ref(0, FRAME_KIND.retry, { key: 'c', position: 0 }));
+    ledger.learn(ref(0, FRAME_KIND.retry, { ...alone, key: 'c', position: 1 }));
+    ledger.learn(ref(1, FRAME_KIND.retry, { key: 'a', position: 2 }));
+    expect(ledger.deathsAlone(0)).toBe(2);
+    expect(ledger.deathsAlone(1)).toBe(0);
   });
 
   it('counts each line once and seals the same frames in whatever order they are met', () => {
@@ -198,12 +211,12 @@ describe('open ranges', () => {
     );
   });
 
-  it('counts the failures of a single line and takes it alone', () => {
+  it('runs a single line alone after it has failed, and counts its failures from then on', () => {
     const open = new OpenRanges([{ from: 4, to: 5 }]);
-    for (let failures = 0; failures < 3; failures++) {
+    for (const failures of [undefined, 0, 1, 2]) {
       const range = open.take(100);
       if (range === null) throw new Error('nothing open');
-      expect(range.failures ?? 0).toBe(failures);
+      expect(range.failures).toBe(failures);
       open.giveBackFailed(range);
     }
   });

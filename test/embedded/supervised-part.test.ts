@@ -119,6 +119,28 @@ describe('the parts of a stack', () => {
     await until(() => processes.every((pid) => identify(pid) === null), 2_000, 'both to end');
   });
 
+  test('that were ready are started again however often they are killed', async () => {
+    const { crew, events } = newCrew();
+    let readyPid = 0;
+    const runs = (pid: number): boolean => {
+      const isReady = diaryLines().includes(`api runs as ${pid}`);
+      if (isReady) readyPid = pid;
+      return isReady;
+    };
+    const program = PROGRAM.replace("note('runs')", "note('runs as ' + process.pid)");
+    await crew.launch(part('api', { program, isReady: runs }));
+    for (let kill = 0; kill < 7; kill++) {
+      const pid = await until(
+        () => pidOf('api') === readyPid && readyPid,
+        5_000,
+        'a ready process',
+      );
+      process.kill(pid, 'SIGKILL');
+      await until(() => pidOf('api') !== pid && pidOf('api') !== 0, 5_000, 'the next process');
+    }
+    expect(events.filter(({ event }) => event.kind === 'started')).toHaveLength(8);
+  }, 40_000);
+
   test('that die five times in a row are given up, with their last log lines', async () => {
     const { crew, events } = newCrew();
     const program = `console.error('no such luck'); process.exit(3);`;
