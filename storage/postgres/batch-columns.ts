@@ -8,6 +8,9 @@ export const BATCH_COLUMNS = `id, tenant, endpoint, input_file_id, completion_wi
   reasoning_tokens, total_tokens, errors, output_file_id, error_file_id, created_at, expires_at,
   in_progress_at, finalizing_at, completed_at, failed_at, expired_at, cancelling_at, cancelled_at`;
 
+/** SQL in a statement on `batches`: now in Unix seconds, never before the batch was created. */
+export const NOW_SEC = 'greatest(created_at, extract(epoch from now())::bigint)';
+
 /** What {@link BATCH_COLUMNS} selects, typed as the driver of our pool delivers it. */
 export interface BatchColumns extends QueryResultRow {
   readonly id: string;

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import type { BatchStatus, StopCause } from '../../core/batch/status';
 import { OPEN_STATUSES } from '../../core/batch/status';
+import type { Database } from './sql';
 
 /** The statements of progress and fence on `chunk_progress` (execution §3). */
 
@@ -108,8 +109,8 @@ export async function touchRows(
 }
 
 /** Shows the sums in `batches`: they only grow and never pass the total. */
-export async function showCounts(pool: Pool, batchIds: readonly string[]): Promise<void> {
-  await pool.query(
+export async function showCounts(database: Database, batchIds: readonly string[]): Promise<void> {
+  await database.query(
     `with locked as (
        select id from batches where id = any($1) and status = any($2) order by id for no key update),
      sums as (

@@ -3,11 +3,11 @@ import type { OrphanRow } from '../../core/batch/orphans';
 import type { BatchStatus, StopCause, TerminalStatus } from '../../core/batch/status';
 import { isTerminal, OPEN_STATUSES } from '../../core/batch/status';
 import { GatewayError } from '../../core/errors';
+import { insertResultFile } from './batch-end';
 import type { BatchRecordsOptions, TerminalRecord } from './batch-records';
-import { insertResultFile } from './batch-records';
 import type { UnstartedBatch } from './batches';
 import { createBatchRepository } from './batches';
-import { inTransaction, query } from './sql';
+import { inTransaction, query, storable } from './sql';
 
 /** What reconcile reads and writes of `batches`. All methods: @throws postgres_unavailable */
 export interface ReconcileRows {
@@ -169,7 +169,7 @@ async function recordLate(
       usage.outputTokens,
       usage.reasoningTokens,
       usage.totalTokens,
-      record.model,
+      record.model === null ? null : storable(record.model),
     ],
   );
   return row.status;

@@ -52,6 +52,11 @@ export async function inTransaction<T>(
   }
 }
 
+/** Text that Postgres can keep: neither NUL nor half a surrogate pair, which a model's name may hold. */
+export function storable(text: string): string {
+  return text.replace(/\0|\p{Surrogate}/gu, '\uFFFD');
+}
+
 function mapped(error: unknown): unknown {
   if (!isPassing(error)) return error;
   const message = `Postgres does not answer: ${error.message}`;

@@ -2,11 +2,13 @@ import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { NO_USAGE } from '../../../core/batch/counts';
 import type { BatchStatus, StopCause } from '../../../core/batch/status';
-import { isLegalTransition, STOP_CAUSES } from '../../../core/batch/status';
+import { isLegalTransition, STOP_CAUSES, TERMINAL_STATUSES } from '../../../core/batch/status';
 import { batchIdFromBytes } from '../../../core/ids';
 import type { BatchRecords, TerminalRecord } from '../../../storage/postgres/batch-records';
 import { createBatchRecords } from '../../../storage/postgres/batch-records';
 import { createBatchRepository } from '../../../storage/postgres/batches';
+import { showCounts } from '../../../storage/postgres/progress-sql';
+import { createReconcileRows } from '../../../storage/postgres/reconcile';
 import type { TestDatabase } from '../../support/postgres';
 import { POSTGRES_START_MS, withDatabase } from '../../support/postgres';
 
@@ -140,36 +142,121 @@ describe('batch records', () => {
     expect(await row(id)).toMatchObject({ status: 'cancelled', output_file_id: `file-o${id}` });
   });
 
-  it('makes only legal transitions under any interleaving of writers', async () => {
-    const step = fc.constantFrom(
-      'in_progress',
-      'finalizing',
-      'cancelled',
-      'expired',
-      'failed',
-      'end',
-      'api-cancel',
-      'unfinalized',
+  it('ends without files with the counts that progress had, and forgets the work', async () => {
+    const id = await newBatch();
+    await records.project(id, { status: 'in_progress', total: 10 });
+    await records.project(id, { status: 'finalizing' });
+    await database.pool.query(
+      `insert into chunk_progress (batch_id, safe_model, from_pos, to_pos, epoch, worker, completed, failed)
+       values ($1, 'm', 0, 6, 1, 'w', 5, 1), ($1, 'm', 6, 10, 2, 'w', 3, 0)`,
+      [id],
     );
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 8 }), async (steps) => {
-        const id = await newBatch();
-        let status = 'validating' as BatchStatus;
-        for (const action of steps) {
-          await act(id, action);
-          const now = (await row(id))['status'] as BatchStatus;
-          const legal =
-            now === status ||
-            isLegalTransition(status, now) ||
-            // One transaction takes two steps.
-            (now === 'completed' && isLegalTransition(status, 'finalizing'));
-          expect({ from: status, to: now, legal }).toEqual({ from: status, to: now, legal: true });
-          status = now;
-        }
-      }),
-      { numRuns: 40 },
-    );
+    expect(await records.writeUnfinalized(id, null)).toMatchObject({ status: 'failed' });
+    const after = await row(id);
+    expect(after).toMatchObject({
+      status: 'failed',
+      stop_cause: 'failed',
+      stop_taken_at: expect.any(Date),
+      total: 10,
+      completed: 8,
+      failed: 1,
+      output_file_id: null,
+      errors: { data: [{ code: 'system_error' }] },
+    });
+    const { rows } = await database.pool.query('select 1 from chunk_progress where batch_id = $1', [
+      id,
+    ]);
+    expect(rows).toEqual([]);
+    expect(await records.writeUnfinalized(id, 'expired')).toMatchObject({ status: 'failed' });
+    expect(await row(id)).toEqual(after);
   });
+
+  it('has nothing to end where there is no row', async () => {
+    const missing = batchIdFromBytes(randomBytes(16));
+    expect(await records.writeUnfinalized(missing, null)).toMatchObject({ found: false });
+    await expect(records.writeTerminal(terminal(missing))).rejects.toMatchObject({
+      code: 'not_found',
+    });
+  });
+});
+
+describe('under any interleaving of writers', () => {
+  /** Everything that writes a status, or claims the right to. */
+  const writer = fc.constantFrom(
+    'in_progress',
+    'finalizing',
+    'cancelled',
+    'expired',
+    'failed',
+    'end',
+    'end-invalid',
+    'api-cancel',
+    'unfinalized',
+    'late',
+    'counts',
+  );
+  const TIMES = [
+    'in_progress_at',
+    'finalizing_at',
+    'completed_at',
+    'failed_at',
+    'expired_at',
+    'cancelling_at',
+    'cancelled_at',
+  ];
+
+  beforeAll(() =>
+    // The database itself remembers every state that a row was ever in.
+    database.pool.query(
+      `create table audit (n serial, id text, row jsonb);
+       create function note() returns trigger language plpgsql as $$
+         begin insert into audit (id, row) values (new.id, to_jsonb(new)); return new; end $$;
+       create trigger note after insert or update on batches for each row execute function note();`,
+    ),
+  );
+
+  it.each([
+    ['one after another', 40],
+    ['all at once', 40],
+  ])(
+    '%s: only legal transitions, no way out of an end, one cause, times set once',
+    (how, numRuns) =>
+      fc.assert(
+        fc.asyncProperty(fc.array(writer, { minLength: 2, maxLength: 10 }), async (writers) => {
+          const id = await newBatch();
+          if (how === 'all at once') await Promise.all(writers.map((name) => act(id, name)));
+          else for (const name of writers) await act(id, name);
+          const states = await statesOf(id);
+          for (const [i, now] of states.entries()) {
+            const before = states[i - 1];
+            if (before !== undefined) expectLegalStep(before, now);
+          }
+        }),
+        { numRuns },
+      ),
+  );
+
+  async function statesOf(id: string): Promise<Record<string, unknown>[]> {
+    const { rows } = await database.pool.query<{ row: Record<string, unknown> }>(
+      'select row from audit where id = $1 order by n',
+      [id],
+    );
+    return rows.map(({ row: state }) => state);
+  }
+
+  function expectLegalStep(before: Record<string, unknown>, now: Record<string, unknown>): void {
+    const [from, to] = [before['status'] as BatchStatus, now['status'] as BatchStatus];
+    const legal = from === to || isLegalTransition(from, to);
+    expect({ from, to, legal }).toEqual({ from, to, legal: true });
+    if (before['stop_cause'] !== null) expect(now['stop_cause']).toBe(before['stop_cause']);
+    for (const time of TIMES) if (before[time] !== null) expect(now[time]).toBe(before[time]);
+    if (now['stop_cause'] !== null) expect(to).not.toBe('completed');
+    expect(Number(now['completed']) + Number(now['failed'])).toBeLessThanOrEqual(
+      Number(now['total']),
+    );
+    const [end] = TERMINAL_STATUSES.filter((status) => status === to);
+    if (end !== undefined) expect(now[`${end}_at`]).not.toBeNull();
+  }
 });
 
 async function act(id: string, action: string): Promise<void> {
@@ -188,6 +275,23 @@ async function act(id: string, action: string): Promise<void> {
       return;
     case 'unfinalized':
       await records.writeUnfinalized(id, null);
+      return;
+    case 'late':
+      await createReconcileRows(database.pool, { outputFilesSec: 3600 })
+        .recordLate(terminal(id))
+        .catch((error: unknown) => expect(error).toMatchObject({ code: 'conflict' }));
+      return;
+    case 'counts':
+      await showCounts(database.pool, [id]);
+      return;
+    case 'end-invalid':
+      await records.writeTerminal(
+        terminal(id, {
+          errors: [{ code: 'empty_file', message: 'x', param: null, line: null }],
+          outputFile: null,
+          counts: { total: 0, completed: 0, failed: 0 },
+        }),
+      );
       return;
     default:
       await records.writeTerminal(terminal(id));

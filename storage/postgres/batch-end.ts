@@ -1,0 +1,183 @@
+import type { PoolClient } from 'pg';
+import type { BatchStatus, StopCause, TerminalStatus } from '../../core/batch/status';
+import { isTerminal, legalPredecessors } from '../../core/batch/status';
+import { GatewayError } from '../../core/errors';
+import { NOW_SEC } from './batch-columns';
+import { deleteBatchHeaders } from './batch-headers';
+import { project } from './batch-phases';
+import type { BatchRecordsOptions, ErrorEntry, ResultFile, TerminalRecord } from './batch-records';
+import { showCounts } from './progress-sql';
+import type { RowVerdict } from './row-verdict';
+import { verdictOf } from './row-verdict';
+import { query, storable } from './sql';
+
+/** The last statements of a batch, each in a transaction of the caller (execution §4). */
+
+const SYSTEM_ERROR: ErrorEntry = {
+  code: 'system_error',
+  message: 'The batch could not be carried on. Requests without an answer carry batch_failed.',
+  param: null,
+  line: null,
+};
+
+const UNFINALIZED: ErrorEntry = {
+  code: 'system_error',
+  message: 'The result files could not be written in time. Answers are kept; ask your operator.',
+  param: null,
+  line: null,
+};
+
+/**
+ * File rows and terminal status; the row decides which status it is. A batch that has ended keeps its
+ * end. @throws not_found, postgres_unavailable
+ */
+export async function writeTerminal(
+  client: PoolClient,
+  record: TerminalRecord,
+  options: BatchRecordsOptions,
+): Promise<TerminalStatus> {
+  const row = await lockRow(client, record.batchId);
+  if (row === null) throw new GatewayError('not_found', `there is no batch ${record.batchId}`);
+  const cause = row.stopCause ?? record.cause;
+  const status: TerminalStatus = cause ?? (record.errors === null ? 'completed' : 'failed');
+  if (isTerminal(row.status)) return row.status;
+  // A projection that nobody waited for may be missing: the way stays whole.
+  if (status === 'completed') await project(client, record.batchId, { status: 'finalizing' });
+  for (const file of [record.outputFile, record.errorFile]) {
+    if (file !== null) await insertResultFile(client, { record, row, file, options });
+  }
+  await forgetWork(client, record.batchId);
+  await writeEnd(client, { record, status, cause });
+  return status;
+}
+
+/**
+ * The end of a batch whose files could not be made: counts known from progress, no files.
+ * @throws postgres_unavailable
+ */
+export async function writeUnfinalized(
+  client: PoolClient,
+  batchId: string,
+  cause: StopCause | null,
+): Promise<RowVerdict> {
+  const row = await lockRow(client, batchId);
+  if (row !== null && !isTerminal(row.status)) {
+    const end = row.stopCause ?? cause ?? 'failed';
+    await showCounts(client, [batchId]);
+    await forgetWork(client, batchId);
+    await query(
+      client,
+      `update batches set status = $2, stop_cause = coalesce(stop_cause, $2),
+         stop_taken_at = coalesce(stop_taken_at, now()),
+         ${end}_at = coalesce(${end}_at, ${NOW_SEC}), updated_at = now(), errors = $3
+       where id = $1 and status = any($4)`,
+      [batchId, end, end === 'failed' ? errorList([UNFINALIZED]) : null, legalPredecessors(end)],
+    );
+  }
+  return verdictOf(client, batchId);
+}
+
+/** Gives a result file its row; one that is there stays as it is. @throws postgres_unavailable */
+export async function insertResultFile(
+  client: PoolClient,
+  context: {
+    record: TerminalRecord;
+    row: Pick<LockedRow, 'tenant' | 'outputExpiresAfterSec'>;
+    file: ResultFile;
+    options: BatchRecordsOptions;
+  },
+): Promise<void> {
+  const { record, row, file, options } = context;
+  await query(
+    client,
+    `insert into files (id, tenant, purpose, filename, bytes, object_key, created_at, expires_at, batch_id)
+     select $1, $2, 'batch_output', $3, $4, $5, now_sec, now_sec + $6, $7
+     from (select extract(epoch from now())::bigint as now_sec) t
+     on conflict (id) do nothing`,
+    [
+      file.id,
+      row.tenant,
+      file.filename,
+      file.bytes,
+      file.objectKey,
+      row.outputExpiresAfterSec ?? options.outputFilesSec,
+      record.batchId,
+    ],
+  );
+}
+
+interface End {
+  readonly record: TerminalRecord;
+  readonly status: TerminalStatus;
+  readonly cause: StopCause | null;
+}
+
+async function writeEnd(client: PoolClient, { record, status, cause }: End): Promise<void> {
+  const { counts, usage } = record;
+  const errors = errorsOf(record, cause);
+  await query(
+    client,
+    `update batches set
+       status = $2, ${status}_at = coalesce(${status}_at, ${NOW_SEC}), stop_cause = $3,
+       stop_taken_at = case when $3::text is null then null else coalesce(stop_taken_at, now()) end,
+       errors = $4, total = $5, completed = $6, failed = $7,
+       input_tokens = $8, cached_tokens = $9, output_tokens = $10, reasoning_tokens = $11, total_tokens = $12,
+       model = coalesce($13, model), output_file_id = $14, error_file_id = $15, updated_at = now()
+     where id = $1 and status = any($16)`,
+    [
+      record.batchId,
+      status,
+      cause,
+      errors === null ? null : errorList(errors),
+      counts.total,
+      counts.completed,
+      counts.failed,
+      usage.inputTokens,
+      usage.cachedTokens,
+      usage.outputTokens,
+      usage.reasoningTokens,
+      usage.totalTokens,
+      record.model === null ? null : storable(record.model),
+      record.outputFile?.id ?? null,
+      record.errorFile?.id ?? null,
+      legalPredecessors(status),
+    ],
+  );
+}
+
+/** Why it failed; a cancelled or expired batch has no errors, also where its file was refused. */
+function errorsOf(
+  { errors }: TerminalRecord,
+  cause: StopCause | null,
+): readonly ErrorEntry[] | null {
+  if (cause === null) return errors;
+  return cause === 'failed' ? (errors ?? [SYSTEM_ERROR]) : null;
+}
+
+function errorList(data: readonly ErrorEntry[]): string {
+  return JSON.stringify({ object: 'list', data });
+}
+
+/** What only an open batch needs: progress of its chunks, headers of its create call. */
+async function forgetWork(client: PoolClient, batchId: string): Promise<void> {
+  await query(client, `delete from chunk_progress where batch_id = $1`, [batchId]);
+  await deleteBatchHeaders(client, batchId);
+}
+
+interface LockedRow {
+  readonly status: BatchStatus;
+  readonly stopCause: StopCause | null;
+  readonly tenant: string;
+  readonly outputExpiresAfterSec: number | null;
+}
+
+async function lockRow(client: PoolClient, batchId: string): Promise<LockedRow | null> {
+  const [row] = await query<LockedRow>(
+    client,
+    `select status, stop_cause as "stopCause", tenant,
+       output_expires_after as "outputExpiresAfterSec"
+     from batches where id = $1 for update`,
+    [batchId],
+  );
+  return row ?? null;
+}
