@@ -39,6 +39,12 @@ function createClient(api) {
         await pause(everyMs);
       }
     },
+    /** Text of a file. */
+    async content(fileId) {
+      const response = await fetch(`${api}/files/${fileId}/content`);
+      if (!response.ok) throw new Error(`content of ${fileId}: ${response.status}`);
+      return response.text();
+    },
     /** Asks for the end of a batch; `sentMs` is the moment before the call. */
     async cancel(id) {
       const sentMs = nowMs();

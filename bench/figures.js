@@ -11,6 +11,12 @@ function median(values) {
     : sorted[Math.floor(middle)];
 }
 
+/** The smallest value that at least `share` of all values do not exceed: 0 the least, 1 the largest. */
+function quantile(values, share) {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)];
+}
+
 /** @param {number} digits after the point */
 function rounded(value, digits = 0) {
   return Number(value.toFixed(digits));
@@ -26,4 +32,4 @@ function disturbance({ load1, othersCores }) {
   return { load1: rounded(load1, 1), 'others, cores': rounded(othersCores, 2) };
 }
 
-module.exports = { disturbance, median, percent, rounded };
+module.exports = { disturbance, median, percent, quantile, rounded };

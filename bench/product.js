@@ -47,13 +47,17 @@ async function startOnce({ root, scratch, gatewayUrl, settings = {}, profileDir 
     fs.rmSync(dataDir, { recursive: true, force: true });
     throw error;
   });
-  const parts = JSON.parse(fs.readFileSync(path.join(dataDir, 'run', 'processes.json'), 'utf8'));
+  const readParts = () =>
+    JSON.parse(fs.readFileSync(path.join(dataDir, 'run', 'processes.json'), 'utf8'));
+  const parts = readParts();
   const resolved = JSON.parse(fs.readFileSync(path.join(dataDir, 'run', 'config.json'), 'utf8'));
   return {
     api: /\bapi=(\S+)/.exec(child.readyLine)[1],
     dataDir,
     postgresUrl: resolved.postgres.url,
     workerPid: parts.find(({ name }) => name === 'worker').pid,
+    /** Of a part as it runs now: a killed one comes back as another process. */
+    pidOf: (part) => readParts().find(({ name }) => name === part).pid,
     /** All processes that belong to the stack, for accounting of processor time. */
     pids: [child.pid, ...parts.map(({ pid }) => pid)],
     async stop() {

@@ -19,6 +19,7 @@ const ROWS = {
   7: () => require('./rows/cancel').cancel,
   11: () => require('./rows/many-batches').manyBatches,
   12: () => require('./rows/two-models').twoModels,
+  faults: () => require('./rows/faults').faults,
 };
 
 const HELP = `Usage: node bench/run.js [options]
@@ -28,6 +29,7 @@ Measures Nightshift against the rows of docs/benchmarks.md. Needs Linux, and Go 
   --rows <list>     rows to run, comma separated (default: ${Object.keys(ROWS).join(',')})
   --quick           smaller inputs, one run each
   --repeat <n>      runs of each figure, whose median counts (default: 3; with --quick 1)
+                    of the faults, all of which count (default: 20; with --quick 2)
   --calm <cores>    processor that others may use in a run, else it is repeated (default: 0.15)
   --patience <s>    how long to wait for calm before each run (default: 60; with --quick 10)
   --retries <n>     further runs for those that were disturbed (default: twice --repeat)
@@ -80,6 +82,7 @@ function benchOf(values) {
   return {
     quick,
     repeat,
+    faultRuns: number('repeat', values.repeat ?? (quick ? 2 : 20), 1),
     calmCores: number('calm', values.calm, 0),
     patienceMs: patienceSec * 1000,
     retries: number('retries', values.retries ?? 2 * repeat, 0),
