@@ -77,7 +77,8 @@ async function finalize(
   });
   const { counts, usage } = totals;
   const end = closing.manifest.cause ?? cause;
-  const model = onlyModel(map);
+  const requested = onlyModel(map);
+  const model = requested === null ? null : (totals.model ?? requested);
   const files = { outputFile, errorFile };
   return writeRecord(deps, { batchId, cause: end, counts, usage, model, ...files, errors: null });
 }

@@ -120,7 +120,9 @@ function inputMissing(batchId: string): GatewayError {
 }
 
 function unusableFile(): InputError {
-  const message = 'The input file does not exist, has expired, or cannot be used for a batch.';
+  const message =
+    'The file `input_file_id` was not found when the batch was created: it does not exist, was ' +
+    'deleted, or has expired. Upload it again.';
   return { code: 'invalid_request', message, param: 'file_id', line: null };
 }
 
@@ -133,6 +135,8 @@ function tooManyEnqueued(requests: number, { tenant }: Config['limits']): InputE
 }
 
 function fileTooLarge(size: number, limits: Config['limits']): InputError {
-  const message = `The input file has ${size} bytes; at most ${limits.max_file_bytes} are allowed.`;
+  const message =
+    `The input file of a batch can have ${limits.max_file_bytes} bytes; this one has ${size}. ` +
+    'Split it into several.';
   return { code: 'file_too_large', message, param: null, line: null };
 }

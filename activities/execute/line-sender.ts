@@ -5,6 +5,7 @@ import { backoffMs, isRetryable, nextTry } from '../../core/flow/retry';
 import type { FrameHeader } from '../../core/journal/frame';
 import { encodeFrame, FRAME_KIND } from '../../core/journal/frame';
 import { embedAnswer } from '../../core/openai/answer';
+import { modelTag } from '../../core/openai/answer-model';
 import { lineParts } from '../../core/openai/member-ranges';
 import type { LineErrorCode } from '../../core/openai/result-line';
 import { answerLine, errorLine } from '../../core/openai/result-line';
@@ -229,7 +230,8 @@ export class LineSender {
       payloadLength: payload.length,
     };
     if (embedded.ok) this.#options.observer.tokens(this.#options.chunk.model, embedded.usage);
-    return { header, bytes: encodeFrame(header, payload) };
+    const tagged = { ...header, modelTag: modelTag(embedded.model) };
+    return { header, bytes: encodeFrame(tagged, payload) };
   }
 
   #errorFrame(line: ChunkLine, customId: string, code: LineErrorCode): EncodedFrame {

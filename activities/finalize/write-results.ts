@@ -4,6 +4,7 @@ import { FRAME_HEADER_BYTES, FRAME_KIND, frameUsage } from '../../core/journal/f
 import { errorLine } from '../../core/openai/result-line';
 import type { FrameRun } from './merge-frames';
 import type { MergedFrame } from './seal-cursor';
+import { StableModel } from './stable-model';
 import type { ResultSink } from './result-sink';
 import type { LineSource } from './unanswered';
 
@@ -26,6 +27,8 @@ export interface ResultTotals {
   readonly counts: RequestCounts;
   /** Sum over the output lines. */
   readonly usage: Usage;
+  /** The model that the output's answers name, where all name the same; else null. */
+  readonly model: string | null;
   /** Lines that came from frames. */
   readonly answered: number;
   /** Planned lines that came without one. */
@@ -51,6 +54,7 @@ class ResultsRun {
   #unanswered = 0;
   #unrouted = 0;
   #usage = NO_USAGE;
+  readonly #model = new StableModel();
 
   constructor(input: ResultsInput) {
     this.#input = input;
@@ -101,6 +105,7 @@ class ResultsRun {
     return {
       counts: { total, completed, failed },
       usage: this.#usage,
+      model: this.#model.name,
       answered,
       unanswered: this.#unanswered,
     };
@@ -109,6 +114,7 @@ class ResultsRun {
   #takeFrame({ kind, window, start, end }: MergedFrame): void {
     if (kind === FRAME_KIND.output) {
       this.#completed++;
+      this.#model.see(window, start, end);
       this.#usage = addUsage(this.#usage, frameUsage(window, start));
       this.#input.output.writeLine(window, start + FRAME_HEADER_BYTES, end);
     } else {

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { GatewayError } from '../../core/errors';
 import { isJsonObject } from './json-object';
 
@@ -11,6 +12,8 @@ export function parseJsonBody(body: unknown): Readonly<Record<string, unknown>> 
   if (body === undefined || body === null) return {};
   if (!Buffer.isBuffer(body)) throw unparsable();
   if (body.length === 0) return {};
+  // JSON is UTF-8 (RFC 8259); decoding would put other characters where it is not.
+  if (!isUtf8(body)) throw unparsable();
   let value: unknown;
   try {
     value = JSON.parse(body.toString('utf8'));

@@ -50,7 +50,7 @@ function parseLimit(
 ): number {
   const text = single(query, 'limit');
   if (text === undefined) return fallback;
-  if (!/^[+-]?\d{1,15}$/.test(text)) throw wrongType('limit', 'an integer');
+  if (!/^[+-]?\d{1,100}$/.test(text)) throw wrongType('limit', 'an integer');
   return withinBounds(Number(text), 'limit', bounds);
 }
 

@@ -42,7 +42,7 @@ export function parseExpiresAfter(body: Body, param: string): number | null {
   if (anchor !== 'created_at') throw wrongValue(`${param}.anchor`, "'created_at'");
   const seconds = present(value, 'seconds');
   if (seconds === undefined) throw missing(`${param}.seconds`);
-  if (!Number.isSafeInteger(seconds)) throw wrongType(`${param}.seconds`, 'an integer');
+  if (!Number.isInteger(seconds)) throw wrongType(`${param}.seconds`, 'an integer');
   const checked = withinBounds(Number(seconds), `${param}.seconds`, EXPIRES_AFTER_SEC);
   const unknown = Object.keys(value).find((name) => name !== 'anchor' && name !== 'seconds');
   if (unknown !== undefined) throw unknownParameter(`${param}.${unknown}`);

@@ -4,8 +4,8 @@ import { crc32 as pureCrc32, type Crc32 } from './crc32';
 /**
  * A frame is one answer or one put-back of one line (execution §6): a header of 44 bytes, then the
  * payload. Little-endian: payload length u32, CRC-32 u32 (of all that follows), offset i64, kind u8,
- * flags u8, HTTP status u16, tries u16, reserved u16, usage 5 × u32 (input, cached, output,
- * reasoning, total).
+ * flags u8, HTTP status u16, tries u16, model tag u16 (0: none), usage 5 × u32 (input, cached,
+ * output, reasoning, total).
  */
 export const FRAME_HEADER_BYTES = 44;
 
@@ -33,6 +33,12 @@ export interface FrameHeader {
   readonly tries: number;
   readonly usage: Usage;
   readonly payloadLength: number;
+}
+
+/** What a new frame says; its payload knows its own length. */
+export interface NewFrame extends Omit<FrameHeader, 'payloadLength'> {
+  /** Tells answers that name different models apart; absent or 0 where the answer names none. */
+  readonly modelTag?: number;
 }
 
 /** A frame found intact in a buffer, and where its parts lie. */
@@ -67,7 +73,7 @@ const NO_TOKENS: Usage = {
 
 /** One frame as bytes. Numbers beyond their field are held at its limit. */
 export function encodeFrame(
-  header: Omit<FrameHeader, 'payloadLength'>,
+  header: NewFrame,
   payload: Uint8Array,
   crc32: Crc32 = pureCrc32,
 ): Buffer {
@@ -78,7 +84,7 @@ export function encodeFrame(
   frame[17] = 0;
   frame.writeUInt16LE(Math.min(header.status, MAX_U16), 18);
   frame.writeUInt16LE(Math.min(header.tries, MAX_U16), 20);
-  frame.writeUInt16LE(0, 22);
+  frame.writeUInt16LE(header.modelTag ?? 0, 22);
   writeUsage(frame, header.usage);
   frame.set(payload, FRAME_HEADER_BYTES);
   frame.writeUInt32LE(crc32(frame, 8, frame.length), 4);
@@ -149,6 +155,11 @@ export function frameOffset(bytes: Buffer, position: number): number {
 /** Kind field of the frame at `position`; the frame was checked before. */
 export function frameKind(bytes: Buffer, position: number): FrameKind {
   return bytes[position + 16] as FrameKind;
+}
+
+/** Model tag of the frame at `position`; the frame was checked before. */
+export function frameModelTag(bytes: Buffer, position: number): number {
+  return bytes.readUInt16LE(position + 22);
 }
 
 /** Usage fields of the frame at `position`; the frame was checked before. */

@@ -1,5 +1,6 @@
 import { endpointRule } from './endpoints';
 import type { InputErrorCode } from './input-errors';
+import { kindOf, quoted } from './input-values';
 
 /** What the lines of one batch are held against. */
 export interface LineRules {
@@ -45,7 +46,8 @@ export function checkLine(line: Members, rules: LineRules, report: ReportFault):
   // A line for another endpoint has that endpoint's members: one fault says enough.
   if (urlFits) checkRequired(body, rule.required, report);
   if (body['stream'] === true) {
-    report('streaming_unsupported', 'Streaming is not possible in a batch.', 'body.stream');
+    const message = 'Streaming is not possible in a batch: remove `stream` or set it to false.';
+    report('streaming_unsupported', message, 'body.stream');
   }
   return { customId, model, body, inputs: rule.countsInputs ? countInputs(body['input']) : 0 };
 }
@@ -59,8 +61,7 @@ export function jsonObject(value: unknown): Members | null {
 function checkCustomId(value: unknown, report: ReportFault): string | null {
   if (isAbsent(value)) return missing('custom_id', report);
   if (typeof value !== 'string' || value === '' || isLonger(value, MAX_CUSTOM_ID)) {
-    const message = `\`custom_id\` must be a string of 1 to ${MAX_CUSTOM_ID} characters.`;
-    report('invalid_request', message, 'custom_id');
+    report('invalid_request', unfitText('custom_id', MAX_CUSTOM_ID, value), 'custom_id');
     return null;
   }
   return value;
@@ -68,20 +69,28 @@ function checkCustomId(value: unknown, report: ReportFault): string | null {
 
 function checkMethod(value: unknown, report: ReportFault): void {
   if (isAbsent(value)) missing('method', report);
-  else if (value !== 'POST') report('invalid_method', '`method` must be `POST`.', 'method');
+  else if (value !== 'POST') {
+    const message = `\`method\` must be "POST", not ${quoted(value)}.`;
+    report('invalid_method', message, 'method');
+  }
 }
 
 function checkUrl(value: unknown, endpoint: string, report: ReportFault): boolean {
   if (isAbsent(value)) missing('url', report);
   else if (value === endpoint) return true;
-  else report('invalid_url', `\`url\` must be the batch's endpoint, ${endpoint}.`, 'url');
+  else {
+    const message = `\`url\` must be the endpoint of the batch, "${endpoint}", not ${quoted(value)}.`;
+    report('invalid_url', message, 'url');
+  }
   return false;
 }
 
 function checkBody(value: unknown, report: ReportFault): Members | null {
   if (isAbsent(value)) return missing('body', report);
   const body = jsonObject(value);
-  if (body === null) report('invalid_request', '`body` must be a JSON object.', 'body');
+  if (body === null) {
+    report('invalid_request', `\`body\` must be a JSON object; it is ${kindOf(value)}.`, 'body');
+  }
   return body;
 }
 
@@ -92,7 +101,7 @@ function checkModel(value: unknown, rules: LineRules, report: ReportFault): stri
   if (typeof value === 'string' && value !== '' && !isLonger(value, MAX_MODEL)) return value;
   const message = isAbsent(value)
     ? 'Missing required parameter: `body.model`.'
-    : `\`body.model\` must be a string of 1 to ${MAX_MODEL} characters.`;
+    : unfitText('body.model', MAX_MODEL, value);
   report('invalid_request', message, 'body.model');
   return null;
 }
@@ -110,6 +119,11 @@ function countInputs(input: unknown): number {
 function missing(param: string, report: ReportFault): null {
   report('missing_required_parameter', `Missing required parameter: \`${param}\`.`, param);
   return null;
+}
+
+function unfitText(param: string, maxCharacters: number, value: unknown): string {
+  const found = typeof value === 'string' ? (value === '' ? 'empty' : 'longer') : kindOf(value);
+  return `\`${param}\` must be a string of 1 to ${maxCharacters} characters; it is ${found}.`;
 }
 
 function isAbsent(value: unknown): boolean {

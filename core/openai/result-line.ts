@@ -4,7 +4,8 @@ import { asciiJsonString } from './ascii-json';
 /** Codes of lines without an HTTP answer, with their messages; there are no others (contract §7.1). */
 export const LINE_ERROR_CODES = {
   request_timeout: 'The model server did not answer this request in time.',
-  connection_error: 'The model server could not be reached for this request.',
+  connection_error:
+    'The model server could not be reached, or its connection broke before the answer was whole.',
   response_too_large: 'The answer to this request was larger than this service keeps.',
   model_not_found: 'No model server serves the model of this request.',
   batch_cancelled: 'This request was not executed, because the batch was cancelled.',
@@ -21,7 +22,7 @@ export interface AnswerLineInput {
   readonly lineId: string;
   readonly customId: string;
   readonly status: number;
-  /** The model server's own request id; null: `lineId`, which was sent to it. */
+  /** The model server's own request id; null or empty: `lineId`, which was sent to it. */
   readonly requestId: string | null;
   readonly embedded: EmbeddedAnswer;
 }
@@ -40,7 +41,7 @@ const ANSWER_TAIL = Buffer.from('},"error":null}');
 /** A line of the output or, where not `ok`, the error file: ASCII, no newline (contract §2.5). */
 export function answerLine(input: AnswerLineInput): Buffer {
   const { status, embedded } = input;
-  const requestId = asciiJsonString(input.requestId ?? input.lineId);
+  const requestId = asciiJsonString(input.requestId || input.lineId);
   const response = `"response":{"status_code":${status},"request_id":${requestId},"body":`;
   const head = Buffer.from(`${names(input)},${response}`, 'latin1');
   return Buffer.concat([head, embedded.json, ANSWER_TAIL]);

@@ -6,6 +6,7 @@ import {
   encodeRetryFrame,
   FRAME_HEADER_BYTES,
   FRAME_KIND,
+  frameModelTag,
   frameOffset,
   readFrame,
   readNotBeforeMs,
@@ -83,6 +84,17 @@ test('what is encoded is read back', () => {
       });
       expect(frameOffset(bytes, shift)).toBe(fields.offset);
       expect(bytes.subarray(frame!.payloadStart, frame!.end)).toEqual(Buffer.from(body));
+    }),
+  );
+});
+
+test('a frame carries the tag of its model in two bytes that nothing else uses', () => {
+  fc.assert(
+    fc.property(header, payload, fc.nat(0xffff), (fields, body, modelTag) => {
+      const bytes = encodeFrame({ ...fields, modelTag }, body);
+      expect(frameModelTag(bytes, 0)).toBe(modelTag);
+      expect(frameModelTag(encodeFrame(fields, body), 0)).toBe(0);
+      expect(readFrame(bytes, 0)?.header).toEqual({ ...fields, payloadLength: body.length });
     }),
   );
 });

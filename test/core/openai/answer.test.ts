@@ -32,6 +32,20 @@ describe('an embedded answer', () => {
     ['{"a":"\ufffd"}', '{"a":"\\ufffd"}'],
     ['{"a":"\ufeff"}', '{"a":"\\ufeff"}'],
     ['{}', '{}'],
+    [
+      '{"a":1e2,"b":1E+02,"c":0.10,"d":123456789012345678901234567890}',
+      '{"a":1e2,"b":1E+02,"c":0.10,"d":123456789012345678901234567890}',
+    ],
+    ['{"b":1,"10":2,"2":3,"a":4}', '{"b":1,"10":2,"2":3,"a":4}'],
+    ['{"":{"":[]}}', '{"":{"":[]}}'],
+    ['{"a":"\u2029\u007f\u00a0"}', '{"a":"\\u2029\u007f\\u00a0"}'],
+    ['{"é":"\\ud83d\\ude00"}', '{"\\u00e9":"\\ud83d\\ude00"}'],
+    ['{"a":"\\\\","b":"\\\""}', '{"a":"\\\\","b":"\\\""}'],
+    ['\t{"a" :\n[ ] , "b" : { } }\r\n', '{"a":[],"b":{}}'],
+    [
+      `{"a":${'['.repeat(50_000)}${']'.repeat(50_000)}}`,
+      `{"a":${'['.repeat(50_000)}${']'.repeat(50_000)}}`,
+    ],
   ])('of %s keeps its tokens', (text, json) => {
     expect(embedded(text)).toBe(json);
     expect(embedAnswer(200, Buffer.from(text)).ok).toBe(true);
@@ -44,13 +58,28 @@ describe('an embedded answer', () => {
     expect(embedAnswer(200, body).json).toBe(body);
   });
 
-  it.each(['', ' ', 'Bad gateway', '[1]', '"x"', '1', 'null', '{"a":NaN}', '{"a":1}}', '{"a":1'])(
-    'of %j is wrapped',
-    (text) => {
-      expect(wrappedMessage(text)).toBe(text);
-      expect(wrappedMessage(text, 502)).toBe(text);
-    },
-  );
+  it.each([
+    '',
+    ' ',
+    'Bad gateway',
+    '[1]',
+    '"x"',
+    '1',
+    'null',
+    '{"a":NaN}',
+    '{"a":1}}',
+    '{"a":1',
+    'NaN',
+    '{}{}',
+    '{"a":01}',
+    "{'a':1}",
+    '{"a":"\n"}',
+    '{"a":1,}',
+    '\u00a0{}',
+  ])('of %j is wrapped', (text) => {
+    expect(wrappedMessage(text)).toBe(text);
+    expect(wrappedMessage(text, 502)).toBe(text);
+  });
 
   it('that begins with a BOM or is not UTF-8 is wrapped', () => {
     expect(wrappedMessage('\ufeff{}')).toBe('\ufeff{}');
@@ -135,5 +164,43 @@ describe('the usage of an answer', () => {
     const odd = { prompt_tokens: -1, completion_tokens: 'x', prompt_tokens_details: null };
     expect(usage(odd)).toEqual(NO_USAGE);
     expect(usage({ prompt_tokens: 1e300 }).inputTokens).toBe(2 ** 32 - 1);
+  });
+
+  it.each<[string, unknown, number[]]>([
+    ['a list', [1, 2], [0, 0, 0]],
+    ['a boolean', true, [0, 0, 0]],
+    ['nothing', {}, [0, 0, 0]],
+    ['texts', { prompt_tokens: '5', completion_tokens: '3', total_tokens: '8' }, [0, 0, 0]],
+    ['a negative input', { prompt_tokens: -5, completion_tokens: 4 }, [0, 4, 4]],
+    ['fractions', { prompt_tokens: 1.7, completion_tokens: 2.2, total_tokens: 3.9 }, [1, 2, 3]],
+    ['a total alone', { total_tokens: 9 }, [0, 0, 9]],
+    ['a null total', { prompt_tokens: 2, completion_tokens: 3, total_tokens: null }, [2, 3, 5]],
+    ['a total of its own', { prompt_tokens: 2, completion_tokens: 3, total_tokens: 9 }, [2, 3, 9]],
+    ['an input alone, as embeddings do', { prompt_tokens: 8, total_tokens: 8 }, [8, 0, 8]],
+    ['both namings', { prompt_tokens: 1, input_tokens: 7, output_tokens: 2 }, [1, 2, 3]],
+    [
+      '32 bits and more',
+      { input_tokens: 2 ** 32, output_tokens: 1 },
+      [2 ** 32 - 1, 1, 2 ** 32 - 1],
+    ],
+  ])('of %s counts input, output and total', (_what, reported, counts) => {
+    const { inputTokens, outputTokens, totalTokens } = usage(reported);
+    expect([inputTokens, outputTokens, totalTokens]).toEqual(counts);
+  });
+
+  it.each<[unknown, unknown, number[]]>([
+    [null, null, [0, 0]],
+    [{}, {}, [0, 0]],
+    [{ cached_tokens: null }, { reasoning_tokens: '3' }, [0, 0]],
+    [{ cached_tokens: 4 }, { reasoning_tokens: 2 }, [4, 2]],
+    ['x', [1], [0, 0]],
+  ])('has details %j and %j', (input, output, [cached, reasoning]) => {
+    for (const [a, b] of [
+      ['prompt_tokens_details', 'completion_tokens_details'],
+      ['input_tokens_details', 'output_tokens_details'],
+    ] as const) {
+      const counted = usage({ [a]: input, [b]: output });
+      expect([counted.cachedTokens, counted.reasoningTokens]).toEqual([cached, reasoning]);
+    }
   });
 });

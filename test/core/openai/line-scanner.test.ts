@@ -3,6 +3,7 @@ import { MAX_MODELS } from '../../../core/openai/line-scanner';
 import { line, openScan, scan, scanChunks } from './scan';
 
 const MiB = 1024 * 1024;
+const CHAT = '/v1/chat/completions';
 
 /** Code, param and line of each fault. */
 function faults(file: Buffer | string, rules: Parameters<typeof scan>[1] = {}): unknown[] {
@@ -29,6 +30,24 @@ describe('a line of the input file', () => {
     ['is an array', '[]', ['invalid_request', null, 1]],
     ['is a string', '"x"', ['invalid_request', null, 1]],
     ['is null', 'null', ['invalid_request', null, 1]],
+    ['is a number', '17', ['invalid_request', null, 1]],
+    ['is a boolean', 'true', ['invalid_request', null, 1]],
+    ['has a trailing comma', `${line()},`, ['invalid_json_line', null, 1]],
+    ['has text behind its object', `${line()} x`, ['invalid_json_line', null, 1]],
+    ['has a comment', `${line()} // x`, ['invalid_json_line', null, 1]],
+    ['has single quotes', "{'custom_id':'a'}", ['invalid_json_line', null, 1]],
+    ['ends too early', line().slice(0, -1), ['invalid_json_line', null, 1]],
+    ['has a raw tab in a string', '{"custom_id":"a\tb"}', ['invalid_json_line', null, 1]],
+    ['has a second BOM', `\ufeff\ufeff${line()}`, ['invalid_json_line', null, 1]],
+    ['has bare carriage returns', `${line()}\r${line()}`, ['invalid_json_line', null, 1]],
+    ['is nothing but a form feed', `\f`, ['invalid_json_line', null, 1]],
+    ['is nothing but a no-break space', '\u00a0', ['invalid_json_line', null, 1]],
+    [
+      'is UTF-16',
+      Buffer.from(line(), 'utf16le').toString('latin1'),
+      ['invalid_json_line', null, 1],
+    ],
+    ['opens 800,000 brackets', '['.repeat(800_000), ['invalid_json_line', null, 1]],
     ['has no custom_id', line({ custom_id: undefined }), absent('custom_id')],
     ['has a null custom_id', line({ custom_id: null }), absent('custom_id')],
     ['has no method', line({ method: undefined }), absent('method')],
@@ -36,6 +55,30 @@ describe('a line of the input file', () => {
     ['has no body', line({ body: undefined }), absent('body')],
     ['has a null body', line({ body: null }), absent('body')],
     ['has a number as custom_id', line({ custom_id: 7 }), ['invalid_request', 'custom_id', 1]],
+    ['has a boolean as custom_id', line({ custom_id: true }), ['invalid_request', 'custom_id', 1]],
+    ['has an object as custom_id', line({ custom_id: {} }), ['invalid_request', 'custom_id', 1]],
+    [
+      'has a custom_id of 513 plain characters',
+      line({ custom_id: 'x'.repeat(513) }),
+      ['invalid_request', 'custom_id', 1],
+    ],
+    [
+      'names its custom_id twice, the last time badly',
+      `${line().slice(0, -1)},"custom\\u005fid":7}`,
+      ['invalid_request', 'custom_id', 1],
+    ],
+    ['has a null method', line({ method: null }), absent('method')],
+    ['has a null url', line({ url: null }), absent('url')],
+    ['has a url that ends in a slash', line({ url: `${CHAT}/` }), ['invalid_url', 'url', 1]],
+    ['has an absolute url', line({ url: `https://x${CHAT}` }), ['invalid_url', 'url', 1]],
+    ['has a url with a query', line({ url: `${CHAT}?a=1` }), ['invalid_url', 'url', 1]],
+    ['has a url in other case', line({ url: '/v1/Chat/completions' }), ['invalid_url', 'url', 1]],
+    ['has a url without /v1', line({ url: '/chat/completions' }), ['invalid_url', 'url', 1]],
+    ['has an empty url', line({ url: '' }), ['invalid_url', 'url', 1]],
+    ['has an empty method', line({ method: '' }), ['invalid_method', 'method', 1]],
+    ['has a number as method', line({ method: 1 }), ['invalid_method', 'method', 1]],
+    ['has a number as body', line({ body: 1 }), ['invalid_request', 'body', 1]],
+    ['has an array as model', line({}, { model: ['m'] }), ['invalid_request', 'body.model', 1]],
     ['has an empty custom_id', line({ custom_id: '' }), ['invalid_request', 'custom_id', 1]],
     [
       'has a custom_id of 513 characters',
@@ -93,6 +136,45 @@ describe('a line of the input file', () => {
     ]);
   });
 
+  it.each<[string, string[]]>([
+    ['case', ['id', 'ID']],
+    ['normal form', ['\u00e9', 'e\u0301']],
+    ['blanks around', ['id', ' id', 'id ', 'id\u00a0']],
+    ['a NUL', ['id', 'id\0']],
+    ['half a surrogate pair', ['\ud800', '\ud801', '\ufffd']],
+    ['digits', ['1', '01', '1.0']],
+    ['what looks like an escape', ['a', '\\u0061']],
+    ['one place in 512 characters', [`${'x'.repeat(511)}y`, `${'x'.repeat(511)}z`]],
+    ['JSON', ['{"a":1}', '{"a": 1}']],
+  ])('has an id of its own where it differs by %s', (_what, ids) => {
+    expect(faults(ids.map((id) => line({ custom_id: id })).join('\n'))).toEqual([]);
+  });
+
+  it.each<[string, unknown]>([
+    ['true', 'streaming_unsupported'],
+    ['false', undefined],
+    ['null', undefined],
+    ['"true"', undefined],
+    ['1', undefined],
+    ['false,"stream":true', 'streaming_unsupported'],
+    ['true,"stream":false', undefined],
+  ])('may say "stream":%s or not: %s', (stream, code) => {
+    const text = line().replace('"model"', `"stream":${stream},"model"`);
+    expect(scan(text).errors[0]?.code).toBe(code);
+  });
+
+  it('may hold numbers beyond all bounds and nest 100,000 deep', () => {
+    for (const value of ['1e400', '-1E-400', '9007199254740993', '0.1e1']) {
+      expect(faults(line({}, { n: 0 }).replace('"n":0', `"n":${value}`))).toEqual([]);
+    }
+    const deep = [`${'['.repeat(100_000)}${']'.repeat(100_000)}`];
+    deep.push(`${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`);
+    for (const value of deep) {
+      const text = line({}, { n: 0 }).replace('"n":0', `"n":${value}`);
+      expect(faults(text, { maxLineBytes: 16 * MiB })).toEqual([]);
+    }
+  });
+
   it('passes with unknown members, false or null streams and the longest names', () => {
     const file = [
       line({ custom_id: '😀'.repeat(512), priority: 1, __proto__: { url: 1 } }, { stream: false }),
@@ -118,6 +200,37 @@ describe('a line of the input file', () => {
     expect(faults(`\ufeff${line()}\r\n`, rules)).toEqual([]);
     expect(faults(`\n${line()} \r\n${line()}`, rules)).toEqual([['line_too_long', null, 2]]);
     expect(faults(`${line()}${'x'.repeat(9)}`, rules)).toEqual([['line_too_long', null, 1]]);
+  });
+});
+
+describe('the message of a fault', () => {
+  it.each<[string, string, string]>([
+    ['an id used before', `${line()}\n${line()}`, '`custom_id` "a" too; each must be unique'],
+    ['an id of another type', line({ custom_id: 7 }), '1 to 512 characters; it is a number'],
+    ['an empty id', line({ custom_id: '' }), 'it is empty'],
+    ['a longer id', line({ custom_id: 'x'.repeat(513) }), 'it is longer'],
+    ['another url', line({ url: '/v1/x' }), `"${CHAT}", not "/v1/x"`],
+    ['a long url', line({ url: `/${'x'.repeat(9_999)}` }), `not "/${'x'.repeat(63)}"…`],
+    ['another method', line({ method: 'get' }), '"POST", not "get"'],
+    ['a method with a NUL', line({ method: 'P\0' }), 'not "P\\u0000"'],
+    ['a body of another type', line({ body: [] }), 'a JSON object; it is an array'],
+    ['a model of another type', line({}, { model: {} }), '`body.model` must be a string'],
+    ['no model', line({}, { model: undefined }), 'Missing required parameter: `body.model`'],
+    ['a line that is an array', '[]', 'one JSON object; this one is an array'],
+    ['a line that is null', 'null', 'this one is null'],
+    ['no JSON', '{', 'Each line must be one whole JSON object'],
+    ['a stream', line({}, { stream: true }), 'remove `stream` or set it to false'],
+    ['no request', '', 'Write one JSON object on each line'],
+  ])('says what to change for %s', (_what, file, text) => {
+    expect(scan(file).errors[0]?.message).toContain(text);
+  });
+
+  it('names both models where one is asked for, and the limits that a file breaks', () => {
+    const two = [line(), line({ custom_id: 'b' }, { model: 'n' })].join('\n');
+    const messageOf = (rules: Parameters<typeof scan>[1]) => scan(two, rules).errors[0]?.message;
+    expect(messageOf({ singleModel: true })).toMatch(/here it is "n", on the first line "m"/);
+    expect(messageOf({ maxRequests: 1 })).toMatch(/1 requests; this one has 2\. Split it/);
+    expect(messageOf({ maxLineBytes: 20 })).toMatch(/20 bytes; this one is longer/);
   });
 });
 

@@ -17,11 +17,13 @@ describe('a result line', () => {
 
   it('falls back to the id that was sent as request id', () => {
     const embedded = embedAnswer(500, Buffer.from('oops'));
-    const line = answerLine({ lineId, customId: 'a', status: 500, requestId: null, embedded });
-    expect(JSON.parse(line.toString())).toMatchObject({
-      response: { status_code: 500, request_id: lineId, body: { error: { message: 'oops' } } },
-      error: null,
-    });
+    for (const requestId of [null, '']) {
+      const line = answerLine({ lineId, customId: 'a', status: 500, requestId, embedded });
+      expect(JSON.parse(line.toString())).toMatchObject({
+        response: { status_code: 500, request_id: lineId, body: { error: { message: 'oops' } } },
+        error: null,
+      });
+    }
   });
 
   it('names an error by code and message, and no response', () => {
