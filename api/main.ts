@@ -1,9 +1,9 @@
-import { isIP } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { createBatchClient } from '../client/batch-client';
 import { openClient } from '../client/connection';
 import { GatewayError, isGatewayError } from '../core/errors';
 import { createApiMetrics } from '../platform/api-metrics';
+import { isLoopback } from '../platform/config-rules';
 import type { Config } from '../platform/config-schema';
 import { openHeaderVault } from '../platform/header-vault';
 import { createLogger, type Logger } from '../platform/logger';
@@ -109,10 +109,6 @@ function refusePublicBind({ api, auth }: Config): void {
     `api.host ${api.host} is reachable from outside while auth.mode is none: ` +
       'use 127.0.0.1, set auth.mode to header, or set auth.allow_public_bind to true',
   );
-}
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }
 
 /** Postgres may come up after us: half a minute of patience, then its own words. */

@@ -7,11 +7,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import OpenAI from 'openai';
 import type { Batch } from 'openai/resources/batches';
 import { GatewayError } from '../core/errors';
+import type { DemoAccess } from './demo-access';
 import { createProgress, type ProgressScreen } from './progress';
 
 export interface DemoBatchOptions {
   /** Base URL of the API. */
   readonly api: string;
+  /** How the API knows who is asking. */
+  readonly access: DemoAccess;
   /** JSONL file of requests. */
   readonly input: string;
   /** Folder that gets the result files. */
@@ -41,7 +44,8 @@ const ENDED: readonly Batch['status'][] = ['completed', 'failed', 'expired', 'ca
  */
 export async function runBatch(options: DemoBatchOptions): Promise<DemoBatchResult> {
   const { signal, input } = options;
-  const client = new OpenAI({ baseURL: options.api, apiKey: 'demo' });
+  const { api: baseURL, access } = options;
+  const client = new OpenAI({ baseURL, apiKey: access.key, defaultHeaders: access.headers });
   const startedAtMs = performance.now();
   const endpoint = await endpointOf(input);
   const file = await client.files.create({ file: createReadStream(input), purpose: 'batch' });

@@ -5,8 +5,11 @@ import { GatewayError } from '../core/errors';
 import { createStack, type StackAddresses } from '../embedded/stack';
 import { lockHolder } from '../embedded/stack-lock';
 import { packageRoot } from '../platform/package-root';
+import { loadConfig } from '../platform/config';
+import { type DemoAccess, withAccess } from './demo-access';
 import { runBatch } from './demo-batch';
 import { reportOf } from './demo-report';
+import { settingsIn } from './key-store';
 import { say } from './output';
 import { sourcesOf, type StackFlags } from './stack-flags';
 import { createStackTerminal, type ShownLevels } from './terminal';
@@ -40,7 +43,12 @@ export async function runDemo(flags: DemoFlags): Promise<void> {
       stack,
       terminal,
       onSignal: 'fail',
-      work: (addresses, signal) => showBatch({ addresses, signal, input, results }),
+      work: (addresses, signal) => {
+        const { auth } = loadConfig({ file: settingsIn(place.path) });
+        return withAccess({ auth, dataDir: place.path }, (access) =>
+          showBatch({ addresses, access, signal, input, results }),
+        );
+      },
     });
   } finally {
     if (place.isTemporary) rmSync(place.path, { recursive: true, force: true });
@@ -49,12 +57,14 @@ export async function runDemo(flags: DemoFlags): Promise<void> {
 
 interface DemoRun {
   readonly addresses: StackAddresses;
+  readonly access: DemoAccess;
   readonly signal: AbortSignal;
   readonly input: string;
   readonly results: string;
 }
 
-async function showBatch({ addresses, signal, input, results }: DemoRun): Promise<void> {
+async function showBatch(run: DemoRun): Promise<void> {
+  const { addresses, access, signal, input, results } = run;
   const { api, ui, namespace } = addresses;
   say(`the API is at ${api}${ui === null ? '' : `, Temporal's UI at ${ui}`}`);
   let link: string | null = null;
@@ -63,7 +73,7 @@ async function showBatch({ addresses, signal, input, results }: DemoRun): Promis
     say(`batch ${batchId} is a workflow${link === null ? '' : `: ${link}`}`);
   };
   const screen = process.stderr;
-  const done = await runBatch({ api, input, results, screen, signal, onCreated });
+  const done = await runBatch({ api, access, input, results, screen, signal, onCreated });
   const files = [done.outputFile, done.errorFile].filter((file) => file !== null);
   const saved = files.map((file) => `  ${shortPath(file)}`).join('\n');
   if (addresses.simulator) say('the answers are random words: the simulator is no model');

@@ -1,4 +1,7 @@
 import { createStack, type StackAddresses } from '../embedded/stack';
+import { loadConfig } from '../platform/config';
+import { shellWord } from './client/connection-flags';
+import { settingsIn } from './key-store';
 import { say } from './output';
 import { sourcesOf, type StackFlags } from './stack-flags';
 import { createStackTerminal, type ShownLevels } from './terminal';
@@ -16,13 +19,21 @@ export async function runDev(flags: StackFlags): Promise<void> {
     simulator: flags.simulator,
     apiPort: 'exactly',
   });
-  await withStack({ stack, terminal, onSignal: 'stop', work: stay });
+  await withStack({
+    stack,
+    terminal,
+    onSignal: 'stop',
+    work: (addresses) => stay(addresses, flags.dataDir),
+  });
 }
 
 /** Says that all is ready, then leaves the stack running: only a signal ends it. */
-function stay(addresses: StackAddresses): Promise<never> {
+function stay(addresses: StackAddresses, dataDir: string): Promise<never> {
   process.stdout.write(`${readyLine(addresses)}\n`);
   say(`logs are in ${addresses.logs}; Ctrl-C drains and stops`);
+  if (loadConfig({ file: settingsIn(dataDir) }).auth.mode === 'api_key') {
+    say(`a key for it: nightshift keys create --tenant NAME --data-dir ${shellWord(dataDir)}`);
+  }
   return new Promise<never>(() => undefined);
 }
 

@@ -1,16 +1,10 @@
-import { join } from 'node:path';
 import { InvalidArgumentError, type Command } from 'commander';
 import { GatewayError } from '../core/errors';
-import { loadConfig } from '../platform/config';
+import { isTenantName, TENANT_NAME_RULE } from '../core/openai/tenant-name';
 import { parseDurationMs } from '../platform/units';
-import type { ApiKeyRecord, ApiKeyRepository } from '../storage/postgres/api-keys';
+import type { ApiKeyRecord } from '../storage/postgres/api-keys';
+import { type DatabaseFlags, onKeys } from './key-store';
 import { say, table } from './output';
-import { rooms } from './rooms';
-
-interface DatabaseFlags {
-  readonly config?: string;
-  readonly dataDir?: string;
-}
 
 interface CreateFlags extends DatabaseFlags {
   readonly tenant: string;
@@ -33,8 +27,8 @@ export function addKeyCommands(program: Command): void {
   const keys = program.command('keys').description('keys for the API, with auth.mode: api_key');
   withDatabase(keys.command('create'))
     .description('make a key; it is written to stdout this once and kept nowhere')
-    .option('--tenant <name>', 'whose requests it makes', 'default')
-    .option('--name <text>', 'what it is for', '')
+    .option('--tenant <name>', 'whose requests it makes', parseTenant, 'default')
+    .option('--name <text>', 'what it is for', parseName, '')
     .option('--expires <duration>', 'after which time it is refused, such as 90d', parseExpiry)
     .action(createKey);
   withDatabase(keys.command('list'))
@@ -50,7 +44,10 @@ export function addKeyCommands(program: Command): void {
 function withDatabase(command: Command): Command {
   return command
     .option('-c, --config <file>', 'YAML file of settings; environment variables go over it')
-    .option('--data-dir <dir>', 'data directory of a stack that `nightshift dev` is running')
+    .option(
+      '--data-dir <dir>',
+      'data directory of a stack that `nightshift dev` is running (default: .nightshift)',
+    )
     .addHelpText('after', EXAMPLES);
 }
 
@@ -84,28 +81,35 @@ function timeText(atSec: number | null): string {
 
 async function revokeKey(id: string, flags: DatabaseFlags): Promise<void> {
   const nowSec = Math.floor(Date.now() / 1000);
-  const isKnown = await onKeys(flags, (keys) => keys.revoke(id, nowSec));
-  if (!isKnown) throw new GatewayError('not_found', `there is no key ${id}`);
-  say(`key ${id} is refused from now on`);
+  const sinceSec = await onKeys(flags, (keys) => keys.revoke(keyIdOf(id), nowSec));
+  if (sinceSec === null) {
+    throw new GatewayError('not_found', `there is no key ${keyIdOf(id)}: see nightshift keys list`);
+  }
+  const when =
+    sinceSec < nowSec ? `was revoked already, ${timeText(sinceSec)} UTC` : 'is refused from now on';
+  say(`key ${keyIdOf(id)} ${when}`);
 }
 
-async function onKeys<T>(
-  { config, dataDir }: DatabaseFlags,
-  work: (keys: ApiKeyRepository) => Promise<T>,
-): Promise<T> {
-  const file = config ?? (dataDir === undefined ? undefined : join(dataDir, 'run', 'config.json'));
-  const { postgres } = loadConfig({ ...(file === undefined ? {} : { file }), needs: ['postgres'] });
-  const pool = rooms.pool().openPool(postgres.url, { max: 1 });
-  try {
-    await rooms.migrate().checkSchema(pool);
-    return await work(rooms.apiKeys().createApiKeyRepository(pool));
-  } finally {
-    await pool.end();
-  }
+/** People paste the key itself: its id is in it, the rest is not repeated. */
+function keyIdOf(text: string): string {
+  return /^nsk_([0-9a-f]+)_/.exec(text)?.[1] ?? text;
 }
+
+function parseTenant(text: string): string {
+  if (isTenantName(text)) return text;
+  throw new InvalidArgumentError(`expected ${TENANT_NAME_RULE}`);
+}
+
+function parseName(text: string): string {
+  if (text === '' || isTenantName(text)) return text;
+  throw new InvalidArgumentError(`expected ${TENANT_NAME_RULE}`);
+}
+
+const DAY_MS = 86_400_000;
+const MAX_EXPIRY_MS = 36_500 * DAY_MS;
 
 function parseExpiry(text: string): number {
   const ms = parseDurationMs(text);
-  if (ms === null || ms < 1_000) throw new InvalidArgumentError('expected a duration such as 90d');
-  return ms;
+  if (ms !== null && ms >= 1_000 && ms <= MAX_EXPIRY_MS) return ms;
+  throw new InvalidArgumentError('expected a duration such as 90d, from 1s to 36500d');
 }

@@ -1,30 +1,6 @@
+import { RESERVED_HEADERS } from '../platform/reserved-headers';
 import type { BackendRequest } from './backend';
 
-/**
- * Never taken from a caller's headers: hop-by-hop and framing headers belong to the connection,
- * the others are ours (contract §7.1 "Requests out"). `accept-encoding` is out because a foreign
- * list could name a coding we do not decode.
- */
-const RESERVED = new Set([
-  'accept',
-  'accept-encoding',
-  'connection',
-  'content-encoding',
-  'content-length',
-  'content-type',
-  'expect',
-  'host',
-  'keep-alive',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'x-gateway-inference-objective',
-  'x-request-id',
-  'x-slo-ttft-ms',
-]);
 const NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
@@ -60,7 +36,7 @@ function addGiven(flat: string[], given: BackendRequest['headers']): boolean {
   let isAuthorized = false;
   for (const [givenName, value] of Object.entries(given)) {
     const name = givenName.toLowerCase();
-    if (RESERVED.has(name) || !NAME.test(name) || !VALUE.test(value)) continue;
+    if (RESERVED_HEADERS.has(name) || !NAME.test(name) || !VALUE.test(value)) continue;
     if (name === 'authorization') isAuthorized = true;
     flat.push(name, value);
   }

@@ -1,4 +1,6 @@
+import { isIPv4 } from 'node:net';
 import type { Config } from './config-schema';
+import { RESERVED_HEADERS } from './reserved-headers';
 
 /** A broken rule between settings: where it shows, and what to do. */
 export interface RuleBreak {
@@ -91,12 +93,21 @@ function limitRules(config: Config): RuleBreak[] {
   return [{ path: ['limits', 'max_line_bytes'], message: 'must not exceed limits.max_file_bytes' }];
 }
 
-/** The key that opens our own door is nobody else's business. */
 function passThroughRule({ auth, pass_through_headers: names }: Config): RuleBreak[] {
-  const passes = names.some((name) => name.toLowerCase() === 'authorization');
-  if (auth.mode !== 'api_key' || !passes) return [];
-  const message = 'authorization holds the key of this API with auth.mode api_key: leave it out';
-  return [{ path: ['pass_through_headers'], message }];
+  return names.flatMap((given, index) => {
+    const message = whyNotPassed(given.toLowerCase(), auth);
+    return message === null ? [] : [{ path: ['pass_through_headers', String(index)], message }];
+  });
+}
+
+/** Told instead of dropped: whoever lists a header expects it at the model server. */
+function whyNotPassed(name: string, auth: Config['auth']): string | null {
+  if (RESERVED_HEADERS.has(name)) {
+    return `${name} is set by Nightshift itself for every request and cannot be passed through: leave it out`;
+  }
+  // The key that opens our own door is nobody else's business.
+  if (auth.mode !== 'api_key' || name !== 'authorization') return null;
+  return 'authorization holds the key of this API with auth.mode api_key: leave it out';
 }
 
 /** Without authentication everybody who reaches the port may read every batch (design §5). */
@@ -110,5 +121,5 @@ function bindRule(config: Config): RuleBreak[] {
 
 /** Whether only this machine can reach `host`. */
 export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
+  return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
 }

@@ -34,6 +34,9 @@ const drainBudget = z.unknown().transform((value, ctx): 'auto' | number => {
     expected: `auto or ${DURATION_SHAPE}`,
   });
 });
+const headerName = z
+  .string()
+  .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'expected the name of a header');
 const url = z.url({ protocol: /^https?$/ });
 
 const gatewayKeys = {
@@ -110,7 +113,7 @@ export const configSchema = z.strictObject({
   auth: z
     .strictObject({
       mode: z.enum(['none', 'header', 'api_key']).default('none'),
-      tenant_header: z.string().min(1).default('X-MaaS-Username'),
+      tenant_header: headerName.default('X-MaaS-Username'),
       require_tenant: z.boolean().default(false),
       allow_public_bind: z.boolean().default(false),
     })
@@ -171,9 +174,7 @@ export const configSchema = z.strictObject({
         .prefault({}),
     })
     .prefault({}),
-  pass_through_headers: z
-    .array(z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'expected the name of a header'))
-    .default([]),
+  pass_through_headers: z.array(headerName).default([]),
   pass_through_key_file: z.string().min(1).optional(),
   retention: z
     .strictObject({

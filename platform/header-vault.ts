@@ -52,7 +52,7 @@ export function openHeaderVault(config: VaultConfig): HeaderVault {
     },
     open: (batchId, { keyId, sealed }) => {
       const key = keys.find(({ id }) => id === keyId);
-      if (key === undefined) throw noKey(keyId);
+      if (key === undefined) throw noKey(keyId, batchId);
       return open(key, { batchId, sealed });
     },
   };
@@ -128,7 +128,9 @@ function open(key: VaultKey, { batchId, sealed }: { batchId: string; sealed: Buf
   }
 }
 
-function noKey(keyId: string): GatewayError {
-  const message = `there is no key ${keyId} for pass-through headers: add it to pass_through_key_file`;
+function noKey(keyId: string, batchId: string): GatewayError {
+  const message =
+    `the headers of ${batchId} were sealed with the key ${keyId}, which pass_through_key_file does ` +
+    'not hold: put it back as a further line and restart; the batch waits for it';
   return new GatewayError('unavailable', message);
 }

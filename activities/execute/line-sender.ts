@@ -9,6 +9,7 @@ import { modelTag } from '../../core/openai/answer-model';
 import { lineParts } from '../../core/openai/member-ranges';
 import type { LineErrorCode } from '../../core/openai/result-line';
 import { answerLine, errorLine } from '../../core/openai/result-line';
+import { toHeaderText } from '../../core/openai/tenant-name';
 import type { BackendAnswer, BackendOutcome } from '../../inference/backend';
 import type { MemoryBudget, Reservation } from '../../inference/memory-budget';
 import type { Route } from '../../inference/registry';
@@ -68,7 +69,7 @@ export class LineSender {
     this.#options = options;
     const { route, chunk, headers } = options;
     this.#headers = route.gateway.send_fairness_header
-      ? { ...headers, 'x-gateway-inference-fairness-id': chunk.tenant }
+      ? { ...headers, 'x-gateway-inference-fairness-id': toHeaderText(chunk.tenant) }
       : headers;
   }
 

@@ -1,6 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '../../core/errors';
+import { toHeaderText } from '../../core/openai/tenant-name';
 import type { RouteDeps } from '../app-deps';
+import { headerValues } from './header-values';
 
 type Hook = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 
@@ -15,17 +17,21 @@ export function authenticator(deps: Pick<RouteDeps, 'config' | 'apiKeys' | 'nowS
     };
   }
   return async (request, reply) => {
-    const key = /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1];
+    const [given = '', another] = headerValues(request, 'authorization');
+    const key = /^Bearer[ \t]+(.+)$/i.exec(given)?.[1];
     if (key === undefined) throw refused(reply, NO_KEY, null);
+    // Of two keys nobody could tell whose request it is.
+    if (another !== undefined) throw refused(reply, TWO_KEYS, 'invalid_api_key');
     const owner = await deps.apiKeys.authenticate(key, deps.nowSec());
     if (owner === null) throw refused(reply, WRONG_KEY, 'invalid_api_key');
     request.tenant = owner.tenant;
-    reply.header('openai-organization', owner.tenant);
+    reply.header('openai-organization', toHeaderText(owner.tenant));
   };
 }
 
 const NO_KEY =
   "You didn't provide an API key. Send it as a Bearer token in the header Authorization.";
+const TWO_KEYS = 'There is more than one value of the header Authorization: send one key.';
 /** Nothing of the key: answers end up in logs. */
 const WRONG_KEY = 'Incorrect API key provided: it is unknown, revoked or over.';
 

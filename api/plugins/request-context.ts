@@ -1,7 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError, isGatewayError } from '../../core/errors';
+import {
+  fromHeaderText,
+  isTenantName,
+  TENANT_NAME_RULE,
+  toHeaderText,
+} from '../../core/openai/tenant-name';
 import type { Config } from '../../platform/config-schema';
+import { headerValues } from './header-values';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -15,7 +22,6 @@ declare module 'fastify' {
 }
 
 const DEFAULT_TENANT = 'default';
-const MAX_TENANT_CHARS = 256;
 const ECHOED_ID = /^[A-Za-z0-9._:/+=-]{1,128}$/;
 
 /** Id of a request: the client's own where it is fit to be logged and sent back, else a new one. */
@@ -54,7 +60,7 @@ export function setContext(
   reply.headers({
     'x-request-id': request.id,
     'openai-version': '2020-10-01',
-    'openai-organization': request.tenant,
+    'openai-organization': toHeaderText(request.tenant),
     'openai-processing-ms': '0',
     'x-content-type-options': 'nosniff',
     'cache-control': 'no-store',
@@ -63,26 +69,17 @@ export function setContext(
 
 function tenantOf(request: FastifyRequest, auth: Config['auth']): string {
   if (auth.mode !== 'header') return DEFAULT_TENANT;
-  const given = headerValues(request.raw.rawHeaders, auth.tenant_header.toLowerCase());
-  if (given.length > 1) {
-    throw new GatewayError('invalid_request', `The header ${auth.tenant_header} has two values.`);
+  const { tenant_header: name } = auth;
+  const [given, another] = headerValues(request, name);
+  if (another !== undefined) {
+    throw new GatewayError('invalid_request', `The header ${name} has two values.`);
   }
-  const [tenant] = given;
-  if (tenant !== undefined && tenant.length > MAX_TENANT_CHARS) {
-    throw new GatewayError('invalid_request', `The header ${auth.tenant_header} is too long.`);
+  if (given === undefined && auth.require_tenant) {
+    throw new GatewayError('unauthorized', `The header ${name} is missing.`);
   }
-  if (tenant === undefined && auth.require_tenant) {
-    throw new GatewayError('unauthorized', `The header ${auth.tenant_header} is missing.`);
-  }
-  return tenant ?? DEFAULT_TENANT;
-}
-
-/** Different values of a header that was sent more than once; Node would join them into one. */
-function headerValues(rawHeaders: readonly string[], name: string): string[] {
-  const values = new Set<string>();
-  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
-    const value = rawHeaders[i + 1]?.trim() ?? '';
-    if (rawHeaders[i]?.toLowerCase() === name && value !== '') values.add(value);
-  }
-  return [...values];
+  if (given === undefined) return DEFAULT_TENANT;
+  const tenant = fromHeaderText(given);
+  if (tenant !== null && isTenantName(tenant)) return tenant;
+  const message = `The header ${name} must be UTF-8, ${TENANT_NAME_RULE}.`;
+  throw new GatewayError('invalid_request', message);
 }

@@ -31,8 +31,8 @@ export interface ApiKeyRepository {
   authenticate(key: string, nowSec: number): Promise<{ readonly tenant: string } | null>;
   /** Newest first; of one tenant where one is given. */
   list(tenant?: string): Promise<ApiKeyRecord[]>;
-  /** From now on the key is refused; false where there is none with this id. */
-  revoke(id: string, nowSec: number): Promise<boolean>;
+  /** From now on the key is refused; the time since when it is, or null where there is none with this id. */
+  revoke(id: string, nowSec: number): Promise<number | null>;
 }
 
 const SHAPE = /^nsk_([0-9a-f]{16})_[A-Za-z0-9_-]{43}$/;
@@ -53,8 +53,10 @@ export function createApiKeyRepository(pool: Pool): ApiKeyRepository {
       return query<ApiKeyRecord>(pool, text, [tenant ?? null]);
     },
     revoke: async (id, nowSec) => {
-      const text = `update api_keys set revoked_at = coalesce(revoked_at, $2) where id = $1 returning id`;
-      return (await query(pool, text, [id, nowSec])).length > 0;
+      const text = `update api_keys set revoked_at = coalesce(revoked_at, $2) where id = $1
+        returning revoked_at as "revokedAtSec"`;
+      const [row] = await query<{ revokedAtSec: number }>(pool, text, [id, nowSec]);
+      return row?.revokedAtSec ?? null;
     },
   };
 }

@@ -1,3 +1,4 @@
+import type { Command } from 'commander';
 import { createProgram } from '../../cli/program';
 import { createApiKeyRepository } from '../../storage/postgres/api-keys';
 import { POSTGRES_START_MS, type TestDatabase, withDatabase } from '../support/postgres';
@@ -7,16 +8,29 @@ beforeAll(async () => (database = await withDatabase()), POSTGRES_START_MS);
 afterAll(() => database.close());
 afterEach(() => jest.restoreAllMocks());
 
-/** What the command writes to stdout. */
+/** The program, which throws where it would exit. */
+function program(): Command {
+  const overridden = (command: Command): Command => {
+    command.exitOverride().configureOutput({ writeErr: () => undefined });
+    for (const inner of command.commands) overridden(inner);
+    return command;
+  };
+  return overridden(createProgram());
+}
+
+let said: string;
+
+/** What the command writes to stdout; what it says to people is in `said`. */
 async function keys(...args: string[]): Promise<string> {
   let written = '';
   jest
     .spyOn(process.stdout, 'write')
     .mockImplementation((text) => ((written += String(text)), true));
-  jest.spyOn(process.stderr, 'write').mockReturnValue(true);
+  said = '';
+  jest.spyOn(process.stderr, 'write').mockImplementation((text) => ((said += String(text)), true));
   process.env['DATABASE_URL'] = database.url;
   try {
-    await createProgram().parseAsync(['node', 'nightshift', 'keys', ...args]);
+    await program().parseAsync(['node', 'nightshift', 'keys', ...args]);
   } finally {
     delete process.env['DATABASE_URL'];
     jest.restoreAllMocks();
@@ -43,4 +57,34 @@ it('makes a key that opens the door, lists it and takes it back', async () => {
 
 it('says so when there is no such key', async () => {
   await expect(keys('revoke', 'none')).rejects.toMatchObject({ code: 'not_found' });
+});
+
+it('says so when it was revoked before, by its id or by itself', async () => {
+  const key = (await keys('create')).trim();
+  await keys('revoke', key);
+  expect(said).toContain('is refused from now on');
+  await database.pool.query('update api_keys set revoked_at = revoked_at - 60');
+  await keys('revoke', key);
+  expect(said).toMatch(/was revoked already, \d{4}-/);
+  expect(said).not.toContain(key);
+});
+
+it.each([
+  ['--tenant', ''],
+  ['--tenant', 'a\nb'],
+  ['--tenant', 'x'.repeat(257)],
+  ['--name', 'a\u001b[2J'],
+  ['--expires', '0s'],
+  ['--expires', '1 week'],
+  ['--expires', '99999999d'],
+])('makes no key with %s %j', async (flag, value) => {
+  await expect(keys('create', flag, value)).rejects.toMatchObject({
+    code: 'commander.invalidArgument',
+  });
+});
+
+it('says where no stack has run, and asks where the keys are', async () => {
+  await expect(keys('list', '--data-dir', '/nowhere')).rejects.toThrow(
+    'no stack has run in /nowhere',
+  );
 });

@@ -90,8 +90,36 @@ it('never passes on the key of this API', () => {
     checkRules(configSchema.parse({ auth: { mode }, pass_through_headers: [name] }), []).map(
       ({ path: where }) => where.join('.'),
     );
-  expect(broken('api_key', 'Authorization')).toEqual(['pass_through_headers']);
+  expect(broken('api_key', 'Authorization')).toEqual(['pass_through_headers.0']);
   expect(broken('api_key', 'x-team')).toEqual([]);
   expect(broken('header', 'authorization')).toEqual([]);
   expect(configSchema.safeParse({ pass_through_headers: ['a b'] }).success).toBe(false);
+});
+
+it.each(['Host', 'content-length', 'Connection', 'X-Request-Id', 'idempotency-key', 'TE'])(
+  'says that %s cannot be passed on, instead of dropping it',
+  (name) => {
+    const names = ['x-team', name];
+    const broken = checkRules(configSchema.parse({ pass_through_headers: names }), []);
+    expect(broken).toEqual([
+      {
+        path: ['pass_through_headers', '1'],
+        message: expect.stringContaining(`${name.toLowerCase()} is set by Nightshift itself`),
+      },
+    ]);
+  },
+);
+
+it('says which batch waits for which key', () => {
+  const [old = '', fresh = ''] = KEYS;
+  const sealed = vault(old).seal('batch_a', HEADERS);
+  expect(() => vault(fresh).open('batch_a', sealed)).toThrow(
+    expect.objectContaining({
+      code: 'unavailable',
+      message: expect.stringMatching(
+        new RegExp(`^the headers of batch_a were sealed with the key ${sealed.keyId}`),
+      ),
+    }),
+  );
+  expect(vault(`${fresh}\n${old}`).open('batch_a', sealed)).toEqual(HEADERS);
 });

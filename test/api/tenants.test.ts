@@ -1,0 +1,171 @@
+import { OPERATIONS } from '../../api/openapi/operations';
+import {
+  type Answer,
+  batchForm,
+  BOUNDARY,
+  formBytes,
+  LINE,
+  openTestApi,
+  post,
+  type TestApi,
+  upload,
+} from '../support/api';
+import { POSTGRES_START_MS } from '../support/postgres';
+
+/** What belongs to ann is, for bob, exactly as if it had never been there. */
+
+const as = (tenant: string | Buffer) => ({ 'x-maas-username': String(tenant) });
+const [ann, bob] = [as('ann'), as('bob')];
+
+let api: TestApi;
+/** Ids of ann's objects. */
+let own: Record<'file' | 'upload' | 'part' | 'batch', string>;
+beforeAll(async () => {
+  api = await openTestApi({ auth: { mode: 'header' } });
+  const file = (await api.call(upload(batchForm(), ann))).body.id;
+  const open = { filename: 'a', purpose: 'user_data', bytes: LINE.length, mime_type: 'x' };
+  const session = (await api.call(post('/v1/uploads', open, ann))).body.id;
+  const part = (await addPart(session, ann)).body.id;
+  own = { file, upload: session, part, batch: (await createBatch(file, ann)).body.id };
+}, POSTGRES_START_MS);
+afterAll(() => api.close());
+
+function addPart(session: string, headers: Record<string, string>): Promise<Answer> {
+  return api.call({
+    method: 'POST',
+    url: `/v1/uploads/${session}/parts`,
+    headers: { 'content-type': `multipart/form-data; boundary=${BOUNDARY}`, ...headers },
+    payload: formBytes([{ name: 'data', value: LINE, filename: 'a' }]),
+  });
+}
+
+function createBatch(file: string, headers: Record<string, string>): Promise<Answer> {
+  const body = { input_file_id: file, endpoint: '/v1/responses', completion_window: '24h' };
+  return api.call(post('/v1/batches', body, headers));
+}
+
+const UNKNOWN = {
+  file: 'file-0000000000000000000000',
+  upload: `upload_${'0'.repeat(32)}`,
+  part: `part_${'0'.repeat(32)}`,
+  batch: `batch_${'0'.repeat(32)}`,
+};
+
+/** Every operation on one object, HEAD beside each GET; a table that a new route lengthens by itself. */
+const ON_ONE = OPERATIONS.filter(({ path }) => path.includes('{')).flatMap(({ method, path }) => {
+  const name = method.toUpperCase();
+  return (name === 'GET' ? ['GET', 'HEAD'] : [name]).map((verb) => [verb, path] as const);
+});
+
+it('looks at all operations on one object', () => {
+  expect(ON_ONE.length).toBeGreaterThanOrEqual(11);
+});
+
+it.each(ON_ONE)(
+  "answers %s %s with another tenant's id as with one that nobody has",
+  async (verb, path) => {
+    const answer = async (ids: typeof UNKNOWN) => {
+      const url = path
+        .replace('{file_id}', ids.file)
+        .replace('{upload_id}', ids.upload)
+        .replace('{batch_id}', ids.batch);
+      const isParts = url.endsWith('/parts');
+      const { status, bytes } = isParts
+        ? await addPart(ids.upload, bob)
+        : await api.call({ method: verb, url, headers: bob });
+      const text = bytes.toString();
+      return {
+        status,
+        text: Object.values(ids).reduce((rest, id) => rest.replaceAll(id, 'ID'), text),
+      };
+    };
+    const foreign = await answer(own);
+    expect(foreign.status).toBe(404);
+    expect(foreign).toEqual(await answer(UNKNOWN));
+  },
+);
+
+it.each(['/v1/files', '/v1/batches'])('shows nothing of it in %s, nor by a cursor', async (url) => {
+  const page = await api.call({ method: 'GET', url, headers: bob });
+  expect(page.body.data).toEqual([]);
+  const kind = url === '/v1/files' ? 'file' : 'batch';
+  const after = async (id: string) => {
+    const { status, body } = await api.call({
+      method: 'GET',
+      url: `${url}?after=${id}`,
+      headers: bob,
+    });
+    return { status, error: body.error };
+  };
+  expect(await after(own[kind])).toMatchObject({ status: 400, error: { param: 'after' } });
+  expect(await after(own[kind])).toEqual(await after(UNKNOWN[kind]));
+});
+
+it('takes no part of it into an upload', async () => {
+  const open = { filename: 'a', purpose: 'user_data', bytes: LINE.length, mime_type: 'x' };
+  const mine = (await api.call(post('/v1/uploads', open, bob))).body.id;
+  const complete = async (id: string) => {
+    const answer = await api.call(post(`/v1/uploads/${mine}/complete`, { part_ids: [id] }, bob));
+    return { status: answer.status, error: answer.body.error };
+  };
+  expect(await complete(own.part)).toMatchObject({ status: 400, error: { param: 'part_ids' } });
+  expect(await complete(own.part)).toEqual(await complete(UNKNOWN.part));
+});
+
+it('makes no batch of its file', async () => {
+  const { status, body } = await createBatch(own.file, bob);
+  expect([status, body.status]).toEqual([200, 'validating']);
+  const { rows } = await api.database.pool.query(
+    'select input_object_key as key from batches where id = $1',
+    [body.id],
+  );
+  // Nothing is pinned: ingestion will say that there is no such file.
+  expect(rows).toEqual([{ key: null }]);
+});
+
+it.each(['/v1/files', '/v1/batches'])('keeps idempotency keys of %s apart', async (url) => {
+  const send = (headers: Record<string, string>) => {
+    const keyed = { ...headers, 'idempotency-key': 'the same' };
+    const body = { input_file_id: 'file-x', endpoint: '/v1/responses', completion_window: '24h' };
+    return api.call(url === '/v1/files' ? upload(batchForm(), keyed) : post(url, body, keyed));
+  };
+  const [first, again, other] = [
+    await send(as('cleo')),
+    await send(as('cleo')),
+    await send(as('dan')),
+  ];
+  expect([first.status, again.status, other.status]).toEqual([200, 200, 200]);
+  expect(again.body.id).toBe(first.body.id);
+  expect(other.body.id).not.toBe(first.body.id);
+});
+
+describe('the header that names the tenant', () => {
+  const ask = (headers: Record<string, string | string[]>) =>
+    api.call({ method: 'GET', url: '/v1/files', headers });
+  const utf8 = (text: string) => Buffer.from(text).toString('latin1');
+
+  it.each([
+    ['twice the same', ['ann', 'ann'], 'ann'],
+    ['an empty one beside it', ['', 'ann'], 'ann'],
+    ['no value', '', 'default'],
+    ['letters of every alphabet', utf8('日本 é'), '日本 é'],
+    ['a name of 256 letters', utf8('é'.repeat(256)), 'é'.repeat(256)],
+    ['a name with a space that breaks no line at its end', utf8('à'), 'à'],
+  ])('may come with %s', async (_what, value, tenant) => {
+    const { status, headers } = await ask({ 'x-maas-username': value });
+    expect(status).toBe(200);
+    expect(Buffer.from(headers['openai-organization'] ?? '', 'latin1').toString()).toBe(tenant);
+  });
+
+  it.each([
+    ['two different values', ['ann', 'bob']],
+    ['257 letters', 'x'.repeat(257)],
+    ['bytes that are no UTF-8', 'ann\xe9'],
+    ['a tab inside', 'a\tb'],
+  ])('is refused with %s', async (_what, value) => {
+    const { status, body } = await ask({ 'x-maas-username': value });
+    expect(status).toBe(400);
+    expect(body.error).toMatchObject({ param: null, code: null });
+    expect(body.error.message).toContain('X-MaaS-Username');
+  });
+});
