@@ -12,6 +12,7 @@ import { startObservabilityServer } from '../platform/observability-server';
 import type { RunningProcess } from '../platform/process';
 import { runPhases, type ShutdownPhase } from '../platform/shutdown';
 import { openFilesystemStore } from '../storage/objects/filesystem';
+import { observeStore } from '../storage/objects/observed-store';
 import { readOrCreateStoreId } from '../storage/objects/store-id';
 import { createApiKeyRepository } from '../storage/postgres/api-keys';
 import { createBatchRepository } from '../storage/postgres/batches';
@@ -25,6 +26,8 @@ import { createOutbox } from './outbox';
 
 const POSTGRES_WAIT_MS = 30_000;
 const POSTGRES_RETRY_MS = 500;
+/** No request waits longer for a database that hangs; each statement takes milliseconds. */
+const STATEMENT_TIMEOUT_MS = 10_000;
 /** Uploads and downloads that run may take so long to end when the process is told to. */
 const DRAIN_MS = 30_000;
 const RELEASE_MS = 5_000;
@@ -61,14 +64,25 @@ interface Host {
 
 async function open(config: Config, host: Host): Promise<string> {
   const { logger, closing } = host;
-  const pool = openPool(config.postgres.url, { logger, applicationName: 'nightshift-api' });
+  const pool = openPool(config.postgres.url, {
+    logger,
+    applicationName: 'nightshift-api',
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+  });
   closing('postgres', () => pool.end());
   await whenPostgresAnswers(logger, () => checkSchema(pool));
-  const store = await openStore(config, pool);
+  const registry = createMetricsRegistry('api');
+  const metrics = createApiMetrics(registry);
+  const store = observeStore(await openStore(config, pool), (operation, ok) =>
+    metrics.fileStorageOperations.inc({
+      operation,
+      component: 'apiserver',
+      status: ok ? 'success' : 'exhausted',
+    }),
+  );
   closing('object store', () => store.close());
   const client = openClient(config.temporal);
   closing('temporal', () => client.connection.close());
-  const registry = createMetricsRegistry('api');
   const checks = {
     postgres: async () => void (await pool.query('select 1')),
     object_store: () => store.check(),
@@ -81,7 +95,6 @@ async function open(config: Config, host: Host): Promise<string> {
   const rows = createRepositories(config, pool);
   const outbox = createOutbox({ ...rows, starter: createBatchClient(client), logger });
   closing('outbox', () => outbox.close());
-  const metrics = createApiMetrics(registry);
   const vault = openHeaderVault(config);
   const app = buildApp({ config, ...rows, vault, store, outbox, metrics, logger, checks });
   closing('http', () => app.close(), DRAIN_MS);

@@ -12,6 +12,7 @@ import { openHeaderVault } from '../platform/header-vault';
 import type { WorkerMetrics } from '../platform/worker-metrics';
 import { createFilesystemJournal } from '../storage/journal/filesystem-journal';
 import { openFilesystemStore, removeTemporaryFiles } from '../storage/objects/filesystem';
+import { observeStore, type StoreObserver } from '../storage/objects/observed-store';
 import { readOrCreateStoreId } from '../storage/objects/store-id';
 import { findBatchHeaders } from '../storage/postgres/batch-headers';
 import { createBatchRecords } from '../storage/postgres/batch-records';
@@ -56,12 +57,11 @@ export async function openParts(config: Config, context: PartsContext): Promise<
   const worker = workerIdentity();
   const registry = createRegistry(config);
   const path = filesystemPath(config);
-  const store = await openFilesystemStore({ path });
+  const { store, journal } = await openObjects(path, context);
   const { url } = config.postgres;
   const pool = openPool(url, { statementTimeoutMs: STATEMENT_TIMEOUT_MS, logger });
   const progressPool = openPool(url, { statementTimeoutMs: PROGRESS_TIMEOUT_MS, max: 4, logger });
   await verifyStoreIdentity(pool, await readOrCreateStoreId(path));
-  const journal = createFilesystemJournal({ path, store, logger });
   const progress = createProgressReporter({ pool: progressPool, worker, logger });
   const stops = listenForStops({ url, logger, onStop: (batchId) => progress.hurry(batchId) });
   const outputFilesSec = Math.round(config.retention.output_files / 1000);
@@ -130,6 +130,18 @@ function openDispatcher(config: Config, { logger, onGuardTripped }: PartsContext
       onGuardTripped();
     },
   });
+}
+
+/** Objects and journal in one folder, counted; whatever fails is tried again by whoever asked. */
+async function openObjects(path: string, { metrics, logger }: PartsContext) {
+  const count: StoreObserver = (operation, ok) =>
+    metrics.fileStorageOperations.inc({
+      ...{ operation, component: 'processor' },
+      status: ok ? 'success' : 'retry',
+    });
+  const store = observeStore(await openFilesystemStore({ path }), count);
+  const onFailure = (): void => count('store', false);
+  return { store, journal: createFilesystemJournal({ path, store, logger, onFailure }) };
 }
 
 function filesystemPath(config: Config): string {

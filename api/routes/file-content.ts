@@ -52,11 +52,8 @@ function sendRange(
   { reply, deps }: Pick<ContentExchange, 'reply' | 'deps'>,
 ): FastifyReply {
   if (range.start === range.end) return reply.send(Buffer.alloc(0));
-  deps.metrics.fileStorageOperations.inc(COUNTED);
   return reply.send(deps.store.stream(file.objectKey, range));
 }
-
-const COUNTED = { operation: 'retrieve', component: 'api', status: 'success' };
 
 /** There are no validators, so a range that depends on one is answered in full (RFC 9110 §13.1.5). */
 function requestedRange(request: FastifyRequest, size: number) {

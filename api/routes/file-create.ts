@@ -33,15 +33,12 @@ export async function createFile(request: FastifyRequest, deps: RouteDeps): Prom
     const made = await insert({ ...record, tenant, sha256 }, { key, fields, deps });
     // A repetition found the file of the first request: its own bytes are not needed.
     if (made.id !== id) await discard({ store, objectKey });
-    deps.metrics.fileStorageOperations.inc(COUNTED);
     return made;
   } catch (error) {
     if (form.file !== null) await discard({ store, objectKey });
     throw error;
   }
 }
-
-const COUNTED = { operation: 'store', component: 'api', status: 'success' };
 
 interface InsertContext {
   readonly key: string | null;

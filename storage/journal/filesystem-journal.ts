@@ -2,6 +2,7 @@ import { GatewayError } from '../../core/errors';
 import { MAX_CHUNK_ENTRIES } from '../../core/journal/segment';
 import { journalPrefix, parseSealKey, parseSegmentKey, sealsPrefix } from '../../core/plan/keys';
 import type { Logger } from '../../platform/logger';
+import { expectStore } from '../objects/filesystem-errors';
 import { namesInKeyOrder } from '../objects/filesystem-list';
 import { objectPath } from '../objects/filesystem-layout';
 import type { ObjectStore } from '../object-store';
@@ -31,6 +32,8 @@ export interface FilesystemJournalOptions {
   /** The filesystem store of the same root. */
   readonly store: ObjectStore;
   readonly logger?: Pick<Logger, 'warn'>;
+  /** Told of each write that failed and is tried again in a new segment; must not throw. */
+  readonly onFailure?: () => void;
   /** How segments are created; another one where a test wants a full disk. */
   readonly openFile?: OpenAppendFile;
 }
@@ -63,11 +66,15 @@ function writerFactory(options: FilesystemJournalOptions, rounds: SyncRounds) {
       scope,
       range,
       createSegment: async (key, onSyncError) => {
+        // Its folders would be made where nobody looks for them once the store is back.
+        await expectStore(options.path);
         const file = await openFile(objectPath(options.path, key));
         return new SegmentFile(key, file, { rounds, onSyncError });
       },
-      onAbandoned: (segment, error) =>
-        options.logger?.warn({ segment, err: error }, 'journal segment abandoned'),
+      onAbandoned: (segment, error) => {
+        options.onFailure?.();
+        options.logger?.warn({ segment, err: error }, 'journal segment abandoned');
+      },
     });
   };
 }

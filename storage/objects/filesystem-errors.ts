@@ -37,9 +37,17 @@ export async function mappedLookup<T>(
     return await run();
   } catch (error) {
     if (!hasCode(error, 'ENOENT')) throw asStoreError(error, action);
-    await mapped(action, () => access(temporaryFolder(root)));
+    await mapped(action, () => expectStore(root));
     throw new GatewayError('object_missing', `${action}: no such object`, { cause: error });
   }
+}
+
+/**
+ * Fails where the store is not there: an unmounted one leaves an empty folder, in which nothing may be
+ * looked for or made.
+ */
+export function expectStore(root: string): Promise<void> {
+  return access(temporaryFolder(root));
 }
 
 /** The result of a look-up, or `absent` where the object is missing. */

@@ -4,7 +4,10 @@ import type { Logger } from '../../platform/logger';
 export interface PoolOptions {
   /** Most connections at a time. */
   readonly max?: number;
-  /** The server ends statements that take longer; 0 is without limit. */
+  /**
+   * The server ends statements that take longer; a server that does not answer even then is given up
+   * {@link GIVE_UP_MS} later, with its connection. 0 is without limit.
+   */
   readonly statementTimeoutMs?: number;
   /** Longest wait for a connection, free or new. */
   readonly connectTimeoutMs?: number;
@@ -14,6 +17,9 @@ export interface PoolOptions {
   readonly logger?: Logger;
 }
 
+/** What an answer may need beyond the time that its statement may take. */
+const GIVE_UP_MS = 1_000;
+
 /**
  * A pool of connections to the read model. `bigint` columns arrive as numbers: ours hold seconds,
  * bytes, counts and positions, all far below 2^53. Connects lazily; the caller ends it.
@@ -21,11 +27,13 @@ export interface PoolOptions {
 export function openPool(url: string, options: PoolOptions = {}): Pool {
   const overrides = new TypeOverrides();
   overrides.setTypeParser(types.builtins.INT8, Number);
+  const { statementTimeoutMs = 30_000 } = options;
   const pool = new Pool({
     connectionString: url,
     max: options.max ?? 10,
     connectionTimeoutMillis: options.connectTimeoutMs ?? 5_000,
-    statement_timeout: options.statementTimeoutMs ?? 30_000,
+    statement_timeout: statementTimeoutMs,
+    ...(statementTimeoutMs === 0 ? {} : { query_timeout: statementTimeoutMs + GIVE_UP_MS }),
     idleTimeoutMillis: 30_000,
     keepAlive: true,
     application_name: options.applicationName ?? 'nightshift',

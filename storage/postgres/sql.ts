@@ -38,6 +38,9 @@ export async function inTransaction<T>(
     throw mapped(error);
   });
   let broken: Error | undefined;
+  // A connection that breaks between two statements tells nobody else: unheard, it ends the process.
+  const onError = (error: Error): void => void (broken = error);
+  client.on('error', onError);
   try {
     await query(client, 'begin');
     const result = await work(client);
@@ -47,6 +50,7 @@ export async function inTransaction<T>(
     await client.query('rollback').catch((failure: Error) => (broken = failure));
     throw error;
   } finally {
+    client.off('error', onError);
     // A connection that could not roll back is in an unknown state: it is closed, not reused.
     client.release(broken);
   }

@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises';
+import { mkdir, readdir, rename, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { encodeRetryFrame, FRAME_KIND, readFrame } from '../../core/journal/frame';
 import { framesOfSegment } from '../../core/journal/segment';
@@ -45,6 +45,22 @@ describe('a writer on a filesystem', () => {
     const [ref] = writer.frames;
     const bytes = await place.store.read(ref!.objectKey);
     expect(readFrame(bytes, ref!.position)?.end).toBe(ref!.position + ref!.byteLength);
+    await writer.close();
+  });
+
+  test('makes nothing where the store is not mounted, keeps what it has, and goes on by itself', async () => {
+    const away = `${place.path}-away`;
+    const writer = place.journal.openWriter(SCOPE, range);
+    await rename(place.path, away);
+    await mkdir(place.path);
+    append(writer, 7);
+    await until(() => !writer.healthy);
+    expect(await readdir(place.path)).toEqual([]);
+    await rmdir(place.path);
+    await rename(away, place.path);
+    await writer.flush();
+    expect(writer.healthy).toBe(true);
+    expect(offsetsOf(writer.frames)).toEqual([7]);
     await writer.close();
   });
 
