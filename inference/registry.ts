@@ -39,26 +39,31 @@ export type RegistryConfig = Pick<
   'global_inference_gateway' | 'model_gateways' | 'secrets_dir' | 'concurrency' | 'limits'
 >;
 
+/** Told when the breaker of a gateway opens and closes; `gateway` is its key. */
+export type OnBreaker = (gateway: string, state: Breaker['state']) => void;
+
 /**
  * Opens the gateways of the configuration (seed 000). Global mode: every model goes to the one
  * gateway and has a limit of its own. Per-model mode: only listed models are routed; identical
  * settings share pool, limit and breaker. Keys and certificates are read here, once.
  * @throws config_invalid unless exactly one mode is configured and every named file can be read.
  */
-export function createRegistry(config: RegistryConfig): Registry {
+export function createRegistry(config: RegistryConfig, onBreaker?: OnBreaker): Registry {
   const { global_inference_gateway: global, model_gateways: perModel } = config;
   if ((global === undefined) === (perModel === undefined)) {
     const message = 'configure exactly one of global_inference_gateway and model_gateways';
     throw new GatewayError('config_invalid', message);
   }
+  const opened = (entry: GatewayEntry) => openGateway(config, { ...entry, onBreaker });
   return global === undefined
-    ? perModelRegistry(config, perModel ?? {})
-    : globalRegistry(config, global);
+    ? perModelRegistry(perModel ?? {}, opened)
+    : globalRegistry(opened({ key: 'default', gateway: global, models: [] }));
 }
 
-function globalRegistry(config: RegistryConfig, gateway: GatewayConfig): Registry {
-  const only = openGateway(config, { key: 'default', gateway, models: [] });
-  const { key, backend, breaker } = only;
+type GatewayEntry = Pick<GatewayRoute, 'key' | 'gateway' | 'models'>;
+
+function globalRegistry(only: GatewayRoute): Registry {
+  const { key, gateway, backend, breaker } = only;
   return {
     route: (model) => ({ key, limiterKey: `default:${model}`, backend, gateway, breaker }),
     isRouted: () => true,
@@ -68,8 +73,8 @@ function globalRegistry(config: RegistryConfig, gateway: GatewayConfig): Registr
 }
 
 function perModelRegistry(
-  config: RegistryConfig,
   entries: Readonly<Record<string, GatewayConfig>>,
+  opened: (entry: GatewayEntry) => GatewayRoute,
 ): Registry {
   const groups = new Map<string, { key: string; gateway: GatewayConfig; models: string[] }>();
   for (const [model, gateway] of Object.entries(entries)) {
@@ -78,7 +83,7 @@ function perModelRegistry(
     if (group) group.models.push(model);
     else groups.set(settings, { key: model, gateway, models: [model] });
   }
-  const gateways = [...groups.values()].map((group) => openGateway(config, group));
+  const gateways = [...groups.values()].map(opened);
   const routes = new Map<string, Route>();
   for (const { models, ...route } of gateways) {
     for (const model of models) routes.set(model, { ...route, limiterKey: route.key });
@@ -95,9 +100,9 @@ function perModelRegistry(
 
 function openGateway(
   config: RegistryConfig,
-  entry: Pick<GatewayRoute, 'key' | 'gateway' | 'models'>,
+  { onBreaker, ...entry }: GatewayEntry & { onBreaker: OnBreaker | undefined },
 ): GatewayRoute {
-  const { gateway } = entry;
+  const { key, gateway } = entry;
   const backend = createHttpBackend(gateway, {
     secrets: readGatewaySecrets(gateway, config.secrets_dir),
     connections: config.concurrency.global,
@@ -107,6 +112,7 @@ function openGateway(
     initialBackoffMs: gateway.initial_backoff,
     maxBackoffMs: gateway.max_backoff,
     probeTimeoutMs: gateway.request_timeout + 60_000,
+    onChange: (state) => onBreaker?.(key, state),
   });
   return { ...entry, backend, breaker };
 }

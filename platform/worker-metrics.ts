@@ -10,6 +10,7 @@ export function createWorkerMetrics(registry: Registry) {
     ...jobMetrics(registers),
     ...requestMetrics(registers),
     ...maintenanceMetrics(registers),
+    ...outageMetrics(registers),
   } as const;
 }
 
@@ -23,7 +24,7 @@ function jobMetrics(registers: Registry[]) {
     }),
     jobDuration: new Histogram({
       name: 'job_processing_duration_seconds',
-      help: 'From the start of ingestion to the terminal state',
+      help: 'From the creation of a batch to its terminal state, by size',
       labelNames: ['size_bucket'] as const,
       buckets: exponentialBuckets(0.1, 2, 15),
       registers,
@@ -98,6 +99,12 @@ function requestMetrics(registers: Registry[]) {
       labelNames,
       registers,
     }),
+    requestRetries: new Counter({
+      name: 'model_request_retries_total',
+      help: 'Requests that are sent again, by model',
+      labelNames,
+      registers,
+    }),
     promptTokens: new Counter({
       name: 'batch_request_prompt_tokens_total',
       help: 'Input tokens as reported by the model servers',
@@ -142,6 +149,23 @@ function maintenanceMetrics(registers: Registry[]) {
       name: 'batch_sweeper_removed_total',
       help: 'Things removed because nobody needs them any more, by kind',
       labelNames: ['kind'] as const,
+      registers,
+    }),
+  };
+}
+
+/** What tells an operator why work waits. */
+function outageMetrics(registers: Registry[]) {
+  return {
+    gatewayBreakerOpen: new Gauge({
+      name: 'gateway_breaker_open',
+      help: '1 while a model server is taken for away and only probed',
+      labelNames: ['gateway'] as const,
+      registers,
+    }),
+    progressWriteFailures: new Counter({
+      name: 'progress_write_failures_total',
+      help: 'Ticks of progress that PostgreSQL did not take; chunks go on',
       registers,
     }),
   };

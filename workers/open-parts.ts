@@ -5,6 +5,7 @@ import { createDescribe } from '../client/describe';
 import { GatewayError } from '../core/errors';
 import { createMemoryBudget } from '../inference/memory-budget';
 import { createPermitDispatcher } from '../inference/permit-dispatcher';
+import type { OnBreaker } from '../inference/registry';
 import { createRegistry } from '../inference/registry';
 import type { Config } from '../platform/config';
 import type { Logger } from '../platform/logger';
@@ -55,14 +56,15 @@ export async function openParts(config: Config, context: PartsContext): Promise<
   // Every running chunk listens to it.
   setMaxListeners(0, drain);
   const worker = workerIdentity();
-  const registry = createRegistry(config);
+  const registry = createRegistry(config, tellBreaker(context));
   const path = filesystemPath(config);
   const { store, journal } = await openObjects(path, context);
   const { url } = config.postgres;
   const pool = openPool(url, { statementTimeoutMs: STATEMENT_TIMEOUT_MS, logger });
   const progressPool = openPool(url, { statementTimeoutMs: PROGRESS_TIMEOUT_MS, max: 4, logger });
   await verifyStoreIdentity(pool, await readOrCreateStoreId(path));
-  const progress = createProgressReporter({ pool: progressPool, worker, logger });
+  const onFailed = () => metrics.progressWriteFailures.inc();
+  const progress = createProgressReporter({ pool: progressPool, worker, logger, onFailed });
   const stops = listenForStops({ url, logger, onStop: (batchId) => progress.hurry(batchId) });
   const outputFilesSec = Math.round(config.retention.output_files / 1000);
   const client = openClient(config.temporal);
@@ -118,6 +120,15 @@ function openTenantParts(config: Config, pool: ReturnType<typeof openPool>) {
     enqueue: (batchId: string, requests: number) =>
       enqueueRequests(pool, { batchId, requests, max }),
     passThrough: createPassThrough((batchId) => findBatchHeaders(pool, batchId), vault),
+  };
+}
+
+/** An operator reads why a batch stands still, and that it goes on. */
+function tellBreaker({ logger, metrics }: PartsContext): OnBreaker {
+  return (gateway, state) => {
+    metrics.gatewayBreakerOpen.set({ gateway }, state === 'open' ? 1 : 0);
+    if (state === 'open') logger.warn({ gateway }, 'gateway is away: one probe at a time');
+    else logger.info({ gateway }, 'gateway answers again');
   };
 }
 

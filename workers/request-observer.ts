@@ -28,6 +28,7 @@ export function createRequestObserver(metrics: WorkerMetrics): ExecuteObserver {
       children.duration.observe(tookMs / 1000);
       if (!ok) children.errors.inc();
     },
+    requestRetried: (model) => childrenFor(model).retries.inc(),
     tokens: (model, usage) => {
       const children = childrenFor(model);
       children.promptTokens.inc(usage.inputTokens);
@@ -41,6 +42,7 @@ function childrenOf(metrics: WorkerMetrics, model: string) {
     inflight: metrics.modelInflightRequests.labels({ model }),
     duration: metrics.requestDuration.labels({ model }),
     errors: metrics.requestErrors.labels({ model }),
+    retries: metrics.requestRetries.labels({ model }),
     promptTokens: metrics.promptTokens.labels({ model }),
     generationTokens: metrics.generationTokens.labels({ model }),
   };

@@ -118,7 +118,9 @@ export class LineSender {
     const away = this.#reportHealth(line, outcome, { probe: how.probe, sentMs });
     if (!(away && how.probe)) line.tries++;
     if (away && line.failingSinceMs === 0) line.failingSinceMs = Date.now();
-    return this.#judge(line, customId, { outcome, away, how });
+    const result = this.#judge(line, customId, { outcome, away, how });
+    if (result.kind === 'retry') this.#options.observer.requestRetried(this.#options.chunk.model);
+    return result;
   }
 
   /** The answer of a line that is not sent any more, because it kills its workers. */

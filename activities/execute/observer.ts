@@ -6,6 +6,8 @@ export interface ExecuteObserver {
   chunkEnded(): void;
   requestStarted(model: string): void;
   requestEnded(model: string, tookMs: number, ok: boolean): void;
+  /** A line will be sent again; its last try had no answer, or one that is tried again. */
+  requestRetried(model: string): void;
   /** Usage of a successful answer. */
   tokens(model: string, usage: Usage): void;
 }

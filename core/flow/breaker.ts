@@ -12,6 +12,8 @@ export interface BreakerOptions {
   readonly maxBackoffMs: number;
   /** A probe that nobody reported for this long is taken for lost, ms. */
   readonly probeTimeoutMs: number;
+  /** Told when it opens and when it closes again; must not throw. */
+  readonly onChange?: (state: Breaker['state']) => void;
 }
 
 /** One failed try of one line. */
@@ -115,8 +117,10 @@ class CountingBreaker implements Breaker {
     this.#failures = 0;
     this.#connectFailures = 0;
     this.#lines.clear();
-    this.#open = false;
     this.#probeUntilMs = null;
+    if (!this.#open) return;
+    this.#open = false;
+    this.#options.onChange?.('closed');
   }
 
   onFailure(failure: BreakerFailure): void {
@@ -127,6 +131,7 @@ class CountingBreaker implements Breaker {
       this.#open = true;
       this.#pauseMs = Math.min(this.#options.initialBackoffMs, this.#options.maxBackoffMs);
       this.#pause(failure.nowMs);
+      this.#options.onChange?.('open');
     }
   }
 

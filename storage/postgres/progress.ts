@@ -41,6 +41,8 @@ export interface ProgressOptions {
   readonly pool: Pool;
   readonly worker: string;
   readonly logger: Logger;
+  /** Told of each tick that Postgres did not take, for metrics. */
+  readonly onFailed?: () => void;
   readonly intervalMs?: number;
 }
 
@@ -166,6 +168,7 @@ class Reporter implements ProgressReporter {
       await showCounts(this.#options.pool, [...new Set(leases.map((lease) => lease.key.batchId))]);
     } catch (error) {
       // Errors of this statement never fail a chunk: it goes on, unfenced, and is heard later.
+      this.#options.onFailed?.();
       this.#options.logger.warn({ err: error }, 'progress not written');
     }
   }

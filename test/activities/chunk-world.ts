@@ -133,6 +133,7 @@ export async function chunkWorld(
       chunkEnded: () => undefined,
       requestStarted: () => undefined,
       requestEnded: () => undefined,
+      requestRetried: () => undefined,
       tokens: () => undefined,
     },
     worker: 'w1',

@@ -196,6 +196,22 @@ describe('an open breaker', () => {
   });
 });
 
+describe('whoever watches a breaker', () => {
+  it('hears once that it opens and once that it closes', () => {
+    const heard: string[] = [];
+    const watched = createBreaker({ ...options, onChange: (state) => heard.push(state) });
+    watched.onSuccess(0);
+    const failures = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
+    failing(
+      watched,
+      failures.map((line, index) => [line, index * 4_000]),
+    );
+    watched.onSuccess(30_000);
+    watched.onSuccess(31_000);
+    expect(heard).toEqual(['open', 'closed']);
+  });
+});
+
 describe('any history', () => {
   it('never has two probes out, and never waits without an end', () => {
     const step = fc.record({
