@@ -168,6 +168,37 @@ describe('ingestion of an invalid file', () => {
     expect(errorsOf(here)[100]).toMatchObject({ code: 'too_many_errors', line: null });
   });
 
+  it.each<[string, (i: number) => string]>([
+    ['no JSON', () => '{bad'],
+    ['no object', () => '[]'],
+    ['five faults each', () => '{"custom_id":7,"method":1,"url":2,"body":{"stream":true}}'],
+    ['urls of 500 characters', (i) => request(`${i}`, 'm').replace('/v1/', `/${'é'.repeat(500)}`)],
+    ['one id', () => request('same', 'm')],
+  ])('keeps what it writes small where 50,000 lines have %s', async (_what, text) => {
+    const lines = Array.from({ length: 50_000 }, (_, i) => text(i));
+    const here = house(lines.join('\n'));
+    expect(await ingest(here.deps)).toEqual({ kind: 'invalid', errorCount: 101 });
+    const bytes = here.store.objects.get(inputErrorsKey(BATCH))!;
+    expect(bytes.length).toBeLessThan(64 * 1024);
+    const errors = errorsOf(here);
+    expect(errors.slice(0, -1).every(({ line }) => line !== null && line <= 101)).toBe(true);
+    expect(errors.at(-1)).toMatchObject({
+      code: 'too_many_errors',
+      message: expect.stringMatching(/ (49[89]\d\d|2499\d\d) further errors/) as string,
+    });
+  });
+
+  it('says that lines are bad and that they are too many', async () => {
+    const { limits } = house(null).deps;
+    const file = ['[]', request('a', 'm'), request('b', 'm')].join('\n');
+    const here = house(file, { limits: { ...limits, max_requests: 2 } });
+    await ingest(here.deps);
+    expect(errorsOf(here).map(({ code, line }) => [code, line])).toEqual([
+      ['too_many_tasks', null],
+      ['invalid_request', 1],
+    ]);
+  });
+
   it('does not read a file that is too large', async () => {
     const { limits, ...rest } = house(GOOD).deps;
     const here = house(GOOD, { limits: { ...limits, max_file_bytes: GOOD.length } });

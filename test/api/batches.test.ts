@@ -33,6 +33,16 @@ const row = async (id: string) => {
 const set = (id: string, columns: string) =>
   api.database.pool.query(`update batches set ${columns} where id = $1`, [id]);
 
+/** Rows of `output_expires_after` with one member that is wrong. */
+function wrongExpiry(member: string, values: [unknown, string][]): [object, string, string][] {
+  const right = { anchor: 'created_at', seconds: 3600 };
+  return values.map(([value, code]) => [
+    { output_expires_after: { ...right, [member]: value } },
+    `output_expires_after.${member}`,
+    code,
+  ]);
+}
+
 describe('creating a batch', () => {
   it('answers every key, null when empty, and starts the workflow', async () => {
     const answer = await create({ ...valid(), metadata: { team: 'red' } });
@@ -93,6 +103,114 @@ describe('creating a batch', () => {
     });
   });
 
+  it.each(['720h', '43200m', '2592000s'])('takes %s, which is 30 days', async (window) => {
+    const { body } = await create({ ...valid(), completion_window: window });
+    expect(body.expires_at).toBe(NOW_SEC + 2_592_000);
+  });
+
+  it.each([
+    ...['', '0s', '00s', '024h', '1.5h', '-1h', '+1h', ' 24h', '24h ', '24h\n', '24H', '24', 'h'],
+    ...['1w', '1e3s', '1h30m', '1y', '１h', '31d', '721h', '43201m', '2592001s', '9'.repeat(400)],
+  ])('refuses the window %j', async (window) => {
+    const answer = await create({ ...valid(), completion_window: window });
+    expect(answer.status).toBe(400);
+    expect(answer.body.error).toMatchObject({ param: 'completion_window', code: 'invalid_value' });
+  });
+
+  it.each<[string, string]>([
+    ['nothing', ''],
+    ['no members', '{}'],
+    ['null for all', '{"input_file_id":null,"endpoint":null,"completion_window":null}'],
+  ])('asks for the input file first where the body has %s', async (_what, payload) => {
+    const answer = await api.call({ method: 'POST', url: '/v1/batches', payload });
+    expect(answer.status).toBe(400);
+    expect(answer.body.error).toMatchObject({
+      param: 'input_file_id',
+      code: 'missing_required_parameter',
+    });
+  });
+
+  it.each<[string, string | Buffer]>([
+    ['an array', '[]'],
+    ['null', 'null'],
+    ['a text', '"x"'],
+    ['a number', '1'],
+    ['broken JSON', '{"a":'],
+    ['NaN', '{"a":NaN}'],
+    ['two values', '{}{}'],
+    ['a BOM', '\ufeff{}'],
+    ['UTF-16', Buffer.from('{}', 'utf16le')],
+    ['bytes that are not UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d])],
+  ])('refuses a body that is %s', async (_what, payload) => {
+    const answer = await api.call({ method: 'POST', url: '/v1/batches', payload });
+    expect(answer.status).toBe(400);
+    expect(answer.body.error).toMatchObject({
+      type: 'invalid_request_error',
+      param: null,
+      code: null,
+    });
+  });
+
+  it.each([
+    'application/json',
+    'application/json; charset=utf-8',
+    'text/plain',
+    'application/x-www-form-urlencoded',
+  ])('reads its JSON whatever the header says: %s', async (type) => {
+    const payload = JSON.stringify(valid());
+    const headers = { 'content-type': type };
+    const answer = await api.call({ method: 'POST', url: '/v1/batches', payload, headers });
+    expect(answer.status).toBe(200);
+  });
+
+  it('reads the last of repeated members', async () => {
+    const payload = JSON.stringify(valid()).replace('{', '{"endpoint":"no","metadata":7,');
+    const last = payload.replace(/\}$/, ',"metadata":null}');
+    const answer = await api.call({ method: 'POST', url: '/v1/batches', payload: last });
+    expect([answer.status, answer.body.metadata]).toEqual([200, null]);
+  });
+
+  it('answers the first of several faults, in the order of the fields', async () => {
+    const faults: [string, unknown, unknown][] = [
+      ['input_file_id', 7, fileId],
+      ['endpoint', '/v1/none', '/v1/responses'],
+      ['completion_window', '25', '24h'],
+      ['metadata', [], {}],
+      ['output_expires_after', 1, undefined],
+      ['zzz', 1, undefined],
+    ];
+    const body: Record<string, unknown> = {};
+    for (const [name, wrong] of [...faults].reverse()) body[name] = wrong;
+    for (const [name, , right] of faults) {
+      const answer = await create(body);
+      expect([answer.status, answer.body.error?.param]).toEqual([400, name]);
+      body[name] = right;
+    }
+    expect((await create(body)).status).toBe(200);
+  });
+
+  it.each<[string, object | null]>([
+    ['null', null],
+    ['empty', {}],
+    ['16 pairs', Object.fromEntries(Array.from({ length: 16 }, (_, i) => [`k${i}`, `${i}`]))],
+    ['empty texts', { '': '', a: '' }],
+    ['the longest texts', { ['k'.repeat(64)]: 'v'.repeat(512) }],
+    ['keys that look like paths', { 'a.b': '1', 'a[0]': '2', constructor: '3' }],
+  ])('echoes metadata that is %s', async (_what, metadata) => {
+    const answer = await create({ ...valid(), metadata });
+    expect([answer.status, answer.body.metadata]).toEqual([200, metadata]);
+    expect((await get(answer.body.id as string)).body.metadata).toEqual(metadata);
+  });
+
+  it.each(['file-', 'batch_x', '../../etc/passwd', 'file-é日😀', ' ', 'x'.repeat(255)])(
+    'takes any text for a file that is not there: %j',
+    async (id) => {
+      const answer = await create({ ...valid(), input_file_id: id });
+      expect(answer.status).toBe(200);
+      expect((await get(answer.body.id as string)).body.input_file_id).toBe(id);
+    },
+  );
+
   it('takes null for absent, and keeps metadata as it came', async () => {
     expect((await create({ ...valid(), metadata: null, output_expires_after: null })).status).toBe(
       200,
@@ -135,6 +253,24 @@ describe('creating a batch', () => {
     [{ completion_window: '31d' }, 'completion_window', 'invalid_value'],
     [{ completion_window: '99999999999999999999d' }, 'completion_window', 'invalid_value'],
     [{ completion_window: 24 }, 'completion_window', 'invalid_type'],
+    [{ completion_window: null }, 'completion_window', 'missing_required_parameter'],
+    [{ completion_window: ['24h'] }, 'completion_window', 'invalid_type'],
+    [{ endpoint: null }, 'endpoint', 'missing_required_parameter'],
+    [{ endpoint: '/v1/chat/completions/' }, 'endpoint', 'invalid_value'],
+    [{ endpoint: 'v1/chat/completions' }, 'endpoint', 'invalid_value'],
+    [{ endpoint: '/v1/images/edits' }, 'endpoint', 'invalid_value'],
+    [{ endpoint: '/v1/videos' }, 'endpoint', 'invalid_value'],
+    [{ input_file_id: [] }, 'input_file_id', 'invalid_type'],
+    [{ input_file_id: {} }, 'input_file_id', 'invalid_type'],
+    [{ metadata: false }, 'metadata', 'invalid_type'],
+    [{ metadata: 0 }, 'metadata', 'invalid_type'],
+    [{ metadata: { a: null } }, 'metadata.a', 'invalid_type'],
+    [{ metadata: { a: 1 } }, 'metadata.a', 'invalid_type'],
+    [{ metadata: { 'a.b': true } }, 'metadata.a.b', 'invalid_type'],
+    [{ metadata: { a: { b: 'c' } } }, 'metadata.a', 'invalid_type'],
+    [{ metadata: { a: 'ok', b: 2 } }, 'metadata.b', 'invalid_type'],
+    [{ metadata: { a: '😀'.repeat(513) } }, 'metadata.a', 'string_above_max_length'],
+    [{ metadata: { ['😀'.repeat(65)]: '' } }, 'metadata', 'property_name_above_max_length'],
     [{ metadata: 'a', unknown: 1 }, 'metadata', 'invalid_type'],
     [{ metadata: [] }, 'metadata', 'invalid_type'],
     [{ metadata: { tags: [1] } }, 'metadata.tags', 'invalid_type'],
@@ -146,6 +282,23 @@ describe('creating a batch', () => {
       'object_above_max_properties',
     ],
     [{ output_expires_after: 3600 }, 'output_expires_after', 'invalid_type'],
+    [{ output_expires_after: 'created_at' }, 'output_expires_after', 'invalid_type'],
+    [{ output_expires_after: [] }, 'output_expires_after', 'invalid_type'],
+    [{ output_expires_after: {} }, 'output_expires_after.anchor', 'missing_required_parameter'],
+    ...wrongExpiry('anchor', [
+      [null, 'missing_required_parameter'],
+      ['', 'invalid_value'],
+      ['CREATED_AT', 'invalid_value'],
+      [1, 'invalid_type'],
+    ]),
+    ...wrongExpiry('seconds', [
+      [null, 'missing_required_parameter'],
+      [3600.5, 'invalid_type'],
+      [true, 'invalid_type'],
+      [0, 'integer_below_min_value'],
+      [-3600, 'integer_below_min_value'],
+      [1e20, 'integer_above_max_value'],
+    ]),
     [
       { output_expires_after: { seconds: 3600 } },
       'output_expires_after.anchor',
@@ -182,6 +335,9 @@ describe('creating a batch', () => {
       'unknown_parameter',
     ],
     [{ unknown: 1 }, 'unknown', 'unknown_parameter'],
+    [{ unknown: null }, 'unknown', 'unknown_parameter'],
+    [{ model: 'm' }, 'model', 'unknown_parameter'],
+    [{ constructor: 1 }, 'constructor', 'unknown_parameter'],
   ])('refuses %j, naming the first fault', async (change, param, code) => {
     const started = api.starter.started.length;
     const answer = await create({ ...valid(), ...change });

@@ -67,6 +67,58 @@ describe('a batch with an Idempotency-Key', () => {
     expect((await create('free')).status).toBe(200);
   });
 
+  it.each<[string, unknown]>([
+    ['metadata that is null', { ...BATCH, metadata: null }],
+    ['metadata that is empty', { ...BATCH, metadata: {} }],
+    ['another value in metadata', { ...BATCH, metadata: { a: '1', b: '3' } }],
+    ['another file', { ...BATCH, input_file_id: 'file-other' }],
+    ['another endpoint', { ...BATCH, endpoint: '/v1/embeddings' }],
+    ['the same window in other words', { ...BATCH, completion_window: '1d' }],
+    ['an expiry', { ...BATCH, output_expires_after: { anchor: 'created_at', seconds: 3600 } }],
+  ])('takes %s for other content', async (what, body) => {
+    await create(`content ${what}`);
+    const answer = await create(`content ${what}`, body);
+    expect([answer.status, answer.body.error?.code]).toEqual([400, 'idempotency_key_reused']);
+    expect((await create(`content ${what}`)).status).toBe(200);
+  });
+
+  it('takes other spellings for the same content', async () => {
+    const members = { ...BATCH, metadata: null, output_expires_after: null };
+    const { id } = (await create('spelling', members)).body;
+    const absent = { ...BATCH, metadata: undefined };
+    expect((await create('spelling', absent)).body.id).toBe(id);
+    const headers = { 'idempotency-key': 'spelling', 'x-maas-username': 'ann' };
+    const text = JSON.stringify(absent, null, 2).replace('"endpoint"', '"\\u0065ndpoint"');
+    for (const payload of [text, text.replace('{', '{"endpoint":"no",')]) {
+      const answer = await api.call({ method: 'POST', url: '/v1/batches', headers, payload });
+      expect(answer.body.id).toBe(id);
+    }
+  });
+
+  it('lets one of two that come at the same time with other content win', async () => {
+    const bodies = [BATCH, { ...BATCH, metadata: null }];
+    const answers = await Promise.all([...bodies, ...bodies].map((body) => create('fight', body)));
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 400, 400]);
+    const made = answers.filter(({ status }) => status === 200);
+    expect(new Set(made.map(({ body }) => body.id)).size).toBe(1);
+  });
+
+  it('is answered though its input file was deleted since', async () => {
+    const file = (await send('its file')).body.id as string;
+    const { id } = (await create('deleted since', { ...BATCH, input_file_id: file })).body;
+    const headers = { 'x-maas-username': 'ann' };
+    await api.call({ method: 'DELETE', url: `/v1/files/${file}`, headers });
+    expect((await create('deleted since', { ...BATCH, input_file_id: file })).body.id).toBe(id);
+  });
+
+  it.each(['x', 'x'.repeat(255), 'a b', 'a,b', '"q"', '~!@#$%^&*()'])(
+    'takes the key %j',
+    async (key) => {
+      const { id } = (await create(key)).body;
+      expect((await create(key)).body.id).toBe(id);
+    },
+  );
+
   it.each([
     ['empty', ''],
     ['too long', 'x'.repeat(256)],

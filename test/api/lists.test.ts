@@ -169,6 +169,29 @@ describe('batches', () => {
     });
   });
 
+  it('are not mixed up by batches that are made between two pages', async () => {
+    const { tenant, ids } = await tenantWithBatches(5);
+    const first = await list(tenant, '?limit=3', 'batches');
+    const body = { input_file_id: 'file-x', endpoint: '/v1/responses', completion_window: '24h' };
+    await api.call(post('/v1/batches', body, { [TENANT]: tenant }));
+    const second = await list(tenant, `?limit=3&after=${first.body.last_id}`, 'batches');
+    expect([...idsOf(first), ...idsOf(second)]).toEqual(ids.toReversed());
+    expect(second.body).toMatchObject({ first_id: ids[1], last_id: ids[0], has_more: false });
+  });
+
+  it('take every limit from 1 to 100, and what they do not know is not heeded', async () => {
+    const { tenant, ids } = await tenantWithBatches(2);
+    for (const query of ['?limit=100', '?limit=2', '?order=asc&purpose=batch&foo=1']) {
+      const answer = await list(tenant, query, 'batches');
+      expect(idsOf(answer)).toEqual(ids.toReversed());
+      expect(answer.body.has_more).toBe(false);
+    }
+    const one = await list(tenant, '?limit=1', 'batches');
+    expect(one.body).toMatchObject({ first_id: ids[1], last_id: ids[1], has_more: true });
+    const behind = await list(tenant, `?after=${ids[0]}`, 'batches');
+    expect(behind.body).toMatchObject({ data: [], first_id: null, last_id: null, has_more: false });
+  });
+
   it('never show the batches of another tenant', async () => {
     const { ids } = await tenantWithBatches(1);
     expect((await list('nobody', '', 'batches')).body.data).toEqual([]);
@@ -178,8 +201,21 @@ describe('batches', () => {
   it.each([
     ['limit=-1', 'limit', 'integer_below_min_value'],
     ['limit=101', 'limit', 'integer_above_max_value'],
+    ['limit=99999999999999999999', 'limit', 'integer_above_max_value'],
     ['limit=', 'limit', 'invalid_type'],
+    ['limit=ten', 'limit', 'invalid_type'],
+    ['limit=1.5', 'limit', 'invalid_type'],
+    ['limit=1e1', 'limit', 'invalid_type'],
+    ['limit=0x1', 'limit', 'invalid_type'],
+    ['limit=%201', 'limit', 'invalid_type'],
+    ['limit=null', 'limit', 'invalid_type'],
+    ['limit=1&limit=2', 'limit', 'invalid_type'],
     ['after=batch_none', 'after', 'invalid_value'],
+    ['after=file-none', 'after', 'invalid_value'],
+    ['after=', 'after', 'invalid_value'],
+    ['after=%00', 'after', 'invalid_value'],
+    ['after=a&after=b', 'after', 'invalid_type'],
+    ['limit=0&after=batch_none', 'after', 'invalid_value'],
   ])('refuse %s', async (query, param, code) => {
     const answer = await list('nobody', `?${query}`, 'batches');
     expect(answer.status).toBe(400);
