@@ -61,6 +61,9 @@ class ChunkStay {
   readonly #signal = this.#context.cancellationSignal;
   #ledger: ChunkLedger | null = null;
   #run: ChunkRun | null = null;
+  #writer: JournalWriter | null = null;
+  /** What failed last and is being tried again. */
+  #trouble: string | null = null;
 
   constructor(chunk: ExecuteChunkInput, deps: ExecuteDeps, shared: SharedState) {
     this.#chunk = chunk;
@@ -74,13 +77,21 @@ class ChunkStay {
       completed: this.#ledger?.completed ?? 0,
       failed: this.#ledger?.failed ?? 0,
       inFlight: this.#run?.inFlight ?? 0,
+      waitsFor: this.#waitsFor(),
     });
+  }
+
+  /** For people: what keeps the chunk from sending, or from ending; null while nothing does. */
+  #waitsFor(): string | null {
+    if (this.#writer?.healthy === false) return 'the journal: it cannot be written';
+    return this.#trouble ?? this.#run?.waitsFor ?? null;
   }
 
   async run(): Promise<ExecuteChunkResult> {
     const { batchId, safe, from, to } = this.#chunk;
     const lease = await this.#deps.progress.begin({ batchId, safeModel: safe, from, to });
     const writer = this.#deps.journal.openWriter({ batchId, safeModel: safe }, { from, to });
+    this.#writer = writer;
     try {
       const ledger = await this.#readJournal();
       this.#ledger = ledger;
@@ -189,7 +200,9 @@ class ChunkStay {
   }
 
   #patiently<T>(what: string, work: () => Promise<T>): Promise<T> {
-    return patiently(work, { signal: this.#signal, logger: this.#deps.logger, what });
+    const onFailure = (error: Error): void => void (this.#trouble = `${what}: ${error.message}`);
+    const options = { signal: this.#signal, logger: this.#deps.logger, what, onFailure };
+    return patiently(work, options).finally(() => (this.#trouble = null));
   }
 }
 

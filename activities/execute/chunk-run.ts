@@ -104,6 +104,13 @@ export class ChunkRun {
     return this.#answered === 0 ? null : this.#answered / Math.max(seconds, 0.001);
   }
 
+  /** For people: what keeps lines from being sent; null while nothing does. */
+  get waitsFor(): string | null {
+    const { route, lease } = this.#o;
+    if (route.breaker.state === 'open') return `gateway ${route.key}: it does not answer`;
+    return lease.maySend() || this.#leave !== null ? null : 'Postgres: this process stood still';
+  }
+
   /** Runs to the end of the chunk's stay; resolves when nothing of it is in flight any more. */
   async run(): Promise<ChunkLeave> {
     this.#watch();

@@ -10,13 +10,19 @@ const MAX_PAUSE_MS = 5_000;
  */
 export async function patiently<T>(
   work: () => Promise<T>,
-  options: { signal: AbortSignal; logger: Logger; what: string },
+  options: {
+    signal: AbortSignal;
+    logger: Logger;
+    what: string;
+    onFailure(error: Error): void;
+  },
 ): Promise<T> {
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
     try {
       return await work();
     } catch (error) {
       if (options.signal.aborted || !isGatewayError(error) || !error.retryable) throw error;
+      options.onFailure(error);
       options.logger.warn({ err: error, pauseMs }, `${options.what} failed, trying again`);
       await pause(pauseMs, options.signal);
     }
