@@ -30,10 +30,13 @@ async function startRecorder() {
     response.once('finish', () => end(true));
     response.once('close', () => end(false));
     request.resume();
-    setTimeout(() => {
-      response.writeHead(200, { 'content-type': 'application/json' });
-      response.end(`{"id":"${lineId}","model":"bench","choices":[]}`);
-    }, latencyMs * (0.5 + ((arrivals.length * GOLDEN) % 1)));
+    setTimeout(
+      () => {
+        response.writeHead(200, { 'content-type': 'application/json' });
+        response.end(`{"id":"${lineId}","model":"bench","choices":[]}`);
+      },
+      latencyMs * (0.5 + ((arrivals.length * GOLDEN) % 1)),
+    );
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
