@@ -1,4 +1,4 @@
-import { ApplicationFailure, condition, log } from '@temporalio/workflow';
+import { ApplicationFailure, condition, log, patched } from '@temporalio/workflow';
 import type { ExecuteChunkResult, OpenedBatch } from '../activities/types';
 import { boxMs, chunkSize, firstBoxMs } from '../core/flow/chunk-size';
 import { laneCount } from '../core/flow/lanes';
@@ -23,7 +23,7 @@ export interface LaneContext {
   onChange(): void;
 }
 
-const PAUSE_MIN_MS = 5_000;
+const PAUSE_MIN_MS = 1_000;
 const PAUSE_MAX_MS = 30_000;
 
 /**
@@ -120,7 +120,9 @@ export class ModelLanes {
         p95Ms: this.p95Ms ?? 0,
       });
       const result = await this.#runChunk(range, round === 0 ? firstBoxMs(box, lane, lanes) : box);
-      if (result?.answered === 0 && result.next < range.to) await this.#pause();
+      if (result?.answered === 0 && result.next < range.to && !handsOver(result)) {
+        await this.#pause();
+      }
       this.#startLanes();
     }
   }
@@ -233,6 +235,11 @@ export class ModelLanes {
       // on, this would be an unhandled rejection, which fails the workflow task again and again.
     }
   }
+}
+
+/** A worker that goes down takes no further chunk: whoever takes the next one can begin at once. */
+function handsOver({ left }: ExecuteChunkResult): boolean {
+  return left === 'drain' && patched('no-pause-after-drain');
 }
 
 function failureType(error: unknown): string | null {

@@ -11,6 +11,8 @@ export interface ChunkLine extends PlanEntry {
   /** Tries made, by whatever attempt. */
   tries: number;
   notBeforeMs: number;
+  /** Tries in a row that found no connection; they do not count as tries. */
+  unconnected: number;
   /** When its gateway first seemed away to it in this run, Unix ms; 0: never. */
   failingSinceMs: number;
 }
@@ -82,7 +84,8 @@ export class ChunkLedger {
     const position = this.from + index;
     const tries = retry?.tries ?? 0;
     const notBeforeMs = retry?.notBeforeMs ?? 0;
-    return { offset, length, prefixHash, position, tries, notBeforeMs, failingSinceMs: 0 };
+    const unknown = { unconnected: 0, failingSinceMs: 0 };
+    return { offset, length, prefixHash, position, tries, notBeforeMs, ...unknown };
   }
 
   /** Takes over a frame found in the journal; those of other lines are ignored. */

@@ -1,6 +1,7 @@
 import { lineId } from '../../core/ids';
 import { NO_USAGE } from '../../core/batch/counts';
 import { gatewayHealth } from '../../core/flow/outcome';
+import type { BackoffInput } from '../../core/flow/retry';
 import { backoffMs, isRetryable, nextTry } from '../../core/flow/retry';
 import type { FrameHeader } from '../../core/journal/frame';
 import { encodeFrame, FRAME_KIND } from '../../core/journal/frame';
@@ -21,6 +22,8 @@ import type { ReadBlocks } from './read-blocks';
 
 /** With fewer lines open than this, an absent gateway is no dearer than a tail that it never bears. */
 const WORTH_WAITING_LINES = 20;
+/** Longest pause of a line that could not be sent at all. */
+const UNCONNECTED_PAUSE_MS = 5_000;
 
 /** How one try of one line ended. */
 export type TryResult =
@@ -116,7 +119,9 @@ export class LineSender {
     { outcome, how, sentMs }: { outcome: BackendOutcome; how: TryOptions; sentMs: number },
   ): TryResult {
     const away = this.#reportHealth(line, outcome, { probe: how.probe, sentMs });
-    if (!(away && how.probe)) line.tries++;
+    line.unconnected = isUnconnected(outcome) ? line.unconnected + 1 : 0;
+    // What never reached the gateway is no try, and neither is a probe that found it away.
+    if (line.unconnected === 0 && !(away && how.probe)) line.tries++;
     if (away && line.failingSinceMs === 0) line.failingSinceMs = Date.now();
     const result = this.#judge(line, customId, { outcome, away, how });
     if (result.kind === 'retry') this.#options.observer.requestRetried(this.#options.chunk.model);
@@ -180,6 +185,7 @@ export class LineSender {
     if (how.stopping() && isRetryable(outcome)) return { kind: 'unanswered' };
     const { chunk, route } = this.#options;
     const clock = { nowMs: Date.now(), random: Math.random(), gateway: route.gateway };
+    if (line.unconnected > 0) return this.#untilConnected(line, clock);
     const next = nextTry({
       outcome,
       attempt: Math.max(1, line.tries),
@@ -189,7 +195,7 @@ export class LineSender {
     // Kept until the end of the batch names it; sent again it would be beyond its tries.
     if (next.kind === 'expired') return { kind: 'retry', atMs: chunk.deadlineMs };
     if (next.kind === 'retry') return { kind: 'retry', atMs: next.atMs };
-    if (away && this.#seemsAway(line, outcome, how)) {
+    if (away && this.#seemsAway(line, how)) {
       // The last try must not burn the line before the breaker has opened, nor as its probe.
       line.tries = Math.max(0, line.tries - 1);
       const attempt = Math.max(1, line.tries);
@@ -202,14 +208,23 @@ export class LineSender {
     return { kind: 'answered', frame: this.#errorFrame(line, customId, codeOf(outcome.reason)) };
   }
 
+  /** However often: until the gateway can be reached, or the batch ends. */
+  #untilConnected(line: ChunkLine, clock: Omit<BackoffInput, 'attempt' | 'retryAfter'>): TryResult {
+    const { initial_backoff, max_backoff } = clock.gateway;
+    // Many lines that wait are no burden on a gateway that is away: soon its breaker lets one ask for
+    // all. The one that finds it back must not be the last to hear of it.
+    const gateway = { initial_backoff, max_backoff: Math.min(max_backoff, UNCONNECTED_PAUSE_MS) };
+    const pauseMs = backoffMs({ ...clock, gateway, attempt: line.unconnected, retryAfter: null });
+    return { kind: 'retry', atMs: Math.min(clock.nowMs + pauseMs, this.#options.chunk.deadlineMs) };
+  }
+
   /**
-   * Whether a failure speaks of a gateway that is away rather than of this line: no connection at all;
-   * a probe; or many failures in a row, none of others' successes since this line began to fail, and so
+   * Whether a failure speaks of a gateway that is away rather than of this line: a probe; or many failures in a row, none of others' successes since this line began to fail, and so
    * much left to lose that waiting is worth it. A few last requests that a gateway never bears look just
    * like a gateway that is away: they end by their tries.
    */
-  #seemsAway(line: ChunkLine, outcome: BackendOutcome, how: TryOptions): boolean {
-    if (how.probe || (outcome.kind === 'failure' && outcome.reason === 'connect')) return true;
+  #seemsAway(line: ChunkLine, how: TryOptions): boolean {
+    if (how.probe) return true;
     const { breaker } = this.#options.route;
     if (!breaker.suspect || how.openLines() < WORTH_WAITING_LINES) return false;
     return (breaker.lastSuccessSentMs ?? 0) <= line.failingSinceMs;
@@ -253,6 +268,11 @@ export class LineSender {
     };
     return { header, bytes: encodeFrame(header, payload) };
   }
+}
+
+/** No connection could be made: nothing of the request has left. */
+function isUnconnected(outcome: BackendOutcome): boolean {
+  return outcome.kind === 'failure' && outcome.reason === 'connect';
 }
 
 function isSuccess(outcome: BackendOutcome): boolean {

@@ -73,6 +73,8 @@ export interface ChunkWorld {
   offsetOf(line: number): number;
   /** How many attempts died of a line alone, as the next attempt reads it in the journal. */
   deathsAlone(line: number): Promise<number>;
+  /** Requests that were begun, whether they reached the server or not. */
+  tries(): number;
   /** Custom ids that the server has seen, in order. */
   seen(): string[];
   close(): Promise<void>;
@@ -111,6 +113,7 @@ export async function chunkWorld(
   const offsets = await writeInput(store, lines);
   const lease = new FakeLease();
   const drain = new AbortController();
+  let tries = 0;
   const registry = createRegistry(config);
   const execute = createExecuteChunk({
     store,
@@ -131,7 +134,7 @@ export async function chunkWorld(
     observer: {
       chunkStarted: () => undefined,
       chunkEnded: () => undefined,
-      requestStarted: () => undefined,
+      requestStarted: () => void tries++,
       requestEnded: () => undefined,
       requestRetried: () => undefined,
       tokens: () => undefined,
@@ -159,6 +162,7 @@ export async function chunkWorld(
       for await (const ref of journal.scan(scope, { from: 0, to: lines })) ledger.learn(ref);
       return ledger.deathsAlone(line);
     },
+    tries: () => tries,
     seen: () => server.received.map(({ body }) => (JSON.parse(body.toString()) as { n: string }).n),
     close: async () => {
       await journal.close();

@@ -247,6 +247,31 @@ describe('executeChunk', () => {
     await back.close();
   });
 
+  it('counts no try that found no connection: what comes then is met with all of them', async () => {
+    const { run, server } = await open(1, ok);
+    const port = server.port;
+    await server.close();
+    const running = run({ boxMs: 60_000 });
+    await until(() => (world?.tries() ?? 0) > 10, 10_000, 'far more tries than it has');
+    let busy = 2;
+    const back = await until(
+      () =>
+        startLocalServer(
+          (request, response, socket) => {
+            if (busy-- > 0) response.writeHead(503).end('{"error":{}}');
+            else ok(request, response, socket);
+          },
+          undefined,
+          port,
+        ).catch(() => null),
+      5_000,
+      'the port',
+      300,
+    );
+    expect(await running).toMatchObject({ next: 1, completed: 1 });
+    await back.close();
+  });
+
   describe('a line that seems to kill its workers', () => {
     const suspect = { from: 1, to: 2, solo: true, poison: true };
 

@@ -18,6 +18,8 @@ export interface RecordingBackend {
   readonly seen: Seen[];
   /** Latency of every answer from now on. */
   latencyMs: number;
+  /** Latency of one request; null: that of every answer. */
+  latencyOf: (seen: Seen) => number | null;
   /** Status and body for a request; null is the ordinary answer. */
   judge: (seen: Seen) => { status: number; body: string } | null;
   inFlight(): number;
@@ -28,7 +30,12 @@ export interface RecordingBackend {
 export async function startRecordingBackend(latencyMs = 0): Promise<RecordingBackend> {
   const seen: Seen[] = [];
   let inFlight = 0;
-  const backend = { seen, latencyMs, judge: () => null as ReturnType<RecordingBackend['judge']> };
+  const backend = {
+    seen,
+    latencyMs,
+    latencyOf: (() => null) as RecordingBackend['latencyOf'],
+    judge: (() => null) as RecordingBackend['judge'],
+  };
   const server: Server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -43,15 +50,18 @@ export async function startRecordingBackend(latencyMs = 0): Promise<RecordingBac
       };
       seen.push(entry);
       inFlight++;
-      setTimeout(() => {
-        inFlight--;
-        const reply = (backend as unknown as RecordingBackend).judge(entry) ?? {
-          status: 200,
-          body: echo(entry),
-        };
-        response.on('finish', () => (entry.answered = true));
-        response.writeHead(reply.status, { 'content-type': 'application/json' }).end(reply.body);
-      }, backend.latencyMs);
+      setTimeout(
+        () => {
+          inFlight--;
+          const reply = backend.judge(entry) ?? {
+            status: 200,
+            body: echo(entry),
+          };
+          response.on('finish', () => (entry.answered = true));
+          response.writeHead(reply.status, { 'content-type': 'application/json' }).end(reply.body);
+        },
+        backend.latencyOf(entry) ?? backend.latencyMs,
+      );
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

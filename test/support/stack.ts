@@ -28,6 +28,8 @@ export interface StackOptions {
   readonly config?: Record<string, unknown>;
   readonly simulator?: boolean;
   readonly dataDir?: string;
+  /** Variables of all its processes, beside those of this one. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** First start: Temporal, Postgres with initdb, migrations, API and worker. */
@@ -46,7 +48,10 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
     ...['--data-dir', dataDir, '--port', String(port), '--config', configFile],
     ...(options.simulator === true ? [] : ['--no-simulator']),
   ];
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, args, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...options.env },
+  });
   const output = { stdout: '', stderr: '' };
   child.stdout.on('data', (chunk: Buffer) => (output.stdout += chunk.toString()));
   child.stderr.on('data', (chunk: Buffer) => (output.stderr += chunk.toString()));

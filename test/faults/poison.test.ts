@@ -1,0 +1,105 @@
+import type { RecordingBackend, Seen } from '../support/recording-backend';
+import { startRecordingBackend } from '../support/recording-backend';
+import type { TestStack } from '../support/stack';
+import {
+  chatLines,
+  resultLines,
+  STACK_START_MS,
+  startStack,
+  submit,
+  untilTerminal,
+} from '../support/stack';
+import { until } from '../support/until';
+
+/** The first chunk fails whole, the halves of it tell which line it was. */
+const LINES = 2;
+const KILLER = 'question 1 ';
+/** Long enough for an innocent request to be in flight whenever the killer strikes. */
+const INNOCENT_MS = 1_500;
+const END_MS = 150_000;
+
+let backend: RecordingBackend;
+let stack: TestStack;
+
+beforeAll(async () => {
+  backend = await startRecordingBackend(50);
+  stack = await startStack({
+    config: {
+      global_inference_gateway: { url: backend.url, request_timeout: '10s', max_retries: 8 },
+      concurrency: { global: 40, per_model: 40 },
+      worker: { heartbeat_timeout: '2s' },
+    },
+    // What the worker may use, so that an answer of a few megabytes is too much for it.
+    env: { NODE_OPTIONS: '--max-old-space-size=140' },
+  });
+}, STACK_START_MS);
+afterAll(async () => {
+  await stack?.stop();
+  stack?.remove();
+  await backend?.close();
+}, 60_000);
+
+const isKiller = ({ body }: Seen): boolean => body.includes(KILLER);
+
+/** The process that the request came from is dead before it could get its answer. */
+function killWorker(): void {
+  try {
+    process.kill(stack.pidOf('worker'), 'SIGKILL');
+  } catch {
+    // Between two lives.
+  }
+}
+
+async function expectInnocent(id: string, lines: number): Promise<void> {
+  const done = await untilTerminal(stack.client, id, END_MS);
+  const counts = { total: lines, completed: lines, failed: 0 };
+  expect(done).toMatchObject({ status: 'completed', request_counts: counts, error_file_id: null });
+}
+
+/** Small as it comes, far beyond the memory of the worker once it is parsed. */
+const HUGE = `{"a":[${'{},'.repeat(6_000_000)}{}]}`;
+
+describe('a line that kills its worker', () => {
+  it.each<[string, (seen: Seen) => ReturnType<RecordingBackend['judge']>]>([
+    [
+      'at once',
+      () => {
+        killWorker();
+        return null;
+      },
+    ],
+    ['by an answer that takes all its memory', () => ({ status: 200, body: HUGE })],
+  ])(
+    '%s ends as internal_error; all other lines, also of batches beside it, are answered',
+    async (_, kill) => {
+      backend.seen.length = 0;
+      backend.latencyOf = ({ body }) => (body.includes('slowly') ? INNOCENT_MS : null);
+      backend.judge = (seen) => (isKiller(seen) ? kill(seen) : null);
+      const innocents = [1, 12].map((count) => chatLines(count).replaceAll('question', 'slowly'));
+      const beside = await Promise.all(innocents.map((text) => submit(stack.client, text)));
+      await until(() => backend.inFlight() === 13, 30_000, 'innocent requests in flight');
+      const firstWorker = stack.pidOf('worker');
+      const killing = chatLines(LINES).replace('question 1"', `${KILLER}"`);
+      const { id } = await submit(stack.client, killing);
+
+      const done = await untilTerminal(stack.client, id, END_MS);
+      expect(done).toMatchObject({
+        status: 'completed',
+        request_counts: { total: LINES, completed: LINES - 1, failed: 1 },
+      });
+      const errors = await resultLines(stack.client, done.error_file_id);
+      expect(errors).toMatchObject([{ custom_id: 'c-1', error: { code: 'internal_error' } }]);
+      const results = await resultLines(stack.client, done.output_file_id);
+      expect(results.map((line) => line.custom_id)).toEqual(['c-0']);
+      expect(stack.pidOf('worker')).not.toBe(firstWorker);
+      // Three attempts beside the other line, of which some may end before their heartbeat, and three
+      // with it alone.
+      const sent = backend.seen.filter(isKiller).length;
+      expect(sent).toBeGreaterThanOrEqual(4);
+      expect(sent).toBeLessThanOrEqual(6);
+      await expectInnocent(beside[0]!.id, 1);
+      await expectInnocent(beside[1]!.id, 12);
+    },
+    END_MS + 60_000,
+  );
+});
