@@ -1,8 +1,10 @@
+import { METHODS } from 'node:http';
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { AppDeps, RouteDeps } from './app-deps';
 import { authenticator } from './plugins/authentication';
+import { addConnectionEvents, answerBrokenRequest } from './plugins/connections';
 import { addDrain } from './plugins/drain';
-import { answerBrokenRequest, errorHandler, unknownRoute } from './plugins/error-envelope';
+import { errorHandler, unknownRoute } from './plugins/error-envelope';
 import { addBodyParsers, MAX_JSON_BYTES } from './plugins/request-bodies';
 import { addRequestContext, requestId, setContext } from './plugins/request-context';
 import { addRequestMetrics } from './plugins/request-metrics';
@@ -11,6 +13,7 @@ import { addFileRoutes } from './routes/files';
 import { addHealthRoutes } from './routes/health';
 import { addOpenApiRoute } from './routes/openapi';
 import { addUploadRoutes } from './routes/uploads';
+import { FORM_OVERHEAD_BYTES } from './uploads/receive-file';
 
 const MAX_UPLOAD_BYTES = 512 * 1024 ** 2;
 const MAX_PART_BYTES = 64 * 1024 ** 2;
@@ -30,6 +33,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     bodyLimit: MAX_JSON_BYTES,
     connectionTimeout: IDLE_CONNECTION_MS,
     requestTimeout: 0,
+    http: { requireHostHeader: false },
     exposeHeadRoutes: false,
     // A request that arrives during the drain is answered; its connection is closed after it.
     return503OnClosing: false,
@@ -43,11 +47,16 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   });
   app.setErrorHandler(answerError);
   app.setNotFoundHandler(unknownRoute);
+  for (const method of METHODS) {
+    if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
+  }
+  const all = complete(deps);
+  addConnectionEvents(app.server, all.maxUploadBytes + FORM_OVERHEAD_BYTES);
   addDrain(app);
   addBodyParsers(app);
   addRequestContext(app, deps.config.auth);
   addRequestMetrics(app, deps);
-  addRoutes(app, complete(deps));
+  addRoutes(app, all);
   return app;
 }
 

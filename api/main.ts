@@ -3,7 +3,7 @@ import { createBatchClient } from '../client/batch-client';
 import { openClient } from '../client/connection';
 import { GatewayError, isGatewayError } from '../core/errors';
 import { createApiMetrics } from '../platform/api-metrics';
-import { isLoopback } from '../platform/config-rules';
+import { publicBindFault } from '../platform/config-rules';
 import type { Config } from '../platform/config-schema';
 import { openHeaderVault } from '../platform/header-vault';
 import { createLogger, type Logger } from '../platform/logger';
@@ -114,14 +114,10 @@ function createRepositories({ limits }: Config, pool: ReturnType<typeof openPool
   };
 }
 
-/** Without authentication everybody who reaches the port is the one tenant: loopback only. */
-function refusePublicBind({ api, auth }: Config): void {
-  if (auth.mode !== 'none' || auth.allow_public_bind || isLoopback(api.host)) return;
-  throw new GatewayError(
-    'config_invalid',
-    `api.host ${api.host} is reachable from outside while auth.mode is none: ` +
-      'use 127.0.0.1, set auth.mode to header, or set auth.allow_public_bind to true',
-  );
+/** Also for whoever made the settings by hand. */
+function refusePublicBind(config: Config): void {
+  const fault = publicBindFault(config);
+  if (fault !== null) throw new GatewayError('config_invalid', `api.host: ${fault}`);
 }
 
 /** Postgres may come up after us: half a minute of patience, then its own words. */

@@ -9,6 +9,7 @@ export const ERROR_CODES = {
   method_not_allowed: { httpStatus: 405, retryable: false },
   conflict: { httpStatus: 409, retryable: false },
   payload_too_large: { httpStatus: 413, retryable: false },
+  unsupported_encoding: { httpStatus: 415, retryable: false },
   rate_limited: { httpStatus: 429, retryable: true },
   quota_exceeded: { httpStatus: 429, retryable: false },
   unavailable: { httpStatus: 503, retryable: true },

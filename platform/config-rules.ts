@@ -110,16 +110,21 @@ function whyNotPassed(name: string, auth: Config['auth']): string | null {
   return 'authorization holds the key of this API with auth.mode api_key: leave it out';
 }
 
-/** Without authentication everybody who reaches the port may read every batch (design §5). */
 function bindRule(config: Config): RuleBreak[] {
-  const { mode, allow_public_bind: forced } = config.auth;
-  if (mode !== 'none' || forced || isLoopback(config.api.host)) return [];
-  const message =
-    'auth.mode is none: bind to 127.0.0.1, choose another auth.mode, or force it with auth.allow_public_bind: true';
-  return [{ path: ['api', 'host'], message }];
+  const message = publicBindFault(config);
+  return message === null ? [] : [{ path: ['api', 'host'], message }];
+}
+
+/**
+ * What is wrong with where the API listens, null where nothing is: without authentication everybody
+ * who reaches the port may read every batch (design §5).
+ */
+export function publicBindFault({ api, auth }: Pick<Config, 'api' | 'auth'>): string | null {
+  if (auth.mode !== 'none' || auth.allow_public_bind || isLoopback(api.host)) return null;
+  return 'auth.mode is none: bind to 127.0.0.1, choose another auth.mode, or force it with auth.allow_public_bind: true';
 }
 
 /** Whether only this machine can reach `host`. */
-export function isLoopback(host: string): boolean {
+function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
 }

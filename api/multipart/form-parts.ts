@@ -32,6 +32,7 @@ export async function* formParts(
       yield { ...header, body: form.body() };
       await form.skipPastDelimiter();
     }
+    await form.hearOut();
   } finally {
     await form.letGo();
   }
@@ -60,6 +61,11 @@ class FormReader {
   /** Tells the source that nobody will ask for more, also where the form was left early. */
   async letGo(): Promise<void> {
     await this.#source.return?.();
+  }
+
+  /** Reads what follows the form: a request that is cut there is cut. */
+  async hearOut(): Promise<void> {
+    while ((await this.#source.next()).done !== true);
   }
 
   /** Right after a delimiter: whether it was the last one. */

@@ -7,40 +7,75 @@ export interface PartHeader {
   readonly filename: string | null;
 }
 
+/** A parameter and its value, if it has one: quoted, or everything up to the next semicolon. */
+const PARAMETER = /\s*;\s*([^\s=;"]*)(?:\s*=\s*(?:"((?:[^"\\]|\\.)*)"(?=\s*(?:;|$))|([^;]*)))?/gsy;
+/** Encodings that leave the bytes as they are (RFC 2045 §6); only these can be stored. */
+const PLAIN_ENCODING = /^(?:7bit|8bit|binary)$/i;
+
 /**
- * Reads `Content-Disposition`; other fields are not looked at, the content type least of all
- * (contract §1.1). Names are raw UTF-8; browsers and SDKs write a double quote as `%22`, old clients
- * as `\"`. @throws invalid_request
+ * Reads `Content-Disposition`; of the other fields only the transfer encoding matters, the content
+ * type least of all (contract §1.1). Names are raw UTF-8; browsers and SDKs write a double quote as
+ * `%22`, old clients as `\"`. @throws invalid_request
  */
 export function parsePartHeader(header: Buffer): PartHeader {
-  const disposition = header
-    .toString('utf8')
-    .split('\r\n')
-    .map((line) => /^content-disposition\s*:(.*)$/i.exec(line)?.[1])
-    .find((value) => value !== undefined);
-  if (disposition === undefined || !/^\s*form-data\b/i.test(disposition)) {
+  const text = header.toString('utf8').replace(/\r\n[ \t]+/g, ' ');
+  const fields = text.split('\r\n');
+  const encoding = field(fields, 'content-transfer-encoding');
+  if (encoding !== undefined && !PLAIN_ENCODING.test(encoding)) {
+    throw malformed(`a part has the transfer encoding ${encoding}: send its bytes as they are`);
+  }
+  const disposition = field(fields, 'content-disposition');
+  const rest = /^form-data(?![^\s;])/i.exec(disposition ?? '');
+  if (disposition === undefined || rest === null) {
     throw malformed('a part has no content-disposition');
   }
-  const name = parameter(disposition, 'name');
-  if (name === null) throw malformed('a part has no name');
-  return { name, filename: extendedFilename(disposition) ?? parameter(disposition, 'filename') };
+  const parameters = parametersOf(disposition.slice(rest[0].length));
+  const name = unescaped(parameters.get('name') ?? '');
+  if (name === '') throw malformed('a part has no name');
+  return { name, filename: filenameOf(parameters) };
 }
 
-function parameter(disposition: string, name: string): string | null {
-  const pattern = new RegExp(`;\\s*${name}\\s*=\\s*(?:"((?:[^"\\\\]|\\\\.)*)"|([^;\\s]+))`, 'i');
-  const match = pattern.exec(disposition);
-  if (match === null) return null;
-  const value = match[1]?.replace(/\\"/g, '"') ?? match[2] ?? '';
-  return value.replace(/%22/g, '"').replace(/%0D/gi, '\r').replace(/%0A/gi, '\n');
+function field(fields: readonly string[], name: string): string | undefined {
+  const start = `${name}:`;
+  const found = fields.find((line) => line.replace(/\s+:/, ':').toLowerCase().startsWith(start));
+  return found?.slice(found.indexOf(':') + 1).trim();
 }
 
-/** `filename*=UTF-8''…` (RFC 5987), which some HTTP libraries add for names that are not ASCII. */
-function extendedFilename(disposition: string): string | null {
-  const match = /;\s*filename\*\s*=\s*utf-8'[^']*'([^;\s]+)/i.exec(disposition);
-  if (match === null) return null;
+/** By name in lower case; of a repeated one the first. */
+function parametersOf(text: string): Map<string, string> {
+  const found = new Map<string, string>();
+  for (const [, name = '', quoted, token = ''] of text.matchAll(PARAMETER)) {
+    const key = name.toLowerCase();
+    const value = quoted?.replace(/\\"/g, '"') ?? token.trim().replace(/^"|"$/g, '');
+    if (!found.has(key)) found.set(key, value);
+  }
+  return found;
+}
+
+/** Without a usable name the part is a file all the same, named ''. */
+function filenameOf(parameters: ReadonlyMap<string, string>): string | null {
+  const extended = parameters.get('filename*');
+  const plain = parameters.get('filename');
+  if (extended === undefined && plain === undefined) return null;
+  const decoded = extended === undefined ? null : decodeExtended(extended);
+  return decoded ?? unescaped(plain ?? '');
+}
+
+function unescaped(name: string): string {
+  return name.replace(/%22/g, '"').replace(/%0D/gi, '\r').replace(/%0A/gi, '\n');
+}
+
+/** `UTF-8''…` (RFC 5987), which some HTTP libraries add for names that are not ASCII. */
+function decodeExtended(value: string): string | null {
+  const [, charset = '', encoded = ''] = /^(utf-8|iso-8859-1)'[^']*'(.*)$/i.exec(value) ?? [];
   try {
-    return decodeURIComponent(match[1] ?? '');
+    if (charset.toLowerCase() === 'utf-8') return decodeURIComponent(encoded);
+    return charset === '' ? null : encoded.replace(/%([0-9a-f]{2})/gi, latin1);
   } catch {
     return null;
   }
+}
+
+function latin1(_escaped: string, digits: string): string {
+  return String.fromCharCode(parseInt(digits, 16));
 }

@@ -32,7 +32,7 @@ const FILE_OPERATIONS: readonly Operation[] = [
     form: requests.createFileForm,
     isRepeatable: true,
     answer: shapes.fileShape,
-    errors: [400, 404, 413, 429],
+    errors: [400, 404, 413, 415, 429],
   },
   {
     id: 'listFiles',
@@ -77,7 +77,7 @@ const UPLOAD_OPERATIONS: readonly Operation[] = [
     summary: 'Begin to upload a file of up to 8 GB in parts; it stays open for an hour',
     json: requests.createUploadBody,
     answer: shapes.uploadShape,
-    errors: [400, 413, 429],
+    errors: [400, 413, 415, 429],
   },
   {
     id: 'addUploadPart',
@@ -86,7 +86,7 @@ const UPLOAD_OPERATIONS: readonly Operation[] = [
     summary: 'Upload a part of up to 64 MB; many at once',
     form: requests.addPartForm,
     answer: shapes.partShape,
-    errors: [400, 404, 413],
+    errors: [400, 404, 413, 415],
   },
   {
     id: 'completeUpload',
@@ -95,7 +95,7 @@ const UPLOAD_OPERATIONS: readonly Operation[] = [
     summary: 'Make a file of the parts',
     json: requests.completeUploadBody,
     answer: shapes.uploadShape,
-    errors: [400, 404, 413],
+    errors: [400, 404, 413, 415],
   },
   {
     id: 'cancelUpload',
@@ -103,7 +103,7 @@ const UPLOAD_OPERATIONS: readonly Operation[] = [
     path: '/v1/uploads/{upload_id}/cancel',
     summary: 'Cancel an upload',
     answer: shapes.uploadShape,
-    errors: [400, 404, 413],
+    errors: [400, 404],
   },
 ];
 
@@ -116,7 +116,7 @@ const BATCH_OPERATIONS: readonly Operation[] = [
     json: requests.createBatchBody,
     isRepeatable: true,
     answer: shapes.batchShape,
-    errors: [400, 404, 413, 429],
+    errors: [400, 404, 413, 415, 429],
   },
   {
     id: 'listBatches',
@@ -141,7 +141,7 @@ const BATCH_OPERATIONS: readonly Operation[] = [
     path: '/v1/batches/{batch_id}/cancel',
     summary: 'Cancel a batch',
     answer: shapes.batchShape,
-    errors: [400, 404, 409, 413],
+    errors: [400, 404, 409],
   },
 ];
 

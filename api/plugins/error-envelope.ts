@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { type GatewayError, isGatewayError } from '../../core/errors';
 import type { Logger } from '../../platform/logger';
@@ -27,7 +26,8 @@ const DOWNLOAD_HEADERS = [
 ];
 /** 1 to 60: what is outside is not heeded by every SDK (contract §4). */
 const RETRY_AFTER_SEC: Readonly<Record<number, string>> = { 429: '5', 503: '2' };
-const JSON_TYPE = 'application/json; charset=utf-8';
+/** Content type of every answer but a download. */
+export const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** Answers what a hook, a parser or a handler threw; the text of a 5xx is constant, its cause logged. */
 export function errorHandler(logger: Logger) {
@@ -54,22 +54,7 @@ export function errorHandler(logger: Logger) {
 export function unknownRoute(request: FastifyRequest, reply: FastifyReply): void {
   const path = request.url.split('?', 1)[0] ?? '';
   const message = `Invalid URL (${request.method} ${path})`;
-  void reply.code(404).type(JSON_TYPE).send(invalidRequest(404, message).body);
-}
-
-/** What is no HTTP at all is answered on the bare socket, in the same shape. */
-export function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : 400;
-  const reason = status === 431 ? 'Request Header Fields Too Large' : 'Bad Request';
-  const body = JSON.stringify(invalidRequest(status, 'The request is not valid HTTP.').body);
-  socket.end(
-    `HTTP/1.1 ${status} ${reason}\r\ncontent-type: ${JSON_TYPE}\r\nconnection: close\r\n` +
-      `content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-  );
+  void reply.code(404).type(JSON_TYPE).send(invalidRequest(message));
 }
 
 function answerOf(error: unknown): Answer {
@@ -80,7 +65,8 @@ function answerOf(error: unknown): Answer {
   }
   const { statusCode, code } = error as Partial<FastifyError>;
   if (statusCode === undefined || statusCode >= 500 || statusCode < 400) return serverError(500);
-  return invalidRequest(statusCode, FRAMEWORK_TEXTS[code ?? ''] ?? 'The request is not valid.');
+  const message = FRAMEWORK_TEXTS[code ?? ''] ?? 'The request is not valid.';
+  return { status: statusCode, body: invalidRequest(message) };
 }
 
 function typeOf({ code }: GatewayError): string {
@@ -90,16 +76,13 @@ function typeOf({ code }: GatewayError): string {
 
 /** The framework's own faults, in our words. */
 const FRAMEWORK_TEXTS: Readonly<Record<string, string>> = {
-  FST_ERR_CTP_BODY_TOO_LARGE: 'The body of the request is too large.',
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'The body of the request is not as long as it says.',
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'The content type of the request is not valid.',
   FST_ERR_BAD_URL: 'The URL of the request is not valid.',
   FST_ERR_MAX_PARAM_LENGTH: 'The URL of the request is too long.',
 };
 
-function invalidRequest(status: number, message: string): Answer {
-  const error = { message, type: 'invalid_request_error', param: null, code: null };
-  return { status, body: { error } };
+/** The body of a 4xx without param and code. */
+export function invalidRequest(message: string): ErrorBody {
+  return { error: { message, type: 'invalid_request_error', param: null, code: null } };
 }
 
 function serverError(status: number): Answer {

@@ -21,14 +21,34 @@ declare module 'fastify' {
   }
 }
 
-const DEFAULT_TENANT = 'default';
+/** Who asks where nobody says who. */
+export const DEFAULT_TENANT = 'default';
 const ECHOED_ID = /^[A-Za-z0-9._:/+=-]{1,128}$/;
 
 /** Id of a request: the client's own where it is fit to be logged and sent back, else a new one. */
 export function requestId(raw: { headers: Record<string, string | string[] | undefined> }): string {
   const given = raw.headers['x-request-id'];
-  if (typeof given === 'string' && ECHOED_ID.test(given)) return given;
+  return typeof given === 'string' && ECHOED_ID.test(given) ? given : newRequestId();
+}
+
+/** An id for a request that brings none. */
+export function newRequestId(): string {
   return `req_${randomBytes(16).toString('hex')}`;
+}
+
+/** Headers of every answer (contract §4); a browser is to make nothing of it but a download. */
+export function commonHeaders(requestId: string, tenant: string): Record<string, string> {
+  return {
+    'x-request-id': requestId,
+    'openai-version': '2020-10-01',
+    'openai-organization': tenant,
+    'openai-processing-ms': '0',
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+    'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+    'referrer-policy': 'no-referrer',
+    'cache-control': 'no-store',
+  };
 }
 
 /** Tenant and the headers that every answer carries, errors and downloads included (contract §4). */
@@ -36,7 +56,10 @@ export function addRequestContext(app: FastifyInstance, auth: Config['auth']): v
   app.decorateRequest('tenant', DEFAULT_TENANT);
   app.decorateRequest('tenantFault', null);
   app.decorateRequest('arrivedAtMs', 0);
-  app.addHook('onRequest', async (request, reply) => setContext(request, reply, auth));
+  app.addHook('onRequest', async (request, reply) => {
+    setContext(request, reply, auth);
+    checkHost(request);
+  });
   app.addHook('onSend', async (request, reply, payload) => {
     const tookMs = Math.round(performance.now() - request.arrivedAtMs);
     reply.header('openai-processing-ms', String(tookMs));
@@ -57,14 +80,16 @@ export function setContext(
     if (!isGatewayError(error)) throw error;
     request.tenantFault = error;
   }
-  reply.headers({
-    'x-request-id': request.id,
-    'openai-version': '2020-10-01',
-    'openai-organization': toHeaderText(request.tenant),
-    'openai-processing-ms': '0',
-    'x-content-type-options': 'nosniff',
-    'cache-control': 'no-store',
-  });
+  reply.headers(commonHeaders(request.id, toHeaderText(request.tenant)));
+}
+
+/** Asked of every request by RFC 9112 §3.2; the framework's own refusal has no body. */
+function checkHost(request: FastifyRequest): void {
+  const { raw } = request;
+  const hosts = headerValues(request, 'host');
+  if (hosts.length > 1 || (raw.headers.host === undefined && raw.httpVersion === '1.1')) {
+    throw new GatewayError('invalid_request', 'The request must have exactly one header Host.');
+  }
 }
 
 function tenantOf(request: FastifyRequest, auth: Config['auth']): string {

@@ -3,6 +3,7 @@ import { GatewayError } from '../../core/errors';
 import type { ByteRange, ObjectStore } from '../../storage/object-store';
 import type { FileRecord } from '../../storage/postgres/files';
 import type { RouteDeps } from '../app-deps';
+import { invalidRequest } from '../plugins/error-envelope';
 import { parseByteRange } from '../schemas/byte-range';
 
 /** One request for a file's bytes and where its answer goes. */
@@ -64,8 +65,7 @@ function requestedRange(request: FastifyRequest, size: number) {
 /** A 416 names the size, which an error thrown through the error handler could not. */
 function answerUnsatisfiable(reply: FastifyReply, size: number): FastifyReply {
   const message = `The requested range is not within the ${size} bytes of the file.`;
-  const error = { message, type: 'invalid_request_error', param: null, code: null };
-  return reply.code(416).header('content-range', `bytes */${size}`).send({ error });
+  return reply.code(416).header('content-range', `bytes */${size}`).send(invalidRequest(message));
 }
 
 /** Browsers save the file, whatever it holds. */

@@ -6,7 +6,7 @@ import { tenantHash } from '../../storage/objects/tenant-hash';
 import type { FileRecord, NewFile } from '../../storage/postgres/files';
 import type { RouteDeps } from '../app-deps';
 import { idempotencyKey, keyed, objectOf } from '../plugins/idempotency';
-import { parseCreateFile } from '../schemas/create-file';
+import { FILE_TEXTS, parseCreateFile } from '../schemas/create-file';
 import { receiveFile } from '../uploads/receive-file';
 import { discard } from '../uploads/receive-form';
 
@@ -22,7 +22,7 @@ export async function createFile(request: FastifyRequest, deps: RouteDeps): Prom
   const { store, maxUploadBytes: maxFileBytes } = deps;
   // Who has no room is told before the bytes travel; a repetition needs none.
   if (key === null) await deps.files.admit({ tenant, bytes: 1, nowSec: deps.nowSec() });
-  const form = await receiveFile(request, { deps, field: 'file', objectKey, maxFileBytes });
+  const form = await receiveFile(request, { deps, ...FORM, objectKey, maxFileBytes });
   try {
     const { expiresAfterSec, file, purpose, filename } = parseCreateFile(form);
     const { bytes, sha256 } = file;
@@ -39,6 +39,8 @@ export async function createFile(request: FastifyRequest, deps: RouteDeps): Prom
     throw error;
   }
 }
+
+const FORM = { field: 'file', texts: FILE_TEXTS };
 
 interface InsertContext {
   readonly key: string | null;

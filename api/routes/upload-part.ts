@@ -11,8 +11,8 @@ import { discard, type ReceivedForm } from '../uploads/receive-form';
 
 /**
  * `POST /uploads/{id}/parts`: the part's bytes become an object of their own, many at a time. A part
- * that would exceed the declared size is refused; one with the bytes of a part that is already there
- * is taken for its repetition then. @throws invalid_request, payload_too_large
+ * that would exceed the declared size is refused, unless it is sent again: then the part with its bytes
+ * that is already there is the answer. @throws invalid_request, payload_too_large
  */
 export async function addPart(
   request: FastifyRequest,
@@ -21,18 +21,28 @@ export async function addPart(
   const id = partIdFromBytes(randomBytes(16));
   const objectKey = uploadPartKey(upload.id, id);
   const maxFileBytes = deps.maxPartBytes;
-  const form = await receiveFile(request, { deps, field: 'data', objectKey, maxFileBytes });
+  const form = await receiveFile(request, { deps, ...FORM, objectKey, maxFileBytes });
   try {
     const { bytes, sha256 } = onlyData(form);
     const createdAtSec = deps.nowSec();
-    return await take({ id, uploadId: upload.id, bytes, sha256, createdAtSec }, deps);
+    const isRetry = Number(request.headers['x-stainless-retry-count'] ?? 0) > 0;
+    const part = { id, uploadId: upload.id, bytes, sha256, createdAtSec };
+    return await take(part, { deps, isRetry });
   } catch (error) {
     if (form.file !== null) await discard({ store: deps.store, objectKey });
     throw error;
   }
 }
 
-async function take(part: NewPart, deps: RouteDeps): Promise<PartRecord> {
+const FORM = { field: 'data', texts: new Set<string>() };
+
+interface Taking {
+  readonly deps: RouteDeps;
+  /** Whether the client says that it has sent this before; SDKs do (contract §4). */
+  readonly isRetry: boolean;
+}
+
+async function take(part: NewPart, { deps, isRetry }: Taking): Promise<PartRecord> {
   const verdict = await deps.uploads.addPart(part, deps.nowSec());
   switch (verdict.kind) {
     case 'added': {
@@ -40,6 +50,7 @@ async function take(part: NewPart, deps: RouteDeps): Promise<PartRecord> {
       return { id, uploadId, bytes, createdAtSec };
     }
     case 'same':
+      if (!isRetry) throw exceeds();
       await discard({ store: deps.store, objectKey: uploadPartKey(part.uploadId, part.id) });
       return verdict.part;
     case 'exceeds':

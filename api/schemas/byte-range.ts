@@ -8,7 +8,7 @@ export type RangeRequest = ByteRange | 'whole' | 'unsatisfiable';
  * object (contract §7).
  */
 export function parseByteRange(header: string | undefined, size: number): RangeRequest {
-  const match = /^bytes=\s*(\d{0,15})-(\d{0,15})\s*$/i.exec(header ?? '');
+  const match = /^bytes=\s*(\d*)-(\d*)\s*$/i.exec(header ?? '');
   if (match === null) return 'whole';
   const [, first = '', last = ''] = match;
   if (first === '') return last === '' ? 'whole' : suffix(Number(last), size);
@@ -19,6 +19,8 @@ export function parseByteRange(header: string | undefined, size: number): RangeR
 }
 
 function suffix(length: number, size: number): RangeRequest {
-  if (length === 0 || size === 0) return 'unsatisfiable';
+  if (length === 0) return 'unsatisfiable';
+  // All of nothing is satisfiable, and no `Content-Range` can say it.
+  if (size === 0) return 'whole';
   return { start: Math.max(0, size - length), end: size };
 }

@@ -2,6 +2,7 @@ import type { ReceivedFile, ReceivedForm } from '../uploads/receive-form';
 import {
   EXPIRES_AFTER_SEC,
   missing,
+  parseInteger,
   unknownParameter,
   withinBounds,
   wrongType,
@@ -21,7 +22,8 @@ export interface CreateFile {
 
 const ANCHOR = 'expires_after[anchor]';
 const SECONDS = 'expires_after[seconds]';
-const KNOWN = new Set(['file', 'purpose', ANCHOR, SECONDS]);
+/** Fields that are plain texts. */
+export const FILE_TEXTS: ReadonlySet<string> = new Set(['purpose', ANCHOR, SECONDS]);
 
 /** Judges a form that was read to its end (contract §1.1). @throws invalid_request */
 export function parseCreateFile({ fields, file }: ReceivedForm): CreateFile {
@@ -30,7 +32,7 @@ export function parseCreateFile({ fields, file }: ReceivedForm): CreateFile {
   if (purpose === undefined) throw missing('purpose');
   checkPurpose(purpose);
   const expiresAfterSec = parseExpiresAfter(fields) ?? ordinaryLifeSec(purpose);
-  const unknown = [...fields.keys()].find((name) => !KNOWN.has(name));
+  const unknown = [...fields.keys()].find((name) => !FILE_TEXTS.has(name));
   if (unknown !== undefined) throw unknownParameter(unknown);
   const filename = baseName(file.filename);
   if (purpose === 'batch') checkBatchContent(filename, file);
@@ -44,6 +46,5 @@ function parseExpiresAfter(fields: ReadonlyMap<string, string>): number | null {
   if (anchor === undefined) throw missing(ANCHOR);
   if (anchor !== 'created_at') throw wrongValue(ANCHOR, "'created_at'");
   if (seconds === undefined) throw missing(SECONDS);
-  if (!/^[+-]?\d{1,15}$/.test(seconds)) throw wrongType(SECONDS, 'an integer');
-  return withinBounds(Number(seconds), SECONDS, EXPIRES_AFTER_SEC);
+  return withinBounds(parseInteger(seconds, SECONDS), SECONDS, EXPIRES_AFTER_SEC);
 }

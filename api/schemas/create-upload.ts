@@ -22,7 +22,7 @@ export function parseCreateUpload(body: Body): CreateUpload {
   const purpose = checkPurpose(requiredText(body, 'purpose'));
   const bytes = present(body, 'bytes');
   if (bytes === undefined) throw missing('bytes');
-  if (!Number.isSafeInteger(bytes)) throw wrongType('bytes', 'an integer');
+  if (!Number.isInteger(bytes)) throw wrongType('bytes', 'an integer');
   withinBounds(Number(bytes), 'bytes', BYTES);
   const mimeType = requiredText(body, 'mime_type');
   if (mimeType.includes('\0')) throw wrongValue('mime_type', 'a media type');

@@ -38,6 +38,12 @@ export function wrongValue(param: string, expected: string): GatewayError {
   return fault('invalid_value', param, `Invalid value for '${param}': expected ${expected}.`);
 }
 
+/** The number that a text of a form or a query stands for. @throws invalid_request */
+export function parseInteger(text: string, param: string): number {
+  if (!/^[+-]?\d{1,300}$/.test(text)) throw wrongType(param, 'an integer');
+  return Number(text);
+}
+
 /** The value of an integer field that must lie within bounds, both included. */
 export function withinBounds(
   value: number,

@@ -39,7 +39,9 @@ export function checkBatchContent(filename: string, facts: UploadFacts): void {
 
 /** A file's name without folders and control characters; `upload` where nothing is left. */
 export function baseName(filename: string): string {
-  const name = filename.slice(Math.max(filename.lastIndexOf('/'), filename.lastIndexOf('\\')) + 1);
+  // Half a surrogate pair has no UTF-8: it would come back from the database as another character.
+  const text = Buffer.from(filename, 'utf8').toString('utf8');
+  const name = text.slice(Math.max(text.lastIndexOf('/'), text.lastIndexOf('\\')) + 1);
   const printable = name.replace(/[\u0000-\u001f\u007f]/g, '').trim();
   return [...printable].slice(0, FILENAME_CHARS).join('') || 'upload';
 }

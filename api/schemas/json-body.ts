@@ -1,15 +1,16 @@
 import { isUtf8 } from 'node:buffer';
-import { GatewayError } from '../../core/errors';
+import { GatewayError, isGatewayError } from '../../core/errors';
 import { isJsonObject } from './json-object';
 
 /**
  * The JSON object a body holds, whatever its content type says (contract §1.7): curl samples send JSON
  * with the header of a form. An empty body is an empty object: what is missing is then said by name.
  *
- * @throws invalid_request code null where it is not JSON or not an object
+ * @throws invalid_request code null where it is not JSON or not an object; what it could not be taken for
  */
 export function parseJsonBody(body: unknown): Readonly<Record<string, unknown>> {
   if (body === undefined || body === null) return {};
+  if (isGatewayError(body)) throw body;
   if (!Buffer.isBuffer(body)) throw unparsable();
   if (body.length === 0) return {};
   // JSON is UTF-8 (RFC 8259); decoding would put other characters where it is not.

@@ -1,4 +1,4 @@
-import { wrongType, wrongValue, withinBounds } from './faults';
+import { parseInteger, wrongType, wrongValue, withinBounds } from './faults';
 
 /** A parsed query string: repeated parameters are arrays. */
 export type RawQuery = Readonly<Record<string, unknown>>;
@@ -50,8 +50,7 @@ function parseLimit(
 ): number {
   const text = single(query, 'limit');
   if (text === undefined) return fallback;
-  if (!/^[+-]?\d{1,100}$/.test(text)) throw wrongType('limit', 'an integer');
-  return withinBounds(Number(text), 'limit', bounds);
+  return withinBounds(parseInteger(text, 'limit'), 'limit', bounds);
 }
 
 function parseText(query: RawQuery, name: string): string | undefined {

@@ -1,26 +1,31 @@
 import type { FastifyRequest } from 'fastify';
-import { GatewayError } from '../../core/errors';
+import { GatewayError, isGatewayError } from '../../core/errors';
 import type { RouteDeps } from '../app-deps';
 import { formBoundary } from '../multipart/form-parts';
 import { malformed } from '../multipart/malformed';
-import { receiveForm, type ReceivedForm, tooLongText } from './receive-form';
+import { codingFault } from '../plugins/request-bodies';
+import { fileTooLong, receiveForm, type ReceivedForm, tooLongText } from './receive-form';
 
 /** What the other parts of a form and its boundaries may add to the length of its file. */
-const FORM_OVERHEAD_BYTES = 1024 * 1024;
+export const FORM_OVERHEAD_BYTES = 1024 * 1024;
 
 export interface ReceiveFileOptions {
   readonly deps: Pick<RouteDeps, 'store' | 'config'>;
   /** Name of the one field that is a file. */
   readonly field: string;
+  /** Names of the fields that are plain texts. */
+  readonly texts: ReadonlySet<string>;
   /** Where its bytes go; nobody else knows this key. */
   readonly objectKey: string;
   readonly maxFileBytes: number;
 }
 
-/** Says of a request what can be said before its body is read. @throws invalid_request, payload_too_large */
+/** Says of a request what can be said before its body is read. @throws invalid_request, payload_too_large, unsupported_encoding */
 export function expectForm(request: FastifyRequest, maxFileBytes: number): string {
   const boundary = formBoundary(request.headers['content-type']);
   if (boundary === null) throw malformed('expected the content type multipart/form-data');
+  const fault = codingFault(request);
+  if (fault !== null) throw fault;
   const declared = Number(request.headers['content-length'] ?? 0);
   if (declared > maxFileBytes + FORM_OVERHEAD_BYTES) {
     throw new GatewayError('payload_too_large', tooLongText(maxFileBytes));
@@ -34,14 +39,14 @@ export function expectForm(request: FastifyRequest, maxFileBytes: number): strin
  */
 export async function receiveFile(
   request: FastifyRequest,
-  { deps, field, objectKey, maxFileBytes }: ReceiveFileOptions,
+  { deps, field, texts, objectKey, maxFileBytes }: ReceiveFileOptions,
 ): Promise<ReceivedForm> {
   const boundary = expectForm(request, maxFileBytes);
   const { store, config } = deps;
   const maxLineBytes = config.limits.max_line_bytes;
   try {
-    const options = { store, field, objectKey, maxFileBytes, maxLineBytes };
-    return await receiveForm(bodyOf(request), boundary, options);
+    const options = { store, field, texts, objectKey, maxFileBytes, maxLineBytes };
+    return await receiveForm(bodyOf(request, maxFileBytes), boundary, options);
   } finally {
     // Whatever the client still sends is read and dropped: a connection that is cut under an upload
     // never shows its answer, and SDKs would send the whole file again.
@@ -49,11 +54,20 @@ export async function receiveFile(
   }
 }
 
-/** The raw body. Leaving it early must not close the connection, which has to carry the answer. */
-async function* bodyOf(request: FastifyRequest): AsyncGenerator<Buffer> {
+/**
+ * The raw body, which has an end also where its length was not declared and its file has none. Leaving
+ * it early must not close the connection, which has to carry the answer.
+ */
+async function* bodyOf(request: FastifyRequest, maxFileBytes: number): AsyncGenerator<Buffer> {
+  const chunks = request.raw.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
+  let left = maxFileBytes + FORM_OVERHEAD_BYTES;
   try {
-    yield* request.raw.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
+    for await (const chunk of chunks) {
+      left -= chunk.length;
+      if (left < 0) throw fileTooLong(maxFileBytes);
+      yield chunk;
+    }
   } catch (cause) {
-    throw malformed('the connection ended before it', cause);
+    throw isGatewayError(cause) ? cause : malformed('the connection ended before it', cause);
   }
 }

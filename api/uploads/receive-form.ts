@@ -2,11 +2,12 @@ import { GatewayError } from '../../core/errors';
 import type { ObjectStore } from '../../storage/object-store';
 import { type FormPart, formParts, readPart } from '../multipart/form-parts';
 import { malformed } from '../multipart/malformed';
+import { unknownParameter, wrongType } from '../schemas/faults';
 import { createUploadInspector, type UploadFacts } from './upload-inspector';
 
 /** A form whose file lies in the object store. */
 export interface ReceivedForm {
-  /** Plain fields by name; of a repeated one the last. */
+  /** Plain fields by name. */
   readonly fields: ReadonlyMap<string, string>;
   /** Null where the form had no file. */
   readonly file: ReceivedFile | null;
@@ -22,6 +23,8 @@ export interface ReceiveOptions {
   readonly store: ObjectStore;
   /** Name of the one field that is a file. */
   readonly field: string;
+  /** Names of the fields that are plain texts. */
+  readonly texts: ReadonlySet<string>;
   /** Where its bytes go; nobody else knows this key. */
   readonly objectKey: string;
   readonly maxFileBytes: number;
@@ -34,8 +37,8 @@ const MAX_FIELD_BYTES = 64 * 1024;
  * Reads a form to its end and streams its file into the store as it comes: fields may come in any
  * order, so the bytes are judged when all is known. Whatever is thrown, no object is left behind.
  *
- * @throws invalid_request where the form is malformed or ends early, has two files, or a file that is
- *   too long @throws object_store_failed
+ * @throws invalid_request where the form is malformed or ends early, has anything twice, or a file that
+ *   is too long @throws object_store_failed
  */
 export async function receiveForm(
   source: AsyncIterable<Buffer>,
@@ -47,9 +50,12 @@ export async function receiveForm(
   try {
     for await (const part of formParts(source, boundary)) {
       if (part.filename === null) {
+        if (fields.has(part.name)) throw wrongType(part.name, 'a single value');
         fields.set(part.name, (await readPart(part, MAX_FIELD_BYTES)).toString('utf8'));
+      } else if (options.texts.has(part.name)) {
+        throw wrongType(part.name, 'a text, not a file');
       } else if (part.name !== options.field) {
-        throw unexpectedFile(part.name);
+        throw unknownParameter(part.name);
       } else if (file !== null) {
         throw secondFile(options.field);
       } else {
@@ -101,13 +107,6 @@ export function fileTooLong(maxBytes: number): GatewayError {
 /** Says how large a file may be. */
 export function tooLongText(maxBytes: number): string {
   return `The file is larger than the limit of ${Math.floor(maxBytes / 1024 ** 2)} MB.`;
-}
-
-function unexpectedFile(name: string): GatewayError {
-  return new GatewayError('invalid_request', `Unknown parameter: '${name}'.`, {
-    param: name,
-    apiCode: 'unknown_parameter',
-  });
 }
 
 function secondFile(field: string): GatewayError {

@@ -132,6 +132,20 @@ describe('creating a file', () => {
       'missing_required_parameter',
       /seconds/,
     ],
+    [
+      'two purposes',
+      [{ name: 'purpose', value: 'user_data' }, ...batchForm()],
+      'purpose',
+      'invalid_type',
+      /single/,
+    ],
+    [
+      'a purpose that is a file',
+      [{ name: 'purpose', value: 'batch', filename: 'p' }, batchForm()[1]!],
+      'purpose',
+      'invalid_type',
+      /text/,
+    ],
     ['a file too many', [...batchForm(), batchForm()[1]!], 'file', null, /more than one/],
     ['a file too long', batchForm(Buffer.alloc(2_000_001, 0x20)), null, null, /larger/],
   ] as [string, TestPart[], string | null, string | null, RegExp][])(
@@ -156,6 +170,10 @@ describe('creating a file', () => {
     ['3599', 'integer_below_min_value'],
     ['2592001', 'integer_above_max_value'],
     ['1e5', 'invalid_type'],
+    ['3600.0', 'invalid_type'],
+    [' 3600', 'invalid_type'],
+    ['9'.repeat(30), 'integer_above_max_value'],
+    [`-${'9'.repeat(30)}`, 'integer_below_min_value'],
   ])('refuses an expiry of %s seconds', async (seconds, code) => {
     const answer = await api.call(
       upload([
@@ -208,6 +226,9 @@ describe('content', () => {
     ['bytes=5-', 5, 100000],
     ['bytes=-7', -7, undefined],
     ['bytes=3-99999', 3, undefined],
+    [`bytes=3-${'9'.repeat(40)}`, 3, undefined],
+    [`bytes=-${'9'.repeat(40)}`, 0, undefined],
+    [`bytes=${'0'.repeat(40)}-9`, 0, 10],
   ])('answers the range %s with 206', async (range, start, end) => {
     const answer = await get(url, { range });
     const expected = text.slice(start, end);
@@ -220,12 +241,15 @@ describe('content', () => {
     expect(answer.headers['content-length']).toBe(String(expected.length));
   });
 
-  it.each(['bytes=99999-', 'bytes=-0'])('answers %s with 416 and the size', async (range) => {
-    const answer = await get(url, { range });
-    expect(answer.status).toBe(416);
-    expect(answer.headers['content-range']).toBe(`bytes */${text.length}`);
-    expect(answer.body.error).toMatchObject({ type: 'invalid_request_error' });
-  });
+  it.each(['bytes=99999-', 'bytes=-0', `bytes=${'9'.repeat(40)}-`])(
+    'answers %s with 416 and the size',
+    async (range) => {
+      const answer = await get(url, { range });
+      expect(answer.status).toBe(416);
+      expect(answer.headers['content-range']).toBe(`bytes */${text.length}`);
+      expect(answer.body.error).toMatchObject({ type: 'invalid_request_error' });
+    },
+  );
 
   it.each(['bytes=0-1,3-4', 'bytes=9-1', 'lines=0-1', 'bytes=-', 'bytes=a-b'])(
     'answers %s in full',
@@ -251,6 +275,10 @@ describe('content', () => {
     const answer = await get(`/v1/files/${file.id}/content`);
     expect(answer.status).toBe(200);
     expect(answer.headers['content-length']).toBe('0');
+    const ranged = async (range: string) =>
+      (await get(`/v1/files/${file.id}/content`, { range })).status;
+    expect(await ranged('bytes=0-0')).toBe(416);
+    expect(await ranged('bytes=-5')).toBe(200);
   });
 
   it.each([

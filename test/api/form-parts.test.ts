@@ -90,6 +90,13 @@ it.each([
   });
 });
 
+it.each(['base64', 'quoted-printable', 'x-own'])('refuses a part sent as %s', async (encoding) => {
+  const text = `--${BOUNDARY}\r\ncontent-disposition: form-data; name="a"\r\nContent-Transfer-Encoding: ${encoding}\r\n\r\nYQ==\r\n--${BOUNDARY}--`;
+  await expect(read(inPieces(Buffer.from(text), []))).rejects.toThrow(encoding);
+  const plain = text.replace(encoding, 'Binary');
+  expect(await read(inPieces(Buffer.from(plain), []))).toHaveLength(1);
+});
+
 it('refuses a form of more than a hundred parts, and a field that is too long', async () => {
   const many = Array.from({ length: 101 }, (_, i) => ({ name: `n${i}`, value: '' }));
   await expect(read(inPieces(formBytes(many), []))).rejects.toThrow('more than 100 parts');
@@ -107,6 +114,13 @@ it.each([
   ['name="a"; filename=""', ''],
   ['name="a"', null],
   ['name="filename=x"', null],
+  ['filename="say; name=\\"b\\".jsonl"; name="a"', 'say; name="b".jsonl'],
+  ['name="a"; filename="C:\\dir\\"', 'C:\\dir\\'],
+  ['name="a";\r\n\tfilename="folded.jsonl"', 'folded.jsonl'],
+  ['creation-date; name="a"; filename="x.jsonl"', 'x.jsonl'],
+  [`name="a"; filename*=iso-8859-1''gr%F6%DFe.jsonl`, 'größe.jsonl'],
+  [`name="a"; filename="x.jsonl"; filename*=UTF-8''%ff`, 'x.jsonl'],
+  [`name="a"; filename*=UTF-8''%ff`, ''],
 ])('reads the header %s', async (disposition, filename) => {
   const text = `--${BOUNDARY}\r\nX-Other: 1\r\nContent-Disposition: form-data; ${disposition}\r\n\r\n\r\n--${BOUNDARY}--`;
   const source = inPieces(Buffer.from(text), []);

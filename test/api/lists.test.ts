@@ -120,6 +120,7 @@ describe('files', () => {
     ['limit=0', 'limit', 'integer_below_min_value'],
     ['limit=-1', 'limit', 'integer_below_min_value'],
     ['limit=10001', 'limit', 'integer_above_max_value'],
+    [`limit=${'9'.repeat(30)}`, 'limit', 'integer_above_max_value'],
     ['limit=', 'limit', 'invalid_type'],
     ['limit=ten', 'limit', 'invalid_type'],
     ['limit=1.5', 'limit', 'invalid_type'],

@@ -1,4 +1,12 @@
-import { openTestApi, post, type TestApi, upload, batchForm } from '../support/api';
+import {
+  BOUNDARY,
+  batchForm,
+  formBytes,
+  openTestApi,
+  post,
+  type TestApi,
+  upload,
+} from '../support/api';
 import { createBatchRepository } from '../../storage/postgres/batches';
 import { createFileRepository } from '../../storage/postgres/files';
 import { openPool } from '../../storage/postgres/pool';
@@ -109,12 +117,34 @@ describe('what is wrong with a request', () => {
     'application/json; charset=utf-8',
     'application/x-www-form-urlencoded',
     'text/plain',
+    'nonsense',
+    ';',
+    '',
     undefined,
   ])('reads JSON whatever the content type says: %s', async (type) => {
     const headers = type === undefined ? {} : { 'content-type': type };
     const payload = JSON.stringify({ input_file_id: 'file-x', __proto: 1, endpoint: 'x' });
     const answer = await api.call({ method: 'POST', url: '/v1/batches', headers, payload });
     expect(answer.body.error).toMatchObject({ param: 'endpoint' });
+  });
+
+  it.each([
+    ['/v1/batches', 'application/json', '{}'],
+    ['/v1/files', `multipart/form-data; boundary=${BOUNDARY}`, formBytes(batchForm())],
+  ])('answers 415 to a compressed body: %s', async (url, type, payload) => {
+    for (const coding of ['gzip', 'identity, br']) {
+      const headers = { 'content-type': type, 'content-encoding': coding };
+      const answer = await api.call({ method: 'POST', url, headers, payload });
+      expect(answer.status).toBe(415);
+      expect(answer.body).toEqual(ENVELOPE);
+    }
+  });
+
+  it('takes no JSON that is not UTF-8', async () => {
+    const payload = Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]);
+    const answer = await api.call({ method: 'POST', url: '/v1/batches', payload });
+    expect(answer.status).toBe(400);
+    expect(answer.body).toEqual(ENVELOPE);
   });
 
   it('takes no JSON out of a form', async () => {

@@ -142,13 +142,6 @@ it('refuses two different tenants in one request, and takes one that is said twi
   expect(twice.toLowerCase()).toContain('openai-organization: ann');
 });
 
-it('answers in the envelope where the request is no HTTP', async () => {
-  const answer = await raw('NONSENSE\r\n\r\n');
-  expect(answer).toMatch(/^HTTP\/1\.1 400 /);
-  const body: unknown = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4));
-  expect(body).toMatchObject({ error: { type: 'invalid_request_error', param: null, code: null } });
-});
-
 it('finishes what runs when it is closed, and then accepts nothing', async () => {
   const closing = await openTestApi();
   await closing.app.listen({ host: '127.0.0.1', port: 0 });

@@ -18,11 +18,11 @@ async function open(fields: Record<string, unknown>): Promise<string> {
   return answer.body.id;
 }
 
-const sendPart = (id: string, value: string | Buffer) =>
+const sendPart = (id: string, value: string | Buffer, headers: Record<string, string> = {}) =>
   api.call({
     method: 'POST',
     url: `/v1/uploads/${id}/parts`,
-    headers: { 'content-type': `multipart/form-data; boundary=${BOUNDARY}` },
+    headers: { 'content-type': `multipart/form-data; boundary=${BOUNDARY}`, ...headers },
     payload: formBytes([{ name: 'data', value, filename: 'upload' }]),
   });
 const complete = (id: string, body: unknown) => api.call(post(`/v1/uploads/${id}/complete`, body));
@@ -127,6 +127,19 @@ describe('an upload', () => {
   });
 });
 
+it('keeps a name as it answers it, also where it is no whole Unicode', async () => {
+  const asked = post('/v1/uploads', {
+    ...FIELDS,
+    bytes: LINE.length,
+    filename: 'half \ud83d.jsonl',
+  });
+  const opened = (await api.call(asked)).body;
+  const part = (await sendPart(opened.id, LINE)).body.id;
+  const done = (await complete(opened.id, { part_ids: [part] })).body;
+  expect(done.filename).toBe(opened.filename);
+  expect(done.file.filename).toBe(opened.filename);
+});
+
 describe('a part', () => {
   it('that would exceed the declared size is refused and leaves nothing', async () => {
     const id = await open({ bytes: 10 });
@@ -140,8 +153,9 @@ describe('a part', () => {
   it('that is sent again because its answer was lost is the part that is there', async () => {
     const id = await open({ bytes: LINE.length });
     const first = await sendPart(id, LINE);
-    const again = await sendPart(id, LINE);
+    const again = await sendPart(id, LINE, { 'x-stainless-retry-count': '1' });
     expect(again.body).toEqual(first.body);
+    expect((await sendPart(id, LINE)).status).toBe(400);
     expect(await objects(`uploads/${id}/`)).toHaveLength(1);
   });
 

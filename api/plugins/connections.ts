@@ -1,0 +1,110 @@
+import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { invalidRequest, JSON_TYPE } from './error-envelope';
+import { commonHeaders, DEFAULT_TENANT, newRequestId } from './request-context';
+
+/** One request on a connection, and the answer to it. */
+interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
+
+interface BareAnswer {
+  readonly status: number;
+  readonly message: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** A request line that is most of the 16 KiB that Node allows for it and all headers. */
+const LONG_REQUEST_LINE = /^[A-Z-]{1,20} [^\n]{8192}/;
+const LINGER_MS = 2_000;
+const LAST_REQUEST = new WeakMap<object, Exchange>();
+
+/**
+ * What happens on a connection outside of requests and answers (contract §4): whatever cannot be read
+ * is answered in the envelope too, once the answers before it are out.
+ */
+export function addConnectionEvents(server: Server, maxBodyBytes: number): void {
+  const take = (request: IncomingMessage, response: ServerResponse): void => {
+    LAST_REQUEST.set(request.socket, { request, response });
+  };
+  // Before the framework's own listener: its answer may be out at once.
+  server.prependListener('request', take);
+  server.on('checkContinue', (request, response) => {
+    const declared = Number(request.headers['content-length'] ?? 0);
+    if (!(declared > maxBodyBytes)) response.writeContinue();
+    server.emit('request', request, response);
+  });
+  // Only a wish (RFC 9110 §10.1.1): what is not understood may be ignored.
+  server.on('checkExpectation', (request, response) => {
+    server.emit('request', request, response);
+  });
+  server.on('connect', (_request, socket) => {
+    endWith(socket, { ...NO_TUNNEL, headers: { allow: 'GET, HEAD, POST, DELETE' } });
+  });
+  server.on('timeout', answerIdle);
+}
+
+/** What is no HTTP is answered on the bare socket; a download that runs there is cut. */
+export function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex): void {
+  // It was answered, and more of the same came.
+  if (socket.writableEnded) return;
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const answer = answerTo(error);
+  const before = LAST_REQUEST.get(socket);
+  if (before === undefined || before.response.writableFinished) endWith(socket, answer);
+  else if (before.request.complete) {
+    // What is broken came behind it: its own answer comes first.
+    before.response.once('close', () => endWith(socket, answer));
+  } else if (before.response.headersSent) socket.destroy();
+  else endWith(socket, answer);
+}
+
+/** Nothing has moved for long: a handler at work is left alone, a sender is told, a reader is cut. */
+function answerIdle(socket: Duplex): void {
+  const last = LAST_REQUEST.get(socket);
+  const isAnswered = last === undefined || last.response.headersSent;
+  if (!isAnswered && last.request.complete) return;
+  if (isAnswered) socket.destroy();
+  else endWith(socket, { status: 408, message: 'The request took too long to arrive.' });
+}
+
+const NO_TUNNEL = { status: 405, message: 'Not allowed to CONNECT.' };
+
+function answerTo({ code, ...error }: NodeJS.ErrnoException & { rawPacket?: Buffer }): BareAnswer {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return LONG_REQUEST_LINE.test(error.rawPacket?.toString('latin1') ?? '')
+        ? { status: 414, message: 'The URL of the request is too long.' }
+        : { status: 431, message: 'The headers of the request are too large.' };
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
+      return { status: 413, message: 'The chunk extensions of the request are too large.' };
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return { status: 408, message: 'The request took too long to arrive.' };
+    case 'HPE_INVALID_EOF_STATE':
+      return { status: 400, message: 'The connection ended before the request did.' };
+    default:
+      return { status: 400, message: 'The request is not valid HTTP.' };
+  }
+}
+
+function endWith(socket: Duplex, { status, message, headers = {} }: BareAnswer): void {
+  if (!socket.writable) return;
+  const body = JSON.stringify(invalidRequest(message));
+  const fields = {
+    ...commonHeaders(newRequestId(), DEFAULT_TENANT),
+    ...headers,
+    'content-type': JSON_TYPE,
+    'content-length': String(Buffer.byteLength(body)),
+    connection: 'close',
+  };
+  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
+  const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n`;
+  socket.end(head + body);
+  // Closed with bytes unread, the connection would be reset and the answer lost.
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  socket.once('close', () => clearTimeout(timer));
+}
