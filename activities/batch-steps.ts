@@ -15,6 +15,9 @@ export interface BatchStepDeps {
   readonly historyEvents: number | null;
 }
 
+/** A queue that nobody serves is somebody's mistake; an ordinary wait is over long before. */
+const QUEUED_WARNING_MS = 10 * 60_000;
+
 type Steps = BatchStepActivities & Pick<BatchActivities, 'awaitReleased' | 'recordUnfinalized'>;
 
 /** The short steps on a batch's row: idempotent, decided by the row alone. */
@@ -70,5 +73,6 @@ function settingsOf(config: BatchStepDeps['config'], historyEvents: number | nul
     expiryGraceMs: config.batch.expiry_grace,
     finalizeWindowMs: config.batch.finalize_window,
     historyEvents,
+    queuedWarningMs: QUEUED_WARNING_MS,
   };
 }

@@ -62,6 +62,11 @@ export interface BatchSettings {
   readonly finalizeWindowMs: number;
   /** Events after which the workflow continues as new; null leaves it to the server's suggestion. */
   readonly historyEvents: number | null;
+  /**
+   * How long a chunk may be out before the workflow says that nobody takes it. Left out in histories
+   * from before there was such a timer: they have none.
+   */
+  readonly queuedWarningMs?: number;
 }
 
 export interface IngestInput {

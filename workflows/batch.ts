@@ -19,6 +19,7 @@ import type { BatchPhase } from './details';
 import { describeBatch } from './details';
 import { ModelLanes } from './model-lanes';
 import { finalization, ingestion, lastResort, step } from './proxies';
+import { QueueWatch } from './queue-watch';
 import { StopControl } from './stop';
 
 /** Asks a batch to stop; a second time changes nothing. */
@@ -44,6 +45,7 @@ class BatchRun {
   #phase: BatchPhase = 'validating';
   #plan: BatchResume | null;
   #models: ModelLanes[] = [];
+  #queues: QueueWatch | null = null;
   #inProgress: Promise<void> | null = null;
 
   constructor(input: BatchInput, stop: StopControl) {
@@ -125,7 +127,7 @@ class BatchRun {
     this.#prepareModels(opened, plan);
     this.#announceInProgress(plan);
     for (;;) {
-      if (opened.settled !== true) await this.#runLanes();
+      if (opened.settled !== true) await this.#runLanes(opened);
       await this.#inProgress;
       if (this.#stop.requested) return null;
       if (this.#handingOver(opened)) return this.#handOver(plan);
@@ -174,11 +176,16 @@ class BatchRun {
     }).then((row) => this.#stop.observe(row));
   }
 
-  async #runLanes(): Promise<void> {
+  async #runLanes({ settings: { queuedWarningMs } }: OpenedBatch): Promise<void> {
     if (this.#stop.requested) return;
     const chunks = new CancellationScope();
     this.#stop.attach(chunks);
-    await chunks.run(() => Promise.allSettled(this.#models.map((model) => model.run())));
+    const running = chunks.run(() => Promise.allSettled(this.#models.map((model) => model.run())));
+    if (queuedWarningMs === undefined) return void (await running);
+    const options = { warningMs: queuedWarningMs, onChange: () => this.#describe() };
+    this.#queues = new QueueWatch(this.#models, options);
+    this.#queues.start();
+    await running.finally(() => this.#queues?.stop());
   }
 
   #handingOver(opened: OpenedBatch): boolean {
@@ -287,6 +294,7 @@ class BatchRun {
         total: this.#plan?.lineCount ?? 0,
         unroutedLines: this.#plan?.unroutedLines ?? 0,
         models: this.#models,
+        overdue: this.#queues?.overdue ?? [],
       }),
     );
   }

@@ -1,4 +1,5 @@
 import type { ModelLanes } from './model-lanes';
+import type { OverdueQueue } from './queue-watch';
 
 /** Where a batch is on its way, as operators see it. */
 export type BatchPhase = 'validating' | 'in_progress' | 'finalizing' | 'stopping';
@@ -10,6 +11,7 @@ export interface DetailsView {
   readonly total: number;
   readonly unroutedLines: number;
   readonly models: readonly ModelLanes[];
+  readonly overdue: readonly OverdueQueue[];
 }
 
 /** The batch as an operator sees it in the Temporal UI: one row per model, in Markdown. */
@@ -24,12 +26,19 @@ export function describeBatch(view: DetailsView): string {
   ];
   if (view.unroutedLines > 0)
     lines.push('', `${view.unroutedLines} requests name a model that no gateway serves.`);
+  for (const { model, queue, sinceMs } of view.overdue) {
+    const since = new Date(sinceMs).toISOString().slice(0, 16).replace('T', ' ');
+    lines.push(
+      '',
+      `**Nobody takes chunks of ${cell(model)}** from queue \`${queue}\` since ${since} UTC: is there a worker for it, and has it a free slot?`,
+    );
+  }
   return lines.join('\n');
 }
 
 function modelRow(lanes: ModelLanes): string {
   const cells = [
-    lanes.plan.model.replaceAll('|', '\\|'),
+    cell(lanes.plan.model),
     lanes.plan.queue,
     lanes.plan.entries,
     lanes.completed,
@@ -41,4 +50,8 @@ function modelRow(lanes: ModelLanes): string {
     lanes.lastLeave,
   ];
   return `| ${cells.join(' | ')} |`;
+}
+
+function cell(text: string): string {
+  return text.replaceAll('|', '\\|');
 }

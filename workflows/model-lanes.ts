@@ -9,6 +9,13 @@ import type { ResumedModel } from './contract';
 import { chunk } from './proxies';
 import type { StopControl } from './stop';
 
+/** A chunk that was handed out and has not returned; times in Unix ms. */
+export interface ChunkOut {
+  readonly sinceMs: number;
+  /** How long an attempt that began at once could take. */
+  readonly attemptMs: number;
+}
+
 /** What all models of a batch share while they execute. */
 export interface LaneContext {
   readonly batchId: string;
@@ -49,6 +56,7 @@ export class ModelLanes {
   p95Ms: number | null = null;
   readonly #context: LaneContext;
   readonly #lanes = new Map<number, Promise<void>>();
+  readonly #out = new Set<ChunkOut>();
   readonly #workers: string[] = [];
   #returned = 0;
   #emptyReturns = 0;
@@ -63,6 +71,11 @@ export class ModelLanes {
 
   get running(): number {
     return this.#lanes.size;
+  }
+
+  /** Chunks that have not returned yet, oldest first. */
+  get out(): ReadonlySet<ChunkOut> {
+    return this.#out;
   }
 
   /** Runs until every range is answered, a stop is asked for, or the run hands over. Never rejects. */
@@ -128,6 +141,8 @@ export class ModelLanes {
   }
 
   async #runChunk(range: Range, box: number): Promise<ExecuteChunkResult | null> {
+    const out = { sinceMs: Date.now(), attemptMs: box + this.plan.requestTimeoutMs };
+    this.#out.add(out);
     try {
       const result = await this.#execute(range, box);
       this.#record(range, result);
@@ -136,6 +151,7 @@ export class ModelLanes {
       this.#fail(range, error);
       return null;
     } finally {
+      this.#out.delete(out);
       this.#context.onChange();
     }
   }

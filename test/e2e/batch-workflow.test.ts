@@ -98,6 +98,15 @@ describe('batchWorkflow', () => {
     expect(batch.finalized).toHaveLength(2);
   });
 
+  it('says which queue nobody serves, and waits on: it can still be cancelled', async () => {
+    const { batch, played } = await run('queue-that-nobody-serves');
+    expect(batch.details).toMatch(
+      /Nobody takes chunks of alpha\*\* from queue `nightshift-exec.nobody` since \d{4}-/,
+    );
+    expect(played.result).toMatchObject({ status: 'cancelled', total: 300, completed: 0 });
+    expect(batch.chunks).toEqual([]);
+  });
+
   it('still ingests a batch that is cancelled while validating, and sends nothing', async () => {
     const { batch, played } = await run('cancelled-while-validating');
     expect(played.result).toMatchObject({ status: 'cancelled', total: 40, completed: 0 });

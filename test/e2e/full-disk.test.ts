@@ -237,9 +237,9 @@ let temporal: Client;
   }
 
   async function countFiles(): Promise<number> {
-    let files = 0;
-    for await (const _ of stack.client.files.list()) files++;
-    return files;
+    const ids: string[] = [];
+    for await (const { id } of stack.client.files.list()) ids.push(id);
+    return ids.length;
   }
 
   async function statusOf(id: string): Promise<string> {

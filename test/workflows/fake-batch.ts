@@ -20,6 +20,8 @@ export interface FakeBatchOptions {
   /** What chunks report; a low rate makes many small ones. */
   readonly ratePerSec?: number;
   readonly settings?: Partial<BatchSettings>;
+  /** Where its chunks go; the one that is served unless named. */
+  readonly queue?: string;
   /** Runs instead of answering a chunk at once; what it resolves with replaces parts of the result. */
   readonly onChunk?: (
     input: ExecuteChunkInput,
@@ -50,6 +52,8 @@ export class FakeBatch {
   readonly answered = new Map<string, number>();
   readonly chunks: ExecuteChunkInput[] = [];
   readonly poisoned: string[] = [];
+  /** What the workflow showed to operators when the scenario looked. */
+  details = '';
   finalized: { nonce: string | null; cause: StopCause | null }[] = [];
   readonly #createdMs = Date.now();
 
@@ -120,7 +124,7 @@ export class FakeBatch {
       model,
       safe: model,
       entries,
-      queue: EXEC_QUEUE,
+      queue: this.options.queue ?? EXEC_QUEUE,
       requestTimeoutMs: 1_000,
     }));
     const lineCount = models.reduce((sum, model) => sum + model.entries, 0);

@@ -1,5 +1,5 @@
 import type { WorkflowHandle } from '@temporalio/client';
-import { CANCEL_SIGNAL } from '../../workflows/contract';
+import { CANCEL_SIGNAL, EXEC_QUEUE } from '../../workflows/contract';
 import { until } from '../support/until';
 import { crash, FakeBatch, systemFailure, untilCancelled } from './fake-batch';
 
@@ -10,6 +10,12 @@ export interface Scenario {
 }
 
 const running = (batch: FakeBatch) => until(() => batch.chunks.length > 0, 20_000, 'a first chunk');
+
+/** The batch as an operator sees it in the UI. */
+async function detailsOf(handle: WorkflowHandle): Promise<string> {
+  const metadata = await handle.query<{ currentDetails?: string }>('__temporal_workflow_metadata');
+  return metadata.currentDetails ?? '';
+}
 
 /**
  * The ways a batch can go, each with a fresh {@link FakeBatch}: run against a real server by the
@@ -83,6 +89,29 @@ export const SCENARIOS: Readonly<Record<string, () => Scenario>> = {
           : Promise.resolve(),
     }),
   }),
+  // Lines enough for four lanes: the first of them has a short box, and is the first to be missed.
+  'queue-that-nobody-serves': () => {
+    const batch: FakeBatch = new FakeBatch({
+      models: [{ model: 'alpha', entries: 300 }],
+      settings: { queuedWarningMs: 1_000 },
+      queue: `${EXEC_QUEUE}.nobody`,
+    });
+    return {
+      batch,
+      drive: async (handle) => {
+        batch.details = await until(
+          async () => {
+            const details = await detailsOf(handle);
+            return details.includes('Nobody takes') ? details : null;
+          },
+          20_000,
+          'the warning',
+          250,
+        );
+        await handle.cancel();
+      },
+    };
+  },
   'holes-in-the-journal': () => ({
     batch: new FakeBatch({
       onFinalize: (batch) =>
