@@ -37,6 +37,8 @@ export interface UsageObject {
   readonly total_tokens: number;
 }
 
+const NO_COUNTS: RequestCounts = { total: 0, completed: 0, failed: 0 };
+
 /** The wire form of a batch. */
 export function toBatchObject(batch: BatchRecord): BatchObject {
   return {
@@ -59,7 +61,8 @@ export function toBatchObject(batch: BatchRecord): BatchObject {
     expired_at: batch.expiredAtSec,
     cancelling_at: batch.cancellingAtSec,
     cancelled_at: batch.cancelledAtSec,
-    request_counts: batch.counts,
+    // The row may know its total a moment before it says that validation has ended.
+    request_counts: batch.status === 'validating' ? NO_COUNTS : batch.counts,
     usage: toUsageObject(batch),
     metadata: batch.metadata,
   };

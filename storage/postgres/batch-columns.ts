@@ -8,8 +8,15 @@ export const BATCH_COLUMNS = `id, tenant, endpoint, input_file_id, completion_wi
   reasoning_tokens, total_tokens, errors, output_file_id, error_file_id, created_at, expires_at,
   in_progress_at, finalizing_at, completed_at, failed_at, expired_at, cancelling_at, cancelled_at`;
 
-/** SQL in a statement on `batches`: now in Unix seconds, never before the batch was created. */
-export const NOW_SEC = 'greatest(created_at, extract(epoch from now())::bigint)';
+const CLOCK_SEC = 'floor(extract(epoch from now()))::bigint';
+
+/**
+ * SQL in a statement on `batches`: `clockSec`, else the database's clock, as a time of the batch in
+ * whole Unix seconds. Never before a step that was noted earlier, whoever's clock that was taken from.
+ */
+export function stepSec(clockSec: string = CLOCK_SEC): string {
+  return `greatest(created_at, in_progress_at, finalizing_at, cancelling_at, ${clockSec})`;
+}
 
 /** What {@link BATCH_COLUMNS} selects, typed as the driver of our pool delivers it. */
 export interface BatchColumns extends QueryResultRow {

@@ -2,7 +2,7 @@ import type { PoolClient } from 'pg';
 import type { BatchStatus, StopCause, TerminalStatus } from '../../core/batch/status';
 import { isTerminal, legalPredecessors } from '../../core/batch/status';
 import { GatewayError } from '../../core/errors';
-import { NOW_SEC } from './batch-columns';
+import { stepSec } from './batch-columns';
 import { deleteBatchHeaders } from './batch-headers';
 import { project } from './batch-phases';
 import type { BatchRecordsOptions, ErrorEntry, ResultFile, TerminalRecord } from './batch-records';
@@ -69,7 +69,7 @@ export async function writeUnfinalized(
       client,
       `update batches set status = $2, stop_cause = coalesce(stop_cause, $2),
          stop_taken_at = coalesce(stop_taken_at, now()),
-         ${end}_at = coalesce(${end}_at, ${NOW_SEC}), updated_at = now(), errors = $3
+         ${end}_at = coalesce(${end}_at, ${stepSec()}), updated_at = now(), errors = $3
        where id = $1 and status = any($4)`,
       [batchId, end, end === 'failed' ? errorList([UNFINALIZED]) : null, legalPredecessors(end)],
     );
@@ -92,7 +92,7 @@ export async function insertResultFile(
     client,
     `insert into files (id, tenant, purpose, filename, bytes, object_key, created_at, expires_at, batch_id)
      select $1, $2, 'batch_output', $3, $4, $5, now_sec, now_sec + $6, $7
-     from (select extract(epoch from now())::bigint as now_sec) t
+     from (select floor(extract(epoch from now()))::bigint as now_sec) t
      on conflict (id) do nothing`,
     [
       file.id,
@@ -118,7 +118,7 @@ async function writeEnd(client: PoolClient, { record, status, cause }: End): Pro
   await query(
     client,
     `update batches set
-       status = $2, ${status}_at = coalesce(${status}_at, ${NOW_SEC}), stop_cause = $3,
+       status = $2, ${status}_at = coalesce(${status}_at, ${stepSec()}), stop_cause = $3,
        stop_taken_at = case when $3::text is null then null else coalesce(stop_taken_at, now()) end,
        errors = $4, total = $5, completed = $6, failed = $7,
        input_tokens = $8, cached_tokens = $9, output_tokens = $10, reasoning_tokens = $11, total_tokens = $12,

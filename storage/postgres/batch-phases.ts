@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { StopCause } from '../../core/batch/status';
 import { legalPredecessors, OPEN_STATUSES } from '../../core/batch/status';
-import { NOW_SEC } from './batch-columns';
+import { stepSec } from './batch-columns';
 import type { BatchRow, PhaseUpdate } from './batch-records';
 import type { RowVerdict, VerdictColumns } from './row-verdict';
 import { VERDICT_COLUMNS, verdictOf } from './row-verdict';
@@ -33,8 +33,8 @@ export async function project(
     database,
     `update batches set
        status = case when ${takes} then $2 else status end,
-       in_progress_at = case when ${takes} then coalesce(in_progress_at, ${NOW_SEC}) else in_progress_at end,
-       finalizing_at = case when ${takes} and $2 = 'finalizing' then coalesce(finalizing_at, ${NOW_SEC}) else finalizing_at end,
+       in_progress_at = case when ${takes} then coalesce(in_progress_at, ${stepSec()}) else in_progress_at end,
+       finalizing_at = case when ${takes} and $2 = 'finalizing' then coalesce(finalizing_at, ${stepSec()}) else finalizing_at end,
        total = greatest(total, coalesce($4::bigint, total)),
        model = coalesce($5::text, model),
        models = coalesce($6::jsonb, models),
@@ -69,7 +69,7 @@ export async function claimStop(
        stop_cause = coalesce(stop_cause, $2),
        stop_taken_at = coalesce(stop_taken_at, now()),
        status = case when stop_cause is null and $2 = 'cancelled' then 'cancelling' else status end,
-       cancelling_at = case when stop_cause is null and $2 = 'cancelled' then ${NOW_SEC} else cancelling_at end,
+       cancelling_at = case when stop_cause is null and $2 = 'cancelled' then ${stepSec()} else cancelling_at end,
        updated_at = now()
      where id = $1 and status = any($3)
      returning ${VERDICT_COLUMNS}, ${notifyStop('id')}`,

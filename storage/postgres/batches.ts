@@ -4,7 +4,7 @@ import type { RequestCounts, Usage } from '../../core/batch/counts';
 import type { BatchStatus, StopCause } from '../../core/batch/status';
 import { legalPredecessors } from '../../core/batch/status';
 import type { SealedHeaders } from '../../platform/header-vault';
-import { BATCH_COLUMNS, type BatchColumns, toBatchRecord } from './batch-columns';
+import { BATCH_COLUMNS, type BatchColumns, stepSec, toBatchRecord } from './batch-columns';
 import type { Page } from './files';
 import { insertBatchHeaders } from './batch-headers';
 import { type IdempotencyKey, type Once, once } from './idempotency';
@@ -202,7 +202,7 @@ async function claimCancel(
   const [claimed] = await query<BatchColumns>(
     pool,
     `update batches set stop_cause = 'cancelled', status = 'cancelling',
-       cancelling_at = greatest(created_at, $3::bigint), updated_at = now()
+       cancelling_at = ${stepSec('$3::bigint')}, updated_at = now()
      where id = $1 and tenant = $2 and stop_cause is null and status = any($4)
      returning ${BATCH_COLUMNS}, ${notifyStop('id')}`,
     [id, tenant, nowSec, CANCELLABLE],

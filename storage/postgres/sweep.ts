@@ -68,7 +68,7 @@ const REPEAT_LIFE_SEC = 24 * 3600;
 /** A chunk that outlives its batch needs its row to learn of it. */
 const STALE_PROGRESS = '1 hour';
 
-const NOW_SEC = 'extract(epoch from now())::bigint';
+const NOW_SEC = 'floor(extract(epoch from now()))::bigint';
 const ENDED_AT = 'coalesce(completed_at, failed_at, expired_at, cancelled_at)';
 const OPEN = [...OPEN_STATUSES];
 const TERMINAL = [...TERMINAL_STATUSES];

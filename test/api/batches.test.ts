@@ -447,6 +447,15 @@ describe('retrieving a batch', () => {
     });
   });
 
+  it('shows no counts before validation has ended', async () => {
+    const id = await created();
+    await set(id, 'total = 7');
+    const counts = async () => (await get(id)).body.request_counts;
+    expect(await counts()).toEqual({ total: 0, completed: 0, failed: 0 });
+    await set(id, `status = 'in_progress'`);
+    expect(await counts()).toEqual({ total: 7, completed: 0, failed: 0 });
+  });
+
   it.each(['', '/cancel'])('tells a wrong id from an unknown one%s', async (action) => {
     const method = action === '' ? ('GET' as const) : ('POST' as const);
     const wrong = await api.call({ method, url: `/v1/batches/job-1${action}` });

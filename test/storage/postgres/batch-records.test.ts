@@ -11,6 +11,7 @@ import { showCounts } from '../../../storage/postgres/progress-sql';
 import { createReconcileRows } from '../../../storage/postgres/reconcile';
 import type { TestDatabase } from '../../support/postgres';
 import { POSTGRES_START_MS, withDatabase } from '../../support/postgres';
+import { until } from '../../support/until';
 
 let database: TestDatabase;
 let records: BatchRecords;
@@ -86,6 +87,28 @@ describe('batch records', () => {
       await records.writeTerminal(terminal(id, { counts: { total: 9, completed: 9, failed: 0 } })),
     ).toBe('completed');
     expect(await row(id)).toEqual(after);
+  });
+
+  it('notes times in seconds that have begun, not in those that are near', async () => {
+    const id = await newBatch();
+    await until(
+      () => [6, 7, 8].includes(Math.floor(Date.now() / 100) % 10),
+      5_000,
+      'half a second',
+    );
+    await records.project(id, { status: 'in_progress', total: 3, model: 'm' });
+    expect(Number((await row(id))['in_progress_at'])).toBeLessThanOrEqual(Date.now() / 1000);
+  });
+
+  it('notes no step before the one it follows, however the clocks of its writers differ', async () => {
+    const id = await newBatch();
+    const ahead = Math.floor(Date.now() / 1000) + 50;
+    const text = `update batches set status = 'in_progress', in_progress_at = $2 where id = $1`;
+    await database.pool.query(text, [id, ahead]);
+    const claim = await createBatchRepository(database.pool).claimCancel(id, 't', ahead - 50);
+    expect(claim?.batch.cancellingAtSec).toBe(ahead);
+    await records.writeTerminal(terminal(id, { cause: 'cancelled' }));
+    expect(await row(id)).toMatchObject({ cancelling_at: ahead, cancelled_at: ahead });
   });
 
   it('keeps a model whose name Postgres could not hold', async () => {
