@@ -62,7 +62,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
 
 function addRoutes(app: FastifyInstance, deps: RouteDeps): void {
   addHealthRoutes(app, deps);
-  addOpenApiRoute(app);
+  addOpenApiRoute(app, deps);
   void app.register(
     async (v1) => {
       v1.addHook('onRequest', authenticator(deps));

@@ -2,14 +2,24 @@ import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
 import { version } from '../../platform/version';
 import { COMMON_ERRORS, type Operation, OPERATIONS } from './operations';
+import { HEADERS, headersOf } from './headers';
+import { type Authentication, securityOf, securityScheme } from './security';
 import { errorShape } from './shapes';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** The API as an OpenAPI 3.1 document. */
-export function openApiDocument(): Json {
+/** What differs from one installation to another. */
+export interface DocumentOptions {
+  readonly auth: Authentication;
+  /** Endpoints that batches may be created for. */
+  readonly endpoints: readonly string[];
+}
+
+/** The API of this installation as an OpenAPI 3.1 document. */
+export function openApiDocument({ auth, endpoints }: DocumentOptions): Json {
   const used = new Map<string, Json>();
   const paths: Record<string, Record<string, Json>> = {};
+  const scheme = securityScheme(auth);
   for (const operation of OPERATIONS) {
     const path = (paths[operation.path] ??= {});
     path[operation.method] = describe(operation, used);
@@ -23,26 +33,38 @@ export function openApiDocument(): Json {
     },
     paths,
     components: {
-      schemas: Object.fromEntries([...used].sort(([a], [b]) => (a < b ? -1 : 1))),
-      securitySchemes: { key: { type: 'http', scheme: 'bearer' } },
+      schemas: withEndpoints(used, endpoints),
+      headers: HEADERS,
+      ...(scheme === null ? {} : { securitySchemes: { caller: scheme } }),
     },
-    security: [{ key: [] }, {}],
+    security: securityOf(auth),
   };
+}
+
+/** The schemas by name; a batch is created for one of the endpoints that are served here. */
+function withEndpoints(used: ReadonlyMap<string, Json>, endpoints: readonly string[]): Json {
+  const schemas = Object.fromEntries([...used].sort(([a], [b]) => (a < b ? -1 : 1)));
+  const create = schemas['CreateBatch'] ?? {};
+  const properties = { ...(create['properties'] as Json), endpoint: { enum: endpoints } };
+  return { ...schemas, CreateBatch: { ...create, properties } };
 }
 
 function describe(operation: Operation, used: Map<string, Json>): Json {
   const { id, summary, answer } = operation;
   const type = answer === null ? 'application/octet-stream' : 'application/json';
   const schema = answer === null ? {} : refer(answer, used);
-  const success = { description: 'Success', content: { [type]: { schema } } };
+  const content = { [type]: { schema } };
+  const success = (status: number, description: string): Json => {
+    return { [status]: { description, headers: headersOf(status), content } };
+  };
   return {
     operationId: id,
     summary,
     parameters: parametersOf(operation),
     ...bodyOf(operation, used),
     responses: {
-      200: success,
-      ...(answer === null ? { 206: { ...success, description: 'The range' } } : {}),
+      ...success(200, 'Success'),
+      ...(answer === null ? success(206, 'The range') : {}),
       ...errorsOf(operation, used),
     },
   };
@@ -61,21 +83,31 @@ function errorsOf({ errors }: Operation, used: Map<string, Json>): Json {
   return Object.fromEntries(
     [...errors, ...COMMON_ERRORS].map((status) => [
       status,
-      { description: STATUS_CODES[status] ?? 'Error', content },
+      { description: STATUS_CODES[status] ?? 'Error', headers: headersOf(status), content },
     ]),
   );
 }
 
-function parametersOf({ path, query, isRepeatable }: Operation): Json[] {
+function parametersOf({ path, query, isRepeatable, answer }: Operation): Json[] {
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => {
-    return { name, in: 'path', required: true, schema: { type: 'string' } };
+    return { name, in: 'path', required: true, schema: idSchema(name) };
   });
   const inQuery = Object.entries(query?.shape ?? {}).map(([name, shape]) => {
     return { name, in: 'query', required: false, schema: plain(shape as z.ZodType, 'input') };
   });
-  const schema = { type: 'string', minLength: 1, maxLength: 255 };
-  const inHeader = isRepeatable === true ? [{ name: 'Idempotency-Key', in: 'header', schema }] : [];
+  const inHeader = [
+    ...(isRepeatable === true ? [{ name: 'Idempotency-Key', in: 'header', schema: KEY }] : []),
+    ...(answer === null ? [{ name: 'Range', in: 'header', schema: RANGE }] : []),
+  ];
   return [...inPath, ...inQuery, ...inHeader];
+}
+
+const KEY = { type: 'string', pattern: '^[ -~]{1,255}$' };
+const RANGE = { type: 'string', examples: ['bytes=0-1023'] };
+
+/** An id of another kind is nobody's; that of a batch tells its kind, and is judged by it. */
+function idSchema(name: string | undefined): Json {
+  return { type: 'string', ...(name === 'batch_id' ? { pattern: '^batch_' } : {}) };
 }
 
 /** A reference to a shape, which is put among the components together with those it is made of. */

@@ -35,15 +35,21 @@ export const addPartForm = z.strictObject({ data: bytes }).meta({ id: 'AddUpload
 /** Body of `POST /uploads/{upload_id}/complete`. */
 export const completeUploadBody = z
   .strictObject({
-    part_ids: z.array(z.string()).meta({ description: 'In the order of the file' }),
-    md5: z.string().nullish().meta({ description: 'Of the whole file, 32 hexadecimal digits' }),
+    part_ids: z
+      .array(z.string())
+      .meta({ description: 'In the order of the file', uniqueItems: true }),
+    md5: z
+      .string()
+      .regex(/^[0-9a-fA-F]{32}$/)
+      .nullish()
+      .meta({ description: 'Of the whole file' }),
   })
   .meta({ id: 'CompleteUpload' });
 
 /** Body of `POST /batches`. */
 export const createBatchBody = z
   .strictObject({
-    input_file_id: z.string(),
+    input_file_id: z.string().min(1).max(255),
     endpoint: z.string(),
     completion_window: z
       .string()
@@ -59,14 +65,14 @@ export const createBatchBody = z
 
 /** Query of `GET /files`. */
 export const fileListQuery = z.strictObject({
-  after: z.string().optional(),
+  after: z.string().min(1).optional(),
   limit: z.int().min(1).max(10_000).optional(),
   order: z.enum(['asc', 'desc']).optional(),
-  purpose: z.string().optional(),
+  purpose: z.string().min(1).optional(),
 });
 
 /** Query of `GET /batches`. */
 export const batchListQuery = z.strictObject({
-  after: z.string().optional(),
+  after: z.string().min(1).optional(),
   limit: z.int().min(0).max(100).optional(),
 });

@@ -1,9 +1,13 @@
 import type { FastifyInstance } from 'fastify';
 import { openApiDocument } from '../openapi/document';
+import type { RouteDeps } from '../app-deps';
 import { addResource } from '../plugins/resource';
 
 /** `/openapi.json`: what this API takes and answers, for generators and people. */
-export function addOpenApiRoute(app: FastifyInstance): void {
+export function addOpenApiRoute(app: FastifyInstance, { config }: Pick<RouteDeps, 'config'>): void {
   let document: ReturnType<typeof openApiDocument> | undefined;
-  addResource(app, '/openapi.json', { GET: async () => (document ??= openApiDocument()) });
+  addResource(app, '/openapi.json', {
+    GET: async () =>
+      (document ??= openApiDocument({ auth: config.auth, endpoints: config.batch.endpoints })),
+  });
 }

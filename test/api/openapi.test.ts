@@ -1,4 +1,8 @@
+import { execFileSync } from 'node:child_process';
+import path from 'node:path';
+import { openApiDocument } from '../../api/openapi/document';
 import { OPERATIONS } from '../../api/openapi/operations';
+import { configSchema } from '../../platform/config-schema';
 import { openTestApi, type TestApi } from '../support/api';
 import { undocumented } from '../support/documented';
 import { POSTGRES_START_MS } from '../support/postgres';
@@ -16,6 +20,55 @@ afterAll(() => api.close());
 
 it('is served to everybody', () => {
   expect(document).toMatchObject({ openapi: '3.1.0', info: { title: 'Nightshift' } });
+});
+
+it('is valid by the schemas of OpenAPI 3.1', () => {
+  const script = path.join(__dirname, '..', 'support', 'validate-openapi.mjs');
+  const judge = (text: string): unknown[] =>
+    JSON.parse(execFileSync(process.execPath, [script], { input: text }).toString()) as unknown[];
+  expect(judge(JSON.stringify(document))).toEqual([]);
+  expect(judge(JSON.stringify({ ...document, paths: { files: {} } }))).not.toEqual([]);
+}, 30_000);
+
+it.each([
+  ['none', {}, undefined, []],
+  ['api_key', {}, { type: 'http', scheme: 'bearer' }, [{ caller: [] }]],
+  ['header', {}, { type: 'apiKey', in: 'header' }, [{ caller: [] }, {}]],
+  ['header', { require_tenant: true }, { name: 'X-MaaS-Username' }, [{ caller: [] }]],
+])('says who may ask in mode %s %j', (mode, more, scheme, security) => {
+  const { auth, batch } = configSchema.parse({ auth: { mode, ...more } });
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- looked into freely
+  const made: any = openApiDocument({ auth, endpoints: batch.endpoints });
+  expect(made.security).toEqual(security);
+  const caller = made.components.securitySchemes?.caller;
+  if (scheme === undefined) expect(caller).toBeUndefined();
+  else expect(caller).toMatchObject(scheme);
+});
+
+it('names the endpoints that are served here', () => {
+  const { auth } = configSchema.parse({});
+  const { components } = openApiDocument({ auth, endpoints: ['/v1/embeddings'] });
+  expect(components).toMatchObject({
+    schemas: { CreateBatch: { properties: { endpoint: { enum: ['/v1/embeddings'] } } } },
+  });
+});
+
+it('describes the headers that answers carry', async () => {
+  const names = Object.keys(document.components.headers);
+  for (const { path: url, method } of OPERATIONS) {
+    for (const [status, { headers }] of Object.entries<{ headers: object }>(
+      document.paths[url][method].responses,
+    )) {
+      expect([url, status, Object.keys(headers).filter((one) => !names.includes(one))]).toEqual([
+        url,
+        status,
+        [],
+      ]);
+    }
+  }
+  const { headers } = await api.call({ method: 'GET', url: '/v1/files' });
+  const declared = Object.keys(document.paths['/v1/files'].get.responses[401].headers);
+  expect(declared.filter((name) => headers[name] === undefined)).toEqual([]);
 });
 
 it('describes every route under /v1 and no other', () => {
@@ -38,14 +91,14 @@ function routes(): string[] {
 
 it.each([...new Set(OPERATIONS.map(({ path }) => path))])(
   'names the methods that %s takes',
-  async (path) => {
+  async (pattern) => {
     // Authentication comes before: a mode without it shows the methods.
     const open = await openTestApi();
-    const url = path.replace(/\{(\w+)\}/g, 'batch_x');
+    const url = pattern.replace(/\{(\w+)\}/g, 'batch_x');
     const { headers } = await open.call({ method: 'PUT', url });
     await open.close();
     const allowed = String(headers['allow']).toLowerCase().split(', ');
-    const documented = Object.keys(document.paths[path]);
+    const documented = Object.keys(document.paths[pattern]);
     expect(allowed.filter((method) => method !== 'head').sort()).toEqual(documented.sort());
   },
 );
@@ -53,7 +106,11 @@ it.each([...new Set(OPERATIONS.map(({ path }) => path))])(
 it('refers only to what it holds, and names each operation once', () => {
   const refs = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(([, ref]) => ref);
   expect(refs.length).toBeGreaterThan(20);
-  const known = Object.keys(document.components.schemas).map((id) => `#/components/schemas/${id}`);
+  const { schemas, headers } = document.components;
+  const known = [
+    ...Object.keys(schemas).map((id) => `#/components/schemas/${id}`),
+    ...Object.keys(headers).map((id) => `#/components/headers/${id}`),
+  ];
   expect([...new Set(refs)].filter((ref) => !known.includes(ref ?? ''))).toEqual([]);
   expect(known.filter((name) => !refs.includes(name))).toEqual([]);
   const ids = OPERATIONS.map(({ id }) => id);
@@ -70,6 +127,8 @@ it('declares what is variable in a path, and what goes with it', () => {
   }
   const { parameters, requestBody } = document.paths['/v1/files'].post;
   expect(parameters).toEqual([expect.objectContaining({ name: 'Idempotency-Key', in: 'header' })]);
+  const download = document.paths['/v1/files/{file_id}/content'].get.parameters;
+  expect(download).toContainEqual(expect.objectContaining({ name: 'Range', in: 'header' }));
   expect(Object.keys(requestBody.content)).toEqual(['multipart/form-data']);
 });
 

@@ -1,0 +1,37 @@
+type Json = Readonly<Record<string, unknown>>;
+
+/** Headers of answers, by name. */
+export const HEADERS = {
+  'x-request-id': {
+    description: "The request's own id where it is fit to be logged, else a new one",
+    schema: { type: 'string' },
+  },
+  'openai-organization': { description: 'The tenant', schema: { type: 'string' } },
+  'openai-processing-ms': { schema: { type: 'string', pattern: '^\\d+$' } },
+  'openai-version': { schema: { type: 'string' } },
+  'retry-after': {
+    description: 'Seconds, 1 to 60',
+    schema: { type: 'integer', minimum: 1, maximum: 60 },
+  },
+  'x-should-retry': {
+    description: '`false` where trying again cannot help',
+    schema: { type: 'string', enum: ['false'] },
+  },
+  'content-range': { schema: { type: 'string' } },
+  allow: { schema: { type: 'string' } },
+};
+const ON_EVERY = ['x-request-id', 'openai-organization', 'openai-processing-ms', 'openai-version'];
+const ON_STATUS: Readonly<Record<number, readonly string[]>> = {
+  206: ['content-range'],
+  405: ['allow'],
+  409: ['x-should-retry'],
+  416: ['content-range'],
+  429: ['retry-after', 'x-should-retry'],
+  503: ['retry-after'],
+};
+
+/** References to the headers that stand on an answer with this status. */
+export function headersOf(status: number): Json {
+  const names = [...ON_EVERY, ...(ON_STATUS[status] ?? [])];
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}
