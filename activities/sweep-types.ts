@@ -14,7 +14,7 @@ export interface SweepActivities {
  * - `uploads`: parts of ended uploads, and what their completions left behind
  * - `upload_rows`: their rows, a day later
  * - `idempotency_keys`: keys of requests that were made more than a day ago
- * - `temporary`: what crashed writers left in the object store
+ * - `temporary`: what crashed writers left in the object store, `retention.scratch` after they did
  */
 export type SweepKind =
   | 'files'

@@ -12,6 +12,7 @@ import { asFailure } from './failure';
 import { keepAlive, type Liveness } from './liveness';
 import type { MaintenanceObserver } from './reconcile-observer';
 import { sideBySide } from './side-by-side';
+import { removeOrphans } from './sweep-orphans';
 import type { SweepActivities, SweepKind, SweepPageInput, SweepPageResult } from './sweep-types';
 
 /** What the sweep needs of the house. */
@@ -28,6 +29,9 @@ const PAGE_ROWS = 500;
 /** A batch may have thousands of segments. */
 const PAGE_BATCHES = 20;
 const DELETES_AT_ONCE = 8;
+const ORPHANS_EVERY_MS = 3_600_000;
+/** From the last byte of an upload to its row it is seconds, whatever `retention.scratch` says. */
+const MIN_ORPHAN_AGE_MS = 3_600_000;
 
 /**
  * One page of the sweep (execution §5): objects go first and the row, or the mark in it, last, so that
@@ -35,6 +39,7 @@ const DELETES_AT_ONCE = 8;
  * @throws postgres_unavailable, object_store_failed
  */
 export function createSweepPage(deps: SweepDeps): SweepActivities['sweepPage'] {
+  const sweepers = { ...SWEEPERS, temporary: createCrashSweeper() };
   return async (input) => {
     const liveness = keepAlive();
     try {
@@ -55,7 +60,7 @@ type Sweeper = (
   liveness: Liveness,
 ) => Promise<SweepPageResult>;
 
-const sweepers: Readonly<Record<SweepKind, Sweeper>> = {
+const SWEEPERS: Readonly<Record<Exclude<SweepKind, 'temporary'>, Sweeper>> = {
   files: emptyFiles,
   file_rows: async ({ rows }) => counted(await rows.removeFiles(PAGE_ROWS)),
   scratch: clearBatches,
@@ -64,8 +69,25 @@ const sweepers: Readonly<Record<SweepKind, Sweeper>> = {
   uploads: clearUploads,
   upload_rows: async ({ rows }) => counted(await rows.removeUploads(PAGE_ROWS)),
   idempotency_keys: async ({ rows }) => counted(await rows.removeIdempotencyKeys(PAGE_ROWS)),
-  temporary: async ({ removeTemporary }) => ({ removed: await removeTemporary(), nextSeq: null }),
 };
+
+/**
+ * What crashed writers left: files that the store began, and objects that never got a row. The latter
+ * takes a look at every file that there is, so a process does it once in an hour.
+ */
+function createCrashSweeper(): Sweeper {
+  let nextSearchAtMs = 0;
+  return async ({ rows, store, retention, removeTemporary }, _input, liveness) => {
+    let removed = await removeTemporary();
+    const startedAtMs = performance.now();
+    if (startedAtMs >= nextSearchAtMs) {
+      const minAgeMs = Math.max(retention.scratch, MIN_ORPHAN_AGE_MS);
+      removed += await removeOrphans({ rows, store, minAgeMs, liveness });
+      nextSearchAtMs = startedAtMs + ORPHANS_EVERY_MS;
+    }
+    return { removed, nextSeq: null };
+  };
+}
 
 /** What was removed is not found again: the next page begins where this one did. */
 function counted(removed: number): SweepPageResult {

@@ -32,6 +32,15 @@ export function resultFileId(batchId: string, kind: ResultKind): string {
   return `file-${base62(batchHex(batchId))}${kind === 'output' ? 'o' : 'e'}`;
 }
 
+/** The inverse of {@link resultFileId}; null for the id of any other file. */
+export function batchOfResultFile(fileId: string): string | null {
+  const digits = /^file-([0-9A-Za-z]{22})[oe]$/.exec(fileId)?.[1];
+  if (digits === undefined) return null;
+  let value = 0n;
+  for (const digit of digits) value = value * 62n + BigInt(BASE62.indexOf(digit));
+  return value >> 128n === 0n ? `batch_${value.toString(16).padStart(32, '0')}` : null;
+}
+
 /** The two result files of a batch. */
 export type ResultKind = 'output' | 'error';
 

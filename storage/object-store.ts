@@ -63,6 +63,8 @@ export interface ObjectHead {
 export interface ListedObject {
   readonly key: string;
   readonly size: number;
+  /** When its bytes were written, by the clock of the store. */
+  readonly writtenAtMs: number;
 }
 
 /** An open object for reads at any position. The caller closes it. */

@@ -104,9 +104,20 @@ export function manifestKey(batchId: string): string {
   return `${batchPrefix(batchId)}manifest.json`;
 }
 
+/** All uploaded and result files. */
+export const FILES_PREFIX = 'files/';
+/** All parts of uploads. */
+export const UPLOADS_PREFIX = 'uploads/';
+
 /** The bytes of an uploaded or a result file. */
 export function fileKey(tenantHash: string, fileId: string): string {
-  return `files/${tenantHash}/${fileId}`;
+  return `${FILES_PREFIX}${tenantHash}/${fileId}`;
+}
+
+/** The inverse of {@link fileKey}; null for any other key. */
+export function parseFileKey(key: string): { readonly fileId: string } | null {
+  const match = /^files\/[^/]+\/(file-[0-9A-Za-z]+)$/.exec(key);
+  return match === null ? null : { fileId: match[1] ?? '' };
 }
 
 /** The bytes of one part of an upload, until the upload has ended. */
@@ -116,7 +127,13 @@ export function uploadPartKey(uploadId: string, partId: string): string {
 
 /** All parts of an upload; ends with a slash. */
 export function uploadPrefix(uploadId: string): string {
-  return `uploads/${uploadId}/`;
+  return `${UPLOADS_PREFIX}${uploadId}/`;
+}
+
+/** The inverse of {@link uploadPartKey}; null for any other key. */
+export function parseUploadPartKey(key: string): { readonly uploadId: string } | null {
+  const match = /^uploads\/([^/]+)\/[^/]+$/.exec(key);
+  return match === null ? null : { uploadId: match[1] ?? '' };
 }
 
 function padded(position: number): string {

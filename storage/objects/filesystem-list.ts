@@ -22,8 +22,8 @@ async function* walk(root: string, folder: string, begin: string): AsyncGenerato
       yield* walk(root, key, '');
       continue;
     }
-    const size = await sizeOf(root, key);
-    if (size !== null) yield { key, size };
+    const facts = await factsOf(root, key);
+    if (facts !== null) yield { key, ...facts };
   }
 }
 
@@ -38,8 +38,11 @@ export function namesInKeyOrder(root: string, folder: string): Promise<string[]>
   return orAbsent(names, []);
 }
 
-function sizeOf(root: string, key: string): Promise<number | null> {
+function factsOf(root: string, key: string): Promise<Omit<ListedObject, 'key'> | null> {
   const path = join(objectsFolder(root), key);
-  const size = mappedLookup(root, `list ${key}`, async () => (await stat(path)).size);
-  return orAbsent<number | null>(size, null);
+  const facts = mappedLookup(root, `list ${key}`, async () => {
+    const { size, mtimeMs } = await stat(path);
+    return { size, writtenAtMs: mtimeMs };
+  });
+  return orAbsent<Omit<ListedObject, 'key'> | null>(facts, null);
 }

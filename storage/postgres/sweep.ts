@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { OPEN_STATUSES, TERMINAL_STATUSES } from '../../core/batch/status';
+import { unownedKeys } from './object-owners';
 import { query } from './sql';
 
 /**
@@ -29,6 +30,8 @@ export interface SweepRows {
   markUploadsCleared(uploadIds: readonly string[]): Promise<void>;
   /** Removes rows of uploads that ended a day ago, those of their parts included; how many. */
   removeUploads(limit: number): Promise<number>;
+  /** Of these keys of objects those that belong to nobody. */
+  unownedKeys(keys: readonly string[]): Promise<string[]>;
   /** Removes keys of requests that were made more than a day ago; how many. */
   removeIdempotencyKeys(limit: number): Promise<number>;
 }
@@ -99,6 +102,7 @@ export function createSweepRows(pool: Pool): SweepRows {
       await query(pool, statement, [uploadIds]);
     },
     removeUploads: (limit) => removeUploads(pool, limit),
+    unownedKeys: (keys) => unownedKeys(pool, keys),
     removeIdempotencyKeys: (limit) => removeIdempotencyKeys(pool, limit),
   };
 }

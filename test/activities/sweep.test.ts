@@ -1,9 +1,25 @@
+import { randomBytes } from 'node:crypto';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import { createSweepPage } from '../../activities/sweep';
 import type { SweepKind, SweepPageResult } from '../../activities/sweep-types';
 import { OPEN_STATUSES } from '../../core/batch/status';
-import { batchPrefix, manifestKey, modelMapKey, planKey, sealKey } from '../../core/plan/keys';
+import {
+  batchIdFromBytes,
+  fileIdFromBytes,
+  partIdFromBytes,
+  resultFileId,
+  uploadIdFromBytes,
+} from '../../core/ids';
+import {
+  batchPrefix,
+  fileKey,
+  manifestKey,
+  modelMapKey,
+  planKey,
+  sealKey,
+  uploadPartKey,
+} from '../../core/plan/keys';
 import { createSweepRows } from '../../storage/postgres/sweep';
 import { createMemoryStore, type MemoryStore } from '../support/memory-store';
 import { POSTGRES_START_MS, withDatabase, type TestDatabase } from '../support/postgres';
@@ -238,18 +254,93 @@ describe('the rest', () => {
   });
 });
 
-describe('uploads', () => {
-  const insertUpload = (id: string, columns: Record<string, unknown>) => {
-    const row = {
-      ...{ id, tenant: 'default', filename: 'f', purpose: 'batch', mime_type: 'x', bytes: 1 },
-      ...{ created_at: NOW_SEC - 9 * DAY_SEC, expires_at: NOW_SEC - 9 * DAY_SEC + 3_600 },
-      ...columns,
-    };
-    const names = Object.keys(row);
-    const places = names.map((_, i) => `$${i + 1}`).join();
-    const text = `insert into uploads (${names.join()}) values (${places})`;
-    return database.pool.query(text, Object.values(row));
+describe('objects that never got a row', () => {
+  const random = () => randomBytes(16);
+  const none = { removeTemporary: () => Promise.resolve(0) };
+  const putOld = async (key: string, ageMs = 25 * 3_600_000) => {
+    await put(key);
+    store.writtenAtMs.set(key, Date.now() - ageMs);
+    return key;
   };
+  beforeEach(() => database.pool.query('truncate uploads, upload_parts'));
+
+  it.each([
+    ['a file', () => fileKey('t', fileIdFromBytes(random()))],
+    ['a result', () => fileKey('t', resultFileId(batchIdFromBytes(random()), 'output'))],
+    ['a part', () => uploadPartKey(uploadIdFromBytes(random()), partIdFromBytes(random()))],
+  ])('go when they are old, and not before: %s', async (_what, key) => {
+    const young = await putOld(key(), 23 * 3_600_000);
+    await putOld(key());
+    expect(await sweep('temporary', none)).toBe(1);
+    expect(keys()).toEqual([young]);
+  });
+
+  it('are never those of a file, a batch, an upload that is open, or of another kind', async () => {
+    const file = await insertFile(database.pool, {});
+    const hidden = await insertFile(database.pool, { deleted_at: NOW_SEC - 9 * DAY_SEC });
+    const batches = [
+      await insertBatch(database.pool, { status: 'finalizing' }),
+      await insertBatch(database.pool, { status: 'failed', failed_at: NOW_SEC - 9 * DAY_SEC }),
+    ];
+    await insertUpload('upload_open', { joined_keys: ['files/t/file-joined'] });
+    const owned = [
+      ...[file.key, hidden.key, 'files/t/file-joined', 'uploads/upload_open/part_1'],
+      ...batches.map((id) => fileKey('t', resultFileId(id, 'output'))),
+      ...batches.map((id) => manifestKey(id)),
+      ...['files/t/own', 'other/thing', 'batches/batch_gone/manifest.json'],
+    ];
+    for (const key of owned) await putOld(key);
+    expect(await sweep('temporary', none)).toBe(0);
+    expect(keys()).toEqual([...owned].sort());
+  });
+
+  it('are parts too that came after their upload had been cleared', async () => {
+    await insertUpload('upload_a', { parts_gone_at: NOW_SEC - 600 });
+    await putOld('uploads/upload_a/part_1');
+    expect(await sweep('temporary', none)).toBe(1);
+    expect(keys()).toEqual([]);
+  });
+
+  it('go by the thousand', async () => {
+    const { key } = await insertFile(database.pool, {});
+    await putOld(key);
+    for (let i = 0; i < 1_200; i++) await putOld(fileKey('t', fileIdFromBytes(random())));
+    expect(await sweep('temporary', none)).toBe(1_200);
+    expect(keys()).toEqual([key]);
+  });
+
+  it('stay an hour even where no scratch is kept', async () => {
+    const retention = { scratch: 0, batches: 0 };
+    const young = await putOld(fileKey('t', fileIdFromBytes(random())), 3_000_000);
+    await putOld(fileKey('t', fileIdFromBytes(random())), 4_000_000);
+    expect(await sweep('temporary', { ...none, retention })).toBe(1);
+    expect(keys()).toEqual([young]);
+  });
+
+  it('are looked for once in an hour', async () => {
+    const run = createSweepPage({ ...deps(), ...none });
+    const page = () =>
+      new MockActivityEnvironment({}).run(run, { kind: 'temporary', afterSeq: 0 } as const);
+    for (const removes of [1, 0]) {
+      await putOld(fileKey('t', fileIdFromBytes(random())));
+      expect(await page()).toEqual({ removed: removes, nextSeq: null });
+    }
+  });
+});
+
+function insertUpload(id: string, columns: Record<string, unknown>) {
+  const row = {
+    ...{ id, tenant: 'default', filename: 'f', purpose: 'batch', mime_type: 'x', bytes: 1 },
+    ...{ created_at: NOW_SEC - 9 * DAY_SEC, expires_at: NOW_SEC - 9 * DAY_SEC + 3_600 },
+    ...columns,
+  };
+  const names = Object.keys(row);
+  const places = names.map((_, i) => `$${i + 1}`).join();
+  const text = `insert into uploads (${names.join()}) values (${places})`;
+  return database.pool.query(text, Object.values(row));
+}
+
+describe('uploads', () => {
   beforeEach(() => database.pool.query('truncate uploads, upload_parts, idempotency_keys'));
 
   it.each([

@@ -160,6 +160,17 @@ export function describeObjectStore(open: () => Promise<ObjectStore>): void {
     expect(await listed('none/')).toEqual([]);
   });
 
+  test('lists when objects were written', async () => {
+    // Clocks of files are coarser than ours.
+    const before = Date.now() - 1_000;
+    await put('when', 'xy');
+    for await (const { writtenAtMs } of store.list(`${area}/`)) {
+      expect(writtenAtMs).toBeGreaterThan(before);
+      expect(writtenAtMs).toBeLessThan(Date.now() + 1_000);
+    }
+    expect(await listed('')).toEqual(['when:2']);
+  });
+
   test('deletes, and can create again under the same key', async () => {
     await put('x/y', '1');
     await store.delete(`${area}/x/y`);

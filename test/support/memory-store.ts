@@ -6,6 +6,8 @@ import type { ByteRange, ObjectBody, ObjectReader, ObjectStore } from '../../sto
 export interface MemoryStore extends ObjectStore {
   /** The objects themselves, by key: look, change and remove at will. */
   readonly objects: Map<string, Buffer>;
+  /** When objects were written, Unix milliseconds: to be set for those that are to be old. */
+  readonly writtenAtMs: Map<string, number>;
 }
 
 export interface MemoryStoreOptions {
@@ -18,6 +20,7 @@ const SEGMENT = /^(?!\.{1,2}$)[A-Za-z0-9._-]+$/;
 /** An {@link ObjectStore} whose objects live as long as it does. */
 export function createMemoryStore({ chunkBytes = 65_536 }: MemoryStoreOptions = {}): MemoryStore {
   const objects = new Map<string, Buffer>();
+  const writtenAtMs = new Map<string, number>();
   const find = (key: string): Buffer => {
     const object = objects.get(key);
     if (object === undefined) throw new GatewayError('object_missing', `there is no object ${key}`);
@@ -25,6 +28,7 @@ export function createMemoryStore({ chunkBytes = 65_536 }: MemoryStoreOptions = 
   };
   return {
     objects,
+    writtenAtMs,
     async putIfAbsent(key, body) {
       if (!key.split('/').every((segment) => SEGMENT.test(segment))) {
         throw new GatewayError('internal', `not an object key: ${key}`);
@@ -32,6 +36,7 @@ export function createMemoryStore({ chunkBytes = 65_536 }: MemoryStoreOptions = 
       const bytes = await collect(body);
       if (objects.has(key)) return 'exists';
       objects.set(key, bytes);
+      writtenAtMs.set(key, Date.now());
       return 'created';
     },
     head: async (key) => {
@@ -44,7 +49,9 @@ export function createMemoryStore({ chunkBytes = 65_536 }: MemoryStoreOptions = 
     async *list(prefix) {
       for (const key of [...objects.keys()].sort()) {
         const object = objects.get(key);
-        if (object !== undefined && key.startsWith(prefix)) yield { key, size: object.length };
+        if (object === undefined || !key.startsWith(prefix)) continue;
+        const size = object.length;
+        yield { key, size, writtenAtMs: writtenAtMs.get(key) ?? Date.now() };
       }
     },
     delete: async (key) => void objects.delete(key),

@@ -49,6 +49,14 @@ describe('object keys', () => {
     });
   });
 
+  it('give back what keys of files and parts were made of', () => {
+    expect(keys.parseFileKey(keys.fileKey('t1', 'file-x'))).toEqual({ fileId: 'file-x' });
+    const part = keys.uploadPartKey('upload_1', 'part_2');
+    expect(keys.parseUploadPartKey(part)).toEqual({ uploadId: 'upload_1' });
+    expect(keys.parseFileKey(part)).toBeNull();
+    expect(keys.parseUploadPartKey(keys.fileKey('t1', 'file-x'))).toBeNull();
+  });
+
   it.each(['', 'x', keys.modelMapKey(batch), `${keys.sealKey(batch, 'm', 0, 1, r)}.tmp`])(
     'are not found in %j',
     (key) => {

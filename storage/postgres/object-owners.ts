@@ -1,0 +1,57 @@
+import type { Pool } from 'pg';
+import { batchOfResultFile } from '../../core/ids';
+import { parseFileKey, parseUploadPartKey } from '../../core/plan/keys';
+import { query } from './sql';
+
+/**
+ * Those of the keys whose object belongs to nobody: no file and no open completion of an upload for the
+ * bytes of a file, no batch for a result, whether recorded already or not, no upload with parts for a
+ * part. Keys of any other kind always have an owner. @throws postgres_unavailable
+ */
+export async function unownedKeys(pool: Pool, keys: readonly string[]): Promise<string[]> {
+  const files = [];
+  const parts = [];
+  for (const key of keys) {
+    const file = parseFileKey(key);
+    const part = parseUploadPartKey(key);
+    if (file !== null) files.push({ key, fileId: file.fileId });
+    else if (part !== null) parts.push({ key, uploadId: part.uploadId });
+  }
+  return [...(await unownedFiles(pool, files)), ...(await unownedParts(pool, parts))];
+}
+
+async function unownedFiles(
+  pool: Pool,
+  files: readonly { readonly key: string; readonly fileId: string }[],
+): Promise<string[]> {
+  if (files.length === 0) return [];
+  const rows = await query<{ key: string }>(
+    pool,
+    `select o.key from unnest($1::text[], $2::text[], $3::text[]) as o (key, file_id, batch_id)
+     where not exists (select 1 from files f where f.id = o.file_id)
+       and not exists (select 1 from batches b where b.id = o.batch_id)
+       and o.key <> all (coalesce(
+         (select array_agg(joined.key) from uploads u, unnest(u.joined_keys) as joined (key)), '{}'))`,
+    [
+      files.map(({ key }) => key),
+      files.map(({ fileId }) => fileId),
+      files.map(({ fileId }) => batchOfResultFile(fileId)),
+    ],
+  );
+  return rows.map(({ key }) => key);
+}
+
+async function unownedParts(
+  pool: Pool,
+  parts: readonly { readonly key: string; readonly uploadId: string }[],
+): Promise<string[]> {
+  if (parts.length === 0) return [];
+  const rows = await query<{ key: string }>(
+    pool,
+    `select o.key from unnest($1::text[], $2::text[]) as o (key, upload_id)
+     where not exists (
+       select 1 from uploads u where u.id = o.upload_id and u.parts_gone_at is null)`,
+    [parts.map(({ key }) => key), parts.map(({ uploadId }) => uploadId)],
+  );
+  return rows.map(({ key }) => key);
+}
