@@ -10,7 +10,7 @@ import { createLogger, type Logger } from '../platform/logger';
 import { createMetricsRegistry } from '../platform/metrics';
 import { startObservabilityServer } from '../platform/observability-server';
 import type { RunningProcess } from '../platform/process';
-import { runPhases, type ShutdownPhase } from '../platform/shutdown';
+import { phaseRecord, runPhases, type ShutdownPhase } from '../platform/shutdown';
 import { openFilesystemStore } from '../storage/objects/filesystem';
 import { observeStore } from '../storage/objects/observed-store';
 import { readOrCreateStoreId } from '../storage/objects/store-id';
@@ -45,7 +45,8 @@ export async function runApi(config: Config): Promise<RunningProcess> {
   const closing = (name: string, run: () => Promise<unknown>, timeoutMs = RELEASE_MS): void => {
     opened.unshift({ name, timeoutMs, run: async () => void (await run()) });
   };
-  const release = () => runPhases(opened, (phase) => logger.debug(phase, 'shutdown phase'));
+  const release = () =>
+    runPhases(opened, (phase) => logger.info(phaseRecord(phase), 'shutdown phase'));
   try {
     const url = await open(config, { logger, closing });
     let closed: Promise<unknown> | undefined;

@@ -22,7 +22,7 @@ export interface ObservabilityOptions {
 
 /** The running server; `close` also ends idle connections. */
 export interface ObservabilityServer extends RunningProcess {
-  /** From now on `/ready` answers 503 with `reason`: a drain, a tripped guard. */
+  /** From now on `/ready` answers 503 with `reason` (a drain, a tripped guard); the first one stays. */
   markNotReady(reason: string): void;
 }
 
@@ -46,7 +46,7 @@ export async function startObservabilityServer(
   const { port } = server.address() as AddressInfo;
   return {
     url: `http://${options.host}:${port}`,
-    markNotReady: (reason) => void (state.notReady = reason),
+    markNotReady: (reason) => void (state.notReady ??= reason),
     close: () => closeServer(server),
   };
 }

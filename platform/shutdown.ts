@@ -16,6 +16,11 @@ export interface PhaseReport {
   readonly error?: unknown;
 }
 
+/** A report as a log line carries it: `name` is the logger's own there. */
+export function phaseRecord({ name, error, ...rest }: PhaseReport): Record<string, unknown> {
+  return { phase: name, ...rest, ...(error === undefined ? {} : { err: error }) };
+}
+
 /** Runs the phases in order and tells each one's end to `report`; never rejects. */
 export async function runPhases(
   phases: readonly ShutdownPhase[],

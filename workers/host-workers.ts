@@ -1,9 +1,10 @@
 import type { Worker } from '@temporalio/worker';
+import type { GatewayError } from '../core/errors';
 import type { Logger } from '../platform/logger';
 import type { ObservabilityServer } from '../platform/observability-server';
 import type { RunningProcess } from '../platform/process';
 import type { ShutdownPhase } from '../platform/shutdown';
-import { runPhases } from '../platform/shutdown';
+import { phaseRecord, runPhases } from '../platform/shutdown';
 
 export interface HostOptions {
   readonly workers: readonly Worker[];
@@ -18,26 +19,51 @@ export interface HostOptions {
 
 const RELEASE_TIMEOUT_MS = 5_000;
 
-/** Runs the workers until `close`; a worker that fails ends the whole process. */
-export function hostWorkers(options: HostOptions): RunningProcess {
-  const running = Promise.all(options.workers.map((worker) => worker.run()));
-  const finished = running.then(() => undefined);
-  let closing: Promise<void> | null = null;
-  const close = (): Promise<void> => (closing ??= stop(options, finished));
-  // A worker that ends by itself takes the others with it; whoever started us hears of it.
-  finished.catch((error: unknown) => {
-    options.logger.fatal({ err: error }, 'worker failed');
-    for (const worker of options.workers) if (worker.getState() === 'RUNNING') worker.shutdown();
-  });
-  return { url: options.observability.url, finished, close };
+/** Workers that run; see {@link hostWorkers}. */
+export interface HostedWorkers extends RunningProcess {
+  /**
+   * This process can no longer be trusted, though it works: it is not ready any more for `reason`,
+   * takes nothing new, finishes what runs, and then ends with `error`.
+   */
+  distrust(reason: string, error: GatewayError): void;
 }
 
-async function stop(options: HostOptions, finished: Promise<void>): Promise<void> {
+/** Runs the workers until `close`; a worker that fails ends the whole process. */
+export function hostWorkers(options: HostOptions): HostedWorkers {
+  const running = Promise.all(options.workers.map((worker) => worker.run()));
+  let closing: Promise<void> | null = null;
+  let distrusted: GatewayError | null = null;
+  const close = (): Promise<void> => (closing ??= stop(options, running));
+  const finished = running.then(async () => {
+    if (distrusted === null) return;
+    await close();
+    throw distrusted;
+  });
+  // A worker that ends by itself takes the others with it; whoever started us hears of it.
+  running.catch((error: unknown) => {
+    options.logger.fatal({ err: error }, 'worker failed');
+    takeNothingNew(options);
+  });
+  finished.catch(() => undefined);
+  const distrust: HostedWorkers['distrust'] = (reason, error) => {
+    distrusted ??= error;
+    options.observability.markNotReady(reason);
+    options.drain.abort();
+    takeNothingNew(options);
+  };
+  return { url: options.observability.url, finished, close, distrust };
+}
+
+function takeNothingNew({ workers }: HostOptions): void {
+  for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
+}
+
+async function stop(options: HostOptions, running: Promise<unknown>): Promise<void> {
   const phases: ShutdownPhase[] = [
     {
       name: 'drain',
       timeoutMs: options.drainBudgetMs + 15_000,
-      run: () => drainWorkers(options, finished),
+      run: () => drainWorkers(options, running),
     },
     ...options.release.map(({ name, run }) => ({ name, timeoutMs: RELEASE_TIMEOUT_MS, run })),
     {
@@ -46,12 +72,12 @@ async function stop(options: HostOptions, finished: Promise<void>): Promise<void
       run: () => options.observability.close(),
     },
   ];
-  await runPhases(phases, (phase) => options.logger.info({ ...phase }, 'shutdown phase'));
+  await runPhases(phases, (phase) => options.logger.info(phaseRecord(phase), 'shutdown phase'));
 }
 
-async function drainWorkers(options: HostOptions, finished: Promise<void>): Promise<void> {
+async function drainWorkers(options: HostOptions, running: Promise<unknown>): Promise<void> {
   options.observability.markNotReady('draining');
   options.drain.abort();
-  for (const worker of options.workers) if (worker.getState() === 'RUNNING') worker.shutdown();
-  await finished;
+  takeNothingNew(options);
+  await running;
 }

@@ -38,12 +38,13 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
   const metricsRegistry = createMetricsRegistry('worker');
   const metrics = createWorkerMetrics(metricsRegistry);
   const drain = new AbortController();
-  const guard: { trip: () => void } = { trip: () => drain.abort() };
+  // Before anything is hosted there is nothing in flight that could trip it.
+  const guard: { trip: (error: GatewayError) => void } = { trip: () => drain.abort() };
   const parts = await openParts(config, {
     logger,
     metrics,
     drain: drain.signal,
-    onGuardTripped: () => guard.trip(),
+    onGuardTripped: (error) => guard.trip(error),
   });
   const connection = await connectTemporal(config, logger);
   const budgetMs = drainBudgetMs(config);
@@ -65,16 +66,12 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
     registry: metricsRegistry,
     checks: parts.checks,
   });
-  guard.trip = () => {
-    observability.markNotReady('guard_shutdown');
-    drain.abort();
-  };
   const maintenance = startMaintenance({
     ...parts,
     rows: parts.maintenance.reconcileRows,
     metrics,
   });
-  return hostWorkers({
+  const hosted = hostWorkers({
     workers,
     observability,
     drain,
@@ -87,6 +84,8 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
       { name: 'tracing', run: () => tracing.close() },
     ],
   });
+  guard.trip = (error) => hosted.distrust('guard_shutdown', error);
+  return hosted;
 }
 
 /** Temporal may come up after us: a minute of patience, then a clear word. */

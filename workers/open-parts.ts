@@ -35,7 +35,7 @@ export interface PartsContext {
   readonly logger: Logger;
   readonly metrics: WorkerMetrics;
   readonly drain: AbortSignal;
-  readonly onGuardTripped: () => void;
+  readonly onGuardTripped: (error: GatewayError) => void;
 }
 
 /** What activities work with, and how to check and release it. */
@@ -138,7 +138,7 @@ function openDispatcher(config: Config, { logger, onGuardTripped }: PartsContext
     perModel: config.concurrency.per_model,
     onGuardTripped: (error) => {
       logger.fatal({ err: error, reason: 'guard_shutdown' }, 'a permit was released twice');
-      onGuardTripped();
+      onGuardTripped(error);
     },
   });
 }

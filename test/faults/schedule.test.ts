@@ -58,7 +58,16 @@ beforeAll(async () => {
     },
   });
   second = TWO_WORKERS ? await startSecondWorker(stack) : null;
-  parts = faultsParts({ stack, modelServer, secondWorker: second });
+  parts = faultsParts({
+    get stack() {
+      return stack;
+    },
+    restart: async () => {
+      stack = await stack.restart();
+    },
+    modelServer,
+    secondWorker: second,
+  });
 }, STACK_START_MS);
 
 afterAll(async () => {

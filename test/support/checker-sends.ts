@@ -13,7 +13,15 @@ import { requestBody } from './faults-answers';
 import type { LineEndings } from './checker-files';
 
 /** Faults after which an attempt may have been given up while its requests were running. */
-const UNSETTLING = ['worker', 'second-worker', 'temporal'];
+const UNSETTLING = [
+  ...['worker', 'second-worker', 'temporal', 'supervisor', 'stack'],
+  ...['to-temporal', 'to-models', 'to-all'],
+];
+/** Faults that an answer on its way can be lost to: its receiver is gone, or the way. */
+const LOSING = [
+  ...['kill worker', 'kill second-worker', 'kill stack', 'freeze worker', 'freeze second-worker'],
+  ...['cut to-models', 'cut to-all', 'hang to-models', 'hang to-all'],
+];
 /** An outage shows its effect when the heartbeat has timed out and the next attempt has begun. */
 const AFTER_EFFECT_MS = 20_000;
 /** Of the line's place in a line id. */
@@ -100,7 +108,7 @@ export class SendsCheck {
       if (!UNSETTLING.includes(part) || fromMs > again.atMs) return false;
       if (!answered || crossed) return toMs >= before.atMs - AFTER_EFFECT_MS;
       // Its answer was on its way to a worker that was killed or frozen before it was written down.
-      if (part === 'temporal' || kind === 'drain') return false;
+      if (!LOSING.includes(`${kind} ${part}`)) return false;
       const endMs = kind === 'kill' ? fromMs : toMs;
       return (
         before.atMs <= endMs + tolerance.clockMs && answeredMs >= fromMs - tolerance.lastFlushMs
@@ -129,8 +137,7 @@ export class SendsCheck {
       if (endedAtMs > life.answersUntilMs - tolerance.lastFlushMs) continue;
       const excused = disturbances.some(
         ({ part, kind, fromMs, toMs }) =>
-          part.endsWith('worker') &&
-          kind !== 'drain' &&
+          LOSING.includes(`${kind} ${part}`) &&
           atMs <= (kind === 'kill' ? fromMs : toMs) + tolerance.clockMs &&
           endedAtMs >= fromMs - tolerance.lastFlushMs,
       );

@@ -24,13 +24,22 @@ export async function startFaultsModelServer(): Promise<FaultsModelServer> {
   lag.enable();
   let server = await listen(0);
   const { port } = server.address() as AddressInfo;
-  let cutting = false;
+  /** Cuts that last; a second one that begins meanwhile may end later. */
+  let cuts = 0;
+  let closed = Promise.resolve();
 
   function listen(at: number): Promise<Server> {
     const opened = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
       void receive(request, response);
     });
     return new Promise((resolve) => opened.listen(at, '127.0.0.1', () => resolve(opened)));
+  }
+
+  function close(): Promise<void> {
+    return new Promise((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections();
+    });
   }
 
   async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -49,7 +58,7 @@ export async function startFaultsModelServer(): Promise<FaultsModelServer> {
       arrival.endedAtMs = Date.now();
     };
     response.once('finish', () => end('answered'));
-    response.once('close', () => end(cutting ? 'dropped' : 'aborted'));
+    response.once('close', () => end(cuts > 0 ? 'dropped' : 'aborted'));
     const chunks: Buffer[] = [];
     try {
       for await (const chunk of request) chunks.push(chunk as Buffer);
@@ -72,13 +81,10 @@ export async function startFaultsModelServer(): Promise<FaultsModelServer> {
     url: `http://127.0.0.1:${port}`,
     arrivals,
     cut: async (forMs) => {
-      cutting = true;
-      const closed = new Promise((resolve) => server.close(resolve));
-      server.closeAllConnections();
-      await closed;
+      if (cuts++ === 0) closed = close();
       await new Promise((resolve) => setTimeout(resolve, forMs));
-      cutting = false;
-      server = await listen(port);
+      await closed;
+      if (--cuts === 0) server = await listen(port);
     },
     takeLagMs: () => {
       const lagMs = Math.max(0, lag.max / 1e6 - SAMPLE_MS);
@@ -87,10 +93,7 @@ export async function startFaultsModelServer(): Promise<FaultsModelServer> {
     },
     close: () => {
       lag.disable();
-      return new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      });
+      return close();
     },
   };
 }

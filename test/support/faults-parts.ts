@@ -4,6 +4,7 @@ import type { FaultsModelServer } from './faults-model-server';
 import type { FaultKind, FaultPlan, Part } from './faults-plan';
 import type { SecondWorker } from './faults-second-worker';
 import type { TestStack } from './stack';
+import type { ProxyMood, TcpProxy } from './tcp-proxy';
 import { until } from './until';
 
 /** The parts that faults strike on. */
@@ -16,18 +17,23 @@ export interface FaultsParts {
 
 export interface FaultsScene {
   readonly stack: TestStack;
+  /** Starts the stack anew on its data directory; `stack` is the new one then. */
+  restart(): Promise<void>;
   readonly modelServer: FaultsModelServer;
   readonly secondWorker: SecondWorker | null;
 }
 
-/** The stack gives a part up that dies five times within 30 s. */
+/** The stack gives a part up that dies five times within 30 s before it was ready. */
 const DEATHS_WITHIN_MS = 31_000;
-const HARMLESS_DEATHS = 1;
+const HARMLESS_DEATHS = 3;
+/** In the order in which they are told to stop, one after the other. */
+const ROLLING = ['worker', 'api', 'temporal', 'postgres'] as const;
 const RETURN_MS = 60_000;
 const DRAIN_MS = 60_000;
 
 export function faultsParts(scene: FaultsScene): FaultsParts {
   const deaths = new Map<Part, number[]>();
+  const broken = new Map<TcpProxy, number>();
   const pidOf = (part: Part): number | null =>
     part === 'second-worker' ? (scene.secondWorker?.pid() ?? null) : stackPid(scene.stack, part);
 
@@ -41,16 +47,30 @@ export function faultsParts(scene: FaultsScene): FaultsParts {
 
   const acts: Record<FaultKind, (part: Part, forMs: number) => Promise<void>> = {
     kill: async (part) => {
+      if (part === 'stack' || part === 'supervisor') return killStack(part);
       const pid = await livingPid(part);
       noteDeath(part);
       process.kill(pid, 'SIGKILL');
       await awaitNew(part, pid);
     },
     drain: async (part) => {
+      if (part === 'stack') {
+        await scene.stack.stop();
+        return scene.restart();
+      }
       const pid = await livingPid(part);
       noteDeath(part);
       process.kill(pid, 'SIGTERM');
       await until(() => !isAlive(pid), DRAIN_MS, `the end of ${part} after SIGTERM`, 10);
+    },
+    roll: async () => {
+      for (const part of ROLLING) {
+        const pid = await livingPid(part);
+        noteDeath(part);
+        process.kill(pid, 'SIGTERM');
+        await until(() => !isAlive(pid), DRAIN_MS, `the end of ${part} after SIGTERM`, 10);
+        await awaitNew(part, pid);
+      }
     },
     freeze: async (part, forMs) => {
       const pid = await livingPid(part);
@@ -59,8 +79,33 @@ export function faultsParts(scene: FaultsScene): FaultsParts {
       // It may have been killed meanwhile.
       if (isAlive(pid)) process.kill(pid, 'SIGCONT');
     },
-    cut: (_, forMs) => scene.modelServer.cut(forMs),
+    cut: (part, forMs) =>
+      part === 'model-server' ? scene.modelServer.cut(forMs) : breakLinks(part, 'refuse', forMs),
+    hang: (part, forMs) => breakLinks(part, 'hang', forMs),
   };
+
+  async function killStack(part: 'stack' | 'supervisor'): Promise<void> {
+    const { stack } = scene;
+    const parts = part === 'supervisor' ? [] : ROLLING.map((name) => pidOf(name));
+    for (const pid of [stack.pid, ...parts]) if (pid !== null) process.kill(pid, 'SIGKILL');
+    await stack.ended;
+    await scene.restart();
+  }
+
+  /** Several breaks of one link may overlap: the last to end mends it. */
+  async function breakLinks(part: Part, mood: ProxyMood, forMs: number): Promise<void> {
+    const links = linksOf(scene.secondWorker, part);
+    for (const link of links) {
+      broken.set(link, (broken.get(link) ?? 0) + 1);
+      await link.become(mood);
+    }
+    await new Promise((resolve) => setTimeout(resolve, forMs));
+    for (const link of links) {
+      const left = (broken.get(link) ?? 1) - 1;
+      broken.set(link, left);
+      if (left === 0) await link.become('pass');
+    }
+  }
 
   async function livingPid(part: Part): Promise<number> {
     return until(() => pidOf(part), RETURN_MS, `a living ${part}`);
@@ -82,6 +127,14 @@ export function faultsParts(scene: FaultsScene): FaultsParts {
       await until(isCalm, DEATHS_WITHIN_MS + 5_000, 'calm', 200);
     },
   };
+}
+
+function linksOf(worker: SecondWorker | null, part: Part): TcpProxy[] {
+  if (worker === null) return [];
+  const { temporal, postgres, models } = worker.links;
+  if (part === 'to-temporal') return [temporal];
+  if (part === 'to-postgres') return [postgres];
+  return part === 'to-models' ? [models] : [temporal, postgres, models];
 }
 
 function stackPid(stack: TestStack, part: Part): number | null {

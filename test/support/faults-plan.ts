@@ -30,8 +30,28 @@ export interface BatchPlan {
   readonly cancels: readonly { readonly afterMs: number; readonly together: number }[];
 }
 
-export type Part = 'worker' | 'second-worker' | 'api' | 'temporal' | 'postgres' | 'model-server';
-export type FaultKind = 'kill' | 'freeze' | 'drain' | 'cut';
+/**
+ * `stack` is all of it at once, `supervisor` the process that starts the others; `to-…` are the links
+ * of the second worker alone.
+ */
+export type Part =
+  | 'worker'
+  | 'second-worker'
+  | 'api'
+  | 'temporal'
+  | 'postgres'
+  | 'model-server'
+  | 'supervisor'
+  | 'stack'
+  | 'to-temporal'
+  | 'to-postgres'
+  | 'to-models'
+  | 'to-all';
+/**
+ * `drain`: SIGTERM, and started again. `roll`: that for one process after the other. `cut`:
+ * connections are reset and refused. `hang`: they stay, and nothing comes through.
+ */
+export type FaultKind = 'kill' | 'freeze' | 'drain' | 'roll' | 'cut' | 'hang';
 
 /** A fault strikes at a time of the round or when a batch has come so far. */
 export interface FaultPlan {
@@ -69,6 +89,23 @@ const FIRST_FAULTS: readonly (readonly [FaultKind, Part])[] = [
   ['kill', 'api'],
   ['cut', 'model-server'],
   ['freeze', 'temporal'],
+];
+/** Beside them, where one worker runs: what strikes all at once. */
+const WHOLE_FAULTS: typeof FIRST_FAULTS = [
+  ['kill', 'stack'],
+  ['roll', 'stack'],
+  ['kill', 'supervisor'],
+  ['drain', 'stack'],
+];
+/** Where two run: what strikes the links of one. */
+const LINK_FAULTS: typeof FIRST_FAULTS = [
+  ['cut', 'to-temporal'],
+  ['hang', 'to-all'],
+  ['hang', 'to-postgres'],
+  ['cut', 'to-all'],
+  ['hang', 'to-temporal'],
+  ['cut', 'to-models'],
+  ['cut', 'to-postgres'],
 ];
 
 export interface PlanOptions {
@@ -127,22 +164,30 @@ interface Scene {
 }
 
 function planFaults(random: Random, round: number, scene: Scene): FaultPlan[] {
-  const first = FIRST_FAULTS[round % (FIRST_FAULTS.length + 1)];
-  // The ninth round is quiet: cancels and windows alone.
+  const own = [...FIRST_FAULTS, ...(scene.twoWorkers ? LINK_FAULTS : WHOLE_FAULTS)];
+  const first = own[round % (own.length + 1)];
+  // The last round of each turn is quiet: cancels and windows alone.
   if (first === undefined) return [];
   const chosen = [first];
-  for (let more = random.between(0, 2); more > 0; more--) chosen.push(random.pick(FIRST_FAULTS));
+  // A stack that is being started anew has no parts to strike on.
+  const others = scene.twoWorkers ? own : FIRST_FAULTS;
+  const more = isWhole(first) ? 0 : random.between(0, 2);
+  for (let i = more; i > 0; i--) chosen.push(random.pick(others));
   return chosen.map(([kind, part], i) => ({
     kind,
     part: part === 'worker' && scene.twoWorkers ? random.pick(['worker', 'second-worker']) : part,
-    forMs: faultMs(random, kind),
+    forMs: faultMs(random, [kind, part]),
     when: i === 0 ? amidTheLargest(random, scene.batches) : planMoment(random, scene.batches),
   }));
 }
 
-/** A frozen worker stays so beyond its heartbeat timeout of 3 s, mostly. */
-function faultMs(random: Random, kind: FaultKind): number {
-  if (kind === 'freeze') return random.between(1_500, 6_500);
+function isWhole([, part]: readonly [FaultKind, Part]): boolean {
+  return part === 'stack' || part === 'supervisor';
+}
+
+/** A frozen worker, and one that is cut off from Temporal, stays so beyond its heartbeat timeout of 3 s, mostly. */
+function faultMs(random: Random, [kind, part]: readonly [FaultKind, Part]): number {
+  if (kind === 'freeze' || part.startsWith('to-')) return random.between(1_500, 6_500);
   return kind === 'cut' ? random.between(300, 1_500) : 0;
 }
 

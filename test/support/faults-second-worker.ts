@@ -4,10 +4,15 @@ import { join } from 'node:path';
 import { packageRoot } from '../../platform/package-root';
 import { freePort } from './free-port';
 import type { TestStack } from './stack';
+import { startTcpProxy, type TcpProxy } from './tcp-proxy';
 import { until } from './until';
 
-/** A worker beside the stack's own, started again whenever it dies. */
+/** What a worker talks to. */
+export type LinkName = 'temporal' | 'postgres' | 'models';
+
+/** A worker beside the stack's own, started again whenever it dies; each of its links can be cut. */
 export interface SecondWorker {
+  readonly links: Readonly<Record<LinkName, TcpProxy>>;
   /** Null between two lives. */
   pid(): number | null;
   stop(): Promise<void>;
@@ -23,6 +28,7 @@ export async function startSecondWorker(stack: TestStack): Promise<SecondWorker>
   ) as Record<string, Record<string, unknown>>;
   const port = await freePort();
   settings['worker'] = { ...settings['worker'], observability_port: port };
+  const links = await openLinks(settings);
   const file = join(stack.dataDir, 'run', 'second-worker.json');
   writeFileSync(file, JSON.stringify(settings), { mode: 0o600 });
   const log = openSync(join(stack.dataDir, 'logs', 'second-worker.log'), 'a');
@@ -44,11 +50,50 @@ export async function startSecondWorker(stack: TestStack): Promise<SecondWorker>
       .catch(() => false);
   await until(isReady, READY_MS, 'the second worker', 100);
   return {
+    links,
     pid: () => child?.pid ?? null,
     stop: async () => {
       stopping = true;
       child?.kill('SIGTERM');
       await until(() => child === null, 60_000, 'the end of the second worker');
+      await Promise.all(Object.values(links).map((link) => link.close()));
     },
   };
+}
+
+/** Puts a proxy before everything that the settings lead to. */
+async function openLinks(
+  settings: Record<string, Record<string, unknown>>,
+): Promise<SecondWorker['links']> {
+  const {
+    temporal,
+    postgres,
+    global_inference_gateway: single,
+    model_gateways: several,
+  } = settings;
+  const gateways = single === undefined ? Object.values(several ?? {}) : [single];
+  const routes = gateways as { url: string }[];
+  const links = {
+    temporal: await startTcpProxy(portOf(`tcp://${String(temporal?.['address'])}`)),
+    postgres: await startTcpProxy(portOf(String(postgres?.['url']))),
+    models: await startTcpProxy(portOf(routes[0]?.url ?? '')),
+  };
+  settings['temporal'] = { ...temporal, address: `127.0.0.1:${links.temporal.port}` };
+  settings['postgres'] = {
+    ...postgres,
+    url: atPort(String(postgres?.['url']), links.postgres.port),
+  };
+  for (const route of routes) route.url = atPort(route.url, links.models.port);
+  return links;
+}
+
+function portOf(url: string): number {
+  return Number(new URL(url).port);
+}
+
+function atPort(url: string, port: number): string {
+  const moved = new URL(url);
+  moved.hostname = '127.0.0.1';
+  moved.port = String(port);
+  return moved.href;
 }

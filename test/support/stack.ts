@@ -13,11 +13,15 @@ export interface TestStack {
   readonly client: OpenAI;
   readonly dataDir: string;
   readonly temporalAddress: string;
+  /** Process id of the supervisor, which the others are children of. */
+  readonly pid: number;
   /** Process id of a running part, as the stack's own state file tells it. */
   pidOf(part: string): number;
   /** SIGTERM, and the wait for a clean end. */
   stop(): Promise<number | null>;
-  /** Starts again on the same data directory. */
+  /** Resolves when the supervisor has ended, however. */
+  readonly ended: Promise<void>;
+  /** Starts again on the same data directory and the same port. */
   restart(): Promise<TestStack>;
   /** Removes the data directory; the stack must have stopped. */
   remove(): void;
@@ -28,6 +32,8 @@ export interface StackOptions {
   readonly config?: Record<string, unknown>;
   readonly simulator?: boolean;
   readonly dataDir?: string;
+  /** A free one where left out. */
+  readonly port?: number;
   /** Variables of all its processes, beside those of this one. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -39,7 +45,7 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
   const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'nightshift-stack-'));
   // Postgres runs as another user when we are root.
   chmodSync(dataDir, 0o711);
-  const port = await freePort();
+  const port = options.port ?? (await freePort());
   const configFile = `${dataDir}.yaml`;
   writeFileSync(configFile, JSON.stringify(options.config ?? {}));
   const args = [
@@ -52,6 +58,7 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...options.env },
   });
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   const output = { stdout: '', stderr: '' };
   child.stdout.on('data', (chunk: Buffer) => (output.stdout += chunk.toString()));
   child.stderr.on('data', (chunk: Buffer) => (output.stderr += chunk.toString()));
@@ -70,9 +77,11 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
     client: new OpenAI({ baseURL: baseUrl, apiKey: 'unused', maxRetries: 5 }),
     dataDir,
     temporalAddress: ready[2] ?? '',
+    pid: child.pid ?? 0,
+    ended,
     pidOf: (part) => pidOf(dataDir, part),
     stop: () => stop(child),
-    restart: () => startStack({ ...options, dataDir }),
+    restart: () => startStack({ ...options, dataDir, port }),
     remove: () => {
       rmSync(dataDir, { recursive: true, force: true });
       rmSync(configFile, { force: true });

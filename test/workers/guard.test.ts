@@ -1,0 +1,99 @@
+import type { Worker } from '@temporalio/worker';
+import pino from 'pino';
+import { createPermitDispatcher } from '../../inference/permit-dispatcher';
+import { createMetricsRegistry } from '../../platform/metrics';
+import { startObservabilityServer } from '../../platform/observability-server';
+import type { HostedWorkers } from '../../workers/host-workers';
+import { hostWorkers } from '../../workers/host-workers';
+
+const PERMIT = { tenant: 't', batchId: 'b', model: 'm', deadlineMs: Date.now() + 60_000, cost: 1 };
+
+/** A worker whose one job runs until the test ends it. */
+class BusyWorker {
+  polls = true;
+  endJob: () => void = () => undefined;
+
+  run(): Promise<void> {
+    return new Promise((resolve) => (this.endJob = resolve));
+  }
+  getState(): string {
+    return this.polls ? 'RUNNING' : 'DRAINING';
+  }
+  shutdown(): void {
+    this.polls = false;
+  }
+}
+
+/** Everything of a worker process but Temporal and Postgres, wired as its main does. */
+async function workerProcess() {
+  const workers = [new BusyWorker(), new BusyWorker()];
+  const drain = new AbortController();
+  const released: string[] = [];
+  const phases: { phase: string; result: string; tookMs: number }[] = [];
+  const logger = pino({ level: 'info' }, { write: (line) => phases.push(JSON.parse(line)) });
+  const observability = await startObservabilityServer({
+    ...{ host: '127.0.0.1', port: 0, portSetting: 'worker.observability_port' },
+    ...{ registry: createMetricsRegistry('worker'), checks: {} },
+  });
+  const hosted: HostedWorkers = hostWorkers({
+    ...{ workers: workers as unknown as Worker[], observability, drain, logger },
+    drainBudgetMs: 5_000,
+    release: [{ name: 'journal', run: async () => void released.push('journal') }],
+  });
+  const dispatcher = createPermitDispatcher({
+    ...{ global: 2, perModel: 2 },
+    onGuardTripped: (error) => hosted.distrust('guard_shutdown', error),
+  });
+  const ready = async (): Promise<{ status: number; body: string }> => {
+    const response = await fetch(`${observability.url}/ready`);
+    return { status: response.status, body: await response.text() };
+  };
+  return { workers, drain, released, phases, hosted, dispatcher, ready };
+}
+
+describe('a permit that is released twice', () => {
+  it('makes its worker unready, takes nothing new, finishes what runs, then ends it', async () => {
+    const { workers, drain, released, phases, hosted, dispatcher, ready } = await workerProcess();
+    const permit = await dispatcher.acquire(PERMIT);
+    permit.release();
+    expect(await ready()).toMatchObject({ status: 200 });
+    expect(drain.signal.aborted).toBe(false);
+
+    permit.release();
+    expect(await ready()).toMatchObject({
+      status: 503,
+      body: expect.stringContaining('guard_shutdown'),
+    });
+    expect(drain.signal.aborted).toBe(true);
+    expect(workers.map(({ polls }) => polls)).toEqual([false, false]);
+    // Jobs that run may end in their own time.
+    expect(released).toEqual([]);
+    for (const worker of workers) worker.endJob();
+
+    await expect(hosted.finished).rejects.toMatchObject({ code: 'permit_released_twice' });
+    expect(released).toEqual(['journal']);
+    expect(phases.map(({ phase, result }) => `${phase} ${result}`)).toEqual([
+      'drain done',
+      'journal done',
+      'observability done',
+    ]);
+    for (const { tookMs } of phases) expect(tookMs).toBeGreaterThanOrEqual(0);
+    await hosted.close();
+  });
+
+  it('hands out no permit twice', async () => {
+    const { dispatcher, hosted, workers } = await workerProcess();
+    const permit = await dispatcher.acquire(PERMIT);
+    permit.release();
+    permit.release();
+    permit.release();
+    expect(dispatcher.stats()).toMatchObject({ inFlight: 0, guardTripped: true });
+    expect([1, 2, 3].map(() => dispatcher.tryAcquire(PERMIT) !== null)).toEqual([
+      true,
+      true,
+      false,
+    ]);
+    for (const worker of workers) worker.endJob();
+    await hosted.close();
+  });
+});
