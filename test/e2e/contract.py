@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import os
+import pathlib
 import tempfile
 import time
 import traceback
@@ -31,6 +32,12 @@ def text(lines):
         + "\n"
         for i, line in enumerate(lines)
     )
+
+
+def line(**changes):
+    """A line with other members; None leaves one out."""
+    members = {"custom_id": "a", "method": "POST", "url": CHAT, "body": {"model": "m", "messages": []}}
+    return json.dumps({name: value for name, value in {**members, **changes}.items() if value is not None})
 
 
 def uploaded(content, name="in.jsonl"):
@@ -85,7 +92,14 @@ def kinds_of_files():
     assert client.files.create(file=content, purpose="batch").filename == "upload"
     assert client.files.create(file=io.BytesIO(content), purpose="batch").bytes == len(content)
     for name in ('größe "x".jsonl', "日本.jsonl"):
-        assert client.files.create(file=(name, content), purpose="batch").filename == name
+        for file in ((name, content), (name, io.BytesIO(content)), (name, content, "application/jsonl")):
+            made = client.files.create(file=file, purpose="batch")
+            assert (made.filename, made.bytes, made.status) == (name, len(content), "processed")
+            assert made.expires_at - made.created_at == 2592000
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "path.jsonl"
+        path.write_bytes(content)
+        assert client.files.create(file=path, purpose="batch").filename == "path.jsonl"
 
 
 @check("E3")
@@ -121,6 +135,13 @@ def content():
     assert answer.read() == sent.encode()
     with client.files.with_streaming_response.content(file.id) as streamed:
         assert b"".join(streamed.iter_bytes()) == sent.encode()
+    assert [json.loads(line)["custom_id"] for line in answer.iter_lines()] == ["c-0", "c-1"]
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "content")
+        with client.files.with_streaming_response.content(file.id) as streamed:
+            streamed.stream_to_file(path)
+        with open(path, "rb") as written:
+            assert written.read() == sent.encode()
 
 
 @check("E8")
@@ -174,6 +195,9 @@ def creation():
     plain = client.batches.create(**fields)
     assert plain.status == "validating" and plain.expires_at == plain.created_at + 86400
     assert plain.request_counts.total == 0 and plain.usage.total_tokens == 0
+    wire = client.batches.with_raw_response.retrieve(plain.id).http_response.json()
+    keys = set(openai.types.Batch.model_fields)
+    assert set(wire) == keys, set(wire) ^ keys
     assert client.batches.create(**fields, metadata=None).metadata is None
     full = client.batches.create(
         **fields,
@@ -191,6 +215,46 @@ def run():
     assert done.status == "completed" and done.error_file_id is None
     assert (done.request_counts.total, done.request_counts.completed) == (3, 3)
     assert {line["custom_id"] for line in lines_of(done.output_file_id)} == {"c-0", "c-1", "c-2"}
+
+
+@check("E14")
+def steps():
+    batch = created(text([{"delay_ms": 100}] * 40))
+    order = ["validating", "in_progress", "finalizing", "completed"]
+    seen = [batch]
+    while seen[-1].status != "completed":
+        seen.append(client.batches.retrieve(batch.id))
+        time.sleep(0.02)
+    ranks = [order.index(one.status) for one in seen]
+    assert ranks == sorted(ranks)
+    counts = [one.request_counts.completed for one in seen]
+    assert counts == sorted(counts) and counts[-1] == 40
+    done = seen[-1]
+    times = [done.created_at, done.in_progress_at, done.finalizing_at, done.completed_at]
+    assert times == sorted(times)
+    assert done.model == "m" and done.usage.total_tokens == 120
+
+
+ENDPOINTS = {
+    CHAT: {"messages": []},
+    "/v1/completions": {"prompt": "x"},
+    "/v1/embeddings": {"input": ["a", "b"]},
+    "/v1/responses": {"input": "x"},
+    "/v1/moderations": {"input": "x"},
+}
+
+
+@check("E15")
+def endpoints():
+    for url, members in ENDPOINTS.items():
+        body = {"model": "m", **members}
+        lines = [line(custom_id=id, url=url, body=body) for id in "abc"]
+        batch = client.batches.create(
+            input_file_id=uploaded("\n".join(lines)).id, endpoint=url, completion_window="24h"
+        )
+        done = ended(batch)
+        assert done.status == "completed" and done.endpoint == url, url
+        assert {one["custom_id"] for one in lines_of(done.output_file_id)} == set("abc")
 
 
 @check("E16 E17")
@@ -227,12 +291,44 @@ def lists():
         rejects(openai.BadRequestError, lambda: client.batches.list(limit=limit), param="limit")
 
 
+REFUSED = [
+    (line() + "\n{oops", [("invalid_json_line", None, 2)]),
+    (line() + "\n[]", [("invalid_request", None, 2)]),
+    (line(custom_id=None), [("missing_required_parameter", "custom_id", 1)]),
+    (line(method=None), [("missing_required_parameter", "method", 1)]),
+    (line(url=None), [("missing_required_parameter", "url", 1)]),
+    (line(body=None), [("missing_required_parameter", "body", 1)]),
+    (line() + "\n" + line(), [("duplicate_custom_id", "custom_id", 2)]),
+    (line(custom_id=7), [("invalid_request", "custom_id", 1)]),
+    (line(custom_id="x" * 513), [("invalid_request", "custom_id", 1)]),
+    (line(url="/v1/embeddings"), [("invalid_url", "url", 1)]),
+    (line(method="GET"), [("invalid_method", "method", 1)]),
+    (line(body="x"), [("invalid_request", "body", 1)]),
+    (line(body={"messages": []}), [("invalid_request", "body.model", 1)]),
+    (line(body={"model": "m"}), [("missing_required_parameter", "body.messages", 1)]),
+    (
+        line(body={"model": "m", "messages": [], "stream": True}),
+        [("streaming_unsupported", "body.stream", 1)],
+    ),
+    (text([{}]) * 2 + "{oops\n", [("duplicate_custom_id", "custom_id", 2), ("invalid_json_line", None, 3)]),
+]
+
+
+def told(batch):
+    return [(error.code, error.param, error.line) for error in batch.errors.data]
+
+
 @check("E21")
 def invalid_file():
-    done = ended(created(text([{}]) * 2 + "{oops\n"))
-    assert done.status == "failed"
-    told = [(error.code, error.param, error.line) for error in done.errors.data]
-    assert told == [("duplicate_custom_id", "custom_id", 2), ("invalid_json_line", None, 3)]
+    for content, expected in REFUSED:
+        done = ended(created(content))
+        assert (done.status, told(done)) == ("failed", expected), (content, told(done))
+        assert done.output_file_id is None and done.error_file_id is None
+    gone = uploaded(line())
+    client.files.delete(gone.id)
+    for id in ("file-none", gone.id):
+        batch = client.batches.create(input_file_id=id, endpoint=CHAT, completion_window="24h")
+        assert told(ended(batch)) == [("invalid_request", "file_id", None)]
 
 
 @check("E22")
@@ -267,9 +363,39 @@ def tries_again():
 
 @check("E25")
 def raw():
-    answer = client.files.with_raw_response.list(limit=1)
-    assert answer.headers["x-request-id"] and answer.request_id
-    assert client.files.list(limit=1)._request_id
+    file = uploaded(line())
+    batch = ended(created(line()))
+    going = created(text([{"delay_ms": 1000}]))
+    fields = {"filename": "a", "purpose": "batch", "bytes": 2, "mime_type": "x"}
+    upload = client.uploads.create(**fields)
+    parts = client.uploads.parts.with_raw_response.create(upload.id, data=b"{}")
+    files, uploads, batches = client.files, client.uploads, client.batches
+    minimal = {"endpoint": CHAT, "completion_window": "24h"}
+    calls = [
+        (files, "create", {"file": line().encode(), "purpose": "batch"}),
+        (files, "list", {"limit": 1}),
+        (files, "retrieve", {"file_id": file.id}),
+        (files, "content", {"file_id": file.id}),
+        (files, "delete", {"file_id": file.id}),
+        (uploads, "create", fields),
+        (uploads, "complete", {"upload_id": upload.id, "part_ids": [parts.parse().id]}),
+        (batches, "create", {"input_file_id": "file-none", **minimal}),
+        (batches, "list", {"limit": 1}),
+        (batches, "retrieve", {"batch_id": batch.id}),
+        (batches, "cancel", {"batch_id": going.id}),
+    ]
+    for resource, name, arguments in calls:
+        answer = getattr(resource.with_raw_response, name)(**arguments)
+        assert answer.status_code == 200 and answer.headers["x-request-id"], name
+        assert answer.request_id == answer.headers["x-request-id"], name
+        assert answer.headers["openai-version"] == "2020-10-01", name
+        if name == "content":
+            continue
+        parsed = answer.parse()
+        assert parsed._request_id == answer.request_id, name
+    with batches.with_streaming_response.retrieve(batch.id) as streamed:
+        assert streamed.parse().id == batch.id and streamed.headers["x-request-id"]
+    ended(going)
 
 
 @check("empty JSON bodies")
