@@ -4,6 +4,7 @@ import {
   continueAsNew,
   defineSignal,
   log,
+  patched,
   setCurrentDetails,
   setHandler,
   sleep,
@@ -85,6 +86,11 @@ class BatchRun {
   #watchDeadline({ expiresAtMs, settled }: OpenedBatch): CancellationScope {
     const scope = new CancellationScope();
     if (settled === true) return scope;
+    // Its time was over before it began: not even a timer's moment is left to get in progress.
+    if (Date.now() >= expiresAtMs && patched('expired-when-opened')) {
+      this.#stop.request('expired');
+      return scope;
+    }
     const wait = scope.run(async () => {
       await sleep(Math.max(1, expiresAtMs - Date.now()));
       this.#stop.request('expired');

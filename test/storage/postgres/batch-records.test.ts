@@ -1,14 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { NO_USAGE } from '../../../core/batch/counts';
-import type { BatchStatus, StopCause } from '../../../core/batch/status';
-import { isLegalTransition, STOP_CAUSES, TERMINAL_STATUSES } from '../../../core/batch/status';
+import type { StopCause } from '../../../core/batch/status';
+import { STOP_CAUSES } from '../../../core/batch/status';
 import { batchIdFromBytes } from '../../../core/ids';
 import type { BatchRecords, TerminalRecord } from '../../../storage/postgres/batch-records';
 import { createBatchRecords } from '../../../storage/postgres/batch-records';
 import { createBatchRepository } from '../../../storage/postgres/batches';
 import { showCounts } from '../../../storage/postgres/progress-sql';
 import { createReconcileRows } from '../../../storage/postgres/reconcile';
+import { faultsOf, startAudit, statesOf } from '../../support/audit';
 import type { TestDatabase } from '../../support/postgres';
 import { POSTGRES_START_MS, withDatabase } from '../../support/postgres';
 import { until } from '../../support/until';
@@ -218,25 +219,7 @@ describe('under any interleaving of writers', () => {
     'late',
     'counts',
   );
-  const TIMES = [
-    'in_progress_at',
-    'finalizing_at',
-    'completed_at',
-    'failed_at',
-    'expired_at',
-    'cancelling_at',
-    'cancelled_at',
-  ];
-
-  beforeAll(() =>
-    // The database itself remembers every state that a row was ever in.
-    database.pool.query(
-      `create table audit (n serial, id text, row jsonb);
-       create function note() returns trigger language plpgsql as $$
-         begin insert into audit (id, row) values (new.id, to_jsonb(new)); return new; end $$;
-       create trigger note after insert or update on batches for each row execute function note();`,
-    ),
-  );
+  beforeAll(() => startAudit(database.pool));
 
   it.each([
     ['one after another', 40],
@@ -249,37 +232,11 @@ describe('under any interleaving of writers', () => {
           const id = await newBatch();
           if (how === 'all at once') await Promise.all(writers.map((name) => act(id, name)));
           else for (const name of writers) await act(id, name);
-          const states = await statesOf(id);
-          for (const [i, now] of states.entries()) {
-            const before = states[i - 1];
-            if (before !== undefined) expectLegalStep(before, now);
-          }
+          expect(faultsOf(await statesOf(database.pool, id))).toEqual([]);
         }),
         { numRuns },
       ),
   );
-
-  async function statesOf(id: string): Promise<Record<string, unknown>[]> {
-    const { rows } = await database.pool.query<{ row: Record<string, unknown> }>(
-      'select row from audit where id = $1 order by n',
-      [id],
-    );
-    return rows.map(({ row: state }) => state);
-  }
-
-  function expectLegalStep(before: Record<string, unknown>, now: Record<string, unknown>): void {
-    const [from, to] = [before['status'] as BatchStatus, now['status'] as BatchStatus];
-    const legal = from === to || isLegalTransition(from, to);
-    expect({ from, to, legal }).toEqual({ from, to, legal: true });
-    if (before['stop_cause'] !== null) expect(now['stop_cause']).toBe(before['stop_cause']);
-    for (const time of TIMES) if (before[time] !== null) expect(now[time]).toBe(before[time]);
-    if (now['stop_cause'] !== null) expect(to).not.toBe('completed');
-    expect(Number(now['completed']) + Number(now['failed'])).toBeLessThanOrEqual(
-      Number(now['total']),
-    );
-    const [end] = TERMINAL_STATUSES.filter((status) => status === to);
-    if (end !== undefined) expect(now[`${end}_at`]).not.toBeNull();
-  }
 });
 
 async function act(id: string, action: string): Promise<void> {

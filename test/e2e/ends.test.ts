@@ -1,0 +1,354 @@
+import { mkdirSync, rmdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type OpenAI from 'openai';
+import { APIError } from 'openai';
+import { Client as Postgres } from 'pg';
+import { manifestKey } from '../../core/plan/keys';
+import { faultsOf, startAudit, statesOf, wayOf } from '../support/audit';
+import { POSTGRES_START_MS } from '../support/postgres';
+import type { ProxiedStack } from '../support/proxied-stack';
+import { startProxiedStack } from '../support/proxied-stack';
+import type { RecordingBackend } from '../support/recording-backend';
+import { startRecordingBackend } from '../support/recording-backend';
+import type { ResultLine } from '../support/stack';
+import { chatLines, resultLines, STACK_START_MS, submit, untilTerminal } from '../support/stack';
+import { TEMPORAL_START_MS } from '../support/temporal';
+import { until } from '../support/until';
+
+const LINES = 60;
+const IN_FLIGHT = 10;
+const LATENCY_MS = 150;
+const TEST_MS = 120_000;
+/** First half of the lock that ingestion takes where tenants have limits. */
+const TENANT_LOCK = 720_511;
+
+let backend: RecordingBackend;
+let world: ProxiedStack;
+let holder: Postgres;
+
+beforeAll(
+  async () => {
+    backend = await startRecordingBackend(LATENCY_MS);
+    world = await startProxiedStack({
+      global_inference_gateway: { url: backend.url, request_timeout: '10s' },
+      batch: { cancel_grace: '2s' },
+      concurrency: { global: IN_FLIGHT, per_model: IN_FLIGHT },
+      limits: { tenant: { max_enqueued_requests: 1_000_000 } },
+      worker: { heartbeat_timeout: '3s' },
+    });
+    await startAudit(world.database.pool);
+    holder = new Postgres({ connectionString: world.database.url });
+    await holder.connect();
+  },
+  TEMPORAL_START_MS + POSTGRES_START_MS + STACK_START_MS,
+);
+afterAll(async () => {
+  await holder?.end();
+  await world?.close();
+  await backend?.close();
+}, 60_000);
+beforeEach(() => {
+  backend.seen.length = 0;
+  backend.latencyMs = LATENCY_MS;
+});
+afterEach(async () => {
+  await holder.query('rollback');
+  expect(faultsOf(await statesOf(world.database.pool))).toEqual([]);
+});
+
+const api = (): OpenAI => world.stack.client;
+const cancel = (id: string) => api().batches.cancel(id);
+/** As the button in Temporal's UI does it. */
+const cancelNatively = (id: string) => world.temporal.workflow.getHandle(id).cancel();
+const statusOf = async (id: string) => (await api().batches.retrieve(id)).status;
+
+/** A batch that stands in a phase, and what lets it go on. */
+interface Held {
+  readonly id: string;
+  release(): Promise<unknown>;
+}
+
+/** Brings a batch into a phase and keeps it there. */
+const PHASES = {
+  'before its workflow starts': async (window): Promise<Held> => {
+    await world.temporalProxy.become('refuse');
+    const { id } = await submit(api(), chatLines(LINES), window);
+    return { id, release: () => world.temporalProxy.become('pass') };
+  },
+  validating: async (window): Promise<Held> => {
+    await holder.query('begin');
+    await holder.query(`select pg_advisory_xact_lock($1, hashtext('default'))`, [TENANT_LOCK]);
+    const { id } = await submit(api(), chatLines(LINES), window);
+    await until(async () => (await pendingActivities(id)).includes('ingest'), 20_000, 'ingestion');
+    return { id, release: () => holder.query('rollback') };
+  },
+  'in progress': async (window): Promise<Held> => {
+    const { id } = await submit(api(), chatLines(LINES), window);
+    await until(() => backend.seen.length > IN_FLIGHT, 20_000, 'answers');
+    return { id, release: () => Promise.resolve() };
+  },
+  finalizing: async (window): Promise<Held> => {
+    const { id } = await submit(api(), chatLines(LINES), window);
+    await until(() => backend.seen.length > 0, 20_000, 'a first request');
+    // Something that is no object lies where the manifest has to be.
+    const place = join(world.stack.dataDir, 'objects', 'objects', manifestKey(id));
+    mkdirSync(place);
+    backend.latencyMs = 5;
+    await until(async () => (await statusOf(id)) === 'finalizing', 20_000, 'finalizing');
+    return { id, release: () => Promise.resolve(rmdirSync(place)) };
+  },
+} satisfies Record<string, (window: string) => Promise<Held>>;
+
+async function pendingActivities(id: string): Promise<string[]> {
+  const description = await world.temporal.workflow
+    .getHandle(id)
+    .describe()
+    .catch(() => null);
+  return (description?.raw.pendingActivities ?? []).map(({ activityType }) =>
+    String(activityType?.name),
+  );
+}
+
+/** The end, every line once over both files, and the codes of those that have no answer. */
+async function endOf(id: string) {
+  const batch = await untilTerminal(api(), id, 60_000);
+  const output = await resultLines(api(), batch.output_file_id);
+  const errors = await resultLines(api(), batch.error_file_id);
+  const ids = [...output, ...errors].map(({ custom_id: customId }) => customId);
+  expect(ids.sort()).toEqual(Array.from({ length: LINES }, (_, i) => `c-${i}`).sort());
+  expect(output.every(({ response }) => response?.status_code === 200)).toBe(true);
+  expect(batch.request_counts).toEqual({ total: LINES, completed: output.length, failed: 0 });
+  const codes = new Set(errors.map((line: ResultLine) => line.error?.code));
+  return { batch, output, codes: [...codes], way: await wayOf(world.database.pool, id) };
+}
+
+const CANCELS = [
+  ['API', cancel],
+  ['Temporal UI', cancelNatively],
+] as const;
+
+describe('a cancel', () => {
+  it.each([
+    ['before its workflow starts', 'API', cancel],
+    ...CANCELS.map(([by, act]) => ['validating', by, act] as const),
+  ] as const)(
+    '%s, by the %s, ends the batch with nothing sent and every line named',
+    async (phase, _by, act) => {
+      const { id, release } = await PHASES[phase]('24h');
+      await act(id);
+      await until(async () => (await statusOf(id)) === 'cancelling', 10_000, 'cancelling');
+      await release();
+      const { batch, codes, way } = await endOf(id);
+      expect(batch).toMatchObject({
+        ...{ status: 'cancelled', output_file_id: null, in_progress_at: null },
+        ...{ finalizing_at: null, cancelling_at: expect.any(Number), failed_at: null },
+      });
+      expect(codes).toEqual(['batch_cancelled']);
+      expect(way).toEqual(['validating', 'cancelling', 'cancelled']);
+      expect(backend.seen).toEqual([]);
+    },
+    TEST_MS,
+  );
+
+  it.each(CANCELS)(
+    'in progress, by the %s, keeps what was answered',
+    async (_by, act) => {
+      const { id } = await PHASES['in progress']('24h');
+      await act(id);
+      const { batch, output, codes, way } = await endOf(id);
+      expect(batch.status).toBe('cancelled');
+      expect(batch.finalizing_at).toBeNull();
+      // Those in flight may finish within the grace, and do.
+      expect(output).toHaveLength(backend.seen.length);
+      expect(output.length).toBeLessThan(LINES);
+      expect(codes).toEqual(['batch_cancelled']);
+      expect(way).toEqual(['validating', 'in_progress', 'cancelling', 'cancelled']);
+    },
+    TEST_MS,
+  );
+
+  it.each(CANCELS)(
+    'while finalizing, by the %s, ends cancelled with the whole output',
+    async (_by, act) => {
+      const { id, release } = await PHASES.finalizing('24h');
+      await act(id);
+      await until(async () => (await statusOf(id)) === 'cancelling', 10_000, 'cancelling');
+      await release();
+      const { batch, output, way } = await endOf(id);
+      expect(batch).toMatchObject({ status: 'cancelled', error_file_id: null });
+      expect(output).toHaveLength(LINES);
+      expect(way).toEqual([
+        ...['validating', 'in_progress', 'finalizing', 'cancelling', 'cancelled'],
+      ]);
+    },
+    TEST_MS,
+  );
+
+  it(
+    'asked for a hundred times at once is one',
+    async () => {
+      const counted = async () => (await world.metric('api', 'batch_cancellation_total{')).join();
+      const before = await counted();
+      const { id } = await PHASES['in progress']('24h');
+      const answers = await Promise.all(Array.from({ length: 100 }, () => cancel(id)));
+      for (const { status } of answers) expect(['cancelling', 'cancelled']).toContain(status);
+      await endOf(id);
+      const { events } = await world.temporal.workflow.getHandle(id).fetchHistory();
+      const signals = events?.filter((event) => event.workflowExecutionSignaledEventAttributes);
+      expect(signals).toHaveLength(1);
+      const total = (lines: string) =>
+        [...lines.matchAll(/ (\d+)/g)].reduce((sum, [, n]) => sum + Number(n), 0);
+      expect(total(await counted())).toBe(total(before) + 1);
+    },
+    TEST_MS,
+  );
+
+  it(
+    'that meets the completion ends in one of the two, and never turns back',
+    async () => {
+      backend.latencyMs = 1;
+      const ends = new Set<string>();
+      for (let round = 0; round < 30; round++) {
+        const { id } = await submit(api(), chatLines(2));
+        // From before the first request to after the end.
+        await until(async () => (await statusOf(id)) !== 'validating', 20_000, 'its start', 5);
+        await new Promise((resolve) => setTimeout(resolve, (round % 10) * 12));
+        const answer = await cancel(id).catch((error: unknown) => error as APIError);
+        const { status } = await untilTerminal(api(), id);
+        ends.add(status);
+        if (!(answer instanceof APIError)) expect(status).toBe('cancelled');
+        else {
+          expect(answer.status).toBe(409);
+          expect(answer.headers?.get('x-should-retry')).toBe('false');
+          expect(status).toBe('completed');
+        }
+      }
+      expect([...ends].sort()).toEqual(['cancelled', 'completed']);
+    },
+    TEST_MS,
+  );
+
+  it(
+    'asked for while Temporal is away stops the requests at once and is there when it is back',
+    async () => {
+      const { id } = await PHASES['in progress']('24h');
+      await world.temporalProxy.become('refuse');
+      expect((await cancel(id)).status).toBe('cancelling');
+      await until(() => backend.inFlight() === 0, 5_000, 'the last answer');
+      const sent = backend.seen.length;
+      expect(sent).toBeLessThan(LINES);
+      expect(await statusOf(id)).toBe('cancelling');
+      await world.temporalProxy.become('pass');
+      const { batch, output } = await endOf(id);
+      expect(batch.status).toBe('cancelled');
+      expect(backend.seen.length).toBe(sent);
+      expect(output).toHaveLength(sent);
+    },
+    TEST_MS,
+  );
+
+  it(
+    'while a worker hands its chunk over at a shutdown is found by the next one',
+    async () => {
+      backend.latencyMs = 1_500;
+      const { id } = await PHASES['in progress']('24h');
+      const worker = world.stack.pidOf('worker');
+      process.kill(worker, 'SIGTERM');
+      await cancel(id);
+      const { batch, codes, output } = await endOf(id);
+      expect(batch.status).toBe('cancelled');
+      expect(codes).toEqual(['batch_cancelled']);
+      expect(output).toHaveLength(backend.seen.length);
+      expect(world.stack.pidOf('worker')).not.toBe(worker);
+    },
+    TEST_MS,
+  );
+});
+
+describe('the end of the window', () => {
+  it.each(['before its workflow starts', 'validating'] as const)(
+    '%s expires the batch with nothing sent and every line named',
+    async (phase) => {
+      const { id, release } = await PHASES[phase]('1s');
+      const { expires_at: expiresAt } = await api().batches.retrieve(id);
+      await until(() => Date.now() > ((expiresAt ?? 0) + 1) * 1000, 10_000, 'the end');
+      await release();
+      const { batch, codes, way } = await endOf(id);
+      expect(batch).toMatchObject({
+        ...{ status: 'expired', output_file_id: null, in_progress_at: null },
+        ...{ finalizing_at: null, expired_at: expect.any(Number) },
+      });
+      expect(codes).toEqual(['batch_expired']);
+      expect(way).toEqual(['validating', 'expired']);
+      expect(backend.seen).toEqual([]);
+    },
+    TEST_MS,
+  );
+
+  it.each(['pass', 'refuse'] as const)(
+    'in progress, with a Temporal that lets calls %s, stops the requests in time',
+    async (mood) => {
+      backend.latencyMs = 500;
+      const { id } = await PHASES['in progress']('3s');
+      const { expires_at: expiresAt } = await api().batches.retrieve(id);
+      const deadlineMs = (expiresAt ?? 0) * 1000;
+      await world.temporalProxy.become(mood);
+      await until(() => Date.now() > deadlineMs + 1_500, 10_000, 'the end');
+      await world.temporalProxy.become('pass');
+      const { batch, codes, way } = await endOf(id);
+      expect(batch.status).toBe('expired');
+      expect(codes).toEqual(['batch_expired']);
+      expect(way).toEqual(['validating', 'in_progress', 'expired']);
+      expect(backend.seen.filter(({ atMs }) => atMs > deadlineMs)).toEqual([]);
+    },
+    TEST_MS,
+  );
+
+  it(
+    'while no worker is there expires the batch as soon as one is back',
+    async () => {
+      const worker = world.stack.pidOf('worker');
+      process.kill(worker, 'SIGSTOP');
+      const { id, expires_at: expiresAt } = await submit(api(), chatLines(LINES), '1s');
+      await until(() => Date.now() > ((expiresAt ?? 0) + 1) * 1000, 10_000, 'the end');
+      process.kill(worker, 'SIGCONT');
+      const { batch, codes } = await endOf(id);
+      expect(batch.status).toBe('expired');
+      expect(codes).toEqual(['batch_expired']);
+      expect(backend.seen).toEqual([]);
+    },
+    TEST_MS,
+  );
+
+  it(
+    'while finalizing comes too late: everything is answered',
+    async () => {
+      const { id, release } = await PHASES.finalizing('3s');
+      const { expires_at: expiresAt } = await api().batches.retrieve(id);
+      await until(() => Date.now() > ((expiresAt ?? 0) + 1) * 1000, 10_000, 'the end');
+      await release();
+      const { batch, output, way } = await endOf(id);
+      expect(batch).toMatchObject({ status: 'completed', error_file_id: null, expired_at: null });
+      expect(output).toHaveLength(LINES);
+      expect(way).toEqual(['validating', 'in_progress', 'finalizing', 'completed']);
+    },
+    TEST_MS,
+  );
+
+  it(
+    'a second after create is enough for one line, and for what is answered of many',
+    async () => {
+      backend.latencyMs = 1;
+      const one = await submit(api(), chatLines(1), '1s');
+      expect(['completed', 'expired']).toContain((await untilTerminal(api(), one.id)).status);
+      backend.latencyMs = 300;
+      const { id } = await submit(api(), chatLines(LINES), '1s');
+      const { batch, output } = await endOf(id);
+      expect(batch.status).toBe('expired');
+      const deadlineMs = (batch.expires_at ?? 0) * 1000;
+      expect(backend.seen.filter(({ atMs }) => atMs > deadlineMs)).toEqual([]);
+      expect(output.length).toBeLessThan(LINES);
+    },
+    TEST_MS,
+  );
+});
