@@ -1,5 +1,10 @@
 type Json = Readonly<Record<string, unknown>>;
 
+const LIMIT = {
+  description: 'Batches that the tenant may have open, where that is limited',
+  schema: { type: 'integer' },
+};
+
 /** Headers of answers, by name. */
 export const HEADERS = {
   'x-request-id': {
@@ -17,6 +22,9 @@ export const HEADERS = {
     description: '`false` where trying again cannot help',
     schema: { type: 'string', enum: ['false'] },
   },
+  'x-ratelimit-limit-requests': LIMIT,
+  'x-ratelimit-remaining-requests': LIMIT,
+  'x-ratelimit-reset-requests': { schema: { type: 'string' } },
   'content-range': { schema: { type: 'string' } },
   allow: { schema: { type: 'string' } },
 };
@@ -26,7 +34,10 @@ const ON_STATUS: Readonly<Record<number, readonly string[]>> = {
   405: ['allow'],
   409: ['x-should-retry'],
   416: ['content-range'],
-  429: ['retry-after', 'x-should-retry'],
+  429: [
+    ...['retry-after', 'x-should-retry', 'x-ratelimit-limit-requests'],
+    ...['x-ratelimit-remaining-requests', 'x-ratelimit-reset-requests'],
+  ],
   503: ['retry-after'],
 };
 

@@ -25,7 +25,7 @@ const DOWNLOAD_HEADERS = [
   'accept-ranges',
 ];
 /** 1 to 60: what is outside is not heeded by every SDK (contract §4). */
-const RETRY_AFTER_SEC: Readonly<Record<number, string>> = { 429: '5', 503: '2' };
+export const RETRY_AFTER_SEC: Readonly<Record<number, string>> = { 429: '5', 503: '2' };
 /** Content type of every answer but a download. */
 export const JSON_TYPE = 'application/json; charset=utf-8';
 

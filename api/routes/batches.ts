@@ -3,6 +3,7 @@ import { isTerminal } from '../../core/batch/status';
 import { GatewayError } from '../../core/errors';
 import type { BatchRecord } from '../../storage/postgres/batches';
 import type { RouteDeps } from '../app-deps';
+import { tellRoom } from '../plugins/rate-limits';
 import { addResource } from '../plugins/resource';
 import { toBatchObject } from '../schemas/batch-object';
 import { wrongValue } from '../schemas/faults';
@@ -13,7 +14,13 @@ import { createBatch } from './batch-create';
 /** OpenAI's Batches API (contract §2). */
 export function addBatchRoutes(app: FastifyInstance, deps: RouteDeps): void {
   addResource(app, '/batches', {
-    POST: async (request) => toBatchObject(await createBatch(request, deps)),
+    POST: async (request, reply) => {
+      try {
+        return toBatchObject(await createBatch(request, deps));
+      } finally {
+        await tellRoom(request, reply, deps);
+      }
+    },
     GET: (request) => listBatches(request, deps),
   });
   addResource(app, '/batches/:batch_id', {

@@ -9,7 +9,7 @@ import type { Page } from './files';
 import { insertBatchHeaders } from './batch-headers';
 import { type IdempotencyKey, type Once, once } from './idempotency';
 import { inTransaction, query } from './sql';
-import { admitBatch, type TenantLimits } from './tenant-limits';
+import { admitBatch, batchRoom, type BatchRoom, type TenantLimits } from './tenant-limits';
 
 /** A row of `batches` as the API shows it. Times in Unix seconds. */
 export interface BatchRecord {
@@ -87,6 +87,8 @@ export interface BatchRepository {
   /** Inserts the batch of a request that may be sent again. */
   insertOnce(batch: NewBatch, key: IdempotencyKey): Promise<Once<BatchRecord>>;
   get(id: string, tenant: string): Promise<BatchRecord | null>;
+  /** How many more batches the tenant may have open; null where that is without limit. */
+  room(tenant: string): Promise<BatchRoom | null>;
   /** Newest first. Null where `after` names no batch of the tenant. */
   list(page: BatchQuery): Promise<Page<BatchRecord> | null>;
   /** Claims `cancelled` as the first cause of the end (execution §4). Null where there is no such batch. */
@@ -114,6 +116,7 @@ export function createBatchRepository(pool: Pool, limits: TenantLimits = {}): Ba
     insertOnce: (batch, key) =>
       once(pool, { key, objectId: batch.id }, (client) => insert(client, batch)),
     get: (id, tenant) => getBatch(pool, id, tenant),
+    room: (tenant) => batchRoom(pool, tenant, limits),
     list: (page) => listBatches(pool, page),
     claimCancel: (id, tenant, nowSec) => claimCancel(pool, { id, tenant, nowSec }),
     awaitsCancelSignal: (id) => awaitsCancelSignal(pool, id),

@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { OPEN_STATUSES } from '../../core/batch/status';
 import { GatewayError } from '../../core/errors';
-import { inTransaction, query } from './sql';
+import { type Database, inTransaction, query } from './sql';
 
 /** What one tenant may have; what is left out is without limit. */
 export interface TenantLimits {
@@ -46,21 +46,38 @@ export async function admitBytes(
   throw new GatewayError('quota_exceeded', message, { apiCode: 'insufficient_quota' });
 }
 
+/** A tenant's limit of open batches, and how many more it may have. */
+export interface BatchRoom {
+  readonly limit: number;
+  readonly remaining: number;
+}
+
+/** Null where there is no limit. @throws postgres_unavailable */
+export async function batchRoom(
+  database: Database,
+  tenant: string,
+  { maxBatches: limit }: TenantLimits,
+): Promise<BatchRoom | null> {
+  if (limit === undefined) return null;
+  const [open] = await query<{ count: number }>(
+    database,
+    `select count(*) as count from batches where tenant = $1 and status = any($2)`,
+    [tenant, OPEN],
+  );
+  return { limit, remaining: Math.max(0, limit - (open?.count ?? 0)) };
+}
+
 /** Lets one more batch in, like {@link admitBytes}. @throws rate_limited, postgres_unavailable */
 export async function admitBatch(
   client: PoolClient,
   tenant: string,
-  { maxBatches: max }: TenantLimits,
+  limits: TenantLimits,
 ): Promise<void> {
-  if (max === undefined) return;
+  if (limits.maxBatches === undefined) return;
   await inTurn(client, tenant);
-  const [open] = await query<{ count: number }>(
-    client,
-    `select count(*) as count from batches where tenant = $1 and status = any($2)`,
-    [tenant, OPEN],
-  );
-  if ((open?.count ?? 0) < max) return;
-  const message = `You may have ${max} batches at a time: try again when one of them has ended.`;
+  const room = await batchRoom(client, tenant, limits);
+  if (room === null || room.remaining > 0) return;
+  const message = `You may have ${room.limit} batches at a time: try again when one of them has ended.`;
   throw new GatewayError('rate_limited', message, { apiCode: 'rate_limit_exceeded' });
 }
 

@@ -52,6 +52,30 @@ describe('a tenant with as many open batches as it may have', () => {
   });
 });
 
+it('tells how many more batches there may be, on every answer to a create and on no other', async () => {
+  const room = ({ headers }: { headers: Record<string, string> }) =>
+    ['limit', 'remaining', 'reset'].map((name) => headers[`x-ratelimit-${name}-requests`]);
+  const wrong = await api.call(post('/v1/batches', {}, as('cleo')));
+  expect([wrong.status, room(wrong)]).toEqual([400, ['2', '2', '0s']]);
+  expect(room(await create('cleo'))).toEqual(['2', '1', '0s']);
+  expect(room(await create('cleo'))).toEqual(['2', '0', '5s']);
+  const full = await create('cleo');
+  expect([full.status, room(full)]).toEqual([429, ['2', '0', '5s']]);
+  const list = await api.call({ method: 'GET', url: '/v1/batches', headers: as('cleo') });
+  expect(room(list)).toEqual([undefined, undefined, undefined]);
+});
+
+it('keeps its limit where repeated requests come at once, and lets the repetition pass', async () => {
+  const body = { input_file_id: 'file-x', endpoint: '/v1/responses', completion_window: '24h' };
+  const send = (key: string) =>
+    api.call(post('/v1/batches', body, as('dan', { 'idempotency-key': key })));
+  const answers = await Promise.all(['a', 'a', 'b', 'b', 'c', 'c'].map(send));
+  const made = answers.filter(({ status }) => status === 200);
+  expect(new Set(made.map(({ body: { id } }) => id as string)).size).toBe(2);
+  expect(made).toHaveLength(4);
+  expect(answers.filter(({ status }) => status === 429)).toHaveLength(2);
+});
+
 describe('a tenant with as many bytes as it may store', () => {
   it('is refused more, also where they come at once, and nothing of them stays', async () => {
     const before = (await api.keys()).length;
