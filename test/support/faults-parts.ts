@@ -67,8 +67,9 @@ export function faultsParts(scene: FaultsScene): FaultsParts {
       for (const part of ROLLING) {
         const pid = await livingPid(part);
         noteDeath(part);
-        process.kill(pid, 'SIGTERM');
-        await until(() => !isAlive(pid), DRAIN_MS, `the end of ${part} after SIGTERM`, 10);
+        // SIGTERM makes Postgres wait for its clients to leave.
+        process.kill(pid, part === 'postgres' ? 'SIGINT' : 'SIGTERM');
+        await until(() => !isAlive(pid), DRAIN_MS, `the end of ${part} in its turn`, 10);
         await awaitNew(part, pid);
       }
     },

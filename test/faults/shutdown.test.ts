@@ -1,0 +1,269 @@
+import { request } from 'node:http';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { RecordingBackend } from '../support/recording-backend';
+import { startRecordingBackend } from '../support/recording-backend';
+import type { TestStack } from '../support/stack';
+import {
+  chatLines,
+  resultLines,
+  STACK_START_MS,
+  startStack,
+  submit,
+  untilTerminal,
+} from '../support/stack';
+import { until } from '../support/until';
+
+const IN_FLIGHT = 20;
+const TEST_MS = 180_000;
+/** To exit on SIGTERM, beyond the longest answer in flight. */
+const EXIT_MS = 5_000;
+/** A machine that others use too. */
+const SLACK_MS = 5_000;
+
+let backend: RecordingBackend;
+let stack: TestStack;
+
+beforeAll(async () => {
+  backend = await startRecordingBackend(100);
+  stack = await startStack({
+    config: {
+      global_inference_gateway: { url: backend.url, request_timeout: '30s' },
+      concurrency: { global: IN_FLIGHT, per_model: IN_FLIGHT },
+      worker: { heartbeat_timeout: '3s' },
+    },
+  });
+}, STACK_START_MS);
+afterAll(async () => {
+  backend.latencyMs = 0;
+  await stack?.stop();
+  stack?.remove();
+  await backend?.close();
+}, 60_000);
+beforeEach(() => {
+  backend.seen.length = 0;
+});
+
+function isGone(pid: number): boolean {
+  try {
+    // A zombie has ended; its parent will hear of it.
+    return / [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\)/, ' '));
+  } catch {
+    return true;
+  }
+}
+
+/** SIGTERM to a part; ms until its process was gone. */
+async function tell(part: string, signal: NodeJS.Signals = 'SIGTERM'): Promise<number> {
+  const pid = stack.pidOf(part);
+  const fromMs = performance.now();
+  process.kill(pid, signal);
+  await until(() => isGone(pid), 60_000, `the end of ${part}`, 5);
+  return performance.now() - fromMs;
+}
+
+async function untilBack(part: string, pid: number): Promise<void> {
+  await until(() => pidOrNull(part) !== null && pidOrNull(part) !== pid, 60_000, `a new ${part}`);
+}
+
+function pidOrNull(part: string): number | null {
+  try {
+    return stack.pidOf(part);
+  } catch {
+    return null;
+  }
+}
+
+/** Names of the phases that a process of this part has gone through, each with its time. */
+function phasesOf(part: string, pid: number): { phase: string; tookMs: number; result: string }[] {
+  return readFileSync(join(stack.dataDir, 'logs', `${part}.log`), 'utf8')
+    .split('\n')
+    .filter((line) => line.includes('"shutdown phase"'))
+    .map((line) => JSON.parse(line) as { phase: string; tookMs: number; result: string })
+    .filter((line) => !('pid' in line) || (line as { pid?: number }).pid === pid);
+}
+
+async function underWay(lines: number, sent: number): Promise<string> {
+  const { id } = await submit(stack.client, chatLines(lines));
+  await until(() => backend.seen.length >= sent, 60_000, `${sent} requests`);
+  return id;
+}
+
+async function expectWhole(id: string, lines: number): Promise<void> {
+  const done = await untilTerminal(stack.client, id, 120_000);
+  expect(done).toMatchObject({
+    status: 'completed',
+    request_counts: { total: lines, completed: lines, failed: 0 },
+    error_file_id: null,
+  });
+  const results = await resultLines(stack.client, done.output_file_id);
+  expect(results.map((line) => line.custom_id)).toEqual(
+    Array.from({ length: lines }, (_, i) => `c-${i}`),
+  );
+}
+
+describe('a worker that is told to stop', () => {
+  it(
+    'waits for the answers in flight and for nothing else; none of them is paid for twice',
+    async () => {
+      backend.latencyMs = 2_000;
+      const id = await underWay(60, IN_FLIGHT);
+      const pid = stack.pidOf('worker');
+      const tookMs = await tell('worker');
+      expect(tookMs).toBeLessThan(2_000 + EXIT_MS + SLACK_MS);
+      const phases = phasesOf('worker', pid);
+      expect(phases[0]).toMatchObject({ phase: 'drain', result: 'done' });
+      expect(phases.map(({ phase }) => phase)).toEqual(
+        expect.arrayContaining(['drain', 'journal', 'postgres', 'observability']),
+      );
+      backend.latencyMs = 100;
+      await expectWhole(id, 60);
+      expect(backend.seen).toHaveLength(60);
+    },
+    TEST_MS,
+  );
+
+  it.each<NodeJS.Signals>(['SIGTERM', 'SIGINT'])(
+    'a second time, by %s, ends at once; what was in flight is sent again',
+    async (second) => {
+      backend.latencyMs = 20_000;
+      const id = await underWay(40, IN_FLIGHT);
+      const pid = stack.pidOf('worker');
+      process.kill(pid, 'SIGTERM');
+      // The same signal within a second is the same one, delivered twice by a terminal and by npm.
+      const again = async (): Promise<boolean> => {
+        if (!isGone(pid)) process.kill(pid, second);
+        return isGone(pid);
+      };
+      const fromMs = performance.now();
+      await until(again, 60_000, 'the end after the second signal', 100);
+      expect(performance.now() - fromMs).toBeLessThan(1_000 + SLACK_MS);
+      backend.latencyMs = 50;
+      await expectWhole(id, 40);
+      expect(backend.seen.length).toBeLessThanOrEqual(40 + IN_FLIGHT);
+    },
+    TEST_MS,
+  );
+});
+
+describe('an API that is told to stop', () => {
+  it(
+    'finishes the upload and the download that run, and accepts nothing new',
+    async () => {
+      const pid = stack.pidOf('api');
+      const text = chatLines(20_000);
+      const stored = await upload(text).finish();
+      const half = upload(text);
+      await half.started;
+      const download = await slowDownload(stored.id);
+
+      process.kill(pid, 'SIGTERM');
+      await until(refusesConnections, 20_000, 'no new connections', 5);
+      expect(isGone(pid)).toBe(false);
+      expect(await download.rest()).toBe(text.length);
+      expect(await half.finish()).toMatchObject({ bytes: text.length, object: 'file' });
+
+      await until(() => isGone(pid), 30_000, 'the end of the API', 5);
+      await untilBack('api', pid);
+      const answers = (): Promise<boolean> => refusesConnections().then((refused) => !refused);
+      await until(answers, 30_000, 'the next API');
+      const phases = phasesOf('api', pid);
+      expect(phases.map(({ phase }) => phase).slice(0, 2)).toEqual(['readiness', 'http']);
+      for (const { tookMs } of phases) expect(tookMs).toBeGreaterThanOrEqual(0);
+    },
+    TEST_MS,
+  );
+});
+
+describe('a rolling restart of everything', () => {
+  it(
+    'under load fails nothing and sends nothing again that was answered',
+    async () => {
+      backend.latencyMs = 100;
+      const lines = 900;
+      const id = await underWay(lines, lines / 6);
+      // SIGTERM makes Postgres wait for its clients to leave.
+      for (const part of ['worker', 'api', 'temporal', 'postgres', 'worker']) {
+        const pid = stack.pidOf(part);
+        await tell(part, part === 'postgres' ? 'SIGINT' : 'SIGTERM');
+        await untilBack(part, pid);
+      }
+      await expectWhole(id, lines);
+      expect(backend.seen).toHaveLength(lines);
+    },
+    TEST_MS,
+  );
+});
+
+interface Uploading {
+  /** The server has the first half of it. */
+  readonly started: Promise<void>;
+  /** Sends the rest; the answer. */
+  finish(): Promise<{ id: string; bytes: number; object: string }>;
+}
+
+function upload(text: string): Uploading {
+  const boundary = 'nightshift-boundary';
+  const part = (name: string, value: string, more = ''): string =>
+    `--${boundary}\r\ncontent-disposition: form-data; name="${name}"${more}\r\n\r\n${value}\r\n`;
+  const body = `${part('purpose', 'batch')}${part('file', text, '; filename="i.jsonl"')}--${boundary}--\r\n`;
+  const middle = body.length / 2;
+  const sending = request(`${stack.baseUrl}/files`, {
+    method: 'POST',
+    headers: {
+      'content-type': `multipart/form-data; boundary=${boundary}`,
+      'content-length': Buffer.byteLength(body),
+    },
+  });
+  const answer = new Promise<string>((resolve, reject) => {
+    sending.on('error', reject);
+    sending.on('response', (response) => {
+      let reply = '';
+      response.on('data', (chunk: Buffer) => (reply += chunk.toString()));
+      response.on('end', () => resolve(reply));
+    });
+  });
+  answer.catch(() => undefined);
+  const started = new Promise<void>((resolve) => {
+    sending.write(body.slice(0, middle), () => resolve());
+  });
+  return {
+    started,
+    finish: async () => {
+      await started;
+      sending.end(body.slice(middle));
+      return JSON.parse(await answer) as { id: string; bytes: number; object: string };
+    },
+  };
+}
+
+/** A client that has read a little and reads on when it is told to. */
+async function slowDownload(fileId: string): Promise<{ rest(): Promise<number> }> {
+  return new Promise((resolve, reject) => {
+    const getting = request(`${stack.baseUrl}/files/${fileId}/content`, (response) => {
+      response.pause();
+      const rest = (): Promise<number> =>
+        new Promise((done, failed) => {
+          let bytes = 0;
+          response.on('data', (chunk: Buffer) => (bytes += chunk.length));
+          response.on('end', () => done(bytes));
+          response.on('error', failed);
+          response.resume();
+        });
+      resolve({ rest });
+    });
+    getting.on('error', reject);
+    getting.end();
+  });
+}
+
+async function refusesConnections(): Promise<boolean> {
+  return new Promise((resolve) => {
+    const asking = request(`${stack.baseUrl}/batches`, { agent: false }, (response) => {
+      response.resume();
+      resolve(false);
+    });
+    asking.on('error', () => resolve(true));
+    asking.end();
+  });
+}
