@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import { GatewayError } from '../../core/errors';
 import type { IdempotencyKey, Once } from '../../storage/postgres/idempotency';
 import { fault, wrongValue } from '../schemas/faults';
+import { headerValues } from './header-values';
 
 const HEADER = 'Idempotency-Key';
 const KEY = /^[\x20-\x7e]{1,255}$/;
@@ -11,8 +12,10 @@ const KEY = /^[\x20-\x7e]{1,255}$/;
 export function idempotencyKey(request: FastifyRequest): string | null {
   const key = request.headers['idempotency-key'];
   if (key === undefined) return null;
-  if (typeof key === 'string' && KEY.test(key)) return key;
-  throw wrongValue(HEADER, '1 to 255 printable ASCII characters');
+  // Node joins two into one.
+  const isOne = headerValues(request, HEADER).length <= 1;
+  if (typeof key === 'string' && isOne && KEY.test(key)) return key;
+  throw wrongValue(HEADER, 'one key of 1 to 255 printable ASCII characters');
 }
 
 /** A key with what it stands for; `fields` are compared as values, their order does not matter. */

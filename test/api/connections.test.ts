@@ -115,6 +115,14 @@ it.each([
   expectRefusal(answersIn(await exchange(bytes))[0], status);
 });
 
+it('refuses two idempotency keys in one request', async () => {
+  const head = 'POST /v1/batches HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 2\r\n';
+  const keys = 'idempotency-key: a\r\nIdempotency-Key: b\r\n';
+  const [answer] = answersIn(await exchange(`${head}${keys}\r\n{}`));
+  expect(answer?.status).toBe(400);
+  expect(JSON.parse(answer?.body ?? '')).toMatchObject({ error: { param: 'Idempotency-Key' } });
+});
+
 it('answers what came before the nonsense first', async () => {
   const text = await exchange(
     `${LIST}\r\nGET /nowhere HTTP/1.1\r\nhost: x\r\n\r\nNONSENSE\r\n\r\n`,
