@@ -3,14 +3,15 @@ import { GatewayError, isGatewayError } from '../core/errors';
 import { inputErrorsKey, modelMapKey } from '../core/plan/keys';
 import { parseModelMap, type ModelMap } from '../core/plan/model-map';
 import type { ObjectStore } from '../storage/object-store';
+import type { ErrorEntry, TerminalRecord } from '../storage/postgres/batch-records';
 import { asFailure } from './failure';
 import { closeBatch } from './finalize/close-manifest';
-import type { ErrorEntry, FinalizableBatch, FinalizeDeps, TerminalRecord } from './finalize/deps';
+import type { FinalizableBatch, FinalizeDeps } from './finalize/deps';
 import { mergeBatch } from './finalize/merge-batch';
 import { keepAlive, type Liveness } from './liveness';
 import type { FinalizeInput, FinalizeResult } from './types';
 
-export type { FinalizeDeps, TerminalRecord } from './finalize/deps';
+export type { FinalizeDeps } from './finalize/deps';
 
 /**
  * The activity that ends a batch (execution §2, §4): manifest, result files, terminal record. Without

@@ -1,7 +1,7 @@
-import type { RequestCounts, Usage } from '../../core/batch/counts';
-import type { StopCause, TerminalStatus } from '../../core/batch/status';
+import type { TerminalStatus } from '../../core/batch/status';
 import type { JournalStore } from '../../storage/journal/journal-store';
 import type { ObjectStore } from '../../storage/object-store';
+import type { TerminalRecord } from '../../storage/postgres/batch-records';
 
 /** What finalization needs of the house. */
 export interface FinalizeDeps {
@@ -32,34 +32,4 @@ export interface TerminalRecords {
    * status that is. A terminal row stays as it is and its status is answered.
    */
   writeTerminal(record: TerminalRecord): Promise<TerminalStatus>;
-}
-
-/** The end of a batch, as its objects tell it. */
-export interface TerminalRecord {
-  readonly batchId: string;
-  readonly cause: StopCause | null;
-  readonly counts: RequestCounts;
-  readonly usage: Usage;
-  /** The model that all answers name, else the one that all lines name; null for several. */
-  readonly model: string | null;
-  readonly outputFile: ResultFile | null;
-  readonly errorFile: ResultFile | null;
-  /** Why the input was refused, else null. */
-  readonly errors: readonly ErrorEntry[] | null;
-}
-
-/** A result file that is written and durable. */
-export interface ResultFile {
-  readonly id: string;
-  readonly bytes: number;
-  readonly filename: string;
-  readonly objectKey: string;
-}
-
-/** One entry of `errors.data`. */
-export interface ErrorEntry {
-  readonly code: string;
-  readonly message: string;
-  readonly param: string | null;
-  readonly line: number | null;
 }

@@ -53,6 +53,7 @@ export interface TerminalRecord {
   readonly cause: StopCause | null;
   readonly counts: RequestCounts;
   readonly usage: Usage;
+  /** The model that all answers name, else the one that all lines name; null for several. */
   readonly model: string | null;
   readonly outputFile: ResultFile | null;
   readonly errorFile: ResultFile | null;
