@@ -366,6 +366,23 @@ describe('creating a batch', () => {
     expect(await row(answer.body.id as string)).toMatchObject({ input_object_key: null });
   });
 
+  it('takes a file that has expired the same way', async () => {
+    const expiry = [
+      { name: 'expires_after[anchor]', value: 'created_at' },
+      { name: 'expires_after[seconds]', value: '3600' },
+    ];
+    const { id: file } = (await api.call(upload([...batchForm(), ...expiry]))).body;
+    const inputOf = async () => {
+      const id = await created({ ...valid(), input_file_id: file });
+      return (await row(id))['input_object_key'];
+    };
+    api.clock.nowMs += 3_599_000;
+    expect(await inputOf()).toContain(file);
+    api.clock.nowMs += 1_000;
+    expect(await inputOf()).toBeNull();
+    api.clock.nowMs -= 3_600_000;
+  });
+
   it('takes a deleted file the same way, but a later delete changes nothing', async () => {
     const { id: file } = (await api.call(upload(batchForm()))).body;
     const before = await created({ ...valid(), input_file_id: file });

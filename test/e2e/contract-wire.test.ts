@@ -247,6 +247,58 @@ describe('the model of a batch', () => {
   });
 });
 
+describe('result files', () => {
+  it.each([
+    ['30 days', {}, 2_592_000],
+    [
+      'as long as was asked',
+      { output_expires_after: { anchor: 'created_at', seconds: 7_200 } },
+      7_200,
+    ],
+  ])('live %s from when they were made, and are files like others', async (_what, members, sec) => {
+    const text = [line(), line({ custom_id: 'b' }, { status: 400 })].join('\n');
+    const batch = await endOf(await create(text, members));
+    const listed = await send('GET', '/files?purpose=batch_output&limit=2');
+    const files = [];
+    for (const kind of ['output', 'error'] as const) {
+      const id = String(batch[`${kind}_file_id`]);
+      const { body: file } = await send('GET', `/files/${id}`);
+      const headers = { 'x-maas-username': 'wire' };
+      const content = await fetch(`${stack.baseUrl}/files/${id}/content`, { headers });
+      const bytes = Buffer.from(await content.arrayBuffer());
+      expect(file).toEqual({
+        ...{ id, object: 'file', bytes: bytes.length, purpose: 'batch_output' },
+        filename: `${batch.id}_${kind}.jsonl`,
+        created_at: expect.any(Number),
+        expires_at: Number(file['created_at']) + sec,
+        ...{ status: 'processed', status_details: null },
+      });
+      expect(Number(file['created_at'])).toBeLessThanOrEqual(Number(batch['completed_at']));
+      expect(bytes.toString('latin1')).toMatch(/^[\x20-\x7e]+\n$/);
+      files.push(file);
+    }
+    expect(new Set(files.map(({ id }) => id))).toEqual(
+      new Set((listed.body['data'] as WireBatch[]).map(({ id }) => id)),
+    );
+  });
+});
+
+it('sends the bytes of each body as they are', async () => {
+  const bodies = [
+    '{ "model" : "m" ,"messages":[ ] , "n":1.0,"n":2,"big":9007199254740993,"exp":1E400 }',
+    '{"messages":[],"mod\\u0065l":"m","é":"\\u00e9\\/😀","\\ud800":null}',
+    '{"model":"x","model":"m","messages":[{"role":"user","content":"a\u2028b"}]}',
+  ];
+  const text = bodies.map(
+    (body, i) =>
+      ` {"body":{},"custom_id":"${i}","url":"${CHAT}","method":"POST","body": ${body} } `,
+  );
+  server.received.length = 0;
+  expect((await endOf(await create(text.join('\r\n'))))['status']).toBe('completed');
+  const sent = server.received.map(({ body }) => body.toString());
+  expect(sent.sort()).toEqual([...bodies].sort());
+});
+
 type Told = [string, string | null, number | null];
 const told = (batch: WireBatch) =>
   ((batch['errors'] as { data: Record<string, unknown>[] } | null)?.data ?? []).map(
