@@ -45,7 +45,7 @@ export function addConnectionEvents(server: Server, maxBodyBytes: number): void 
   server.on('timeout', answerIdle);
 }
 
-/** What is no HTTP is answered on the bare socket; a download that runs there is cut. */
+/** What is no HTTP is answered on the bare socket, behind the answers that are on their way there. */
 export function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex): void {
   // It was answered, and more of the same came.
   if (socket.writableEnded) return;
