@@ -35,13 +35,14 @@ describe('docker-compose.yml', () => {
     expect(unknownWords(command)).toEqual([]);
   });
 
-  it.each(ours)('gives %s settings that the product accepts', (_name, { environment = {} }) => {
+  it.each(ours)('gives %s settings that the product accepts', (name, { environment = {} }) => {
     const env = Object.fromEntries(Object.entries(environment).map(([k, v]) => [k, String(v)]));
     const config = loadConfig({ env, needs: ['gateway', 'postgres'] });
     expect(config.object_store).toEqual({ type: 'filesystem', path: '/data' });
     // Every variable is one that is read: an unknown one would leave no trace.
     const names = Object.keys(env).filter((name) => !name.startsWith('NIGHTSHIFT__'));
-    expect(names.sort()).toEqual(['DATABASE_URL', 'TEMPORAL_ADDRESS']);
+    const ofMemory = name === 'worker' ? ['MALLOC_ARENA_MAX', 'NODE_OPTIONS'] : [];
+    expect(names.sort()).toEqual(['DATABASE_URL', ...ofMemory, 'TEMPORAL_ADDRESS']);
   });
 
   it('publishes on loopback only, and the ports that are listened on', () => {
