@@ -1,0 +1,144 @@
+import { rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { faultsOf, startAudit, statesOf } from '../support/audit';
+import { POSTGRES_START_MS } from '../support/postgres';
+import type { ProxiedStack } from '../support/proxied-stack';
+import { startProxiedStack } from '../support/proxied-stack';
+import type { RecordingBackend } from '../support/recording-backend';
+import { startRecordingBackend } from '../support/recording-backend';
+import { chatLines, resultLines, STACK_START_MS, submit, untilTerminal } from '../support/stack';
+import { TEMPORAL_START_MS } from '../support/temporal';
+import { until } from '../support/until';
+
+const LINES = 300;
+const IN_FLIGHT = 10;
+const LATENCY_MS = 200;
+/** Longer than every statement, connection and heartbeat may take, so that all of them fail once. */
+const AWAY_MS = 16_000;
+const TEST_MS = 120_000;
+
+let backend: RecordingBackend;
+let world: ProxiedStack;
+
+beforeAll(
+  async () => {
+    backend = await startRecordingBackend(LATENCY_MS);
+    world = await startProxiedStack({
+      global_inference_gateway: { url: backend.url, request_timeout: '10s' },
+      concurrency: { global: IN_FLIGHT, per_model: IN_FLIGHT },
+      worker: { heartbeat_timeout: '5s' },
+    });
+    await startAudit(world.database.pool);
+  },
+  TEMPORAL_START_MS + POSTGRES_START_MS + STACK_START_MS,
+);
+afterAll(async () => {
+  await world?.close();
+  await backend?.close();
+}, 60_000);
+beforeEach(() => {
+  backend.seen.length = 0;
+  backend.latencyMs = LATENCY_MS;
+});
+afterEach(async () => {
+  await Promise.all([world.temporalProxy.become('pass'), world.postgresProxy.become('pass')]);
+  expect(faultsOf(await statesOf(world.database.pool))).toEqual([]);
+});
+
+async function startedBatch(): Promise<string> {
+  const { id } = await submit(world.stack.client, chatLines(LINES));
+  await until(() => backend.seen.length > 2 * IN_FLIGHT, 30_000, 'a few answers');
+  return id;
+}
+
+/** Completed with every line once; at most what was in flight was asked for a second time. */
+async function expectWhole(id: string, resent: number): Promise<void> {
+  const batch = await untilTerminal(world.stack.client, id);
+  expect(batch).toMatchObject({
+    ...{ status: 'completed', error_file_id: null },
+    request_counts: { total: LINES, completed: LINES, failed: 0 },
+  });
+  const output = await resultLines(world.stack.client, batch.output_file_id);
+  expect(new Set(output.map(({ custom_id: customId }) => customId)).size).toBe(LINES);
+  const lines = new Set(backend.seen.map(({ requestId }) => requestId));
+  expect(lines.size).toBe(LINES);
+  expect(backend.seen.length - lines.size).toBeLessThanOrEqual(resent);
+}
+
+const pids = () => [world.stack.pidOf('api'), world.stack.pidOf('worker')];
+
+describe.each(['refuse', 'hang'] as const)(
+  'an outage in the middle of a batch: calls %s',
+  (mood) => {
+    it(
+      'of Postgres: requests go on, the API says so in time, and no process dies of it',
+      async () => {
+        const id = await startedBatch();
+        const before = pids();
+        await world.postgresProxy.become(mood);
+        const sent = backend.seen.length;
+        const startedMs = performance.now();
+        const answer = await fetch(`${world.stack.baseUrl}/batches/${id}`);
+        expect(performance.now() - startedMs).toBeLessThan(14_000);
+        expect(answer.status).toBe(503);
+        expect(answer.headers.get('retry-after')).not.toBeNull();
+        expect(await answer.json()).toMatchObject({ error: { type: 'server_error', code: null } });
+        await until(() => backend.seen.length > sent + IN_FLIGHT, 20_000, 'further requests');
+        await delay(AWAY_MS - (performance.now() - startedMs));
+        expect(world.logOf('worker')).toContain('progress not written');
+        await world.postgresProxy.become('pass');
+        await expectWhole(id, 0);
+        expect(pids()).toEqual(before);
+      },
+      TEST_MS,
+    );
+
+    it(
+      'of Temporal: the chunk goes on, new batches wait, and no process dies of it',
+      async () => {
+        const id = await startedBatch();
+        const before = pids();
+        await world.temporalProxy.become(mood);
+        const sent = backend.seen.length;
+        const late = await submit(world.stack.client, chatLines(1));
+        expect(late.status).toBe('validating');
+        await until(() => backend.seen.length > sent, 10_000, 'further requests');
+        await delay(AWAY_MS);
+        await world.temporalProxy.become('pass');
+        // The server took the silent chunk for lost: what was in flight may be asked for again.
+        await expectWholeBut(id, late.id);
+        expect(pids()).toEqual(before);
+      },
+      TEST_MS,
+    );
+  },
+);
+
+async function expectWholeBut(id: string, other: string): Promise<void> {
+  expect((await untilTerminal(world.stack.client, other)).status).toBe('completed');
+  const ofOther = (requestId: string): boolean => requestId.includes(other.slice('batch_'.length));
+  const own = backend.seen.filter(({ requestId }) => !ofOther(requestId));
+  backend.seen.splice(0, Infinity, ...own);
+  await untilTerminal(world.stack.client, id);
+  backend.seen.splice(0, Infinity, ...backend.seen.filter(({ requestId }) => !ofOther(requestId)));
+  await expectWhole(id, 2 * IN_FLIGHT);
+}
+
+it(
+  'an object store that is not mounted for a while costs time alone',
+  async () => {
+    const id = await startedBatch();
+    const store = join(world.stack.dataDir, 'objects');
+    await rename(store, `${store}-away`);
+    const form = new FormData();
+    form.set('purpose', 'batch');
+    form.set('file', new Blob([chatLines(1)]), 'input.jsonl');
+    const refused = await fetch(`${world.stack.baseUrl}/files`, { method: 'POST', body: form });
+    expect(refused.status).toBe(503);
+    await delay(5_000);
+    await rename(`${store}-away`, store);
+    await expectWhole(id, 0);
+  },
+  TEST_MS,
+);
