@@ -9,6 +9,7 @@ export function createWorkerMetrics(registry: Registry) {
   return {
     ...jobMetrics(registers),
     ...requestMetrics(registers),
+    ...tokenMetrics(registers),
     ...maintenanceMetrics(registers),
     ...outageMetrics(registers),
   } as const;
@@ -105,6 +106,12 @@ function requestMetrics(registers: Registry[]) {
       labelNames,
       registers,
     }),
+  };
+}
+
+function tokenMetrics(registers: Registry[]) {
+  const labelNames = ['model'] as const;
+  return {
     promptTokens: new Counter({
       name: 'batch_request_prompt_tokens_total',
       help: 'Input tokens as reported by the model servers',
