@@ -81,6 +81,25 @@ describe('kill -9 in the middle of a batch', () => {
   );
 });
 
+describe('kill -9 of the supervisor in the middle of a batch', () => {
+  it.each([
+    ['alone', []],
+    ['and of all that it started', ['worker', 'api', 'temporal', 'postgres']],
+  ])(
+    '%s: the next start goes on, no line lost, none doubled',
+    async (_, parts) => {
+      const id = await startedBatch();
+      for (const pid of [stack.pid, ...parts.map((part) => stack.pidOf(part))]) {
+        process.kill(pid, 'SIGKILL');
+      }
+      await stack.ended;
+      stack = await stack.restart();
+      await expectWhole(id);
+    },
+    180_000,
+  );
+});
+
 describe('a stop in the middle of a batch', () => {
   it('drains, and the next start goes on where it was; no answered line is sent again', async () => {
     const id = await startedBatch();

@@ -24,6 +24,8 @@ const LOSING = [
 ];
 /** An outage shows its effect when the heartbeat has timed out and the next attempt has begun. */
 const AFTER_EFFECT_MS = 20_000;
+/** From the mending of a link to the first answer of the database: a tick, and a new connection. */
+const UNFENCED_MS = 2_000;
 /** Of the line's place in a line id. */
 const OFFSET_DIGITS = 12;
 /** Cancel → no further request (design §7 row 7). */
@@ -109,7 +111,7 @@ export class SendsCheck {
       if (!answered || crossed) return toMs >= before.atMs - AFTER_EFFECT_MS;
       // Its answer was on its way to a worker that was killed or frozen before it was written down.
       if (!LOSING.includes(`${kind} ${part}`)) return false;
-      const endMs = kind === 'kill' ? fromMs : toMs;
+      const endMs = overMs({ part, kind, fromMs, toMs });
       return (
         before.atMs <= endMs + tolerance.clockMs && answeredMs >= fromMs - tolerance.lastFlushMs
       );
@@ -138,7 +140,7 @@ export class SendsCheck {
       const excused = disturbances.some(
         ({ part, kind, fromMs, toMs }) =>
           LOSING.includes(`${kind} ${part}`) &&
-          atMs <= (kind === 'kill' ? fromMs : toMs) + tolerance.clockMs &&
+          atMs <= overMs({ part, kind, fromMs, toMs }) + tolerance.clockMs &&
           endedAtMs >= fromMs - tolerance.lastFlushMs,
       );
       if (excused) continue;
@@ -159,6 +161,15 @@ export class SendsCheck {
     const late = arrivals.filter(({ lineId, atMs }) => atMs > untilMs && lineId.includes(hex));
     if (late.length > 0) blame('cancel', `${late.length} requests of ${plan.name} long after it`);
   }
+}
+
+/**
+ * Until when its victim may send what others took over. One that was cut off from everything has had
+ * nobody to tell it: it goes on, unfenced, until the database answers it again.
+ */
+function overMs({ kind, part, fromMs, toMs }: Disturbance): number {
+  if (kind === 'kill') return fromMs;
+  return part === 'to-all' ? toMs + UNFENCED_MS : toMs;
 }
 
 type Blame = (rule: string, detail: string) => void;

@@ -21,14 +21,21 @@ export interface SecondWorker {
 const RESTART_MS = 250;
 const READY_MS = 60_000;
 
-/** Starts it with the stack's settings, another port for its health; ready when it says so. */
-export async function startSecondWorker(stack: TestStack): Promise<SecondWorker> {
+/**
+ * Starts it with the stack's settings, another port for its health; ready when it says so.
+ *
+ * @param modelsUrl a model server of its own, so that its requests can be told apart
+ */
+export async function startSecondWorker(
+  stack: TestStack,
+  modelsUrl?: string,
+): Promise<SecondWorker> {
   const settings = JSON.parse(
     readFileSync(join(stack.dataDir, 'run', 'config.json'), 'utf8'),
   ) as Record<string, Record<string, unknown>>;
   const port = await freePort();
   settings['worker'] = { ...settings['worker'], observability_port: port };
-  const links = await openLinks(settings);
+  const links = await openLinks(settings, modelsUrl);
   const file = join(stack.dataDir, 'run', 'second-worker.json');
   writeFileSync(file, JSON.stringify(settings), { mode: 0o600 });
   const log = openSync(join(stack.dataDir, 'logs', 'second-worker.log'), 'a');
@@ -64,6 +71,7 @@ export async function startSecondWorker(stack: TestStack): Promise<SecondWorker>
 /** Puts a proxy before everything that the settings lead to. */
 async function openLinks(
   settings: Record<string, Record<string, unknown>>,
+  modelsUrl: string | undefined,
 ): Promise<SecondWorker['links']> {
   const {
     temporal,
@@ -76,7 +84,7 @@ async function openLinks(
   const links = {
     temporal: await startTcpProxy(portOf(`tcp://${String(temporal?.['address'])}`)),
     postgres: await startTcpProxy(portOf(String(postgres?.['url']))),
-    models: await startTcpProxy(portOf(routes[0]?.url ?? '')),
+    models: await startTcpProxy(portOf(modelsUrl ?? routes[0]?.url ?? '')),
   };
   settings['temporal'] = { ...temporal, address: `127.0.0.1:${links.temporal.port}` };
   settings['postgres'] = {

@@ -1,0 +1,133 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { LinkName, SecondWorker } from '../support/faults-second-worker';
+import { startSecondWorker } from '../support/faults-second-worker';
+import type { RecordingBackend, Seen } from '../support/recording-backend';
+import { startRecordingBackend } from '../support/recording-backend';
+import type { TestStack } from '../support/stack';
+import {
+  chatLines,
+  resultLines,
+  STACK_START_MS,
+  startStack,
+  submit,
+  untilTerminal,
+} from '../support/stack';
+import type { ProxyMood } from '../support/tcp-proxy';
+import { until } from '../support/until';
+
+const LINES = 900;
+const IN_FLIGHT = 20;
+/** Slow enough for chunks to outlast a heartbeat timeout. */
+const LATENCY_MS = 400;
+const HEARTBEAT_MS = 3_000;
+/** Beyond the heartbeat timeout and the new attempt's wait for the old one. */
+const CUT_MS = 7_000;
+/** From a new attempt's start to the last request of the old one (execution §3 "Progress and fence"). */
+const FENCE_MS = 2_000;
+const CLOCK_MS = 250;
+
+/** What the stack's own worker sends to, and what the worker that is cut off sends to. */
+let near: RecordingBackend;
+let far: RecordingBackend;
+let stack: TestStack;
+let worker: SecondWorker;
+
+beforeAll(async () => {
+  [near, far] = [await startRecordingBackend(LATENCY_MS), await startRecordingBackend(LATENCY_MS)];
+  stack = await startStack({
+    config: {
+      global_inference_gateway: {
+        url: near.url,
+        request_timeout: '20s',
+        initial_backoff: '50ms',
+        max_backoff: '500ms',
+      },
+      concurrency: { global: IN_FLIGHT, per_model: IN_FLIGHT },
+      worker: { heartbeat_timeout: `${HEARTBEAT_MS}ms` },
+    },
+  });
+  worker = await startSecondWorker(stack, far.url);
+}, STACK_START_MS);
+afterAll(async () => {
+  await worker?.stop();
+  await stack?.stop();
+  stack?.remove();
+  await near?.close();
+  await far?.close();
+}, 60_000);
+beforeEach(() => {
+  near.seen.length = 0;
+  far.seen.length = 0;
+});
+
+async function expectWhole(id: string): Promise<void> {
+  const done = await untilTerminal(stack.client, id, 120_000);
+  expect(done).toMatchObject({
+    status: 'completed',
+    request_counts: { total: LINES, completed: LINES, failed: 0 },
+    error_file_id: null,
+  });
+  const results = await resultLines(stack.client, done.output_file_id);
+  expect(results.map((line) => line.custom_id)).toEqual(
+    Array.from({ length: LINES }, (_, i) => `c-${i}`),
+  );
+}
+
+/** Lines that both workers sent, the far one by then; its last time and the first of the other. */
+function sentByBoth(untilMs: number): { farMs: number; nearMs: number }[] {
+  const times = (seen: readonly Seen[]): Map<string, number[]> => {
+    const byLine = new Map<string, number[]>();
+    for (const { requestId, atMs } of seen) {
+      byLine.set(requestId, [...(byLine.get(requestId) ?? []), atMs]);
+    }
+    return byLine;
+  };
+  const [there, here] = [times(far.seen.filter(({ atMs }) => atMs <= untilMs)), times(near.seen)];
+  return [...there].flatMap(([line, farTimes]) => {
+    const nearTimes = here.get(line);
+    if (nearTimes === undefined) return [];
+    return [{ farMs: Math.max(...farTimes), nearMs: Math.min(...nearTimes) }];
+  });
+}
+
+/** When it began to end, Unix ms. */
+async function cutOff(links: readonly LinkName[], mood: ProxyMood): Promise<number> {
+  for (const link of links) await worker.links[link].become(mood);
+  await delay(CUT_MS);
+  const mendedMs = Date.now();
+  for (const link of links) await worker.links[link].become('pass');
+  return mendedMs;
+}
+
+/**
+ * Silence is dearer: attempts that Temporal handed to the silent worker begin when that hears again,
+ * and take the range from the attempt that has it by then.
+ */
+describe('a worker that is cut off', () => {
+  it.each<[string, readonly LinkName[], ProxyMood, number]>([
+    ['from Temporal, by silence', ['temporal'], 'hang', 3 * IN_FLIGHT],
+    ['from Temporal, by refusal', ['temporal'], 'refuse', IN_FLIGHT],
+    ['from Postgres, by silence', ['postgres'], 'hang', 0],
+    ['from its model server, by refusal', ['models'], 'refuse', IN_FLIGHT],
+    ['from everything, by silence', ['temporal', 'postgres', 'models'], 'hang', 3 * IN_FLIGHT],
+  ])(
+    '%s: the batch completes, each line once; what is paid for twice was in flight',
+    async (_, links, mood, mayResend) => {
+      const { id } = await submit(stack.client, chatLines(LINES));
+      const bothAtWork = (): boolean =>
+        far.seen.length > 2 * IN_FLIGHT && near.seen.length > 2 * IN_FLIGHT;
+      await until(bothAtWork, 60_000, 'both workers at work');
+      const mendedMs = await cutOff(links, mood);
+      await expectWhole(id);
+
+      expect(near.seen.length + far.seen.length - LINES).toBeLessThanOrEqual(mayResend);
+      // The new attempt's start is at the latest its first request for such a line.
+      const twice = sentByBoth(mendedMs);
+      const takenOverMs = Math.min(...twice.map(({ nearMs }) => nearMs));
+      for (const { farMs } of twice) {
+        expect(farMs).toBeLessThanOrEqual(takenOverMs + FENCE_MS + CLOCK_MS);
+      }
+    },
+    180_000,
+  );
+});
