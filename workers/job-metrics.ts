@@ -1,10 +1,11 @@
 import type { BatchActivities, FinalizeResult } from '../activities/types';
 import type { TerminalStatus } from '../core/batch/status';
+import { isTerminal } from '../core/batch/status';
 import { sizeBucket } from '../platform/metrics';
 import type { WorkerMetrics } from '../platform/worker-metrics';
 import type { BatchRecords } from '../storage/postgres/batch-records';
 
-type Observed = Pick<BatchActivities, 'ingest' | 'finalize'>;
+type Observed = Pick<BatchActivities, 'ingest' | 'finalize' | 'recordUnfinalized'>;
 
 /** What a batch's end counts as: `result` and `reason` of seed 000's `jobs_processed_total`. */
 const RESULTS: Readonly<Record<TerminalStatus, { result: string; reason: string }>> = {
@@ -27,6 +28,10 @@ export function measureJobs<A extends Observed>(
     const row = await records.open(batchId).catch(() => null);
     return row === null ? null : row.createdAtSec * 1000;
   };
+  const ageOf = async (batchId: string): Promise<number | null> => {
+    const bornMs = await bornMsOf(batchId);
+    return bornMs === null ? null : secondsSince(bornMs);
+  };
   return {
     ...activities,
     ingest: async (input) => {
@@ -43,12 +48,19 @@ export function measureJobs<A extends Observed>(
       const result = await activities.finalize(input);
       if (result.kind === 'holes') return result;
       countEnd(metrics, result);
-      const bornMs = await bornMsOf(input.batchId);
-      if (bornMs === null) return result;
-      const tookSec = secondsSince(bornMs);
+      const tookSec = await ageOf(input.batchId);
+      if (tookSec === null) return result;
       metrics.endToEndLatency.observe({ status: result.status }, tookSec);
       metrics.jobDuration.observe({ size_bucket: sizeBucket(result.counts.total) }, tookSec);
       return result;
+    },
+    recordUnfinalized: async (input) => {
+      const row = await activities.recordUnfinalized(input);
+      if (!row.found || !isTerminal(row.status)) return row;
+      metrics.jobsProcessed.inc(RESULTS[row.status]);
+      const tookSec = await ageOf(input.batchId);
+      if (tookSec !== null) metrics.endToEndLatency.observe({ status: row.status }, tookSec);
+      return row;
     },
   };
 }

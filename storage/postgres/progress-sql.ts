@@ -32,6 +32,9 @@ export interface TakenEpoch {
   readonly epoch: number;
   /** An earlier holder that did not release and was touched so long ago, ms; null: nobody. */
   readonly earlierTouchedMsAgo: number | null;
+  /** How its batch stands: one that is to be stopped sends nothing, not for a moment. */
+  readonly status: BatchStatus | null;
+  readonly stopCause: StopCause | null;
 }
 
 /** Takes the next epoch into the chunk's row and removes older rows that begin inside its range. */
@@ -39,7 +42,12 @@ export async function takeEpoch(
   pool: Pool,
   key: ChunkKey & { to: number; worker: string },
 ): Promise<TakenEpoch> {
-  const { rows } = await pool.query<{ epoch: string; ago_ms: string | null }>(
+  const { rows } = await pool.query<{
+    epoch: string;
+    ago_ms: string | null;
+    status: BatchStatus | null;
+    stop_cause: StopCause | null;
+  }>(
     `with mine as (select nextval('chunk_epoch') as epoch),
      earlier as (
        select min(extract(epoch from now() - touched_at) * 1000) as ago_ms from chunk_progress
@@ -54,7 +62,8 @@ export async function takeEpoch(
          set epoch = excluded.epoch, to_pos = excluded.to_pos, worker = excluded.worker,
              touched_at = now(), released = false
          where p.epoch < excluded.epoch)
-     select mine.epoch, earlier.ago_ms from mine, earlier`,
+     select mine.epoch, earlier.ago_ms, b.status, b.stop_cause
+     from mine, earlier left join batches b on b.id = $1`,
     [key.batchId, key.safeModel, key.from, key.to, key.worker],
   );
   const row = rows[0];
@@ -62,6 +71,8 @@ export async function takeEpoch(
   return {
     epoch: Number(row.epoch),
     earlierTouchedMsAgo: row.ago_ms === null ? null : Number(row.ago_ms),
+    status: row.status,
+    stopCause: row.stop_cause,
   };
 }
 

@@ -182,6 +182,8 @@ class Reporter implements ProgressReporter {
         worker: this.#options.worker,
       });
       lease.epoch = taken.epoch;
+      const { status, stopCause } = taken;
+      lease.hear({ ...key, held: true, status, stopCause });
       const ago = taken.earlierTouchedMsAgo;
       if (ago !== null && ago < EARLIER_HOLDER_MS) await this.#outwait(EARLIER_HOLDER_MS - ago);
     } catch (error) {

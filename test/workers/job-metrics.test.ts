@@ -4,7 +4,9 @@ import { createWorkerMetrics } from '../../platform/worker-metrics';
 import type { BatchRow } from '../../storage/postgres/batch-records';
 import { measureJobs } from '../../workers/job-metrics';
 
-type Observed = Pick<BatchActivities, 'ingest' | 'finalize'>;
+type Observed = Pick<BatchActivities, 'ingest' | 'finalize' | 'recordUnfinalized'>;
+
+const unfinalized = { found: true, status: 'cancelled', stopCause: 'cancelled' } as const;
 
 const row = { createdAtSec: Math.floor(Date.now() / 1000) - 2 } as BatchRow;
 
@@ -33,6 +35,7 @@ describe('the metrics of jobs', () => {
       {
         ingest: () => Promise.resolve(planned),
         finalize: () => Promise.resolve(ends.shift() as FinalizeResult),
+        recordUnfinalized: () => Promise.resolve(unfinalized),
       },
       {
         metrics: createWorkerMetrics(registry),
@@ -43,7 +46,9 @@ describe('the metrics of jobs', () => {
     expect(await measured.ingest({ batchId: 'b' })).toBe(planned);
     const expected = [...ends];
     for (const end of expected) expect(await measured.finalize(input)).toBe(end);
+    expect(await measured.recordUnfinalized({ batchId: 'b', cause: null })).toBe(unfinalized);
     const text = await registry.metrics();
+    expect(text).toMatch(/jobs_processed_total\{result="cancelled",reason="none",[^}]*\} 1/);
     expect(text).toMatch(/jobs_processed_total\{result="success",reason="none",[^}]*\} 1/);
     expect(text).toMatch(
       /jobs_processed_total\{result="expired",reason="expired_execution",[^}]*\} 1/,
@@ -59,6 +64,7 @@ describe('the metrics of jobs', () => {
       {
         ingest: () => Promise.resolve({ kind: 'invalid', errorCount: 1 }),
         finalize: () => Promise.resolve(done('failed', 0)),
+        recordUnfinalized: () => Promise.resolve(unfinalized),
       },
       {
         metrics: createWorkerMetrics(createMetricsRegistry('worker')),

@@ -51,6 +51,23 @@ async function counts(id: string): Promise<{ completed: number; failed: number }
 }
 
 describe('progress and fence', () => {
+  it('tells a chunk from its first moment that its batch is to be stopped, or has ended', async () => {
+    const id = await newBatch();
+    const records = createBatchRecords(database.pool, { outputFilesSec: 1 });
+    const key = { batchId: id, safeModel: 'm', from: 0, to: 5 };
+    const running = await reporter('w1').begin(key);
+    expect(running).toMatchObject({ stopCause: null, terminal: false });
+    await running.release({ to: 5, completed: 0, failed: 0 });
+    await records.claimStop(id, 'cancelled');
+    const stopped = await reporter('w2').begin(key);
+    expect(stopped).toMatchObject({ stopCause: 'cancelled', terminal: false });
+    await stopped.release({ to: 5, completed: 0, failed: 0 });
+    await records.writeUnfinalized(id, null);
+    const late = await reporter('w3').begin(key);
+    expect(late.terminal).toBe(true);
+    expect(late.maySend()).toBe(false);
+  });
+
   it('shows the sums of all chunks in the batch, and never more than the total', async () => {
     const id = await newBatch(10);
     const one = await reporter('w1').begin({ batchId: id, safeModel: 'm', from: 0, to: 5 });

@@ -1,0 +1,227 @@
+import { existsSync, mkdirSync, readFileSync, rmdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type OpenAI from 'openai';
+import { manifestKey } from '../../core/plan/keys';
+import type { RecordingBackend } from '../support/recording-backend';
+import { startRecordingBackend } from '../support/recording-backend';
+import type { TestStack } from '../support/stack';
+import {
+  chatLines,
+  resultLines,
+  STACK_START_MS,
+  startStack,
+  submit,
+  untilTerminal,
+} from '../support/stack';
+import { until } from '../support/until';
+
+/**
+ * What becomes of every kind of batch that a dead worker leaves behind: the branches of the recovery
+ * table of the specification, under our rules. Where it starts from scratch or fails, we resume.
+ */
+const LINES = 80;
+const DAY_SEC = 24 * 3600;
+/** Each batch asks for a model of its own, by which its requests are known. */
+const BATCHES = ['ended', 'written', 'unwritable', 'silent', 'begun', 'late', 'unwanted'] as const;
+type Name = (typeof BATCHES)[number] | 'fresh';
+
+let backend: RecordingBackend;
+let stack: TestStack;
+const ids = {} as Record<Name, string>;
+/** Requests of each batch when everything was dead. */
+const sentBefore = {} as Record<Name, number>;
+let ended: OpenAI.Batches.Batch;
+const leftovers = { temporary: '', unknown: '' };
+
+const sent = (name: Name) => backend.seen.filter(({ body }) => body.includes(`"${name}"`));
+const objects = (...path: string[]) => join(stack.dataDir, 'objects', ...path);
+
+beforeAll(async () => {
+  backend = await startRecordingBackend(600);
+  backend.latencyOf = ({ body }) => {
+    if (body.includes('"silent"')) return 120_000;
+    return /"(ended|written|unwritable)"/.test(body) ? 20 : null;
+  };
+  stack = await startStack({
+    config: {
+      global_inference_gateway: { url: backend.url, request_timeout: '150s' },
+      batch: { cancel_grace: '1s', finalize_window: '60s' },
+      worker: { heartbeat_timeout: '3s' },
+    },
+  });
+  await leaveEverything();
+  backend.latencyMs = 5;
+  backend.latencyOf = () => null;
+  stack = await stack.restart();
+}, 3 * STACK_START_MS);
+afterAll(async () => {
+  await stack?.stop();
+  stack?.remove();
+  await backend?.close();
+}, 60_000);
+
+async function start(name: Name, window = '24h'): Promise<void> {
+  ids[name] = (
+    await submit(
+      stack.client,
+      chatLines(LINES, () => name),
+      window,
+    )
+  ).id;
+}
+
+async function statusOf(name: Name): Promise<string> {
+  return (await stack.client.batches.retrieve(ids[name])).status;
+}
+
+/** One batch for every branch, then the sudden end of all processes. */
+async function leaveEverything(): Promise<void> {
+  await start('ended');
+  ended = await untilTerminal(stack.client, ids.ended);
+  for (const name of ['written', 'unwritable'] as const) {
+    await start(name);
+    await until(() => sent(name).length > 0, 20_000, 'a first request', 2);
+    mkdirSync(objects('objects', manifestKey(ids[name])));
+    await until(async () => (await statusOf(name)) === 'finalizing', 30_000, 'finalizing');
+  }
+  for (const name of ['silent', 'begun', 'unwanted'] as const) await start(name);
+  await start('late', '12s');
+  for (const name of ['begun', 'late', 'unwanted'] as const) {
+    // Ten at a time: what the third ten waited for has been written down long ago.
+    await until(() => sent(name).length > 20, 30_000, `answers of ${name}`);
+  }
+  expect(sent('silent').length).toBeGreaterThan(0);
+  const worker = stack.pidOf('worker');
+  process.kill(worker, 'SIGSTOP');
+  await stack.client.batches.cancel(ids.unwanted);
+  await start('fresh');
+  const { expires_at: expiresAt } = await stack.client.batches.retrieve(ids.late);
+  await until(() => Date.now() > (expiresAt ?? 0) * 1000, 20_000, 'the end of its window', 100);
+  process.kill(worker, 'SIGKILL');
+  await stack.stop();
+  rmdirSync(objects('objects', manifestKey(ids.written)));
+  leaveScratch();
+  for (const name of [...BATCHES, 'fresh'] as const) sentBefore[name] = sent(name).length;
+}
+
+function leaveScratch(): void {
+  leftovers.temporary = objects('tmp', '1-0123456789abcdef');
+  writeFileSync(leftovers.temporary, 'half an object');
+  const longAgo = Date.now() / 1000 - 2 * DAY_SEC;
+  utimesSync(leftovers.temporary, longAgo, longAgo);
+  leftovers.unknown = objects('objects', 'batches', `batch_${'0'.repeat(32)}`);
+  mkdirSync(leftovers.unknown);
+  writeFileSync(join(leftovers.unknown, 'model_map.json'), '{');
+}
+
+async function endOf(name: Name) {
+  const batch = await untilTerminal(stack.client, ids[name]);
+  const output = await resultLines(stack.client, batch.output_file_id);
+  const errors = await resultLines(stack.client, batch.error_file_id);
+  return { batch, output, errors, codes: [...new Set(errors.map(({ error }) => error?.code))] };
+}
+
+async function expectCompleted(name: Name): Promise<void> {
+  const { batch, output } = await endOf(name);
+  expect(batch).toMatchObject({
+    ...{ status: 'completed', error_file_id: null, errors: null },
+    request_counts: { total: LINES, completed: LINES, failed: 0 },
+  });
+  expect(output.map((line) => line.custom_id)).toEqual(
+    Array.from({ length: LINES }, (_, i) => `c-${i}`),
+  );
+}
+
+/** Stopped with a part of its answers: every line once, the rest under its code. */
+async function expectPart(name: Name, status: 'cancelled' | 'expired'): Promise<void> {
+  const { batch, output, errors, codes } = await endOf(name);
+  expect(batch).toMatchObject({
+    ...{ status, errors: null },
+    request_counts: { total: LINES, completed: output.length, failed: 0 },
+  });
+  expect(output.length).toBeGreaterThanOrEqual(10);
+  expect(codes).toEqual([`batch_${status}`]);
+  const found = [...output, ...errors].map((line) => line.custom_id);
+  expect(found.sort()).toEqual(Array.from({ length: LINES }, (_, i) => `c-${i}`).sort());
+  expect(sent(name)).toHaveLength(sentBefore[name]);
+}
+
+describe('a batch that a dead worker left', () => {
+  it('in progress without any output is resumed and completes', () => expectCompleted('silent'));
+
+  it('in progress with output is resumed, and what was answered is not sent again', async () => {
+    await expectCompleted('begun');
+    const again = sent('begun').length - LINES;
+    // In flight when the worker stood still; the answers of the last flush.
+    expect(again).toBeLessThanOrEqual(2 * 10);
+    expect(sentBefore.begun).toBeLessThan(LINES);
+  });
+
+  it('in progress past its window expires with what was answered, and sends nothing more', () =>
+    expectPart('late', 'expired'));
+
+  it('finalizing is finalized, and sends nothing more', async () => {
+    await expectCompleted('written');
+    expect(sent('written')).toHaveLength(LINES);
+  });
+
+  it('finalizing whose files cannot be written fails with its counts alone', async () => {
+    const { batch } = await endOf('unwritable');
+    expect(batch).toMatchObject({
+      ...{ status: 'failed', output_file_id: null, error_file_id: null },
+      request_counts: { total: LINES, completed: LINES, failed: 0 },
+      errors: { data: [{ code: 'system_error' }] },
+    });
+    expect(sent('unwritable')).toHaveLength(LINES);
+  }, 120_000);
+
+  it('cancelling ends cancelled with what was answered, and sends nothing more', () =>
+    expectPart('unwanted', 'cancelled'));
+
+  it('validating is resumed and completes, each line sent once', async () => {
+    await expectCompleted('fresh');
+    expect(sent('fresh')).toHaveLength(LINES);
+  });
+
+  it('ended stays as it is', async () => {
+    expect(await stack.client.batches.retrieve(ids.ended)).toEqual(ended);
+    expect(sent('ended')).toHaveLength(LINES);
+  });
+
+  it('unknown to the database is nobody’s: it is left alone and counted nowhere', () => {
+    expect(existsSync(leftovers.unknown)).toBe(true);
+  });
+
+  it('as a half-written object is removed a day later', () => {
+    expect(existsSync(leftovers.temporary)).toBe(false);
+  });
+
+  it('is counted once, by the status in which it was found', async () => {
+    const counted = await until(
+      async () => {
+        const lines = await metric('batch_startup_recovery_total');
+        return sum(lines) >= 7 ? lines : null;
+      },
+      20_000,
+      'seven batches to be counted',
+    );
+    const byStatus = Object.fromEntries(
+      counted.map((line) => [/status="(\w+)"/.exec(line)?.[1], Number(line.split(' ').at(-1))]),
+    );
+    expect(byStatus).toEqual({ in_progress: 3, finalizing: 2, cancelling: 1, validating: 1 });
+    expect(counted.every((line) => line.includes('action="resumed"'))).toBe(true);
+  });
+});
+
+function sum(lines: readonly string[]): number {
+  return lines.reduce((total, line) => total + Number(line.split(' ').at(-1)), 0);
+}
+
+async function metric(name: string): Promise<string[]> {
+  const settings = JSON.parse(readFileSync(join(stack.dataDir, 'run', 'config.json'), 'utf8')) as {
+    worker: { observability_port: number };
+  };
+  const url = `http://127.0.0.1:${settings.worker.observability_port}/metrics`;
+  const text = await (await fetch(url)).text();
+  return text.split('\n').filter((line) => line.startsWith(`${name}{`));
+}
