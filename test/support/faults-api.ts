@@ -11,6 +11,8 @@ export interface FaultsApi {
   /** One cancel; null where nothing came back or the server was not able to decide. */
   cancel(batchId: string): Promise<{ httpStatus: number; batch: BatchView | null } | null>;
   content(fileId: string): Promise<string>;
+  /** Deletes a file; one that is gone already counts as deleted. */
+  remove(fileId: string): Promise<void>;
 }
 
 const CALL_MS = 10_000;
@@ -80,6 +82,11 @@ export function faultsApi(baseUrl: string): FaultsApi {
         return null;
       }
     },
+    remove: (fileId) =>
+      patiently('delete', async () => {
+        const { ok, status } = await call(`/files/${fileId}`, { method: 'DELETE' });
+        if (!ok && status !== 404) throw new Error(`status ${status}`);
+      }),
     content: (fileId) =>
       patiently('content', async () => {
         const response = await call(`/files/${fileId}/content`);

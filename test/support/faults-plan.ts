@@ -28,6 +28,8 @@ export interface BatchPlan {
   readonly lines: readonly LinePlan[];
   /** Waves of cancels: after the batch was created, so many at once. */
   readonly cancels: readonly { readonly afterMs: number; readonly together: number }[];
+  /** When its input file is deleted, after it was created; left out: never. */
+  readonly deletesInputAfterMs?: number;
 }
 
 /**
@@ -148,6 +150,7 @@ function planBatch(random: Random, name: string, room: number): BatchPlan {
     submitAtMs: random.between(0, 2_500),
     windowSec: random.chance(0.25) ? random.between(1, 5) : null,
     cancels: random.chance(0.25) ? planCancels(random) : [],
+    ...(random.chance(0.15) ? { deletesInputAfterMs: random.between(0, 2_500) } : {}),
   };
 }
 

@@ -87,7 +87,7 @@ class Play {
       const waves = plan.cancels.flatMap(({ afterMs, together }) =>
         Array.from({ length: together }, () => this.#cancel(watched, afterMs)),
       );
-      await Promise.all([this.#watch(watched), ...waves]);
+      await Promise.all([this.#watch(watched), this.#deleteInput(plan, fileId), ...waves]);
       return watched;
     } finally {
       this.#open--;
@@ -107,6 +107,12 @@ class Play {
       }
       await delay(POLL_MS);
     }
+  }
+
+  async #deleteInput({ deletesInputAfterMs: afterMs }: BatchPlan, fileId: string): Promise<void> {
+    if (afterMs === undefined) return;
+    await delay(afterMs);
+    await this.#scene.api.remove(fileId);
   }
 
   async #cancel({ id, cancels }: Watched, afterMs: number): Promise<void> {
