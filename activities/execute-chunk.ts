@@ -1,7 +1,7 @@
 import { Context } from '@temporalio/activity';
 import { planKey } from '../core/plan/keys';
 import { PLAN_ENTRY_BYTES } from '../core/plan/plan-entry';
-import { GatewayError } from '../core/errors';
+import { GatewayError, isGatewayError } from '../core/errors';
 import type { JournalWriter } from '../storage/journal/journal-store';
 import type { ChunkLease } from '../storage/postgres/progress';
 import { ChunkLedger } from './execute/chunk-ledger';
@@ -115,7 +115,9 @@ class ChunkStay {
     const { batchId, planNonce, safe, from, to } = this.#chunk;
     return this.#patiently('reading plan and journal', async () => {
       const bytes = { start: from * PLAN_ENTRY_BYTES, end: to * PLAN_ENTRY_BYTES };
-      const plan = await store.read(planKey(batchId, planNonce, safe), bytes);
+      const plan = await store
+        .read(planKey(batchId, planNonce, safe), bytes)
+        .catch(goneAs('plan_unreadable', `plan of ${safe} is gone`));
       if (plan.length !== bytes.end - bytes.start) {
         throw new GatewayError('plan_unreadable', `plan of ${safe} is shorter than its map says`);
       }
@@ -133,7 +135,9 @@ class ChunkStay {
       throw new GatewayError('config_invalid', `no gateway serves ${chunk.model} any more`);
     }
     const headers = await this.#passThrough();
-    const input = await this.#patiently('opening the input', () => deps.store.open(chunk.inputKey));
+    const input = await this.#patiently('opening the input', () =>
+      deps.store.open(chunk.inputKey).catch(goneAs('input_missing', 'the input object is gone')),
+    );
     try {
       const { memory, observer } = deps;
       const { blocks } = this.#shared;
@@ -204,6 +208,15 @@ class ChunkStay {
     const options = { signal: this.#signal, logger: this.#deps.logger, what, onFailure };
     return patiently(work, options).finally(() => (this.#trouble = null));
   }
+}
+
+/** What the batch cannot go on without: `object_missing` becomes the code that ends it (execution §4). */
+function goneAs(code: 'plan_unreadable' | 'input_missing', message: string) {
+  return (cause: unknown): never => {
+    throw isGatewayError(cause, 'object_missing')
+      ? new GatewayError(code, message, { cause })
+      : cause;
+  };
 }
 
 /** Why the activity was cancelled (temporal §1.3): the server's word, or this worker going down. */

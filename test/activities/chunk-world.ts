@@ -24,8 +24,8 @@ import type { Answer, LocalServer } from '../inference/local-server';
 import { startLocalServer } from '../inference/local-server';
 
 export const BATCH_ID = `batch_${'5e'.repeat(16)}`;
-const NONCE = 'aaaaaaaaaaaaaaaa';
-const INPUT_KEY = 'files/t/input';
+export const NONCE = 'aaaaaaaaaaaaaaaa';
+export const INPUT_KEY = 'files/t/input';
 
 /** A lease in memory: what Postgres would say is set by the test. */
 export class FakeLease implements ChunkLease {

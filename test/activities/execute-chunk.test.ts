@@ -6,7 +6,8 @@ import type { Answer, Received } from '../inference/local-server';
 import { startLocalServer } from '../inference/local-server';
 import { until } from '../support/until';
 import type { ChunkWorld } from './chunk-world';
-import { chunkWorld } from './chunk-world';
+import { planKey } from '../../core/plan/keys';
+import { chunkWorld, BATCH_ID, INPUT_KEY, NONCE } from './chunk-world';
 
 let world: ChunkWorld | null = null;
 afterEach(async () => {
@@ -321,12 +322,21 @@ describe('executeChunk', () => {
     });
   });
 
-  it('stops the batch when the plan is gone or too short', async () => {
+  it('stops the batch when the plan is too short', async () => {
     const { run } = await open(3, ok);
     await expect(run({ to: 9 })).rejects.toMatchObject({
       type: 'plan_unreadable',
       nonRetryable: true,
     });
+  });
+
+  it.each([
+    ['plan', planKey(BATCH_ID, NONCE, 'm'), 'plan_unreadable'],
+    ['input', INPUT_KEY, 'input_missing'],
+  ])('stops the batch when the %s is gone', async (_what, key, type) => {
+    const { run, store } = await open(3, ok);
+    await store.delete(key);
+    await expect(run()).rejects.toMatchObject({ type, nonRetryable: true });
   });
 
   it('is a worker shutdown, not a stop, when the SDK cancels for one', async () => {

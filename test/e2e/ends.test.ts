@@ -1,4 +1,4 @@
-import { mkdirSync, rmdirSync } from 'node:fs';
+import { mkdirSync, rmdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type OpenAI from 'openai';
 import { APIError } from 'openai';
@@ -264,6 +264,32 @@ describe('a cancel', () => {
     TEST_MS,
   );
 });
+
+it(
+  'an input that is gone fails the batch in progress, with what was answered',
+  async () => {
+    const { id } = await PHASES['in progress']('24h');
+    // What the third ten waited for has been written down.
+    await until(() => backend.seen.length > 2 * IN_FLIGHT, 10_000, 'more answers');
+    const { rows } = await world.database.pool.query<{ key: string }>(
+      'select input_object_key as key from batches where id = $1',
+      [id],
+    );
+    rmSync(join(world.stack.dataDir, 'objects', 'objects', rows[0]?.key ?? ''));
+    process.kill(world.stack.pidOf('worker'), 'SIGKILL');
+    const batch = await untilTerminal(api(), id, 60_000);
+    expect(batch).toMatchObject({
+      status: 'failed',
+      errors: { data: [{ code: 'system_error' }] },
+      request_counts: { total: LINES, failed: 0 },
+    });
+    const output = await resultLines(api(), batch.output_file_id);
+    expect(output.length).toBeGreaterThan(0);
+    expect(output).toHaveLength(batch.request_counts?.completed ?? -1);
+    expect(await wayOf(world.database.pool, id)).toEqual(['validating', 'in_progress', 'failed']);
+  },
+  TEST_MS,
+);
 
 describe('the end of the window', () => {
   it.each(['before its workflow starts', 'validating'] as const)(
