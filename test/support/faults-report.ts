@@ -77,7 +77,8 @@ export class FaultFigures {
     }
     for (const fault of evidence.disturbances) {
       count(this.#faults, `${fault.kind} ${fault.part}`);
-      if (fault.kind === 'drain') this.#drainMs.push(fault.toMs - fault.fromMs);
+      if (fault.kind === 'drain' && fault.part.endsWith('worker'))
+        this.#drainMs.push(fault.toMs - fault.fromMs);
       if (fault.kind === 'kill' && fault.part.endsWith('worker')) {
         this.#addKill(fault, evidence.arrivals, verdict);
       }
