@@ -32,7 +32,7 @@ export function createLogger(log: Config['log'], name: string): pino.Logger {
     formatters: { level: (label) => ({ level: label }) },
     redact: { paths: REDACTED, censor: '[redacted]' },
   };
-  return pino(options, wantsPretty(log.format) ? prettyStream() : pino.destination(STDERR));
+  return pino(options, wantsPretty(log.format) ? prettyStream() : jsonStream());
 }
 
 const STDERR = 2;
@@ -41,7 +41,15 @@ function wantsPretty(format: Config['log']['format']): boolean {
   return format === 'pretty' || (format === 'auto' && process.stderr.isTTY === true);
 }
 
-/** Synchronous, in this thread: the last lines before an exit are the ones somebody needs. */
+/**
+ * Synchronous, in this thread: the last lines before an exit are the ones somebody needs. Written behind
+ * our back they would also keep an exit waiting for ever where the reader of a pipe has gone.
+ */
+function jsonStream(): pino.DestinationStream {
+  return pino.destination({ dest: STDERR, sync: true });
+}
+
+/** Synchronous for the same reasons. */
 function prettyStream(): pino.DestinationStream {
   return pretty({
     destination: STDERR,
