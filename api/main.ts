@@ -6,6 +6,7 @@ import { createApiMetrics } from '../platform/api-metrics';
 import { publicBindFault } from '../platform/config-rules';
 import type { Config } from '../platform/config-schema';
 import { openHeaderVault } from '../platform/header-vault';
+import { listenFault } from '../platform/listen-fault';
 import { createLogger, type Logger } from '../platform/logger';
 import { createMetricsRegistry } from '../platform/metrics';
 import { startObservabilityServer } from '../platform/observability-server';
@@ -151,8 +152,13 @@ async function listen(app: FastifyInstance, api: Config['api']): Promise<string>
   try {
     return await app.listen({ host: api.host, port: api.port });
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
-    const message = `port ${api.port} is in use: stop whoever listens on it, or set api.port (--port) to a free one`;
-    throw new GatewayError('port_in_use', message, { cause: error });
+    const { host, port } = api;
+    const place = {
+      host,
+      port,
+      portSetting: 'api.port (--port)',
+      hostSetting: 'api.host (--host)',
+    };
+    throw listenFault(error as NodeJS.ErrnoException, place);
   }
 }

@@ -57,14 +57,20 @@ function portChecks({ api, worker }: Config): Check[] {
   ] as const;
   return ports.map(([setting, port]) => ({
     name: setting,
-    run: () => checkPort(api.host, port),
+    run: () => checkPort({ host: api.host, port, setting }),
     advice: `Set ${setting} to a free one, or stop what listens there`,
   }));
 }
 
+interface PortPlace {
+  readonly host: string;
+  readonly port: number;
+  readonly setting: string;
+}
+
 /** A port of ours that we serve on already is no problem. */
-async function checkPort(host: string, port: number): Promise<string> {
-  if (port === 0 || (await isFree(host, port))) return `${port} is free`;
+async function checkPort({ host, port, setting }: PortPlace): Promise<string> {
+  if (port === 0 || (await isFree(host, port, setting))) return `${port} is free`;
   const response = await fetch(`http://${host}:${port}/health`, {
     signal: AbortSignal.timeout(CONNECT_TIMEOUT_MS),
   }).catch(() => null);

@@ -3,18 +3,24 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { GatewayError } from '../core/errors';
+import { listenFault } from '../platform/listen-fault';
 import { lockFile, type HeldLock, type LostLock } from './lock-file';
 
 const HIGHEST_PORT = 65_535;
 const TRIES = 200;
 
-/** Whether a server could listen there now. */
-export function isFree(host: string, port: number): Promise<boolean> {
+/** Whether a server could listen there now. @throws config_invalid where nobody ever could */
+export function isFree(
+  host: string,
+  port: number,
+  portSetting: string = 'api.port (--port)',
+): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const server = createServer();
     server.once('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'EADDRINUSE') resolve(false);
-      else reject(error);
+      else
+        reject(listenFault(error, { host, port, portSetting, hostSetting: 'api.host (--host)' }));
     });
     server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(true)));
   });

@@ -96,7 +96,11 @@ export const DEFAULT_ENDPOINTS = [
 export const configSchema = z.strictObject({
   api: z
     .strictObject({
-      host: z.string().default('127.0.0.1'),
+      host: z
+        .string()
+        .trim()
+        .min(1, 'expected an address to listen on, such as 127.0.0.1')
+        .default('127.0.0.1'),
       port: port.prefault(8000),
       observability_port: port.prefault(8081),
     })

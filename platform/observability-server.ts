@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { GatewayError } from '../core/errors';
+import { listenFault } from './listen-fault';
 import type { Registry } from './metrics';
 import type { RunningProcess } from './process';
 
@@ -30,7 +30,7 @@ export interface ObservabilityServer extends RunningProcess {
  * Serves `/health` (200 while the process lives), `/ready` (200 only when every check passes; else
  * 503 with the reasons) and `/metrics` (Prometheus text) on a port of their own.
  *
- * @throws port_in_use
+ * @throws port_in_use, config_invalid where `host` or `port` cannot be listened on
  */
 export async function startObservabilityServer(
   options: ObservabilityOptions,
@@ -130,10 +130,8 @@ function listen(server: Server, options: ObservabilityOptions): Promise<void> {
 }
 
 function listenError(error: NodeJS.ErrnoException, options: ObservabilityOptions): Error {
-  if (error.code !== 'EADDRINUSE') return error;
-  const setting = options.portSetting ?? 'observability_port';
-  const message = `port ${options.port} is in use: set ${setting} to a free one`;
-  return new GatewayError('port_in_use', message, { cause: error });
+  const { host, port, portSetting = 'observability_port' } = options;
+  return listenFault(error, { host, port, portSetting });
 }
 
 function closeServer(server: Server): Promise<void> {

@@ -49,7 +49,8 @@ const KEEP_ALIVE_MS = 75_000;
  * endpoints of `ANSWERERS`, `GET /v1/models`, `GET /health`, `GET` and `PUT /simulator/config`
  * (settings in snake_case, in part or whole), `GET /simulator/stats`. Equal requests get equal
  * answers. A request can ask for a fault by its body member `simulate`, see {@link SimulateWish}.
- * @throws invalid_request for an option out of its range, port_in_use.
+ * @throws invalid_request for an option out of its range, port_in_use, config_invalid for a host or port
+ *   that cannot be listened on.
  */
 export async function startSimulator(options: Partial<SimulatorOptions> = {}): Promise<Simulator> {
   const { host, port, ...settings } = { ...simulatorOptions, ...options };
@@ -143,8 +144,11 @@ function sendError(response: ServerResponse, error: unknown): void {
 function listen(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
-      const message = `cannot listen on ${host}:${port} (${error.code}): choose another port`;
-      reject(new GatewayError('port_in_use', message, { cause: error }));
+      const isTaken = error.code === 'EADDRINUSE';
+      const advice = isTaken ? 'choose another port' : 'choose another --host or --port';
+      const message = `cannot listen on ${host}:${port} (${error.code}): ${advice}`;
+      const code = isTaken ? 'port_in_use' : 'config_invalid';
+      reject(new GatewayError(code, message, { cause: error }));
     });
     server.listen(port, host, resolve);
   });

@@ -85,6 +85,13 @@ it('says whose port is in use, and leaves nothing open', async () => {
   }
 });
 
+it('says that its host is wrong where that is no address of this machine', async () => {
+  const api = { host: '192.0.2.1' };
+  const start = runApi(config({ api, auth: { allow_public_bind: true } }));
+  await expect(start).rejects.toMatchObject({ code: 'config_invalid' });
+  await expect(start).rejects.toThrow('api.host: "192.0.2.1" is no address of this machine');
+});
+
 it('refuses to be reachable from outside without authentication, unless it is told to', async () => {
   const open = { host: '0.0.0.0' };
   await expect(runApi(config({ api: open }))).rejects.toMatchObject({ code: 'config_invalid' });

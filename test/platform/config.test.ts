@@ -168,6 +168,12 @@ describe('the configuration', () => {
       'api.host: auth.mode is none',
     ],
     [
+      'no address at all',
+      "api: { host: '' }",
+      1,
+      'api.host: expected an address to listen on, such as 127.0.0.1, got ""',
+    ],
+    [
       'lines longer than files',
       'limits: { max_file_bytes: 10, max_line_bytes: 11 }',
       1,

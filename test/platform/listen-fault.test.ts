@@ -1,0 +1,62 @@
+import { createServer } from 'node:net';
+import { isFree } from '../../embedded/ports';
+import { listenFault } from '../../platform/listen-fault';
+import { startSimulator } from '../../simulator/main';
+
+/** What the system itself says when nobody can listen there. */
+function refusal(host: string, port = 0): Promise<NodeJS.ErrnoException> {
+  return new Promise((resolve, reject) => {
+    const server = createServer().once('error', resolve);
+    server.listen(port, host, () => {
+      server.close();
+      reject(new Error(`${host}:${port} can be listened on`));
+    });
+  });
+}
+
+const PLACE = { port: 0, portSetting: 'api.port' };
+/** A name that no resolver may know, and an address that is given to nobody. */
+const HOSTS: [string, string, string][] = [
+  ['a name that leads nowhere', 'nowhere.invalid', 'is a name that leads to no address'],
+  ['an address of no machine', '192.0.2.1', 'is no address of this machine'],
+  ['an address that is none', '300.1.2.3', 'is a name that leads to no address'],
+];
+
+describe('a host that cannot be listened on', () => {
+  it.each(HOSTS)('%s is a wrong setting, and what to do is said', async (_, host, words) => {
+    const fault = listenFault(await refusal(host), { ...PLACE, host });
+    expect(fault).toMatchObject({ code: 'config_invalid' });
+    expect(fault.message).toContain(`api.host: "${host}" ${words}`);
+    expect(fault.message).toContain('such as 127.0.0.1');
+  });
+
+  it.each(HOSTS)('%s is one too where a free port is looked for', async (_, host) => {
+    await expect(isFree(host, 1)).rejects.toMatchObject({ code: 'config_invalid' });
+  });
+
+  it.each(HOSTS)('%s is one for the simulator', async (_, host) => {
+    const start = startSimulator({ host, port: 0 });
+    await expect(start).rejects.toMatchObject({ code: 'config_invalid' });
+  });
+});
+
+describe('a port', () => {
+  it('that takes rights which we lack is a wrong setting', () => {
+    const error = Object.assign(new Error('denied'), { code: 'EACCES', syscall: 'listen' });
+    const fault = listenFault(error, { host: '127.0.0.1', port: 80, portSetting: 'api.port' });
+    expect(fault).toMatchObject({ code: 'config_invalid' });
+    expect(fault.message).toMatch(/^api\.port: this user may not listen on port 80/);
+  });
+
+  it('that somebody has is a port in use', () => {
+    const error = Object.assign(new Error('taken'), { code: 'EADDRINUSE', syscall: 'listen' });
+    const fault = listenFault(error, { host: '127.0.0.1', port: 80, portSetting: 'api.port' });
+    expect(fault).toMatchObject({ code: 'port_in_use' });
+    expect(fault.message).toContain('api.port');
+  });
+});
+
+it('an error that is no matter of addresses stays what it is', () => {
+  const error = Object.assign(new Error('too many files'), { code: 'EMFILE' });
+  expect(listenFault(error, { ...PLACE, host: '127.0.0.1' })).toBe(error);
+});
