@@ -208,14 +208,16 @@ describe('a cancel', () => {
     async () => {
       backend.latencyMs = 1;
       const ends = new Set<string>();
+      let waitMs = 40;
       for (let round = 0; round < 30; round++) {
         const { id } = await submit(api(), chatLines(2));
-        // From before the first request to after the end.
         await until(async () => (await statusOf(id)) !== 'validating', 20_000, 'its start', 5);
-        await new Promise((resolve) => setTimeout(resolve, (round % 10) * 12));
+        // Sought where it is: later after a cancel that won, earlier after one that came too late.
+        await new Promise((resolve) => setTimeout(resolve, waitMs));
         const answer = await cancel(id).catch((error: unknown) => error as APIError);
         const { status } = await untilTerminal(api(), id);
         ends.add(status);
+        waitMs = status === 'cancelled' ? waitMs * 1.4 + 5 : waitMs * 0.7;
         if (!(answer instanceof APIError)) expect(status).toBe('cancelled');
         else {
           expect(answer.status).toBe(409);

@@ -158,49 +158,34 @@ let temporal: Client;
     TEST_MS,
   );
 
-  it(
-    'beyond the window ends batches without files, each by its cause; they are delivered later',
-    async () => {
-      full.fill(2 * JOURNAL_BYTES + MIB);
-      const plain = await submit(stack.client, chatLines(LINES));
-      const stopped = await submit(stack.client, chatLines(LINES));
-      for (const { id } of [plain, stopped]) {
-        await until(async () => (await statusOf(id)) === 'finalizing', 60_000, 'finalizing');
-      }
-      expect((await stack.client.batches.cancel(stopped.id)).status).toBe('cancelling');
-      const counts = { total: LINES, completed: LINES, failed: 0 };
-      for (const [{ id }, status] of [
-        [plain, 'failed'],
-        [stopped, 'cancelled'],
-      ] as const) {
-        const ended = await untilTerminal(stack.client, id);
-        expect(ended).toMatchObject({
-          ...{ status, request_counts: counts },
-          ...{ output_file_id: null, error_file_id: null },
-        });
-        expect(ended.errors?.data?.[0]?.code ?? null).toBe(
-          status === 'failed' ? 'system_error' : null,
-        );
-        expect(existsSync(join(full.path, 'store', 'objects', 'batches', id))).toBe(true);
-      }
+  it.each([
+    { end: 'failed', code: 'system_error', isCancelled: false },
+    { end: 'cancelled', code: null, isCancelled: true },
+  ])(
+    'beyond the window ends a batch $end, without files; they are delivered later',
+    async ({ end, code, isCancelled }) => {
+      full.fill(JOURNAL_BYTES + MIB);
+      const { id } = await submit(stack.client, chatLines(LINES));
+      await until(async () => (await statusOf(id)) === 'finalizing', 60_000, 'finalizing');
+      if (isCancelled) expect((await stack.client.batches.cancel(id)).status).toBe('cancelling');
+      const ended = await untilTerminal(stack.client, id);
+      expect(ended).toMatchObject({
+        ...{ status: end, output_file_id: null, error_file_id: null },
+        request_counts: { total: LINES, completed: LINES, failed: 0 },
+      });
+      expect(ended.errors?.data?.[0]?.code ?? null).toBe(code);
+      expect(existsSync(join(full.path, 'store', 'objects', 'batches', id))).toBe(true);
       full.free();
-      for (const [{ id }, status] of [
-        [plain, 'failed'],
-        [stopped, 'cancelled'],
-      ] as const) {
-        const before = await stack.client.batches.retrieve(id);
-        await reconcile('--finalize', id);
-        const after = await stack.client.batches.retrieve(id);
-        expect(after).toEqual({
-          ...before,
-          output_file_id: expect.stringMatching(/^file-/),
-          usage: expect.anything(),
-          model: 'm',
-        });
-        expect(after.status).toBe(status);
-        expect(await resultLines(stack.client, after.output_file_id)).toHaveLength(LINES);
-      }
-      expect(backend.seen).toHaveLength(2 * LINES);
+      await reconcile('--finalize', id);
+      const after = await stack.client.batches.retrieve(id);
+      expect(after).toEqual({
+        ...ended,
+        output_file_id: expect.stringMatching(/^file-/),
+        usage: expect.anything(),
+        model: 'm',
+      });
+      expect(await resultLines(stack.client, after.output_file_id)).toHaveLength(LINES);
+      expect(backend.seen).toHaveLength(LINES);
     },
     TEST_MS,
   );
