@@ -1,3 +1,5 @@
+import { readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { CancelledFailure } from '@temporalio/activity';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { FRAME_KIND } from '../../core/journal/frame';
@@ -288,6 +290,43 @@ describe('result files', () => {
     await answerAll('m', 0, 3, (text) => output(text.startsWith('request-1') ? big : text));
     await place.finalize(null);
     expect(await place.resultLines('output')).toEqual(['request-0 of m', big, 'request-2 of m']);
+  });
+});
+
+describe('a finalization that died', () => {
+  test.each([
+    ['after the manifest', []],
+    ['between its two files', ['error']],
+    ['between its two files, the other way round', ['output']],
+    ['before its record', ['output', 'error']],
+  ] as const)('%s is finished by the next one, with the same bytes', async (_, made) => {
+    place = await BatchPlace.create([...models('m', 'm', 'm'), { model: 'none', unrouted: true }]);
+    await answerAll('m', 0, 3);
+    const first = await place.finalize(null);
+    const bytesOf = async () => [
+      await place.store.read(place.resultKey('output')),
+      await place.store.read(place.resultKey('error')),
+    ];
+    const before = await bytesOf();
+    for (const kind of ['output', 'error'] as const) {
+      if (!(made as readonly string[]).includes(kind))
+        await place.store.delete(place.resultKey(kind));
+    }
+    expect(await place.finalize(null)).toEqual(first);
+    expect(await bytesOf()).toEqual(before);
+    expect(place.records[1]).toEqual(place.records[0]);
+  });
+
+  test('in the middle of a file leaves half of it under no name that anybody reads', async () => {
+    place = await BatchPlace.create(models('m', 'm', 'm'));
+    await answerAll('m', 0, 3);
+    const half = join(place.path, 'tmp', '4711-0123456789abcdef');
+    await writeFile(half, 'request-0 of m\nrequ');
+    const result = await place.finalize(null);
+    expect(result).toMatchObject({ kind: 'done', counts: { total: 3, completed: 3 } });
+    expect(await place.resultLines('output')).toHaveLength(3);
+    // It may be that of a writer who lives: the sweep takes it after a day.
+    expect(await readdir(join(place.path, 'tmp'))).toEqual(['4711-0123456789abcdef']);
   });
 });
 

@@ -259,6 +259,30 @@ describe('ingestion fails', () => {
     expect([...store.objects.keys()]).toEqual([INPUT]);
   });
 
+  it.each([
+    ['after its first plan', '.plan', 1],
+    ['between its last plan and the map', 'model_map.json', 0],
+  ])('%s, and the next run plans anew beside what lies there', async (_, name, written) => {
+    const { deps, store } = house(GOOD);
+    let left = written;
+    const putIfAbsent: typeof store.putIfAbsent = async (key, body) => {
+      if (key.endsWith(name) && left-- <= 0) throw new GatewayError('object_store_failed', 'died');
+      return store.putIfAbsent(key, body);
+    };
+    await failureOf(ingest({ ...deps, store: { ...store, putIfAbsent } }));
+    const half = [...store.objects.keys()].filter((key) => key.endsWith('.plan'));
+    expect(half).toHaveLength(name === '.plan' ? 1 : 2);
+    expect(store.objects.has(modelMapKey(BATCH))).toBe(false);
+
+    const result = await ingest(deps);
+    if (result.kind !== 'planned') throw new Error('not planned');
+    expect(half.some((key) => key.includes(result.nonce))).toBe(false);
+    const here = { ...house(GOOD), store };
+    expect(planned(here, result.nonce, 'org_m')).toEqual(['c', 'a', 'd']);
+    expect(planned(here, result.nonce, 'n')).toEqual(['b']);
+    expect(parseModelMap(store.objects.get(modelMapKey(BATCH))!).nonce).toBe(result.nonce);
+  });
+
   it('with its cancellation, also while no byte comes', async () => {
     const { deps, store } = house(GOOD);
     const env = quietEnvironment();
