@@ -1,6 +1,7 @@
 import { request } from 'node:http';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { exists, isGone } from '../support/process-state';
 import type { RecordingBackend } from '../support/recording-backend';
 import { startRecordingBackend } from '../support/recording-backend';
 import type { TestStack } from '../support/stack';
@@ -44,15 +45,6 @@ beforeEach(() => {
   backend.seen.length = 0;
 });
 
-function isGone(pid: number): boolean {
-  try {
-    // A zombie has ended; its parent will hear of it.
-    return / [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\)/, ' '));
-  } catch {
-    return true;
-  }
-}
-
 /** SIGTERM to a part; ms until its process was gone. */
 async function tell(part: string, signal: NodeJS.Signals = 'SIGTERM'): Promise<number> {
   const pid = stack.pidOf(part);
@@ -67,11 +59,7 @@ async function untilBack(part: string, pid: number): Promise<void> {
 }
 
 function pidOrNull(part: string): number | null {
-  try {
-    return stack.pidOf(part);
-  } catch {
-    return null;
-  }
+  return exists(() => stack.pidOf(part));
 }
 
 /** Names of the phases that a process of this part has gone through, each with its time. */
