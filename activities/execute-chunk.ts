@@ -89,7 +89,10 @@ class ChunkStay {
 
   async run(): Promise<ExecuteChunkResult> {
     const { batchId, safe, from, to } = this.#chunk;
-    const lease = await this.#deps.progress.begin({ batchId, safeModel: safe, from, to });
+    // At once: the answer tells an attempt that comes late that it is not wanted any more.
+    this.heartbeat();
+    const key = { batchId, safeModel: safe, from, to };
+    const lease = await this.#deps.progress.begin(key, this.#signal);
     const writer = this.#deps.journal.openWriter({ batchId, safeModel: safe }, { from, to });
     this.#writer = writer;
     try {

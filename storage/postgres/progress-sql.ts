@@ -29,7 +29,8 @@ export interface ProgressVerdict extends ChunkKey {
 
 /** The number an attempt has taken, and whom it may have to wait for (execution §3). */
 export interface TakenEpoch {
-  readonly epoch: number;
+  /** Null where it yielded to a holder at work. */
+  readonly epoch: number | null;
   /** An earlier holder that did not release and was touched so long ago, ms; null: nobody. */
   readonly earlierTouchedMsAgo: number | null;
   /** How its batch stands: one that is to be stopped sends nothing, not for a moment. */
@@ -37,21 +38,29 @@ export interface TakenEpoch {
   readonly stopCause: StopCause | null;
 }
 
-/** Takes the next epoch into the chunk's row and removes older rows that begin inside its range. */
+/** A holder that was touched this lately may be at work. */
+export const AT_WORK_MS = 3_000;
+
+/**
+ * Takes the next epoch into the chunk's row and removes older rows that begin inside its range. With
+ * `yielding` only where no holder may be at work there: else nothing changes.
+ */
 export async function takeEpoch(
   pool: Pool,
-  key: ChunkKey & { to: number; worker: string },
+  key: ChunkKey & { to: number; worker: string; yielding: boolean },
 ): Promise<TakenEpoch> {
   const { rows } = await pool.query<{
-    epoch: string;
+    epoch: string | null;
     ago_ms: string | null;
     status: BatchStatus | null;
     stop_cause: StopCause | null;
   }>(
-    `with mine as (select nextval('chunk_epoch') as epoch),
-     earlier as (
+    `with earlier as (
        select min(extract(epoch from now() - touched_at) * 1000) as ago_ms from chunk_progress
        where batch_id = $1 and safe_model = $2 and from_pos >= $3 and from_pos < $4 and not released),
+     mine as (
+       select nextval('chunk_epoch') as epoch from earlier
+       where not $6 or ago_ms is null or ago_ms >= $7),
      gone as (
        delete from chunk_progress where batch_id = $1 and safe_model = $2
          and from_pos > $3 and from_pos < $4 and epoch < (select epoch from mine)),
@@ -63,13 +72,13 @@ export async function takeEpoch(
              touched_at = now(), released = false
          where p.epoch < excluded.epoch)
      select mine.epoch, earlier.ago_ms, b.status, b.stop_cause
-     from mine, earlier left join batches b on b.id = $1`,
-    [key.batchId, key.safeModel, key.from, key.to, key.worker],
+     from earlier left join mine on true left join batches b on b.id = $1`,
+    [key.batchId, key.safeModel, key.from, key.to, key.worker, key.yielding, AT_WORK_MS],
   );
   const row = rows[0];
   if (row === undefined) throw new Error('no epoch was answered');
   return {
-    epoch: Number(row.epoch),
+    epoch: row.epoch === null ? null : Number(row.epoch),
     earlierTouchedMsAgo: row.ago_ms === null ? null : Number(row.ago_ms),
     status: row.status,
     stopCause: row.stop_cause,

@@ -1,9 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import type { StopCause } from '../../core/batch/status';
 import { isTerminal } from '../../core/batch/status';
 import type { Logger } from '../../platform/logger';
 import type { ChunkKey, ProgressRow, ProgressVerdict } from './progress-sql';
-import { showCounts, takeEpoch, touchRows, unreleased } from './progress-sql';
+import { AT_WORK_MS, showCounts, takeEpoch, touchRows, unreleased } from './progress-sql';
 
 /**
  * Progress and fence of all chunks of this process (execution §3): one statement a second carries
@@ -11,8 +12,13 @@ import { showCounts, takeEpoch, touchRows, unreleased } from './progress-sql';
  * batch has been stopped. Postgres being away fails no chunk: it then runs unfenced.
  */
 export interface ProgressReporter {
-  /** Takes the chunk's row; returns at once, the number arrives in the background when Postgres is away. */
-  begin(key: ChunkKey & { to: number }): Promise<ChunkLease>;
+  /**
+   * Takes the chunk's row; returns at once, the number arrives in the background when Postgres is away.
+   * Where a holder is at work an attempt may be one that comes late, given to a process that stood still
+   * or was cut off: it waits for the answer to its first heartbeat, and takes nothing (the lease is
+   * lost) when `signal` says that it is not wanted any more.
+   */
+  begin(key: ChunkKey & { to: number }, signal?: AbortSignal): Promise<ChunkLease>;
   /** Resolves when no chunk of the batch is at work: released, untouched for 5 s, or `limitMs` over. */
   awaitReleased(batchId: string, limitMs: number): Promise<void>;
   /** A stop of this batch was claimed: its chunks here hear of it now instead of with the next tick. */
@@ -47,7 +53,8 @@ export interface ProgressOptions {
 }
 
 const FROZEN_MS = 2_000;
-const EARLIER_HOLDER_MS = 3_000;
+/** In which Temporal answers a heartbeat; the fence may take 2 s in all (execution §3). */
+const HEARTBEAT_ANSWER_MS = 500;
 const UNTOUCHED_MS = 5_000;
 
 /** {@link ProgressReporter} over a pool whose statements time out after 2 s. */
@@ -74,9 +81,16 @@ class Reporter implements ProgressReporter {
     this.#timer.unref();
   }
 
-  async begin(key: ChunkKey & { to: number }): Promise<ChunkLease> {
+  async begin(key: ChunkKey & { to: number }, signal?: AbortSignal): Promise<ChunkLease> {
     const lease = new Lease(key, this);
-    await this.#take(lease);
+    if (signal !== undefined && (await this.#take(lease, { yielding: true })) === 'yielded') {
+      await unlessAborted(HEARTBEAT_ANSWER_MS, signal);
+      if (signal.aborted) {
+        lease.supersede();
+        return lease;
+      }
+    }
+    if (lease.epoch === null) await this.#take(lease, { yielding: false });
     this.#leases.add(lease);
     return lease;
   }
@@ -143,7 +157,9 @@ class Reporter implements ProgressReporter {
   }
 
   async #write(): Promise<void> {
-    for (const lease of this.#leases) if (lease.epoch === null) await this.#take(lease);
+    for (const lease of this.#leases) {
+      if (lease.epoch === null) await this.#take(lease, { yielding: false });
+    }
     const byKey = new Map<string, Lease>();
     for (const lease of this.#leases) {
       const known = byKey.get(lease.sortKey);
@@ -173,19 +189,21 @@ class Reporter implements ProgressReporter {
     }
   }
 
-  async #take(lease: Lease): Promise<void> {
+  async #take(lease: Lease, { yielding }: { yielding: boolean }): Promise<'yielded' | void> {
     try {
       const { key, to } = lease;
       const taken = await takeEpoch(this.#options.pool, {
         ...key,
         to,
         worker: this.#options.worker,
+        yielding,
       });
+      if (taken.epoch === null) return 'yielded';
       lease.epoch = taken.epoch;
       const { status, stopCause } = taken;
       lease.hear({ ...key, held: true, status, stopCause });
       const ago = taken.earlierTouchedMsAgo;
-      if (ago !== null && ago < EARLIER_HOLDER_MS) await this.#outwait(EARLIER_HOLDER_MS - ago);
+      if (ago !== null && ago < AT_WORK_MS) await this.#outwait(AT_WORK_MS - ago);
     } catch (error) {
       this.#options.logger.warn({ err: error }, 'chunk runs unfenced for now');
     }
@@ -272,6 +290,11 @@ function sortKeyOf(key: ChunkKey): string {
 
 function monotonicMs(): number {
   return performance.now();
+}
+
+/** Resolves after `ms`, or as soon as the signal is aborted. */
+async function unlessAborted(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch(() => undefined);
 }
 
 function delay(ms: number): Promise<void> {

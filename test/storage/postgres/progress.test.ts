@@ -82,6 +82,33 @@ describe('progress and fence', () => {
     expect(capped.completed + capped.failed).toBeLessThanOrEqual(10);
   });
 
+  it('takes nothing from a holder at work when it hears that it comes too late', async () => {
+    const id = await newBatch();
+    const key = { batchId: id, safeModel: 'm', from: 0, to: 10 };
+    const holder = await reporter('w1').begin(key, new AbortController().signal);
+    const notWanted = new AbortController();
+    const late = reporter('w2').begin(key, notWanted.signal);
+    notWanted.abort();
+    expect(await late).toMatchObject({ lost: true });
+    expect((await late).maySend()).toBe(false);
+    await holder.release({ to: 10, completed: 1, failed: 0 });
+    expect(holder.lost).toBe(false);
+    const { rows } = await database.pool.query(
+      'select worker, released from chunk_progress where batch_id = $1',
+      [id],
+    );
+    expect(rows).toEqual([{ worker: 'w1', released: true }]);
+  });
+
+  it('takes the range from a holder at work when nothing speaks against it', async () => {
+    const id = await newBatch();
+    const key = { batchId: id, safeModel: 'm', from: 0, to: 10 };
+    const holder = await reporter('w1').begin(key);
+    const next = await reporter('w2').begin(key, new AbortController().signal);
+    await until(() => holder.lost, 5_000, 'the fence');
+    expect(next.lost).toBe(false);
+  });
+
   it('takes the range from an earlier attempt, which learns it and must not send', async () => {
     const id = await newBatch();
     const key = { batchId: id, safeModel: 'm', from: 0, to: 10 };
