@@ -3,7 +3,7 @@ import { planKey } from '../core/plan/keys';
 import { PLAN_ENTRY_BYTES } from '../core/plan/plan-entry';
 import { GatewayError, isGatewayError } from '../core/errors';
 import type { JournalWriter } from '../storage/journal/journal-store';
-import type { ChunkLease } from '../storage/postgres/progress';
+import type { ChunkLease } from '../storage/postgres/chunk-lease';
 import { ChunkLedger } from './execute/chunk-ledger';
 import type { ChunkRunOptions } from './execute/chunk-run';
 import { ChunkRun } from './execute/chunk-run';

@@ -4,7 +4,7 @@ import { NO_USAGE } from '../../core/batch/counts';
 import type { AcquireRequest, Permit } from '../../inference/dispatcher';
 import type { Route } from '../../inference/registry';
 import type { JournalWriter } from '../../storage/journal/journal-store';
-import type { ChunkLease } from '../../storage/postgres/progress';
+import type { ChunkLease } from '../../storage/postgres/chunk-lease';
 import type { ChunkLeave, ExecuteChunkInput } from '../types';
 import type { ChunkLedger, ChunkLine } from './chunk-ledger';
 import type { ExecuteDeps } from './deps';

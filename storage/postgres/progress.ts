@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import type { StopCause } from '../../core/batch/status';
-import { isTerminal } from '../../core/batch/status';
 import type { Logger } from '../../platform/logger';
-import type { ChunkKey, ProgressRow, ProgressVerdict } from './progress-sql';
+import type { ChunkLease, LeaseKeeper } from './chunk-lease';
+import { Lease, sortKeyOf } from './chunk-lease';
+import type { ChunkKey } from './progress-sql';
 import { AT_WORK_MS, showCounts, takeEpoch, touchRows, unreleased } from './progress-sql';
 
 /**
@@ -26,23 +26,6 @@ export interface ProgressReporter {
   close(): Promise<void>;
 }
 
-/** One attempt's hold on its range. */
-export interface ChunkLease {
-  /** Somebody with a higher number holds the range: send nothing more, write no seal. */
-  readonly lost: boolean;
-  readonly stopCause: StopCause | null;
-  /** The batch has ended: its chunks send nothing. */
-  readonly terminal: boolean;
-  /** False while this process may have been frozen and nothing has been heard since. */
-  maySend(): boolean;
-  /** Where the counts over the chunk's range stand; read at every tick. */
-  follow(counts: { readonly completed: number; readonly failed: number }): void;
-  /** Called whenever the verdict changes. */
-  onChange(listener: () => void): void;
-  /** The last word: range, counts and `released`, written at once where Postgres answers. */
-  release(final: { to: number; completed: number; failed: number }): Promise<void>;
-}
-
 export interface ProgressOptions {
   readonly pool: Pool;
   readonly worker: string;
@@ -62,7 +45,7 @@ export function createProgressReporter(options: ProgressOptions): ProgressReport
   return new Reporter(options);
 }
 
-class Reporter implements ProgressReporter {
+class Reporter implements ProgressReporter, LeaseKeeper {
   readonly #options: ProgressOptions;
   readonly #intervalMs: number;
   readonly #leases = new Set<Lease>();
@@ -216,76 +199,6 @@ class Reporter implements ProgressReporter {
   async #outwait(ms: number): Promise<void> {
     await delay(ms);
   }
-}
-
-class Lease implements ChunkLease {
-  readonly key: ChunkKey;
-  epoch: number | null = null;
-  to: number;
-  lost = false;
-  terminal = false;
-  stopCause: StopCause | null = null;
-  readonly #reporter: Reporter;
-  #counts: { readonly completed: number; readonly failed: number } = { completed: 0, failed: 0 };
-  #released = false;
-  #listener: (() => void) | null = null;
-
-  constructor(key: ChunkKey & { to: number }, reporter: Reporter) {
-    this.key = { batchId: key.batchId, safeModel: key.safeModel, from: key.from };
-    this.to = key.to;
-    this.#reporter = reporter;
-  }
-
-  get sortKey(): string {
-    return sortKeyOf(this.key);
-  }
-
-  maySend(): boolean {
-    return !this.lost && !this.terminal && !this.#reporter.isFrozen();
-  }
-
-  follow(counts: { readonly completed: number; readonly failed: number }): void {
-    this.#counts = counts;
-  }
-
-  onChange(listener: () => void): void {
-    this.#listener = listener;
-  }
-
-  async release(final: { to: number; completed: number; failed: number }): Promise<void> {
-    this.to = final.to;
-    this.#counts = final;
-    this.#released = true;
-    await this.#reporter.flush();
-    this.#reporter.forget(this);
-  }
-
-  /** A later attempt of the same chunk runs in this very process. */
-  supersede(): void {
-    this.lost = true;
-    this.#listener?.();
-  }
-
-  hear(verdict: ProgressVerdict): void {
-    const changed =
-      (!verdict.held && !this.lost) ||
-      verdict.stopCause !== this.stopCause ||
-      (verdict.status !== null && isTerminal(verdict.status) && !this.terminal);
-    this.lost ||= !verdict.held;
-    this.stopCause = verdict.stopCause;
-    this.terminal = verdict.status !== null && isTerminal(verdict.status);
-    if (changed) this.#listener?.();
-  }
-
-  toRow(): ProgressRow {
-    const epoch = this.epoch ?? 0;
-    const { completed, failed } = this.#counts;
-    return { ...this.key, to: this.to, epoch, completed, failed, released: this.#released };
-  }
-}
-
-function sortKeyOf(key: ChunkKey): string {
-  return `${key.batchId}/${key.safeModel}/${String(key.from).padStart(12, '0')}`;
 }
 
 function monotonicMs(): number {

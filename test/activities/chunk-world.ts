@@ -19,7 +19,8 @@ import { createFilesystemJournal } from '../../storage/journal/filesystem-journa
 import type { JournalStore } from '../../storage/journal/journal-store';
 import { openFilesystemStore } from '../../storage/objects/filesystem';
 import type { ObjectStore } from '../../storage/object-store';
-import type { ChunkLease, ProgressReporter } from '../../storage/postgres/progress';
+import type { ChunkLease } from '../../storage/postgres/chunk-lease';
+import type { ProgressReporter } from '../../storage/postgres/progress';
 import type { Answer, LocalServer } from '../inference/local-server';
 import { startLocalServer } from '../inference/local-server';
 
