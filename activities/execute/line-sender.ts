@@ -219,9 +219,10 @@ export class LineSender {
   }
 
   /**
-   * Whether a failure speaks of a gateway that is away rather than of this line: a probe; or many failures in a row, none of others' successes since this line began to fail, and so
-   * much left to lose that waiting is worth it. A few last requests that a gateway never bears look just
-   * like a gateway that is away: they end by their tries.
+   * Whether a failure speaks of a gateway that is away rather than of this line: a probe; or many
+   * failures in a row, none of others' successes since this line began to fail, and so much left to lose
+   * that waiting is worth it. A few last requests that a gateway never bears look just like a gateway
+   * that is away: they end by their tries.
    */
   #seemsAway(line: ChunkLine, how: TryOptions): boolean {
     if (how.probe) return true;

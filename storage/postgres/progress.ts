@@ -66,14 +66,15 @@ class Reporter implements ProgressReporter, LeaseKeeper {
 
   async begin(key: ChunkKey & { to: number }, signal?: AbortSignal): Promise<ChunkLease> {
     const lease = new Lease(key, this);
-    if (signal !== undefined && (await this.#take(lease, { yielding: true })) === 'yielded') {
-      await unlessAborted(HEARTBEAT_ANSWER_MS, signal);
-      if (signal.aborted) {
+    const taken = await this.#take(lease, { yielding: signal !== undefined });
+    if (taken === 'yielded') {
+      await sleep(HEARTBEAT_ANSWER_MS, undefined, { signal }).catch(() => undefined);
+      if (signal?.aborted === true) {
         lease.supersede();
         return lease;
       }
+      await this.#take(lease, { yielding: false });
     }
-    if (lease.epoch === null) await this.#take(lease, { yielding: false });
     this.#leases.add(lease);
     return lease;
   }
@@ -83,7 +84,7 @@ class Reporter implements ProgressReporter, LeaseKeeper {
     while (monotonicMs() < endMs) {
       const state = await unreleased(this.#options.pool, batchId);
       if (state.rows === 0 || state.touchedMsAgo >= UNTOUCHED_MS) return;
-      await delay(Math.min(200, endMs - monotonicMs()));
+      await sleep(Math.min(200, endMs - monotonicMs()));
     }
   }
 
@@ -197,19 +198,10 @@ class Reporter implements ProgressReporter, LeaseKeeper {
    * it no longer holds, so the time it has for that is simply waited out.
    */
   async #outwait(ms: number): Promise<void> {
-    await delay(ms);
+    await sleep(ms);
   }
 }
 
 function monotonicMs(): number {
   return performance.now();
-}
-
-/** Resolves after `ms`, or as soon as the signal is aborted. */
-async function unlessAborted(ms: number, signal: AbortSignal): Promise<void> {
-  await sleep(ms, undefined, { signal }).catch(() => undefined);
-}
-
-function delay(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }
