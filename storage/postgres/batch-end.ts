@@ -113,36 +113,45 @@ interface End {
 }
 
 async function writeEnd(client: PoolClient, { record, status, cause }: End): Promise<void> {
-  const { counts, usage } = record;
   const errors = errorsOf(record, cause);
   await query(
     client,
-    `update batches set
-       status = $2, ${status}_at = coalesce(${status}_at, ${stepSec()}), stop_cause = $3,
-       stop_taken_at = case when $3::text is null then null else coalesce(stop_taken_at, now()) end,
-       errors = $4, total = $5, completed = $6, failed = $7,
-       input_tokens = $8, cached_tokens = $9, output_tokens = $10, reasoning_tokens = $11, total_tokens = $12,
-       model = coalesce($13, model), output_file_id = $14, error_file_id = $15, updated_at = now()
+    `update batches set ${SET_RESULT}, errors = $13,
+       status = $14, ${status}_at = coalesce(${status}_at, ${stepSec()}), stop_cause = $15,
+       stop_taken_at = case when $15::text is null then null else coalesce(stop_taken_at, now()) end
      where id = $1 and status = any($16)`,
     [
-      record.batchId,
+      ...resultValues(record),
+      errors === null ? null : errorList(errors),
       status,
       cause,
-      errors === null ? null : errorList(errors),
-      counts.total,
-      counts.completed,
-      counts.failed,
-      usage.inputTokens,
-      usage.cachedTokens,
-      usage.outputTokens,
-      usage.reasoningTokens,
-      usage.totalTokens,
-      record.model === null ? null : storable(record.model),
-      record.outputFile?.id ?? null,
-      record.errorFile?.id ?? null,
       legalPredecessors(status),
     ],
   );
+}
+
+/** What a delivery writes into the row of its batch, $1; its values are {@link resultValues}. */
+export const SET_RESULT = `total = $2, completed = $3, failed = $4,
+  input_tokens = $5, cached_tokens = $6, output_tokens = $7, reasoning_tokens = $8, total_tokens = $9,
+  model = coalesce($10, model), output_file_id = $11, error_file_id = $12, updated_at = now()`;
+
+/** $1 to $12 of a statement with {@link SET_RESULT}. */
+export function resultValues(record: TerminalRecord): unknown[] {
+  const { counts, usage, model } = record;
+  return [
+    record.batchId,
+    counts.total,
+    counts.completed,
+    counts.failed,
+    usage.inputTokens,
+    usage.cachedTokens,
+    usage.outputTokens,
+    usage.reasoningTokens,
+    usage.totalTokens,
+    model === null ? null : storable(model),
+    record.outputFile?.id ?? null,
+    record.errorFile?.id ?? null,
+  ];
 }
 
 /** Why it failed; a cancelled or expired batch has no errors, also where its file was refused. */

@@ -3,11 +3,11 @@ import type { OrphanRow } from '../../core/batch/orphans';
 import type { BatchStatus, StopCause, TerminalStatus } from '../../core/batch/status';
 import { isTerminal, OPEN_STATUSES } from '../../core/batch/status';
 import { GatewayError } from '../../core/errors';
-import { insertResultFile } from './batch-end';
+import { insertResultFile, resultValues, SET_RESULT } from './batch-end';
 import type { BatchRecordsOptions, TerminalRecord } from './batch-records';
 import type { UnstartedBatch } from './batches';
 import { createBatchRepository } from './batches';
-import { inTransaction, query, storable } from './sql';
+import { inTransaction, query } from './sql';
 
 /** What reconcile reads and writes of `batches`. All methods: @throws postgres_unavailable */
 export interface ReconcileRows {
@@ -140,7 +140,7 @@ async function recordLate(
   record: TerminalRecord,
   options: BatchRecordsOptions,
 ): Promise<TerminalStatus> {
-  const { batchId, outputFile, errorFile, counts, usage } = record;
+  const { batchId, outputFile, errorFile } = record;
   const row = await ended(client, batchId, 'for update');
   if (row === null) throw new GatewayError('not_found', `there is no batch ${batchId}`);
   if (!isTerminal(row.status)) {
@@ -150,27 +150,6 @@ async function recordLate(
   for (const file of [outputFile, errorFile]) {
     if (file !== null) await insertResultFile(client, { record, row, file, options });
   }
-  await query(
-    client,
-    `update batches set output_file_id = $2, error_file_id = $3,
-       total = $4, completed = $5, failed = $6, input_tokens = $7, cached_tokens = $8,
-       output_tokens = $9, reasoning_tokens = $10, total_tokens = $11,
-       model = coalesce($12, model), updated_at = now()
-     where id = $1`,
-    [
-      batchId,
-      outputFile?.id ?? null,
-      errorFile?.id ?? null,
-      counts.total,
-      counts.completed,
-      counts.failed,
-      usage.inputTokens,
-      usage.cachedTokens,
-      usage.outputTokens,
-      usage.reasoningTokens,
-      usage.totalTokens,
-      record.model === null ? null : storable(record.model),
-    ],
-  );
+  await query(client, `update batches set ${SET_RESULT} where id = $1`, resultValues(record));
   return row.status;
 }
