@@ -1,17 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { LinkName, SecondWorker } from '../support/faults-second-worker';
 import { startSecondWorker } from '../support/faults-second-worker';
+import { expectCompleted } from '../support/expect-completed';
 import type { RecordingBackend, Seen } from '../support/recording-backend';
 import { startRecordingBackend } from '../support/recording-backend';
 import type { TestStack } from '../support/stack';
-import {
-  chatLines,
-  resultLines,
-  STACK_START_MS,
-  startStack,
-  submit,
-  untilTerminal,
-} from '../support/stack';
+import { chatLines, STACK_START_MS, startStack, submit } from '../support/stack';
 import type { ProxyMood } from '../support/tcp-proxy';
 import { until } from '../support/until';
 
@@ -60,19 +54,6 @@ beforeEach(() => {
   far.seen.length = 0;
 });
 
-async function expectWhole(id: string): Promise<void> {
-  const done = await untilTerminal(stack.client, id, 120_000);
-  expect(done).toMatchObject({
-    status: 'completed',
-    request_counts: { total: LINES, completed: LINES, failed: 0 },
-    error_file_id: null,
-  });
-  const results = await resultLines(stack.client, done.output_file_id);
-  expect(results.map((line) => line.custom_id)).toEqual(
-    Array.from({ length: LINES }, (_, i) => `c-${i}`),
-  );
-}
-
 /** Lines that both workers sent, the far one by then; its last time and the first of the other. */
 function sentByBoth(untilMs: number): { farMs: number; nearMs: number }[] {
   const times = (seen: readonly Seen[]): Map<string, number[]> => {
@@ -118,7 +99,7 @@ describe('a worker that is cut off', () => {
         far.seen.length > 2 * IN_FLIGHT && near.seen.length > 2 * IN_FLIGHT;
       await until(bothAtWork, 60_000, 'both workers at work');
       const mendedMs = await cutOff(links, mood);
-      await expectWhole(id);
+      await expectCompleted(stack.client, id, { lines: LINES });
 
       expect(near.seen.length + far.seen.length - LINES).toBeLessThanOrEqual(mayResend);
       // The new attempt's start is at the latest its first request for such a line.

@@ -6,17 +6,11 @@ import { manifestKey, modelMapKey } from '../../core/plan/keys';
 import type { SecondWorker } from '../support/faults-second-worker';
 import { startSecondWorker } from '../support/faults-second-worker';
 import { exists, isGone } from '../support/process-state';
+import { expectCompleted } from '../support/expect-completed';
 import type { RecordingBackend } from '../support/recording-backend';
 import { startRecordingBackend } from '../support/recording-backend';
 import type { TestStack } from '../support/stack';
-import {
-  chatLines,
-  resultLines,
-  STACK_START_MS,
-  startStack,
-  submit,
-  untilTerminal,
-} from '../support/stack';
+import { chatLines, STACK_START_MS, startStack, submit, untilTerminal } from '../support/stack';
 import { until } from '../support/until';
 
 const IN_FLIGHT = 20;
@@ -140,19 +134,6 @@ async function untilAllEnded(pid: number): Promise<void> {
   await until(() => exists(() => stack.pidOf('worker') !== pid), WAIT_MS, 'a new worker');
 }
 
-async function expectWhole(id: string, lines: number): Promise<void> {
-  const done = await untilTerminal(stack.client, id, WAIT_MS);
-  expect(done).toMatchObject({
-    status: 'completed',
-    request_counts: { total: lines, completed: lines, failed: 0 },
-    error_file_id: null,
-  });
-  const results = await resultLines(stack.client, done.output_file_id);
-  expect(results.map((line) => line.custom_id)).toEqual(
-    Array.from({ length: lines }, (_, i) => `c-${i}`),
-  );
-}
-
 /** Long lines: their bytes are read for longer than it takes to be seen at it. */
 function longLines(count: number, bytes: number): string {
   const pad = 'x'.repeat(bytes);
@@ -200,7 +181,7 @@ describe('a worker that is frozen beyond its heartbeat during an ingestion', () 
         const isWhole = (): boolean => plansOf(id).get(started) === MODELS;
         await until(isWhole, WAIT_MS, 'the end of the plans that it had begun');
       }
-      await expectWhole(id, moment.lines);
+      await expectCompleted(stack.client, id, { lines: moment.lines, timeoutMs: WAIT_MS });
       await untilAllEnded(pid);
       expect(readFileSync(objects(modelMapKey(id)), 'utf8')).toBe(map);
       const sent = [...near.seen, ...far.seen].map(({ requestId }) => requestId);
@@ -250,7 +231,7 @@ describe('a worker that is frozen beyond its heartbeat during a finalization', (
       expect(Object.keys(after).filter((key) => !(key in before)).length).toBeLessThanOrEqual(1);
       expect(after).toMatchObject(before);
       expect(unfinishedOf(pid)).toEqual([]);
-      await expectWhole(id, LINES);
+      await expectCompleted(stack.client, id, { lines: LINES, timeoutMs: WAIT_MS });
       expect(near.seen.length + far.seen.length).toBe(LINES);
     },
     TEST_MS,
@@ -286,7 +267,7 @@ describe('a worker that is frozen beyond its heartbeat during a chunk', () => {
       await second.links.postgres.become('pass');
       await until(() => far.seen.length > sentBefore, WAIT_MS, 'its requests once it is answered');
 
-      await expectWhole(id, LINES);
+      await expectCompleted(stack.client, id, { lines: LINES, timeoutMs: WAIT_MS });
       const sent = [...near.seen, ...far.seen].map(({ requestId }) => requestId);
       expect(new Set(sent).size).toBe(LINES);
       // In flight at the freeze, and what began while Postgres was silent.

@@ -1,14 +1,8 @@
+import { expectCompleted } from '../support/expect-completed';
 import type { RecordingBackend } from '../support/recording-backend';
 import { startRecordingBackend } from '../support/recording-backend';
 import type { TestStack } from '../support/stack';
-import {
-  chatLines,
-  resultLines,
-  STACK_START_MS,
-  startStack,
-  submit,
-  untilTerminal,
-} from '../support/stack';
+import { chatLines, STACK_START_MS, startStack, submit } from '../support/stack';
 import { until } from '../support/until';
 
 const LINES = 600;
@@ -52,16 +46,7 @@ async function startedBatch(): Promise<string> {
 
 /** Every line once over both files, in order; nothing answered and flushed was paid for twice. */
 async function expectWhole(id: string): Promise<void> {
-  const done = await untilTerminal(stack.client, id, 120_000);
-  expect(done).toMatchObject({
-    status: 'completed',
-    request_counts: { total: LINES, completed: LINES, failed: 0 },
-    error_file_id: null,
-  });
-  const results = await resultLines(stack.client, done.output_file_id);
-  expect(results.map((line) => line.custom_id)).toEqual(
-    Array.from({ length: LINES }, (_, i) => `c-${i}`),
-  );
+  await expectCompleted(stack.client, id, { lines: LINES });
   const lines = new Set(backend.seen.map((seen) => seen.requestId));
   expect(lines.size).toBe(LINES);
   expect(backend.seen.length - LINES).toBeLessThanOrEqual(IN_FLIGHT + LAST_FLUSH);

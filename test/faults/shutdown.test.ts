@@ -2,17 +2,11 @@ import { request } from 'node:http';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { exists, isGone } from '../support/process-state';
+import { expectCompleted } from '../support/expect-completed';
 import type { RecordingBackend } from '../support/recording-backend';
 import { startRecordingBackend } from '../support/recording-backend';
 import type { TestStack } from '../support/stack';
-import {
-  chatLines,
-  resultLines,
-  STACK_START_MS,
-  startStack,
-  submit,
-  untilTerminal,
-} from '../support/stack';
+import { chatLines, STACK_START_MS, startStack, submit } from '../support/stack';
 import { until } from '../support/until';
 
 const IN_FLIGHT = 20;
@@ -77,19 +71,6 @@ async function underWay(lines: number, sent: number): Promise<string> {
   return id;
 }
 
-async function expectWhole(id: string, lines: number): Promise<void> {
-  const done = await untilTerminal(stack.client, id, 120_000);
-  expect(done).toMatchObject({
-    status: 'completed',
-    request_counts: { total: lines, completed: lines, failed: 0 },
-    error_file_id: null,
-  });
-  const results = await resultLines(stack.client, done.output_file_id);
-  expect(results.map((line) => line.custom_id)).toEqual(
-    Array.from({ length: lines }, (_, i) => `c-${i}`),
-  );
-}
-
 describe('a worker that is told to stop', () => {
   it(
     'waits for the answers in flight and for nothing else; none of them is paid for twice',
@@ -105,7 +86,7 @@ describe('a worker that is told to stop', () => {
         expect.arrayContaining(['drain', 'journal', 'postgres', 'observability']),
       );
       backend.latencyMs = 100;
-      await expectWhole(id, 60);
+      await expectCompleted(stack.client, id, { lines: 60 });
       expect(backend.seen).toHaveLength(60);
     },
     TEST_MS,
@@ -127,7 +108,7 @@ describe('a worker that is told to stop', () => {
       await until(again, 60_000, 'the end after the second signal', 100);
       expect(performance.now() - fromMs).toBeLessThan(1_000 + SLACK_MS);
       backend.latencyMs = 50;
-      await expectWhole(id, 40);
+      await expectCompleted(stack.client, id, { lines: 40 });
       expect(backend.seen.length).toBeLessThanOrEqual(40 + IN_FLIGHT);
     },
     TEST_MS,
@@ -176,7 +157,7 @@ describe('a rolling restart of everything', () => {
         await tell(part, part === 'postgres' ? 'SIGINT' : 'SIGTERM');
         await untilBack(part, pid);
       }
-      await expectWhole(id, lines);
+      await expectCompleted(stack.client, id, { lines: lines });
       expect(backend.seen).toHaveLength(lines);
     },
     TEST_MS,
