@@ -1,6 +1,5 @@
 import type { StopCause } from '../../core/batch/status';
-import { encodeRetryFrame, FRAME_KIND, SENT_ALONE } from '../../core/journal/frame';
-import { NO_USAGE } from '../../core/batch/counts';
+import { encodeRetryFrame, retryHeader } from '../../core/journal/frame';
 import type { AcquireRequest, Permit } from '../../inference/dispatcher';
 import type { Route } from '../../inference/registry';
 import type { JournalWriter } from '../../storage/journal/journal-store';
@@ -330,10 +329,8 @@ export class ChunkRun {
   }
 
   #remember({ offset, tries, notBeforeMs }: ChunkLine, alone = false): void {
-    const bytes = encodeRetryFrame({ offset, tries, notBeforeMs, alone });
-    const status = alone ? SENT_ALONE : 0;
-    const header = { offset, kind: FRAME_KIND.retry, status, tries, usage: NO_USAGE };
-    this.#o.writer.append({ ...header, payloadLength: 8 }, bytes);
+    const retry = { offset, tries, notBeforeMs, alone };
+    this.#o.writer.append(retryHeader(retry), encodeRetryFrame(retry));
   }
 
   #after(ms: number, run: () => void): NodeJS.Timeout {

@@ -59,6 +59,8 @@ export interface RetryFrame {
   readonly alone?: boolean;
 }
 
+/** The time before which a line is not to be sent again. */
+const RETRY_PAYLOAD_BYTES = 8;
 /** Upper halves of safe integers are smaller. */
 const SAFE_HIGH = 2 ** 21;
 const MAX_U16 = 0xffff;
@@ -93,17 +95,22 @@ export function encodeFrame(
 
 /** A frame that remembers tries and back-off of a line that was put back; not an answer. */
 export function encodeRetryFrame(retry: RetryFrame, crc32: Crc32 = pureCrc32): Buffer {
-  const payload = Buffer.allocUnsafe(8);
+  const payload = Buffer.allocUnsafe(RETRY_PAYLOAD_BYTES);
   writeSafeInteger(payload, retry.notBeforeMs, 0);
-  const { offset, tries } = retry;
-  const status = retry.alone === true ? SENT_ALONE : 0;
-  const header = { offset, kind: FRAME_KIND.retry, status, tries, usage: NO_TOKENS };
-  return encodeFrame(header, payload, crc32);
+  return encodeFrame(retryHeader(retry), payload, crc32);
+}
+
+/** What the frame of {@link encodeRetryFrame} says of itself. */
+export function retryHeader({ offset, tries, alone }: RetryFrame): FrameHeader {
+  const status = alone === true ? SENT_ALONE : 0;
+  const payloadLength = RETRY_PAYLOAD_BYTES;
+  return { offset, kind: FRAME_KIND.retry, status, tries, usage: NO_TOKENS, payloadLength };
 }
 
 /** The not-before time of a retry frame, in Unix ms; null where the payload is not one. */
 export function readNotBeforeMs(bytes: Buffer, frame: ReadFrame): number | null {
-  if (frame.header.kind !== FRAME_KIND.retry || frame.header.payloadLength !== 8) return null;
+  if (frame.header.kind !== FRAME_KIND.retry || frame.header.payloadLength !== RETRY_PAYLOAD_BYTES)
+    return null;
   return readSafeInteger(bytes, frame.payloadStart);
 }
 

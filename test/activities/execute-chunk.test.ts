@@ -1,7 +1,6 @@
 import { ActivityCancellationDetails } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { NO_USAGE } from '../../core/batch/counts';
-import { encodeRetryFrame, FRAME_KIND, SENT_ALONE } from '../../core/journal/frame';
+import { encodeRetryFrame, retryHeader } from '../../core/journal/frame';
 import type { Answer, Received } from '../inference/local-server';
 import { startLocalServer } from '../inference/local-server';
 import { until } from '../support/until';
@@ -281,10 +280,7 @@ describe('executeChunk', () => {
       const scope = { batchId: `batch_${'5e'.repeat(16)}`, safeModel: 'm' };
       const writer = journal.openWriter(scope, { from: 1, to: 2 });
       const note = { offset: offsetOf(1), tries: 0, notBeforeMs: 0, alone: true };
-      const bytes = encodeRetryFrame(note);
-      const kind = FRAME_KIND.retry;
-      const header = { ...note, kind, status: SENT_ALONE, usage: NO_USAGE, payloadLength: 8 };
-      writer.append(header, bytes);
+      writer.append(retryHeader(note), encodeRetryFrame(note));
       await writer.flush();
       await writer.close();
     }
