@@ -102,7 +102,7 @@ class ChunkStay {
       const left = ledger.allAnswered ? 'done' : await this.#send(ledger, lease, writer);
       // Not ended by a cancel: what was answered in its grace must get in.
       await writer.flush();
-      if (left !== 'fenced') await this.#seal(ledger, writer);
+      if (mayHold(left)) await this.#seal(ledger, writer);
       await this.#release(lease, ledger);
       return this.#result(ledger, left);
     } catch (error) {
@@ -192,8 +192,8 @@ class ChunkStay {
   }
 
   #result(ledger: ChunkLedger, left: ChunkLeave): ExecuteChunkResult {
-    // Another attempt holds the range: it reads our answers from the journal and seals them.
-    const own = left === 'fenced' ? null : ledger;
+    // Whoever holds the range reads our answers from the journal and seals them.
+    const own = mayHold(left) ? ledger : null;
     return {
       next: own?.next ?? this.#chunk.from,
       ...(own?.countsBeforeNext() ?? { completed: 0, failed: 0 }),
@@ -211,6 +211,11 @@ class ChunkStay {
     const options = { signal: this.#signal, logger: this.#deps.logger, what, onFailure };
     return patiently(work, options).finally(() => (this.#trouble = null));
   }
+}
+
+/** Whether a chunk that left so still held its range as far as it knew. */
+function mayHold(left: ChunkLeave): boolean {
+  return left !== 'fenced' && left !== 'unheard';
 }
 
 /** What the batch cannot go on without: `object_missing` becomes the code that ends it (execution §4). */

@@ -145,7 +145,15 @@ export interface ExecuteChunkResult {
 
 /** Why a chunk returned: `done` is the whole range, everything else leaves a rest. */
 export type ChunkLeave =
-  'done' | 'box' | 'drain' | 'stopped' | 'fenced' | 'no_permit' | 'breaker_open' | 'row_terminal';
+  | 'done'
+  | 'box'
+  | 'drain'
+  | 'stopped'
+  | 'fenced'
+  | 'unheard'
+  | 'no_permit'
+  | 'breaker_open'
+  | 'row_terminal';
 
 export interface FinalizeInput {
   readonly batchId: string;

@@ -186,6 +186,7 @@ export class ChunkRun {
     while (this.#leave === null) {
       // Beside the timer: nothing may leave after the deadline, however late a timer fires.
       if (Date.now() >= this.#o.chunk.deadlineMs) return this.#stop('expired');
+      if (this.#o.lease.unheard) return this.#leaveFor('unheard');
       if (this.#queue.isEmpty && this.#inFlight === 0) return;
       const nowMs = Date.now();
       const line = this.#mayTry(nowMs) ? this.#nextLine(nowMs) : null;

@@ -11,6 +11,11 @@ export interface ChunkLease {
   readonly terminal: boolean;
   /** False while this process may have been frozen and nothing has been heard since. */
   maySend(): boolean;
+  /**
+   * Nothing has been heard for so long since this process stood still that the chunk is better off
+   * elsewhere; whether it still holds its range it does not know.
+   */
+  readonly unheard: boolean;
   /** Where the counts over the chunk's range stand; read at every tick. */
   follow(counts: { readonly completed: number; readonly failed: number }): void;
   /** Called whenever the verdict changes. */
@@ -23,7 +28,9 @@ export interface ChunkLease {
 export interface LeaseKeeper {
   /** This process may have stood still, and has heard nothing since. */
   isFrozen(): boolean;
-  /** Writes all leases now. */
+  /** It has heard nothing for long since. */
+  isUnheard(): boolean;
+  /** Writes all leases once; does not wait for a Postgres that hangs. */
   flush(): Promise<void>;
   forget(lease: Lease): void;
 }
@@ -55,6 +62,10 @@ export class Lease implements ChunkLease {
     return !this.lost && !this.terminal && !this.#keeper.isFrozen();
   }
 
+  get unheard(): boolean {
+    return this.#keeper.isUnheard();
+  }
+
   follow(counts: { readonly completed: number; readonly failed: number }): void {
     this.#counts = counts;
   }
@@ -67,7 +78,8 @@ export class Lease implements ChunkLease {
     this.to = final.to;
     this.#counts = final;
     this.#released = true;
-    await this.#keeper.flush();
+    // Without a number there is no row to let go, and who hears nothing will hardly get one now.
+    if (this.epoch !== null || !this.#keeper.isFrozen()) await this.#keeper.flush();
     this.#keeper.forget(this);
   }
 

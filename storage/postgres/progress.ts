@@ -36,6 +36,8 @@ export interface ProgressOptions {
 }
 
 const FROZEN_MS = 2_000;
+/** Longest that chunks of a process that stood still wait for word; then they are better off elsewhere. */
+const UNHEARD_MS = 5_000;
 /** In which Temporal answers a heartbeat; the fence may take 2 s in all (execution §3). */
 const HEARTBEAT_ANSWER_MS = 500;
 const UNTOUCHED_MS = 5_000;
@@ -51,11 +53,13 @@ class Reporter implements ProgressReporter, LeaseKeeper {
   readonly #leases = new Set<Lease>();
   readonly #timer: NodeJS.Timeout;
   #lastTickMs = monotonicMs();
-  #frozen = false;
+  /** When a standstill was noticed, until one statement that was begun after it is answered. */
+  #frozenSinceMs: number | null = null;
   /** Grows whenever a standstill is noticed: an answer to an older statement says nothing of after. */
   #standstills = 0;
   #tick: Promise<void> | null = null;
-  #again = false;
+  /** What follows the tick under way, for those who asked since it began. */
+  #next: Promise<void> | null = null;
 
   constructor(options: ProgressOptions) {
     this.#options = options;
@@ -105,22 +109,27 @@ class Reporter implements ProgressReporter, LeaseKeeper {
    */
   isFrozen(): boolean {
     if (monotonicMs() - this.#lastTickMs > this.#intervalMs + FROZEN_MS) {
-      this.#frozen = true;
+      this.#frozenSinceMs ??= monotonicMs();
       this.#standstills++;
     }
-    return this.#frozen;
+    return this.#frozenSinceMs !== null;
   }
 
-  /** Writes now, or right after the statement that is under way. */
+  isUnheard(): boolean {
+    return this.#frozenSinceMs !== null && monotonicMs() - this.#frozenSinceMs > UNHEARD_MS;
+  }
+
+  /** Writes now, or right after what is under way; ends also while Postgres hangs. */
   flush(): Promise<void> {
-    if (this.#tick !== null) {
-      this.#again = true;
+    if (this.#tick === null) {
+      this.#tick = this.#write().finally(() => (this.#tick = null));
       return this.#tick;
     }
-    this.#tick = this.#writeAll().finally(() => {
-      this.#tick = null;
+    this.#next ??= this.#tick.then(() => {
+      this.#next = null;
+      return this.flush();
     });
-    return this.#tick;
+    return this.#next;
   }
 
   forget(lease: Lease): void {
@@ -130,20 +139,12 @@ class Reporter implements ProgressReporter, LeaseKeeper {
   #onTimer(): void {
     this.isFrozen();
     this.#lastTickMs = monotonicMs();
-    void this.flush();
-  }
-
-  async #writeAll(): Promise<void> {
-    do {
-      this.#again = false;
-      await this.#write();
-    } while (this.#again);
+    // A tick that is late brings all that this one would.
+    if (this.#tick === null) void this.flush();
   }
 
   async #write(): Promise<void> {
-    for (const lease of this.#leases) {
-      if (lease.epoch === null) await this.#take(lease, { yielding: false });
-    }
+    await this.#takeMissing();
     const byKey = new Map<string, Lease>();
     for (const lease of this.#leases) {
       const known = byKey.get(lease.sortKey);
@@ -152,10 +153,8 @@ class Reporter implements ProgressReporter, LeaseKeeper {
       byKey.set(lease.sortKey, lease);
     }
     const leases = [...byKey.keys()].sort().map((key) => byKey.get(key) as Lease);
-    if (leases.length === 0) {
-      this.#frozen = false;
-      return;
-    }
+    // A process that stood still asks even with no rows to write: until it is answered, none may send.
+    if (leases.length === 0 && !this.isFrozen()) return;
     try {
       this.isFrozen();
       const standstills = this.#standstills;
@@ -163,7 +162,7 @@ class Reporter implements ProgressReporter, LeaseKeeper {
         this.#options.pool,
         leases.map((lease) => lease.toRow()),
       );
-      if (standstills === this.#standstills) this.#frozen = false;
+      if (standstills === this.#standstills) this.#frozenSinceMs = null;
       for (const verdict of verdicts) byKey.get(sortKeyOf(verdict))?.hear(verdict);
       await showCounts(this.#options.pool, [...new Set(leases.map((lease) => lease.key.batchId))]);
     } catch (error) {
@@ -173,7 +172,18 @@ class Reporter implements ProgressReporter, LeaseKeeper {
     }
   }
 
-  async #take(lease: Lease, { yielding }: { yielding: boolean }): Promise<'yielded' | void> {
+  /** Numbers for chunks that began without; the first that is not to be had stands for all. */
+  async #takeMissing(): Promise<void> {
+    for (const lease of this.#leases) {
+      if (lease.epoch !== null) continue;
+      if ((await this.#take(lease, { yielding: false })) === 'failed') return;
+    }
+  }
+
+  async #take(
+    lease: Lease,
+    { yielding }: { yielding: boolean },
+  ): Promise<'taken' | 'yielded' | 'failed'> {
     try {
       const { key, to } = lease;
       const taken = await takeEpoch(this.#options.pool, {
@@ -188,8 +198,10 @@ class Reporter implements ProgressReporter, LeaseKeeper {
       lease.hear({ ...key, held: true, status, stopCause });
       const ago = taken.earlierTouchedMsAgo;
       if (ago !== null && ago < AT_WORK_MS) await this.#outwait(AT_WORK_MS - ago);
+      return 'taken';
     } catch (error) {
       this.#options.logger.warn({ err: error }, 'chunk runs unfenced for now');
+      return 'failed';
     }
   }
 

@@ -34,6 +34,7 @@ export class FakeLease implements ChunkLease {
   stopCause: StopCause | null = null;
   terminal = false;
   frozen = false;
+  unheard = false;
   released: { to: number; completed: number; failed: number } | null = null;
   #listener: () => void = () => undefined;
 

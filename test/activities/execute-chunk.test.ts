@@ -190,6 +190,20 @@ describe('executeChunk', () => {
     expect(await running).toMatchObject({ next: 3 });
   });
 
+  it('gives its lines back, without a seal, when nothing is heard for long after a standstill', async () => {
+    const slow = gate();
+    const { run, lease, journal, answers } = await open(5, slow.answer, {
+      concurrency: { per_model: 1 },
+    });
+    const running = run();
+    await until(() => slow.waiting() === 1, 5_000, 'a request in flight');
+    Object.assign(lease, { frozen: true, unheard: true });
+    slow.open();
+    expect(await running).toMatchObject({ next: 0, completed: 0, answered: 1, left: 'unheard' });
+    expect((await answers()).size).toBe(1);
+    expect(await journal.listSeals(BATCH_ID)).toEqual([]);
+  });
+
   it('asks again when a line has been read: the process may have stood still since', async () => {
     let asked = 0;
     let askedWhenSent = 0;

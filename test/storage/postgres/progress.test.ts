@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import type { Pool } from 'pg';
 import pino from 'pino';
 import { batchIdFromBytes } from '../../../core/ids';
+import type { ChunkLease } from '../../../storage/postgres/chunk-lease';
 import { openPool } from '../../../storage/postgres/pool';
 import type { ProgressReporter } from '../../../storage/postgres/progress';
 import { createBatchRecords } from '../../../storage/postgres/batch-records';
@@ -8,6 +10,8 @@ import { listenForStops } from '../../../storage/postgres/stop-channel';
 import { createProgressReporter } from '../../../storage/postgres/progress';
 import type { TestDatabase } from '../../support/postgres';
 import { POSTGRES_START_MS, withDatabase } from '../../support/postgres';
+import type { TcpProxy } from '../../support/tcp-proxy';
+import { startTcpProxy } from '../../support/tcp-proxy';
 import { until } from '../../support/until';
 
 let database: TestDatabase;
@@ -249,6 +253,59 @@ describe('progress and fence', () => {
     });
     expect(lease.maySend()).toBe(true);
     await away.end();
+  });
+
+  describe('while Postgres hangs', () => {
+    let proxy: TcpProxy;
+    let pool: Pool;
+    beforeEach(async () => {
+      const url = new URL(database.url);
+      proxy = await startTcpProxy(Number(url.port));
+      url.port = String(proxy.port);
+      pool = openPool(url.href, { statementTimeoutMs: 500, connectTimeoutMs: 1_000 });
+    });
+    afterEach(async () => {
+      await Promise.all(open.splice(0).map((it) => it.close()));
+      await proxy.become('pass');
+      await pool.end();
+      await proxy.close();
+    });
+
+    it('lets chunks go that have ended, and the next ones begin', async () => {
+      const id = await newBatch();
+      const shared = reporter('w1', pool);
+      const begin = (from: number): Promise<ChunkLease> =>
+        shared.begin({ batchId: id, safeModel: 'm', from, to: from + 1 });
+      const [lease] = await Promise.all([begin(0), begin(1), begin(2)]);
+      await proxy.become('hang');
+      await lease.release({ to: 1, completed: 1, failed: 0 });
+      const next = await begin(3);
+      expect(next.maySend()).toBe(true);
+      await next.release({ to: 4, completed: 1, failed: 0 });
+    });
+
+    it('a process that stood still sends nothing, and gives its chunks back after a while', async () => {
+      const id = await newBatch();
+      const shared = reporter('w1', pool);
+      const begin = (from: number): Promise<ChunkLease> =>
+        shared.begin({ batchId: id, safeModel: 'm', from, to: from + 1 });
+      const lease = await begin(0);
+      await proxy.become('hang');
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_300);
+      await until(() => !lease.maySend(), 1_000, 'the standstill to be noticed', 1);
+      expect(lease.unheard).toBe(false);
+      await until(() => lease.unheard, 10_000, 'the time in which it may hear');
+      await lease.release({ to: 0, completed: 0, failed: 0 });
+      const next = await begin(1);
+      expect(next.maySend()).toBe(false);
+      expect(next.unheard).toBe(true);
+      await next.release({ to: 1, completed: 0, failed: 0 });
+
+      await proxy.become('pass');
+      const later = await begin(2);
+      await until(() => later.maySend(), 10_000, 'an answer');
+      expect(later.unheard).toBe(false);
+    });
   });
 
   it('waits for holders that are at work, not for those that have let go', async () => {
