@@ -19,6 +19,7 @@ export const ERROR_CODES = {
   port_in_use: { httpStatus: 500, retryable: false },
   temporal_unavailable: { httpStatus: 503, retryable: true },
   postgres_unavailable: { httpStatus: 503, retryable: true },
+  commit_unknown: { httpStatus: 503, retryable: true },
   schema_outdated: { httpStatus: 500, retryable: false },
   schema_newer: { httpStatus: 500, retryable: false },
   store_mismatch: { httpStatus: 500, retryable: false },

@@ -8,7 +8,7 @@ import type { RouteDeps } from '../app-deps';
 import { idempotencyKey, keyed, objectOf } from '../plugins/idempotency';
 import { FILE_TEXTS, parseCreateFile } from '../schemas/create-file';
 import { receiveFile } from '../uploads/receive-file';
-import { discard } from '../uploads/receive-form';
+import { discard, discardAfter } from '../uploads/receive-form';
 
 /**
  * `POST /files`: the bytes go straight into the object store under the new file's own key, and are
@@ -35,7 +35,7 @@ export async function createFile(request: FastifyRequest, deps: RouteDeps): Prom
     if (made.id !== id) await discard({ store, objectKey });
     return made;
   } catch (error) {
-    if (form.file !== null) await discard({ store, objectKey });
+    if (form.file !== null) await discardAfter(error, { store, objectKey });
     throw error;
   }
 }

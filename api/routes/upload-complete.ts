@@ -10,7 +10,7 @@ import type { CompleteUpload } from '../schemas/complete-upload';
 import { wrongValue } from '../schemas/faults';
 import { checkBatchContent, ordinaryLifeSec } from '../schemas/file-rules';
 import { joinParts, type JoinedFacts } from '../uploads/join-parts';
-import { discard } from '../uploads/receive-form';
+import { discard, discardAfter } from '../uploads/receive-form';
 
 /** One completion: what was asked for, of which upload. */
 export interface CompletionRequest {
@@ -43,7 +43,7 @@ export async function completeUpload(
     if (!isFirst) await discard({ store, objectKey });
     return isFirst;
   } catch (error) {
-    await discard({ store, objectKey });
+    await discardAfter(error, { store, objectKey });
     throw error;
   }
 }

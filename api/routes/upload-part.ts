@@ -7,7 +7,7 @@ import type { NewPart, PartRecord, UploadRecord } from '../../storage/postgres/u
 import type { RouteDeps } from '../app-deps';
 import { fault, missing, unknownParameter, wrongType } from '../schemas/faults';
 import { receiveFile } from '../uploads/receive-file';
-import { discard, type ReceivedForm } from '../uploads/receive-form';
+import { discard, discardAfter, type ReceivedForm } from '../uploads/receive-form';
 
 /**
  * `POST /uploads/{id}/parts`: the part's bytes become an object of their own, many at a time. A part
@@ -29,7 +29,7 @@ export async function addPart(
     const part = { id, uploadId: upload.id, bytes, sha256, createdAtSec };
     return await take(part, { deps, isRetry });
   } catch (error) {
-    if (form.file !== null) await discard({ store: deps.store, objectKey });
+    if (form.file !== null) await discardAfter(error, { store: deps.store, objectKey });
     throw error;
   }
 }

@@ -1,4 +1,4 @@
-import { GatewayError } from '../../core/errors';
+import { GatewayError, isGatewayError } from '../../core/errors';
 import type { ObjectStore } from '../../storage/object-store';
 import { type FormPart, formParts, readPart } from '../multipart/form-parts';
 import { malformed } from '../multipart/malformed';
@@ -72,6 +72,17 @@ export async function receiveForm(
 /** Takes back the object of a form that was refused after it had been read. */
 export async function discard(options: Pick<ReceiveOptions, 'store' | 'objectKey'>): Promise<void> {
   await options.store.delete(options.objectKey);
+}
+
+/**
+ * Takes back the object of a request that failed with `error`, but not where its row may be there all
+ * the same: what then belongs to nobody is swept.
+ */
+export async function discardAfter(
+  error: unknown,
+  place: Pick<ReceiveOptions, 'store' | 'objectKey'>,
+): Promise<void> {
+  if (!isGatewayError(error, 'commit_unknown')) await discard(place);
 }
 
 async function storeFile(part: FormPart, options: ReceiveOptions): Promise<UploadFacts> {

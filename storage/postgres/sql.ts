@@ -1,5 +1,5 @@
 import { DatabaseError, type Pool, type PoolClient, type QueryResultRow } from 'pg';
-import { GatewayError } from '../../core/errors';
+import { GatewayError, isGatewayError } from '../../core/errors';
 
 /** Whatever runs a statement: a pool, or the client of a transaction. */
 export type Database = Pool | PoolClient;
@@ -28,7 +28,10 @@ export async function query<Row extends QueryResultRow>(
 
 /**
  * Runs `work` in a transaction on one connection: committed when it resolves, rolled back when it
- * throws. @throws postgres_unavailable, and what `work` throws
+ * throws.
+ *
+ * @throws postgres_unavailable; commit_unknown where nobody can tell whether it was committed; and what
+ *   `work` throws
  */
 export async function inTransaction<T>(
   pool: Pool,
@@ -44,7 +47,7 @@ export async function inTransaction<T>(
   try {
     await query(client, 'begin');
     const result = await work(client);
-    await query(client, 'commit');
+    await commit(client);
     return result;
   } catch (error) {
     await client.query('rollback').catch((failure: Error) => (broken = failure));
@@ -53,6 +56,17 @@ export async function inTransaction<T>(
     client.off('error', onError);
     // A connection that could not roll back is in an unknown state: it is closed, not reused.
     client.release(broken);
+  }
+}
+
+/** A connection that breaks under a commit takes with it what became of that. */
+async function commit(client: PoolClient): Promise<void> {
+  try {
+    await query(client, 'commit');
+  } catch (cause) {
+    if (!isGatewayError(cause, 'postgres_unavailable')) throw cause;
+    const message = `${cause.message}; what was asked of it may have been done`;
+    throw new GatewayError('commit_unknown', message, { cause });
   }
 }
 

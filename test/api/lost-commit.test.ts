@@ -1,0 +1,75 @@
+import {
+  batchForm,
+  BOUNDARY,
+  formBytes,
+  LINE,
+  openTestApi,
+  post,
+  type TestApi,
+  type TestPart,
+  upload,
+} from '../support/api';
+import { loseNextCommit } from '../support/lost-commit';
+import { POSTGRES_START_MS } from '../support/postgres';
+
+let api: TestApi;
+beforeAll(async () => (api = await openTestApi()), POSTGRES_START_MS);
+afterAll(() => api.close());
+
+const content = async (fileId: string) =>
+  (await api.call({ method: 'GET', url: `/v1/files/${fileId}/content` })).bytes.toString();
+
+/** What the SDKs do with a 503: the same request once more. */
+async function sentAgain(send: (headers: Record<string, string>) => ReturnType<TestApi['call']>) {
+  loseNextCommit(api.database.pool);
+  expect((await send({})).status).toBe(503);
+  return send({ 'x-stainless-retry-count': '1' });
+}
+
+describe('a request whose commit Postgres was cut off from confirming', () => {
+  it('keeps the bytes of a file, which its repetition is answered with', async () => {
+    const key = { 'idempotency-key': 'cut off' };
+    const again = await sentAgain((headers) =>
+      api.call(upload(batchForm(), { ...key, ...headers })),
+    );
+    expect(again.status).toBe(200);
+    expect(await content(again.body.id)).toBe(LINE);
+  });
+
+  it('keeps the bytes of a part, which its repetition is answered with', async () => {
+    const id = await openUpload();
+    const part = await sentAgain((headers) => sendPart(id, headers));
+    expect(part.status).toBe(200);
+    const done = await complete(id, part.body.id);
+    expect(done.status).toBe(200);
+    expect(await content(done.body.file.id)).toBe(LINE);
+  });
+
+  it('keeps the bytes of a completed upload', async () => {
+    const id = await openUpload();
+    const part = (await sendPart(id)).body.id;
+    loseNextCommit(api.database.pool);
+    const done = await complete(id, part);
+    expect(done.status).toBe(200);
+    expect(await content(done.body.file.id)).toBe(LINE);
+  });
+});
+
+async function openUpload(): Promise<string> {
+  const fields = { filename: 'in.jsonl', purpose: 'batch', mime_type: 'application/jsonl' };
+  return (await api.call(post('/v1/uploads', { ...fields, bytes: LINE.length }))).body.id;
+}
+
+function sendPart(id: string, headers: Record<string, string> = {}) {
+  const data: TestPart = { name: 'data', value: LINE, filename: 'upload' };
+  return api.call({
+    method: 'POST',
+    url: `/v1/uploads/${id}/parts`,
+    headers: { 'content-type': `multipart/form-data; boundary=${BOUNDARY}`, ...headers },
+    payload: formBytes([data]),
+  });
+}
+
+function complete(id: string, part: string) {
+  return api.call(post(`/v1/uploads/${id}/complete`, { part_ids: [part] }));
+}

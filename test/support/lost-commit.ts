@@ -1,0 +1,28 @@
+/** A database that does what it is told and is cut off before it can say so. */
+import type { Pool, PoolClient } from 'pg';
+
+type Connect = (callback?: unknown) => Promise<PoolClient>;
+
+/** The next transaction of `pool` is committed, and its connection breaks before the answer comes. */
+export function loseNextCommit(pool: Pool): void {
+  const connect = pool.connect.bind(pool) as Connect;
+  const own = pool as { connect: Connect };
+  own.connect = async (callback) => {
+    // Single statements of the pool itself come with a callback.
+    if (callback !== undefined) return connect(callback);
+    own.connect = connect;
+    return losingCommit(await connect());
+  };
+}
+
+function losingCommit(client: PoolClient): PoolClient {
+  const query = client.query.bind(client) as (text: string, values: unknown[]) => Promise<unknown>;
+  const own = client as { query: unknown };
+  own.query = async (text: string, values: unknown[]): Promise<unknown> => {
+    const result = await query(text, values);
+    if (text !== 'commit') return result;
+    own.query = query;
+    throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
+  };
+  return client;
+}
