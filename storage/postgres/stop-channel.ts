@@ -45,7 +45,7 @@ export function listenForStops(options: {
   const connect = async (): Promise<void> => {
     const fresh = new Client({ connectionString: url, keepAlive: true });
     client = fresh;
-    // Both `error` and `end` follow a lost connection; one reconnect is enough.
+    // `end` follows whatever ends it: a failed connect, a lost connection, an `end()`.
     fresh.on('error', (error) => logger.debug({ err: error }, 'stop channel lost'));
     fresh.on('end', again);
     fresh.on('notification', ({ payload }) => onStop(payload ?? ''));
@@ -54,7 +54,8 @@ export function listenForStops(options: {
       await fresh.query(`listen ${CHANNEL}`);
     } catch (error) {
       logger.debug({ err: error }, 'stop channel not open');
-      again();
+      // A server that lets us in and not listen would keep every attempt's connection.
+      await fresh.end();
     }
   };
   void connect();
