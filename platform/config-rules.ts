@@ -14,7 +14,7 @@ export type ConfigNeed = 'gateway' | 'postgres';
 /** Rules that look at more than one setting; empty when all hold. */
 export function checkRules(config: Config, needs: readonly ConfigNeed[]): RuleBreak[] {
   return [
-    ...gatewayRule(config, needs.includes('gateway')),
+    ...modeRule(config, needs.includes('gateway')),
     ...postgresRule(config, needs.includes('postgres')),
     ...gatewaysOf(config).flatMap(([path, gateway]) => gatewayRules(path, gateway)),
     ...limitRules(config),
@@ -24,7 +24,7 @@ export function checkRules(config: Config, needs: readonly ConfigNeed[]): RuleBr
 }
 
 /** Seed 000: the two modes exclude each other, exactly one must be configured. */
-function gatewayRule(config: Config, needed: boolean): RuleBreak[] {
+function modeRule(config: Config, needed: boolean): RuleBreak[] {
   const global = config.global_inference_gateway !== undefined;
   const perModel = config.model_gateways !== undefined;
   if (global && perModel) {
@@ -65,26 +65,34 @@ function gatewaysOf(config: Config): [string[], AnyGateway][] {
 }
 
 function gatewayRules(path: string[], gateway: AnyGateway): RuleBreak[] {
-  const broken: RuleBreak[] = [];
-  const say = (key: string, message: string): void =>
-    void broken.push({ path: [...path, key], message });
-  if (gateway.initial_backoff > gateway.max_backoff) {
-    say('initial_backoff', 'must not be longer than max_backoff');
-  }
-  if (gateway.request_timeout === 0) say('request_timeout', 'must be longer than 0');
-  if (gateway.api_key_name !== undefined && gateway.api_key_file !== undefined) {
-    say('api_key_file', 'set only one of api_key_name and api_key_file');
-  }
-  if (
-    (gateway.tls_client_cert_file === undefined) !==
-    (gateway.tls_client_key_file === undefined)
-  ) {
-    say(
+  const { username, password } = new URL(gateway.url);
+  const { tls_client_cert_file: clientCert, tls_client_key_file: clientKey } = gateway;
+  const rules: [isBroken: boolean, key: string, message: string][] = [
+    [
+      username !== '' || password !== '',
+      'url',
+      'user and password in it are not sent: set api_key_name or api_key_file',
+    ],
+    [
+      gateway.initial_backoff > gateway.max_backoff,
+      'initial_backoff',
+      'must not be longer than max_backoff',
+    ],
+    [gateway.request_timeout === 0, 'request_timeout', 'must be longer than 0'],
+    [
+      gateway.api_key_name !== undefined && gateway.api_key_file !== undefined,
+      'api_key_file',
+      'set only one of api_key_name and api_key_file',
+    ],
+    [
+      (clientCert === undefined) !== (clientKey === undefined),
       'tls_client_cert_file',
       'a client certificate needs both tls_client_cert_file and tls_client_key_file',
-    );
-  }
-  return broken;
+    ],
+  ];
+  return rules.flatMap(([isBroken, key, message]) =>
+    isBroken ? [{ path: [...path, key], message }] : [],
+  );
 }
 
 function limitRules(config: Config): RuleBreak[] {

@@ -15,7 +15,7 @@ import {
 export type { Config, GatewayConfig } from './config-schema';
 export type { ConfigNeed } from './config-rules';
 export type { Environment } from './config-sources';
-export { redactConfig, redactUrl } from './config-redact';
+export { redactUrl } from './config-redact';
 
 /** Where settings come from; {@link loadConfig} says which one wins. */
 export interface ConfigSources {
@@ -146,11 +146,14 @@ function wording(issue: z.core.$ZodIssue, value: unknown): string {
   return issue.message.replace(/^Invalid input: /, '');
 }
 
+const URL_WITH_USER = /:\/\/[^/]*@/;
+
 /** The value as written, so that a problem can be found by searching for it; never a secret. */
 function got(path: readonly PropertyKey[], value: unknown): string {
   if (value === undefined) return '';
-  if (/key|url|password/.test(String(path.at(-1)))) return ', got another value';
   const text = JSON.stringify(value);
+  const isSecret = /key|url|password/.test(String(path.at(-1))) || URL_WITH_USER.test(text);
+  if (isSecret) return ', got another value';
   return `, got ${text.length > 60 ? `${text.slice(0, 57)}...` : text}`;
 }
 

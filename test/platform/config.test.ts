@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { isGatewayError } from '../../core/errors';
 import { findSettings, loadConfig, mergeSettings, withoutSettings } from '../../platform/config';
 import { printConfig } from '../../platform/config-print';
-import { redactConfig } from '../../platform/config-redact';
+import { redactConfig, redactUrl } from '../../platform/config-redact';
 
 const GATEWAY = { global_inference_gateway: { url: 'http://127.0.0.1:8001' } };
 let folder: string;
@@ -204,8 +204,12 @@ describe('the configuration', () => {
     );
   });
 
-  test('never repeats a secret in a problem', () => {
-    const problems = problemsOf({ overrides: { ...GATEWAY, temporal: { api_key: 12_345 } } });
+  test.each([
+    { temporal: { api_key: 12_345 } },
+    { postgres: 'postgres://me:12345@db/x' },
+    { api: { host: ['http://me:12345@h'] } },
+  ])('never repeats a secret in a problem: %j', (settings) => {
+    const problems = problemsOf({ overrides: { ...GATEWAY, ...settings } });
     expect(problems).toHaveLength(1);
     expect(problems[0]).not.toContain('12345');
   });
@@ -251,6 +255,7 @@ describe('the gateways (seed 000)', () => {
     [{ tls_client_cert_file: 'a' }, 'needs both'],
     [{ request_timeout: '0' }, 'request_timeout: must be longer than 0'],
     [{ url: 'ftp://a' }, 'url: expected an http:// or https:// URL'],
+    [{ url: 'http://me:pw@a' }, 'url: user and password in it are not sent: set api_key_name'],
   ])('are refused with %j', (change, expected) => {
     const problems = problemsOf({ overrides: { model_gateways: { m: { ...entry, ...change } } } });
     expect(problems).toEqual([expect.stringContaining(expected)]);
@@ -271,10 +276,15 @@ describe('what is handed on', () => {
       ...GATEWAY,
       postgres: { url: 'postgres://me:hunter2@db/x?password=hunter2' },
       temporal: { api_key: 'hunter2' },
+      tracing: { otlp_endpoint: 'http://me:hunter2@otlp:4317' },
     };
     const text = JSON.stringify(redactConfig(loadConfig({ env: {}, overrides })));
     expect(text).not.toContain('hunter2');
     expect(text).toContain('postgres://me:***@db/x');
+  });
+
+  test('an address without a password is shown as it was written', () => {
+    expect(redactUrl('http://otlp:4317')).toBe('http://otlp:4317');
   });
 
   test('merged settings stay as they were written', () => {
