@@ -20,7 +20,10 @@ export interface BackendRequest {
   readonly body: Uint8Array;
   /** The line's id, sent as `x-request-id`. */
   readonly requestId: string;
-  /** End of the batch in Unix ms; sent as `x-slo-ttft-ms` = what is left of it. */
+  /**
+   * End of the batch in Unix ms; sent as `x-slo-ttft-ms` = what is left of it. Once it has come nothing
+   * is sent any more, also where only the connection took so long: the outcome is `aborted`.
+   */
   readonly deadlineMs: number;
   /** Further headers (pass-through, fairness id), lower-case names. */
   readonly headers: Readonly<Record<string, string>>;

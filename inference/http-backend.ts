@@ -64,6 +64,7 @@ export function createHttpBackend(gateway: GatewayConfig, options: HttpBackendOp
       request,
       maxAnswerBytes: options.maxAnswerBytes,
       timeoutMs,
+      now,
       onSettled: (outcome) => {
         unsubscribe();
         resolve(outcome);

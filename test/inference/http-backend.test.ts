@@ -108,7 +108,7 @@ describe('requests', () => {
     const backend = backendFor(
       server.url,
       {},
-      { secrets: { authorization: 'Bearer key', tls: {} } },
+      { secrets: { authorization: 'Bearer key', tls: {} }, now: () => 4.5 },
     );
     await backend.send(
       requestOf({ headers: { authorization: 'Bearer user' }, deadlineMs: 5 }),
@@ -339,6 +339,19 @@ describe('failures', () => {
     expectFailure(await first, 'aborted');
     expect((await second).kind).toBe('answer');
     expect(server.received.map(({ headers }) => headers['x-request-id'])).toEqual(['second']);
+  });
+
+  it('by the deadline send nothing, also where only the connection took so long', async () => {
+    const server = await serve((_, response) => response.end('{}'));
+    const clock = { nowMs: 999 };
+    const backend = backendFor(server.url, {}, { connections: 1, now: () => clock.nowMs });
+    const late = backend.send(requestOf({ deadlineMs: 1_000, requestId: 'late' }), never);
+    clock.nowMs = 1_000;
+    expectFailure(await late, 'aborted');
+    const next = await backend.send(requestOf({ deadlineMs: 1_001, requestId: 'next' }), never);
+    expect(next.kind).toBe('answer');
+    expect(server.received.map(({ headers }) => headers['x-request-id'])).toEqual(['next']);
+    expect(server.connections()).toBe(1);
   });
 
   it('leave nobody behind when one signal ends many', async () => {
