@@ -58,6 +58,7 @@ beforeAll(async () => {
     },
   });
   second = TWO_WORKERS ? await startSecondWorker(stack) : null;
+  if (second !== null) modelServer.lateness.alsoThrough(second.links.models);
   parts = faultsParts({
     get stack() {
       return stack;

@@ -1,8 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Arrival } from './checker-evidence';
 import { finalAnswer, lineOfBody, type PlacedLine } from './faults-answers';
+import type { Lateness } from './faults-lateness';
+import { watchLateness } from './faults-lateness';
 
 /** A model server with the latencies and failures that the lines ask for, and a full memory. */
 export interface FaultsModelServer {
@@ -10,20 +11,16 @@ export interface FaultsModelServer {
   readonly arrivals: readonly Arrival[];
   /** Closes every connection and refuses new ones until the promise has resolved. */
   cut(forMs: number): Promise<void>;
-  /** The longest that this process's event loop was late since the last call, ms. */
-  takeLagMs(): number;
+  readonly lateness: Lateness;
   close(): Promise<void>;
 }
-
-const SAMPLE_MS = 10;
 
 export async function startFaultsModelServer(): Promise<FaultsModelServer> {
   const arrivals: Arrival[] = [];
   const tries = new Map<string, number>();
-  const lag = monitorEventLoopDelay({ resolution: SAMPLE_MS });
-  lag.enable();
   let server = await listen(0);
   const { port } = server.address() as AddressInfo;
+  const lateness = watchLateness(port);
   /** Cuts that last; a second one that begins meanwhile may end later. */
   let cuts = 0;
   let closed = Promise.resolve();
@@ -43,6 +40,7 @@ export async function startFaultsModelServer(): Promise<FaultsModelServer> {
   }
 
   async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (lateness.isProbe(request)) return void response.end();
     const arrival: Arrival = {
       lineId: String(request.headers['x-request-id']),
       atMs: Date.now(),
@@ -86,13 +84,9 @@ export async function startFaultsModelServer(): Promise<FaultsModelServer> {
       await closed;
       if (--cuts === 0) server = await listen(port);
     },
-    takeLagMs: () => {
-      const lagMs = Math.max(0, lag.max / 1e6 - SAMPLE_MS);
-      lag.reset();
-      return lagMs;
-    },
+    lateness,
     close: () => {
-      lag.disable();
+      lateness.close();
       return close();
     },
   };

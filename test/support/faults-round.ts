@@ -32,7 +32,7 @@ const MOMENT_LIMIT_MS = 20_000;
 export async function playRound(plan: RoundPlan, scene: RoundScene): Promise<RoundEvidence> {
   const { modelServer } = scene;
   const firstArrival = modelServer.arrivals.length;
-  modelServer.takeLagMs();
+  modelServer.lateness.takeMs();
   const play = new Play(scene, firstArrival);
   const [batches, disturbances] = await Promise.all([
     Promise.all(plan.batches.map((batch) => play.batch(batch))),
@@ -40,7 +40,7 @@ export async function playRound(plan: RoundPlan, scene: RoundScene): Promise<Rou
   ]);
   // Late requests, too, are in the evidence: nothing may come for batches that have ended.
   await delay(500);
-  const lagMs = modelServer.takeLagMs();
+  const lagMs = modelServer.lateness.takeMs();
   const { tolerance } = scene;
   return {
     batches: await Promise.all(batches.map((batch) => play.withFiles(batch))),

@@ -11,6 +11,8 @@ export type ProxyMood = 'pass' | 'refuse' | 'hang';
 /** A server's address that can be made to fail like a network or a machine does. */
 export interface TcpProxy {
   readonly port: number;
+  /** Since when bytes have gone through, Unix ms; Infinity while they do not. */
+  readonly openSinceMs: number;
   /** Resolves when it holds, for open connections too. */
   become(mood: ProxyMood): Promise<void>;
   close(): Promise<void>;
@@ -20,6 +22,7 @@ export interface TcpProxy {
 export async function startTcpProxy(target: number): Promise<TcpProxy> {
   const pairs = new Set<readonly [Socket, Socket]>();
   let mood: ProxyMood = 'pass';
+  let openSinceMs = Date.now();
   const server = createServer((near) => {
     const far = connect(target, '127.0.0.1');
     const pair = [near, far] as const;
@@ -46,8 +49,12 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
   const { port } = server.address() as AddressInfo;
   return {
     port,
+    get openSinceMs() {
+      return openSinceMs;
+    },
     become: async (next) => {
       if (next === mood) return;
+      openSinceMs = Infinity;
       const before = mood;
       mood = next;
       if (next === 'refuse') return refuse();
@@ -57,6 +64,7 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
           else socket.resume();
       }
       if (before === 'refuse') await listen(port);
+      if (mood === 'pass') openSinceMs = Date.now();
     },
     close: async () => {
       if (mood !== 'refuse') await refuse();
