@@ -9,7 +9,7 @@ export interface SweepActivities {
  * - `files`: bytes of files that were deleted or have expired and that no open batch needs
  * - `file_rows`: their rows, a day later
  * - `scratch`: plans, journals and seals of delivered batches, after `retention.scratch`
- * - `batches`: everything of a batch, after `retention.batches`
+ * - `batches`: everything of a batch, after `retention.batches`; its place in lists a day later
  * - `progress`: rows of chunks whose batch has ended
  * - `uploads`: parts of ended uploads, and what their completions left behind
  * - `upload_rows`: their rows, a day later

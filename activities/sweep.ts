@@ -141,6 +141,7 @@ async function removeBatches(
     await removeObjects(deps, batchPrefix(id), { kept: [], liveness });
     await deps.rows.removeBatches([id]);
   }
+  await deps.rows.forgetPlaces(PAGE_ROWS);
   return { removed: batches.length, nextSeq: nextSeq(batches) };
 }
 

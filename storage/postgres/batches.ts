@@ -89,7 +89,10 @@ export interface BatchRepository {
   get(id: string, tenant: string): Promise<BatchRecord | null>;
   /** How many more batches the tenant may have open; null where that is without limit. */
   room(tenant: string): Promise<BatchRoom | null>;
-  /** Newest first. Null where `after` names no batch of the tenant. */
+  /**
+   * Newest first. Null where `after` names no batch of the tenant; one that retention has removed
+   * keeps its place for a day (contract §7.1).
+   */
   list(page: BatchQuery): Promise<Page<BatchRecord> | null>;
   /** Claims `cancelled` as the first cause of the end (execution §4). Null where there is no such batch. */
   claimCancel(id: string, tenant: string, nowSec: number): Promise<CancelClaim | null>;
@@ -192,7 +195,9 @@ async function findCursor(
 ): Promise<{ createdAtSec: number; seq: number } | null> {
   const [row] = await query<{ createdAtSec: number; seq: number }>(
     pool,
-    `select created_at as "createdAtSec", seq from batches where id = $1 and tenant = $2`,
+    `select created_at as "createdAtSec", seq from batches where id = $1 and tenant = $2
+     union all
+     select created_at, seq from removed_batches where id = $1 and tenant = $2`,
     [after, tenant],
   );
   return row ?? null;

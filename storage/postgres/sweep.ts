@@ -21,7 +21,10 @@ export interface SweepRows {
   markCleared(batchIds: readonly string[]): Promise<void>;
   /** Batches that ended before `endedBeforeSec` (Unix), behind `afterSeq`. */
   batchesToRemove(page: BatchSweepPage): Promise<EndedBatchRow[]>;
+  /** Removes rows of ended batches; lists still know their places. */
   removeBatches(batchIds: readonly string[]): Promise<void>;
+  /** Removes the places of batches that were removed a day ago. */
+  forgetPlaces(limit: number): Promise<void>;
   /** Removes progress of chunks whose batch has ended or is gone; how many. */
   removeStaleProgress(limit: number): Promise<number>;
   /** Uploads that ended an hour ago, with objects that nobody needs any more. */
@@ -62,7 +65,7 @@ export interface EndedUploadRow {
  * alive. What is hidden for this long is hidden for everybody.
  */
 const CLOCK_MARGIN_SEC = 300;
-/** As long as lists know a hidden file as a cursor (contract §7.1). */
+/** As long as lists know what was hidden or removed as a cursor (contract §7.1). */
 const CURSOR_LIFE_SEC = 24 * 3600;
 /** A part or a completion that was under way at the end is over after this. */
 const UPLOAD_MARGIN_SEC = 3600;
@@ -91,10 +94,8 @@ export function createSweepRows(pool: Pool): SweepRows {
       await query(pool, statement, [batchIds]);
     },
     batchesToRemove: (page) => endedBatches(pool, page, ''),
-    removeBatches: async (batchIds) => {
-      const statement = 'delete from batches where id = any($1) and status = any($2)';
-      await query(pool, statement, [batchIds, TERMINAL]);
-    },
+    removeBatches: (batchIds) => removeBatches(pool, batchIds),
+    forgetPlaces: (limit) => forgetPlaces(pool, limit),
     removeStaleProgress: (limit) => removeStaleProgress(pool, limit),
     uploadsToClear: (limit) => uploadsToClear(pool, limit),
     markUploadsCleared: async (uploadIds) => {
@@ -144,6 +145,28 @@ function endedBatches(pool: Pool, page: BatchSweepPage, condition: string) {
      where status = any($1) and ${ENDED_AT} <= $2 and seq > $3 ${condition}
      order by seq limit $4`,
     [TERMINAL, page.endedBeforeSec, page.afterSeq, page.limit],
+  );
+}
+
+async function removeBatches(pool: Pool, batchIds: readonly string[]): Promise<void> {
+  await query(
+    pool,
+    `with gone as (
+       delete from batches where id = any($1) and status = any($2)
+       returning id, tenant, created_at, seq)
+     insert into removed_batches (id, tenant, created_at, seq, removed_at)
+     select id, tenant, created_at, seq, ${NOW_SEC} from gone`,
+    [batchIds, TERMINAL],
+  );
+}
+
+async function forgetPlaces(pool: Pool, limit: number): Promise<void> {
+  await query(
+    pool,
+    `delete from removed_batches where id in (
+       select id from removed_batches where removed_at <= ${NOW_SEC} - $1
+       order by removed_at limit $2)`,
+    [CURSOR_LIFE_SEC, limit],
   );
 }
 

@@ -38,7 +38,7 @@ afterAll(() => database?.close());
 beforeEach(async () => {
   store = createMemoryStore();
   removed = [];
-  await database.pool.query('truncate batches, files, chunk_progress');
+  await database.pool.query('truncate batches, files, chunk_progress, removed_batches');
 });
 
 function deps() {
@@ -212,8 +212,12 @@ describe('batches', () => {
     });
     await putBatch(old);
     await putBatch(young);
+    const forgotten = `insert into removed_batches values ('batch_old', 't', 1, 1, $1)`;
+    await database.pool.query(forgotten, [NOW_SEC - DAY_SEC]);
     expect(await sweep('batches')).toBe(1);
     expect(await ids('batches')).toEqual([young]);
+    const { rows: places } = await database.pool.query('select id from removed_batches');
+    expect(places).toEqual([{ id: old }]);
     expect(keys().every((key) => key.startsWith(batchPrefix(young)))).toBe(true);
     expect(keys()).toHaveLength(5);
   });

@@ -1,3 +1,4 @@
+import { createSweepRows } from '../../storage/postgres/sweep';
 import { batchForm, LINE, openTestApi, post, type TestApi, upload } from '../support/api';
 import { POSTGRES_START_MS } from '../support/postgres';
 
@@ -191,6 +192,23 @@ describe('batches', () => {
     expect(one.body).toMatchObject({ first_id: ids[1], last_id: ids[1], has_more: true });
     const behind = await list(tenant, `?after=${ids[0]}`, 'batches');
     expect(behind.body).toMatchObject({ data: [], first_id: null, last_id: null, has_more: false });
+  });
+
+  it('go on behind a batch that retention has removed, for a day', async () => {
+    const { tenant, ids } = await tenantWithBatches(3);
+    const { pool } = api.database;
+    const rows = createSweepRows(pool);
+    await pool.query(`update batches set status = 'completed' where id = $1`, [ids[1]]);
+    await rows.removeBatches(ids.slice(1));
+    expect(idsOf(await list(tenant, '', 'batches'))).toEqual([ids[2], ids[0]]);
+    const behind = () => list(tenant, `?after=${ids[1]}`, 'batches');
+    expect(idsOf(await behind())).toEqual([ids[0]]);
+    expect((await list('nobody', `?after=${ids[1]}`, 'batches')).status).toBe(400);
+    await rows.forgetPlaces(10);
+    expect(idsOf(await behind())).toEqual([ids[0]]);
+    await pool.query('update removed_batches set removed_at = removed_at - 86400');
+    await rows.forgetPlaces(10);
+    expect((await behind()).body.error).toMatchObject({ code: 'invalid_value', param: 'after' });
   });
 
   it('never show the batches of another tenant', async () => {

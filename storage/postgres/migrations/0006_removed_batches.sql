@@ -1,0 +1,9 @@
+-- Where batches that retention has removed stood in lists: somebody may just be paging past them.
+create table removed_batches (
+  id         text primary key,
+  tenant     text not null,
+  created_at bigint not null,
+  seq        bigint not null,
+  removed_at bigint not null
+);
+create index removed_batches_to_sweep on removed_batches (removed_at);
