@@ -19,6 +19,13 @@ export interface CreateWorkersOptions {
 }
 
 /**
+ * Polls of each queue for activities. A worker that is frozen takes tasks with those it has open, and
+ * each is lost for a heartbeat timeout: two find all the work there is (activities last for seconds),
+ * ten (the SDK's default) held chunks up for more than twice as long.
+ */
+const ACTIVITY_POLLS = { type: 'simple-maximum', maximum: 2 } as const;
+
+/**
  * One Temporal worker for workflows, ingestion and records, and one for the chunks of each route, all
  * on one connection. Whoever calls runs them and shuts them down.
  */
@@ -52,6 +59,7 @@ function sharedOptions(options: CreateWorkersOptions) {
     namespace: options.namespace,
     identity: options.identity,
     plugins: options.plugins,
+    activityTaskPollerBehavior: ACTIVITY_POLLS,
     // A cancel reaches a running activity with the answer to a heartbeat: 2 s at most (temporal §0.4).
     maxHeartbeatThrottleInterval: '2s',
     defaultHeartbeatThrottleInterval: '2s',
