@@ -7,9 +7,10 @@ import type { ChunkLease } from '../../storage/postgres/chunk-lease';
 import type { ChunkLeave, ExecuteChunkInput } from '../types';
 import type { ChunkLedger, ChunkLine } from './chunk-ledger';
 import type { ExecuteDeps } from './deps';
+import { ChunkDeparture } from './chunk-departure';
 import { LatencyWindow } from './latency';
 import { LineQueue } from './line-queue';
-import type { EncodedFrame, LineSender } from './line-sender';
+import type { EncodedFrame, LineSender, TryOptions } from './line-sender';
 import type { SoloGate } from './solo-gate';
 import { Wake } from './wake';
 
@@ -36,34 +37,23 @@ const LOOK_AGAIN_MS = 250;
 /**
  * Sends the lines of one chunk until it has to leave (execution §3).
  *
- * States: sending → leaving (a reason is known: no new try begins, what runs is finished or, after a
- * stop's grace, aborted) → left. Reasons in the order in which they win: the first that strikes.
+ * States: sending → leaving ({@link ChunkDeparture} has a reason: no new try begins, what runs is
+ * finished or, after a stop's grace, aborted) → left.
  */
 export class ChunkRun {
   readonly #o: ChunkRunOptions;
   readonly #queue: LineQueue;
   readonly #wake = new Wake();
-  readonly #leaving = new AbortController();
-  readonly #abort = new AbortController();
-  readonly #timers = new Set<NodeJS.Timeout>();
   readonly #latency = new LatencyWindow();
   readonly #startedMs = Date.now();
+  readonly #departure: ChunkDeparture;
   readonly #request: AcquireRequest;
   readonly #openInModel: number;
-  readonly #tryOptions = {
-    signal: this.#abort.signal,
-    stopping: (): boolean => this.#stopCause !== null,
-    maySend: (): boolean => this.#o.lease.maySend() && Date.now() < this.#o.chunk.deadlineMs,
-    openLines: (): number => this.#openInModel - this.#answered,
-  };
+  readonly #tryOptions: Omit<TryOptions, 'probe'>;
   /** Set for a chunk of one suspected line. */
   readonly #suspect: symbol | null;
-  readonly #onDrain = (): void => this.#leaveFor('drain');
-  #leave: ChunkLeave | null = null;
-  #stopCause: StopCause | null = null;
   #inFlight = 0;
   #hadPermit = false;
-  #boxOver = false;
   #answered = 0;
 
   constructor(options: ChunkRunOptions) {
@@ -80,6 +70,17 @@ export class ChunkRun {
     };
     this.#openInModel = chunk.openInModel ?? options.ledger.open;
     this.#queue = new LineQueue(options.ledger, 2 * options.deps.config.concurrency.per_model);
+    this.#departure = new ChunkDeparture({
+      ...options,
+      awaitsFirstAnswer: () => this.#answered === 0 && this.#inFlight > 0,
+      onLeave: () => this.#wake.notify(),
+    });
+    this.#tryOptions = {
+      signal: this.#departure.abort,
+      stopping: () => this.#departure.stopCause !== null,
+      maySend: () => options.lease.maySend() && Date.now() < chunk.deadlineMs,
+      openLines: () => this.#openInModel - this.#answered,
+    };
   }
 
   get inFlight(): number {
@@ -95,7 +96,7 @@ export class ChunkRun {
   }
 
   get stopCause(): StopCause | null {
-    return this.#stopCause;
+    return this.#departure.stopCause;
   }
 
   get ratePerSec(): number | null {
@@ -107,12 +108,13 @@ export class ChunkRun {
   get waitsFor(): string | null {
     const { route, lease } = this.#o;
     if (route.breaker.state === 'open') return `gateway ${route.key}: it does not answer`;
-    return lease.maySend() || this.#leave !== null ? null : 'Postgres: this process stood still';
+    const sends = lease.maySend() || this.#departure.reason !== null;
+    return sends ? null : 'Postgres: this process stood still';
   }
 
   /** Runs to the end of the chunk's stay; resolves when nothing of it is in flight any more. */
   async run(): Promise<ChunkLeave> {
-    this.#watch();
+    this.#departure.watch();
     if (this.#suspect !== null) this.#o.gate.request(this.#suspect);
     try {
       await this.#sendAll();
@@ -120,73 +122,21 @@ export class ChunkRun {
       this.#rememberBackOffs();
     } finally {
       if (this.#suspect !== null) this.#o.gate.release(this.#suspect);
-      for (const timer of this.#timers) clearTimeout(timer);
-      this.#o.deps.drain.removeEventListener('abort', this.#onDrain);
+      this.#departure.close();
     }
-    return this.#leave ?? 'done';
+    return this.#departure.reason ?? 'done';
   }
 
-  /** The activity was cancelled: a stop, unless the worker is going down. */
+  /** The activity was cancelled. */
   cancelled(reason: 'stop' | 'drain' | 'gone'): void {
-    if (reason === 'drain') {
-      // The drain budget is over: what still runs will be sent again elsewhere.
-      this.#leaveFor('drain');
-      this.#abort.abort();
-    }
-    if (reason === 'gone') this.#leaveFor('fenced');
-    if (reason === 'stop') this.#stop(this.#o.lease.stopCause ?? this.#causeByClock());
-  }
-
-  #watch(): void {
-    const { chunk, deps, lease } = this.#o;
-    this.#after(chunk.boxMs, () => this.#endBox());
-    this.#after(chunk.deadlineMs - Date.now(), () => this.#stop('expired'));
-    if (deps.drain.aborted) this.#onDrain();
-    deps.drain.addEventListener('abort', this.#onDrain);
-    lease.onChange(() => this.#heed());
-    this.#heed();
-  }
-
-  #heed(): void {
-    const { lease } = this.#o;
-    if (lease.lost) this.#leaveFor('fenced');
-    else if (lease.terminal) this.#leaveFor('row_terminal');
-    else if (lease.stopCause !== null) this.#stop(lease.stopCause);
-  }
-
-  /** While no answer has come the box ends at the first answer: slow models make progress too. */
-  #endBox(): void {
-    if (this.#answered === 0 && this.#inFlight > 0) this.#boxOver = true;
-    else this.#leaveFor(this.#o.route.breaker.state === 'open' ? 'breaker_open' : 'box');
-  }
-
-  #stop(cause: StopCause): void {
-    if (this.#stopCause !== null) return;
-    this.#stopCause = cause;
-    this.#leaveFor('stopped');
-    const { cancel_grace, expiry_grace } = this.#o.deps.config.batch;
-    // A failed batch drains: what runs may end in its own time.
-    if (cause === 'failed') return;
-    this.#after(cause === 'expired' ? expiry_grace : cancel_grace, () => this.#abort.abort());
-  }
-
-  #causeByClock(): StopCause {
-    return Date.now() >= this.#o.chunk.deadlineMs ? 'expired' : 'cancelled';
-  }
-
-  #leaveFor(reason: ChunkLeave): void {
-    // A stop or a lost hold also ends a drain that has begun for a milder reason.
-    if (reason === 'fenced' || reason === 'row_terminal') this.#abort.abort();
-    if (this.#leave === null || reason === 'fenced') this.#leave = reason;
-    this.#leaving.abort();
-    this.#wake.notify();
+    this.#departure.cancelled(reason);
   }
 
   async #sendAll(): Promise<void> {
-    while (this.#leave === null) {
+    while (this.#departure.reason === null) {
       // Beside the timer: nothing may leave after the deadline, however late a timer fires.
-      if (Date.now() >= this.#o.chunk.deadlineMs) return this.#stop('expired');
-      if (this.#o.lease.unheard) return this.#leaveFor('unheard');
+      if (Date.now() >= this.#o.chunk.deadlineMs) return this.#departure.stop('expired');
+      if (this.#o.lease.unheard) return this.#departure.leaveFor('unheard');
       if (this.#queue.isEmpty && this.#inFlight === 0) return;
       const nowMs = Date.now();
       const line = this.#mayTry(nowMs) ? this.#nextLine(nowMs) : null;
@@ -229,8 +179,8 @@ export class ChunkRun {
 
   async #await(): Promise<Permit | null> {
     try {
-      const permit = await this.#o.deps.dispatcher.acquire(this.#request, this.#leaving.signal);
-      if (this.#leave === null) return permit;
+      const permit = await this.#o.deps.dispatcher.acquire(this.#request, this.#departure.leaving);
+      if (this.#departure.reason === null) return permit;
       permit.release();
       return null;
     } catch {
@@ -243,13 +193,12 @@ export class ChunkRun {
     const { waiting, route, chunk } = this.#o;
     const others = waiting.get(route.limiterKey) ?? 0;
     if (others >= MAX_WAITING_CHUNKS) {
-      this.#leaveFor('no_permit');
+      this.#departure.leaveFor('no_permit');
       return null;
     }
     waiting.set(route.limiterKey, others + 1);
-    const timer = this.#after(Math.max(MIN_PERMIT_WAIT_MS, chunk.p95Ms ?? 0), () =>
-      this.#leaveFor('no_permit'),
-    );
+    const giveUp = (): void => this.#departure.leaveFor('no_permit');
+    const timer = setTimeout(giveUp, Math.max(MIN_PERMIT_WAIT_MS, chunk.p95Ms ?? 0));
     try {
       return await this.#await();
     } finally {
@@ -302,13 +251,13 @@ export class ChunkRun {
     writer.append(frame.header, frame.bytes);
     ledger.answered(line.position, frame.header);
     this.#answered++;
-    if (this.#boxOver) this.#leaveFor('box');
+    this.#departure.answered();
   }
 
   /** Nothing was decided about the line (its input could not be read, say): it is tried again. */
   #failTry(line: ChunkLine, error: unknown): void {
     if (this.#suspect !== null) this.#remember(line);
-    if (this.#abort.signal.aborted) return;
+    if (this.#departure.abort.aborted) return;
     this.#o.deps.logger.warn({ err: error, position: line.position }, 'line not tried');
     line.notBeforeMs = Date.now() + 1_000;
     this.#queue.putBack(line);
@@ -332,12 +281,5 @@ export class ChunkRun {
   #remember({ offset, tries, notBeforeMs }: ChunkLine, alone = false): void {
     const retry = { offset, tries, notBeforeMs, alone };
     this.#o.writer.append(retryHeader(retry), encodeRetryFrame(retry));
-  }
-
-  #after(ms: number, run: () => void): NodeJS.Timeout {
-    // Longer than a timer can be: it never fires within a chunk's life.
-    const timer = setTimeout(run, Math.min(Math.max(0, ms), 2_147_483_647));
-    this.#timers.add(timer);
-    return timer;
   }
 }
