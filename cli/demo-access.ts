@@ -1,5 +1,5 @@
 import type { Config } from '../platform/config';
-import { onKeys, settingsIn } from './key-store';
+import { onKeys } from './key-store';
 import { say } from './output';
 
 /** What the demo shows at the API's door. */
@@ -25,8 +25,7 @@ export async function withAccess<T>(
     const headers = auth.mode === 'header' ? { [auth.tenant_header]: TENANT } : {};
     return work({ key: 'demo', headers });
   }
-  const database = { config: settingsIn(dataDir) };
-  const { key, record } = await onKeys(database, (keys) => {
+  const { key, record } = await onKeys({ dataDir }, (keys) => {
     const nowSec = now();
     const expiresAtSec = nowSec + KEY_LIFE_SEC;
     return keys.create({ tenant: TENANT, name: 'nightshift demo', expiresAtSec, nowSec });
@@ -35,7 +34,7 @@ export async function withAccess<T>(
   try {
     return await work({ key, headers: {} });
   } finally {
-    await onKeys(database, (keys) => keys.revoke(record.id, now()));
+    await onKeys({ dataDir }, (keys) => keys.revoke(record.id, now()));
   }
 }
 

@@ -5,13 +5,12 @@ import { GatewayError } from '../core/errors';
 import { createStack, type StackAddresses } from '../embedded/stack';
 import { lockHolder } from '../embedded/stack-lock';
 import { packageRoot } from '../platform/package-root';
-import { loadConfig } from '../platform/config';
 import { type DemoAccess, withAccess } from './demo-access';
 import { runBatch } from './demo-batch';
 import { reportOf } from './demo-report';
-import { settingsIn } from './key-store';
 import { say } from './output';
 import { sourcesOf, type StackFlags } from './stack-flags';
+import { stackSettings } from './stack-settings';
 import { createStackTerminal, type ShownLevels } from './terminal';
 import { withStack } from './with-stack';
 
@@ -44,7 +43,7 @@ export async function runDemo(flags: DemoFlags): Promise<void> {
       terminal,
       onSignal: 'fail',
       work: (addresses, signal) => {
-        const { auth } = loadConfig({ file: settingsIn(place.path) });
+        const { auth } = stackSettings(place.path);
         return withAccess({ auth, dataDir: place.path }, (access) =>
           showBatch({ addresses, access, signal, input, results }),
         );

@@ -1,9 +1,8 @@
 import { createStack, type StackAddresses } from '../embedded/stack';
-import { loadConfig } from '../platform/config';
 import { shellWord } from './client/connection-flags';
-import { settingsIn } from './key-store';
 import { say } from './output';
 import { sourcesOf, type StackFlags } from './stack-flags';
+import { stackSettings } from './stack-settings';
 import { createStackTerminal, type ShownLevels } from './terminal';
 import { withStack } from './with-stack';
 
@@ -31,7 +30,7 @@ export async function runDev(flags: StackFlags): Promise<void> {
 function stay(addresses: StackAddresses, dataDir: string): Promise<never> {
   process.stdout.write(`${readyLine(addresses)}\n`);
   say(`logs are in ${addresses.logs}; Ctrl-C drains and stops`);
-  if (loadConfig({ file: settingsIn(dataDir) }).auth.mode === 'api_key') {
+  if (stackSettings(dataDir).auth.mode === 'api_key') {
     say(`a key for it: nightshift keys create --tenant NAME --data-dir ${shellWord(dataDir)}`);
   }
   return new Promise<never>(() => undefined);

@@ -1,9 +1,8 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { GatewayError, isGatewayError } from '../core/errors';
-import { findSettings, loadConfig } from '../platform/config';
+import { findSettings, loadConfig, type Config } from '../platform/config';
 import type { ApiKeyRepository } from '../storage/postgres/api-keys';
 import { rooms } from './rooms';
+import { hasStack, stackSettings } from './stack-settings';
 
 /** How a command finds the database of the keys. */
 export interface DatabaseFlags {
@@ -12,11 +11,6 @@ export interface DatabaseFlags {
 }
 
 const USUAL_DATA_DIR = '.nightshift';
-
-/** The settings that a stack in a data directory runs with. */
-export function settingsIn(dataDir: string): string {
-  return join(dataDir, 'run', 'config.json');
-}
 
 /**
  * Works on the keys of the API whose settings or data directory the flags name; without any, of the
@@ -29,8 +23,7 @@ export async function onKeys<T>(
   work: (keys: ApiKeyRepository) => Promise<T>,
 ): Promise<T> {
   const dataDir = dataDirOf(flags);
-  const file = dataDir === null ? flags.config : settingsIn(dataDir);
-  const { postgres } = loadConfig({ ...(file === undefined ? {} : { file }), needs: ['postgres'] });
+  const { postgres } = dataDir === null ? namedSettings(flags) : stackSettings(dataDir);
   const pool = rooms.pool().openPool(postgres.url, { max: 1 });
   try {
     await rooms.migrate().checkSchema(pool);
@@ -42,16 +35,21 @@ export async function onKeys<T>(
   }
 }
 
+function namedSettings({ config: file }: DatabaseFlags): Config {
+  return loadConfig({ ...(file === undefined ? {} : { file }), needs: ['postgres'] });
+}
+
+/** The data directory to look for settings in; null where settings are named, or in the environment. */
 function dataDirOf({ config, dataDir }: DatabaseFlags): string | null {
   if (dataDir !== undefined && config === undefined) {
-    if (existsSync(settingsIn(dataDir))) return dataDir;
+    if (hasStack(dataDir)) return dataDir;
     const message = `no stack has run in ${dataDir}: start one with nightshift dev --data-dir ${dataDir}`;
     throw new GatewayError('config_invalid', message);
   }
   const sources = config === undefined ? {} : { file: config };
   if (findSettings(sources, ['postgres.url']).has('postgres.url')) return null;
   const usual = dataDir ?? USUAL_DATA_DIR;
-  if (existsSync(settingsIn(usual))) return usual;
+  if (hasStack(usual)) return usual;
   const message =
     'where are the keys? Say it with --config or DATABASE_URL, or name the data directory of a ' +
     'stack that nightshift dev is running with --data-dir';

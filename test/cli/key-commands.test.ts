@@ -1,3 +1,6 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Command } from 'commander';
 import { createProgram } from '../../cli/program';
 import { createApiKeyRepository } from '../../storage/postgres/api-keys';
@@ -6,6 +9,7 @@ import { POSTGRES_START_MS, type TestDatabase, withDatabase } from '../support/p
 let database: TestDatabase;
 beforeAll(async () => (database = await withDatabase()), POSTGRES_START_MS);
 afterAll(() => database.close());
+beforeEach(() => (urlInEnvironment = database.url));
 afterEach(() => jest.restoreAllMocks());
 
 /** The program, which throws where it would exit. */
@@ -19,6 +23,8 @@ function program(): Command {
 }
 
 let said: string;
+/** The database that the environment names. */
+let urlInEnvironment: string;
 
 /** What the command writes to stdout; what it says to people is in `said`. */
 async function keys(...args: string[]): Promise<string> {
@@ -28,7 +34,7 @@ async function keys(...args: string[]): Promise<string> {
     .mockImplementation((text) => ((written += String(text)), true));
   said = '';
   jest.spyOn(process.stderr, 'write').mockImplementation((text) => ((said += String(text)), true));
-  process.env['DATABASE_URL'] = database.url;
+  process.env['DATABASE_URL'] = urlInEnvironment;
   try {
     await program().parseAsync(['node', 'nightshift', 'keys', ...args]);
   } finally {
@@ -83,8 +89,27 @@ it.each([
   });
 });
 
-it('says where no stack has run, and asks where the keys are', async () => {
-  await expect(keys('list', '--data-dir', '/nowhere')).rejects.toThrow(
-    'no stack has run in /nowhere',
-  );
+describe('with a data directory', () => {
+  let dataDir: string;
+  beforeAll(() => (dataDir = mkdtempSync(join(tmpdir(), 'nightshift-keys-'))));
+  afterAll(() => rmSync(dataDir, { recursive: true }));
+
+  it('works on the keys of the stack in it, whatever database the environment names', async () => {
+    const settings = {
+      postgres: { url: database.url },
+      global_inference_gateway: { url: 'http://a' },
+    };
+    mkdirSync(join(dataDir, 'run'));
+    writeFileSync(join(dataDir, 'run', 'config.json'), JSON.stringify(settings));
+    urlInEnvironment = 'postgres://nobody@127.0.0.1:1/none';
+    const key = (await keys('create', '--data-dir', dataDir)).trim();
+    const repository = createApiKeyRepository(database.pool);
+    expect(await repository.authenticate(key, nowSec())).toEqual({ tenant: 'default' });
+  });
+
+  it('says so where no stack has run in it', async () => {
+    await expect(keys('list', '--data-dir', '/nowhere')).rejects.toThrow(
+      'no stack has run in /nowhere',
+    );
+  });
 });
