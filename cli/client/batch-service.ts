@@ -15,7 +15,6 @@ const MAX_PAGE = 100;
  */
 const STREAMED = { redirect: 'error', window: null } as const;
 
-/** What a batch is created from. */
 /** What a batch is created with. */
 export interface NewBatch {
   readonly inputFileId: string;
@@ -27,8 +26,7 @@ export interface NewBatch {
   readonly idempotencyKey: string;
 }
 
-/** An upload of purpose `batch`. */
-/** A file to be uploaded. */
+/** A file to be uploaded, of purpose `batch`. */
 export interface NewFile {
   readonly name: string;
   /** Read once, in order. */

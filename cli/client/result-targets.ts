@@ -23,7 +23,6 @@ export function targetsOf(batchId: string): ResultTargets {
   return targetsBeside(join('.', `${batchId}.jsonl`));
 }
 
-/** What {@link checkTargets} allows. */
 /** What may be overwritten by results. */
 export interface TargetRules {
   readonly force: boolean;

@@ -46,7 +46,6 @@ export async function runRun(io: ClientIo, input: string, flags: RunFlags): Prom
   });
 }
 
-/** What {@link deliver} needs besides the batch. */
 /** Where the results of a batch go, and what is said about it. */
 export interface Delivery {
   readonly session: Session;
