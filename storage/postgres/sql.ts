@@ -50,13 +50,23 @@ export async function inTransaction<T>(
     await commit(client);
     return result;
   } catch (error) {
-    await client.query('rollback').catch((failure: Error) => (broken = failure));
+    broken ??= await rollBack(client, error);
     throw error;
   } finally {
     client.off('error', onError);
-    // A connection that could not roll back is in an unknown state: it is closed, not reused.
     client.release(broken);
   }
+}
+
+/** What the connection must be closed for, if anything: with it its transaction is over, too. */
+async function rollBack(client: PoolClient, reason: unknown): Promise<Error | undefined> {
+  // A server that has not answered is not waited for a second time.
+  const isSilent = isGatewayError(reason, 'postgres_unavailable');
+  if (isSilent || isGatewayError(reason, 'commit_unknown')) return reason;
+  return client.query('rollback').then(
+    () => undefined,
+    (failure: Error) => failure,
+  );
 }
 
 /** A connection that breaks under a commit takes with it what became of that. */
