@@ -11,8 +11,8 @@ import { discard, discardAfter, type ReceivedForm } from '../uploads/receive-for
 
 /**
  * `POST /uploads/{id}/parts`: the part's bytes become an object of their own, many at a time. A part
- * that would exceed the declared size is refused, unless it is sent again: then the part with its bytes
- * that is already there is the answer. @throws invalid_request, payload_too_large
+ * that would exceed the declared size is refused. One that an SDK sends again because it got no answer
+ * does not count twice. @throws invalid_request, payload_too_large
  */
 export async function addPart(
   request: FastifyRequest,
@@ -25,9 +25,9 @@ export async function addPart(
   try {
     const { bytes, sha256 } = onlyData(form);
     const createdAtSec = deps.nowSec();
+    // SDKs say so (contract §4).
     const isRetry = Number(request.headers['x-stainless-retry-count'] ?? 0) > 0;
-    const part = { id, uploadId: upload.id, bytes, sha256, createdAtSec };
-    return await take(part, { deps, isRetry });
+    return await take({ id, uploadId: upload.id, bytes, sha256, createdAtSec, isRetry }, deps);
   } catch (error) {
     if (form.file !== null) await discardAfter(error, { store: deps.store, objectKey });
     throw error;
@@ -36,21 +36,12 @@ export async function addPart(
 
 const FORM = { field: 'data', texts: new Set<string>() };
 
-interface Taking {
-  readonly deps: RouteDeps;
-  /** Whether the client says that it has sent this before; SDKs do (contract §4). */
-  readonly isRetry: boolean;
-}
-
-async function take(part: NewPart, { deps, isRetry }: Taking): Promise<PartRecord> {
+async function take(part: NewPart, deps: RouteDeps): Promise<PartRecord> {
   const verdict = await deps.uploads.addPart(part, deps.nowSec());
   switch (verdict.kind) {
-    case 'added': {
-      const { id, uploadId, bytes, createdAtSec } = verdict.part;
-      return { id, uploadId, bytes, createdAtSec };
-    }
+    case 'added':
+      return verdict.part;
     case 'same':
-      if (!isRetry) throw exceeds();
       await discard({ store: deps.store, objectKey: uploadPartKey(part.uploadId, part.id) });
       return verdict.part;
     case 'exceeds':

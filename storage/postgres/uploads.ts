@@ -41,6 +41,8 @@ export interface PartRecord {
 export interface NewPart extends PartRecord {
   /** SHA-256 of the bytes. */
   readonly sha256: Uint8Array;
+  /** Whether its client says that it has sent this before. */
+  readonly isRetry: boolean;
 }
 
 /** How an upload of one tenant is asked for. */
@@ -51,9 +53,8 @@ export interface UploadLookUp {
 }
 
 /**
- * What became of a part: `added`; `same`, where it would exceed the declared size and has the bytes of
- * `part`, which is already there (a repetition whose first answer was lost); `exceeds`; `closed` where
- * the upload is not pending any more.
+ * What became of a part: `added`; `same`, where it would exceed the declared size and is a retry of
+ * `part`, which is already there; `exceeds`; `closed` where the upload is not pending any more.
  */
 export type PartVerdict =
   | { readonly kind: 'added' | 'same'; readonly part: PartRecord }
@@ -84,6 +85,9 @@ export interface UploadRepository {
   /** The file of a completed upload, also where it was deleted since; null once its row is gone. */
   fileOf(upload: UploadRecord): Promise<FileRecord | null>;
 }
+
+/** What the parts of an upload may take in the store, in terms of its declared size. */
+const STORED_FACTOR = 2;
 
 const STATUS = `case when status = 'pending' and expires_at <= $2 then 'expired' else status end`;
 const UPLOAD_COLUMNS = `id, tenant, filename, purpose, bytes,
@@ -158,21 +162,39 @@ async function addPart(client: PoolClient, part: NewPart, nowSec: number): Promi
     [part.uploadId, nowSec],
   );
   if (upload?.status !== 'pending') return { kind: 'closed' };
-  const [sum] = await query<{ bytes: number }>(
-    client,
-    `select coalesce(sum(bytes), 0)::bigint as bytes from upload_parts where upload_id = $1`,
-    [part.uploadId],
-  );
-  if ((sum?.bytes ?? 0) + part.bytes > upload.bytes) {
-    const same = await samePart(client, part);
+  if (!(await isRoomFor(client, part, upload.bytes))) {
+    const same = part.isRetry ? await samePart(client, part) : null;
     return same === null ? { kind: 'exceeds' } : { kind: 'same', part: same };
   }
   await query(
     client,
-    `insert into upload_parts (id, upload_id, bytes, sha256, created_at) values ($1, $2, $3, $4, $5)`,
-    [part.id, part.uploadId, part.bytes, part.sha256, part.createdAtSec],
+    `insert into upload_parts (id, upload_id, bytes, sha256, created_at, is_retry)
+     values ($1, $2, $3, $4, $5, $6)`,
+    [part.id, part.uploadId, part.bytes, part.sha256, part.createdAtSec, part.isRetry],
   );
-  return { kind: 'added', part };
+  const { id, uploadId, bytes, createdAtSec } = part;
+  return { kind: 'added', part: { id, uploadId, bytes, createdAtSec } };
+}
+
+/**
+ * A retry whose first attempt is here after all, its answer lost or still to come, takes no room of
+ * the declared size a second time; the space it takes is bounded all the same.
+ */
+async function isRoomFor(client: PoolClient, part: NewPart, maxBytes: number): Promise<boolean> {
+  const [sums] = await query<{ counted: number; stored: number }>(
+    client,
+    `select coalesce(sum(counted), 0)::bigint as counted, coalesce(sum(stored), 0)::bigint as stored
+     from (
+       select bytes * greatest(count(*) filter (where not is_retry), 1) as counted,
+         sum(bytes) as stored
+       from (
+         select bytes, sha256, is_retry from upload_parts where upload_id = $1
+         union all select $2::bigint, $3::bytea, $4::boolean) part
+       group by bytes, sha256) content`,
+    [part.uploadId, part.bytes, part.sha256, part.isRetry],
+  );
+  const { counted, stored } = sums ?? { counted: 0, stored: 0 };
+  return counted <= maxBytes && stored <= STORED_FACTOR * maxBytes;
 }
 
 async function samePart(client: PoolClient, part: NewPart): Promise<PartRecord | null> {

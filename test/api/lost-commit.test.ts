@@ -36,10 +36,16 @@ describe('a request whose commit Postgres was cut off from confirming', () => {
     expect(await content(again.body.id)).toBe(LINE);
   });
 
-  it('keeps the bytes of a part, which its repetition is answered with', async () => {
+  it('keeps the bytes of a part, whose repetition does not count twice', async () => {
     const id = await openUpload();
     const part = await sentAgain((headers) => sendPart(id, headers));
     expect(part.status).toBe(200);
+    const { rows } = await api.database.pool.query<{ key: string }>(
+      `select 'uploads/' || upload_id || '/' || id as key from upload_parts where upload_id = $1`,
+      [id],
+    );
+    expect(rows).toHaveLength(2);
+    expect(await api.keys()).toEqual(expect.arrayContaining(rows.map(({ key }) => key)));
     const done = await complete(id, part.body.id);
     expect(done.status).toBe(200);
     expect(await content(done.body.file.id)).toBe(LINE);

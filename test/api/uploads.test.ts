@@ -144,19 +144,44 @@ describe('a part', () => {
   it('that would exceed the declared size is refused and leaves nothing', async () => {
     const id = await open({ bytes: 10 });
     expect((await sendPart(id, '12345678')).status).toBe(200);
-    const answer = await sendPart(id, 'abc');
-    expect(answer.status).toBe(400);
-    expect(answer.body.error.param).toBe('data');
+    for (const retries of ['0', '1']) {
+      const answer = await sendPart(id, 'abc', { 'x-stainless-retry-count': retries });
+      expect(answer.status).toBe(400);
+      expect(answer.body.error.param).toBe('data');
+    }
     expect(await objects(`uploads/${id}/`)).toHaveLength(1);
   });
 
-  it('that is sent again because its answer was lost is the part that is there', async () => {
-    const id = await open({ bytes: LINE.length });
-    const first = await sendPart(id, LINE);
-    const again = await sendPart(id, LINE, { 'x-stainless-retry-count': '1' });
-    expect(again.body).toEqual(first.body);
-    expect((await sendPart(id, LINE)).status).toBe(400);
-    expect(await objects(`uploads/${id}/`)).toHaveLength(1);
+  // Attempts that reach the API, retries in capitals, and those whose answers reach the client.
+  it.each([
+    ['the first answer is lost', 'aaa AAA bbb ccc', [1, 2, 3]],
+    ['every answer is lost', 'aaa AAA bbb BBB ccc CCC', [1, 3, 5]],
+    ['the last answer is lost, again and again', 'aaa bbb BBB BBB BBB BBB', [0, 5]],
+    ['the second request is lost, and the parts are alike', 'aaa AAA', [0, 1]],
+    ['a first attempt comes in behind its retry', 'AAA aaa bbb', [0, 2]],
+  ])('that is sent again does not count twice where %s', async (_what, sent, used) => {
+    const id = await open({ bytes: 3 * used.length, purpose: 'user_data' });
+    const attempts = sent.split(' ');
+    const parts: string[] = [];
+    for (const attempt of attempts) {
+      const retries = attempt === attempt.toUpperCase() ? '1' : '0';
+      const headers = { 'x-stainless-retry-count': retries };
+      const answer = await sendPart(id, attempt.toLowerCase(), headers);
+      expect(answer.status).toBe(200);
+      parts.push(answer.body.id);
+    }
+    expect((await objects(`uploads/${id}/`)).length).toBeLessThanOrEqual(2 * used.length);
+    const done = await complete(id, { part_ids: used.map((i) => parts[i]) });
+    const content = await api.call({
+      method: 'GET',
+      url: `/v1/files/${done.body.file.id}/content`,
+    });
+    expect(content.bytes.toString()).toBe(
+      used
+        .map((i) => attempts[i])
+        .join('')
+        .toLowerCase(),
+    );
   });
 
   it('is at most as long as a part may be', async () => {
