@@ -16,6 +16,7 @@ import { EXEC_QUEUE } from '../../workflows/contract';
 export interface FakeBatchOptions {
   readonly models?: readonly { model: string; entries: number }[];
   readonly invalid?: boolean;
+  /** Counted from when the workflow opens the batch: how long that takes says nothing of it. */
   readonly expiresInMs?: number;
   /** What chunks report; a low rate makes many small ones. */
   readonly ratePerSec?: number;
@@ -56,6 +57,7 @@ export class FakeBatch {
   details = '';
   finalized: { nonce: string | null; cause: StopCause | null }[] = [];
   readonly #createdMs = Date.now();
+  #expiresAtMs: number | null = null;
 
   constructor(options: FakeBatchOptions = {}) {
     this.options = options;
@@ -74,7 +76,7 @@ export class FakeBatch {
           endpoint: '/v1/chat/completions',
           inputKey: 'files/t/input',
           createdAtMs: this.#createdMs,
-          expiresAtMs: this.#createdMs + (this.options.expiresInMs ?? 3_600_000),
+          expiresAtMs: (this.#expiresAtMs ??= Date.now() + (this.options.expiresInMs ?? 3_600_000)),
           settings: { ...SETTINGS, ...this.options.settings },
         }),
       projectStatus: ({ status }) => {

@@ -51,11 +51,11 @@ export const SCENARIOS: Readonly<Record<string, () => Scenario>> = {
       },
     };
   },
-  expired: () => ({ batch: new FakeBatch({ expiresInMs: 1_500, onChunk: untilCancelled }) }),
+  expired: () => ({ batch: new FakeBatch({ expiresInMs: 3_000, onChunk: untilCancelled }) }),
   // Lanes that were added for further workers find no permit and pause when the window ends.
   'expired-while-pausing': () => ({
     batch: new FakeBatch({
-      expiresInMs: 2_500,
+      expiresInMs: 4_000,
       models: [{ model: 'alpha', entries: 900 }],
       settings: { lanesPerModel: 8 },
       ratePerSec: 5,
