@@ -80,7 +80,8 @@ export async function runCancel(io: ClientIo, id: string, flags: ConnectionFlags
     const batch = await service.cancel(id);
     print(batch, () => `${batch.id} is ${batch.status}`);
     if (!hasEnded(batch)) {
-      reporter.say(`finished answers are kept; to see it end: nightshift watch ${id}`);
+      const watch = `nightshift watch ${id}${service.repeated}`;
+      reporter.say(`finished answers are kept; to see it end: ${watch}`);
     }
     return EXIT.completed;
   });

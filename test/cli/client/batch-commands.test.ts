@@ -160,6 +160,12 @@ describe('nightshift cancel', () => {
     expect(client.out()).toBe(`${BATCH_ID} is cancelling\n`);
   });
 
+  it('says how to see it end, with the same tenant', async () => {
+    const client = nightshift(['cancel', BATCH_ID, '--tenant', 'ann']);
+    await client.done;
+    expect(client.err()).toContain(`nightshift watch ${BATCH_ID} --tenant ann\n`);
+  });
+
   it('is refused for a batch that has ended', async () => {
     server.react = () => openaiError(409, 'Cannot cancel a batch with status completed.');
     const client = nightshift(['cancel', BATCH_ID]);
