@@ -30,6 +30,8 @@ export function createLogger(log: Config['log'], name: string): pino.Logger {
     base: { name },
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
+    // The SDK logs failures under `error`, we under `err`; without this an error there is `{}`.
+    serializers: { error: pino.stdSerializers.err },
     redact: { paths: REDACTED, censor: '[redacted]' },
   };
   return pino(options, wantsPretty(log.format) ? prettyStream() : jsonStream());

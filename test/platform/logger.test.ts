@@ -1,0 +1,38 @@
+import fs from 'node:fs';
+import { createLogger } from '../../platform/logger';
+
+/** The lines of a logger, which writes them to stderr itself. */
+function linesOf(log: (logger: ReturnType<typeof createLogger>) => void): unknown[] {
+  const written: string[] = [];
+  const spy = jest.spyOn(fs, 'writeSync').mockImplementation((_fd, text) => {
+    written.push(String(text));
+    return String(text).length;
+  });
+  try {
+    log(createLogger({ level: 'info', format: 'json' }, 'worker'));
+  } finally {
+    spy.mockRestore();
+  }
+  return written.map((line) => JSON.parse(line) as unknown);
+}
+
+describe('a logger', () => {
+  it.each(['err', 'error'])('tells message and stack of an error under %s', (member) => {
+    const [line] = linesOf((logger) => logger.warn({ [member]: new Error('no plan') }, 'failed'));
+    expect(line).toMatchObject({
+      level: 'warn',
+      msg: 'failed',
+      [member]: { message: 'no plan', stack: expect.stringContaining('logger.test') },
+    });
+  });
+
+  it('leaves an error as it is that is a text already', () => {
+    const [line] = linesOf((logger) => logger.warn({ error: 'no plan' }, 'failed'));
+    expect(line).toMatchObject({ error: 'no plan' });
+  });
+
+  it('hides what may be a secret', () => {
+    const [line] = linesOf((logger) => logger.info({ headers: { authorization: 'hunter2' } }, 'x'));
+    expect(JSON.stringify(line)).not.toContain('hunter2');
+  });
+});
