@@ -1,12 +1,12 @@
 import { createReadStream, createWriteStream, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import OpenAI from 'openai';
-import type { Batch } from 'openai/resources/batches';
+import type { Batch, BatchCreateParams } from 'openai/resources/batches';
 import { GatewayError } from '../core/errors';
+import { hasEnded } from './client/exit-codes';
 import type { DemoAccess } from './demo-access';
 import { createProgress, type ProgressScreen } from './progress';
 
@@ -17,6 +17,8 @@ export interface DemoBatchOptions {
   readonly access: DemoAccess;
   /** JSONL file of requests. */
   readonly input: string;
+  /** Where all of them go. */
+  readonly endpoint: string;
   /** Folder that gets the result files. */
   readonly results: string;
   readonly screen: ProgressScreen;
@@ -35,7 +37,6 @@ export interface DemoBatchResult {
 }
 
 const POLL_INTERVAL_MS = 250;
-const ENDED: readonly Batch['status'][] = ['completed', 'failed', 'expired', 'cancelled'];
 
 /**
  * Uploads, creates, polls and downloads one batch with the official SDK, as any user would.
@@ -43,16 +44,14 @@ const ENDED: readonly Batch['status'][] = ['completed', 'failed', 'expired', 'ca
  * @throws internal where the batch ended other than `completed`
  */
 export async function runBatch(options: DemoBatchOptions): Promise<DemoBatchResult> {
-  const { signal, input } = options;
-  const { api: baseURL, access } = options;
+  const { api: baseURL, access, input, signal } = options;
   const client = new OpenAI({ baseURL, apiKey: access.key, defaultHeaders: access.headers });
   const startedAtMs = performance.now();
-  const endpoint = await endpointOf(input);
   const file = await client.files.create({ file: createReadStream(input), purpose: 'batch' });
   signal.throwIfAborted();
   const created = await client.batches.create({
     input_file_id: file.id,
-    endpoint,
+    endpoint: options.endpoint as BatchCreateParams['endpoint'],
     completion_window: '24h',
   });
   options.onCreated(created.id);
@@ -79,7 +78,7 @@ async function untilEnded(
   for (;;) {
     const { total = 0, completed = 0, failed = 0 } = batch.request_counts ?? {};
     progress.show({ status: batch.status, total, completed, failed }, performance.now());
-    if (ENDED.includes(batch.status)) break;
+    if (hasEnded(batch)) break;
     await delay(POLL_INTERVAL_MS, undefined, { signal });
     batch = await client.batches.retrieve(batch.id);
   }
@@ -92,25 +91,6 @@ async function download(client: OpenAI, id: string, target: string): Promise<str
   if (body === null) throw new GatewayError('internal', `the file ${id} came without a body`);
   await pipeline(Readable.fromWeb(body), createWriteStream(target));
   return target;
-}
-
-type Endpoint = Parameters<OpenAI['batches']['create']>[0]['endpoint'];
-
-/** All lines of a batch go to one endpoint: the first line says which. */
-async function endpointOf(input: string): Promise<Endpoint> {
-  const lines = createInterface({ input: createReadStream(input) });
-  try {
-    for await (const line of lines) {
-      const { url } = JSON.parse(line) as { url?: Endpoint };
-      return url ?? '/v1/chat/completions';
-    }
-  } catch (cause) {
-    const message = `${input} is no JSONL file of requests: ${(cause as Error).message}`;
-    throw new GatewayError('invalid_request', message, { cause });
-  } finally {
-    lines.close();
-  }
-  throw new GatewayError('invalid_request', `${input} is empty`);
 }
 
 function endedAs(batch: Batch): GatewayError {

@@ -1,10 +1,10 @@
-import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative, resolve } from 'node:path';
-import { GatewayError } from '../core/errors';
 import { createStack, type StackAddresses } from '../embedded/stack';
 import { lockHolder } from '../embedded/stack-lock';
 import { packageRoot } from '../platform/package-root';
+import { endpointOf, openInput } from './client/input-file';
 import { type DemoAccess, withAccess } from './demo-access';
 import { runBatch } from './demo-batch';
 import { reportOf } from './demo-report';
@@ -26,7 +26,7 @@ const SHOWN: ShownLevels = { api: 'error', worker: 'error', simulator: 'error', 
  */
 export async function runDemo(flags: DemoFlags): Promise<void> {
   const input = resolve(flags.input ?? join(packageRoot(), 'examples', 'demo.jsonl'));
-  if (!existsSync(input)) throw new GatewayError('invalid_request', `there is no file ${input}`);
+  const endpoint = await endpointOf(openInput(input).path);
   const place = chooseDataDir(flags.dataDir);
   const terminal = createStackTerminal(SHOWN);
   const stack = createStack({
@@ -45,7 +45,7 @@ export async function runDemo(flags: DemoFlags): Promise<void> {
       work: (addresses, signal) => {
         const { auth } = stackSettings(place.path);
         return withAccess({ auth, dataDir: place.path }, (access) =>
-          showBatch({ addresses, access, signal, input, results }),
+          showBatch({ addresses, access, signal, input, endpoint, results }),
         );
       },
     });
@@ -59,11 +59,12 @@ interface DemoRun {
   readonly access: DemoAccess;
   readonly signal: AbortSignal;
   readonly input: string;
+  readonly endpoint: string;
   readonly results: string;
 }
 
 async function showBatch(run: DemoRun): Promise<void> {
-  const { addresses, access, signal, input, results } = run;
+  const { addresses, ...batch } = run;
   const { api, ui, namespace } = addresses;
   say(`the API is at ${api}${ui === null ? '' : `, Temporal's UI at ${ui}`}`);
   let link: string | null = null;
@@ -72,7 +73,7 @@ async function showBatch(run: DemoRun): Promise<void> {
     say(`batch ${batchId} is a workflow${link === null ? '' : `: ${link}`}`);
   };
   const screen = process.stderr;
-  const done = await runBatch({ api, access, input, results, screen, signal, onCreated });
+  const done = await runBatch({ ...batch, api, screen, onCreated });
   const files = [done.outputFile, done.errorFile].filter((file) => file !== null);
   const saved = files.map((file) => `  ${shortPath(file)}`).join('\n');
   if (addresses.simulator) say('the answers are random words: the simulator is no model');

@@ -58,7 +58,7 @@ function endpointIn(line: string, where: string): string {
   const request = parseLine(line, where);
   const url = (request as { url?: unknown } | null)?.url;
   if (typeof url === 'string' && url !== '') return url;
-  throw refusal(`${where} has no "url" to take the endpoint from: ${EXPECTED}, or use --endpoint`);
+  throw refusal(`${where} has no "url" to take the endpoint from: ${EXPECTED}`);
 }
 
 function parseLine(line: string, where: string): unknown {
