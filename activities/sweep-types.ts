@@ -14,7 +14,8 @@ export interface SweepActivities {
  * - `uploads`: parts of ended uploads, and what their completions left behind
  * - `upload_rows`: their rows, a day later
  * - `idempotency_keys`: keys of requests that were made more than a day ago
- * - `temporary`: what crashed writers left in the object store, `retention.scratch` after they did
+ * - `temporary`: what crashed writers left in the object store, a day after they did or, where it has
+ *   become an object without a row, after `retention.scratch`
  */
 export type SweepKind =
   | 'files'
