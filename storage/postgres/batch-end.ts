@@ -4,7 +4,7 @@ import { isTerminal, legalPredecessors } from '../../core/batch/status';
 import { GatewayError } from '../../core/errors';
 import { stepSec } from './batch-columns';
 import { deleteBatchHeaders } from './batch-headers';
-import { project } from './batch-phases';
+import { claimStop, project } from './batch-phases';
 import type { BatchRecordsOptions, ErrorEntry, ResultFile, TerminalRecord } from './batch-records';
 import { showCounts } from './progress-sql';
 import type { RowVerdict } from './row-verdict';
@@ -41,8 +41,10 @@ export async function writeTerminal(
   const cause = row.stopCause ?? record.cause;
   const status: TerminalStatus = cause ?? (record.errors === null ? 'completed' : 'failed');
   if (isTerminal(row.status)) return row.status;
-  // A projection that nobody waited for may be missing: the way stays whole.
+  // A projection that nobody waited for, or a claim that a restored row knows nothing of, may be
+  // missing: the way stays whole.
   if (status === 'completed') await project(client, record.batchId, { status: 'finalizing' });
+  if (cause !== null && row.stopCause === null) await claimStop(client, record.batchId, cause);
   for (const file of [record.outputFile, record.errorFile]) {
     if (file !== null) await insertResultFile(client, { record, row, file, options });
   }
@@ -63,12 +65,12 @@ export async function writeUnfinalized(
   const row = await lockRow(client, batchId);
   if (row !== null && !isTerminal(row.status)) {
     const end = row.stopCause ?? cause ?? 'failed';
+    if (row.stopCause === null) await claimStop(client, batchId, end);
     await showCounts(client, [batchId]);
     await forgetWork(client, batchId);
     await query(
       client,
-      `update batches set status = $2, stop_cause = coalesce(stop_cause, $2),
-         stop_taken_at = coalesce(stop_taken_at, now()),
+      `update batches set status = $2, stop_taken_at = coalesce(stop_taken_at, now()),
          ${end}_at = coalesce(${end}_at, ${stepSec()}), updated_at = now(), errors = $3
        where id = $1 and status = any($4)`,
       [batchId, end, end === 'failed' ? errorList([UNFINALIZED]) : null, legalPredecessors(end)],

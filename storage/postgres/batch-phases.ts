@@ -59,12 +59,12 @@ export async function project(
  * then finds the first cause. @throws postgres_unavailable
  */
 export async function claimStop(
-  pool: Pool,
+  database: Database,
   batchId: string,
   cause: StopCause,
 ): Promise<RowVerdict> {
   const rows = await query<VerdictColumns>(
-    pool,
+    database,
     `update batches set
        stop_cause = coalesce(stop_cause, $2),
        stop_taken_at = coalesce(stop_taken_at, now()),
@@ -75,5 +75,5 @@ export async function claimStop(
      returning ${VERDICT_COLUMNS}, ${notifyStop('id')}`,
     [batchId, cause, [...OPEN_STATUSES]],
   );
-  return verdictOf(pool, batchId, rows);
+  return verdictOf(database, batchId, rows);
 }

@@ -166,6 +166,18 @@ describe('batch records', () => {
     expect(await row(id)).toMatchObject({ status: 'cancelled', output_file_id: `file-o${id}` });
   });
 
+  it.each([
+    ['with files', (id: string) => records.writeTerminal(terminal(id, { cause: 'cancelled' }))],
+    ['without files', (id: string) => records.writeUnfinalized(id, 'cancelled')],
+  ])('ends cancelled %s a batch whose row, restored, knows nothing of it', async (_what, end) => {
+    const id = await newBatch();
+    await records.project(id, { status: 'in_progress', total: 3 });
+    await end(id);
+    const { cancelling_at: cancelling, cancelled_at: cancelled, ...after } = await row(id);
+    expect(after).toMatchObject({ status: 'cancelled', stop_cause: 'cancelled' });
+    expect([cancelling, cancelled]).toEqual([expect.any(Number), expect.any(Number)]);
+  });
+
   it('ends without files with the counts that progress had, and forgets the work', async () => {
     const id = await newBatch();
     await records.project(id, { status: 'in_progress', total: 10 });
