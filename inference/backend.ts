@@ -20,15 +20,14 @@ export interface BackendRequest {
   readonly body: Uint8Array;
   /** The line's id, sent as `x-request-id`. */
   readonly requestId: string;
-  /**
-   * End of the batch in Unix ms; sent as `x-slo-ttft-ms` = what is left of it. Once it has come nothing
-   * is sent any more, also where only the connection took so long: the outcome is `aborted`.
-   */
+  /** End of the batch in Unix ms; sent as `x-slo-ttft-ms` = what is left of it. */
   readonly deadlineMs: number;
   /** Further headers (pass-through, fairness id), lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
   /** Told about growth of the answer while it is read (bytes of this chunk); may delay further reading. */
   readonly onBytes?: (byteLength: number) => Promise<void> | undefined;
+  /** Asked when there is a connection, before the first byte: on false the outcome is `unsent`. */
+  readonly mayLeave?: () => boolean;
 }
 
 /** The end of one try: an answer of any status, or none. */
@@ -47,9 +46,9 @@ export interface BackendAnswer {
   readonly requestId: string | null;
 }
 
-/** No complete answer: `connect` means that nothing was sent. */
+/** No complete answer: `connect` and `unsent` mean that nothing was sent. */
 export interface BackendFailure {
   readonly kind: 'failure';
-  readonly reason: 'connect' | 'connection' | 'timeout' | 'too_large' | 'aborted';
+  readonly reason: 'connect' | 'connection' | 'timeout' | 'too_large' | 'aborted' | 'unsent';
   readonly message: string;
 }

@@ -64,7 +64,6 @@ export function createHttpBackend(gateway: GatewayConfig, options: HttpBackendOp
       request,
       maxAnswerBytes: options.maxAnswerBytes,
       timeoutMs,
-      now,
       onSettled: (outcome) => {
         unsubscribe();
         resolve(outcome);

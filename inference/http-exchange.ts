@@ -6,8 +6,6 @@ export interface ExchangeOptions {
   readonly request: BackendRequest;
   readonly maxAnswerBytes: number;
   readonly timeoutMs: number;
-  /** Unix ms. */
-  readonly now: () => number;
   /** Called exactly once, with the end of this try. */
   readonly onSettled: (outcome: BackendOutcome) => void;
 }
@@ -51,9 +49,10 @@ export class HttpExchange {
   }
 
   onConnect(abort: (error?: Error) => void): void {
-    const { request, now } = this.#options;
-    // Making the connection may have taken longer than the batch has.
-    if (now() >= request.deadlineMs) this.abort();
+    // A connection takes its time, also one that is reused: the process may have stood still meanwhile.
+    if (this.#options.request.mayLeave?.() === false) {
+      this.#fail('unsent', 'the request was not to leave any more');
+    }
     // Thrown before the first byte is written: undici drops the request and keeps the connection.
     if (this.#settled) throw new Error('settled before it was sent');
     this.#abortConnection = abort;

@@ -11,7 +11,7 @@ import { lineParts } from '../../core/openai/member-ranges';
 import type { LineErrorCode } from '../../core/openai/result-line';
 import { answerLine, errorLine } from '../../core/openai/result-line';
 import { toHeaderText } from '../../core/openai/tenant-name';
-import type { BackendAnswer, BackendOutcome } from '../../inference/backend';
+import type { BackendAnswer, BackendFailure, BackendOutcome } from '../../inference/backend';
 import type { MemoryBudget, Reservation } from '../../inference/memory-budget';
 import type { Route } from '../../inference/registry';
 import type { ObjectReader } from '../../storage/object-store';
@@ -43,7 +43,10 @@ export interface TryOptions {
   /** This try is the breaker's probe: it is not counted when the gateway is still away. */
   readonly probe: boolean;
   stopping(): boolean;
-  /** Asked when all is ready to leave: reading takes time, and the process may have stood still. */
+  /**
+   * Asked when all is read, and again when there is a connection, right before the first byte: both
+   * take time, and the process may have stood still.
+   */
   maySend(): boolean;
   /** Lines of the model that may still be without an answer. */
   openLines(): number;
@@ -93,7 +96,8 @@ export class LineSender {
         return this.#unsent(how);
       }
       const sentMs = Date.now();
-      const outcome = await this.#send(line, body, { signal: how.signal, hold });
+      const outcome = await this.#send(line, body, { how, hold });
+      if (outcome.kind === 'failure' && outcome.reason === 'unsent') return this.#unsent(how);
       // After anything but an answer the connection may still hold on to the body.
       if (outcome.kind === 'answer') blocks.giveBack(block);
       return this.#settle(line, customId, { outcome, how, sentMs });
@@ -137,7 +141,7 @@ export class LineSender {
   async #send(
     line: ChunkLine,
     body: Buffer,
-    { signal, hold }: { signal: AbortSignal; hold: Reservation },
+    { how, hold }: { how: TryOptions; hold: Reservation },
   ): Promise<BackendOutcome> {
     const { chunk, route, observer } = this.#options;
     const startedMs = performance.now();
@@ -150,8 +154,9 @@ export class LineSender {
         deadlineMs: chunk.deadlineMs,
         headers: this.#headers,
         onBytes: (byteLength) => hold.grow(byteLength),
+        mayLeave: how.maySend,
       },
-      signal,
+      how.signal,
     );
     observer.requestEnded(chunk.model, performance.now() - startedMs, isSuccess(outcome));
     return outcome;
@@ -280,9 +285,7 @@ function isSuccess(outcome: BackendOutcome): boolean {
   return outcome.kind === 'answer' && outcome.status >= 200 && outcome.status < 300;
 }
 
-function codeOf(
-  reason: 'connect' | 'connection' | 'timeout' | 'too_large' | 'aborted',
-): LineErrorCode {
+function codeOf(reason: BackendFailure['reason']): LineErrorCode {
   switch (reason) {
     case 'timeout':
       return 'request_timeout';
@@ -291,6 +294,7 @@ function codeOf(
     case 'connect':
     case 'connection':
     case 'aborted':
+    case 'unsent':
       return 'connection_error';
   }
 }

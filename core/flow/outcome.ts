@@ -12,7 +12,7 @@ export type TryOutcome =
     }
   | {
       readonly kind: 'failure';
-      readonly reason: 'connect' | 'connection' | 'timeout' | 'too_large' | 'aborted';
+      readonly reason: 'connect' | 'connection' | 'timeout' | 'too_large' | 'aborted' | 'unsent';
     };
 
 /** A gateway's word for "its deadline has passed": the line's answer, and never retried. */
@@ -29,7 +29,7 @@ export function isDroppedAsExpired(outcome: TryOutcome): boolean {
 
 /**
  * What a try says about its gateway: a failure that counts, `alive` for every other answer, or
- * `unknown` (slow or aborted), which neither opens nor closes a breaker (execution §3).
+ * `unknown` (slow, aborted or unsent), which neither opens nor closes a breaker (execution §3).
  */
 export function gatewayHealth(outcome: TryOutcome): BreakerFailureKind | 'alive' | 'unknown' {
   if (outcome.kind === 'failure') {

@@ -218,6 +218,16 @@ describe('executeChunk', () => {
     expect(askedWhenSent).toBeGreaterThanOrEqual(4);
   });
 
+  it('asks once more when there is a connection: the line waits for the next time', async () => {
+    const { run, lease, seen, tries } = await open(1, ok);
+    let refused = 0;
+    // Once a request has begun both questions are refused, the loop's and the one before its first byte.
+    lease.maySend = () => tries() !== 1 || ++refused > 2;
+    expect(await run()).toMatchObject({ next: 1, completed: 1 });
+    expect(tries()).toBe(2);
+    expect(seen()).toHaveLength(1);
+  });
+
   it('burns no line on a gateway that is away: they all succeed when it is back', async () => {
     let away = true;
     const { run, answers } = await open(
