@@ -1,4 +1,4 @@
-import { METHODS } from 'node:http';
+import { maxHeaderSize, METHODS } from 'node:http';
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { AppDeps, RouteDeps } from './app-deps';
 import { authenticator } from './plugins/authentication';
@@ -19,7 +19,6 @@ const MAX_UPLOAD_BYTES = 512 * 1024 ** 2;
 const MAX_PART_BYTES = 64 * 1024 ** 2;
 /** A connection on which nothing moves for so long is gone; uploads may take any time beyond it. */
 const IDLE_CONNECTION_MS = 120_000;
-const MAX_ID_CHARS = 1_024;
 
 /**
  * The HTTP layer, not yet listening: OpenAI's API under `/v1`, `/health` and `/ready` beside it. The
@@ -38,7 +37,8 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     // A request that arrives during the drain is answered; its connection is closed after it.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    routerOptions: { ignoreTrailingSlash: true, maxParamLength: MAX_ID_CHARS },
+    // An id may be as long as a URL: what is nobody's is a 404, however long.
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: maxHeaderSize },
     frameworkErrors: (error, request, reply) => {
       setContext(request, reply, deps.config.auth);
       answerError(error, request, reply);

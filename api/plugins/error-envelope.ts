@@ -77,7 +77,6 @@ function typeOf({ code }: GatewayError): string {
 /** The framework's own faults, in our words. */
 const FRAMEWORK_TEXTS: Readonly<Record<string, string>> = {
   FST_ERR_BAD_URL: 'The URL of the request is not valid.',
-  FST_ERR_MAX_PARAM_LENGTH: 'The URL of the request is too long.',
 };
 
 /** The body of a 4xx without param and code. */

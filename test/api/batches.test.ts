@@ -478,7 +478,7 @@ describe('retrieving a batch', () => {
     const wrong = await api.call({ method, url: `/v1/batches/job-1${action}` });
     expect(wrong.status).toBe(400);
     expect(wrong.body.error).toMatchObject({ param: 'batch_id', code: 'invalid_value' });
-    for (const id of ['batch_none', 'batch_%00']) {
+    for (const id of ['batch_none', 'batch_%00', `batch_${'a'.repeat(8_000)}`]) {
       const unknown = await api.call({ method, url: `/v1/batches/${id}${action}` });
       expect(unknown.status).toBe(404);
       expect(unknown.body.error).toMatchObject({

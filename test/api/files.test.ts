@@ -347,10 +347,13 @@ it('lets a file vanish everywhere when it expires', async () => {
   }
 });
 
-it.each(['file-none', 'nonsense', 'a%00b', encodeURIComponent('ü/ä')])(
-  'answers 404 for the id %s',
-  async (id) => {
-    expect((await get(`/v1/files/${id}`)).status).toBe(404);
-    expect((await remove(`/v1/files/${id}`)).status).toBe(404);
-  },
-);
+it.each([
+  ['no file has', 'file-none'],
+  ['is no id', 'nonsense'],
+  ['holds a NUL', 'a%00b'],
+  ['is encoded', encodeURIComponent('ü/ä')],
+  ['is as long as a URL may be', `file-${'a'.repeat(8_000)}`],
+])('answers 404 for an id that %s', async (_what, id) => {
+  expect((await get(`/v1/files/${id}`)).status).toBe(404);
+  expect((await remove(`/v1/files/${id}`)).status).toBe(404);
+});
