@@ -21,6 +21,8 @@ export interface ContractWorld {
 /** What a request asks of the model server. */
 export interface Asked {
   readonly delay_ms?: number;
+  /** Not before some client was told to come back later. */
+  readonly after_429?: boolean;
   readonly fail?: boolean;
   readonly tag?: string;
 }
@@ -36,7 +38,8 @@ export const ANSWER = {
 };
 
 export async function openContractWorld(): Promise<ContractWorld> {
-  const server = await startModelServer();
+  const exchanges: { status: number }[] = [];
+  const server = await startModelServer(() => exchanges.some(({ status }) => status === 429));
   const stack = await startStack({
     config: {
       global_inference_gateway: { url: server.url, request_timeout: '30s', max_retries: 0 },
@@ -47,7 +50,6 @@ export async function openContractWorld(): Promise<ContractWorld> {
       pass_through_headers: ['X-Team'],
     },
   });
-  const exchanges: { status: number }[] = [];
   const keyOf = (tenant: string) => makeKey(stack, tenant);
   return {
     stack,
@@ -72,13 +74,17 @@ export async function openContractWorld(): Promise<ContractWorld> {
   };
 }
 
-function startModelServer(): Promise<LocalServer> {
+function startModelServer(isBusyTold: () => boolean): Promise<LocalServer> {
   return startLocalServer(({ body }, response) => {
-    const { fail = false, delay_ms: delayMs = 0 } = JSON.parse(body.toString()) as Asked;
-    setTimeout(() => {
-      response.writeHead(fail ? 400 : 200, { 'content-type': 'application/json' });
-      response.end(JSON.stringify(fail ? { error: { message: 'no' } } : ANSWER));
-    }, delayMs);
+    const asked = JSON.parse(body.toString()) as Asked;
+    const answer = (): void => {
+      if (asked.after_429 === true && !isBusyTold()) return later(20);
+      response.writeHead(asked.fail === true ? 400 : 200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify(asked.fail === true ? { error: { message: 'no' } } : ANSWER));
+    };
+    // Long ones are for batches that are cancelled: nobody waits for them.
+    const later = (ms: number): void => void setTimeout(answer, ms).unref();
+    later(asked.delay_ms ?? 0);
   });
 }
 

@@ -20,10 +20,27 @@ export interface RecordingBackend {
   latencyMs: number;
   /** Latency of one request; null: that of every answer. */
   latencyOf: (seen: Seen) => number | null;
+  /** Whether an answer that is due has to wait for longer; asked every 20 ms. */
+  hold: (seen: Seen) => boolean;
   /** Status and body for a request; null is the ordinary answer. */
   judge: (seen: Seen) => { status: number; body: string } | null;
   inFlight(): number;
   close(): Promise<void>;
+}
+
+const HOLD_AGAIN_MS = 20;
+/** What a request may take from one process to the other on a busy machine. */
+const TRANSIT_MS = 2_000;
+
+/**
+ * Requests that left after `deadlineMs`, by the time left that they carry themselves: one that left just
+ * before it may be seen after it.
+ */
+export function sentAfter(deadlineMs: number, seen: readonly Seen[]): Seen[] {
+  return seen.filter(
+    ({ atMs, headers }) =>
+      atMs > deadlineMs && (headers['x-slo-ttft-ms'] === '0' || atMs > deadlineMs + TRANSIT_MS),
+  );
 }
 
 /** A model server that forgets nothing: what was sent, when, and what got its answer. */
@@ -34,6 +51,7 @@ export async function startRecordingBackend(latencyMs = 0): Promise<RecordingBac
     seen,
     latencyMs,
     latencyOf: (() => null) as RecordingBackend['latencyOf'],
+    hold: (() => false) as RecordingBackend['hold'],
     judge: (() => null) as RecordingBackend['judge'],
   };
   const server: Server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
@@ -50,18 +68,15 @@ export async function startRecordingBackend(latencyMs = 0): Promise<RecordingBac
       };
       seen.push(entry);
       inFlight++;
-      setTimeout(
-        () => {
-          inFlight--;
-          const reply = backend.judge(entry) ?? {
-            status: 200,
-            body: echo(entry),
-          };
-          response.on('finish', () => (entry.answered = true));
-          response.writeHead(reply.status, { 'content-type': 'application/json' }).end(reply.body);
-        },
-        backend.latencyOf(entry) ?? backend.latencyMs,
-      );
+      const answer = (): void => {
+        const isLeft = request.socket.destroyed;
+        if (!isLeft && backend.hold(entry)) return void setTimeout(answer, HOLD_AGAIN_MS);
+        inFlight--;
+        const reply = backend.judge(entry) ?? { status: 200, body: echo(entry) };
+        response.on('finish', () => (entry.answered = true));
+        response.writeHead(reply.status, { 'content-type': 'application/json' }).end(reply.body);
+      };
+      setTimeout(answer, backend.latencyOf(entry) ?? backend.latencyMs);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
