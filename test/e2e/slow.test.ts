@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Answer, LocalServer, Received } from '../inference/local-server';
 import { startLocalServer } from '../inference/local-server';
 import type { TestRequest } from '../support/run-batch';
-import { createBatch, inputLines, outcomeOf, runRequests } from '../support/run-batch';
+import { createBatch, inputLines, outcomeOf } from '../support/run-batch';
 import type { TestStack } from '../support/stack';
 import { STACK_START_MS, startStack } from '../support/stack';
 import { until } from '../support/until';
@@ -12,52 +12,90 @@ const LINES = 400;
 /** Longer than the 10 s after which a gateway counts as away (execution §3 "Breaker"). */
 const AWAY_MS = 12_000;
 const LATENCY_MS = 20;
+const INITIAL_BACKOFF_MS = 200;
+/** The shortest pause of an open breaker, less what a timer may be early. */
+const PROBE_PAUSE_MS = INITIAL_BACKOFF_MS - 10;
+const TEST_MS = 120_000;
 
-let server: LocalServer;
+/** A model server that has a gateway, and so a breaker, of its own. */
+interface ModelServer {
+  readonly model: string;
+  server: LocalServer;
+  /** What it does now. */
+  mood: Answer;
+  /** Notes each request and does what it is in the mood for. */
+  readonly answer: Answer;
+  readonly seenAtMs: number[];
+}
+
+/** Most of each story is waiting: all are told at once, each with a server and a batch of its own. */
+const STORIES = {
+  moment: (one: ModelServer) => takesNoConnections(one, 2_000),
+  long: (one: ModelServer) => takesNoConnections(one, AWAY_MS),
+  loading,
+  busy,
+};
+type Name = keyof typeof STORIES;
+
+const servers = {} as Record<Name, ModelServer>;
+const told = {} as Record<Name, Promise<void>>;
 let stack: TestStack;
-/** What the server does now. */
-let mood: Answer = () => undefined;
-const seenAtMs: { readonly id: string; readonly atMs: number }[] = [];
 
 const idOf = ({ headers }: Received): string => String(headers['x-request-id']);
 const well: Answer = (_, response) =>
   void delay(LATENCY_MS).then(() => response.end('{"model":"m"}'));
-const answer: Answer = (request, response, socket) => {
-  seenAtMs.push({ id: idOf(request), atMs: performance.now() });
-  mood(request, response, socket);
-};
-const lines = (count: number): TestRequest[] =>
-  Array.from({ length: count }, () => ({ body: { model: 'm', messages: [] } }));
+
+async function startModelServer(model: string): Promise<ModelServer> {
+  const seenAtMs: number[] = [];
+  const one: Omit<ModelServer, 'server'> = {
+    ...{ model, seenAtMs, mood: well },
+    answer: (request, response, socket) => {
+      seenAtMs.push(performance.now());
+      one.mood(request, response, socket);
+    },
+  };
+  return Object.assign(one, { server: await startLocalServer(one.answer) });
+}
 
 beforeAll(async () => {
-  server = await startLocalServer(answer);
+  const names = Object.keys(STORIES) as Name[];
+  for (const name of names) servers[name] = await startModelServer(name);
+  const gateways = names.map((name) => [name, gateway(servers[name].server.url)] as const);
   stack = await startStack({
     config: {
-      global_inference_gateway: {
-        url: server.url,
-        request_timeout: '10s',
-        // Every line has three tries: an outage that counted would burn them within a second.
-        max_retries: 2,
-        initial_backoff: '200ms',
-        max_backoff: '500ms',
-      },
+      model_gateways: Object.fromEntries(gateways),
       concurrency: { per_model: 20 },
     },
   });
+  for (const name of names) {
+    told[name] = STORIES[name](servers[name]);
+    // Heard of where its test waits for it.
+    told[name].catch(() => undefined);
+  }
 }, STACK_START_MS);
 afterAll(async () => {
+  await Promise.allSettled(Object.values(told));
   await stack?.stop();
   stack?.remove();
-  await server?.close();
+  for (const { server } of Object.values(servers)) await server.close();
 }, 60_000);
-beforeEach(() => {
-  seenAtMs.length = 0;
-  mood = well;
-});
+
+function gateway(url: string): object {
+  return {
+    url,
+    request_timeout: '10s',
+    // Every line has three tries: an outage that counted would burn them within a second.
+    max_retries: 2,
+    initial_backoff: `${INITIAL_BACKOFF_MS}ms`,
+    max_backoff: '500ms',
+  };
+}
 
 /** A batch of which a quarter has been sent. */
-async function begunBatch(): Promise<string> {
-  const { id } = await createBatch(stack.client, inputLines(CHAT.endpoint, lines(LINES)), CHAT);
+async function begunBatch({ model, seenAtMs }: ModelServer): Promise<string> {
+  const line: TestRequest = { body: { model, messages: [] } };
+  const text = inputLines(CHAT.endpoint, Array<TestRequest>(LINES).fill(line));
+  const { id } = await createBatch(stack.client, text, CHAT);
   await until(() => seenAtMs.length >= LINES / 4, 30_000, 'a quarter of the batch');
   return id;
 }
@@ -73,87 +111,72 @@ async function expectWhole(id: string): Promise<void> {
 }
 
 describe('a model server that goes away in the middle of a batch', () => {
-  it.each([
-    ['a moment', 2_000],
-    ['longer than its breaker waits', AWAY_MS],
-  ])(
-    'and takes no connections for %s burns no line',
-    async (_, awayMs) => {
-      const id = await begunBatch();
-      const { port } = server;
-      await server.close();
-      await delay(awayMs);
-      server = await startLocalServer(answer, undefined, port);
-      const backAtMs = performance.now();
-      await expectWhole(id);
-      expect(performance.now() - backAtMs).toBeLessThan(15_000);
-    },
-    90_000,
+  it('and takes no connections for a moment burns no line', () => told.moment, TEST_MS);
+
+  it(
+    'and takes no connections for longer than its breaker waits burns no line',
+    () => told.long,
+    TEST_MS,
   );
 
-  it('and answers 503 meanwhile burns no line, and is left alone but for single probes', async () => {
-    const id = await begunBatch();
-    mood = (_, response) => response.writeHead(503).end('{"error":{"message":"loading"}}');
-    await delay(AWAY_MS);
-    const before = seenAtMs.length;
-    await delay(2_000);
-    // One probe at a time, half a second apart at the longest.
-    expect(seenAtMs.length - before).toBeGreaterThanOrEqual(2);
-    expect(seenAtMs.length - before).toBeLessThanOrEqual(20);
-    mood = well;
-    await expectWhole(id);
-  }, 90_000);
+  it(
+    'and answers 503 meanwhile burns no line, and is left alone but for single probes',
+    () => told.loading,
+    TEST_MS,
+  );
 
-  it('and says when to come back is asked again no earlier', async () => {
-    const id = await begunBatch();
-    const refusedAtMs = new Map<string, number>();
-    const pausesMs: number[] = [];
-    const note = (request: Received): void => {
-      const refused = refusedAtMs.get(idOf(request));
-      if (refused !== undefined) pausesMs.push(performance.now() - refused);
-      refusedAtMs.delete(idOf(request));
-    };
-    const busy: Answer = (request, response) => {
-      note(request);
-      refusedAtMs.set(idOf(request), performance.now());
-      response.writeHead(503, { 'retry-after': '2' }).end('{}');
-    };
-    mood = busy;
-    // Long enough for lines that have had all their tries.
-    await delay(5_000);
-    mood = (request, response, socket) => {
-      note(request);
-      well(request, response, socket);
-    };
-    await expectWhole(id);
-    expect(refusedAtMs.size).toBe(0);
-    expect(pausesMs.length).toBeGreaterThan(20);
-    expect(Math.min(...pausesMs)).toBeGreaterThanOrEqual(1_990);
-  }, 90_000);
+  it('and says when to come back is asked again no earlier', () => told.busy, TEST_MS);
 });
 
-describe('a slow model beside a fast one behind one gateway', () => {
-  it('does not hold it up', async () => {
-    const slowMs = 20 * LATENCY_MS;
-    const fastAtMs: number[] = [];
-    mood = (request, response, socket) => {
-      if (request.body.includes('fast')) fastAtMs.push(performance.now());
-      const pauseMs = request.body.includes('slow') ? slowMs : 0;
-      void delay(pauseMs).then(() => well(request, response, socket));
-    };
-    const of = (model: string, count: number): TestRequest[] =>
-      Array.from({ length: count }, () => ({ body: { model, messages: [] } }));
-    const lastFastMs = async (requests: TestRequest[]): Promise<number> => {
-      fastAtMs.length = 0;
-      const startedMs = performance.now();
-      const { batch } = await runRequests(stack.client, requests, CHAT);
-      expect(batch.request_counts?.completed).toBe(requests.length);
-      return (fastAtMs.at(-1) ?? Infinity) - startedMs;
-    };
-    const fast = of('fast', 400);
-    const aloneMs = await lastFastMs(fast);
-    const besideMs = await lastFastMs([...of('slow', 160), ...fast]);
-    expect((160 / 20) * slowMs).toBeGreaterThan(2 * aloneMs);
-    expect(besideMs).toBeLessThan(2 * aloneMs);
-  }, 60_000);
-});
+async function takesNoConnections(one: ModelServer, awayMs: number): Promise<void> {
+  const id = await begunBatch(one);
+  const { port } = one.server;
+  await one.server.close();
+  await delay(awayMs);
+  one.server = await startLocalServer(one.answer, undefined, port);
+  const backAtMs = performance.now();
+  await expectWhole(id);
+  expect(performance.now() - backAtMs).toBeLessThan(15_000);
+}
+
+async function loading(one: ModelServer): Promise<void> {
+  const id = await begunBatch(one);
+  one.mood = (_, response) => response.writeHead(503).end('{"error":{"message":"loading"}}');
+  // Hundreds of lines that wait for half a second at the longest leave no such gaps by themselves.
+  const gapsMs = (from: number): number[] =>
+    one.seenAtMs.slice(from).map((atMs, i, all) => atMs - (all[i - 1] ?? -Infinity));
+  const isProbedAlone = (from: number): boolean => Math.min(...gapsMs(from)) >= PROBE_PAUSE_MS;
+  await until(() => isProbedAlone(-4), 60_000, 'the breaker to open', 5);
+  const opened = one.seenAtMs.length - 4;
+  await until(() => one.seenAtMs.length >= opened + 8, 30_000, 'further probes', 5);
+  expect(isProbedAlone(opened)).toBe(true);
+  one.mood = well;
+  await expectWhole(id);
+}
+
+/** Each line that is refused comes again, and not before its time. */
+async function busy(one: ModelServer): Promise<void> {
+  const id = await begunBatch(one);
+  const refusedAtMs = new Map<string, number>();
+  const pausesMs: number[] = [];
+  const note = (request: Received): void => {
+    const refused = refusedAtMs.get(idOf(request));
+    if (refused !== undefined) pausesMs.push(performance.now() - refused);
+    refusedAtMs.delete(idOf(request));
+  };
+  one.mood = (request, response) => {
+    note(request);
+    refusedAtMs.set(idOf(request), performance.now());
+    response.writeHead(503, { 'retry-after': '2' }).end('{}');
+  };
+  // Long enough for lines that have had all their tries.
+  await delay(5_000);
+  one.mood = (request, response, socket) => {
+    note(request);
+    well(request, response, socket);
+  };
+  await expectWhole(id);
+  expect(refusedAtMs.size).toBe(0);
+  expect(pausesMs.length).toBeGreaterThan(20);
+  expect(Math.min(...pausesMs)).toBeGreaterThanOrEqual(1_990);
+}
