@@ -27,7 +27,8 @@ beforeAll(async () => {
       response.end(
         JSON.stringify(answers ?? { usage: { prompt_tokens: 2, completion_tokens: 1 } }),
       );
-    }, delayMs);
+      // Long ones are for batches that are stopped: nobody waits for them.
+    }, delayMs).unref();
   });
   stack = await startStack({
     config: {
@@ -161,7 +162,7 @@ describe('a batch has every key, whatever becomes of it', () => {
   });
 
   it('when it is cancelled while it runs', async () => {
-    const batch = await create(lines(40, { delay_ms: 300 }));
+    const batch = await create(lines(40, { delay_ms: 2_000 }));
     await isRunning(batch.id);
     const cancelling = (await cancel(batch.id)).body;
     expect(cancelling['status']).toBe('cancelling');
@@ -172,7 +173,7 @@ describe('a batch has every key, whatever becomes of it', () => {
   });
 
   it('when it is cancelled before anything was sent', async () => {
-    const batch = await create(lines(5));
+    const batch = await create(lines(5, { delay_ms: 25_000 }));
     const cancelling = (await cancel(batch.id)).body;
     const seen = await lifeOf(cancelling);
     expectLife([batch, ...seen]);
@@ -221,7 +222,7 @@ describe('a cancel', () => {
   });
 
   it('of a cancelled batch changes nothing', async () => {
-    const batch = await create(lines(5, { delay_ms: 200 }));
+    const batch = await create(lines(5, { delay_ms: 25_000 }));
     await cancel(batch.id);
     const ended = await endOf(batch);
     const answer = await cancel(batch.id);

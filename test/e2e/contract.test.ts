@@ -217,21 +217,23 @@ describe('answers', () => {
 
   it('E24 say when to try again, and the SDK does', async () => {
     const busy = world.clientOf('busy');
-    const content = many(4, { delay_ms: 1_500 });
+    const content = many(4, { after_429: true });
     for (let i = 0; i < 5; i++) await created(content, '24h', busy);
-    const file = await uploaded(content, 'in.jsonl', busy);
+    const file = await uploaded(text([{}]), 'in.jsonl', busy);
     world.exchanges.length = 0;
-    const batch = await busy.batches.create({
-      ...{ input_file_id: file.id, endpoint: CHAT, completion_window: '24h' },
-    });
-    expect(world.exchanges.map(({ status }) => status)).toEqual([429, 200]);
+    const fields = { input_file_id: file.id, endpoint: CHAT, completion_window: '24h' } as const;
+    const batch = await busy.batches.create(fields, { maxRetries: 10 });
+    const statuses = world.exchanges.map(({ status }) => status);
+    // A busy machine may not have ended one of the five when the first pause is over.
+    expect([statuses[0], statuses.at(-1)]).toEqual([429, 200]);
+    expect(new Set(statuses.slice(0, -1))).toEqual(new Set([429]));
     expect(batch.status).toBe('validating');
   }, 60_000);
 
   it('E25 come with their headers, each of them', async () => {
     const file = await uploaded(text([{}]));
     const batch = await untilTerminal(client, (await created(text([{}]))).id);
-    const going = await created(text([{ delay_ms: 1_000 }]));
+    const going = await created(text([{ delay_ms: 25_000 }]));
     const fields = { filename: 'a', purpose: 'batch', bytes: 2, mime_type: 'text/jsonl' } as const;
     const upload = await client.uploads.create(fields);
     const data = () => toFile(Buffer.from('{}'), 'p');
