@@ -26,7 +26,8 @@ const LATENCY_MS = 50;
 const FINALIZE_WINDOW_MS = 15_000;
 const TEST_MS = 120_000;
 
-const disk = mountSmallDisk(40 * MIB);
+/** Journals stay for an hour after the end of their batch: room for those of all tests here, twice over. */
+const disk = mountSmallDisk(96 * MIB);
 let backend: RecordingBackend;
 let stack: TestStack;
 let temporal: Client;
