@@ -84,6 +84,8 @@ it('what passes through is in no log at any level, in no history and in no file'
     );
   expect(refused).toBeInstanceOf(OpenAI.BadRequestError);
   expect((await untilTerminal(stack.client, id)).status).toBe('completed');
+  // Still running when its cancel comes.
+  backend.latencyMs = 1_000;
   const cut = await submit(headers, LINES);
   await stack.client.batches.cancel(cut.id);
   expect((await untilTerminal(stack.client, cut.id)).status).toBe('cancelled');
