@@ -1,7 +1,7 @@
 import type { FakeBatch } from '../workflows/fake-batch';
 import { SCENARIOS } from '../workflows/scenarios';
 import type { PlayedScenario } from '../workflows/workflow-world';
-import { play } from '../workflows/workflow-world';
+import { play, workflowBundle } from '../workflows/workflow-world';
 import type { TestTemporal } from '../support/temporal';
 import { startTemporal, TEMPORAL_START_MS } from '../support/temporal';
 
@@ -9,6 +9,7 @@ let temporal: TestTemporal;
 
 beforeAll(async () => {
   temporal = await startTemporal();
+  await workflowBundle();
 }, TEMPORAL_START_MS);
 afterAll(() => temporal?.stop());
 

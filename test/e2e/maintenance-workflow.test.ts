@@ -1,4 +1,5 @@
 import { MAINTENANCE_SCENARIOS, playMaintenance } from '../workflows/maintenance-scenarios';
+import { workflowBundle } from '../workflows/workflow-world';
 import type { TestTemporal } from '../support/temporal';
 import { startTemporal, TEMPORAL_START_MS } from '../support/temporal';
 
@@ -6,6 +7,7 @@ let temporal: TestTemporal;
 
 beforeAll(async () => {
   temporal = await startTemporal();
+  await workflowBundle();
 }, TEMPORAL_START_MS);
 afterAll(() => temporal?.stop());
 
