@@ -28,7 +28,7 @@ beforeAll(async () => {
         max_backoff: '100ms',
       },
       // Longer than any answer here takes: what is in flight at a cancel gets in.
-      batch: { cancel_grace: '10s' },
+      batch: { cancel_grace: '5s' },
       concurrency: { global: 100, per_model: 50 },
     },
   });

@@ -34,7 +34,7 @@ beforeAll(
     world = await startProxiedStack({
       global_inference_gateway: { url: backend.url, request_timeout: '10s' },
       // Longer than any answer here takes: what is in flight at a cancel gets in.
-      batch: { cancel_grace: '10s' },
+      batch: { cancel_grace: '5s' },
       concurrency: { global: IN_FLIGHT, per_model: IN_FLIGHT },
       limits: { tenant: { max_enqueued_requests: 1_000_000 } },
       worker: { heartbeat_timeout: '5s' },
