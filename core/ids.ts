@@ -55,13 +55,8 @@ export function lineId(batchId: string, offset: number): string {
 }
 
 /** The 32 hex digits of a batch id. */
-export function batchHex(batchId: string): string {
+function batchHex(batchId: string): string {
   return batchId.slice('batch_'.length);
-}
-
-/** Whether `value` has the exact shape of a batch id of ours. */
-export function isBatchId(value: string): boolean {
-  return /^batch_[0-9a-f]{32}$/.test(value);
 }
 
 /** Lower-case hex of bytes. */

@@ -81,7 +81,7 @@ const objectStore = z.discriminatedUnion('type', [
 ]);
 
 /** Endpoints that batches may be created for where `batch.endpoints` names no others. */
-export const DEFAULT_ENDPOINTS = [
+const DEFAULT_ENDPOINTS = [
   '/v1/chat/completions',
   '/v1/completions',
   '/v1/embeddings',

@@ -21,7 +21,7 @@ export interface ReceiveFileOptions {
 }
 
 /** Says of a request what can be said before its body is read. @throws invalid_request, payload_too_large, unsupported_encoding */
-export function expectForm(request: FastifyRequest, maxFileBytes: number): string {
+function expectForm(request: FastifyRequest, maxFileBytes: number): string {
   const boundary = formBoundary(request.headers['content-type']);
   if (boundary === null) throw malformed('expected the content type multipart/form-data');
   const fault = codingFault(request);

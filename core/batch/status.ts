@@ -64,11 +64,6 @@ export function isTerminal(status: BatchStatus): status is TerminalStatus {
 export const STOP_CAUSES = ['cancelled', 'expired', 'failed'] as const;
 export type StopCause = (typeof STOP_CAUSES)[number];
 
-/** Terminal status of a batch whose row holds `cause` when all its lines are settled. */
-export function endStatus(cause: StopCause | null): TerminalStatus {
-  return cause ?? 'completed';
-}
-
 /** Code of a line that was never answered, by the cause of the end (contract §7.1). */
 export function unansweredCode(cause: StopCause): `batch_${StopCause}` {
   return `batch_${cause}`;

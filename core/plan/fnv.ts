@@ -10,13 +10,6 @@ export function fnv32a(bytes: Uint8Array): number {
   return hash >>> 0;
 }
 
-/** FNV-32a of a text whose code units are all below 256, taken as bytes. */
-export function fnv32aOfLatin1(text: string): number {
-  let hash = OFFSET_32;
-  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), PRIME_32);
-  return hash >>> 0;
-}
-
 /** FNV-64a of a text's UTF-16 code units (low byte first), as 16 hex digits. For short names only. */
 export function fnv64Hex(text: string): string {
   let hash = OFFSET_64;

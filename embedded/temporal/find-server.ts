@@ -7,7 +7,7 @@ import { buildServer } from './go-build';
 import { inspectBinary, type ServerBinary } from './server-binary';
 
 /** The version that is downloaded or built where none is found. */
-export const CLI_VERSION = 'v1.5.1';
+const CLI_VERSION = 'v1.5.1';
 /** The server inside it. */
 const CLI_SERVER_VERSION = '1.29.1';
 

@@ -7,7 +7,7 @@ import { createFinalize } from '../../activities/finalize';
 import type { TerminalRecord } from '../../storage/postgres/batch-records';
 import type { FinalizeResult } from '../../activities/types';
 import { NO_USAGE } from '../../core/batch/counts';
-import { endStatus, type StopCause, type TerminalStatus } from '../../core/batch/status';
+import { type StopCause, type TerminalStatus } from '../../core/batch/status';
 import { lineId, resultFileId } from '../../core/ids';
 import { encodeFrame, FRAME_KIND, type FrameKind } from '../../core/journal/frame';
 import { isPreferred } from '../../core/journal/merge';
@@ -141,7 +141,7 @@ export class BatchPlace {
       record: {
         writeTerminal: async (record): Promise<TerminalStatus> => {
           this.records.push(record);
-          return endStatus(this.rowCause ?? record.cause);
+          return this.rowCause ?? record.cause ?? 'completed';
         },
       },
       tenantHash,

@@ -10,7 +10,7 @@ import type {
   RowState,
 } from '../../activities/types';
 import type { BatchStatus, StopCause } from '../../core/batch/status';
-import { endStatus, isLegalTransition, isTerminal } from '../../core/batch/status';
+import { isLegalTransition, isTerminal } from '../../core/batch/status';
 import { EXEC_QUEUE } from '../../workflows/contract';
 
 export interface FakeBatchOptions {
@@ -161,7 +161,7 @@ export class FakeBatch {
     const special = this.options.onFinalize?.(this);
     if (special != null) return Promise.resolve(special);
     const total = this.models.reduce((sum, model) => sum + model.entries, 0);
-    const end = this.options.invalid === true ? 'failed' : endStatus(this.stopCause);
+    const end = this.options.invalid === true ? 'failed' : (this.stopCause ?? 'completed');
     this.#move(this.stopCause ?? end);
     return Promise.resolve({
       kind: 'done',
