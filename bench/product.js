@@ -2,8 +2,8 @@
 
 /** Nightshift as a user starts it: `nightshift dev` in a fresh data directory. */
 const fs = require('node:fs');
-const net = require('node:net');
 const path = require('node:path');
+const { freePort } = require('../test/support/free-port');
 const { startChild } = require('./children');
 
 const READY_TIMEOUT_MS = 120_000;
@@ -76,17 +76,6 @@ function environment(profileDir) {
   if (profileDir === undefined) return process.env;
   const preload = path.join(__dirname, 'profile-worker.js');
   return { ...process.env, NODE_OPTIONS: `--require ${preload}`, BENCH_PROFILE_DIR: profileDir };
-}
-
-function freePort() {
-  return new Promise((resolve, reject) => {
-    const server = net.createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address();
-      server.close(() => resolve(port));
-    });
-  });
 }
 
 module.exports = { startProduct };

@@ -3,6 +3,7 @@ import { GatewayError } from '../core/errors';
 import { isTenantName, TENANT_NAME_RULE } from '../core/openai/tenant-name';
 import { parseDurationMs } from '../platform/units';
 import type { ApiKeyRecord } from '../storage/postgres/api-keys';
+import { examples } from './help-examples';
 import { type DatabaseFlags, onKeys } from './key-store';
 import { say, table } from './output';
 
@@ -16,11 +17,11 @@ interface ListFlags extends DatabaseFlags {
   readonly tenant?: string;
 }
 
-const EXAMPLES = `
-Examples:
-  nightshift keys create --tenant research --name ci --expires 90d
-  nightshift keys list --tenant research
-  nightshift keys revoke 0123456789abcdef --data-dir .nightshift`;
+const EXAMPLES = examples([
+  'nightshift keys create --tenant research --name ci --expires 90d',
+  'nightshift keys list --tenant research',
+  'nightshift keys revoke 0123456789abcdef --data-dir .nightshift',
+]);
 
 /** `nightshift keys`: who may use the API in `auth.mode: api_key`. */
 export function addKeyCommands(program: Command): void {

@@ -5,6 +5,7 @@ import { runConfigCheck, runConfigPrint } from './config-command';
 import { runDemo } from './demo';
 import { runDev } from './dev';
 import { runDoctor } from './doctor';
+import { examples } from './help-examples';
 import { runApiCommand, runMigrateCommand, runWorkerCommand } from './processes';
 import { addKeyCommands } from './key-commands';
 import { runReconcileCommand } from './reconcile-command';
@@ -26,7 +27,7 @@ export function createProgram(): Command {
 }
 
 function addStackCommands(program: Command): void {
-  withStackFlags(program.command('dev'))
+  withStackFlags(program.command('dev'), '8000')
     .description('start everything on this machine and stay; Ctrl-C drains and stops')
     .addHelpText(
       'after',
@@ -38,7 +39,7 @@ function addStackCommands(program: Command): void {
       ]),
     )
     .action(runDev);
-  withStackFlags(program.command('demo'))
+  withStackFlags(program.command('demo'), '8000 or the next that is free')
     .description('start everything, run a batch through the OpenAI SDK, show the results, stop')
     .option('--input <file>', 'JSONL file of requests (default: the 200 requests of examples/)')
     .addHelpText(
@@ -48,11 +49,11 @@ function addStackCommands(program: Command): void {
     .action(runDemo);
 }
 
-function withStackFlags(command: Command): Command {
+function withStackFlags(command: Command, port: string): Command {
   return command
     .addOption(configOption())
     .option('--data-dir <dir>', 'where state and logs are kept', '.nightshift')
-    .option('--port <n>', 'port of the API (default: 8000)', parsePort)
+    .option('--port <n>', `port of the API (default: ${port})`, parsePort)
     .option('--host <address>', 'address the API binds to (default: 127.0.0.1)')
     .option('--no-simulator', 'do not stand in for a model server where no gateway is set');
 }
@@ -144,8 +145,4 @@ function parsePort(text: string): number {
   const port = Number(text);
   if (/^\d+$/.test(text) && port <= 65_535) return port;
   throw new InvalidArgumentError('expected a port between 0 and 65535');
-}
-
-function examples(lines: readonly string[]): string {
-  return `\nExamples:\n${lines.map((line) => `  ${line}`).join('\n')}`;
 }

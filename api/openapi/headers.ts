@@ -1,10 +1,5 @@
 type Json = Readonly<Record<string, unknown>>;
 
-const LIMIT = {
-  description: 'Batches that the tenant may have open, where that is limited',
-  schema: { type: 'integer' },
-};
-
 /** Headers of answers, by name. */
 export const HEADERS = {
   'x-request-id': {
@@ -22,8 +17,14 @@ export const HEADERS = {
     description: '`false` where trying again cannot help',
     schema: { type: 'string', enum: ['false'] },
   },
-  'x-ratelimit-limit-requests': LIMIT,
-  'x-ratelimit-remaining-requests': LIMIT,
+  'x-ratelimit-limit-requests': {
+    description: 'Batches that the tenant may have open, where that is limited',
+    schema: { type: 'integer' },
+  },
+  'x-ratelimit-remaining-requests': {
+    description: 'How many more of them',
+    schema: { type: 'integer', minimum: 0 },
+  },
   'x-ratelimit-reset-requests': { schema: { type: 'string' } },
   'content-range': { schema: { type: 'string' } },
   allow: { schema: { type: 'string' } },

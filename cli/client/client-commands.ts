@@ -1,5 +1,6 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { parseDurationMs } from '../../platform/units';
+import { examples } from '../help-examples';
 import { runCancel, runList, runResults, runShow, runSubmit, runWatch } from './batch-commands';
 import { processIo, type ClientIo } from './client-io';
 import { withConnectionFlags, type ConnectionFlags } from './connection-flags';
@@ -144,8 +145,4 @@ function parseDuration(text: string): number {
 function parseCount(text: string): number {
   if (/^[1-9]\d{0,5}$/.test(text)) return Number(text);
   throw new InvalidArgumentError('expected a number from 1');
-}
-
-function examples(lines: readonly string[]): string {
-  return `\nExamples:\n${lines.map((line) => `  ${line}`).join('\n')}`;
 }

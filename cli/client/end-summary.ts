@@ -4,7 +4,7 @@ import { describeErrors, endedAtSec, requestWords, tokenWords } from './describe
 import type { FetchedResults } from './fetch-results';
 import { paintedTable, statusColor, type Cell, type Paint } from './paint';
 import { STDOUT } from './result-targets';
-import { byteWords, durationWords, printable } from './wording';
+import { byteWords, durationWords, printable, rateWords } from './wording';
 
 export interface SummaryOptions {
   readonly paint: Paint;
@@ -39,10 +39,6 @@ function timeWords({ request_counts: counts }: Batch, tookMs: number): string {
   const perSecond = done / (tookMs / 1_000);
   const rate = done === 0 || tookMs <= 0 ? '' : ` (${rateWords(perSecond)} requests a second)`;
   return `${durationWords(tookMs)}${rate}`;
-}
-
-function rateWords(perSecond: number): string {
-  return perSecond < 10 ? perSecond.toFixed(1) : grouped(Math.round(perSecond));
 }
 
 function fileRows(batch: Batch, { output, errors }: FetchedResults): Cell[][] {

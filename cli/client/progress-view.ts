@@ -4,7 +4,7 @@ import { hasEnded } from './exit-codes';
 import { statusColor } from './paint';
 import type { Reporter } from './reporter';
 import { createRate } from './rate';
-import { durationWords } from './wording';
+import { durationWords, rateWords } from './wording';
 
 /** Shows how far a batch is. */
 export interface ProgressView {
@@ -65,10 +65,6 @@ function describe({ batch, total, done, failed, perSecond }: Step): string[] {
   words.push(`${rateWords(perSecond)}/s`);
   if (perSecond > 0) words.push(`${durationWords(((total - done) / perSecond) * 1_000)} left`);
   return words;
-}
-
-function rateWords(perSecond: number): string {
-  return perSecond < 10 ? perSecond.toFixed(1) : grouped(Math.round(perSecond));
 }
 
 function createPlainFilter(): (step: Step, nowMs: number) => boolean {

@@ -1,3 +1,5 @@
+import { grouped } from '../output';
+
 const KILO = 1_000;
 const BYTE_UNITS = ['bytes', 'kB', 'MB', 'GB', 'TB'] as const;
 const MINUTE_S = 60;
@@ -21,6 +23,11 @@ function pair(amount: number, per: number, [big, small]: readonly [string, strin
   return rest === 0
     ? whole
     : `${whole} ${String(rest).padStart(small === 'h' ? 1 : 2, '0')} ${small}`;
+}
+
+/** `8.3`, `1,234`: things a second. */
+export function rateWords(perSecond: number): string {
+  return perSecond < 10 ? perSecond.toFixed(1) : grouped(Math.round(perSecond));
 }
 
 /** `812 bytes`, `1.4 MB`, in powers of 1,000. */

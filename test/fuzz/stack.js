@@ -2,9 +2,9 @@
 
 const { spawn } = require('node:child_process');
 const fs = require('node:fs');
-const net = require('node:net');
 const os = require('node:os');
 const path = require('node:path');
+const { freePort } = require('../support/free-port');
 
 const PROGRAM = path.resolve(__dirname, '..', '..', 'cli', 'nightshift.js');
 const START_MS = 180_000;
@@ -59,17 +59,6 @@ async function startStack() {
       fs.rmSync(config, { force: true });
     },
   };
-}
-
-function freePort() {
-  return new Promise((resolve, reject) => {
-    const server = net.createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address();
-      server.close(() => resolve(port));
-    });
-  });
 }
 
 module.exports = { startStack };

@@ -1,13 +1,17 @@
-import net from 'node:net';
+'use strict';
+
+const net = require('node:net');
 
 /** A loopback port that nothing listens on right now. */
-export async function freePort(): Promise<number> {
+async function freePort() {
   const server = net.createServer();
-  await new Promise<void>((resolve, reject) => {
+  await new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen(0, '127.0.0.1', resolve);
   });
-  const { port } = server.address() as net.AddressInfo;
+  const { port } = server.address();
   await new Promise((resolve) => server.close(resolve));
   return port;
 }
+
+module.exports = { freePort };
