@@ -30,6 +30,11 @@ export interface LaneContext {
   onChange(): void;
 }
 
+/** More crashes than this point at a line, not at a worker (execution §3, poison). */
+const ATTEMPTS = 3;
+/** Half of a range that failed so often: what is alone in it is proven later, here time counts. */
+const HALF_ATTEMPTS = 1;
+
 const PAUSE_MIN_MS = 1_000;
 const PAUSE_MAX_MS = 30_000;
 
@@ -167,7 +172,8 @@ export class ModelLanes {
     });
     // Halved down to one line: it runs alone; has that failed (three attempts), the chunk may take it
     // for the cause, if the journal bears that out.
-    const solo = range.failures !== undefined && range.to - range.from === 1;
+    const isSuspect = range.failures !== undefined;
+    const solo = isSuspect && range.to - range.from === 1;
     const poison = solo && (range.failures ?? 0) > 0;
     return chunk({
       settings: opened.settings,
@@ -175,6 +181,7 @@ export class ModelLanes {
       boxMs: box,
       requestTimeoutMs,
       priority,
+      attempts: isSuspect && !solo ? HALF_ATTEMPTS : ATTEMPTS,
       summary: `${model} [${range.from}, ${range.to})`.slice(0, 190),
     }).executeChunk({
       batchId,

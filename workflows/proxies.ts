@@ -60,20 +60,21 @@ export interface ChunkPolicy {
   readonly boxMs: number;
   readonly requestTimeoutMs: number;
   readonly priority: number;
+  /** Attempts that may fail before its range is looked at more closely. */
+  readonly attempts: number;
   readonly summary: string;
 }
 
 /**
  * A chunk ends by itself with its box and the requests then in flight; this timeout catches the hung,
- * the heartbeat the dead. Three attempts: more crashes than that point at a line, not at a worker
- * (execution §3, poison).
+ * the heartbeat the dead.
  */
 export function chunk(policy: ChunkPolicy): Pick<BatchActivities, 'executeChunk'> {
   return proxyActivities<BatchActivities>({
     taskQueue: policy.queue,
     startToCloseTimeout: policy.boxMs + policy.requestTimeoutMs + 60_000,
     heartbeatTimeout: policy.settings.heartbeatTimeoutMs,
-    retry: { initialInterval: '100ms', maximumInterval: '10s', maximumAttempts: 3 },
+    retry: { initialInterval: '100ms', maximumInterval: '10s', maximumAttempts: policy.attempts },
     cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
     priority: { priorityKey: policy.priority },
     summary: policy.summary,

@@ -8,9 +8,8 @@ export interface Range {
 
 /**
  * Plan positions of one model that still lack an answer, as disjoint half-open ranges in order. What
- * a chunk leaves over goes back to its place, so that the plan is worked through from the front.
+ * a chunk leaves over goes back to its place: the plan is worked through from the front.
  */
-/** The open ranges of one model; taken from the front, given back in place. */
 export class OpenRanges {
   readonly #ranges: Range[];
 

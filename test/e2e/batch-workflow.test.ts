@@ -87,9 +87,12 @@ describe('batchWorkflow', () => {
     expect(played.result).toMatchObject({ status: 'completed' });
     expect(batch.poisoned).toEqual(['alpha/5']);
     everyLineOnce(batch);
+    const attempts = (from: number, to: number): number =>
+      batch.chunks.filter((chunk) => chunk.from === from && chunk.to === to).length;
+    expect([attempts(0, 8), attempts(4, 8), attempts(4, 6)]).toEqual([3, 1, 1]);
     expect(
       batch.chunks.filter((chunk) => chunk.from === 5 && chunk.solo === true).map((c) => c.poison),
-    ).toEqual([undefined, true]);
+    ).toEqual([undefined, undefined, undefined, true]);
   });
 
   it('runs again what finalization finds without an answer', async () => {

@@ -185,7 +185,7 @@ export function systemFailure(): ApplicationFailure {
   return ApplicationFailure.create({ message: 'gone', type: 'object_corrupt', nonRetryable: true });
 }
 
-/** A chunk whose worker dies: three attempts are not worth a test's time. */
+/** A chunk whose worker dies; without the heartbeat timeout in which that is noticed. */
 export function crash(): ApplicationFailure {
-  return ApplicationFailure.create({ message: 'crashed', type: 'crash', nonRetryable: true });
+  return ApplicationFailure.create({ message: 'crashed', type: 'crash' });
 }
