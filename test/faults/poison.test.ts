@@ -25,7 +25,7 @@ beforeAll(async () => {
   backend = await startRecordingBackend(50);
   stack = await startStack({
     config: {
-      global_inference_gateway: { url: backend.url, request_timeout: '10s', max_retries: 8 },
+      global_inference_gateway: { url: backend.url, request_timeout: '60s', max_retries: 8 },
       concurrency: { global: 40, per_model: 40 },
       worker: { heartbeat_timeout: '2s' },
     },
@@ -73,8 +73,16 @@ describe('a line that kills its worker', () => {
     '%s ends as internal_error; all other lines, also of batches beside it, are answered',
     async (_, kill) => {
       backend.seen.length = 0;
-      backend.latencyOf = ({ body }) => (body.includes('slowly') ? INNOCENT_MS : null);
-      backend.judge = (seen) => (isKiller(seen) ? kill(seen) : null);
+      const isInnocent = ({ body }: Seen): boolean => body.includes('slowly');
+      let hasStruck = false;
+      backend.latencyOf = (seen) => (isInnocent(seen) ? INNOCENT_MS : null);
+      // However long it takes until all of them are in flight.
+      backend.hold = (seen) => isInnocent(seen) && !hasStruck;
+      backend.judge = (seen) => {
+        if (!isKiller(seen)) return null;
+        hasStruck = true;
+        return kill(seen);
+      };
       const innocents = [1, 12].map((count) => chatLines(count).replaceAll('question', 'slowly'));
       const beside = await Promise.all(innocents.map((text) => submit(stack.client, text)));
       await until(() => backend.inFlight() === 13, 30_000, 'innocent requests in flight');

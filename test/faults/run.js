@@ -10,6 +10,11 @@ const path = require('node:path');
 const { parseArgs } = require('node:util');
 const { ensureBuilt, ensureInstalled } = require('../../cli/prepare.js');
 
+const USAGE = `usage: npm run faults -- [--rounds N] [--seed S] [--first-round R] [--workers 1|2]
+  --rounds       how many; 40
+  --seed         decides batches, faults and their moments; a random one, printed first
+  --first-round  begin with this one, to play one again; 0
+  --workers      2: a second worker beside the stack's own, whose links are struck too; 1`;
 const ROOT = path.resolve(__dirname, '..', '..');
 
 function main() {
@@ -19,8 +24,10 @@ function main() {
       seed: { type: 'string', default: String(Math.floor(Math.random() * 1e6)) },
       'first-round': { type: 'string', default: '0' },
       workers: { type: 'string', default: '1' },
+      help: { type: 'boolean', short: 'h' },
     },
   });
+  if (values.help) return console.log(USAGE);
   for (const [name, value] of Object.entries(values)) {
     if (!/^\d+$/.test(value)) throw new Error(`--${name}: expected a whole number, got '${value}'`);
   }

@@ -22,6 +22,8 @@ const LOSING = [
   ...['kill worker', 'kill second-worker', 'kill stack', 'freeze worker', 'freeze second-worker'],
   ...['cut to-models', 'cut to-all', 'hang to-models', 'hang to-all'],
 ];
+/** Faults that hold requests up on their way. */
+const HOLDING = ['hang to-models', 'hang to-all'];
 /** An outage shows its effect when the heartbeat has timed out and the next attempt has begun. */
 const AFTER_EFFECT_MS = 20_000;
 /** From the mending of a link to the first answer of the database: a tick, and a new connection. */
@@ -84,9 +86,22 @@ export class SendsCheck {
       blame('body', `${customId} arrived as ${arrival.body}`);
     }
     const lateMs = arrival.atMs - life.expiresMs;
-    if (lateMs > clockMs) blame('late', `${customId} arrived ${lateMs} ms after expires_at`);
+    if (lateMs > clockMs && !this.#wasHeldUp(arrival, life.expiresMs))
+      blame('late', `${customId} arrived ${lateMs} ms after expires_at`);
     const afterMs = arrival.atMs - life.endSeenMs;
-    if (afterMs > clockMs) blame('after-end', `${customId} arrived ${afterMs} ms after the end`);
+    if (afterMs > clockMs && !this.#wasHeldUp(arrival, life.endSeenMs))
+      blame('after-end', `${customId} arrived ${afterMs} ms after the end`);
+  }
+
+  /** Whether it may have left by then: a silent link delivers what it holds when it is mended. */
+  #wasHeldUp({ atMs }: Arrival, leftMs: number): boolean {
+    const { disturbances, tolerance } = this.#round;
+    return disturbances.some(
+      ({ kind, part, fromMs, toMs }) =>
+        HOLDING.includes(`${kind} ${part}`) &&
+        fromMs - tolerance.clockMs <= leftMs &&
+        Math.abs(atMs - toMs) <= tolerance.clockMs,
+    );
   }
 
   /** A request may follow one that failed; any other needs a fault at the right time. */

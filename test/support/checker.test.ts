@@ -329,6 +329,36 @@ describe('what was sent', () => {
     expect(rules({ arrivals: [...others, late] })).toContain(rule);
   });
 
+  it('a request that a silent link held up beyond the window is forgiven as it is mended, then alone', () => {
+    const hang: Disturbance = {
+      kind: 'hang',
+      part: 'to-all',
+      fromMs: NOW_MS + 59_000,
+      toMs: NOW_MS + 63_000,
+    };
+    const late = (atMs: number): Arrival =>
+      arrival(0, { atMs, end: 'aborted', endedAtMs: atMs + 1 });
+    const expired = samples(view('in_progress'), view('expired', WHOLE)).map((sample, i) => ({
+      ...sample,
+      sentMs: sample.sentMs + i * 60_000,
+      gotMs: sample.gotMs + i * 60_000,
+    }));
+    const found = (atMs: number, over: Partial<Disturbance> = {}): boolean =>
+      ['late', 'after-end'].some((rule) =>
+        rules({
+          batch: { samples: expired },
+          arrivals: [...SENT.slice(1), late(atMs)],
+          disturbances: [{ ...hang, ...over }],
+        }).includes(rule),
+      );
+    expect(found(hang.toMs + 40)).toBe(false);
+    expect(found(hang.toMs - 1_000)).toBe(true);
+    expect(found(hang.toMs + 60)).toBe(true);
+    expect(found(hang.toMs + 40, { part: 'to-temporal' })).toBe(true);
+    expect(found(hang.toMs + 40, { kind: 'cut' })).toBe(true);
+    expect(found(hang.toMs + 40, { fromMs: hang.toMs - 500 })).toBe(true);
+  });
+
   it('an answer that nobody asked for is found', () => {
     expect(rules({ arrivals: SENT.slice(1) })).toEqual(['invented']);
   });
