@@ -19,6 +19,8 @@ interface BareAnswer {
 const LONG_REQUEST_LINE = /^[A-Z-]{1,20} [^\n]{8192}/;
 const LINGER_MS = 2_000;
 const LAST_REQUEST = new WeakMap<object, Exchange>();
+/** Connections on which an answer to what was broken waits for its turn. */
+const AWAITING_TURN = new WeakSet<object>();
 
 /**
  * What happens on a connection outside of requests and answers (contract §4): whatever cannot be read
@@ -53,11 +55,13 @@ export function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex
     socket.destroy();
     return;
   }
+  if (AWAITING_TURN.has(socket)) return;
   const answer = answerTo(error);
   const before = LAST_REQUEST.get(socket);
   if (before === undefined || before.response.writableFinished) endWith(socket, answer);
   else if (before.request.complete) {
     // What is broken came behind it: its own answer comes first.
+    AWAITING_TURN.add(socket);
     before.response.once('close', () => endWith(socket, answer));
   } else if (before.response.headersSent) socket.destroy();
   else endWith(socket, answer);

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import net from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { BOUNDARY, batchForm, formBytes, openTestApi, type TestApi } from '../support/api';
@@ -130,6 +131,33 @@ it('answers what came before the nonsense first', async () => {
   const answers = answersIn(text);
   expect(answers.map(({ status }) => status)).toEqual([200, 404, 400]);
   expectRefusal(answers[2], 400);
+});
+
+it('answers nonsense once, however much of it comes while the request before is worked on', async () => {
+  const { server } = api.app;
+  const client = await api.database.pool.connect();
+  await client.query('begin');
+  await client.query('lock table files in access exclusive mode');
+  let heard = 0;
+  const onError = (): void => void heard++;
+  server.on('clientError', onError);
+  const served = once(server, 'request') as Promise<[IncomingMessage, ServerResponse]>;
+  const socket = net.connect(port, '127.0.0.1');
+  let text = '';
+  socket.on('data', (chunk) => (text += chunk.toString('latin1')));
+  socket.write(`${LIST}\r\n`);
+  const [, response] = await served;
+  const listeners = response.listenerCount('close');
+  for (let sent = 1; sent <= 5; sent++) {
+    socket.write('NONSENSE\r\n\r\n');
+    await until(() => heard === sent, 5_000, 'the nonsense to be heard');
+  }
+  expect(response.listenerCount('close')).toBe(listeners + 1);
+  server.off('clientError', onError);
+  await client.query('commit');
+  client.release();
+  await once(socket, 'close');
+  expect(answersIn(text).map(({ status }) => status)).toEqual([200, 400]);
 });
 
 it('takes no notice of an expectation that it does not know', async () => {
