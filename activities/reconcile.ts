@@ -77,7 +77,7 @@ async function reconcilePage(
     } catch (error) {
       errors++;
       deps.observer.failed();
-      log.warn('batch not reconciled', { batchId: row.id, error: String(error) });
+      log.warn('batch not reconciled', { batchId: row.id, error });
     }
   });
   const nextSeq = rows.length < PAGE_ROWS ? null : (rows.at(-1)?.seq ?? null);
