@@ -15,6 +15,8 @@ const { ensureBuilt, ensureInstalled } = require('../cli/prepare.js');
 
 const ROOT = path.resolve(__dirname, '..');
 const SERVER_TIERS = ['replay', 'e2e', 'faults'];
+/** Two stacks beside each other: most of the time of these tests is waiting. */
+const SIDE_BY_SIDE = ['e2e'];
 const TIERS = [
   {
     name: 'core and rooms',
@@ -23,7 +25,10 @@ const TIERS = [
       `--testPathIgnorePatterns=<rootDir>/test/(${SERVER_TIERS.join('|')})/`,
     ],
   },
-  ...SERVER_TIERS.map((name) => ({ name, args: ['--runInBand', `test/${name}/`] })),
+  ...SERVER_TIERS.map((name) => ({
+    name,
+    args: [...(SIDE_BY_SIDE.includes(name) ? [] : ['--runInBand']), `test/${name}/`],
+  })),
 ];
 const TIER_LIMIT_MS = 40 * 60_000;
 /** Stopping the servers of a run takes some seconds; a process that stays longer has a leak. */
