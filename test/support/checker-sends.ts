@@ -89,7 +89,9 @@ export class SendsCheck {
     if (lateMs > clockMs && !this.#wasHeldUp(arrival, life.expiresMs))
       blame('late', `${customId} arrived ${lateMs} ms after expires_at`);
     const afterMs = arrival.atMs - life.endSeenMs;
-    if (afterMs > clockMs && !this.#wasHeldUp(arrival, life.endSeenMs))
+    const excused =
+      this.#wasHeldUp(arrival, life.endSeenMs) || this.#wasUntold(arrival, life.endSeenMs);
+    if (afterMs > clockMs && !excused)
       blame('after-end', `${customId} arrived ${afterMs} ms after the end`);
   }
 
@@ -101,6 +103,18 @@ export class SendsCheck {
         HOLDING.includes(`${kind} ${part}`) &&
         fromMs - tolerance.clockMs <= leftMs &&
         Math.abs(atMs - toMs) <= tolerance.clockMs,
+    );
+  }
+
+  /** Whether the batch ended while a worker was cut off from everything, and it goes on just now. */
+  #wasUntold({ atMs }: Arrival, endedMs: number): boolean {
+    const { disturbances, tolerance } = this.#round;
+    return disturbances.some(
+      ({ part, fromMs, toMs }) =>
+        part === 'to-all' &&
+        fromMs <= endedMs &&
+        atMs >= toMs - tolerance.clockMs &&
+        atMs <= toMs + UNFENCED_MS,
     );
   }
 

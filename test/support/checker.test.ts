@@ -359,6 +359,25 @@ describe('what was sent', () => {
     expect(found(hang.toMs + 40, { fromMs: hang.toMs - 500 })).toBe(true);
   });
 
+  it('a request after the end is forgiven a worker that was cut off from all that could tell it', () => {
+    const cut: Disturbance = {
+      kind: 'cut',
+      part: 'to-all',
+      fromMs: NOW_MS + 1_100,
+      toMs: NOW_MS + 3_000,
+    };
+    const found = (atMs: number, over: Partial<Disturbance> = {}): boolean =>
+      rules({
+        arrivals: [...SENT.slice(1), arrival(0, { atMs, endedAtMs: atMs + 5 })],
+        disturbances: [{ ...cut, ...over }],
+      }).includes('after-end');
+    expect(found(cut.toMs + 1_900)).toBe(false);
+    expect(found(cut.toMs + 2_001)).toBe(true);
+    expect(found(cut.toMs - 500)).toBe(true);
+    expect(found(cut.toMs + 500, { part: 'to-postgres' })).toBe(true);
+    expect(found(cut.toMs + 500, { fromMs: NOW_MS + 2_000 })).toBe(true);
+  });
+
   it('an answer that nobody asked for is found', () => {
     expect(rules({ arrivals: SENT.slice(1) })).toEqual(['invented']);
   });
