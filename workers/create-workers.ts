@@ -54,15 +54,17 @@ export async function createWorkers(options: CreateWorkersOptions): Promise<Work
 }
 
 function sharedOptions(options: CreateWorkersOptions) {
+  // A cancel reaches a running activity with the answer to a heartbeat: 2 s at most (temporal §0.4). Two
+  // of three heartbeats may come late before an attempt is taken for dead.
+  const heartbeatMs = Math.min(2_000, Math.floor(options.config.worker.heartbeat_timeout / 3));
   return {
     connection: options.connection,
     namespace: options.namespace,
     identity: options.identity,
     plugins: options.plugins,
     activityTaskPollerBehavior: ACTIVITY_POLLS,
-    // A cancel reaches a running activity with the answer to a heartbeat: 2 s at most (temporal §0.4).
-    maxHeartbeatThrottleInterval: '2s',
-    defaultHeartbeatThrottleInterval: '2s',
+    maxHeartbeatThrottleInterval: heartbeatMs,
+    defaultHeartbeatThrottleInterval: heartbeatMs,
     // Chunks heed the drain signal at once; the SDK's own cancel comes when the budget is over.
     shutdownGraceTime: options.drainBudgetMs,
     shutdownForceTime: options.drainBudgetMs + 10_000,
