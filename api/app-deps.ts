@@ -2,7 +2,7 @@ import type { ApiMetrics } from '../platform/api-metrics';
 import type { Config } from '../platform/config-schema';
 import type { HeaderVault } from '../platform/header-vault';
 import type { Logger } from '../platform/logger';
-import type { ReadinessCheck } from '../platform/observability-server';
+import type { ReadinessCheck } from '../platform/readiness';
 import type { ObjectStore } from '../storage/object-store';
 import type { ApiKeyRepository } from '../storage/postgres/api-keys';
 import type { BatchRepository } from '../storage/postgres/batches';

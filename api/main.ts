@@ -1,10 +1,11 @@
 import type { FastifyInstance } from 'fastify';
 import { createBatchClient } from '../client/batch-client';
-import { openClient } from '../client/connection';
+import { openClient, pingTemporal } from '../client/connection';
 import { GatewayError, isGatewayError } from '../core/errors';
 import { createApiMetrics } from '../platform/api-metrics';
 import { publicBindFault } from '../platform/config-rules';
 import type { Config } from '../platform/config-schema';
+import { watchDependencies } from '../platform/dependency-watch';
 import { openHeaderVault } from '../platform/header-vault';
 import { listenFault } from '../platform/listen-fault';
 import { createLogger, type Logger } from '../platform/logger';
@@ -94,6 +95,10 @@ async function open(config: Config, host: Host): Promise<string> {
   const side = { host: hostName, port, portSetting, registry, checks };
   const observability = await startObservabilityServer(side);
   closing('observability', () => observability.close());
+  // Without Temporal the API is ready all the same: it takes batches, which are started later.
+  const watched = { ...checks, temporal: () => pingTemporal(client) };
+  const watch = watchDependencies({ checks: watched, logger, up: metrics.dependencyUp });
+  closing('dependency watch', () => watch.close());
   const rows = createRepositories(config, pool);
   const outbox = createOutbox({ ...rows, starter: createBatchClient(client), logger });
   closing('outbox', () => outbox.close());

@@ -1,3 +1,4 @@
+import { createDependencyGauge, type DependencyGauge } from './dependency-watch';
 import { Counter, Gauge, Histogram, type Registry } from './metrics';
 
 /** What the API counts; `path` is the route's pattern, never the path that was asked for. */
@@ -7,6 +8,7 @@ export interface ApiMetrics {
   readonly requestsInFlight: Gauge<'method' | 'path'>;
   readonly cancellations: Counter<'phase'>;
   readonly fileStorageOperations: Counter<'operation' | 'component' | 'status'>;
+  readonly dependencyUp: DependencyGauge;
 }
 
 /** Registers the API's metrics under the names that seed 000 and its dashboards use. */
@@ -43,5 +45,6 @@ export function createApiMetrics(registry: Registry): ApiMetrics {
       labelNames: ['operation', 'component', 'status'],
       registers,
     }),
+    dependencyUp: createDependencyGauge(registers),
   };
 }

@@ -3,9 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { listenFault } from './listen-fault';
 import type { Registry } from './metrics';
 import type { RunningProcess } from './process';
-
-/** A dependency that must answer before work may come; rejects with what is wrong. */
-export type ReadinessCheck = () => Promise<void>;
+import { inWords, tryCheck, type ReadinessCheck } from './readiness';
 
 export interface ObservabilityOptions {
   readonly host: string;
@@ -39,7 +37,7 @@ export async function startObservabilityServer(
   const server = createServer((request, response) => {
     answer(request, options, state).then(
       (reply) => send(response, reply),
-      (error: unknown) => send(response, { status: 500, type: JSON_TYPE, body: say(error) }),
+      (error: unknown) => send(response, { status: 500, type: JSON_TYPE, body: inWords(error) }),
     );
   });
   await listen(server, options);
@@ -98,23 +96,6 @@ function readyReply(status: number, checks: Record<string, string>): Reply {
   const word = status === 200 ? 'ready' : 'not_ready';
   const body = JSON.stringify({ status: word, pid: process.pid, checks });
   return { status, type: JSON_TYPE, body };
-}
-
-/** `ok`, or one line that says what is wrong. */
-async function tryCheck(check: ReadinessCheck, timeoutMs: number): Promise<string> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<string>((resolve) => {
-    timer = setTimeout(() => resolve(`no answer within ${timeoutMs} ms`), timeoutMs);
-  });
-  try {
-    return await Promise.race([check().then(() => 'ok', say), late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-function say(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 function send(response: ServerResponse, reply: Reply): void {

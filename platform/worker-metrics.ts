@@ -1,3 +1,4 @@
+import { createDependencyGauge } from './dependency-watch';
 import { Counter, exponentialBuckets, Gauge, Histogram, type Registry } from 'prom-client';
 
 /** What a worker counts: jobs, permits, requests per model, tokens, the object store. */
@@ -175,5 +176,6 @@ function outageMetrics(registers: Registry[]) {
       help: 'Ticks of progress that PostgreSQL did not take; chunks go on',
       registers,
     }),
+    dependencyUp: createDependencyGauge(registers),
   };
 }

@@ -4,6 +4,7 @@ import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker';
 import { connectionOptions } from '../client/connection';
 import { GatewayError } from '../core/errors';
 import type { Config } from '../platform/config';
+import { watchDependencies } from '../platform/dependency-watch';
 import { boundHeapGrowth } from '../platform/heap';
 import type { Logger } from '../platform/logger';
 import { createLogger } from '../platform/logger';
@@ -66,6 +67,7 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
     registry: metricsRegistry,
     checks: parts.checks,
   });
+  const watch = watchDependencies({ checks: parts.checks, logger, up: metrics.dependencyUp });
   const maintenance = startMaintenance({
     ...parts,
     rows: parts.maintenance.reconcileRows,
@@ -79,6 +81,7 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
     drainBudgetMs: budgetMs,
     release: [
       { name: 'maintenance', run: () => maintenance.close() },
+      { name: 'dependency watch', run: () => watch.close() },
       { name: 'temporal', run: () => connection.close() },
       ...parts.release,
       { name: 'tracing', run: () => tracing.close() },

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { createBatchClient } from '../client/batch-client';
-import { openClient } from '../client/connection';
+import { openClient, pingTemporal } from '../client/connection';
 import { createDescribe } from '../client/describe';
 import { GatewayError } from '../core/errors';
 import { createMemoryBudget } from '../inference/memory-budget';
@@ -61,7 +61,10 @@ export async function openParts(config: Config, context: PartsContext): Promise<
   const { store, journal } = await openObjects(path, context);
   const { url } = config.postgres;
   const pool = openPool(url, { statementTimeoutMs: STATEMENT_TIMEOUT_MS, logger });
-  const progressPool = openPool(url, { statementTimeoutMs: PROGRESS_TIMEOUT_MS, max: 4, logger });
+  const progressPool = openPool(url, {
+    ...{ statementTimeoutMs: PROGRESS_TIMEOUT_MS, connectTimeoutMs: PROGRESS_TIMEOUT_MS },
+    ...{ max: 4, logger },
+  });
   await verifyStoreIdentity(pool, await readOrCreateStoreId(path));
   const onFailed = () => metrics.progressWriteFailures.inc();
   const progress = createProgressReporter({ pool: progressPool, worker, logger, onFailed });
@@ -96,6 +99,7 @@ export async function openParts(config: Config, context: PartsContext): Promise<
     checks: {
       postgres: async () => void (await pool.query('select 1')),
       object_store: () => store.check(),
+      temporal: () => pingTemporal(client),
     },
     release: [
       { name: 'temporal client', run: () => client.connection.close() },

@@ -13,6 +13,12 @@ import { BATCH_QUEUE } from './contract';
  */
 
 /**
+ * What Postgres or the store refused is tried again for ever, but never more than so long after it is
+ * back. Tries cost no history, and a worker makes only a few of them at a time.
+ */
+const UNTIL_IT_ANSWERS = { initialInterval: '1s', maximumInterval: '10s' } as const;
+
+/**
  * A step on the row, tried in the workflow task itself: two tries within 2 s cost no history. When
  * Postgres is away the durable twin below takes over and waits for it, however long.
  */
@@ -25,7 +31,7 @@ const localSteps = proxyLocalActivities<BatchStepActivities>({
 const durableSteps = proxyActivities<BatchStepActivities>({
   taskQueue: BATCH_QUEUE,
   startToCloseTimeout: '10s',
-  retry: { initialInterval: '1s', maximumInterval: '30s' },
+  retry: UNTIL_IT_ANSWERS,
   cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
 });
 
@@ -48,7 +54,7 @@ export function ingestion(settings: BatchSettings): Pick<BatchActivities, 'inges
     taskQueue: BATCH_QUEUE,
     startToCloseTimeout: '1h',
     heartbeatTimeout: settings.heartbeatTimeoutMs,
-    retry: { initialInterval: '1s', maximumInterval: '30s' },
+    retry: UNTIL_IT_ANSWERS,
     cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
   });
 }
@@ -93,7 +99,7 @@ export function finalization(
     startToCloseTimeout: '6h',
     scheduleToCloseTimeout: settings.finalizeWindowMs,
     heartbeatTimeout: settings.heartbeatTimeoutMs,
-    retry: { initialInterval: '1s', maximumInterval: '60s' },
+    retry: UNTIL_IT_ANSWERS,
     cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
   });
 }
@@ -103,6 +109,6 @@ export const lastResort: Pick<BatchActivities, 'recordUnfinalized'> =
   proxyActivities<BatchActivities>({
     taskQueue: BATCH_QUEUE,
     startToCloseTimeout: '1m',
-    retry: { initialInterval: '1s', maximumInterval: '60s' },
+    retry: UNTIL_IT_ANSWERS,
     cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
   });

@@ -18,6 +18,7 @@ import { listFiles } from './filesystem-list';
 import { putFileIfAbsent } from './filesystem-put';
 import { createFileReader } from './filesystem-reader';
 import { FileStream } from './filesystem-stream';
+import { readStoreId } from './store-id';
 
 const STALE_TEMPORARY_MS = 24 * 3_600_000;
 
@@ -119,9 +120,11 @@ async function deleteFile(root: string, key: string): Promise<void> {
   }
 }
 
+/** Reads a file, too: folders can be looked up in a store whose disk fails. */
 async function checkFolders(root: string): Promise<void> {
   await access(objectsFolder(root), constants.R_OK | constants.W_OK | constants.X_OK);
   await access(temporaryFolder(root), constants.R_OK | constants.W_OK | constants.X_OK);
+  await readStoreId(root);
 }
 
 async function sweepTemporaryFiles(folder: string): Promise<number> {

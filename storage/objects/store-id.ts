@@ -12,16 +12,17 @@ import { putFileIfAbsent } from './filesystem-put';
 export function readOrCreateStoreId(root: string): Promise<string> {
   return mapped('store id', async () => {
     const path = storeIdPath(root);
-    const known = await readId(path);
+    const known = await readStoreId(root);
     if (known !== null) return known;
     await putFileIfAbsent(root, path, Buffer.from(randomBytes(16).toString('hex')));
     return readFile(path, 'latin1');
   });
 }
 
-async function readId(path: string): Promise<string | null> {
+/** The name of a store, `null` where it has none yet. */
+export async function readStoreId(root: string): Promise<string | null> {
   try {
-    return await readFile(path, 'latin1');
+    return await readFile(storeIdPath(root), 'latin1');
   } catch (error) {
     if (hasCode(error, 'ENOENT')) return null;
     throw error;

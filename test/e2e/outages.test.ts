@@ -83,7 +83,7 @@ describe.each(['refuse', 'hang'] as const)(
         const before = pids();
         await world.postgresProxy.become(mood);
         const sent = backend.seen.length;
-        const logged = world.logOf('worker').length;
+        const logs = { worker: world.logOf('worker').length, api: world.logOf('api').length };
         const startedMs = performance.now();
         const answer = await fetch(`${world.stack.baseUrl}/batches/${id}`);
         expect(performance.now() - startedMs).toBeLessThan(ANSWER_MS);
@@ -92,8 +92,9 @@ describe.each(['refuse', 'hang'] as const)(
         expect(await answer.json()).toMatchObject({ error: { type: 'server_error', code: null } });
         await until(() => backend.seen.length > sent + IN_FLIGHT, 20_000, 'further requests');
         await delay(AWAY_MS[mood] - (performance.now() - startedMs));
-        const isTold = () => world.logOf('worker').slice(logged).includes('progress not written');
+        const isTold = () => world.logOf('worker').slice(logs.worker).includes('progress not written');
         await until(isTold, 20_000, 'a word of it in the log');
+        await untilTold('postgres', logs);
         await world.postgresProxy.become('pass');
         await expectWhole(id, 0);
         expect(pids()).toEqual(before);
@@ -106,12 +107,14 @@ describe.each(['refuse', 'hang'] as const)(
       async () => {
         const id = await startedBatch();
         const before = pids();
+        const logs = { worker: world.logOf('worker').length, api: world.logOf('api').length };
         await world.temporalProxy.become(mood);
         const sent = backend.seen.length;
         const late = await submit(world.stack.client, chatLines(1));
         expect(late.status).toBe('validating');
         await until(() => backend.seen.length > sent, 10_000, 'further requests');
         await delay(AWAY_MS[mood]);
+        await untilTold('temporal', logs);
         await world.temporalProxy.become('pass');
         // The server took the silent chunk for lost: what was in flight may be asked for again.
         await expectWholeBut(id, late.id);
@@ -121,6 +124,21 @@ describe.each(['refuse', 'hang'] as const)(
     );
   },
 );
+
+/** An operator reads it in the metrics and in the log of both. */
+async function untilTold(
+  dependency: string,
+  logs: Readonly<Record<'api' | 'worker', number>>,
+): Promise<void> {
+  for (const part of ['api', 'worker'] as const) {
+    const isTold = async (): Promise<boolean> => {
+      const [value = ''] = await world.metric(part, `dependency_up{dependency="${dependency}"`);
+      const log = world.logOf(part).slice(logs[part]);
+      return value.endsWith(' 0') && log.includes(`${dependency} does not answer`);
+    };
+    await until(isTold, 20_000, `${part} to say that ${dependency} is away`);
+  }
+}
 
 async function expectWholeBut(id: string, other: string): Promise<void> {
   expect((await untilTerminal(world.stack.client, other)).status).toBe('completed');

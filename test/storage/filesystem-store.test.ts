@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { asStoreError } from '../../storage/objects/filesystem-errors';
@@ -80,6 +80,17 @@ describe('the filesystem store', () => {
     await expect(store.check()).rejects.toMatchObject(failed);
     await rename(`${path}-away`, path);
     expect(await store.head('a/b')).toEqual({ size: 1 });
+  });
+
+  test('does not answer while its files cannot be read', async () => {
+    const path = join(root, 'unreadable');
+    const store = await openFilesystemStore({ path });
+    await readOrCreateStoreId(path);
+    await store.check();
+    await rm(join(path, 'store-id'));
+    // Reading a folder as a file fails, whoever we are.
+    await mkdir(join(path, 'store-id'));
+    await expect(store.check()).rejects.toMatchObject({ code: 'object_store_failed' });
   });
 
   test('keeps the cause of a failure', () => {

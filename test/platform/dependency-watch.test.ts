@@ -1,0 +1,64 @@
+import {
+  createDependencyGauge,
+  watchDependencies,
+  type DependencyWatch,
+} from '../../platform/dependency-watch';
+import { createLogger } from '../../platform/logger';
+import { createMetricsRegistry } from '../../platform/metrics';
+import { until } from '../support/until';
+
+const EVERY_MS = 5;
+const WAIT_MS = 5_000;
+
+let watch: DependencyWatch | null = null;
+afterEach(() => watch?.close());
+
+/** A dependency whose mood the test sets, and what is told of it. */
+function watched(checkTimeoutMs = 1_000) {
+  const registry = createMetricsRegistry('worker');
+  const up = createDependencyGauge([registry]);
+  const told: string[] = [];
+  const logger = createLogger({ level: 'info', format: 'json' }, 'test');
+  const note = (_: object, message?: string): void => void told.push(message ?? '');
+  Object.assign(logger, { warn: note, info: note });
+  const world = { calls: 0, inFlight: 0, most: 0, answer: () => Promise.resolve() };
+  const temporal = async (): Promise<void> => {
+    world.calls++;
+    world.most = Math.max(world.most, ++world.inFlight);
+    await world.answer().finally(() => world.inFlight--);
+  };
+  watch = watchDependencies({
+    ...{ checks: { temporal }, logger, up },
+    ...{ everyMs: EVERY_MS, checkTimeoutMs },
+  });
+  const value = async (): Promise<number | undefined> => (await up.get()).values[0]?.value;
+  return { world, told, value };
+}
+
+describe('the watch over what a process needs', () => {
+  it('says once that it is away, and once that it is back', async () => {
+    const { world, told, value } = watched();
+    await until(() => world.calls > 2, WAIT_MS, 'some calls');
+    expect([told, await value()]).toEqual([[], 1]);
+    world.answer = () => Promise.reject(new Error('connection refused'));
+    const before = world.calls;
+    await until(() => world.calls > before + 3, WAIT_MS, 'some failures');
+    expect([told, await value()]).toEqual([['temporal does not answer'], 0]);
+    world.answer = () => Promise.resolve();
+    await until(() => told.length === 2, WAIT_MS, 'the second word');
+    expect([told[1], await value()]).toEqual(['temporal answers again', 1]);
+  });
+
+  it('takes one that hangs for away, and does not ask it again meanwhile', async () => {
+    const { world, told, value } = watched(20);
+    let answer: () => void = () => undefined;
+    world.answer = () => new Promise((resolve) => (answer = resolve));
+    await until(() => told.length === 1, WAIT_MS, 'a word');
+    expect(told).toEqual(['temporal does not answer']);
+    expect([await value(), world.inFlight, world.most]).toEqual([0, 1, 1]);
+    world.answer = () => Promise.resolve();
+    answer();
+    await until(() => told.length === 2, WAIT_MS, 'the second word');
+    expect([await value(), world.most]).toEqual([1, 1]);
+  });
+});
