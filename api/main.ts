@@ -1,11 +1,13 @@
 import type { FastifyInstance } from 'fastify';
 import { createBatchClient } from '../client/batch-client';
-import { openClient, pingTemporal } from '../client/connection';
+import { openClient } from '../client/connection';
+import { openTemporalPing } from '../client/temporal-ping';
 import { GatewayError, isGatewayError } from '../core/errors';
 import { createApiMetrics } from '../platform/api-metrics';
 import { publicBindFault } from '../platform/config-rules';
 import type { Config } from '../platform/config-schema';
 import { watchDependencies } from '../platform/dependency-watch';
+import { createChunkCollector } from '../platform/heap';
 import { openHeaderVault } from '../platform/header-vault';
 import { listenFault } from '../platform/listen-fault';
 import { createLogger, type Logger } from '../platform/logger';
@@ -96,7 +98,9 @@ async function open(config: Config, host: Host): Promise<string> {
   const observability = await startObservabilityServer(side);
   closing('observability', () => observability.close());
   // Without Temporal the API is ready all the same: it takes batches, which are started later.
-  const watched = { ...checks, temporal: () => pingTemporal(client) };
+  const ping = openTemporalPing(config.temporal);
+  closing('temporal ping', () => ping.close());
+  const watched = { ...checks, temporal: () => ping.ask() };
   const watch = watchDependencies({ checks: watched, logger, up: metrics.dependencyUp });
   closing('dependency watch', () => watch.close());
   const rows = createRepositories(config, pool);
@@ -148,7 +152,7 @@ async function openStore(config: Config, pool: ReturnType<typeof openPool>) {
     throw new GatewayError('config_invalid', message);
   }
   const { path } = config.object_store;
-  const store = await openFilesystemStore({ path });
+  const store = await openFilesystemStore({ path, onPassed: createChunkCollector() });
   await verifyStoreIdentity(pool, await readOrCreateStoreId(path));
   return store;
 }

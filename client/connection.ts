@@ -36,15 +36,3 @@ function tlsOptions(tls: TemporalConfig['tls']): NonNullable<ConnectionOptions['
       : { clientCertPair: { crt: readFileSync(cert), key: readFileSync(key) } }),
   };
 }
-
-const ANSWER_MS = 2_000;
-
-/**
- * Resolves when the server answers; asked by whoever must say that it is away. @throws the SDK's error
- * after two seconds at most
- */
-export async function pingTemporal({ connection }: Client): Promise<void> {
-  await connection.withDeadline(Date.now() + ANSWER_MS, () =>
-    connection.workflowService.getSystemInfo({}),
-  );
-}

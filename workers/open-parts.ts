@@ -1,7 +1,8 @@
 import { setMaxListeners } from 'node:events';
 import { createBatchClient } from '../client/batch-client';
-import { openClient, pingTemporal } from '../client/connection';
+import { openClient } from '../client/connection';
 import { createDescribe } from '../client/describe';
+import { openTemporalPing } from '../client/temporal-ping';
 import { GatewayError } from '../core/errors';
 import { createMemoryBudget } from '../inference/memory-budget';
 import { createPermitDispatcher } from '../inference/permit-dispatcher';
@@ -60,17 +61,14 @@ export async function openParts(config: Config, context: PartsContext): Promise<
   const path = filesystemPath(config);
   const { store, journal } = await openObjects(path, context);
   const { url } = config.postgres;
-  const pool = openPool(url, { statementTimeoutMs: STATEMENT_TIMEOUT_MS, logger });
-  const progressPool = openPool(url, {
-    ...{ statementTimeoutMs: PROGRESS_TIMEOUT_MS, connectTimeoutMs: PROGRESS_TIMEOUT_MS },
-    ...{ max: 4, logger },
-  });
+  const { pool, progressPool, closePools } = openPools(url, logger);
   await verifyStoreIdentity(pool, await readOrCreateStoreId(path));
   const onFailed = () => metrics.progressWriteFailures.inc();
   const progress = createProgressReporter({ pool: progressPool, worker, logger, onFailed });
   const stops = listenForStops({ url, logger, onStop: (batchId) => progress.hurry(batchId) });
   const outputFilesSec = Math.round(config.retention.output_files / 1000);
   const client = openClient(config.temporal);
+  const ping = openTemporalPing(config.temporal);
   metrics.totalWorkers.set(config.worker.exec_slots);
   metrics.maxInflightConcurrency.set(config.concurrency.global);
   return {
@@ -99,21 +97,29 @@ export async function openParts(config: Config, context: PartsContext): Promise<
     checks: {
       postgres: async () => void (await pool.query('select 1')),
       object_store: () => store.check(),
-      temporal: () => pingTemporal(client),
+      temporal: () => ping.ask(),
     },
     release: [
       { name: 'temporal client', run: () => client.connection.close() },
+      { name: 'temporal ping', run: () => ping.close() },
       { name: 'stop channel', run: () => stops.close() },
       { name: 'progress', run: () => progress.close() },
       { name: 'journal', run: () => journal.close() },
       { name: 'gateways', run: () => registry.close() },
       { name: 'object store', run: () => store.close() },
-      {
-        name: 'postgres',
-        run: async () => void (await Promise.all([pool.end(), progressPool.end()])),
-      },
+      { name: 'postgres', run: closePools },
     ],
   };
+}
+
+function openPools(url: string, logger: Logger) {
+  const hasty = { statementTimeoutMs: PROGRESS_TIMEOUT_MS, connectTimeoutMs: PROGRESS_TIMEOUT_MS };
+  const pool = openPool(url, { statementTimeoutMs: STATEMENT_TIMEOUT_MS, logger });
+  const progressPool = openPool(url, { ...hasty, max: 4, logger });
+  const closePools = async (): Promise<void> => {
+    await Promise.all([pool.end(), progressPool.end()]);
+  };
+  return { pool, progressPool, closePools };
 }
 
 /** What holds for a batch because of whose it is. @throws config_invalid */

@@ -9,19 +9,23 @@ import { temporaryFolder } from './filesystem-layout';
 /** A folder may vanish between its creation and the link, when the last object in it is deleted. */
 const LINK_TRIES = 5;
 
+export interface PutFileOptions {
+  readonly path: string;
+  readonly body: ObjectBody;
+  /** Told of the bytes of each chunk that is written. */
+  readonly onPassed?: (bytes: number) => void;
+}
+
 /**
  * Writes `body` to `path` if nothing is there (execution §2): temporary file, `fdatasync`, `link` to
  * the name (exists: lost the race), unlink, fsync of the folder. A crash in between leaves at most
  * the temporary file. @throws object_store_failed, and what the body throws
  */
-export async function putFileIfAbsent(
-  root: string,
-  path: string,
-  body: ObjectBody,
-): Promise<PutResult> {
+export async function putFileIfAbsent(root: string, options: PutFileOptions): Promise<PutResult> {
+  const { path } = options;
   const temporary = join(temporaryFolder(root), `${process.pid}-${randomBytes(8).toString('hex')}`);
   try {
-    await writeWhole(temporary, body);
+    await writeWhole(temporary, options);
     return await mapped(`link ${path}`, async () => {
       const result = await linkIfAbsent(temporary, path);
       // The loser syncs too: the winner may not have come to it yet, and `exists` promises durability.
@@ -34,12 +38,15 @@ export async function putFileIfAbsent(
 }
 
 /** Errors of the body itself pass unmapped: they are not the store's. */
-async function writeWhole(path: string, body: ObjectBody): Promise<void> {
+async function writeWhole(path: string, { body, onPassed }: PutFileOptions): Promise<void> {
   const action = `write ${path}`;
   const file = await mapped(action, () => open(path, 'wx'));
   try {
     const chunks = body instanceof Uint8Array ? [body] : body;
-    for await (const chunk of chunks) await mapped(action, () => writeFully(file, chunk));
+    for await (const chunk of chunks) {
+      await mapped(action, () => writeFully(file, chunk));
+      onPassed?.(chunk.length);
+    }
     await mapped(action, () => file.datasync());
   } finally {
     await file.close();

@@ -5,6 +5,12 @@ import { asStoreError } from './filesystem-errors';
 
 const STREAM_CHUNK_BYTES = 256 * 1024;
 
+export interface FileStreamOptions {
+  readonly range: ByteRange | undefined;
+  /** Told of the bytes of each chunk. */
+  readonly onPassed: (bytes: number) => void;
+}
+
 /**
  * Streams the bytes of a file in fresh chunks of 256 KiB. Errors arrive on the stream: those of
  * `openFile` as they are, those of reading mapped.
@@ -12,12 +18,14 @@ const STREAM_CHUNK_BYTES = 256 * 1024;
 export class FileStream extends Readable {
   readonly #openFile: () => Promise<FileHandle>;
   readonly #end: number;
+  readonly #onPassed: (bytes: number) => void;
   #position: number;
   #file: FileHandle | null = null;
 
-  constructor(openFile: () => Promise<FileHandle>, range: ByteRange | undefined) {
+  constructor(openFile: () => Promise<FileHandle>, { range, onPassed }: FileStreamOptions) {
     super({ highWaterMark: STREAM_CHUNK_BYTES });
     this.#openFile = openFile;
+    this.#onPassed = onPassed;
     this.#position = range?.start ?? 0;
     this.#end = range?.end ?? Number.POSITIVE_INFINITY;
   }
@@ -34,7 +42,11 @@ export class FileStream extends Readable {
 
   override _read(): void {
     this.#readChunk().then(
-      (chunk) => this.push(chunk),
+      (chunk) => {
+        // Whoever asks for more has let the chunk before go.
+        this.#onPassed(chunk?.length ?? 0);
+        this.push(chunk);
+      },
       (error: unknown) => this.destroy(asStoreError(error, 'stream')),
     );
   }

@@ -25,35 +25,44 @@ const STALE_TEMPORARY_MS = 24 * 3_600_000;
 export interface FilesystemStoreOptions {
   /** Root folder; created where missing. */
   readonly path: string;
+  /** Told of each chunk, once it is written or handed on, how many bytes it has. */
+  readonly onPassed?: (bytes: number) => void;
 }
 
 /**
  * The object store of one host: a key is a path below `<path>/objects`. Sweeps temporary files of
  * crashed writers that are older than a day. The caller closes it. @throws object_store_failed
  */
-export async function openFilesystemStore({ path }: FilesystemStoreOptions): Promise<ObjectStore> {
+export async function openFilesystemStore(options: FilesystemStoreOptions): Promise<ObjectStore> {
+  const { path, onPassed = () => undefined } = options;
   await mapped('open object store', async () => {
     await mkdir(objectsFolder(path), { recursive: true });
     await mkdir(temporaryFolder(path), { recursive: true });
     await sweepTemporaryFiles(temporaryFolder(path));
   });
-  return filesystemStore(path);
+  return filesystemStore(path, onPassed);
 }
 
 /**
  * Removes temporary files of crashed writers that are older than a day from an open store; how many.
  * @throws object_store_failed
  */
-export function removeTemporaryFiles({ path }: FilesystemStoreOptions): Promise<number> {
+export function removeTemporaryFiles({
+  path,
+}: Pick<FilesystemStoreOptions, 'path'>): Promise<number> {
   return mapped('sweep object store', () => sweepTemporaryFiles(temporaryFolder(path)));
 }
 
-function filesystemStore(root: string): ObjectStore {
+function filesystemStore(root: string, onPassed: (bytes: number) => void): ObjectStore {
   return {
-    putIfAbsent: async (key, body) => putFileIfAbsent(root, objectPath(root, key), body),
+    putIfAbsent: async (key, body) =>
+      putFileIfAbsent(root, { path: objectPath(root, key), body, onPassed }),
     head: (key) => orAbsent<ObjectHead | null>(headFile(root, key), null),
     read: (key, range) => readRange(root, key, range),
-    stream: (key, range) => new FileStream(async () => (await openObject(root, key)).file, range),
+    stream: (key, range) => {
+      const openFile = async (): Promise<FileHandle> => (await openObject(root, key)).file;
+      return new FileStream(openFile, { range, onPassed });
+    },
     open: (key) => openReader(root, key),
     list: (prefix) => listFiles(root, prefix),
     delete: (key) => mapped(`delete ${key}`, () => deleteFile(root, key)),

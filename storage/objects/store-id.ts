@@ -14,7 +14,8 @@ export function readOrCreateStoreId(root: string): Promise<string> {
     const path = storeIdPath(root);
     const known = await readStoreId(root);
     if (known !== null) return known;
-    await putFileIfAbsent(root, path, Buffer.from(randomBytes(16).toString('hex')));
+    const body = Buffer.from(randomBytes(16).toString('hex'));
+    await putFileIfAbsent(root, { path, body });
     return readFile(path, 'latin1');
   });
 }
