@@ -117,7 +117,8 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 }, 60_000);
 beforeEach(() => {
-  for (const server of [plain, secure, shared.server, fast.server, slow]) server.received.length = 0;
+  for (const server of [plain, secure, shared.server, fast.server, slow])
+    server.received.length = 0;
   answerPlain = ok;
 });
 
@@ -247,7 +248,7 @@ describe('a model that is slower than another', () => {
       // As slow as can be: it answers nothing before the fast one has been asked for everything.
       const isFastDone = () => fast.server.received.length === fastLines.length;
       let heldUp = 0;
-    fast.most = 0;
+      fast.most = 0;
       answerSlow = (...args) =>
         void until(isFastDone, HELD_MS, 'the last line of the fast model').then(
           () => ok(...args),
@@ -255,7 +256,7 @@ describe('a model that is slower than another', () => {
         );
       const { batch } = await runRequests(stack.client, requests, CHAT);
       expect(heldUp).toBe(0);
-    expect(fast.most).toBe(PER_MODEL);
+      expect(fast.most).toBe(PER_MODEL);
       expect(batch.request_counts).toEqual({ total: 200, completed: 200, failed: 0 });
       expect(slow.received).toHaveLength(slowLines.length);
     },

@@ -92,7 +92,8 @@ describe.each(['refuse', 'hang'] as const)(
         expect(await answer.json()).toMatchObject({ error: { type: 'server_error', code: null } });
         await until(() => backend.seen.length > sent + IN_FLIGHT, 20_000, 'further requests');
         await delay(AWAY_MS[mood] - (performance.now() - startedMs));
-        const isTold = () => world.logOf('worker').slice(logs.worker).includes('progress not written');
+        const isTold = () =>
+          world.logOf('worker').slice(logs.worker).includes('progress not written');
         await until(isTold, 20_000, 'a word of it in the log');
         await untilTold('postgres', logs);
         await world.postgresProxy.become('pass');
