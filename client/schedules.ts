@@ -3,6 +3,7 @@ import { ScheduleAlreadyRunning, ScheduleOverlapPolicy } from '@temporalio/clien
 import { BATCH_QUEUE, MAINTENANCE_WORKFLOWS } from '../workflows/contract';
 import { openClient } from './connection';
 import type { TemporalConfig } from './connection';
+import { untilSettled } from './until-settled';
 
 /** Ids of the schedules, which are also the beginning of their workflows' ids. */
 export const SCHEDULES = { reconcile: 'nightshift-reconcile', sweep: 'nightshift-sweep' } as const;
@@ -41,24 +42,29 @@ export async function createSchedules(client: Client): Promise<boolean> {
 
 /**
  * Makes the schedules, or brings them to this version's definition: paused ones stay paused.
- * Idempotent. @throws what the SDK throws where no server answers
+ * Idempotent. @throws temporal_unavailable
  */
 export async function prepareSchedules(config: TemporalConfig): Promise<void> {
   const client = openClient(config);
   try {
     for (const definition of DEFINITIONS) {
-      if (await createUnlessThere(client, definition)) continue;
-      const { scheduleId, spec, policies, action } = definition;
-      await client.schedule.getHandle(scheduleId).update(({ state }) => ({
-        state,
-        spec,
-        ...(policies === undefined ? {} : { policies }),
-        action: { ...action, workflowId: scheduleId },
-      }));
+      const what = `the schedule ${definition.scheduleId}`;
+      await untilSettled(() => prepareSchedule(client, definition), { what });
     }
   } finally {
     await client.connection.close();
   }
+}
+
+async function prepareSchedule(client: Client, definition: ScheduleOptions): Promise<void> {
+  if (await createUnlessThere(client, definition)) return;
+  const { scheduleId, spec, policies, action } = definition;
+  await client.schedule.getHandle(scheduleId).update(({ state }) => ({
+    state,
+    spec,
+    ...(policies === undefined ? {} : { policies }),
+    action: { ...action, workflowId: scheduleId },
+  }));
 }
 
 /** Runs reconcile now, unless it runs already. */
