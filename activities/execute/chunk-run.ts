@@ -55,6 +55,8 @@ export class ChunkRun {
   #inFlight = 0;
   #hadPermit = false;
   #answered = 0;
+  /** What kept the line that was tried last from being sent. */
+  #trouble: string | null = null;
 
   constructor(options: ChunkRunOptions) {
     this.#o = options;
@@ -108,8 +110,8 @@ export class ChunkRun {
   get waitsFor(): string | null {
     const { route, lease } = this.#o;
     if (route.breaker.state === 'open') return `gateway ${route.key}: it does not answer`;
-    const sends = lease.maySend() || this.#departure.reason !== null;
-    return sends ? null : 'Postgres: this process stood still';
+    if (this.#departure.reason !== null) return null;
+    return lease.maySend() ? this.#trouble : 'Postgres: this process stood still';
   }
 
   /** Runs to the end of the chunk's stay; resolves when nothing of it is in flight any more. */
@@ -227,6 +229,7 @@ export class ChunkRun {
     try {
       if (this.#suspect !== null) await this.#noteAlone(line);
       const result = await this.#o.sender.try(line, { ...this.#tryOptions, probe });
+      this.#trouble = null;
       if (this.#suspect !== null && result.kind !== 'answered') this.#remember(line);
       if (result.kind === 'retry') {
         line.notBeforeMs = result.atMs;
@@ -258,7 +261,11 @@ export class ChunkRun {
   #failTry(line: ChunkLine, error: unknown): void {
     if (this.#suspect !== null) this.#remember(line);
     if (this.#departure.abort.aborted) return;
-    this.#o.deps.logger.warn({ err: error, position: line.position }, 'line not tried');
+    if (this.#trouble === null) {
+      // Said once, not for every line each second, until one can be tried again.
+      this.#o.deps.logger.warn({ err: error, position: line.position }, 'lines cannot be tried');
+    }
+    this.#trouble = `trying a line: ${error instanceof Error ? error.message : String(error)}`;
     line.notBeforeMs = Date.now() + 1_000;
     this.#queue.putBack(line);
   }

@@ -144,7 +144,7 @@ class Reporter implements ProgressReporter, LeaseKeeper {
   }
 
   async #write(): Promise<void> {
-    await this.#takeMissing();
+    const isTaken = await this.#takeMissing();
     const byKey = new Map<string, Lease>();
     for (const lease of this.#leases) {
       const known = byKey.get(lease.sortKey);
@@ -154,7 +154,10 @@ class Reporter implements ProgressReporter, LeaseKeeper {
     }
     const leases = [...byKey.keys()].sort().map((key) => byKey.get(key) as Lease);
     // A process that stood still asks even with no rows to write: until it is answered, none may send.
-    if (leases.length === 0 && !this.isFrozen()) return;
+    if (leases.length === 0 && !this.isFrozen()) {
+      if (!isTaken) this.#options.onFailed?.();
+      return;
+    }
     try {
       this.isFrozen();
       const standstills = this.#standstills;
@@ -172,12 +175,13 @@ class Reporter implements ProgressReporter, LeaseKeeper {
     }
   }
 
-  /** Numbers for chunks that began without; the first that is not to be had stands for all. */
-  async #takeMissing(): Promise<void> {
+  /** Numbers for chunks that began without; the first that is not to be had stands for all: false. */
+  async #takeMissing(): Promise<boolean> {
     for (const lease of this.#leases) {
       if (lease.epoch !== null) continue;
-      if ((await this.#take(lease, { yielding: false })) === 'failed') return;
+      if ((await this.#take(lease, { yielding: false })) === 'failed') return false;
     }
+    return true;
   }
 
   async #take(

@@ -75,6 +75,8 @@ export interface ChunkWorld {
   offsetOf(line: number): number;
   /** How many attempts died of a line alone, as the next attempt reads it in the journal. */
   deathsAlone(line: number): Promise<number>;
+  /** What was logged as a warning, in order. */
+  readonly warnings: readonly string[];
   /** Requests that were begun, whether they reached the server or not. */
   tries(): number;
   /** Custom ids that the server has seen, in order. */
@@ -110,7 +112,9 @@ export async function chunkWorld(
     ...settings,
   });
   const store = await openFilesystemStore({ path });
-  const logger = pino({ level: 'silent' });
+  const warnings: string[] = [];
+  const write = (line: string) => warnings.push((JSON.parse(line) as { msg: string }).msg);
+  const logger = pino({ level: 'warn' }, { write });
   const journal = createFilesystemJournal({ path, store, logger });
   const offsets = await writeInput(store, lines);
   const lease = new FakeLease();
@@ -164,6 +168,7 @@ export async function chunkWorld(
       for await (const ref of journal.scan(scope, { from: 0, to: lines })) ledger.learn(ref);
       return ledger.deathsAlone(line);
     },
+    warnings,
     tries: () => tries,
     seen: () => server.received.map(({ body }) => (JSON.parse(body.toString()) as { n: string }).n),
     close: async () => {

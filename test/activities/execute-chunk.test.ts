@@ -5,6 +5,7 @@ import type { Answer, Received } from '../inference/local-server';
 import { startLocalServer } from '../inference/local-server';
 import { until } from '../support/until';
 import type { ChunkWorld } from './chunk-world';
+import { GatewayError } from '../../core/errors';
 import { planKey } from '../../core/plan/keys';
 import { chunkWorld, BATCH_ID, INPUT_KEY, NONCE } from './chunk-world';
 
@@ -226,6 +227,31 @@ describe('executeChunk', () => {
     expect(await run()).toMatchObject({ next: 1, completed: 1 });
     expect(tries()).toBe(2);
     expect(seen()).toHaveLength(1);
+  });
+
+  it('waits while its input cannot be read, and says so once in the log and with each heartbeat', async () => {
+    const { run, store, warnings, tries } = await open(40, ok);
+    const reader = store.open.bind(store);
+    let fails = 0;
+    let isBroken = true;
+    store.open = async (key) => {
+      const input = await reader(key);
+      const read: typeof input.read = (...range) => {
+        if (!isBroken) return input.read(...range);
+        fails++;
+        return Promise.reject(new GatewayError('object_store_failed', 'read: EIO'));
+      };
+      return { size: input.size, read, close: () => input.close() };
+    };
+    const env = new MockActivityEnvironment();
+    const waits = new Set<string | null>();
+    env.on('heartbeat', ({ waitsFor }: { waitsFor: string | null }) => waits.add(waitsFor));
+    const running = run({}, env);
+    await until(() => waits.has('trying a line: read: EIO'), 5_000, 'a heartbeat that says so');
+    expect(fails).toBeGreaterThan(1);
+    expect([warnings, tries()]).toEqual([['lines cannot be tried'], 0]);
+    isBroken = false;
+    expect(await running).toMatchObject({ next: 40, completed: 40, failed: 0 });
   });
 
   it('burns no line on a gateway that is away: they all succeed when it is back', async () => {

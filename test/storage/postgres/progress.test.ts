@@ -25,10 +25,13 @@ afterEach(async () => {
 });
 afterAll(() => database?.close());
 
-function reporter(worker: string, pool = database.pool): ProgressReporter {
+function reporter(
+  worker: string,
+  pool = database.pool,
+  onFailed = (): void => undefined,
+): ProgressReporter {
   const created = createProgressReporter({
-    pool,
-    worker,
+    ...{ pool, worker, onFailed },
     logger: pino({ level: 'silent' }),
     intervalMs: 50,
   });
@@ -243,15 +246,14 @@ describe('progress and fence', () => {
     await until(() => lease.maySend(), 5_000, 'the answer to a statement of afterwards');
   });
 
-  it('runs unfenced while Postgres is away', async () => {
+  it('runs unfenced while Postgres is away, and tells the metrics with each tick', async () => {
     const away = openPool('postgres://nobody@127.0.0.1:1/none', { connectTimeoutMs: 200 });
-    const lease = await reporter('w1', away).begin({
-      batchId: 'b',
-      safeModel: 'm',
-      from: 0,
-      to: 1,
-    });
+    let failures = 0;
+    const progress = reporter('w1', away, () => void failures++);
+    const lease = await progress.begin({ batchId: 'b', safeModel: 'm', from: 0, to: 1 });
     expect(lease.maySend()).toBe(true);
+    await until(() => failures > 1, 5_000, 'two ticks that failed');
+    await progress.close();
     await away.end();
   });
 
