@@ -17,10 +17,20 @@ export function openClient(config: TemporalConfig): Client {
   });
 }
 
+/**
+ * gRPC waits longer after each failure to connect, up to two minutes, whoever calls meanwhile: a server
+ * that is back would not be heard of for as long again as it was away.
+ */
+const RECONNECT = {
+  'grpc.initial_reconnect_backoff_ms': 250,
+  'grpc.max_reconnect_backoff_ms': 1_000,
+} as const;
+
 /** Address, TLS and key of the server, in the SDK's words. */
 export function connectionOptions(config: TemporalConfig): ConnectionOptions {
   return {
     address: config.address,
+    channelArgs: RECONNECT,
     ...(config.api_key === undefined ? {} : { apiKey: config.api_key }),
     tls: tlsOptions(config.tls),
   };
