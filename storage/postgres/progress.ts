@@ -100,7 +100,7 @@ class Reporter implements ProgressReporter, LeaseKeeper {
 
   async close(): Promise<void> {
     clearInterval(this.#timer);
-    await this.#tick;
+    await (this.#next ?? this.#tick);
   }
 
   /**
@@ -201,20 +201,14 @@ class Reporter implements ProgressReporter, LeaseKeeper {
       const { status, stopCause } = taken;
       lease.hear({ ...key, held: true, status, stopCause });
       const ago = taken.earlierTouchedMsAgo;
-      if (ago !== null && ago < AT_WORK_MS) await this.#outwait(AT_WORK_MS - ago);
+      // The earlier holder learns with its next tick that the row is ours; it cannot release a row that
+      // it no longer holds, so the time it has for that is simply waited out.
+      if (ago !== null && ago < AT_WORK_MS) await sleep(AT_WORK_MS - ago);
       return 'taken';
     } catch (error) {
       this.#options.logger.warn({ err: error }, 'chunk runs unfenced for now');
       return 'failed';
     }
-  }
-
-  /**
-   * The earlier holder learns with its next tick that the row is ours; it cannot release a row that
-   * it no longer holds, so the time it has for that is simply waited out.
-   */
-  async #outwait(ms: number): Promise<void> {
-    await sleep(ms);
   }
 }
 

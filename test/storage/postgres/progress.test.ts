@@ -246,6 +246,36 @@ describe('progress and fence', () => {
     await until(() => lease.maySend(), 5_000, 'the answer to a statement of afterwards');
   });
 
+  it('is closed when all is written, also what waits behind a statement under way', async () => {
+    const id = await newBatch();
+    let letGo = (): void => undefined;
+    const isLetGo = new Promise<void>((resolve) => (letGo = resolve));
+    const touches = { begun: 0, ended: 0 };
+    const pool = Object.assign(Object.create(database.pool) as typeof database.pool, {
+      query: async (text: string, values: unknown[]) => {
+        const isTouch = text.includes('touched as');
+        if (isTouch && ++touches.begun === 1) await isLetGo;
+        const answer = await database.pool.query(text, values);
+        if (isTouch) touches.ended++;
+        return answer;
+      },
+    });
+    const closing = createProgressReporter({
+      pool,
+      worker: 'w1',
+      logger: pino({ level: 'silent' }),
+      intervalMs: 60_000,
+    });
+    await closing.begin({ batchId: id, safeModel: 'm', from: 0, to: 1 });
+    closing.hurry(id);
+    await until(() => touches.begun === 1, 5_000, 'a statement under way');
+    closing.hurry(id);
+    const closed = closing.close();
+    letGo();
+    await closed;
+    expect(touches).toEqual({ begun: 2, ended: 2 });
+  });
+
   it('runs unfenced while Postgres is away, and tells the metrics with each tick', async () => {
     const away = openPool('postgres://nobody@127.0.0.1:1/none', { connectTimeoutMs: 200 });
     let failures = 0;
