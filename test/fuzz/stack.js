@@ -16,12 +16,12 @@ const CONFIG = {
 };
 
 /** A whole stack in a directory of its own, as `nightshift dev` starts it. */
-async function startStack() {
+async function startStack({ config: settings = CONFIG, env = {} } = {}) {
   const dataDir = fs.mkdtempSync(path.join(os.tmpdir(), 'nightshift-fuzz-'));
   // Postgres runs as another user where we are root.
   fs.chmodSync(dataDir, 0o711);
   const config = `${dataDir}.yaml`;
-  fs.writeFileSync(config, JSON.stringify(CONFIG));
+  fs.writeFileSync(config, JSON.stringify(settings));
   const args = [
     'dev',
     '--data-dir',
@@ -31,7 +31,10 @@ async function startStack() {
     '--port',
     String(await freePort()),
   ];
-  const child = spawn(process.execPath, [PROGRAM, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [PROGRAM, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...env },
+  });
   let said = '';
   child.stderr.on('data', (chunk) => (said = (said + chunk).slice(-20_000)));
   const baseUrl = await new Promise((resolve, reject) => {
