@@ -156,7 +156,7 @@ class BatchRun {
           nonce: plan.nonce,
           opened,
           stop: this.#stop,
-          startedAtMs: workflowInfo().startTime.getTime(),
+          startedAtMs: startOf(plan),
           handingOver: () => this.#handingOver(opened),
           onChange: () => this.#describe(),
         }),
@@ -205,7 +205,11 @@ class BatchRun {
   #handOver(plan: BatchResume): Promise<never> {
     return continueAsNew<typeof batchWorkflow>({
       batchId: this.#input.batchId,
-      resume: { ...plan, models: this.#models.map((model) => model.toResume()) },
+      resume: {
+        ...plan,
+        models: this.#models.map((model) => model.toResume()),
+        startedAtMs: startOf(plan),
+      },
     });
   }
 
@@ -311,4 +315,9 @@ class BatchRun {
       failed: this.#models.reduce((sum, model) => sum + model.failed, 0),
     };
   }
+}
+
+/** When the batch began to run. A later run would otherwise take its own start for it. */
+function startOf({ startedAtMs }: BatchResume): number {
+  return startedAtMs ?? workflowInfo().startTime.getTime();
 }

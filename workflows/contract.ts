@@ -61,6 +61,11 @@ export interface BatchResume {
   readonly lineCount: number;
   readonly unroutedLines: number;
   readonly models: readonly ResumedModel[];
+  /**
+   * When the first run of the batch began, Unix ms: the age of a batch outlives its runs. Missing in
+   * histories that were recorded before it was carried along.
+   */
+  readonly startedAtMs?: number;
 }
 
 /** What is left of one model when a workflow continues as new. */

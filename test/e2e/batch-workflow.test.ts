@@ -1,4 +1,6 @@
-import type { FakeBatch } from '../workflows/fake-batch';
+import type { BatchInput } from '../../workflows/contract';
+import { EXEC_QUEUE } from '../../workflows/contract';
+import { FakeBatch } from '../workflows/fake-batch';
 import { SCENARIOS } from '../workflows/scenarios';
 import type { PlayedScenario } from '../workflows/workflow-world';
 import { play, workflowBundle } from '../workflows/workflow-world';
@@ -80,6 +82,23 @@ describe('batchWorkflow', () => {
     expect(played.result).toMatchObject({ status: 'completed', total: 900, completed: 900 });
     everyLineOnce(batch);
     expect(played.histories.length).toBeGreaterThan(1);
+    // The age of the batch goes along.
+    const [first, second] = played.histories.map(({ events }) => events?.[0]);
+    const payload = second?.workflowExecutionStartedEventAttributes?.input?.payloads?.[0]?.data;
+    const input = JSON.parse(Buffer.from(payload ?? []).toString()) as BatchInput;
+    const startedMs = Math.round(Number(first?.eventTime?.seconds) * 1000);
+    expect(Math.floor((input.resume?.startedAtMs ?? 0) / 1000) * 1000).toBe(startedMs);
+  });
+
+  it('measures the time of a chunk from the start of the batch, not of its run', async () => {
+    const batch = new FakeBatch();
+    const model = { safe: 'alpha', model: 'alpha', entries: 40, queue: EXEC_QUEUE };
+    const rest = { requestTimeoutMs: 1_000, open: [{ from: 0, to: 40 }], completed: 0, failed: 0 };
+    const plan = { nonce: 'n0', lineCount: 40, unroutedLines: 0, models: [{ ...model, ...rest }] };
+    const startedAtMs = Date.now() - 1_000_000;
+    const played = await play(temporal, { batch, resume: { ...plan, startedAtMs } });
+    expect(played.result).toMatchObject({ status: 'completed' });
+    expect(batch.chunks[0]?.boxMs).toBeGreaterThanOrEqual(100_000);
   });
 
   it('halves failing chunks down to the one line that kills them, and answers it unsent', async () => {

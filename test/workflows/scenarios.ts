@@ -1,10 +1,13 @@
 import type { WorkflowHandle } from '@temporalio/client';
+import type { BatchResume } from '../../workflows/contract';
 import { CANCEL_SIGNAL, EXEC_QUEUE } from '../../workflows/contract';
 import { until } from '../support/until';
 import { crash, FakeBatch, systemFailure, untilCancelled } from './fake-batch';
 
 export interface Scenario {
   readonly batch: FakeBatch;
+  /** Starts the workflow as a later run of its batch. */
+  readonly resume?: BatchResume;
   /** Acts on the running workflow: signals, cancels. */
   readonly drive?: (handle: WorkflowHandle) => Promise<void>;
 }

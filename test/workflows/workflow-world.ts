@@ -82,7 +82,7 @@ export async function play(
     const handle = await client.workflow.start(BATCH_WORKFLOW, {
       workflowId: batchId,
       taskQueue: BATCH_QUEUE,
-      args: [{ batchId }],
+      args: [{ batchId, ...(scenario.resume === undefined ? {} : { resume: scenario.resume }) }],
     });
     const ended = handle.result().then(
       (result: unknown) => ({ result, error: null }),
