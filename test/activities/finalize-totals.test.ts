@@ -1,0 +1,88 @@
+import type { StopCause } from '../../core/batch/status';
+import { NO_USAGE } from '../../core/batch/counts';
+import { encodeFrame, FRAME_KIND } from '../../core/journal/frame';
+import type { Manifest } from '../../core/journal/manifest';
+import { encodeManifest } from '../../core/journal/manifest';
+import { manifestKey, modelMapKey } from '../../core/plan/keys';
+import { encodeModelMap, parseModelMap } from '../../core/plan/model-map';
+import { BATCH, BatchPlace, NONCE, type Answer } from './finalize-fixtures';
+
+const SCOPE = { batchId: BATCH, safeModel: 'm' };
+const LINES = [{ model: 'm' }, { model: 'm' }, { model: 'm' }];
+
+let place: BatchPlace;
+
+beforeEach(async () => (place = await BatchPlace.create(LINES)));
+afterEach(() => place.remove());
+
+/** Answers and seals the plan positions `[from, to)`. */
+async function seal(from: number, to: number): Promise<void> {
+  const answers = new Map<number, Answer>();
+  for (let at = from; at < to; at++) answers.set(at, { kind: FRAME_KIND.output, text: `a${at}` });
+  await place.segment('m', { from, to, answers });
+  expect(await place.seal('m', from, to)).toBe(to);
+}
+
+/** Seals one answer to a line that is in no plan. */
+async function sealStranger(): Promise<void> {
+  const writer = place.journal.openWriter(SCOPE, { from: 0, to: 1 });
+  const header = { offset: 999_999, kind: FRAME_KIND.output, status: 200, tries: 1 };
+  const fields = { ...header, usage: NO_USAGE };
+  const payload = Buffer.from('nobody asked');
+  writer.append({ ...fields, payloadLength: payload.length }, encodeFrame(fields, payload));
+  await writer.close();
+  await place.journal.writeSeal(SCOPE, 'rest', [...writer.frames]);
+}
+
+/** Writes a manifest that names every seal there is. */
+async function putManifest(change: Partial<Manifest>): Promise<void> {
+  const seals = await place.journal.listSeals(BATCH);
+  const named = seals.map(({ key, size }) => ({ key, size }));
+  const manifest = { version: 1, nonce: NONCE, cause: null, seals: named, closed_at: 1 } as const;
+  await place.store.putIfAbsent(manifestKey(BATCH), encodeManifest({ ...manifest, ...change }));
+}
+
+async function expectRefused(cause: StopCause | null, type: string): Promise<void> {
+  await expect(place.finalize(cause)).rejects.toMatchObject({ type, nonRetryable: true });
+  expect(await place.resultLines('output')).toBeNull();
+  expect(await place.resultLines('error')).toBeNull();
+  expect(place.records).toEqual([]);
+}
+
+describe('a finalization delivers nothing', () => {
+  test('where seals that should answer every line lack one', async () => {
+    await seal(0, 2);
+    await putManifest({});
+    await expectRefused(null, 'object_corrupt');
+  });
+
+  test.each<StopCause | null>([null, 'cancelled'])(
+    'where a seal answers a line that was never planned, under cause %s',
+    async (cause) => {
+      await seal(0, 3);
+      await sealStranger();
+      await putManifest({ cause });
+      await expectRefused(cause, 'object_corrupt');
+    },
+  );
+
+  test.each([
+    ['every planned line is answered, but the input has more lines', 3, 4],
+    ['the numbers of the input agree, but a planned line has no answer', 2, 2],
+  ])('where %s', async (_, answered, lineCount) => {
+    await seal(0, answered);
+    const key = modelMapKey(BATCH);
+    const map = parseModelMap(await place.store.read(key));
+    await place.store.delete(key);
+    await place.store.putIfAbsent(key, encodeModelMap({ ...map, line_count: lineCount }));
+    await putManifest({});
+    await expectRefused(null, 'object_corrupt');
+  });
+
+  test('from a manifest that was made for another plan', async () => {
+    await seal(0, 3);
+    await putManifest({ nonce: 'eeeeffffeeeeffff' });
+    await expectRefused(null, 'plan_unreadable');
+    await expectRefused('failed', 'plan_unreadable');
+  });
+});
