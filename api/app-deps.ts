@@ -12,7 +12,7 @@ import type { Outbox } from './outbox';
 
 /** What the HTTP layer is made from; all of it is opened and closed by whoever builds the app. */
 export interface AppDeps {
-  readonly config: Pick<Config, 'auth' | 'batch' | 'limits' | 'pass_through_headers'>;
+  readonly config: Pick<Config, 'api' | 'auth' | 'batch' | 'limits' | 'pass_through_headers'>;
   readonly files: FileRepository;
   readonly batches: BatchRepository;
   readonly uploads: UploadRepository;

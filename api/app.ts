@@ -1,4 +1,4 @@
-import { maxHeaderSize, METHODS } from 'node:http';
+import { METHODS } from 'node:http';
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { AppDeps, RouteDeps } from './app-deps';
 import { authenticator } from './plugins/authentication';
@@ -27,12 +27,13 @@ const IDLE_CONNECTION_MS = 120_000;
  */
 export function buildApp(deps: AppDeps): FastifyInstance {
   const answerError = errorHandler(deps.logger);
+  const { max_header_bytes: maxHeaderSize } = deps.config.api;
   const app = Fastify({
     genReqId: requestId,
     bodyLimit: MAX_JSON_BYTES,
     connectionTimeout: IDLE_CONNECTION_MS,
     requestTimeout: 0,
-    http: { requireHostHeader: false },
+    http: { requireHostHeader: false, maxHeaderSize },
     exposeHeadRoutes: false,
     // A request that arrives during the drain is answered; its connection is closed after it.
     return503OnClosing: false,
@@ -45,6 +46,9 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     },
     clientErrorHandler: answerBrokenRequest,
   });
+  // Node drops headers beyond a count without a word, so that a client could push out the ones that a
+  // proxy adds. Only their bytes are limited, and a request with more is refused.
+  app.server.maxHeadersCount = 0;
   app.setErrorHandler(answerError);
   app.setNotFoundHandler(unknownRoute);
   for (const method of METHODS) {

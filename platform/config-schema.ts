@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { parseDurationMs, parseSizeBytes } from './units';
 
+const MIN_HEADER_BYTES = 1024;
+const MAX_HEADER_BYTES = 256 * 1024;
 const DURATION_SHAPE = 'a duration such as 250ms, 4s, 5m, 24h';
 
 const durationText = z
@@ -15,6 +17,12 @@ const sizeText = z.unknown().transform((value, ctx) =>
     expected: 'a size in bytes or such as 200MiB',
   }),
 );
+
+const headerBytes = z.unknown().transform((value, ctx) => {
+  const bytes = parseSizeBytes(asText(value));
+  const fits = bytes !== null && bytes >= MIN_HEADER_BYTES && bytes <= MAX_HEADER_BYTES;
+  return orIssue(fits ? bytes : null, { value, ctx, expected: 'a size from 1KiB to 256KiB' });
+});
 const duration = (fallback: string) => durationText.prefault(fallback);
 const size = (fallback: string) => sizeText.prefault(fallback);
 /** A whole number; the digits of an environment variable count, an empty text does not. */
@@ -103,6 +111,7 @@ export const configSchema = z.strictObject({
         .default('127.0.0.1'),
       port: port.prefault(8000),
       observability_port: port.prefault(8081),
+      max_header_bytes: headerBytes.prefault('16KiB'),
     })
     .prefault({}),
   worker: z
@@ -118,7 +127,7 @@ export const configSchema = z.strictObject({
     .strictObject({
       mode: z.enum(['none', 'header', 'api_key']).default('none'),
       tenant_header: headerName.default('X-MaaS-Username'),
-      require_tenant: z.boolean().default(false),
+      require_tenant: z.boolean().default(true),
       allow_public_bind: z.boolean().default(false),
     })
     .prefault({}),

@@ -1,3 +1,4 @@
+import { headerParameters, trimBlanks } from '../header-text';
 import { malformed } from './malformed';
 
 /** What the header of a part says (RFC 7578 §4.2). */
@@ -7,8 +8,6 @@ export interface PartHeader {
   readonly filename: string | null;
 }
 
-/** A parameter and its value, if it has one: quoted, or everything up to the next semicolon. */
-const PARAMETER = /\s*;\s*([^\s=;"]*)(?:\s*=\s*(?:"((?:[^"\\]|\\.)*)"(?=\s*(?:;|$))|([^;]*)))?/gsy;
 /** Encodings that leave the bytes as they are (RFC 2045 §6); only these can be stored. */
 const PLAIN_ENCODING = /^(?:7bit|8bit|binary)$/i;
 
@@ -25,31 +24,28 @@ export function parsePartHeader(header: Buffer): PartHeader {
     throw malformed(`a part has the transfer encoding ${encoding}: send its bytes as they are`);
   }
   const disposition = field(fields, 'content-disposition');
-  const rest = /^form-data(?![^\s;])/i.exec(disposition ?? '');
-  if (disposition === undefined || rest === null) {
+  if (disposition === undefined || typeOf(disposition) !== 'form-data') {
     throw malformed('a part has no content-disposition');
   }
-  const parameters = parametersOf(disposition.slice(rest[0].length));
+  const parameters = headerParameters(disposition);
   const name = unescaped(parameters.get('name') ?? '');
   if (name === '') throw malformed('a part has no name');
   return { name, filename: filenameOf(parameters) };
 }
 
 function field(fields: readonly string[], name: string): string | undefined {
-  const start = `${name}:`;
-  const found = fields.find((line) => line.replace(/\s+:/, ':').toLowerCase().startsWith(start));
-  return found?.slice(found.indexOf(':') + 1).trim();
+  for (const line of fields) {
+    const colon = line.indexOf(':');
+    if (colon > 0 && trimBlanks(line.slice(0, colon)).toLowerCase() === name) {
+      return trimBlanks(line.slice(colon + 1));
+    }
+  }
+  return undefined;
 }
 
-/** By name in lower case; of a repeated one the first. */
-function parametersOf(text: string): Map<string, string> {
-  const found = new Map<string, string>();
-  for (const [, name = '', quoted, token = ''] of text.matchAll(PARAMETER)) {
-    const key = name.toLowerCase();
-    const value = quoted?.replace(/\\"/g, '"') ?? token.trim().replace(/^"|"$/g, '');
-    if (!found.has(key)) found.set(key, value);
-  }
-  return found;
+/** `form-data`, up to the first parameter. */
+function typeOf(disposition: string): string {
+  return trimBlanks(disposition.split(';', 1)[0] ?? '').toLowerCase();
 }
 
 /** Without a usable name the part is a file all the same, named ''. */

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '../../core/errors';
 import { toHeaderText } from '../../core/openai/tenant-name';
 import type { RouteDeps } from '../app-deps';
+import { trimBlanks } from '../header-text';
 import { headerValues } from './header-values';
 
 type Hook = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
@@ -17,9 +18,10 @@ export function authenticator(deps: Pick<RouteDeps, 'config' | 'apiKeys' | 'nowS
     };
   }
   return async (request, reply) => {
-    const [given = '', another] = headerValues(request, 'authorization');
-    const key = /^Bearer[ \t]+(.+)$/i.exec(given)?.[1];
-    if (key === undefined) throw refused(reply, NO_KEY, null);
+    const given = headerValues(request, 'authorization').filter((value) => value !== '');
+    const [first = '', another] = new Set(given);
+    const key = bearerKey(first);
+    if (key === null) throw refused(reply, NO_KEY, null);
     // Of two keys nobody could tell whose request it is.
     if (another !== undefined) throw refused(reply, TWO_KEYS, 'invalid_api_key');
     const owner = await deps.apiKeys.authenticate(key, deps.nowSec());
@@ -29,11 +31,19 @@ export function authenticator(deps: Pick<RouteDeps, 'config' | 'apiKeys' | 'nowS
   };
 }
 
+/** The key of `Bearer <key>`; null for any other value. */
+export function bearerKey(authorization: string): string | null {
+  const scheme = authorization.slice(0, 7);
+  if (!/^bearer[ \t]$/i.test(scheme)) return null;
+  const key = trimBlanks(authorization.slice(scheme.length));
+  return key === '' ? null : key;
+}
+
 const NO_KEY =
   "You didn't provide an API key. Send it as a Bearer token in the header Authorization.";
 const TWO_KEYS = 'There is more than one value of the header Authorization: send one key.';
 /** Nothing of the key: answers end up in logs. */
-const WRONG_KEY = 'Incorrect API key provided: it is unknown, revoked or over.';
+const WRONG_KEY = 'Incorrect API key provided: it is unknown, revoked, or expired.';
 
 function refused(reply: FastifyReply, message: string, apiCode: string | null): GatewayError {
   reply.header('www-authenticate', 'Bearer');

@@ -10,11 +10,9 @@ const KEY = /^[\x20-\x7e]{1,255}$/;
 
 /** The key of a request, or null where it has none (contract §7.1). @throws invalid_request */
 export function idempotencyKey(request: FastifyRequest): string | null {
-  const key = request.headers['idempotency-key'];
+  const [key, another] = headerValues(request, HEADER);
   if (key === undefined) return null;
-  // Node joins two into one.
-  const isOne = headerValues(request, HEADER).length <= 1;
-  if (typeof key === 'string' && isOne && KEY.test(key)) return key;
+  if (another === undefined && KEY.test(key)) return key;
   throw wrongValue(HEADER, 'one key of 1 to 255 printable ASCII characters');
 }
 

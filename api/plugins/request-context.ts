@@ -95,14 +95,16 @@ function checkHost(request: FastifyRequest): void {
 function tenantOf(request: FastifyRequest, auth: Config['auth']): string {
   if (auth.mode !== 'header') return DEFAULT_TENANT;
   const { tenant_header: name } = auth;
-  const [given, another] = headerValues(request, name);
+  const [given = '', another] = headerValues(request, name);
+  // One of them may be the client's own: even two equal values say that the proxy lets it through.
   if (another !== undefined) {
-    throw new GatewayError('invalid_request', `The header ${name} has two values.`);
+    throw new GatewayError('invalid_request', `The header ${name} was sent twice: send it once.`);
   }
-  if (given === undefined && auth.require_tenant) {
-    throw new GatewayError('unauthorized', `The header ${name} is missing.`);
+  if (given === '' && auth.require_tenant) {
+    const message = `The header ${name} is missing: the proxy in front of this service must set it. The operator can set auth.require_tenant to false to accept such requests as the tenant ${DEFAULT_TENANT}.`;
+    throw new GatewayError('unauthorized', message);
   }
-  if (given === undefined) return DEFAULT_TENANT;
+  if (given === '') return DEFAULT_TENANT;
   const tenant = fromHeaderText(given);
   if (tenant !== null && isTenantName(tenant)) return tenant;
   const message = `The header ${name} must be UTF-8, ${TENANT_NAME_RULE}.`;

@@ -51,7 +51,7 @@ function answersIn(text: string): WireAnswer[] {
   return found;
 }
 
-const LIST = 'GET /v1/files?limit=1 HTTP/1.1\r\nhost: x\r\n';
+const LIST = 'GET /v1/files?limit=1 HTTP/1.1\r\nhost: localhost\r\n';
 
 function expectRefusal(answer: WireAnswer | undefined, status: number): void {
   expect(answer?.status).toBe(status);
@@ -75,19 +75,23 @@ function expectRefusal(answer: WireAnswer | undefined, status: number): void {
 
 it.each([
   ['nonsense', 'NONSENSE\r\n\r\n', 400],
-  ['a method that nobody knows', 'FOO /v1/files HTTP/1.1\r\nhost: x\r\n\r\n', 400],
-  ['another version', 'GET / HTTP/1.7\r\nhost: x\r\n\r\n', 400],
+  ['a method that nobody knows', 'FOO /v1/files HTTP/1.1\r\nhost: localhost\r\n\r\n', 400],
+  ['another version', 'GET / HTTP/1.7\r\nhost: localhost\r\n\r\n', 400],
   ['the beginning of TLS', Buffer.from([0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3, 0, 0, 0]), 400],
   ['a header without a colon', `${LIST}nonsense\r\n\r\n`, 400],
   [
     'two lengths',
-    'POST /v1/files HTTP/1.1\r\nhost: x\r\nContent-Length: 1\r\ncontent-length: 2\r\n\r\n',
+    'POST /v1/files HTTP/1.1\r\nhost: localhost\r\nContent-Length: 1\r\ncontent-length: 2\r\n\r\n',
     400,
   ],
-  ['a negative length', 'POST /v1/files HTTP/1.1\r\nhost: x\r\nContent-Length: -1\r\n\r\n', 400],
+  [
+    'a negative length',
+    'POST /v1/files HTTP/1.1\r\nhost: localhost\r\nContent-Length: -1\r\n\r\n',
+    400,
+  ],
   ['headers that are too large', `${LIST}x: ${'a'.repeat(20_000)}\r\n\r\n`, 431],
-  ['a URL that is too long', `GET /${'a'.repeat(20_000)} HTTP/1.1\r\nhost: x\r\n\r\n`, 414],
-  ['a URL of a megabyte', `GET /${'a'.repeat(1_000_000)} HTTP/1.1\r\nhost: x\r\n\r\n`, 414],
+  ['a URL that is too long', `GET /${'a'.repeat(20_000)} HTTP/1.1\r\nhost: localhost\r\n\r\n`, 414],
+  ['a URL of a megabyte', `GET /${'a'.repeat(1_000_000)} HTTP/1.1\r\nhost: localhost\r\n\r\n`, 414],
   ['a tunnel', 'CONNECT x:443 HTTP/1.1\r\nhost: x:443\r\n\r\n', 405],
 ] as [string, string | Buffer, number][])(
   'answers %s in the envelope',
@@ -104,12 +108,12 @@ it.each([
   ['two hosts', 'GET /v1/files HTTP/1.1\r\nhost: a\r\nhost: b\r\nconnection: close\r\n\r\n', 400],
   [
     'a method of another protocol',
-    'PROPFIND /v1/files HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n',
+    'PROPFIND /v1/files HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n',
     405,
   ],
   [
     'a coding that nobody unpacks',
-    'POST /v1/files HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: multipart/form-data; boundary=a\r\ntransfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n',
+    'POST /v1/files HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: multipart/form-data; boundary=a\r\ntransfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n',
     415,
   ],
 ])('answers a request with %s in the envelope', async (_what, bytes, status) => {
@@ -117,7 +121,8 @@ it.each([
 });
 
 it('refuses two idempotency keys in one request', async () => {
-  const head = 'POST /v1/batches HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 2\r\n';
+  const head =
+    'POST /v1/batches HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 2\r\n';
   const keys = 'idempotency-key: a\r\nIdempotency-Key: b\r\n';
   const [answer] = answersIn(await exchange(`${head}${keys}\r\n{}`));
   expect(answer?.status).toBe(400);
@@ -126,7 +131,7 @@ it('refuses two idempotency keys in one request', async () => {
 
 it('answers what came before the nonsense first', async () => {
   const text = await exchange(
-    `${LIST}\r\nGET /nowhere HTTP/1.1\r\nhost: x\r\n\r\nNONSENSE\r\n\r\n`,
+    `${LIST}\r\nGET /nowhere HTTP/1.1\r\nhost: localhost\r\n\r\nNONSENSE\r\n\r\n`,
   );
   const answers = answersIn(text);
   expect(answers.map(({ status }) => status)).toEqual([200, 404, 400]);
@@ -167,7 +172,7 @@ it('takes no notice of an expectation that it does not know', async () => {
   expect(answer?.status).toBe(200);
 });
 
-const UPLOAD = `POST /v1/files HTTP/1.1\r\nhost: x\r\ncontent-type: multipart/form-data; boundary=${BOUNDARY}\r\n`;
+const UPLOAD = `POST /v1/files HTTP/1.1\r\nhost: localhost\r\ncontent-type: multipart/form-data; boundary=${BOUNDARY}\r\n`;
 
 it('refuses a body that is too long before it is sent, where the client asks', async () => {
   const ask = `${UPLOAD}expect: 100-continue\r\ncontent-length: 90000000\r\n\r\n`;
@@ -205,7 +210,7 @@ it('bounds a form that has no end', async () => {
 
 it('goes on with the connection after a body that was too large', async () => {
   const json = `{"x":"${'a'.repeat(3 * 1024 * 1024)}"}`;
-  const head = `POST /v1/uploads HTTP/1.1\r\nhost: x\r\ncontent-length: ${json.length}\r\n\r\n`;
+  const head = `POST /v1/uploads HTTP/1.1\r\nhost: localhost\r\ncontent-length: ${json.length}\r\n\r\n`;
   const answers = answersIn(await exchange(`${head}${json}${LIST}connection: close\r\n\r\n`));
   expect(answers.map(({ status }) => status)).toEqual([413, 200]);
 });

@@ -26,9 +26,13 @@ const content = fc.oneof(
   fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes)),
   // Almost a boundary, again and again.
   fc
-    .array(fc.constantFrom('\r', '\n', '\r\n', '-', '--', `\r\n--${BOUNDARY.slice(0, -1)}`, 'x'), {
-      maxLength: 40,
-    })
+    .array(
+      fc.constantFrom(
+        ...['\r', '\n', '\r\n', '-', '--', 'x', ' '],
+        ...[`\r\n--${BOUNDARY.slice(0, -1)}`, `\r\n--${BOUNDARY}X`, `\r\n--${BOUNDARY}-`],
+      ),
+      { maxLength: 40 },
+    )
     .map((pieces) => Buffer.from(pieces.join(''))),
 );
 const name = fc.constantFrom('file', 'purpose', 'expires_after[seconds]', 'ünï');
@@ -37,6 +41,9 @@ const part = fc.record(
   { requiredKeys: ['name', 'value'] },
 );
 
+/** A boundary on a line of its own. */
+const DELIMITER = new RegExp(`\\r\\n--${BOUNDARY}(--)?[ \\t]*\\r\\n`);
+
 it('reads what was written, wherever the network cuts it', async () => {
   await fc.assert(
     fc.asyncProperty(
@@ -44,7 +51,7 @@ it('reads what was written, wherever the network cuts it', async () => {
       fc.array(fc.nat(1_000), { maxLength: 30 }),
       async (parts, cuts) => {
         const bytes = formBytes(parts);
-        fc.pre(parts.every(({ value }) => !value.includes(`\r\n--${BOUNDARY}`)));
+        fc.pre(parts.every(({ value }) => !DELIMITER.test(`${value.toString('latin1')}\r\n`)));
         expect(await read(inPieces(bytes, cuts))).toEqual(parts);
       },
     ),
@@ -64,6 +71,26 @@ it('never takes a cut form for a whole one', async () => {
     });
   }
   await expect(read(inPieces(bytes.subarray(0, -2), []))).resolves.toHaveLength(2);
+});
+
+it('takes a longer boundary for content', async () => {
+  const value = Buffer.from(
+    [`--${BOUNDARY}X`, `--${BOUNDARY}-`, `--${BOUNDARY}--X`, `--${BOUNDARY} x`, ''].join('\r\n'),
+  );
+  const parts = [{ name: 'file', value, filename: 'a' }];
+  const bytes = formBytes(parts);
+  for (let cut = 0; cut < bytes.length; cut++) {
+    expect(await read(inPieces(bytes, [cut]))).toEqual(parts);
+  }
+});
+
+it('takes blanks between a boundary and the end of its line', async () => {
+  const text = formBytes([{ name: 'a', value: 'b' }]).toString();
+  const padded = text.replaceAll(/(BOUNDARYxx(?:--)?)\r\n/g, '$1 \t\r\n');
+  expect(padded).not.toBe(text);
+  expect(await read(inPieces(Buffer.from(padded), [5]))).toHaveLength(1);
+  const long = text.replace('xx\r\n', `xx${' '.repeat(300)}\r\n`);
+  await expect(read(inPieces(Buffer.from(long), []))).rejects.toThrow('too long');
 });
 
 it('skips what stands before the first boundary and what is not read', async () => {
@@ -137,4 +164,11 @@ it.each([
   [undefined, null],
 ])('finds the boundary of %s', (type, boundary) => {
   expect(formBoundary(type)).toBe(boundary);
+});
+
+it('takes a boundary as it is, and refuses one that is too long', () => {
+  const type = (length: number) => `multipart/form-data; boundary=${'b'.repeat(length)}`;
+  expect(formBoundary(type(200))).toHaveLength(200);
+  expect(() => formBoundary(type(201))).toThrow('its boundary has 201 characters');
+  expect(() => formBoundary(`multipart/form-data; boundary="${'b'.repeat(300)}"`)).toThrow('300');
 });

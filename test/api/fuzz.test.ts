@@ -219,7 +219,7 @@ it('clients that leave in the middle of a form leave nothing behind', async () =
     const socket = net.connect(port, '127.0.0.1').resume();
     socket.on('error', () => undefined);
     socket.write(
-      `POST /v1/files HTTP/1.1\r\nhost: x\r\ncontent-type: multipart/form-data; boundary=${BOUNDARY}\r\n` +
+      `POST /v1/files HTTP/1.1\r\nhost: localhost\r\ncontent-type: multipart/form-data; boundary=${BOUNDARY}\r\n` +
         `content-length: ${whole.length}\r\n\r\n`,
     );
     await new Promise((resolve) =>

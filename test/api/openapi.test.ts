@@ -33,8 +33,8 @@ it('is valid by the schemas of OpenAPI 3.1', () => {
 it.each([
   ['none', {}, undefined, []],
   ['api_key', {}, { type: 'http', scheme: 'bearer' }, [{ caller: [] }]],
-  ['header', {}, { type: 'apiKey', in: 'header' }, [{ caller: [] }, {}]],
-  ['header', { require_tenant: true }, { name: 'X-MaaS-Username' }, [{ caller: [] }]],
+  ['header', {}, { type: 'apiKey', in: 'header', name: 'X-MaaS-Username' }, [{ caller: [] }]],
+  ['header', { require_tenant: false }, { type: 'apiKey' }, [{ caller: [] }, {}]],
 ])('says who may ask in mode %s %j', (mode, more, scheme, security) => {
   const { auth, batch } = configSchema.parse({ auth: { mode, ...more } });
   // eslint-disable-next-line @typescript-eslint/no-explicit-any -- looked into freely

@@ -145,9 +145,6 @@ describe('the header that names the tenant', () => {
   const utf8 = (text: string) => Buffer.from(text).toString('latin1');
 
   it.each([
-    ['twice the same', ['ann', 'ann'], 'ann'],
-    ['an empty one beside it', ['', 'ann'], 'ann'],
-    ['no value', '', 'default'],
     ['letters of every alphabet', utf8('日本 é'), '日本 é'],
     ['a name of 256 letters', utf8('é'.repeat(256)), 'é'.repeat(256)],
     ['a name with a space that breaks no line at its end', utf8('à'), 'à'],
@@ -159,6 +156,9 @@ describe('the header that names the tenant', () => {
 
   it.each([
     ['two different values', ['ann', 'bob']],
+    ['the same value twice', ['ann', 'ann']],
+    ['an empty one beside it', ['', 'ann']],
+    ['an empty one behind it', ['ann', '']],
     ['257 letters', 'x'.repeat(257)],
     ['bytes that are no UTF-8', 'ann\xe9'],
     ['a tab inside', 'a\tb'],
@@ -167,5 +167,13 @@ describe('the header that names the tenant', () => {
     expect(status).toBe(400);
     expect(body.error).toMatchObject({ param: null, code: null });
     expect(body.error.message).toContain('X-MaaS-Username');
+  });
+
+  it.each([[''], ['  '], [undefined]])('is required: %j', async (value) => {
+    const { status, body } = await ask(value === undefined ? {} : { 'x-maas-username': value });
+    expect(status).toBe(401);
+    expect(body.error).toMatchObject({ type: 'invalid_request_error', param: null, code: null });
+    expect(body.error.message).toContain('X-MaaS-Username is missing');
+    expect(body.error.message).toContain('auth.require_tenant');
   });
 });
