@@ -5,9 +5,11 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import pino from 'pino';
 import { createExecuteChunk } from '../../activities/execute-chunk';
 import { ChunkLedger } from '../../activities/execute/chunk-ledger';
+import type { ExecuteDeps } from '../../activities/execute/deps';
 import type { ExecuteChunkInput, ExecuteChunkResult } from '../../activities/types';
 import type { StopCause } from '../../core/batch/status';
 import type { FrameKind } from '../../core/journal/frame';
+import { FRAME_KIND } from '../../core/journal/frame';
 import { planKey } from '../../core/plan/keys';
 import { encodePlanEntry, PLAN_ENTRY_BYTES } from '../../core/plan/plan-entry';
 import { createMemoryBudget } from '../../inference/memory-budget';
@@ -28,6 +30,11 @@ export const BATCH_ID = `batch_${'5e'.repeat(16)}`;
 export const NONCE = 'aaaaaaaaaaaaaaaa';
 export const INPUT_KEY = 'files/t/input';
 
+interface RequestTally {
+  completed: number;
+  failed: number;
+}
+
 /** A lease in memory: what Postgres would say is set by the test. */
 export class FakeLease implements ChunkLease {
   lost = false;
@@ -35,14 +42,16 @@ export class FakeLease implements ChunkLease {
   terminal = false;
   frozen = false;
   unheard = false;
-  released: { to: number; completed: number; failed: number } | null = null;
+  released: ({ to: number } & RequestTally) | null = null;
+  /** What the row is told at every tick. */
+  followed: Readonly<RequestTally> | null = null;
   #listener: () => void = () => undefined;
 
   maySend(): boolean {
     return !this.lost && !this.terminal && !this.frozen;
   }
-  follow(): void {
-    // Counts are read off `released`.
+  follow(counts: Readonly<RequestTally>): void {
+    this.followed = counts;
   }
   onChange(listener: () => void): void {
     this.#listener = listener;
@@ -64,6 +73,8 @@ export interface ChunkWorld {
   readonly lease: FakeLease;
   readonly drain: AbortController;
   readonly config: Config;
+  /** What the activity has where the test replaces nothing. */
+  readonly deps: ExecuteDeps;
   /** Runs one attempt; `env` to cancel it. */
   run(
     over?: Partial<ExecuteChunkInput>,
@@ -71,6 +82,8 @@ export interface ChunkWorld {
   ): Promise<ExecuteChunkResult>;
   /** Kind, status and payload of each answer in the journal, by line number. */
   answers(): Promise<Map<number, { kind: FrameKind; status: number; line: ResultLine }>>;
+  /** Put-backs in the journal, in the order of their segments. */
+  retries(): Promise<{ line: number; tries: number; notBeforeMs: number | undefined }[]>;
   /** Byte offset of a line. */
   offsetOf(line: number): number;
   /** How many attempts died of a line alone, as the next attempt reads it in the journal. */
@@ -91,12 +104,20 @@ export interface ResultLine {
   readonly error: { code: string } | null;
 }
 
+export interface ChunkWorldOptions {
+  readonly passThrough?: ExecuteDeps['passThrough'];
+  /** Exchanges single dependencies of the activity, given those it would have. */
+  readonly replace?: (deps: ExecuteDeps) => Partial<ExecuteDeps>;
+  /** Settings of the gateway beside those that every world has. */
+  readonly gateway?: Record<string, unknown>;
+}
+
 /** Files, journal, gateway and permits as a worker has them; rows and Temporal are played. */
 export async function chunkWorld(
   lines: number,
   answer: Answer,
   settings: Record<string, unknown> = {},
-  passThrough?: (batchId: string) => Promise<Record<string, string>>,
+  { passThrough, replace = () => ({}), gateway = {} }: ChunkWorldOptions = {},
 ): Promise<ChunkWorld> {
   const path = await mkdtemp(join(tmpdir(), 'nightshift-chunk-'));
   const server = await startLocalServer(answer);
@@ -107,6 +128,7 @@ export async function chunkWorld(
       max_retries: 2,
       initial_backoff: '5ms',
       max_backoff: '20ms',
+      ...gateway,
     },
     batch: { cancel_grace: '5s' },
     ...settings,
@@ -121,7 +143,7 @@ export async function chunkWorld(
   const drain = new AbortController();
   let tries = 0;
   const registry = createRegistry(config);
-  const execute = createExecuteChunk({
+  const deps: ExecuteDeps = {
     store,
     journal,
     registry,
@@ -147,7 +169,8 @@ export async function chunkWorld(
     },
     worker: 'w1',
     drain: drain.signal,
-  });
+  };
+  const execute = createExecuteChunk({ ...deps, ...replace(deps) });
   return {
     server,
     store,
@@ -155,8 +178,18 @@ export async function chunkWorld(
     lease,
     drain,
     config,
+    deps,
     run: (over, env = new MockActivityEnvironment()) => env.run(execute, input(lines, over)),
     answers: () => readAnswers(journal, store, { offsets, lines }),
+    retries: async () => {
+      const found = [];
+      const scope = { batchId: BATCH_ID, safeModel: 'm' };
+      for await (const { header, notBeforeMs } of journal.scan(scope, { from: 0, to: lines })) {
+        if (header.kind !== FRAME_KIND.retry) continue;
+        found.push({ line: offsets.indexOf(header.offset), tries: header.tries, notBeforeMs });
+      }
+      return found;
+    },
     offsetOf: (line) => offsets[line]!,
     deathsAlone: async (line) => {
       const plan = await store.read(planKey(BATCH_ID, NONCE, 'm'), {
@@ -228,7 +261,7 @@ async function readAnswers(
   const found: Awaited<ReturnType<ChunkWorld['answers']>> = new Map();
   const scope = { batchId: BATCH_ID, safeModel: 'm' };
   for await (const frame of journal.scan(scope, { from: 0, to: lines })) {
-    if (frame.header.kind === 3) continue;
+    if (frame.header.kind === FRAME_KIND.retry) continue;
     const end = frame.position + frame.byteLength;
     const bytes = await store.read(frame.objectKey, {
       start: end - frame.header.payloadLength,

@@ -1,13 +1,14 @@
 import { ActivityCancellationDetails } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { encodeRetryFrame, retryHeader } from '../../core/journal/frame';
-import type { Answer, Received } from '../inference/local-server';
+import type { Answer } from '../inference/local-server';
 import { startLocalServer } from '../inference/local-server';
 import { until } from '../support/until';
 import type { ChunkWorld } from './chunk-world';
 import { GatewayError } from '../../core/errors';
 import { planKey } from '../../core/plan/keys';
 import { chunkWorld, BATCH_ID, INPUT_KEY, NONCE } from './chunk-world';
+import { gate, nameOf, ok } from './model-server';
 
 let world: ChunkWorld | null = null;
 afterEach(async () => {
@@ -17,33 +18,6 @@ afterEach(async () => {
 
 async function open(lines: number, answer: Answer, settings?: Record<string, unknown>) {
   return (world = await chunkWorld(lines, answer, settings));
-}
-
-const nameOf = ({ body }: Received): string => (JSON.parse(body.toString()) as { n: string }).n;
-
-const ok: Answer = (request, response) => {
-  const body = {
-    echo: nameOf(request),
-    usage: { prompt_tokens: 2, completion_tokens: 3, total_tokens: 5 },
-  };
-  response.setHeader('content-type', 'application/json').end(JSON.stringify(body));
-};
-
-/** Answers nobody until told to. */
-function gate(): { answer: Answer; open: () => void; waiting: () => number } {
-  const held: (() => void)[] = [];
-  let isOpen = false;
-  return {
-    answer: (request, response, socket) => {
-      if (isOpen) ok(request, response, socket);
-      else held.push(() => ok(request, response, socket));
-    },
-    open: () => {
-      isOpen = true;
-      for (const release of held.splice(0)) release();
-    },
-    waiting: () => held.length,
-  };
 }
 
 describe('executeChunk', () => {
@@ -112,7 +86,7 @@ describe('executeChunk', () => {
     const slow = gate();
     const { run, seen } = await open(30, slow.answer, { concurrency: { per_model: 3 } });
     const running = run({ boxMs: 150 });
-    await until(() => slow.waiting() === 3, 5_000, 'three in flight');
+    await until(() => slow.held().length === 3, 5_000, 'three in flight');
     // No answer yet: the box goes on until the first one.
     slow.open();
     const result = await running;
@@ -126,7 +100,7 @@ describe('executeChunk', () => {
       concurrency: { per_model: 3 },
     });
     const running = run();
-    await until(() => slow.waiting() === 3, 5_000, 'three in flight');
+    await until(() => slow.held().length === 3, 5_000, 'three in flight');
     drain.abort();
     slow.open();
     expect(await running).toMatchObject({ next: 3, completed: 3, left: 'drain' });
@@ -139,7 +113,7 @@ describe('executeChunk', () => {
     const env = new MockActivityEnvironment();
     const { run, lease, seen } = await open(30, slow.answer, { concurrency: { per_model: 2 } });
     const running = run({}, env);
-    await until(() => slow.waiting() === 2, 5_000, 'two in flight');
+    await until(() => slow.held().length === 2, 5_000, 'two in flight');
     lease.tell({ stopCause: 'cancelled' });
     slow.open();
     expect(await running).toMatchObject({ next: 2, left: 'stopped', stopCause: 'cancelled' });
@@ -151,7 +125,7 @@ describe('executeChunk', () => {
     const env = new MockActivityEnvironment();
     const { run, answers } = await open(5, slow.answer, { batch: { cancel_grace: '50ms' } });
     const running = run({}, env);
-    await until(() => slow.waiting() === 5, 5_000, 'all in flight');
+    await until(() => slow.held().length === 5, 5_000, 'all in flight');
     env.cancel('CANCELLED', new ActivityCancellationDetails({ cancelRequested: true }));
     expect(await running).toMatchObject({
       next: 0,
@@ -175,7 +149,7 @@ describe('executeChunk', () => {
     const slow = gate();
     const { run, lease, journal } = await open(5, slow.answer);
     const running = run();
-    await until(() => slow.waiting() > 0, 5_000, 'something in flight');
+    await until(() => slow.held().length > 0, 5_000, 'something in flight');
     lease.tell({ lost: true });
     expect(await running).toMatchObject({ next: 0, completed: 0, left: 'fenced' });
     expect(await journal.listSeals(`batch_${'5e'.repeat(16)}`)).toEqual([]);
@@ -183,9 +157,14 @@ describe('executeChunk', () => {
 
   it('sends nothing while its process may have been frozen', async () => {
     const { run, lease, seen } = await open(3, ok);
+    let asked = 0;
+    lease.maySend = () => {
+      asked++;
+      return !lease.frozen;
+    };
     lease.frozen = true;
     const running = run();
-    await until(() => world !== null, 100, 'a moment');
+    await until(() => asked >= 3, 5_000, 'the chunk to ask again and again');
     expect(seen()).toEqual([]);
     lease.frozen = false;
     expect(await running).toMatchObject({ next: 3 });
@@ -197,7 +176,7 @@ describe('executeChunk', () => {
       concurrency: { per_model: 1 },
     });
     const running = run();
-    await until(() => slow.waiting() === 1, 5_000, 'a request in flight');
+    await until(() => slow.held().length === 1, 5_000, 'a request in flight');
     Object.assign(lease, { frozen: true, unheard: true });
     slow.open();
     expect(await running).toMatchObject({ next: 0, completed: 0, answered: 1, left: 'unheard' });
@@ -390,7 +369,7 @@ describe('executeChunk', () => {
     const env = new MockActivityEnvironment();
     const { run } = await open(3, slow.answer);
     const running = run({}, env);
-    await until(() => slow.waiting() === 3, 5_000, 'all in flight');
+    await until(() => slow.held().length === 3, 5_000, 'all in flight');
     env.cancel('WORKER_SHUTDOWN', new ActivityCancellationDetails({ workerShutdown: true }));
     expect(await running).toMatchObject({ next: 0, left: 'drain', stopCause: null });
   });

@@ -13,7 +13,7 @@ async function open(passThrough: (batchId: string) => Promise<Record<string, str
     3,
     (_request, response) => response.setHeader('content-type', 'application/json').end('{}'),
     {},
-    passThrough,
+    { passThrough },
   );
   return world;
 }
