@@ -108,6 +108,7 @@ function scanRules({ limits, batch }: IngestDeps, endpoint: string) {
     maxRequests: limits.max_requests,
     maxInputs: limits.max_inputs,
     singleModel: batch.single_model_batches,
+    json: { maxDepth: limits.max_json_depth, maxTokens: limits.max_json_tokens },
   };
 }
 

@@ -176,6 +176,8 @@ export const configSchema = z.strictObject({
       max_file_bytes: size('200MiB'),
       max_inputs: count.prefault(50_000),
       max_line_bytes: size('16MiB'),
+      max_json_depth: count.prefault(10_000),
+      max_json_tokens: count.prefault(10_000_000),
       max_answer_bytes: size('64MiB'),
       /** Of each tenant; what is left out is without limit. */
       tenant: z

@@ -1,6 +1,11 @@
 import { isUtf8 } from 'node:buffer';
 import { GatewayError, isGatewayError } from '../../core/errors';
+import { createJsonGuard } from '../../core/openai/json-check';
 import { isJsonObject } from './json-object';
+
+/** Far more than any request of this API needs. */
+const LIMITS = { maxDepth: 1_000, maxTokens: 200_000 };
+const faultOf = createJsonGuard(LIMITS);
 
 /**
  * The JSON object a body holds, whatever its content type says (contract §1.7): curl samples send JSON
@@ -15,6 +20,8 @@ export function parseJsonBody(body: unknown): Readonly<Record<string, unknown>> 
   if (body.length === 0) return {};
   // JSON is UTF-8 (RFC 8259); decoding would put other characters where it is not.
   if (!isUtf8(body)) throw unparsable();
+  const overLimit = faultOf(body);
+  if (overLimit !== null && overLimit !== 'invalid') throw tooComplex();
   let value: unknown;
   try {
     value = JSON.parse(body.toString('utf8'));
@@ -25,6 +32,13 @@ export function parseJsonBody(body: unknown): Readonly<Record<string, unknown>> 
     throw new GatewayError('invalid_request', 'The body of the request must be a JSON object.');
   }
   return value;
+}
+
+function tooComplex(): GatewayError {
+  const message =
+    'The JSON body of your request is nested too deeply or has too many members. ' +
+    'Send only the parameters of this endpoint.';
+  return new GatewayError('invalid_request', message);
 }
 
 function unparsable(cause?: unknown): GatewayError {

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
+import { createJsonGuard } from '../../core/openai/json-check';
 import { isJsonObject } from '../schemas/json-object';
 
 /** What became known of an upload's bytes while they passed. */
@@ -8,8 +9,8 @@ export interface UploadFacts {
   readonly sha256: Buffer;
   readonly isUtf8: boolean;
   /**
-   * `jsonl`: the first line that is not blank is a JSON object, or is longer than a line may be, which
-   * ingestion reports with its number. `blank`: there is no such line.
+   * `jsonl`: the first line that is not blank is a JSON object, or is too long or too complex to be
+   * parsed here: ingestion reports such a line with its number. `blank`: there is no such line.
    */
   readonly firstLine: 'jsonl' | 'other' | 'blank';
 }
@@ -22,11 +23,14 @@ export interface UploadInspector {
   finish(): UploadFacts;
 }
 
+/** Many uploads arrive at once, so a longer first line is neither kept nor parsed. */
+const MAX_INSPECTED_BYTES = 1024 * 1024;
+const faultOf = createJsonGuard({ maxDepth: 10_000, maxTokens: 500_000 });
 const BOM = [0xef, 0xbb, 0xbf];
 const LINE_END = 0x0a;
 const BRACE = 0x7b;
 
-/** An inspector whose memory is bounded by `maxLineBytes`. */
+/** An inspector whose memory is bounded by `maxLineBytes`, and by 1 MiB. */
 export function createUploadInspector(maxLineBytes: number): UploadInspector {
   const hash = createHash('sha256');
   const utf8 = createUtf8Check();
@@ -87,7 +91,7 @@ class FirstLine {
   #verdict: UploadFacts['firstLine'] | null = null;
 
   constructor(maxBytes: number) {
-    this.#maxBytes = maxBytes;
+    this.#maxBytes = Math.min(maxBytes, MAX_INSPECTED_BYTES);
   }
 
   update(chunk: Buffer): void {
@@ -133,8 +137,11 @@ function isBlank(byte: number | undefined): boolean {
 }
 
 function judge(line: readonly Buffer[]): 'jsonl' | 'other' {
+  const bytes = Buffer.concat(line);
+  const fault = faultOf(bytes);
+  if (fault !== null) return fault === 'invalid' ? 'other' : 'jsonl';
   try {
-    const value: unknown = JSON.parse(Buffer.concat(line).toString('utf8'));
+    const value: unknown = JSON.parse(bytes.toString('utf8'));
     return isJsonObject(value) ? 'jsonl' : 'other';
   } catch {
     return 'other';

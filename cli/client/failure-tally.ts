@@ -1,4 +1,5 @@
 import { StringDecoder } from 'node:string_decoder';
+import { createJsonGuard } from '../../core/openai/json-check';
 import { shortened } from './wording';
 
 /** One kind of failure in an error file. */
@@ -33,7 +34,13 @@ export function createFailureTally(): FailureTally {
   };
   return {
     add(chunk) {
-      const lines = (rest + decoder.write(chunk)).split('\n');
+      const text = decoder.write(chunk);
+      // Splitting reads all of a line again: once for each is enough.
+      if (!text.includes('\n')) {
+        rest += text;
+        return;
+      }
+      const lines = (rest + text).split('\n');
       rest = lines.pop() ?? '';
       for (const line of lines) count(line);
     },
@@ -63,7 +70,11 @@ function failureIn(line: string): { code: string; message: string } {
   return { code: shortened(code, EXAMPLE_CHARACTERS), message: text(inner?.message) };
 }
 
+/** An answer that failed may hold anything. */
+const faultOf = createJsonGuard({ maxDepth: 10_000, maxTokens: 10_000_000 });
+
 function parse(line: string): ResultLine | null {
+  if (faultOf(Buffer.from(line)) !== null) return null;
   try {
     const value: unknown = JSON.parse(line);
     return typeof value === 'object' && value !== null ? value : null;

@@ -1,6 +1,7 @@
 import { createReadStream, statSync, type Stats } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { GatewayError } from '../../core/errors';
+import { createJsonGuard } from '../../core/openai/json-check';
 import { shortened } from './wording';
 
 /** A file of requests on this disk. */
@@ -61,7 +62,14 @@ function endpointIn(line: string, where: string): string {
   throw refusal(`${where} has no "url" to take the endpoint from: ${EXPECTED}`);
 }
 
+/** The server's own defaults: a line beyond them would be refused there. */
+const faultOf = createJsonGuard({ maxDepth: 10_000, maxTokens: 10_000_000 });
+
 function parseLine(line: string, where: string): unknown {
+  const fault = faultOf(Buffer.from(line));
+  if (fault !== null && fault !== 'invalid') {
+    throw refusal(`${where} is nested too deeply or has too many members: ${EXPECTED}`);
+  }
   try {
     return JSON.parse(line);
   } catch (cause) {

@@ -1,8 +1,14 @@
 import { fnv32a } from '../plan/fnv';
-import { COMMA, OPEN_BRACE, QUOTE, skipBlanks, stringEnd, valueEnd } from './json-bytes';
+import { QUOTE, stringEnd } from './json-bytes';
+import { memberStarts } from './json-keys';
 
 /** A longer name is no name of a model. */
 const MAX_MODEL_UNITS = 256;
+/** Quotes and escapes of six bytes. */
+const MAX_MODEL_BYTES = 6 * MAX_MODEL_UNITS + 2;
+const RESPONSE = Buffer.from('response');
+const BODY = Buffer.from('body');
+const MODEL = Buffer.from('model');
 
 /**
  * 16 bits that differ where the models of two answers do (but for one pair in 65,535); 0 for an answer
@@ -16,25 +22,16 @@ export function modelTag(model: string | null): number {
 
 /** The `model` of the answer in an output line, or null where it names none. */
 export function answerModel(line: Buffer): string | null {
-  const response = memberStart(line, 0, 'response');
-  const body = response === null ? null : memberStart(line, response, 'body');
-  const model = body === null ? null : memberStart(line, body, 'model');
-  if (model === null || line[model] !== QUOTE) return null;
-  return JSON.parse(line.toString('latin1', model, stringEnd(line, model) + 1)) as string;
+  const [response = null] = memberStarts(line, 0, [RESPONSE]);
+  const [body = null] = response === null ? [] : memberStarts(line, response, [BODY]);
+  const [model = null] = body === null ? [] : memberStarts(line, body, [MODEL]);
+  return modelAt(line, model);
 }
 
-/** Where the value of a member of the object at `open` begins; of repeated members the last counts. */
-function memberStart(json: Buffer, open: number, name: string): number | null {
-  if (json[open] !== OPEN_BRACE) return null;
-  let found: number | null = null;
-  let at = skipBlanks(json, open + 1);
-  while (json[at] === QUOTE) {
-    const keyEnd = stringEnd(json, at);
-    const valueStart = skipBlanks(json, skipBlanks(json, keyEnd + 1) + 1);
-    if (JSON.parse(json.toString('latin1', at, keyEnd + 1)) === name) found = valueStart;
-    at = skipBlanks(json, valueEnd(json, valueStart));
-    if (json[at] !== COMMA) break;
-    at = skipBlanks(json, at + 1);
-  }
-  return found;
+/** The name that begins at `start` in ASCII JSON; null if it is no string, or none of a usual length. */
+export function modelAt(json: Buffer, start: number | null): string | null {
+  if (start === null || json[start] !== QUOTE) return null;
+  const end = stringEnd(json, start) + 1;
+  if (end - start > MAX_MODEL_BYTES) return null;
+  return JSON.parse(json.toString('latin1', start, end)) as string;
 }

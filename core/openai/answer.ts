@@ -1,6 +1,9 @@
 import { NO_USAGE, type Usage } from '../batch/counts';
 import { asciiJson, asciiJsonString } from './ascii-json';
-import { LAST_BLANK, QUOTE, stringEnd } from './json-bytes';
+import { modelAt } from './answer-model';
+import { LAST_BLANK, OPEN_BRACE, QUOTE, stringEnd, valueEnd } from './json-bytes';
+import { createJsonCheck, NO_JSON_LIMITS } from './json-check';
+import { memberStarts } from './json-keys';
 import { usageOf } from './usage';
 
 /** A backend's answer, ready to stand as `body` in a result line. */
@@ -25,34 +28,37 @@ const REPLACEMENT = '\ufffd';
  */
 export function embedAnswer(status: number, body: Buffer): EmbeddedAnswer {
   const text = body.toString('utf8');
-  const value = isWholeUtf8(text, body) ? parseObject(text) : null;
-  if (value === null) return { ok: false, json: wrapped(text), usage: NO_USAGE, model: null };
+  if (!isWholeUtf8(text, body) || fault(body) !== null) return invalidResponse(text);
   // One code unit per byte means ASCII, for valid UTF-8.
   const ascii = text.length === body.length ? body : asciiJson(text);
   const json = withoutBlanks(ascii);
+  if (json[0] !== OPEN_BRACE) return invalidResponse(text);
   if (status < 200 || status > 299) return { ok: false, json, usage: NO_USAGE, model: null };
-  const model = value['model'];
-  return {
-    ok: true,
-    json,
-    usage: usageOf(value['usage']),
-    model: typeof model === 'string' ? model : null,
-  };
+  const [model = null, usage = null] = memberStarts(json, 0, [MODEL, USAGE]);
+  return { ok: true, json, usage: usageAt(json, usage), model: modelAt(json, model) };
+}
+
+/** Nothing of an answer is built but its usage, so it may be as large and as deep as it likes. */
+const fault = createJsonCheck(NO_JSON_LIMITS);
+const MODEL = Buffer.from('model');
+const USAGE = Buffer.from('usage');
+/** A longer `usage` does not hold token counts. */
+const MAX_USAGE_BYTES = 64 * 1024;
+
+function usageAt(json: Buffer, start: number | null): Usage {
+  if (start === null) return NO_USAGE;
+  const end = valueEnd(json, start);
+  if (end - start > MAX_USAGE_BYTES) return NO_USAGE;
+  return usageOf(JSON.parse(json.toString('latin1', start, end)));
+}
+
+function invalidResponse(text: string): EmbeddedAnswer {
+  return { ok: false, json: wrapped(text), usage: NO_USAGE, model: null };
 }
 
 /** Decoding replaces what is not UTF-8 by U+FFFD, which may also have been sent: then bytes decide. */
 function isWholeUtf8(text: string, body: Buffer): boolean {
   return !text.includes(REPLACEMENT) || Buffer.from(text, 'utf8').equals(body);
-}
-
-function parseObject(text: string): Record<string, unknown> | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-    return isObject ? (value as Record<string, unknown>) : null;
-  } catch {
-    return null;
-  }
 }
 
 /** Drops blanks outside strings; `json` itself where there are none. */

@@ -1,6 +1,8 @@
 import { createIdSet } from './id-set';
 import type { InputError, InputErrorCode } from './input-errors';
 import { kindOf, quoted } from './input-values';
+import { createJsonGuard, type JsonLimits } from './json-check';
+import { lineOverLimit } from './json-limits';
 import { checkLine, jsonObject, type CheckedLine, type LineRules } from './line-check';
 import { createLineSplitter, type ByteChecks, type RawLine } from './line-splitter';
 import { createPrefixHasher } from './system-prompt';
@@ -49,6 +51,8 @@ export interface ScanRules extends LineRules {
   readonly maxInputs: number;
   /** One model per file, else `mismatched_model`. */
   readonly singleModel: boolean;
+  /** What a line may cost before it is parsed, else `invalid_json_line`. */
+  readonly json: JsonLimits;
 }
 
 /** What {@link createLineScanner} takes. */
@@ -63,7 +67,7 @@ export interface LineScannerOptions {
 /** Each model is a plan, lanes and a row in the records of the engine: a file names at most this many. */
 export const MAX_MODELS = 500;
 
-/** The scanner that parses each line with `JSON.parse`. */
+/** The scanner that parses each line with `JSON.parse`, once it is known what that costs. */
 export function createLineScanner(options: LineScannerOptions): LineScanner {
   const judge = new LineJudge(options);
   const { checks, rules } = options;
@@ -89,6 +93,7 @@ class LineJudge {
   readonly #sink: ScanSink;
   readonly #ids;
   readonly #prefixHash = createPrefixHasher();
+  readonly #jsonFault;
   readonly #models = new Set<string>();
   #requests = 0;
   #inputs = 0;
@@ -100,6 +105,7 @@ class LineJudge {
     this.#rules = rules;
     this.#sink = sink;
     this.#ids = createIdSet(seed);
+    this.#jsonFault = createJsonGuard(rules.json);
   }
 
   line(line: RawLine): void {
@@ -159,6 +165,11 @@ class LineJudge {
         'This line is not valid UTF-8. Save the file in that encoding.',
         null,
       );
+      return undefined;
+    }
+    const overLimit = this.#jsonFault(bytes, start, end);
+    if (overLimit !== null && overLimit !== 'invalid') {
+      this.#fault('invalid_json_line', lineOverLimit(overLimit, this.#rules.json), null);
       return undefined;
     }
     try {

@@ -1,4 +1,5 @@
-import { BACKSLASH, COMMA, skipBlanks, stringEnd, valueEnd } from './json-bytes';
+import { COMMA, skipBlanks, stringEnd, valueEnd } from './json-bytes';
+import { decoded, isKey } from './json-keys';
 
 /** Where a request line keeps what is sent, and what names its answer. */
 export interface LineParts {
@@ -26,10 +27,10 @@ export function lineParts(line: Buffer): LineParts {
     const keyEnd = stringEnd(line, at);
     const valueStart = skipBlanks(line, skipBlanks(line, keyEnd + 1) + 1);
     const end = valueEnd(line, valueStart);
-    if (isKey(line, at, keyEnd, BODY)) {
+    if (isKey(line, [at, keyEnd], BODY)) {
       bodyStart = valueStart;
       bodyEnd = end;
-    } else if (isKey(line, at, keyEnd, CUSTOM_ID)) {
+    } else if (isKey(line, [at, keyEnd], CUSTOM_ID)) {
       idStart = valueStart;
     }
     at = skipBlanks(line, end);
@@ -40,25 +41,4 @@ export function lineParts(line: Buffer): LineParts {
     throw new RangeError('line without body or custom_id');
   }
   return { bodyStart, bodyEnd, customId: decoded(line, idStart, stringEnd(line, idStart)) };
-}
-
-/** Whether the key with quotes at `open` and `close` reads `name`. */
-function isKey(line: Buffer, open: number, close: number, name: Buffer): boolean {
-  const length = close - open - 1;
-  if (length === name.length) {
-    return line.compare(name, 0, length, open + 1, close) === 0;
-  }
-  // An escape makes a key longer, never shorter.
-  if (length < name.length || !hasEscape(line, open, close)) return false;
-  return decoded(line, open, close) === name.toString('latin1');
-}
-
-function decoded(line: Buffer, open: number, close: number): string {
-  if (!hasEscape(line, open, close)) return line.toString('utf8', open + 1, close);
-  return JSON.parse(line.toString('utf8', open, close + 1)) as string;
-}
-
-function hasEscape(line: Buffer, open: number, close: number): boolean {
-  for (let at = open + 1; at < close; at++) if (line[at] === BACKSLASH) return true;
-  return false;
 }

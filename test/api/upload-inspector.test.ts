@@ -13,6 +13,8 @@ function inspect(bytes: Buffer, cuts: readonly number[] = [], maxLineBytes = 1_0
   return inspector.finish();
 }
 
+afterEach(() => jest.restoreAllMocks());
+
 const cuts = fc.array(fc.nat(60), { maxLength: 20 });
 
 it('finds the same wherever the bytes are cut', () => {
@@ -63,4 +65,16 @@ it.each([
 it('leaves a line that is too long to ingestion, and keeps none of it', () => {
   const bytes = Buffer.from(`{"a":"${'x'.repeat(5_000)}`);
   expect(inspect(bytes, [100, 900, 1_500]).firstLine).toBe('jsonl');
+});
+
+it.each([
+  ['8 MB of [', `{"a":${'['.repeat(8_000_000)}`],
+  ['a million nested objects', '{"a":'.repeat(1_000_000)],
+  ['many nested arrays, closed', `{"a":${'['.repeat(50_000)}${']'.repeat(50_000)}}\n{}`],
+  ['many keys', `{${Array.from({ length: 80_000 }, (_, i) => `"${i}":1`).join()}}`],
+  ['more than 1 MiB', `{"a":"${'x'.repeat(1024 ** 2)}"}`],
+])('leaves a line to ingestion that costs too much to parse: %s', (_name, text) => {
+  const parse = jest.spyOn(JSON, 'parse');
+  expect(inspect(Buffer.from(text), [], 16 * 1024 ** 2).firstLine).toBe('jsonl');
+  expect(parse.mock.calls.length).toBe(0);
 });

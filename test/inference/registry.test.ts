@@ -30,6 +30,8 @@ function open(config: Partial<RegistryConfig>): Registry {
       max_file_bytes: 1,
       max_inputs: 1,
       max_line_bytes: 1,
+      max_json_depth: 1,
+      max_json_tokens: 1,
       max_answer_bytes: 1_000,
       tenant: {},
     },

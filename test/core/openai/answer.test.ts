@@ -204,3 +204,27 @@ describe('the usage of an answer', () => {
     }
   });
 });
+
+describe('a large or deep answer', () => {
+  it.each([
+    ['a million levels', '['.repeat(1_000_000) + ']'.repeat(1_000_000)],
+    ['a million arrays', `[${'[],'.repeat(1_000_000)}1]`],
+    ['a million members', `{${Array.from({ length: 1_000_000 }, (_, i) => `"${i}":1`).join()}}`],
+  ])('is checked without being built: %s', (_name, value) => {
+    const usage = '{"prompt_tokens":3,"completion_tokens":4}';
+    const body = Buffer.from(`{"x":${value},"\\u0075sage":${usage},"model":"m"}`);
+    const parse = jest.spyOn(JSON, 'parse');
+    const answer = embedAnswer(200, body);
+    const longest = Math.max(...parse.mock.calls.map(([text]) => text.length));
+    parse.mockRestore();
+    expect(answer).toMatchObject({ ok: true, model: 'm' });
+    expect(answer.usage).toMatchObject({ inputTokens: 3, outputTokens: 4, totalTokens: 7 });
+    expect(answer.json === body).toBe(true);
+    expect(longest).toBe(usage.length);
+  });
+
+  it('counts no tokens of a usage that is none', () => {
+    const body = Buffer.from(`{"usage":{"prompt_tokens":3,"x":[${'[],'.repeat(30_000)}1]}}`);
+    expect(embedAnswer(200, body)).toMatchObject({ ok: true, usage: NO_USAGE });
+  });
+});

@@ -163,16 +163,48 @@ describe('a line of the input file', () => {
     expect(scan(text).errors[0]?.code).toBe(code);
   });
 
-  it('may hold numbers beyond all bounds and nest 100,000 deep', () => {
+  it('may hold numbers beyond all bounds and nest 9,000 deep', () => {
     for (const value of ['1e400', '-1E-400', '9007199254740993', '0.1e1']) {
       expect(faults(line({}, { n: 0 }).replace('"n":0', `"n":${value}`))).toEqual([]);
     }
-    const deep = [`${'['.repeat(100_000)}${']'.repeat(100_000)}`];
-    deep.push(`${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`);
+    const deep = [`${'['.repeat(9_000)}${']'.repeat(9_000)}`];
+    deep.push(`${'{"a":'.repeat(9_000)}1${'}'.repeat(9_000)}`);
     for (const value of deep) {
       const text = line({}, { n: 0 }).replace('"n":0', `"n":${value}`);
       expect(faults(text, { maxLineBytes: 16 * MiB })).toEqual([]);
     }
+  });
+
+  it.each([
+    ['8 MB of [', '['.repeat(8_000_000), 'more than 10000 deep'],
+    ['8 MB of nested objects', '{"a":'.repeat(1_600_000), 'more than 10000 deep'],
+    ['16 MB of empty arrays', `[${'[],'.repeat(5_590_000)}1]`, 'more than 10000000 JSON tokens'],
+    [
+      'a million and a half keys',
+      `{${Array.from({ length: 1_500_000 }, (_, i) => `"${i}":1`).join()}}`,
+      'more than 10000000 JSON tokens',
+    ],
+  ])('is refused before it is parsed: %s', (_name, value, text) => {
+    const parse = jest.spyOn(JSON, 'parse');
+    const bomb = line({}, { n: 0 }).replace('"n":0', `"n":${value}`);
+    const file = [line(), bomb, line({ custom_id: 'c' })].join('\n');
+    const { errors, found } = scan(file, { maxLineBytes: 32 * MiB });
+    expect(errors).toEqual([
+      { code: 'invalid_json_line', message: expect.stringContaining(text), param: null, line: 2 },
+    ]);
+    expect(found).toHaveLength(2);
+    const calls = parse.mock.calls.length;
+    parse.mockRestore();
+    expect(calls).toBe(2);
+  });
+
+  it.each([
+    ['numbers to the brim', `[${'1,'.repeat(8_388_500)}1]`],
+    ['50,000 arrays of tokens', `[${'[101,2023,2003,1037,7953],'.repeat(49_999)}[1]]`],
+    ['20,000 messages', `[${'{"role":"user","content":"Hi {[, \\"there"},'.repeat(20_000)}1]`],
+  ])('passes with what an honest client sends: %s', (_name, value) => {
+    const text = line({}, { n: 0 }).replace('"n":0', `"n":${value}`);
+    expect(faults(text, { maxLineBytes: 32 * MiB })).toEqual([]);
   });
 
   it('passes with unknown members, false or null streams and the longest names', () => {

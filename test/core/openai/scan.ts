@@ -15,6 +15,7 @@ export const RULES: ScanRules = {
   maxRequests: 50_000,
   maxInputs: 50_000,
   singleModel: false,
+  json: { maxDepth: 10_000, maxTokens: 10_000_000 },
 };
 
 export interface Scanned extends ScanTotals {

@@ -1,0 +1,53 @@
+import { BACKSLASH, COMMA, OPEN_BRACE, QUOTE, skipBlanks, stringEnd, valueEnd } from './json-bytes';
+
+/** Members of objects in JSON that is known to be valid, found without parsing it. */
+
+/** Whether the key with quotes at `open` and `close` reads `name`, which is ASCII. */
+export function isKey(
+  json: Buffer,
+  [open, close]: readonly [number, number],
+  name: Buffer,
+): boolean {
+  const length = close - open - 1;
+  if (length === name.length) {
+    return json.compare(name, 0, length, open + 1, close) === 0;
+  }
+  // An escape makes a key longer, never shorter, and never more than six times as long.
+  if (length < name.length || length > 6 * name.length) return false;
+  return hasEscape(json, open, close) && decoded(json, open, close) === name.toString('latin1');
+}
+
+/** The string with quotes at `open` and `close`. */
+export function decoded(json: Buffer, open: number, close: number): string {
+  if (!hasEscape(json, open, close)) return json.toString('utf8', open + 1, close);
+  return JSON.parse(json.toString('utf8', open, close + 1)) as string;
+}
+
+/**
+ * Where the value of each named member of the object at `open` begins; null for one that is not there.
+ * Of repeated members the last counts, as with `JSON.parse`.
+ */
+export function memberStarts(
+  json: Buffer,
+  open: number,
+  names: readonly Buffer[],
+): (number | null)[] {
+  const found = names.map((): number | null => null);
+  if (json[open] !== OPEN_BRACE) return found;
+  let at = skipBlanks(json, open + 1);
+  while (json[at] === QUOTE) {
+    const keyEnd = stringEnd(json, at);
+    const valueStart = skipBlanks(json, skipBlanks(json, keyEnd + 1) + 1);
+    const index = names.findIndex((name) => isKey(json, [at, keyEnd], name));
+    if (index !== -1) found[index] = valueStart;
+    at = skipBlanks(json, valueEnd(json, valueStart));
+    if (json[at] !== COMMA) break;
+    at = skipBlanks(json, at + 1);
+  }
+  return found;
+}
+
+function hasEscape(json: Buffer, open: number, close: number): boolean {
+  for (let at = open + 1; at < close; at++) if (json[at] === BACKSLASH) return true;
+  return false;
+}

@@ -1,0 +1,21 @@
+import { CONTAINER_TOKENS, type JsonFault, type JsonLimits } from './json-check';
+
+/** How the settings name the limits of one line of an input file. */
+const SETTINGS = {
+  maxDepth: 'limits.max_json_depth',
+  maxTokens: 'limits.max_json_tokens',
+} as const;
+
+/** Says which limit a line of an input file exceeds, and what to do about it. */
+export function lineOverLimit(fault: Exclude<JsonFault, 'invalid'>, limits: JsonLimits): string {
+  if (fault === 'too_deep') {
+    return (
+      `This line nests objects and arrays more than ${limits.maxDepth} deep. ` +
+      `Nest them less deeply, or raise ${SETTINGS.maxDepth}.`
+    );
+  }
+  return (
+    `This line has more than ${limits.maxTokens} JSON tokens: a comma counts 1, an object, an array, ` +
+    `or a member counts ${CONTAINER_TOKENS}. Split the request into several, or raise ${SETTINGS.maxTokens}.`
+  );
+}
