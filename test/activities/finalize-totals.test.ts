@@ -69,8 +69,10 @@ describe('a finalization delivers nothing', () => {
   test.each([
     ['every planned line is answered, but the input has more lines', 3, 4],
     ['the numbers of the input agree, but a planned line has no answer', 2, 2],
-  ])('where %s', async (_, answered, lineCount) => {
+    ['the numbers of the input agree, but an answer is to none of its lines', 3, 4],
+  ])('where %s', async (what, answered, lineCount) => {
     await seal(0, answered);
+    if (what.includes('to none')) await sealStranger();
     const key = modelMapKey(BATCH);
     const map = parseModelMap(await place.store.read(key));
     await place.store.delete(key);
