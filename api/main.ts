@@ -86,7 +86,7 @@ async function open(config: Config, host: Host): Promise<string> {
     }),
   );
   closing('object store', () => store.close());
-  const client = openClient(config.temporal);
+  const client = openClient(config.temporal, logger);
   closing('temporal', () => client.connection.close());
   const checks = {
     postgres: async () => void (await pool.query('select 1')),

@@ -37,6 +37,12 @@ export function doctorChecks(config: Config): Check[] {
       advice: 'Set temporal.address (TEMPORAL_ADDRESS) and temporal.namespace',
     },
     {
+      name: 'namespace',
+      run: () => checkNamespace(config.temporal),
+      advice:
+        'Run nightshift migrate with credentials that may, or have them made by whoever administers Temporal (docs/operations.md)',
+    },
+    {
       name: 'object store',
       run: () => checkObjectStore(config.object_store),
       advice: 'Set object_store to a place that every process can write',
@@ -104,6 +110,22 @@ async function checkTemporal(temporal: Config['temporal']): Promise<string> {
     throw new GatewayError('temporal_unavailable', `${address} ${what} (${details || message})`);
   } finally {
     await connection.close();
+  }
+}
+
+/** What migrate makes in it, or somebody else after migrate --skip-namespace. */
+async function checkNamespace(temporal: Config['temporal']): Promise<string> {
+  const client = rooms.connection().openClient(temporal);
+  try {
+    const { missing, unknown } = await rooms.namespaceCheck().checkNamespace(client);
+    if (missing.length > 0) {
+      const what = `namespace ${temporal.namespace} lacks ${missing.join(', ')}`;
+      throw new GatewayError('temporal_unavailable', what);
+    }
+    const unseen = unknown.length === 0 ? '' : `; may not look at its ${unknown.join(', ')}`;
+    return `${temporal.namespace} has what Nightshift needs${unseen}`;
+  } finally {
+    await client.connection.close();
   }
 }
 

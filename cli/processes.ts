@@ -8,6 +8,10 @@ interface ConfigFlag {
   readonly config?: string;
 }
 
+interface MigrateFlags extends ConfigFlag {
+  readonly skipNamespace?: boolean;
+}
+
 interface ApiFlags extends ConfigFlag {
   readonly port?: number;
   readonly host?: string;
@@ -31,7 +35,7 @@ export async function runWorkerCommand(flags: ConfigFlag): Promise<void> {
 }
 
 /** `nightshift migrate`: tables, search attributes, retention of the namespace, schedules. Idempotent. */
-export async function runMigrateCommand(flags: ConfigFlag): Promise<void> {
+export async function runMigrateCommand(flags: MigrateFlags): Promise<void> {
   const config = loadConfig({ ...fileOf(flags), needs: ['postgres'] });
   const pool = rooms.pool().openPool(config.postgres.url);
   try {
@@ -40,9 +44,15 @@ export async function runMigrateCommand(flags: ConfigFlag): Promise<void> {
     await pool.end();
   }
   say(`tables are up to date: ${redactUrl(config.postgres.url)}`);
+  const { namespace, address } = config.temporal;
+  if (flags.skipNamespace === true) {
+    say(
+      `namespace ${namespace} of ${address} is left as it is; nightshift doctor says what it lacks`,
+    );
+    return;
+  }
   await rooms.namespace().prepareNamespace(config.temporal);
   await rooms.schedules().prepareSchedules(config.temporal);
-  const { namespace, address } = config.temporal;
   say(`namespace ${namespace} of ${address} is up to date`);
 }
 

@@ -99,7 +99,17 @@ function addCareCommands(program: Command): void {
     .command('migrate')
     .description('bring the database and the Temporal namespace up to date; safe to repeat')
     .addOption(configOption())
-    .addHelpText('after', examples(['DATABASE_URL=postgres://… nightshift migrate']))
+    .option(
+      '--skip-namespace',
+      'leave search attributes, retention and schedules to those who administer Temporal',
+    )
+    .addHelpText(
+      'after',
+      examples([
+        'DATABASE_URL=postgres://… nightshift migrate',
+        'nightshift migrate --config /etc/nightshift.yaml --skip-namespace',
+      ]),
+    )
     .action(runMigrateCommand);
   program
     .command('reconcile')

@@ -4,6 +4,7 @@ import type * as Api from '../api/main';
 import type * as Connection from '../client/connection';
 import type * as Maintenance from '../client/maintenance';
 import type * as Namespace from '../client/namespace';
+import type * as NamespaceCheck from '../client/namespace-check';
 import type * as Schedules from '../client/schedules';
 import type * as Filesystem from '../storage/objects/filesystem';
 import type * as ApiKeys from '../storage/postgres/api-keys';
@@ -21,6 +22,7 @@ export const rooms = {
   connection: () => require('../client/connection') as typeof Connection,
   maintenance: () => require('../client/maintenance') as typeof Maintenance,
   namespace: () => require('../client/namespace') as typeof Namespace,
+  namespaceCheck: () => require('../client/namespace-check') as typeof NamespaceCheck,
   schedules: () => require('../client/schedules') as typeof Schedules,
   filesystem: () => require('../storage/objects/filesystem') as typeof Filesystem,
   apiKeys: () => require('../storage/postgres/api-keys') as typeof ApiKeys,

@@ -2,10 +2,11 @@ import { Connection } from '@temporalio/client';
 import { msToTs } from '@temporalio/common';
 import { GatewayError } from '../core/errors';
 import { SEARCH_ATTRIBUTES } from '../workflows/contract';
-import { connectionOptions } from './connection';
-import type { TemporalConfig } from './connection';
+import { connectionOptions } from './connection-options';
+import type { TemporalConfig } from './temporal-credentials';
 
-const RETENTION_MS = 7 * 24 * 3600 * 1000;
+/** How long closed workflows must be kept at least. */
+export const NAMESPACE_RETENTION_MS = 7 * 24 * 3600 * 1000;
 
 /** Numbers of `temporal.api.enums.v1.IndexedValueType`. */
 const INDEXED_VALUE_TYPE = { Keyword: 2, Int: 3, Datetime: 6, KeywordList: 7 } as const;
@@ -51,9 +52,9 @@ async function addSearchAttributes(connection: Connection, namespace: string): P
 async function extendRetention(connection: Connection, namespace: string): Promise<void> {
   const { config } = await connection.workflowService.describeNamespace({ namespace });
   const keptMs = Number(config?.workflowExecutionRetentionTtl?.seconds ?? 0) * 1000;
-  if (keptMs >= RETENTION_MS) return;
+  if (keptMs >= NAMESPACE_RETENTION_MS) return;
   await connection.workflowService.updateNamespace({
     namespace,
-    config: { workflowExecutionRetentionTtl: msToTs(RETENTION_MS) },
+    config: { workflowExecutionRetentionTtl: msToTs(NAMESPACE_RETENTION_MS) },
   });
 }

@@ -2,7 +2,7 @@ import type { Client, ScheduleOptions } from '@temporalio/client';
 import { ScheduleAlreadyRunning, ScheduleOverlapPolicy } from '@temporalio/client';
 import { BATCH_QUEUE, MAINTENANCE_WORKFLOWS } from '../workflows/contract';
 import { openClient } from './connection';
-import type { TemporalConfig } from './connection';
+import type { TemporalConfig } from './temporal-credentials';
 import { untilSettled } from './until-settled';
 
 /** Ids of the schedules, which are also the beginning of their workflows' ids. */

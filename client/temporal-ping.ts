@@ -1,5 +1,5 @@
-import { Connection } from '@temporalio/client';
-import { connectionOptions, type TemporalConfig } from './connection';
+import type { TemporalConfig } from './temporal-credentials';
+import { openConnection } from './reloading-connection';
 
 /** Asks whether Temporal answers. */
 export interface TemporalPing {
@@ -15,7 +15,7 @@ const ANSWER_MS = 2_000;
  * has put off would end the process when the connection is closed meanwhile.
  */
 export function openTemporalPing(config: TemporalConfig): TemporalPing {
-  const connection = Connection.lazy({ ...connectionOptions(config), interceptors: [] });
+  const connection = openConnection(config, { interceptors: [] });
   const ask = () => connection.workflowService.getSystemInfo({});
   return {
     ask: async () => void (await connection.withDeadline(Date.now() + ANSWER_MS, ask)),

@@ -1,8 +1,10 @@
 import { formatDuration } from '../platform/units';
+import { GatewayError } from '../core/errors';
 import {
   findSettings,
   loadConfig,
   mergeSettings,
+  processEnvironment,
   type Config,
   type ConfigSources,
 } from '../platform/config';
@@ -55,7 +57,8 @@ const DRAIN_BUDGET_MS = 30_000;
  *
  * @throws config_invalid, port_in_use
  */
-export async function planStack(options: PlanOptions): Promise<StackPlan> {
+export async function planStack(given: PlanOptions): Promise<StackPlan> {
+  const options = withOwnTemporal(given);
   const set = findSettings(options.sources, [
     'temporal.address',
     'postgres.url',
@@ -88,6 +91,22 @@ export async function planStack(options: PlanOptions): Promise<StackPlan> {
     needs: ['gateway', 'postgres'],
   });
   return { embedded, ports, config, settings: (url) => mergeSettings(merged(url)) };
+}
+
+/**
+ * An embedded Temporal server knows neither keys nor TLS: variables that are in the environment for
+ * other tools are left out, and settings that were written for Nightshift are a mistake.
+ */
+function withOwnTemporal(options: PlanOptions): PlanOptions {
+  const { sources } = options;
+  if (findSettings(sources, ['temporal.address']).has('temporal.address')) return options;
+  const all = Object.entries(sources.env ?? processEnvironment());
+  const env = Object.fromEntries(all.filter(([name]) => !/^TEMPORAL_(API_KEY|TLS)/.test(name)));
+  const secured = ['temporal.api_key', 'temporal.api_key_file', 'temporal.tls'];
+  const [first] = findSettings({ ...sources, env }, secured);
+  if (first === undefined) return { ...options, sources: { ...sources, env } };
+  const message = `${first} is set, but temporal.address is not: set the address of that server, or remove ${first} to use an embedded one`;
+  throw new GatewayError('config_invalid', message);
 }
 
 async function choosePorts(

@@ -226,8 +226,9 @@ function sayWhatIsNotOurs({ plan, say }: Site): void {
   const { embedded, config } = plan;
   if (!embedded.temporal) say(`using Temporal at ${config.temporal.address}`);
   if (!embedded.postgres) say(`using PostgreSQL at ${redactUrl(config.postgres.url)}`);
-  const gateway = config.global_inference_gateway?.url ?? 'model_gateways';
-  if (!embedded.simulator) say(`requests go to ${gateway}`);
+  const gateway = config.global_inference_gateway?.url;
+  const target = gateway === undefined ? 'model_gateways' : redactUrl(gateway);
+  if (!embedded.simulator) say(`requests go to ${target}`);
 }
 
 function addresses({ plan, dir }: Site): StackAddresses {

@@ -1,5 +1,6 @@
 import { Pool } from 'undici';
 import { GatewayError } from '../core/errors';
+import { redactUrl } from '../platform/config-redact';
 import type { GatewayConfig } from '../platform/config-schema';
 import { AbortFanOut } from './abort-fan-out';
 import type { Backend, BackendOutcome, BackendRequest } from './backend';
@@ -38,7 +39,7 @@ export function createHttpBackend(gateway: GatewayConfig, options: HttpBackendOp
   if (!(timeoutMs >= 1)) {
     throw new GatewayError(
       'config_invalid',
-      `gateway ${gateway.url}: request_timeout must not be 0`,
+      `gateway ${redactUrl(gateway.url)}: request_timeout must not be 0`,
     );
   }
   const base = new URL(gateway.url);

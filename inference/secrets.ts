@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { GatewayError } from '../core/errors';
+import { redactUrl } from '../platform/config-redact';
 import type { GatewayConfig } from '../platform/config-schema';
 
 /** What a gateway's files hold: read once at start, never logged. */
@@ -39,10 +40,10 @@ export function readGatewaySecrets(gateway: GatewayConfig, secretsDir: string): 
 function readApiKey(gateway: GatewayConfig, secretsDir: string): string | null {
   const { api_key_name: name, api_key_file: file } = gateway;
   if (name !== undefined && file !== undefined) {
-    throw invalid(`gateway ${gateway.url}: give api_key_name or api_key_file, not both`);
+    throw invalid(`gateway ${redactUrl(gateway.url)}: give api_key_name or api_key_file, not both`);
   }
   if (name !== undefined && basename(name) !== name) {
-    throw invalid(`gateway ${gateway.url}: api_key_name must be the name of a file, got "${name}"`);
+    throw invalid(`gateway ${redactUrl(gateway.url)}: api_key_name must be the name of a file, got "${name}"`);
   }
   const path = name === undefined ? file : join(secretsDir, name);
   if (path === undefined) return null;
@@ -58,7 +59,7 @@ function clientCertificate(gateway: GatewayConfig): TlsOptions {
   const { tls_client_cert_file: cert, tls_client_key_file: key } = gateway;
   if ((cert === undefined) !== (key === undefined)) {
     throw invalid(
-      `gateway ${gateway.url}: tls_client_cert_file and tls_client_key_file belong together`,
+      `gateway ${redactUrl(gateway.url)}: tls_client_cert_file and tls_client_key_file belong together`,
     );
   }
   return {

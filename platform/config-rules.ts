@@ -1,5 +1,6 @@
 import { isIPv4 } from 'node:net';
 import type { Config } from './config-schema';
+import { temporalRules } from './config-temporal-rules';
 import { RESERVED_HEADERS } from './reserved-headers';
 
 /** A broken rule between settings: where it shows, and what to do. */
@@ -20,6 +21,7 @@ export function checkRules(config: Config, needs: readonly ConfigNeed[]): RuleBr
     ...limitRules(config),
     ...bindRule(config),
     ...passThroughRule(config),
+    ...temporalRules(config.temporal),
   ];
 }
 

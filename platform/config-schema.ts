@@ -88,6 +88,21 @@ const objectStore = z.discriminatedUnion('type', [
   }),
 ]);
 
+const someText = z.string().min(1, 'expected a text that is not empty');
+
+/** Each certificate and key is a file, which may change while a process runs, or PEM text. */
+const temporalTls = z.strictObject({
+  ca_cert_file: someText.optional(),
+  ca_cert_data: someText.optional(),
+  client_cert_file: someText.optional(),
+  client_cert_data: someText.optional(),
+  client_key_file: someText.optional(),
+  client_key_data: someText.optional(),
+  server_name: someText.optional(),
+  /** Known because Temporal's own tools know it; the SDK of a worker cannot do it. */
+  disable_host_verification: z.boolean().optional(),
+});
+
 /** Endpoints that batches may be created for where `batch.endpoints` names no others. */
 const DEFAULT_ENDPOINTS = [
   '/v1/chat/completions',
@@ -135,17 +150,11 @@ export const configSchema = z.strictObject({
     .strictObject({
       address: z.string().default('127.0.0.1:7233'),
       namespace: z.string().default('default'),
-      api_key: z.string().optional(),
-      tls: z
-        .union([
-          z.boolean(),
-          z.strictObject({
-            ca_cert_file: z.string().optional(),
-            client_cert_file: z.string().optional(),
-            client_key_file: z.string().optional(),
-          }),
-        ])
-        .default(false),
+      api_key: someText.optional(),
+      api_key_file: someText.optional(),
+      /** Without it, TLS is used if there is an API key. */
+      tls: z.union([z.boolean(), temporalTls]).optional(),
+      payload_codec: someText.optional(),
     })
     .prefault({}),
   postgres: z.strictObject({ url: z.string().default('') }).prefault({}),

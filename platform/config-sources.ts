@@ -59,7 +59,7 @@ const PREFIX = 'NIGHTSHIFT__';
 
 /**
  * Settings of the environment: `NIGHTSHIFT__CONCURRENCY__GLOBAL=200` for every key of the schema, and
- * the usual TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_API_KEY, DATABASE_URL or PG* below them.
+ * the usual TEMPORAL_*, DATABASE_URL or PG* below them.
  * Lists and objects are written as JSON. An empty variable counts as not set.
  */
 export function readEnvironmentLayer(env: Environment): ConfigLayer {
@@ -70,7 +70,10 @@ export function readEnvironmentLayer(env: Environment): ConfigLayer {
     origins.set(path.join('.'), name);
   };
   for (const { path, value, name } of usualVariables(env)) put(path, value, name);
-  for (const [name, text] of Object.entries(env)) {
+  // Shorter names first: an object is set before the settings in it.
+  const names = Object.keys(env).sort((a, b) => a.length - b.length);
+  for (const name of names) {
+    const text = env[name];
     if (!name.startsWith(PREFIX) || text === undefined || text === '') continue;
     put(name.slice(PREFIX.length).toLowerCase().split('__'), fromText(text), name);
   }
@@ -87,7 +90,7 @@ function nearestOrigin(origins: ReadonlyMap<string, string>, path: readonly Prop
 
 interface UsualVariable {
   readonly path: readonly string[];
-  readonly value: string;
+  readonly value: unknown;
   readonly name: string;
 }
 
@@ -106,6 +109,35 @@ function usualVariables(env: Environment): UsualVariable[] {
   for (const [name, path] of USUAL) {
     const value = env[name];
     if (value !== undefined && value !== '') found.push({ path, value, name });
+  }
+  return [...found, ...temporalTls(env)];
+}
+
+/** Temporal's own variables for TLS; each of them turns TLS on, and TEMPORAL_TLS=false turns it off. */
+const TLS_VARIABLES: Readonly<Record<string, string>> = {
+  TEMPORAL_TLS_SERVER_CA_CERT_PATH: 'ca_cert_file',
+  TEMPORAL_TLS_SERVER_CA_CERT_DATA: 'ca_cert_data',
+  TEMPORAL_TLS_CLIENT_CERT_PATH: 'client_cert_file',
+  TEMPORAL_TLS_CLIENT_CERT_DATA: 'client_cert_data',
+  TEMPORAL_TLS_CLIENT_KEY_PATH: 'client_key_file',
+  TEMPORAL_TLS_CLIENT_KEY_DATA: 'client_key_data',
+  TEMPORAL_TLS_SERVER_NAME: 'server_name',
+  TEMPORAL_TLS_DISABLE_HOST_VERIFICATION: 'disable_host_verification',
+};
+
+function temporalTls(env: Environment): UsualVariable[] {
+  const path = ['temporal', 'tls'];
+  const name = 'TEMPORAL_TLS';
+  const wanted = env[name] ?? '';
+  if (wanted === 'false') return [{ path, value: false, name }];
+  const found: UsualVariable[] = [];
+  // An empty object means TLS, and leaves what the file says about it.
+  if (wanted !== '') found.push({ path, value: wanted === 'true' ? {} : wanted, name });
+  for (const [variable, key] of Object.entries(TLS_VARIABLES)) {
+    const text = env[variable];
+    if (text === undefined || text === '') continue;
+    const value = key === 'disable_host_verification' ? fromText(text) : text;
+    found.push({ path: [...path, key], value, name: variable });
   }
   return found;
 }

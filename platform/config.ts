@@ -146,13 +146,14 @@ function wording(issue: z.core.$ZodIssue, value: unknown): string {
   return issue.message.replace(/^Invalid input: /, '');
 }
 
-const URL_WITH_USER = /:\/\/[^/]*@/;
+/** A URL with a user or a query: either may hold a key. */
+const URL_WITH_SECRET = /:\/\/[^/]*@|:\/\/.*\?/;
 
 /** The value as written, so that a problem can be found by searching for it; never a secret. */
 function got(path: readonly PropertyKey[], value: unknown): string {
   if (value === undefined) return '';
   const text = JSON.stringify(value);
-  const isSecret = /key|url|password/.test(String(path.at(-1))) || URL_WITH_USER.test(text);
+  const isSecret = /key|url|password/.test(String(path.at(-1))) || URL_WITH_SECRET.test(text);
   if (isSecret) return ', got another value';
   return `, got ${text.length > 60 ? `${text.slice(0, 57)}...` : text}`;
 }

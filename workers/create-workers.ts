@@ -7,6 +7,8 @@ import type { WorkerActivities } from './wiring';
 export interface CreateWorkersOptions {
   readonly connection: NativeConnection;
   readonly namespace: string;
+  /** Encodes payloads for Temporal; `null` leaves them readable. */
+  readonly dataConverter?: WorkerOptions['dataConverter'] | null;
   readonly config: Pick<Config, 'worker'>;
   readonly activities: WorkerActivities;
   /** Task queues of the gateways this worker serves. */
@@ -60,6 +62,7 @@ function sharedOptions(options: CreateWorkersOptions) {
   return {
     connection: options.connection,
     namespace: options.namespace,
+    ...(options.dataConverter ? { dataConverter: options.dataConverter } : {}),
     identity: options.identity,
     plugins: options.plugins,
     activityTaskPollerBehavior: ACTIVITY_POLLS,

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { OpenTelemetryPlugin } from '@temporalio/interceptors-opentelemetry-v2';
-import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker';
-import { connectionOptions } from '../client/connection';
-import { GatewayError } from '../core/errors';
+import { DefaultLogger, Runtime } from '@temporalio/worker';
+import { loadDataConverter } from '../client/data-converter';
+import type { GatewayError } from '../core/errors';
 import type { Config } from '../platform/config';
 import { watchDependencies } from '../platform/dependency-watch';
 import { boundHeapGrowth } from '../platform/heap';
@@ -20,9 +20,8 @@ import { hostWorkers } from './host-workers';
 import { measureJobs } from './job-metrics';
 import { startMaintenance } from './maintenance';
 import { openParts } from './open-parts';
+import { openWorkerConnection } from './temporal-connection';
 import { createActivities } from './wiring';
-
-const TEMPORAL_WAIT_MS = 60_000;
 
 /** What the SDK warns of and we mean: workers for chunks have no workflows, none has Nexus. */
 const EXPECTED = /^No (workflows|Nexus services) registered/;
@@ -47,10 +46,11 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
     drain: drain.signal,
     onGuardTripped: (error) => guard.trip(error),
   });
-  const connection = await connectTemporal(config, logger);
+  const connection = await openWorkerConnection({ config: config.temporal, logger });
   const budgetMs = drainBudgetMs(config);
   const workers = await createWorkers({
-    connection,
+    connection: connection.first,
+    dataConverter: loadDataConverter(config.temporal),
     namespace: config.temporal.namespace,
     config,
     activities: measureJobs(createActivities(parts), { metrics, records: parts.records }),
@@ -60,6 +60,7 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
     drainBudgetMs: budgetMs,
     identity: parts.worker,
   });
+  connection.follow(workers);
   const observability = await startObservabilityServer({
     host: config.api.host,
     port: config.worker.observability_port,
@@ -89,31 +90,6 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
   });
   guard.trip = (error) => hosted.distrust('guard_shutdown', error);
   return hosted;
-}
-
-/** Temporal may come up after us: a minute of patience, then a clear word. */
-async function connectTemporal(config: Config, logger: Logger): Promise<NativeConnection> {
-  const untilMs = Date.now() + TEMPORAL_WAIT_MS;
-  for (;;) {
-    try {
-      const { address, apiKey, tls } = connectionOptions(config.temporal);
-      return await NativeConnection.connect({
-        ...(address === undefined ? {} : { address }),
-        ...(typeof apiKey === 'string' ? { apiKey } : {}),
-        ...(tls === undefined || tls === null ? {} : { tls }),
-      });
-    } catch (cause) {
-      if (Date.now() >= untilMs) {
-        throw new GatewayError(
-          'temporal_unavailable',
-          `No Temporal server answers at ${config.temporal.address}. Start one, or set temporal.address (TEMPORAL_ADDRESS).`,
-          { cause },
-        );
-      }
-      logger.warn({ address: config.temporal.address }, 'temporal does not answer yet');
-      await new Promise((resolve) => setTimeout(resolve, 1_000));
-    }
-  }
 }
 
 /** `auto`: the longest answer that may be in flight, and time to write it down. */

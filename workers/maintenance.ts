@@ -45,11 +45,16 @@ export function startMaintenance(options: MaintenanceOptions): Maintenance {
     if (!isReconciled) await triggerReconcile(client);
     isReconciled = true;
   };
+  let complaint = '';
+  const complain = (error: unknown): void => {
+    // A server that does not let us manage schedules says so every minute; the log needs it once.
+    const text = String(error);
+    if (text !== complaint) logger.warn({ err: error }, 'schedules not looked after');
+    complaint = text;
+  };
   let turn = Promise.resolve();
   const next = (): void => {
-    turn = turn
-      .then(round)
-      .catch((error: unknown) => logger.warn({ err: error }, 'schedules not looked after'));
+    turn = turn.then(round).then(() => void (complaint = ''), complain);
   };
   next();
   const timer = setInterval(next, options.everyMs ?? EVERY_MS);

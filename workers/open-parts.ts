@@ -67,7 +67,7 @@ export async function openParts(config: Config, context: PartsContext): Promise<
   const progress = createProgressReporter({ pool: progressPool, worker, logger, onFailed });
   const stops = listenForStops({ url, logger, onStop: (batchId) => progress.hurry(batchId) });
   const outputFilesSec = Math.round(config.retention.output_files / 1000);
-  const client = openClient(config.temporal);
+  const client = openClient(config.temporal, logger);
   const ping = openTemporalPing(config.temporal);
   metrics.totalWorkers.set(config.worker.exec_slots);
   metrics.maxInflightConcurrency.set(config.concurrency.global);

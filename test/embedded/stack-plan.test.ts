@@ -55,6 +55,19 @@ describe('the plan of a stack', () => {
     });
   });
 
+  test('sends no key of the environment to an embedded Temporal, and refuses one in the settings', async () => {
+    const env = { TEMPORAL_API_KEY: 'secret', TEMPORAL_TLS: 'true', TEMPORAL_NAMESPACE: 'n' };
+    const { settings } = await plan({ env });
+    const { temporal } = childConfig(settings('postgres://u:p@127.0.0.1:1/n'));
+    expect(temporal).toMatchObject({ namespace: 'n' });
+    expect(temporal).not.toHaveProperty('api_key');
+    expect(temporal.tls).toBeUndefined();
+    const ours = { NIGHTSHIFT__TEMPORAL__API_KEY: 'secret' };
+    await expect(plan({ env: ours })).rejects.toThrow(
+      'temporal.api_key is set, but temporal.address is not',
+    );
+  });
+
   test('embeds no part whose address is set', async () => {
     const env = {
       TEMPORAL_ADDRESS: 'temporal:7233',

@@ -1,0 +1,47 @@
+import { resolve } from 'node:path';
+import type { DataConverter, PayloadCodec } from '@temporalio/common';
+import { GatewayError } from '../core/errors';
+import type { TemporalConfig } from './temporal-credentials';
+
+/**
+ * How payloads are encoded on their way to Temporal, if `temporal.payload_codec` names a module. The
+ * texts of failures go through the codec as well. The workflow bundle stays as it is: codecs run
+ * outside of the sandbox. @throws config_invalid
+ */
+export function loadDataConverter(
+  config: Pick<TemporalConfig, 'payload_codec'>,
+): DataConverter | null {
+  const { payload_codec: path } = config;
+  if (path === undefined) return null;
+  return {
+    payloadCodecs: [loadCodec(resolve(path))],
+    failureConverterPath: require.resolve('./failure-converter'),
+  };
+}
+
+function loadCodec(path: string): PayloadCodec {
+  let module: unknown;
+  try {
+    // eslint-disable-next-line @typescript-eslint/no-require-imports
+    module = require(path);
+  } catch (cause) {
+    const reason = (cause as Error).message.split('\n', 1)[0] ?? '';
+    throw invalid(path, `cannot be loaded (${reason})`, cause);
+  }
+  const codec = (module as { payloadCodec?: unknown } | null)?.payloadCodec;
+  if (!isCodec(codec)) {
+    throw invalid(path, 'must export payloadCodec, an object with the methods encode and decode');
+  }
+  return codec;
+}
+
+function isCodec(value: unknown): value is PayloadCodec {
+  if (typeof value !== 'object' || value === null) return false;
+  const { encode, decode } = value as Partial<Record<keyof PayloadCodec, unknown>>;
+  return typeof encode === 'function' && typeof decode === 'function';
+}
+
+function invalid(path: string, message: string, cause?: unknown): GatewayError {
+  const text = `temporal.payload_codec: ${path} ${message}`;
+  return new GatewayError('config_invalid', text, { cause });
+}
