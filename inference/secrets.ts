@@ -43,7 +43,9 @@ function readApiKey(gateway: GatewayConfig, secretsDir: string): string | null {
     throw invalid(`gateway ${redactUrl(gateway.url)}: give api_key_name or api_key_file, not both`);
   }
   if (name !== undefined && basename(name) !== name) {
-    throw invalid(`gateway ${redactUrl(gateway.url)}: api_key_name must be the name of a file, got "${name}"`);
+    throw invalid(
+      `gateway ${redactUrl(gateway.url)}: api_key_name must be the name of a file, got "${name}"`,
+    );
   }
   const path = name === undefined ? file : join(secretsDir, name);
   if (path === undefined) return null;
