@@ -115,8 +115,14 @@ async function open(config: Config, host: Host): Promise<string> {
 }
 
 function createRepositories({ limits }: Config, pool: ReturnType<typeof openPool>) {
-  const { max_batches: maxBatches, max_stored_bytes: maxStoredBytes } = limits.tenant;
-  const ofTenant = { maxBatches, maxStoredBytes };
+  const { tenant } = limits;
+  const ofTenant = {
+    maxBatches: tenant.max_batches,
+    maxStoredBytes: tenant.max_stored_bytes,
+    maxFiles: tenant.max_files,
+    maxUploads: tenant.max_uploads,
+    maxUploadParts: tenant.max_upload_parts,
+  };
   return {
     files: createFileRepository(pool, ofTenant),
     batches: createBatchRepository(pool, ofTenant),

@@ -194,6 +194,9 @@ export const configSchema = z.strictObject({
           max_batches: count.optional(),
           max_stored_bytes: sizeText.optional(),
           max_enqueued_requests: count.optional(),
+          max_files: count.prefault(100_000),
+          max_uploads: count.prefault(1_000),
+          max_upload_parts: count.prefault(10_000),
         })
         .prefault({}),
     })

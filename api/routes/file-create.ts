@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
+import { GatewayError } from '../../core/errors';
 import { fileIdFromBytes } from '../../core/ids';
 import { fileKey } from '../../core/plan/keys';
 import { tenantHash } from '../../storage/objects/tenant-hash';
@@ -8,7 +9,7 @@ import type { RouteDeps } from '../app-deps';
 import { idempotencyKey, keyed, objectOf } from '../plugins/idempotency';
 import { FILE_TEXTS, parseCreateFile } from '../schemas/create-file';
 import { receiveFile } from '../uploads/receive-file';
-import { discard, discardAfter } from '../uploads/receive-form';
+import { discard, discardAfter, type FileRoom } from '../uploads/receive-form';
 
 /**
  * `POST /files`: the bytes go straight into the object store under the new file's own key, and are
@@ -20,9 +21,8 @@ export async function createFile(request: FastifyRequest, deps: RouteDeps): Prom
   const { tenant } = request;
   const objectKey = fileKey(tenantHash(tenant), id);
   const { store, maxUploadBytes: maxFileBytes } = deps;
-  // Who has no room is told before the bytes travel; a repetition needs none.
-  if (key === null) await deps.files.admit({ tenant, bytes: 1, nowSec: deps.nowSec() });
-  const form = await receiveFile(request, { deps, ...FORM, objectKey, maxFileBytes });
+  const room = await roomOf(request, { key, deps });
+  const form = await receiveFile(request, { deps, ...FORM, objectKey, maxFileBytes, room });
   try {
     const { expiresAfterSec, file, purpose, filename } = parseCreateFile(form);
     const { bytes, sha256 } = file;
@@ -40,6 +40,25 @@ export async function createFile(request: FastifyRequest, deps: RouteDeps): Prom
   }
 }
 
+/** A tenant without room hears so before the bytes travel. @throws quota_exceeded */
+async function roomOf(
+  { tenant }: FastifyRequest,
+  { key, deps }: { key: string | null; deps: RouteDeps },
+): Promise<FileRoom> {
+  const nowSec = deps.nowSec();
+  const place = key === null ? null : { tenant, route: ROUTE, key, nowSec };
+  const bytes = await deps.files.admit({ tenant, bytes: 1, nowSec }, place);
+  return { bytes, fault: () => noRoomFor(bytes) };
+}
+
+function noRoomFor(bytes: number): GatewayError {
+  const message =
+    `The file is larger than the ${bytes} bytes that you have room for: ` +
+    'delete files that you do not need.';
+  return new GatewayError('quota_exceeded', message, { apiCode: 'insufficient_quota' });
+}
+
+const ROUTE = 'POST /v1/files';
 const FORM = { field: 'file', texts: FILE_TEXTS };
 
 interface InsertContext {
@@ -53,7 +72,7 @@ async function insert(file: NewFile, { key, fields, deps }: InsertContext): Prom
   const { files, nowSec } = deps;
   if (key === null) return files.insert(file);
   const { tenant } = file;
-  const context = { tenant, route: 'POST /v1/files', nowSec: file.createdAtSec, fields };
+  const context = { tenant, route: ROUTE, nowSec: file.createdAtSec, fields };
   const once = await files.insertOnce(file, keyed(key, context));
   return objectOf(once, (id) => files.get({ id, tenant, nowSec: nowSec() }));
 }

@@ -21,17 +21,25 @@ export async function addPart(
   const id = partIdFromBytes(randomBytes(16));
   const objectKey = uploadPartKey(upload.id, id);
   const maxFileBytes = deps.maxPartBytes;
-  const form = await receiveFile(request, { deps, ...FORM, objectKey, maxFileBytes });
+  // SDKs say so (contract §4).
+  const isRetry = Number(request.headers['x-stainless-retry-count'] ?? 0) > 0;
+  // A retry may be a part that is there already: only its bytes can tell.
+  if (!isRetry) await expectPlace(upload, deps);
+  const room = { bytes: upload.bytes, fault: exceeds };
+  const form = await receiveFile(request, { deps, ...FORM, objectKey, maxFileBytes, room });
   try {
     const { bytes, sha256 } = onlyData(form);
     const createdAtSec = deps.nowSec();
-    // SDKs say so (contract §4).
-    const isRetry = Number(request.headers['x-stainless-retry-count'] ?? 0) > 0;
     return await take({ id, uploadId: upload.id, bytes, sha256, createdAtSec, isRetry }, deps);
   } catch (error) {
     if (form.file !== null) await discardAfter(error, { store: deps.store, objectKey });
     throw error;
   }
+}
+
+async function expectPlace(upload: UploadRecord, deps: RouteDeps): Promise<void> {
+  const most = deps.config.limits.tenant.max_upload_parts;
+  if ((await deps.uploads.countParts(upload.id)) >= most) throw tooMany(most);
 }
 
 const FORM = { field: 'data', texts: new Set<string>() };
@@ -46,6 +54,8 @@ async function take(part: NewPart, deps: RouteDeps): Promise<PartRecord> {
       return verdict.part;
     case 'exceeds':
       throw exceeds();
+    case 'too_many':
+      throw tooMany(deps.config.limits.tenant.max_upload_parts);
     case 'closed':
       throw new GatewayError('invalid_request', 'The upload does not take parts any more.');
   }
@@ -61,4 +71,9 @@ function onlyData({ fields, file }: ReceivedForm) {
 function exceeds(): GatewayError {
   const message = "The parts would be longer than the upload's declared 'bytes'.";
   return fault('invalid_value', 'data', message);
+}
+
+function tooMany(most: number): GatewayError {
+  const message = `An upload can have ${most} parts, and this one has them: send fewer and larger parts.`;
+  return new GatewayError('invalid_request', message, { param: 'data' });
 }

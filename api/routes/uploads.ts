@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { GatewayError } from '../../core/errors';
+import { GatewayError, isGatewayError } from '../../core/errors';
 import { uploadIdFromBytes } from '../../core/ids';
 import { uploadPartKey } from '../../core/plan/keys';
 import type { UploadRecord } from '../../storage/postgres/uploads';
@@ -15,6 +15,8 @@ import { completeUpload } from './upload-complete';
 import { addPart } from './upload-part';
 
 const SESSION_SEC = 3_600;
+/** Each may read all parts, up to 8 GB. */
+const MAX_REFUSED_COMPLETIONS = 20;
 
 /** OpenAI's Uploads API (contract §1.7): a file of up to 8 GB in parts. */
 export function addUploadRoutes(app: FastifyInstance, deps: RouteDeps): void {
@@ -55,10 +57,11 @@ async function complete(
     const upload = await findUpload(request, deps);
     const asked = parseCompleteUpload(parseJsonBody(request.body));
     if (upload.status === 'completed') return replay(upload, { asked, deps });
-    const failure = await completeUpload({ upload: pending(upload), asked }, deps).then(
+    const failure = await completeUpload({ upload: completable(upload), asked }, deps).then(
       () => null,
       (error: unknown) => ({ error }),
     );
+    if (isGatewayError(failure?.error, 'invalid_request')) await deps.uploads.noteRefusal(id);
     const ended = await findUpload(request, deps);
     // A cancel meanwhile takes the parts away under the join: then it is the answer, not that.
     if (failure !== null && ended.status === 'pending') throw failure.error;
@@ -115,6 +118,15 @@ function lookUp(request: FastifyRequest, { nowSec }: RouteDeps) {
 function pending(upload: UploadRecord): UploadRecord {
   if (upload.status !== 'pending') throw notPending(upload);
   return upload;
+}
+
+/** A pending upload whose client has not failed to complete it too often. @throws invalid_request */
+function completable(upload: UploadRecord): UploadRecord {
+  if (pending(upload).refusedCompletions < MAX_REFUSED_COMPLETIONS) return upload;
+  const message =
+    `${MAX_REFUSED_COMPLETIONS} completions of this upload were refused, and there can be no more: ` +
+    'cancel it and create a new one.';
+  throw new GatewayError('invalid_request', message);
 }
 
 /** Never 409: SDKs would try it again. */

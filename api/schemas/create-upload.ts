@@ -1,4 +1,4 @@
-import { missing, withinBounds, wrongType, wrongValue } from './faults';
+import { missing, tooLong, withinBounds, wrongType, wrongValue } from './faults';
 import { baseName, checkPurpose } from './file-rules';
 import { type Body, onlyKnown, parseExpiresAfter, present, requiredText } from './members';
 
@@ -14,6 +14,8 @@ export interface CreateUpload {
 }
 
 const KNOWN = new Set(['filename', 'purpose', 'bytes', 'mime_type', 'expires_after']);
+/** As long as a media type may be (RFC 4288 §4.2), with parameters. */
+const MIME_TYPE_BYTES = 255;
 const BYTES = { min: 1, max: 8 * 1024 ** 3 } as const;
 
 /** Judges what is asked for, first fault answered (contract §1.7). @throws invalid_request */
@@ -26,6 +28,7 @@ export function parseCreateUpload(body: Body): CreateUpload {
   withinBounds(Number(bytes), 'bytes', BYTES);
   const mimeType = requiredText(body, 'mime_type');
   if (mimeType.includes('\0')) throw wrongValue('mime_type', 'a media type');
+  if (Buffer.byteLength(mimeType) > MIME_TYPE_BYTES) throw tooLong('mime_type', MIME_TYPE_BYTES);
   const fileExpiresAfterSec = parseExpiresAfter(body, 'expires_after');
   onlyKnown(body, KNOWN);
   const name = baseName(filename);

@@ -23,8 +23,18 @@ export function missing(param: string): GatewayError {
   return fault('missing_required_parameter', param, `Missing required parameter: '${param}'.`);
 }
 
+/** A text of more bytes than are stored. */
+export function tooLong(param: string, maxBytes: number): GatewayError {
+  const message = `Invalid '${param}': expected a string of at most ${maxBytes} bytes.`;
+  return fault('string_above_max_length', param, message);
+}
+
+/** Names that clients invent come back in the answer: no more of them than tells which. */
+const SHOWN_CHARS = 64;
+
 /** A field that the endpoint does not have. */
-export function unknownParameter(param: string): GatewayError {
+export function unknownParameter(name: string): GatewayError {
+  const param = [...name.slice(0, 2 * SHOWN_CHARS)].slice(0, SHOWN_CHARS).join('');
   return fault('unknown_parameter', param, `Unknown parameter: '${param}'.`);
 }
 

@@ -4,10 +4,19 @@ import type { RouteDeps } from '../app-deps';
 import { formBoundary } from '../multipart/form-parts';
 import { malformed } from '../multipart/malformed';
 import { codingFault } from '../plugins/request-bodies';
-import { fileTooLong, receiveForm, type ReceivedForm, tooLongText } from './receive-form';
+import {
+  type FileRoom,
+  fileTooLong,
+  receiveForm,
+  type ReceivedForm,
+  tooLongText,
+} from './receive-form';
 
 /** What the other parts of a form and its boundaries may add to the length of its file. */
 export const FORM_OVERHEAD_BYTES = 1024 * 1024;
+
+/** What boundaries, headers, and fields of an ordinary form have at most. */
+const USUAL_OVERHEAD_BYTES = 64 * 1024;
 
 export interface ReceiveFileOptions {
   readonly deps: Pick<RouteDeps, 'store' | 'config'>;
@@ -18,10 +27,14 @@ export interface ReceiveFileOptions {
   /** Where its bytes go; nobody else knows this key. */
   readonly objectKey: string;
   readonly maxFileBytes: number;
+  readonly room: FileRoom;
 }
 
 /** Says of a request what can be said before its body is read. @throws invalid_request, payload_too_large, unsupported_encoding */
-function expectForm(request: FastifyRequest, maxFileBytes: number): string {
+function expectForm(
+  request: FastifyRequest,
+  { maxFileBytes, room }: Pick<ReceiveFileOptions, 'maxFileBytes' | 'room'>,
+): string {
   const boundary = formBoundary(request.headers['content-type']);
   if (boundary === null) throw malformed('expected the content type multipart/form-data');
   const fault = codingFault(request);
@@ -30,6 +43,7 @@ function expectForm(request: FastifyRequest, maxFileBytes: number): string {
   if (declared > maxFileBytes + FORM_OVERHEAD_BYTES) {
     throw new GatewayError('payload_too_large', tooLongText(maxFileBytes));
   }
+  if (declared > room.bytes + USUAL_OVERHEAD_BYTES) throw room.fault();
   return boundary;
 }
 
@@ -39,13 +53,13 @@ function expectForm(request: FastifyRequest, maxFileBytes: number): string {
  */
 export async function receiveFile(
   request: FastifyRequest,
-  { deps, field, texts, objectKey, maxFileBytes }: ReceiveFileOptions,
+  { deps, field, texts, objectKey, maxFileBytes, room }: ReceiveFileOptions,
 ): Promise<ReceivedForm> {
-  const boundary = expectForm(request, maxFileBytes);
+  const boundary = expectForm(request, { maxFileBytes, room });
   const { store, config } = deps;
   const maxLineBytes = config.limits.max_line_bytes;
   try {
-    const options = { store, field, texts, objectKey, maxFileBytes, maxLineBytes };
+    const options = { store, field, texts, objectKey, maxFileBytes, maxLineBytes, room };
     return await receiveForm(bodyOf(request, maxFileBytes), boundary, options);
   } finally {
     // Whatever the client still sends is read and dropped: a connection that is cut under an upload

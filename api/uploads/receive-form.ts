@@ -29,6 +29,14 @@ export interface ReceiveOptions {
   readonly objectKey: string;
   readonly maxFileBytes: number;
   readonly maxLineBytes: number;
+  readonly room: FileRoom;
+}
+
+/** How many bytes its owner has room for, which may be less than a file may have. */
+export interface FileRoom {
+  readonly bytes: number;
+  /** What a longer file is answered with. */
+  fault(): GatewayError;
 }
 
 const MAX_FIELD_BYTES = 64 * 1024;
@@ -93,6 +101,7 @@ async function storeFile(part: FormPart, options: ReceiveOptions): Promise<Uploa
       for await (const chunk of part.body) {
         inspector.update(chunk);
         if (inspector.bytes > options.maxFileBytes) throw fileTooLong(options.maxFileBytes);
+        if (inspector.bytes > options.room.bytes) throw options.room.fault();
         yield chunk;
       }
     } catch (error) {

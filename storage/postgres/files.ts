@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
-import { type IdempotencyKey, type Once, once } from './idempotency';
+import { type IdempotencyKey, isKeyTaken, type KeyPlace, type Once, once } from './idempotency';
 import { type Database, inTransaction, query } from './sql';
-import { admitBytes, type StorageRequest, type TenantLimits } from './tenant-limits';
+import { admitFile, type StorageRequest, type TenantLimits } from './tenant-limits';
 
 /** A row of `files`: an upload, or a batch's result. Times in Unix seconds. */
 export interface FileRecord {
@@ -52,8 +52,11 @@ export interface FileRepository {
   insert(file: NewFile): Promise<FileRecord>;
   /** Inserts the file of a request that may be sent again. */
   insertOnce(file: NewFile, key: IdempotencyKey): Promise<Once<FileRecord>>;
-  /** Whether so many bytes would be let in now. @throws quota_exceeded */
-  admit(request: StorageRequest): Promise<void>;
+  /**
+   * Whether a file of so many bytes would be let in now; how many there is room for. A request whose
+   * key made a file before needs no room. @throws quota_exceeded
+   */
+  admit(request: StorageRequest, key: KeyPlace | null): Promise<number>;
   get(file: FileLookUp): Promise<FileRecord | null>;
   /**
    * Ordered by creation, then by insertion. Answers null where `after` names no file: a cursor keeps
@@ -77,14 +80,18 @@ export const FILE_COLUMNS = `id, purpose, filename, bytes, object_key as "object
 export function createFileRepository(pool: Pool, limits: TenantLimits = {}): FileRepository {
   const insert = async (client: PoolClient, file: NewFile): Promise<FileRecord> => {
     const { tenant, bytes, createdAtSec: nowSec } = file;
-    await admitBytes(client, { tenant, bytes, nowSec }, limits);
+    await admitFile(client, { tenant, bytes, nowSec }, limits);
     return insertFile(client, file);
   };
   return {
     insert: (file) => inTransaction(pool, (client) => insert(client, file)),
     insertOnce: (file, key) =>
       once(pool, { key, objectId: file.id }, (client) => insert(client, file)),
-    admit: (request) => inTransaction(pool, (client) => admitBytes(client, request, limits)),
+    admit: (request, key) =>
+      inTransaction(pool, async (client) => {
+        if (key !== null && (await isKeyTaken(client, key))) return Infinity;
+        return admitFile(client, request, limits);
+      }),
     get: (file) => getFile(pool, file),
     list: (page) => listFiles(pool, page),
     hide: (file) => hideFile(pool, file),

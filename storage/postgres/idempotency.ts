@@ -1,15 +1,19 @@
 import type { Pool, PoolClient } from 'pg';
 import { inTransaction, query } from './sql';
 
-/** The key that a client gave a request, so that it may send it again (contract §7.1). */
-export interface IdempotencyKey {
+/** Where a key belongs. */
+export interface KeyPlace {
   readonly tenant: string;
   /** What the key belongs to beside the tenant, such as `POST /v1/files`. */
   readonly route: string;
   readonly key: string;
+  readonly nowSec: number;
+}
+
+/** The key that a client gave a request, so that it may send it again (contract §7.1). */
+export interface IdempotencyKey extends KeyPlace {
   /** Digest of the request's parsed fields. */
   readonly fingerprint: string;
-  readonly nowSec: number;
 }
 
 /**
@@ -39,6 +43,21 @@ export function once<T>(
     if (holder.fingerprint !== key.fingerprint) return { kind: 'reused' };
     return { kind: 'repeated', id: holder.objectId };
   });
+}
+
+/** Whether a request with this key made an object before. @throws postgres_unavailable */
+export async function isKeyTaken(
+  client: PoolClient,
+  { tenant, route, key, nowSec }: KeyPlace,
+): Promise<boolean> {
+  const taken = await query(
+    client,
+    `select 1 from idempotency_keys
+     where tenant = $1 and route = $2 and key = $3
+       and created_at > to_timestamp($4::bigint - $5::bigint)`,
+    [tenant, route, key, nowSec, KEY_LIFE_SEC],
+  );
+  return taken.length > 0;
 }
 
 interface KeyHolder {

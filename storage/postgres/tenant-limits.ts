@@ -9,9 +9,15 @@ export interface TenantLimits {
   readonly maxBatches?: number | undefined;
   /** Bytes of all its files, results and what open uploads have declared included. */
   readonly maxStoredBytes?: number | undefined;
+  /** Files that it has uploaded, open uploads included. Results of batches do not count. */
+  readonly maxFiles?: number | undefined;
+  /** Uploads that are open. */
+  readonly maxUploads?: number | undefined;
+  /** Parts of one upload. */
+  readonly maxUploadParts?: number | undefined;
 }
 
-/** More bytes that a tenant wants to keep. */
+/** One more file or upload that a tenant wants to keep. */
 export interface StorageRequest {
   readonly tenant: string;
   readonly bytes: number;
@@ -21,16 +27,78 @@ export interface StorageRequest {
 const OPEN = [...OPEN_STATUSES];
 
 /**
- * Lets more bytes in, in the transaction that stores them: others of the same tenant wait, so that
- * together they are never more than allowed. @throws quota_exceeded, postgres_unavailable
+ * Lets one more file in, in the transaction that stores it: others of the same tenant wait, so that
+ * together they are never more than allowed. Returns how many bytes there is room for, this file
+ * included. @throws quota_exceeded, postgres_unavailable
  */
-export async function admitBytes(
+export async function admitFile(
+  client: PoolClient,
+  request: StorageRequest,
+  limits: TenantLimits,
+): Promise<number> {
+  if (limits.maxFiles === undefined && limits.maxStoredBytes === undefined) return Infinity;
+  await inTurn(client, request.tenant);
+  await admitOneMore(client, request, limits);
+  return admitBytes(client, request, limits);
+}
+
+/** Lets one more upload in, like {@link admitFile}. @throws quota_exceeded, postgres_unavailable */
+export async function admitUpload(
+  client: PoolClient,
+  request: StorageRequest,
+  limits: TenantLimits,
+): Promise<void> {
+  const { tenant, nowSec } = request;
+  if (limits.maxUploads !== undefined) {
+    await inTurn(client, tenant);
+    const open = await countUploads(client, { tenant, nowSec, most: limits.maxUploads });
+    if (open >= limits.maxUploads) {
+      throw full(`You may have ${limits.maxUploads} open uploads: complete or cancel some.`);
+    }
+  }
+  await admitFile(client, request, limits);
+}
+
+async function admitOneMore(
+  client: PoolClient,
+  { tenant, nowSec }: StorageRequest,
+  { maxFiles: most }: TenantLimits,
+): Promise<void> {
+  if (most === undefined) return;
+  const uploads = await countUploads(client, { tenant, nowSec, most });
+  const [files] = await query<{ count: number }>(
+    client,
+    `select count(*) as count from (
+       select 1 from files where tenant = $1 and batch_id is null and deleted_at is null
+         and (expires_at is null or expires_at > $2) limit $3) found`,
+    [tenant, nowSec, most],
+  );
+  if ((files?.count ?? 0) + uploads < most) return;
+  throw full(
+    `You may have ${most} files, open uploads included: delete files that you do not need.`,
+  );
+}
+
+/** Counts no further than `most`. */
+async function countUploads(
+  client: PoolClient,
+  { tenant, nowSec, most }: { tenant: string; nowSec: number; most: number },
+): Promise<number> {
+  const [open] = await query<{ count: number }>(
+    client,
+    `select count(*) as count from (
+       select 1 from uploads where tenant = $1 and status = 'pending' and expires_at > $2 limit $3) found`,
+    [tenant, nowSec, most],
+  );
+  return open?.count ?? 0;
+}
+
+async function admitBytes(
   client: PoolClient,
   { tenant, bytes, nowSec }: StorageRequest,
   { maxStoredBytes: max }: TenantLimits,
-): Promise<void> {
-  if (max === undefined) return;
-  await inTurn(client, tenant);
+): Promise<number> {
+  if (max === undefined) return Infinity;
   const [stored] = await query<{ bytes: number }>(
     client,
     `select (
@@ -41,9 +109,15 @@ export async function admitBytes(
     [tenant, nowSec],
   );
   const before = stored?.bytes ?? 0;
-  if (before + bytes <= max) return;
-  const message = `You may store ${max} bytes and have stored ${before}: delete files that you need no more.`;
-  throw new GatewayError('quota_exceeded', message, { apiCode: 'insufficient_quota' });
+  if (before + bytes <= max) return max - before;
+  throw full(
+    `You may store ${max} bytes and have stored ${before}; this file needs ${bytes} more: ` +
+      'delete files that you do not need.',
+  );
+}
+
+function full(message: string): GatewayError {
+  return new GatewayError('quota_exceeded', message, { apiCode: 'insufficient_quota' });
 }
 
 /** A tenant's limit of open batches, and how many more it may have. */
@@ -67,7 +141,7 @@ export async function batchRoom(
   return { limit, remaining: Math.max(0, limit - (open?.count ?? 0)) };
 }
 
-/** Lets one more batch in, like {@link admitBytes}. @throws rate_limited, postgres_unavailable */
+/** Lets one more batch in, like {@link admitFile}. @throws rate_limited, postgres_unavailable */
 export async function admitBatch(
   client: PoolClient,
   tenant: string,

@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { FILE_COLUMNS, insertFile, type FileRecord, type NewFile } from './files';
 import { type Database, inTransaction, query } from './sql';
-import { admitBytes, type TenantLimits } from './tenant-limits';
+import { admitUpload, type TenantLimits } from './tenant-limits';
 
 /** What may become of an upload; its time is over where `expiresAtSec` has passed while it is pending. */
 export type UploadStatus = 'pending' | 'completed' | 'cancelled' | 'expired';
@@ -22,10 +22,15 @@ export interface UploadRecord {
   /** Parts of the completion in order; null before it. */
   readonly partIds: readonly string[] | null;
   readonly fileId: string | null;
+  /** Completions that its client got wrong. */
+  readonly refusedCompletions: number;
 }
 
 /** An upload to be inserted as `pending`. */
-export interface NewUpload extends Omit<UploadRecord, 'status' | 'partIds' | 'fileId'> {
+export interface NewUpload extends Omit<
+  UploadRecord,
+  'status' | 'partIds' | 'fileId' | 'refusedCompletions'
+> {
   readonly mimeType: string;
 }
 
@@ -54,11 +59,12 @@ export interface UploadLookUp {
 
 /**
  * What became of a part: `added`; `same`, where it would exceed the declared size and is a retry of
- * `part`, which is already there; `exceeds`; `closed` where the upload is not pending any more.
+ * `part`, which is already there; `exceeds`; `too_many` if the upload has as many parts as it may have;
+ * `closed` where the upload is not pending any more.
  */
 export type PartVerdict =
   | { readonly kind: 'added' | 'same'; readonly part: PartRecord }
-  | { readonly kind: 'exceeds' | 'closed' };
+  | { readonly kind: 'exceeds' | 'too_many' | 'closed' };
 
 /** The end of a join: the file to be made a row, and from which parts it was joined. */
 export interface Completion {
@@ -74,8 +80,12 @@ export interface UploadRepository {
   get(upload: UploadLookUp): Promise<UploadRecord | null>;
   /** Takes a part in, if the upload still takes parts and its declared size allows it. */
   addPart(part: NewPart, nowSec: number): Promise<PartVerdict>;
+  /** How many parts it has now. */
+  countParts(uploadId: string): Promise<number>;
   /** Parts in order of creation. */
   parts(uploadId: string): Promise<PartRecord[]>;
+  /** Counts one more completion that its client got wrong. */
+  noteRefusal(uploadId: string): Promise<void>;
   /** Notes the object that a completion is about to write, so that no crash leaves it for ever. */
   noteJoin(uploadId: string, objectKey: string): Promise<void>;
   /** File row and end of the upload in one; false where another completion or a cancel was first. */
@@ -92,7 +102,8 @@ const STORED_FACTOR = 2;
 const STATUS = `case when status = 'pending' and expires_at <= $2 then 'expired' else status end`;
 const UPLOAD_COLUMNS = `id, tenant, filename, purpose, bytes,
   file_expires_after as "fileExpiresAfterSec", ${STATUS} as status, created_at as "createdAtSec",
-  expires_at as "expiresAtSec", part_ids as "partIds", file_id as "fileId"`;
+  expires_at as "expiresAtSec", part_ids as "partIds", file_id as "fileId",
+  refused_completions as "refusedCompletions"`;
 const PART_COLUMNS = `id, upload_id as "uploadId", bytes, created_at as "createdAtSec"`;
 
 /**
@@ -104,11 +115,21 @@ export function createUploadRepository(pool: Pool, limits: TenantLimits = {}): U
     insert: (upload) =>
       inTransaction(pool, async (client) => {
         const { tenant, bytes, createdAtSec: nowSec } = upload;
-        await admitBytes(client, { tenant, bytes, nowSec }, limits);
+        await admitUpload(client, { tenant, bytes, nowSec }, limits);
         return insertUpload(client, upload);
       }),
     get: (upload) => getUpload(pool, upload),
-    addPart: (part, nowSec) => inTransaction(pool, (client) => addPart(client, part, nowSec)),
+    addPart: (part, nowSec) =>
+      inTransaction(pool, (client) => addPart(client, part, { nowSec, limits })),
+    countParts: async (uploadId) => {
+      const text = `select count(*) as count from upload_parts where upload_id = $1`;
+      const [parts] = await query<{ count: number }>(pool, text, [uploadId]);
+      return parts?.count ?? 0;
+    },
+    noteRefusal: async (uploadId) => {
+      const text = `update uploads set refused_completions = refused_completions + 1 where id = $1`;
+      await query(pool, text, [uploadId]);
+    },
     parts: (uploadId) => partsOf(pool, uploadId),
     noteJoin: async (uploadId, objectKey) => {
       const text = `update uploads set joined_keys = array_append(joined_keys, $2) where id = $1`;
@@ -139,7 +160,7 @@ async function insertUpload(client: PoolClient, upload: NewUpload): Promise<Uplo
       record.expiresAtSec,
     ],
   );
-  return { ...record, status: 'pending', partIds: null, fileId: null };
+  return { ...record, status: 'pending', partIds: null, fileId: null, refusedCompletions: 0 };
 }
 
 async function getUpload(
@@ -154,7 +175,11 @@ async function getUpload(
   return row ?? null;
 }
 
-async function addPart(client: PoolClient, part: NewPart, nowSec: number): Promise<PartVerdict> {
+async function addPart(
+  client: PoolClient,
+  part: NewPart,
+  { nowSec, limits }: { nowSec: number; limits: TenantLimits },
+): Promise<PartVerdict> {
   // Locked: parts that arrive together are added up one after another, and never after an end.
   const [upload] = await query<{ status: UploadStatus; bytes: number }>(
     client,
@@ -162,9 +187,10 @@ async function addPart(client: PoolClient, part: NewPart, nowSec: number): Promi
     [part.uploadId, nowSec],
   );
   if (upload?.status !== 'pending') return { kind: 'closed' };
-  if (!(await isRoomFor(client, part, upload.bytes))) {
+  const room = await roomFor(client, part, { maxBytes: upload.bytes, ...limits });
+  if (room !== 'enough') {
     const same = part.isRetry ? await samePart(client, part) : null;
-    return same === null ? { kind: 'exceeds' } : { kind: 'same', part: same };
+    return same === null ? { kind: room } : { kind: 'same', part: same };
   }
   await query(
     client,
@@ -180,21 +206,27 @@ async function addPart(client: PoolClient, part: NewPart, nowSec: number): Promi
  * A retry whose first attempt is here after all, its answer lost or still to come, takes no room of
  * the declared size a second time; the space it takes is bounded all the same.
  */
-async function isRoomFor(client: PoolClient, part: NewPart, maxBytes: number): Promise<boolean> {
-  const [sums] = await query<{ counted: number; stored: number }>(
+async function roomFor(
+  client: PoolClient,
+  part: NewPart,
+  { maxBytes, maxUploadParts = Infinity }: TenantLimits & { maxBytes: number },
+): Promise<'enough' | 'exceeds' | 'too_many'> {
+  const [sums] = await query<{ counted: number; stored: number; parts: number }>(
     client,
-    `select coalesce(sum(counted), 0)::bigint as counted, coalesce(sum(stored), 0)::bigint as stored
+    `select coalesce(sum(counted), 0)::bigint as counted, coalesce(sum(stored), 0)::bigint as stored,
+       coalesce(sum(parts), 0)::bigint as parts
      from (
        select bytes * greatest(count(*) filter (where not is_retry), 1) as counted,
-         sum(bytes) as stored
+         sum(bytes) as stored, count(*) as parts
        from (
          select bytes, sha256, is_retry from upload_parts where upload_id = $1
          union all select $2::bigint, $3::bytea, $4::boolean) part
        group by bytes, sha256) content`,
     [part.uploadId, part.bytes, part.sha256, part.isRetry],
   );
-  const { counted, stored } = sums ?? { counted: 0, stored: 0 };
-  return counted <= maxBytes && stored <= STORED_FACTOR * maxBytes;
+  const { counted, stored, parts } = sums ?? { counted: 0, stored: 0, parts: 0 };
+  if (parts > maxUploadParts) return 'too_many';
+  return counted <= maxBytes && stored <= STORED_FACTOR * maxBytes ? 'enough' : 'exceeds';
 }
 
 async function samePart(client: PoolClient, part: NewPart): Promise<PartRecord | null> {

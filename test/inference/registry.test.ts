@@ -33,7 +33,7 @@ function open(config: Partial<RegistryConfig>): Registry {
       max_json_depth: 1,
       max_json_tokens: 1,
       max_answer_bytes: 1_000,
-      tenant: {},
+      tenant: { max_files: 1, max_uploads: 1, max_upload_parts: 1 },
     },
     global_inference_gateway: undefined,
     model_gateways: undefined,
