@@ -5,6 +5,7 @@ import { authenticator } from './plugins/authentication';
 import { addConnectionEvents, answerBrokenRequest } from './plugins/connections';
 import { addDrain } from './plugins/drain';
 import { errorHandler, unknownRoute } from './plugins/error-envelope';
+import { refuseForeignPages } from './plugins/foreign-pages';
 import { addBodyParsers, MAX_JSON_BYTES } from './plugins/request-bodies';
 import { addRequestContext, requestId, setContext } from './plugins/request-context';
 import { addRequestMetrics } from './plugins/request-metrics';
@@ -60,6 +61,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   addBodyParsers(app);
   addRequestContext(app, deps.config.auth);
   addRequestMetrics(app, deps);
+  refuseForeignPages(app, deps.config);
   addRoutes(app, all);
   return app;
 }

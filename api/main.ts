@@ -12,6 +12,7 @@ import { openHeaderVault } from '../platform/header-vault';
 import { listenFault } from '../platform/listen-fault';
 import { createLogger, type Logger } from '../platform/logger';
 import { createMetricsRegistry } from '../platform/metrics';
+import { observabilityPlace } from '../platform/observability-place';
 import { startObservabilityServer } from '../platform/observability-server';
 import type { RunningProcess } from '../platform/process';
 import { phaseRecord, runPhases, type ShutdownPhase } from '../platform/shutdown';
@@ -92,10 +93,8 @@ async function open(config: Config, host: Host): Promise<string> {
     postgres: async () => void (await pool.query('select 1')),
     object_store: () => store.check(),
   };
-  const { host: hostName, observability_port: port } = config.api;
-  const portSetting = 'api.observability_port';
-  const side = { host: hostName, port, portSetting, registry, checks };
-  const observability = await startObservabilityServer(side);
+  const place = observabilityPlace(config, 'api');
+  const observability = await startObservabilityServer({ ...place, registry, checks, logger });
   closing('observability', () => observability.close());
   // Without Temporal the API is ready all the same: it takes batches, which are started later.
   const ping = openTemporalPing(config.temporal);

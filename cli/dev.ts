@@ -17,6 +17,7 @@ export async function runDev(flags: StackFlags): Promise<void> {
     sources: sourcesOf(flags),
     simulator: flags.simulator,
     apiPort: 'exactly',
+    headless: flags.headless ?? false,
   });
   await withStack({
     stack,

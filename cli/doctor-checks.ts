@@ -57,13 +57,13 @@ export function doctorChecks(config: Config): Check[] {
 
 function portChecks({ api, worker }: Config): Check[] {
   const ports = [
-    ['api.port', api.port],
-    ['api.observability_port', api.observability_port],
-    ['worker.observability_port', worker.observability_port],
+    ['api.port', api.host, api.port],
+    ['api.observability_port', api.observability_host, api.observability_port],
+    ['worker.observability_port', worker.observability_host, worker.observability_port],
   ] as const;
-  return ports.map(([setting, port]) => ({
+  return ports.map(([setting, host, port]) => ({
     name: setting,
-    run: () => checkPort({ host: api.host, port, setting }),
+    run: () => checkPort({ host, port, setting }),
     advice: `Set ${setting} to a free one, or stop what listens there`,
   }));
 }

@@ -29,6 +29,7 @@ export function createProgram(): Command {
 function addStackCommands(program: Command): void {
   withStackFlags(program.command('dev'), '8000')
     .description('start everything on this machine and stay; Ctrl-C drains and stops')
+    .option('--headless', "leave out Temporal's UI, which anyone on this machine may use")
     .addHelpText(
       'after',
       examples([

@@ -6,6 +6,8 @@ export interface StackFlags {
   readonly dataDir: string;
   readonly port?: number;
   readonly host?: string;
+  /** Only `dev` has it. */
+  readonly headless?: boolean;
   /** `--no-simulator` makes it false. */
   readonly simulator: boolean;
 }

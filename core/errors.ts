@@ -5,10 +5,12 @@
 export const ERROR_CODES = {
   invalid_request: { httpStatus: 400, retryable: false },
   unauthorized: { httpStatus: 401, retryable: false },
+  forbidden: { httpStatus: 403, retryable: false },
   not_found: { httpStatus: 404, retryable: false },
   method_not_allowed: { httpStatus: 405, retryable: false },
   conflict: { httpStatus: 409, retryable: false },
   payload_too_large: { httpStatus: 413, retryable: false },
+  unsupported_media_type: { httpStatus: 415, retryable: false },
   unsupported_encoding: { httpStatus: 415, retryable: false },
   rate_limited: { httpStatus: 429, retryable: true },
   quota_exceeded: { httpStatus: 429, retryable: false },

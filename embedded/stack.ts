@@ -5,7 +5,6 @@ import {
   processEnvironment,
   redactUrl,
   withoutSettings,
-  type Config,
   type ConfigSources,
 } from '../platform/config';
 import type { PhaseReport } from '../platform/shutdown';
@@ -31,6 +30,8 @@ export interface StackOptions {
   /** Whether the simulator stands in where no gateway is set. */
   readonly simulator: boolean;
   readonly apiPort: 'exactly' | 'next free';
+  /** Leaves out Temporal's UI, which has no authentication. */
+  readonly headless?: boolean;
   /** What a person should know: one sentence. */
   say(message: string): void;
   /** A line that a part logged. */
@@ -44,7 +45,7 @@ export interface StackAddresses {
   readonly api: string;
   readonly temporal: string;
   readonly namespace: string;
-  /** Temporal's UI; `null` where Temporal is not ours. */
+  /** Temporal's UI; `null` if Temporal is not ours, or has none. */
   readonly ui: string | null;
   /** Whether requests go to our simulator. */
   readonly simulator: boolean;
@@ -165,12 +166,13 @@ async function stopServer(pid: number, timeoutMs: number): Promise<void> {
   });
 }
 
-async function startTemporal({ plan, dir, say, crew, signal }: Site): Promise<void> {
+async function startTemporal({ plan, dir, say, crew, signal, headless }: Site): Promise<void> {
   if (!plan.embedded.temporal) return;
   const env = processEnvironment();
   const wantedVersion = notedVersion(dir.temporal);
   const binary = await findServer({ env, wantedVersion, say, signal });
-  const { temporal: port, ui: uiPort } = plan.ports;
+  const { temporal: port, ui } = plan.ports;
+  const uiPort = headless === true ? null : ui;
   const childEnv = withoutSettings(env);
   await crew.launch(temporalPart({ binary, folder: dir.temporal, port, uiPort, env: childEnv }));
 }
@@ -195,7 +197,7 @@ async function startApi(
   args: readonly string[],
   env: Record<string, string>,
 ): Promise<void> {
-  const probeUrl = `http://${reachable(plan.config)}:${plan.ports.apiObservability}/ready`;
+  const probeUrl = `http://${reachable(plan.config.api.observability_host)}:${plan.ports.apiObservability}/ready`;
   await crew.launch(
     nodePart({ name: 'api', args, env, probeUrl, probe: 'pid', stopTimeoutMs: 15_000 }),
   );
@@ -208,7 +210,7 @@ async function startWorker(
 ): Promise<void> {
   const { drain_budget: budget } = plan.config.worker;
   const stopTimeoutMs = (budget === 'auto' ? 0 : budget) + WORKER_MARGIN_MS;
-  const probeUrl = `http://${reachable(plan.config)}:${plan.ports.workerObservability}/ready`;
+  const probeUrl = `http://${reachable(plan.config.worker.observability_host)}:${plan.ports.workerObservability}/ready`;
   await crew.launch(nodePart({ name: 'worker', args, env, probeUrl, probe: 'pid', stopTimeoutMs }));
 }
 
@@ -231,20 +233,20 @@ function sayWhatIsNotOurs({ plan, say }: Site): void {
   if (!embedded.simulator) say(`requests go to ${target}`);
 }
 
-function addresses({ plan, dir }: Site): StackAddresses {
+function addresses({ plan, dir, headless }: Site): StackAddresses {
   const { temporal, api } = plan.config;
   return {
-    api: `http://${reachable(plan.config)}:${api.port}/v1`,
+    api: `http://${reachable(api.host)}:${api.port}/v1`,
     temporal: temporal.address,
     namespace: temporal.namespace,
-    ui: plan.embedded.temporal ? `http://127.0.0.1:${plan.ports.ui}` : null,
+    ui: plan.embedded.temporal && headless !== true ? `http://127.0.0.1:${plan.ports.ui}` : null,
     simulator: plan.embedded.simulator,
     logs: dir.logs,
   };
 }
 
 /** An address that a client on this machine can use. */
-function reachable({ api }: Config): string {
-  if (api.host === '0.0.0.0' || api.host === '::') return '127.0.0.1';
-  return api.host.includes(':') ? `[${api.host}]` : api.host;
+function reachable(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
+  return host.includes(':') ? `[${host}]` : host;
 }

@@ -1,6 +1,6 @@
-import { isIPv4 } from 'node:net';
 import type { Config } from './config-schema';
 import { temporalRules } from './config-temporal-rules';
+import { isLoopbackName } from './own-names';
 import { RESERVED_HEADERS } from './reserved-headers';
 
 /** A broken rule between settings: where it shows, and what to do. */
@@ -130,11 +130,6 @@ function bindRule(config: Config): RuleBreak[] {
  * who reaches the port may read every batch (design §5).
  */
 export function publicBindFault({ api, auth }: Pick<Config, 'api' | 'auth'>): string | null {
-  if (auth.mode !== 'none' || auth.allow_public_bind || isLoopback(api.host)) return null;
+  if (auth.mode !== 'none' || auth.allow_public_bind || isLoopbackName(api.host)) return null;
   return 'auth.mode is none: bind to 127.0.0.1, choose another auth.mode, or force it with auth.allow_public_bind: true';
-}
-
-/** Whether only this machine can reach `host`. */
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
 }

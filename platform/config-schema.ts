@@ -45,6 +45,11 @@ const drainBudget = z.unknown().transform((value, ctx): 'auto' | number => {
 const headerName = z
   .string()
   .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'expected the name of a header');
+const listenHost = z.string().trim().min(1, 'expected an address to listen on, such as 127.0.0.1');
+/** As browsers write it, but for the port. */
+const hostName = z
+  .string()
+  .regex(/^(\*|[^\s:/*[\]]+|[0-9a-fA-F:.]+)$/, 'expected a name without a port, or *');
 const url = z.url({ protocol: /^https?$/ });
 
 const gatewayKeys = {
@@ -119,18 +124,17 @@ const DEFAULT_ENDPOINTS = [
 export const configSchema = z.strictObject({
   api: z
     .strictObject({
-      host: z
-        .string()
-        .trim()
-        .min(1, 'expected an address to listen on, such as 127.0.0.1')
-        .default('127.0.0.1'),
+      host: listenHost.default('127.0.0.1'),
       port: port.prefault(8000),
+      observability_host: listenHost.default('127.0.0.1'),
       observability_port: port.prefault(8081),
+      allowed_hosts: z.array(hostName).optional(),
       max_header_bytes: headerBytes.prefault('16KiB'),
     })
     .prefault({}),
   worker: z
     .strictObject({
+      observability_host: listenHost.default('127.0.0.1'),
       observability_port: port.prefault(9090),
       drain_budget: drainBudget.prefault('auto'),
       exec_slots: count.prefault(100),

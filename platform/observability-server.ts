@@ -1,9 +1,11 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { listenFault } from './listen-fault';
+import type { Logger } from './logger';
 import type { Registry } from './metrics';
+import type { OriginCheck } from './own-names';
 import type { RunningProcess } from './process';
-import { inWords, tryCheck, type ReadinessCheck } from './readiness';
+import { tryCheck, type ReadinessCheck } from './readiness';
 
 export interface ObservabilityOptions {
   readonly host: string;
@@ -14,8 +16,14 @@ export interface ObservabilityOptions {
   readonly checks?: Readonly<Record<string, ReadinessCheck>>;
   /** Longest wait for one check. */
   readonly checkTimeoutMs?: number;
+  /** Whether a request is for us; `originCheck` makes one. Without it every request is answered. */
+  readonly originCheck?: OriginCheck;
   /** Setting of the port, named when it is taken, e.g. `worker.observability_port`. */
   readonly portSetting?: string;
+  /** Setting of the host, named when nothing can listen there. */
+  readonly hostSetting?: string;
+  /** Gets what goes wrong here: answers are for anyone who reaches the port, and say no more than that. */
+  readonly logger?: Pick<Logger, 'error'>;
 }
 
 /** The running server; `close` also ends idle connections. */
@@ -34,12 +42,17 @@ export async function startObservabilityServer(
   options: ObservabilityOptions,
 ): Promise<ObservabilityServer> {
   const state: { notReady: string | null } = { notReady: null };
-  const server = createServer((request, response) => {
+  const timeouts = { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS };
+  const server = createServer(timeouts, (request, response) => {
     answer(request, options, state).then(
       (reply) => send(response, reply),
-      (error: unknown) => send(response, { status: 500, type: JSON_TYPE, body: inWords(error) }),
+      (error: unknown) => {
+        options.logger?.error({ err: error, path: request.url }, 'observability request failed');
+        send(response, { status: 500, type: JSON_TYPE, body: '{"status":"error"}' });
+      },
     );
   });
+  server.maxConnections = MAX_CONNECTIONS;
   await listen(server, options);
   const { port } = server.address() as AddressInfo;
   return {
@@ -48,6 +61,11 @@ export async function startObservabilityServer(
     close: () => closeServer(server),
   };
 }
+
+/** Probes and scrapers send one short request at a time. */
+const HEADERS_TIMEOUT_MS = 10_000;
+const REQUEST_TIMEOUT_MS = 30_000;
+const MAX_CONNECTIONS = 256;
 
 interface Reply {
   readonly status: number;
@@ -64,6 +82,8 @@ async function answer(
   options: ObservabilityOptions,
   state: { notReady: string | null },
 ): Promise<Reply> {
+  const fault = originFault(request, options);
+  if (fault !== null) return errorReply(403, fault);
   const path = (request.url ?? '').split('?', 1)[0];
   switch (path) {
     case '/health':
@@ -79,17 +99,38 @@ async function answer(
   }
 }
 
+function originFault({ headers }: IncomingMessage, options: ObservabilityOptions): string | null {
+  const { host, origin } = headers;
+  const site = headers['sec-fetch-site'];
+  const fetchSite = Array.isArray(site) ? site.join(', ') : site;
+  return options.originCheck?.({ host, origin, fetchSite }) ?? null;
+}
+
+function errorReply(status: number, message: string): Reply {
+  const error = { message, type: 'invalid_request_error', param: null, code: null };
+  return { status, type: JSON_TYPE, body: JSON.stringify({ error }) };
+}
+
 async function readiness(options: ObservabilityOptions, notReady: string | null): Promise<Reply> {
   if (notReady !== null) return readyReply(503, { process: notReady });
   const { checks = {}, checkTimeoutMs = 2_000 } = options;
   const results = await Promise.all(
     Object.entries(checks).map(async ([name, check]) => [
       name,
-      await tryCheck(check, checkTimeoutMs),
+      await tryCheck(() => withoutReason(check), checkTimeoutMs),
     ]),
   );
   const failed = results.some(([, result]) => result !== 'ok');
   return readyReply(failed ? 503 : 200, Object.fromEntries(results) as Record<string, string>);
+}
+
+/** An error may name hosts, users and paths; its text is in the log, where the watch puts it. */
+async function withoutReason(check: ReadinessCheck): Promise<void> {
+  try {
+    await check();
+  } catch (error) {
+    throw new Error('failed, see the log', { cause: error });
+  }
 }
 
 function readyReply(status: number, checks: Record<string, string>): Reply {
@@ -112,7 +153,8 @@ function listen(server: Server, options: ObservabilityOptions): Promise<void> {
 
 function listenError(error: NodeJS.ErrnoException, options: ObservabilityOptions): Error {
   const { host, port, portSetting = 'observability_port' } = options;
-  return listenFault(error, { host, port, portSetting });
+  const hostSetting = options.hostSetting ?? 'observability_host';
+  return listenFault(error, { host, port, portSetting, hostSetting });
 }
 
 function closeServer(server: Server): Promise<void> {

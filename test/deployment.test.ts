@@ -56,6 +56,14 @@ describe('docker-compose.yml', () => {
     ]);
   });
 
+  it('lets other containers reach the ports of health and metrics', () => {
+    const { environment = {} } = compose.services['worker']!;
+    const env = environment as Record<string, string>;
+    const { api, worker } = loadConfig({ env: { ...env, NODE_OPTIONS: '' }, needs: [] });
+    expect([api.observability_host, worker.observability_host]).toEqual(['0.0.0.0', '0.0.0.0']);
+    expect(api.allowed_hosts).toEqual(['api', 'worker']);
+  });
+
   it('sends to the simulator where it listens', () => {
     const { command = [], environment = {} } = compose.services['simulator']!;
     const url = environment['NIGHTSHIFT__GLOBAL_INFERENCE_GATEWAY__URL'];

@@ -9,6 +9,7 @@ import { boundHeapGrowth } from '../platform/heap';
 import type { Logger } from '../platform/logger';
 import { createLogger } from '../platform/logger';
 import { createMetricsRegistry } from '../platform/metrics';
+import { observabilityPlace } from '../platform/observability-place';
 import { startObservabilityServer } from '../platform/observability-server';
 import type { RunningProcess } from '../platform/process';
 import { startTracing } from '../platform/tracing';
@@ -62,9 +63,8 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
   });
   connection.follow(workers);
   const observability = await startObservabilityServer({
-    host: config.api.host,
-    port: config.worker.observability_port,
-    portSetting: 'worker.observability_port',
+    ...observabilityPlace(config, 'worker'),
+    logger,
     registry: metricsRegistry,
     checks: parts.checks,
   });

@@ -1,5 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { GatewayError } from '../../core/errors';
+import { trimBlanks } from '../header-text';
+import { bearerKey } from './authentication';
+import { headerValues } from './header-values';
 
 /** Longest JSON body; a longer one is a 413 (contract §7.1). */
 export const MAX_JSON_BYTES = 1024 * 1024;
@@ -7,8 +10,7 @@ export const MAX_JSON_BYTES = 1024 * 1024;
 const MEDIA_TYPE = /^\s*[\w!#$&^.+*'`|~%-]+\/[\w!#$&^.+*'`|~%-]+\s*(?:;|$)/;
 
 /**
- * Bodies reach the routes as they came: JSON as one buffer, parsed by the routes that want one,
- * whatever its content type says; a form stays on the wire until its route pulls it. In place of a body
+ * Bodies reach the routes as they came: JSON as one buffer, parsed by the routes that want one; a form stays on the wire until its route pulls it. In place of a body
  * that cannot be taken stands the fault, for the route that wants one: thrown by a parser it would
  * make the framework cut the connection under its answer.
  */
@@ -31,6 +33,21 @@ export function codingFault({ headers }: FastifyRequest): GatewayError | null {
   return new GatewayError('unsupported_encoding', message);
 }
 
+/**
+ * A web page may send JSON under the content type of a form to any server, and the browser does not ask
+ * that server first. It asks for `application/json`, and for a request with a key. So one of the two must
+ * be there; samples of curl send their key, and the content type of a form.
+ */
+function typeFault(request: FastifyRequest): GatewayError | null {
+  const type = request.raw.headers['content-type'] ?? '';
+  if (trimBlanks(type.split(';', 1)[0] ?? '').toLowerCase() === 'application/json') return null;
+  if (headerValues(request, 'authorization').some((value) => bearerKey(value) !== null))
+    return null;
+  const given = type === '' ? 'none' : `'${trimBlanks(type).slice(0, 100)}'`;
+  const message = `Unsupported content type: ${given}. This API method only accepts 'application/json' requests.`;
+  return new GatewayError('unsupported_media_type', message);
+}
+
 function codingsOf(header: string | undefined): string[] {
   const names = (header ?? '').toLowerCase().split(',');
   return names.map((name) => name.trim()).filter((name) => name !== '');
@@ -42,7 +59,8 @@ async function collect(request: FastifyRequest): Promise<Buffer | GatewayError> 
     const fault = codingFault(request);
     if (fault !== null) return fault;
     if (Number(raw.headers['content-length'] ?? 0) > MAX_JSON_BYTES) return tooLarge();
-    return await gather(raw.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>);
+    const body = await gather(raw.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>);
+    return Buffer.isBuffer(body) && body.length > 0 ? (typeFault(request) ?? body) : body;
   } catch (cause) {
     const message = 'The connection ended before the body of the request.';
     return new GatewayError('invalid_request', message, { cause });

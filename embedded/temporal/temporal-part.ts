@@ -23,11 +23,12 @@ export interface TemporalPartOptions {
   /** Folder of the database and the version note. */
   readonly folder: string;
   readonly port: number;
-  readonly uiPort: number;
+  /** Null starts the server without its UI. */
+  readonly uiPort: number | null;
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Temporal's dev server on a SQLite file in WAL mode, loopback only, with its UI. */
+/** Temporal's dev server on a SQLite file in WAL mode, loopback only, with its UI unless that is turned off. */
 export function temporalPart(options: TemporalPartOptions): PartSpec {
   const { binary, folder, port, env } = options;
   noteVersion(folder, binary.serverVersion);
@@ -48,7 +49,8 @@ export function temporalPart(options: TemporalPartOptions): PartSpec {
 function serverArguments({ folder, port, uiPort }: TemporalPartOptions): string[] {
   return [
     ...['server', 'start-dev', '--ip', '127.0.0.1'],
-    ...['--port', String(port), '--ui-port', String(uiPort)],
+    ...['--port', String(port)],
+    ...(uiPort === null ? ['--headless'] : ['--ui-port', String(uiPort)]),
     ...['--db-filename', join(folder, 'temporal.db')],
     ...['--sqlite-pragma', 'journal_mode=WAL', '--sqlite-pragma', 'synchronous=NORMAL'],
     ...['--log-level', 'warn', '--log-format', 'json'],

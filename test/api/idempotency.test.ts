@@ -87,7 +87,11 @@ describe('a batch with an Idempotency-Key', () => {
     const { id } = (await create('spelling', members)).body;
     const absent = { ...BATCH, metadata: undefined };
     expect((await create('spelling', absent)).body.id).toBe(id);
-    const headers = { 'idempotency-key': 'spelling', 'x-maas-username': 'ann' };
+    const headers = {
+      'idempotency-key': 'spelling',
+      'x-maas-username': 'ann',
+      'content-type': 'application/json',
+    };
     const text = JSON.stringify(absent, null, 2).replace('"endpoint"', '"\\u0065ndpoint"');
     for (const payload of [text, text.replace('{', '{"endpoint":"no",')]) {
       const answer = await api.call({ method: 'POST', url: '/v1/batches', headers, payload });

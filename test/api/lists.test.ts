@@ -4,7 +4,7 @@ import { POSTGRES_START_MS } from '../support/postgres';
 
 let api: TestApi;
 beforeAll(async () => {
-  api = await openTestApi({ auth: { mode: 'header' } });
+  api = await openTestApi({ auth: { mode: 'header', require_tenant: false } });
 }, POSTGRES_START_MS);
 afterAll(() => api.close());
 

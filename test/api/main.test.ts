@@ -44,6 +44,7 @@ it('serves files and batches while Temporal is away, and closes twice as well as
     const { id } = (await file.json()) as { id: string };
     const batch = await fetch(`${api.url}/v1/batches`, {
       method: 'POST',
+      headers: { 'content-type': 'application/json' },
       body: JSON.stringify({
         input_file_id: id,
         endpoint: '/v1/chat/completions',
@@ -89,7 +90,9 @@ it('says that its host is wrong where that is no address of this machine', async
   const api = { host: '192.0.2.1' };
   const start = runApi(config({ api, auth: { allow_public_bind: true } }));
   await expect(start).rejects.toMatchObject({ code: 'config_invalid' });
-  await expect(start).rejects.toThrow('api.host: "192.0.2.1" is no address of this machine');
+  await expect(start).rejects.toThrow(
+    'api.host (--host): "192.0.2.1" is no address of this machine',
+  );
 });
 
 it('refuses to be reachable from outside without authentication, unless it is told to', async () => {

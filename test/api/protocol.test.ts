@@ -100,7 +100,8 @@ describe('what is wrong with a request', () => {
   );
 
   it.each(['[]', '"text"', '7', 'null'])('answers 400 to the JSON %s', async (payload) => {
-    const answer = await api.call({ method: 'POST', url: '/v1/batches', payload });
+    const headers = { 'content-type': 'application/json' };
+    const answer = await api.call({ method: 'POST', url: '/v1/batches', payload, headers });
     expect(answer.status).toBe(400);
     expect(answer.body).toEqual(ENVELOPE);
   });
@@ -115,17 +116,50 @@ describe('what is wrong with a request', () => {
 
   it.each([
     'application/json; charset=utf-8',
+    'Application/JSON',
     'application/x-www-form-urlencoded',
     'text/plain',
     'nonsense',
     ';',
     '',
     undefined,
-  ])('reads JSON whatever the content type says: %s', async (type) => {
-    const headers = type === undefined ? {} : { 'content-type': type };
+  ])('reads JSON of a client with a key, whatever the content type says: %s', async (type) => {
+    const headers = {
+      authorization: 'Bearer unused',
+      ...(type === undefined ? {} : { 'content-type': type }),
+    };
     const payload = JSON.stringify({ input_file_id: 'file-x', __proto: 1, endpoint: 'x' });
     const answer = await api.call({ method: 'POST', url: '/v1/batches', headers, payload });
     expect(answer.body.error).toMatchObject({ param: 'endpoint' });
+  });
+
+  it.each([
+    'application/x-www-form-urlencoded',
+    'text/plain',
+    'text/plain; application/json',
+    'application/jsonx',
+    ';',
+    undefined,
+  ])('refuses JSON without a key, as a web page could send it: %s', async (type) => {
+    const payload = JSON.stringify({ input_file_id: 'file-x', endpoint: 'x' });
+    for (const authorization of [undefined, 'Basic dXNlcjpwYXNz']) {
+      const headers = {
+        ...(authorization === undefined ? {} : { authorization }),
+        ...(type === undefined ? {} : { 'content-type': type }),
+      };
+      const answer = await api.call({ method: 'POST', url: '/v1/batches', headers, payload });
+      expect(answer.status).toBe(415);
+      expect(answer.body).toEqual(ENVELOPE);
+      expect(answer.body.error.message).toContain('application/json');
+    }
+  });
+
+  it('takes a request without a body whatever its content type says', async () => {
+    for (const type of [undefined, 'text/plain', 'application/json']) {
+      const headers = type === undefined ? {} : { 'content-type': type };
+      const url = `/v1/batches/batch_${'0'.repeat(32)}/cancel`;
+      expect((await api.call({ method: 'POST', url, headers })).status).toBe(404);
+    }
   });
 
   it.each([

@@ -1,11 +1,14 @@
-import { createServer } from 'node:http';
+import { createServer, request as httpRequest } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { configSchema } from '../../platform/config-schema';
+import type { Logger } from '../../platform/logger';
 import { createMetricsRegistry } from '../../platform/metrics';
 import {
   startObservabilityServer,
   type ObservabilityOptions,
   type ObservabilityServer,
 } from '../../platform/observability-server';
+import { originCheck } from '../../platform/own-names';
 import { createWorkerMetrics } from '../../platform/worker-metrics';
 
 const running: ObservabilityServer[] = [];
@@ -36,7 +39,7 @@ describe('the observability server', () => {
     expect((await get(server, '/health')).status).toBe(200);
   });
 
-  test('is ready only when every check passes, and says what is wrong', async () => {
+  test('is ready only when every check passes, says which one fails, and not why', async () => {
     let isUp = false;
     const server = await start({
       checks: {
@@ -50,7 +53,7 @@ describe('the observability server', () => {
     expect(JSON.parse(before.text)).toEqual({
       status: 'not_ready',
       pid: process.pid,
-      checks: { postgres: 'connection refused', temporal: 'ok' },
+      checks: { postgres: 'failed, see the log', temporal: 'ok' },
     });
     isUp = true;
     expect((await get(server, '/ready')).status).toBe(200);
@@ -92,5 +95,39 @@ describe('the observability server', () => {
       message: `port ${port} is in use: stop whoever listens on it, or set worker.observability_port to a free one`,
     });
     await new Promise((resolve) => other.close(resolve));
+  });
+
+  test('answers only requests for its own name, and none of foreign pages', async () => {
+    const server = await start({ originCheck: originCheck(configSchema.parse({}), '127.0.0.1') });
+    const ask = (headers: Record<string, string>) =>
+      new Promise<{ status: number | undefined; text: string }>((resolve, reject) => {
+        const request = httpRequest(`${server.url}/metrics`, { headers }, (response) => {
+          let text = '';
+          response.on('data', (chunk: Buffer) => (text += chunk.toString()));
+          response.on('end', () => resolve({ status: response.statusCode, text }));
+        });
+        request.on('error', reject).end();
+      });
+    expect((await ask({})).status).toBe(200);
+    expect((await ask({ host: 'localhost' })).status).toBe(200);
+    for (const headers of [
+      { host: 'rebound.example' },
+      { origin: 'https://evil.example' },
+      { 'sec-fetch-site': 'cross-site' },
+    ]) {
+      const { status, text } = await ask(headers);
+      expect(status).toBe(403);
+      expect(JSON.parse(text)).toMatchObject({ error: { type: 'invalid_request_error' } });
+    }
+  });
+
+  test('says nothing of what went wrong in it', async () => {
+    const registry = createMetricsRegistry('worker');
+    registry.metrics = () => Promise.reject(new Error('password of postgres://u:p@db'));
+    const errors: unknown[] = [];
+    const logger = { error: (fields: unknown) => errors.push(fields) };
+    const server = await start({ registry, logger: logger as unknown as Logger });
+    expect(await get(server, '/metrics')).toEqual({ status: 500, text: '{"status":"error"}' });
+    expect(errors).toMatchObject([{ path: '/metrics', err: expect.any(Error) }]);
   });
 });

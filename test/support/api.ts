@@ -122,7 +122,7 @@ export async function openTestApi(options: TestApiOptions = {}): Promise<TestApi
 }
 
 async function call(app: FastifyInstance, request: InjectOptions): Promise<Answer> {
-  const response = await app.inject(request);
+  const response = await app.inject(withType(request));
   const isJson = /^application\/json/.test(String(response.headers['content-type']));
   const answer = {
     status: response.statusCode,
@@ -140,6 +140,12 @@ async function call(app: FastifyInstance, request: InjectOptions): Promise<Answe
   };
   expect(undocumented(exchange)).toEqual([]);
   return answer;
+}
+
+/** What a client sends that says nothing about its headers. */
+function withType(request: InjectOptions): InjectOptions {
+  if (request.payload === undefined || request.headers !== undefined) return request;
+  return { ...request, headers: { 'content-type': 'application/json' } };
 }
 
 function recordingStarter(): RecordingStarter {

@@ -1,0 +1,102 @@
+import { isIP } from 'node:net';
+import type { Config } from './config-schema';
+
+/** What a request says about the place it was meant for, and the page it comes from. */
+export interface RequestOrigin {
+  readonly host: string | undefined;
+  readonly origin: string | undefined;
+  readonly fetchSite: string | undefined;
+}
+
+/** Says what is wrong with a request's origin in one sentence for its sender; null if nothing is. */
+export type OriginCheck = (request: RequestOrigin) => string | null;
+
+/** Longest part of a header that an error repeats. */
+const SHOWN_CHARS = 100;
+
+/**
+ * The check of a port that listens on `listenHost`. Without authentication, every web page that a
+ * browser on this machine opens can send requests to a port on loopback, and a name that an attacker
+ * points at 127.0.0.1 lets the page read the answers (DNS rebinding). So only our own names count, and
+ * no page of another origin may ask. With authentication a page has no key to send: names are checked
+ * only if `api.allowed_hosts` lists some.
+ */
+export function originCheck(
+  { api, auth }: Pick<Config, 'api' | 'auth'>,
+  listenHost: string,
+): OriginCheck {
+  const { allowed_hosts: allowed } = api;
+  const names =
+    allowed === undefined && auth.mode !== 'none' ? null : ownNames(listenHost, allowed);
+  return ({ host, origin, fetchSite }) => {
+    if (names !== null && host !== undefined && !names.has(hostName(host))) {
+      return `The host ${shown(host)} is not a name of this server. If it should be one, its operator must add it to the setting api.allowed_hosts.`;
+    }
+    if (auth.mode !== 'none') return null;
+    if (origin !== undefined && !isOwnOrigin(origin, host, allowed ?? [])) {
+      return `Web pages of ${shown(origin)} may not use this server: with auth.mode none it serves only its own origin. If this page should be served, the operator must add its host to the setting api.allowed_hosts.`;
+    }
+    if (fetchSite?.toLowerCase() === 'cross-site') {
+      return 'This request comes from a web page of another site (Sec-Fetch-Site: cross-site). With auth.mode none this server does not answer such requests.';
+    }
+    return null;
+  };
+}
+
+interface NameSet {
+  has(name: string | null): boolean;
+}
+
+/**
+ * Loopback names, the address that is listened on, and what the operator lists. A port that others can
+ * reach has addresses that we cannot know: there, every address counts, because a name is needed for
+ * rebinding.
+ */
+function ownNames(listenHost: string, allowed: readonly string[] = []): NameSet {
+  const listed = new Set(allowed.map((name) => name.toLowerCase()));
+  const own = bare(listenHost.toLowerCase());
+  const isPublic = !isLoopbackName(own);
+  return {
+    has: (name) =>
+      listed.has('*') ||
+      (name !== null &&
+        (isLoopbackName(name) ||
+          name === own ||
+          listed.has(name) ||
+          (isPublic && isIP(name) !== 0))),
+  };
+}
+
+/** Whether only this machine can reach `host`. */
+export function isLoopbackName(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+}
+
+/** A page may ask if it is served by the very place it asks, or by a host that the operator lists. */
+function isOwnOrigin(
+  origin: string,
+  host: string | undefined,
+  allowed: readonly string[],
+): boolean {
+  if (allowed.includes('*')) return true;
+  const place = /^https?:\/\/([^/]+)$/i.exec(origin)?.[1]?.toLowerCase();
+  if (place === undefined) return false;
+  const name = hostName(place);
+  return place === host?.toLowerCase() || allowed.some((listed) => listed.toLowerCase() === name);
+}
+
+/** The name in a `Host` header: without port, brackets and the dot of a full name; null if there is none. */
+function hostName(host: string): string | null {
+  const match = /^(\[[0-9a-f:.]+\]|[^:[\]/@\s]+)(?::\d{0,5})?$/.exec(host.toLowerCase());
+  if (match?.[1] === undefined) return null;
+  const name = bare(match[1]);
+  return name.endsWith('.') ? name.slice(0, -1) : name;
+}
+
+function bare(host: string): string {
+  return host.startsWith('[') ? host.slice(1, -1) : host;
+}
+
+function shown(text: string): string {
+  return JSON.stringify(text.length > SHOWN_CHARS ? `${text.slice(0, SHOWN_CHARS)}…` : text);
+}
