@@ -43,6 +43,7 @@ export function createBatchSteps({
         expiresAtMs: (row?.expiresAtSec ?? 0) * 1000,
         settings,
         ...((await isSettled(store, batchId)) ? { settled: true } : {}),
+        ...(row?.status === 'finalizing' && row.stopCause === null ? { answered: true } : {}),
         ...(row?.passesHeaders === true ? { passesHeaders: true } : {}),
       };
     },

@@ -1,4 +1,5 @@
 import { Context } from '@temporalio/activity';
+import { failureText } from '../core/batch/temporal-bounds';
 import { planKey } from '../core/plan/keys';
 import { PLAN_ENTRY_BYTES } from '../core/plan/plan-entry';
 import { GatewayError, isGatewayError } from '../core/errors';
@@ -207,7 +208,8 @@ class ChunkStay {
   }
 
   #patiently<T>(what: string, work: () => Promise<T>): Promise<T> {
-    const onFailure = (error: Error): void => void (this.#trouble = `${what}: ${error.message}`);
+    const onFailure = (error: Error): void =>
+      void (this.#trouble = failureText(`${what}: ${error.message}`));
     const options = { signal: this.#signal, logger: this.#deps.logger, what, onFailure };
     return patiently(work, options).finally(() => (this.#trouble = null));
   }

@@ -1,4 +1,6 @@
+import { Context } from '@temporalio/activity';
 import { NO_USAGE } from '../core/batch/counts';
+import { isTerminal, type TerminalStatus } from '../core/batch/status';
 import { GatewayError, isGatewayError } from '../core/errors';
 import { inputErrorsKey, modelMapKey } from '../core/plan/keys';
 import { parseModelMap, type ModelMap } from '../core/plan/model-map';
@@ -8,34 +10,81 @@ import { asFailure } from './failure';
 import { closeBatch } from './finalize/close-manifest';
 import type { FinalizableBatch, FinalizeDeps } from './finalize/deps';
 import { mergeBatch } from './finalize/merge-batch';
+import { FinalizeWindow } from './finalize/window';
 import { keepAlive, type Liveness } from './liveness';
 import type { FinalizeInput, FinalizeResult } from './types';
 
 export type { FinalizeDeps } from './finalize/deps';
 
 /**
- * The activity that ends a batch (execution §2, §4): manifest, result files, terminal record. Without
- * a cause it first demands an answer for every routed line, or answers the holes and writes nothing.
- * Idempotent: every object is put only if absent, and a second run, however late, makes the same files
- * and counts from the manifest that it finds. Heartbeats every second. Fails with `not_found` without a
- * row; `plan_unreadable`, `object_corrupt` and `input_missing` are final, all else is retried.
+ * The activity that ends a batch: manifest, result files, terminal record. Without a cause it first
+ * demands an answer for every routed line, or answers the holes and writes nothing. Idempotent: every
+ * object is put only if absent, and a second run, however late, makes the same files and counts from the
+ * manifest that it finds. Heartbeats every second. Fails with `not_found` without a row;
+ * `plan_unreadable`, `object_corrupt` and `input_missing` are final, all else is retried: for ever, or,
+ * once an end was asked for, while `windowMs` lasts.
  */
 export function createFinalize(
   deps: FinalizeDeps,
 ): (input: FinalizeInput) => Promise<FinalizeResult> {
   return async (input) => {
-    const liveness = keepAlive();
+    const window = openWindow(input);
+    const liveness = keepAlive(() => window.beat(Date.now()));
     try {
       const batch = await deps.batches.forFinalize(input.batchId);
       if (batch === null) throw new GatewayError('not_found', `no batch ${input.batchId}`);
-      if (input.nonce === null) return await recordOnly(deps, input);
-      return await finalize(deps, input, { batch, liveness });
+      if (batch.stopCause !== null) window.count();
+      window.check();
+      return await finalizeBatch(deps, input, { batch, liveness });
     } catch (error) {
-      throw asFailure(error);
+      // The next attempt learns how long this one took.
+      liveness.beat();
+      throw window.judge(asFailure(error));
     } finally {
       liveness.stop();
     }
   };
+}
+
+function openWindow({ windowMs, cause }: FinalizeInput): FinalizeWindow {
+  const earlier: unknown = Context.current().info.heartbeatDetails;
+  return new FinalizeWindow({ windowMs: windowMs ?? null, earlier, isCounted: cause !== null });
+}
+
+/** One attempt, for those who keep it alive themselves. */
+export async function finalizeBatch(
+  deps: FinalizeDeps,
+  input: FinalizeInput,
+  at: { batch: FinalizableBatch; liveness: Pick<Liveness, 'bytes' | 'check'> },
+): Promise<FinalizeResult> {
+  if (input.nonce !== null) return finalize(deps, input, at);
+  // What a lost ingestion writes after the end changes nothing any more.
+  if (isTerminal(at.batch.status)) return nothingMade(at.batch.status);
+  return (await hasPlan(deps, input)) ? finalize(deps, input, at) : recordOnly(deps, input);
+}
+
+/**
+ * Whether there is a plan though the workflow knows of none: an earlier run may have sent requests by
+ * it. One that nobody can read is none.
+ */
+async function hasPlan(
+  { store }: FinalizeDeps,
+  { batchId, cause }: FinalizeInput,
+): Promise<boolean> {
+  if (cause === null) return false;
+  try {
+    const map = await readIfThere(store, modelMapKey(batchId));
+    if (map !== null) parseModelMap(map);
+    return map !== null;
+  } catch (error) {
+    if (isGatewayError(error) && !error.retryable) return false;
+    throw error;
+  }
+}
+
+function nothingMade(status: TerminalStatus): FinalizeResult {
+  const counts = { total: 0, completed: 0, failed: 0 };
+  return { kind: 'done', status, counts, outputFileId: null, errorFileId: null };
 }
 
 /** A batch without a plan: its file was refused, or it ended before one was made. */
@@ -56,7 +105,7 @@ async function recordOnly(
 async function finalize(
   deps: FinalizeDeps,
   { batchId, cause }: FinalizeInput,
-  { batch, liveness }: { batch: FinalizableBatch; liveness: Liveness },
+  { batch, liveness }: { batch: FinalizableBatch; liveness: Pick<Liveness, 'bytes' | 'check'> },
 ): Promise<FinalizeResult> {
   const { store, journal } = deps;
   const map = await readModelMap(store, batchId);

@@ -1,3 +1,4 @@
+import { fitsModelNames, TEMPORAL_LIMITS } from '../core/batch/temporal-bounds';
 import { GatewayError } from '../core/errors';
 import { createInputErrors, type InputError } from '../core/openai/input-errors';
 import type { LineRules } from '../core/openai/line-check';
@@ -90,6 +91,7 @@ async function ingest(
     throw isMissing(error) ? inputMissing(batchId) : error;
   });
   liveness.check();
+  if (!fitsModelNames(plan.modelNames())) errors.add(modelNamesTooLong());
   if (errors.count > 0) return writeErrors(store, batchId, errors.list());
   if (deps.enqueue !== undefined && !(await deps.enqueue(batchId, requests))) {
     return writeErrors(store, batchId, [tooManyEnqueued(requests, limits)]);
@@ -133,6 +135,13 @@ function tooManyEnqueued(requests: number, { tenant }: Config['limits']): InputE
     `Enqueued request limit reached: the file has ${requests} requests, and you may have ${most} ` +
     'waiting in all batches together. Please try again once some batches have ended.';
   return { code: 'token_limit_exceeded', message, param: null, line: null };
+}
+
+function modelNamesTooLong(): InputError {
+  const message =
+    `The names of all models in a batch can have ${TEMPORAL_LIMITS.modelNamesBytes} bytes together; ` +
+    'here they have more. Split the file into several, or use shorter names.';
+  return { code: 'too_many_models', message, param: 'body.model', line: null };
 }
 
 function fileTooLarge(size: number, limits: Config['limits']): InputError {

@@ -10,24 +10,26 @@ export interface Liveness {
   readonly signal: AbortSignal;
   /** Throws what the activity was cancelled with. */
   check(): void;
+  /** Heartbeats now. */
+  beat(): void;
   stop(): void;
 }
 
 /**
  * Heartbeats now and every second for as long as this process turns its event loop; work in between
- * must yield. To be stopped.
+ * must yield. To be stopped. `more` is asked at each heartbeat for what the next attempt is to know.
  */
-export function keepAlive(): Liveness {
+export function keepAlive(more: () => object = () => ({})): Liveness {
   const context = Context.current();
   const signal = context.cancellationSignal;
   const liveness: Liveness = {
     bytes: 0,
     signal,
     check: () => signal.throwIfAborted(),
+    beat: () => context.heartbeat({ bytes: liveness.bytes, ...more() }),
     stop: () => clearInterval(timer),
   };
-  const beat = (): void => context.heartbeat({ bytes: liveness.bytes });
-  const timer = setInterval(beat, HEARTBEAT_EVERY_MS);
-  beat();
+  const timer = setInterval(() => liveness.beat(), HEARTBEAT_EVERY_MS);
+  liveness.beat();
   return liveness;
 }

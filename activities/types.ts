@@ -51,6 +51,8 @@ export interface OpenedBatch extends RowState {
   readonly passesHeaders?: boolean;
   /** Its manifest is written: every line is settled, and no deadline can end it any more. */
   readonly settled?: boolean;
+  /** An earlier run found every line settled: it was making the manifest, under no cause. */
+  readonly answered?: boolean;
 }
 
 /** The part of the configuration that decides how a workflow acts; fixed for a run when it opens. */
@@ -160,6 +162,8 @@ export interface FinalizeInput {
   /** Null: there is no plan, the record alone is written. */
   readonly nonce: string | null;
   readonly cause: StopCause | null;
+  /** How long workers may try to make the files of a batch that is to end; left out: for ever. */
+  readonly windowMs?: number;
 }
 
 /** Either what is still to be run, or the end as the row has it. */

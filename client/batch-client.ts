@@ -1,13 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Client } from '@temporalio/client';
 import { WorkflowNotFoundError } from '@temporalio/client';
-import {
-  BATCH_QUEUE,
-  BATCH_WORKFLOW,
-  batchWorkflowId,
-  CANCEL_SIGNAL,
-  FAIRNESS_KEY_MAX_BYTES,
-} from '../workflows/contract';
+import { fairnessKey, memoText, summaryText } from '../core/batch/temporal-bounds';
+import { BATCH_QUEUE, BATCH_WORKFLOW, batchWorkflowId, CANCEL_SIGNAL } from '../workflows/contract';
 import type { BatchInput } from '../workflows/contract';
 import { initialSearchAttributes } from './search-attributes';
 
@@ -60,9 +55,9 @@ async function startWorkflow(
       workflowIdReusePolicy: reuse,
       workflowIdConflictPolicy: 'USE_EXISTING',
       typedSearchAttributes: initialSearchAttributes(batch),
-      memo: { input_file_id: batch.inputFileId },
+      memo: { input_file_id: memoText(batch.inputFileId) },
       staticSummary: summary(batch),
-      priority: { fairnessKey: fairnessKey(batch.tenant) },
+      priority: { fairnessKey: fairnessKey(batch.tenant, sha256Hex) },
     });
   } catch (error) {
     if (!isAlreadyStarted(error)) throw error;
@@ -80,13 +75,12 @@ async function signalCancel(client: Client, batchId: string): Promise<void> {
 
 function summary(batch: BatchStart): string {
   const due = new Date(batch.expiresAtSec * 1000).toISOString().slice(0, 16).replace('T', ' ');
-  return `${batch.endpoint} · ${batch.tenant} · due ${due} UTC`.slice(0, 190);
+  // The tenant is the part that may be long: it comes last.
+  return summaryText(`${batch.endpoint} · due ${due} UTC · ${batch.tenant}`);
 }
 
-/** The tenant, or its hash where the server would refuse the length. */
-function fairnessKey(tenant: string): string {
-  if (Buffer.byteLength(tenant) <= FAIRNESS_KEY_MAX_BYTES) return tenant;
-  return createHash('sha256').update(tenant).digest('hex').slice(0, FAIRNESS_KEY_MAX_BYTES);
+function sha256Hex(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
 }
 
 function isAlreadyStarted(error: unknown): boolean {

@@ -66,6 +66,8 @@ function sharedOptions(options: CreateWorkersOptions) {
     identity: options.identity,
     plugins: options.plugins,
     activityTaskPollerBehavior: ACTIVITY_POLLS,
+    // Eager dispatch would pass by the queue's fairness and this worker's slots.
+    maxEagerActivityReservationsPerWorkflowTask: 0,
     maxHeartbeatThrottleInterval: heartbeatMs,
     defaultHeartbeatThrottleInterval: heartbeatMs,
     // Chunks heed the drain signal at once; the SDK's own cancel comes when the budget is over.

@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import type { ExecuteDeps } from '../activities/execute/deps';
 import { createBatchSteps } from '../activities/batch-steps';
 import { createExecuteChunk } from '../activities/execute-chunk';
+import { withBoundedFailures } from '../activities/failure';
 import { createFinalize } from '../activities/finalize';
 import { createIngest } from '../activities/ingest';
 import type { ReconcileDeps } from '../activities/reconcile';
@@ -51,7 +52,7 @@ export function createActivities(parts: ActivityParts): WorkerActivities {
     limits: config.limits,
     batch: config.batch,
   });
-  return {
+  return withBoundedFailures({
     ...createMaintenance(parts),
     ...createBatchSteps({
       store,
@@ -63,7 +64,7 @@ export function createActivities(parts: ActivityParts): WorkerActivities {
     ingest: async (input) => withRoutes(await ingest(input), registry),
     executeChunk: createExecuteChunk(parts),
     finalize: createFinalize({ ...finalizing(parts), record: records }),
-  };
+  });
 }
 
 function finalizing({ store, journal, records }: ActivityParts) {

@@ -11,17 +11,25 @@ import {
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { FinalizeResult, OpenedBatch, PlannedOrInvalid } from '../activities/types';
+import type { FinalizeResult, OpenedBatch, PlanHole, PlannedOrInvalid } from '../activities/types';
+import { keywordList } from '../core/batch/temporal-bounds';
 import type { StopCause } from '../core/batch/status';
 import { isTerminal } from '../core/batch/status';
 import type { BatchInput, BatchResult, BatchResume } from './contract';
 import { CANCEL_SIGNAL, SEARCH_KEYS } from './contract';
+import { Deadline } from './deadline';
 import type { BatchPhase } from './details';
 import { describeBatch } from './details';
 import { ModelLanes } from './model-lanes';
-import { finalization, ingestion, lastResort, step } from './proxies';
+import { finalization, holders, ingestion, lastResort, step } from './proxies';
 import { QueueWatch } from './queue-watch';
 import { StopControl } from './stop';
+import { untilStopped } from './until-stopped';
+
+type Planned = PlannedOrInvalid & { kind: 'planned' };
+
+/** How long ingestion may go on under a stop: enough for a file of a few thousand lines. */
+const STOPPED_INGESTION_MS = 5_000;
 
 /** Asks a batch to stop; a second time changes nothing. */
 export const cancelBatch = defineSignal(CANCEL_SIGNAL);
@@ -48,10 +56,12 @@ class BatchRun {
   #models: ModelLanes[] = [];
   #queues: QueueWatch | null = null;
   #inProgress: Promise<void> | null = null;
+  readonly #deadline: Deadline;
 
   constructor(input: BatchInput, stop: StopControl) {
     this.#input = input;
     this.#stop = stop;
+    this.#deadline = new Deadline(stop);
     this.#plan = input.resume ?? null;
   }
 
@@ -59,14 +69,14 @@ class BatchRun {
     const opened = await this.#open();
     if (opened === null) return this.#nothing('missing');
     if (isTerminal(opened.status)) return this.#nothing(opened.status);
-    const deadline = this.#watchDeadline(opened);
+    this.#watchDeadline(opened);
     try {
       this.#plan ??= await this.#ingest(opened);
-      const ended = this.#plan === null ? null : await this.#execute(opened, this.#plan, deadline);
-      deadline.cancel();
+      const ended = this.#plan === null ? null : await this.#execute(opened, this.#plan);
+      this.#deadline.cancel();
       return this.#conclude(ended ?? (await this.#finalizeStopped(opened)));
     } finally {
-      deadline.cancel();
+      this.#deadline.cancel();
     }
   }
 
@@ -78,73 +88,63 @@ class BatchRun {
         this.#stop.observe(opened);
         return opened;
       }
-      await sleep('1 minute');
+      await sleep('1 minute', { summary: 'the row of the batch is not there yet' });
     }
     return null;
   }
 
-  #watchDeadline({ expiresAtMs, settled }: OpenedBatch): CancellationScope {
-    const scope = new CancellationScope();
-    if (settled === true) return scope;
-    // Its time was over before it began: not even a timer's moment is left to get in progress.
-    if (Date.now() >= expiresAtMs && patched('expired-when-opened')) {
-      this.#stop.request('expired');
-      return scope;
-    }
-    const wait = scope.run(async () => {
-      await sleep(Math.max(1, expiresAtMs - Date.now()));
-      this.#stop.request('expired');
-    });
-    wait.catch(() => undefined);
-    return scope;
+  #watchDeadline({ expiresAtMs, settled, answered }: OpenedBatch): void {
+    if (settled === true) return;
+    if (answered === true) this.#deadline.hold();
+    // The deadline had already passed when the workflow started.
+    if (Date.now() >= expiresAtMs && patched('expired-when-opened')) this.#deadline.pass();
+    else this.#deadline.watch(expiresAtMs);
   }
 
-  /** Plans the file, also under a stop: every line then gets its code. Null: there is no plan. */
+  /**
+   * Plans the file. Under a stop a small one still gets its plan, so that every line gets its code; a
+   * batch whose ingestion takes longer, or never ends, is ended without. Null: there is no plan.
+   */
   async #ingest(opened: OpenedBatch): Promise<BatchResume | null> {
-    let outcome: PlannedOrInvalid;
+    const { batchId } = this.#input;
+    const ingest = () => ingestion(opened.settings).ingest({ batchId });
     try {
-      outcome = await ingestion(opened.settings).ingest({ batchId: this.#input.batchId });
+      const outcome = patched('stop-ends-ingestion')
+        ? await untilStopped(this.#stop, STOPPED_INGESTION_MS, ingest)
+        : await ingest();
+      if (outcome === null) log.info('ingestion cut short by a stop', { batchId });
+      return outcome?.kind === 'planned' ? wholeOf(outcome) : null;
     } catch (error) {
       log.error('ingestion failed', { error: String(error) });
       this.#stop.request('failed');
       return null;
     }
-    if (outcome.kind === 'invalid') return null;
-    const { nonce, lineCount, models, unroutedLines } = outcome;
-    return {
-      nonce,
-      lineCount,
-      unroutedLines,
-      models: models.map((model) => ({
-        ...model,
-        open: [{ from: 0, to: model.entries }],
-        completed: 0,
-        failed: 0,
-      })),
-    };
   }
 
   /** Runs chunks until every line is settled; null when a stop came first. */
-  async #execute(
-    opened: OpenedBatch,
-    plan: BatchResume,
-    deadline: CancellationScope,
-  ): Promise<FinalizeResult | null> {
+  async #execute(opened: OpenedBatch, plan: BatchResume): Promise<FinalizeResult | null> {
     this.#prepareModels(opened, plan);
     this.#announceInProgress(plan);
-    for (;;) {
-      if (opened.settled !== true) await this.#runLanes(opened);
+    for (let isSettled = opened.settled === true || opened.answered === true; ; isSettled = false) {
+      if (!isSettled) await this.#runLanes(opened);
       await this.#inProgress;
       if (this.#stop.requested) return null;
       if (this.#handingOver(opened)) return this.#handOver(plan);
       // Every line is settled: from here on time can no longer expire the batch.
-      deadline.cancel();
+      if (patched('deadline-until-done')) this.#deadline.hold();
+      else this.#deadline.cancel();
       const result = await this.#finalizeComplete(opened, plan);
       if (result.kind === 'done') return result;
+      this.#deadline.release();
       if (this.#stop.requested) return null;
-      for (const hole of result.holes) {
-        this.#models.find((model) => model.plan.safe === hole.safe)?.reopen(hole);
-      }
+      // A run that began with every line settled has all ranges open still.
+      if (!isSettled) this.#reopen(result.holes);
+    }
+  }
+
+  #reopen(holes: readonly PlanHole[]): void {
+    for (const hole of holes) {
+      this.#models.find((model) => model.plan.safe === hole.safe)?.reopen(hole);
     }
   }
 
@@ -167,11 +167,14 @@ class BatchRun {
   #announceInProgress(plan: BatchResume): void {
     this.#phase = 'in_progress';
     const models = plan.models.map((model) => model.model);
-    upsertSearchAttributes([
-      { key: SEARCH_KEYS.phase, value: 'in_progress' },
-      { key: SEARCH_KEYS.models, value: models.slice(0, 20) },
-      { key: SEARCH_KEYS.requests, value: plan.lineCount },
-    ]);
+    // Under a stop the end alone is of interest.
+    if (!this.#stop.requested || !patched('one-upsert-at-a-stop')) {
+      upsertSearchAttributes([
+        { key: SEARCH_KEYS.phase, value: 'in_progress' },
+        { key: SEARCH_KEYS.models, value: keywordList(models) },
+        { key: SEARCH_KEYS.requests, value: plan.lineCount },
+      ]);
+    }
     this.#describe();
     this.#inProgress = step('projectStatus', {
       batchId: this.#input.batchId,
@@ -226,8 +229,7 @@ class BatchRun {
     await this.#inProgress;
     const cause = await this.#stop.settled();
     if (cause !== null) {
-      this.#enterPhase('stopping');
-      upsertSearchAttributes([{ key: SEARCH_KEYS.stopReason, value: cause }]);
+      this.#enterStopping(cause);
       await this.#awaitReleased(opened, cause);
     }
     log.info('finalizing', { batchId, cause });
@@ -241,7 +243,7 @@ class BatchRun {
     const earlierRun = opened.status !== 'validating';
     if (!earlierRun && !this.#models.some((model) => model.unaccounted)) return;
     const { batchId } = this.#input;
-    await finalization(settings)
+    await holders(settings)
       .awaitReleased({ batchId, graceMs })
       .catch((error: unknown) => log.warn('holders unknown', { error: String(error) }));
   }
@@ -253,7 +255,8 @@ class BatchRun {
   ): Promise<FinalizeResult> {
     const { batchId } = this.#input;
     try {
-      return await finalization(opened.settings).finalize({ batchId, nonce, cause });
+      const windowMs = opened.settings.finalizeWindowMs;
+      return await finalization(opened.settings).finalize({ batchId, nonce, cause, windowMs });
     } catch (error) {
       log.error('finalization given up', { error: String(error) });
       const row = await lastResort.recordUnfinalized({ batchId, cause });
@@ -296,11 +299,23 @@ class BatchRun {
     this.#describe();
   }
 
+  #enterStopping(cause: StopCause): void {
+    const reason = { key: SEARCH_KEYS.stopReason, value: cause };
+    if (!patched('one-upsert-at-a-stop')) {
+      this.#enterPhase('stopping');
+      upsertSearchAttributes([reason]);
+      return;
+    }
+    this.#phase = 'stopping';
+    upsertSearchAttributes([{ key: SEARCH_KEYS.phase, value: this.#phase }, reason]);
+    this.#describe();
+  }
+
   #describe(): void {
     setCurrentDetails(
       describeBatch({
         phase: this.#phase,
-        stopReason: this.#stop.requested ? 'stop requested' : null,
+        stopReason: this.#stop.cause,
         total: this.#plan?.lineCount ?? 0,
         unroutedLines: this.#plan?.unroutedLines ?? 0,
         models: this.#models,
@@ -320,4 +335,19 @@ class BatchRun {
 /** When the batch began to run. A later run would otherwise take its own start for it. */
 function startOf({ startedAtMs }: BatchResume): number {
   return startedAtMs ?? workflowInfo().startTime.getTime();
+}
+
+/** A plan of which nothing is answered yet. */
+function wholeOf({ nonce, lineCount, models, unroutedLines }: Planned): BatchResume {
+  return {
+    nonce,
+    lineCount,
+    unroutedLines,
+    models: models.map((model) => ({
+      ...model,
+      open: [{ from: 0, to: model.entries }],
+      completed: 0,
+      failed: 0,
+    })),
+  };
 }

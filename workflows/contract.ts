@@ -98,6 +98,3 @@ export interface BatchResult {
   readonly outputFileId: string | null;
   readonly errorFileId: string | null;
 }
-
-/** A fairness key is at most 64 bytes (temporal §1.5): longer tenants are hashed by the caller. */
-export const FAIRNESS_KEY_MAX_BYTES = 64;

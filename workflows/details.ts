@@ -1,3 +1,4 @@
+import { detailsText, keyword } from '../core/batch/temporal-bounds';
 import type { ModelLanes } from './model-lanes';
 import type { OverdueQueue } from './queue-watch';
 
@@ -30,16 +31,16 @@ export function describeBatch(view: DetailsView): string {
     const since = new Date(sinceMs).toISOString().slice(0, 16).replace('T', ' ');
     lines.push(
       '',
-      `**Nobody takes chunks of ${cell(model)}** from queue \`${queue}\` since ${since} UTC: is there a worker for it, and has it a free slot?`,
+      `**Nobody takes chunks of ${cell(model)}** from queue \`${keyword(queue)}\` since ${since} UTC: is there a worker for it, and has it a free slot?`,
     );
   }
-  return lines.join('\n');
+  return detailsText(lines.join('\n'));
 }
 
 function modelRow(lanes: ModelLanes): string {
   const cells = [
     cell(lanes.plan.model),
-    lanes.plan.queue,
+    cell(lanes.plan.queue),
     lanes.plan.entries,
     lanes.completed,
     lanes.failed,
@@ -53,5 +54,5 @@ function modelRow(lanes: ModelLanes): string {
 }
 
 function cell(text: string): string {
-  return text.replaceAll('|', '\\|');
+  return keyword(text).replaceAll('|', '\\|');
 }

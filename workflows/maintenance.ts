@@ -24,6 +24,7 @@ const pages = proxyActivities<
   heartbeatTimeout: '30s',
   retry: { initialInterval: '1s', maximumInterval: '10s', maximumAttempts: 5 },
   cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+  allowEagerDispatch: false,
 });
 
 /** As long as a finalization may take; whoever asked for it waits and hears why it fails. */
@@ -33,6 +34,7 @@ const delivery = proxyActivities<Pick<ReconcileActivities, 'deliverLate'>>({
   heartbeatTimeout: '60s',
   retry: { initialInterval: '1s', maximumInterval: '30s', maximumAttempts: 5 },
   cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+  allowEagerDispatch: false,
 });
 
 /** Pages in one run: a few hundred events. */

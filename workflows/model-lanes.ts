@@ -1,5 +1,6 @@
 import { ApplicationFailure, condition, log, patched } from '@temporalio/workflow';
 import type { ExecuteChunkResult, OpenedBatch } from '../activities/types';
+import { summaryText } from '../core/batch/temporal-bounds';
 import { boxMs, chunkSize, firstBoxMs } from '../core/flow/chunk-size';
 import { laneCount } from '../core/flow/lanes';
 import type { Range } from '../core/flow/open-ranges';
@@ -182,7 +183,7 @@ export class ModelLanes {
       requestTimeoutMs,
       priority,
       attempts: isSuspect && !solo ? HALF_ATTEMPTS : ATTEMPTS,
-      summary: `${model} [${range.from}, ${range.to})`.slice(0, 190),
+      summary: summaryText(`${model} [${range.from}, ${range.to})`),
     }).executeChunk({
       batchId,
       planNonce: nonce,

@@ -18,6 +18,12 @@ import { BATCH_QUEUE } from './contract';
  */
 const UNTIL_IT_ANSWERS = { initialInterval: '1s', maximumInterval: '10s' } as const;
 
+/** Eager dispatch would pass by the fairness of the queue and the limits of other workers. */
+const WAITING = {
+  cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+  allowEagerDispatch: false,
+} as const;
+
 /**
  * A step on the row, tried in the workflow task itself: two tries within 2 s cost no history. When
  * Postgres is away the durable twin below takes over and waits for it, however long.
@@ -32,7 +38,7 @@ const durableSteps = proxyActivities<BatchStepActivities>({
   taskQueue: BATCH_QUEUE,
   startToCloseTimeout: '10s',
   retry: UNTIL_IT_ANSWERS,
-  cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+  ...WAITING,
 });
 
 /** Runs a step locally and, when that fails, as an activity that retries for ever. */
@@ -55,7 +61,8 @@ export function ingestion(settings: BatchSettings): Pick<BatchActivities, 'inges
     startToCloseTimeout: '1h',
     heartbeatTimeout: settings.heartbeatTimeoutMs,
     retry: UNTIL_IT_ANSWERS,
-    cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+    ...WAITING,
+    summary: 'check the input file and plan it',
   });
 }
 
@@ -81,26 +88,37 @@ export function chunk(policy: ChunkPolicy): Pick<BatchActivities, 'executeChunk'
     startToCloseTimeout: policy.boxMs + policy.requestTimeoutMs + 60_000,
     heartbeatTimeout: policy.settings.heartbeatTimeoutMs,
     retry: { initialInterval: '100ms', maximumInterval: '10s', maximumAttempts: policy.attempts },
-    cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+    ...WAITING,
     priority: { priorityKey: policy.priority },
     summary: policy.summary,
   });
 }
 
 /**
- * Retried through any outage of the store or of Postgres, for as long as the window lasts; a dead
- * worker is noticed by its heartbeat, so that another delivers the files.
+ * Retried for as long as the activity itself allows: it counts the window only while a worker is at it,
+ * and not at all while nobody has asked for an end. A timeout of the server would run while no worker
+ * exists. A dead worker is noticed by its heartbeat, so that another delivers the files.
  */
-export function finalization(
-  settings: BatchSettings,
-): Pick<BatchActivities, 'finalize' | 'awaitReleased'> {
+export function finalization(settings: BatchSettings): Pick<BatchActivities, 'finalize'> {
   return proxyActivities<BatchActivities>({
     taskQueue: BATCH_QUEUE,
     startToCloseTimeout: '6h',
-    scheduleToCloseTimeout: settings.finalizeWindowMs,
     heartbeatTimeout: settings.heartbeatTimeoutMs,
     retry: UNTIL_IT_ANSWERS,
-    cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+    ...WAITING,
+    summary: 'make the result files and end the batch',
+  });
+}
+
+/** Ends by itself soon after the grace, once PostgreSQL answers. */
+export function holders(settings: BatchSettings): Pick<BatchActivities, 'awaitReleased'> {
+  return proxyActivities<BatchActivities>({
+    taskQueue: BATCH_QUEUE,
+    startToCloseTimeout: '6h',
+    heartbeatTimeout: settings.heartbeatTimeoutMs,
+    retry: UNTIL_IT_ANSWERS,
+    ...WAITING,
+    summary: 'wait for requests in flight',
   });
 }
 
@@ -110,5 +128,6 @@ export const lastResort: Pick<BatchActivities, 'recordUnfinalized'> =
     taskQueue: BATCH_QUEUE,
     startToCloseTimeout: '1m',
     retry: UNTIL_IT_ANSWERS,
-    cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+    ...WAITING,
+    summary: 'end the batch without result files',
   });

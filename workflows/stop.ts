@@ -27,6 +27,11 @@ export class StopControl {
     return this.#requested;
   }
 
+  /** What asked for the end; the row's word once it is known. */
+  get cause(): StopCause | null {
+    return this.#cause;
+  }
+
   /** The row says that this batch has ended already (a reset workflow, a second run). */
   get rowTerminal(): boolean {
     return this.#rowTerminal;

@@ -1,3 +1,4 @@
+import { TEMPORAL_LIMITS } from '../../core/batch/temporal-bounds';
 import type { StopCause } from '../../core/batch/status';
 import { GatewayError, isGatewayError } from '../../core/errors';
 import { uncovered } from '../../core/journal/coverage';
@@ -71,8 +72,20 @@ export function openParts(
   return parts.filter(({ ranges }) => ranges.length > 0);
 }
 
-function holesOf(parts: readonly PlanPart[]): PlanHole[] {
-  return parts.flatMap(({ safe, ranges }) => ranges.map(({ from, to }) => ({ safe, from, to })));
+/**
+ * As many ranges as a result may carry. Where there are more, each model has one from its first to its
+ * last hole: chunks skip what is answered in between.
+ */
+export function holesOf(parts: readonly PlanPart[]): PlanHole[] {
+  const holes = parts.flatMap(({ safe, ranges }) =>
+    ranges.map(({ from, to }) => ({ safe, from, to })),
+  );
+  if (holes.length <= TEMPORAL_LIMITS.ranges) return holes;
+  return parts.map(({ safe, ranges }) => ({
+    safe,
+    from: ranges[0]?.from ?? 0,
+    to: ranges.at(-1)?.to ?? 0,
+  }));
 }
 
 async function readManifest({ place }: CloseInput): Promise<Manifest | null> {

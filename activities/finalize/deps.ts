@@ -1,4 +1,4 @@
-import type { TerminalStatus } from '../../core/batch/status';
+import type { BatchStatus, StopCause, TerminalStatus } from '../../core/batch/status';
 import type { JournalStore } from '../../storage/journal/journal-store';
 import type { ObjectStore } from '../../storage/object-store';
 import type { TerminalRecord } from '../../storage/postgres/batch-records';
@@ -23,6 +23,8 @@ export interface FinalizableBatches {
 export interface FinalizableBatch {
   readonly tenant: string;
   readonly inputObjectKey: string | null;
+  readonly status: BatchStatus;
+  readonly stopCause: StopCause | null;
 }
 
 /** Where the end of a batch is written. */

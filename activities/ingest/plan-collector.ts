@@ -8,6 +8,8 @@ export interface PlanCollector {
   add(request: ScannedRequest): void;
   /** Every routed model with its builder, in order of first appearance. */
   models(): CollectedModel[];
+  /** Every model that a line names, routed or not. */
+  modelNames(): string[];
   /** What `model_map.json` says of these plans under `nonce`. */
   modelMap(nonce: string, lineCount: number): ModelMap;
 }
@@ -45,6 +47,7 @@ export function createPlanCollector(isRouted: (model: string) => boolean): PlanC
       else unrouted.set(request.model, (unrouted.get(request.model) ?? 0) + 1);
     },
     models,
+    modelNames: () => [...builders.keys(), ...unrouted.keys()],
     modelMap: (nonce, lineCount) => ({
       version: 1,
       nonce,

@@ -1,5 +1,5 @@
-import { ApplicationFailure } from '@temporalio/activity';
-import { asFailure } from '../../activities/failure';
+import { ApplicationFailure, CancelledFailure } from '@temporalio/activity';
+import { asFailure, boundedFailure, withBoundedFailures } from '../../activities/failure';
 import { GatewayError } from '../../core/errors';
 
 describe('what an activity throws', () => {
@@ -14,5 +14,38 @@ describe('what an activity throws', () => {
   it('is anything else unchanged', () => {
     const error = new Error('x');
     expect(asFailure(error)).toBe(error);
+  });
+});
+
+describe('the failures that Temporal is given', () => {
+  const long = '😀\0'.repeat(1_000_000);
+
+  it('keep what fits as it is, and a cancellation always', () => {
+    const error = new Error('x', { cause: new GatewayError('object_missing', 'gone') });
+    expect(boundedFailure(error)).toBe(error);
+    const cancelled = new CancelledFailure(long);
+    expect(boundedFailure(cancelled)).toBe(cancelled);
+  });
+
+  it('are short, with their type, however long the message and its causes are', () => {
+    const failure = asFailure(new GatewayError('input_missing', long, { cause: new Error(long) }));
+    const bounded = boundedFailure(failure) as ApplicationFailure;
+    expect(bounded).toMatchObject({ type: 'input_missing', nonRetryable: true });
+    for (let error: unknown = bounded; error instanceof Error; error = error.cause) {
+      expect(Buffer.byteLength(JSON.stringify(error.message))).toBeLessThanOrEqual(2_000);
+      expect(error.stack?.length).toBeLessThan(10_000);
+    }
+    expect((bounded.cause as Error).cause).toBeInstanceOf(Error);
+  });
+
+  it('end also where an error is its own cause', () => {
+    const error = new Error(long);
+    error.cause = error;
+    expect((boundedFailure(error) as Error).message.length).toBeLessThan(2_000);
+  });
+
+  it('come from every activity', async () => {
+    const { one } = withBoundedFailures({ one: () => Promise.reject(new Error(long)) });
+    await expect(one()).rejects.toMatchObject({ message: expect.stringMatching(/^.{1,2000}$/u) });
   });
 });

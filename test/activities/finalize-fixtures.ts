@@ -7,7 +7,7 @@ import { createFinalize } from '../../activities/finalize';
 import type { TerminalRecord } from '../../storage/postgres/batch-records';
 import type { FinalizeResult } from '../../activities/types';
 import { NO_USAGE } from '../../core/batch/counts';
-import { type StopCause, type TerminalStatus } from '../../core/batch/status';
+import { type BatchStatus, type StopCause, type TerminalStatus } from '../../core/batch/status';
 import { lineId, resultFileId } from '../../core/ids';
 import { encodeFrame, FRAME_KIND, type FrameKind } from '../../core/journal/frame';
 import { isPreferred } from '../../core/journal/merge';
@@ -50,6 +50,10 @@ export class BatchPlace {
   readonly records: TerminalRecord[] = [];
   inputKey: string | null = INPUT_KEY;
   rowCause: StopCause | null = null;
+  rowStatus: BatchStatus = 'in_progress';
+  windowMs: number | null = null;
+  /** Happens when the row is read. */
+  onRow: () => Promise<void> = () => Promise.resolve();
   path = '';
   store!: ObjectStore;
   journal!: ReturnType<typeof createFilesystemJournal>;
@@ -136,7 +140,11 @@ export class BatchPlace {
       store: this.store,
       journal: this.journal,
       batches: {
-        forFinalize: async () => ({ tenant: 'someone', inputObjectKey: this.inputKey }),
+        forFinalize: async () => {
+          await this.onRow();
+          const row = { status: this.rowStatus, stopCause: this.rowCause };
+          return { tenant: 'someone', inputObjectKey: this.inputKey, ...row };
+        },
       },
       record: {
         writeTerminal: async (record): Promise<TerminalStatus> => {
@@ -146,7 +154,8 @@ export class BatchPlace {
       },
       tenantHash,
     });
-    return env.run(run, { batchId: BATCH, nonce, cause });
+    const window = this.windowMs === null ? {} : { windowMs: this.windowMs };
+    return env.run(run, { batchId: BATCH, nonce, cause, ...window });
   }
 
   /** Lines of a result file, or null where there is none. */

@@ -1,10 +1,11 @@
+import { holesOf } from '../../activities/finalize/close-manifest';
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CancelledFailure } from '@temporalio/activity';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { FRAME_KIND } from '../../core/journal/frame';
 import { parseManifest } from '../../core/journal/manifest';
-import { batchPrefix, inputErrorsKey, manifestKey } from '../../core/plan/keys';
+import { batchPrefix, inputErrorsKey, manifestKey, modelMapKey } from '../../core/plan/keys';
 import { MAX_OPEN_SOURCES } from '../../activities/finalize/merge-frames';
 import { BATCH, BatchPlace, type Answer, type InputLine } from './finalize-fixtures';
 
@@ -68,6 +69,17 @@ describe('finalization without a cause', () => {
     });
     expect(await place.store.head(manifestKey(BATCH))).toBeNull();
     expect(place.records).toEqual([]);
+  });
+
+  test('answers one range of each model where holes are too many for one result', () => {
+    const ranges = (count: number) =>
+      Array.from({ length: count }, (_, i) => ({ from: 2 * i + 1, to: 2 * i + 2 }));
+    const few = [{ safe: 'm', ranges: ranges(400) }];
+    expect(holesOf(few)).toHaveLength(400);
+    expect(holesOf([...few, { safe: 'n', ranges: ranges(101) }])).toEqual([
+      { safe: 'm', from: 1, to: 800 },
+      { safe: 'n', from: 1, to: 202 },
+    ]);
   });
 
   test('writes no empty file', async () => {
@@ -347,6 +359,7 @@ test('a cancelled finalization stops, and leaves no file', async () => {
 describe('a batch without a plan', () => {
   test('that was refused is recorded with its errors', async () => {
     place = await BatchPlace.create(models('m'));
+    await place.store.delete(modelMapKey(BATCH));
     const errors = [{ code: 'empty_file', message: 'No lines.', param: null, line: null }];
     await place.store.putIfAbsent(
       inputErrorsKey(BATCH),
@@ -366,8 +379,37 @@ describe('a batch without a plan', () => {
 
   test('and without errors is recorded only under a cause', async () => {
     place = await BatchPlace.create(models('m'));
+    await place.store.delete(modelMapKey(BATCH));
     await expect(place.finalize(null, null)).rejects.toMatchObject({ type: 'plan_unreadable' });
     expect(await place.finalize('expired', null)).toMatchObject({ status: 'expired' });
     expect(place.records[0]?.errors).toBeNull();
+  });
+
+  test('as far as its workflow knows is delivered all the same where there is one', async () => {
+    place = await BatchPlace.create(models('m', 'm'));
+    await answerAll('m', 0, 1);
+    expect(await place.finalize('cancelled', null)).toMatchObject({
+      status: 'cancelled',
+      counts: { total: 2, completed: 1, failed: 0 },
+    });
+    expect(await place.resultLines('output')).toHaveLength(1);
+  });
+
+  test('keeps its end when a lost ingestion writes one afterwards', async () => {
+    place = await BatchPlace.create(models('m'));
+    place.rowStatus = 'cancelled';
+    expect(await place.finalize('cancelled', null)).toMatchObject({
+      ...{ status: 'cancelled', outputFileId: null, errorFileId: null },
+      counts: { total: 0 },
+    });
+    expect(place.records).toEqual([]);
+    expect(await place.resultLines('error')).toBeNull();
+  });
+
+  test('is recorded also where what lies there is no plan', async () => {
+    place = await BatchPlace.create(models('m'));
+    await place.store.delete(modelMapKey(BATCH));
+    await place.store.putIfAbsent(modelMapKey(BATCH), Buffer.from('{'));
+    expect(await place.finalize('failed', null)).toMatchObject({ status: 'failed' });
   });
 });

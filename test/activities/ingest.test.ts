@@ -188,6 +188,17 @@ describe('ingestion of an invalid file', () => {
     });
   });
 
+  it('refuses model names that are together too long for what the engine carries', async () => {
+    const names = Array.from({ length: 140 }, (_, i) => `${i}`.padStart(250, '😀'));
+    const lines = (some: string[]) => some.map((name, i) => request(`c${i}`, name)).join('\n');
+    const place = house(lines(names));
+    expect(await ingest(place.deps)).toEqual({ kind: 'invalid', errorCount: 1 });
+    expect(errorsOf(place)).toMatchObject([
+      { code: 'too_many_models', param: 'body.model', line: null },
+    ]);
+    expect(await ingest(house(lines(names.slice(0, 120))).deps)).toMatchObject({ kind: 'planned' });
+  });
+
   it('says that lines are bad and that they are too many', async () => {
     const { limits } = house(null).deps;
     const file = ['[]', request('a', 'm'), request('b', 'm')].join('\n');

@@ -1,5 +1,6 @@
 import type { WorkflowHandle } from '@temporalio/client';
 import type { BatchResume } from '../../workflows/contract';
+import type { BatchStart } from '../../client/batch-client';
 import { CANCEL_SIGNAL, EXEC_QUEUE } from '../../workflows/contract';
 import { until } from '../support/until';
 import { crash, FakeBatch, systemFailure, untilCancelled } from './fake-batch';
@@ -8,6 +9,8 @@ export interface Scenario {
   readonly batch: FakeBatch;
   /** Starts the workflow as a later run of its batch. */
   readonly resume?: BatchResume;
+  /** What the API would start it with; left out, it is started with its id alone. */
+  readonly start?: Omit<BatchStart, 'id'>;
   /** Acts on the running workflow: signals, cancels. */
   readonly drive?: (handle: WorkflowHandle) => Promise<void>;
 }

@@ -13,6 +13,7 @@ import type { WorkflowBundle } from '@temporalio/worker';
 import { OpenTelemetryPlugin } from '@temporalio/interceptors-opentelemetry-v2';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { NoopSpanProcessor } from '@opentelemetry/sdk-trace-node';
+import { createBatchClient } from '../../client/batch-client';
 import { workflowInterceptorModules } from '../../workers/workflow-source';
 import { BATCH_QUEUE, BATCH_WORKFLOW, EXEC_QUEUE } from '../../workflows/contract';
 import { batchIdFromBytes } from '../../core/ids';
@@ -79,11 +80,7 @@ export async function play(
   try {
     const batchId = batchIdFromBytes(randomBytes(16));
     const client = new Client({ connection, namespace: server.namespace, identity: 'recorder' });
-    const handle = await client.workflow.start(BATCH_WORKFLOW, {
-      workflowId: batchId,
-      taskQueue: BATCH_QUEUE,
-      args: [{ batchId, ...(scenario.resume === undefined ? {} : { resume: scenario.resume }) }],
-    });
+    const handle = await start(client, batchId, scenario);
     const ended = handle.result().then(
       (result: unknown) => ({ result, error: null }),
       (error: unknown) => ({ result: null, error }),
@@ -97,6 +94,21 @@ export async function play(
     await native.close();
     await connection.close();
   }
+}
+
+async function start(client: Client, batchId: string, scenario: Scenario) {
+  if (scenario.start !== undefined) {
+    await createBatchClient(client, { callTimeoutMs: 10_000 }).start({
+      ...scenario.start,
+      id: batchId,
+    });
+  }
+  return client.workflow.start(BATCH_WORKFLOW, {
+    workflowId: batchId,
+    taskQueue: BATCH_QUEUE,
+    args: [{ batchId, ...(scenario.resume === undefined ? {} : { resume: scenario.resume }) }],
+    workflowIdConflictPolicy: 'USE_EXISTING',
+  });
 }
 
 /** Histories of all runs of a workflow, in order: more than one after continue-as-new. */

@@ -1,0 +1,41 @@
+import { FakeBatch } from '../workflows/fake-batch';
+import { play, workflowBundle } from '../workflows/workflow-world';
+import type { TestTemporal } from '../support/temporal';
+import { startTemporal, TEMPORAL_START_MS } from '../support/temporal';
+
+let temporal: TestTemporal;
+
+beforeAll(async () => {
+  temporal = await startTemporal();
+  await workflowBundle();
+}, TEMPORAL_START_MS);
+afterAll(() => temporal?.stop());
+
+const models = (count: number, name: string) =>
+  Array.from({ length: count }, (_, i) => ({ model: `${i}${name}`, entries: 1 }));
+const start = {
+  tenant: 'team-a',
+  endpoint: '/v1/chat/completions',
+  expiresAtSec: Math.floor(Date.now() / 1000) + 3600,
+  inputFileId: 'file-x',
+};
+
+// What the server refuses it refuses again and again: only a server tells.
+it.each([
+  ['20 models of 110 characters', start, models(20, 'm'.repeat(108))],
+  ['2 models of 256 emoji', start, models(2, '😀'.repeat(255))],
+  ['20 models of quotes and backslashes', start, models(20, '"\\'.repeat(127))],
+  ['models of control characters', start, models(3, '\0\n\x1f'.repeat(85))],
+  ['models with halves of characters', start, models(3, '\ud83d'.repeat(255))],
+  ['a tenant of 256 emoji', { ...start, tenant: '😀'.repeat(256) }, models(1, 'm')],
+  ['a tenant of 256 quotes', { ...start, tenant: '"'.repeat(256) }, models(1, '漢'.repeat(255))],
+  [
+    'an input file that is no id',
+    { ...start, inputFileId: '\ud83d漢'.repeat(127) },
+    models(1, 'm'),
+  ],
+])('a batch ends that has %s', async (_what, begun, named) => {
+  const batch = new FakeBatch({ models: named });
+  const { result } = await play(temporal, { batch, start: begun });
+  expect(result).toMatchObject({ status: 'completed', total: named.length });
+});

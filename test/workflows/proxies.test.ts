@@ -1,0 +1,37 @@
+import { proxyActivities } from '@temporalio/workflow';
+import { chunk, finalization, holders, ingestion } from '../../workflows/proxies';
+import '../../workflows/maintenance';
+import type { BatchSettings } from '../../activities/types';
+
+jest.mock('@temporalio/workflow', () => ({
+  ...jest.requireActual<object>('@temporalio/workflow'),
+  proxyActivities: jest.fn(() => ({})),
+  proxyLocalActivities: jest.fn(() => ({})),
+}));
+
+const settings: BatchSettings = {
+  lanesPerModel: 4,
+  heartbeatTimeoutMs: 5_000,
+  cancelGraceMs: 0,
+  expiryGraceMs: 0,
+  finalizeWindowMs: 5_000,
+  historyEvents: null,
+};
+
+it('dispatches no activity eagerly, waits for each that is cancelled, and lets no outage time one out', () => {
+  const policy = { settings, queue: 'q', boxMs: 1, requestTimeoutMs: 1, priority: 3 };
+  ingestion(settings);
+  chunk({ ...policy, attempts: 1, summary: 's' });
+  finalization(settings);
+  holders(settings);
+  const options = jest.mocked(proxyActivities).mock.calls.map(([one]) => one);
+  expect(options.length).toBeGreaterThanOrEqual(7);
+  for (const one of options) {
+    expect(one).toMatchObject({
+      allowEagerDispatch: false,
+      cancellationType: 'WAIT_CANCELLATION_COMPLETED',
+    });
+    // It runs while no worker exists.
+    expect(one).not.toHaveProperty('scheduleToCloseTimeout');
+  }
+});
