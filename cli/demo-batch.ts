@@ -3,11 +3,13 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import OpenAI from 'openai';
+import type OpenAI from 'openai';
 import type { Batch, BatchCreateParams } from 'openai/resources/batches';
 import { GatewayError } from '../core/errors';
+import { processEnvironment } from '../platform/config';
 import { hasEnded } from './client/exit-codes';
 import type { DemoAccess } from './demo-access';
+import { openOpenAi } from './openai-client';
 import { createProgress, type ProgressScreen } from './progress';
 
 export interface DemoBatchOptions {
@@ -45,7 +47,10 @@ const POLL_INTERVAL_MS = 250;
  */
 export async function runBatch(options: DemoBatchOptions): Promise<DemoBatchResult> {
   const { api: baseURL, access, input, signal } = options;
-  const client = new OpenAI({ baseURL, apiKey: access.key, defaultHeaders: access.headers });
+  const client = openOpenAi({
+    ...{ baseUrl: baseURL, apiKey: access.key, headers: access.headers },
+    ...{ env: processEnvironment(), takesEnvironment: false },
+  });
   const startedAtMs = performance.now();
   const file = await client.files.create({ file: createReadStream(input), purpose: 'batch' });
   signal.throwIfAborted();

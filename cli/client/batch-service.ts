@@ -1,7 +1,9 @@
-import OpenAI, { toStreamingFile } from 'openai';
+import { toStreamingFile } from 'openai';
+import type OpenAI from 'openai';
 import type { Batch, BatchCreateParams } from 'openai/resources/batches';
 import type { FileObject } from 'openai/resources/files';
 import { GatewayError } from '../../core/errors';
+import { openOpenAi } from '../openai-client';
 import type { Connection } from './connection-flags';
 import { explainFailure } from './failures';
 
@@ -57,15 +59,13 @@ type Content = NonNullable<Response['body']>;
 
 /** Opens no connection yet. */
 export function createBatchService(connection: Connection): BatchService {
-  const { baseUrl, repeated, apiKey, headers } = connection;
-  const client = new OpenAI({
-    baseURL: baseUrl,
-    // The SDK insists on a key; a server that asks for none does not look at it.
-    apiKey: apiKey ?? 'none',
-    defaultHeaders: headers,
-    timeout: REQUEST_TIMEOUT_MS,
+  const { baseUrl, repeated, apiKey, headers, env, isChosen } = connection;
+  const client = openOpenAi({
+    ...{ baseUrl, apiKey, headers, env },
+    takesEnvironment: isChosen,
+    timeoutMs: REQUEST_TIMEOUT_MS,
   });
-  const scene = { baseUrl, hasKey: apiKey !== null };
+  const scene = { baseUrl, hasKey: apiKey !== null, isChosen };
   const explained = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
       return await work();

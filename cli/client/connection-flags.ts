@@ -14,8 +14,11 @@ export interface ConnectionFlags {
 /** Where the server is and who asks. */
 export interface Connection {
   readonly baseUrl: string;
-  /** `null` where none was given. */
+  /** `null` if none was given, or none may be sent there. */
   readonly apiKey: string | null;
+  /** Whether the user chose the server. */
+  readonly isChosen: boolean;
+  readonly env: Environment;
   readonly headers: Readonly<Record<string, string>>;
   /** What a command that goes on with this server must be given as well, with a leading space. */
   readonly repeated: string;
@@ -36,9 +39,14 @@ export function withConnectionFlags(command: Command): Command {
     .option('--json', 'one JSON document on stdout, for scripts');
 }
 
-/** Flags over environment over defaults. @throws invalid_request for a base URL that is none */
+/**
+ * Flags over environment over defaults. Any program may listen at the default address, so no key is sent
+ * there. @throws invalid_request for a base URL that is none, and for a key without one
+ */
 export function connectionOf(flags: ConnectionFlags, env: Environment): Connection {
-  const baseUrl = flags.baseUrl ?? (env['OPENAI_BASE_URL'] || DEFAULT_BASE_URL);
+  const chosen = flags.baseUrl ?? (env['OPENAI_BASE_URL'] || null);
+  const baseUrl = chosen ?? DEFAULT_BASE_URL;
+  if (chosen === null) refuseKeyFlags(flags);
   const protocol = URL.canParse(baseUrl) ? new URL(baseUrl).protocol : '';
   if (protocol !== 'http:' && protocol !== 'https:') {
     const message = `"${baseUrl}" is no base URL: expected something like ${DEFAULT_BASE_URL}`;
@@ -47,10 +55,20 @@ export function connectionOf(flags: ConnectionFlags, env: Environment): Connecti
   const tenant = flags.tenant === undefined ? {} : { [TENANT_HEADER]: flags.tenant };
   return {
     baseUrl: baseUrl.replace(/\/+$/, ''),
-    apiKey: (flags.apiKey ?? env['OPENAI_API_KEY']) || null,
+    apiKey: chosen === null ? null : (flags.apiKey ?? env['OPENAI_API_KEY']) || null,
+    isChosen: chosen !== null,
+    env,
     headers: { ...flags.header, ...tenant },
     repeated: repeatedFlags(flags),
   };
+}
+
+function refuseKeyFlags({ apiKey, header = {} }: ConnectionFlags): void {
+  const secret = Object.keys(header).find((name) => /^(authorization|api-key)$/i.test(name));
+  if (apiKey === undefined && secret === undefined) return;
+  const flag = apiKey === undefined ? `--header ${secret}` : '--api-key';
+  const message = `${flag} is not sent to the default address: name the server, for example --base-url ${DEFAULT_BASE_URL}`;
+  throw new GatewayError('invalid_request', message);
 }
 
 function repeatedFlags({ baseUrl, tenant }: ConnectionFlags): string {

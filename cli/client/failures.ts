@@ -8,6 +8,8 @@ export interface FailureScene {
   readonly baseUrl: string;
   /** Whether a key was given at all. */
   readonly hasKey: boolean;
+  /** False for the default address, to which no key is sent. */
+  readonly isChosen: boolean;
 }
 
 /**
@@ -47,15 +49,13 @@ function describe(error: unknown, scene: FailureScene): Described {
   return { code: 'internal', message: error instanceof Error ? error.message : String(error) };
 }
 
-function describeStatus(error: APIError<number>, { baseUrl, hasKey }: FailureScene): Described {
+function describeStatus(error: APIError<number>, scene: FailureScene): Described {
+  const { baseUrl } = scene;
   const { status, requestID } = error;
   const said = messageOf(error);
   if (status === 401) {
-    const advice = hasKey
-      ? 'is it the right one (OPENAI_API_KEY, --api-key)?'
-      : 'set OPENAI_API_KEY or --api-key';
-    const what = hasKey ? 'refuses the API key' : 'wants an API key';
-    return { code: 'unauthorized', message: `${baseUrl} ${what} (${said}): ${advice}` };
+    const what = scene.hasKey ? 'refuses the API key' : 'wants an API key';
+    return { code: 'unauthorized', message: `${baseUrl} ${what} (${said}): ${keyAdvice(scene)}` };
   }
   if (status === 404) return { code: 'not_found', message: notFound(error, baseUrl) };
   if (status === 408 || status === 425 || status === 429 || status >= 500) {
@@ -67,6 +67,13 @@ function describeStatus(error: APIError<number>, { baseUrl, hasKey }: FailureSce
   const param = error.param ? ` (${printable(error.param)})` : '';
   const message = `the server refused with ${status}${param}: ${said}`;
   return { code: code ?? 'invalid_request', message };
+}
+
+function keyAdvice({ baseUrl, hasKey, isChosen }: FailureScene): string {
+  if (hasKey) return 'is it the right one (OPENAI_API_KEY, --api-key)?';
+  return isChosen
+    ? 'set OPENAI_API_KEY or --api-key'
+    : `a key is only sent to a server that you name: set OPENAI_API_KEY and --base-url ${baseUrl}`;
 }
 
 /** An answer without OpenAI's error body comes from somebody who does not know this API. */

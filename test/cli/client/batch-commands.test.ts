@@ -144,7 +144,14 @@ describe('nightshift watch', () => {
 
 describe('the service', () => {
   it('leaves no listener on a signal, however often a batch is looked at', async () => {
-    const connection = { baseUrl: server.url, apiKey: null, headers: {}, repeated: '' };
+    const connection = {
+      baseUrl: server.url,
+      apiKey: null,
+      headers: {},
+      repeated: '',
+      isChosen: true,
+      env: {},
+    };
     const service = createBatchService(connection);
     const { signal } = new AbortController();
     for (let look = 0; look < 3; look++) await service.retrieve(BATCH_ID, { signal, retries: 0 });

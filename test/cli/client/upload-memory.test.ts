@@ -19,7 +19,14 @@ it('an upload does not stay in memory', async () => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   const baseUrl = `http://127.0.0.1:${port}/v1`;
-  const service = createBatchService({ baseUrl, apiKey: null, headers: {}, repeated: '' });
+  const service = createBatchService({
+    baseUrl,
+    apiKey: null,
+    headers: {},
+    repeated: '',
+    isChosen: true,
+    env: {},
+  });
   const sent: WeakRef<ArrayBufferLike>[] = [];
   let held = 0;
   async function* bytes(): AsyncGenerator<Uint8Array> {
