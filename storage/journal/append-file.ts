@@ -1,6 +1,6 @@
 import { open, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { makeFolder, syncFolder } from '../objects/durable-folder';
+import { makeFolder, syncFolderAndAbove } from '../objects/durable-folder';
 
 /** A new file that grows at its end: what a segment needs of a filesystem. */
 export interface AppendFile {
@@ -18,9 +18,9 @@ export type OpenAppendFile = (path: string) => Promise<AppendFile>;
 
 /** Creates the file exclusively (`O_EXCL`), with the folders above it. */
 export const openAppendFile: OpenAppendFile = async (path) => {
-  const changedFolders = await makeFolder(dirname(path));
+  await makeFolder(dirname(path));
   const file = await open(path, 'wx');
-  let unsyncedFolders = [dirname(path), ...changedFolders];
+  let isNameSynced = false;
   let size = 0;
   return {
     append: async (bytes) => {
@@ -30,8 +30,9 @@ export const openAppendFile: OpenAppendFile = async (path) => {
     },
     sync: async () => {
       await file.datasync();
-      for (const folder of unsyncedFolders) await syncFolder(folder);
-      unsyncedFolders = [];
+      if (isNameSynced) return;
+      await syncFolderAndAbove(dirname(path));
+      isNameSynced = true;
     },
     close: () => file.close(),
     remove: () => unlink(path),

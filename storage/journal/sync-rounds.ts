@@ -45,7 +45,9 @@ export class SyncRounds {
   #run(): Promise<void> {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
-    this.#round = this.#syncMarked().finally(() => {
+    // Begins after `#round` is set: what the first sync marks must not arm a second clock.
+    const round = Promise.resolve().then(() => this.#syncMarked());
+    this.#round = round.finally(() => {
       this.#round = null;
       if (this.#marked.size > 0) this.#arm();
     });

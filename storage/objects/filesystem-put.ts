@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { link, open, unlink, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { ObjectBody, PutResult } from '../object-store';
-import { ensureFolder, syncFolder } from './durable-folder';
+import { makeFolder, syncFolderAndAbove } from './durable-folder';
 import { hasCode, mapped } from './filesystem-errors';
 import { temporaryFolder } from './filesystem-layout';
 
@@ -17,9 +17,9 @@ export interface PutFileOptions {
 }
 
 /**
- * Writes `body` to `path` if nothing is there (execution §2): temporary file, `fdatasync`, `link` to
- * the name (exists: lost the race), unlink, fsync of the folder. A crash in between leaves at most
- * the temporary file. @throws object_store_failed, and what the body throws
+ * Writes `body` to `path` if nothing is there: temporary file, `fdatasync`, `link` to the name
+ * (exists: lost the race), fsync of the folder and of new ones above it, unlink. A crash in between
+ * leaves at most the temporary file. @throws object_store_failed, and what the body throws
  */
 export async function putFileIfAbsent(root: string, options: PutFileOptions): Promise<PutResult> {
   const { path } = options;
@@ -29,7 +29,7 @@ export async function putFileIfAbsent(root: string, options: PutFileOptions): Pr
     return await mapped(`link ${path}`, async () => {
       const result = await linkIfAbsent(temporary, path);
       // The loser syncs too: the winner may not have come to it yet, and `exists` promises durability.
-      await syncFolder(dirname(path));
+      await syncFolderAndAbove(dirname(path));
       return result;
     });
   } finally {
@@ -67,7 +67,7 @@ async function linkIfAbsent(from: string, to: string): Promise<PutResult> {
     } catch (error) {
       if (hasCode(error, 'EEXIST')) return 'exists';
       if (!hasCode(error, 'ENOENT') || tries === LINK_TRIES) throw error;
-      await ensureFolder(dirname(to));
+      await makeFolder(dirname(to));
     }
   }
 }

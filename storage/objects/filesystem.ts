@@ -1,17 +1,9 @@
 import { constants } from 'node:fs';
-import {
-  access,
-  mkdir,
-  open,
-  readdir,
-  rmdir,
-  stat,
-  unlink,
-  type FileHandle,
-} from 'node:fs/promises';
+import { access, open, readdir, rmdir, stat, unlink, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { GatewayError } from '../../core/errors';
 import type { ByteRange, ObjectHead, ObjectReader, ObjectStore } from '../object-store';
+import { ensureFolder } from './durable-folder';
 import { hasCode, mapped, mappedLookup, orAbsent } from './filesystem-errors';
 import { objectPath, objectsFolder, temporaryFolder } from './filesystem-layout';
 import { listFiles } from './filesystem-list';
@@ -36,8 +28,8 @@ export interface FilesystemStoreOptions {
 export async function openFilesystemStore(options: FilesystemStoreOptions): Promise<ObjectStore> {
   const { path, onPassed = () => undefined } = options;
   await mapped('open object store', async () => {
-    await mkdir(objectsFolder(path), { recursive: true });
-    await mkdir(temporaryFolder(path), { recursive: true });
+    await ensureFolder(objectsFolder(path));
+    await ensureFolder(temporaryFolder(path));
     await sweepTemporaryFiles(temporaryFolder(path));
   });
   return filesystemStore(path, onPassed);

@@ -84,7 +84,11 @@ export function requestOf(changes: Partial<BackendRequest> = {}): BackendRequest
   };
 }
 
-/** Resolves when `condition` holds; the test's own timeout bounds it. */
+/** Resolves when `condition` holds; throws after 10 s, so that a test that fails also ends. */
 export async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setImmediate(resolve));
+  const deadline = performance.now() + 10_000;
+  while (!condition()) {
+    if (performance.now() >= deadline) throw new Error(`waited 10 s for ${condition.toString()}`);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
 }

@@ -23,11 +23,19 @@ export async function journalPlace(openFile?: OpenAppendFile): Promise<JournalPl
   const path = await mkdtemp(join(tmpdir(), 'nightshift-journal-'));
   const store = await openFilesystemStore({ path });
   const journal = createFilesystemJournal({ path, store, ...(openFile ? { openFile } : {}) });
+  const writers: JournalWriter[] = [];
+  const openWriter: typeof journal.openWriter = (...args) => {
+    const writer = journal.openWriter(...args);
+    writers.push(writer);
+    return writer;
+  };
   const remove = async () => {
+    // A test that failed has left its writers open, and they never stop trying.
+    await Promise.allSettled(writers.map((writer) => writer.close()));
     await journal.close();
     await rm(path, { recursive: true, force: true });
   };
-  return { path, store, journal, remove };
+  return { path, store, journal: { ...journal, openWriter }, remove };
 }
 
 /** An answer frame, ready to append. */

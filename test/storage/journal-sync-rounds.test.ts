@@ -32,17 +32,65 @@ test('syncs all that was marked, a few at a time, once an interval', async () =>
   expect(jest.getTimerCount()).toBe(0);
 });
 
-test('what is marked during a round waits for the next', async () => {
-  const rounds = new SyncRounds({ intervalMs: 100, parallel: 1 });
-  let syncs = 0;
-  const again = { sync: async () => void (++syncs < 3 && rounds.mark(again)) };
-  rounds.mark(again);
-  await jest.advanceTimersByTimeAsync(100);
-  expect(syncs).toBe(1);
-  await jest.advanceTimersByTimeAsync(100);
-  expect(syncs).toBe(2);
-  await jest.advanceTimersByTimeAsync(1_000);
-  expect(syncs).toBe(3);
+describe('what is marked during a round', () => {
+  /** Something that is written again while it, or what comes with it, is synced. */
+  function written(
+    rounds: SyncRounds,
+    when: 'as its sync begins' | 'while its sync runs' | 'while another one is synced',
+  ) {
+    const syncs: number[] = [];
+    const item = {
+      sync: async () => {
+        syncs.push(Date.now());
+        if (syncs.length > 2) return;
+        if (when === 'as its sync begins') rounds.mark(item);
+        await passes(10);
+        if (when === 'while its sync runs') rounds.mark(item);
+      },
+    };
+    const other = {
+      sync: async () => {
+        await passes(5);
+        if (syncs.length <= 2) rounds.mark(item);
+      },
+    };
+    rounds.mark(item);
+    if (when === 'while another one is synced') rounds.mark(other);
+    return syncs;
+  }
+
+  const passes = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+  test.each([
+    ['as its sync begins', 3],
+    ['while its sync runs', 3],
+    // The other one is marked but once.
+    ['while another one is synced', 2],
+  ] as const)('%s is synced once more, in the next round', async (when, expected) => {
+    const rounds = new SyncRounds({ intervalMs: 100, parallel: 2 });
+    const syncs = written(rounds, when);
+    await jest.advanceTimersByTimeAsync(2_000);
+    expect(syncs).toHaveLength(expected);
+    syncs.slice(1).forEach((at, i) => expect(at - (syncs[i] ?? 0)).toBeGreaterThanOrEqual(100));
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  test('waits for the end of a round that takes longer than the interval', async () => {
+    const rounds = new SyncRounds({ intervalMs: 100, parallel: 1 });
+    let running = 0;
+    const most: number[] = [];
+    const item = {
+      sync: async () => {
+        most.push(++running);
+        if (most.length < 4) rounds.mark(item);
+        await passes(450);
+        running--;
+      },
+    };
+    rounds.mark(item);
+    await jest.advanceTimersByTimeAsync(5_000);
+    expect(most).toEqual([1, 1, 1, 1]);
+  });
 });
 
 test('runNow waits for a running round and takes what came meanwhile', async () => {

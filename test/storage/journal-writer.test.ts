@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { encodeRetryFrame, FRAME_KIND, readFrame } from '../../core/journal/frame';
 import { framesOfSegment } from '../../core/journal/segment';
 import { journalPrefix, parseSegmentKey } from '../../core/plan/keys';
+import { until } from '../support/until';
 import {
   answer,
   append,
@@ -17,10 +18,6 @@ let place: JournalPlace;
 const range = { from: 20, to: 30 };
 
 afterEach(() => place.remove());
-
-async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 5));
-}
 
 describe('a writer on a filesystem', () => {
   beforeEach(async () => {
@@ -40,7 +37,7 @@ describe('a writer on a filesystem', () => {
     append(writer, 7);
     expect(writer.frames).toEqual([]);
     expect(writer.unwrittenBytes).toBe(answer(7, 'answer 7').bytes.length);
-    await until(() => writer.frames.length === 1);
+    await until(() => writer.frames.length === 1, 5_000, 'the frame to be written');
     expect(writer.unwrittenBytes).toBe(0);
     const [ref] = writer.frames;
     const bytes = await place.store.read(ref!.objectKey);
@@ -54,7 +51,7 @@ describe('a writer on a filesystem', () => {
     await rename(place.path, away);
     await mkdir(place.path);
     append(writer, 7);
-    await until(() => !writer.healthy);
+    await until(() => !writer.healthy, 5_000, 'a write that fails');
     expect(await readdir(place.path)).toEqual([]);
     await rmdir(place.path);
     await rename(away, place.path);
@@ -128,7 +125,7 @@ describe('a writer on a disk that fails', () => {
     disk.freeBytes = 70;
     append(writer, 2);
     append(writer, 3);
-    await until(() => !writer.healthy);
+    await until(() => !writer.healthy, 5_000, 'a write that fails');
     expect(offsetsOf(writer.frames)).toEqual([1]);
     expect(writer.unwrittenBytes).toBeGreaterThan(0);
     append(writer, 4);
@@ -153,7 +150,8 @@ describe('a writer on a disk that fails', () => {
     disk.freeBytes = 30;
     const writer = place.journal.openWriter(SCOPE, range);
     append(writer, 1);
-    await until(() => !writer.healthy && disk.files.length === 0);
+    const isTidy = (): boolean => !writer.healthy && disk.files.length === 0;
+    await until(isTidy, 5_000, 'a write that fails and leaves no file');
     expect(writer.frames).toEqual([]);
     disk.freeBytes = 70;
     await writer.flush();
@@ -166,7 +164,7 @@ describe('a writer on a disk that fails', () => {
     disk.failOpens = 2;
     const writer = place.journal.openWriter(SCOPE, range);
     append(writer, 1);
-    await until(() => !writer.healthy);
+    await until(() => !writer.healthy, 5_000, 'a write that fails');
     await writer.flush();
     expect(writer.healthy).toBe(true);
     expect(disk.files).toHaveLength(1);
@@ -179,7 +177,7 @@ describe('a writer on a disk that fails', () => {
     append(writer, 1);
     const controller = new AbortController();
     const flushed = writer.flush(controller.signal);
-    await until(() => !writer.healthy);
+    await until(() => !writer.healthy, 5_000, 'a write that fails');
     controller.abort(new Error('box over'));
     await expect(flushed).rejects.toThrow('box over');
     disk.failOpens = 0;

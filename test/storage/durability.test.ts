@@ -1,0 +1,205 @@
+import fs from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { openAppendFile } from '../../storage/journal/append-file';
+import { createFilesystemJournal } from '../../storage/journal/filesystem-journal';
+import { openFilesystemStore } from '../../storage/objects/filesystem';
+import {
+  objectPath,
+  objectsFolder,
+  temporaryFolder,
+} from '../../storage/objects/filesystem-layout';
+import { readOrCreateStoreId } from '../../storage/objects/store-id';
+import { DiskTrace, handlePrototype } from './disk-trace';
+import { append, SCOPE } from './journal-fixtures';
+
+let root: string;
+let path: string;
+let trace: DiskTrace;
+
+beforeEach(async () => {
+  root = await fs.mkdtemp(join(tmpdir(), 'nightshift-durability-'));
+  path = join(root, 'store');
+  trace = await DiskTrace.start(root);
+});
+afterEach(async () => {
+  trace.stop();
+  await fs.rm(root, { recursive: true, force: true });
+});
+
+/** A store whose own folders are safe, and nothing traced of their making. */
+async function openStore() {
+  const store = await openFilesystemStore({ path });
+  trace.events.length = 0;
+  return store;
+}
+
+async function* pieces() {
+  for (const piece of ['one ', 'two ', 'three']) yield Buffer.from(piece);
+}
+
+describe('a power cut takes nothing of', () => {
+  it.each([
+    ['given whole', () => Buffer.from('answer')],
+    ['given in pieces', pieces],
+  ])('an object that was put, %s', async (_how, body) => {
+    const store = await openStore();
+    await store.putIfAbsent('a/b/c', body());
+    expect(trace.lost(objectPath(path, 'a/b/c'))).toEqual([]);
+    expect(trace.events).toEqual([
+      'datasync store/tmp/*',
+      'link store/objects/a/b/c',
+      'sync store/objects/a/b',
+      // Its folders were not there.
+      'sync store/objects/a',
+      'sync store/objects',
+    ]);
+  });
+
+  it('an object that another one has put, but not synced yet, once `exists` is answered', async () => {
+    const store = await openStore();
+    await store.putIfAbsent('a/first', Buffer.alloc(1));
+    const other = join(temporaryFolder(path), 'other');
+    const taken = objectPath(path, 'a/taken');
+    const file = await fs.open(other, 'wx');
+    await file.write(Buffer.from('theirs'));
+    await file.datasync();
+    await file.close();
+    await fs.link(other, taken);
+    expect(trace.lost(taken)).toEqual(['name store/objects/a/taken']);
+    expect(await store.putIfAbsent('a/taken', Buffer.from('ours'))).toBe('exists');
+    expect(trace.lost(taken)).toEqual([]);
+  });
+
+  it('any of several objects that are put at once into folders that were not there', async () => {
+    const store = await openStore();
+    const keys = Array.from({ length: 12 }, (_, i) => `x/y/${i % 3}/${i}`);
+    await Promise.all(
+      keys.map(async (key) => {
+        await store.putIfAbsent(key, Buffer.from(key));
+        expect(trace.lost(objectPath(path, key))).toEqual([]);
+      }),
+    );
+  });
+
+  it('an object beside a segment whose folders are not synced yet', async () => {
+    const store = await openStore();
+    const segment = await openAppendFile(objectPath(path, 'batches/b/journal/m/s.seg'));
+    await store.putIfAbsent('batches/b/manifest.json', Buffer.from('{}'));
+    expect(trace.lost(objectPath(path, 'batches/b/manifest.json'))).toEqual([]);
+    await segment.close();
+  });
+
+  it('the id of a store', async () => {
+    await openStore();
+    await readOrCreateStoreId(path);
+    expect(trace.lost(join(path, 'store-id'))).toEqual([]);
+  });
+
+  it('the folders of a store that was opened for the first time', async () => {
+    await openFilesystemStore({ path });
+    expect(trace.lost(objectsFolder(path))).toEqual([]);
+    expect(trace.lost(temporaryFolder(path))).toEqual([]);
+  });
+
+  it('a segment that was synced, and of the folders it lies in', async () => {
+    const store = await openStore();
+    const journal = createFilesystemJournal({ path, store });
+    const writer = journal.openWriter(SCOPE, { from: 0, to: 9 });
+    append(writer, 1);
+    await writer.flush();
+    const segment = objectPath(path, writer.frames[0]?.objectKey ?? '');
+    expect(trace.lost(segment)).toContain(`bytes ${segmentName(segment)}`);
+    await journal.close();
+    expect(trace.lost(segment)).toEqual([]);
+    const folders = foldersBetween(segment);
+    expect(trace.events).toEqual([
+      `datasync ${segmentName(segment)}`,
+      ...folders.map((folder) => `sync ${folder}`),
+    ]);
+    await writer.close();
+  });
+
+  it('what is appended to a segment after its first sync', async () => {
+    const store = await openStore();
+    const journal = createFilesystemJournal({ path, store });
+    const writer = journal.openWriter(SCOPE, { from: 0, to: 9 });
+    for (const offset of [1, 2, 3]) {
+      append(writer, offset);
+      await writer.flush();
+      const segment = objectPath(path, writer.frames[0]?.objectKey ?? '');
+      expect(trace.lost(segment)).not.toEqual([]);
+      await journal.close();
+      expect(trace.lost(segment)).toEqual([]);
+    }
+    await writer.close();
+    await journal.close();
+    const syncs = trace.events.filter((event) => event.startsWith('datasync'));
+    // Names are synced once, bytes with every round that found new ones.
+    expect(syncs).toHaveLength(3);
+    expect(trace.events.length - syncs.length).toBe(
+      foldersBetween(objectPath(path, writer.frames[0]?.objectKey ?? '')).length,
+    );
+  });
+
+  it('a segment whose writer has closed before the round', async () => {
+    const store = await openStore();
+    const journal = createFilesystemJournal({ path, store });
+    const writer = journal.openWriter(SCOPE, { from: 0, to: 9 });
+    append(writer, 1);
+    await writer.close();
+    await journal.close();
+    expect(trace.lost(objectPath(path, writer.frames[0]?.objectKey ?? ''))).toEqual([]);
+  });
+
+  it('a seal', async () => {
+    const store = await openStore();
+    const journal = createFilesystemJournal({ path, store });
+    const writer = journal.openWriter(SCOPE, { from: 0, to: 1 });
+    append(writer, 1);
+    await writer.close();
+    const { key } = await journal.writeSeal(SCOPE, { from: 0, to: 1 }, writer.frames);
+    expect(trace.lost(objectPath(path, key))).toEqual([]);
+    await journal.close();
+  });
+});
+
+it('nobody takes over a segment that is there', async () => {
+  const segment = join(root, 'segment');
+  const file = await openAppendFile(segment);
+  await file.append(Buffer.from('frames'));
+  await expect(openAppendFile(segment)).rejects.toMatchObject({ code: 'EEXIST' });
+  await file.close();
+  expect(await fs.readFile(segment, 'utf8')).toBe('frames');
+});
+
+it('an object is whole although the disk takes it bit by bit', async () => {
+  const store = await openStore();
+  trace.stop();
+  type Write = (bytes: Buffer, from: number, length: number) => unknown;
+  const handles = (await handlePrototype(root)) as unknown as { write: Write };
+  const { write } = handles;
+  const spy = jest.spyOn(handles, 'write').mockImplementation(function (this: unknown, ...args) {
+    const [bytes, from, length] = args;
+    return Reflect.apply(write, this, [bytes, from, Math.min(length, 7)]) as unknown;
+  });
+  const body = Buffer.from('more than seven bytes in one piece');
+  await store.putIfAbsent('a', body);
+  spy.mockRestore();
+  expect((await store.read('a')).equals(body)).toBe(true);
+});
+
+/** Without its random part, as the trace shows it. */
+function segmentName(segment: string): string {
+  return `store${segment.slice(path.length)}`.replace(/[0-9a-f]{16}(?=\.seg)/, '*');
+}
+
+/** Folders that hold a name which is new because of the segment, from the bottom. */
+function foldersBetween(segment: string): string[] {
+  const folders = [];
+  for (let folder = dirname(segment); folder.length >= objectsFolder(path).length;) {
+    folders.push(`store${folder.slice(path.length)}`);
+    folder = dirname(folder);
+  }
+  return folders;
+}
