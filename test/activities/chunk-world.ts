@@ -142,6 +142,7 @@ export async function chunkWorld(
   const lease = new FakeLease();
   const drain = new AbortController();
   let tries = 0;
+  const chunks: Promise<unknown>[] = [];
   const registry = createRegistry(config);
   const deps: ExecuteDeps = {
     store,
@@ -179,7 +180,11 @@ export async function chunkWorld(
     drain,
     config,
     deps,
-    run: (over, env = new MockActivityEnvironment()) => env.run(execute, input(lines, over)),
+    run: (over, env = new MockActivityEnvironment()) => {
+      const chunk: Promise<ExecuteChunkResult> = env.run(execute, input(lines, over));
+      chunks.push(chunk);
+      return chunk;
+    },
     answers: () => readAnswers(journal, store, { offsets, lines }),
     retries: async () => {
       const found = [];
@@ -205,9 +210,13 @@ export async function chunkWorld(
     tries: () => tries,
     seen: () => server.received.map(({ body }) => (JSON.parse(body.toString()) as { n: string }).n),
     close: async () => {
+      // A test that failed may have left chunks behind.
+      lease.tell({ lost: true });
+      drain.abort();
+      await server.close();
+      await Promise.allSettled(chunks);
       await journal.close();
       await registry.close();
-      await server.close();
       await store.close();
       await rm(path, { recursive: true, force: true });
     },

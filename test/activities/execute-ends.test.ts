@@ -22,8 +22,6 @@ let running: Promise<ExecuteChunkResult> | null = null;
 
 afterEach(async () => {
   jest.restoreAllMocks();
-  world.lease.tell({ lost: true });
-  await running?.catch(() => undefined);
   running = null;
   await world.close();
 });

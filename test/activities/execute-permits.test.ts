@@ -23,7 +23,6 @@ beforeEach(() => {
 });
 afterEach(async () => {
   for (const lease of leases) lease.tell({ lost: true });
-  await Promise.allSettled(chunks);
   await world.close();
 });
 

@@ -13,8 +13,6 @@ let world: ChunkWorld;
 let running: Promise<ExecuteChunkResult> | null = null;
 
 afterEach(async () => {
-  world.lease.tell({ lost: true });
-  await running?.catch(() => undefined);
   running = null;
   await world.close();
 });

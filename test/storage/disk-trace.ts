@@ -134,5 +134,6 @@ export class DiskTrace {
 export async function handlePrototype(folder: string): Promise<FileHandle> {
   const handle = await fs.open(folder, 'r');
   await handle.close();
-  return Object.getPrototypeOf(handle) as FileHandle;
+  const prototype: unknown = Object.getPrototypeOf(handle);
+  return prototype as FileHandle;
 }

@@ -176,12 +176,13 @@ it('nobody takes over a segment that is there', async () => {
 it('an object is whole although the disk takes it bit by bit', async () => {
   const store = await openStore();
   trace.stop();
-  type Write = (bytes: Buffer, from: number, length: number) => unknown;
-  const handles = (await handlePrototype(root)) as unknown as { write: Write };
+  type Write = (this: unknown, bytes: Buffer, from: number, length: number) => unknown;
+  const prototype: unknown = await handlePrototype(root);
+  const handles = prototype as { write: Write };
   const { write } = handles;
   const spy = jest.spyOn(handles, 'write').mockImplementation(function (this: unknown, ...args) {
     const [bytes, from, length] = args;
-    return Reflect.apply(write, this, [bytes, from, Math.min(length, 7)]) as unknown;
+    return write.call(this, bytes, from, Math.min(length, 7));
   });
   const body = Buffer.from('more than seven bytes in one piece');
   await store.putIfAbsent('a', body);

@@ -1,0 +1,35 @@
+import { encodeModelMap, parseModelMap, type ModelMap } from '../../../core/plan/model-map';
+
+const map: ModelMap = {
+  version: 1,
+  nonce: '0123456789abcdef',
+  line_count: 3,
+  model_to_safe: { m: 'm' },
+  safe_to_model: { m: 'm' },
+  entries: { m: 2 },
+  unrouted: { other: 1 },
+};
+
+const refused = expect.objectContaining({ code: 'plan_unreadable' }) as Error;
+
+describe('model_map.json is refused', () => {
+  it.each(Object.keys(map))('without its %s', (member) => {
+    const bytes = encodeModelMap({ ...map, [member]: undefined });
+    expect(() => parseModelMap(bytes)).toThrow(refused);
+  });
+
+  it.each([
+    ['nonce', 7],
+    ['line_count', 1.5],
+    ['line_count', '3'],
+    ['model_to_safe', { m: 1 }],
+    ['safe_to_model', { m: null }],
+    ['safe_to_model', []],
+    ['entries', { m: -1 }],
+    ['entries', [2]],
+    ['unrouted', { other: '1' }],
+  ])('with this %s: %j', (member, value) => {
+    const bytes = Buffer.from(JSON.stringify({ ...map, [member]: value }));
+    expect(() => parseModelMap(bytes)).toThrow(refused);
+  });
+});

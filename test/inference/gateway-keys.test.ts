@@ -1,0 +1,183 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createHttpBackend } from '../../inference/http-backend';
+import { createRegistry, type Registry } from '../../inference/registry';
+import { createHeaderBuilder } from '../../inference/request-headers';
+import { readGatewaySecrets } from '../../inference/secrets';
+import { configSchema } from '../../platform/config-schema';
+import { gatewayOf, requestOf } from './local-server';
+
+const never = new AbortController().signal;
+const OWN_KEY = 'own-s3cret-0123456789';
+
+let folder: string;
+const closers: (() => Promise<void> | void)[] = [];
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'gateway-keys-'));
+  closers.push(() => rmSync(folder, { recursive: true }));
+});
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+function keyFile(name: string, content: string): string {
+  const path = join(folder, name);
+  writeFileSync(path, content);
+  return path;
+}
+
+/** A server that keeps the bytes of each request as they came over the wire. */
+async function startWire(): Promise<{ url: string; requests: string[] }> {
+  const requests: string[] = [];
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.on('data', (bytes) => {
+      requests.push(bytes.toString('latin1'));
+      socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}');
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  closers.push(() => new Promise<void>((resolve) => server.close(() => resolve())));
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}`, requests };
+}
+
+/** Name and value of each header as it was written, repetitions too. */
+function rawHeaders(request: string): string[] {
+  const head = request.slice(0, request.indexOf('\r\n\r\n'));
+  return head.split('\r\n').slice(1);
+}
+
+function namesOf(request: string): string[] {
+  return rawHeaders(request).map((line) => line.slice(0, line.indexOf(':')).toLowerCase());
+}
+
+describe('the key of a gateway', () => {
+  it.each(['authorization', 'Authorization', 'AUTHORIZATION'])(
+    'stays here where the caller passes its own %s',
+    async (name) => {
+      const wire = await startWire();
+      const gateway = gatewayOf(wire.url, { api_key_file: keyFile('key', OWN_KEY) });
+      const backend = createHttpBackend(gateway, {
+        secrets: readGatewaySecrets(gateway, folder),
+        connections: 1,
+        maxAnswerBytes: 1_000,
+      });
+      closers.push(() => backend.close());
+      await backend.send(requestOf({ headers: { [name]: 'Bearer of-the-user' } }), never);
+      const [request = ''] = wire.requests;
+      expect(rawHeaders(request).filter((line) => /^authorization:/i.test(line))).toEqual([
+        'authorization: Bearer of-the-user',
+      ]);
+      expect(request).not.toContain(OWN_KEY);
+    },
+  );
+
+  it('goes along once where the caller passes none', async () => {
+    const wire = await startWire();
+    const gateway = gatewayOf(wire.url, { api_key_file: keyFile('key', OWN_KEY) });
+    const backend = createHttpBackend(gateway, {
+      secrets: readGatewaySecrets(gateway, folder),
+      connections: 1,
+      maxAnswerBytes: 1_000,
+    });
+    closers.push(() => backend.close());
+    await backend.send(requestOf({ headers: { 'x-team': 'blue' } }), never);
+    const [request = ''] = wire.requests;
+    expect(request.split(OWN_KEY)).toHaveLength(2);
+    expect(namesOf(request).filter((name) => name === 'authorization')).toHaveLength(1);
+  });
+
+  it('goes to no other model, though both are at one address', async () => {
+    const wire = await startWire();
+    const settings = {
+      url: wire.url,
+      request_timeout: '5s',
+      max_retries: 0,
+      initial_backoff: '1s',
+      max_backoff: '1s',
+    };
+    const config = configSchema.parse({
+      model_gateways: {
+        a: { ...settings, api_key_file: keyFile('a', 'key-of-a') },
+        b: { ...settings, api_key_file: keyFile('b', 'key-of-b') },
+        c: settings,
+      },
+    });
+    const registry: Registry = createRegistry(config);
+    closers.push(() => registry.close());
+    for (const model of ['a', 'b', 'c', 'a']) {
+      await registry.route(model)?.backend.send(requestOf(), never);
+    }
+    const keys = wire.requests.map((request) => /^authorization: (.*)$/im.exec(request)?.[1]);
+    expect(keys).toEqual(['Bearer key-of-a', 'Bearer key-of-b', undefined, 'Bearer key-of-a']);
+  });
+
+  it.each([
+    ['holds a blank', 'two words'],
+    ['holds a line end', 'first\nsecond'],
+    ['is not ASCII', 'schlüssel'],
+  ])('is not in the error where it %s', (_what, content) => {
+    const gateway = gatewayOf('http://127.0.0.1:1', { api_key_file: keyFile('key', content) });
+    let message = '';
+    try {
+      readGatewaySecrets(gateway, folder);
+    } catch (error) {
+      message = String(error);
+    }
+    expect(message).toContain('must hold one key');
+    for (const part of content.split(/\s/)) expect(message).not.toContain(part);
+  });
+});
+
+describe('headers that are ours to decide', () => {
+  const headersOf = createHeaderBuilder({ authorization: null, objective: 'batch' });
+
+  it.each([
+    'Content-Length',
+    'HOST',
+    'Transfer-Encoding',
+    'X-Request-Id',
+    'x-slo-ttft-ms',
+    'X-Gateway-Inference-Objective',
+    'Proxy-Authorization',
+  ])('are never those of the caller, however written: %s', (name) => {
+    const flat = headersOf(requestOf({ headers: { [name]: 'theirs' } }), 0);
+    expect(flat).not.toContain('theirs');
+    const names = flat.filter((_text, i) => i % 2 === 0);
+    expect(new Set(names).size).toBe(names.length);
+  });
+
+  it.each(['a\r\nx-injected: 1', 'a\nb', 'a\0b', 'π'])(
+    'and a value that HTTP cannot carry is left out: %j',
+    (value) => {
+      expect(headersOf(requestOf({ headers: { 'x-team': value } }), 0)).not.toContain('x-team');
+    },
+  );
+});
+
+describe('a server that takes connections and never says hello', () => {
+  it('has not been sent anything: that is no try', async () => {
+    const server = createServer((socket) => void socket.on('error', () => undefined));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const gateway = gatewayOf(`https://127.0.0.1:${port}`, { request_timeout: 100 });
+    const backend = createHttpBackend(gateway, {
+      secrets: { authorization: null, tls: {} },
+      connections: 1,
+      maxAnswerBytes: 1_000,
+    });
+    const sockets = new Set<{ destroy(): void }>();
+    server.on('connection', (socket) => sockets.add(socket));
+    expect(await backend.send(requestOf(), never)).toMatchObject({
+      kind: 'failure',
+      reason: 'connect',
+    });
+    for (const socket of sockets) socket.destroy();
+    await backend.close();
+    await new Promise<void>((resolve) => server.close(() => resolve()));
+  });
+});
