@@ -214,6 +214,12 @@ export const configSchema = z.strictObject({
       scratch: duration('24h'),
     })
     .prefault({}),
+  metrics: z
+    .strictObject({
+      max_label_values: count.prefault(200),
+      idle_series: duration('1h'),
+    })
+    .prefault({}),
   /** Spans are exported by OTLP over gRPC where an endpoint is given (seed 000). */
   tracing: z.strictObject({ otlp_endpoint: z.string().optional() }).prefault({}),
   log: z

@@ -1,19 +1,57 @@
 import { createDependencyGauge } from './dependency-watch';
+import { createLabelValues } from './label-values';
 import { Counter, exponentialBuckets, Gauge, Histogram, type Registry } from 'prom-client';
 
 /** What a worker counts: jobs, permits, requests per model, tokens, the object store. */
 export type WorkerMetrics = ReturnType<typeof createWorkerMetrics>;
 
+/** How many series there may be for names that clients choose. */
+export interface SeriesLimits {
+  readonly maxLabelValues?: number;
+  /** Models that an operator has named: they always have series of their own. */
+  readonly models?: readonly string[];
+  readonly idleMs?: number;
+  readonly nowMs?: () => number;
+}
+
+const MAX_LABEL_VALUES = 200;
+const IDLE_MS = 3_600_000;
+
 /** Registers the worker's metrics under the names that seed 000 and its dashboards use. */
-export function createWorkerMetrics(registry: Registry) {
+export function createWorkerMetrics(registry: Registry, limits: SeriesLimits = {}) {
   const registers = [registry];
   return {
     ...jobMetrics(registers),
-    ...requestMetrics(registers),
-    ...tokenMetrics(registers),
+    ...modelMetrics(registers, limits),
     ...maintenanceMetrics(registers),
     ...outageMetrics(registers),
   } as const;
+}
+
+/** Series that have the name of a model, which any tenant can invent. */
+function modelMetrics(registers: Registry[], limits: SeriesLimits) {
+  const gone = new Set<(model: string) => void>();
+  const modelLabels = createLabelValues({
+    max: limits.maxLabelValues ?? MAX_LABEL_VALUES,
+    reserved: limits.models ?? [],
+    idleMs: limits.idleMs ?? IDLE_MS,
+    nowMs: limits.nowMs ?? (() => performance.now()),
+    onGone: (model) => {
+      for (const metric of byModel) metric.remove({ model });
+      for (const tell of gone) tell(model);
+    },
+  });
+  const requests = requestMetrics(registers, () => modelLabels.sweep());
+  const tokens = tokenMetrics(registers);
+  const { modelInflightRequests, requestDuration, requestErrors, requestRetries } = requests;
+  const { promptTokens, generationTokens } = tokens;
+  const byModel = [
+    ...[modelInflightRequests, requestDuration, requestErrors, requestRetries],
+    ...[promptTokens, generationTokens],
+  ];
+  /** `tell` hears of models whose series are removed. */
+  const onModelGone = (tell: (model: string) => void): void => void gone.add(tell);
+  return { ...requests, ...tokens, modelLabels, onModelGone };
 }
 
 function jobMetrics(registers: Registry[]) {
@@ -59,7 +97,7 @@ function jobMetrics(registers: Registry[]) {
   };
 }
 
-function requestMetrics(registers: Registry[]) {
+function requestMetrics(registers: Registry[], beforeCollecting: () => void) {
   const labelNames = ['model'] as const;
   return {
     totalWorkers: new Gauge({
@@ -87,6 +125,7 @@ function requestMetrics(registers: Registry[]) {
       help: 'Requests at the model servers, by model',
       labelNames,
       registers,
+      collect: beforeCollecting,
     }),
     requestDuration: new Histogram({
       name: 'model_request_execution_duration_seconds',

@@ -13,7 +13,7 @@ import { observabilityPlace } from '../platform/observability-place';
 import { startObservabilityServer } from '../platform/observability-server';
 import type { RunningProcess } from '../platform/process';
 import { startTracing } from '../platform/tracing';
-import { createWorkerMetrics } from '../platform/worker-metrics';
+import { createWorkerMetrics, type SeriesLimits } from '../platform/worker-metrics';
 import { execQueue } from '../workflows/contract';
 import { bundlePath } from './bundle-workflows';
 import { createWorkers } from './create-workers';
@@ -37,7 +37,7 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
   bridgeTemporalLogs(logger);
   const tracing = startTracing('nightshift-worker', config.tracing.otlp_endpoint);
   const metricsRegistry = createMetricsRegistry('worker');
-  const metrics = createWorkerMetrics(metricsRegistry);
+  const metrics = createWorkerMetrics(metricsRegistry, seriesLimits(config));
   const drain = new AbortController();
   // Before anything is hosted there is nothing in flight that could trip it.
   const guard: { trip: (error: GatewayError) => void } = { trip: () => drain.abort() };
@@ -116,4 +116,9 @@ function bridgeTemporalLogs(logger: Logger): void {
     shutdownSignals: [],
     telemetryOptions: { logging: { forward: {}, filter: 'WARN' } },
   });
+}
+
+function seriesLimits({ metrics, model_gateways: gateways = {} }: Config): SeriesLimits {
+  const { max_label_values: maxLabelValues, idle_series: idleMs } = metrics;
+  return { maxLabelValues, idleMs, models: Object.keys(gateways) };
 }

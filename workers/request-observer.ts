@@ -2,16 +2,18 @@ import type { ExecuteObserver } from '../activities/execute/observer';
 import type { WorkerMetrics } from '../platform/worker-metrics';
 
 /**
- * Feeds the metrics of seed 000 from what chunks report. Labelled children are kept per model: to look
+ * Feeds the metrics of seed 000 from what chunks report. Labelled children are kept per label: to look
  * them up for every request costs a worker 1 % of its time.
  */
 export function createRequestObserver(metrics: WorkerMetrics): ExecuteObserver {
-  const byModel = new Map<string, ReturnType<typeof childrenOf>>();
-  const childrenFor = (model: string): ReturnType<typeof childrenOf> => {
-    const known = byModel.get(model);
+  const { modelLabels } = metrics;
+  const byLabel = new Map<string, ReturnType<typeof childrenOf>>();
+  metrics.onModelGone((model) => byLabel.delete(model));
+  const childrenFor = (label: string): ReturnType<typeof childrenOf> => {
+    const known = byLabel.get(label);
     if (known !== undefined) return known;
-    const children = childrenOf(metrics, model);
-    byModel.set(model, children);
+    const children = childrenOf(metrics, label);
+    byLabel.set(label, children);
     return children;
   };
   return {
@@ -19,18 +21,18 @@ export function createRequestObserver(metrics: WorkerMetrics): ExecuteObserver {
     chunkEnded: () => metrics.activeWorkers.dec(),
     requestStarted: (model) => {
       metrics.inflightRequests.inc();
-      childrenFor(model).inflight.inc();
+      childrenFor(modelLabels.hold(model)).inflight.inc();
     },
     requestEnded: (model, tookMs, ok) => {
-      const children = childrenFor(model);
+      const children = childrenFor(modelLabels.release(model));
       metrics.inflightRequests.dec();
       children.inflight.dec();
       children.duration.observe(tookMs / 1000);
       if (!ok) children.errors.inc();
     },
-    requestRetried: (model) => childrenFor(model).retries.inc(),
+    requestRetried: (model) => childrenFor(modelLabels.of(model)).retries.inc(),
     tokens: (model, usage) => {
-      const children = childrenFor(model);
+      const children = childrenFor(modelLabels.of(model));
       children.promptTokens.inc(usage.inputTokens);
       children.generationTokens.inc(usage.outputTokens);
     },

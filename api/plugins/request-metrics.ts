@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { ApiMetrics } from '../../platform/api-metrics';
+import { OTHER } from '../../platform/label-values';
 import type { Logger } from '../../platform/logger';
 
 /** Status of a request whose client left before there was an answer. */
@@ -11,7 +12,7 @@ export function addRequestMetrics(
   { metrics, logger }: { metrics: ApiMetrics; logger: Logger },
 ): void {
   app.addHook('onRequest', async (request, reply) => {
-    const labels = { method: request.method, path: pathPattern(request) };
+    const labels = { method: methodLabel(request.method), path: pathPattern(request) };
     metrics.requestsInFlight.inc(labels);
     reply.raw.once('close', () => {
       const { headersSent, statusCode } = reply.raw;
@@ -30,4 +31,11 @@ export function addRequestMetrics(
 /** The route's pattern: what was asked for would make a label for every id. */
 function pathPattern(request: FastifyRequest): string {
   return request.routeOptions.url ?? 'unknown';
+}
+
+/** HTTP knows some 35 methods, and each would have its series for every path. */
+const USUAL_METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+
+function methodLabel(method: string): string {
+  return USUAL_METHODS.has(method) ? method : OTHER;
 }

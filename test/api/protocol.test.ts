@@ -323,3 +323,13 @@ it('counts requests by the pattern of their path', async () => {
   expect(text).toMatch(/http_requests_in_flight\{[^}]*path="\/v1\/files\/:file_id"[^}]*\} 0/);
   expect(text).not.toContain('file-secret');
 });
+
+it('counts unusual methods together: each would have its series for every path', async () => {
+  for (const method of ['PROPFIND', 'PURGE', 'M-SEARCH'] as never[]) {
+    await api.call({ method, url: '/v1/files' });
+  }
+  const text = await api.registry.metrics();
+  const methods = [...text.matchAll(/http_requests_total\{method="([^"]*)"/g)].map(([, m]) => m);
+  expect(methods).toContain('other');
+  expect(methods).not.toContain('PROPFIND');
+});
