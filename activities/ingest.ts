@@ -1,14 +1,22 @@
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
+import { Context } from '@temporalio/activity';
 import { fitsModelNames, TEMPORAL_LIMITS } from '../core/batch/temporal-bounds';
 import { GatewayError } from '../core/errors';
 import { createInputErrors, type InputError } from '../core/openai/input-errors';
 import type { LineRules } from '../core/openai/line-check';
+import type { ScanSink } from '../core/openai/line-scanner';
 import type { Config } from '../platform/config-schema';
 import type { ObjectStore } from '../storage/object-store';
 import { asFailure } from './failure';
 import { earlierResult, writeErrors, writePlan, type IngestResult } from './ingest/outcome';
 import { createPlanCollector } from './ingest/plan-collector';
+import { IngestAttempt, MAX_DEATHS } from './ingest/attempt';
+import { ScanGate } from './ingest/scan-gate';
 import { scanInput } from './ingest/scan-input';
 import { keepAlive, type Liveness } from './liveness';
+
+/** Heartbeats are held back for at most 2 s. */
+const ANNOUNCE_MS = 2_500;
 
 export type { IngestResult } from './ingest/outcome';
 
@@ -20,6 +28,8 @@ export interface IngestDeps {
   isRouted(model: string): boolean;
   /** Counts the batch's requests among those of its tenant; false where they are too many. */
   enqueue?(batchId: string, requests: number): Promise<boolean>;
+  /** In which a heartbeat reaches the server. */
+  readonly announceMs?: number;
   readonly limits: Config['limits'];
   readonly batch: Config['batch'];
 }
@@ -47,11 +57,18 @@ export interface BatchInput {
 export function createIngest(
   deps: IngestDeps,
 ): (input: { readonly batchId: string }) => Promise<IngestResult> {
+  const gate = new ScanGate();
   return async ({ batchId }) => {
-    const liveness = keepAlive();
+    const attempt = new IngestAttempt(Context.current().info);
+    const liveness = keepAlive(() => attempt.details);
     try {
-      return (await earlierResult(deps.store, batchId)) ?? (await ingest(deps, batchId, liveness));
+      const earlier = await earlierResult(deps.store, batchId);
+      return earlier ?? (await ingest({ deps, batchId, liveness, attempt, gate }));
     } catch (error) {
+      attempt.leave();
+      liveness.beat();
+      // The SDK encodes heartbeats in turns of their own: this one is to go along with the failure.
+      await turn();
       throw asFailure(error);
     } finally {
       liveness.stop();
@@ -59,12 +76,19 @@ export function createIngest(
   };
 }
 
-async function ingest(
-  deps: IngestDeps,
-  batchId: string,
-  liveness: Liveness,
-): Promise<IngestResult> {
+/** One attempt, and what it shares with others of its process. */
+interface Ingestion {
+  readonly deps: IngestDeps;
+  readonly batchId: string;
+  readonly liveness: Liveness;
+  readonly attempt: IngestAttempt;
+  readonly gate: ScanGate;
+}
+
+async function ingest(ingestion: Ingestion): Promise<IngestResult> {
+  const { deps, batchId, attempt, liveness } = ingestion;
   const { store, limits } = deps;
+  if (attempt.deaths >= MAX_DEATHS) return writeErrors(store, batchId, [unprocessable()]);
   const input = await deps.batches.input(batchId);
   if (input === null) throw new GatewayError('not_found', `there is no batch ${batchId}`);
   const key = input.inputObjectKey;
@@ -77,17 +101,15 @@ async function ingest(
   const errors = createInputErrors();
   const plan = createPlanCollector((model) => deps.isRouted(model));
   const rules = scanRules(deps, input.endpoint);
-  const { requests } = await scanInput({
-    stream: store.stream(key),
-    rules,
-    liveness,
-    sink: {
-      request: (request) => {
-        if (errors.count === 0) plan.add(request);
-      },
-      fault: (error) => errors.add(error),
+  const sink: ScanSink = {
+    request: (request) => {
+      if (errors.count === 0) plan.add(request);
     },
-  }).catch((error: unknown) => {
+    fault: (error) => errors.add(error),
+  };
+  const { requests } = await inTurn(ingestion, () =>
+    scanInput({ stream: store.stream(key), rules, liveness, sink }),
+  ).catch((error: unknown) => {
     throw isMissing(error) ? inputMissing(batchId) : error;
   });
   liveness.check();
@@ -97,6 +119,23 @@ async function ingest(
     return writeErrors(store, batchId, [tooManyEnqueued(requests, limits)]);
   }
   return writePlan(store, batchId, { plan, lineCount: requests });
+}
+
+/** A suspect waits until no other file is read here, and until the server knows that it is its turn. */
+function inTurn<T>(
+  { deps, attempt, liveness, gate }: Ingestion,
+  scan: () => Promise<T>,
+): Promise<T> {
+  const { isSuspect: alone } = attempt;
+  const { signal } = liveness;
+  return gate.run({ alone, signal }, async () => {
+    if (!alone) return scan();
+    attempt.readsAlone();
+    liveness.beat();
+    await sleep(deps.announceMs ?? ANNOUNCE_MS, undefined, { signal }).catch(() => undefined);
+    liveness.check();
+    return scan();
+  });
 }
 
 function scanRules({ limits, batch }: IngestDeps, endpoint: string) {
@@ -120,6 +159,13 @@ function isMissing(error: unknown): boolean {
 
 function inputMissing(batchId: string): GatewayError {
   return new GatewayError('input_missing', `the input object of ${batchId} is gone`);
+}
+
+function unprocessable(): InputError {
+  const message =
+    `The server went down ${MAX_DEATHS} times while it read this file alone, so the file is not read ` +
+    'again. Look at its longest and most deeply nested lines, or split it into several.';
+  return { code: 'unprocessable_file', message, param: null, line: null };
 }
 
 function unusableFile(): InputError {

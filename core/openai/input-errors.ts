@@ -15,6 +15,7 @@ export type InputErrorCode =
   | 'too_many_models'
   | 'line_too_long'
   | 'token_limit_exceeded'
+  | 'unprocessable_file'
   | 'too_many_errors';
 
 /** One entry of a failed batch's `errors.data`; `line` is 1-based and physical, null for the whole file. */

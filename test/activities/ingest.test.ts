@@ -144,7 +144,7 @@ describe('ingestion of a valid file', () => {
     const env = quietEnvironment();
     env.on('heartbeat', (details: unknown) => beats.push(details));
     await ingest(house(GOOD).deps, env);
-    expect(beats).toEqual([{ bytes: 0 }]);
+    expect(beats).toEqual([{ bytes: 0, phase: 'reading', deaths: 0, suspect: false }]);
   });
 });
 
