@@ -16,6 +16,7 @@ const DURATIONS = new Set([
   'output_files',
   'batches',
   'scratch',
+  'idle_series',
 ]);
 
 /** The configuration as a YAML file that says the same, without secrets. */

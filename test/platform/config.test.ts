@@ -52,6 +52,20 @@ describe('the configuration', () => {
     expect(config.concurrency).toMatchObject({ global: 200, per_model: 8 });
   });
 
+  test('refuses an unknown key of a gateway', () => {
+    const entry = {
+      ...{ url: 'http://127.0.0.1:8001', request_timeout: '5m', max_retries: 3 },
+      ...{ initial_backoff: '1s', max_backoff: '60s' },
+    };
+    expect(problemsOf({ overrides: { model_gateways: { m: entry } } })).toEqual([]);
+    expect(
+      problemsOf({ overrides: { global_inference_gateway: { ...entry, retries: 1 } } }),
+    ).toEqual([expect.stringContaining('global_inference_gateway.retries: unknown key')]);
+    expect(
+      problemsOf({ overrides: { model_gateways: { m: { ...entry, max_retry: 1 } } } }),
+    ).toEqual([expect.stringContaining('model_gateways.m.max_retry: unknown key')]);
+  });
+
   test('puts fallbacks below the file', () => {
     const path = file('temporal: { address: "there:1" }\n');
     const fallbacks = { ...GATEWAY, temporal: { address: 'here:1', namespace: 'n' } };

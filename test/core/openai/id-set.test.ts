@@ -20,6 +20,13 @@ describe('a set of ids', () => {
     );
   });
 
+  it('takes no two of 300,000 ids for one, as 32 bits of their hashes would', () => {
+    const set = createIdSet(1);
+    const taken = [];
+    for (let i = 0; i < 300_000; i++) if (!set.add(`request-${i}`)) taken.push(i);
+    expect(taken).toEqual([]);
+  });
+
   it('stays exact while it grows', () => {
     const set = createIdSet(1);
     for (let i = 0; i < 50_000; i++) if (!set.add(`request-${i}`)) throw new Error(`lost at ${i}`);

@@ -175,6 +175,17 @@ describe('a line of the input file', () => {
     }
   });
 
+  it('may begin with a BOM only at the beginning of the file', () => {
+    const file = [`\ufeff${line()}`, `\ufeff${line({ custom_id: 'b' })}`, ''].join('\n');
+    const { errors, found } = scan(file);
+    expect(errors).toMatchObject([{ code: 'invalid_json_line', line: 2 }]);
+    expect(found).toMatchObject([{ offset: 3, length: line().length }]);
+    // A blank line first: the BOM of the second line is none.
+    expect(scan(`\n\ufeff${line()}`).errors).toMatchObject([
+      { code: 'invalid_json_line', line: 2 },
+    ]);
+  });
+
   it.each([
     ['8 MB of [', '['.repeat(8_000_000), 'more than 10000 deep'],
     ['8 MB of nested objects', '{"a":'.repeat(1_600_000), 'more than 10000 deep'],
