@@ -2,12 +2,15 @@ import { METHODS } from 'node:http';
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { AppDeps, RouteDeps } from './app-deps';
 import { authenticator } from './plugins/authentication';
+import { watchBodyRates } from './plugins/body-rate';
+import { limitConnections } from './plugins/connection-limits';
 import { addConnectionEvents, answerBrokenRequest } from './plugins/connections';
 import { addDrain } from './plugins/drain';
 import { errorHandler, unknownRoute } from './plugins/error-envelope';
 import { refuseForeignPages } from './plugins/foreign-pages';
 import { addBodyParsers, MAX_JSON_BYTES } from './plugins/request-bodies';
 import { addRequestContext, requestId, setContext } from './plugins/request-context';
+import { requestRateLimit } from './plugins/request-rate';
 import { addRequestMetrics } from './plugins/request-metrics';
 import { addBatchRoutes } from './routes/batches';
 import { addFileRoutes } from './routes/files';
@@ -18,6 +21,7 @@ import { FORM_OVERHEAD_BYTES } from './uploads/receive-file';
 
 const MAX_UPLOAD_BYTES = 512 * 1024 ** 2;
 const MAX_PART_BYTES = 64 * 1024 ** 2;
+const CHECK_CONNECTIONS_MS = 5_000;
 /** A connection on which nothing moves for so long is gone; uploads may take any time beyond it. */
 const IDLE_CONNECTION_MS = 120_000;
 
@@ -28,13 +32,19 @@ const IDLE_CONNECTION_MS = 120_000;
  */
 export function buildApp(deps: AppDeps): FastifyInstance {
   const answerError = errorHandler(deps.logger);
-  const { max_header_bytes: maxHeaderSize } = deps.config.api;
+  const { api } = deps.config;
+  const { max_header_bytes: maxHeaderSize } = api;
   const app = Fastify({
     genReqId: requestId,
     bodyLimit: MAX_JSON_BYTES,
     connectionTimeout: IDLE_CONNECTION_MS,
     requestTimeout: 0,
-    http: { requireHostHeader: false, maxHeaderSize },
+    http: {
+      requireHostHeader: false,
+      maxHeaderSize,
+      headersTimeout: api.header_timeout,
+      connectionsCheckingInterval: Math.min(CHECK_CONNECTIONS_MS, api.header_timeout / 2),
+    },
     exposeHeadRoutes: false,
     // A request that arrives during the drain is answered; its connection is closed after it.
     return503OnClosing: false,
@@ -57,6 +67,11 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   }
   const all = complete(deps);
   addConnectionEvents(app.server, all.maxUploadBytes + FORM_OVERHEAD_BYTES);
+  limitConnections(app.server, {
+    total: api.max_connections,
+    perAddress: api.max_connections_per_address,
+  });
+  watchBodyRates(app.server, { bytesPerSec: api.min_body_rate, graceMs: api.body_grace });
   addDrain(app);
   addBodyParsers(app);
   addRequestContext(app, deps.config.auth);
@@ -72,6 +87,8 @@ function addRoutes(app: FastifyInstance, deps: RouteDeps): void {
   void app.register(
     async (v1) => {
       v1.addHook('onRequest', authenticator(deps));
+      const rateLimit = requestRateLimit(deps);
+      if (rateLimit !== null) v1.addHook('onRequest', rateLimit);
       addFileRoutes(v1, deps);
       addUploadRoutes(v1, deps);
       addBatchRoutes(v1, deps);

@@ -164,7 +164,9 @@ async function openStore(config: Config, pool: ReturnType<typeof openPool>) {
 
 async function listen(app: FastifyInstance, api: Config['api']): Promise<string> {
   try {
-    return await app.listen({ host: api.host, port: api.port });
+    // For this name the framework would open a second server, to which none of our limits apply.
+    const host = api.host === 'localhost' ? '127.0.0.1' : api.host;
+    return await app.listen({ host, port: api.port });
   } catch (error) {
     const { host, port } = api;
     const place = {

@@ -5,6 +5,8 @@ import { formatDuration } from './units';
 
 /** Settings that hold milliseconds and are written as `5m`. */
 const DURATIONS = new Set([
+  'header_timeout',
+  'body_grace',
   'drain_budget',
   'heartbeat_timeout',
   'request_timeout',

@@ -19,6 +19,7 @@ export function checkRules(config: Config, needs: readonly ConfigNeed[]): RuleBr
     ...postgresRule(config, needs.includes('postgres')),
     ...gatewaysOf(config).flatMap(([path, gateway]) => gatewayRules(path, gateway)),
     ...limitRules(config),
+    ...arrivalRules(config),
     ...bindRule(config),
     ...passThroughRule(config),
     ...temporalRules(config.temporal),
@@ -101,6 +102,13 @@ function limitRules(config: Config): RuleBreak[] {
   const { max_line_bytes, max_file_bytes } = config.limits;
   if (max_line_bytes <= max_file_bytes) return [];
   return [{ path: ['limits', 'max_line_bytes'], message: 'must not exceed limits.max_file_bytes' }];
+}
+
+/** Times in which a request must arrive; without any it could never do so. */
+function arrivalRules({ api }: Config): RuleBreak[] {
+  return (['header_timeout', 'body_grace'] as const).flatMap((key) =>
+    api[key] > 0 ? [] : [{ path: ['api', key], message: 'must be longer than 0' }],
+  );
 }
 
 function passThroughRule({ auth, pass_through_headers: names }: Config): RuleBreak[] {

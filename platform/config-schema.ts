@@ -130,6 +130,11 @@ export const configSchema = z.strictObject({
       observability_port: port.prefault(8081),
       allowed_hosts: z.array(hostName).optional(),
       max_header_bytes: headerBytes.prefault('16KiB'),
+      header_timeout: duration('30s'),
+      min_body_rate: size('4KiB'),
+      body_grace: duration('60s'),
+      max_connections: count.prefault(2_000),
+      max_connections_per_address: count.prefault(1_000),
     })
     .prefault({}),
   worker: z
@@ -195,6 +200,7 @@ export const configSchema = z.strictObject({
       /** Of each tenant; what is left out is without limit. */
       tenant: z
         .strictObject({
+          requests_per_minute: count.optional(),
           max_batches: count.optional(),
           max_stored_bytes: sizeText.optional(),
           max_enqueued_requests: count.optional(),

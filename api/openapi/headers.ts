@@ -18,7 +18,8 @@ export const HEADERS = {
     schema: { type: 'string', enum: ['false'] },
   },
   'x-ratelimit-limit-requests': {
-    description: 'Batches that the tenant may have open, where that is limited',
+    description:
+      'Requests that the tenant may send in a minute, or batches that it may have open, if that is limited',
     schema: { type: 'integer' },
   },
   'x-ratelimit-remaining-requests': {

@@ -16,7 +16,7 @@ export interface Operation {
   readonly query?: z.ZodObject;
   /** Takes an `Idempotency-Key`. */
   readonly isRepeatable?: boolean;
-  /** Statuses of errors, beside 401, 405, 500 and 503, which every operation may answer. */
+  /** Statuses of errors, beside those of {@link COMMON_ERRORS}. */
   readonly errors: readonly number[];
 }
 
@@ -153,4 +153,4 @@ export const OPERATIONS: readonly Operation[] = [
 ];
 
 /** Statuses of errors that every operation may answer. */
-export const COMMON_ERRORS: readonly number[] = [401, 405, 500, 503];
+export const COMMON_ERRORS: readonly number[] = [401, 403, 405, 408, 429, 500, 503];

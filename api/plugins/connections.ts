@@ -1,7 +1,6 @@
-import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { invalidRequest, JSON_TYPE } from './error-envelope';
-import { commonHeaders, DEFAULT_TENANT, newRequestId } from './request-context';
+import { type BareAnswer, endWith } from './bare-answer';
 
 /** One request on a connection, and the answer to it. */
 interface Exchange {
@@ -9,15 +8,8 @@ interface Exchange {
   readonly response: ServerResponse;
 }
 
-interface BareAnswer {
-  readonly status: number;
-  readonly message: string;
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
 /** A request line that is most of the 16 KiB that Node allows for it and all headers. */
 const LONG_REQUEST_LINE = /^[A-Z-]{1,20} [^\n]{8192}/;
-const LINGER_MS = 2_000;
 const LAST_REQUEST = new WeakMap<object, Exchange>();
 /** Connections on which an answer to what was broken waits for its turn. */
 const AWAITING_TURN = new WeakSet<object>();
@@ -93,22 +85,4 @@ function answerTo({ code, ...error }: NodeJS.ErrnoException & { rawPacket?: Buff
     default:
       return { status: 400, message: 'The request is not valid HTTP.' };
   }
-}
-
-function endWith(socket: Duplex, { status, message, headers = {} }: BareAnswer): void {
-  if (!socket.writable) return;
-  const body = JSON.stringify(invalidRequest(message));
-  const fields = {
-    ...commonHeaders(newRequestId(), DEFAULT_TENANT),
-    ...headers,
-    'content-type': JSON_TYPE,
-    'content-length': String(Buffer.byteLength(body)),
-    connection: 'close',
-  };
-  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
-  const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n`;
-  socket.end(head + body);
-  // Closed with bytes unread, the connection would be reset and the answer lost.
-  const timer = setTimeout(() => socket.destroy(), LINGER_MS).unref();
-  socket.once('close', () => clearTimeout(timer));
 }

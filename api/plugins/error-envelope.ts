@@ -43,7 +43,8 @@ export function errorHandler(logger: Logger) {
       reply.raw.removeHeader(name);
     }
     const retryAfterSec = RETRY_AFTER_SEC[answer.status];
-    if (retryAfterSec !== undefined) reply.header('retry-after', retryAfterSec);
+    const isSet = reply.hasHeader('retry-after');
+    if (retryAfterSec !== undefined && !isSet) reply.header('retry-after', retryAfterSec);
     // Nothing gets better by itself: SDKs would send the whole file again.
     if (isGatewayError(error, 'quota_exceeded')) reply.header('x-should-retry', 'false');
     void reply.code(answer.status).type(JSON_TYPE).send(answer.body);

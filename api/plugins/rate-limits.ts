@@ -4,7 +4,7 @@ import { RETRY_AFTER_SEC } from './error-envelope';
 
 /**
  * How many more batches the tenant may have open, on every answer of the one route with such a limit
- * (contract §4): nothing else is limited by number, and nothing by tokens. Says nothing without a limit.
+ * (contract §4). Says nothing without a limit.
  */
 export async function tellRoom(
   request: FastifyRequest,
@@ -17,6 +17,9 @@ export async function tellRoom(
     return null;
   });
   if (room === null) return;
+  // Of two limits, clients need to know the one that they reach first.
+  const before = reply.getHeader('x-ratelimit-remaining-requests');
+  if (before !== undefined && Number(before) < room.remaining) return;
   reply.headers({
     'x-ratelimit-limit-requests': String(room.limit),
     'x-ratelimit-remaining-requests': String(room.remaining),
