@@ -29,19 +29,22 @@ export function createBatchSteps({
   historyEvents,
 }: BatchStepDeps): Steps {
   const settings = settingsOf(config, historyEvents);
+  const { tenant_weights: weights } = config.concurrency;
   return {
     openBatch: async ({ batchId }) => {
       const row = await records.open(batchId);
+      const tenant = row?.tenant ?? '';
+      const fairnessWeight = Object.hasOwn(weights, tenant) ? weights[tenant] : undefined;
       return {
         found: row !== null,
         status: row?.status ?? 'validating',
         stopCause: row?.stopCause ?? null,
-        tenant: row?.tenant ?? '',
+        tenant,
         endpoint: row?.endpoint ?? '',
         inputKey: row?.inputObjectKey ?? null,
         createdAtMs: (row?.createdAtSec ?? 0) * 1000,
         expiresAtMs: (row?.expiresAtSec ?? 0) * 1000,
-        settings,
+        settings: fairnessWeight === undefined ? settings : { ...settings, fairnessWeight },
         ...((await isSettled(store, batchId)) ? { settled: true } : {}),
         ...(row?.status === 'finalizing' && row.stopCause === null ? { answered: true } : {}),
         ...(row?.passesHeaders === true ? { passesHeaders: true } : {}),

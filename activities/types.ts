@@ -62,6 +62,8 @@ export interface BatchSettings {
   readonly cancelGraceMs: number;
   readonly expiryGraceMs: number;
   readonly finalizeWindowMs: number;
+  /** The tenant's weight in `concurrency.tenant_weights`; left out if it has none. */
+  readonly fairnessWeight?: number;
   /** Events after which the workflow continues as new; null leaves it to the server's suggestion. */
   readonly historyEvents: number | null;
   /**
@@ -115,7 +117,7 @@ export interface ExecuteChunkInput {
   readonly boxMs: number;
   /** Answered p95 of this model so far: how long it is worth waiting for a first permit. */
   readonly p95Ms: number | null;
-  /** 2 urgent, 3 normal, 4 relaxed. */
+  /** 2 urgent, 3 normal, 4 relaxed: order within the tenant. */
   readonly priority: number;
   /** Lines of the model without an answer when the chunk was cut, its own included. */
   readonly openInModel?: number;

@@ -42,6 +42,8 @@ export interface BackendAnswer {
   readonly retryAfter: string | null;
   /** `x-llm-d-request-dropped-reason`, lower-case, or null. */
   readonly droppedReason: string | null;
+  /** `x-nightshift-dropped`, lower-case: the gateway gave the request up unserved; or null. */
+  readonly dropped: string | null;
   /** `x-request-id` of the answer, or null. */
   readonly requestId: string | null;
 }

@@ -1,11 +1,14 @@
+import type { LoadSignal } from '../core/flow/outcome';
+
 /**
- * Admission to the model servers: permits per model, then global (seed 000), per worker process,
- * shared by every chunk of every batch. A fair queue can stand behind the same port.
+ * Admission to the model servers: permits per model, then gateway, then global, per worker process,
+ * shared by every chunk of every batch.
  */
 export interface Dispatcher {
   /**
-   * Waits for a permit of `request.model` and then a global one. Waiters of a model are served by
-   * priority, then round robin over tenants. @throws AbortError when `signal` aborts first.
+   * Waits for a permit of `request.model`, then of its gateway, then a global one. Tenants take turns
+   * by weight; within a tenant the priority decides, then models take turns.
+   * @throws AbortError when `signal` aborts first.
    */
   acquire(request: AcquireRequest, signal?: AbortSignal): Promise<Permit>;
 }
@@ -14,8 +17,10 @@ export interface Dispatcher {
 export interface AcquireRequest {
   readonly tenant: string;
   readonly batchId: string;
-  /** Route key and model: what the per-model limit counts. */
+  /** What the per-model limit counts. */
   readonly model: string;
+  /** The limit that all models of the gateway share; absent if it has none. */
+  readonly gateway?: GatewayLimit;
   readonly deadlineMs: number;
   /** Share of a permit's worth; 1 today. */
   readonly cost: number;
@@ -23,8 +28,36 @@ export interface AcquireRequest {
   readonly priority?: number;
 }
 
+/** A gateway that takes a bounded number of requests at once, over all its models. */
+export interface GatewayLimit {
+  /** The same for all models of the gateway. */
+  readonly key: string;
+  readonly limit: number;
+}
+
 /** Leave for one request at a time; not held through a back-off. */
-export interface Permit {
-  /** Gives global, then model back. A second call is a bug: it trips the guard (`permit_released_twice`) and frees nothing. */
+export interface Permit extends LoadReport {
+  /** Gives global, gateway and model back. A second call is a bug: it trips the guard (`permit_released_twice`) and frees nothing. */
   release(): void;
+}
+
+/** What the limit of a model learns from the request that a permit was for. */
+export interface LoadReport {
+  /**
+   * The request leaves now. Returns the model's limit at this moment, or null if it is fixed: a 429
+   * to a request sent at a limit above 1 is not the fault of its line.
+   */
+  sent(): number | null;
+  /** The reply is there; to be called before the permit is released. */
+  replied(signal: LoadSignal, pauseMs: number): void;
+}
+
+/** Why a model gets fewer permits than it is configured to. */
+export interface ModelLimit {
+  /** Requests that may be in flight now. */
+  readonly limit: number;
+  /** `concurrency.per_model`. */
+  readonly max: number;
+  /** How long the model server still wants to be left alone, ms; 0 if it does not. */
+  readonly pausedMs: number;
 }

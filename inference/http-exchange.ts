@@ -15,6 +15,7 @@ interface AnswerHead {
   readonly status: number;
   readonly retryAfter: string | null;
   readonly droppedReason: string | null;
+  readonly dropped: string | null;
   readonly requestId: string | null;
   readonly encoding: string | null;
   readonly contentLength: number | null;
@@ -157,6 +158,7 @@ export class HttpExchange {
       body,
       retryAfter: head.retryAfter,
       droppedReason: head.droppedReason,
+      dropped: head.dropped,
       requestId: head.requestId,
     });
   }
@@ -184,6 +186,9 @@ function readHead(status: number, raw: readonly Buffer[]): AnswerHead {
     status,
     retryAfter: field('retry-after'),
     droppedReason: field('x-llm-d-request-dropped-reason')?.trim().toLowerCase() ?? null,
+    // A success is never a drop: the usual answer costs no search.
+    dropped:
+      status < 400 ? null : (field('x-nightshift-dropped')?.trim().toLowerCase() ?? null),
     requestId: field('x-request-id'),
     encoding: field('content-encoding'),
     contentLength: length !== null && /^\d+$/.test(length) ? Number(length) : null,

@@ -2,6 +2,7 @@ import { createBreaker, type Breaker } from '../core/flow/breaker';
 import { GatewayError } from '../core/errors';
 import type { Config, GatewayConfig } from '../platform/config-schema';
 import type { Backend } from './backend';
+import type { GatewayLimit } from './dispatcher';
 import { createHttpBackend } from './http-backend';
 import { readGatewaySecrets } from './secrets';
 
@@ -9,8 +10,10 @@ import { readGatewaySecrets } from './secrets';
 export interface Route {
   /** `default`, or the first configured model of this gateway: names its queue and metrics. */
   readonly key: string;
-  /** What the per-model limit counts: hand it to the dispatcher as `model`. */
+  /** What the per-model limit counts, whatever models share the gateway: the model's name. */
   readonly limiterKey: string;
+  /** The limit that all models of the gateway share (`max_concurrency`); absent if it has none. */
+  readonly gatewayLimit?: GatewayLimit;
   readonly backend: Backend;
   readonly gateway: GatewayConfig;
   readonly breaker: Breaker;
@@ -28,7 +31,7 @@ export interface Registry {
 }
 
 /** A gateway and the models that were configured for it. */
-export interface GatewayRoute extends Omit<Route, 'limiterKey'> {
+export interface GatewayRoute extends Omit<Route, 'limiterKey' | 'gatewayLimit'> {
   /** Models that are listed for this gateway; empty in global mode. */
   readonly models: readonly string[];
 }
@@ -44,8 +47,8 @@ export type OnBreaker = (gateway: string, state: Breaker['state']) => void;
 
 /**
  * Opens the gateways of the configuration (seed 000). Global mode: every model goes to the one
- * gateway and has a limit of its own. Per-model mode: only listed models are routed; identical
- * settings share pool, limit and breaker. Keys and certificates are read here, once.
+ * gateway. Per-model mode: only listed models are routed; identical settings share pool, breaker and
+ * `max_concurrency`. Each model has a limit of its own. Keys and certificates are read here, once.
  * @throws config_invalid unless exactly one mode is configured and every named file can be read.
  */
 export function createRegistry(config: RegistryConfig, onBreaker?: OnBreaker): Registry {
@@ -65,7 +68,7 @@ type GatewayEntry = Pick<GatewayRoute, 'key' | 'gateway' | 'models'>;
 function globalRegistry(only: GatewayRoute): Registry {
   const { key, gateway, backend, breaker } = only;
   return {
-    route: (model) => ({ key, limiterKey: `default:${model}`, backend, gateway, breaker }),
+    route: (model) => ({ key, ...limitsOf(model, gateway), backend, gateway, breaker }),
     isRouted: () => true,
     gateways: [only],
     close: () => backend.close(),
@@ -86,7 +89,7 @@ function perModelRegistry(
   const gateways = [...groups.values()].map(opened);
   const routes = new Map<string, Route>();
   for (const { models, ...route } of gateways) {
-    for (const model of models) routes.set(model, { ...route, limiterKey: route.key });
+    for (const model of models) routes.set(model, { ...route, ...limitsOf(model, route.gateway) });
   }
   return {
     route: (model) => routes.get(model) ?? null,
@@ -115,6 +118,12 @@ function openGateway(
     onChange: (state) => onBreaker?.(key, state),
   });
   return { ...entry, backend, breaker };
+}
+
+function limitsOf(model: string, gateway: GatewayConfig): Pick<Route, 'limiterKey' | 'gatewayLimit'> {
+  const { max_concurrency: limit } = gateway;
+  if (limit === undefined) return { limiterKey: model };
+  return { limiterKey: model, gatewayLimit: { key: settingsKey(gateway), limit } };
 }
 
 /** Equal for equal settings, whatever their order in the file. */

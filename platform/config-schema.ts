@@ -42,6 +42,16 @@ const drainBudget = z.unknown().transform((value, ctx): 'auto' | number => {
     expected: `auto or ${DURATION_SHAPE}`,
   });
 });
+/** The range that Temporal allows for the weights of its fairness keys. */
+const weight = z
+  .unknown()
+  .transform((value, ctx) =>
+    orIssue(inRange(Number(asText(value) || NaN), 0.001, 1_000), {
+      value,
+      ctx,
+      expected: 'a number between 0.001 and 1000',
+    }),
+  );
 const headerName = z
   .string()
   .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'expected the name of a header');
@@ -62,6 +72,7 @@ const gatewayKeys = {
   tls_client_key_file: z.string().min(1).optional(),
   inference_objective: z.string().min(1).optional(),
   send_fairness_header: z.boolean().default(false),
+  max_concurrency: count.optional(),
 };
 
 const globalGateway = z.strictObject({
@@ -174,6 +185,8 @@ export const configSchema = z.strictObject({
     .strictObject({
       global: count.prefault(100),
       per_model: count.prefault(10),
+      adaptive: z.boolean().default(true),
+      tenant_weights: z.record(z.string().min(1), weight).default({}),
       lanes_per_model: count.prefault(32),
       in_flight_bytes: size('128MiB'),
     })
@@ -252,6 +265,10 @@ function orIssue(parsed: number | null, { value, ctx, expected }: Check): number
   const message = value === undefined ? `required: ${expected}` : `expected ${expected}`;
   ctx.addIssue({ code: 'custom', message, input: value });
   return z.NEVER;
+}
+
+function inRange(value: number, min: number, max: number): number | null {
+  return value >= min && value <= max ? value : null;
 }
 
 /** The text of a scalar as it was written; anything else can be no number. */

@@ -1,5 +1,6 @@
 import { createDependencyGauge } from './dependency-watch';
 import { createLabelValues } from './label-values';
+import { createLimitGauges } from './limit-gauges';
 import { Counter, exponentialBuckets, Gauge, Histogram, type Registry } from 'prom-client';
 
 /** What a worker counts: jobs, permits, requests per model, tokens, the object store. */
@@ -216,5 +217,6 @@ function outageMetrics(registers: Registry[]) {
       registers,
     }),
     dependencyUp: createDependencyGauge(registers),
+    modelLimits: createLimitGauges(registers),
   };
 }

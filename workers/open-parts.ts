@@ -142,15 +142,19 @@ function tellBreaker({ logger, metrics }: PartsContext): OnBreaker {
   };
 }
 
-function openDispatcher(config: Config, { logger, onGuardTripped }: PartsContext) {
-  return createPermitDispatcher({
+function openDispatcher(config: Config, { logger, metrics, onGuardTripped }: PartsContext) {
+  const dispatcher = createPermitDispatcher({
     global: config.concurrency.global,
     perModel: config.concurrency.per_model,
+    adaptive: config.concurrency.adaptive,
+    weights: config.concurrency.tenant_weights,
     onGuardTripped: (error) => {
       logger.fatal({ err: error, reason: 'guard_shutdown' }, 'a permit was released twice');
       onGuardTripped(error);
     },
   });
+  metrics.modelLimits.observe(() => dispatcher.stats().models);
+  return dispatcher;
 }
 
 /** Objects and journal in one folder, counted; whatever fails is tried again by whoever asked. */

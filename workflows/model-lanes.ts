@@ -181,7 +181,6 @@ export class ModelLanes {
       queue,
       boxMs: box,
       requestTimeoutMs,
-      priority,
       attempts: isSuspect && !solo ? HALF_ATTEMPTS : ATTEMPTS,
       summary: summaryText(`${model} [${range.from}, ${range.to})`),
     }).executeChunk({

@@ -66,30 +66,41 @@ export function ingestion(settings: BatchSettings): Pick<BatchActivities, 'inges
   });
 }
 
-/** What the timeouts and the priority of one chunk are made from. */
+/** What the timeouts and the share of one chunk are made from. */
 export interface ChunkPolicy {
   readonly settings: BatchSettings;
   readonly queue: string;
   readonly boxMs: number;
   readonly requestTimeoutMs: number;
-  readonly priority: number;
   /** Attempts that may fail before its range is looked at more closely. */
   readonly attempts: number;
   readonly summary: string;
 }
 
 /**
+ * A priority outranks the tenant in Temporal's task queues, so it must never depend on a batch: with a
+ * short completion window a tenant would choose its way ahead. All chunks have the default. It is set
+ * all the same, since an activity inherits what is left out from its workflow; the fairness key, which
+ * is the tenant, is inherited that way.
+ */
+const CHUNK_PRIORITY = 3;
+
+/**
  * A chunk ends by itself with its box and the requests then in flight; this timeout catches the hung,
  * the heartbeat the dead.
  */
 export function chunk(policy: ChunkPolicy): Pick<BatchActivities, 'executeChunk'> {
+  const { fairnessWeight } = policy.settings;
   return proxyActivities<BatchActivities>({
     taskQueue: policy.queue,
     startToCloseTimeout: policy.boxMs + policy.requestTimeoutMs + 60_000,
     heartbeatTimeout: policy.settings.heartbeatTimeoutMs,
     retry: { initialInterval: '100ms', maximumInterval: '10s', maximumAttempts: policy.attempts },
     ...WAITING,
-    priority: { priorityKey: policy.priority },
+    priority: {
+      priorityKey: CHUNK_PRIORITY,
+      ...(fairnessWeight === undefined ? {} : { fairnessWeight }),
+    },
     summary: policy.summary,
   });
 }

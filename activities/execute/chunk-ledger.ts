@@ -10,6 +10,8 @@ export interface ChunkLine extends PlanEntry {
   readonly position: number;
   /** Tries made, by whatever attempt. */
   tries: number;
+  /** 429s that were not counted as tries, of whatever attempt. */
+  refusals: number;
   notBeforeMs: number;
   /** Tries in a row that found no connection; they do not count as tries. */
   unconnected: number;
@@ -32,7 +34,7 @@ export class ChunkLedger {
   readonly #plan: Buffer;
   readonly #state: Uint8Array;
   readonly #indexByOffset = new Map<number, number>();
-  readonly #retries = new Map<number, { tries: number; notBeforeMs: number }>();
+  readonly #retries = new Map<number, Pick<ChunkLine, 'tries' | 'refusals' | 'notBeforeMs'>>();
   readonly #frames = new Map<number, FrameRef>();
   /** For each line that was sent alone: the segments in which that is the last word on it. */
   readonly #diedAlone = new Map<number, Map<string, number>>();
@@ -83,9 +85,10 @@ export class ChunkLedger {
     const { offset, length, prefixHash } = decodePlanEntry(this.#plan, index);
     const position = this.from + index;
     const tries = retry?.tries ?? 0;
+    const refusals = retry?.refusals ?? 0;
     const notBeforeMs = retry?.notBeforeMs ?? 0;
     const unknown = { unconnected: 0, failingSinceMs: 0 };
-    return { offset, length, prefixHash, position, tries, notBeforeMs, ...unknown };
+    return { offset, length, prefixHash, position, tries, refusals, notBeforeMs, ...unknown };
   }
 
   /** Takes over a frame found in the journal; those of other lines are ignored. */
@@ -94,9 +97,7 @@ export class ChunkLedger {
     if (index === undefined) return;
     this.#noteAlone(index, ref);
     if (ref.header.kind === FRAME_KIND.retry) {
-      const known = this.#retries.get(index);
-      if ((known?.tries ?? 0) > ref.header.tries) return;
-      this.#retries.set(index, { tries: ref.header.tries, notBeforeMs: ref.notBeforeMs ?? 0 });
+      this.#learnRetry(index, ref);
       return;
     }
     this.#keepFrame(index, ref);
@@ -133,6 +134,14 @@ export class ChunkLedger {
       else failed++;
     }
     return { completed, failed };
+  }
+
+  /** The frame that knows of more tries and refusals is the later one. */
+  #learnRetry(index: number, { header, notBeforeMs = 0 }: FrameRef): void {
+    const known = this.#retries.get(index);
+    const { tries, refusals = 0 } = header;
+    if ((known?.tries ?? 0) + (known?.refusals ?? 0) > tries + refusals) return;
+    this.#retries.set(index, { tries, refusals, notBeforeMs });
   }
 
   #noteAlone(index: number, { header, objectKey, position }: FrameRef): void {

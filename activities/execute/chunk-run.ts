@@ -11,6 +11,7 @@ import { ChunkDeparture } from './chunk-departure';
 import { LatencyWindow } from './latency';
 import { LineQueue } from './line-queue';
 import type { EncodedFrame, LineSender, TryOptions } from './line-sender';
+import { permitWait } from './permit-wait';
 import type { SoloGate } from './solo-gate';
 import { Wake } from './wake';
 
@@ -49,11 +50,12 @@ export class ChunkRun {
   readonly #departure: ChunkDeparture;
   readonly #request: AcquireRequest;
   readonly #openInModel: number;
-  readonly #tryOptions: Omit<TryOptions, 'probe'>;
+  readonly #tryOptions: Omit<TryOptions, 'probe' | 'load'>;
   /** Set for a chunk of one suspected line. */
   readonly #suspect: symbol | null;
   #inFlight = 0;
   #hadPermit = false;
+  #waitsForPermit = false;
   #answered = 0;
   /** What kept the line that was tried last from being sent. */
   #trouble: string | null = null;
@@ -66,6 +68,7 @@ export class ChunkRun {
       tenant: chunk.tenant,
       batchId: chunk.batchId,
       model: route.limiterKey,
+      ...(route.gatewayLimit === undefined ? {} : { gateway: route.gatewayLimit }),
       deadlineMs: chunk.deadlineMs,
       cost: 1,
       priority: chunk.priority,
@@ -111,7 +114,9 @@ export class ChunkRun {
     const { route, lease } = this.#o;
     if (route.breaker.state === 'open') return `gateway ${route.key}: it does not answer`;
     if (this.#departure.reason !== null) return null;
-    return lease.maySend() ? this.#trouble : 'Postgres: this process stood still';
+    if (!lease.maySend()) return 'Postgres: this process stood still';
+    const limit = this.#o.deps.dispatcher.limitOf(route.limiterKey);
+    return this.#trouble ?? permitWait(this.#o.chunk.model, limit, this.#waitsForPermit);
   }
 
   /** Runs to the end of the chunk's stay; resolves when nothing of it is in flight any more. */
@@ -175,8 +180,11 @@ export class ChunkRun {
     return Math.min(LOOK_AGAIN_MS, due === null ? Infinity : Math.max(1, due - nowMs));
   }
 
-  #permit(): Promise<Permit | null> {
-    return this.#hadPermit ? this.#await() : this.#awaitFirst();
+  async #permit(): Promise<Permit | null> {
+    this.#waitsForPermit = true;
+    const permit = await (this.#hadPermit ? this.#await() : this.#awaitFirst());
+    this.#waitsForPermit = false;
+    return permit;
   }
 
   async #await(): Promise<Permit | null> {
@@ -228,7 +236,7 @@ export class ChunkRun {
     const startedMs = performance.now();
     try {
       if (this.#suspect !== null) await this.#noteAlone(line);
-      const result = await this.#o.sender.try(line, { ...this.#tryOptions, probe });
+      const result = await this.#o.sender.try(line, { ...this.#tryOptions, probe, load: permit });
       this.#trouble = null;
       if (this.#suspect !== null && result.kind !== 'answered') this.#remember(line);
       if (result.kind === 'retry') {
@@ -274,9 +282,12 @@ export class ChunkRun {
     while (this.#inFlight > 0) await this.#wake.wait(LOOK_AGAIN_MS);
   }
 
-  /** Lines that wait for another try keep their number of tries and their time, whoever goes on. */
+  /**
+   * Lines that wait for another try keep their numbers and their time, whoever goes on. Refusals too:
+   * a line that its server always refuses would otherwise get its 20 anew with each chunk.
+   */
   #rememberBackOffs(): void {
-    for (const line of this.#queue.backingOff) if (line.tries > 0) this.#remember(line);
+    for (const line of this.#queue.backingOff) if (line.tries + line.refusals > 0) this.#remember(line);
   }
 
   /** On disk before the line leaves: only so is its death known to be its own. */
@@ -285,8 +296,8 @@ export class ChunkRun {
     await this.#o.writer.flush();
   }
 
-  #remember({ offset, tries, notBeforeMs }: ChunkLine, alone = false): void {
-    const retry = { offset, tries, notBeforeMs, alone };
+  #remember({ offset, tries, refusals, notBeforeMs }: ChunkLine, alone = false): void {
+    const retry = { offset, tries, refusals, notBeforeMs, alone };
     this.#o.writer.append(retryHeader(retry), encodeRetryFrame(retry));
   }
 }

@@ -1,4 +1,4 @@
-import type { AcquireRequest, Dispatcher, Permit } from '../../inference/dispatcher';
+import type { AcquireRequest, Dispatcher, ModelLimit, Permit } from '../../inference/dispatcher';
 import type { Registry } from '../../inference/registry';
 import type { MemoryBudget } from '../../inference/memory-budget';
 import type { Config } from '../../platform/config-schema';
@@ -27,7 +27,8 @@ export interface ExecuteDeps {
   readonly drain: AbortSignal;
 }
 
-/** The dispatcher with its short way: a permit at once or null. */
+/** The dispatcher with its short way: a permit at once or null; and why there is none. */
 export interface ExecuteDispatcher extends Dispatcher {
   tryAcquire(request: AcquireRequest): Permit | null;
+  limitOf(model: string): ModelLimit;
 }

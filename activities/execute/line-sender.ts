@@ -1,8 +1,8 @@
 import { lineId } from '../../core/ids';
 import { NO_USAGE } from '../../core/batch/counts';
-import { gatewayHealth } from '../../core/flow/outcome';
+import { gatewayHealth, loadSignal } from '../../core/flow/outcome';
 import type { BackoffInput } from '../../core/flow/retry';
-import { backoffMs, isRetryable, nextTry } from '../../core/flow/retry';
+import { backoffMs, costOf, isRetryable, nextTry, retryAfterMs } from '../../core/flow/retry';
 import type { FrameHeader } from '../../core/journal/frame';
 import { encodeFrame, FRAME_KIND } from '../../core/journal/frame';
 import { embedAnswer } from '../../core/openai/answer';
@@ -12,6 +12,7 @@ import type { LineErrorCode } from '../../core/openai/result-line';
 import { answerLine, errorLine } from '../../core/openai/result-line';
 import { toHeaderText } from '../../core/openai/tenant-name';
 import type { BackendAnswer, BackendFailure, BackendOutcome } from '../../inference/backend';
+import type { LoadReport } from '../../inference/dispatcher';
 import type { MemoryBudget, Reservation } from '../../inference/memory-budget';
 import type { Route } from '../../inference/registry';
 import type { ObjectReader } from '../../storage/object-store';
@@ -42,6 +43,8 @@ export interface TryOptions {
   readonly signal: AbortSignal;
   /** This try is the breaker's probe: it is not counted when the gateway is still away. */
   readonly probe: boolean;
+  /** Told when the request leaves and how its server bore it. */
+  readonly load: LoadReport;
   stopping(): boolean;
   /**
    * Asked when all is read, and again when there is a connection, right before the first byte: both
@@ -50,6 +53,22 @@ export interface TryOptions {
   maySend(): boolean;
   /** Lines of the model that may still be without an answer. */
   openLines(): number;
+}
+
+/** One try that was sent, and how it ended. */
+interface SentTry {
+  readonly outcome: BackendOutcome;
+  readonly how: TryOptions;
+  readonly sentMs: number;
+  /** Limit of the model when it was sent; null if it is fixed. */
+  readonly limit: number | null;
+}
+
+interface Judged extends Pick<SentTry, 'outcome' | 'how'> {
+  /** The outcome speaks against the gateway, not against the line. */
+  readonly away: boolean;
+  /** The outcome may use up a try of the line. */
+  readonly counted: boolean;
 }
 
 export interface LineSenderOptions {
@@ -96,11 +115,12 @@ export class LineSender {
         return this.#unsent(how);
       }
       const sentMs = Date.now();
+      const limit = how.load.sent();
       const outcome = await this.#send(line, body, { how, hold });
       if (outcome.kind === 'failure' && outcome.reason === 'unsent') return this.#unsent(how);
       // After anything but an answer the connection may still hold on to the body.
       if (outcome.kind === 'answer') blocks.giveBack(block);
-      return this.#settle(line, customId, { outcome, how, sentMs });
+      return this.#settle(line, customId, { outcome, how, sentMs, limit });
     } catch (error) {
       // Nothing was learned of the gateway: the breaker may send its probe again.
       if (how.probe) route.breaker.onProbeLost(Date.now());
@@ -117,19 +137,28 @@ export class LineSender {
     return { kind: 'retry', atMs: nowMs };
   }
 
-  #settle(
-    line: ChunkLine,
-    customId: string,
-    { outcome, how, sentMs }: { outcome: BackendOutcome; how: TryOptions; sentMs: number },
-  ): TryResult {
+  #settle(line: ChunkLine, customId: string, sent: SentTry): TryResult {
+    const { outcome, how, sentMs } = sent;
+    const nowMs = Date.now();
+    const pauseMs = outcome.kind === 'answer' ? retryAfterMs(outcome.retryAfter, nowMs) : null;
+    how.load.replied(loadSignal(outcome), pauseMs ?? 0);
     const away = this.#reportHealth(line, outcome, { probe: how.probe, sentMs });
-    line.unconnected = isUnconnected(outcome) ? line.unconnected + 1 : 0;
-    // What never reached the gateway is no try, and neither is a probe that found it away.
-    if (line.unconnected === 0 && !(away && how.probe)) line.tries++;
-    if (away && line.failingSinceMs === 0) line.failingSinceMs = Date.now();
-    const result = this.#judge(line, customId, { outcome, away, how });
+    const counted = this.#count(line, { ...sent, away });
+    if (away && line.failingSinceMs === 0) line.failingSinceMs = nowMs;
+    const result = this.#judge(line, customId, { outcome, away, how, counted });
     if (result.kind === 'retry') this.#options.observer.requestRetried(this.#options.chunk.model);
     return result;
+  }
+
+  /** Counts the try, or why it is none; true if it is one. */
+  #count(line: ChunkLine, { outcome, how, limit, away }: SentTry & { away: boolean }): boolean {
+    line.unconnected = isUnconnected(outcome) ? line.unconnected + 1 : 0;
+    const cost = costOf({ outcome, limit, refusals: line.refusals });
+    if (cost === 'refusal') line.refusals++;
+    // What never reached the gateway is no try, and neither is a probe that found it away.
+    const isTry = cost === 'try' && line.unconnected === 0 && !(away && how.probe);
+    if (isTry) line.tries++;
+    return cost === 'try';
   }
 
   /** The answer of a line that is not sent any more, because it kills its workers. */
@@ -183,7 +212,7 @@ export class LineSender {
   #judge(
     line: ChunkLine,
     customId: string,
-    { outcome, away, how }: { outcome: BackendOutcome; away: boolean; how: TryOptions },
+    { outcome, away, how, counted }: Judged,
   ): TryResult {
     if (outcome.kind === 'failure' && outcome.reason === 'aborted') return { kind: 'unanswered' };
     // In a grace period an outcome that would be retried is dropped: the end names the line.
@@ -193,7 +222,9 @@ export class LineSender {
     if (line.unconnected > 0) return this.#untilConnected(line, clock);
     const next = nextTry({
       outcome,
-      attempt: Math.max(1, line.tries),
+      attempt: Math.max(counted ? 1 : 0, line.tries),
+      refusals: line.refusals,
+      counted,
       deadlineMs: chunk.deadlineMs,
       ...clock,
     });
@@ -203,7 +234,7 @@ export class LineSender {
     if (away && this.#seemsAway(line, how)) {
       // The last try must not burn the line before the breaker has opened, nor as its probe.
       line.tries = Math.max(0, line.tries - 1);
-      const attempt = Math.max(1, line.tries);
+      const attempt = Math.max(1, line.tries + line.refusals);
       const retryAfter = outcome.kind === 'answer' ? outcome.retryAfter : null;
       return { kind: 'retry', atMs: clock.nowMs + backoffMs({ attempt, retryAfter, ...clock }) };
     }

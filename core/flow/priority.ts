@@ -1,4 +1,7 @@
-/** Priorities of chunks and permits: lower is served first (execution §3 "Queues"). */
+/**
+ * Priorities of permits: lower is served first within a tenant. Across tenants they count for little:
+ * a completion window is the client's to choose.
+ */
 export const PRIORITY = { urgent: 2, normal: 3, relaxed: 4 } as const;
 
 export type Priority = (typeof PRIORITY)[keyof typeof PRIORITY];

@@ -1,4 +1,7 @@
-import { isDroppedAsExpired, type TryOutcome } from './outcome';
+import { isDropped, isDroppedAsExpired, type TryOutcome } from './outcome';
+import { retryAfterMs } from './retry-after';
+
+export { MAX_RETRY_AFTER_MS, retryAfterMs } from './retry-after';
 
 /** The retry settings of a gateway; durations in ms. */
 export interface RetrySettings {
@@ -7,22 +10,48 @@ export interface RetrySettings {
   readonly max_backoff: number;
 }
 
-/** A `Retry-After` beyond this counts as this much (execution §3 "Retries"). */
-export const MAX_RETRY_AFTER_MS = 300_000;
-
 /** Whether another try could end better: transport errors, timeouts, 408, 425, 429, 5xx. */
 export function isRetryable(outcome: TryOutcome): boolean {
   if (outcome.kind === 'failure') {
     return outcome.reason !== 'aborted' && outcome.reason !== 'too_large';
   }
   if (isDroppedAsExpired(outcome)) return false;
+  if (isDropped(outcome)) return true;
   const { status } = outcome;
   return status === 408 || status === 425 || status === 429 || status >= 500;
 }
 
+/**
+ * A line's 429s that are not counted as tries; further ones are. A line that its server refuses each
+ * time would otherwise come back until the deadline, and cut the limit for all the others.
+ */
+const MAX_UNCOUNTED = 20;
+
+/** What decides whether an outcome is a try. */
+export interface CountInput {
+  readonly outcome: TryOutcome;
+  /** The limit of the model when the request was sent; null if it is fixed. */
+  readonly limit: number | null;
+  /** 429s of this line that were not counted so far. */
+  readonly refusals: number;
+}
+
+/**
+ * What an outcome costs its line: a `try`; a `refusal`, if we sent more at once than the server takes,
+ * which is not the line's fault; or `nothing`, if a gateway dropped it unserved. At a limit of 1 there
+ * is nothing left to lower, so a 429 is a try.
+ */
+export function costOf({ outcome, limit, refusals }: CountInput): 'try' | 'refusal' | 'nothing' {
+  if (isDropped(outcome)) return 'nothing';
+  if (outcome.kind !== 'answer' || outcome.status !== 429 || isDroppedAsExpired(outcome)) {
+    return 'try';
+  }
+  return limit !== null && limit > 1 && refusals < MAX_UNCOUNTED ? 'refusal' : 'try';
+}
+
 /** What decides the pause before a try. */
 export interface BackoffInput {
-  /** Tries made so far, at least 1. */
+  /** Tries and refusals so far, at least 1. */
   readonly attempt: number;
   /** `Retry-After` of the answer, seconds or HTTP date, or null. */
   readonly retryAfter: string | null;
@@ -39,17 +68,6 @@ export function backoffMs({ attempt, retryAfter, nowMs, random, gateway }: Backo
   return Math.max(Math.round(ceilingMs * random), retryAfterMs(retryAfter, nowMs) ?? 0);
 }
 
-const HTTP_DATE = /^[A-Z][a-z]+,? .+ GMT$/;
-
-/** Ms that a `Retry-After` asks for, between 0 and 5 min; null where absent or malformed. */
-export function retryAfterMs(value: string | null, nowMs: number): number | null {
-  const text = value?.trim() ?? '';
-  if (/^\d+(\.\d+)?$/.test(text)) return Math.min(Number(text) * 1_000, MAX_RETRY_AFTER_MS);
-  const dateMs = HTTP_DATE.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(dateMs)) return null;
-  return Math.min(Math.max(dateMs - nowMs, 0), MAX_RETRY_AFTER_MS);
-}
-
 /**
  * `final`: the outcome is the line's result. `retry`: again at `atMs`. `expired`: it would be tried
  * again, but not before the deadline; the line stays unanswered.
@@ -62,8 +80,12 @@ export type NextTry =
 /** One try and its surroundings. */
 export interface NextTryInput {
   readonly outcome: TryOutcome;
-  /** Tries made so far, this one included; at least 1. */
+  /** Counted tries made so far, this one included. */
   readonly attempt: number;
+  /** 429s that were not counted, this one included: they lengthen the pause all the same. */
+  readonly refusals?: number;
+  /** Whether this one is a try; one that is not never uses up the last try. */
+  readonly counted?: boolean;
   readonly nowMs: number;
   /** End of the batch, Unix ms. */
   readonly deadlineMs: number;
@@ -72,11 +94,14 @@ export interface NextTryInput {
   readonly gateway: RetrySettings;
 }
 
-/** What follows a try (execution §3 "Retries"): attempts = `max_retries` + 1, never past the deadline. */
+/** What follows a try: attempts = `max_retries` + 1, never past the deadline. */
 export function nextTry(input: NextTryInput): NextTry {
-  const { outcome, attempt, nowMs, deadlineMs, random, gateway } = input;
-  if (!isRetryable(outcome) || attempt > gateway.max_retries) return { kind: 'final' };
+  const { outcome, attempt, refusals = 0, counted = true, nowMs, deadlineMs, gateway } = input;
+  if (!isRetryable(outcome)) return { kind: 'final' };
+  if (counted && attempt > gateway.max_retries) return { kind: 'final' };
   const retryAfter = outcome.kind === 'answer' ? outcome.retryAfter : null;
-  const atMs = nowMs + backoffMs({ attempt, retryAfter, nowMs, random, gateway });
+  const pauses = Math.max(1, attempt + refusals);
+  const { random } = input;
+  const atMs = nowMs + backoffMs({ attempt: pauses, retryAfter, nowMs, random, gateway });
   return atMs < deadlineMs ? { kind: 'retry', atMs } : { kind: 'expired' };
 }

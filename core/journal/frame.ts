@@ -4,8 +4,8 @@ import { crc32 as pureCrc32, type Crc32 } from './crc32';
 /**
  * A frame is one answer or one put-back of one line (execution §6): a header of 44 bytes, then the
  * payload. Little-endian: payload length u32, CRC-32 u32 (of all that follows), offset i64, kind u8,
- * flags u8, HTTP status u16, tries u16, model tag u16 (0: none), usage 5 × u32 (input, cached,
- * output, reasoning, total).
+ * flags u8, HTTP status u16, tries u16, model tag u16 (0: none; in a retry frame: refusals), usage
+ * 5 × u32 (input, cached, output, reasoning, total).
  */
 export const FRAME_HEADER_BYTES = 44;
 
@@ -31,6 +31,8 @@ export interface FrameHeader {
   readonly status: number;
   /** Tries made so far, this one included. */
   readonly tries: number;
+  /** Only of a retry frame, absent for 0: 429s so far that were not counted as tries. */
+  readonly refusals?: number;
   readonly usage: Usage;
   readonly payloadLength: number;
 }
@@ -53,6 +55,8 @@ export interface ReadFrame {
 export interface RetryFrame {
   readonly offset: number;
   readonly tries: number;
+  /** 429s that were not counted as tries; bounded for each line, however often its chunk changes. */
+  readonly refusals?: number;
   /** Unix ms before which the line is not to be sent again. */
   readonly notBeforeMs: number;
   /** The line is about to be sent, with nothing else in flight in its process. */
@@ -86,7 +90,7 @@ export function encodeFrame(
   frame[17] = 0;
   frame.writeUInt16LE(Math.min(header.status, MAX_U16), 18);
   frame.writeUInt16LE(Math.min(header.tries, MAX_U16), 20);
-  frame.writeUInt16LE(header.modelTag ?? 0, 22);
+  frame.writeUInt16LE(header.modelTag ?? Math.min(header.refusals ?? 0, MAX_U16), 22);
   writeUsage(frame, header.usage);
   frame.set(payload, FRAME_HEADER_BYTES);
   frame.writeUInt32LE(crc32(frame, 8, frame.length), 4);
@@ -101,10 +105,11 @@ export function encodeRetryFrame(retry: RetryFrame, crc32: Crc32 = pureCrc32): B
 }
 
 /** What the frame of {@link encodeRetryFrame} says of itself. */
-export function retryHeader({ offset, tries, alone }: RetryFrame): FrameHeader {
+export function retryHeader({ offset, tries, refusals = 0, alone }: RetryFrame): FrameHeader {
   const status = alone === true ? SENT_ALONE : 0;
   const payloadLength = RETRY_PAYLOAD_BYTES;
-  return { offset, kind: FRAME_KIND.retry, status, tries, usage: NO_TOKENS, payloadLength };
+  const header = { offset, kind: FRAME_KIND.retry, status, tries, usage: NO_TOKENS, payloadLength };
+  return refusals > 0 ? { ...header, refusals } : header;
 }
 
 /** The not-before time of a retry frame, in Unix ms; null where the payload is not one. */
@@ -184,9 +189,11 @@ function readHeader(bytes: Buffer, position: number): FrameHeader | null {
   const offset = readSafeInteger(bytes, position + 8);
   const kind = asKind(bytes[position + 16]);
   if (offset === null || kind === null) return null;
+  const refusals = kind === FRAME_KIND.retry ? bytes.readUInt16LE(position + 22) : 0;
   return {
     offset,
     kind,
+    ...(refusals > 0 ? { refusals } : {}),
     status: bytes.readUInt16LE(position + 18),
     tries: bytes.readUInt16LE(position + 20),
     usage: frameUsage(bytes, position),

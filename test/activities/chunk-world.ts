@@ -153,6 +153,8 @@ export async function chunkWorld(
     dispatcher: createPermitDispatcher({
       global: config.concurrency.global,
       perModel: config.concurrency.per_model,
+      adaptive: config.concurrency.adaptive,
+      weights: config.concurrency.tenant_weights,
       onGuardTripped: (error) => {
         throw error;
       },

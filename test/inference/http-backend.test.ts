@@ -146,6 +146,7 @@ describe('answers', () => {
       body: Buffer.from('{"error":{}}'),
       retryAfter: '7',
       droppedReason: 'rejected-ttl-expired',
+      dropped: null,
       requestId: 'abc',
     });
   });

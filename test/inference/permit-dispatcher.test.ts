@@ -74,7 +74,29 @@ describe('permits', () => {
     (await waits[1]!).release();
   });
 
-  it('serve priority first, then tenants in turn, then first come', async () => {
+  it('of one gateway are limited together, and its models take turns', async () => {
+    const options = { global: 9, perModel: 8, onGuardTripped: unguarded };
+    const dispatcher = createPermitDispatcher(options);
+    const gateway = { key: 'g', limit: 2 };
+    const held = ['m', 'm'].map((model) => dispatcher.tryAcquire(request({ model, gateway }))!);
+    expect(dispatcher.tryAcquire(request({ model: 'n', gateway }))).toBeNull();
+    const elsewhere = dispatcher.tryAcquire(request({ model: 'x' }));
+    expect(elsewhere).not.toBeNull();
+    const order: string[] = [];
+    const waits = ['m', 'm', 'm', 'n', 'n', 'n'].map(async (model) => {
+      const permit = await dispatcher.acquire(request({ model, gateway }));
+      order.push(model);
+      permit.release();
+    });
+    held[0]!.release();
+    await Promise.all(waits);
+    expect(order).toEqual(['m', 'n', 'm', 'n', 'm', 'n']);
+    held[1]!.release();
+    elsewhere!.release();
+    expect(dispatcher.stats()).toMatchObject({ inFlight: 0, waiting: 0, models: [] });
+  });
+
+  it('serve tenants in turn, within a tenant by priority, then first come', async () => {
     const dispatcher = createPermitDispatcher({
       global: 9,
       perModel: 1,
@@ -99,7 +121,7 @@ describe('permits', () => {
     });
     held.release();
     await Promise.all(waits);
-    expect(order).toEqual(['u1', 'a1', 'b1', 'c1', 'a2', 'b2', 'a3', 'z1']);
+    expect(order).toEqual(['u1', 'b1', 'z1', 'c1', 'a1', 'b2', 'a2', 'a3']);
   });
 
   it('leave no trace of waiters that were aborted', async () => {

@@ -24,7 +24,10 @@ afterAll(async () => {
 function open(config: Partial<RegistryConfig>): Registry {
   const registry = createRegistry({
     secrets_dir: folder,
-    concurrency: { global: 4, per_model: 2, lanes_per_model: 32, in_flight_bytes: 1e6 },
+    concurrency: {
+      ...{ global: 4, per_model: 2, adaptive: true, tenant_weights: {} },
+      ...{ lanes_per_model: 32, in_flight_bytes: 1e6 },
+    },
     limits: {
       max_requests: 1,
       max_file_bytes: 1,
@@ -49,9 +52,9 @@ describe('global mode', () => {
     const [a, b] = [registry.route('org/a:1')!, registry.route('b')!];
     expect([a.key, a.limiterKey, b.key, b.limiterKey]).toEqual([
       'default',
-      'default:org/a:1',
+      'org/a:1',
       'default',
-      'default:b',
+      'b',
     ]);
     expect(a.backend).toBe(b.backend);
     expect(a.breaker).toBe(b.breaker);
@@ -68,15 +71,19 @@ describe('per-model mode', () => {
     expect([registry.isRouted('a'), registry.isRouted('b')]).toEqual([true, false]);
   });
 
-  it('shares pool, limit and breaker between identical settings, however they are written', () => {
-    const settings = gatewayOf(server.url);
+  it('shares pool and breaker between identical settings, however they are written', () => {
+    const settings = gatewayOf(server.url, { max_concurrency: 7 });
     const reversed = Object.fromEntries(Object.entries(settings).reverse()) as typeof settings;
     const registry = open({
       model_gateways: { a: settings, b: { ...settings, max_retries: 9 }, c: reversed },
     });
     const [a, b, c] = ['a', 'b', 'c'].map((model) => registry.route(model)!);
     expect(c).toBe(registry.route('c'));
-    expect([c!.key, c!.limiterKey]).toEqual(['a', 'a']);
+    expect(c!.key).toBe('a');
+    expect([a!.limiterKey, c!.limiterKey]).toEqual(['a', 'c']);
+    expect(a!.gatewayLimit).toMatchObject({ limit: 7 });
+    expect(c!.gatewayLimit).toEqual(a!.gatewayLimit);
+    expect(b!.gatewayLimit).not.toEqual(a!.gatewayLimit);
     expect(c!.backend).toBe(a!.backend);
     expect(c!.breaker).toBe(a!.breaker);
     expect(b!.backend).not.toBe(a!.backend);

@@ -19,7 +19,7 @@ const settings: BatchSettings = {
 };
 
 it('dispatches no activity eagerly, waits for each that is cancelled, and lets no outage time one out', () => {
-  const policy = { settings, queue: 'q', boxMs: 1, requestTimeoutMs: 1, priority: 3 };
+  const policy = { settings, queue: 'q', boxMs: 1, requestTimeoutMs: 1 };
   ingestion(settings);
   chunk({ ...policy, attempts: 1, summary: 's' });
   finalization(settings);
@@ -34,4 +34,13 @@ it('dispatches no activity eagerly, waits for each that is cancelled, and lets n
     // It runs while no worker exists.
     expect(one).not.toHaveProperty('scheduleToCloseTimeout');
   }
+});
+
+it("gives all chunks one priority, and the weight of their tenant: the tenant's key is the workflow's", () => {
+  const policy = { queue: 'q', boxMs: 1, requestTimeoutMs: 1, attempts: 1, summary: 's' };
+  const { calls } = jest.mocked(proxyActivities).mock;
+  chunk({ ...policy, settings });
+  expect(calls.at(-1)?.[0].priority).toEqual({ priorityKey: 3 });
+  chunk({ ...policy, settings: { ...settings, fairnessWeight: 2.5 } });
+  expect(calls.at(-1)?.[0].priority).toEqual({ priorityKey: 3, fairnessWeight: 2.5 });
 });

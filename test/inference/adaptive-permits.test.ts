@@ -1,0 +1,228 @@
+import fc from 'fast-check';
+import type { AcquireRequest, Permit } from '../../inference/dispatcher';
+import { createPermitDispatcher } from '../../inference/permit-dispatcher';
+
+const GATEWAY = { key: 'g', limit: 6 };
+const request = (model = 'm', changes: Partial<AcquireRequest> = {}): AcquireRequest => ({
+  ...{ tenant: 't', batchId: 'b', model, deadlineMs: 0, cost: 1, ...changes },
+});
+const unguarded = () => {
+  throw new Error('the guard tripped');
+};
+const settle = () => new Promise<void>((resolve) => process.nextTick(resolve));
+
+function dispatcherOf(limits: { global?: number; perModel?: number }) {
+  const options = { global: 100, perModel: 8, adaptive: true, onGuardTripped: unguarded };
+  return createPermitDispatcher({ ...options, ...limits });
+}
+
+beforeEach(() => jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate'] }));
+afterEach(() => jest.useRealTimers());
+
+/** Sends with `permit` and is answered so. */
+function replied(permit: Permit, signal: 'success' | 'overload', pauseMs = 0) {
+  permit.sent();
+  permit.replied(signal, pauseMs);
+  permit.release();
+}
+
+describe('permits of an overloaded server', () => {
+  it('are halved by a burst of refusals once, and taken from nobody', () => {
+    const dispatcher = dispatcherOf({});
+    const permits = Array.from({ length: 8 }, () => dispatcher.tryAcquire(request())!);
+    expect(permits.map((permit) => permit.sent())).toEqual(Array(8).fill(8));
+    for (const permit of permits.slice(0, 3)) permit.replied('overload', 0);
+    expect(dispatcher.limitOf('m')).toEqual({ limit: 4, max: 8, pausedMs: 0 });
+    permits.slice(0, 4).forEach((permit) => permit.release());
+    // Four are open still: as many as may be.
+    expect(dispatcher.tryAcquire(request())).toBeNull();
+    permits[4]!.release();
+    const next = dispatcher.tryAcquire(request());
+    expect(next?.sent()).toBe(4);
+    expect(dispatcher.tryAcquire(request())).toBeNull();
+  });
+
+  it('of one model tell nothing about another', () => {
+    const dispatcher = dispatcherOf({});
+    replied(dispatcher.tryAcquire(request('m'))!, 'overload', 5_000);
+    expect(dispatcher.limitOf('n')).toEqual({ limit: 8, max: 8, pausedMs: 0 });
+    expect(dispatcher.tryAcquire(request('m'))).toBeNull();
+    expect(dispatcher.tryAcquire(request('n'))).not.toBeNull();
+  });
+
+  it('keep a lowered limit while nobody uses the model', () => {
+    const dispatcher = dispatcherOf({});
+    replied(dispatcher.tryAcquire(request())!, 'overload');
+    expect(dispatcher.limitOf('m').limit).toBe(4);
+    expect(dispatcher.stats().models).toHaveLength(1);
+    for (let i = 0; i < 20; i++) replied(dispatcher.tryAcquire(request())!, 'success');
+    expect(dispatcher.limitOf('m').limit).toBe(8);
+    expect(dispatcher.stats().models).toEqual([]);
+  });
+
+  it('are fixed if the limit is not adaptive', () => {
+    const options = { global: 9, perModel: 2, adaptive: false, onGuardTripped: unguarded };
+    const dispatcher = createPermitDispatcher(options);
+    const permit = dispatcher.tryAcquire(request())!;
+    expect(permit.sent()).toBeNull();
+    permit.replied('overload', 60_000);
+    expect(dispatcher.limitOf('m')).toEqual({ limit: 2, max: 2, pausedMs: 0 });
+    expect(dispatcher.tryAcquire(request())).not.toBeNull();
+  });
+});
+
+describe('Retry-After', () => {
+  it('pauses a model until its time is over, however often it is extended', async () => {
+    const dispatcher = dispatcherOf({});
+    const [first, second] = [dispatcher.tryAcquire(request())!, dispatcher.tryAcquire(request())!];
+    second.sent();
+    replied(first, 'overload', 1_000);
+    let granted = 0;
+    const waits = [1, 2].map(() =>
+      dispatcher.acquire(request()).then((permit) => {
+        granted++;
+        return permit;
+      }),
+    );
+    expect(jest.getTimerCount()).toBe(1);
+    await jest.advanceTimersByTimeAsync(600);
+    second.replied('overload', 1_000);
+    second.release();
+    expect(dispatcher.limitOf('m')).toEqual({ limit: 4, max: 8, pausedMs: 1_000 });
+    await jest.advanceTimersByTimeAsync(999);
+    expect(granted).toBe(0);
+    await jest.advanceTimersByTimeAsync(1);
+    expect(granted).toBe(2);
+    expect(jest.getTimerCount()).toBe(0);
+    for (const wait of waits) replied(await wait, 'success');
+  });
+
+  it('leaves no timer behind when nobody waits any more', async () => {
+    const dispatcher = dispatcherOf({});
+    replied(dispatcher.tryAcquire(request())!, 'overload', 300_000);
+    expect(jest.getTimerCount()).toBe(0);
+    const leaving = new AbortController();
+    const waits = [1, 2].map(() => dispatcher.acquire(request(), leaving.signal));
+    expect(jest.getTimerCount()).toBe(1);
+    leaving.abort();
+    await Promise.allSettled(waits);
+    expect(jest.getTimerCount()).toBe(0);
+    expect(dispatcher.stats().waiting).toBe(0);
+  });
+
+  it('sends those back to the front who held a slot and waited for a wider one', async () => {
+    const dispatcher = dispatcherOf({ global: 2, perModel: 4 });
+    const first = dispatcher.tryAcquire(request('m'))!;
+    const other = dispatcher.tryAcquire(request('x'))!;
+    const order: string[] = [];
+    const wait = (name: string, model: string) =>
+      void dispatcher.acquire(request(model)).then((permit) => {
+        order.push(name);
+        permit.release();
+      });
+    for (const name of ['m1', 'm2', 'm3', 'm4', 'm5']) wait(name, 'm');
+    wait('n1', 'n');
+    first.sent();
+    first.replied('overload', 1_000);
+    // A free global permit goes past the paused model.
+    other.release();
+    await settle();
+    expect(order).toEqual(['n1']);
+    first.release();
+    await jest.advanceTimersByTimeAsync(1_000);
+    await settle();
+    expect(order).toEqual(['n1', 'm1', 'm2', 'm3', 'm4', 'm5']);
+    expect(dispatcher.stats()).toMatchObject({ inFlight: 0, waiting: 0 });
+  });
+});
+
+describe('any history of waiting, replies and time', () => {
+  const step = fc.oneof(
+    fc.record({
+      do: fc.constant('acquire' as const),
+      model: fc.constantFrom('m', 'n', 'o'),
+      tenant: fc.constantFrom('a', 'b', 'c'),
+      priority: fc.constantFrom(2, 3, 4),
+    }),
+    fc.record({
+      do: fc.constant('reply' as const),
+      pick: fc.nat(),
+      signal: fc.constantFrom('success', 'success', 'overload', 'none'),
+      pauseMs: fc.constantFrom(0, 0, 100, 900_000),
+    }),
+    fc.record({ do: fc.constant('abort' as const), pick: fc.nat() }),
+    fc.record({ do: fc.constant('pass' as const), ms: fc.constantFrom(10, 100, 300_000) }),
+  );
+
+  it('grants nothing above a limit or in a pause, and loses neither permit nor waiter (W3)', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(step, { maxLength: 150 }),
+        fc.integer({ min: 1, max: 8 }),
+        fc.integer({ min: 1, max: 6 }),
+        fc.integer({ min: 1, max: 5 }),
+        async (steps, global, gatewayLimit, perModel) => {
+          const dispatcher = dispatcherOf({ global, perModel });
+          const held: { model: string; permit: Permit }[] = [];
+          const waiting = new Map<number, AbortController>();
+          const ends: Promise<void>[] = [];
+          let ids = 0;
+          const open = (models: string[]) => held.filter((one) => models.includes(one.model)).length;
+          const granted = (model: string, permit: Permit) => {
+            held.push({ model, permit });
+            const { limit, pausedMs } = dispatcher.limitOf(model);
+            expect(open([model])).toBeLessThanOrEqual(limit);
+            expect(pausedMs).toBe(0);
+            expect(held.length).toBeLessThanOrEqual(global);
+            // Models m and n share a gateway.
+            expect(open(['m', 'n'])).toBeLessThanOrEqual(gatewayLimit);
+            permit.sent();
+          };
+          const check = () => {
+            const { inFlight, waiting: waits } = dispatcher.stats();
+            expect({ inFlight, waits }).toEqual({ inFlight: held.length, waits: waiting.size });
+            expect(jest.getTimerCount()).toBeLessThanOrEqual(3);
+          };
+          const run = async (action: (typeof steps)[number]) => {
+            if (action.do === 'acquire') {
+              const id = ids++;
+              const controller = new AbortController();
+              waiting.set(id, controller);
+              const shared = { gateway: { ...GATEWAY, limit: gatewayLimit } };
+              const asked = request(action.model, action.model === 'o' ? {} : shared);
+              const { tenant, priority } = action;
+              ends.push(
+                dispatcher.acquire({ ...asked, tenant, priority }, controller.signal).then(
+                  (permit) => {
+                    waiting.delete(id);
+                    granted(action.model, permit);
+                  },
+                  () => void waiting.delete(id),
+                ),
+              );
+            } else if (action.do === 'reply' && held.length > 0) {
+              const [one] = held.splice(action.pick % held.length, 1);
+              one!.permit.replied(action.signal as 'success', action.pauseMs);
+              one!.permit.release();
+            } else if (action.do === 'abort' && waiting.size > 0) {
+              [...waiting.values()][action.pick % waiting.size]!.abort();
+            } else if (action.do === 'pass') {
+              await jest.advanceTimersByTimeAsync(action.ms);
+            }
+            await settle();
+            check();
+          };
+          for (const action of steps) await run(action);
+          for (let i = 0; i < 400 && (held.length > 0 || waiting.size > 0); i++) {
+            await run({ do: 'pass', ms: 300_000 });
+            await run({ do: 'reply', pick: 0, signal: 'success', pauseMs: 0 });
+          }
+          await Promise.all(ends);
+          expect([held.length, waiting.size]).toEqual([0, 0]);
+          expect(jest.getTimerCount()).toBe(0);
+        },
+      ),
+      { numRuns: 100 },
+    );
+  });
+});
