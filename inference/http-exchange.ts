@@ -187,8 +187,7 @@ function readHead(status: number, raw: readonly Buffer[]): AnswerHead {
     retryAfter: field('retry-after'),
     droppedReason: field('x-llm-d-request-dropped-reason')?.trim().toLowerCase() ?? null,
     // A success is never a drop: the usual answer costs no search.
-    dropped:
-      status < 400 ? null : (field('x-nightshift-dropped')?.trim().toLowerCase() ?? null),
+    dropped: status < 400 ? null : (field('x-nightshift-dropped')?.trim().toLowerCase() ?? null),
     requestId: field('x-request-id'),
     encoding: field('content-encoding'),
     contentLength: length !== null && /^\d+$/.test(length) ? Number(length) : null,

@@ -120,7 +120,10 @@ function openGateway(
   return { ...entry, backend, breaker };
 }
 
-function limitsOf(model: string, gateway: GatewayConfig): Pick<Route, 'limiterKey' | 'gatewayLimit'> {
+function limitsOf(
+  model: string,
+  gateway: GatewayConfig,
+): Pick<Route, 'limiterKey' | 'gatewayLimit'> {
   const { max_concurrency: limit } = gateway;
   if (limit === undefined) return { limiterKey: model };
   return { limiterKey: model, gatewayLimit: { key: settingsKey(gateway), limit } };

@@ -43,15 +43,13 @@ const drainBudget = z.unknown().transform((value, ctx): 'auto' | number => {
   });
 });
 /** The range that Temporal allows for the weights of its fairness keys. */
-const weight = z
-  .unknown()
-  .transform((value, ctx) =>
-    orIssue(inRange(Number(asText(value) || NaN), 0.001, 1_000), {
-      value,
-      ctx,
-      expected: 'a number between 0.001 and 1000',
-    }),
-  );
+const weight = z.unknown().transform((value, ctx) =>
+  orIssue(inRange(Number(asText(value) || NaN), 0.001, 1_000), {
+    value,
+    ctx,
+    expected: 'a number between 0.001 and 1000',
+  }),
+);
 const headerName = z
   .string()
   .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'expected the name of a header');

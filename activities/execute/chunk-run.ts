@@ -287,7 +287,8 @@ export class ChunkRun {
    * a line that its server always refuses would otherwise get its 20 anew with each chunk.
    */
   #rememberBackOffs(): void {
-    for (const line of this.#queue.backingOff) if (line.tries + line.refusals > 0) this.#remember(line);
+    for (const line of this.#queue.backingOff)
+      if (line.tries + line.refusals > 0) this.#remember(line);
   }
 
   /** On disk before the line leaves: only so is its death known to be its own. */

@@ -209,11 +209,7 @@ export class LineSender {
     return false;
   }
 
-  #judge(
-    line: ChunkLine,
-    customId: string,
-    { outcome, away, how, counted }: Judged,
-  ): TryResult {
+  #judge(line: ChunkLine, customId: string, { outcome, away, how, counted }: Judged): TryResult {
     if (outcome.kind === 'failure' && outcome.reason === 'aborted') return { kind: 'unanswered' };
     // In a grace period an outcome that would be retried is dropped: the end names the line.
     if (how.stopping() && isRetryable(outcome)) return { kind: 'unanswered' };

@@ -75,7 +75,9 @@ describe('a server that takes fewer requests at once than it may be sent', () =>
     expect(await world.run({}, env)).toMatchObject({ completed: 3, failed: 0 });
     // One request was on its way already when the first was refused.
     expect(sentMs.filter((ms) => ms - refusedMs >= 1_299)).toHaveLength(2);
-    expect(beats).toContainEqual(expect.stringMatching(/^model m: its server asked for a pause, 1 s/));
+    expect(beats).toContainEqual(
+      expect.stringMatching(/^model m: its server asked for a pause, 1 s/),
+    );
   });
 });
 

@@ -167,7 +167,8 @@ describe('any history of waiting, replies and time', () => {
           const waiting = new Map<number, AbortController>();
           const ends: Promise<void>[] = [];
           let ids = 0;
-          const open = (models: string[]) => held.filter((one) => models.includes(one.model)).length;
+          const open = (models: string[]) =>
+            held.filter((one) => models.includes(one.model)).length;
           const granted = (model: string, permit: Permit) => {
             held.push({ model, permit });
             const { limit, pausedMs } = dispatcher.limitOf(model);

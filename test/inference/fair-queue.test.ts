@@ -109,9 +109,7 @@ describe('any history of joining, leaving, coming back and turns', () => {
           const { tenant, priority } = place.turn;
           const mates = model.filter((one) => one.turn.tenant === tenant);
           const least = Math.min(...mates.map((one) => one.turn.priority));
-          return (
-            priority === least && mates.find((one) => one.turn.priority === least) === place
-          );
+          return priority === least && mates.find((one) => one.turn.priority === least) === place;
         };
         for (const { do: what, tenant, priority, pick } of steps) {
           if (what === 'push') model.push(queue.push(ids++, { tenant, model: 'm', priority }));

@@ -49,7 +49,9 @@ describe('a line', () => {
       costOf({ outcome: answer(429), limit, refusals });
     expect([cost(2, 0), cost(2, 19), cost(2, 20)]).toEqual(['refusal', 'refusal', 'try']);
     expect([cost(1, 0), cost(null, 0)]).toEqual(['try', 'try']);
-    expect(costOf({ outcome: answer(503, { retryAfter: '1' }), limit: 9, refusals: 0 })).toBe('try');
+    expect(costOf({ outcome: answer(503, { retryAfter: '1' }), limit: 9, refusals: 0 })).toBe(
+      'try',
+    );
   });
 
   it('makes at most max_retries + 1 counted tries, whatever it is answered (W4)', () => {
