@@ -203,7 +203,7 @@ describe('any history of waiting, replies and time', () => {
               );
             } else if (action.do === 'reply' && held.length > 0) {
               const [one] = held.splice(action.pick % held.length, 1);
-              one!.permit.replied(action.signal as 'success', action.pauseMs);
+              one!.permit.replied(action.signal, action.pauseMs);
               one!.permit.release();
             } else if (action.do === 'abort' && waiting.size > 0) {
               [...waiting.values()][action.pick % waiting.size]!.abort();

@@ -22,7 +22,7 @@ describe('the adaptive limit', () => {
           if (open.length === 0) continue;
           const [request] = open.splice(pick % open.length, 1);
           const before = limit.limit;
-          reply(limit, signal as 'success', request!.mark);
+          reply(limit, signal, request!.mark);
           const after = limit.limit;
           expect(after).toBeGreaterThanOrEqual(1);
           expect(after).toBeLessThanOrEqual(max);
