@@ -1,6 +1,5 @@
 import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { faultsOf, startAudit, statesOf } from '../support/audit';
 import { POSTGRES_START_MS } from '../support/postgres';
 import type { ProxiedStack } from '../support/proxied-stack';
@@ -14,11 +13,8 @@ import { until } from '../support/until';
 const LINES = 300;
 const IN_FLIGHT = 10;
 const LATENCY_MS = 200;
-/**
- * Longer than every statement, connection and heartbeat may take, so that all of them fail once; where
- * connections are refused only the heartbeat takes its time.
- */
-const AWAY_MS = { refuse: 7_000, hang: 16_000 };
+/** Two ticks in a row that Postgres did not take. */
+const FAILED_TICKS = 2;
 /** A statement's 10 s and the second for its answer, and room for a busy machine. */
 const ANSWER_MS = 20_000;
 const TEST_MS = 120_000;
@@ -91,10 +87,10 @@ describe.each(['refuse', 'hang'] as const)(
         expect(answer.headers.get('retry-after')).not.toBeNull();
         expect(await answer.json()).toMatchObject({ error: { type: 'server_error', code: null } });
         await until(() => backend.seen.length > sent + IN_FLIGHT, 20_000, 'further requests');
-        await delay(AWAY_MS[mood] - (performance.now() - startedMs));
         const isTold = () =>
-          world.logOf('worker').slice(logs.worker).includes('progress not written');
-        await until(isTold, 20_000, 'a word of it in the log');
+          world.logOf('worker').slice(logs.worker).split('progress not written').length >
+          FAILED_TICKS;
+        await until(isTold, 30_000, 'a word of it in the log');
         await untilTold('postgres', logs);
         await world.postgresProxy.become('pass');
         await expectWhole(id, 0);
@@ -114,7 +110,7 @@ describe.each(['refuse', 'hang'] as const)(
         const late = await submit(world.stack.client, chatLines(1));
         expect(late.status).toBe('validating');
         await until(() => backend.seen.length > sent, 10_000, 'further requests');
-        await delay(AWAY_MS[mood]);
+        await until(() => isTakenForLost(id), 30_000, 'a heartbeat timeout');
         await untilTold('temporal', logs);
         await world.temporalProxy.become('pass');
         // The server took the silent chunk for lost: what was in flight may be asked for again.
@@ -125,6 +121,12 @@ describe.each(['refuse', 'hang'] as const)(
     );
   },
 );
+
+/** Whether the server has heard nothing of a chunk for so long that another worker may have it. */
+async function isTakenForLost(id: string): Promise<boolean> {
+  const { raw } = await world.temporal.workflow.getHandle(id).describe();
+  return (raw.pendingActivities ?? []).some(({ attempt }) => (attempt ?? 0) > 1);
+}
 
 /** An operator reads it in the metrics and in the log of both. */
 async function untilTold(
@@ -155,6 +157,7 @@ it(
   'an object store that is not mounted for a while costs time alone',
   async () => {
     const id = await startedBatch();
+    const logs = { worker: world.logOf('worker').length, api: world.logOf('api').length };
     const store = join(world.stack.dataDir, 'objects');
     await rename(store, `${store}-away`);
     const form = new FormData();
@@ -162,7 +165,8 @@ it(
     form.set('file', new Blob([chatLines(1)]), 'input.jsonl');
     const refused = await fetch(`${world.stack.baseUrl}/files`, { method: 'POST', body: form });
     expect(refused.status).toBe(503);
-    await delay(5_000);
+    await untilTold('object_store', logs);
+    await until(() => backend.inFlight() === 0, 20_000, 'the end of sending');
     await rename(`${store}-away`, store);
     await expectWhole(id, 0);
   },

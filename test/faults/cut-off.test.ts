@@ -1,4 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Client, Connection } from '@temporalio/client';
 import type { LinkName, SecondWorker } from '../support/faults-second-worker';
 import { startSecondWorker } from '../support/faults-second-worker';
 import { expectCompleted } from '../support/expect-completed';
@@ -17,8 +19,10 @@ const IN_FLIGHT = 20;
 /** Slow enough for chunks to outlast a heartbeat timeout. */
 const LATENCY_MS = 400;
 const HEARTBEAT_MS = 3_000;
-/** Beyond the heartbeat timeout and the new attempt's wait for the old one. */
-const CUT_MS = 7_000;
+/** Requests in which a worker shows that it goes on. */
+const FURTHER = 2 * IN_FLIGHT;
+/** For each thing that the cut has to bring about. */
+const CUT_MS = 60_000;
 /** From a new attempt's start to the last request of the old one (execution §3 "Progress and fence"). */
 const FENCE_MS = 2_000;
 const CLOCK_MS = 250;
@@ -28,6 +32,7 @@ let near: RecordingBackend;
 let far: RecordingBackend;
 let stack: TestStack;
 let worker: SecondWorker;
+let temporal: Client;
 
 beforeAll(async () => {
   [near, far] = [await startRecordingBackend(LATENCY_MS), await startRecordingBackend(LATENCY_MS)];
@@ -44,8 +49,11 @@ beforeAll(async () => {
     },
   });
   worker = await startSecondWorker(stack, far.url);
+  const { temporalAddress: address } = stack;
+  temporal = new Client({ connection: await Connection.connect({ address }) });
 }, STACK_START_MS);
 afterAll(async () => {
+  await temporal?.connection.close();
   await worker?.stop();
   await stack?.stop();
   stack?.remove();
@@ -74,10 +82,47 @@ function sentByBoth(untilMs: number): { farMs: number; nearMs: number }[] {
   });
 }
 
+/** Resolves when the other worker has sent so many requests more. */
+async function further({ seen }: RecordingBackend, count: number, who: string): Promise<void> {
+  const goal = seen.length + count;
+  await until(() => seen.length >= goal, CUT_MS, `further requests of the ${who} worker`);
+}
+
+/** A chunk of the far worker belongs to an attempt of the near one, and the far one has fallen silent. */
+async function takenOver(id: string): Promise<void> {
+  const isTaken = async (): Promise<boolean> => {
+    const { raw } = await temporal.workflow.getHandle(id).describe();
+    return (raw.pendingActivities ?? []).some(({ attempt }) => (attempt ?? 0) > 1);
+  };
+  await until(isTaken, CUT_MS, 'a second attempt', 100);
+  await until(() => far.inFlight() === 0, CUT_MS, 'the far worker to fall silent');
+  await further(near, FURTHER, 'near');
+}
+
+/** The far worker can reach no model server, and the near one goes on. */
+async function goneOnWithout(): Promise<void> {
+  await until(() => far.inFlight() === 0, CUT_MS, 'the far worker to fall silent');
+  await further(near, 3 * FURTHER, 'near');
+}
+
+/** It runs unfenced: it says that nobody takes its progress, and goes on. */
+async function unfenced(): Promise<void> {
+  const log = join(stack.dataDir, 'logs', 'second-worker.log');
+  const failedTicks = (): number =>
+    readFileSync(log, 'utf8').split('progress not written').length - 1;
+  const before = failedTicks();
+  await until(() => failedTicks() > before + 1, CUT_MS, 'two ticks that failed');
+  await further(far, FURTHER, 'far');
+}
+
 /** When it began to end, Unix ms. */
-async function cutOff(links: readonly LinkName[], mood: ProxyMood): Promise<number> {
+async function cutOff(
+  links: readonly LinkName[],
+  mood: ProxyMood,
+  hasStruck: () => Promise<void>,
+): Promise<number> {
   for (const link of links) await worker.links[link].become(mood);
-  await delay(CUT_MS);
+  await hasStruck();
   const mendedMs = Date.now();
   for (const link of links) await worker.links[link].become('pass');
   return mendedMs;
@@ -88,20 +133,28 @@ async function cutOff(links: readonly LinkName[], mood: ProxyMood): Promise<numb
  * takes over, and so is what that one has in flight when a chunk of both is cut anew.
  */
 describe('a worker that is cut off', () => {
-  it.each<[string, readonly LinkName[], ProxyMood, number, number?]>([
-    ['from Temporal, by silence', ['temporal'], 'hang', IN_FLIGHT],
-    ['from Temporal, by refusal', ['temporal'], 'refuse', IN_FLIGHT],
-    ['from Postgres, by silence', ['postgres'], 'hang', 0, LINES_FOR_BOTH],
-    ['from its model server, by refusal', ['models'], 'refuse', IN_FLIGHT],
-    ['from everything, by silence', ['temporal', 'postgres', 'models'], 'hang', 2 * IN_FLIGHT],
-  ])(
+  it.each<[string, readonly LinkName[], ProxyMood, (id: string) => Promise<void>, number, number?]>(
+    [
+      ['from Temporal, by silence', ['temporal'], 'hang', takenOver, IN_FLIGHT],
+      ['from Temporal, by refusal', ['temporal'], 'refuse', takenOver, IN_FLIGHT],
+      ['from Postgres, by silence', ['postgres'], 'hang', unfenced, 0, LINES_FOR_BOTH],
+      ['from its model server, by refusal', ['models'], 'refuse', goneOnWithout, IN_FLIGHT],
+      [
+        'from everything, by silence',
+        ['temporal', 'postgres', 'models'],
+        'hang',
+        takenOver,
+        2 * IN_FLIGHT,
+      ],
+    ],
+  )(
     '%s: the batch completes, each line once; what is paid for twice was in flight',
-    async (_, links, mood, mayResend, lines = LINES) => {
+    async (_, links, mood, hasStruck, mayResend, lines = LINES) => {
       const { id } = await submit(stack.client, chatLines(lines));
       const bothAtWork = (): boolean =>
         far.seen.length > 2 * IN_FLIGHT && near.seen.length > 2 * IN_FLIGHT;
       await until(bothAtWork, 60_000, 'both workers at work');
-      const mendedMs = await cutOff(links, mood);
+      const mendedMs = await cutOff(links, mood, () => hasStruck(id));
       const sent = (): number => near.seen.length + far.seen.length;
       expect(sent()).toBeLessThan(lines);
       await expectCompleted(stack.client, id, { lines });

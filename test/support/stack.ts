@@ -3,6 +3,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import OpenAI from 'openai';
+import { ensureBuilt } from '../../cli/prepare.js';
 import { packageRoot } from '../../platform/package-root';
 import { freePort } from './free-port';
 import { until } from './until';
@@ -42,6 +43,8 @@ export interface StackOptions {
 export const STACK_START_MS = 120_000;
 
 export async function startStack(options: StackOptions = {}): Promise<TestStack> {
+  // Here, with the variables of this process: those of `options.env` are for the running parts alone.
+  ensureBuilt();
   const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'nightshift-stack-'));
   // Postgres runs as another user when we are root.
   chmodSync(dataDir, 0o711);

@@ -4,10 +4,11 @@ import pino from 'pino';
 import { batchIdFromBytes } from '../../../core/ids';
 import type { ChunkLease } from '../../../storage/postgres/chunk-lease';
 import { openPool } from '../../../storage/postgres/pool';
-import type { ProgressReporter } from '../../../storage/postgres/progress';
+import type { ProgressOptions, ProgressReporter } from '../../../storage/postgres/progress';
 import { createBatchRecords } from '../../../storage/postgres/batch-records';
 import { listenForStops } from '../../../storage/postgres/stop-channel';
 import { createProgressReporter } from '../../../storage/postgres/progress';
+import { takeEpoch } from '../../../storage/postgres/progress-sql';
 import type { TestDatabase } from '../../support/postgres';
 import { POSTGRES_START_MS, withDatabase } from '../../support/postgres';
 import type { TcpProxy } from '../../support/tcp-proxy';
@@ -25,15 +26,11 @@ afterEach(async () => {
 });
 afterAll(() => database?.close());
 
-function reporter(
-  worker: string,
-  pool = database.pool,
-  onFailed = (): void => undefined,
-): ProgressReporter {
+function reporter(worker: string, options: Partial<ProgressOptions> = {}): ProgressReporter {
   const created = createProgressReporter({
-    ...{ pool, worker, onFailed },
+    ...{ pool: database.pool, worker, intervalMs: 50 },
     logger: pino({ level: 'silent' }),
-    intervalMs: 50,
+    ...options,
   });
   open.push(created);
   return created;
@@ -131,23 +128,23 @@ describe('progress and fence', () => {
     expect(fresh.lost).toBe(false);
   });
 
-  it('waits for the time in which an earlier holder may still send', async () => {
+  it('sends nothing before an earlier holder has heard that it must not', async () => {
     const id = await newBatch();
     const key = { batchId: id, safeModel: 'm', from: 0, to: 10 };
-    await reporter('w1').begin(key);
-    const startedMs = Date.now();
+    // Long enough between two ticks that it does not hear of it by itself at once.
+    const holder = await reporter('w1', { intervalMs: 1_000 }).begin(key);
     await reporter('w2').begin(key);
-    expect(Date.now() - startedMs).toBeGreaterThan(2_000);
+    expect(holder.lost).toBe(true);
   });
 
-  it('takes a released range at once', async () => {
+  it('waits for nobody to take a range that was released', async () => {
     const id = await newBatch();
     const key = { batchId: id, safeModel: 'm', from: 0, to: 10 };
     const first = await reporter('w1').begin(key);
     await first.release({ to: 4, completed: 4, failed: 0 });
-    const startedMs = Date.now();
-    await reporter('w2').begin({ ...key, from: 4 });
-    expect(Date.now() - startedMs).toBeLessThan(1_500);
+    const attempt = { ...key, from: 4, worker: 'w2', yielding: true };
+    const taken = await takeEpoch(database.pool, attempt);
+    expect(taken).toMatchObject({ epoch: expect.any(Number), earlierTouchedMsAgo: null });
   });
 
   it('fences two attempts of one chunk inside one process', async () => {
@@ -230,7 +227,12 @@ describe('progress and fence', () => {
         return answer;
       },
     });
-    const lease = await reporter('w1', pool).begin({ batchId: id, safeModel: 'm', from: 0, to: 1 });
+    const lease = await reporter('w1', { pool }).begin({
+      batchId: id,
+      safeModel: 'm',
+      from: 0,
+      to: 1,
+    });
     holding = true;
     await until(() => held.length === 1, 5_000, 'a statement under way');
     // Longer than a tick may be late; nothing else of this process runs meanwhile.
@@ -279,7 +281,7 @@ describe('progress and fence', () => {
   it('runs unfenced while Postgres is away, and tells the metrics with each tick', async () => {
     const away = openPool('postgres://nobody@127.0.0.1:1/none', { connectTimeoutMs: 200 });
     let failures = 0;
-    const progress = reporter('w1', away, () => void failures++);
+    const progress = reporter('w1', { pool: away, onFailed: () => void failures++ });
     const lease = await progress.begin({ batchId: 'b', safeModel: 'm', from: 0, to: 1 });
     expect(lease.maySend()).toBe(true);
     await until(() => failures > 1, 5_000, 'two ticks that failed');
@@ -305,7 +307,7 @@ describe('progress and fence', () => {
 
     it('lets chunks go that have ended, and the next ones begin', async () => {
       const id = await newBatch();
-      const shared = reporter('w1', pool);
+      const shared = reporter('w1', { pool });
       const begin = (from: number): Promise<ChunkLease> =>
         shared.begin({ batchId: id, safeModel: 'm', from, to: from + 1 });
       const [lease] = await Promise.all([begin(0), begin(1), begin(2)]);
@@ -318,7 +320,7 @@ describe('progress and fence', () => {
 
     it('a process that stood still sends nothing, and gives its chunks back after a while', async () => {
       const id = await newBatch();
-      const shared = reporter('w1', pool);
+      const shared = reporter('w1', { pool });
       const begin = (from: number): Promise<ChunkLease> =>
         shared.begin({ batchId: id, safeModel: 'm', from, to: from + 1 });
       const lease = await begin(0);

@@ -1,0 +1,2 @@
+/** Builds `dist/` unless it was built from the sources as they are. */
+export function ensureBuilt(): void;
