@@ -1,0 +1,137 @@
+import type { Client } from '@temporalio/client';
+import { WorkflowNotFoundError } from '@temporalio/client';
+import { createBatchClient, type BatchClientOptions } from '../../client/batch-client';
+import { createDescribe } from '../../client/describe';
+
+/** What is asked of Temporal for one batch, and which of its answers are failures. */
+
+const BATCH = {
+  id: 'batch_1',
+  tenant: 't',
+  endpoint: '/v1/embeddings',
+  inputFileId: 'file-x',
+  expiresAtSec: 1_700_000_000,
+};
+
+interface Call {
+  readonly what: string;
+  readonly id: string;
+  readonly options?: Readonly<Record<string, unknown>>;
+  /** Time that the call was given, ms. */
+  readonly withinMs: number;
+}
+
+const calls: Call[] = [];
+beforeEach(() => void (calls.length = 0));
+
+/** A client whose every call ends as `answer` does. */
+function fakeClient(answer: () => Promise<unknown> = async () => undefined): Client {
+  let withinMs = NaN;
+  const note = (what: string, id: string, options?: Record<string, unknown>) => {
+    calls.push({ what, id, withinMs, ...(options === undefined ? {} : { options }) });
+    return answer();
+  };
+  const workflow = {
+    start: (type: string, options: Record<string, unknown>) =>
+      note(`start ${type}`, String(options['workflowId']), options),
+    getHandle: (id: string) => ({
+      signal: (name: string) => note(`signal ${name}`, id),
+      describe: () => note('describe', id),
+    }),
+  };
+  const withDeadline = (deadline: number, call: () => unknown): unknown => {
+    withinMs = deadline - Date.now();
+    return call();
+  };
+  return { workflow, withDeadline } as unknown as Client;
+}
+
+const failing = (error: Error) => fakeClient(() => Promise.reject(error));
+const gone = new WorkflowNotFoundError('gone', 'batch_1', undefined);
+const away = new Error('14 UNAVAILABLE');
+const running = Object.assign(new Error('already started'), {
+  name: 'WorkflowExecutionAlreadyStartedError',
+});
+
+describe('the start of a batch', () => {
+  it.each<[string, BatchClientOptions, string]>([
+    ['the API never starts one a second time', {}, 'REJECT_DUPLICATE'],
+    ['reconcile starts one again that was closed', { reuse: 'ALLOW_DUPLICATE' }, 'ALLOW_DUPLICATE'],
+  ])('joins the one that runs, and %s', async (_, options, reuse) => {
+    await createBatchClient(fakeClient(), options).start(BATCH);
+    expect(calls).toMatchObject([
+      {
+        what: 'start batchWorkflow',
+        id: 'batch_1',
+        options: {
+          workflowIdConflictPolicy: 'USE_EXISTING',
+          workflowIdReusePolicy: reuse,
+          args: [{ batchId: 'batch_1' }],
+        },
+      },
+    ]);
+  });
+
+  it('succeeds where it was started before', async () => {
+    await expect(createBatchClient(failing(running)).start(BATCH)).resolves.toBeUndefined();
+  });
+
+  it('fails where nobody can tell whether it was started', async () => {
+    await expect(createBatchClient(failing(away)).start(BATCH)).rejects.toBe(away);
+  });
+
+  it.each(['t'.repeat(65), 'ü'.repeat(40), '😀'.repeat(40)])(
+    'has a fairness key that the server takes: %s',
+    async (tenant) => {
+      await createBatchClient(fakeClient()).start({ ...BATCH, tenant });
+      const { fairnessKey } = calls[0]?.options?.['priority'] as { fairnessKey: string };
+      expect(Buffer.byteLength(fairnessKey)).toBeLessThanOrEqual(64);
+      expect(fairnessKey).not.toBe(tenant);
+    },
+  );
+});
+
+describe('the cancel of a batch', () => {
+  it('is a signal, and succeeds where the workflow is closed or was never started', async () => {
+    await createBatchClient(fakeClient()).cancel('batch_1');
+    expect(calls).toMatchObject([{ what: 'signal cancelBatch', id: 'batch_1' }]);
+    await expect(createBatchClient(failing(gone)).cancel('batch_1')).resolves.toBeUndefined();
+  });
+
+  it('fails where Temporal does not answer, so that it is signalled again', async () => {
+    await expect(createBatchClient(failing(away)).cancel('batch_1')).rejects.toBe(away);
+  });
+});
+
+describe('the workflow of a batch', () => {
+  it.each([
+    ['RUNNING', 'running'],
+    ['COMPLETED', 'closed'],
+    ['FAILED', 'closed'],
+    ['CANCELLED', 'closed'],
+    ['TERMINATED', 'closed'],
+    ['TIMED_OUT', 'closed'],
+    ['CONTINUED_AS_NEW', 'running'],
+    ['PAUSED', 'running'],
+    ['UNKNOWN', 'running'],
+  ])('that is %s counts as %s', async (name, state) => {
+    const client = fakeClient(async () => ({ status: { name } }));
+    expect(await createDescribe(client)('batch_1')).toBe(state);
+  });
+
+  it('is missing only where Temporal says so', async () => {
+    expect(await createDescribe(failing(gone))('batch_1')).toBe('missing');
+    await expect(createDescribe(failing(away))('batch_1')).rejects.toBe(away);
+  });
+});
+
+it('gives every call a few seconds', async () => {
+  const client = fakeClient(async () => ({ status: { name: 'RUNNING' } }));
+  await createBatchClient(client).start(BATCH);
+  await createBatchClient(client).cancel('batch_1');
+  await createDescribe(client)('batch_1');
+  for (const { withinMs } of calls) {
+    expect(withinMs).toBeGreaterThan(0);
+    expect(withinMs).toBeLessThanOrEqual(10_000);
+  }
+});
