@@ -39,7 +39,7 @@ function failing<K extends 'read' | 'open' | 'head' | 'putIfAbsent'>(
     if (!String(args[0]).includes(match) || left-- <= 0) return original(...args);
     return Promise.reject(new GatewayError('object_store_failed', 'no answer'));
   };
-  (place.store as unknown as Record<string, unknown>)[operation] = broken as ObjectStore[K];
+  (place.store as unknown as Record<string, unknown>)[operation] = broken;
 }
 
 const AGAIN = { type: 'object_store_failed', nonRetryable: false };
