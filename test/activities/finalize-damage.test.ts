@@ -5,8 +5,7 @@ import { OBJECT_HEADER_BYTES } from '../../core/journal/magic';
 import { encodeManifest } from '../../core/journal/manifest';
 import { crc32 } from '../../core/journal/crc32';
 import { encodeSealEnd, encodeSealHeader } from '../../core/journal/seal';
-import { inputErrorsKey, manifestKey, planKey, sealKey } from '../../core/plan/keys';
-import type { ObjectStore } from '../../storage/object-store';
+import { inputErrorsKey, manifestKey, modelMapKey, planKey, sealKey } from '../../core/plan/keys';
 import { BATCH, BatchPlace, NONCE, type Answer, type InputLine } from './finalize-fixtures';
 
 /** A store that fails or has lost something: what is there is delivered whole, or later, or not at all. */
@@ -108,6 +107,7 @@ describe('a result file', () => {
 describe('the errors of a refused file', () => {
   test('that cannot be read now are not taken for none', async () => {
     place = await BatchPlace.create([M]);
+    await place.store.delete(modelMapKey(BATCH));
     const errors = [{ code: 'empty_file', message: 'No lines.', param: null, line: null }];
     const body = Buffer.from(JSON.stringify({ data: errors }));
     await place.store.putIfAbsent(inputErrorsKey(BATCH), body);
