@@ -5,7 +5,7 @@ import { blanksEnd, NONE, scalarEnd, textEnd } from './json-tokens';
 export interface JsonLimits {
   /** Objects and arrays inside one another. */
   readonly maxDepth: number;
-  /** Each comma counts 1; each object, array, and member counts {@link CONTAINER_TOKENS}. */
+  /** Each comma counts 1; each object, array, member, and string counts {@link HEAVY_TOKENS}. */
   readonly maxTokens: number;
 }
 
@@ -18,8 +18,8 @@ export type JsonCheck = (bytes: Buffer, start?: number, end?: number) => JsonFau
 /** No limit: for text of which nothing is built. */
 export const NO_JSON_LIMITS: JsonLimits = { maxDepth: Infinity, maxTokens: Infinity };
 
-/** Parsed, an object, an array, or a member takes about as much memory as this many numbers. */
-export const CONTAINER_TOKENS = 8;
+/** Parsed, an object, an array, a member, or a string takes about as much memory as this many numbers. */
+export const HEAVY_TOKENS = 8;
 
 const COLON = 0x3a;
 /** Levels that the memory of a check has room for between two calls. */
@@ -36,13 +36,18 @@ export function createJsonCheck({ maxDepth, maxTokens }: JsonLimits): JsonCheck 
   let depth = 0;
   let tokens = 0;
 
+  const text = (bytes: Buffer, at: number, end: number): number => {
+    tokens += HEAVY_TOKENS;
+    return tokens > maxTokens ? NONE : textEnd(bytes, at, end);
+  };
+
   /** Steps over a key and its colon, to the value. */
   const member = (bytes: Buffer, at: number, end: number): number => {
     const keyEnd = textEnd(bytes, at, end);
     if (keyEnd === NONE) return NONE;
     const colon = blanksEnd(bytes, keyEnd, end);
     if (colon >= end || bytes[colon] !== COLON) return NONE;
-    tokens += CONTAINER_TOKENS;
+    tokens += HEAVY_TOKENS;
     return tokens > maxTokens ? NONE : blanksEnd(bytes, colon + 1, end);
   };
 
@@ -64,7 +69,7 @@ export function createJsonCheck({ maxDepth, maxTokens }: JsonLimits): JsonCheck 
     const closer = bytes[open] === OPEN_BRACE ? CLOSE_BRACE : CLOSE_BRACKET;
     if (depth === closers.length) closers = grown(closers);
     closers[depth++] = closer;
-    tokens += CONTAINER_TOKENS;
+    tokens += HEAVY_TOKENS;
     if (depth > maxDepth || tokens > maxTokens) return NONE;
     const at = blanksEnd(bytes, open + 1, end);
     if (at < end && bytes[at] === closer) return leave(bytes, at, end);
@@ -78,7 +83,7 @@ export function createJsonCheck({ maxDepth, maxTokens }: JsonLimits): JsonCheck 
       if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
         at = enter(bytes, at, end);
       } else {
-        at = byte === QUOTE ? textEnd(bytes, at, end) : scalarEnd(bytes, at, end);
+        at = byte === QUOTE ? text(bytes, at, end) : scalarEnd(bytes, at, end);
         if (at !== NONE) at = leave(bytes, at, end);
       }
     } while (at !== NONE && (at < end || depth > 0));
@@ -103,7 +108,7 @@ export function createJsonCheck({ maxDepth, maxTokens }: JsonLimits): JsonCheck 
 export function createJsonGuard(limits: JsonLimits): JsonCheck {
   const check = createJsonCheck(limits);
   return (bytes, start = 0, end = bytes.length) => {
-    const isShort = (end - start) * CONTAINER_TOKENS <= limits.maxTokens;
+    const isShort = (end - start) * HEAVY_TOKENS <= limits.maxTokens;
     if (isShort && isFlat(bytes.subarray(start, end), limits.maxDepth)) return null;
     return check(bytes, start, end);
   };

@@ -1,4 +1,4 @@
-import { CONTAINER_TOKENS, type JsonFault, type JsonLimits } from './json-check';
+import { HEAVY_TOKENS, type JsonFault, type JsonLimits } from './json-check';
 
 /** How the settings name the limits of one line of an input file. */
 const SETTINGS = {
@@ -16,6 +16,6 @@ export function lineOverLimit(fault: Exclude<JsonFault, 'invalid'>, limits: Json
   }
   return (
     `This line has more than ${limits.maxTokens} JSON tokens: a comma counts 1, an object, an array, ` +
-    `or a member counts ${CONTAINER_TOKENS}. Split the request into several, or raise ${SETTINGS.maxTokens}.`
+    `a member, or a string counts ${HEAVY_TOKENS}. Split the request into several, or raise ${SETTINGS.maxTokens}.`
   );
 }

@@ -9,6 +9,7 @@ it.each([
   ['nested objects', `${'{"a":'.repeat(150_000)}1${'}'.repeat(150_000)}`],
   ['empty arrays', `{"a":[${'[],'.repeat(300_000)}1]}`],
   ['numbers', `{"a":[${'1,'.repeat(500_000)}1]}`],
+  ['strings', `{"a":[${'"abc",'.repeat(150_000)}1]}`],
   ['keys', `{${Array.from({ length: 80_000 }, (_, i) => `"${i}":1`).join()}}`],
 ])('a body is refused before it is parsed: %s', (_name, text) => {
   const parse = jest.spyOn(JSON, 'parse');

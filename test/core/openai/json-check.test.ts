@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import {
-  CONTAINER_TOKENS,
+  HEAVY_TOKENS,
   createJsonCheck,
   createJsonGuard,
   type JsonFault,
@@ -10,16 +10,14 @@ const UNLIMITED = { maxDepth: 1_000, maxTokens: 1_000_000 };
 
 /** What the value costs, counted on the value itself. */
 function costOf(value: unknown): { depth: number; tokens: number } {
+  if (typeof value === 'string') return { depth: 0, tokens: HEAVY_TOKENS };
   if (typeof value !== 'object' || value === null) return { depth: 0, tokens: 0 };
   const children = Object.values(value).map(costOf);
   const own = Array.isArray(value) ? 0 : children.length;
   const commas = Math.max(0, children.length - 1);
   return {
     depth: 1 + Math.max(0, ...children.map(({ depth }) => depth)),
-    tokens: children.reduce(
-      (sum, { tokens }) => sum + tokens,
-      (1 + own) * CONTAINER_TOKENS + commas,
-    ),
+    tokens: children.reduce((sum, { tokens }) => sum + tokens, (1 + own) * HEAVY_TOKENS + commas),
   };
 }
 

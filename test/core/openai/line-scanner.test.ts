@@ -190,6 +190,7 @@ describe('a line of the input file', () => {
     ['8 MB of [', '['.repeat(8_000_000), 'more than 10000 deep'],
     ['8 MB of nested objects', '{"a":'.repeat(1_600_000), 'more than 10000 deep'],
     ['16 MB of empty arrays', `[${'[],'.repeat(5_590_000)}1]`, 'more than 10000000 JSON tokens'],
+    ['two million strings', `[${'"abcd",'.repeat(2_000_000)}1]`, 'more than 10000000 JSON tokens'],
     [
       'a million and a half keys',
       `{${Array.from({ length: 1_500_000 }, (_, i) => `"${i}":1`).join()}}`,
