@@ -6,6 +6,18 @@ export interface DecoderSink {
   onBytes(chunk: Buffer): void;
   onEnd(): void;
   onBroken(error: Error): void;
+  /** More came out of a coding than `maxBytes`; nothing follows. */
+  onTooLarge(): void;
+}
+
+/** Bounds of the decoding, and who hears that there is room again. */
+export interface DecoderOptions {
+  /**
+   * Bytes that each coding may unpack to. What comes out of the last one is limited by its reader; the
+   * ones before it could make gigabytes of a few bytes that the reader never sees.
+   */
+  readonly maxBytes: number;
+  onRoom(): void;
 }
 
 /** Undoes the content codings of one answer, piece by piece. */
@@ -24,7 +36,7 @@ export interface AnswerDecoder {
 export function createAnswerDecoder(
   encoding: string,
   sink: DecoderSink,
-  onRoom: () => void,
+  options: DecoderOptions,
 ): AnswerDecoder | null {
   const codings = encoding
     .toLowerCase()
@@ -33,7 +45,7 @@ export function createAnswerDecoder(
     .filter((coding) => coding !== '' && coding !== 'identity')
     .reverse();
   if (codings.length === 0 || codings.length > 4 || !codings.every(isKnown)) return null;
-  return chain(codings, sink, onRoom);
+  return chain(codings, sink, options);
 }
 
 function isKnown(coding: string): boolean {
@@ -41,7 +53,11 @@ function isKnown(coding: string): boolean {
 }
 
 /** Streams are made at the first byte: an empty body with a coding is an empty answer. */
-function chain(codings: readonly string[], sink: DecoderSink, onRoom: () => void): AnswerDecoder {
+function chain(
+  codings: readonly string[],
+  sink: DecoderSink,
+  { maxBytes, onRoom }: DecoderOptions,
+): AnswerDecoder {
   let stages: Transform[] = [];
   let destroyed = false;
   const start = (firstByte: number): Transform => {
@@ -49,8 +65,10 @@ function chain(codings: readonly string[], sink: DecoderSink, onRoom: () => void
     stages.forEach((stage, index) => {
       stage.on('error', (error) => !destroyed && sink.onBroken(error));
       const next = stages[index + 1];
-      if (next) stage.pipe(next);
-      else stage.on('data', (chunk: Buffer) => !destroyed && sink.onBytes(chunk));
+      if (next) {
+        onOverflow(stage, maxBytes, () => !destroyed && sink.onTooLarge());
+        stage.pipe(next);
+      } else stage.on('data', (chunk: Buffer) => !destroyed && sink.onBytes(chunk));
       if (!next) stage.on('end', () => !destroyed && sink.onEnd());
     });
     stages[0]?.on('drain', () => !destroyed && onRoom());
@@ -64,6 +82,16 @@ function chain(codings: readonly string[], sink: DecoderSink, onRoom: () => void
       for (const stage of stages) stage.destroy();
     },
   };
+}
+
+/** Calls `onTooLarge` once, when more than `maxBytes` have come out of the stage. */
+function onOverflow(stage: Transform, maxBytes: number, onTooLarge: () => void): void {
+  let bytes = 0;
+  stage.on('data', (chunk: Buffer) => {
+    const before = bytes;
+    bytes += chunk.length;
+    if (before <= maxBytes && bytes > maxBytes) onTooLarge();
+  });
 }
 
 /** `deflate` means zlib, but some servers send it raw: the first byte tells. */

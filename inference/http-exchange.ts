@@ -101,8 +101,10 @@ export class HttpExchange {
       onEnd: () => this.#answer(),
       onBroken: (error: Error) =>
         this.#fail('connection', `the answer's content encoding is broken: ${error.message}`),
+      onTooLarge: () => this.#failTooLarge(),
     };
-    return createAnswerDecoder(encoding, sink, () => this.#unhold());
+    const maxBytes = this.#options.maxAnswerBytes;
+    return createAnswerDecoder(encoding, sink, { maxBytes, onRoom: () => this.#unhold() });
   }
 
   #keep(chunk: Buffer): void {

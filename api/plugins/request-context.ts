@@ -63,7 +63,9 @@ export function addRequestContext(app: FastifyInstance, auth: Config['auth']): v
   app.addHook('onSend', async (request, reply, payload) => {
     const tookMs = Math.round(performance.now() - request.arrivedAtMs);
     reply.header('openai-processing-ms', String(tookMs));
-    return payload;
+    // Node writes headers together with a text, in the encoding of the text: those that are UTF-8
+    // already, one character a byte, would be encoded twice.
+    return typeof payload === 'string' ? Buffer.from(payload) : payload;
   });
 }
 

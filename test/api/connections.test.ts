@@ -215,6 +215,22 @@ it('goes on with the connection after a body that was too large', async () => {
   expect(answers.map(({ status }) => status)).toEqual([413, 200]);
 });
 
+it('refuses JSON over the limit that comes in chunks, and goes on with the connection', async () => {
+  const head = `POST /v1/batches HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n`;
+  const request = (length: number) => {
+    const json = `{"input_file_id":7,"x":"${'a'.repeat(length)}"}`;
+    const pieces = json.match(/.{1,60000}/gs)!.map((x) => `${x.length.toString(16)}\r\n${x}\r\n`);
+    return `${head}${pieces.join('')}0\r\n\r\n`;
+  };
+  const text = await exchange(
+    `${request(1024 * 1024)}${request(1024 * 1024 - 100)}${LIST}connection: close\r\n\r\n`,
+  );
+  const answers = answersIn(text);
+  expect(answers.map(({ status }) => status)).toEqual([413, 400, 200]);
+  expectRefusal(answers[0], 413);
+  expect(JSON.parse(answers[1]!.body)).toMatchObject({ error: { param: 'input_file_id' } });
+});
+
 describe('where nothing moves for long', () => {
   let idle: TestApi;
   beforeAll(async () => {

@@ -149,6 +149,17 @@ it('refuses a request that names its tenant twice, even if both names are the sa
   expect(once).toMatch(/^HTTP\/1\.1 200 /);
 });
 
+it('writes the name of a tenant as its UTF-8, on every kind of answer', async () => {
+  const name = 'Zoë 日本';
+  const bytes = Buffer.from(name).toString('latin1');
+  const asked = `x-maas-username: ${name}\r\nconnection: close\r\n\r\n`;
+  for (const path of ['/v1/files', '/v1/files/file-none', '/nowhere']) {
+    const text = await raw(`GET ${path} HTTP/1.1\r\nhost: localhost\r\n${asked}`, { end: false });
+    expect(text).toMatch(/^HTTP/);
+    expect(text).toContain(`openai-organization: ${bytes}\r\n`);
+  }
+});
+
 describe('with more headers than Node keeps by default', () => {
   const filler = (count: number) =>
     Array.from({ length: count }, (_, i) => `x${i % 10}:\r\n`).join('');

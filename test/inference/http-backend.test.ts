@@ -191,6 +191,25 @@ describe('answers', () => {
     expect(outcome.kind === 'answer' && outcome.body.equals(plain)).toBe(true);
   });
 
+  it('are too large if a coding in between unpacks to too much, however little is left', async () => {
+    // Members of gzip without content: a megabyte of them unpacks to nothing.
+    const empty = gzipSync('');
+    const between = Buffer.concat([
+      ...Array.from({ length: Math.ceil(2_000_000 / empty.length) }, () => empty),
+      gzipSync('{}'),
+    ]);
+    const send = async (bytes: Buffer) => {
+      const server = await serve((_, response) => {
+        response.writeHead(200, { 'content-encoding': 'gzip, gzip, br' });
+        response.end(brotliCompressSync(gzipSync(bytes)));
+      });
+      return backendFor(server.url).send(requestOf(), never);
+    };
+    expectFailure(await send(between), 'too_large');
+    const last = between.subarray(-20_000 * empty.length - gzipSync('{}').length);
+    expect(await send(last)).toMatchObject({ status: 200, body: Buffer.from('{}') });
+  });
+
   it('with a coding but without bytes are empty', async () => {
     const server = await serve((_, response) =>
       response.writeHead(204, { 'content-encoding': 'gzip' }).end(),
