@@ -102,6 +102,16 @@ describe('the deadline', () => {
     expect((await answers()).size).toBe(0);
   });
 
+  it('aborts what is in flight also where the chunk has begun to leave', async () => {
+    const slow = gate();
+    const { run, drain } = await open(2, slow.answer);
+    running = run({ deadlineMs: Date.now() + 500 });
+    await until(() => slow.held().length === 2, 5_000, 'both in flight');
+    drain.abort();
+    expect(await ended()).toMatchObject({ next: 0, left: 'drain', stopCause: 'expired' });
+    await until(() => slow.dropped().length === 2, 5_000, 'both connections closed');
+  });
+
   it('names the cause of a cancel that comes after it', async () => {
     const slow = gate();
     const env = new MockActivityEnvironment();

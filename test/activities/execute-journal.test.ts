@@ -184,6 +184,34 @@ describe('the row of a chunk', () => {
   });
 });
 
+describe('the writer of a chunk', () => {
+  it.each([
+    ['when it ends', async () => undefined],
+    ['when it fails', (world: ChunkWorld) => world.store.delete(INPUT_KEY)],
+  ])('is closed %s', async (_when, prepare) => {
+    let closed = 0;
+    const world = await open(3, ok, {
+      replace: ({ journal }) => ({
+        journal: {
+          ...journal,
+          openWriter: (scope, range) => {
+            const writer = journal.openWriter(scope, range);
+            const close = writer.close.bind(writer);
+            writer.close = () => {
+              closed++;
+              return close();
+            };
+            return writer;
+          },
+        },
+      }),
+    });
+    await prepare(world);
+    await world.run().catch(() => undefined);
+    expect(closed).toBe(1);
+  });
+});
+
 describe('the input', () => {
   it('is closed when the chunk ends', async () => {
     const { run, store } = await open(3, ok);
