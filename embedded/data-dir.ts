@@ -25,8 +25,8 @@ export interface DataDir {
   readonly passThroughKey: string;
 }
 
-/** Passable, not listable: as root, Postgres runs as another user and has its folder in here. */
-const DIR_MODE = 0o711;
+/** As root, Postgres runs as another user and has its folder in here: passable, not listable. */
+const DIR_MODE = process.getuid?.() === 0 ? 0o711 : 0o700;
 
 /**
  * Makes the folders of a data directory and proves that they can be written.
@@ -72,14 +72,14 @@ function makeFolders(dir: DataDir): void {
 function makeWithParents(path: string): boolean {
   if (existsSync(path)) return false;
   if (!existsSync(dirname(path))) makeWithParents(dirname(path));
-  mkdirSync(path);
+  mkdirSync(path, { mode: 0o755 });
   return true;
 }
 
 /** By writing, not by looking at modes: a full disk or a read-only mount says nothing in its mode. */
 function proveWritable(dir: DataDir): void {
   const probe = join(dir.run, `probe.${process.pid}`);
-  writeFileSync(probe, 'x'.repeat(4_096));
+  writeFileSync(probe, 'x'.repeat(4_096), { mode: 0o600 });
   rmSync(probe);
   for (const folder of [dir.path, dir.logs, dir.objects, dir.temporal]) {
     accessSync(folder, constants.W_OK | constants.X_OK);

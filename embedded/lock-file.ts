@@ -1,4 +1,14 @@
-import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import {
+  closeSync,
+  constants,
+  linkSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { identify, isAlive, type ProcessIdentity } from './process-identity';
 
 /** The lock is ours. */
@@ -15,6 +25,8 @@ export interface LostLock {
 }
 
 const TRIES = 5;
+/** What a link in place of a lock points to is never read. */
+const READ_NO_LINK = constants.O_RDONLY | constants.O_NOFOLLOW;
 
 /**
  * Takes a lock that is a file with pid and start time of its holder; the file of a dead process is
@@ -42,10 +54,13 @@ export function readHolder(file: string): number | null {
   return holder !== null && isAlive(holder) ? holder.pid : null;
 }
 
-/** A link appears with all its content or not at all, and never replaces a file. */
+/**
+ * A link appears with all its content or not at all, and never replaces a file. The draft is new (`wx`
+ * follows no link either).
+ */
 function createWhole(file: string, text: string): boolean {
-  const draft = `${file}.${process.pid}`;
-  writeFileSync(draft, text, { mode: 0o644 });
+  const draft = `${file}.${process.pid}.${randomBytes(6).toString('hex')}`;
+  writeFileSync(draft, text, { mode: 0o600, flag: 'wx' });
   try {
     linkSync(draft, file);
     return true;
@@ -84,7 +99,12 @@ function releaseOwn(file: string, own: string): void {
 
 function readText(file: string): string | null {
   try {
-    return readFileSync(file, 'utf8');
+    const fd = openSync(file, READ_NO_LINK);
+    try {
+      return readFileSync(fd, 'utf8');
+    } finally {
+      closeSync(fd);
+    }
   } catch {
     return null;
   }

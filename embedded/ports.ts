@@ -1,10 +1,9 @@
-import { chmodSync, existsSync, mkdirSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { GatewayError } from '../core/errors';
 import { listenFault } from '../platform/listen-fault';
 import { lockFile, type HeldLock, type LostLock } from './lock-file';
+import { makePrivate, privateFolder } from './private-folder';
 
 const HIGHEST_PORT = 65_535;
 const TRIES = 200;
@@ -38,9 +37,9 @@ export interface PortPicker {
 
 /**
  * A picker whose ports are claimed by a file each in `claims`: between looking for a free port and
- * listening on it, another stack that starts at the same time must not choose it too.
+ * listening on it, another stack that the same user starts at the same time must not choose it too.
  */
-export function createPortPicker(claims: string = defaultClaims()): PortPicker {
+export function createPortPicker(claims?: string): PortPicker {
   const given = new Map<number, HeldLock | null>();
   const take = async (host: string, port: number): Promise<boolean> => {
     if (given.has(port) || !(await isFree(host, port))) return false;
@@ -68,19 +67,11 @@ export function createPortPicker(claims: string = defaultClaims()): PortPicker {
   };
 }
 
-function defaultClaims(): string {
-  return join(tmpdir(), 'nightshift-ports');
-}
-
 /** `null` where claims cannot be written: the picker then does without. */
-function tryClaim(claims: string, port: number): HeldLock | LostLock | null {
+function tryClaim(claims: string | undefined, port: number): HeldLock | LostLock | null {
   try {
-    if (!existsSync(claims)) {
-      mkdirSync(claims);
-      // Sticky and open, as the folder above it: stacks of several users share one machine's ports.
-      chmodSync(claims, 0o1777);
-    }
-    return lockFile(join(claims, String(port)));
+    const folder = claims === undefined ? privateFolder('nightshift-ports') : makePrivate(claims);
+    return lockFile(join(folder, String(port)));
   } catch {
     return null;
   }

@@ -1,6 +1,16 @@
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chownSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fchownSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { GatewayError } from '../../core/errors';
 import type { PostgresBinaries } from './binaries';
@@ -59,10 +69,7 @@ function makeCluster(
   const handedOver = join(folder, 'password.new');
   rmSync(draft, { recursive: true, force: true });
   const password = randomBytes(24).toString('hex');
-  writeFileSync(handedOver, `${password}\n`, { mode: 0o600 });
-  if (runAs.uid !== undefined && runAs.gid !== undefined) {
-    chownSync(handedOver, runAs.uid, runAs.gid);
-  }
+  handOver(handedOver, password, runAs);
   const makeArgs = [
     ...['-D', draft, '-U', DATABASE_USER, '--pwfile', handedOver],
     ...['--auth', 'scram-sha-256', '--encoding', 'UTF8', '--no-locale', '--no-instructions'],
@@ -75,6 +82,18 @@ function makeCluster(
   // The password first: a database whose password nobody knows would be of no use.
   writeFileSync(passwordFile, password, { mode: 0o600 });
   renameSync(draft, data);
+}
+
+/** The folder belongs to the user it is handed to: a new file, which is no link, before anything is in it. */
+function handOver(file: string, password: string, { uid, gid }: RunAs): void {
+  rmSync(file, { force: true });
+  const fd = openSync(file, 'wx', 0o600);
+  try {
+    writeSync(fd, `${password}\n`);
+    if (uid !== undefined && gid !== undefined) fchownSync(fd, uid, gid);
+  } finally {
+    closeSync(fd);
+  }
 }
 
 interface Run {

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmodSync, chownSync, mkdirSync, readFileSync } from 'node:fs';
+import { chmodSync, chownSync, lstatSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { GatewayError } from '../../core/errors';
 
@@ -35,14 +35,21 @@ export function sparePlace(): string {
   for (const place of SPARE_PLACES) {
     try {
       mkdirSync(place, { recursive: true, mode: 0o755 });
-      chmodSync(place, 0o755);
-      return place;
+      if (isOurs(place)) return place;
     } catch {
       // The next one.
     }
   }
   const message = `none of ${SPARE_PLACES.join(', ')} can be made for PostgreSQL's files: set postgres.url`;
   throw new GatewayError('postgres_unavailable', message);
+}
+
+/** In /var/tmp anybody may have made it before us: only our own folder will do, no link to another. */
+function isOurs(place: string): boolean {
+  const found = lstatSync(place);
+  if (!found.isDirectory() || found.uid !== process.getuid?.()) return false;
+  if ((found.mode & 0o7777) !== 0o755) chmodSync(place, 0o755);
+  return true;
 }
 
 /**
@@ -60,7 +67,7 @@ export function databaseFolder(
   if (canWorkIn(folder, runAs)) return folder;
   const name = createHash('sha256').update(folder).digest('hex').slice(0, 16);
   const outside = join(sparePlace(), name);
-  mkdirSync(outside, { recursive: true });
+  mkdirSync(outside, { recursive: true, mode: 0o700 });
   chownSync(outside, runAs.uid, runAs.gid);
   chmodSync(outside, 0o700);
   say(`user ${runAs.name} cannot reach ${folder}: the database is kept in ${outside}`);

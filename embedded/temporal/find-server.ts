@@ -129,7 +129,8 @@ async function tryWay(
 ): Promise<ServerBinary | null> {
   options.say(`no Temporal server on the PATH or in the cache: trying ${way.name}`);
   try {
-    mkdirSync(join(cached, '..'), { recursive: true });
+    // Nobody else may put a program there that we would run.
+    mkdirSync(join(cached, '..'), { recursive: true, mode: 0o700 });
     await way.run();
   } catch (error) {
     options.signal?.throwIfAborted();

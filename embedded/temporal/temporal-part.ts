@@ -70,5 +70,6 @@ export function notedVersion(folder: string): string | null {
 }
 
 function noteVersion(folder: string, version: string): void {
-  if (notedVersion(folder) === null) writeFileSync(join(folder, 'version'), `${version}\n`);
+  if (notedVersion(folder) === null)
+    writeFileSync(join(folder, 'version'), `${version}\n`, { mode: 0o600 });
 }

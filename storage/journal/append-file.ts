@@ -1,6 +1,6 @@
 import { open, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { makeFolder, syncFolderAndAbove } from '../objects/durable-folder';
+import { FILE_MODE, makeFolder, syncFolderAndAbove } from '../objects/durable-folder';
 
 /** A new file that grows at its end: what a segment needs of a filesystem. */
 export interface AppendFile {
@@ -19,7 +19,7 @@ export type OpenAppendFile = (path: string) => Promise<AppendFile>;
 /** Creates the file exclusively (`O_EXCL`), with the folders above it. */
 export const openAppendFile: OpenAppendFile = async (path) => {
   await makeFolder(dirname(path));
-  const file = await open(path, 'wx');
+  const file = await open(path, 'wx', FILE_MODE);
   let isNameSynced = false;
   let size = 0;
   return {

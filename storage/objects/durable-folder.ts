@@ -1,6 +1,10 @@
 import { mkdir, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
+/** Requests and answers are for the user of the processes alone, wherever the operator puts the store. */
+const FOLDER_MODE = 0o700;
+export const FILE_MODE = 0o600;
+
 /**
  * Folders that hold the name of a folder this process has made and not synced yet, with a number that
  * grows. Someone who finds a folder in its place must not take its name for durable.
@@ -29,7 +33,7 @@ export async function syncFolderAndAbove(path: string): Promise<void> {
 
 /** Creates a folder and what lies above it; their names need a sync. */
 export async function makeFolder(path: string): Promise<void> {
-  const firstNew = await mkdir(path, { recursive: true });
+  const firstNew = await mkdir(path, { recursive: true, mode: FOLDER_MODE });
   if (firstNew === undefined) return;
   for (let folder = dirname(path); ; folder = dirname(folder)) {
     unsynced.set(folder, ++made);

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { link, open, unlink, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { ObjectBody, PutResult } from '../object-store';
-import { makeFolder, syncFolderAndAbove } from './durable-folder';
+import { FILE_MODE, makeFolder, syncFolderAndAbove } from './durable-folder';
 import { hasCode, mapped } from './filesystem-errors';
 import { temporaryFolder } from './filesystem-layout';
 
@@ -40,7 +40,7 @@ export async function putFileIfAbsent(root: string, options: PutFileOptions): Pr
 /** Errors of the body itself pass unmapped: they are not the store's. */
 async function writeWhole(path: string, { body, onPassed }: PutFileOptions): Promise<void> {
   const action = `write ${path}`;
-  const file = await mapped(action, () => open(path, 'wx'));
+  const file = await mapped(action, () => open(path, 'wx', FILE_MODE));
   try {
     const chunks = body instanceof Uint8Array ? [body] : body;
     for await (const chunk of chunks) {

@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { privateFolder } from '../../embedded/private-folder';
 
 /** How one call of the contract went with the Python client. */
 export interface Verdict {
@@ -19,7 +19,7 @@ const SCRIPT = join(__dirname, '..', 'e2e', 'contract.py');
  * with a word why, where there is no python3 or no package index.
  */
 export function findPython(): string | null {
-  const folder = join(tmpdir(), 'nightshift-python-client');
+  const folder = privateFolder('nightshift-python-client');
   const python = join(folder, 'bin', 'python');
   if (hasClient(python)) return python;
   const steps = [
