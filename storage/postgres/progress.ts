@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import type { Logger } from '../../platform/logger';
 import type { ChunkLease, LeaseKeeper } from './chunk-lease';
 import { Lease, sortKeyOf } from './chunk-lease';
+import { createOutageLog, type OutageLog } from './outage-log';
 import type { ChunkKey } from './progress-sql';
 import { AT_WORK_MS, showCounts, takeEpoch, touchRows, unreleased } from './progress-sql';
 
@@ -52,6 +53,8 @@ class Reporter implements ProgressReporter, LeaseKeeper {
   readonly #intervalMs: number;
   readonly #leases = new Set<Lease>();
   readonly #timer: NodeJS.Timeout;
+  readonly #writing: OutageLog;
+  readonly #taking: OutageLog;
   #lastTickMs = monotonicMs();
   /** When a standstill was noticed, until one statement that was begun after it is answered. */
   #frozenSinceMs: number | null = null;
@@ -64,6 +67,14 @@ class Reporter implements ProgressReporter, LeaseKeeper {
   constructor(options: ProgressOptions) {
     this.#options = options;
     this.#intervalMs = options.intervalMs ?? 1_000;
+    this.#writing = createOutageLog(options.logger, {
+      begins: 'progress not written; it is tried every second',
+      ends: 'progress is written again',
+    });
+    this.#taking = createOutageLog(options.logger, {
+      begins: 'chunks run unfenced for now',
+      ends: 'chunks are fenced again',
+    });
     this.#timer = setInterval(() => this.#onTimer(), this.#intervalMs);
     this.#timer.unref();
   }
@@ -168,10 +179,11 @@ class Reporter implements ProgressReporter, LeaseKeeper {
       if (standstills === this.#standstills) this.#frozenSinceMs = null;
       for (const verdict of verdicts) byKey.get(sortKeyOf(verdict))?.hear(verdict);
       await showCounts(this.#options.pool, [...new Set(leases.map((lease) => lease.key.batchId))]);
+      this.#writing.worked();
     } catch (error) {
       // Errors of this statement never fail a chunk: it goes on, unfenced, and is heard later.
       this.#options.onFailed?.();
-      this.#options.logger.warn({ err: error }, 'progress not written');
+      this.#writing.failed(error);
     }
   }
 
@@ -196,6 +208,7 @@ class Reporter implements ProgressReporter, LeaseKeeper {
         worker: this.#options.worker,
         yielding,
       });
+      this.#taking.worked();
       if (taken.epoch === null) return 'yielded';
       lease.epoch = taken.epoch;
       const { status, stopCause } = taken;
@@ -206,7 +219,7 @@ class Reporter implements ProgressReporter, LeaseKeeper {
       if (ago !== null && ago < AT_WORK_MS) await sleep(AT_WORK_MS - ago);
       return 'taken';
     } catch (error) {
-      this.#options.logger.warn({ err: error }, 'chunk runs unfenced for now');
+      this.#taking.failed(error);
       return 'failed';
     }
   }

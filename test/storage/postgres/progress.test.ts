@@ -305,6 +305,37 @@ describe('progress and fence', () => {
       await proxy.close();
     });
 
+    it('says once that chunks run unfenced, and once that they do not any more', async () => {
+      const lines: Record<string, unknown>[] = [];
+      const write = (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>);
+      let failures = 0;
+      const shared = createProgressReporter({
+        ...{ pool, worker: 'w1', intervalMs: 20, onFailed: () => void failures++ },
+        logger: pino({}, { write }),
+      });
+      open.push(shared);
+      const id = await newBatch();
+      const begin = (from: number): Promise<ChunkLease> =>
+        shared.begin({ batchId: id, safeModel: 'm', from, to: from + 1 });
+      const first = await begin(0);
+      await proxy.become('refuse');
+      await begin(1);
+      await begin(2);
+      await until(() => failures > 3, 20_000, 'ticks that failed');
+      await proxy.become('pass');
+      const said = (part: string) => lines.filter(({ msg }) => String(msg).includes(part));
+      await until(() => said('fenced again').length > 0, 20_000, 'the end of the outage');
+      await until(() => said('written again').length > 0, 20_000, 'progress');
+      expect(lines.map(({ msg }) => msg).sort()).toEqual([
+        'chunks are fenced again',
+        'chunks run unfenced for now',
+        'progress is written again',
+        'progress not written; it is tried every second',
+      ]);
+      expect(Number(said('fenced again')[0]?.['failures'])).toBeGreaterThan(2);
+      expect(first.maySend()).toBe(true);
+    });
+
     it('lets chunks go that have ended, and the next ones begin', async () => {
       const id = await newBatch();
       const shared = reporter('w1', { pool });
