@@ -1,8 +1,8 @@
 import { mkdir, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-/** Requests and answers are for the user of the processes alone, wherever the operator puts the store. */
 const FOLDER_MODE = 0o700;
+/** Requests and answers are for the user of the processes alone, wherever the operator puts the store. */
 export const FILE_MODE = 0o600;
 
 /**

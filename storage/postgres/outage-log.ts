@@ -10,6 +10,7 @@ export interface OutageLog {
   worked(): void;
 }
 
+/** The two log messages of an outage. */
 export interface OutageWords {
   readonly begins: string;
   readonly ends: string;
