@@ -222,6 +222,28 @@ describe('reconcile', () => {
     expect(await stateOf(id)).toMatchObject({ stop_cause: null });
   });
 
+  it('claims what is true after it waited, not what was true before', async () => {
+    const id = await open('missing');
+    temporal.meanwhile = async (batchId) => {
+      const text = 'update batches set expires_at = $2 where id = $1';
+      await database.pool.query(text, [batchId, NOW_SEC - 1]);
+    };
+    expect((await reconcile()).actions).toMatchObject([{ batchId: id, action: 'expired' }]);
+    expect(await stateOf(id)).toMatchObject({ stop_cause: 'expired' });
+  });
+
+  it('starts nothing for a batch that ends while its cause is claimed', async () => {
+    const id = await open('closed');
+    const head = store.head;
+    store.head = async (key) => {
+      await database.pool.query(`update batches set status = 'completed' where id = $1`, [id]);
+      return head(key);
+    };
+    expect((await reconcile()).actions).toEqual([]);
+    expect(temporal.started).toEqual([]);
+    expect(await stateOf(id)).toEqual({ status: 'completed', stop_cause: null });
+  });
+
   it('never takes a Temporal that does not answer for one that lost its workflows', async () => {
     const broken = await open('closed');
     const other = await open('missing');
@@ -277,6 +299,13 @@ describe('a late delivery', () => {
     await store.putIfAbsent(modelMapKey(id), map);
     expect(await deliver(id)).toMatchObject({ delivered: true, outputFileId: 'file-o' });
     expect(finalized).toEqual([{ batchId: id, nonce: 'bbbbbbbbbbbbbbbb', cause: 'cancelled' }]);
+  });
+
+  it('finalizes under the cause failed a batch that ended without any', async () => {
+    const id = await insertBatch(database.pool, { status: 'failed' });
+    await store.putIfAbsent(modelMapKey(id), map);
+    await deliver(id);
+    expect(finalized).toMatchObject([{ cause: 'failed' }]);
   });
 
   it('tells the files of a batch that has them', async () => {

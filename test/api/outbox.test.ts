@@ -49,8 +49,8 @@ class World {
   }
 
   async #answer(): Promise<void> {
-    if (this.temporal === 'fails') throw new Error('no server');
     if (this.temporal === 'hangs') await new Promise<void>((end) => (this.endHang = end));
+    if (this.temporal === 'fails') throw new Error('no server');
   }
 }
 
@@ -208,8 +208,10 @@ describe('an outbox that closes', () => {
     const closed = outbox.close().then(() => (isClosed = true));
     await pass(60_000);
     expect(isClosed).toBe(false);
+    world.temporal = 'fails';
     world.endHang();
     await closed;
-    expect(world.marked).toEqual(['a']);
+    await pass(60_000);
+    expect([world.started, world.marked]).toEqual([['a'], []]);
   });
 });
