@@ -1,6 +1,12 @@
 import { addUsage, NO_USAGE, type RequestCounts, type Usage } from '../../core/batch/counts';
 import { lineId } from '../../core/ids';
-import { FRAME_HEADER_BYTES, FRAME_KIND, frameUsage } from '../../core/journal/frame';
+import {
+  FRAME_HEADER_BYTES,
+  FRAME_KIND,
+  frameUsage,
+  isUsageClamped,
+} from '../../core/journal/frame';
+import { answerUsage } from '../../core/openai/answer-usage';
 import { errorLine } from '../../core/openai/result-line';
 import type { FrameRun } from './merge-frames';
 import type { MergedFrame } from './seal-cursor';
@@ -115,7 +121,10 @@ class ResultsRun {
     if (kind === FRAME_KIND.output) {
       this.#completed++;
       this.#model.see(window, start, end);
-      this.#usage = addUsage(this.#usage, frameUsage(window, start));
+      const usage = isUsageClamped(window, start)
+        ? answerUsage(window.subarray(start + FRAME_HEADER_BYTES, end))
+        : frameUsage(window, start);
+      this.#usage = addUsage(this.#usage, usage);
       this.#input.output.writeLine(window, start + FRAME_HEADER_BYTES, end);
     } else {
       this.#failed++;

@@ -26,10 +26,15 @@ export const NO_USAGE: Usage = {
 /** The sum, number by number. */
 export function addUsage(a: Usage, b: Usage): Usage {
   return {
-    inputTokens: a.inputTokens + b.inputTokens,
-    cachedTokens: a.cachedTokens + b.cachedTokens,
-    outputTokens: a.outputTokens + b.outputTokens,
-    reasoningTokens: a.reasoningTokens + b.reasoningTokens,
-    totalTokens: a.totalTokens + b.totalTokens,
+    inputTokens: sum(a.inputTokens, b.inputTokens),
+    cachedTokens: sum(a.cachedTokens, b.cachedTokens),
+    outputTokens: sum(a.outputTokens, b.outputTokens),
+    reasoningTokens: sum(a.reasoningTokens, b.reasoningTokens),
+    totalTokens: sum(a.totalTokens, b.totalTokens),
   };
+}
+
+/** A model server that reports nonsense must not make a number that the database refuses. */
+function sum(a: number, b: number): number {
+  return Math.min(a + b, Number.MAX_SAFE_INTEGER);
 }

@@ -5,7 +5,8 @@ import { crc32 as pureCrc32, type Crc32 } from './crc32';
  * A frame is one answer or one put-back of one line (execution §6): a header of 44 bytes, then the
  * payload. Little-endian: payload length u32, CRC-32 u32 (of all that follows), offset i64, kind u8,
  * flags u8, HTTP status u16, tries u16, model tag u16 (0: none; in a retry frame: refusals), usage
- * 5 × u32 (input, cached, output, reasoning, total).
+ * 5 × u32 (input, cached, output, reasoning, total). Flag 1: a count does not fit into its 32 bits, and
+ * the payload has the exact ones.
  */
 export const FRAME_HEADER_BYTES = 44;
 
@@ -69,6 +70,8 @@ const RETRY_PAYLOAD_BYTES = 8;
 const SAFE_HIGH = 2 ** 21;
 const MAX_U16 = 0xffff;
 const MAX_U32 = 0xffffffff;
+/** Readers that do not know the flag take the clamped counts. */
+const USAGE_CLAMPED = 1;
 const NO_TOKENS: Usage = {
   inputTokens: 0,
   cachedTokens: 0,
@@ -87,7 +90,7 @@ export function encodeFrame(
   frame.writeUInt32LE(payload.length, 0);
   writeSafeInteger(frame, header.offset, 8);
   frame[16] = header.kind;
-  frame[17] = 0;
+  frame[17] = isLarge(header.usage) ? USAGE_CLAMPED : 0;
   frame.writeUInt16LE(Math.min(header.status, MAX_U16), 18);
   frame.writeUInt16LE(Math.min(header.tries, MAX_U16), 20);
   frame.writeUInt16LE(header.modelTag ?? Math.min(header.refusals ?? 0, MAX_U16), 22);
@@ -185,6 +188,11 @@ export function frameUsage(bytes: Buffer, position: number): Usage {
   };
 }
 
+/** Whether the frame at `position` has counts beyond its usage fields; the frame was checked before. */
+export function isUsageClamped(bytes: Buffer, position: number): boolean {
+  return ((bytes[position + 17] ?? 0) & USAGE_CLAMPED) !== 0;
+}
+
 function readHeader(bytes: Buffer, position: number): FrameHeader | null {
   const offset = readSafeInteger(bytes, position + 8);
   const kind = asKind(bytes[position + 16]);
@@ -210,6 +218,12 @@ function asKind(byte: number | undefined): FrameKind | null {
     default:
       return null;
   }
+}
+
+function isLarge(usage: Usage): boolean {
+  const { inputTokens, cachedTokens, outputTokens, reasoningTokens, totalTokens } = usage;
+  const most = Math.max(inputTokens, cachedTokens, outputTokens, reasoningTokens, totalTokens);
+  return most > MAX_U32;
 }
 
 function writeUsage(frame: Buffer, usage: Usage): void {

@@ -22,10 +22,16 @@ export function modelTag(model: string | null): number {
 
 /** The `model` of the answer in an output line, or null where it names none. */
 export function answerModel(line: Buffer): string | null {
-  const [response = null] = memberStarts(line, 0, [RESPONSE]);
-  const [body = null] = response === null ? [] : memberStarts(line, response, [BODY]);
+  const body = answerBody(line);
   const [model = null] = body === null ? [] : memberStarts(line, body, [MODEL]);
   return modelAt(line, model);
+}
+
+/** Where the answer itself begins in an output line. */
+export function answerBody(line: Buffer): number | null {
+  const [response = null] = memberStarts(line, 0, [RESPONSE]);
+  const [body = null] = response === null ? [] : memberStarts(line, response, [BODY]);
+  return body;
 }
 
 /** The name that begins at `start` in ASCII JSON; null if it is no string, or none of a usual length. */

@@ -1,10 +1,10 @@
 import { NO_USAGE, type Usage } from '../batch/counts';
 import { asciiJson, asciiJsonString } from './ascii-json';
 import { modelAt } from './answer-model';
-import { LAST_BLANK, OPEN_BRACE, QUOTE, stringEnd, valueEnd } from './json-bytes';
+import { LAST_BLANK, OPEN_BRACE, QUOTE, stringEnd } from './json-bytes';
 import { createJsonCheck, NO_JSON_LIMITS } from './json-check';
 import { memberStarts } from './json-keys';
-import { usageOf } from './usage';
+import { usageAt } from './answer-usage';
 
 /** A backend's answer, ready to stand as `body` in a result line. */
 export interface EmbeddedAnswer {
@@ -42,16 +42,6 @@ export function embedAnswer(status: number, body: Buffer): EmbeddedAnswer {
 const fault = createJsonCheck(NO_JSON_LIMITS);
 const MODEL = Buffer.from('model');
 const USAGE = Buffer.from('usage');
-/** A longer `usage` does not hold token counts. */
-const MAX_USAGE_BYTES = 64 * 1024;
-
-function usageAt(json: Buffer, start: number | null): Usage {
-  if (start === null) return NO_USAGE;
-  const end = valueEnd(json, start);
-  if (end - start > MAX_USAGE_BYTES) return NO_USAGE;
-  return usageOf(JSON.parse(json.toString('latin1', start, end)));
-}
-
 function invalidResponse(text: string): EmbeddedAnswer {
   return { ok: false, json: wrapped(text), usage: NO_USAGE, model: null };
 }

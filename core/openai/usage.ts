@@ -1,12 +1,12 @@
 import { NO_USAGE, type Usage } from '../batch/counts';
 
-/** A journal frame has 32 bits for each number (execution §6). */
-const MAX_TOKENS = 2 ** 32 - 1;
+/** A larger number is no count: JSON cannot say which whole number it is. */
+const MAX_TOKENS = Number.MAX_SAFE_INTEGER;
 
 /**
  * Token usage out of an answer's `usage` member, under the names of chat, completions and embeddings
- * (`prompt_tokens` …) or of responses (`input_tokens` …). Absent or odd numbers count 0; a missing
- * total is input + output (contract §6, §7.1).
+ * (`prompt_tokens` …) or of responses (`input_tokens` …). Missing values and values that are
+ * no counts are 0; a missing total is input + output (contract §6, §7.1).
  */
 export function usageOf(usage: unknown): Usage {
   if (!isRecord(usage)) return NO_USAGE;
@@ -34,10 +34,10 @@ function detail(usage: Record<string, unknown>, groups: readonly string[], name:
   return firstTokens(...values) ?? 0;
 }
 
-/** The first that is a number of tokens, bounded; null where none is. */
+/** The first that is a number of tokens; null if none is. */
 function firstTokens(...values: readonly unknown[]): number | null {
   for (const value of values) {
-    if (typeof value === 'number' && value >= 0) return Math.min(Math.floor(value), MAX_TOKENS);
+    if (typeof value === 'number' && value >= 0 && value <= MAX_TOKENS) return Math.floor(value);
   }
   return null;
 }

@@ -6,7 +6,7 @@ import { DefaultLogger } from '@temporalio/worker';
 import { createFinalize } from '../../activities/finalize';
 import type { TerminalRecord } from '../../storage/postgres/batch-records';
 import type { FinalizeResult } from '../../activities/types';
-import { NO_USAGE } from '../../core/batch/counts';
+import { NO_USAGE, type Usage } from '../../core/batch/counts';
 import { type BatchStatus, type StopCause, type TerminalStatus } from '../../core/batch/status';
 import { lineId, resultFileId } from '../../core/ids';
 import { encodeFrame, FRAME_KIND, type FrameKind } from '../../core/journal/frame';
@@ -42,6 +42,7 @@ export interface PlannedLine {
 export interface Answer {
   readonly kind: FrameKind;
   readonly text: string;
+  readonly usage?: Usage;
 }
 
 /** A batch with its plan in a store of its own; chunks are played by the test. */
@@ -89,7 +90,7 @@ export class BatchPlace {
     for (const [position, answer] of answers) {
       const { offset } = plan[position]!;
       const payload = Buffer.from(answer.text);
-      const usage = { ...NO_USAGE, inputTokens: 2, totalTokens: 5 };
+      const usage = answer.usage ?? { ...NO_USAGE, inputTokens: 2, totalTokens: 5 };
       const header = { offset, kind: answer.kind, status: 200, tries: 1, usage };
       const bytes = encodeFrame(header, payload);
       writer.append({ ...header, payloadLength: payload.length }, bytes);

@@ -4,6 +4,7 @@ import { encodeFrame, FRAME_KIND } from '../../core/journal/frame';
 import type { Manifest } from '../../core/journal/manifest';
 import { encodeManifest } from '../../core/journal/manifest';
 import { manifestKey, modelMapKey } from '../../core/plan/keys';
+import { embedAnswer } from '../../core/openai/answer';
 import { encodeModelMap, parseModelMap } from '../../core/plan/model-map';
 import { BATCH, BatchPlace, NONCE, type Answer } from './finalize-fixtures';
 
@@ -86,5 +87,46 @@ describe('a finalization delivers nothing', () => {
     await putManifest({ nonce: 'eeeeffffeeeeffff' });
     await expectRefused(null, 'plan_unreadable');
     await expectRefused('failed', 'plan_unreadable');
+  });
+});
+
+test('token counts beyond 32 bits are summed as the model server reported them', async () => {
+  const answerOf = (usage: string): Answer => {
+    const embedded = embedAnswer(200, Buffer.from(`{"usage":${usage}}`));
+    const text = `{"id":"a","custom_id":"b","response":{"status_code":200,"body":${embedded.json.toString()}},"error":null}`;
+    return { kind: FRAME_KIND.output, text, usage: embedded.usage };
+  };
+  const answers = new Map([
+    [0, answerOf('{"prompt_tokens":5000000000,"completion_tokens":7}')],
+    [1, answerOf('{"prompt_tokens":4294967295,"completion_tokens":1}')],
+    [2, answerOf('{"prompt_tokens":9007199254740991,"completion_tokens":-3,"total_tokens":1e40}')],
+  ]);
+  await place.segment('m', { from: 0, to: 3, answers });
+  expect(await place.seal('m', 0, 3)).toBe(3);
+  await place.finalize(null);
+  expect(place.records[0]?.usage).toEqual({
+    ...NO_USAGE,
+    inputTokens: Number.MAX_SAFE_INTEGER,
+    outputTokens: 8,
+    totalTokens: Number.MAX_SAFE_INTEGER,
+  });
+});
+
+test('a count of five billion tokens is not cut to 32 bits', async () => {
+  const body = '{"usage":{"input_tokens":5000000000,"output_tokens":2}}';
+  const { usage } = embedAnswer(200, Buffer.from(body));
+  const text = `{"id":"a","custom_id":"b","response":{"status_code":200,"body":${body}},"error":null}`;
+  const answer: Answer = { kind: FRAME_KIND.output, text, usage };
+  await place.segment('m', {
+    from: 0,
+    to: 3,
+    answers: new Map([0, 1, 2].map((at) => [at, answer])),
+  });
+  expect(await place.seal('m', 0, 3)).toBe(3);
+  await place.finalize(null);
+  expect(place.records[0]?.usage).toMatchObject({
+    inputTokens: 15_000_000_000,
+    outputTokens: 6,
+    totalTokens: 15_000_000_006,
   });
 });

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { crc32 as nativeCrc32 } from 'node:zlib';
+import { NO_USAGE } from '../../../core/batch/counts';
 import { crc32 } from '../../../core/journal/crc32';
 import {
   encodeFrame,
@@ -8,6 +9,7 @@ import {
   FRAME_KIND,
   frameModelTag,
   frameOffset,
+  isUsageClamped,
   readFrame,
   readNotBeforeMs,
 } from '../../../core/journal/frame';
@@ -130,6 +132,18 @@ test('numbers that model servers make up are held at the limits of their fields'
       totalTokens: 0xffffffff,
     },
   });
+});
+
+test('a frame says whether its counts were cut, and is as it was before if they were not', () => {
+  const flagOf = (inputTokens: number): [number | undefined, boolean] => {
+    const usage = { ...NO_USAGE, inputTokens };
+    const fields = { offset: 1, kind: FRAME_KIND.output, status: 200, tries: 1, usage };
+    const frame = encodeFrame(fields, Buffer.from('x'));
+    expect(readFrame(frame, 0)?.header.usage.inputTokens).toBe(Math.min(inputTokens, 0xffffffff));
+    return [frame[17], isUsageClamped(frame, 0)];
+  };
+  expect(flagOf(0xffffffff)).toEqual([0, false]);
+  expect(flagOf(2 ** 32)).toEqual([1, true]);
 });
 
 test('a frame cut at any byte is no frame', () => {
