@@ -88,3 +88,17 @@ it('takes over the tries that an earlier attempt has made', async () => {
   expect(await running).toMatchObject({ next: 1, failed: 1 });
   expect(seen()).toHaveLength(1);
 });
+
+it('takes over the refusals as well: a line gets its twenty but once', async () => {
+  const { run, journal, offsetOf, seen } = await open(1, status(429), {
+    concurrency: { per_model: 16 },
+  });
+  const writer = journal.openWriter({ batchId: BATCH_ID, safeModel: 'm' }, { from: 0, to: 1 });
+  const retry = { offset: offsetOf(0), tries: 0, refusals: 20, notBeforeMs: 0 };
+  writer.append(retryHeader(retry), encodeRetryFrame(retry));
+  await writer.close();
+  running = run();
+  expect(await running).toMatchObject({ next: 1, failed: 1 });
+  // Its three tries, and nothing before them.
+  expect(seen()).toHaveLength(3);
+});

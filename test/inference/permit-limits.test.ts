@@ -1,0 +1,90 @@
+import { AdaptiveLimit } from '../../core/flow/adaptive-limit';
+import type { AcquireRequest, Permit } from '../../inference/dispatcher';
+import { createPermitDispatcher } from '../../inference/permit-dispatcher';
+
+const request = (changes: Partial<AcquireRequest> = {}): AcquireRequest => ({
+  tenant: 't',
+  batchId: 'b',
+  model: 'm',
+  deadlineMs: 0,
+  cost: 1,
+  ...changes,
+});
+const unguarded = () => {
+  throw new Error('the guard tripped');
+};
+const settle = () => new Promise((resolve) => setImmediate(resolve));
+
+it('a limit never falls below one request, however often its server refuses', () => {
+  const limit = new AdaptiveLimit(16);
+  const seen = [];
+  for (let i = 0; i < 7; i++) {
+    limit.onReply({ signal: 'overload', mark: limit.mark, pauseMs: 0, nowMs: i });
+    seen.push(limit.limit);
+  }
+  expect(seen).toEqual([8, 4, 2, 1, 1, 1, 1]);
+  // At 1 a single success is enough to go on.
+  limit.onReply({ signal: 'success', mark: limit.mark, pauseMs: 0, nowMs: 9 });
+  expect(limit.limit).toBe(2);
+});
+
+it('a waiter that is called back holds no slot of its gateway meanwhile', async () => {
+  const dispatcher = createPermitDispatcher({
+    global: 4,
+    perModel: 4,
+    adaptive: true,
+    onGuardTripped: unguarded,
+  });
+  const gateway = { key: 'g', limit: 3 };
+  const others = [1, 2, 3].map(() => dispatcher.tryAcquire(request({ model: 'other' })));
+  const first = dispatcher.tryAcquire(request({ gateway }));
+  first?.sent();
+  // Both hold a slot of the model and one of the gateway, and wait for a global one.
+  const waits = [1, 2].map(() => dispatcher.acquire(request({ gateway })));
+  first?.replied('overload', 0);
+  // The limit is 2 now: one of them had to go back.
+  expect(dispatcher.limitOf('m')).toMatchObject({ limit: 2 });
+  first?.release();
+  for (const permit of others) permit?.release();
+  const granted: Permit[] = await Promise.all(waits);
+  for (const permit of granted) permit.release();
+  expect(dispatcher.stats()).toMatchObject({ inFlight: 0, waiting: 0 });
+  const after = [1, 2, 3, 4].map(() => dispatcher.tryAcquire(request({ model: 'n', gateway })));
+  expect(after.map((permit) => permit !== null)).toEqual([true, true, true, false]);
+  for (const permit of after) permit?.release();
+});
+
+it('nobody overtakes those who wait for the end of a pause', async () => {
+  jest.useFakeTimers({ doNotFake: ['setImmediate'] });
+  let nowMs = 0;
+  const dispatcher = createPermitDispatcher({
+    global: 4,
+    perModel: 2,
+    adaptive: true,
+    onGuardTripped: unguarded,
+    now: () => nowMs,
+  });
+  const refused = dispatcher.tryAcquire(request());
+  refused?.sent();
+  refused?.replied('overload', 1_000);
+  refused?.release();
+  const order: string[] = [];
+  const waiting = dispatcher.acquire(request()).then((permit) => {
+    order.push('waiting');
+    return permit;
+  });
+  // The pause is over by the clock; its timer has not fired yet.
+  nowMs = 1_000;
+  expect(dispatcher.tryAcquire(request())).toBeNull();
+  const late = dispatcher.acquire(request()).then((permit) => {
+    order.push('late');
+    return permit;
+  });
+  await settle();
+  expect(order).toEqual([]);
+  jest.advanceTimersByTime(1_000);
+  (await waiting).release();
+  (await late).release();
+  jest.useRealTimers();
+  expect(order).toEqual(['waiting', 'late']);
+});
