@@ -40,6 +40,8 @@ export interface PermitStats {
   readonly waiting: number;
   readonly guardTripped: boolean;
   readonly models: readonly ModelStats[];
+  /** Gateways with a limit of their own; permits of waiters for a global one are included. */
+  readonly gateways: readonly { readonly key: string; readonly held: number }[];
 }
 
 /** A snapshot of one model. */
@@ -122,6 +124,7 @@ class StagedDispatcher implements PermitDispatcher {
       waiting: models.reduce((sum, { waiting }) => sum + waiting, 0),
       guardTripped: this.#guardTripped,
       models,
+      gateways: [...this.#gateways].map(([key, { held }]) => ({ key, held })),
     };
   }
 

@@ -50,5 +50,9 @@ function fill(
     gauge.set({ model: sample.model }, valueOf(sample));
   }
   const rest = samples.slice(MAX_MODELS).map(valueOf);
-  if (rest.length > 0) gauge.set({ model: OTHER }, rest.reduce(worst));
+  if (rest.length > 0)
+    gauge.set(
+      { model: OTHER },
+      rest.reduce((a, b) => worst(a, b)),
+    );
 }

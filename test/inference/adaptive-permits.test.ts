@@ -60,6 +60,18 @@ describe('permits of an overloaded server', () => {
     expect(dispatcher.stats().models).toEqual([]);
   });
 
+  it('remember the limits of so many idle models only: clients name them', () => {
+    const dispatcher = dispatcherOf({});
+    const busy = dispatcher.tryAcquire(request('busy'))!;
+    for (let i = 0; i < 1_500; i++) {
+      replied(dispatcher.tryAcquire(request(`m${i}`))!, 'overload');
+    }
+    expect(dispatcher.stats().models).toHaveLength(1_000);
+    expect(dispatcher.stats()).toMatchObject({ inFlight: 1, waiting: 0 });
+    expect(dispatcher.limitOf('m1499').limit).toBe(4);
+    busy.release();
+  });
+
   it('are fixed if the limit is not adaptive', () => {
     const options = { global: 9, perModel: 2, adaptive: false, onGuardTripped: unguarded };
     const dispatcher = createPermitDispatcher(options);
@@ -180,7 +192,11 @@ describe('any history of waiting, replies and time', () => {
             permit.sent();
           };
           const check = () => {
-            const { inFlight, waiting: waits } = dispatcher.stats();
+            const { inFlight, waiting: waits, gateways } = dispatcher.stats();
+            for (const gateway of gateways) {
+              expect(gateway.held).toBeGreaterThanOrEqual(open(['m', 'n']));
+              expect(gateway.held).toBeLessThanOrEqual(gatewayLimit);
+            }
             expect({ inFlight, waits }).toEqual({ inFlight: held.length, waits: waiting.size });
             expect(jest.getTimerCount()).toBeLessThanOrEqual(3);
           };
@@ -220,6 +236,7 @@ describe('any history of waiting, replies and time', () => {
           }
           await Promise.all(ends);
           expect([held.length, waiting.size]).toEqual([0, 0]);
+          expect(dispatcher.stats().gateways.filter((one) => one.held > 0)).toEqual([]);
           expect(jest.getTimerCount()).toBe(0);
         },
       ),

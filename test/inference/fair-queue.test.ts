@@ -60,6 +60,13 @@ describe('tenants', () => {
     expect(Math.max(...others) - Math.min(...others)).toBeLessThanOrEqual(1);
   });
 
+  it('lose no turn to one that urgent work was given', () => {
+    const calm = Array.from({ length: 6 }, (_, i) => ({ tenant: `c${i}` }));
+    const serve = crowd([...calm, { tenant: 'h', priority: URGENT, count: 9 }]);
+    const order = ['c0 c1 c2 c3 h c4 c5 h', 'c0 c1 c2 c3 h c4 c5 h'];
+    expect(serve(16).join(' ')).toBe(order.join(' '));
+  });
+
   it('share that fifth if several have urgent work', () => {
     const calm = Array.from({ length: 30 }, (_, i) => ({ tenant: `calm${i}` }));
     const hasty = ['x', 'y'].map((tenant) => ({ tenant, priority: URGENT, count: 9 }));

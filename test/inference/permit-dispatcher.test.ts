@@ -48,6 +48,7 @@ describe('permits', () => {
       waiting: 0,
       guardTripped: false,
       models: [],
+      gateways: [],
     });
   });
 
@@ -93,7 +94,10 @@ describe('permits', () => {
     expect(order).toEqual(['m', 'n', 'm', 'n', 'm', 'n']);
     held[1]!.release();
     elsewhere!.release();
-    expect(dispatcher.stats()).toMatchObject({ inFlight: 0, waiting: 0, models: [] });
+    expect(dispatcher.stats()).toMatchObject({
+      ...{ inFlight: 0, waiting: 0, models: [] },
+      gateways: [{ key: 'g', held: 0 }],
+    });
   });
 
   it('serve tenants in turn, within a tenant by priority, then first come', async () => {
@@ -122,6 +126,31 @@ describe('permits', () => {
     held.release();
     await Promise.all(waits);
     expect(order).toEqual(['u1', 'b1', 'z1', 'c1', 'a1', 'b2', 'a2', 'a3']);
+  });
+
+  it.each([
+    ['half each, however short the window of one is', {}, 0.5],
+    ['by their weights', { hasty: 1, calm: 3 }, 0.25],
+  ])('are shared by two tenants: %s', async (_what, weights, expected) => {
+    const dispatcher = createPermitDispatcher({
+      ...{ global: 4, perModel: 16, weights, onGuardTripped: unguarded },
+    });
+    const granted = { hasty: 0, calm: 0 };
+    const held: Permit[] = [];
+    let turns = 0;
+    const chunk = async (tenant: 'hasty' | 'calm', priority: number) => {
+      while (turns < 800) {
+        held.push(await dispatcher.acquire(request({ tenant, priority })));
+        granted[tenant]++;
+        turns++;
+      }
+    };
+    const chunks = [...Array.from({ length: 20 }, () => chunk('hasty', 2)), chunk('calm', 4)];
+    chunks.push(chunk('calm', 4));
+    const isDone = Promise.all(chunks).then(() => true);
+    // One permit at a time comes back, as answers do.
+    while (!(await Promise.race([isDone, settle().then(() => false)]))) held.shift()?.release();
+    expect(granted.hasty / (granted.hasty + granted.calm)).toBeCloseTo(expected, 1);
   });
 
   it('leave no trace of waiters that were aborted', async () => {

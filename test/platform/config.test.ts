@@ -52,6 +52,20 @@ describe('the configuration', () => {
     expect(config.concurrency).toMatchObject({ global: 200, per_model: 8 });
   });
 
+  test('takes weights of tenants that Temporal takes too, and no others', () => {
+    const weights = (of: unknown) => ({
+      overrides: { ...GATEWAY, concurrency: { tenant_weights: of } },
+    });
+    const env = { NIGHTSHIFT__CONCURRENCY__TENANT_WEIGHTS: '{"acme":3,"b":0.001}' };
+    const { concurrency } = loadConfig({ env, overrides: GATEWAY });
+    expect(concurrency.tenant_weights).toEqual({ acme: 3, b: 0.001 });
+    for (const wrong of [0, -1, 1001, 'much', '', null, true, []]) {
+      expect(problemsOf(weights({ acme: wrong }))).toEqual([
+        expect.stringContaining('tenant_weights.acme: expected a number between 0.001 and 1000'),
+      ]);
+    }
+  });
+
   test('refuses an unknown key of a gateway', () => {
     const entry = {
       ...{ url: 'http://127.0.0.1:8001', request_timeout: '5m', max_retries: 3 },

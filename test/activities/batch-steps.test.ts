@@ -1,0 +1,21 @@
+import { createBatchSteps, type BatchStepDeps } from '../../activities/batch-steps';
+import { configSchema } from '../../platform/config-schema';
+
+describe('opening a batch', () => {
+  it.each([
+    ['acme', 2.5],
+    ['other', undefined],
+    ['constructor', undefined],
+  ])('gives its chunks the weight of tenant %s: %s', async (tenant, weight) => {
+    const steps = createBatchSteps({
+      store: { head: () => Promise.resolve(null) },
+      records: { open: () => Promise.resolve({ tenant }) },
+      progress: {},
+      config: configSchema.parse({ concurrency: { tenant_weights: { acme: 2.5 } } }),
+      historyEvents: null,
+    } as unknown as BatchStepDeps);
+    const opened = await steps.openBatch({ batchId: 'batch_1' });
+    expect(opened.tenant).toBe(tenant);
+    expect(opened.settings.fairnessWeight).toBe(weight);
+  });
+});
