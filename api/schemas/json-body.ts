@@ -4,7 +4,7 @@ import { createJsonGuard } from '../../core/openai/json-check';
 import { isJsonObject } from './json-object';
 
 /** Far more than any request of this API needs. */
-const LIMITS = { maxDepth: 1_000, maxTokens: 150_000 };
+const LIMITS = { maxDepth: 1_000, maxTokens: 400_000 };
 const faultOf = createJsonGuard(LIMITS);
 
 /**

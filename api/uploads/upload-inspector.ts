@@ -25,7 +25,7 @@ export interface UploadInspector {
 
 /** Many uploads arrive at once, so a longer first line is neither kept nor parsed. */
 const MAX_INSPECTED_BYTES = 1024 * 1024;
-const faultOf = createJsonGuard({ maxDepth: 10_000, maxTokens: 500_000 });
+const faultOf = createJsonGuard({ maxDepth: 10_000, maxTokens: 2_000_000 });
 const BOM = [0xef, 0xbb, 0xbf];
 const LINE_END = 0x0a;
 const BRACE = 0x7b;

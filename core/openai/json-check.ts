@@ -18,8 +18,8 @@ export type JsonCheck = (bytes: Buffer, start?: number, end?: number) => JsonFau
 /** No limit: for text of which nothing is built. */
 export const NO_JSON_LIMITS: JsonLimits = { maxDepth: Infinity, maxTokens: Infinity };
 
-/** Parsed, an object, an array, a member, or a string takes about as much memory as this many numbers. */
-export const HEAVY_TOKENS = 8;
+/** Parsing an object, an array, a member, or a string takes about as long as this many numbers. */
+export const HEAVY_TOKENS = 32;
 
 const COLON = 0x3a;
 /** Levels that the memory of a check has room for between two calls. */
