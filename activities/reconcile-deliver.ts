@@ -52,7 +52,8 @@ async function deliverLate(deps: DeliverLateDeps, batchId: string): Promise<Late
   };
 }
 
-async function readNonce(store: DeliverLateDeps['store'], batchId: string): Promise<string> {
+/** The nonce of the plan. @throws plan_unreadable where there is none */
+export async function readNonce(store: DeliverLateDeps['store'], batchId: string): Promise<string> {
   try {
     return parseModelMap(await store.read(modelMapKey(batchId))).nonce;
   } catch (error) {

@@ -13,6 +13,8 @@ export interface ReconcilePageInput {
   /** Cursor: 0, or `nextSeq` of the page before. */
   readonly afterSeq: number;
   readonly dryRun: boolean;
+  /** Asks for the workflow of every open batch, whatever visibility says. */
+  readonly thorough?: boolean;
   /** When the cycle began, which the last page's metric is measured from. */
   readonly cycleStartedAtMs: number;
 }
@@ -41,10 +43,18 @@ export interface ReconcileAction {
  * - `resumed`: it was gone, and is started again; what is in the journal is not sent again
  * - `finalized`: every line was settled; the new run only delivers
  * - `cancelled`, `expired`, `failed`: the new run delivers what there is under this cause
+ * - `ended`: its workflow does not end it; it was ended without, with its files where they can be made
  * - `cancel_signalled`: it runs, and is told of its cancel once more
  */
 export type RecoveryAction =
-  'started' | 'resumed' | 'finalized' | 'cancelled' | 'expired' | 'failed' | 'cancel_signalled';
+  | 'started'
+  | 'resumed'
+  | 'finalized'
+  | 'cancelled'
+  | 'expired'
+  | 'failed'
+  | 'ended'
+  | 'cancel_signalled';
 
 /** How a late delivery ended; `delivered` is false where the batch had files before. */
 export interface LateDelivery {

@@ -1,17 +1,18 @@
 import { log } from '@temporalio/activity';
 import type { BatchStarter } from '../client/batch-client';
 import type { DescribeWorkflow } from '../client/describe';
+import { isRestartedInVain } from '../core/batch/last-resort';
 import type { OrphanVerdict, WorkflowState } from '../core/batch/orphans';
 import { judgeOrphan } from '../core/batch/orphans';
 import type { StopCause } from '../core/batch/status';
 import { isTerminal } from '../core/batch/status';
 import { manifestKey } from '../core/plan/keys';
 import type { ObjectStore } from '../storage/object-store';
-import type { BatchRecords } from '../storage/postgres/batch-records';
 import type { ProgressReporter } from '../storage/postgres/progress';
 import type { ReconcileRow, ReconcileRows } from '../storage/postgres/reconcile';
 import { asFailure } from './failure';
 import { keepAlive, type Liveness } from './liveness';
+import { endWithoutWorkflow, type EndDeps } from './reconcile-end';
 import type { MaintenanceObserver } from './reconcile-observer';
 import type {
   ReconcileAction,
@@ -20,12 +21,13 @@ import type {
   ReconcilePageResult,
   RecoveryAction,
 } from './reconcile-types';
+import { scanOpenRows, withOverdue, type ScanDeps } from './reconcile-scan';
 import { sideBySide } from './side-by-side';
 
 /** What reconcile needs of the house. */
-export interface ReconcileDeps {
+export interface ReconcileDeps extends EndDeps, ScanDeps {
   readonly rows: ReconcileRows;
-  readonly records: Pick<BatchRecords, 'claimStop'>;
+  readonly records: EndDeps['records'];
   readonly progress: Pick<ProgressReporter, 'awaitReleased'>;
   readonly store: Pick<ObjectStore, 'head'>;
   /** Starts an id again whose workflow was closed. */
@@ -34,16 +36,21 @@ export interface ReconcileDeps {
   readonly observer: MaintenanceObserver;
   /** How long a chunk whose workflow is gone may hold on to its range. */
   readonly graceMs: number;
+  /** How long a batch may be overdue before it is ended without its workflow. */
+  readonly finalizeWindowMs: number;
 }
 
-const PAGE_ROWS = 100;
 const AT_ONCE = 16;
+/** No further batch of a page is ended after this: those left are the next cycle's. */
+const ENDING_MS = 3 * 60_000;
+const ENDING_GRACE_MS = 60_000;
 
 /**
- * One page of reconcile (execution §5): open rows whose workflow is missing or closed get it again,
- * after the cause of their end is claimed where there is one to claim; a cancel that was not taken is
- * signalled once more. Every step may be done twice, also by two workers at once. A batch that fails
- * is counted and left for the next cycle. @throws postgres_unavailable where there is no page
+ * One page of reconcile: open rows whose workflow is missing or closed get it again, after the cause of
+ * their end is claimed where there is one to claim; a cancel that was not taken is signalled once more.
+ * What restarting does not end, or is long overdue, is ended without its workflow. Every step may be done
+ * twice, also by two workers at once. A batch that fails is counted and left for the next cycle.
+ * @throws postgres_unavailable where there is no page
  */
 export function createReconcilePage(deps: ReconcileDeps): ReconcileActivities['reconcilePage'] {
   return async (input) => {
@@ -61,16 +68,19 @@ export function createReconcilePage(deps: ReconcileDeps): ReconcileActivities['r
 
 async function reconcilePage(
   deps: ReconcileDeps,
-  { afterSeq, dryRun, cycleStartedAtMs }: ReconcilePageInput,
+  input: ReconcilePageInput,
   liveness: Liveness,
 ): Promise<ReconcilePageResult> {
-  const rows = await deps.rows.openPage({ afterSeq, limit: PAGE_ROWS });
+  const { dryRun, cycleStartedAtMs } = input;
+  const { suspects, examined, nextSeq } = await scanOpenRows(deps, input);
+  const rows = dryRun ? suspects : await withOverdue(deps, suspects);
   const actions: ReconcileAction[] = [];
+  const toEnd: ReconcileRow[] = [];
   let errors = 0;
-  await sideBySide(rows, AT_ONCE, async (row) => {
+  const attempt = async (row: ReconcileRow, work: () => Promise<ReconcileAction | null>) => {
     liveness.check();
     try {
-      const action = await reconcile(deps, row, dryRun);
+      const action = await work();
       if (action === null) return;
       actions.push(action);
       if (!dryRun) deps.observer.recovered(action.action);
@@ -79,18 +89,35 @@ async function reconcilePage(
       deps.observer.failed();
       log.warn('batch not reconciled', { batchId: row.id, error });
     }
-  });
-  const nextSeq = rows.length < PAGE_ROWS ? null : (rows.at(-1)?.seq ?? null);
+  };
+  await sideBySide(rows, AT_ONCE, (row) =>
+    attempt(row, () => reconcile(deps, row, { dryRun, end: () => void toEnd.push(row) })),
+  );
+  const untilMs = performance.now() + ENDING_MS;
+  for (const row of toEnd) {
+    if (performance.now() < untilMs) await attempt(row, () => end(deps, row, liveness));
+  }
   if (nextSeq === null && !dryRun) deps.observer.cycleEnded(Date.now() - cycleStartedAtMs);
-  return { examined: rows.length, actions, errors, nextSeq };
+  return { examined, actions, errors, nextSeq };
 }
 
+/** `end` is told of a batch whose workflow will not end it. */
 async function reconcile(
   deps: ReconcileDeps,
   row: ReconcileRow,
-  dryRun: boolean,
+  { dryRun, end }: { dryRun: boolean; end: () => void },
 ): Promise<ReconcileAction | null> {
-  const seen = await judge(deps, row);
+  const isExhausted = row.overdueMs > 0 && row.overdueMs >= deps.finalizeWindowMs;
+  // A server that cannot tell of this one workflow must not keep its row open.
+  const seen = await judge(deps, row).catch((error: unknown) => {
+    if (isExhausted) return UNKNOWN;
+    throw error;
+  });
+  if (isExhausted || isRestartedInVain(row, seen.workflow, Math.floor(Date.now() / 1000))) {
+    if (dryRun) return told(row, seen, 'ended');
+    end();
+    return null;
+  }
   if (seen.verdict.kind === 'none') return null;
   if (dryRun) return told(row, seen, await plannedAction(deps, row, seen.verdict));
   if (seen.verdict.kind === 'signal') {
@@ -103,9 +130,35 @@ async function reconcile(
   if (now === null) return null;
   const again = await judge(deps, now);
   if (again.verdict.kind !== 'start') return null;
+  if (again.workflow === 'closed') await deps.rows.noteRestart(row.id);
   const action = await startAgain(deps, now, again.verdict.claim);
   return action === null ? null : told(now, again, action);
 }
+
+/** Null where it has ended by itself. */
+async function end(
+  deps: ReconcileDeps,
+  row: ReconcileRow,
+  liveness: Liveness,
+): Promise<ReconcileAction | null> {
+  await deps.progress.awaitReleased(row.id, Math.min(deps.graceMs, ENDING_GRACE_MS));
+  const now = await deps.rows.open(row.id);
+  if (now === null) return null;
+  const late = Date.now() / 1000 >= now.expiresAtSec ? 'expired' : 'failed';
+  const cause = now.stopCause ?? (isAnswered(now) ? null : late);
+  try {
+    const status = await endWithoutWorkflow(deps, now, { cause, check: () => liveness.check() });
+    if (status === null) return null;
+    deps.observer.ended(status);
+  } catch (error) {
+    // Its files are tried again, not with every cycle.
+    await deps.rows.forgetOverdue(row.id);
+    throw error;
+  }
+  return told(now, await judge(deps, now).catch(() => UNKNOWN), 'ended');
+}
+
+const UNKNOWN: Seen = { workflow: 'running', verdict: { kind: 'none' } };
 
 interface Seen {
   readonly workflow: WorkflowState;
@@ -156,6 +209,11 @@ function actionWithoutClaim(row: ReconcileRow): RecoveryAction {
 }
 
 /** A manifest decides the end: what came after it, a closed workflow or the deadline, is no cause. */
-async function isSettled({ store }: ReconcileDeps, { id }: ReconcileRow): Promise<boolean> {
-  return (await store.head(manifestKey(id))) !== null;
+async function isSettled({ store }: ReconcileDeps, row: ReconcileRow): Promise<boolean> {
+  return isAnswered(row) || (await store.head(manifestKey(row.id))) !== null;
+}
+
+/** Its workflow found every line settled, under no cause, and was making the manifest. */
+function isAnswered({ status, stopCause }: ReconcileRow): boolean {
+  return status === 'finalizing' && stopCause === null;
 }

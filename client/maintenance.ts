@@ -3,7 +3,7 @@ import type { Client, WorkflowHandle } from '@temporalio/client';
 import { WorkflowFailedError } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { ERROR_CODES, GatewayError, type ErrorCode } from '../core/errors';
-import { BATCH_QUEUE, MAINTENANCE_WORKFLOWS } from '../workflows/contract';
+import { BATCH_QUEUE, deliveryWorkflowId, MAINTENANCE_WORKFLOWS } from '../workflows/contract';
 import type { LateDelivery, ReconcileReport } from '../workflows/maintenance';
 
 export type { LateDelivery, ReconcileAction, ReconcileReport } from '../workflows/maintenance';
@@ -26,7 +26,11 @@ export function requestReconcile(
   options: MaintenanceOptions = {},
 ): Promise<ReconcileReport> {
   const workflowId = `nightshift-reconcile-by-hand-${randomBytes(6).toString('hex')}`;
-  const request = { type: MAINTENANCE_WORKFLOWS.reconcile, workflowId, args: [{ dryRun }] };
+  const request = {
+    type: MAINTENANCE_WORKFLOWS.reconcile,
+    workflowId,
+    args: [{ dryRun, thorough: true }],
+  };
   return runByWorker<ReconcileReport>(client, request, options);
 }
 
@@ -40,7 +44,7 @@ export function requestLateDelivery(
   batchId: string,
   options: MaintenanceOptions = {},
 ): Promise<LateDelivery> {
-  const workflowId = `nightshift-deliver-${batchId}`;
+  const workflowId = deliveryWorkflowId(batchId);
   const request = { type: MAINTENANCE_WORKFLOWS.deliverLate, workflowId, args: [{ batchId }] };
   return runByWorker<LateDelivery>(client, request, options);
 }

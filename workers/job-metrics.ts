@@ -8,7 +8,7 @@ import type { BatchRecords } from '../storage/postgres/batch-records';
 type Observed = Pick<BatchActivities, 'ingest' | 'finalize' | 'recordUnfinalized'>;
 
 /** What a batch's end counts as: `result` and `reason` of seed 000's `jobs_processed_total`. */
-const RESULTS: Readonly<Record<TerminalStatus, { result: string; reason: string }>> = {
+export const END_RESULTS: Readonly<Record<TerminalStatus, { result: string; reason: string }>> = {
   completed: { result: 'success', reason: 'none' },
   cancelled: { result: 'cancelled', reason: 'none' },
   expired: { result: 'expired', reason: 'expired_execution' },
@@ -57,7 +57,7 @@ export function measureJobs<A extends Observed>(
     recordUnfinalized: async (input) => {
       const row = await activities.recordUnfinalized(input);
       if (!row.found || !isTerminal(row.status)) return row;
-      metrics.jobsProcessed.inc(RESULTS[row.status]);
+      metrics.jobsProcessed.inc(END_RESULTS[row.status]);
       const tookSec = await ageOf(input.batchId);
       if (tookSec !== null) metrics.endToEndLatency.observe({ status: row.status }, tookSec);
       return row;
@@ -71,7 +71,7 @@ function countEnd(
 ): void {
   const refused = status === 'failed' && counts.total === 0;
   metrics.jobsProcessed.inc(
-    refused ? { result: 'failed', reason: 'invalid_input' } : RESULTS[status],
+    refused ? { result: 'failed', reason: 'invalid_input' } : END_RESULTS[status],
   );
 }
 

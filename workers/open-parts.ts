@@ -1,7 +1,9 @@
 import { setMaxListeners } from 'node:events';
 import { createBatchClient } from '../client/batch-client';
 import { openClient } from '../client/connection';
+import { createBatchEnder } from '../client/batch-ender';
 import { createDescribe } from '../client/describe';
+import { createListRunning } from '../client/list-running';
 import { openTemporalPing } from '../client/temporal-ping';
 import { GatewayError } from '../core/errors';
 import { createMemoryBudget } from '../inference/memory-budget';
@@ -91,6 +93,8 @@ export async function openParts(config: Config, context: PartsContext): Promise<
       sweepRows: createSweepRows(pool),
       starter: createBatchClient(client, { reuse: 'ALLOW_DUPLICATE' }),
       describe: createDescribe(client),
+      listRunning: createListRunning(client),
+      ender: createBatchEnder(client),
       observer: createMaintenanceObserver(metrics),
       removeTemporary: () => removeTemporaryFiles({ path }),
     },

@@ -3,11 +3,11 @@ import type { ExecuteDeps } from '../activities/execute/deps';
 import { createBatchSteps } from '../activities/batch-steps';
 import { createExecuteChunk } from '../activities/execute-chunk';
 import { withBoundedFailures } from '../activities/failure';
-import { createFinalize } from '../activities/finalize';
+import { createFinalize, createFinalizeNow } from '../activities/finalize';
 import { createIngest } from '../activities/ingest';
 import type { ReconcileDeps } from '../activities/reconcile';
 import { createReconcilePage } from '../activities/reconcile';
-import { createDeliverLate } from '../activities/reconcile-deliver';
+import { createDeliverLate, readNonce } from '../activities/reconcile-deliver';
 import type { ReconcileActivities } from '../activities/reconcile-types';
 import type { SweepDeps } from '../activities/sweep';
 import { createSweepPage } from '../activities/sweep';
@@ -32,7 +32,10 @@ export interface ActivityParts extends ExecuteDeps {
 }
 
 /** What reconcile and sweep are made from beside the rest. */
-export interface MaintenanceParts extends Pick<ReconcileDeps, 'starter' | 'describe' | 'observer'> {
+export interface MaintenanceParts extends Pick<
+  ReconcileDeps,
+  'starter' | 'describe' | 'listRunning' | 'ender' | 'observer'
+> {
   readonly reconcileRows: ReconcileDeps['rows'];
   readonly sweepRows: SweepDeps['rows'];
   readonly removeTemporary: SweepDeps['removeTemporary'];
@@ -80,11 +83,16 @@ function finalizing({ store, journal, records }: ActivityParts) {
 function createMaintenance(parts: ActivityParts): ReconcileActivities & SweepActivities {
   const { store, records, progress, config, maintenance } = parts;
   const { reconcileRows: rows, sweepRows, starter, describe, observer } = maintenance;
-  const graceMs = config.batch.cancel_grace + 5_000;
+  const { listRunning, ender } = maintenance;
+  const { cancel_grace, expiry_grace, finalize_window } = config.batch;
+  const graceMs = cancel_grace + 5_000;
   return {
     reconcilePage: createReconcilePage({
-      ...{ rows, records, progress, store, starter, describe, observer },
-      graceMs,
+      ...{ rows, records, progress, store, starter, describe, observer, listRunning, ender },
+      ...{ graceMs, finalizeWindowMs: finalize_window },
+      overdueAfterSec: Math.ceil((Math.max(cancel_grace, expiry_grace) + 5_000) / 1000),
+      nonceOf: (batchId) => readNonce(store, batchId),
+      finalize: createFinalizeNow({ ...finalizing(parts), record: records }),
     }),
     deliverLate: createDeliverLate({
       rows,

@@ -30,6 +30,11 @@ export function batchWorkflowId(batchId: string): string {
   return batchId;
 }
 
+/** A late delivery of a batch has one workflow at a time. */
+export function deliveryWorkflowId(batchId: string): string {
+  return `nightshift-deliver-${batchId}`;
+}
+
 /** Search attributes of every batch and their types, as the server wants them. */
 export const SEARCH_ATTRIBUTES = {
   BatchTenant: 'Keyword',

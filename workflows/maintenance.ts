@@ -43,6 +43,8 @@ const ACTIONS_TOLD = 200;
 
 export interface ReconcileInput {
   readonly dryRun?: boolean;
+  /** Asks for the workflow of every open batch, whatever visibility says. */
+  readonly thorough?: boolean;
   /** Set by continue-as-new only. */
   readonly resume?: ReconcileResume;
 }
@@ -65,18 +67,21 @@ export interface ReconcileReport {
 
 /** Compares every open row with its workflow and mends what does not fit (execution §5). */
 export async function reconcileWorkflow(input: ReconcileInput = {}): Promise<ReconcileReport> {
-  const dryRun = input.dryRun ?? false;
+  const { dryRun = false, thorough = false } = input;
   const startedAtMs = input.resume?.startedAtMs ?? workflowInfo().startTime.getTime();
   let report: ReconcileReport = input.resume?.report ?? NOTHING_FOUND;
   let afterSeq = input.resume?.afterSeq ?? 0;
   for (let page = 0; page < PAGES_PER_RUN; page++) {
-    const result = await pages.reconcilePage({ afterSeq, dryRun, cycleStartedAtMs: startedAtMs });
+    const result = await pages.reconcilePage({
+      ...{ afterSeq, dryRun, thorough },
+      cycleStartedAtMs: startedAtMs,
+    });
     report = withPage(report, result);
     if (result.nextSeq === null) return report;
     afterSeq = result.nextSeq;
   }
   const resume = { afterSeq, startedAtMs, report };
-  return continueAsNew<typeof reconcileWorkflow>({ dryRun, resume });
+  return continueAsNew<typeof reconcileWorkflow>({ dryRun, thorough, resume });
 }
 
 const NOTHING_FOUND: ReconcileReport = { examined: 0, errors: 0, acted: 0, actions: [] };

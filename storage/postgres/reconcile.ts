@@ -1,4 +1,5 @@
 import type { Pool, PoolClient, QueryResultRow } from 'pg';
+import type { TriedRow } from '../../core/batch/last-resort';
 import type { OrphanRow } from '../../core/batch/orphans';
 import type { BatchStatus, StopCause, TerminalStatus } from '../../core/batch/status';
 import { isTerminal, OPEN_STATUSES } from '../../core/batch/status';
@@ -7,10 +8,11 @@ import { insertResultFile, resultValues, SET_RESULT } from './batch-end';
 import type { BatchRecordsOptions, TerminalRecord } from './batch-records';
 import type { UnstartedBatch } from './batches';
 import { createBatchRepository } from './batches';
+import { createReconcileTries, type ReconcileTries } from './reconcile-tries';
 import { inTransaction, query } from './sql';
 
 /** What reconcile reads and writes of `batches`. All methods: @throws postgres_unavailable */
-export interface ReconcileRows {
+export interface ReconcileRows extends ReconcileTries {
   /** Open batches behind `afterSeq`, in order of insertion. */
   openPage(page: { afterSeq: number; limit: number }): Promise<ReconcileRow[]>;
   /** One batch as it stands now; null where it is gone or has ended. */
@@ -30,10 +32,14 @@ export interface ReconcileRows {
 }
 
 /** An open batch: what decides about it, and what its workflow is started with. */
-export interface ReconcileRow extends OrphanRow, UnstartedBatch {
+export interface ReconcileRow extends OrphanRow, TriedRow, UnstartedBatch {
   /** Place in the order of insertion: the cursor of pages. */
   readonly seq: number;
   readonly status: BatchStatus;
+  /** For how long reconcile has seen it past its deadline and grace. */
+  readonly overdueMs: number;
+  /** When the start of its workflow was first seen to work. */
+  readonly startedAtSec: number | null;
 }
 
 /** An open batch, and the other workers that may be at it. */
@@ -60,11 +66,14 @@ const JUST_TOUCHED_SEC = 2;
 const COLUMNS = `seq, id, tenant, endpoint, input_file_id as "inputFileId", status,
   stop_cause as "stopCause", stop_taken_at is not null as "stopTaken",
   workflow_started_at is not null as "startSeen", created_at as "createdAtSec",
-  expires_at as "expiresAtSec", cancelling_at as "cancellingAtSec"`;
+  expires_at as "expiresAtSec", cancelling_at as "cancellingAtSec",
+  floor(extract(epoch from workflow_started_at))::bigint as "startedAtSec", restarts, overdue_ms as "overdueMs",
+  floor(extract(epoch from restarted_at))::bigint as "restartedAtSec"`;
 
 /** {@link ReconcileRows} over a pool that the caller ends. */
 export function createReconcileRows(pool: Pool, options: BatchRecordsOptions): ReconcileRows {
   return {
+    ...createReconcileTries(pool),
     openPage: ({ afterSeq, limit }) =>
       query<ReconcileRow>(
         pool,

@@ -1,10 +1,15 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import { createReconcilePage } from '../../activities/reconcile';
-import type { ReconcilePageResult, RecoveryAction } from '../../activities/reconcile-types';
-import { createDeliverLate } from '../../activities/reconcile-deliver';
-import type { FinalizeInput } from '../../activities/types';
+import type {
+  ReconcilePageInput,
+  ReconcilePageResult,
+  RecoveryAction,
+} from '../../activities/reconcile-types';
+import { createDeliverLate, readNonce } from '../../activities/reconcile-deliver';
+import type { FinalizeInput, FinalizeResult } from '../../activities/types';
 import type { WorkflowState } from '../../core/batch/orphans';
+import { GatewayError } from '../../core/errors';
 import { manifestKey, modelMapKey } from '../../core/plan/keys';
 import { encodeModelMap } from '../../core/plan/model-map';
 import { createBatchRecords } from '../../storage/postgres/batch-records';
@@ -14,6 +19,7 @@ import { POSTGRES_START_MS, withDatabase, type TestDatabase } from '../support/p
 import { insertBatch, type BatchOverrides } from '../support/rows';
 
 const NOW_SEC = Math.floor(Date.now() / 1000);
+const LONG_AGO = new Date(Date.now() - 3_600_000);
 const OPTIONS = { outputFilesSec: 3600 };
 
 let database: TestDatabase;
@@ -21,6 +27,7 @@ let store: MemoryStore;
 let temporal: FakeTemporal;
 let recovered: RecoveryAction[];
 let failures: number;
+let ended: string[];
 
 /** Workflows by id; what is started runs. */
 class FakeTemporal {
@@ -31,11 +38,40 @@ class FakeTemporal {
   /** Happens while reconcile waits for older holders. */
   meanwhile: (batchId: string) => void | Promise<void> = () => undefined;
   broken = new Set<string>();
+  /** What visibility says, where it is not the truth; null: it does not answer. */
+  listed: ReadonlySet<string> | null | undefined;
+  described = 0;
+  lists = 0;
+  readonly terminated: string[] = [];
+  readonly deliveredLater: string[] = [];
+  readonly finalized: FinalizeInput[] = [];
+  onFinalize: (input: FinalizeInput) => Promise<FinalizeResult> = () =>
+    Promise.reject(new GatewayError('object_store_failed', 'away'));
 
-  describe = (id: string): Promise<WorkflowState> =>
-    this.broken.has(id)
+  describe = (id: string): Promise<WorkflowState> => {
+    this.described++;
+    return this.broken.has(id)
       ? Promise.reject(new Error('does not answer'))
       : Promise.resolve(this.workflows.get(id) ?? 'missing');
+  };
+
+  listRunning = (): Promise<ReadonlySet<string>> => {
+    this.lists++;
+    if (this.listed === null) return Promise.reject(new Error('no visibility'));
+    const running = [...this.workflows].filter(([, state]) => state === 'running');
+    return Promise.resolve(this.listed ?? new Set(running.map(([id]) => id)));
+  };
+
+  ender = {
+    terminate: (id: string): Promise<void> => {
+      this.terminated.push(id);
+      return Promise.resolve();
+    },
+    deliverLater: (id: string): Promise<void> => {
+      this.deliveredLater.push(id);
+      return Promise.resolve();
+    },
+  };
 
   starter = {
     start: ({ id }: { id: string }): Promise<void> => {
@@ -62,13 +98,14 @@ beforeEach(async () => {
   temporal = new FakeTemporal();
   recovered = [];
   failures = 0;
+  ended = [];
   await database.pool.query('truncate batches, files, chunk_progress');
 });
 
 const run = <I, O>(activity: (input: I) => Promise<O>, input: I): Promise<O> =>
   new MockActivityEnvironment({}, { logger: new DefaultLogger('ERROR') }).run(activity, input);
 
-function reconcile({ dryRun = false, afterSeq = 0 } = {}): Promise<ReconcilePageResult> {
+function reconcile(input: Partial<ReconcilePageInput> = {}): Promise<ReconcilePageResult> {
   const activity = createReconcilePage({
     rows: createReconcileRows(database.pool, OPTIONS),
     records: createBatchRecords(database.pool, OPTIONS),
@@ -81,16 +118,23 @@ function reconcile({ dryRun = false, afterSeq = 0 } = {}): Promise<ReconcilePage
       failed: () => void failures++,
       cycleEnded: () => undefined,
       removed: () => undefined,
+      ended: (status) => void ended.push(status),
     },
-    graceMs: 1_000,
+    ...{ listRunning: temporal.listRunning, ender: temporal.ender },
+    nonceOf: (id) => readNonce(store, id),
+    finalize: (one) => {
+      temporal.finalized.push(one);
+      return temporal.onFinalize(one);
+    },
+    ...{ graceMs: 1_000, finalizeWindowMs: 60_000, overdueAfterSec: 10, deliveryMs: 200 },
   });
-  return run(activity, { afterSeq, dryRun, cycleStartedAtMs: Date.now() });
+  return run(activity, { afterSeq: 0, dryRun: false, cycleStartedAtMs: Date.now(), ...input });
 }
 
 async function open(workflow: WorkflowState, over: BatchOverrides = {}): Promise<string> {
   const id = await insertBatch(database.pool, {
     status: 'in_progress',
-    workflow_started_at: new Date(),
+    workflow_started_at: LONG_AGO,
     created_at: NOW_SEC - 600,
     ...over,
   });
@@ -262,6 +306,170 @@ describe('reconcile', () => {
     const second = await reconcile({ afterSeq: first.nextSeq ?? 0 });
     expect(second).toMatchObject({ examined: 30, nextSeq: null });
     expect(temporal.started.sort()).toEqual(ids.sort());
+  });
+});
+
+describe('listing by visibility', () => {
+  it('costs one call and a thirtieth of the workflows for batches that run', async () => {
+    for (let i = 0; i < 300; i++) await open('running', { workflow_started_at: LONG_AGO });
+    let described = 0;
+    for (let cycle = 0; cycle < 30; cycle++) {
+      temporal.described = 0;
+      const result = await reconcile({ cycleStartedAtMs: cycle * 60_000 });
+      expect(result).toMatchObject({ examined: 300, actions: [], nextSeq: null });
+      expect(temporal.described).toBe(10);
+      described += temporal.described;
+    }
+    expect([described, temporal.lists]).toEqual([300, 30]);
+  });
+
+  it('asks for those that visibility does not know, once it could', async () => {
+    await open('running', { workflow_started_at: new Date() });
+    const late = await open('running', { workflow_started_at: LONG_AGO });
+    temporal.listed = new Set();
+    await reconcile({ cycleStartedAtMs: 0 });
+    expect(temporal.described).toBe(1);
+    expect(late).toBeDefined();
+  });
+
+  it('finds a closed workflow that visibility shows as running for ever', async () => {
+    const id = await open('closed', { workflow_started_at: LONG_AGO });
+    temporal.listed = new Set([id]);
+    for (let cycle = 0; cycle < 30; cycle++) await reconcile({ cycleStartedAtMs: cycle * 60_000 });
+    expect(temporal.started).toEqual([id]);
+  });
+
+  it.each([
+    ['asked by hand', { thorough: true }, undefined],
+    ['without visibility', {}, null],
+  ])('asks for each workflow: %s', async (_what, input, listed) => {
+    for (let i = 0; i < 130; i++) await open('running', { workflow_started_at: LONG_AGO });
+    temporal.listed = listed;
+    const first = await reconcile(input);
+    expect(first.examined).toBe(100);
+    await reconcile({ ...input, afterSeq: first.nextSeq ?? 0 });
+    expect(temporal.described).toBe(130);
+  });
+});
+
+describe('the last resort', () => {
+  const DONE: FinalizeResult = {
+    ...{ kind: 'done', status: 'failed', counts: { total: 1, completed: 1, failed: 0 } },
+    ...{ outputFileId: 'file-o', errorFileId: null },
+  };
+  const OVERDUE = { expires_at: NOW_SEC - 60, overdue_ms: 60_000, overdue_seen_at: new Date() };
+  const finish = async ({ batchId, cause }: FinalizeInput): Promise<FinalizeResult> => {
+    const status = cause ?? 'completed';
+    await database.pool.query('update batches set status = $2 where id = $1', [batchId, status]);
+    return { ...DONE, kind: 'done', status };
+  };
+
+  it('ends a batch whose workflow closed soon after each of three restarts', async () => {
+    const id = await open('closed');
+    for (let restart = 1; restart <= 3; restart++) {
+      expect(await reconcile()).toMatchObject({ actions: [{ action: 'failed' }] });
+      expect(temporal.started).toHaveLength(restart);
+      temporal.workflows.set(id, 'closed');
+    }
+    expect(await reconcile({ dryRun: true })).toMatchObject({ actions: [{ action: 'ended' }] });
+    temporal.onFinalize = finish;
+    expect(await reconcile()).toMatchObject({ actions: [{ action: 'ended' }], errors: 0 });
+    expect(temporal.started).toHaveLength(3);
+    expect(temporal.finalized).toEqual([{ batchId: id, nonce: null, cause: 'failed' }]);
+    expect(await stateOf(id)).toEqual({ status: 'failed', stop_cause: 'failed' });
+    expect([ended, temporal.terminated]).toEqual([['failed'], [id]]);
+    expect(await reconcile()).toMatchObject({ examined: 0 });
+  });
+
+  it('counts only restarts that follow one another', async () => {
+    const id = await open('closed', { restarts: 3, restarted_at: LONG_AGO });
+    expect(await reconcile()).toMatchObject({ actions: [{ action: 'failed' }] });
+    expect(temporal.started).toEqual([id]);
+    const { rows } = await database.pool.query<{ restarts: number }>(
+      'select restarts from batches',
+    );
+    expect(rows).toEqual([{ restarts: 1 }]);
+  });
+
+  it.each(['running', 'closed', 'missing'] as const)(
+    'ends a batch that is overdue for longer than the window: its workflow is %s',
+    async (workflow) => {
+      const id = await open(workflow, OVERDUE);
+      temporal.onFinalize = finish;
+      expect(await reconcile()).toMatchObject({ actions: [{ action: 'ended' }] });
+      expect(await stateOf(id)).toEqual({ status: 'expired', stop_cause: 'expired' });
+    },
+  );
+
+  it('ends it also where Temporal cannot tell of its workflow', async () => {
+    const id = await open('running', OVERDUE);
+    temporal.broken.add(id);
+    temporal.onFinalize = finish;
+    await reconcile();
+    expect(await stateOf(id)).toMatchObject({ status: 'expired' });
+  });
+
+  it('waits for the window, and counts no time without a worker', async () => {
+    const id = await open('running', { expires_at: NOW_SEC - 9_999 });
+    await reconcile();
+    await database.pool.query(`update batches set overdue_seen_at = now() - interval '30 s'`);
+    await reconcile();
+    expect(temporal.finalized).toEqual([]);
+    await database.pool.query(
+      `update batches set overdue_ms = 0, overdue_seen_at = now() - interval '3 days'`,
+    );
+    temporal.onFinalize = finish;
+    // Of three days two minutes count, which is more than this window.
+    await reconcile();
+    expect(await stateOf(id)).toMatchObject({ status: 'expired' });
+  });
+
+  it.each([
+    ['fails for now', () => Promise.reject(new GatewayError('object_store_failed', 'away')), true],
+    ['hangs', () => new Promise<never>(() => undefined), true],
+    ['can never succeed', () => Promise.reject(new GatewayError('object_corrupt', 'x')), false],
+  ])('writes the record without files where making them %s', async (_what, fails, isLater) => {
+    const id = await open('running', OVERDUE);
+    temporal.onFinalize = fails;
+    expect(await reconcile()).toMatchObject({ actions: [{ action: 'ended' }], errors: 0 });
+    expect(await stateOf(id)).toEqual({ status: 'expired', stop_cause: 'expired' });
+    expect(temporal.deliveredLater).toEqual(isLater ? [id] : []);
+  });
+
+  it('keeps a cancel that was claimed', async () => {
+    const id = await open('running', { ...OVERDUE, ...CANCELLED });
+    await reconcile();
+    expect(await stateOf(id)).toEqual({ status: 'cancelled', stop_cause: 'cancelled' });
+  });
+
+  it('completes a batch whose lines are all settled, or leaves it open while the store is away', async () => {
+    const id = await open('running', { ...OVERDUE, status: 'finalizing' });
+    const map = { version: 1 as const, nonce: 'b'.repeat(16), line_count: 0, unrouted: {} };
+    const none = { model_to_safe: {}, safe_to_model: {}, entries: {} };
+    await store.putIfAbsent(modelMapKey(id), encodeModelMap({ ...map, ...none }));
+    expect(await reconcile()).toMatchObject({ actions: [], errors: 1 });
+    expect(await stateOf(id)).toEqual({ status: 'finalizing', stop_cause: null });
+    await database.pool.query('update batches set overdue_ms = 60000');
+    temporal.onFinalize = finish;
+    expect(await reconcile()).toMatchObject({ actions: [{ action: 'ended' }] });
+    expect(await stateOf(id)).toEqual({ status: 'completed', stop_cause: null });
+  });
+
+  it('expires a batch that turns out to have holes', async () => {
+    const id = await open('running', { ...OVERDUE, status: 'finalizing' });
+    const map = { version: 1 as const, nonce: 'b'.repeat(16), line_count: 0, unrouted: {} };
+    const none = { model_to_safe: {}, safe_to_model: {}, entries: {} };
+    await store.putIfAbsent(modelMapKey(id), encodeModelMap({ ...map, ...none }));
+    temporal.onFinalize = (input) =>
+      input.cause === null ? Promise.resolve({ kind: 'holes', holes: [] }) : finish(input);
+    await reconcile();
+    expect(await stateOf(id)).toEqual({ status: 'expired', stop_cause: 'expired' });
+  });
+
+  it('claims nothing over a batch whose workflow was lost while it made its manifest', async () => {
+    const id = await open('closed', { ...LATE, status: 'finalizing' });
+    expect(await reconcile()).toMatchObject({ actions: [{ action: 'finalized' }] });
+    expect(await stateOf(id)).toEqual({ status: 'finalizing', stop_cause: null });
   });
 });
 
