@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { GatewayError } from '../../core/errors';
+import { ByteCollector } from '../byte-collector';
 import { trimBlanks } from '../header-text';
 import { bearerKey } from './authentication';
 import { headerValues } from './header-values';
@@ -71,14 +72,12 @@ async function collect(request: FastifyRequest): Promise<Buffer | GatewayError> 
 }
 
 async function gather(body: AsyncIterable<Buffer>): Promise<Buffer | GatewayError> {
-  const chunks: Buffer[] = [];
-  let length = 0;
+  const bytes = new ByteCollector();
   for await (const chunk of body) {
-    length += chunk.length;
-    if (length > MAX_JSON_BYTES) return tooLarge();
-    chunks.push(chunk);
+    if (bytes.length + chunk.length > MAX_JSON_BYTES) return tooLarge();
+    bytes.add(chunk);
   }
-  return Buffer.concat(chunks);
+  return bytes.all();
 }
 
 function tooLarge(): GatewayError {
