@@ -189,6 +189,9 @@ describe('reconcile', () => {
       expect(temporal.started).toEqual([id]);
       expect(temporal.waitedFor).toEqual([id]);
       expect(await stateOf(id)).toMatchObject({ stop_cause: cause });
+      expect(await createReconcileRows(database.pool, OPTIONS).open(id)).toMatchObject({
+        startSeen: true,
+      });
       expect(recovered).toEqual([action]);
       await reconcile();
       expect(temporal.started).toEqual([id]);
