@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import type { WorkflowHandle } from '@temporalio/client';
@@ -17,6 +18,7 @@ import { createBatchClient } from '../../client/batch-client';
 import { workflowInterceptorModules } from '../../workers/workflow-source';
 import { BATCH_QUEUE, BATCH_WORKFLOW, EXEC_QUEUE } from '../../workflows/contract';
 import { batchIdFromBytes } from '../../core/ids';
+import { oncePerRun } from '../support/once-per-run';
 import type { Scenario } from './scenarios';
 
 Runtime.install({
@@ -24,14 +26,26 @@ Runtime.install({
   telemetryOptions: { logging: { forward: {}, filter: 'ERROR' } },
 });
 
+/** The workflows as they stand in the source, bundled once for all test files of a Jest run. */
+export async function workflowBundle(): Promise<WorkflowBundle> {
+  const shared = { name: 'workflow-bundle', start: bundleInto, patienceMs: BUNDLE_MS };
+  bundle ??= oncePerRun(shared).then(({ codePath }) => ({ code: readFileSync(codePath, 'utf8') }));
+  return bundle;
+}
+
 let bundle: Promise<WorkflowBundle> | null = null;
 
-/** The workflows as they stand in the source, bundled once per test process. */
-export function workflowBundle(): Promise<WorkflowBundle> {
-  return (bundle ??= bundleWorkflowCode({
+/** On a machine that others use too. */
+const BUNDLE_MS = 60_000;
+
+async function bundleInto(folder: string): Promise<{ codePath: string }> {
+  const { code } = await bundleWorkflowCode({
     workflowsPath: join(__dirname, '..', '..', 'workflows', 'index.ts'),
     workflowInterceptorModules: workflowInterceptorModules(),
-  }));
+  });
+  const codePath = join(folder, 'workflows.js');
+  writeFileSync(codePath, code);
+  return { codePath };
 }
 
 /** The tracing interceptors as the product wires them, with nobody listening. */

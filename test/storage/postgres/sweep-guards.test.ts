@@ -1,0 +1,67 @@
+import { createSweepRows, type SweepRows } from '../../../storage/postgres/sweep';
+import type { TestDatabase } from '../../support/postgres';
+import { POSTGRES_START_MS, withDatabase } from '../../support/postgres';
+import { insertBatch } from '../../support/rows';
+
+/** What the sweep must leave alone, whatever it is asked to remove. */
+
+const HOUR_SEC = 3_600;
+const NOW_SEC = Math.floor(Date.now() / 1000);
+const OPEN = ['validating', 'in_progress', 'finalizing', 'cancelling'] as const;
+
+let database: TestDatabase;
+let rows: SweepRows;
+
+beforeAll(async () => {
+  database = await withDatabase();
+  rows = createSweepRows(database.pool);
+}, POSTGRES_START_MS);
+afterAll(() => database?.close());
+beforeEach(() => database.pool.query('truncate batches, removed_batches, chunk_progress'));
+
+async function count(table: string): Promise<number> {
+  const text = `select count(*)::int as n from ${table}`;
+  return (await database.pool.query<{ n: number }>(text)).rows[0]?.n ?? -1;
+}
+
+const page = { endedBeforeSec: NOW_SEC + HOUR_SEC, afterSeq: 0, limit: 10 };
+
+it.each(OPEN)('a batch that is %s is neither cleared nor removed, however old', async (status) => {
+  const id = await insertBatch(database.pool, { status, created_at: 1, expires_at: 2 });
+  expect(await rows.batchesToClear(page)).toEqual([]);
+  expect(await rows.batchesToRemove(page)).toEqual([]);
+  await rows.removeBatches([id]);
+  expect([await count('batches'), await count('removed_batches')]).toEqual([1, 0]);
+});
+
+it('a batch that has ended is removed when its time is over, and keeps its place in lists', async () => {
+  const id = await insertBatch(database.pool, { status: 'expired', expired_at: NOW_SEC });
+  expect(await rows.batchesToRemove({ ...page, endedBeforeSec: NOW_SEC - 1 })).toEqual([]);
+  expect(await rows.batchesToRemove(page)).toMatchObject([{ id, hasFiles: false }]);
+  await rows.removeBatches([id]);
+  expect([await count('batches'), await count('removed_batches')]).toEqual([0, 1]);
+});
+
+describe('the progress of a chunk', () => {
+  const touch = (batchId: string, ago: string) =>
+    database.pool.query(
+      `insert into chunk_progress (batch_id, safe_model, from_pos, to_pos, epoch, worker, touched_at)
+       values ($1, 'm', 0, 9, 1, 'w', now() - $2::interval)`,
+      [batchId, ago],
+    );
+
+  it.each(OPEN)('stays while its batch is %s, also when an end was claimed', async (status) => {
+    const stop_cause = status === 'cancelling' ? 'cancelled' : 'expired';
+    await touch(await insertBatch(database.pool, { status, stop_cause }), '2 days');
+    expect(await rows.removeStaleProgress(10)).toBe(0);
+    expect(await count('chunk_progress')).toBe(1);
+  });
+
+  it('goes an hour after its holder was last heard of, once its batch has ended or is gone', async () => {
+    await touch(await insertBatch(database.pool, { status: 'completed' }), '59 minutes');
+    await touch(await insertBatch(database.pool, { status: 'completed' }), '61 minutes');
+    await touch('batch_gone', '61 minutes');
+    expect(await rows.removeStaleProgress(10)).toBe(2);
+    expect(await count('chunk_progress')).toBe(1);
+  });
+});
