@@ -1,4 +1,3 @@
-import { ByteCollector } from '../byte-collector';
 import { headerParameters, trimBlanks } from '../header-text';
 import { FormReader } from './form-reader';
 import { malformed } from './malformed';
@@ -12,6 +11,7 @@ export interface FormPart extends PartHeader {
 
 const MAX_PARTS = 100;
 const MAX_BOUNDARY_CHARS = 200;
+const NOTHING = Buffer.alloc(0);
 
 /**
  * Parts of a `multipart/form-data` body (RFC 7578), pulled: bytes are taken from `source` only when
@@ -59,11 +59,12 @@ export function formBoundary(contentType: string | undefined): string | null {
 
 /** All bytes of a part that is meant to be short. @throws invalid_request above `maxBytes` */
 export async function readPart(part: FormPart, maxBytes: number): Promise<Buffer> {
-  const bytes = new ByteCollector();
+  const chunks: Buffer[] = [];
+  let length = 0;
   for await (const chunk of part.body) {
-    if (bytes.length + chunk.length > maxBytes)
-      throw malformed(`the field ${part.name} is too long`);
-    bytes.add(chunk);
+    length += chunk.length;
+    if (length > maxBytes) throw malformed(`the field ${part.name} is too long`);
+    chunks.push(chunk);
   }
-  return bytes.all();
+  return chunks.length === 0 ? NOTHING : Buffer.concat(chunks);
 }

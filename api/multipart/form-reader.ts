@@ -1,8 +1,6 @@
 import { malformed } from './malformed';
 
-/** Header of one part: a short name, and perhaps the name of a file. */
-const MAX_PART_HEADER_BYTES = 16 * 1024;
-/** Headers of all parts of a form together. */
+/** Headers of all parts of a form together: a few short names, and the name of one file. */
 const MAX_HEADER_BYTES = 64 * 1024;
 /** Blanks between a boundary and the end of its line (RFC 2046 §5.1.1). */
 const MAX_PADDING_BYTES = 256;
@@ -52,7 +50,6 @@ export class FormReader {
     for (;;) {
       const end = this.#pending.indexOf(HEADER_END);
       const length = end < 0 ? this.#pending.length : end;
-      if (length > MAX_PART_HEADER_BYTES) throw malformed('the header of a part is too long');
       if (this.#headerBytes + length > MAX_HEADER_BYTES) {
         throw malformed(`the headers of its parts are longer than ${MAX_HEADER_BYTES} bytes`);
       }

@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { GatewayError } from '../../core/errors';
-import { ByteCollector } from '../byte-collector';
 import { trimBlanks } from '../header-text';
 import { bearerKey } from './authentication';
 import { headerValues } from './header-values';
@@ -72,12 +71,14 @@ async function collect(request: FastifyRequest): Promise<Buffer | GatewayError> 
 }
 
 async function gather(body: AsyncIterable<Buffer>): Promise<Buffer | GatewayError> {
-  const bytes = new ByteCollector();
+  const chunks: Buffer[] = [];
+  let length = 0;
   for await (const chunk of body) {
-    if (bytes.length + chunk.length > MAX_JSON_BYTES) return tooLarge();
-    bytes.add(chunk);
+    length += chunk.length;
+    if (length > MAX_JSON_BYTES) return tooLarge();
+    chunks.push(chunk);
   }
-  return bytes.all();
+  return Buffer.concat(chunks);
 }
 
 function tooLarge(): GatewayError {

@@ -121,6 +121,32 @@ describe('batchWorkflow', () => {
     expect(batch.finalized).toHaveLength(2);
   });
 
+  it('ends at once under a stop during ingestion, also where that never ends', async () => {
+    const { batch, played } = await run('cancelled-while-ingesting');
+    expect(played.result).toMatchObject({ status: 'cancelled' });
+    expect(batch.finalized).toEqual([{ nonce: null, cause: 'cancelled' }]);
+    expect(batch.details).toContain('stopping: **cancelled**');
+  });
+
+  it('completes where its window ends while every line is settled', async () => {
+    const { batch, played } = await run('deadline-while-finalizing');
+    expect(played.result).toMatchObject({ status: 'completed' });
+    expect(batch.stopCause).toBeNull();
+  });
+
+  it('expires where lines turn out to lack an answer that nobody gives', async () => {
+    const { batch, played } = await run('holes-until-the-deadline');
+    expect(played.result).toMatchObject({ status: 'expired' });
+    expect(batch.finalized.map(({ cause }) => cause)).toEqual([null, 'expired']);
+  });
+
+  it('is finalized at once where an earlier run had found every line settled', async () => {
+    const { batch, played } = await run('answered-when-opened');
+    expect(played.result).toMatchObject({ status: 'completed' });
+    expect(batch.chunks).toEqual([]);
+    expect(batch.finalized).toEqual([{ nonce: 'n0', cause: null }]);
+  });
+
   it('says which queue nobody serves, and waits on: it can still be cancelled', async () => {
     const { batch, played } = await run('queue-that-nobody-serves');
     expect(batch.details).toMatch(

@@ -29,7 +29,9 @@ export interface FakeBatchOptions {
     batch: FakeBatch,
   ) => Promise<void | Partial<ExecuteChunkResult>>;
   readonly onIngest?: (batch: FakeBatch) => Promise<void>;
-  readonly onFinalize?: (batch: FakeBatch) => FinalizeResult | null;
+  readonly onFinalize?: (batch: FakeBatch) => FinalizeResult | null | Promise<null>;
+  /** Its row says that an earlier run found every line settled. */
+  readonly answered?: boolean;
 }
 
 const SETTINGS: BatchSettings = {
@@ -78,6 +80,7 @@ export class FakeBatch {
           createdAtMs: this.#createdMs,
           expiresAtMs: (this.#expiresAtMs ??= Date.now() + (this.options.expiresInMs ?? 3_600_000)),
           settings: { ...SETTINGS, ...this.options.settings },
+          ...(this.options.answered === true ? { answered: true } : {}),
         }),
       projectStatus: ({ status }) => {
         if (this.stopCause === null) this.#move(status);
@@ -156,20 +159,27 @@ export class FakeBatch {
     };
   }
 
-  #finalize(input: { nonce: string | null; cause: StopCause | null }): Promise<FinalizeResult> {
+  get expiresAtMs(): number {
+    return this.#expiresAtMs ?? Infinity;
+  }
+
+  async #finalize(input: {
+    nonce: string | null;
+    cause: StopCause | null;
+  }): Promise<FinalizeResult> {
     this.finalized.push({ nonce: input.nonce, cause: input.cause });
-    const special = this.options.onFinalize?.(this);
-    if (special != null) return Promise.resolve(special);
+    const special = await this.options.onFinalize?.(this);
+    if (special != null) return special;
     const total = this.models.reduce((sum, model) => sum + model.entries, 0);
     const end = this.options.invalid === true ? 'failed' : (this.stopCause ?? 'completed');
     this.#move(this.stopCause ?? end);
-    return Promise.resolve({
+    return {
       kind: 'done',
       status: this.stopCause ?? end,
       counts: { total, completed: this.answered.size, failed: 0 },
       outputFileId: 'file-o',
       errorFileId: null,
-    });
+    };
   }
 }
 

@@ -134,4 +134,55 @@ export const SCENARIOS: Readonly<Record<string, () => Scenario>> = {
     });
     return { batch, drive: (handle) => handle.signal(CANCEL_SIGNAL) };
   },
+  // Its worker never answers: the stop does not wait for it.
+  'cancelled-while-ingesting': () => {
+    let ingesting = false;
+    const batch: FakeBatch = new FakeBatch({
+      onIngest: async (self) => {
+        ingesting = true;
+        await until(() => self.finalized.length > 0, 60_000, 'an end that does not wait for it');
+      },
+    });
+    return {
+      batch,
+      drive: async (handle) => {
+        await until(() => ingesting, 20_000, 'the ingestion');
+        await handle.signal(CANCEL_SIGNAL);
+        batch.details = await until(
+          async () => {
+            const details = await detailsOf(handle);
+            return details.includes('stopping') ? details : null;
+          },
+          20_000,
+          'the stop',
+          100,
+        );
+      },
+    };
+  },
+  // Time cannot expire a batch of which every line is settled.
+  'deadline-while-finalizing': () => ({
+    batch: new FakeBatch({
+      expiresInMs: 3_000,
+      onFinalize: async (batch) => {
+        await until(() => Date.now() > batch.expiresAtMs + 500, 20_000, 'the deadline', 50);
+        return null;
+      },
+    }),
+  }),
+  'holes-until-the-deadline': () => ({
+    batch: new FakeBatch({
+      expiresInMs: 4_000,
+      onChunk: (_input, batch) =>
+        batch.finalized.length > 0 ? untilCancelled() : Promise.resolve(),
+      onFinalize: (batch) =>
+        batch.finalized.length === 1
+          ? { kind: 'holes', holes: [{ safe: 'alpha', from: 3, to: 5 }] }
+          : null,
+    }),
+  }),
+  // Its earlier run was lost while it made the manifest; by now its window is over.
+  'answered-when-opened': () => ({
+    batch: new FakeBatch({ answered: true, expiresInMs: -1_000 }),
+  }),
 };
