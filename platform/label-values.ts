@@ -8,7 +8,9 @@ export const OTHER = 'other';
 export interface LabelValues {
   /** The label of a value now. */
   of(value: string): string;
-  /** The same, and keeps it until {@link release}: what goes up under a label must go down under it. */
+  /** The label that a value has already; does not count as a use. */
+  peek(value: string): string;
+  /** The same as {@link of}, and keeps it until {@link release}: what goes up under a label must go down under it. */
   hold(value: string): string;
   release(value: string): string;
   /** Lets values go that nobody has used for a while; called when somebody asks for the metrics. */
@@ -67,6 +69,7 @@ export function createLabelValues(options: LabelValuesOptions): LabelValues {
   };
   return {
     sweep,
+    peek: (value) => (admitted.has(value) ? value : OTHER),
     of: (value) => (entryOf(value) === null ? OTHER : value),
     hold: (value) => {
       const entry = entryOf(value);

@@ -1,5 +1,5 @@
 import { Gauge, type Registry } from 'prom-client';
-import { OTHER } from './label-values';
+import type { LabelValues } from './label-values';
 
 /** What a model may have in flight now. */
 export interface ModelLimitSample {
@@ -9,18 +9,20 @@ export interface ModelLimitSample {
   readonly pausedMs: number;
 }
 
-/** Tenants name models: more than this share a label. */
-const MAX_MODELS = 200;
-
 /** Gauges that are read from the limits when somebody asks, so that models that are gone leave. */
 export interface LimitGauges {
   /** Says where the limits are; called once. */
   observe(samples: () => readonly ModelLimitSample[]): void;
 }
 
-/** Registers `model_concurrency_limit` and `model_paused`. */
-export function createLimitGauges(registers: Registry[]): LimitGauges {
-  let samples: () => readonly ModelLimitSample[] = () => [];
+/** Registers `model_concurrency_limit` and `model_paused`; models have the labels of their requests. */
+export function createLimitGauges(
+  registers: Registry[],
+  labels: Pick<LabelValues, 'peek'>,
+): LimitGauges {
+  let observed: () => readonly ModelLimitSample[] = () => [];
+  const samples = (): ModelLimitSample[] =>
+    observed().map((sample) => ({ ...sample, model: labels.peek(sample.model) }));
   const limit: Gauge<'model'> = new Gauge({
     name: 'model_concurrency_limit',
     help: 'Requests of a model that may be in flight now, as learnt from its server',
@@ -35,24 +37,21 @@ export function createLimitGauges(registers: Registry[]): LimitGauges {
     registers,
     collect: () => fill(paused, samples(), ({ pausedMs }) => Number(pausedMs > 0), Math.max),
   });
-  return { observe: (source) => void (samples = source) };
+  return { observe: (source) => void (observed = source) };
 }
 
-/** The rest shows its worst value. */
+/** Models that share a label show their worst value. */
 function fill(
   gauge: Gauge<'model'>,
   samples: readonly ModelLimitSample[],
   valueOf: (sample: ModelLimitSample) => number,
   worst: (a: number, b: number) => number,
 ): void {
-  gauge.reset();
-  for (const sample of samples.slice(0, MAX_MODELS)) {
-    gauge.set({ model: sample.model }, valueOf(sample));
+  const byLabel = new Map<string, number>();
+  for (const sample of samples) {
+    const value = valueOf(sample);
+    byLabel.set(sample.model, worst(value, byLabel.get(sample.model) ?? value));
   }
-  const rest = samples.slice(MAX_MODELS).map(valueOf);
-  if (rest.length > 0)
-    gauge.set(
-      { model: OTHER },
-      rest.reduce((a, b) => worst(a, b)),
-    );
+  gauge.reset();
+  for (const [model, value] of byLabel) gauge.set({ model }, value);
 }

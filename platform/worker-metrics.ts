@@ -52,7 +52,8 @@ function modelMetrics(registers: Registry[], limits: SeriesLimits) {
   ];
   /** `tell` hears of models whose series are removed. */
   const onModelGone = (tell: (model: string) => void): void => void gone.add(tell);
-  return { ...requests, ...tokens, modelLabels, onModelGone };
+  const modelLimits = createLimitGauges(registers, modelLabels);
+  return { ...requests, ...tokens, modelLabels, modelLimits, onModelGone };
 }
 
 function jobMetrics(registers: Registry[]) {
@@ -217,6 +218,5 @@ function outageMetrics(registers: Registry[]) {
       registers,
     }),
     dependencyUp: createDependencyGauge(registers),
-    modelLimits: createLimitGauges(registers),
   };
 }

@@ -1,9 +1,13 @@
 import { Registry } from 'prom-client';
+import { createLabelValues } from '../../platform/label-values';
 import { createLimitGauges, type ModelLimitSample } from '../../platform/limit-gauges';
 
 async function seriesOf(samples: () => readonly ModelLimitSample[]) {
   const registry = new Registry();
-  createLimitGauges([registry]).observe(samples);
+  const onGone = () => undefined;
+  const labels = createLabelValues({ max: 200, idleMs: 1, nowMs: () => 0, onGone });
+  for (const { model } of samples()) labels.of(model);
+  createLimitGauges([registry], labels).observe(samples);
   return async () => {
     const text = await registry.metrics();
     return text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
