@@ -1,5 +1,6 @@
 import fs from 'node:fs';
 import { defineConfig } from 'eslint/config';
+import regexp from 'eslint-plugin-regexp';
 import tseslint from 'typescript-eslint';
 
 /**
@@ -41,7 +42,12 @@ export default defineConfig(
   },
   {
     files: product,
+    plugins: { regexp },
     rules: {
+      // The process has one thread: an expression that backtracks over what a client sent stops it for
+      // everyone. `potential` also reports what today's flags and callers happen to rule out.
+      'regexp/no-super-linear-backtracking': ['error', { report: 'potential' }],
+      'regexp/no-super-linear-move': ['error', { report: 'potential' }],
       '@typescript-eslint/no-explicit-any': 'error',
       '@typescript-eslint/no-non-null-assertion': 'error',
       'max-lines': ['error', { max: 400, skipBlankLines: true, skipComments: true }],

@@ -1,5 +1,6 @@
 import { Pool } from 'undici';
 import { GatewayError } from '../core/errors';
+import { withoutTrailingSlashes } from '../core/url-path';
 import { redactUrl } from '../platform/config-redact';
 import type { GatewayConfig } from '../platform/config-schema';
 import { AbortFanOut } from './abort-fan-out';
@@ -43,7 +44,7 @@ export function createHttpBackend(gateway: GatewayConfig, options: HttpBackendOp
     );
   }
   const base = new URL(gateway.url);
-  const basePath = base.pathname.replace(/\/+$/, '');
+  const basePath = withoutTrailingSlashes(base.pathname);
   const pool = openPool(base.origin, gateway, options);
   const headersOf = createHeaderBuilder({
     authorization: options.secrets.authorization,

@@ -1,5 +1,6 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { GatewayError } from '../../core/errors';
+import { withoutTrailingSlashes } from '../../core/url-path';
 import type { Environment } from '../../platform/config';
 
 /** Flags that every client command takes. */
@@ -54,7 +55,7 @@ export function connectionOf(flags: ConnectionFlags, env: Environment): Connecti
   }
   const tenant = flags.tenant === undefined ? {} : { [TENANT_HEADER]: flags.tenant };
   return {
-    baseUrl: baseUrl.replace(/\/+$/, ''),
+    baseUrl: withoutTrailingSlashes(baseUrl),
     apiKey: chosen === null ? null : (flags.apiKey ?? env['OPENAI_API_KEY']) || null,
     isChosen: chosen !== null,
     env,
@@ -85,7 +86,7 @@ function collectHeader(
   text: string,
   previous: Readonly<Record<string, string>> = {},
 ): Record<string, string> {
-  const match = /^([\w!#$%&'*+.^`|~-]+)\s*:\s*(.*)$/.exec(text);
+  const match = /^([\w!#$%&'*+.^`|~-]+)\s*:(.*)$/.exec(text);
   if (!match?.[1]) throw new InvalidArgumentError('expected "Name: value"');
-  return { ...previous, [match[1]]: match[2] ?? '' };
+  return { ...previous, [match[1]]: match[2]?.trimStart() ?? '' };
 }
