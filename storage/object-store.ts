@@ -76,8 +76,8 @@ export interface ObjectReader {
    */
   read(position: number, length: number, into?: Buffer): Promise<Buffer>;
   /**
-   * The same without waiting, or null where that could take long: `read` is called then. Measured: the
-   * promises around a read of 4 KB from the page cache cost more than the read.
+   * The same from memory, without waiting and without a system call, or null if the bytes are not at
+   * hand: `read` is called then.
    */
   readNow?(position: number, length: number, into?: Buffer): Buffer | null;
   close(): Promise<void>;

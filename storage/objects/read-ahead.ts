@@ -1,0 +1,67 @@
+/** A run of request lines is read in pieces of this size: about 16 lines of 4 KB, 300 short ones. */
+const WINDOW_BYTES = 64 * 1024;
+
+/** Fills `into` from `position` and says how much of it, less at the end of the file. */
+export type ReadInto = (position: number, into: Buffer) => Promise<number>;
+
+/**
+ * Serves small reads that go forward through a file from a piece that was read ahead, without a system
+ * call and without waiting. One buffer for each open file. Reads that jump are left to the caller:
+ * reading ahead for them would read for nothing.
+ */
+export class ReadAhead {
+  readonly #readInto: ReadInto;
+  readonly #size: number;
+  #buffer: Buffer | null = null;
+  /** What the buffer holds. */
+  #start = 0;
+  #end = 0;
+  #loading: { readonly start: number; readonly end: number; readonly done: Promise<void> } | null =
+    null;
+  /** Where the newest read ended. */
+  #at: number | null = null;
+
+  constructor(readInto: ReadInto, size: number) {
+    this.#readInto = readInto;
+    this.#size = size;
+  }
+
+  /** Copies the bytes into `target` if they are at hand. */
+  serve(position: number, target: Buffer): boolean {
+    const end = position + target.length;
+    if (this.#buffer === null || position < this.#start || end > this.#end) return false;
+    this.#buffer.copy(target, 0, position - this.#start, end - this.#start);
+    this.#at = end;
+    return true;
+  }
+
+  /** The same with waiting; false if the caller had better read by itself. */
+  async load(position: number, target: Buffer): Promise<boolean> {
+    const end = position + target.length;
+    const isNext = this.#at !== null && position >= this.#at && position < this.#at + WINDOW_BYTES;
+    this.#at = end;
+    if (this.#loading === null) {
+      if (!isNext || target.length > WINDOW_BYTES / 2) return false;
+      this.#loading = this.#begin(position);
+    }
+    const { start, end: loadedEnd, done } = this.#loading;
+    if (position < start || end > loadedEnd) return false;
+    await done;
+    return this.serve(position, target);
+  }
+
+  #begin(start: number) {
+    const end = Math.min(start + WINDOW_BYTES, this.#size);
+    const buffer = (this.#buffer ??= Buffer.allocUnsafeSlow(WINDOW_BYTES));
+    // Nothing is served from a buffer that is being filled.
+    this.#start = this.#end = start;
+    const fill = async (): Promise<void> => {
+      try {
+        this.#end = start + (await this.#readInto(start, buffer.subarray(0, end - start)));
+      } finally {
+        this.#loading = null;
+      }
+    };
+    return { start, end, done: fill() };
+  }
+}
