@@ -77,9 +77,10 @@ describe.each(['refuse', 'hang'] as const)(
       async () => {
         const id = await startedBatch();
         const before = pids();
+        const logs = { worker: world.logOf('worker').length, api: world.logOf('api').length };
+        const ticks = await failedTicks();
         await world.postgresProxy.become(mood);
         const sent = backend.seen.length;
-        const logs = { worker: world.logOf('worker').length, api: world.logOf('api').length };
         const startedMs = performance.now();
         const answer = await fetch(`${world.stack.baseUrl}/batches/${id}`);
         expect(performance.now() - startedMs).toBeLessThan(ANSWER_MS);
@@ -87,10 +88,9 @@ describe.each(['refuse', 'hang'] as const)(
         expect(answer.headers.get('retry-after')).not.toBeNull();
         expect(await answer.json()).toMatchObject({ error: { type: 'server_error', code: null } });
         await until(() => backend.seen.length > sent + IN_FLIGHT, 20_000, 'further requests');
-        const isTold = () =>
-          world.logOf('worker').slice(logs.worker).split('progress not written').length >
-          FAILED_TICKS;
-        await until(isTold, 30_000, 'a word of it in the log');
+        const hasFailed = async () => (await failedTicks()) >= ticks + FAILED_TICKS;
+        await until(hasFailed, 30_000, 'ticks that Postgres did not take');
+        expect(world.logOf('worker').slice(logs.worker)).toContain('progress not written');
         await untilTold('postgres', logs);
         await world.postgresProxy.become('pass');
         await expectWhole(id, 0);
@@ -121,6 +121,12 @@ describe.each(['refuse', 'hang'] as const)(
     );
   },
 );
+
+/** Ticks of the worker's progress that failed since it began. */
+async function failedTicks(): Promise<number> {
+  const [line = ''] = await world.metric('worker', 'progress_write_failures_total');
+  return Number(line.split(' ').at(-1));
+}
 
 /** Whether the server has heard nothing of a chunk for so long that another worker may have it. */
 async function isTakenForLost(id: string): Promise<boolean> {
