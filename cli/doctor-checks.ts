@@ -77,12 +77,19 @@ interface PortPlace {
 /** A port of ours that we serve on already is no problem. */
 async function checkPort({ host, port, setting }: PortPlace): Promise<string> {
   if (port === 0 || (await isFree(host, port, setting))) return `${port} is free`;
-  const response = await fetch(`http://${host}:${port}/health`, {
+  const response = await fetch(`http://${urlHost(host)}:${port}/health`, {
     signal: AbortSignal.timeout(CONNECT_TIMEOUT_MS),
   }).catch(() => null);
   const text = (await response?.text().catch(() => null)) ?? '';
   if (/"status":\s*"ok"/.test(text)) return `${port} answers: nightshift is running`;
   throw new GatewayError('port_in_use', `port ${port} is in use by another program`);
+}
+
+/** As it stands in a URL: a server on all addresses is asked on loopback. */
+export function urlHost(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1';
+  if (host === '::') return '[::1]';
+  return host.includes(':') ? `[${host}]` : host;
 }
 
 async function checkPostgres(url: string): Promise<string> {
@@ -155,14 +162,17 @@ function gatewayUrls(config: Config): string[] {
 /** Whether somebody listens there: a model server has no request that costs nothing. */
 function checkReachable(url: string): Promise<string> {
   const { hostname, port, protocol } = new URL(url);
-  const at = { host: hostname, port: Number(port) || (protocol === 'https:' ? 443 : 80) };
+  const at = {
+    host: hostname.replace(/^\[|\]$/g, ''),
+    port: Number(port) || (protocol === 'https:' ? 443 : 80),
+  };
   return new Promise((resolve, reject) => {
     const socket = connect({ ...at, timeout: CONNECT_TIMEOUT_MS }, () => {
       socket.destroy();
-      resolve(`${url} takes connections`);
+      resolve(`${redactUrl(url)} takes connections`);
     });
     socket.once('error', (error) =>
-      reject(new GatewayError('unavailable', `${url}: ${error.message}`)),
+      reject(new GatewayError('unavailable', `${redactUrl(url)}: ${error.message}`)),
     );
     socket.once('timeout', () => {
       socket.destroy(

@@ -1,15 +1,22 @@
+import { join } from 'node:path';
 import { GatewayError, isGatewayError } from '../core/errors';
-import { loadConfig, type Config } from '../platform/config';
+import { readHolder } from '../embedded/lock-file';
+import { findSettings, loadConfig, type Config } from '../platform/config';
 import { doctorChecks, type CheckResult } from './doctor-checks';
 import { table } from './output';
+import { hasStack, stackSettings } from './stack-settings';
 
-interface ConfigFlag {
+/** How the doctor finds what it looks at. */
+export interface DoctorFlags {
   readonly config?: string;
+  readonly dataDir?: string;
 }
 
+const USUAL_DATA_DIR = '.nightshift';
+
 /** `nightshift doctor`: a table of what works and what to do about the rest; exit status 1 with any. */
-export async function runDoctor({ config: file }: ConfigFlag): Promise<void> {
-  const { config, result } = readConfig(file);
+export async function runDoctor(flags: DoctorFlags): Promise<void> {
+  const { config, result } = readConfig(flags);
   const results = [
     ['Node', ok(`${process.version} on ${process.platform} ${process.arch}`)] as const,
     ['settings', result] as const,
@@ -37,8 +44,30 @@ function runChecks(config: Config): Promise<(readonly [string, CheckResult])[]> 
   );
 }
 
-function readConfig(file: string | undefined): { config: Config | null; result: CheckResult } {
+/**
+ * Settings that are named win. Without any, the stack that runs in the data directory is looked at: its
+ * settings are in no file that the user wrote.
+ */
+export function readConfig({ config: file, dataDir }: DoctorFlags): {
+  config: Config | null;
+  result: CheckResult;
+} {
+  const place = dataDir ?? USUAL_DATA_DIR;
   try {
+    const sources = file === undefined ? {} : { file };
+    const isNamed = file !== undefined || findSettings(sources, ['postgres.url']).size > 0;
+    if ((dataDir !== undefined || !isNamed) && hasStack(place)) {
+      const pid = readHolder(join(place, 'lock'));
+      if (pid !== null) {
+        return { config: stackSettings(place), result: ok(`of the stack in ${place}, pid ${pid}`) };
+      }
+      const text = `no stack is running in ${place}: start it with nightshift dev, or name settings with --config`;
+      return { config: null, result: { isOk: false, text } };
+    }
+    if (dataDir !== undefined) {
+      const text = `no stack has run in ${dataDir}: start one with nightshift dev --data-dir ${dataDir}`;
+      return { config: null, result: { isOk: false, text } };
+    }
     const config = loadConfig({
       ...(file === undefined ? {} : { file }),
       needs: ['gateway', 'postgres'],

@@ -127,7 +127,11 @@ function addCareCommands(program: Command): void {
     .command('doctor')
     .description('check Node, settings, ports, Temporal, PostgreSQL, the object store, the gateway')
     .addOption(configOption())
-    .addHelpText('after', examples(['nightshift doctor --config /etc/nightshift.yaml']))
+    .option('--data-dir <dir>', 'check the stack that nightshift dev runs in this directory')
+    .addHelpText(
+      'after',
+      examples(['nightshift doctor', 'nightshift doctor --config /etc/nightshift.yaml']),
+    )
     .action(runDoctor);
   const config = program.command('config').description('look at the settings');
   config
