@@ -90,7 +90,7 @@ describe('a line that waits for its permit', () => {
     slow.open();
     expect(await suspect).toMatchObject({ completed: 1 });
     expect(await ordinary).toMatchObject({ next: 3, completed: 3 });
-    expect(world.seen()).toEqual(['l0', 'l1', 'l3', 'l2']);
+    expect(world.seen().slice(2)).toEqual(['l3', 'l2']);
   });
 
   it('gives it back when it is granted in the moment that the chunk leaves', async () => {
