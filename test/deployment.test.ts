@@ -45,6 +45,17 @@ describe('docker-compose.yml', () => {
     expect(names.sort()).toEqual(['DATABASE_URL', ...ofMemory, 'TEMPORAL_ADDRESS']);
   });
 
+  it.each(ours)('gives %s no privileges, and bounds what it may use', (_name, service) => {
+    expect(service).toMatchObject({
+      read_only: true,
+      tmpfs: ['/tmp'],
+      cap_drop: ['ALL'],
+      security_opt: ['no-new-privileges:true'],
+      mem_limit: expect.stringMatching(/^\d+[gm]$/),
+      pids_limit: expect.any(Number),
+    });
+  });
+
   it('publishes on loopback only, and the ports that are listened on', () => {
     const { environment = {} } = compose.services['api']!;
     const { api } = loadConfig({ env: environment as Record<string, string>, needs: [] });
