@@ -1,10 +1,11 @@
+import { ApplicationFailure } from '@temporalio/activity';
 import { manifestKey } from '../core/plan/keys';
 import type { Config } from '../platform/config-schema';
 import type { BatchRecords } from '../storage/postgres/batch-records';
 import type { ObjectStore } from '../storage/object-store';
 import type { ProgressReporter } from '../storage/postgres/progress';
 import { keepAlive } from './liveness';
-import type { BatchActivities, BatchSettings, BatchStepActivities } from './types';
+import type { BatchActivities, BatchSettings, BatchStepActivities, ModelRoute } from './types';
 
 export interface BatchStepDeps {
   readonly store: Pick<ObjectStore, 'head'>;
@@ -13,12 +14,12 @@ export interface BatchStepDeps {
   readonly config: Pick<Config, 'batch' | 'concurrency' | 'worker'>;
   /** Events after which a workflow continues as new; null: the server's suggestion. */
   readonly historyEvents: number | null;
+  /** Where the chunks of a model go; null while no live worker can send its requests. */
+  routeOf(model: string): ModelRoute | null;
 }
 
-/** A queue that nobody serves is somebody's mistake; an ordinary wait is over long before. */
-const QUEUED_WARNING_MS = 10 * 60_000;
-
-type Steps = BatchStepActivities & Pick<BatchActivities, 'awaitReleased' | 'recordUnfinalized'>;
+type Steps = BatchStepActivities &
+  Pick<BatchActivities, 'awaitReleased' | 'awaitRoute' | 'recordUnfinalized'>;
 
 /** The short steps on a batch's row: idempotent, decided by the row alone. */
 export function createBatchSteps({
@@ -27,6 +28,7 @@ export function createBatchSteps({
   progress,
   config,
   historyEvents,
+  routeOf,
 }: BatchStepDeps): Steps {
   const settings = settingsOf(config, historyEvents);
   const { tenant_weights: weights } = config.concurrency;
@@ -52,6 +54,16 @@ export function createBatchSteps({
     },
     projectStatus: ({ batchId, ...phase }) => records.project(batchId, phase),
     claimStop: ({ batchId, cause }) => records.claimStop(batchId, cause),
+    routeModel: ({ model }) => Promise.resolve(routeOf(model)),
+    awaitRoute: ({ model }) => {
+      const route = routeOf(model);
+      if (route !== null) return Promise.resolve(route);
+      throw ApplicationFailure.create({
+        message: `No running worker has a gateway for the model "${model}". Start one, or cancel the batch.`,
+        type: 'not_routed',
+        category: 'BENIGN',
+      });
+    },
     awaitReleased: async ({ batchId, graceMs }) => {
       const liveness = keepAlive();
       try {
@@ -77,6 +89,6 @@ function settingsOf(config: BatchStepDeps['config'], historyEvents: number | nul
     expiryGraceMs: config.batch.expiry_grace,
     finalizeWindowMs: config.batch.finalize_window,
     historyEvents,
-    queuedWarningMs: QUEUED_WARNING_MS,
+    queuedWarningMs: config.batch.reroute_after,
   };
 }

@@ -12,6 +12,8 @@ export interface BatchActivities extends BatchStepActivities {
   executeChunk(input: ExecuteChunkInput): Promise<ExecuteChunkResult>;
   /** Waits, after a stop, for chunks that did not return by themselves (execution §4). */
   awaitReleased(input: { batchId: string; graceMs: number }): Promise<void>;
+  /** {@link BatchStepActivities.routeModel} that fails, to be tried again, while there is no route. */
+  awaitRoute(input: { model: string }): Promise<ModelRoute>;
   /** Manifest, result files and terminal record; or the ranges that still lack an answer. */
   finalize(input: FinalizeInput): Promise<FinalizeResult>;
   /** The end of a finalization that could not be done within its window: counts only. */
@@ -26,6 +28,15 @@ export interface BatchStepActivities {
   projectStatus(input: ProjectStatusInput): Promise<RowState>;
   /** Claims the first cause of an end; the row's cause, whoever set it, is answered and obeyed. */
   claimStop(input: { batchId: string; cause: StopCause }): Promise<RowState>;
+  /** Where the chunks of a model go now; null while no live worker can send its requests. */
+  routeModel(input: { model: string }): Promise<ModelRoute | null>;
+}
+
+/** Where the chunks of a model go, and how long one of its requests may take. */
+export interface ModelRoute {
+  /** Task queue. */
+  readonly queue: string;
+  readonly requestTimeoutMs: number;
 }
 
 /** What the row says; `found: false` where there is none. */
@@ -67,8 +78,8 @@ export interface BatchSettings {
   /** Events after which the workflow continues as new; null leaves it to the server's suggestion. */
   readonly historyEvents: number | null;
   /**
-   * How long a chunk may be out before the workflow says that nobody takes it. Left out in histories
-   * from before there was such a timer: they have none.
+   * How long a chunk may wait in its queue before the workflow says that nobody takes it and looks up
+   * its route again. Left out in histories from before there was such a time: they have none.
    */
   readonly queuedWarningMs?: number;
 }
@@ -127,6 +138,15 @@ export interface ExecuteChunkInput {
   readonly poison?: boolean;
   /** Requests carry headers of the create call: without them nothing is sent. */
   readonly passesHeaders?: boolean;
+  /** The workflow looks up another route when this worker has none for the model. */
+  readonly reroutes?: boolean;
+  /**
+   * A chunk that cannot send anything now fails, to be tried again, instead of returning: it waits at
+   * the server. Set on one chunk of a model at a time.
+   */
+  readonly mayWait?: boolean;
+  /** Of a chunk that may wait, whose attempts are unlimited: how many may die before it gives up. */
+  readonly maxDeaths?: number;
 }
 
 /** How far a chunk came and what it saw; small, for it goes into the history. */
@@ -157,6 +177,7 @@ export type ChunkLeave =
   | 'unheard'
   | 'no_permit'
   | 'breaker_open'
+  | 'unrouted'
   | 'row_terminal';
 
 export interface FinalizeInput {

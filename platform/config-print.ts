@@ -15,6 +15,7 @@ const DURATIONS = new Set([
   'cancel_grace',
   'expiry_grace',
   'finalize_window',
+  'reroute_after',
   'output_files',
   'batches',
   'scratch',

@@ -194,6 +194,7 @@ export const configSchema = z.strictObject({
       cancel_grace: duration('60s'),
       expiry_grace: duration('0s'),
       finalize_window: duration('24h'),
+      reroute_after: duration('5m'),
       single_model_batches: z.boolean().default(false),
       moderation_default_model: z.string().default('omni-moderation-latest'),
       endpoints: z.array(z.string().startsWith('/')).min(1).default(DEFAULT_ENDPOINTS),

@@ -14,13 +14,13 @@ import { startObservabilityServer } from '../platform/observability-server';
 import type { RunningProcess } from '../platform/process';
 import { startTracing } from '../platform/tracing';
 import { createWorkerMetrics, type SeriesLimits } from '../platform/worker-metrics';
-import { execQueue } from '../workflows/contract';
 import { bundlePath } from './bundle-workflows';
 import { createWorkers } from './create-workers';
 import { hostWorkers } from './host-workers';
 import { measureJobs } from './job-metrics';
 import { startMaintenance } from './maintenance';
 import { openParts } from './open-parts';
+import { queuesOf } from './route-directory';
 import { openWorkerConnection } from './temporal-connection';
 import { createActivities } from './wiring';
 
@@ -55,7 +55,7 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
     namespace: config.temporal.namespace,
     config,
     activities: measureJobs(createActivities(parts), { metrics, records: parts.records }),
-    execQueues: parts.registry.gateways.map((gateway) => execQueue(gateway.key)),
+    execQueues: queuesOf(parts.registry),
     workflowBundle: { code: await readFile(bundlePath(), 'utf8') },
     plugins: [new OpenTelemetryPlugin(tracing)],
     drainBudgetMs: budgetMs,

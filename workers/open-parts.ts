@@ -27,9 +27,11 @@ import { createReconcileRows } from '../storage/postgres/reconcile';
 import { verifyStoreIdentity } from '../storage/postgres/store-identity';
 import { createSweepRows } from '../storage/postgres/sweep';
 import { enqueueRequests } from '../storage/postgres/tenant-limits';
+import { createWorkerRoutes } from '../storage/postgres/worker-routes';
 import { createMaintenanceObserver } from './maintenance-observer';
 import { createPassThrough } from './pass-through';
 import { createRequestObserver } from './request-observer';
+import { openRouteDirectory } from './route-directory';
 import type { ActivityParts } from './wiring';
 import { workerIdentity } from './wiring';
 
@@ -68,6 +70,8 @@ export async function openParts(config: Config, context: PartsContext): Promise<
   const onFailed = () => metrics.progressWriteFailures.inc();
   const progress = createProgressReporter({ pool: progressPool, worker, logger, onFailed });
   const stops = listenForStops({ url, logger, onStop: (batchId) => progress.hurry(batchId) });
+  const table = createWorkerRoutes(progressPool);
+  const routes = await openRouteDirectory({ registry, table, worker, logger });
   const outputFilesSec = Math.round(config.retention.output_files / 1000);
   const client = openClient(config.temporal, logger);
   const ping = openTemporalPing(config.temporal);
@@ -78,6 +82,7 @@ export async function openParts(config: Config, context: PartsContext): Promise<
     store,
     journal,
     registry,
+    routes,
     progress,
     logger,
     worker,
@@ -108,6 +113,7 @@ export async function openParts(config: Config, context: PartsContext): Promise<
       { name: 'temporal ping', run: () => ping.close() },
       { name: 'stop channel', run: () => stops.close() },
       { name: 'progress', run: () => progress.close() },
+      { name: 'routes', run: () => routes.close() },
       { name: 'journal', run: () => journal.close() },
       { name: 'gateways', run: () => registry.close() },
       { name: 'object store', run: () => store.close() },

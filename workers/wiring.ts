@@ -14,11 +14,11 @@ import { createSweepPage } from '../activities/sweep';
 import type { SweepActivities } from '../activities/sweep-types';
 import type { BatchActivities, PlannedOrInvalid } from '../activities/types';
 import type { IngestDeps, IngestResult } from '../activities/ingest';
-import type { Registry } from '../inference/registry';
 import type { Config } from '../platform/config-schema';
 import type { BatchRecords } from '../storage/postgres/batch-records';
 import { tenantHash } from '../storage/objects/tenant-hash';
-import { execQueue } from '../workflows/contract';
+import { EXEC_QUEUE } from '../workflows/contract';
+import type { RouteDirectory } from './route-directory';
 
 /** Everything that the activities of a worker are made from. */
 export interface ActivityParts extends ExecuteDeps {
@@ -29,6 +29,7 @@ export interface ActivityParts extends ExecuteDeps {
   /** Events after which a workflow continues as new; null: the server's suggestion. */
   readonly historyEvents?: number | null;
   readonly maintenance: MaintenanceParts;
+  readonly routes: Pick<RouteDirectory, 'routeOf' | 'isKnown'>;
 }
 
 /** What reconcile and sweep are made from beside the rest. */
@@ -46,11 +47,11 @@ export type WorkerActivities = BatchActivities & ReconcileActivities & SweepActi
 
 /** All activities of a worker, from the parts that its process opened. */
 export function createActivities(parts: ActivityParts): WorkerActivities {
-  const { store, records, registry, config, progress } = parts;
+  const { store, records, routes, config, progress } = parts;
   const ingest = createIngest({
     store,
     batches: { input: (batchId) => records.open(batchId) },
-    isRouted: (model) => registry.isRouted(model),
+    isRouted: (model) => routes.isKnown(model),
     ...(parts.enqueue === undefined ? {} : { enqueue: parts.enqueue }),
     limits: config.limits,
     batch: config.batch,
@@ -63,8 +64,9 @@ export function createActivities(parts: ActivityParts): WorkerActivities {
       progress,
       config,
       historyEvents: parts.historyEvents ?? null,
+      routeOf: (model) => routes.routeOf(model),
     }),
-    ingest: async (input) => withRoutes(await ingest(input), registry),
+    ingest: async (input) => withRoutes(await ingest(input), routes),
     executeChunk: createExecuteChunk(parts),
     finalize: createFinalize({ ...finalizing(parts), record: records }),
   });
@@ -112,18 +114,16 @@ function createMaintenance(parts: ActivityParts): ReconcileActivities & SweepAct
   };
 }
 
-/** Adds to each planned model where its chunks run; a model that lost its gateway goes to the first. */
-function withRoutes(result: IngestResult, registry: Registry): PlannedOrInvalid {
+/** What a model without a route is planned with: its chunks are routed before the first one goes out. */
+const NO_ROUTE = { queue: EXEC_QUEUE, requestTimeoutMs: 60_000 };
+
+/** Adds to each planned model where its chunks run. */
+function withRoutes(result: IngestResult, routes: ActivityParts['routes']): PlannedOrInvalid {
   if (result.kind === 'invalid') return result;
   return {
     ...result,
     models: result.models.map((model) => {
-      const route = registry.route(model.model);
-      return {
-        ...model,
-        queue: execQueue(route?.key ?? registry.gateways[0]?.key ?? 'default'),
-        requestTimeoutMs: route?.gateway.request_timeout ?? 60_000,
-      };
+      return { ...model, ...(routes.routeOf(model.model) ?? NO_ROUTE) };
     }),
   };
 }

@@ -22,6 +22,7 @@ import type { BatchPhase } from './details';
 import { describeBatch } from './details';
 import { ModelLanes } from './model-lanes';
 import { finalization, holders, ingestion, lastResort, step } from './proxies';
+import type { OverdueQueue } from './queue-watch';
 import { QueueWatch } from './queue-watch';
 import { StopControl } from './stop';
 import { untilStopped } from './until-stopped';
@@ -57,6 +58,7 @@ class BatchRun {
   #queues: QueueWatch | null = null;
   #inProgress: Promise<void> | null = null;
   readonly #deadline: Deadline;
+  #waitsAtServer = false;
 
   constructor(input: BatchInput, stop: StopControl) {
     this.#input = input;
@@ -149,6 +151,8 @@ class BatchRun {
   }
 
   #prepareModels(opened: OpenedBatch, plan: BatchResume): void {
+    const waitsAtServer = patched('waits-at-the-server');
+    this.#waitsAtServer = waitsAtServer;
     this.#models = plan.models.map(
       (model) =>
         new ModelLanes(model, {
@@ -157,6 +161,8 @@ class BatchRun {
           opened,
           stop: this.#stop,
           startedAtMs: startOf(plan),
+          waitsAtServer,
+          routesAreFresh: this.#input.resume === undefined,
           handingOver: () => this.#handingOver(opened),
           onChange: () => this.#describe(),
         }),
@@ -190,7 +196,7 @@ class BatchRun {
     const chunks = new CancellationScope();
     this.#stop.attach(chunks);
     const running = chunks.run(() => Promise.allSettled(this.#models.map((model) => model.run())));
-    if (queuedWarningMs === undefined) return void (await running);
+    if (queuedWarningMs === undefined || this.#waitsAtServer) return void (await running);
     const options = { warningMs: queuedWarningMs, onChange: () => this.#describe() };
     this.#queues = new QueueWatch(this.#models, options);
     this.#queues.start();
@@ -319,9 +325,13 @@ class BatchRun {
         total: this.#plan?.lineCount ?? 0,
         unroutedLines: this.#plan?.unroutedLines ?? 0,
         models: this.#models,
-        overdue: this.#queues?.overdue ?? [],
+        overdue: this.#queues?.overdue ?? this.#overdueQueues(),
       }),
     );
+  }
+
+  #overdueQueues(): OverdueQueue[] {
+    return this.#models.map(({ overdue }) => overdue).filter((queue) => queue !== null);
   }
 
   #sums(): { completed: number; failed: number } {

@@ -1,3 +1,5 @@
+import { fnv64Hex } from '../core/plan/fnv';
+
 /**
  * Names and shapes shared by those who start batches and those who run them. Nothing here may pull
  * in workflow code: the API process loads this file.
@@ -17,12 +19,25 @@ export const CANCEL_SIGNAL = 'cancelBatch';
 /** Queue of workflows, ingestion, finalization and records. */
 export const BATCH_QUEUE = 'nightshift-batch';
 
-/** Queue of chunks; per-model mode adds one for each gateway. */
+/** Queue of chunks that every worker serves: of models that have no gateway of their own. */
 export const EXEC_QUEUE = 'nightshift-exec';
 
-/** Task queue for the chunks of a route; `default` is the global gateway's. */
-export function execQueue(routeKey: string): string {
-  return routeKey === 'default' ? EXEC_QUEUE : `${EXEC_QUEUE}.${routeKey}`;
+/** Most bytes of a queue's name that are a model's own; Temporal allows 1,000 in all. */
+const MAX_QUEUE_MODEL_BYTES = 768;
+/** Control characters and halves of surrogate pairs. */
+// eslint-disable-next-line no-control-regex -- they are what is looked for
+const NOT_IN_QUEUE_NAMES = /[\u0000-\u001f\u007f-\u009f\p{Cs}]/gu;
+
+/**
+ * Task queue for the chunks of one model that has a gateway of its own. It depends on the model's name
+ * alone, so that other entries of `model_gateways` can come, go and change without moving it. Names
+ * that a queue cannot have are percent-encoded, cut, and end in a hash.
+ */
+export function modelQueue(model: string): string {
+  const plain = model.replace(NOT_IN_QUEUE_NAMES, '\ufffd');
+  const code = encodeURIComponent(plain);
+  if (plain === model && code.length <= MAX_QUEUE_MODEL_BYTES) return `${EXEC_QUEUE}.${model}`;
+  return `${EXEC_QUEUE}.${code.slice(0, MAX_QUEUE_MODEL_BYTES)}-${fnv64Hex(model)}`;
 }
 
 /** The workflow's id is the batch's id (design §5). */

@@ -27,20 +27,31 @@ export function describeBatch(view: DetailsView): string {
   ];
   if (view.unroutedLines > 0)
     lines.push('', `${view.unroutedLines} requests name a model that no gateway serves.`);
-  for (const { model, queue, sinceMs } of view.overdue) {
-    const since = new Date(sinceMs).toISOString().slice(0, 16).replace('T', ' ');
+  for (const { plan, unroutedSinceMs } of view.models) {
+    if (unroutedSinceMs === null) continue;
     lines.push(
       '',
-      `**Nobody takes chunks of ${cell(model)}** from queue \`${keyword(queue)}\` since ${since} UTC: is there a worker for it, and has it a free slot?`,
+      `**No worker can send requests of ${cell(plan.model)}** since ${minute(unroutedSinceMs)}: start one with a gateway for it, or cancel the batch.`,
+    );
+  }
+  for (const { model, queue, sinceMs } of view.overdue) {
+    const since = minute(sinceMs);
+    lines.push(
+      '',
+      `**Nobody takes chunks of ${cell(model)}** from queue \`${keyword(queue)}\` since ${since}: is there a worker for it, and has it a free slot?`,
     );
   }
   return detailsText(lines.join('\n'));
 }
 
+function minute(unixMs: number): string {
+  return `${new Date(unixMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+}
+
 function modelRow(lanes: ModelLanes): string {
   const cells = [
     cell(lanes.plan.model),
-    cell(lanes.plan.queue),
+    cell(lanes.queue),
     lanes.plan.entries,
     lanes.completed,
     lanes.failed,

@@ -1,4 +1,4 @@
-import { ApplicationFailure, condition, log, patched } from '@temporalio/workflow';
+import { condition, log } from '@temporalio/workflow';
 import type { ExecuteChunkResult, OpenedBatch } from '../activities/types';
 import { summaryText } from '../core/batch/temporal-bounds';
 import { boxMs, chunkSize, firstBoxMs } from '../core/flow/chunk-size';
@@ -6,8 +6,13 @@ import { laneCount } from '../core/flow/lanes';
 import type { Range } from '../core/flow/open-ranges';
 import { OpenRanges } from '../core/flow/open-ranges';
 import { priorityOf } from '../core/flow/priority';
+import type { IdleChunk } from './chunk-outcome';
+import { failureType, isIdle, isUntaken } from './chunk-outcome';
 import type { ResumedModel } from './contract';
+import { ModelRouting } from './model-routing';
 import { chunk } from './proxies';
+import { QueuePatience } from './queue-patience';
+import type { OverdueQueue } from './queue-watch';
 import type { StopControl } from './stop';
 
 /** A chunk that was handed out and has not returned; times in Unix ms. */
@@ -25,6 +30,13 @@ export interface LaneContext {
   readonly stop: StopControl;
   /** When this batch began, for the length of boxes. */
   readonly startedAtMs: number;
+  /**
+   * Waiting costs no history: one chunk of a model waits at the server for all, routes are looked up
+   * again, and a chunk comes back from a queue that nobody serves. False in older histories.
+   */
+  readonly waitsAtServer: boolean;
+  /** The routes of the plan were made in this run. */
+  readonly routesAreFresh: boolean;
   /** True once the history is long enough to go on in a new run: lanes take no further chunk. */
   handingOver(): boolean;
   /** Called after each chunk: details for operators. */
@@ -63,6 +75,10 @@ export class ModelLanes {
   readonly #context: LaneContext;
   readonly #lanes = new Map<number, Promise<void>>();
   readonly #out = new Set<ChunkOut>();
+  readonly #routing: ModelRouting;
+  /** The chunk that may wait at the server, while it is out; with `due` the next one will be it. */
+  #waiter: ChunkOut | 'due' | null = null;
+  readonly #patience: QueuePatience;
   readonly #workers: string[] = [];
   #returned = 0;
   #emptyReturns = 0;
@@ -73,6 +89,31 @@ export class ModelLanes {
     this.completed = plan.completed;
     this.failed = plan.failed;
     this.#context = context;
+    const { waitsAtServer, opened } = context;
+    this.#patience = new QueuePatience(waitsAtServer ? opened.settings.queuedWarningMs : undefined);
+    const { model, queue, requestTimeoutMs } = plan;
+    this.#routing = new ModelRouting({
+      model,
+      route: { queue, requestTimeoutMs },
+      isFresh: context.routesAreFresh,
+      onChange: () => context.onChange(),
+    });
+  }
+
+  /** Task queue that the next chunk goes to. */
+  get queue(): string {
+    return this.#routing.route.queue;
+  }
+
+  /** Since when no worker can send the model's requests, Unix ms; null while one can. */
+  get unroutedSinceMs(): number | null {
+    return this.#routing.unroutedSinceMs;
+  }
+
+  /** Set while nobody takes the model's chunks from their queue. */
+  get overdue(): OverdueQueue | null {
+    const { overdueSinceMs: sinceMs } = this.#patience;
+    return sinceMs === null ? null : { model: this.plan.model, queue: this.queue, sinceMs };
   }
 
   get running(): number {
@@ -87,7 +128,10 @@ export class ModelLanes {
   /** Runs until every range is answered, a stop is asked for, or the run hands over. Never rejects. */
   async run(): Promise<void> {
     this.#startLanes();
-    while (this.#lanes.size > 0) await Promise.allSettled([...this.#lanes.values()]);
+    while (this.#lanes.size > 0) {
+      await Promise.allSettled([...this.#lanes.values()]);
+      if (this.#context.waitsAtServer && !this.#halted) this.#startLanes();
+    }
   }
 
   /** Puts ranges back that finalization found without an answer. */
@@ -99,6 +143,7 @@ export class ModelLanes {
   toResume(): ResumedModel {
     return {
       ...this.plan,
+      ...this.#routing.route,
       open: this.open.toArray(),
       completed: this.completed,
       failed: this.failed,
@@ -118,6 +163,8 @@ export class ModelLanes {
   }
 
   #startLanes(): void {
+    // Beside a chunk that waits for a permit no other one would get one.
+    if (this.#waiter !== null && this.#waiter !== 'due') return;
     for (let lane = 0; lane < this.#wantedLanes && !this.open.isEmpty; lane++) {
       if (this.#lanes.has(lane)) continue;
       this.#lanes.set(
@@ -129,6 +176,7 @@ export class ModelLanes {
 
   async #runLane(lane: number): Promise<void> {
     for (let round = 0; !this.#halted && lane < this.#wantedLanes; round++) {
+      if (this.#context.waitsAtServer && !(await this.#isRouted())) return;
       const lanes = this.#wantedLanes;
       const range = this.open.take(
         chunkSize({ remaining: this.open.remaining, lanes, lastRatePerSec: this.ratePerSec }),
@@ -138,33 +186,67 @@ export class ModelLanes {
         batchAgeMs: Date.now() - this.#context.startedAtMs,
         p95Ms: this.p95Ms ?? 0,
       });
-      const result = await this.#runChunk(range, round === 0 ? firstBoxMs(box, lane, lanes) : box);
-      if (result?.answered === 0 && result.next < range.to && !handsOver(result)) {
-        await this.#pause();
-      }
-      this.#startLanes();
+      const idle = await this.#runChunk(range, round === 0 ? firstBoxMs(box, lane, lanes) : box);
+      if (idle === null || !this.#context.waitsAtServer) {
+        if (idle !== null) await this.#pause();
+        this.#startLanes();
+      } else if (!(await this.#afterIdle(idle))) return;
     }
   }
 
-  async #runChunk(range: Range, box: number): Promise<ExecuteChunkResult | null> {
-    const out = { sinceMs: Date.now(), attemptMs: box + this.plan.requestTimeoutMs };
-    this.#out.add(out);
+  /** False when a stop came first. */
+  async #isRouted(): Promise<boolean> {
     try {
-      const result = await this.#execute(range, box);
+      await this.#routing.settle();
+      return !this.#halted;
+    } catch {
+      // As in a pause: nobody may be waiting for this lane yet.
+      return false;
+    }
+  }
+
+  /**
+   * Nothing could be sent: one chunk of the model waits for all, at the server, and the other lanes end
+   * until it has returned. False: this lane ends.
+   */
+  async #afterIdle({ left, waited }: IdleChunk): Promise<boolean> {
+    if (left === 'unrouted') {
+      await this.#pause();
+      return true;
+    }
+    if (this.#waiter !== null) return false;
+    // It returned although it may wait: its range is another's, or its worker is of an older version.
+    if (waited && left !== 'queued') await this.#pause();
+    if (this.#waiter !== null) return false;
+    this.#waiter = 'due';
+    return true;
+  }
+
+  /** Null unless the chunk came back as it went: then why. */
+  async #runChunk(range: Range, box: number): Promise<IdleChunk | null> {
+    const { requestTimeoutMs } = this.#routing.route;
+    const out = { sinceMs: Date.now(), attemptMs: box + requestTimeoutMs };
+    this.#out.add(out);
+    const mayWait = this.#waiter === 'due';
+    if (mayWait) this.#waiter = out;
+    try {
+      const result = await this.#execute(range, box, mayWait);
       this.#record(range, result);
-      return result;
+      return isIdle(range, result, this.#context) ? { left: result.left, waited: mayWait } : null;
     } catch (error) {
-      this.#fail(range, error);
-      return null;
+      const isUntaken = this.#fail(range, out, error);
+      return isUntaken ? { left: 'queued', waited: mayWait } : null;
     } finally {
       this.#out.delete(out);
+      if (this.#waiter === out) this.#waiter = null;
       this.#context.onChange();
     }
   }
 
-  #execute(range: Range, box: number): Promise<ExecuteChunkResult> {
-    const { batchId, nonce, opened } = this.#context;
-    const { model, safe, queue, requestTimeoutMs } = this.plan;
+  #execute(range: Range, box: number, mayWait: boolean): Promise<ExecuteChunkResult> {
+    const { batchId, nonce, opened, waitsAtServer } = this.#context;
+    const { model, safe } = this.plan;
+    const { queue, requestTimeoutMs } = this.#routing.route;
     const remaining = this.open.remaining + range.to - range.from;
     const priority = priorityOf({
       nowMs: Date.now(),
@@ -176,12 +258,15 @@ export class ModelLanes {
     const isSuspect = range.failures !== undefined;
     const solo = isSuspect && range.to - range.from === 1;
     const poison = solo && (range.failures ?? 0) > 0;
+    const attempts = isSuspect && !solo ? HALF_ATTEMPTS : ATTEMPTS;
     return chunk({
       settings: opened.settings,
       queue,
       boxMs: box,
       requestTimeoutMs,
-      attempts: isSuspect && !solo ? HALF_ATTEMPTS : ATTEMPTS,
+      attempts,
+      mayWait,
+      queuedMs: this.#patience.queuedMs,
       summary: summaryText(`${model} [${range.from}, ${range.to})`),
     }).executeChunk({
       batchId,
@@ -200,11 +285,16 @@ export class ModelLanes {
       openInModel: this.plan.entries - this.completed - this.failed,
       ...(solo ? { solo } : {}),
       ...(poison ? { poison } : {}),
+      ...(waitsAtServer ? { reroutes: true } : {}),
+      ...(mayWait ? { mayWait, maxDeaths: attempts } : {}),
       ...(opened.passesHeaders === true ? { passesHeaders: true } : {}),
     });
   }
 
   #record(range: Range, result: ExecuteChunkResult): void {
+    this.#patience.taken();
+    // Its worker goes down, perhaps for another configuration, or has one already.
+    if (result.left === 'drain' || result.left === 'unrouted') this.#routing.doubt();
     this.open.giveBack({ from: result.next, to: range.to });
     this.completed += result.completed;
     this.failed += result.failed;
@@ -226,22 +316,38 @@ export class ModelLanes {
     }
   }
 
-  /** While stopping, a failed chunk is just a stopped one whose progress is unknown (temporal §0.3). */
-  #fail(range: Range, error: unknown): void {
+  /**
+   * While stopping, a failed chunk is just a stopped one whose progress is unknown. True where the chunk
+   * never began, for nobody took it from its queue.
+   */
+  #fail(range: Range, out: ChunkOut, error: unknown): boolean {
     if (this.#context.stop.requested) {
       this.unaccounted = true;
       this.open.giveBack(range);
-      return;
+      return false;
+    }
+    if (isUntaken(error)) {
+      this.open.giveBack(range);
+      this.#missWorker(out);
+      return true;
     }
     const type = failureType(error);
     if (type !== null && SYSTEM_FAILURES.includes(type)) {
       log.error('batch cannot go on', { type, model: this.plan.model });
       this.open.giveBack(range);
       this.#context.stop.request('failed');
-      return;
+      return false;
     }
     log.warn('chunk failed', { model: this.plan.model, from: range.from, to: range.to, type });
     this.open.giveBackFailed(range);
+    return false;
+  }
+
+  /** Nobody took the chunk from its queue: the model may have another one by now. */
+  #missWorker({ sinceMs }: ChunkOut): void {
+    log.warn('nobody takes a chunk', { model: this.plan.model, queue: this.queue });
+    this.#patience.cameBack(sinceMs);
+    this.#routing.doubt();
   }
 
   /**
@@ -258,14 +364,4 @@ export class ModelLanes {
       // on, this would be an unhandled rejection, which fails the workflow task again and again.
     }
   }
-}
-
-/** A worker that goes down takes no further chunk: whoever takes the next one can begin at once. */
-function handsOver({ left }: ExecuteChunkResult): boolean {
-  return left === 'drain' && patched('no-pause-after-drain');
-}
-
-function failureType(error: unknown): string | null {
-  const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
-  return cause instanceof ApplicationFailure ? (cause.type ?? null) : null;
 }

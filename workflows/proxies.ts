@@ -74,8 +74,15 @@ export interface ChunkPolicy {
   readonly requestTimeoutMs: number;
   /** Attempts that may fail before its range is looked at more closely. */
   readonly attempts: number;
+  /** It waits at the server, by attempts without a limit, and counts those that died itself. */
+  readonly mayWait: boolean;
+  /** Longest time in the queue; then it is taken back. Undefined: as long as it takes. */
+  readonly queuedMs: number | undefined;
   readonly summary: string;
 }
+
+/** Longest that a chunk may wait for its first permit inside a worker, beside its own time. */
+const PERMIT_WAIT_MS = 30_000;
 
 /**
  * A priority outranks the tenant in Temporal's task queues, so it must never depend on a batch: with a
@@ -93,9 +100,14 @@ export function chunk(policy: ChunkPolicy): Pick<BatchActivities, 'executeChunk'
   const { fairnessWeight } = policy.settings;
   return proxyActivities<BatchActivities>({
     taskQueue: policy.queue,
-    startToCloseTimeout: policy.boxMs + policy.requestTimeoutMs + 60_000,
+    startToCloseTimeout: policy.boxMs + policy.requestTimeoutMs + PERMIT_WAIT_MS + 60_000,
+    ...(policy.queuedMs === undefined ? {} : { scheduleToStartTimeout: policy.queuedMs }),
     heartbeatTimeout: policy.settings.heartbeatTimeoutMs,
-    retry: { initialInterval: '100ms', maximumInterval: '10s', maximumAttempts: policy.attempts },
+    retry: {
+      initialInterval: '100ms',
+      maximumInterval: '10s',
+      ...(policy.mayWait ? {} : { maximumAttempts: policy.attempts }),
+    },
     ...WAITING,
     priority: {
       priorityKey: CHUNK_PRIORITY,
@@ -132,6 +144,17 @@ export function holders(settings: BatchSettings): Pick<BatchActivities, 'awaitRe
     summary: 'wait for requests in flight',
   });
 }
+
+/**
+ * Waits until some worker can send a model's requests. Attempts add nothing to the history, and the
+ * UI shows what it waits for.
+ */
+export const routing: Pick<BatchActivities, 'awaitRoute'> = proxyActivities<BatchActivities>({
+  taskQueue: BATCH_QUEUE,
+  startToCloseTimeout: '10s',
+  retry: { initialInterval: '1s', maximumInterval: '20s' },
+  cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+});
 
 /** The last word on a batch that could not be finalized: waits for Postgres for ever. */
 export const lastResort: Pick<BatchActivities, 'recordUnfinalized'> =

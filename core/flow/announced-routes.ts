@@ -1,0 +1,52 @@
+/** What one worker can send: a request timeout in ms for each model, and one for all others. */
+export interface AnnouncedRoutes {
+  /** Null unless the worker has one gateway for every model. */
+  readonly global: number | null;
+  readonly models: Readonly<Record<string, number>>;
+}
+
+/** The announcement of a worker, and how long ago it was made. */
+export interface SeenRoutes extends AnnouncedRoutes {
+  readonly ageMs: number;
+}
+
+/** A queue that some worker serves for a model: its own, or the one that all models share. */
+export interface FoundRoute {
+  readonly queue: 'model' | 'shared';
+  readonly requestTimeoutMs: number;
+}
+
+/** Workers announce themselves every few seconds: one that missed several of them is gone. */
+export const LIVE_MS = 30_000;
+/** How long a model counts as served after its last worker: a restart or a deploy may take minutes. */
+export const KNOWN_MS = 15 * 60_000;
+
+/**
+ * Where the requests of `model` can be sent now, or null. A worker that names the model comes before
+ * one that takes every model. The longest timeout wins: it only bounds how long a hung chunk lasts.
+ */
+export function findRoute(model: string, workers: readonly SeenRoutes[]): FoundRoute | null {
+  const live = workers.filter(({ ageMs }) => ageMs <= LIVE_MS);
+  const named = live.map(({ models }) => timeoutOf(models, model));
+  const own = longest(named);
+  if (own !== null) return { queue: 'model', requestTimeoutMs: own };
+  const shared = longest(live.map(({ global }) => global));
+  return shared === null ? null : { queue: 'shared', requestTimeoutMs: shared };
+}
+
+/** Whether a worker that was alive in the last {@link KNOWN_MS} can send requests of `model`. */
+export function isKnownModel(model: string, workers: readonly SeenRoutes[]): boolean {
+  return workers.some(
+    ({ ageMs, global, models }) =>
+      ageMs <= KNOWN_MS && (global !== null || timeoutOf(models, model) !== null),
+  );
+}
+
+function timeoutOf(models: AnnouncedRoutes['models'], model: string): number | null {
+  return Object.hasOwn(models, model) ? (models[model] ?? null) : null;
+}
+
+function longest(timeouts: readonly (number | null)[]): number | null {
+  const known = timeouts.filter((timeout) => timeout !== null);
+  return known.length === 0 ? null : Math.max(...known);
+}

@@ -1,0 +1,42 @@
+import type { Pool } from 'pg';
+import type { AnnouncedRoutes, SeenRoutes } from '../../core/flow/announced-routes';
+import { KNOWN_MS } from '../../core/flow/announced-routes';
+import { query } from './sql';
+
+/** Rows of workers that are long gone; no rule looks at them any more. */
+const FORGET_AFTER = '1 day';
+
+/** What workers tell each other about the models that they can send. */
+export interface WorkerRoutes {
+  /**
+   * Writes what `worker` can send and returns what all others could within the last {@link KNOWN_MS}.
+   * @throws postgres_unavailable
+   */
+  announce(worker: string, routes: AnnouncedRoutes): Promise<SeenRoutes[]>;
+}
+
+/** {@link WorkerRoutes} in the table `worker_routes`: one statement for each announcement. */
+export function createWorkerRoutes(pool: Pool): WorkerRoutes {
+  return {
+    announce: async (worker, routes) => {
+      const rows = await query<{ routes: AnnouncedRoutes; age_ms: number }>(
+        pool,
+        `with mine as (
+           insert into worker_routes (worker, routes) values ($1, $2)
+           on conflict (worker) do update set routes = excluded.routes, seen_at = now()
+         ), forgotten as (
+           delete from worker_routes where seen_at < now() - $4::interval
+         )
+         select routes,
+                min(extract(epoch from now() - seen_at) * 1000)::float8 as age_ms
+         from worker_routes
+         where worker <> $1 and seen_at > now() - $3 * interval '1 millisecond'
+         group by routes`,
+        [worker, JSON.stringify(routes), KNOWN_MS, FORGET_AFTER],
+      );
+      return rows.map(({ routes: { global, models }, age_ms }) => {
+        return { global, models, ageMs: Math.max(0, age_ms) };
+      });
+    },
+  };
+}

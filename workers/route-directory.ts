@@ -1,0 +1,100 @@
+import type { ModelRoute } from '../activities/types';
+import type { AnnouncedRoutes, SeenRoutes } from '../core/flow/announced-routes';
+import { findRoute, isKnownModel } from '../core/flow/announced-routes';
+import type { Registry } from '../inference/registry';
+import type { Logger } from '../platform/logger';
+import type { WorkerRoutes } from '../storage/postgres/worker-routes';
+import { EXEC_QUEUE, modelQueue } from '../workflows/contract';
+
+/** Which queue a model's chunks go to, as far as all workers of the installation know. */
+export interface RouteDirectory {
+  /** Null while no live worker can send requests of `model`. */
+  routeOf(model: string): ModelRoute | null;
+  /** Whether any worker of the last minutes could: such a model waits, it is not given up. */
+  isKnown(model: string): boolean;
+  close(): Promise<void>;
+}
+
+export interface RouteDirectoryOptions {
+  readonly registry: Registry;
+  readonly table: WorkerRoutes;
+  readonly worker: string;
+  readonly logger: Logger;
+  readonly intervalMs?: number;
+}
+
+const INTERVAL_MS = 5_000;
+
+/**
+ * Announces what this worker can send, and keeps what the others announced. Look-ups answer from
+ * memory; while PostgreSQL is away they answer with what was heard last. Resolves after the first
+ * announcement, so that a worker takes no work before the others can know of it.
+ */
+export async function openRouteDirectory(options: RouteDirectoryOptions): Promise<RouteDirectory> {
+  const directory = new Directory(options);
+  await directory.refresh();
+  return directory;
+}
+
+/** Task queues that a worker serves: the shared one, and one for each configured model. */
+export function queuesOf(registry: Pick<Registry, 'gateways'>): string[] {
+  const models = registry.gateways.flatMap((gateway) => gateway.models);
+  return [...new Set([EXEC_QUEUE, ...models.map(modelQueue)])];
+}
+
+class Directory implements RouteDirectory {
+  readonly #options: RouteDirectoryOptions;
+  readonly #own: AnnouncedRoutes;
+  readonly #timer: NodeJS.Timeout;
+  #others: readonly SeenRoutes[] = [];
+  #refreshing: Promise<void> | null = null;
+
+  constructor(options: RouteDirectoryOptions) {
+    this.#options = options;
+    this.#own = announcedBy(options.registry);
+    this.#timer = setInterval(() => void this.refresh(), options.intervalMs ?? INTERVAL_MS);
+    this.#timer.unref();
+  }
+
+  routeOf(model: string): ModelRoute | null {
+    const found = findRoute(model, this.#workers());
+    if (found === null) return null;
+    const queue = found.queue === 'model' ? modelQueue(model) : EXEC_QUEUE;
+    return { queue, requestTimeoutMs: found.requestTimeoutMs };
+  }
+
+  isKnown(model: string): boolean {
+    return isKnownModel(model, this.#workers());
+  }
+
+  refresh(): Promise<void> {
+    return (this.#refreshing ??= this.#announce().finally(() => (this.#refreshing = null)));
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#refreshing;
+  }
+
+  async #announce(): Promise<void> {
+    const { table, worker, logger } = this.#options;
+    try {
+      this.#others = await table.announce(worker, this.#own);
+    } catch (error) {
+      logger.warn({ err: error }, 'routes not announced, trying again');
+    }
+  }
+
+  /** While nothing is heard nobody ages: that PostgreSQL is away says nothing of the other workers. */
+  #workers(): SeenRoutes[] {
+    return [{ ...this.#own, ageMs: 0 }, ...this.#others];
+  }
+}
+
+function announcedBy(registry: Registry): AnnouncedRoutes {
+  const listed = registry.gateways.flatMap(({ models, gateway }) =>
+    models.map((model): [string, number] => [model, gateway.request_timeout]),
+  );
+  const only = registry.gateways.find(({ models }) => models.length === 0);
+  return { global: only?.gateway.request_timeout ?? null, models: Object.fromEntries(listed) };
+}

@@ -1,0 +1,69 @@
+import { log } from '@temporalio/workflow';
+import type { ModelRoute } from '../activities/types';
+import { routing, step } from './proxies';
+
+/** A route that was looked up so lately is taken without another look: chunks are short at first. */
+const FRESH_MS = 60_000;
+
+export interface ModelRoutingOptions {
+  readonly model: string;
+  readonly route: ModelRoute;
+  /** Whether `route` was looked up just now. */
+  readonly isFresh: boolean;
+  /** Called when the model has lost its route, and when it has one again. */
+  readonly onChange: () => void;
+}
+
+/**
+ * Where one model's chunks go. The configuration may change while a batch is open, so the route is
+ * looked up again for every chunk, at most once a minute. While no worker can send the model's
+ * requests, its lanes wait inside one activity, which adds nothing to the history.
+ */
+export class ModelRouting {
+  readonly #options: ModelRoutingOptions;
+  #route: ModelRoute;
+  #lookedUpMs: number;
+  #lookUp: Promise<void> | null = null;
+  /** When the model was found without a route, Unix ms; null while it has one. */
+  unroutedSinceMs: number | null = null;
+
+  constructor(options: ModelRoutingOptions) {
+    this.#options = options;
+    this.#route = options.route;
+    this.#lookedUpMs = options.isFresh ? Date.now() : 0;
+  }
+
+  get route(): ModelRoute {
+    return this.#route;
+  }
+
+  /** The route may be gone: it is looked up before the next chunk, however fresh it is. */
+  doubt(): void {
+    this.#lookedUpMs = 0;
+  }
+
+  /** Resolves when there is a route, at once where it is fresh. @throws when the scope is cancelled */
+  async settle(): Promise<void> {
+    if (Date.now() - this.#lookedUpMs < FRESH_MS) return;
+    this.#lookUp ??= this.#find().finally(() => (this.#lookUp = null));
+    await this.#lookUp;
+  }
+
+  async #find(): Promise<void> {
+    const { model } = this.#options;
+    this.#route = (await step('routeModel', { model })) ?? (await this.#untilRouted());
+    this.#lookedUpMs = Date.now();
+  }
+
+  async #untilRouted(): Promise<ModelRoute> {
+    const { model, onChange } = this.#options;
+    log.warn('no worker can send requests of this model: they wait', { model });
+    this.unroutedSinceMs = Date.now();
+    onChange();
+    const route = await routing.awaitRoute({ model });
+    log.info('the model has a route again', { model, queue: route.queue });
+    this.unroutedSinceMs = null;
+    onChange();
+    return route;
+  }
+}
