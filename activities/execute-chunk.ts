@@ -1,23 +1,32 @@
-import { Context } from '@temporalio/activity';
+import { ApplicationFailure, Context } from '@temporalio/activity';
 import { failureText } from '../core/batch/temporal-bounds';
 import { planKey } from '../core/plan/keys';
 import { PLAN_ENTRY_BYTES } from '../core/plan/plan-entry';
 import { GatewayError, isGatewayError } from '../core/errors';
 import type { JournalWriter } from '../storage/journal/journal-store';
 import type { ChunkLease } from '../storage/postgres/chunk-lease';
+import type { Refusal } from './execute/chunk-admission';
+import { noPermit, refusalOf, waitKey } from './execute/chunk-admission';
 import { ChunkLedger } from './execute/chunk-ledger';
 import type { ChunkRunOptions } from './execute/chunk-run';
 import { ChunkRun } from './execute/chunk-run';
+import type { AttemptNote } from './execute/deaths';
+import { deathsBefore } from './execute/deaths';
 import type { ExecuteDeps } from './execute/deps';
 import type { LineSenderOptions } from './execute/line-sender';
 import { LineSender } from './execute/line-sender';
 import { ReadBlocks } from './execute/read-blocks';
 import { SoloGate } from './execute/solo-gate';
 import { patiently } from './execute/patiently';
+import { WaitingRoom } from './execute/waiting-room';
 import { asFailure } from './failure';
 import type { ChunkLeave, ExecuteChunkInput, ExecuteChunkResult } from './types';
 
 const HEARTBEAT_MS = 1_000;
+const SHORT_BOX_MS = 15_000;
+/** Longest and shortest time that a chunk stays away when its lines are not due yet. */
+const MAX_NOT_DUE_MS = 60_000;
+const MIN_NOT_DUE_MS = 1_000;
 /** Workers that a line may kill while nothing else is in flight there (execution §3 "Poison"). */
 const DEATHS_ALONE = 3;
 
@@ -30,13 +39,20 @@ export function createExecuteChunk(
   deps: ExecuteDeps,
 ): (input: ExecuteChunkInput) => Promise<ExecuteChunkResult> {
   const shared = {
-    waiting: new Map<string, number>(),
+    room: new WaitingRoom(),
     gate: new SoloGate(),
     blocks: new ReadBlocks(),
   };
-  return async (chunk) => {
+  return async (input) => {
+    const { info } = Context.current();
+    const deaths = deathsBefore(info.heartbeatDetails, info.attempt);
+    if (deaths >= (input.maxDeaths ?? Infinity)) throw tooManyDied(deaths);
+    const options = { deps, room: shared.room, taskQueue: info.taskQueue };
+    const refusal = deps.drain.aborted ? null : refusalOf(input, options);
+    if (refusal !== null) return refuse(input, refusal, deps.worker);
     deps.observer.chunkStarted();
-    const stay = new ChunkStay(chunk, deps, shared);
+    const chunk = info.attempt > 1 ? shortBoxed(input) : input;
+    const stay = new ChunkStay(chunk, { deps, shared, deaths });
     const heart = setInterval(() => stay.heartbeat(), HEARTBEAT_MS);
     try {
       return await stay.run();
@@ -49,8 +65,37 @@ export function createExecuteChunk(
   };
 }
 
+/** A chunk that can send nothing now: it waits at the server, or its lane hears of it. */
+function refuse(chunk: ExecuteChunkInput, refusal: Refusal, worker: string): ExecuteChunkResult {
+  const { left, message, retryInMs } = refusal;
+  if (chunk.mayWait === true && retryInMs !== null) throw waiting(left, message, retryInMs);
+  const nothing = { completed: 0, failed: 0, answered: 0, ratePerSec: null, p95Ms: null };
+  return { next: chunk.from, ...nothing, worker, left, stopCause: null };
+}
+
+/** Fails an attempt, not the chunk: the server tries again, which leaves no trace in the history. */
+function waiting(left: ChunkLeave, message: string, retryInMs: number): ApplicationFailure {
+  return ApplicationFailure.create({
+    message,
+    type: left,
+    nextRetryDelay: retryInMs,
+    category: 'BENIGN',
+  });
+}
+
+/** The lanes beside a chunk that waits have ended: they go on when it returns, which must be soon. */
+function shortBoxed(chunk: ExecuteChunkInput): ExecuteChunkInput {
+  if (chunk.mayWait !== true) return chunk;
+  return { ...chunk, boxMs: Math.min(chunk.boxMs, Math.max(SHORT_BOX_MS, 4 * (chunk.p95Ms ?? 0))) };
+}
+
+function tooManyDied(deaths: number): ApplicationFailure {
+  const message = `${deaths} workers died while they worked on this chunk`;
+  return ApplicationFailure.create({ message, type: 'workers_died', nonRetryable: true });
+}
+
 /** What all chunks of a process share. */
-type SharedState = Pick<ChunkRunOptions, 'waiting' | 'gate'> & Pick<LineSenderOptions, 'blocks'>;
+type SharedState = Pick<ChunkRunOptions, 'room' | 'gate'> & Pick<LineSenderOptions, 'blocks'>;
 
 /** One attempt from its row to its seal. */
 class ChunkStay {
@@ -65,15 +110,24 @@ class ChunkStay {
   #writer: JournalWriter | null = null;
   /** What failed last and is being tried again. */
   #trouble: string | null = null;
+  readonly #deaths: number;
+  /** Until the attempt ends by itself: should it never do so, it has died. */
+  #holding = true;
 
-  constructor(chunk: ExecuteChunkInput, deps: ExecuteDeps, shared: SharedState) {
+  constructor(
+    chunk: ExecuteChunkInput,
+    { deps, shared, deaths }: { deps: ExecuteDeps; shared: SharedState; deaths: number },
+  ) {
     this.#chunk = chunk;
     this.#deps = deps;
     this.#shared = shared;
+    this.#deaths = deaths;
   }
 
   heartbeat(): void {
+    const note: AttemptNote = { deaths: this.#deaths, holding: this.#holding };
     this.#context.heartbeat({
+      ...note,
       next: this.#ledger?.next ?? this.#chunk.from,
       completed: this.#ledger?.completed ?? 0,
       failed: this.#ledger?.failed ?? 0,
@@ -89,6 +143,34 @@ class ChunkStay {
   }
 
   async run(): Promise<ExecuteChunkResult> {
+    const result = await this.#attempt();
+    const wait = this.#chunk.mayWait === true ? this.#waitAfter(result) : null;
+    if (wait === null) return result;
+    // The last heartbeat goes along with the failure.
+    this.#holding = false;
+    this.heartbeat();
+    throw wait;
+  }
+
+  /** What a chunk that may wait fails with when it has sent nothing, or null. */
+  #waitAfter({ answered, next, left }: ExecuteChunkResult): ApplicationFailure | null {
+    const { from, model } = this.#chunk;
+    const route = this.#deps.registry.route(model);
+    if (answered > 0 || next > from || route === null) return null;
+    const nowMs = Date.now();
+    const at = { nowMs, random: Math.random() };
+    const spreadMs = this.#shared.room.retryInMs(route.limiterKey, waitKey(this.#chunk), at);
+    if (left === 'no_permit') return waiting(left, noPermit(model), spreadMs);
+    if (left === 'breaker_open') {
+      const awayMs = clamp(route.breaker.retryAtMs - nowMs, 0, MAX_NOT_DUE_MS);
+      return waiting(left, `Gateway ${route.key} does not answer.`, awayMs + spreadMs);
+    }
+    if (left !== 'box') return null;
+    const dueMs = clamp((this.#run?.nextDueMs ?? 0) - nowMs, MIN_NOT_DUE_MS, MAX_NOT_DUE_MS);
+    return waiting(left, 'No request could be sent in the time of the chunk.', dueMs);
+  }
+
+  async #attempt(): Promise<ExecuteChunkResult> {
     const { batchId, safe, from, to } = this.#chunk;
     // At once: the answer tells an attempt that comes late that it is not wanted any more.
     this.heartbeat();
@@ -135,9 +217,8 @@ class ChunkStay {
   async #send(ledger: ChunkLedger, lease: ChunkLease, writer: JournalWriter): Promise<ChunkLeave> {
     const { deps, chunk } = { deps: this.#deps, chunk: this.#chunk };
     const route = deps.registry.route(chunk.model);
-    if (route === null) {
-      throw new GatewayError('config_invalid', `no gateway serves ${chunk.model} any more`);
-    }
+    // It had one when the chunk was admitted, and the configuration of a process does not change.
+    if (route === null) throw new GatewayError('internal', `no route for ${chunk.model}`);
     const headers = await this.#passThrough();
     const input = await this.#patiently('opening the input', () =>
       deps.store.open(chunk.inputKey).catch(goneAs('input_missing', 'the input object is gone')),
@@ -147,8 +228,9 @@ class ChunkStay {
       const { blocks } = this.#shared;
       const io = { input, memory, blocks, headers };
       const sender = new LineSender({ chunk, route, observer, ...io });
-      const options = { chunk, deps, route, ledger, writer, lease, sender, ...this.#shared };
-      const run = new ChunkRun(options);
+      const { attempt } = this.#context.info;
+      const options = { chunk, attempt, deps, route, ledger, writer, lease, sender };
+      const run = new ChunkRun({ ...options, ...this.#shared });
       this.#run = run;
       // Attempts that died before they sent it, or of others' lines, prove nothing against this one.
       if (chunk.poison === true && ledger.deathsAlone(0) >= DEATHS_ALONE) {
@@ -227,6 +309,10 @@ function goneAs(code: 'plan_unreadable' | 'input_missing', message: string) {
       ? new GatewayError(code, message, { cause })
       : cause;
   };
+}
+
+function clamp(value: number, low: number, high: number): number {
+  return Math.min(Math.max(value, low), high);
 }
 
 /** Why the activity was cancelled (temporal §1.3): the server's word, or this worker going down. */

@@ -96,4 +96,4 @@ function oursSec(roots) {
   return family([...roots, process.pid]).reduce((sum, pid) => sum + cpuSec(pid), 0);
 }
 
-module.exports = { machineCpuSec, memoryMb, watch };
+module.exports = { cpuSec, family, machineCpuSec, memoryMb, watch };

@@ -55,6 +55,8 @@ async function startOnce({ root, scratch, gatewayUrl, settings = {}, profileDir 
     api: /\bapi=(\S+)/.exec(child.readyLine)[1],
     dataDir,
     postgresUrl: resolved.postgres.url,
+    temporalAddress: resolved.temporal.address,
+    temporalNamespace: resolved.temporal.namespace,
     workerPid: parts.find(({ name }) => name === 'worker').pid,
     /** Of a part as it runs now: a killed one comes back as another process. */
     pidOf: (part) => readParts().find(({ name }) => name === part).pid,

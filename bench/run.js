@@ -19,6 +19,7 @@ const ROWS = {
   7: () => require('./rows/cancel').cancel,
   11: () => require('./rows/many-batches').manyBatches,
   12: () => require('./rows/two-models').twoModels,
+  13: () => require('./rows/waiting-batches').waitingBatches,
   faults: () => require('./rows/faults').faults,
 };
 

@@ -75,8 +75,7 @@ export async function openParts(config: Config, context: PartsContext): Promise<
   const outputFilesSec = Math.round(config.retention.output_files / 1000);
   const client = openClient(config.temporal, logger);
   const ping = openTemporalPing(config.temporal);
-  metrics.totalWorkers.set(config.worker.exec_slots);
-  metrics.maxInflightConcurrency.set(config.concurrency.global);
+  showLimits(config, metrics);
   return {
     config,
     store,
@@ -120,6 +119,11 @@ export async function openParts(config: Config, context: PartsContext): Promise<
       { name: 'postgres', run: closePools },
     ],
   };
+}
+
+function showLimits(config: Config, metrics: WorkerMetrics): void {
+  metrics.totalWorkers.set(config.worker.exec_slots);
+  metrics.maxInflightConcurrency.set(config.concurrency.global);
 }
 
 function openPools(url: string, logger: Logger) {

@@ -25,7 +25,6 @@ export const EXEC_QUEUE = 'nightshift-exec';
 /** Most bytes of a queue's name that are a model's own; Temporal allows 1,000 in all. */
 const MAX_QUEUE_MODEL_BYTES = 768;
 /** Control characters and halves of surrogate pairs. */
-// eslint-disable-next-line no-control-regex -- they are what is looked for
 const NOT_IN_QUEUE_NAMES = /[\u0000-\u001f\u007f-\u009f\p{Cs}]/gu;
 
 /**

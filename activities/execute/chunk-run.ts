@@ -13,25 +13,31 @@ import { LineQueue } from './line-queue';
 import type { EncodedFrame, LineSender, TryOptions } from './line-sender';
 import { permitWait } from './permit-wait';
 import type { SoloGate } from './solo-gate';
+import type { WaitingRoom } from './waiting-room';
 import { Wake } from './wake';
 
 export interface ChunkRunOptions {
   readonly chunk: ExecuteChunkInput;
+  /** Which attempt of the chunk this is, from 1. */
+  readonly attempt: number;
   readonly deps: ExecuteDeps;
   readonly route: Route;
   readonly ledger: ChunkLedger;
   readonly writer: JournalWriter;
   readonly lease: ChunkLease;
   readonly sender: LineSender;
-  /** How many chunks of each limiter wait for their first permit in this process. */
-  readonly waiting: Map<string, number>;
+  /** Who waits for a first permit in this process. */
+  readonly room: WaitingRoom;
   /** Shared by all chunks of this process. */
   readonly gate: SoloGate;
 }
 
 const MAX_UNWRITTEN_BYTES = 32 * 1024 * 1024;
 const MIN_PERMIT_WAIT_MS = 10_000;
-const MAX_WAITING_CHUNKS = 4;
+/** Of a chunk that waits at the server else: perhaps another worker has a permit by now. */
+const MAX_PERMIT_WAIT_MS = 30_000;
+/** A chunk that may wait at the server does so rather than wait here for longer for the next probe. */
+const LONG_UNTIL_PROBE_MS = 2_000;
 /** Longest sleep of the loop: conditions without an event of their own are looked at this often. */
 const LOOK_AGAIN_MS = 250;
 
@@ -74,7 +80,8 @@ export class ChunkRun {
       priority: chunk.priority,
     };
     this.#openInModel = chunk.openInModel ?? options.ledger.open;
-    this.#queue = new LineQueue(options.ledger, 2 * options.deps.config.concurrency.per_model);
+    const maxBackingOff = 2 * options.deps.config.concurrency.per_model;
+    this.#queue = new LineQueue(options.ledger, maxBackingOff, options.attempt - 1);
     this.#departure = new ChunkDeparture({
       ...options,
       awaitsFirstAnswer: () => this.#answered === 0 && this.#inFlight > 0,
@@ -94,6 +101,11 @@ export class ChunkRun {
 
   get answered(): number {
     return this.#answered;
+  }
+
+  /** When the first line that was put back is due, Unix ms; null where none waits. */
+  get nextDueMs(): number | null {
+    return this.#queue.nextDueMs;
   }
 
   get p95Ms(): number | null {
@@ -148,6 +160,7 @@ export class ChunkRun {
       const nowMs = Date.now();
       const line = this.#mayTry(nowMs) ? this.#nextLine(nowMs) : null;
       if (line === null) {
+        if (this.#isLongAway(nowMs)) return this.#departure.leaveFor('breaker_open');
         await this.#wake.wait(this.#idleMs(nowMs));
         continue;
       }
@@ -160,6 +173,14 @@ export class ChunkRun {
       this.#hadPermit = true;
       this.#begin(line, permit);
     }
+  }
+
+  /** Nothing was sent, nothing is in flight, and nothing may be sent for long: it waits at the server. */
+  #isLongAway(nowMs: number): boolean {
+    const { chunk, route } = this.#o;
+    if (chunk.mayWait !== true || this.#answered > 0 || this.#inFlight > 0) return false;
+    const { state, retryAtMs } = route.breaker;
+    return state === 'open' && retryAtMs - nowMs > LONG_UNTIL_PROBE_MS;
   }
 
   #nextLine(nowMs: number): ChunkLine | null {
@@ -200,20 +221,18 @@ export class ChunkRun {
 
   /** A process that has no permit to give for long is full: the chunk goes back to its lane. */
   async #awaitFirst(): Promise<Permit | null> {
-    const { waiting, route, chunk } = this.#o;
-    const others = waiting.get(route.limiterKey) ?? 0;
-    if (others >= MAX_WAITING_CHUNKS) {
+    const { room, route, chunk } = this.#o;
+    if (!room.enter(route.limiterKey, chunk.tenant)) {
       this.#departure.leaveFor('no_permit');
       return null;
     }
-    waiting.set(route.limiterKey, others + 1);
     const giveUp = (): void => this.#departure.leaveFor('no_permit');
-    const timer = setTimeout(giveUp, Math.max(MIN_PERMIT_WAIT_MS, chunk.p95Ms ?? 0));
+    const timer = setTimeout(giveUp, permitWaitMs(chunk));
     try {
       return await this.#await();
     } finally {
       clearTimeout(timer);
-      waiting.set(route.limiterKey, (waiting.get(route.limiterKey) ?? 1) - 1);
+      room.leave(route.limiterKey, chunk.tenant);
     }
   }
 
@@ -301,4 +320,9 @@ export class ChunkRun {
     const retry = { offset, tries, refusals, notBeforeMs, alone };
     this.#o.writer.append(retryHeader(retry), encodeRetryFrame(retry));
   }
+}
+
+function permitWaitMs({ mayWait, p95Ms }: ExecuteChunkInput): number {
+  const waitMs = Math.max(MIN_PERMIT_WAIT_MS, p95Ms ?? 0);
+  return mayWait === true ? Math.min(waitMs, MAX_PERMIT_WAIT_MS) : waitMs;
 }

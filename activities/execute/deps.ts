@@ -6,6 +6,7 @@ import type { Logger } from '../../platform/logger';
 import type { JournalStore } from '../../storage/journal/journal-store';
 import type { ObjectStore } from '../../storage/object-store';
 import type { ProgressReporter } from '../../storage/postgres/progress';
+import type { ModelRoute } from '../types';
 import type { ExecuteObserver } from './observer';
 
 /** What a chunk needs of its process; one instance serves all chunks. */
@@ -13,6 +14,8 @@ export interface ExecuteDeps {
   readonly store: ObjectStore;
   readonly journal: JournalStore;
   readonly registry: Registry;
+  /** What all workers together can send. */
+  readonly routes: { routeOf(model: string): ModelRoute | null };
   readonly dispatcher: ExecuteDispatcher;
   readonly memory: MemoryBudget;
   readonly progress: ProgressReporter;

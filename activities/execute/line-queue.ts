@@ -1,5 +1,8 @@
 import type { ChunkLedger, ChunkLine } from './chunk-ledger';
 
+/** Lines that were passed over for a probe come back soon: the gateway may be there again. */
+const PASSED_OVER_MS = 1_000;
+
 /**
  * The lines of a chunk that are still to be sent: fresh ones in plan order, put-back ones when their
  * time has come. Put-back lines go first: they are older.
@@ -10,10 +13,13 @@ export class LineQueue {
   /** Sorted by time; short, since nothing new is sent beyond `maxBackingOff`. */
   readonly #backingOff: ChunkLine[] = [];
   #cursor = 0;
+  #skipBeforeProbe: number;
 
-  constructor(ledger: ChunkLedger, maxBackingOff: number) {
+  /** @param firstProbe the line to probe with first: another one for each attempt of a chunk */
+  constructor(ledger: ChunkLedger, maxBackingOff: number, firstProbe = 0) {
     this.#ledger = ledger;
     this.#maxBackingOff = maxBackingOff;
+    this.#skipBeforeProbe = firstProbe % maxBackingOff;
   }
 
   /**
@@ -21,6 +27,11 @@ export class LineQueue {
    * gateway cannot bear must not stand for all (execution §3 "Breaker").
    */
   takeForProbe(nowMs: number): ChunkLine | null {
+    for (; this.#skipBeforeProbe > 0; this.#skipBeforeProbe--) {
+      const line = this.#nextFresh();
+      if (line === null) break;
+      this.putBack({ ...line, notBeforeMs: Math.max(line.notBeforeMs, nowMs + PASSED_OVER_MS) });
+    }
     while (this.#backingOff.length < this.#maxBackingOff) {
       const line = this.#nextFresh();
       if (line === null) break;

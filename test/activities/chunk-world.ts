@@ -148,6 +148,7 @@ export async function chunkWorld(
     store,
     journal,
     registry,
+    routes: { routeOf: () => null },
     config,
     logger,
     dispatcher: createPermitDispatcher({

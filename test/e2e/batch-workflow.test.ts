@@ -156,6 +156,35 @@ describe('batchWorkflow', () => {
     expect(batch.chunks).toEqual([]);
   });
 
+  it('waits for a permit with one chunk, at the server, without a trace in the history', async () => {
+    const { batch, played } = await run('waits-for-a-permit');
+    expect(played.result).toMatchObject({ status: 'completed', total: 300 });
+    everyLineOnce(batch);
+    // The last heartbeat of an attempt reaches the next one: also right behind another, also of one
+    // that failed.
+    expect(batch.notes).toEqual([
+      null,
+      { deaths: 0, holding: false },
+      { deaths: 1, holding: true },
+    ]);
+    const waited = batch.chunks.filter(({ mayWait }) => mayWait === true);
+    expect(new Set(waited.map(({ from, to }) => `${from}-${to}`)).size).toBe(1);
+    expect(waited[0]).toMatchObject({ mayWait: true, maxDeaths: 3, reroutes: true });
+    const scheduled = (played.histories[0]?.events ?? []).filter(
+      (event) => event.activityTaskScheduledEventAttributes?.activityType?.name === 'executeChunk',
+    );
+    expect(scheduled).toHaveLength(batch.chunks.length - 3);
+    // The other lanes are there again.
+    expect(batch.chunks.length).toBeGreaterThan(8);
+  });
+
+  it('takes chunks back from a queue that nobody serves any more, and waits for a route', async () => {
+    const { batch, played } = await run('routed-again');
+    expect(batch.details).toMatch(/No worker can send requests of alpha\*\* since \d{4}-.* UTC/);
+    expect(played.result).toMatchObject({ status: 'completed', total: 300, completed: 300 });
+    everyLineOnce(batch);
+  });
+
   it('still ingests a batch that is cancelled while validating, and sends nothing', async () => {
     const { batch, played } = await run('cancelled-while-validating');
     expect(played.result).toMatchObject({ status: 'cancelled', total: 40, completed: 0 });

@@ -5,6 +5,7 @@ import type {
   ExecuteChunkInput,
   ExecuteChunkResult,
   FinalizeResult,
+  ModelRoute,
   PlannedModel,
   PlannedOrInvalid,
   RowState,
@@ -23,6 +24,8 @@ export interface FakeBatchOptions {
   readonly settings?: Partial<BatchSettings>;
   /** Where its chunks go; the one that is served unless named. */
   readonly queue?: string;
+  /** Where its chunks may go when the workflow asks; as planned unless given. */
+  readonly routeOf?: (batch: FakeBatch) => ModelRoute | null;
   /** Runs instead of answering a chunk at once; what it resolves with replaces parts of the result. */
   readonly onChunk?: (
     input: ExecuteChunkInput,
@@ -57,6 +60,10 @@ export class FakeBatch {
   readonly poisoned: string[] = [];
   /** What the workflow showed to operators when the scenario looked. */
   details = '';
+  /** How often the workflow has asked for a route. */
+  routeLookUps = 0;
+  /** What each attempt of the chunk that waits found of the one before. */
+  readonly notes: unknown[] = [];
   finalized: { nonce: string | null; cause: StopCause | null }[] = [];
   readonly #createdMs = Date.now();
   #expiresAtMs: number | null = null;
@@ -92,6 +99,11 @@ export class FakeBatch {
       },
       ingest: () => this.#ingest(),
       executeChunk: (input) => this.#execute(input),
+      routeModel: () => Promise.resolve(this.#route()),
+      awaitRoute: () => {
+        const route = this.#route();
+        return route === null ? Promise.reject(notRouted()) : Promise.resolve(route);
+      },
       awaitReleased: () => Promise.resolve(),
       finalize: (input) => this.#finalize(input),
       recordUnfinalized: () => Promise.resolve(this.#row()),
@@ -114,6 +126,12 @@ export class FakeBatch {
 
   #row(): RowState {
     return { found: true, status: this.status, stopCause: this.stopCause };
+  }
+
+  #route(): ModelRoute | null {
+    this.routeLookUps++;
+    const { routeOf, queue = EXEC_QUEUE } = this.options;
+    return routeOf === undefined ? { queue, requestTimeoutMs: 1_000 } : routeOf(this);
   }
 
   #move(to: BatchStatus): void {
@@ -198,4 +216,19 @@ export function systemFailure(): ApplicationFailure {
 /** A chunk whose worker dies; without the heartbeat timeout in which that is noticed. */
 export function crash(): ApplicationFailure {
   return ApplicationFailure.create({ message: 'crashed', type: 'crash' });
+}
+
+/** What the real activity fails with while no worker can send requests of the model. */
+function notRouted(): ApplicationFailure {
+  return ApplicationFailure.create({ message: 'no route', type: 'not_routed' });
+}
+
+/** A chunk that may wait and finds no permit; `died` is one whose worker dies at it instead. */
+export function waitOrDie(batch: FakeBatch, died: boolean): never {
+  const { info, heartbeat } = Context.current();
+  batch.notes.push(info.heartbeatDetails ?? null);
+  const deaths = batch.notes.length - 1;
+  heartbeat({ deaths, holding: true });
+  if (!died) heartbeat({ deaths, holding: false });
+  throw ApplicationFailure.create({ message: 'waits', type: 'no_permit', nextRetryDelay: 100 });
 }

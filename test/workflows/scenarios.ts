@@ -3,7 +3,7 @@ import type { BatchResume } from '../../workflows/contract';
 import type { BatchStart } from '../../client/batch-client';
 import { CANCEL_SIGNAL, EXEC_QUEUE } from '../../workflows/contract';
 import { until } from '../support/until';
-import { crash, FakeBatch, systemFailure, untilCancelled } from './fake-batch';
+import { crash, FakeBatch, systemFailure, untilCancelled, waitOrDie } from './fake-batch';
 
 export interface Scenario {
   readonly batch: FakeBatch;
@@ -115,6 +115,42 @@ export const SCENARIOS: Readonly<Record<string, () => Scenario>> = {
           250,
         );
         await handle.cancel();
+      },
+    };
+  },
+  // None of four lanes gets a permit: one chunk waits for all, and every lane is back when it has some.
+  'waits-for-a-permit': () => ({
+    batch: new FakeBatch({
+      models: [{ model: 'alpha', entries: 300 }],
+      settings: { queuedWarningMs: 60_000 },
+      onChunk: (input, batch) => {
+        if (batch.notes.length === 3) return Promise.resolve();
+        if (input.mayWait === true) waitOrDie(batch, batch.notes.length === 1);
+        return Promise.resolve({ next: input.from, left: 'no_permit' });
+      },
+    }),
+  }),
+  // Planned for a queue that no worker serves any more; then for a while no worker has its model.
+  'routed-again': () => {
+    const batch: FakeBatch = new FakeBatch({
+      models: [{ model: 'alpha', entries: 300 }],
+      settings: { queuedWarningMs: 1_000 },
+      queue: `${EXEC_QUEUE}.gone`,
+      routeOf: ({ routeLookUps }) =>
+        routeLookUps < 4 ? null : { queue: EXEC_QUEUE, requestTimeoutMs: 1_000 },
+    });
+    return {
+      batch,
+      drive: async (handle) => {
+        batch.details = await until(
+          async () => {
+            const details = await detailsOf(handle);
+            return details.includes('No worker can send') ? details : null;
+          },
+          20_000,
+          'the model without a worker',
+          100,
+        );
       },
     };
   },
