@@ -153,7 +153,7 @@ export const routing: Pick<BatchActivities, 'awaitRoute'> = proxyActivities<Batc
   taskQueue: BATCH_QUEUE,
   startToCloseTimeout: '10s',
   retry: { initialInterval: '1s', maximumInterval: '20s' },
-  cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+  ...WAITING,
 });
 
 /** The last word on a batch that could not be finalized: waits for Postgres for ever. */

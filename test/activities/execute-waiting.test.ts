@@ -57,8 +57,9 @@ function attempt(over: Partial<ExecuteChunkInput>, info: object = {}): Attempt {
 async function fill(): Promise<void> {
   void attempt({});
   await until(() => world.server.received.length === 1, 5_000, 'the permit to be taken', 10);
+  // Its own second line stands in line as well.
   for (let i = 0; i < 4; i++) void attempt({});
-  await until(() => inLine() === 4, 5_000, 'a line', 10);
+  await until(() => inLine() === 5, 5_000, 'a line', 10);
 }
 
 it('is turned away before it takes its row or says a word, when the line is long', async () => {
@@ -72,7 +73,7 @@ it('is turned away before it takes its row or says a word, when the line is long
   expect(begun).toBe(before);
   // One of another tenant has its turn all the same.
   void attempt({ ...WAITING, tenant: 'other' });
-  await until(() => inLine() === 5, 5_000, 'the other tenant', 10);
+  await until(() => inLine() === 6, 5_000, 'the other tenant', 10);
   // One that may not wait at the server says so to its lane.
   const plain = await attempt({ reroutes: true }).end;
   expect(plain).toMatchObject({ left: 'no_permit', answered: 0, next: 0 });

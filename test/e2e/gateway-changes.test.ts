@@ -78,7 +78,16 @@ async function reconfigure(
   writeFileSync(file, JSON.stringify({ ...config, ...change }));
   const before = stack.pidOf('worker');
   process.kill(before, signal);
-  await until(() => stack.pidOf('worker') !== before, STEP_MS, 'another worker', 50);
+  await until(() => workerPid() !== before && workerPid(), STEP_MS, 'another worker', 50);
+}
+
+/** Null between two lives. */
+function workerPid(): number | null {
+  try {
+    return stack.pidOf('worker');
+  } catch {
+    return null;
+  }
 }
 
 /** Lets some requests of a model be answered, which takes a worker that sends them. */

@@ -18,8 +18,10 @@ const settings: BatchSettings = {
   historyEvents: null,
 };
 
+const WAY = { mayWait: false, queuedMs: undefined };
+
 it('dispatches no activity eagerly, waits for each that is cancelled, and lets no outage time one out', () => {
-  const policy = { settings, queue: 'q', boxMs: 1, requestTimeoutMs: 1 };
+  const policy = { settings, queue: 'q', boxMs: 1, requestTimeoutMs: 1, ...WAY };
   ingestion(settings);
   chunk({ ...policy, attempts: 1, summary: 's' });
   finalization(settings);
@@ -37,10 +39,21 @@ it('dispatches no activity eagerly, waits for each that is cancelled, and lets n
 });
 
 it("gives all chunks one priority, and the weight of their tenant: the tenant's key is the workflow's", () => {
-  const policy = { queue: 'q', boxMs: 1, requestTimeoutMs: 1, attempts: 1, summary: 's' };
+  const policy = { queue: 'q', boxMs: 1, requestTimeoutMs: 1, attempts: 1, summary: 's', ...WAY };
   const { calls } = jest.mocked(proxyActivities).mock;
   chunk({ ...policy, settings });
   expect(calls.at(-1)?.[0].priority).toEqual({ priorityKey: 3 });
   chunk({ ...policy, settings: { ...settings, fairnessWeight: 2.5 } });
   expect(calls.at(-1)?.[0].priority).toEqual({ priorityKey: 3, fairnessWeight: 2.5 });
+});
+
+it('counts the attempts of a chunk, unless it waits at the server and counts its deaths itself', () => {
+  const policy = { settings, queue: 'q', boxMs: 1, requestTimeoutMs: 1, attempts: 3, summary: 's' };
+  const { calls } = jest.mocked(proxyActivities).mock;
+  chunk({ ...policy, ...WAY });
+  expect(calls.at(-1)?.[0].retry).toMatchObject({ maximumAttempts: 3 });
+  expect(calls.at(-1)?.[0]).not.toHaveProperty('scheduleToStartTimeout');
+  chunk({ ...policy, mayWait: true, queuedMs: 5_000 });
+  expect(calls.at(-1)?.[0].retry).not.toHaveProperty('maximumAttempts');
+  expect(calls.at(-1)?.[0]).toMatchObject({ scheduleToStartTimeout: 5_000 });
 });
