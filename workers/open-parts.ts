@@ -67,12 +67,11 @@ export async function openParts(config: Config, context: PartsContext): Promise<
   const { url } = config.postgres;
   const { pool, progressPool, closePools } = openPools(url, logger);
   await verifyStoreIdentity(pool, await readOrCreateStoreId(path));
-  const onFailed = () => metrics.progressWriteFailures.inc();
-  const progress = createProgressReporter({ pool: progressPool, worker, logger, onFailed });
+  const progress = openProgress(progressPool, { worker, logger, metrics });
   const stops = listenForStops({ url, logger, onStop: (batchId) => progress.hurry(batchId) });
   const table = createWorkerRoutes(progressPool);
   const routes = await openRouteDirectory({ registry, table, worker, logger });
-  const outputFilesSec = Math.round(config.retention.output_files / 1000);
+  const rows = { outputFilesSec: Math.round(config.retention.output_files / 1000) };
   const client = openClient(config.temporal, logger);
   const ping = openTemporalPing(config.temporal);
   showLimits(config, metrics);
@@ -88,12 +87,12 @@ export async function openParts(config: Config, context: PartsContext): Promise<
     drain,
     dispatcher: openDispatcher(config, context),
     memory: createMemoryBudget(config.concurrency.in_flight_bytes),
-    records: createBatchRecords(pool, { outputFilesSec }),
+    records: createBatchRecords(pool, rows),
     ...openTenantParts(config, pool),
     observer: createRequestObserver(metrics),
     client,
     maintenance: {
-      reconcileRows: createReconcileRows(pool, { outputFilesSec }),
+      reconcileRows: createReconcileRows(pool, rows),
       sweepRows: createSweepRows(pool),
       starter: createBatchClient(client, { reuse: 'ALLOW_DUPLICATE' }),
       describe: createDescribe(client),
@@ -119,6 +118,14 @@ export async function openParts(config: Config, context: PartsContext): Promise<
       { name: 'postgres', run: closePools },
     ],
   };
+}
+
+function openProgress(
+  pool: ReturnType<typeof openPool>,
+  { worker, logger, metrics }: Pick<PartsContext, 'logger' | 'metrics'> & { worker: string },
+) {
+  const onFailed = () => metrics.progressWriteFailures.inc();
+  return createProgressReporter({ pool, worker, logger, onFailed });
 }
 
 function showLimits(config: Config, metrics: WorkerMetrics): void {

@@ -1,4 +1,4 @@
-import { ApplicationFailure } from '@temporalio/activity';
+import type { ApplicationFailure } from '@temporalio/activity';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import type { ExecuteChunkInput, ExecuteChunkResult, ModelRoute } from '../../activities/types';
 import type { PermitDispatcher } from '../../inference/permit-dispatcher';
@@ -9,7 +9,7 @@ import { chunkWorld } from './chunk-world';
 /** A chunk that may wait at the server: what its attempts say and cost. */
 
 let world: ChunkWorld;
-let answers: (() => void)[] = [];
+const answers: (() => void)[] = [];
 afterEach(async () => {
   world.drain.abort();
   for (const answer of answers.splice(0)) answer();
