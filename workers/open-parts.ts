@@ -69,9 +69,7 @@ export async function openParts(config: Config, context: PartsContext): Promise<
   await verifyStoreIdentity(pool, await readOrCreateStoreId(path));
   const progress = openProgress(progressPool, { worker, logger, metrics });
   const stops = listenForStops({ url, logger, onStop: (batchId) => progress.hurry(batchId) });
-  const table = createWorkerRoutes(progressPool);
-  const routes = await openRouteDirectory({ registry, table, worker, logger });
-  const rows = { outputFilesSec: Math.round(config.retention.output_files / 1000) };
+  const routes = await openRoutes(progressPool, { registry, worker, logger });
   const client = openClient(config.temporal, logger);
   const ping = openTemporalPing(config.temporal);
   showLimits(config, metrics);
@@ -87,12 +85,12 @@ export async function openParts(config: Config, context: PartsContext): Promise<
     drain,
     dispatcher: openDispatcher(config, context),
     memory: createMemoryBudget(config.concurrency.in_flight_bytes),
-    records: createBatchRecords(pool, rows),
+    records: createBatchRecords(pool, expiryOf(config)),
     ...openTenantParts(config, pool),
     observer: createRequestObserver(metrics),
     client,
     maintenance: {
-      reconcileRows: createReconcileRows(pool, rows),
+      reconcileRows: createReconcileRows(pool, expiryOf(config)),
       sweepRows: createSweepRows(pool),
       starter: createBatchClient(client, { reuse: 'ALLOW_DUPLICATE' }),
       describe: createDescribe(client),
@@ -118,6 +116,17 @@ export async function openParts(config: Config, context: PartsContext): Promise<
       { name: 'postgres', run: closePools },
     ],
   };
+}
+
+function expiryOf({ retention }: Config): { outputFilesSec: number } {
+  return { outputFilesSec: Math.round(retention.output_files / 1000) };
+}
+
+function openRoutes(
+  pool: ReturnType<typeof openPool>,
+  rest: { registry: ReturnType<typeof createRegistry>; worker: string; logger: Logger },
+) {
+  return openRouteDirectory({ ...rest, table: createWorkerRoutes(pool) });
 }
 
 function openProgress(
