@@ -215,14 +215,14 @@ describe('a gateway for each model', () => {
     expect(errors.map((line) => line.error?.code)).toEqual(Array(3).fill('model_not_found'));
   });
 
-  it('runs the chunks of each route from a queue of its own', async () => {
+  it('runs the chunks of each model from a queue of its own', async () => {
     const requests = [chat('org/plain:1'), chat('twin-a'), chat('twin-b'), chat('secure')];
     const { batch } = await runRequests(stack.client, requests, CHAT);
     expect((await chunkQueues(batch.id)).sort()).toEqual([
       'nightshift-exec.org/plain:1',
       'nightshift-exec.secure',
       'nightshift-exec.twin-a',
-      'nightshift-exec.twin-a',
+      'nightshift-exec.twin-b',
     ]);
   });
 
