@@ -20,6 +20,8 @@ const [ann, bob] = [as('ann'), as('bob')];
 let api: TestApi;
 /** Ids of ann's objects. */
 let own: Record<'file' | 'upload' | 'part' | 'batch', string>;
+/** A batch of hers that retention has removed: lists still know its place. */
+const REMOVED = `batch_${'1'.repeat(32)}`;
 beforeAll(async () => {
   api = await openTestApi({ auth: { mode: 'header' } });
   const file = (await api.call(upload(batchForm(), ann))).body.id;
@@ -27,8 +29,24 @@ beforeAll(async () => {
   const session = (await api.call(post('/v1/uploads', open, ann))).body.id;
   const part = (await addPart(session, ann)).body.id;
   own = { file, upload: session, part, batch: (await createBatch(file, ann)).body.id };
+  await api.database.pool.query(`insert into removed_batches values ($1, 'ann', 1, 1, 1)`, [
+    REMOVED,
+  ]);
 }, POSTGRES_START_MS);
 afterAll(() => api.close());
+
+/** Every row of every table, and every object; what a refused request must leave as it was. */
+async function everything(): Promise<unknown> {
+  const { pool } = api.database;
+  const { rows: tables } = await pool.query<{ name: string }>(
+    `select tablename as name from pg_tables where schemaname = current_schema() order by 1`,
+  );
+  const rows: Record<string, unknown> = {};
+  for (const { name } of tables) {
+    rows[name] = (await pool.query(`select * from ${name} t order by t::text`)).rows;
+  }
+  return { rows, keys: await api.keys(), cancelled: [...api.starter.cancelled] };
+}
 
 function addPart(session: string, headers: Record<string, string>): Promise<Answer> {
   return api.call({
@@ -62,7 +80,7 @@ it('looks at all operations on one object', () => {
 });
 
 it.each(ON_ONE)(
-  "answers %s %s with another tenant's id as with one that nobody has",
+  "answers %s %s with another tenant's id as with one that nobody has, and changes nothing",
   async (verb, path) => {
     const answer = async (ids: typeof UNKNOWN) => {
       const url = path
@@ -72,16 +90,20 @@ it.each(ON_ONE)(
       const isParts = url.endsWith('/parts');
       const { status, bytes } = isParts
         ? await addPart(ids.upload, bob)
-        : await api.call({ method: verb, url, headers: bob });
+        : url.endsWith('/complete')
+          ? await api.call(post(url, { part_ids: [ids.part] }, bob))
+          : await api.call({ method: verb, url, headers: bob });
       const text = bytes.toString();
       return {
         status,
         text: Object.values(ids).reduce((rest, id) => rest.replaceAll(id, 'ID'), text),
       };
     };
+    const before = await everything();
     const foreign = await answer(own);
     expect(foreign.status).toBe(404);
     expect(foreign).toEqual(await answer(UNKNOWN));
+    expect(await everything()).toEqual(before);
   },
 );
 
@@ -99,6 +121,17 @@ it.each(['/v1/files', '/v1/batches'])('shows nothing of it in %s, nor by a curso
   };
   expect(await after(own[kind])).toMatchObject({ status: 400, error: { param: 'after' } });
   expect(await after(own[kind])).toEqual(await after(UNKNOWN[kind]));
+  if (kind === 'batch') expect(await after(REMOVED)).toEqual(await after(UNKNOWN.batch));
+});
+
+it.each([
+  ['files', () => own.file],
+  ['batches', () => own.batch],
+  ['batches', () => REMOVED],
+])('gives their owner the pages of %s behind each', async (list, id) => {
+  const headers = ann;
+  const url = `/v1/${list}?after=${id()}`;
+  expect((await api.call({ method: 'GET', url, headers })).status).toBe(200);
 });
 
 it('takes no part of it into an upload', async () => {

@@ -1,0 +1,70 @@
+import {
+  type IdempotencyKey,
+  isKeyTaken,
+  once,
+  type Once,
+} from '../../../storage/postgres/idempotency';
+import { inTransaction } from '../../../storage/postgres/sql';
+import { POSTGRES_START_MS, type TestDatabase, withDatabase } from '../../support/postgres';
+
+const NOW_SEC = 1_700_000_000;
+const DAY_SEC = 24 * 3_600;
+
+let database: TestDatabase;
+beforeAll(async () => (database = await withDatabase()), POSTGRES_START_MS);
+afterAll(() => database.close());
+beforeEach(() => database.pool.query('truncate idempotency_keys'));
+
+type Place = Partial<IdempotencyKey>;
+const keyOf = (over: Place): IdempotencyKey => ({
+  ...{ tenant: 'ann', route: 'POST /v1/files', key: 'k', fingerprint: 'same', nowSec: NOW_SEC },
+  ...over,
+});
+const make = (objectId: string, over: Place = {}): Promise<Once<string>> =>
+  once(database.pool, { key: keyOf(over), objectId }, async () => objectId);
+const isTaken = (over: Place = {}): Promise<boolean> =>
+  inTransaction(database.pool, (client) => isKeyTaken(client, keyOf(over)));
+
+const OTHERS: readonly Place[] = [
+  { tenant: 'bob' },
+  { route: 'POST /v1/batches' },
+  { key: 'another' },
+];
+
+it.each(OTHERS)('is another key with %j', async (other) => {
+  expect(await make('first')).toEqual({ kind: 'made', object: 'first' });
+  expect(await isTaken()).toBe(true);
+  expect(await isTaken(other)).toBe(false);
+  expect(await make('second', other)).toEqual({ kind: 'made', object: 'second' });
+  expect(await isTaken(other)).toBe(true);
+  // Each of them leads to its own object, whichever row comes first.
+  expect(await make('third')).toEqual({ kind: 'repeated', id: 'first' });
+  expect(await make('third', other)).toEqual({ kind: 'repeated', id: 'second' });
+});
+
+it('lives for a day, to the second, and then stands for another request', async () => {
+  await make('first');
+  const last = { nowSec: NOW_SEC + DAY_SEC - 1 };
+  expect(await isTaken(last)).toBe(true);
+  expect(await make('second', last)).toEqual({ kind: 'repeated', id: 'first' });
+  expect(await make('second', { ...last, fingerprint: 'other' })).toEqual({ kind: 'reused' });
+  const over = { nowSec: NOW_SEC + DAY_SEC, fingerprint: 'other' };
+  expect(await isTaken(over)).toBe(false);
+  expect(await make('second', over)).toEqual({ kind: 'made', object: 'second' });
+  // Its day begins anew, with the new request.
+  const later = { nowSec: NOW_SEC + 2 * DAY_SEC - 1 };
+  expect(await make('third', { ...later, fingerprint: 'other' })).toEqual({
+    kind: 'repeated',
+    id: 'second',
+  });
+  expect(await make('third', later)).toEqual({ kind: 'reused' });
+});
+
+it('is free again when the request that took it made nothing', async () => {
+  const failed = once(database.pool, { key: keyOf({}), objectId: 'first' }, () =>
+    Promise.reject(new Error('no room')),
+  );
+  await expect(failed).rejects.toThrow('no room');
+  expect(await isTaken()).toBe(false);
+  expect(await make('second')).toEqual({ kind: 'made', object: 'second' });
+});
