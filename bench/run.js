@@ -35,7 +35,8 @@ Measures Nightshift against the rows of docs/benchmarks.md. Needs Linux, and Go 
   --patience <s>    how long to wait for calm before each run (default: 60; with --quick 10)
   --retries <n>     further runs for those that were disturbed (default: twice --repeat)
   --product <dir>   the checkout to measure (default: this one)
-  --scratch <dir>   folder for input files and data directories (default: <tmp>/nightshift-bench)
+  --scratch <dir>   folder for input files and data directories (default: a new one in the
+                    temporary folder; name one to keep input files for the next run)
   --json <file>     where to write all results (default: <scratch>/results.json)
   --profile <dir>   keep a CPU profile of each worker: see top-functions.js
   --help            this text
@@ -51,7 +52,7 @@ async function main() {
       patience: { type: 'string' },
       retries: { type: 'string' },
       product: { type: 'string', default: path.resolve(__dirname, '..') },
-      scratch: { type: 'string', default: path.join(os.tmpdir(), 'nightshift-bench') },
+      scratch: { type: 'string' },
       json: { type: 'string' },
       profile: { type: 'string' },
       help: { type: 'boolean', default: false },
@@ -73,8 +74,7 @@ async function main() {
 
 function benchOf(values) {
   const { quick, product, profile } = values;
-  const scratch = path.resolve(values.scratch);
-  fs.mkdirSync(scratch, { recursive: true });
+  const scratch = scratchFolder(values.scratch);
   // As root, the database in here belongs to another user, who must be able to pass.
   fs.chmodSync(scratch, 0o711);
   const repeat = number('repeat', values.repeat ?? (quick ? 1 : 3), 1);
@@ -92,6 +92,13 @@ function benchOf(values) {
     profileDir: profile === undefined ? undefined : path.resolve(profile),
     note: (message) => process.stderr.write(`bench: ${message}\n`),
   };
+}
+
+/** Another user may have made a folder of a fixed name in the temporary one, with links in it. */
+function scratchFolder(named) {
+  if (named === undefined) return fs.mkdtempSync(path.join(os.tmpdir(), 'nightshift-bench-'));
+  fs.mkdirSync(named, { recursive: true });
+  return path.resolve(named);
 }
 
 function number(name, text, min) {
