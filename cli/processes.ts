@@ -39,7 +39,7 @@ export async function runMigrateCommand(flags: MigrateFlags): Promise<void> {
   const config = loadConfig({ ...fileOf(flags), needs: ['postgres'] });
   const pool = rooms.pool().openPool(config.postgres.url);
   try {
-    await rooms.migrate().migrate(pool);
+    await rooms.migrate().migrate(pool, config.postgres.grants);
   } finally {
     await pool.end();
   }

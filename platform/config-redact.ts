@@ -9,7 +9,7 @@ export function redactConfig(config: Config): Config {
   return {
     ...config,
     temporal: redactTemporal(config.temporal),
-    postgres: { url: redactUrl(config.postgres.url) },
+    postgres: { ...config.postgres, url: redactUrl(config.postgres.url) },
     tracing: otlp === undefined ? {} : { otlp_endpoint: redactUrl(otlp) },
     object_store: redactStore(config.object_store),
     ...(gateway === undefined ? {} : { global_inference_gateway: withRedactedUrl(gateway) }),

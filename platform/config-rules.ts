@@ -1,3 +1,4 @@
+import { postgresRule } from './config-postgres';
 import type { Config } from './config-schema';
 import { temporalRules } from './config-temporal-rules';
 import { isLoopbackName } from './own-names';
@@ -16,7 +17,7 @@ export type ConfigNeed = 'gateway' | 'postgres';
 export function checkRules(config: Config, needs: readonly ConfigNeed[]): RuleBreak[] {
   return [
     ...modeRule(config, needs.includes('gateway')),
-    ...postgresRule(config, needs.includes('postgres')),
+    ...postgresRule(config.postgres, needs.includes('postgres')),
     ...gatewaysOf(config).flatMap(([path, gateway]) => gatewayRules(path, gateway)),
     ...limitRules(config),
     ...arrivalRules(config),
@@ -40,18 +41,6 @@ function modeRule(config: Config, needed: boolean): RuleBreak[] {
   if (global || perModel || !needed) return [];
   const message = 'required: set this one or model_gateways to say where requests go';
   return [{ path: ['global_inference_gateway'], message }];
-}
-
-function postgresRule(config: Config, needed: boolean): RuleBreak[] {
-  const { url } = config.postgres;
-  if (url === '') {
-    const message = 'required: set it, or DATABASE_URL, to postgres://user:password@host:5432/name';
-    return needed ? [{ path: ['postgres', 'url'], message }] : [];
-  }
-  const legal = /^postgres(ql)?:\/\//.test(url) && URL.canParse(url);
-  return legal
-    ? []
-    : [{ path: ['postgres', 'url'], message: 'expected postgres://user:password@host:5432/name' }];
 }
 
 type AnyGateway = NonNullable<Config['model_gateways']>[string];

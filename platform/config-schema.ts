@@ -175,7 +175,15 @@ export const configSchema = z.strictObject({
       payload_codec: someText.optional(),
     })
     .prefault({}),
-  postgres: z.strictObject({ url: z.string().default('') }).prefault({}),
+  postgres: z
+    .strictObject({
+      url: z.string().default(''),
+      /** Read once, when the settings are; its text becomes the password of `url`. */
+      password_file: someText.optional(),
+      /** Roles that `migrate` lets use the tables. */
+      grants: z.strictObject({ api: someText.optional(), worker: someText.optional() }).optional(),
+    })
+    .prefault({}),
   object_store: objectStore.prefault({ type: 'filesystem', path: './data' }),
   global_inference_gateway: globalGateway.optional(),
   model_gateways: z.record(z.string().min(1), modelGateway).optional(),

@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import { GatewayError } from '../core/errors';
 import { keysAt, nearestKey, pathsEndingIn } from './config-keys';
 import { checkRules, type ConfigNeed } from './config-rules';
+import { fillInPassword } from './config-postgres';
 import { configSchema, type Config } from './config-schema';
 import {
   getIn,
@@ -46,7 +47,10 @@ export function loadConfig(options: LoadOptions = {}): Config {
   const parsed = configSchema.safeParse(values);
   const found: string[] = [];
   if (parsed.success) {
-    const breaks = checkRules(parsed.data, options.needs ?? ['gateway']);
+    const breaks = [
+      ...checkRules(parsed.data, options.needs ?? ['gateway']),
+      ...fillInPassword(parsed.data.postgres),
+    ];
     for (const { path, message } of breaks) found.push(locate(layers, path, message));
   } else {
     for (const issue of parsed.error.issues) found.push(...describeIssue(issue, layers, values));

@@ -1,4 +1,6 @@
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { parse } from 'yaml';
@@ -9,6 +11,8 @@ const ROOT = path.resolve(__dirname, '..');
 
 interface Service {
   readonly image: string;
+  readonly user?: string;
+  readonly entrypoint?: readonly string[];
   readonly command?: readonly string[];
   readonly environment?: Readonly<Record<string, string | number>>;
   readonly depends_on?: readonly string[] | Readonly<Record<string, unknown>>;
@@ -25,7 +29,21 @@ interface Compose {
 
 describe('docker-compose.yml', () => {
   const compose = parse(read('docker-compose.yml'), { merge: true }) as Compose;
-  const ours = Object.entries(compose.services).filter(([, { image }]) => image === 'nightshift');
+  const all = Object.entries(compose.services);
+  const ours = all.filter(([, { image }]) => image === 'nightshift');
+  const withDatabase = ours.filter(([name]) => name !== 'simulator');
+  const scratch = fs.mkdtempSync(path.join(os.tmpdir(), 'nightshift-deployment-'));
+  const passwordFile = path.join(scratch, 'postgres-password');
+
+  beforeAll(() => fs.writeFileSync(passwordFile, 'a-password'));
+  afterAll(() => fs.rmSync(scratch, { recursive: true }));
+
+  /** The environment of a service, with a password file that is here. */
+  function variables(name: string): Record<string, string> {
+    const entries = Object.entries(compose.services[name]?.environment ?? {});
+    const env = Object.fromEntries(entries.map(([key, value]) => [key, String(value)]));
+    return { ...env, NIGHTSHIFT__POSTGRES__PASSWORD_FILE: passwordFile };
+  }
 
   it('runs every process of an installation', () => {
     expect(ours.map(([name]) => name).sort()).toEqual(['api', 'migrate', 'simulator', 'worker']);
@@ -35,8 +53,8 @@ describe('docker-compose.yml', () => {
     expect(unknownWords(command)).toEqual([]);
   });
 
-  it.each(ours)('gives %s settings that the product accepts', (name, { environment = {} }) => {
-    const env = Object.fromEntries(Object.entries(environment).map(([k, v]) => [k, String(v)]));
+  it.each(withDatabase)('gives %s settings that the product accepts', (name) => {
+    const env = variables(name);
     const config = loadConfig({ env, needs: ['gateway', 'postgres'] });
     expect(config.object_store).toEqual({ type: 'filesystem', path: '/data' });
     // Every variable is one that is read: an unknown one would leave no trace.
@@ -45,20 +63,84 @@ describe('docker-compose.yml', () => {
     expect(names.sort()).toEqual(['DATABASE_URL', ...ofMemory, 'TEMPORAL_ADDRESS']);
   });
 
-  it.each(ours)('gives %s no privileges, and bounds what it may use', (_name, service) => {
+  it.each(withDatabase)('lets %s in as its own user, with its own password', (name, service) => {
+    const { postgres } = loadConfig({ env: variables(name), needs: [] });
+    const { username, password, pathname } = new URL(postgres.url);
+    expect([username, password, pathname]).toEqual([
+      `nightshift_${name}`,
+      'a-password',
+      '/nightshift',
+    ]);
+    const file = service.environment?.['NIGHTSHIFT__POSTGRES__PASSWORD_FILE'];
+    expect(file).toBe('/run/nightshift/postgres-password');
+    const mounted = (service.volumes ?? []).filter((volume) => volume.startsWith('password-'));
+    expect(mounted).toEqual([`password-${name}:/run/nightshift:ro`]);
+  });
+
+  it('grants the users of the API and the worker what they need', () => {
+    const { postgres } = loadConfig({ env: variables('migrate'), needs: [] });
+    expect(postgres.grants).toEqual({ api: 'nightshift_api', worker: 'nightshift_worker' });
+  });
+
+  it.each(all)('gives %s no privileges, and bounds what it may use', (name, service) => {
+    const isWritable = ['temporal', 'temporal-ui'].includes(name);
     expect(service).toMatchObject({
-      read_only: true,
-      tmpfs: ['/tmp'],
+      ...(isWritable ? {} : { read_only: true }),
       cap_drop: ['ALL'],
       security_opt: ['no-new-privileges:true'],
       mem_limit: expect.stringMatching(/^\d+[gm]$/),
       pids_limit: expect.any(Number),
     });
+    // Compose copies configs into the container's root, so they do not go together.
+    if (!isWritable) expect(service.configs).toBeUndefined();
+  });
+
+  it('has no password in it', () => {
+    const passwords = all.flatMap(([, { environment = {} }]) =>
+      Object.keys(environment).filter((name) => /PASSWORD$|PWD$/.test(name)),
+    );
+    expect(passwords).toEqual([]);
+    expect(read('docker-compose.yml')).not.toMatch(/:\/\/[^/\s@]*:[^/\s@]*@/);
+  });
+
+  it('makes passwords once, one for each user of the database, and keeps them', () => {
+    const { entrypoint = [], command = [], volumes = [] } = compose.services['passwords']!;
+    const [shell = '', ...flags] = entrypoint;
+    const script = (command[0] ?? '').replaceAll('$$', '$').replaceAll('/passwords', scratch);
+    const folders = volumes.map((volume) => path.basename(volume.split(':')[1]!));
+    for (const folder of folders) fs.mkdirSync(path.join(scratch, folder));
+    const make = (): string[] => {
+      execFileSync(shell, [...flags, script]);
+      return folders.map((folder) =>
+        fs.readFileSync(path.join(scratch, folder, 'postgres-password'), 'utf8'),
+      );
+    };
+    const made = make();
+    expect(made.filter((password) => /^[0-9a-f]{64}$/.test(password))).toHaveLength(5);
+    expect(new Set(made).size).toBe(5);
+    expect(make()).toEqual(made);
+  });
+
+  it('hands PostgreSQL the passwords of exactly the users that it makes', () => {
+    const folders = (name: string): string[] =>
+      (compose.services[name]?.volumes ?? [])
+        .filter((volume) => volume.startsWith('password-'))
+        .map((volume) => volume.replace(/:ro$/, '').replace(/:\/(run\/)?passwords\//, ' '));
+    expect(folders('postgres')).toEqual(folders('passwords'));
+    const users = /array\[(.*)\]/.exec(read('deploy/postgres-roles.sql'))?.[1] ?? '';
+    const made = users.split(', ').map((user) => user.replaceAll("'", ''));
+    expect(folders('postgres').map((one) => one.split(' ')[1])).toEqual(['postgres', ...made]);
+  });
+
+  it('lets Temporal in as its own user', () => {
+    const { environment, command = [], volumes } = compose.services['temporal']!;
+    expect(environment).toMatchObject({ POSTGRES_USER: 'temporal', SKIP_DB_CREATE: 'true' });
+    expect(volumes).toEqual(['password-temporal:/run/temporal:ro']);
+    expect(command[0]).toContain('cat /run/temporal/postgres-password');
   });
 
   it('publishes on loopback only, and the ports that are listened on', () => {
-    const { environment = {} } = compose.services['api']!;
-    const { api } = loadConfig({ env: environment as Record<string, string>, needs: [] });
+    const { api } = loadConfig({ env: variables('api'), needs: [] });
     const published = Object.values(compose.services).flatMap(({ ports = [] }) => ports);
     expect(published.filter((port) => !port.startsWith('127.0.0.1:'))).toEqual([]);
     expect(compose.services['api']!.ports).toEqual([
@@ -68,16 +150,14 @@ describe('docker-compose.yml', () => {
   });
 
   it('lets other containers reach the ports of health and metrics', () => {
-    const { environment = {} } = compose.services['worker']!;
-    const env = environment as Record<string, string>;
-    const { api, worker } = loadConfig({ env: { ...env, NODE_OPTIONS: '' }, needs: [] });
+    const { api, worker } = loadConfig({ env: variables('worker'), needs: [] });
     expect([api.observability_host, worker.observability_host]).toEqual(['0.0.0.0', '0.0.0.0']);
     expect(api.allowed_hosts).toEqual(['api', 'worker']);
   });
 
   it('sends to the simulator where it listens', () => {
-    const { command = [], environment = {} } = compose.services['simulator']!;
-    const url = environment['NIGHTSHIFT__GLOBAL_INFERENCE_GATEWAY__URL'];
+    const { command = [] } = compose.services['simulator']!;
+    const url = variables('worker')['NIGHTSHIFT__GLOBAL_INFERENCE_GATEWAY__URL'];
     expect(url).toBe(`http://simulator:${command[command.indexOf('--port') + 1]}`);
   });
 
@@ -85,8 +165,11 @@ describe('docker-compose.yml', () => {
     for (const service of Object.values(compose.services)) {
       const before = service.depends_on ?? [];
       const services = Array.isArray(before) ? (before as string[]) : Object.keys(before);
-      const volumes = (service.volumes ?? []).map((volume) => volume.split(':')[0]!);
+      const sources = (service.volumes ?? []).map((volume) => volume.split(':')[0]!);
+      const volumes = sources.filter((source) => !source.startsWith('./'));
+      const files = sources.filter((source) => source.startsWith('./'));
       const configs = (service.configs ?? []).map(({ source }) => source);
+      expect(files.filter((file) => !exists(file))).toEqual([]);
       expect(Object.keys(compose.services)).toEqual(expect.arrayContaining(services));
       expect(Object.keys(compose.volumes)).toEqual(expect.arrayContaining(volumes));
       expect(Object.keys(compose.configs)).toEqual(expect.arrayContaining(configs));

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Pool, PoolClient } from 'pg';
 import { GatewayError } from '../../core/errors';
 import { packageRoot } from '../../platform/package-root';
+import { type Grants, grantTo } from './grants';
 import { inTransaction, query } from './sql';
 
 /** One numbered, forward-only step of the schema. */
@@ -17,13 +18,15 @@ const LOCK = 7_205_113_001;
 
 /**
  * Brings the schema to this version: applies the missing steps of `storage/postgres/migrations`, all
- * in one transaction. Several processes may call it at once: one migrates, the others wait.
+ * in one transaction, and lets the roles of `grants` use the tables, new ones included. Several processes
+ * may call it at once: one migrates, the others wait.
  *
  * @returns names of the steps applied now
  * @throws schema_newer where a later version of Nightshift has migrated this database
+ * @throws config_invalid if a role of `grants` does not exist
  * @throws postgres_unavailable
  */
-export async function migrate(pool: Pool): Promise<string[]> {
+export async function migrate(pool: Pool, grants: Grants = {}): Promise<string[]> {
   const known = await readMigrations();
   return inTransaction(pool, async (client) => {
     await query(client, 'select pg_advisory_xact_lock($1)', [LOCK]);
@@ -34,6 +37,7 @@ export async function migrate(pool: Pool): Promise<string[]> {
     );
     const missing = await missingSteps(client, known);
     for (const step of missing) await apply(client, step);
+    await grantTo(client, grants);
     return missing.map((step) => step.name);
   });
 }

@@ -1,0 +1,19 @@
+-- Users and databases of docker-compose.yml. The image of PostgreSQL runs this once, on an empty volume.
+-- What the users of the API and the worker may do with tables is granted by nightshift migrate.
+do $$
+declare
+  name text;
+begin
+  foreach name in array array['nightshift_migrate', 'nightshift_api', 'nightshift_worker', 'temporal'] loop
+    execute format('create role %I login password %L', name,
+      trim(E' \n' from pg_read_file('/run/passwords/' || name || '/postgres-password')));
+  end loop;
+end $$;
+
+create database nightshift owner nightshift_migrate;
+create database temporal owner temporal;
+create database temporal_visibility owner temporal;
+
+-- By default every user may connect to every database, and make temporary tables there.
+revoke all on database nightshift, temporal, temporal_visibility, postgres, template1 from public;
+grant connect on database nightshift to nightshift_api, nightshift_worker;

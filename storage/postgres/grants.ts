@@ -1,0 +1,78 @@
+import type { PoolClient } from 'pg';
+import { DatabaseError, escapeIdentifier } from 'pg';
+import { GatewayError } from '../../core/errors';
+import { query } from './sql';
+
+/** A process that may have a database user of its own, beside the one that owns the tables. */
+export type Component = 'api' | 'worker';
+
+/** The role of each component that has one. */
+export type Grants = { readonly [component in Component]?: string | undefined };
+
+type Privileges = Readonly<Record<string, string>>;
+
+/** Both check the schema, and that database and object store belong together. */
+const BOTH: Privileges = {
+  'table schema_migrations': 'select',
+  'table installation': 'select, insert',
+};
+
+/**
+ * What the statements of each component need. Parts of an upload go with it by a cascade, which runs with
+ * the rights of the owner. A statement that locks rows (`for share`) needs `update`.
+ */
+const NEEDED: Readonly<Record<Component, Privileges>> = {
+  api: {
+    ...BOTH,
+    // Making and revoking keys is for the owner (nightshift keys).
+    'table api_keys': 'select, update (last_used_at)',
+    'table files': 'select, insert, update',
+    'table uploads': 'select, insert, update',
+    'table upload_parts': 'select, insert',
+    'table batches': 'select, insert, update',
+    // Headers of clients hold their keys: only the worker reads them.
+    'table batch_headers': 'insert',
+    'table removed_batches': 'select',
+    'table idempotency_keys': 'select, insert, update',
+  },
+  worker: {
+    ...BOTH,
+    'table files': 'select, insert, update, delete',
+    'table uploads': 'select, update, delete',
+    'table batches': 'select, update, delete',
+    'table batch_headers': 'select, delete',
+    'table removed_batches': 'select, insert, delete',
+    'table idempotency_keys': 'select, delete',
+    'table chunk_progress': 'select, insert, update, delete',
+    'sequence chunk_epoch': 'usage',
+    'table worker_routes': 'select, insert, update, delete',
+  },
+};
+
+/**
+ * Lets the roles of the components use the tables. Takes nothing away: while a release is rolled out, the
+ * previous one may need more. @throws config_invalid if a role does not exist, postgres_unavailable
+ */
+export async function grantTo(client: PoolClient, grants: Grants): Promise<void> {
+  for (const component of ['api', 'worker'] as const) {
+    const role = grants[component];
+    if (role !== undefined) await grantAll(client, component, role);
+  }
+}
+
+async function grantAll(client: PoolClient, component: Component, role: string): Promise<void> {
+  const [place] = await query<{ schema: string }>(client, 'select current_schema() as schema');
+  const schema = escapeIdentifier(place?.schema ?? 'public');
+  const objects = { [`schema ${schema}`]: 'usage', ...NEEDED[component] };
+  try {
+    for (const [object, privileges] of Object.entries(objects)) {
+      await query(client, `grant ${privileges} on ${object} to ${escapeIdentifier(role)}`);
+    }
+  } catch (cause) {
+    if (!(cause instanceof DatabaseError) || cause.code !== UNKNOWN_ROLE) throw cause;
+    const message = `postgres.grants.${component}: the database has no role ${role}: create it, or correct the name`;
+    throw new GatewayError('config_invalid', message, { cause });
+  }
+}
+
+const UNKNOWN_ROLE = '42704';
