@@ -1,5 +1,5 @@
 import type { StopCause } from '../../core/batch/status';
-import { GatewayError } from '../../core/errors';
+import { GatewayError, isGatewayError } from '../../core/errors';
 import { resultFileId, resultFileName, type ResultKind } from '../../core/ids';
 import type { Manifest } from '../../core/journal/manifest';
 import { fileKey } from '../../core/plan/keys';
@@ -7,7 +7,7 @@ import type { ResultFile } from '../../storage/postgres/batch-records';
 import { condense } from './condense';
 import { openLineSources, type LineSources } from './line-sources';
 import { FrameMerge } from './merge-frames';
-import type { PlanPlace } from './plan-offsets';
+import { plannedLines, type PlanPlace } from './plan-offsets';
 import { ResultSink } from './result-sink';
 import { probeSeals } from './seal-sources';
 import { writeResults, type ResultsInput, type ResultTotals } from './write-results';
@@ -67,6 +67,7 @@ async function mergeInto(
     const found = { open, unrouted, frames, batchId, output, error, progress };
     const totals = addUnnamed(await writeResults(found), lines.unnamedLines);
     checkTotals(input, totals);
+    await checkLines(input, totals);
     const outputFile = await finished(input, 'output', output);
     const errorFile = await finished(input, 'error', error);
     return { totals, outputFile, errorFile };
@@ -112,4 +113,17 @@ function checkTotals({ place, manifest }: MergeInput, totals: ResultTotals): voi
   if (isWhole && isAnswered && totals.counts.total === place.map.line_count) return;
   const message = `the seals hold ${totals.answered} answers for ${planned} planned lines`;
   throw new GatewayError('object_corrupt', message);
+}
+
+/**
+ * As many lines as planned may still be other lines: seals of another plan, after a store was put back
+ * in parts. Where every line is answered, a plan that is gone or damaged costs nobody the answers.
+ */
+async function checkLines({ place }: MergeInput, { lines }: ResultTotals): Promise<void> {
+  const planned = await plannedLines(place).catch((error: unknown) => {
+    if (isGatewayError(error, 'plan_unreadable')) return null;
+    throw error;
+  });
+  if (planned === null || planned.equals(lines)) return;
+  throw new GatewayError('object_corrupt', 'the seals answer other lines than were planned');
 }

@@ -4,6 +4,7 @@ import { planKey } from '../../core/plan/keys';
 import type { ModelMap } from '../../core/plan/model-map';
 import { decodePlanEntry, PLAN_ENTRY_BYTES } from '../../core/plan/plan-entry';
 import type { ObjectReader, ObjectStore } from '../../storage/object-store';
+import { LineTally } from './line-tally';
 
 const ENTRIES_PER_READ = 16 * 1024;
 
@@ -36,6 +37,15 @@ export async function plannedOffsets(
     offsets[count++] = decodePlanEntry(plan, index).offset;
   });
   return offsets.sort();
+}
+
+/** All planned lines, in constant memory. @throws plan_unreadable */
+export async function plannedLines(place: PlanPlace): Promise<LineTally> {
+  const lines = new LineTally();
+  await readPlans(place, wholePlan(place.map), (plan, index) => {
+    lines.add(decodePlanEntry(plan, index).offset);
+  });
+  return lines;
 }
 
 /** Place of `offset` in ascending offsets, or -1. */

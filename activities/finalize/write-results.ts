@@ -8,6 +8,7 @@ import {
 } from '../../core/journal/frame';
 import { answerUsage } from '../../core/openai/answer-usage';
 import { errorLine } from '../../core/openai/result-line';
+import { LineTally } from './line-tally';
 import type { FrameRun } from './merge-frames';
 import type { MergedFrame } from './seal-cursor';
 import { StableModel } from './stable-model';
@@ -39,6 +40,8 @@ export interface ResultTotals {
   readonly answered: number;
   /** Planned lines that came without one. */
   readonly unanswered: number;
+  /** All of these. */
+  readonly lines: LineTally;
 }
 
 /**
@@ -61,6 +64,7 @@ class ResultsRun {
   #unrouted = 0;
   #usage = NO_USAGE;
   readonly #model = new StableModel();
+  readonly #lines = new LineTally();
 
   constructor(input: ResultsInput) {
     this.#input = input;
@@ -89,9 +93,9 @@ class ResultsRun {
       const source = isOpen ? open : unrouted;
       if (!(source.offset < offset)) return;
       if (!source.isReady) await source.load();
-      const line = source.take();
-      if (isOpen) this.#unanswered++;
+      if (isOpen) this.#countUnanswered(source.offset);
       else this.#unrouted++;
+      const line = source.take();
       if (line !== null) {
         const { customId, code } = line;
         const id = lineId(this.#input.batchId, line.offset);
@@ -114,10 +118,17 @@ class ResultsRun {
       model: this.#model.name,
       answered,
       unanswered: this.#unanswered,
+      lines: this.#lines,
     };
   }
 
-  #takeFrame({ kind, window, start, end }: MergedFrame): void {
+  #countUnanswered(offset: number): void {
+    this.#unanswered++;
+    this.#lines.add(offset);
+  }
+
+  #takeFrame({ offset, kind, window, start, end }: MergedFrame): void {
+    this.#lines.add(offset);
     if (kind === FRAME_KIND.output) {
       this.#completed++;
       this.#model.see(window, start, end);

@@ -1,9 +1,10 @@
 import type { StopCause } from '../../core/batch/status';
 import { NO_USAGE } from '../../core/batch/counts';
+import { GatewayError } from '../../core/errors';
 import { encodeFrame, FRAME_KIND } from '../../core/journal/frame';
 import type { Manifest } from '../../core/journal/manifest';
 import { encodeManifest } from '../../core/journal/manifest';
-import { manifestKey, modelMapKey } from '../../core/plan/keys';
+import { manifestKey, modelMapKey, planKey, sealKey } from '../../core/plan/keys';
 import { embedAnswer } from '../../core/openai/answer';
 import { encodeModelMap, parseModelMap } from '../../core/plan/model-map';
 import { BATCH, BatchPlace, NONCE, type Answer } from './finalize-fixtures';
@@ -82,12 +83,48 @@ describe('a finalization delivers nothing', () => {
     await expectRefused(null, 'object_corrupt');
   });
 
+  test.each<StopCause | null>([null, 'cancelled'])(
+    'where an answer to a stranger takes the place of one to a planned line, under cause %s',
+    async (cause) => {
+      await seal(0, 2);
+      const [whole] = await place.journal.listSeals(BATCH);
+      await sealStranger();
+      // The name of the first says that it answers every line.
+      const key = sealKey(BATCH, 'm', 0, 3, 'f'.repeat(16));
+      await place.store.putIfAbsent(key, await place.store.read(whole!.key));
+      await place.store.delete(whole!.key);
+      await putManifest({ cause });
+      await expectRefused(cause, 'object_corrupt');
+    },
+  );
+
   test('from a manifest that was made for another plan', async () => {
     await seal(0, 3);
     await putManifest({ nonce: 'eeeeffffeeeeffff' });
     await expectRefused(null, 'plan_unreadable');
     await expectRefused('failed', 'plan_unreadable');
   });
+});
+
+test('a plan that is gone costs nobody the answers, where every line has one', async () => {
+  await seal(0, 3);
+  await place.store.delete(planKey(BATCH, NONCE, 'm'));
+  expect(await place.finalize(null)).toMatchObject({ status: 'completed' });
+  expect(await place.resultLines('output')).toHaveLength(3);
+});
+
+test('a plan that cannot be read now fails the finalization, to be tried again', async () => {
+  await seal(0, 3);
+  const open = place.store.open.bind(place.store);
+  place.store.open = (key) =>
+    key === planKey(BATCH, NONCE, 'm')
+      ? Promise.reject(new GatewayError('object_store_failed', 'no answer'))
+      : open(key);
+  const again = { type: 'object_store_failed', nonRetryable: false };
+  await expect(place.finalize(null)).rejects.toMatchObject(again);
+  expect(place.records).toEqual([]);
+  place.store.open = open;
+  expect(await place.finalize(null)).toMatchObject({ status: 'completed' });
 });
 
 test('token counts beyond 32 bits are summed as the model server reported them', async () => {
