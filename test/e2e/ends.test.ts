@@ -12,7 +12,15 @@ import { startProxiedStack } from '../support/proxied-stack';
 import type { RecordingBackend } from '../support/recording-backend';
 import { sentAfter, startRecordingBackend } from '../support/recording-backend';
 import type { ResultLine } from '../support/stack';
-import { chatLines, resultLines, STACK_START_MS, submit, untilTerminal } from '../support/stack';
+import {
+  chatLines,
+  createBatch,
+  resultLines,
+  STACK_START_MS,
+  submit,
+  untilTerminal,
+  upload,
+} from '../support/stack';
 import { TEMPORAL_START_MS } from '../support/temporal';
 import { until } from '../support/until';
 
@@ -79,9 +87,11 @@ const PHASES = {
     return { id, release: () => world.temporalProxy.become('pass') };
   },
   validating: async (window): Promise<Held> => {
+    const file = await upload(api(), chatLines(LINES));
+    // Ingestion counts the requests of the tenant one batch at a time; so do uploads count its files.
     await holder.query('begin');
     await holder.query(`select pg_advisory_xact_lock($1, hashtext('default'))`, [TENANT_LOCK]);
-    const { id } = await submit(api(), chatLines(LINES), window);
+    const { id } = await createBatch(api(), file.id, window);
     await until(async () => (await pendingActivities(id)).includes('ingest'), 20_000, 'ingestion');
     return { id, release: () => holder.query('rollback') };
   },

@@ -133,12 +133,24 @@ export async function submit(
   text: string,
   window: string = '24h',
 ): Promise<OpenAI.Batches.Batch> {
-  const file = await client.files.create({
+  const file = await upload(client, text);
+  return createBatch(client, file.id, window);
+}
+
+export async function upload(client: OpenAI, text: string): Promise<OpenAI.FileObject> {
+  return client.files.create({
     file: await OpenAI.toFile(Buffer.from(text), 'input.jsonl'),
     purpose: 'batch',
   });
+}
+
+export async function createBatch(
+  client: OpenAI,
+  fileId: string,
+  window: string,
+): Promise<OpenAI.Batches.Batch> {
   return client.batches.create({
-    input_file_id: file.id,
+    input_file_id: fileId,
     endpoint: '/v1/chat/completions',
     completion_window: window as '24h',
   });
