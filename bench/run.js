@@ -59,8 +59,9 @@ async function main() {
     },
   });
   if (values.help) return process.stdout.write(HELP);
-  const bench = benchOf(values);
   const rows = values.rows.split(',').map((row) => ROWS[row.trim()] ?? fail(`no row ${row}`));
+  const bench = benchOf(values);
+  bench.note(`files are in ${bench.scratch}`);
   const machine = machineFacts(bench.root);
   process.stdout.write(`${table([machine])}\n`);
   const results = [];
