@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { GatewayError, isGatewayError } from '../core/errors';
 import { readHolder } from '../embedded/lock-file';
-import { findSettings, loadConfig, type Config } from '../platform/config';
+import { findSettings, loadConfig, mergeSettings, type Config } from '../platform/config';
 import { doctorChecks, type CheckResult } from './doctor-checks';
 import { table } from './output';
 import { hasStack, stackSettings } from './stack-settings';
@@ -54,9 +54,8 @@ export function readConfig({ config: file, dataDir }: DoctorFlags): {
 } {
   const place = dataDir ?? USUAL_DATA_DIR;
   try {
-    const sources = file === undefined ? {} : { file };
-    const isNamed = file !== undefined || findSettings(sources, ['postgres.url']).size > 0;
-    if ((dataDir !== undefined || !isNamed) && hasStack(place)) {
+    const isWanted = dataDir !== undefined || file === undefined;
+    if (isWanted && hasStack(place) && (dataDir !== undefined || !isAnotherNamed(place))) {
       const pid = readHolder(join(place, 'lock'));
       if (pid !== null) {
         return { config: stackSettings(place), result: ok(`of the stack in ${place}, pid ${pid}`) };
@@ -77,6 +76,13 @@ export function readConfig({ config: file, dataDir }: DoctorFlags): {
     if (!isGatewayError(error, 'config_invalid')) throw error;
     return { config: null, result: { isOk: false, text: error.message } };
   }
+}
+
+/** The stack itself may have been started in an environment that names its database. */
+function isAnotherNamed(place: string): boolean {
+  if (findSettings({}, ['postgres.url']).size === 0) return false;
+  const { postgres } = mergeSettings({}) as { postgres?: { url?: unknown } };
+  return postgres?.url !== stackSettings(place).postgres.url;
 }
 
 async function withTimeout(check: Promise<string>): Promise<string> {
