@@ -17,8 +17,8 @@ beforeAll(async () => {
 afterAll(() => database.close());
 beforeEach(() => database.pool.query('truncate uploads, upload_parts, files'));
 
-async function open(tenant = 'ann'): Promise<string> {
-  const { id } = await uploads.insert({
+async function open(tenant = 'ann', rows = uploads): Promise<string> {
+  const { id } = await rows.insert({
     ...{ id: uploadIdFromBytes(randomBytes(16)), tenant, filename: 'f', purpose: 'user_data' },
     ...{ mimeType: 'text/plain', bytes: 10, fileExpiresAfterSec: null },
     ...{ createdAtSec: NOW_SEC, expiresAtSec: NOW_SEC + 3_600 },
@@ -85,4 +85,17 @@ it.each(['cancelled', 'completed'])('takes no part once it is %s', async (status
   };
   expect(await uploads.addPart(part, NOW_SEC)).toEqual({ kind: 'closed' });
   expect(await uploads.countParts(id)).toBe(0);
+});
+
+it.each([
+  ['number', { maxUploads: 1 }],
+  ['number, files included', { maxFiles: 1 }],
+  ['bytes', { maxStoredBytes: 10 }],
+])('counts against the limit of its own tenant alone: %s', async (_what, limits) => {
+  const limited = createUploadRepository(database.pool, limits);
+  await open('ann', limited);
+  await open('bob', limited);
+  for (const tenant of ['ann', 'bob']) {
+    await expect(open(tenant, limited)).rejects.toMatchObject({ code: 'quota_exceeded' });
+  }
 });
