@@ -75,4 +75,19 @@ async function grantAll(client: PoolClient, component: Component, role: string):
   }
 }
 
+/**
+ * The first statements of a process: what they lack in rights, all others lack too.
+ * @throws config_invalid with what to do
+ */
+export async function explainRefusal<T>(statements: Promise<T>): Promise<T> {
+  try {
+    return await statements;
+  } catch (cause) {
+    if (!(cause instanceof DatabaseError) || cause.code !== REFUSED) throw cause;
+    const message = `${cause.message}: run nightshift migrate as the owner of the tables, with the user of this process in postgres.grants`;
+    throw new GatewayError('config_invalid', message, { cause });
+  }
+}
+
 const UNKNOWN_ROLE = '42704';
+const REFUSED = '42501';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Pool, PoolClient } from 'pg';
 import { GatewayError } from '../../core/errors';
 import { packageRoot } from '../../platform/package-root';
-import { type Grants, grantTo } from './grants';
+import { explainRefusal, type Grants, grantTo } from './grants';
 import { inTransaction, query } from './sql';
 
 /** One numbered, forward-only step of the schema. */
@@ -44,7 +44,7 @@ export async function migrate(pool: Pool, grants: Grants = {}): Promise<string[]
 
 /**
  * Says whether the schema is what this version needs. @throws schema_outdated, schema_newer,
- * postgres_unavailable
+ * config_invalid if this user may not look, postgres_unavailable
  */
 export async function checkSchema(pool: Pool): Promise<void> {
   const known = await readMigrations();
@@ -52,7 +52,7 @@ export async function checkSchema(pool: Pool): Promise<void> {
     pool,
     `select to_regclass('schema_migrations') is not null as there`,
   );
-  const missing = row?.there === true ? await missingSteps(pool, known) : known;
+  const missing = row?.there === true ? await explainRefusal(missingSteps(pool, known)) : known;
   if (missing.length > 0) {
     throw new GatewayError(
       'schema_outdated',

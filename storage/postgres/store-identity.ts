@@ -1,19 +1,17 @@
 import type { Pool } from 'pg';
 import { GatewayError } from '../../core/errors';
+import { explainRefusal } from './grants';
 import { query } from './sql';
 
 /**
  * Makes sure that this database and this object store belong together (design §2): the first process
  * notes the store's id, every later one must bring the same.
  *
- * @throws store_mismatch @throws postgres_unavailable
+ * @throws store_mismatch, postgres_unavailable, config_invalid if this user may not use the tables
  */
 export async function verifyStoreIdentity(pool: Pool, storeId: string): Promise<void> {
-  await query(
-    pool,
-    `insert into installation (store_id) values ($1) on conflict (singleton) do nothing`,
-    [storeId],
-  );
+  const text = `insert into installation (store_id) values ($1) on conflict (singleton) do nothing`;
+  await explainRefusal(query(pool, text, [storeId]));
   const [row] = await query<{ store_id: string }>(pool, 'select store_id from installation');
   if (row?.store_id === storeId) return;
   throw new GatewayError(

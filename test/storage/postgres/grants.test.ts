@@ -355,6 +355,21 @@ it('users come to their own databases only, and Temporal makes its tables', asyn
   await expect(query(roles.url('temporal'), 'select 1')).rejects.toMatchObject(DENIED);
 });
 
+it('tells a process whose user was not granted anything what to do', async () => {
+  for (const table of ['schema_migrations', 'installation']) {
+    await owner.query(`revoke all on ${table} from ${roles.name('nightshift_api')}`);
+  }
+  const refused = {
+    code: 'config_invalid',
+    message: expect.stringMatching(/permission denied .*: run nightshift migrate as the owner/),
+  };
+  await expect(checkSchema(api)).rejects.toMatchObject(refused);
+  await expect(verifyStoreIdentity(api, 'store')).rejects.toMatchObject(refused);
+  await migrate(owner, { api: roles.name('nightshift_api') });
+  await checkSchema(api);
+  await verifyStoreIdentity(api, 'store');
+});
+
 it('grants again without harm, and says which role does not exist', async () => {
   await migrate(owner, { worker: roles.name('nightshift_worker') });
   await expect(migrate(owner, { api: 'nobody"s' })).rejects.toMatchObject({
