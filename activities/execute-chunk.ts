@@ -4,6 +4,7 @@ import { planKey } from '../core/plan/keys';
 import { PLAN_ENTRY_BYTES } from '../core/plan/plan-entry';
 import { GatewayError, isGatewayError } from '../core/errors';
 import type { JournalWriter } from '../storage/journal/journal-store';
+import type { ObjectReader } from '../storage/object-store';
 import type { ChunkLease } from '../storage/postgres/chunk-lease';
 import type { Refusal } from './execute/chunk-admission';
 import { noPermit, refusalOf, waitKey } from './execute/chunk-admission';
@@ -17,6 +18,7 @@ import type { LineSenderOptions } from './execute/line-sender';
 import { LineSender } from './execute/line-sender';
 import { ReadBlocks } from './execute/read-blocks';
 import { SoloGate } from './execute/solo-gate';
+import { UnroutedRun } from './execute/unrouted-run';
 import { patiently } from './execute/patiently';
 import { WaitingRoom } from './execute/waiting-room';
 import { asFailure } from './failure';
@@ -65,6 +67,32 @@ export function createExecuteChunk(
   };
 }
 
+/** What the end of a model is decided by. */
+export interface EndUnroutedDeps extends ExecuteDeps {
+  /** Whether a worker of the last minutes could send the model, asked anew. @throws postgres_unavailable */
+  isKnownNow(model: string): Promise<boolean>;
+}
+
+/**
+ * Makes the activity that ends plan entries `[from, to)` of a model that no worker can send. It asks
+ * first, and changes nothing if one can. Whatever the journal holds already stays as it is.
+ */
+export function createEndUnrouted(
+  deps: EndUnroutedDeps,
+): (input: ExecuteChunkInput) => Promise<ExecuteChunkResult | null> {
+  const shared = { room: new WaitingRoom(), gate: new SoloGate(), blocks: new ReadBlocks() };
+  return async (chunk) => {
+    try {
+      if (await deps.isKnownNow(chunk.model)) return null;
+      const stay = new ChunkStay(chunk, { deps, shared, deaths: 0, sendsNothing: true });
+      const heart = setInterval(() => stay.heartbeat(), HEARTBEAT_MS);
+      return await stay.run().finally(() => clearInterval(heart));
+    } catch (error) {
+      throw asFailure(error);
+    }
+  };
+}
+
 /** A chunk that can send nothing now: it waits at the server, or its lane hears of it. */
 function refuse(chunk: ExecuteChunkInput, refusal: Refusal, worker: string): ExecuteChunkResult {
   const { left, message, retryInMs } = refusal;
@@ -97,6 +125,14 @@ function tooManyDied(deaths: number): ApplicationFailure {
 /** What all chunks of a process share. */
 type SharedState = Pick<ChunkRunOptions, 'room' | 'gate'> & Pick<LineSenderOptions, 'blocks'>;
 
+interface StayOptions {
+  readonly deps: ExecuteDeps;
+  readonly shared: SharedState;
+  readonly deaths: number;
+  /** Its lines end as `model_not_found`. */
+  readonly sendsNothing?: boolean;
+}
+
 /** One attempt from its row to its seal. */
 class ChunkStay {
   readonly #chunk: ExecuteChunkInput;
@@ -106,19 +142,19 @@ class ChunkStay {
   readonly #context = Context.current();
   readonly #signal = this.#context.cancellationSignal;
   #ledger: ChunkLedger | null = null;
-  #run: ChunkRun | null = null;
+  #run: ChunkRun | UnroutedRun | null = null;
   #writer: JournalWriter | null = null;
   /** What failed last and is being tried again. */
   #trouble: string | null = null;
   readonly #deaths: number;
+  readonly #sendsNothing: boolean;
   /** Until the attempt ends by itself: should it never do so, it has died. */
   #holding = true;
 
-  constructor(
-    chunk: ExecuteChunkInput,
-    { deps, shared, deaths }: { deps: ExecuteDeps; shared: SharedState; deaths: number },
-  ) {
+  constructor(chunk: ExecuteChunkInput, options: StayOptions) {
+    const { deps, shared, deaths, sendsNothing = false } = options;
     this.#chunk = chunk;
+    this.#sendsNothing = sendsNothing;
     this.#deps = deps;
     this.#shared = shared;
     this.#deaths = deaths;
@@ -182,7 +218,7 @@ class ChunkStay {
       const ledger = await this.#readJournal();
       this.#ledger = ledger;
       lease.follow(ledger);
-      const left = ledger.allAnswered ? 'done' : await this.#send(ledger, lease, writer);
+      const left = ledger.allAnswered ? 'done' : await this.#settleOpen(ledger, lease, writer);
       // Not ended by a cancel: what was answered in its grace must get in.
       await writer.flush();
       if (mayHold(left)) await this.#seal(ledger, writer);
@@ -214,15 +250,48 @@ class ChunkStay {
     });
   }
 
+  async #settleOpen(
+    ledger: ChunkLedger,
+    lease: ChunkLease,
+    writer: JournalWriter,
+  ): Promise<ChunkLeave> {
+    if (!this.#sendsNothing) return this.#send(ledger, lease, writer);
+    const input = await this.#openInput();
+    try {
+      const run = new UnroutedRun({ chunk: this.#chunk, ledger, lease, writer, input });
+      this.#run = run;
+      return await this.#untilCancelled(run);
+    } finally {
+      await input.close();
+    }
+  }
+
+  async #untilCancelled(run: ChunkRun | UnroutedRun): Promise<ChunkLeave> {
+    const onCancel = (): void => run.cancelled(cancelReason(this.#context));
+    if (this.#signal.aborted) onCancel();
+    this.#signal.addEventListener('abort', onCancel);
+    try {
+      return await run.run();
+    } finally {
+      this.#signal.removeEventListener('abort', onCancel);
+    }
+  }
+
+  #openInput(): Promise<ObjectReader> {
+    return this.#patiently('opening the input', () =>
+      this.#deps.store
+        .open(this.#chunk.inputKey)
+        .catch(goneAs('input_missing', 'the input object is gone')),
+    );
+  }
+
   async #send(ledger: ChunkLedger, lease: ChunkLease, writer: JournalWriter): Promise<ChunkLeave> {
     const { deps, chunk } = { deps: this.#deps, chunk: this.#chunk };
     const route = deps.registry.route(chunk.model);
     // It had one when the chunk was admitted, and the configuration of a process does not change.
     if (route === null) throw new GatewayError('internal', `no route for ${chunk.model}`);
     const headers = await this.#passThrough();
-    const input = await this.#patiently('opening the input', () =>
-      deps.store.open(chunk.inputKey).catch(goneAs('input_missing', 'the input object is gone')),
-    );
+    const input = await this.#openInput();
     try {
       const { memory, observer } = deps;
       const { blocks } = this.#shared;
@@ -238,14 +307,7 @@ class ChunkStay {
         run.keep(line, await sender.poison(line));
         return 'done';
       }
-      const onCancel = (): void => run.cancelled(cancelReason(this.#context));
-      if (this.#signal.aborted) onCancel();
-      this.#signal.addEventListener('abort', onCancel);
-      try {
-        return await run.run();
-      } finally {
-        this.#signal.removeEventListener('abort', onCancel);
-      }
+      return await this.#untilCancelled(run);
     } finally {
       await input.close();
     }

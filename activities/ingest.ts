@@ -2,19 +2,25 @@ import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import { Context } from '@temporalio/activity';
 import { fitsModelNames, TEMPORAL_LIMITS } from '../core/batch/temporal-bounds';
 import { GatewayError } from '../core/errors';
-import { createInputErrors, type InputError } from '../core/openai/input-errors';
+import { createInputErrors, type InputError, type InputErrors } from '../core/openai/input-errors';
 import type { LineRules } from '../core/openai/line-check';
 import type { ScanSink } from '../core/openai/line-scanner';
 import type { Config } from '../platform/config-schema';
 import type { ObjectStore } from '../storage/object-store';
 import { asFailure } from './failure';
 import { earlierResult, writeErrors, writePlan, type IngestResult } from './ingest/outcome';
-import { createPlanCollector } from './ingest/plan-collector';
+import { createPlanCollector, type PlanCollector } from './ingest/plan-collector';
 import { IngestAttempt, MAX_DEATHS } from './ingest/attempt';
 import { ScanGate } from './ingest/scan-gate';
 import { scanInput } from './ingest/scan-input';
 import { keepAlive, type Liveness } from './liveness';
+import type { IngestInput } from './types';
 
+/**
+ * How many models that no worker can send get a plan, so that they can be looked up again. A client
+ * invents names for nothing, and each plan costs objects and an activity.
+ */
+const MAX_UNDECIDED = 20;
 /** Heartbeats are held back for at most 2 s. */
 const ANNOUNCE_MS = 2_500;
 
@@ -24,8 +30,10 @@ export type { IngestResult } from './ingest/outcome';
 export interface IngestDeps {
   readonly store: ObjectStore;
   readonly batches: BatchInputs;
-  /** Whether some backend serves `model`; always true behind a global gateway. */
+  /** Whether some backend serves `model`; always true behind a global gateway. Answers from memory. */
   isRouted(model: string): boolean;
+  /** Brings the memory of `isRouted` up to date. @throws postgres_unavailable */
+  refreshRoutes?(): Promise<void>;
   /** Counts the batch's requests among those of its tenant; false where they are too many. */
   enqueue?(batchId: string, requests: number): Promise<boolean>;
   /** In which a heartbeat reaches the server. */
@@ -54,16 +62,15 @@ export interface BatchInput {
  * answer, so that it can run any number of times, also twice at once. Fails with `input_missing` where
  * the row names an object that is gone, `not_found` without a row, `plan_unreadable`.
  */
-export function createIngest(
-  deps: IngestDeps,
-): (input: { readonly batchId: string }) => Promise<IngestResult> {
+export function createIngest(deps: IngestDeps): (input: IngestInput) => Promise<IngestResult> {
   const gate = new ScanGate();
-  return async ({ batchId }) => {
+  return async ({ batchId, decidesLater }) => {
+    const maxUndecided = decidesLater === true ? MAX_UNDECIDED : 0;
     const attempt = new IngestAttempt(Context.current().info);
     const liveness = keepAlive(() => attempt.details);
     try {
       const earlier = await earlierResult(deps.store, batchId);
-      return earlier ?? (await ingest({ deps, batchId, liveness, attempt, gate }));
+      return earlier ?? (await ingest({ deps, batchId, liveness, attempt, gate, maxUndecided }));
     } catch (error) {
       attempt.leave();
       liveness.beat();
@@ -83,10 +90,12 @@ interface Ingestion {
   readonly liveness: Liveness;
   readonly attempt: IngestAttempt;
   readonly gate: ScanGate;
+  /** How many models without a route get a plan. */
+  readonly maxUndecided: number;
 }
 
 async function ingest(ingestion: Ingestion): Promise<IngestResult> {
-  const { deps, batchId, attempt, liveness } = ingestion;
+  const { deps, batchId, attempt } = ingestion;
   const { store, limits } = deps;
   if (attempt.deaths >= MAX_DEATHS) return writeErrors(store, batchId, [unprocessable()]);
   const input = await deps.batches.input(batchId);
@@ -98,9 +107,34 @@ async function ingest(ingestion: Ingestion): Promise<IngestResult> {
   if (size > limits.max_file_bytes)
     return writeErrors(store, batchId, [fileTooLarge(size, limits)]);
 
+  const source = { key, endpoint: input.endpoint };
+  let scanned = await scan(ingestion, source);
+  if (await hasNewRoutes(deps, scanned)) scanned = await scan(ingestion, source);
+  const { plan, errors, requests } = scanned;
+  if (!fitsModelNames(plan.modelNames())) errors.add(modelNamesTooLong());
+  if (errors.count > 0) return writeErrors(store, batchId, errors.list());
+  if (deps.enqueue !== undefined && !(await deps.enqueue(batchId, requests))) {
+    return writeErrors(store, batchId, [tooManyEnqueued(requests, limits)]);
+  }
+  return writePlan(store, batchId, { plan, lineCount: requests });
+}
+
+/** What one pass over the input found. */
+interface Scanned {
+  readonly plan: PlanCollector;
+  readonly errors: InputErrors;
+  readonly requests: number;
+}
+
+async function scan(
+  ingestion: Ingestion,
+  { key, endpoint }: { readonly key: string; readonly endpoint: string },
+): Promise<Scanned> {
+  const { deps, batchId, liveness, maxUndecided } = ingestion;
   const errors = createInputErrors();
-  const plan = createPlanCollector((model) => deps.isRouted(model));
-  const rules = scanRules(deps, input.endpoint);
+  const isRouted = (model: string) => deps.isRouted(model);
+  const plan = createPlanCollector({ isRouted, maxUndecided });
+  const rules = scanRules(deps, endpoint);
   const sink: ScanSink = {
     request: (request) => {
       if (errors.count === 0) plan.add(request);
@@ -108,17 +142,23 @@ async function ingest(ingestion: Ingestion): Promise<IngestResult> {
     fault: (error) => errors.add(error),
   };
   const { requests } = await inTurn(ingestion, () =>
-    scanInput({ stream: store.stream(key), rules, liveness, sink }),
+    scanInput({ stream: deps.store.stream(key), rules, liveness, sink }),
   ).catch((error: unknown) => {
     throw isMissing(error) ? inputMissing(batchId) : error;
   });
   liveness.check();
-  if (!fitsModelNames(plan.modelNames())) errors.add(modelNamesTooLong());
-  if (errors.count > 0) return writeErrors(store, batchId, errors.list());
-  if (deps.enqueue !== undefined && !(await deps.enqueue(batchId, requests))) {
-    return writeErrors(store, batchId, [tooManyEnqueued(requests, limits)]);
-  }
-  return writePlan(store, batchId, { plan, lineCount: requests });
+  return { plan, errors, requests };
+}
+
+/**
+ * Asks what other workers can send before models without a route are given up. True: one of those
+ * that got no plan has a route by now, and the file must be read again.
+ */
+async function hasNewRoutes(deps: IngestDeps, { plan, errors }: Scanned): Promise<boolean> {
+  const { planned, unplanned } = plan.unknown;
+  if (errors.count > 0 || planned.size + unplanned.size === 0) return false;
+  await deps.refreshRoutes?.();
+  return [...unplanned.keys()].some((model) => deps.isRouted(model));
 }
 
 /** A suspect waits until no other file is read here, and until the server knows that it is its turn. */

@@ -10,6 +10,12 @@ export interface BatchActivities extends BatchStepActivities {
   ingest(input: IngestInput): Promise<PlannedOrInvalid>;
   /** Answers plan entries `[from, to)` of one model until its box ends (execution §3). */
   executeChunk(input: ExecuteChunkInput): Promise<ExecuteChunkResult>;
+  /**
+   * Ends plan entries `[from, to)` as `model_not_found`, unless a worker can send the model after all:
+   * then it changes nothing and answers null. Workers of earlier releases do not know this activity, so
+   * its attempts fail there until a worker of this release takes it.
+   */
+  endUnrouted(input: ExecuteChunkInput): Promise<ExecuteChunkResult | null>;
   /** Waits, after a stop, for chunks that did not return by themselves (execution §4). */
   awaitReleased(input: { batchId: string; graceMs: number }): Promise<void>;
   /** {@link BatchStepActivities.routeModel} that fails, to be tried again, while there is no route. */
@@ -86,6 +92,8 @@ export interface BatchSettings {
 
 export interface IngestInput {
   readonly batchId: string;
+  /** The workflow looks up undecided models again: some models without a route get a plan too. */
+  readonly decidesLater?: boolean;
 }
 
 /**
@@ -111,6 +119,8 @@ export interface PlannedModel {
   /** Task queue of the model's chunks. */
   readonly queue: string;
   readonly requestTimeoutMs: number;
+  /** No worker could send it when the file was read: it is looked up again before it is given up. */
+  readonly undecided?: boolean;
 }
 
 export interface ExecuteChunkInput {

@@ -12,6 +12,8 @@ export interface RouteDirectory {
   routeOf(model: string): ModelRoute | null;
   /** Whether any worker of the last minutes could: such a model waits, it is not given up. */
   isKnown(model: string): boolean;
+  /** Asks PostgreSQL now, where an outage is no answer. @throws postgres_unavailable */
+  update(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -47,7 +49,7 @@ class Directory implements RouteDirectory {
   readonly #own: AnnouncedRoutes;
   readonly #timer: NodeJS.Timeout;
   #others: readonly SeenRoutes[] = [];
-  #refreshing: Promise<void> | null = null;
+  #updating: Promise<void> | null = null;
 
   constructor(options: RouteDirectoryOptions) {
     this.#options = options;
@@ -67,22 +69,25 @@ class Directory implements RouteDirectory {
     return isKnownModel(model, this.#workers());
   }
 
-  refresh(): Promise<void> {
-    return (this.#refreshing ??= this.#announce().finally(() => (this.#refreshing = null)));
+  /** Callers share one statement at a time, so that many batches together cost no more than one. */
+  update(): Promise<void> {
+    return (this.#updating ??= this.#announce().finally(() => (this.#updating = null)));
+  }
+
+  async refresh(): Promise<void> {
+    await this.update().catch((error: unknown) => {
+      this.#options.logger.warn({ err: error }, 'routes not announced, trying again');
+    });
   }
 
   async close(): Promise<void> {
     clearInterval(this.#timer);
-    await this.#refreshing;
+    await this.#updating?.catch(() => undefined);
   }
 
   async #announce(): Promise<void> {
-    const { table, worker, logger } = this.#options;
-    try {
-      this.#others = await table.announce(worker, this.#own);
-    } catch (error) {
-      logger.warn({ err: error }, 'routes not announced, trying again');
-    }
+    const { table, worker } = this.#options;
+    this.#others = await table.announce(worker, this.#own);
   }
 
   /** While nothing is heard nobody ages: that PostgreSQL is away says nothing of the other workers. */

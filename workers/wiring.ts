@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import type { ExecuteDeps } from '../activities/execute/deps';
 import { createBatchSteps } from '../activities/batch-steps';
-import { createExecuteChunk } from '../activities/execute-chunk';
+import { createEndUnrouted, createExecuteChunk } from '../activities/execute-chunk';
 import { withBoundedFailures } from '../activities/failure';
 import { createFinalize, createFinalizeNow } from '../activities/finalize';
 import { createIngest } from '../activities/ingest';
@@ -29,7 +29,7 @@ export interface ActivityParts extends ExecuteDeps {
   /** Events after which a workflow continues as new; null: the server's suggestion. */
   readonly historyEvents?: number | null;
   readonly maintenance: MaintenanceParts;
-  readonly routes: Pick<RouteDirectory, 'routeOf' | 'isKnown'>;
+  readonly routes: Pick<RouteDirectory, 'routeOf' | 'isKnown' | 'update'>;
 }
 
 /** What reconcile and sweep are made from beside the rest. */
@@ -52,6 +52,7 @@ export function createActivities(parts: ActivityParts): WorkerActivities {
     store,
     batches: { input: (batchId) => records.open(batchId) },
     isRouted: (model) => routes.isKnown(model),
+    refreshRoutes: () => routes.update(),
     ...(parts.enqueue === undefined ? {} : { enqueue: parts.enqueue }),
     limits: config.limits,
     batch: config.batch,
@@ -68,6 +69,7 @@ export function createActivities(parts: ActivityParts): WorkerActivities {
     }),
     ingest: async (input) => withRoutes(await ingest(input), routes),
     executeChunk: createExecuteChunk(parts),
+    endUnrouted: createEndUnrouted({ ...parts, isKnownNow: (model) => isKnownNow(routes, model) }),
     finalize: createFinalize({ ...finalizing(parts), record: records }),
   });
 }
@@ -112,6 +114,13 @@ function createMaintenance(parts: ActivityParts): ReconcileActivities & SweepAct
       removeTemporary: maintenance.removeTemporary,
     }),
   };
+}
+
+/** Whether a worker of the last minutes could send `model`; asks PostgreSQL before it says no. */
+async function isKnownNow(routes: ActivityParts['routes'], model: string): Promise<boolean> {
+  if (routes.isKnown(model)) return true;
+  await routes.update();
+  return routes.isKnown(model);
 }
 
 /** What a model without a route is planned with: its chunks are routed before the first one goes out. */

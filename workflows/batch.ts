@@ -20,17 +20,22 @@ import { CANCEL_SIGNAL, SEARCH_KEYS } from './contract';
 import { Deadline } from './deadline';
 import type { BatchPhase } from './details';
 import { describeBatch } from './details';
+import type { LaneContext } from './model-lanes';
 import { ModelLanes } from './model-lanes';
 import { finalization, holders, ingestion, lastResort, step } from './proxies';
 import type { OverdueQueue } from './queue-watch';
 import { QueueWatch } from './queue-watch';
 import { StopControl } from './stop';
+import { decideLast } from './undecided-models';
 import { untilStopped } from './until-stopped';
 
 type Planned = PlannedOrInvalid & { kind: 'planned' };
 
 /** How long ingestion may go on under a stop: enough for a file of a few thousand lines. */
 const STOPPED_INGESTION_MS = 5_000;
+
+/** Workflows that look models without a route up again before they give up their lines. */
+const DECIDES_LATER = 'unrouted-decided-last';
 
 /** Asks a batch to stop; a second time changes nothing. */
 export const cancelBatch = defineSignal(CANCEL_SIGNAL);
@@ -55,6 +60,7 @@ class BatchRun {
   #phase: BatchPhase = 'validating';
   #plan: BatchResume | null;
   #models: ModelLanes[] = [];
+  #lanes: LaneContext | null = null;
   #queues: QueueWatch | null = null;
   #inProgress: Promise<void> | null = null;
   readonly #deadline: Deadline;
@@ -109,7 +115,8 @@ class BatchRun {
    */
   async #ingest(opened: OpenedBatch): Promise<BatchResume | null> {
     const { batchId } = this.#input;
-    const ingest = () => ingestion(opened.settings).ingest({ batchId });
+    const decidesLater = patched(DECIDES_LATER) ? { decidesLater: true } : {};
+    const ingest = () => ingestion(opened.settings).ingest({ batchId, ...decidesLater });
     try {
       const outcome = patched('stop-ends-ingestion')
         ? await untilStopped(this.#stop, STOPPED_INGESTION_MS, ingest)
@@ -153,26 +160,29 @@ class BatchRun {
   #prepareModels(opened: OpenedBatch, plan: BatchResume): void {
     const waitsAtServer = patched('waits-at-the-server');
     this.#waitsAtServer = waitsAtServer;
-    this.#models = plan.models.map(
-      (model) =>
-        new ModelLanes(model, {
-          batchId: this.#input.batchId,
-          nonce: plan.nonce,
-          opened,
-          stop: this.#stop,
-          startedAtMs: startOf(plan),
-          waitsAtServer,
-          routesAreFresh: this.#input.resume === undefined,
-          handingOver: () => this.#handingOver(opened),
-          onChange: () => this.#describe(),
-        }),
-    );
+    const hasUndecided = plan.models.some(({ undecided }) => undecided === true);
+    const lanes: LaneContext = {
+      batchId: this.#input.batchId,
+      nonce: plan.nonce,
+      opened,
+      stop: this.#stop,
+      startedAtMs: startOf(plan),
+      waitsAtServer,
+      routesAreFresh: this.#input.resume === undefined,
+      decidesLater: hasUndecided && patched(DECIDES_LATER),
+      handingOver: () => this.#handingOver(opened),
+      onRouted: () => this.#announceRouted(),
+      onChange: () => this.#describe(),
+    };
+    this.#lanes = lanes;
+    this.#models = plan.models.map((model) => new ModelLanes(model, lanes));
   }
 
   /** Not awaited: the first request must not wait for a projection. */
   #announceInProgress(plan: BatchResume): void {
     this.#phase = 'in_progress';
-    const models = plan.models.map((model) => model.model);
+    const models = this.#routedModels;
+    const areAllRouted = plan.unroutedLines === 0 && models.length === plan.models.length;
     // Under a stop the end alone is of interest.
     if (!this.#stop.requested || !patched('one-upsert-at-a-stop')) {
       upsertSearchAttributes([
@@ -186,21 +196,40 @@ class BatchRun {
       batchId: this.#input.batchId,
       status: 'in_progress',
       total: plan.lineCount,
-      model: models.length === 1 && plan.unroutedLines === 0 ? (models[0] ?? null) : null,
+      model: models.length === 1 && areAllRouted ? (models[0] ?? null) : null,
       models,
     }).then((row) => this.#stop.observe(row));
+  }
+
+  get #routedModels(): string[] {
+    return this.#models.filter(({ isUndecided }) => !isUndecided).map(({ plan }) => plan.model);
+  }
+
+  #announceRouted(): void {
+    upsertSearchAttributes([{ key: SEARCH_KEYS.models, value: keywordList(this.#routedModels) }]);
+    this.#describe();
   }
 
   async #runLanes({ settings: { queuedWarningMs } }: OpenedBatch): Promise<void> {
     if (this.#stop.requested) return;
     const chunks = new CancellationScope();
     this.#stop.attach(chunks);
-    const running = chunks.run(() => Promise.allSettled(this.#models.map((model) => model.run())));
+    const running = chunks.run(() => this.#runModels());
     if (queuedWarningMs === undefined || this.#waitsAtServer) return void (await running);
     const options = { warningMs: queuedWarningMs, onChange: () => this.#describe() };
     this.#queues = new QueueWatch(this.#models, options);
     this.#queues.start();
     await running.finally(() => this.#queues?.stop());
+  }
+
+  /** Models without a route come last, so that a worker has had all the time there is to announce them. */
+  async #runModels(): Promise<void> {
+    const undecided = this.#models.filter(({ isUndecided }) => isUndecided);
+    const routed = this.#models.filter((model) => !undecided.includes(model));
+    await Promise.allSettled(routed.map((model) => model.run()));
+    const lanes = this.#lanes;
+    if (lanes === null || undecided.length === 0) return;
+    await decideLast(undecided, lanes);
   }
 
   #handingOver(opened: OpenedBatch): boolean {

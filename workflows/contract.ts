@@ -98,6 +98,8 @@ export interface ResumedModel {
   readonly open: readonly OpenRange[];
   readonly completed: number;
   readonly failed: number;
+  /** No worker could send it when the file was read, and it has not been looked up again. */
+  readonly undecided?: boolean;
 }
 
 /** Plan positions `[from, to)` without a complete answer. */

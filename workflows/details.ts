@@ -27,6 +27,13 @@ export function describeBatch(view: DetailsView): string {
   ];
   if (view.unroutedLines > 0)
     lines.push('', `${view.unroutedLines} requests name a model that no gateway serves.`);
+  for (const { plan, isUndecided, open } of view.models) {
+    if (!isUndecided || open.isEmpty) continue;
+    lines.push(
+      '',
+      `**No worker could send requests of ${cell(plan.model)}** when the file was read: they are looked at again when all others are settled.`,
+    );
+  }
   for (const { plan, unroutedSinceMs } of view.models) {
     if (unroutedSinceMs === null) continue;
     lines.push(

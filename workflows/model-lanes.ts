@@ -37,8 +37,12 @@ export interface LaneContext {
   readonly waitsAtServer: boolean;
   /** The routes of the plan were made in this run. */
   readonly routesAreFresh: boolean;
+  /** Models without a route are looked up again before their lines are given up. */
+  readonly decidesLater: boolean;
   /** True once the history is long enough to go on in a new run: lanes take no further chunk. */
   handingOver(): boolean;
+  /** Called when a model without a route has one by now. */
+  onRouted(): void;
   /** Called after each chunk: details for operators. */
   onChange(): void;
 }
@@ -69,6 +73,8 @@ export class ModelLanes {
   failed: number;
   /** A chunk did not return by itself during a stop: its worker may still be writing answers. */
   unaccounted = false;
+  /** No worker could send the model when the file was read: it is looked up again after all others. */
+  isUndecided: boolean;
   lastLeave: ExecuteChunkResult['left'] | 'queued' = 'queued';
   ratePerSec: number | null = null;
   p95Ms: number | null = null;
@@ -88,6 +94,7 @@ export class ModelLanes {
     this.open = new OpenRanges(plan.open);
     this.completed = plan.completed;
     this.failed = plan.failed;
+    this.isUndecided = plan.undecided === true && context.decidesLater;
     this.#context = context;
     const { waitsAtServer, opened } = context;
     this.#patience = new QueuePatience(waitsAtServer ? opened.settings.queuedWarningMs : undefined);
@@ -95,7 +102,7 @@ export class ModelLanes {
     this.#routing = new ModelRouting({
       model,
       route: { queue, requestTimeoutMs },
-      isFresh: context.routesAreFresh,
+      isFresh: context.routesAreFresh && plan.undecided !== true,
       onChange: () => context.onChange(),
     });
   }
@@ -141,8 +148,10 @@ export class ModelLanes {
 
   /** What the next run needs to go on. */
   toResume(): ResumedModel {
+    const { undecided, ...plan } = this.plan;
     return {
-      ...this.plan,
+      ...plan,
+      ...(undecided === true && this.isUndecided ? { undecided } : {}),
       ...this.#routing.route,
       open: this.open.toArray(),
       completed: this.completed,

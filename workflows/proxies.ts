@@ -156,6 +156,24 @@ export const routing: Pick<BatchActivities, 'awaitRoute'> = proxyActivities<Batc
   ...WAITING,
 });
 
+/**
+ * Reads lines and journals their ends; on the batch queue, since no worker serves the model's own. An
+ * attempt on a worker that does not know the activity fails, and another worker takes it.
+ */
+export function unrouted(
+  settings: BatchSettings,
+  summary: string,
+): Pick<BatchActivities, 'endUnrouted'> {
+  return proxyActivities<BatchActivities>({
+    taskQueue: BATCH_QUEUE,
+    startToCloseTimeout: '1h',
+    heartbeatTimeout: settings.heartbeatTimeoutMs,
+    retry: UNTIL_IT_ANSWERS,
+    ...WAITING,
+    summary,
+  });
+}
+
 /** The last word on a batch that could not be finalized: waits for Postgres for ever. */
 export const lastResort: Pick<BatchActivities, 'recordUnfinalized'> =
   proxyActivities<BatchActivities>({

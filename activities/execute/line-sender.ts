@@ -1,15 +1,13 @@
 import { lineId } from '../../core/ids';
-import { NO_USAGE } from '../../core/batch/counts';
 import { gatewayHealth, loadSignal } from '../../core/flow/outcome';
 import type { BackoffInput } from '../../core/flow/retry';
 import { backoffMs, costOf, isRetryable, nextTry, retryAfterMs } from '../../core/flow/retry';
-import type { FrameHeader } from '../../core/journal/frame';
 import { encodeFrame, FRAME_KIND } from '../../core/journal/frame';
 import { embedAnswer } from '../../core/openai/answer';
 import { modelTag } from '../../core/openai/answer-model';
 import { lineParts } from '../../core/openai/member-ranges';
 import type { LineErrorCode } from '../../core/openai/result-line';
-import { answerLine, errorLine } from '../../core/openai/result-line';
+import { answerLine } from '../../core/openai/result-line';
 import { toHeaderText } from '../../core/openai/tenant-name';
 import type { BackendAnswer, BackendFailure, BackendOutcome } from '../../inference/backend';
 import type { LoadReport } from '../../inference/dispatcher';
@@ -18,6 +16,8 @@ import type { Route } from '../../inference/registry';
 import type { ObjectReader } from '../../storage/object-store';
 import type { ExecuteChunkInput } from '../types';
 import type { ChunkLine } from './chunk-ledger';
+import type { EncodedFrame } from './error-frame';
+import { errorFrame } from './error-frame';
 import type { ExecuteObserver } from './observer';
 import type { ReadBlocks } from './read-blocks';
 
@@ -32,12 +32,6 @@ export type TryResult =
   | { readonly kind: 'retry'; readonly atMs: number }
   /** Aborted, or not to be tried again because of a stop: the end of the batch names it. */
   | { readonly kind: 'unanswered' };
-
-/** A frame ready for the journal: its header, and header and payload as bytes. */
-export interface EncodedFrame {
-  readonly header: FrameHeader;
-  readonly bytes: Buffer;
-}
 
 export interface TryOptions {
   readonly signal: AbortSignal;
@@ -286,20 +280,7 @@ export class LineSender {
   }
 
   #errorFrame(line: ChunkLine, customId: string, code: LineErrorCode): EncodedFrame {
-    const payload = errorLine({
-      lineId: lineId(this.#options.chunk.batchId, line.offset),
-      customId,
-      code,
-    });
-    const header = {
-      offset: line.offset,
-      kind: FRAME_KIND.error,
-      status: 0,
-      tries: line.tries,
-      usage: NO_USAGE,
-      payloadLength: payload.length,
-    };
-    return { header, bytes: encodeFrame(header, payload) };
+    return errorFrame(line, { batchId: this.#options.chunk.batchId, customId, code });
   }
 }
 

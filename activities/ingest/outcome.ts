@@ -19,6 +19,8 @@ export type IngestResult =
         readonly safe: string;
         readonly model: string;
         readonly entries: number;
+        /** No worker could send it when the file was read. */
+        readonly undecided?: boolean;
       }[];
       /** Lines of models that no backend serves. */
       readonly unroutedLines: number;
@@ -86,7 +88,8 @@ function planned(map: ModelMap): IngestResult {
     nonce: map.nonce,
     lineCount: map.line_count,
     models: Object.entries(map.safe_to_model).map(([safe, model]) => {
-      return { safe, model, entries: map.entries[safe] ?? 0 };
+      const entry = { safe, model, entries: map.entries[safe] ?? 0 };
+      return map.undecided?.includes(safe) === true ? { ...entry, undecided: true } : entry;
     }),
     unroutedLines: Object.values(map.unrouted).reduce((sum, lines) => sum + lines, 0),
   };

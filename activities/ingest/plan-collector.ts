@@ -6,12 +6,20 @@ import { safeModelNames } from '../../core/plan/safe-model';
 /** The plans of a batch while its input is read: 16 bytes a request. */
 export interface PlanCollector {
   add(request: ScannedRequest): void;
-  /** Every routed model with its builder, in order of first appearance. */
+  /** Every model that has a plan with its builder, in order of first appearance. */
   models(): CollectedModel[];
   /** Every model that a line names, routed or not. */
   modelNames(): string[];
+  /** Models that had no route when a line first named them. */
+  readonly unknown: UnknownModels;
   /** What `model_map.json` says of these plans under `nonce`. */
   modelMap(nonce: string, lineCount: number): ModelMap;
+}
+
+/** Models without a route: those that have a plan all the same, and those that have none. */
+export interface UnknownModels {
+  readonly planned: ReadonlySet<string>;
+  readonly unplanned: ReadonlyMap<string, number>;
 }
 
 /** The plan of one model, not yet built. */
@@ -21,15 +29,30 @@ export interface CollectedModel {
   readonly builder: PlanBuilder;
 }
 
-/** An empty {@link PlanCollector}; a model is looked up by `isRouted` once. */
-export function createPlanCollector(isRouted: (model: string) => boolean): PlanCollector {
-  const builders = new Map<string, PlanBuilder>();
-  const unrouted = new Map<string, number>();
+export interface PlanCollectorOptions {
+  /** Asked once for each model while lines are read, and again for the map. */
+  isRouted(model: string): boolean;
+  /** How many models without a route get a plan. */
+  readonly maxUndecided: number;
+}
 
+/** An empty {@link PlanCollector}. */
+export function createPlanCollector(options: PlanCollectorOptions): PlanCollector {
+  const builders = new Map<string, PlanBuilder>();
+  const planned = new Set<string>();
+  const unplanned = new Map<string, number>();
+
+  const hasPlan = (model: string): boolean => {
+    if (unplanned.has(model)) return false;
+    if (options.isRouted(model)) return true;
+    if (planned.size >= options.maxUndecided) return false;
+    planned.add(model);
+    return true;
+  };
   const builderOf = (model: string): PlanBuilder | null => {
     const known = builders.get(model);
     if (known !== undefined) return known;
-    if (unrouted.has(model) || !isRouted(model)) return null;
+    if (!hasPlan(model)) return null;
     const builder = createPlanBuilder();
     builders.set(model, builder);
     return builder;
@@ -40,22 +63,31 @@ export function createPlanCollector(isRouted: (model: string) => boolean): PlanC
       return { model, safe: safeNames.get(model) ?? model, builder };
     });
   };
+  const undecided = (): string[] => {
+    const still = models().filter(({ model }) => planned.has(model) && !options.isRouted(model));
+    return still.map(({ safe }) => safe);
+  };
   return {
     add(request) {
       const builder = builderOf(request.model);
       if (builder !== null) builder.add(request);
-      else unrouted.set(request.model, (unrouted.get(request.model) ?? 0) + 1);
+      else unplanned.set(request.model, (unplanned.get(request.model) ?? 0) + 1);
     },
     models,
-    modelNames: () => [...builders.keys(), ...unrouted.keys()],
-    modelMap: (nonce, lineCount) => ({
-      version: 1,
-      nonce,
-      line_count: lineCount,
-      model_to_safe: Object.fromEntries(models().map(({ model, safe }) => [model, safe])),
-      safe_to_model: Object.fromEntries(models().map(({ model, safe }) => [safe, model])),
-      entries: Object.fromEntries(models().map(({ safe, builder }) => [safe, builder.count])),
-      unrouted: Object.fromEntries(unrouted),
-    }),
+    modelNames: () => [...builders.keys(), ...unplanned.keys()],
+    unknown: { planned, unplanned },
+    modelMap: (nonce, lineCount) => {
+      const open = undecided();
+      return {
+        version: 1,
+        nonce,
+        line_count: lineCount,
+        model_to_safe: Object.fromEntries(models().map(({ model, safe }) => [model, safe])),
+        safe_to_model: Object.fromEntries(models().map(({ model, safe }) => [safe, model])),
+        entries: Object.fromEntries(models().map(({ safe, builder }) => [safe, builder.count])),
+        unrouted: Object.fromEntries(unplanned),
+        ...(open.length === 0 ? {} : { undecided: open }),
+      };
+    },
   };
 }

@@ -18,6 +18,11 @@ export interface ModelMap {
   readonly entries: Readonly<Record<string, number>>;
   /** Lines by model, of models that no backend serves. */
   readonly unrouted: Readonly<Record<string, number>>;
+  /**
+   * Safe names of planned models that no worker could send when the file was read: they are looked up
+   * again before their lines are given up. Left out if there are none.
+   */
+  readonly undecided?: readonly string[];
 }
 
 /** The bytes of `model_map.json`. */
@@ -49,8 +54,13 @@ function isModelMap(value: unknown): value is ModelMap {
     isRecordOf(value['model_to_safe'], isText) &&
     isRecordOf(value['safe_to_model'], isText) &&
     isRecordOf(value['entries'], isCount) &&
-    isRecordOf(value['unrouted'], isCount)
+    isRecordOf(value['unrouted'], isCount) &&
+    isListOfText(value['undecided'] ?? [])
   );
+}
+
+function isListOfText(value: unknown): boolean {
+  return Array.isArray(value) && value.every(isText);
 }
 
 function isRecordOf(value: unknown, member: (value: unknown) => boolean): boolean {

@@ -124,6 +124,82 @@ describe('ingestion of a valid file', () => {
     expect(await ingest(nowhere.deps)).toMatchObject({ models: [], unroutedLines: 4 });
   });
 
+  describe('for a workflow that decides later', () => {
+    const later = (deps: IngestDeps): Promise<IngestResult> =>
+      quietEnvironment().run(createIngest(deps), { batchId: BATCH, decidesLater: true });
+
+    it('plans models without a route too, and says which they are', async () => {
+      const here = house(GOOD, { isRouted: (model) => model === 'n' });
+      const result = await later(here.deps);
+      if (result.kind !== 'planned') throw new Error('not planned');
+      expect(result.unroutedLines).toBe(0);
+      expect(result.models).toEqual([
+        { safe: 'org_m', model: 'org/m', entries: 3, undecided: true },
+        { safe: 'n', model: 'n', entries: 1 },
+      ]);
+      expect(planned(here, result.nonce, 'org_m')).toEqual(['c', 'a', 'd']);
+      const map = parseModelMap(here.store.objects.get(modelMapKey(BATCH))!);
+      expect(map).toMatchObject({ entries: { org_m: 3, n: 1 }, unrouted: {} });
+      // A later attempt says the same: a model with a route when the file was read is never given up.
+      expect(await later({ ...here.deps, isRouted: () => false })).toEqual(result);
+    });
+
+    it('plans 20 of them at most', async () => {
+      const lines = Array.from({ length: 25 }, (_, i) => request(`c${i}`, `m${i}`));
+      const result = await later(house(lines.join('\n'), { isRouted: () => false }).deps);
+      if (result.kind !== 'planned') throw new Error('not planned');
+      expect(result.models.filter(({ undecided }) => undecided === true)).toHaveLength(20);
+      expect(result).toMatchObject({ lineCount: 25, unroutedLines: 5 });
+    });
+  });
+
+  describe('asks what other workers can send before it gives up a model', () => {
+    function announced(lines: string, models: string[]) {
+      const known = new Set<string>();
+      let asked = 0;
+      const refreshRoutes = async () => {
+        asked++;
+        for (const model of models) known.add(model);
+      };
+      const { deps } = house(lines, { isRouted: (model) => known.has(model), refreshRoutes });
+      return { deps, asked: () => asked };
+    }
+
+    it.each([true, false])('whether it is decided later or not (%s)', async (decidesLater) => {
+      const { deps, asked } = announced(GOOD, ['org/m']);
+      const env = quietEnvironment();
+      const result = await env.run(createIngest(deps), { batchId: BATCH, decidesLater });
+      const found = { safe: 'org_m', model: 'org/m', entries: 3 };
+      const lost = { safe: 'n', model: 'n', entries: 1, undecided: true };
+      expect(result).toMatchObject({
+        models: decidesLater ? [found, lost] : [found],
+        unroutedLines: decidesLater ? 0 : 1,
+      });
+      expect(asked()).toBe(1);
+    });
+
+    it('also one of those that are too many to be planned', async () => {
+      const lines = Array.from({ length: 25 }, (_, i) => request(`c${i}`, `m${i}`));
+      const { deps } = announced(lines.join('\n'), ['m24']);
+      const env = quietEnvironment();
+      const input = { batchId: BATCH, decidesLater: true };
+      const result: IngestResult = await env.run(createIngest(deps), input);
+      if (result.kind !== 'planned') throw new Error('not planned');
+      expect(result.models).toContainEqual({ safe: 'm24', model: 'm24', entries: 1 });
+      expect(result.unroutedLines).toBe(4);
+    });
+
+    it('and fails, to be tried again, while they cannot be asked', async () => {
+      const refreshRoutes = () => Promise.reject(new GatewayError('postgres_unavailable', 'away'));
+      const here = house(GOOD, { isRouted: () => false, refreshRoutes });
+      expect(await failureOf(ingest(here.deps))).toMatchObject({
+        type: 'postgres_unavailable',
+        nonRetryable: false,
+      });
+      expect(here.store.objects.has(modelMapKey(BATCH))).toBe(false);
+    });
+  });
+
   it('answers what an earlier run left, without reading the input again', async () => {
     const here = house(GOOD);
     const first = await ingest(here.deps);

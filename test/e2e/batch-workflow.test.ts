@@ -185,6 +185,35 @@ describe('batchWorkflow', () => {
     everyLineOnce(batch);
   });
 
+  it('asks again for models without a route when all others are settled', async () => {
+    const { batch, played } = await run('routed-at-last');
+    expect(played.result).toMatchObject({ status: 'completed', total: 12_080 });
+    everyLineOnce(batch);
+    const ended = batch.ended.map(({ model, from, to }) => [model, from, to]);
+    expect(ended).toEqual([
+      ['never', 0, 10_000],
+      ['never', 10_000, 12_000],
+    ]);
+    const [first, ...others] = batch.chunks.map(({ model }) => model);
+    expect([first, ...new Set(others)]).toEqual(['alpha', 'late']);
+    expect(batch.finalized).toEqual([{ nonce: 'n0', cause: null }]);
+  });
+
+  it('gives up models without a route across runs', async () => {
+    const { batch, played } = await run('unrouted-continued');
+    expect(played.result).toMatchObject({ status: 'completed', total: 25_000 });
+    expect(played.histories.length).toBeGreaterThan(1);
+    everyLineOnce(batch);
+    expect(batch.chunks).toEqual([]);
+  });
+
+  it('leaves models without a route to the stop that comes before the answer', async () => {
+    const { batch, played } = await run('cancelled-before-it-is-decided');
+    expect(played.result).toMatchObject({ status: 'cancelled', total: 40 });
+    expect(batch.ended).toEqual([]);
+    expect(batch.finalized).toEqual([{ nonce: 'n0', cause: 'cancelled' }]);
+  });
+
   it('still ingests a batch that is cancelled while validating, and sends nothing', async () => {
     const { batch, played } = await run('cancelled-while-validating');
     expect(played.result).toMatchObject({ status: 'cancelled', total: 40, completed: 0 });

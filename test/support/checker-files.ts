@@ -72,7 +72,6 @@ class Reading implements FilesVerdict {
 
   /** The only other line that may stand there, under the status that the batch has. */
   #unanswered(expected: ExpectedLine): string | null {
-    if (expected.line.kind === 'unrouted') return null;
     if (this.#status === 'cancelled') return unansweredText(expected, 'batch_cancelled');
     return this.#status === 'expired' ? unansweredText(expected, 'batch_expired') : null;
   }

@@ -146,10 +146,14 @@ describe('a round in order', () => {
     expect(checkRound(round())).toEqual({ violations: [], resends: [] });
   });
 
-  it('passes with a batch that was cancelled half way', () => {
+  it.each([
+    ['whose lines without a route had their code by then', true],
+    ['whose lines without a route were still undecided', false],
+  ])('passes with a batch that was cancelled half way, %s', (_, isDecided) => {
     const answered = LINES.filter(({ index }) => index < 3);
-    const open = LINES.filter(({ index, line }) => index >= 3 && line.kind !== 'unrouted');
-    const unrouted = LINES.filter(({ line }) => line.kind === 'unrouted');
+    const isUnrouted = ({ line }: (typeof LINES)[number]) => isDecided && line.kind === 'unrouted';
+    const open = LINES.filter((line) => line.index >= 3 && !isUnrouted(line));
+    const unrouted = LINES.filter(isUnrouted);
     const texts = new Map([
       ...[...answered, ...unrouted].map((line) => [line.index, line.answered.text] as const),
       ...open.map((line) => [line.index, unansweredText(line, 'batch_cancelled')] as const),
@@ -157,7 +161,7 @@ describe('a round in order', () => {
     const inOutput = [0, 2];
     const errors = [...texts].sort(([a], [b]) => a - b).filter(([i]) => !inOutput.includes(i));
     const end = view('cancelled', {
-      request_counts: { total: 7, completed: 2, failed: 2 },
+      request_counts: { total: 7, completed: 2, failed: isDecided ? 2 : 1 },
       usage: {
         input_tokens: 12,
         input_tokens_details: { cached_tokens: 2 },

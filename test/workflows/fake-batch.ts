@@ -5,6 +5,7 @@ import type {
   ExecuteChunkInput,
   ExecuteChunkResult,
   FinalizeResult,
+  IngestInput,
   ModelRoute,
   PlannedModel,
   PlannedOrInvalid,
@@ -17,6 +18,10 @@ import { EXEC_QUEUE } from '../../workflows/contract';
 export interface FakeBatchOptions {
   readonly models?: readonly { model: string; entries: number }[];
   readonly invalid?: boolean;
+  /** Models that no worker can send when the file is read. */
+  readonly undecided?: readonly string[];
+  /** Whether a worker can send one of them when the workflow asks again. */
+  readonly routedLater?: (input: ExecuteChunkInput, batch: FakeBatch) => boolean | Promise<boolean>;
   /** Counted from when the workflow opens the batch: how long that takes says nothing of it. */
   readonly expiresInMs?: number;
   /** What chunks report; a low rate makes many small ones. */
@@ -58,6 +63,8 @@ export class FakeBatch {
   readonly answered = new Map<string, number>();
   readonly chunks: ExecuteChunkInput[] = [];
   readonly poisoned: string[] = [];
+  /** Ranges that were ended as `model_not_found`. */
+  readonly ended: ExecuteChunkInput[] = [];
   /** What the workflow showed to operators when the scenario looked. */
   details = '';
   /** How often the workflow has asked for a route. */
@@ -97,8 +104,9 @@ export class FakeBatch {
         if (!isTerminal(this.status)) this.claim(cause);
         return Promise.resolve(this.#row());
       },
-      ingest: () => this.#ingest(),
+      ingest: (input) => this.#ingest(input),
       executeChunk: (input) => this.#execute(input),
+      endUnrouted: (input) => this.#endUnrouted(input),
       routeModel: () => Promise.resolve(this.#route()),
       awaitRoute: () => {
         const route = this.#route();
@@ -140,7 +148,7 @@ export class FakeBatch {
     this.transitions.push(to);
   }
 
-  async #ingest(): Promise<PlannedOrInvalid> {
+  async #ingest({ decidesLater }: IngestInput): Promise<PlannedOrInvalid> {
     await this.options.onIngest?.(this);
     if (this.options.invalid === true) return { kind: 'invalid', errorCount: 1 };
     const models: PlannedModel[] = this.models.map(({ model, entries }) => ({
@@ -149,6 +157,7 @@ export class FakeBatch {
       entries,
       queue: this.options.queue ?? EXEC_QUEUE,
       requestTimeoutMs: 1_000,
+      ...(decidesLater && this.options.undecided?.includes(model) ? { undecided: true } : {}),
     }));
     const lineCount = models.reduce((sum, model) => sum + model.entries, 0);
     return { kind: 'planned', nonce: 'n0', lineCount, models, unroutedLines: 0 };
@@ -175,6 +184,16 @@ export class FakeBatch {
       stopCause: this.stopCause,
       ...special,
     };
+  }
+
+  async #endUnrouted(input: ExecuteChunkInput): Promise<ExecuteChunkResult | null> {
+    if ((await this.options.routedLater?.(input, this)) === true) return null;
+    this.ended.push(input);
+    this.answer(input, input.from, input.to);
+    const { from, to } = input;
+    const counts = { next: to, completed: 0, failed: to - from, answered: to - from };
+    const rest = { worker: 'w1', ratePerSec: null, p95Ms: null, left: 'done' as const };
+    return { ...counts, ...rest, stopCause: this.stopCause };
   }
 
   get expiresAtMs(): number {

@@ -1,5 +1,5 @@
 import { proxyActivities } from '@temporalio/workflow';
-import { chunk, finalization, holders, ingestion } from '../../workflows/proxies';
+import { chunk, finalization, holders, ingestion, unrouted } from '../../workflows/proxies';
 import '../../workflows/maintenance';
 import type { BatchSettings } from '../../activities/types';
 
@@ -26,8 +26,9 @@ it('dispatches no activity eagerly, waits for each that is cancelled, and lets n
   chunk({ ...policy, attempts: 1, summary: 's' });
   finalization(settings);
   holders(settings);
+  unrouted(settings, 's');
   const options = jest.mocked(proxyActivities).mock.calls.map(([one]) => one);
-  expect(options.length).toBeGreaterThanOrEqual(7);
+  expect(options.length).toBeGreaterThanOrEqual(8);
   for (const one of options) {
     expect(one).toMatchObject({
       allowEagerDispatch: false,

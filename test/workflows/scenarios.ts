@@ -154,6 +154,45 @@ export const SCENARIOS: Readonly<Record<string, () => Scenario>> = {
       },
     };
   },
+  // Two models that no worker could send: one is routed when all else is settled, the other is given up.
+  'routed-at-last': () => ({
+    batch: new FakeBatch({
+      models: [
+        { model: 'alpha', entries: 40 },
+        { model: 'late', entries: 40 },
+        { model: 'never', entries: 12_000 },
+      ],
+      undecided: ['late', 'never'],
+      routedLater: ({ model }) => model === 'late',
+    }),
+  }),
+  // The history is long after the first range: the next run goes on to give up the others.
+  'unrouted-continued': () => ({
+    batch: new FakeBatch({
+      models: [{ model: 'never', entries: 25_000 }],
+      undecided: ['never'],
+      settings: { historyEvents: 12 },
+    }),
+  }),
+  'cancelled-before-it-is-decided': () => {
+    let asked = false;
+    const batch: FakeBatch = new FakeBatch({
+      models: [{ model: 'never', entries: 40 }],
+      undecided: ['never'],
+      // As the real one while PostgreSQL does not answer.
+      routedLater: () => {
+        asked = true;
+        return Promise.reject(new Error('away'));
+      },
+    });
+    return {
+      batch,
+      drive: async (handle) => {
+        await until(() => asked, 20_000, 'the question');
+        await handle.signal(CANCEL_SIGNAL);
+      },
+    };
+  },
   'holes-in-the-journal': () => ({
     batch: new FakeBatch({
       onFinalize: (batch) =>

@@ -28,6 +28,8 @@ describe('model_map.json is refused', () => {
     ['entries', { m: -1 }],
     ['entries', [2]],
     ['unrouted', { other: '1' }],
+    ['undecided', 'm'],
+    ['undecided', ['m', 1]],
   ])('with this %s: %j', (member, value) => {
     const bytes = Buffer.from(JSON.stringify({ ...map, [member]: value }));
     expect(() => parseModelMap(bytes)).toThrow(refused);

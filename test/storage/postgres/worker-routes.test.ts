@@ -40,13 +40,13 @@ function registryOf(gateways: Gateways): Registry {
   return registry;
 }
 
-async function worker(name: string, gateways: Gateways): Promise<RouteDirectory> {
+async function worker(name: string, gateways: Gateways, intervalMs = 50): Promise<RouteDirectory> {
   const directory = await openRouteDirectory({
     registry: registryOf(gateways),
     table: createWorkerRoutes(database.pool),
     worker: name,
     logger: pino({ level: 'silent' }),
-    intervalMs: 50,
+    intervalMs,
   });
   opened.push(directory);
   return directory;
@@ -91,6 +91,34 @@ describe('what a worker serves', () => {
     const changed = await worker('changed', after);
     expect(changed.routeOf('b')?.queue ?? null).toBe(queue);
     await until(() => (witness.routeOf('b')?.queue ?? null) === queue, 5_000, 'the change', 20);
+  });
+});
+
+describe('a worker that asks now', () => {
+  it('hears of a model that another worker has just announced', async () => {
+    const old = await worker('old', { a: gateway() }, 3_600_000);
+    await (await worker('new', { n: gateway() })).close();
+    expect(old.isKnown('n')).toBe(false);
+    await old.update();
+    expect(old.isKnown('n')).toBe(true);
+  });
+
+  it('is told when nobody can say', async () => {
+    let isAway = false;
+    const table = createWorkerRoutes(database.pool);
+    const directory = await openRouteDirectory({
+      registry: registryOf({ a: gateway() }),
+      table: {
+        announce: (...args) =>
+          isAway ? Promise.reject(new Error('away')) : table.announce(...args),
+      },
+      worker: 'old',
+      logger: pino({ level: 'silent' }),
+      intervalMs: 3_600_000,
+    });
+    opened.push(directory);
+    isAway = true;
+    await expect(directory.update()).rejects.toThrow('away');
   });
 });
 
