@@ -217,6 +217,11 @@ export const SCENARIOS: Readonly<Record<string, () => Scenario>> = {
         ingesting = true;
         await until(() => self.finalized.length > 0, 60_000, 'an end that does not wait for it');
       },
+      // The details of the stop are gone when the batch has ended.
+      onFinalize: async (self) => {
+        await until(() => self.details !== '', 20_000, 'a look at the details');
+        return null;
+      },
     });
     return {
       batch,
