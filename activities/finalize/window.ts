@@ -10,13 +10,14 @@ export class FinalizeWindow {
   readonly #windowMs: number | null;
   #spentMs: number;
   #atMs: number | null;
-  /** Nobody has asked for an end, as far as is known: tries are not counted. */
+  /** False while nobody has asked for an end, as far as is known: tries are not counted. */
   #isCounted: boolean;
 
   constructor(options: { windowMs: number | null; earlier: unknown; isCounted: boolean }) {
     this.#windowMs = options.windowMs;
-    this.#isCounted = options.isCounted;
-    const { spentMs, atMs } = (options.earlier ?? {}) as Partial<Record<string, unknown>>;
+    const { spentMs, atMs, counted } = (options.earlier ?? {}) as Partial<Record<string, unknown>>;
+    // Also before this attempt has read the row again: the pause before it counts.
+    this.#isCounted = options.isCounted || counted === true;
     this.#spentMs = typeof spentMs === 'number' ? spentMs : 0;
     this.#atMs = typeof atMs === 'number' ? atMs : null;
   }
@@ -27,11 +28,11 @@ export class FinalizeWindow {
   }
 
   /** What a heartbeat carries. */
-  beat(nowMs: number): { spentMs: number; atMs: number } {
+  beat(nowMs: number): { spentMs: number; atMs: number; counted: boolean } {
     const gapMs = nowMs - (this.#atMs ?? nowMs);
     if (this.#isCounted) this.#spentMs += Math.min(Math.max(0, gapMs), LONGEST_PAUSE_MS);
     this.#atMs = nowMs;
-    return { spentMs: this.#spentMs, atMs: nowMs };
+    return { spentMs: this.#spentMs, atMs: nowMs, counted: this.#isCounted };
   }
 
   get isOver(): boolean {

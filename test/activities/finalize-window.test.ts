@@ -33,10 +33,23 @@ describe('the window of a finalization', () => {
     expect(spend({ isCounted: false }, new Array<number>(1_000).fill(10)).isOver).toBe(false);
   });
 
+  it('counts the pauses between tries that fail at once, from the cancel on', () => {
+    let earlier: unknown;
+    const overAfter = [...Array(10).keys()].findIndex((tries) => {
+      const window = new FinalizeWindow({ windowMs: 60 * SECOND, earlier, isCounted: false });
+      window.beat(tries * 10 * SECOND);
+      // The row is read after the first heartbeat, and says that the batch is to end.
+      window.count();
+      earlier = window.beat(tries * 10 * SECOND + 1);
+      return window.isOver;
+    });
+    expect(overAfter).toBe(6);
+  });
+
   it('is not shortened by a clock that goes backwards or details of another shape', () => {
     expect(spend({ isCounted: true }, [20, -500, 20]).isOver).toBe(false);
     const odd = new FinalizeWindow({ windowMs: 1, earlier: { bytes: 1 }, isCounted: true });
-    expect(odd.beat(5)).toEqual({ spentMs: 0, atMs: 5 });
+    expect(odd.beat(5)).toEqual({ spentMs: 0, atMs: 5, counted: true });
   });
 });
 
