@@ -11,6 +11,8 @@ import { until } from '../support/until';
 
 const LINES = 10;
 const STEP_MS = 30_000;
+/** A worker counts for 30 s after its last word, and a chunk that came back has waited up to 16 s again. */
+const UNROUTED_MS = 90_000;
 
 interface Held {
   readonly model: string;
@@ -131,7 +133,7 @@ it(
     await answers('b', 1);
     await until(
       async () => (await details(id)).includes('No worker can send requests of a'),
-      STEP_MS,
+      UNROUTED_MS,
       'the model without a gateway in the details',
       250,
     );
@@ -151,5 +153,5 @@ it(
     expect(new Set(output.map((line) => line.custom_id)).size).toBe(2 * LINES);
     expect(errors).toEqual([]);
   },
-  6 * STEP_MS,
+  6 * STEP_MS + UNROUTED_MS,
 );
