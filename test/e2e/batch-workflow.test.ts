@@ -174,8 +174,9 @@ describe('batchWorkflow', () => {
       (event) => event.activityTaskScheduledEventAttributes?.activityType?.name === 'executeChunk',
     );
     expect(scheduled).toHaveLength(batch.chunks.length - 3);
-    // The other lanes are there again.
-    expect(batch.chunks.length).toBeGreaterThan(8);
+    // The other lanes go on with the rest.
+    const rest = batch.chunks.slice(batch.chunks.findLastIndex(({ mayWait }) => mayWait) + 1);
+    expect(rest.length).toBeGreaterThan(1);
   });
 
   it('takes chunks back from a queue that nobody serves any more, and waits for a route', async () => {

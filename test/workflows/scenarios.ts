@@ -123,6 +123,8 @@ export const SCENARIOS: Readonly<Record<string, () => Scenario>> = {
     batch: new FakeBatch({
       models: [{ model: 'alpha', entries: 300 }],
       settings: { queuedWarningMs: 60_000 },
+      // Small chunks: the one that waits leaves lines for the other lanes.
+      ratePerSec: 1,
       onChunk: (input, batch) => {
         if (batch.notes.length === 3) return Promise.resolve();
         if (input.mayWait === true) waitOrDie(batch, batch.notes.length === 1);
