@@ -1,7 +1,7 @@
 import { ApplicationFailure } from '@temporalio/activity';
-import { manifestKey } from '../core/plan/keys';
+import { manifestKey } from '../core/names/object-names';
 import type { Config } from '../platform/config-schema';
-import type { BatchRecords } from '../storage/postgres/batch-records';
+import type { BatchRecords } from '../storage/postgres/batches/records';
 import type { ObjectStore } from '../storage/object-store';
 import type { ProgressReporter } from '../storage/postgres/progress';
 import { keepAlive } from './liveness';

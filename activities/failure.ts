@@ -1,14 +1,14 @@
 import { inspect } from 'node:util';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/activity';
 import { failureText } from '../core/batch/temporal-bounds';
-import { isGatewayError } from '../core/errors';
+import { isNightshiftError } from '../core/errors';
 
 /**
- * What an activity throws for `error`: a `GatewayError` becomes an `ApplicationFailure` whose `type` is
+ * What an activity throws for `error`: a `NightshiftError` becomes an `ApplicationFailure` whose `type` is
  * its code, retried only where the code is. Everything else, cancellation above all, passes unchanged.
  */
 export function asFailure(error: unknown): unknown {
-  if (!isGatewayError(error)) return error;
+  if (!isNightshiftError(error)) return error;
   return ApplicationFailure.create({
     message: error.message,
     type: error.code,

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { createBatchClient } from '../client/batch-client';
 import { openClient } from '../client/connection';
 import { openTemporalPing } from '../client/temporal-ping';
-import { GatewayError, isGatewayError } from '../core/errors';
+import { NightshiftError, isNightshiftError } from '../core/errors';
 import { createApiMetrics } from '../platform/api-metrics';
 import { publicBindFault } from '../platform/config-rules';
 import type { Config } from '../platform/config-schema';
@@ -20,7 +20,7 @@ import { openFilesystemStore } from '../storage/objects/filesystem';
 import { observeStore } from '../storage/objects/observed-store';
 import { readOrCreateStoreId } from '../storage/objects/store-id';
 import { createApiKeyRepository } from '../storage/postgres/api-keys';
-import { createBatchRepository } from '../storage/postgres/batches';
+import { createBatchRepository } from '../storage/postgres/batches/batches';
 import { createFileRepository } from '../storage/postgres/files';
 import { checkSchema } from '../storage/postgres/migrate';
 import { openPool } from '../storage/postgres/pool';
@@ -133,7 +133,7 @@ function createRepositories({ limits }: Config, pool: ReturnType<typeof openPool
 /** Also for whoever made the settings by hand. */
 function refusePublicBind(config: Config): void {
   const fault = publicBindFault(config);
-  if (fault !== null) throw new GatewayError('config_invalid', `api.host: ${fault}`);
+  if (fault !== null) throw new NightshiftError('config_invalid', `api.host: ${fault}`);
 }
 
 /** Postgres may come up after us: half a minute of patience, then its own words. */
@@ -143,7 +143,7 @@ async function whenPostgresAnswers(logger: Logger, check: () => Promise<void>): 
     try {
       return await check();
     } catch (error) {
-      if (!isGatewayError(error, 'postgres_unavailable')) throw error;
+      if (!isNightshiftError(error, 'postgres_unavailable')) throw error;
       if (performance.now() >= untilMs) throw error;
       if (tries === 1) logger.warn({ err: error }, 'postgres does not answer yet');
     }
@@ -154,7 +154,7 @@ async function whenPostgresAnswers(logger: Logger, check: () => Promise<void>): 
 async function openStore(config: Config, pool: ReturnType<typeof openPool>) {
   if (config.object_store.type !== 'filesystem') {
     const message = 'object_store.type s3 is not available in this version: use filesystem';
-    throw new GatewayError('config_invalid', message);
+    throw new NightshiftError('config_invalid', message);
   }
   const { path } = config.object_store;
   const store = await openFilesystemStore({ path, onPassed: createChunkCollector() });

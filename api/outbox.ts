@@ -1,6 +1,6 @@
 import type { BatchStarter } from '../client/batch-client';
 import type { Logger } from '../platform/logger';
-import type { BatchRepository, UnstartedBatch } from '../storage/postgres/batches';
+import type { BatchRepository, UnstartedBatch } from '../storage/postgres/batches/batches';
 
 /**
  * Carries what a row says to its workflow: the row is the outbox of the start and of the cancel

@@ -5,9 +5,9 @@ import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import type OpenAI from 'openai';
 import type { Batch, BatchCreateParams } from 'openai/resources/batches';
-import { GatewayError } from '../core/errors';
+import { NightshiftError } from '../core/errors';
 import { processEnvironment } from '../platform/config';
-import { hasEnded } from './client/exit-codes';
+import { hasEnded } from './batches/exit-codes';
 import type { DemoAccess } from './demo-access';
 import { openOpenAi } from './openai-client';
 import { createProgress, type ProgressScreen } from './progress';
@@ -93,16 +93,16 @@ async function untilEnded(
 
 async function download(client: OpenAI, id: string, target: string): Promise<string> {
   const { body } = await client.files.content(id);
-  if (body === null) throw new GatewayError('internal', `the file ${id} came without a body`);
+  if (body === null) throw new NightshiftError('internal', `the file ${id} came without a body`);
   await pipeline(Readable.fromWeb(body), createWriteStream(target));
   return target;
 }
 
-function endedAs(batch: Batch): GatewayError {
+function endedAs(batch: Batch): NightshiftError {
   const problems = (batch.errors?.data ?? []).slice(0, 10).map(({ line, message }) => {
     const where = line === null || line === undefined ? '' : `line ${line}: `;
     return `\n  ${where}${message ?? 'unknown'}`;
   });
   const message = `the batch ${batch.id} ended as ${batch.status}${problems.join('')}`;
-  return new GatewayError('internal', message);
+  return new NightshiftError('internal', message);
 }

@@ -4,7 +4,7 @@ import { join, relative, resolve } from 'node:path';
 import { createStack, type StackAddresses } from '../embedded/stack';
 import { lockHolder } from '../embedded/stack-lock';
 import { packageRoot } from '../platform/package-root';
-import { endpointOf, openInput } from './client/input-file';
+import { endpointOf, openInput } from './batches/input-file';
 import { type DemoAccess, withAccess } from './demo-access';
 import { runBatch } from './demo-batch';
 import { reportOf } from './demo-report';

@@ -1,5 +1,5 @@
 import { createStack, type StackAddresses } from '../embedded/stack';
-import { shellWord } from './client/connection-flags';
+import { shellWord } from './batches/connection-flags';
 import { say } from './output';
 import { sourcesOf, type StackFlags } from './stack-flags';
 import { stackSettings } from './stack-settings';

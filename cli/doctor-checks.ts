@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { connect } from 'node:net';
-import { GatewayError } from '../core/errors';
+import { NightshiftError } from '../core/errors';
 import { isFree } from '../embedded/ports';
 import { redactUrl, type Config } from '../platform/config';
 import { rooms } from './rooms';
@@ -82,7 +82,7 @@ async function checkPort({ host, port, setting }: PortPlace): Promise<string> {
   }).catch(() => null);
   const text = (await response?.text().catch(() => null)) ?? '';
   if (/"status":\s*"ok"/.test(text)) return `${port} answers: nightshift is running`;
-  throw new GatewayError('port_in_use', `port ${port} is in use by another program`);
+  throw new NightshiftError('port_in_use', `port ${port} is in use by another program`);
 }
 
 /** As it stands in a URL: a server on all addresses is asked on loopback. */
@@ -114,7 +114,7 @@ async function checkTemporal(temporal: Config['temporal']): Promise<string> {
     const what = details.includes('not found')
       ? `has no namespace ${namespace}`
       : 'does not answer';
-    throw new GatewayError('temporal_unavailable', `${address} ${what} (${details || message})`);
+    throw new NightshiftError('temporal_unavailable', `${address} ${what} (${details || message})`);
   } finally {
     await connection.close();
   }
@@ -127,7 +127,7 @@ async function checkNamespace(temporal: Config['temporal']): Promise<string> {
     const { missing, unknown } = await rooms.namespaceCheck().checkNamespace(client);
     if (missing.length > 0) {
       const what = `namespace ${temporal.namespace} lacks ${missing.join(', ')}`;
-      throw new GatewayError('temporal_unavailable', what);
+      throw new NightshiftError('temporal_unavailable', what);
     }
     const unseen = unknown.length === 0 ? '' : `; may not look at its ${unknown.join(', ')}`;
     return `${temporal.namespace} has what Nightshift needs${unseen}`;
@@ -145,7 +145,10 @@ async function checkObjectStore(settings: Config['object_store']): Promise<strin
     const writers = ['a', 'b'].map((text) => store.putIfAbsent(key, Buffer.from(text)));
     const winners = (await Promise.all(writers)).filter((result) => result === 'created').length;
     if (winners !== 1) {
-      throw new GatewayError('object_store_failed', `${winners} of two writers created one object`);
+      throw new NightshiftError(
+        'object_store_failed',
+        `${winners} of two writers created one object`,
+      );
     }
     return `${settings.path} can be written, and only once per name`;
   } finally {
@@ -172,11 +175,11 @@ function checkReachable(url: string): Promise<string> {
       resolve(`${redactUrl(url)} takes connections`);
     });
     socket.once('error', (error) =>
-      reject(new GatewayError('unavailable', `${redactUrl(url)}: ${error.message}`)),
+      reject(new NightshiftError('unavailable', `${redactUrl(url)}: ${error.message}`)),
     );
     socket.once('timeout', () => {
       socket.destroy(
-        new GatewayError('unavailable', `no connection within ${CONNECT_TIMEOUT_MS / 1_000} s`),
+        new NightshiftError('unavailable', `no connection within ${CONNECT_TIMEOUT_MS / 1_000} s`),
       );
     });
   });

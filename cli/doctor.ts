@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { GatewayError, isGatewayError } from '../core/errors';
+import { NightshiftError, isNightshiftError } from '../core/errors';
 import { readHolder } from '../embedded/lock-file';
 import { findSettings, loadConfig, mergeSettings, type Config } from '../platform/config';
 import { doctorChecks, type CheckResult } from './doctor-checks';
@@ -73,7 +73,7 @@ export function readConfig({ config: file, dataDir }: DoctorFlags): {
     });
     return { config, result: ok(file ?? 'from the environment and defaults') };
   } catch (error) {
-    if (!isGatewayError(error, 'config_invalid')) throw error;
+    if (!isNightshiftError(error, 'config_invalid')) throw error;
     return { config: null, result: { isOk: false, text: error.message } };
   }
 }
@@ -88,7 +88,10 @@ function isAnotherNamed(place: string): boolean {
 async function withTimeout(check: Promise<string>): Promise<string> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    const error = new GatewayError('unavailable', `no answer within ${CHECK_TIMEOUT_MS / 1_000} s`);
+    const error = new NightshiftError(
+      'unavailable',
+      `no answer within ${CHECK_TIMEOUT_MS / 1_000} s`,
+    );
     timer = setTimeout(() => reject(error), CHECK_TIMEOUT_MS);
   });
   return Promise.race([check, late]).finally(() => clearTimeout(timer));

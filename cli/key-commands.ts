@@ -1,5 +1,5 @@
 import { InvalidArgumentError, type Command } from 'commander';
-import { GatewayError } from '../core/errors';
+import { NightshiftError } from '../core/errors';
 import { isTenantName, TENANT_NAME_RULE } from '../core/openai/tenant-name';
 import { parseDurationMs } from '../platform/units';
 import type { ApiKeyRecord } from '../storage/postgres/api-keys';
@@ -84,7 +84,10 @@ async function revokeKey(id: string, flags: DatabaseFlags): Promise<void> {
   const nowSec = Math.floor(Date.now() / 1000);
   const sinceSec = await onKeys(flags, (keys) => keys.revoke(keyIdOf(id), nowSec));
   if (sinceSec === null) {
-    throw new GatewayError('not_found', `there is no key ${keyIdOf(id)}: see nightshift keys list`);
+    throw new NightshiftError(
+      'not_found',
+      `there is no key ${keyIdOf(id)}: see nightshift keys list`,
+    );
   }
   const when =
     sinceSec < nowSec ? `was revoked already, ${timeText(sinceSec)} UTC` : 'is refused from now on';

@@ -1,4 +1,4 @@
-import { GatewayError, isGatewayError } from '../core/errors';
+import { NightshiftError, isNightshiftError } from '../core/errors';
 import { findSettings, loadConfig, type Config } from '../platform/config';
 import type { ApiKeyRepository } from '../storage/postgres/api-keys';
 import { rooms } from './rooms';
@@ -44,7 +44,7 @@ function dataDirOf({ config, dataDir }: DatabaseFlags): string | null {
   if (dataDir !== undefined && config === undefined) {
     if (hasStack(dataDir)) return dataDir;
     const message = `no stack has run in ${dataDir}: start one with nightshift dev --data-dir ${dataDir}`;
-    throw new GatewayError('config_invalid', message);
+    throw new NightshiftError('config_invalid', message);
   }
   const sources = config === undefined ? {} : { file: config };
   if (findSettings(sources, ['postgres.url']).has('postgres.url')) return null;
@@ -53,11 +53,11 @@ function dataDirOf({ config, dataDir }: DatabaseFlags): string | null {
   const message =
     'where are the keys? Say it with --config or DATABASE_URL, or name the data directory of a ' +
     'stack that nightshift dev is running with --data-dir';
-  throw new GatewayError('config_invalid', message);
+  throw new NightshiftError('config_invalid', message);
 }
 
 function withAdvice(error: unknown, dataDir: string): unknown {
-  if (!isGatewayError(error, 'postgres_unavailable')) return error;
+  if (!isNightshiftError(error, 'postgres_unavailable')) return error;
   const message = `${error.message}: is the stack in ${dataDir} running (nightshift dev)?`;
-  return new GatewayError('postgres_unavailable', message, { cause: error });
+  return new NightshiftError('postgres_unavailable', message, { cause: error });
 }

@@ -1,4 +1,4 @@
-import { isGatewayError } from '../core/errors';
+import { isNightshiftError } from '../core/errors';
 
 /** A sentence for the person at the terminal, on stderr; stdout belongs to results. */
 export function say(message: string): void {
@@ -7,7 +7,7 @@ export function say(message: string): void {
 
 /** Says what went wrong: a message that was written for people as it is, anything else with its stack. */
 export function sayError(error: unknown): void {
-  if (isGatewayError(error)) {
+  if (isNightshiftError(error)) {
     say(error.message);
   } else {
     say(error instanceof Error ? (error.stack ?? error.message) : String(error));

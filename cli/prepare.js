@@ -14,23 +14,9 @@ const path = require('node:path');
 const ROOT = path.resolve(__dirname, '..');
 const MIN_NODE = [20, 19];
 const STAMP = path.join(ROOT, 'dist', '.built-from');
-const ROOMS = [
-  'activities',
-  'api',
-  'cli',
-  'client',
-  'core',
-  'embedded',
-  'inference',
-  'platform',
-  'simulator',
-  'storage',
-  'workers',
-  'workflows',
-];
 const LOCK_POLL_MS = 100;
 const LOCK_PATIENCE_MS = 15 * 60_000;
-const BUILD_INPUTS = ['package-lock.json', 'tsconfig.json', 'tsconfig.build.json'];
+const BUILD_INPUTS = ['package-lock.json', 'rooms.json', 'tsconfig.json', 'tsconfig.build.json'];
 
 /** Throws where this Node is older than `engines` in package.json asks for. */
 function ensureNode(version = process.versions.node) {
@@ -154,7 +140,8 @@ function markBuilt() {
 /** SHA-256 of every file a build depends on: names and contents, so a checkout's mtimes do not matter. */
 function sourcesHash(root = ROOT) {
   const hash = createHash('sha256');
-  const files = [...BUILD_INPUTS, ...ROOMS.flatMap((room) => filesBelow(root, room))];
+  const rooms = Object.keys(readJson(path.join(root, 'rooms.json')) ?? {});
+  const files = [...BUILD_INPUTS, ...rooms.flatMap((room) => filesBelow(root, room))];
   for (const file of files.sort()) {
     hash
       .update(`${file}\0`)

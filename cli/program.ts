@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { version } from '../platform/version';
-import { addClientCommands } from './client/client-commands';
+import { addClientCommands } from './batches/client-commands';
 import { runConfigCheck, runConfigPrint } from './config-command';
 import { runDemo } from './demo';
 import { runDev } from './dev';

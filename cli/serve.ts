@@ -1,4 +1,4 @@
-import { GatewayError } from '../core/errors';
+import { NightshiftError } from '../core/errors';
 import type { Logger } from '../platform/logger';
 import type { RunningProcess } from '../platform/process';
 import { installSignals } from '../platform/shutdown';
@@ -42,6 +42,6 @@ export async function serve({ name, logger, start }: ServeOptions): Promise<void
 function endedByItself(name: string, running: RunningProcess): Promise<never> {
   if (running.finished === undefined) return new Promise<never>(() => undefined);
   return running.finished.then(() => {
-    throw new GatewayError('internal', `the ${name} ended by itself`);
+    throw new NightshiftError('internal', `the ${name} ended by itself`);
   });
 }

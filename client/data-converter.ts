@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { DataConverter, PayloadCodec } from '@temporalio/common';
-import { GatewayError } from '../core/errors';
+import { NightshiftError } from '../core/errors';
 import type { TemporalConfig } from './temporal-credentials';
 
 /**
@@ -41,7 +41,7 @@ function isCodec(value: unknown): value is PayloadCodec {
   return typeof encode === 'function' && typeof decode === 'function';
 }
 
-function invalid(path: string, message: string, cause?: unknown): GatewayError {
+function invalid(path: string, message: string, cause?: unknown): NightshiftError {
   const text = `temporal.payload_codec: ${path} ${message}`;
-  return new GatewayError('config_invalid', text, { cause });
+  return new NightshiftError('config_invalid', text, { cause });
 }

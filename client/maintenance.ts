@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Client, WorkflowHandle } from '@temporalio/client';
 import { WorkflowFailedError } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
-import { ERROR_CODES, GatewayError, type ErrorCode } from '../core/errors';
+import { ERROR_CODES, NightshiftError, type ErrorCode } from '../core/errors';
 import { BATCH_QUEUE, deliveryWorkflowId, MAINTENANCE_WORKFLOWS } from '../workflows/contract';
 import type { LateDelivery, ReconcileReport } from '../workflows/maintenance';
 
@@ -69,7 +69,7 @@ async function runByWorker<T>(
     workflowExecutionTimeout: '1d',
   } as const;
   const handle = await client.workflow.start(type, options).catch((cause: unknown) => {
-    throw new GatewayError('temporal_unavailable', 'No Temporal server answers.', { cause });
+    throw new NightshiftError('temporal_unavailable', 'No Temporal server answers.', { cause });
   });
   const watch = new AbortController();
   try {
@@ -97,7 +97,7 @@ async function unlessTakenUp(
     if (description !== null && description.historyLength > 2) break;
     if (performance.now() < untilMs) continue;
     await handle.terminate('no worker took it up').catch(() => undefined);
-    throw new GatewayError('unavailable', 'No worker took it up: start one, then try again.');
+    throw new NightshiftError('unavailable', 'No worker took it up: start one, then try again.');
   }
   return new Promise<never>(() => undefined);
 }
@@ -107,7 +107,7 @@ function reasonOf(error: unknown): unknown {
   if (!(error instanceof WorkflowFailedError)) return error;
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof ApplicationFailure && isErrorCode(cause.type)) {
-      return new GatewayError(cause.type, cause.message, { cause: error });
+      return new NightshiftError(cause.type, cause.message, { cause: error });
     }
   }
   return error;

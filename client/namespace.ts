@@ -1,6 +1,6 @@
 import { Connection } from '@temporalio/client';
 import { msToTs } from '@temporalio/common';
-import { GatewayError } from '../core/errors';
+import { NightshiftError } from '../core/errors';
 import { SEARCH_ATTRIBUTES } from '../workflows/contract';
 import { connectionOptions } from './connection-options';
 import type { TemporalConfig } from './temporal-credentials';
@@ -29,7 +29,7 @@ async function connect(config: TemporalConfig): Promise<Connection> {
   try {
     return await Connection.connect({ ...connectionOptions(config), connectTimeout: '10s' });
   } catch (cause) {
-    throw new GatewayError(
+    throw new NightshiftError(
       'temporal_unavailable',
       `No Temporal server answers at ${config.address}. Start one, or set temporal.address (TEMPORAL_ADDRESS).`,
       { cause },

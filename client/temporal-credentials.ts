@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
 import type { TLSConfig } from '@temporalio/client';
-import { GatewayError } from '../core/errors';
+import { NightshiftError } from '../core/errors';
 import type { Config } from '../platform/config-schema';
 
 /** The settings below `temporal`. */
@@ -115,11 +115,11 @@ function provePem({ ca, cert, key }: Pem): void {
   }
 }
 
-function unreadable(setting: string, path: string, cause: unknown): GatewayError {
+function unreadable(setting: string, path: string, cause: unknown): NightshiftError {
   const { code } = cause as NodeJS.ErrnoException;
   return invalid(setting, `${path} cannot be read (${code ?? String(cause)})`, cause);
 }
 
-function invalid(setting: string, message: string, cause?: unknown): GatewayError {
-  return new GatewayError('config_invalid', `temporal.${setting}: ${message}`, { cause });
+function invalid(setting: string, message: string, cause?: unknown): NightshiftError {
+  return new NightshiftError('config_invalid', `temporal.${setting}: ${message}`, { cause });
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isGrpcServiceError, ServiceError } from '@temporalio/client';
-import { GatewayError } from '../core/errors';
+import { NightshiftError } from '../core/errors';
 
 export interface UntilSettledOptions {
   /** What is asked for, in words: `the schedule nightshift-sweep`. */
@@ -39,7 +39,7 @@ export async function untilSettled<T>(
       if (words === null) throw error;
       if (performance.now() >= endMs) {
         const message = `Temporal answers, but not for ${what}: ${words}. Try again, or look into its log.`;
-        throw new GatewayError('temporal_unavailable', message, { cause: error });
+        throw new NightshiftError('temporal_unavailable', message, { cause: error });
       }
     }
     await sleep(everyMs);

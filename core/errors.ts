@@ -36,7 +36,7 @@ export const ERROR_CODES = {
 
 export type ErrorCode = keyof typeof ERROR_CODES;
 
-export interface GatewayErrorOptions {
+export interface NightshiftErrorOptions {
   /** Name of the offending request field, as OpenAI's `param`. */
   readonly param?: string;
   /** OpenAI's `code` in the error body, where the contract asks for one. */
@@ -45,16 +45,16 @@ export interface GatewayErrorOptions {
 }
 
 /** The one error class of the product: a code of {@link ERROR_CODES} and a message that says what to do. */
-export class GatewayError extends Error {
+export class NightshiftError extends Error {
   readonly code: ErrorCode;
   readonly httpStatus: number;
   readonly retryable: boolean;
   readonly param: string | null;
   readonly apiCode: string | null;
 
-  constructor(code: ErrorCode, message: string, options: GatewayErrorOptions = {}) {
+  constructor(code: ErrorCode, message: string, options: NightshiftErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
-    this.name = 'GatewayError';
+    this.name = 'NightshiftError';
     this.code = code;
     this.httpStatus = ERROR_CODES[code].httpStatus;
     this.retryable = ERROR_CODES[code].retryable;
@@ -63,7 +63,7 @@ export class GatewayError extends Error {
   }
 }
 
-/** Whether `error` is a {@link GatewayError}, of `code` where one is given. */
-export function isGatewayError(error: unknown, code?: ErrorCode): error is GatewayError {
-  return error instanceof GatewayError && (code === undefined || error.code === code);
+/** Whether `error` is a {@link NightshiftError}, of `code` where one is given. */
+export function isNightshiftError(error: unknown, code?: ErrorCode): error is NightshiftError {
+  return error instanceof NightshiftError && (code === undefined || error.code === code);
 }

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { GatewayError } from '../core/errors';
+import { NightshiftError } from '../core/errors';
 import { runPhases, type PhaseReport } from '../platform/shutdown';
 import type { PartEvent, PartSpec } from './part';
 import { openPartLog, type PartLog } from './part-log';
@@ -54,7 +54,7 @@ export function createCrew(options: CrewOptions): Crew {
   };
 
   const launch = async (spec: PartSpec): Promise<void> => {
-    if (stopping !== null) throw new GatewayError('internal', 'the stack is being stopped');
+    if (stopping !== null) throw new NightshiftError('internal', 'the stack is being stopped');
     const { name } = spec;
     const log = openPartLog(join(options.logs, `${name}.log`), (line) =>
       options.onLine(name, line),

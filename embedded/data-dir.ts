@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { GatewayError } from '../core/errors';
+import { NightshiftError } from '../core/errors';
 import { ensureKeyFile } from '../platform/header-vault';
 
 /** Where the parts of one stack keep their state. */
@@ -51,14 +51,14 @@ export function openDataDir(path: string): DataDir {
   } catch (cause) {
     const reason = (cause as Error).message;
     const message = `${root} cannot be used as data directory (${reason}): choose another with --data-dir`;
-    throw new GatewayError('data_dir_unusable', message, { cause });
+    throw new NightshiftError('data_dir_unusable', message, { cause });
   }
   return dir;
 }
 
 function makeFolders(dir: DataDir): void {
   if (makeWithParents(dir.path)) chmodSync(dir.path, DIR_MODE);
-  if (!statSync(dir.path).isDirectory()) throw new GatewayError('internal', 'it is no folder');
+  if (!statSync(dir.path).isDirectory()) throw new NightshiftError('internal', 'it is no folder');
   for (const folder of [dir.logs, dir.objects, dir.run, dir.temporal]) {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
   }

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { GatewayError } from '../core/errors';
+import { NightshiftError } from '../core/errors';
 import { openPartLog } from './part-log';
 
 /** A program that runs to its end once, such as `initdb` or `nightshift migrate`. */
@@ -22,7 +22,7 @@ export async function runOneShot(step: OneShot): Promise<void> {
     if (how === null) return;
     const lines = log.lastLines(SHOWN_LINES).map((line) => `  ${line}`);
     const message = `${step.name} failed (${how}). Its last lines:\n${lines.join('\n')}\nThe whole log: ${step.logPath}`;
-    throw new GatewayError('internal', message);
+    throw new NightshiftError('internal', message);
   } finally {
     log.close();
   }

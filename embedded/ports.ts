@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { GatewayError } from '../core/errors';
+import { NightshiftError } from '../core/errors';
 import { listenFault } from '../platform/listen-fault';
 import { lockFile, type HeldLock, type LostLock } from './lock-file';
 import { makePrivate, privateFolder } from './private-folder';
@@ -54,11 +54,11 @@ export function createPortPicker(claims?: string): PortPicker {
       for (let port = Math.max(wanted, 1); port <= highest; port++) {
         if (await take(host, port)) return port;
       }
-      throw new GatewayError('port_in_use', `no free port between ${wanted} and ${highest}`);
+      throw new NightshiftError('port_in_use', `no free port between ${wanted} and ${highest}`);
     },
     async exactly(host, port, hint) {
       if (await take(host, port)) return port;
-      throw new GatewayError('port_in_use', `port ${port} on ${host} is in use: ${hint}`);
+      throw new NightshiftError('port_in_use', `port ${port} on ${host} is in use: ${hint}`);
     },
     release() {
       for (const claim of given.values()) claim?.release();

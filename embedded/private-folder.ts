@@ -1,7 +1,7 @@
 import { lstatSync, mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { GatewayError } from '../core/errors';
+import { NightshiftError } from '../core/errors';
 import { processEnvironment, type Environment } from '../platform/config';
 
 /**
@@ -28,7 +28,7 @@ export function makePrivate(path: string): string {
   }
   if (isOursAlone(path)) return path;
   const message = `${path} is not a folder of this user alone (mode 0700): remove it`;
-  throw new GatewayError('data_dir_unusable', message);
+  throw new NightshiftError('data_dir_unusable', message);
 }
 
 /** A real folder, no link to one, that belongs to us and that others cannot enter. */

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { GatewayError } from '../core/errors';
+import { NightshiftError } from '../core/errors';
 import { lockFile, readHolder, type HeldLock } from './lock-file';
 
 /**
@@ -11,7 +11,7 @@ import { lockFile, readHolder, type HeldLock } from './lock-file';
 export function takeLock(dataDir: string): HeldLock {
   const taken = lockFile(join(dataDir, 'lock'));
   if (taken.kind === 'held') return taken;
-  throw new GatewayError(
+  throw new NightshiftError(
     'data_dir_in_use',
     `${dataDir} is in use by process ${taken.pid}: stop that one, or choose another with --data-dir`,
   );

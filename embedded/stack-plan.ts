@@ -1,5 +1,5 @@
 import { formatDuration } from '../platform/units';
-import { GatewayError } from '../core/errors';
+import { NightshiftError } from '../core/errors';
 import {
   findSettings,
   loadConfig,
@@ -106,7 +106,7 @@ function withOwnTemporal(options: PlanOptions): PlanOptions {
   const [first] = findSettings({ ...sources, env }, secured);
   if (first === undefined) return { ...options, sources: { ...sources, env } };
   const message = `${first} is set, but temporal.address is not: set the address of that server, or remove ${first} to use an embedded one`;
-  throw new GatewayError('config_invalid', message);
+  throw new NightshiftError('config_invalid', message);
 }
 
 async function choosePorts(

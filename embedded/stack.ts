@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { GatewayError } from '../core/errors';
+import { NightshiftError } from '../core/errors';
 import {
   processEnvironment,
   redactUrl,
@@ -96,13 +96,13 @@ export function createStack(options: StackOptions): Stack {
     start,
     failed,
     stop: async (report = () => undefined) => {
-      abort.abort(new GatewayError('internal', 'the stack is being stopped'));
+      abort.abort(new NightshiftError('internal', 'the stack is being stopped'));
       await held?.crew.stop(report);
       picker.release();
       held?.lock.release();
     },
     kill: () => {
-      abort.abort(new GatewayError('internal', 'the stack is being stopped'));
+      abort.abort(new NightshiftError('internal', 'the stack is being stopped'));
       held?.crew.kill();
       picker.release();
       held?.lock.release();

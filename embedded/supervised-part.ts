@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { GatewayError } from '../core/errors';
+import { NightshiftError } from '../core/errors';
 import type { PartEvent, PartSpec } from './part';
 import type { PartLog } from './part-log';
 import {
@@ -58,7 +58,7 @@ class Supervised implements SupervisedPart {
   #identity: ProcessIdentity | null = null;
   #restart: NodeJS.Timeout | undefined;
   #stopping: Promise<void> | null = null;
-  #fail: (error: GatewayError) => void = () => undefined;
+  #fail: (error: NightshiftError) => void = () => undefined;
   #hasFailed = false;
   /** Of the living process. */
   #wasReady = false;
@@ -151,11 +151,11 @@ class Supervised implements SupervisedPart {
     this.#fail(this.#withLog(what));
   }
 
-  #withLog(what: string): GatewayError {
+  #withLog(what: string): NightshiftError {
     const { log } = this.#options;
     const lines = log.lastLines(SHOWN_LINES).map((line) => `  ${line}`);
     const end = lines.length === 0 ? 'It wrote nothing.' : `Its last lines:\n${lines.join('\n')}`;
-    return new GatewayError('internal', `${what}. ${end}\nThe whole log: ${log.path}`);
+    return new NightshiftError('internal', `${what}. ${end}\nThe whole log: ${log.path}`);
   }
 
   async #untilReady(): Promise<void> {
@@ -176,7 +176,7 @@ class Supervised implements SupervisedPart {
 
   async #isReady(): Promise<boolean> {
     if (this.#stopping !== null)
-      throw new GatewayError('internal', `${this.name} is being stopped`);
+      throw new NightshiftError('internal', `${this.name} is being stopped`);
     const pid = this.identity()?.pid;
     return pid !== undefined && this.#spec.isReady(pid);
   }

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { GatewayError, type ErrorCode } from '../core/errors';
+import { NightshiftError, type ErrorCode } from '../core/errors';
 
 export interface WaitOptions {
   readonly timeoutMs: number;
@@ -24,7 +24,7 @@ export async function waitUntil(
   while (!(await condition())) {
     signal?.throwIfAborted();
     if (performance.now() >= deadlineMs) {
-      throw new GatewayError(code, `${what} did not happen within ${timeoutMs / 1_000} s`);
+      throw new NightshiftError(code, `${what} did not happen within ${timeoutMs / 1_000} s`);
     }
     await delay(intervalMs, undefined, signal === undefined ? {} : { signal });
   }

@@ -1,4 +1,4 @@
-import type { LoadSignal } from '../core/flow/outcome';
+import type { LoadSignal } from '../core/dispatch/outcome';
 
 /**
  * Admission to the model servers: permits per model, then gateway, then global, per worker process,

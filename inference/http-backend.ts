@@ -1,5 +1,5 @@
 import { Pool } from 'undici';
-import { GatewayError } from '../core/errors';
+import { NightshiftError } from '../core/errors';
 import { withoutTrailingSlashes } from '../core/url-path';
 import { redactUrl } from '../platform/config-redact';
 import type { GatewayConfig } from '../platform/config-schema';
@@ -38,7 +38,7 @@ export interface HttpBackendOptions {
 export function createHttpBackend(gateway: GatewayConfig, options: HttpBackendOptions): Backend {
   const timeoutMs = Math.min(gateway.request_timeout, MAX_TIMER_MS);
   if (!(timeoutMs >= 1)) {
-    throw new GatewayError(
+    throw new NightshiftError(
       'config_invalid',
       `gateway ${redactUrl(gateway.url)}: request_timeout must not be 0`,
     );

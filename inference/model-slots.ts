@@ -1,4 +1,4 @@
-import { AdaptiveLimit } from '../core/flow/adaptive-limit';
+import { AdaptiveLimit } from '../core/dispatch/adaptive-limit';
 import type { ModelLimit } from './dispatcher';
 import { PermitStage, type Waiter } from './permit-stage';
 

@@ -1,7 +1,7 @@
-import type { SendMark } from '../core/flow/adaptive-limit';
-import type { LoadSignal } from '../core/flow/outcome';
-import { PRIORITY } from '../core/flow/priority';
-import { GatewayError } from '../core/errors';
+import type { SendMark } from '../core/dispatch/adaptive-limit';
+import type { LoadSignal } from '../core/dispatch/outcome';
+import { PRIORITY } from '../core/chunks/priority';
+import { NightshiftError } from '../core/errors';
 import { AbortFanOut } from './abort-fan-out';
 import type { AcquireRequest, Dispatcher, GatewayLimit, ModelLimit, Permit } from './dispatcher';
 import { ModelSlots } from './model-slots';
@@ -18,7 +18,7 @@ export interface PermitDispatcherOptions {
   /** `concurrency.tenant_weights`; a tenant that is not listed has weight 1. */
   readonly weights?: Readonly<Record<string, number>>;
   /** Called once, at the first permit released twice: a bug that must not be hidden (seed 000). */
-  readonly onGuardTripped: (error: GatewayError) => void;
+  readonly onGuardTripped: (error: NightshiftError) => void;
   /** Milliseconds of a clock that never goes back. */
   readonly now?: () => number;
 }
@@ -147,7 +147,7 @@ class StagedDispatcher implements PermitDispatcher {
     if (this.#guardTripped) return;
     this.#guardTripped = true;
     const message = `a permit of ${model} was released twice: the limits can no longer be trusted`;
-    this.#options.onGuardTripped(new GatewayError('permit_released_twice', message));
+    this.#options.onGuardTripped(new NightshiftError('permit_released_twice', message));
   }
 
   #wait(request: AcquireRequest, signal: AbortSignal | undefined): Promise<Permit> {

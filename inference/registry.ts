@@ -1,5 +1,5 @@
-import { createBreaker, type Breaker } from '../core/flow/breaker';
-import { GatewayError } from '../core/errors';
+import { createBreaker, type Breaker } from '../core/dispatch/breaker';
+import { NightshiftError } from '../core/errors';
 import type { Config, GatewayConfig } from '../platform/config-schema';
 import type { Backend } from './backend';
 import type { GatewayLimit } from './dispatcher';
@@ -55,7 +55,7 @@ export function createRegistry(config: RegistryConfig, onBreaker?: OnBreaker): R
   const { global_inference_gateway: global, model_gateways: perModel } = config;
   if ((global === undefined) === (perModel === undefined)) {
     const message = 'configure exactly one of global_inference_gateway and model_gateways';
-    throw new GatewayError('config_invalid', message);
+    throw new NightshiftError('config_invalid', message);
   }
   const opened = (entry: GatewayEntry) => openGateway(config, { ...entry, onBreaker });
   return global === undefined

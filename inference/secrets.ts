@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { GatewayError } from '../core/errors';
+import { NightshiftError } from '../core/errors';
 import { redactUrl } from '../platform/config-redact';
 import type { GatewayConfig } from '../platform/config-schema';
 
@@ -87,6 +87,6 @@ function readBytes(setting: string, path: string): Buffer {
   }
 }
 
-function invalid(message: string, cause?: unknown): GatewayError {
-  return new GatewayError('config_invalid', message, { cause });
+function invalid(message: string, cause?: unknown): NightshiftError {
+  return new NightshiftError('config_invalid', message, { cause });
 }

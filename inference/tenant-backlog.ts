@@ -1,5 +1,5 @@
-import { Share } from '../core/flow/fair-shares';
-import { PRIORITY } from '../core/flow/priority';
+import { Share } from '../core/dispatch/fair-shares';
+import { PRIORITY } from '../core/chunks/priority';
 import { Place, WaitingLine } from './waiting-line';
 
 /** Who waits, and for what. */

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { GatewayError } from '../core/errors';
+import { NightshiftError } from '../core/errors';
 import { keysAt, nearestKey, pathsEndingIn } from './config-keys';
 import { checkRules, type ConfigNeed } from './config-rules';
 import { fillInPassword } from './config-postgres';
@@ -191,8 +191,8 @@ function originOf(
   return null;
 }
 
-function invalid(problems: readonly string[]): GatewayError {
+function invalid(problems: readonly string[]): NightshiftError {
   const count = problems.length === 1 ? 'a problem' : `${problems.length} problems`;
   const list = problems.map((problem) => `  ${problem}`).join('\n');
-  return new GatewayError('config_invalid', `the configuration has ${count}:\n${list}`);
+  return new NightshiftError('config_invalid', `the configuration has ${count}:\n${list}`);
 }

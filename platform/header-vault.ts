@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { GatewayError } from '../core/errors';
+import { NightshiftError } from '../core/errors';
 import type { Config } from './config-schema';
 
 /** Headers by lower-case name. */
@@ -40,14 +40,15 @@ export function openHeaderVault(config: VaultConfig): HeaderVault {
   const keys = readKeys(config);
   const [first] = keys;
   if (first === undefined && config.pass_through_headers.length > 0) {
-    throw new GatewayError(
+    throw new NightshiftError(
       'config_invalid',
       `pass_through_headers needs a key: set pass_through_key_file, or put it into ${join(config.secrets_dir, KEY_NAME)}; ${HOW_TO}`,
     );
   }
   return {
     seal: (batchId, headers) => {
-      if (first === undefined) throw new GatewayError('internal', 'there is no key to seal with');
+      if (first === undefined)
+        throw new NightshiftError('internal', 'there is no key to seal with');
       return seal(first, { batchId, headers });
     },
     open: (batchId, { keyId, sealed }) => {
@@ -79,7 +80,7 @@ function readKeys({ pass_through_key_file: file, secrets_dir }: VaultConfig): Va
     .filter((line) => line !== '');
   if (lines.length === 0 || !lines.every((line) => /^[0-9a-f]{64}$/i.test(line))) {
     const message = `pass_through_key_file: ${path} must hold keys of 64 hex digits, one a line; ${HOW_TO}`;
-    throw new GatewayError('config_invalid', message);
+    throw new NightshiftError('config_invalid', message);
   }
   return lines.map((line) => {
     const bytes = Buffer.from(line, 'hex');
@@ -93,7 +94,7 @@ function readText(path: string): string {
   } catch (cause) {
     const code = (cause as NodeJS.ErrnoException).code ?? 'unknown error';
     const message = `pass_through_key_file: cannot read ${path} (${code})`;
-    throw new GatewayError('config_invalid', message, { cause });
+    throw new NightshiftError('config_invalid', message, { cause });
   }
 }
 
@@ -124,13 +125,13 @@ function open(key: VaultKey, { batchId, sealed }: { batchId: string; sealed: Buf
     return JSON.parse(text.toString('utf8')) as Headers;
   } catch {
     // Nothing of the cause: it could quote what was decrypted.
-    throw new GatewayError('unavailable', `the headers of ${batchId} cannot be opened`);
+    throw new NightshiftError('unavailable', `the headers of ${batchId} cannot be opened`);
   }
 }
 
-function noKey(keyId: string, batchId: string): GatewayError {
+function noKey(keyId: string, batchId: string): NightshiftError {
   const message =
     `the headers of ${batchId} were sealed with the key ${keyId}, which pass_through_key_file does ` +
     'not hold: put it back as a further line and restart; the batch waits for it';
-  return new GatewayError('unavailable', message);
+  return new NightshiftError('unavailable', message);
 }

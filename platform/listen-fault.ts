@@ -1,4 +1,4 @@
-import { GatewayError } from '../core/errors';
+import { NightshiftError } from '../core/errors';
 
 /** Where a server was to listen, and the settings that say so. */
 export interface ListenPlace {
@@ -23,14 +23,14 @@ export function listenFault(error: NodeJS.ErrnoException, place: ListenPlace): E
   const { code = 'unknown', syscall = '' } = error;
   if (code === 'EADDRINUSE') {
     const message = `port ${port} is in use: stop whoever listens on it, or set ${portSetting} to a free one`;
-    return new GatewayError('port_in_use', message, { cause: error });
+    return new NightshiftError('port_in_use', message, { cause: error });
   }
   if (!CALLS.includes(syscall)) return error;
   const message =
     code === 'EACCES'
       ? `${portSetting}: this user may not listen on port ${port} (${code}): set it to 1024 or above, or allow it to the user`
       : `${hostSetting}: ${hostFault(host, code)}: set it to an address of this machine, such as 127.0.0.1, or 0.0.0.0 for all`;
-  return new GatewayError('config_invalid', message, { cause: error });
+  return new NightshiftError('config_invalid', message, { cause: error });
 }
 
 function hostFault(host: string, code: string): string {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { GatewayError } from '../core/errors';
+import { NightshiftError } from '../core/errors';
 
 let cached: string | undefined;
 
@@ -19,7 +19,7 @@ function findRoot(start: string): string {
   for (let folder = start; ; folder = dirname(folder)) {
     if (packageName(folder) === 'nightshift') return folder;
     if (folder === dirname(folder)) {
-      throw new GatewayError('internal', `no package.json of nightshift above ${start}`);
+      throw new NightshiftError('internal', `no package.json of nightshift above ${start}`);
     }
   }
 }

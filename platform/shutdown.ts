@@ -1,4 +1,4 @@
-import { GatewayError } from '../core/errors';
+import { NightshiftError } from '../core/errors';
 
 /** One named step of a shutdown. Phases run one after another; a late or failed one stops nobody. */
 export interface ShutdownPhase {
@@ -49,7 +49,7 @@ async function runPhase(phase: ShutdownPhase): Promise<PhaseReport> {
   const finished = (async () => phase.run())().then(
     () => end('done'),
     (error: unknown) =>
-      end('failed', error ?? new GatewayError('internal', 'rejected with nothing')),
+      end('failed', error ?? new NightshiftError('internal', 'rejected with nothing')),
   );
   try {
     return await Promise.race([finished, late]);

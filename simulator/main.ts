@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { GatewayError, isGatewayError } from '../core/errors';
+import { NightshiftError, isNightshiftError } from '../core/errors';
 import { ANSWERERS } from './answers';
 import { errorBody, readBody, sendJson } from './http';
 import { answerModelCall } from './model-endpoint';
@@ -101,7 +101,7 @@ function createSimulatorServer(initial: SimulatorSettings): Server {
     const route = routes[`${request.method} ${path}`];
     readBody(request, MAX_BODY_BYTES, (body) => {
       if (body === null)
-        return sendError(response, new GatewayError('payload_too_large', 'body too large'));
+        return sendError(response, new NightshiftError('payload_too_large', 'body too large'));
       if (route === undefined) return sendError(response, noSuchRoute(request, path));
       try {
         route({ request, response, path, body });
@@ -125,19 +125,19 @@ function parseJson(body: Buffer): unknown {
   try {
     return JSON.parse(body.toString('utf8'));
   } catch (cause) {
-    throw new GatewayError('invalid_request', 'the configuration must be JSON', { cause });
+    throw new NightshiftError('invalid_request', 'the configuration must be JSON', { cause });
   }
 }
 
-function noSuchRoute(request: IncomingMessage, path: string): GatewayError {
+function noSuchRoute(request: IncomingMessage, path: string): NightshiftError {
   const message = `Invalid URL (${request.method} ${path})`;
-  return new GatewayError('not_found', message, { apiCode: 'unknown_url' });
+  return new NightshiftError('not_found', message, { apiCode: 'unknown_url' });
 }
 
 function sendError(response: ServerResponse, error: unknown): void {
-  const known = isGatewayError(error)
+  const known = isNightshiftError(error)
     ? error
-    : new GatewayError('internal', 'the simulator itself failed', { cause: error });
+    : new NightshiftError('internal', 'the simulator itself failed', { cause: error });
   sendJson(response, known.httpStatus, errorBody(known));
 }
 
@@ -148,7 +148,7 @@ function listen(server: Server, host: string, port: number): Promise<void> {
       const advice = isTaken ? 'choose another port' : 'choose another --host or --port';
       const message = `cannot listen on ${host}:${port} (${error.code}): ${advice}`;
       const code = isTaken ? 'port_in_use' : 'config_invalid';
-      reject(new GatewayError(code, message, { cause: error }));
+      reject(new NightshiftError(code, message, { cause: error }));
     });
     server.listen(port, host, resolve);
   });

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { GatewayError, isGatewayError } from '../core/errors';
+import { NightshiftError, isNightshiftError } from '../core/errors';
 import { ANSWERERS, type ModelAnswer } from './answers';
 import { errorBody, sendJson } from './http';
 import { parseModelRequest, type ModelRequest, type SimulateWish } from './request';
@@ -72,7 +72,7 @@ function replyTo(call: ModelCall, tries: number): Reply {
       ? fault(wish, settings)
       : success(request, settings, disturbed ? wish.delayMs : null);
   } catch (error) {
-    if (!isGatewayError(error)) throw error;
+    if (!isNightshiftError(error)) throw error;
     return { ...failure(error.httpStatus, error.message), body: errorBody(error) };
   }
 }
@@ -87,7 +87,7 @@ function success(
     return failure(500, 'the simulated model failed at random', { delayMs: delay });
   }
   const answer = ANSWERERS.get(request.endpoint)?.(request, settings);
-  if (answer === undefined) throw new GatewayError('not_found', `no such endpoint`);
+  if (answer === undefined) throw new NightshiftError('not_found', `no such endpoint`);
   const { body } = answer;
   return { status: 200, body, answer, delayMs: delay, retryAfterSec: null, drop: false };
 }
@@ -114,7 +114,7 @@ function failure(
 
 function checkModel({ model }: ModelRequest, { models }: SimulatorSettings): void {
   if (models.length === 0 || models.includes(model)) return;
-  throw new GatewayError('not_found', `The model \`${model}\` does not exist`, {
+  throw new NightshiftError('not_found', `The model \`${model}\` does not exist`, {
     param: 'model',
     apiCode: 'model_not_found',
   });

@@ -1,4 +1,4 @@
-import { GatewayError } from '../core/errors';
+import { NightshiftError } from '../core/errors';
 import { hashOf } from './words';
 
 /** A request to a model endpoint, parsed and checked for what every endpoint needs. */
@@ -51,10 +51,10 @@ function parseObject(bytes: Buffer): Record<string, unknown> {
   try {
     value = JSON.parse(bytes.toString('utf8'));
   } catch {
-    throw new GatewayError('invalid_request', 'could not parse the JSON body of your request');
+    throw new NightshiftError('invalid_request', 'could not parse the JSON body of your request');
   }
   if (isObject(value)) return value;
-  throw new GatewayError('invalid_request', 'the body must be a JSON object');
+  throw new NightshiftError('invalid_request', 'the body must be a JSON object');
 }
 
 function parseWish(value: unknown): SimulateWish {
@@ -92,6 +92,6 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 /** The error of a parameter, as OpenAI reports it. */
-export function invalid(param: string, message: string): GatewayError {
-  return new GatewayError('invalid_request', message, { param });
+export function invalid(param: string, message: string): NightshiftError {
+  return new NightshiftError('invalid_request', message, { param });
 }

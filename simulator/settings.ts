@@ -1,4 +1,4 @@
-import { GatewayError } from '../core/errors';
+import { NightshiftError } from '../core/errors';
 
 /** How the simulated model server behaves; all of it can be changed while it runs. */
 export interface SimulatorSettings {
@@ -53,7 +53,7 @@ export function settingsToWire(settings: SimulatorSettings): Record<string, unkn
  */
 export function changedSettings(settings: SimulatorSettings, patch: unknown): SimulatorSettings {
   if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) {
-    throw new GatewayError('invalid_request', 'the configuration must be a JSON object');
+    throw new NightshiftError('invalid_request', 'the configuration must be a JSON object');
   }
   const changes: Partial<Record<keyof SimulatorSettings, unknown>> = {};
   for (const [wire, value] of Object.entries(patch)) {
@@ -86,6 +86,6 @@ export function checkedSettings(
   return settings as SimulatorSettings;
 }
 
-function invalid(param: string, message: string): GatewayError {
-  return new GatewayError('invalid_request', message, { param });
+function invalid(param: string, message: string): NightshiftError {
+  return new NightshiftError('invalid_request', message, { param });
 }

@@ -87,7 +87,7 @@ describe('the guard of the house', () => {
     ['the clock in core', { 'core/a.ts': 'Date.now();' }, 'core/a.ts:1: Date.now has no place'],
     ['the present in core', { 'core/a.ts': 'new Date();' }, 'new Date has no place'],
     ['chance in core', { 'core/a.ts': 'Math.random();' }, 'Math.random has no place'],
-    ['Buffer in the sandbox', { 'core/flow/a.ts': 'Buffer.alloc(1);' }, 'Buffer has no place'],
+    ['Buffer in the sandbox', { 'core/dispatch/a.ts': 'Buffer.alloc(1);' }, 'Buffer has no place'],
     ['the environment', { 'api/a.ts': "process.env['A'];" }, 'process.env has no place'],
     ['an undocumented export', { 'core/a.ts': 'export const a = 1;' }, 'export a has no doc'],
     ['a long file', { 'core/a.ts': '\n'.repeat(400) }, '401 lines, at most 400'],

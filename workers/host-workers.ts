@@ -1,5 +1,5 @@
 import type { Worker } from '@temporalio/worker';
-import type { GatewayError } from '../core/errors';
+import type { NightshiftError } from '../core/errors';
 import type { Logger } from '../platform/logger';
 import type { ObservabilityServer } from '../platform/observability-server';
 import type { RunningProcess } from '../platform/process';
@@ -25,14 +25,14 @@ export interface HostedWorkers extends RunningProcess {
    * This process can no longer be trusted, though it works: it is not ready any more for `reason`,
    * takes nothing new, finishes what runs, and then ends with `error`.
    */
-  distrust(reason: string, error: GatewayError): void;
+  distrust(reason: string, error: NightshiftError): void;
 }
 
 /** Runs the workers until `close`; a worker that fails ends the whole process. */
 export function hostWorkers(options: HostOptions): HostedWorkers {
   const running = Promise.all(options.workers.map((worker) => worker.run()));
   let closing: Promise<void> | null = null;
-  let distrusted: GatewayError | null = null;
+  let distrusted: NightshiftError | null = null;
   const close = (): Promise<void> => (closing ??= stop(options, running));
   const finished = running.then(async () => {
     if (distrusted === null) return;

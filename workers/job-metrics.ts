@@ -3,7 +3,7 @@ import type { TerminalStatus } from '../core/batch/status';
 import { isTerminal } from '../core/batch/status';
 import { sizeBucket } from '../platform/metrics';
 import type { WorkerMetrics } from '../platform/worker-metrics';
-import type { BatchRecords } from '../storage/postgres/batch-records';
+import type { BatchRecords } from '../storage/postgres/batches/records';
 
 type Observed = Pick<BatchActivities, 'ingest' | 'finalize' | 'recordUnfinalized'>;
 

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { OpenTelemetryPlugin } from '@temporalio/interceptors-opentelemetry-v2';
 import { DefaultLogger, Runtime } from '@temporalio/worker';
 import { loadDataConverter } from '../client/data-converter';
-import type { GatewayError } from '../core/errors';
+import type { NightshiftError } from '../core/errors';
 import type { Config } from '../platform/config';
 import { watchDependencies } from '../platform/dependency-watch';
 import { boundHeapGrowth } from '../platform/heap';
@@ -40,7 +40,7 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
   const metrics = createWorkerMetrics(metricsRegistry, seriesLimits(config));
   const drain = new AbortController();
   // Before anything is hosted there is nothing in flight that could trip it.
-  const guard: { trip: (error: GatewayError) => void } = { trip: () => drain.abort() };
+  const guard: { trip: (error: NightshiftError) => void } = { trip: () => drain.abort() };
   const parts = await openParts(config, {
     logger,
     metrics,

@@ -1,4 +1,4 @@
-import type { MaintenanceObserver } from '../activities/reconcile-observer';
+import type { MaintenanceObserver } from '../activities/reconcile/observer';
 import { END_RESULTS } from './job-metrics';
 import type { WorkerMetrics } from '../platform/worker-metrics';
 

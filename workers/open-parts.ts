@@ -5,7 +5,7 @@ import { createBatchEnder } from '../client/batch-ender';
 import { createDescribe } from '../client/describe';
 import { createListRunning } from '../client/list-running';
 import { openTemporalPing } from '../client/temporal-ping';
-import { GatewayError } from '../core/errors';
+import { NightshiftError } from '../core/errors';
 import { createMemoryBudget } from '../inference/memory-budget';
 import { createPermitDispatcher } from '../inference/permit-dispatcher';
 import type { OnBreaker } from '../inference/registry';
@@ -18,8 +18,8 @@ import { createFilesystemJournal } from '../storage/journal/filesystem-journal';
 import { openFilesystemStore, removeTemporaryFiles } from '../storage/objects/filesystem';
 import { observeStore, type StoreObserver } from '../storage/objects/observed-store';
 import { readOrCreateStoreId } from '../storage/objects/store-id';
-import { findBatchHeaders } from '../storage/postgres/batch-headers';
-import { createBatchRecords } from '../storage/postgres/batch-records';
+import { findBatchHeaders } from '../storage/postgres/batches/headers';
+import { createBatchRecords } from '../storage/postgres/batches/records';
 import { openPool } from '../storage/postgres/pool';
 import { createProgressReporter } from '../storage/postgres/progress';
 import { listenForStops } from '../storage/postgres/stop-channel';
@@ -40,7 +40,7 @@ export interface PartsContext {
   readonly logger: Logger;
   readonly metrics: WorkerMetrics;
   readonly drain: AbortSignal;
-  readonly onGuardTripped: (error: GatewayError) => void;
+  readonly onGuardTripped: (error: NightshiftError) => void;
 }
 
 /** What activities work with, and how to check and release it. */
@@ -202,5 +202,5 @@ async function openObjects(path: string, { metrics, logger }: PartsContext) {
 function filesystemPath(config: Config): string {
   if (config.object_store.type === 'filesystem') return config.object_store.path;
   const message = 'object_store.type s3 is not available in this version: use filesystem';
-  throw new GatewayError('config_invalid', message);
+  throw new NightshiftError('config_invalid', message);
 }

@@ -1,4 +1,4 @@
-import { GatewayError } from '../core/errors';
+import { NightshiftError } from '../core/errors';
 import type { Headers, HeaderVault, SealedHeaders } from '../platform/header-vault';
 
 /** Batches whose headers a worker keeps at hand, and for how long. */
@@ -23,7 +23,7 @@ export function createPassThrough(
     const sealed = await find(batchId);
     // They go with the end of the batch, so that nothing can be sent without them.
     if (sealed === null)
-      throw new GatewayError('unavailable', `${batchId} has no headers any more`);
+      throw new NightshiftError('unavailable', `${batchId} has no headers any more`);
     const headers = vault.open(batchId, sealed);
     for (const oldest of kept.keys()) {
       if (kept.size < KEPT_BATCHES) break;

@@ -1,6 +1,6 @@
 import type { ModelRoute } from '../activities/types';
-import type { AnnouncedRoutes, SeenRoutes } from '../core/flow/announced-routes';
-import { findRoute, isKnownModel } from '../core/flow/announced-routes';
+import type { AnnouncedRoutes, SeenRoutes } from '../core/dispatch/announced-routes';
+import { findRoute, isKnownModel } from '../core/dispatch/announced-routes';
 import type { Registry } from '../inference/registry';
 import type { Logger } from '../platform/logger';
 import type { WorkerRoutes } from '../storage/postgres/worker-routes';

@@ -6,7 +6,7 @@ import {
   type TemporalConfig,
   type TemporalCredentials,
 } from '../client/temporal-credentials';
-import { GatewayError, isGatewayError } from '../core/errors';
+import { NightshiftError, isNightshiftError } from '../core/errors';
 import type { Logger } from '../platform/logger';
 
 export interface WorkerConnectionOptions {
@@ -71,9 +71,9 @@ async function connectPatiently(config: TemporalConfig, logger: Logger): Promise
     try {
       return await connect(config, readCredentials(config));
     } catch (cause) {
-      if (isGatewayError(cause, 'config_invalid')) throw cause;
+      if (isNightshiftError(cause, 'config_invalid')) throw cause;
       if (Date.now() >= untilMs) {
-        throw new GatewayError(
+        throw new NightshiftError(
           'temporal_unavailable',
           `No Temporal server answers at ${config.address}. Start one, or set temporal.address (TEMPORAL_ADDRESS).`,
           { cause },

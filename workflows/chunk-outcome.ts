@@ -1,6 +1,6 @@
 import { ApplicationFailure, patched, TimeoutFailure } from '@temporalio/workflow';
 import type { ChunkLeave, ExecuteChunkResult } from '../activities/types';
-import type { Range } from '../core/flow/open-ranges';
+import type { Range } from '../core/chunks/open-ranges';
 
 /** A chunk that came back with nothing sent; `queued` is one that nobody took from its queue. */
 export interface IdleChunk {

@@ -1,4 +1,4 @@
-import { fnv64Hex } from '../core/plan/fnv';
+import { fnv64Hex } from '../core/names/fnv';
 
 /**
  * Names and shapes shared by those who start batches and those who run them. Nothing here may pull

@@ -9,11 +9,11 @@ import type {
   ReconcileAction,
   ReconcileActivities,
   ReconcilePageResult,
-} from '../activities/reconcile-types';
-import type { SweepActivities, SweepKind } from '../activities/sweep-types';
+} from '../activities/reconcile/types';
+import type { SweepActivities, SweepKind } from '../activities/sweep/types';
 import { BATCH_QUEUE } from './contract';
 
-export type { LateDelivery, ReconcileAction } from '../activities/reconcile-types';
+export type { LateDelivery, ReconcileAction } from '../activities/reconcile/types';
 
 /** Short runs on a schedule: a page that cannot be done now is the next run's, so tries are few. */
 const pages = proxyActivities<

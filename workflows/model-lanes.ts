@@ -1,11 +1,11 @@
 import { condition, log } from '@temporalio/workflow';
 import type { ExecuteChunkResult, OpenedBatch } from '../activities/types';
 import { summaryText } from '../core/batch/temporal-bounds';
-import { boxMs, chunkSize, firstBoxMs } from '../core/flow/chunk-size';
-import { laneCount } from '../core/flow/lanes';
-import type { Range } from '../core/flow/open-ranges';
-import { OpenRanges } from '../core/flow/open-ranges';
-import { priorityOf } from '../core/flow/priority';
+import { boxMs, chunkSize, firstBoxMs } from '../core/chunks/chunk-size';
+import { laneCount } from '../core/chunks/lanes';
+import type { Range } from '../core/chunks/open-ranges';
+import { OpenRanges } from '../core/chunks/open-ranges';
+import { priorityOf } from '../core/chunks/priority';
 import type { IdleChunk } from './chunk-outcome';
 import { failureType, isIdle, isUntaken } from './chunk-outcome';
 import type { ResumedModel } from './contract';

@@ -1,7 +1,7 @@
 import { condition, log } from '@temporalio/workflow';
 import type { ExecuteChunkResult } from '../activities/types';
 import { summaryText } from '../core/batch/temporal-bounds';
-import type { Range } from '../core/flow/open-ranges';
+import type { Range } from '../core/chunks/open-ranges';
 import { failureType } from './chunk-outcome';
 import type { LaneContext, ModelLanes } from './model-lanes';
 import { unrouted } from './proxies';

@@ -1,5 +1,5 @@
 import { NO_USAGE } from '../../core/batch/counts';
-import { lineId } from '../../core/ids';
+import { lineId } from '../../core/names/ids';
 import type { FrameHeader } from '../../core/journal/frame';
 import { encodeFrame, FRAME_KIND } from '../../core/journal/frame';
 import type { LineErrorCode } from '../../core/openai/result-line';

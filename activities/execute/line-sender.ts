@@ -1,7 +1,7 @@
-import { lineId } from '../../core/ids';
-import { gatewayHealth, loadSignal } from '../../core/flow/outcome';
-import type { BackoffInput } from '../../core/flow/retry';
-import { backoffMs, costOf, isRetryable, nextTry, retryAfterMs } from '../../core/flow/retry';
+import { lineId } from '../../core/names/ids';
+import { gatewayHealth, loadSignal } from '../../core/dispatch/outcome';
+import type { BackoffInput } from '../../core/dispatch/retry';
+import { backoffMs, costOf, isRetryable, nextTry, retryAfterMs } from '../../core/dispatch/retry';
 import { encodeFrame, FRAME_KIND } from '../../core/journal/frame';
 import { embedAnswer } from '../../core/openai/answer';
 import { modelTag } from '../../core/openai/answer-model';

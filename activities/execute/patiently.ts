@@ -1,4 +1,4 @@
-import { isGatewayError } from '../../core/errors';
+import { isNightshiftError } from '../../core/errors';
 import type { Logger } from '../../platform/logger';
 
 const FIRST_PAUSE_MS = 100;
@@ -21,7 +21,7 @@ export async function patiently<T>(
     try {
       return await work();
     } catch (error) {
-      if (options.signal.aborted || !isGatewayError(error) || !error.retryable) throw error;
+      if (options.signal.aborted || !isNightshiftError(error) || !error.retryable) throw error;
       options.onFailure(error);
       options.logger.warn({ err: error, pauseMs }, `${options.what} failed, trying again`);
       await pause(pauseMs, options.signal);

@@ -1,9 +1,9 @@
 import { TEMPORAL_LIMITS } from '../../core/batch/temporal-bounds';
 import type { StopCause } from '../../core/batch/status';
-import { GatewayError, isGatewayError } from '../../core/errors';
+import { NightshiftError, isNightshiftError } from '../../core/errors';
 import { uncovered } from '../../core/journal/coverage';
 import { encodeManifest, parseManifest, type Manifest } from '../../core/journal/manifest';
-import { manifestKey } from '../../core/plan/keys';
+import { manifestKey } from '../../core/names/object-names';
 import type { JournalStore, SealInfo } from '../../storage/journal/journal-store';
 import type { PlanHole } from '../types';
 import type { PlanPart, PlanPlace } from './plan-offsets';
@@ -50,7 +50,8 @@ export async function closeBatch(input: CloseInput): Promise<Closing> {
   const bytes = encodeManifest(manifest);
   const result = await place.store.putIfAbsent(manifestKey(batchId), bytes);
   const winner = result === 'created' ? parseManifest(bytes) : await readManifest(input);
-  if (winner === null) throw new GatewayError('object_store_failed', 'the manifest has vanished');
+  if (winner === null)
+    throw new NightshiftError('object_store_failed', 'the manifest has vanished');
   return { kind: 'closed', manifest: winner };
 }
 
@@ -91,11 +92,11 @@ export function holesOf(parts: readonly PlanPart[]): PlanHole[] {
 async function readManifest({ place }: CloseInput): Promise<Manifest | null> {
   const { store, batchId, map } = place;
   const bytes = await store.read(manifestKey(batchId)).catch((error: unknown) => {
-    if (isGatewayError(error, 'object_missing')) return null;
+    if (isNightshiftError(error, 'object_missing')) return null;
     throw error;
   });
   if (bytes === null) return null;
   const manifest = parseManifest(bytes);
   if (manifest.nonce === map.nonce) return manifest;
-  throw new GatewayError('plan_unreadable', 'the manifest belongs to another plan');
+  throw new NightshiftError('plan_unreadable', 'the manifest belongs to another plan');
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { encodeSealHeader } from '../../core/journal/seal';
 import { OBJECT_HEADER_BYTES } from '../../core/journal/magic';
-import { batchPrefix } from '../../core/plan/keys';
+import { batchPrefix } from '../../core/names/object-names';
 import type { ObjectStore } from '../../storage/object-store';
 import { FrameMerge, MAX_OPEN_SOURCES, mostOpen, type FrameRun } from './merge-frames';
 import type { FrameSource } from './seal-cursor';

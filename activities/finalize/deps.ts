@@ -1,7 +1,7 @@
 import type { BatchStatus, StopCause, TerminalStatus } from '../../core/batch/status';
 import type { JournalStore } from '../../storage/journal/journal-store';
 import type { ObjectStore } from '../../storage/object-store';
-import type { TerminalRecord } from '../../storage/postgres/batch-records';
+import type { TerminalRecord } from '../../storage/postgres/batches/records';
 
 /** What finalization needs of the house. */
 export interface FinalizeDeps {

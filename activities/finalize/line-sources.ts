@@ -1,7 +1,7 @@
 import { unansweredCode, type StopCause } from '../../core/batch/status';
-import { GatewayError, isGatewayError } from '../../core/errors';
+import { NightshiftError, isNightshiftError } from '../../core/errors';
 import type { Manifest } from '../../core/journal/manifest';
-import { parseSealKey } from '../../core/plan/keys';
+import { parseSealKey } from '../../core/names/object-names';
 import { openParts } from './close-manifest';
 import { InputLines } from './input-lines';
 import { plannedOffsets, wholePlan, type PlanPlace } from './plan-offsets';
@@ -84,8 +84,8 @@ async function openInput(input: LineSourcesInput): Promise<InputLines | null> {
   try {
     if (inputKey !== null) return new InputLines(await place.store.open(inputKey));
   } catch (error) {
-    if (!isGatewayError(error, 'object_missing')) throw error;
+    if (!isNightshiftError(error, 'object_missing')) throw error;
   }
   if (manifest.cause !== null || input.cause !== null) return null;
-  throw new GatewayError('input_missing', 'the input file is gone; lines cannot be named');
+  throw new NightshiftError('input_missing', 'the input file is gone; lines cannot be named');
 }

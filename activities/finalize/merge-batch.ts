@@ -1,9 +1,9 @@
 import type { StopCause } from '../../core/batch/status';
-import { GatewayError, isGatewayError } from '../../core/errors';
-import { resultFileId, resultFileName, type ResultKind } from '../../core/ids';
+import { NightshiftError, isNightshiftError } from '../../core/errors';
+import { resultFileId, resultFileName, type ResultKind } from '../../core/names/ids';
 import type { Manifest } from '../../core/journal/manifest';
-import { fileKey } from '../../core/plan/keys';
-import type { ResultFile } from '../../storage/postgres/batch-records';
+import { fileKey } from '../../core/names/object-names';
+import type { ResultFile } from '../../storage/postgres/batches/records';
 import { condense } from './condense';
 import { openLineSources, type LineSources } from './line-sources';
 import { FrameMerge } from './merge-frames';
@@ -112,7 +112,7 @@ function checkTotals({ place, manifest }: MergeInput, totals: ResultTotals): voi
   const isAnswered = manifest.cause !== null || totals.unanswered === 0;
   if (isWhole && isAnswered && totals.counts.total === place.map.line_count) return;
   const message = `the seals hold ${totals.answered} answers for ${planned} planned lines`;
-  throw new GatewayError('object_corrupt', message);
+  throw new NightshiftError('object_corrupt', message);
 }
 
 /**
@@ -121,9 +121,9 @@ function checkTotals({ place, manifest }: MergeInput, totals: ResultTotals): voi
  */
 async function checkLines({ place }: MergeInput, { lines }: ResultTotals): Promise<void> {
   const planned = await plannedLines(place).catch((error: unknown) => {
-    if (isGatewayError(error, 'plan_unreadable')) return null;
+    if (isNightshiftError(error, 'plan_unreadable')) return null;
     throw error;
   });
   if (planned === null || planned.equals(lines)) return;
-  throw new GatewayError('object_corrupt', 'the seals answer other lines than were planned');
+  throw new NightshiftError('object_corrupt', 'the seals answer other lines than were planned');
 }

@@ -1,6 +1,6 @@
-import { GatewayError, isGatewayError } from '../../core/errors';
+import { NightshiftError, isNightshiftError } from '../../core/errors';
 import type { Span } from '../../core/journal/coverage';
-import { planKey } from '../../core/plan/keys';
+import { planKey } from '../../core/names/object-names';
 import type { ModelMap } from '../../core/plan/model-map';
 import { decodePlanEntry, PLAN_ENTRY_BYTES } from '../../core/plan/plan-entry';
 import type { ObjectReader, ObjectStore } from '../../storage/object-store';
@@ -89,7 +89,7 @@ async function openPlan(
   entries: number | undefined,
 ): Promise<ObjectReader> {
   const reader = await store.open(key).catch((error: unknown) => {
-    throw isGatewayError(error, 'object_missing') ? unreadable(key, error) : error;
+    throw isNightshiftError(error, 'object_missing') ? unreadable(key, error) : error;
   });
   if (entries !== undefined && reader.size === entries * PLAN_ENTRY_BYTES) return reader;
   await reader.close();
@@ -106,6 +106,6 @@ async function readEntries(reader: ObjectReader, { from, to }: Span, visit: Visi
   }
 }
 
-function unreadable(key: string, cause?: unknown): GatewayError {
-  return new GatewayError('plan_unreadable', `${key} is missing or has another size`, { cause });
+function unreadable(key: string, cause?: unknown): NightshiftError {
+  return new NightshiftError('plan_unreadable', `${key} is missing or has another size`, { cause });
 }

@@ -1,4 +1,4 @@
-import { GatewayError } from '../../core/errors';
+import { NightshiftError } from '../../core/errors';
 import {
   checkedEnd,
   frameEnd,
@@ -139,7 +139,7 @@ export class SealCursor implements MergedFrame {
   }
 
   #read(position: number, into: Buffer): Promise<Buffer> {
-    if (this.#reader === null) throw new GatewayError('internal', 'read before load');
+    if (this.#reader === null) throw new NightshiftError('internal', 'read before load');
     return this.#reader.read(position, this.#inside(position, into.length), into);
   }
 
@@ -173,7 +173,7 @@ export class SealCursor implements MergedFrame {
     return at;
   }
 
-  #corrupt(what: string): GatewayError {
-    return new GatewayError('object_corrupt', `${this.#source.key}: ${what}`);
+  #corrupt(what: string): NightshiftError {
+    return new NightshiftError('object_corrupt', `${this.#source.key}: ${what}`);
   }
 }

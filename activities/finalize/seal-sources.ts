@@ -1,4 +1,4 @@
-import { GatewayError, isGatewayError } from '../../core/errors';
+import { NightshiftError, isNightshiftError } from '../../core/errors';
 import type { ManifestSeal } from '../../core/journal/manifest';
 import { FRAME_HEADER_BYTES, frameOffset } from '../../core/journal/frame';
 import { hasObjectHeader, MAGIC, OBJECT_HEADER_BYTES } from '../../core/journal/magic';
@@ -35,7 +35,7 @@ async function probeSeal(
   { key, size }: ManifestSeal,
 ): Promise<FrameSource | null> {
   const reader = await store.open(key).catch((error: unknown) => {
-    throw isGatewayError(error, 'object_missing') ? notWhole(key, error) : error;
+    throw isNightshiftError(error, 'object_missing') ? notWhole(key, error) : error;
   });
   try {
     if (reader.size !== size) throw notWhole(key);
@@ -61,7 +61,7 @@ async function probe(key: string, reader: ObjectReader): Promise<FrameSource | n
   };
 }
 
-function notWhole(key: string, cause?: unknown): GatewayError {
+function notWhole(key: string, cause?: unknown): NightshiftError {
   const message = `${key}, named by the manifest, is missing or not as it was`;
-  return new GatewayError('object_corrupt', message, { cause });
+  return new NightshiftError('object_corrupt', message, { cause });
 }

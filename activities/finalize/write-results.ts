@@ -1,5 +1,5 @@
 import { addUsage, NO_USAGE, type RequestCounts, type Usage } from '../../core/batch/counts';
-import { lineId } from '../../core/ids';
+import { lineId } from '../../core/names/ids';
 import {
   FRAME_HEADER_BYTES,
   FRAME_KIND,

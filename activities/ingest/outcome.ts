@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { GatewayError } from '../../core/errors';
+import { NightshiftError } from '../../core/errors';
 import type { InputError } from '../../core/openai/input-errors';
-import { inputErrorsKey, modelMapKey, planKey } from '../../core/plan/keys';
+import { inputErrorsKey, modelMapKey, planKey } from '../../core/names/object-names';
 import { encodeModelMap, parseModelMap, type ModelMap } from '../../core/plan/model-map';
 import type { ObjectStore } from '../../storage/object-store';
 import type { PlanCollector } from './plan-collector';
@@ -104,7 +104,7 @@ function countEntries(bytes: Buffer): number {
     const { data } = JSON.parse(bytes.toString('utf8')) as { data?: unknown };
     if (Array.isArray(data)) return data.length;
   } catch (cause) {
-    throw new GatewayError('object_corrupt', 'errors.json is not JSON', { cause });
+    throw new NightshiftError('object_corrupt', 'errors.json is not JSON', { cause });
   }
-  throw new GatewayError('object_corrupt', 'errors.json has no list of errors');
+  throw new NightshiftError('object_corrupt', 'errors.json has no list of errors');
 }

@@ -1,7 +1,7 @@
 import type { ScannedRequest } from '../../core/openai/line-scanner';
 import type { ModelMap } from '../../core/plan/model-map';
 import { createPlanBuilder, type PlanBuilder } from '../../core/plan/plan-builder';
-import { safeModelNames } from '../../core/plan/safe-model';
+import { safeModelNames } from '../../core/names/safe-model';
 
 /** The plans of a batch while its input is read: 16 bytes a request. */
 export interface PlanCollector {

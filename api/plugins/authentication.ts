@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { GatewayError } from '../../core/errors';
+import { NightshiftError } from '../../core/errors';
 import { toHeaderText } from '../../core/openai/tenant-name';
 import type { RouteDeps } from '../app-deps';
-import { trimBlanks } from '../header-text';
-import { headerValues } from './header-values';
+import { trimBlanks } from '../../http/header-text';
+import { headerValues } from '../../http/header-values';
 
 type Hook = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 
@@ -45,7 +45,7 @@ const TWO_KEYS = 'There is more than one value of the header Authorization: send
 /** Nothing of the key: answers end up in logs. */
 const WRONG_KEY = 'Incorrect API key provided: it is unknown, revoked, or expired.';
 
-function refused(reply: FastifyReply, message: string, apiCode: string | null): GatewayError {
+function refused(reply: FastifyReply, message: string, apiCode: string | null): NightshiftError {
   reply.header('www-authenticate', 'Bearer');
-  return new GatewayError('unauthorized', message, apiCode === null ? {} : { apiCode });
+  return new NightshiftError('unauthorized', message, apiCode === null ? {} : { apiCode });
 }

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
-import { GatewayError } from '../../core/errors';
+import { NightshiftError } from '../../core/errors';
 import type { IdempotencyKey, Once } from '../../storage/postgres/idempotency';
 import { fault, wrongValue } from '../schemas/faults';
-import { headerValues } from './header-values';
+import { headerValues } from '../../http/header-values';
 
 const HEADER = 'Idempotency-Key';
 const KEY = /^[\x20-\x7e]{1,255}$/;
@@ -49,7 +49,7 @@ export async function objectOf<T>(
       const object = await find(once.id);
       if (object !== null) return object;
       const message = `What the first request with this ${HEADER} made is not there any more: ${once.id}.`;
-      throw new GatewayError('not_found', message, { param: HEADER });
+      throw new NightshiftError('not_found', message, { param: HEADER });
     }
   }
 }

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RouteDeps } from '../app-deps';
-import { RETRY_AFTER_SEC } from './error-envelope';
+import { RETRY_AFTER_SEC } from '../../http/error-envelope';
 
 /**
  * How many more batches the tenant may have open, on every answer of the one route with such a limit

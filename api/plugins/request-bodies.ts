@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { GatewayError } from '../../core/errors';
-import { trimBlanks } from '../header-text';
+import { NightshiftError } from '../../core/errors';
+import { trimBlanks } from '../../http/header-text';
 import { bearerKey } from './authentication';
-import { headerValues } from './header-values';
+import { headerValues } from '../../http/header-values';
 
 /** Longest JSON body; a longer one is a 413 (contract §7.1). */
 export const MAX_JSON_BYTES = 1024 * 1024;
@@ -24,13 +24,13 @@ export function addBodyParsers(app: FastifyInstance): void {
 }
 
 /** What keeps a body from being read at all: nobody here unpacks one. */
-export function codingFault({ headers }: FastifyRequest): GatewayError | null {
+export function codingFault({ headers }: FastifyRequest): NightshiftError | null {
   const { 'content-encoding': content, 'transfer-encoding': transfer } = headers;
   const codings = [...codingsOf(content), ...codingsOf(transfer)];
   const other = codings.find((coding) => coding !== 'identity' && coding !== 'chunked');
   if (other === undefined) return null;
   const message = `The body of the request is encoded with ${other}: send it as it is.`;
-  return new GatewayError('unsupported_encoding', message);
+  return new NightshiftError('unsupported_encoding', message);
 }
 
 /**
@@ -38,14 +38,14 @@ export function codingFault({ headers }: FastifyRequest): GatewayError | null {
  * that server first. It asks for `application/json`, and for a request with a key. So one of the two must
  * be there; samples of curl send their key, and the content type of a form.
  */
-function typeFault(request: FastifyRequest): GatewayError | null {
+function typeFault(request: FastifyRequest): NightshiftError | null {
   const type = request.raw.headers['content-type'] ?? '';
   if (trimBlanks(type.split(';', 1)[0] ?? '').toLowerCase() === 'application/json') return null;
   if (headerValues(request, 'authorization').some((value) => bearerKey(value) !== null))
     return null;
   const given = type === '' ? 'none' : `'${trimBlanks(type).slice(0, 100)}'`;
   const message = `Unsupported content type: ${given}. This API method only accepts 'application/json' requests.`;
-  return new GatewayError('unsupported_media_type', message);
+  return new NightshiftError('unsupported_media_type', message);
 }
 
 function codingsOf(header: string | undefined): string[] {
@@ -53,7 +53,7 @@ function codingsOf(header: string | undefined): string[] {
   return names.map((name) => name.trim()).filter((name) => name !== '');
 }
 
-async function collect(request: FastifyRequest): Promise<Buffer | GatewayError> {
+async function collect(request: FastifyRequest): Promise<Buffer | NightshiftError> {
   const { raw } = request;
   try {
     const fault = codingFault(request);
@@ -63,14 +63,14 @@ async function collect(request: FastifyRequest): Promise<Buffer | GatewayError> 
     return Buffer.isBuffer(body) && body.length > 0 ? (typeFault(request) ?? body) : body;
   } catch (cause) {
     const message = 'The connection ended before the body of the request.';
-    return new GatewayError('invalid_request', message, { cause });
+    return new NightshiftError('invalid_request', message, { cause });
   } finally {
     // Whatever else comes is read and dropped, so that the connection can carry the answer.
     raw.resume();
   }
 }
 
-async function gather(body: AsyncIterable<Buffer>): Promise<Buffer | GatewayError> {
+async function gather(body: AsyncIterable<Buffer>): Promise<Buffer | NightshiftError> {
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of body) {
@@ -81,6 +81,6 @@ async function gather(body: AsyncIterable<Buffer>): Promise<Buffer | GatewayErro
   return Buffer.concat(chunks);
 }
 
-function tooLarge(): GatewayError {
-  return new GatewayError('payload_too_large', 'The body of the request is too large.');
+function tooLarge(): NightshiftError {
+  return new NightshiftError('payload_too_large', 'The body of the request is too large.');
 }

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { GatewayError } from '../../core/errors';
-import { type RequestBudget, resetText, takeRequest } from '../../core/flow/request-rate';
+import { NightshiftError } from '../../core/errors';
+import { type RequestBudget, resetText, takeRequest } from '../../core/dispatch/request-rate';
 import type { RouteDeps } from '../app-deps';
 
 type Hook = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
@@ -39,9 +39,9 @@ export function requestRateLimit({
   };
 }
 
-function tooMany(perMinute: number, retryMs: number): GatewayError {
+function tooMany(perMinute: number, retryMs: number): NightshiftError {
   const message = `Rate limit reached for requests. Limit: ${perMinute} / min. Please try again in ${resetText(retryMs)}.`;
-  return new GatewayError('rate_limited', message, { apiCode: 'rate_limit_exceeded' });
+  return new NightshiftError('rate_limited', message, { apiCode: 'rate_limit_exceeded' });
 }
 
 /** A budget that nobody took from for a minute is full again. */

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { GatewayError } from '../../core/errors';
+import { NightshiftError } from '../../core/errors';
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 
@@ -34,7 +34,7 @@ export function addResource(app: FastifyInstance, url: string, resource: Resourc
   });
 }
 
-function notAllowed(request: FastifyRequest): GatewayError {
+function notAllowed(request: FastifyRequest): NightshiftError {
   const path = request.url.split('?', 1)[0] ?? '';
-  return new GatewayError('method_not_allowed', `Not allowed to ${request.method} on ${path}.`);
+  return new NightshiftError('method_not_allowed', `Not allowed to ${request.method} on ${path}.`);
 }

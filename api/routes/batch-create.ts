@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
-import { batchIdFromBytes } from '../../core/ids';
+import { batchIdFromBytes } from '../../core/names/ids';
 import type { SealedHeaders } from '../../platform/header-vault';
-import type { BatchRecord } from '../../storage/postgres/batches';
+import type { BatchRecord } from '../../storage/postgres/batches/batches';
 import type { RouteDeps } from '../app-deps';
 import { idempotencyKey, keyed, objectOf } from '../plugins/idempotency';
 import { parseCreateBatch, parseInputFileId } from '../schemas/create-batch';

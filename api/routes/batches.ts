@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { isTerminal } from '../../core/batch/status';
-import { GatewayError } from '../../core/errors';
-import type { BatchRecord } from '../../storage/postgres/batches';
+import { NightshiftError } from '../../core/errors';
+import type { BatchRecord } from '../../storage/postgres/batches/batches';
 import type { RouteDeps } from '../app-deps';
 import { tellRoom } from '../plugins/rate-limits';
 import { addResource } from '../plugins/resource';
@@ -62,7 +62,7 @@ async function cancelBatch(
   } else if (isTerminal(batch.status) && batch.status !== 'cancelled') {
     // Both SDKs would send a 409 three times.
     reply.header('x-should-retry', 'false');
-    throw new GatewayError('conflict', `Cannot cancel a batch with status '${batch.status}'.`);
+    throw new NightshiftError('conflict', `Cannot cancel a batch with status '${batch.status}'.`);
   }
   return batch;
 }
@@ -79,6 +79,6 @@ function batchIdOf(request: FastifyRequest): string {
   return id;
 }
 
-function noSuchBatch(id: string): GatewayError {
-  return new GatewayError('not_found', `No batch found with id '${id}'.`);
+function noSuchBatch(id: string): NightshiftError {
+  return new NightshiftError('not_found', `No batch found with id '${id}'.`);
 }

@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { GatewayError } from '../../core/errors';
+import { NightshiftError } from '../../core/errors';
 import type { ByteRange, ObjectStore } from '../../storage/object-store';
 import type { FileRecord } from '../../storage/postgres/files';
 import type { RouteDeps } from '../app-deps';
-import { invalidRequest } from '../plugins/error-envelope';
+import { invalidRequest } from '../../http/error-envelope';
 import { parseByteRange } from '../schemas/byte-range';
 
 /** One request for a file's bytes and where its answer goes. */
@@ -41,10 +41,11 @@ export async function sendContent(
 
 async function checkObject(file: FileRecord, store: ObjectStore): Promise<void> {
   const head = await store.head(file.objectKey);
-  if (head === null) throw new GatewayError('object_missing', `the object of ${file.id} is gone`);
+  if (head === null)
+    throw new NightshiftError('object_missing', `the object of ${file.id} is gone`);
   if (head.size === file.bytes) return;
   const message = `the object of ${file.id} has ${head.size} bytes in place of ${file.bytes}`;
-  throw new GatewayError('object_corrupt', message);
+  throw new NightshiftError('object_corrupt', message);
 }
 
 function sendRange(

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
-import { GatewayError } from '../../core/errors';
-import { fileIdFromBytes } from '../../core/ids';
-import { fileKey } from '../../core/plan/keys';
+import { NightshiftError } from '../../core/errors';
+import { fileIdFromBytes } from '../../core/names/ids';
+import { fileKey } from '../../core/names/object-names';
 import { tenantHash } from '../../storage/objects/tenant-hash';
 import type { FileRecord, NewFile } from '../../storage/postgres/files';
 import type { RouteDeps } from '../app-deps';
@@ -51,11 +51,11 @@ async function roomOf(
   return { bytes, fault: () => noRoomFor(bytes) };
 }
 
-function noRoomFor(bytes: number): GatewayError {
+function noRoomFor(bytes: number): NightshiftError {
   const message =
     `The file is larger than the ${bytes} bytes that you have room for: ` +
     'delete files that you do not need.';
-  return new GatewayError('quota_exceeded', message, { apiCode: 'insufficient_quota' });
+  return new NightshiftError('quota_exceeded', message, { apiCode: 'insufficient_quota' });
 }
 
 const ROUTE = 'POST /v1/files';

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { GatewayError } from '../../core/errors';
+import { NightshiftError } from '../../core/errors';
 import type { FileRecord } from '../../storage/postgres/files';
 import type { RouteDeps } from '../app-deps';
 import { addResource } from '../plugins/resource';
@@ -51,6 +51,6 @@ function lookUp(request: FastifyRequest, { nowSec }: RouteDeps) {
   return { id, tenant: request.tenant, nowSec: nowSec() };
 }
 
-function noSuchFile(id: string): GatewayError {
-  return new GatewayError('not_found', `No such File object: ${id}`, { param: 'id' });
+function noSuchFile(id: string): NightshiftError {
+  return new NightshiftError('not_found', `No such File object: ${id}`, { param: 'id' });
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { GatewayError } from '../../core/errors';
-import { fileIdFromBytes } from '../../core/ids';
-import { fileKey } from '../../core/plan/keys';
+import { NightshiftError } from '../../core/errors';
+import { fileIdFromBytes } from '../../core/names/ids';
+import { fileKey } from '../../core/names/object-names';
 import { tenantHash } from '../../storage/objects/tenant-hash';
 import type { NewFile } from '../../storage/postgres/files';
 import type { PartRecord, UploadRecord } from '../../storage/postgres/uploads';
@@ -61,13 +61,13 @@ function checkSum(parts: readonly PartRecord[], upload: UploadRecord): void {
   const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
   if (bytes === upload.bytes) return;
   const message = `The parts have ${bytes} bytes together, the upload was declared with ${upload.bytes}.`;
-  throw new GatewayError('invalid_request', message, { param: 'part_ids' });
+  throw new NightshiftError('invalid_request', message, { param: 'part_ids' });
 }
 
 function checkFacts(facts: JoinedFacts, { upload, asked }: CompletionRequest): void {
   if (asked.md5 !== facts.md5) {
     const message = `The MD5 of the parts is ${facts.md5 ?? ''}, not the given one.`;
-    throw new GatewayError('invalid_request', message, { param: 'md5' });
+    throw new NightshiftError('invalid_request', message, { param: 'md5' });
   }
   if (upload.purpose === 'batch') checkBatchContent(upload.filename, facts);
 }

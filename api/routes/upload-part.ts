@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
-import { GatewayError } from '../../core/errors';
-import { partIdFromBytes } from '../../core/ids';
-import { uploadPartKey } from '../../core/plan/keys';
+import { NightshiftError } from '../../core/errors';
+import { partIdFromBytes } from '../../core/names/ids';
+import { uploadPartKey } from '../../core/names/object-names';
 import type { NewPart, PartRecord, UploadRecord } from '../../storage/postgres/uploads';
 import type { RouteDeps } from '../app-deps';
 import { fault, missing, unknownParameter, wrongType } from '../schemas/faults';
@@ -57,7 +57,7 @@ async function take(part: NewPart, deps: RouteDeps): Promise<PartRecord> {
     case 'too_many':
       throw tooMany(deps.config.limits.tenant.max_upload_parts);
     case 'closed':
-      throw new GatewayError('invalid_request', 'The upload does not take parts any more.');
+      throw new NightshiftError('invalid_request', 'The upload does not take parts any more.');
   }
 }
 
@@ -68,12 +68,12 @@ function onlyData({ fields, file }: ReceivedForm) {
   return file;
 }
 
-function exceeds(): GatewayError {
+function exceeds(): NightshiftError {
   const message = "The parts would be longer than the upload's declared 'bytes'.";
   return fault('invalid_value', 'data', message);
 }
 
-function tooMany(most: number): GatewayError {
+function tooMany(most: number): NightshiftError {
   const message = `An upload can have ${most} parts, and this one has them: send fewer and larger parts.`;
-  return new GatewayError('invalid_request', message, { param: 'data' });
+  return new NightshiftError('invalid_request', message, { param: 'data' });
 }

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { GatewayError, isGatewayError } from '../../core/errors';
-import { uploadIdFromBytes } from '../../core/ids';
-import { uploadPartKey } from '../../core/plan/keys';
+import { NightshiftError, isNightshiftError } from '../../core/errors';
+import { uploadIdFromBytes } from '../../core/names/ids';
+import { uploadPartKey } from '../../core/names/object-names';
 import type { UploadRecord } from '../../storage/postgres/uploads';
 import type { RouteDeps } from '../app-deps';
 import { addResource } from '../plugins/resource';
@@ -61,7 +61,7 @@ async function complete(
       () => null,
       (error: unknown) => ({ error }),
     );
-    if (isGatewayError(failure?.error, 'invalid_request')) await deps.uploads.noteRefusal(id);
+    if (isNightshiftError(failure?.error, 'invalid_request')) await deps.uploads.noteRefusal(id);
     const ended = await findUpload(request, deps);
     // A cancel meanwhile takes the parts away under the join: then it is the answer, not that.
     if (failure !== null && ended.status === 'pending') throw failure.error;
@@ -126,14 +126,14 @@ function completable(upload: UploadRecord): UploadRecord {
   const message =
     `${MAX_REFUSED_COMPLETIONS} completions of this upload were refused, and there can be no more: ` +
     'cancel it and create a new one.';
-  throw new GatewayError('invalid_request', message);
+  throw new NightshiftError('invalid_request', message);
 }
 
 /** Never 409: SDKs would try it again. */
-function notPending({ status }: UploadRecord): GatewayError {
-  return new GatewayError('invalid_request', `The upload has the status '${status}'.`);
+function notPending({ status }: UploadRecord): NightshiftError {
+  return new NightshiftError('invalid_request', `The upload has the status '${status}'.`);
 }
 
-function noSuchUpload(id: string): GatewayError {
-  return new GatewayError('not_found', `No such Upload object: ${id}`, { param: 'upload_id' });
+function noSuchUpload(id: string): NightshiftError {
+  return new NightshiftError('not_found', `No such Upload object: ${id}`, { param: 'upload_id' });
 }

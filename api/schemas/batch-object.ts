@@ -1,6 +1,6 @@
 import type { BatchStatus } from '../../core/batch/status';
 import type { RequestCounts } from '../../core/batch/counts';
-import type { BatchRecord } from '../../storage/postgres/batches';
+import type { BatchRecord } from '../../storage/postgres/batches/batches';
 
 /** OpenAI's Batch with every key, null when empty (contract §2.2). */
 export interface BatchObject {

@@ -1,4 +1,4 @@
-import { GatewayError } from '../../core/errors';
+import { NightshiftError } from '../../core/errors';
 
 /** OpenAI's codes for a request that is wrong (contract §2.1). */
 export type FaultCode =
@@ -14,17 +14,17 @@ export type FaultCode =
   | 'idempotency_key_reused';
 
 /** A 400 with OpenAI's code and the name of the field. */
-export function fault(code: FaultCode, param: string, message: string): GatewayError {
-  return new GatewayError('invalid_request', message, { param, apiCode: code });
+export function fault(code: FaultCode, param: string, message: string): NightshiftError {
+  return new NightshiftError('invalid_request', message, { param, apiCode: code });
 }
 
 /** A field that is required and absent, or null. */
-export function missing(param: string): GatewayError {
+export function missing(param: string): NightshiftError {
   return fault('missing_required_parameter', param, `Missing required parameter: '${param}'.`);
 }
 
 /** A text of more bytes than are stored. */
-export function tooLong(param: string, maxBytes: number): GatewayError {
+export function tooLong(param: string, maxBytes: number): NightshiftError {
   const message = `Invalid '${param}': expected a string of at most ${maxBytes} bytes.`;
   return fault('string_above_max_length', param, message);
 }
@@ -33,18 +33,18 @@ export function tooLong(param: string, maxBytes: number): GatewayError {
 const SHOWN_CHARS = 64;
 
 /** A field that the endpoint does not have. */
-export function unknownParameter(name: string): GatewayError {
+export function unknownParameter(name: string): NightshiftError {
   const param = [...name.slice(0, 2 * SHOWN_CHARS)].slice(0, SHOWN_CHARS).join('');
   return fault('unknown_parameter', param, `Unknown parameter: '${param}'.`);
 }
 
 /** `expected` completes "expected …", e.g. `a string`. */
-export function wrongType(param: string, expected: string): GatewayError {
+export function wrongType(param: string, expected: string): NightshiftError {
   return fault('invalid_type', param, `Invalid type for '${param}': expected ${expected}.`);
 }
 
 /** `expected` completes "expected …", e.g. `one of 'asc' or 'desc'`. */
-export function wrongValue(param: string, expected: string): GatewayError {
+export function wrongValue(param: string, expected: string): NightshiftError {
   return fault('invalid_value', param, `Invalid value for '${param}': expected ${expected}.`);
 }
 

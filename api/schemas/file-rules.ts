@@ -1,4 +1,4 @@
-import { GatewayError } from '../../core/errors';
+import { NightshiftError } from '../../core/errors';
 import type { UploadFacts } from '../uploads/upload-inspector';
 import { wrongValue } from './faults';
 
@@ -25,15 +25,15 @@ export function ordinaryLifeSec(purpose: string): number | null {
  */
 export function checkBatchContent(filename: string, facts: UploadFacts): void {
   if (facts.bytes === 0 || facts.firstLine === 'blank') {
-    throw new GatewayError('invalid_request', `The file is empty: expected a .jsonl file.`);
+    throw new NightshiftError('invalid_request', `The file is empty: expected a .jsonl file.`);
   }
   if (!facts.isUtf8) {
-    throw new GatewayError('invalid_request', 'The file is not valid utf-8.');
+    throw new NightshiftError('invalid_request', 'The file is not valid utf-8.');
   }
   if (facts.firstLine === 'other' || OTHER_FORMATS.test(filename)) {
     const message =
       'Invalid file format for a batch: expected a .jsonl file, one JSON object on each line.';
-    throw new GatewayError('invalid_request', message);
+    throw new NightshiftError('invalid_request', message);
   }
 }
 

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { GatewayError, isGatewayError } from '../../core/errors';
+import { NightshiftError, isNightshiftError } from '../../core/errors';
 import { createJsonGuard } from '../../core/openai/json-check';
 import { isJsonObject } from './json-object';
 
@@ -15,7 +15,7 @@ const faultOf = createJsonGuard(LIMITS);
  */
 export function parseJsonBody(body: unknown): Readonly<Record<string, unknown>> {
   if (body === undefined || body === null) return {};
-  if (isGatewayError(body)) throw body;
+  if (isNightshiftError(body)) throw body;
   if (!Buffer.isBuffer(body)) throw unparsable();
   if (body.length === 0) return {};
   // JSON is UTF-8 (RFC 8259); decoding would put other characters where it is not.
@@ -29,20 +29,20 @@ export function parseJsonBody(body: unknown): Readonly<Record<string, unknown>> 
     throw unparsable(cause);
   }
   if (!isJsonObject(value)) {
-    throw new GatewayError('invalid_request', 'The body of the request must be a JSON object.');
+    throw new NightshiftError('invalid_request', 'The body of the request must be a JSON object.');
   }
   return value;
 }
 
-function tooComplex(): GatewayError {
+function tooComplex(): NightshiftError {
   const message =
     'The JSON body of your request is nested too deeply or has too many members. ' +
     'Send only the parameters of this endpoint.';
-  return new GatewayError('invalid_request', message);
+  return new NightshiftError('invalid_request', message);
 }
 
-function unparsable(cause?: unknown): GatewayError {
+function unparsable(cause?: unknown): NightshiftError {
   const message =
     'We could not parse the JSON body of your request. The API expects an object of valid JSON.';
-  return new GatewayError('invalid_request', message, cause === undefined ? {} : { cause });
+  return new NightshiftError('invalid_request', message, cause === undefined ? {} : { cause });
 }

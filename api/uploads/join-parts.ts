@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { GatewayError } from '../../core/errors';
-import { uploadPartKey } from '../../core/plan/keys';
+import { NightshiftError } from '../../core/errors';
+import { uploadPartKey } from '../../core/names/object-names';
 import type { ObjectStore } from '../../storage/object-store';
 import type { PartRecord } from '../../storage/postgres/uploads';
 import { createUploadInspector, type UploadFacts } from './upload-inspector';
@@ -39,7 +39,7 @@ export async function joinParts(options: JoinOptions): Promise<JoinedFacts> {
     }
   }
   const result = await store.putIfAbsent(objectKey, joined());
-  if (result === 'exists') throw new GatewayError('internal', `${objectKey} exists`);
+  if (result === 'exists') throw new NightshiftError('internal', `${objectKey} exists`);
   return { ...inspector.finish(), md5: md5?.digest('hex') ?? null };
 }
 
@@ -51,5 +51,5 @@ async function* wholePart(store: ObjectStore, part: PartRecord): AsyncGenerator<
   }
   if (bytes === part.bytes) return;
   const message = `part ${part.id} has ${bytes} bytes in place of ${part.bytes}`;
-  throw new GatewayError('object_corrupt', message);
+  throw new NightshiftError('object_corrupt', message);
 }

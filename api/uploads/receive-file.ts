@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify';
-import { GatewayError, isGatewayError } from '../../core/errors';
+import { NightshiftError, isNightshiftError } from '../../core/errors';
 import type { RouteDeps } from '../app-deps';
-import { formBoundary } from '../multipart/form-parts';
-import { malformed } from '../multipart/malformed';
+import { formBoundary } from '../../http/multipart/form-parts';
+import { malformed } from '../../http/multipart/malformed';
 import { codingFault } from '../plugins/request-bodies';
 import {
   type FileRoom,
@@ -41,7 +41,7 @@ function expectForm(
   if (fault !== null) throw fault;
   const declared = Number(request.headers['content-length'] ?? 0);
   if (declared > maxFileBytes + FORM_OVERHEAD_BYTES) {
-    throw new GatewayError('payload_too_large', tooLongText(maxFileBytes));
+    throw new NightshiftError('payload_too_large', tooLongText(maxFileBytes));
   }
   if (declared > room.bytes + USUAL_OVERHEAD_BYTES) throw room.fault();
   return boundary;
@@ -82,6 +82,6 @@ async function* bodyOf(request: FastifyRequest, maxFileBytes: number): AsyncGene
       yield chunk;
     }
   } catch (cause) {
-    throw isGatewayError(cause) ? cause : malformed('the connection ended before it', cause);
+    throw isNightshiftError(cause) ? cause : malformed('the connection ended before it', cause);
   }
 }

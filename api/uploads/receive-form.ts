@@ -1,7 +1,7 @@
-import { GatewayError, isGatewayError } from '../../core/errors';
+import { NightshiftError, isNightshiftError } from '../../core/errors';
 import type { ObjectStore } from '../../storage/object-store';
-import { type FormPart, formParts, readPart } from '../multipart/form-parts';
-import { malformed } from '../multipart/malformed';
+import { type FormPart, formParts, readPart } from '../../http/multipart/form-parts';
+import { malformed } from '../../http/multipart/malformed';
 import { unknownParameter, wrongType } from '../schemas/faults';
 import { createUploadInspector, type UploadFacts } from './upload-inspector';
 
@@ -36,7 +36,7 @@ export interface ReceiveOptions {
 export interface FileRoom {
   readonly bytes: number;
   /** What a longer file is answered with. */
-  fault(): GatewayError;
+  fault(): NightshiftError;
 }
 
 const MAX_FIELD_BYTES = 64 * 1024;
@@ -90,7 +90,7 @@ export async function discardAfter(
   error: unknown,
   place: Pick<ReceiveOptions, 'store' | 'objectKey'>,
 ): Promise<void> {
-  if (!isGatewayError(error, 'commit_unknown')) await discard(place);
+  if (!isNightshiftError(error, 'commit_unknown')) await discard(place);
 }
 
 async function storeFile(part: FormPart, options: ReceiveOptions): Promise<UploadFacts> {
@@ -115,13 +115,13 @@ async function storeFile(part: FormPart, options: ReceiveOptions): Promise<Uploa
     .catch((error: unknown) => {
       throw fault ?? error;
     });
-  if (result === 'exists') throw new GatewayError('internal', `${options.objectKey} exists`);
+  if (result === 'exists') throw new NightshiftError('internal', `${options.objectKey} exists`);
   return inspector.finish();
 }
 
 /** The 400 of a file over the limit of an upload (contract §1.2). */
-export function fileTooLong(maxBytes: number): GatewayError {
-  return new GatewayError('invalid_request', tooLongText(maxBytes));
+export function fileTooLong(maxBytes: number): NightshiftError {
+  return new NightshiftError('invalid_request', tooLongText(maxBytes));
 }
 
 /** Says how large a file may be. */
@@ -129,7 +129,7 @@ export function tooLongText(maxBytes: number): string {
   return `The file is larger than the limit of ${Math.floor(maxBytes / 1024 ** 2)} MB.`;
 }
 
-function secondFile(field: string): GatewayError {
+function secondFile(field: string): NightshiftError {
   const { message } = malformed(`it has more than one part '${field}'`);
-  return new GatewayError('invalid_request', message, { param: field });
+  return new NightshiftError('invalid_request', message, { param: field });
 }

@@ -1,4 +1,4 @@
-import { fnv64Hex } from '../plan/fnv';
+import { fnv64Hex } from '../names/fnv';
 
 /**
  * Every value that Temporal receives and that a client can influence is made here, and measured as the

@@ -1,5 +1,5 @@
 import { STOP_CAUSES, type StopCause } from '../batch/status';
-import { GatewayError } from '../errors';
+import { NightshiftError } from '../errors';
 
 /**
  * What the result files of a batch are made of, decided once (execution §2): output bytes, counts,
@@ -67,7 +67,7 @@ function isSeal(value: unknown): value is ManifestSeal {
   return typeof key === 'string' && Number.isSafeInteger(size);
 }
 
-function corrupt(cause?: unknown): GatewayError {
+function corrupt(cause?: unknown): NightshiftError {
   const message = 'the manifest of the batch cannot be read';
-  return new GatewayError('object_corrupt', message, { cause });
+  return new NightshiftError('object_corrupt', message, { cause });
 }

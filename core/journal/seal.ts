@@ -1,4 +1,4 @@
-import { GatewayError } from '../errors';
+import { NightshiftError } from '../errors';
 import { crc32 as pureCrc32, type Crc32 } from './crc32';
 import { encodeObjectHeader, MAGIC, OBJECT_HEADER_BYTES } from './magic';
 
@@ -88,6 +88,6 @@ function readU64(bytes: Buffer, at: number): number {
   return bytes.readUInt32LE(at) + bytes.readUInt32LE(at + 4) * 2 ** 32;
 }
 
-function corrupt(what: string): GatewayError {
-  return new GatewayError('object_corrupt', `this is not a whole seal: ${what}`);
+function corrupt(what: string): NightshiftError {
+  return new NightshiftError('object_corrupt', `this is not a whole seal: ${what}`);
 }

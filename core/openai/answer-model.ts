@@ -1,4 +1,4 @@
-import { fnv32a } from '../plan/fnv';
+import { fnv32a } from '../names/fnv';
 import { QUOTE, stringEnd } from './json-bytes';
 import { memberStarts } from './json-keys';
 

@@ -1,4 +1,4 @@
-import { fnv32a } from '../plan/fnv';
+import { fnv32a } from '../names/fnv';
 
 type Members = Readonly<Record<string, unknown>>;
 

@@ -1,4 +1,4 @@
-import { GatewayError } from '../errors';
+import { NightshiftError } from '../errors';
 
 /**
  * `model_map.json` (execution §6, seed 000): which plan counts, and what is in it. Records may have any
@@ -34,14 +34,14 @@ export function encodeModelMap(map: ModelMap): Buffer {
 export function parseModelMap(bytes: Uint8Array): ModelMap {
   const value = parseJson(bytes);
   if (isModelMap(value)) return value;
-  throw new GatewayError('plan_unreadable', 'model_map.json does not have the expected shape');
+  throw new NightshiftError('plan_unreadable', 'model_map.json does not have the expected shape');
 }
 
 function parseJson(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(Buffer.from(bytes).toString('utf8'));
   } catch (cause) {
-    throw new GatewayError('plan_unreadable', 'model_map.json is not JSON', { cause });
+    throw new NightshiftError('plan_unreadable', 'model_map.json is not JSON', { cause });
   }
 }
 

@@ -1,7 +1,7 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { spawnSync } from 'node:child_process';
-import { GatewayError } from '../../core/errors';
+import { NightshiftError } from '../../core/errors';
 import { packageRoot } from '../../platform/package-root';
 import type { RunAs } from './run-as';
 
@@ -92,9 +92,9 @@ function copyWhole(from: string, to: string): void {
   renameSync(draft, to);
 }
 
-function unavailable(message: string): GatewayError {
+function unavailable(message: string): NightshiftError {
   const advice = 'or set postgres.url (DATABASE_URL) to a running server';
-  return new GatewayError(
+  return new NightshiftError(
     'postgres_unavailable',
     `PostgreSQL cannot be started: ${message}, ${advice}`,
   );

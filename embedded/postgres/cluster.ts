@@ -12,7 +12,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { GatewayError } from '../../core/errors';
+import { NightshiftError } from '../../core/errors';
 import type { PostgresBinaries } from './binaries';
 import type { RunAs } from './run-as';
 
@@ -116,7 +116,7 @@ function runOnce({ command, args, runAs, folder, input = '' }: Run): void {
   });
   if (done.status === 0 && !/^.*(ERROR|FATAL):/m.test(done.stderr)) return;
   const said = done.error?.message ?? `${done.stdout}${done.stderr}`.trim().slice(-1_500);
-  throw new GatewayError('postgres_unavailable', `${command} failed in ${folder}:\n${said}`);
+  throw new NightshiftError('postgres_unavailable', `${command} failed in ${folder}:\n${said}`);
 }
 
 function readPassword(file: string, data: string): string {
@@ -124,11 +124,11 @@ function readPassword(file: string, data: string): string {
     return readFileSync(file, 'utf8').trim();
   } catch (cause) {
     const message = `the password of the database ${data} is gone (${file}): put it back, or choose a new --data-dir`;
-    throw new GatewayError('postgres_unavailable', message, { cause });
+    throw new NightshiftError('postgres_unavailable', message, { cause });
   }
 }
 
-function otherVersion(data: string, found: number, ours: number): GatewayError {
+function otherVersion(data: string, found: number, ours: number): NightshiftError {
   const message = `the database ${data} was made by PostgreSQL ${found}, and this is PostgreSQL ${ours}: choose a new --data-dir, or move the data with pg_dump`;
-  return new GatewayError('postgres_unavailable', message);
+  return new NightshiftError('postgres_unavailable', message);
 }

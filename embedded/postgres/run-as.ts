@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmodSync, chownSync, lstatSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { GatewayError } from '../../core/errors';
+import { NightshiftError } from '../../core/errors';
 
 /** Whom Postgres runs as; no uid: as ourselves. */
 export interface RunAs {
@@ -24,7 +24,7 @@ export function chooseUser(): RunAs {
     return { name, uid: Number(fields[2]), gid: Number(fields[3]) };
   }
   const message = `PostgreSQL does not run as root, and there is no user ${USERS.join(' or ')}: start as another user, or set postgres.url`;
-  throw new GatewayError('postgres_unavailable', message);
+  throw new NightshiftError('postgres_unavailable', message);
 }
 
 /** Folders that outlive a reboot and that every user can pass, best first. */
@@ -41,7 +41,7 @@ export function sparePlace(): string {
     }
   }
   const message = `none of ${SPARE_PLACES.join(', ')} can be made for PostgreSQL's files: set postgres.url`;
-  throw new GatewayError('postgres_unavailable', message);
+  throw new NightshiftError('postgres_unavailable', message);
 }
 
 /** In /var/tmp anybody may have made it before us: only our own folder will do, no link to another. */

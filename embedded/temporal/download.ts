@@ -1,7 +1,7 @@
 import { get as getHttp, type IncomingMessage } from 'node:http';
 import { get as getHttps } from 'node:https';
 import { createGunzip } from 'node:zlib';
-import { GatewayError } from '../../core/errors';
+import { NightshiftError } from '../../core/errors';
 import { extractFromTar } from './tar';
 
 export interface DownloadOptions {
@@ -118,10 +118,10 @@ async function readAll(response: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-function asFailure(error: Error, url: string): GatewayError {
-  return error instanceof GatewayError ? error : failure(`${url}: ${error.message}`);
+function asFailure(error: Error, url: string): NightshiftError {
+  return error instanceof NightshiftError ? error : failure(`${url}: ${error.message}`);
 }
 
-function failure(message: string): GatewayError {
-  return new GatewayError('unavailable', message);
+function failure(message: string): NightshiftError {
+  return new NightshiftError('unavailable', message);
 }

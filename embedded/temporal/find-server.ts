@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { GatewayError } from '../../core/errors';
+import { NightshiftError } from '../../core/errors';
 import { downloadServer } from './download';
 import { buildServer } from './go-build';
 import { inspectBinary, type ServerBinary } from './server-binary';
@@ -141,7 +141,7 @@ async function tryWay(
   return usable(cached, way.name, options, tried);
 }
 
-function nothingFound(tried: readonly string[], options: FindServerOptions): GatewayError {
+function nothingFound(tried: readonly string[], options: FindServerOptions): NightshiftError {
   const wanted = options.wantedVersion ?? null;
   const list = ['PATH and cache: looked for `temporal`', ...tried].map((line) => `  ${line}`);
   const what =
@@ -154,5 +154,5 @@ function nothingFound(tried: readonly string[], options: FindServerOptions): Gat
     ...(wanted === null ? [] : ['or choose a new --data-dir']),
   ];
   const text = [what, 'Tried:', ...list, advice.join(' ')].join('\n');
-  return new GatewayError('temporal_unavailable', `${text}.`);
+  return new NightshiftError('temporal_unavailable', `${text}.`);
 }

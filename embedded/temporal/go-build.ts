@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { GatewayError } from '../../core/errors';
+import { NightshiftError } from '../../core/errors';
 
 export interface GoBuildOptions {
   /** Version of the CLI, e.g. `v1.5.1`: the last one that `go install` accepts (temporal.md §5.1). */
@@ -90,6 +90,6 @@ function run(
   });
 }
 
-function failure(message: string): GatewayError {
-  return new GatewayError('unavailable', message);
+function failure(message: string): NightshiftError {
+  return new NightshiftError('unavailable', message);
 }

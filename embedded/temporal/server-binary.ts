@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { GatewayError } from '../../core/errors';
+import { NightshiftError } from '../../core/errors';
 
 /** A `temporal` program that can run the dev server we need. */
 export interface ServerBinary {
@@ -55,7 +55,10 @@ function run(path: string, args: readonly string[], timeoutMs: number): Promise<
       if (code === 0) resolve(output);
       else
         reject(
-          new GatewayError('internal', `--version ended with ${signal ?? `exit status ${code}`}`),
+          new NightshiftError(
+            'internal',
+            `--version ended with ${signal ?? `exit status ${code}`}`,
+          ),
         );
     });
   });

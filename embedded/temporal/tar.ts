@@ -2,7 +2,7 @@ import { createWriteStream } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { GatewayError } from '../../core/errors';
+import { NightshiftError } from '../../core/errors';
 
 const BLOCK_BYTES = 512;
 const NAME_BYTES = 100;
@@ -45,7 +45,7 @@ async function* fileInTar(archive: Readable, wanted: string): AsyncGenerator<Buf
     }
     for await (const skipped of reader.upTo(size + padding)) void skipped;
   }
-  throw new GatewayError('object_missing', `the archive holds no file called ${wanted}`);
+  throw new NightshiftError('object_missing', `the archive holds no file called ${wanted}`);
 }
 
 function textAt(block: Buffer, at: number, length: number): string {
@@ -66,7 +66,7 @@ function createByteReader(source: Readable): ByteReader {
     if (rest.length === 0) {
       const next = await chunks.next();
       if (next.done === true)
-        throw new GatewayError('object_corrupt', 'the archive ends too early');
+        throw new NightshiftError('object_corrupt', 'the archive ends too early');
       rest = next.value;
     }
     const piece = rest.subarray(0, most);

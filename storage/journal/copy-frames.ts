@@ -1,4 +1,4 @@
-import { GatewayError, isGatewayError } from '../../core/errors';
+import { NightshiftError, isNightshiftError } from '../../core/errors';
 import type { Crc32 } from '../../core/journal/crc32';
 import { readFrame } from '../../core/journal/frame';
 import type { ObjectReader, ObjectStore } from '../object-store';
@@ -67,7 +67,7 @@ export class FrameCopier {
       this.#readers.set(key, reader);
       return reader;
     } catch (error) {
-      throw isGatewayError(error, 'object_missing') ? changed(key, error) : error;
+      throw isNightshiftError(error, 'object_missing') ? changed(key, error) : error;
     }
   }
 }
@@ -115,6 +115,6 @@ function compare(a: SealedFrame, b: SealedFrame): number {
   return a.position - b.position;
 }
 
-function changed(key: string, cause?: unknown): GatewayError {
-  return new GatewayError('object_store_failed', `a frame of ${key} has changed`, { cause });
+function changed(key: string, cause?: unknown): NightshiftError {
+  return new NightshiftError('object_store_failed', `a frame of ${key} has changed`, { cause });
 }

@@ -1,6 +1,11 @@
-import { GatewayError } from '../../core/errors';
+import { NightshiftError } from '../../core/errors';
 import { MAX_CHUNK_ENTRIES } from '../../core/journal/segment';
-import { journalPrefix, parseSealKey, parseSegmentKey, sealsPrefix } from '../../core/plan/keys';
+import {
+  journalPrefix,
+  parseSealKey,
+  parseSegmentKey,
+  sealsPrefix,
+} from '../../core/names/object-names';
 import type { Logger } from '../../platform/logger';
 import { expectStore } from '../objects/filesystem-errors';
 import { namesInKeyOrder } from '../objects/filesystem-list';
@@ -82,7 +87,7 @@ function writerFactory(options: FilesystemJournalOptions, rounds: SyncRounds) {
 function checkRange({ from, to }: PlanRange): void {
   if (from >= 0 && to > from && to - from <= MAX_CHUNK_ENTRIES) return;
   const message = `expected 1 to ${MAX_CHUNK_ENTRIES} plan positions, got [${from}, ${to})`;
-  throw new GatewayError('internal', message);
+  throw new NightshiftError('internal', message);
 }
 
 interface ScanInput {

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { GatewayError } from '../../core/errors';
+import { NightshiftError } from '../../core/errors';
 import { FRAME_HEADER_BYTES, FRAME_KIND, readNotBeforeMs } from '../../core/journal/frame';
 import type { FrameHeader } from '../../core/journal/frame';
-import { segmentKey } from '../../core/plan/keys';
+import { segmentKey } from '../../core/names/object-names';
 import type { FrameRef, JournalScope, JournalWriter, PlanRange } from './journal-store';
 import type { SegmentFile } from './segment-file';
 
@@ -76,7 +76,7 @@ export class FilesystemWriter implements JournalWriter {
   }
 
   append(header: FrameHeader, encodedFrame: Uint8Array): void {
-    if (this.#closing !== null) throw new GatewayError('internal', 'append to a closed writer');
+    if (this.#closing !== null) throw new NightshiftError('internal', 'append to a closed writer');
     this.#queue.push({ header, bytes: encodedFrame });
     this.#unwrittenBytes += encodedFrame.length;
     this.#schedule();
@@ -184,7 +184,7 @@ export class FilesystemWriter implements JournalWriter {
     this.#segment = null;
     if (this.#queue.length === 0) return;
     const message = `journal: ${this.#queue.length} frames could not be written`;
-    const error = new GatewayError('object_store_failed', message, { cause: this.#lastError });
+    const error = new NightshiftError('object_store_failed', message, { cause: this.#lastError });
     for (const waiter of this.#waiters.splice(0)) waiter.reject(error);
     throw error;
   }

@@ -2,7 +2,7 @@ import type { Crc32 } from '../../core/journal/crc32';
 import { frameEnd, readFrame, readNotBeforeMs } from '../../core/journal/frame';
 import { hasObjectHeader, MAGIC, OBJECT_HEADER_BYTES } from '../../core/journal/magic';
 import { decodeSealTrailer, SEAL_TRAILER_BYTES } from '../../core/journal/seal';
-import { isGatewayError } from '../../core/errors';
+import { isNightshiftError } from '../../core/errors';
 import type { ObjectReader, ObjectStore } from '../object-store';
 import type { FrameRef } from './journal-store';
 
@@ -35,7 +35,7 @@ async function openOrNull(store: ObjectStore, key: string): Promise<ObjectReader
   try {
     return await store.open(key);
   } catch (error) {
-    if (isGatewayError(error, 'object_missing')) return null;
+    if (isNightshiftError(error, 'object_missing')) return null;
     throw error;
   }
 }
@@ -47,7 +47,7 @@ async function endOfFrames(reader: ObjectReader): Promise<number> {
   try {
     return decodeSealTrailer(tail, reader.size).indexPosition;
   } catch (error) {
-    if (isGatewayError(error, 'object_corrupt')) return reader.size;
+    if (isNightshiftError(error, 'object_corrupt')) return reader.size;
     throw error;
   }
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { GatewayError } from '../../core/errors';
+import { NightshiftError } from '../../core/errors';
 import type { Crc32 } from '../../core/journal/crc32';
 import { FRAME_KIND } from '../../core/journal/frame';
 import { OBJECT_HEADER_BYTES } from '../../core/journal/magic';
@@ -9,7 +9,7 @@ import {
   SEAL_INDEX_ENTRY_BYTES,
   SEAL_TRAILER_BYTES,
 } from '../../core/journal/seal';
-import { restKey, sealKey } from '../../core/plan/keys';
+import { restKey, sealKey } from '../../core/names/object-names';
 import type { ObjectStore } from '../object-store';
 import { FrameCopier } from './copy-frames';
 import type { JournalScope, PlanRange, SealedFrames, SealInfo } from './journal-store';
@@ -32,7 +32,7 @@ export async function writeSeal(input: WriteSealInput): Promise<SealInfo> {
   checkFrames(frames, range);
   const key = keyFor(scope, range);
   const result = await store.putIfAbsent(key, sealBytes(input));
-  if (result === 'exists') throw new GatewayError('internal', `${key} exists already`);
+  if (result === 'exists') throw new NightshiftError('internal', `${key} exists already`);
   const size = endOfFrames(frames) + frames.length * SEAL_INDEX_ENTRY_BYTES + SEAL_TRAILER_BYTES;
   return { key, size, safeModel: scope.safeModel, range: range === 'rest' ? null : range };
 }
@@ -46,13 +46,13 @@ function keyFor({ batchId, safeModel }: JournalScope, range: PlanRange | 'rest')
 function checkFrames(frames: SealedFrames, range: PlanRange | 'rest'): void {
   let previous = -1;
   for (const { header } of frames) {
-    if (header.offset <= previous) throw new GatewayError('internal', 'frames out of order');
-    if (header.kind === FRAME_KIND.retry) throw new GatewayError('internal', 'not an answer');
+    if (header.offset <= previous) throw new NightshiftError('internal', 'frames out of order');
+    if (header.kind === FRAME_KIND.retry) throw new NightshiftError('internal', 'not an answer');
     previous = header.offset;
   }
   if (range !== 'rest' && frames.length !== range.to - range.from) {
     const message = `${frames.length} frames for positions ${range.from} to ${range.to}`;
-    throw new GatewayError('internal', message);
+    throw new NightshiftError('internal', message);
   }
 }
 

@@ -1,5 +1,5 @@
 import { access } from 'node:fs/promises';
-import { GatewayError } from '../../core/errors';
+import { NightshiftError } from '../../core/errors';
 import { temporaryFolder } from './filesystem-layout';
 
 /** Whether a file operation failed with one of these codes of the operating system. */
@@ -9,9 +9,11 @@ export function hasCode(error: unknown, ...codes: readonly string[]): boolean {
 }
 
 /** `object_store_failed` (retryable) with the cause kept; errors of ours stay as they are. */
-export function asStoreError(error: unknown, action: string): GatewayError {
-  if (error instanceof GatewayError) return error;
-  return new GatewayError('object_store_failed', `${action}: ${String(error)}`, { cause: error });
+export function asStoreError(error: unknown, action: string): NightshiftError {
+  if (error instanceof NightshiftError) return error;
+  return new NightshiftError('object_store_failed', `${action}: ${String(error)}`, {
+    cause: error,
+  });
 }
 
 /** Runs a file operation with its errors mapped by {@link asStoreError}. */
@@ -38,7 +40,7 @@ export async function mappedLookup<T>(
   } catch (error) {
     if (!hasCode(error, 'ENOENT')) throw asStoreError(error, action);
     await mapped(action, () => expectStore(root));
-    throw new GatewayError('object_missing', `${action}: no such object`, { cause: error });
+    throw new NightshiftError('object_missing', `${action}: no such object`, { cause: error });
   }
 }
 
@@ -55,7 +57,7 @@ export async function orAbsent<T>(lookup: Promise<T>, absent: T): Promise<T> {
   try {
     return await lookup;
   } catch (error) {
-    if (error instanceof GatewayError && error.code === 'object_missing') return absent;
+    if (error instanceof NightshiftError && error.code === 'object_missing') return absent;
     throw error;
   }
 }

@@ -1,5 +1,5 @@
 import { resolve, sep } from 'node:path';
-import { GatewayError } from '../../core/errors';
+import { NightshiftError } from '../../core/errors';
 
 const KEY = /^[A-Za-z0-9._-]+(?:\/[A-Za-z0-9._-]+)*$/;
 const PREFIX = /^(?:[A-Za-z0-9._-]+\/)*[A-Za-z0-9._-]*$/;
@@ -42,6 +42,6 @@ export function objectPath(root: string, key: string): string {
   return path;
 }
 
-function notAKey(text: string): GatewayError {
-  return new GatewayError('internal', `not an object key: ${JSON.stringify(text)}`);
+function notAKey(text: string): NightshiftError {
+  return new NightshiftError('internal', `not an object key: ${JSON.stringify(text)}`);
 }

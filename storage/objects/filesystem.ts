@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { access, open, readdir, rmdir, stat, unlink, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { GatewayError } from '../../core/errors';
+import { NightshiftError } from '../../core/errors';
 import type { ByteRange, ObjectHead, ObjectReader, ObjectStore } from '../object-store';
 import { ensureFolder } from './durable-folder';
 import { hasCode, mapped, mappedLookup, orAbsent } from './filesystem-errors';
@@ -100,8 +100,8 @@ function headFile(root: string, key: string): Promise<ObjectHead> {
   });
 }
 
-function isFolder(key: string): GatewayError {
-  return new GatewayError('object_missing', `${key} is a part of keys, not an object`);
+function isFolder(key: string): NightshiftError {
+  return new NightshiftError('object_missing', `${key} is a part of keys, not an object`);
 }
 
 /** Removes folders that became empty as well; a concurrent put makes its folder again. */

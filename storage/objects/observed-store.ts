@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { isGatewayError } from '../../core/errors';
+import { isNightshiftError } from '../../core/errors';
 import type { ObjectReader, ObjectStore } from '../object-store';
 
 /** What is done to objects, in the words of seed 000's `file_storage_operations_total`. */
@@ -39,7 +39,7 @@ export function observeStore(store: ObjectStore, observe: StoreObserver): Object
 }
 
 function isFault(error: unknown): boolean {
-  return isGatewayError(error, 'object_store_failed');
+  return isNightshiftError(error, 'object_store_failed');
 }
 
 /** By `close`, not by `error`: a listener of errors would hide those that nobody else listens for. */

@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
 import { DatabaseError, escapeIdentifier } from 'pg';
-import { GatewayError } from '../../core/errors';
+import { NightshiftError } from '../../core/errors';
 import { query } from './sql';
 
 /** A process that may have a database user of its own, beside the one that owns the tables. */
@@ -71,7 +71,7 @@ async function grantAll(client: PoolClient, component: Component, role: string):
   } catch (cause) {
     if (!(cause instanceof DatabaseError) || cause.code !== UNKNOWN_ROLE) throw cause;
     const message = `postgres.grants.${component}: the database has no role ${role}: create it, or correct the name`;
-    throw new GatewayError('config_invalid', message, { cause });
+    throw new NightshiftError('config_invalid', message, { cause });
   }
 }
 
@@ -85,7 +85,7 @@ export async function explainRefusal<T>(statements: Promise<T>): Promise<T> {
   } catch (cause) {
     if (!(cause instanceof DatabaseError) || cause.code !== REFUSED) throw cause;
     const message = `${cause.message}: run nightshift migrate as the owner of the tables, with the user of this process in postgres.grants`;
-    throw new GatewayError('config_invalid', message, { cause });
+    throw new NightshiftError('config_invalid', message, { cause });
   }
 }
 

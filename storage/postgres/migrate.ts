@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Pool, PoolClient } from 'pg';
-import { GatewayError } from '../../core/errors';
+import { NightshiftError } from '../../core/errors';
 import { packageRoot } from '../../platform/package-root';
 import { explainRefusal, type Grants, grantTo } from './grants';
 import { inTransaction, query } from './sql';
@@ -54,7 +54,7 @@ export async function checkSchema(pool: Pool): Promise<void> {
   );
   const missing = row?.there === true ? await explainRefusal(missingSteps(pool, known)) : known;
   if (missing.length > 0) {
-    throw new GatewayError(
+    throw new NightshiftError(
       'schema_outdated',
       `the database lacks ${missing.map((step) => step.name).join(', ')}: run nightshift migrate`,
     );
@@ -73,7 +73,7 @@ async function missingSteps(
   const newest = Math.max(0, ...known.map((step) => step.id));
   const later = rows.find((row) => row.id > newest);
   if (later !== undefined) {
-    throw new GatewayError(
+    throw new NightshiftError(
       'schema_newer',
       `the database was migrated by a later version (${later.name}): start that version, or another database`,
     );

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
-import { batchOfResultFile } from '../../core/ids';
-import { parseFileKey, parseUploadPartKey } from '../../core/plan/keys';
+import { batchOfResultFile } from '../../core/names/ids';
+import { parseFileKey, parseUploadPartKey } from '../../core/names/object-names';
 import { query } from './sql';
 
 /**

@@ -3,11 +3,11 @@ import type { TriedRow } from '../../core/batch/last-resort';
 import type { OrphanRow } from '../../core/batch/orphans';
 import type { BatchStatus, StopCause, TerminalStatus } from '../../core/batch/status';
 import { isTerminal, OPEN_STATUSES } from '../../core/batch/status';
-import { GatewayError } from '../../core/errors';
-import { insertResultFile, resultValues, SET_RESULT } from './batch-end';
-import type { BatchRecordsOptions, TerminalRecord } from './batch-records';
-import type { UnstartedBatch } from './batches';
-import { createBatchRepository } from './batches';
+import { NightshiftError } from '../../core/errors';
+import { insertResultFile, resultValues, SET_RESULT } from './batches/end';
+import type { BatchRecordsOptions, TerminalRecord } from './batches/records';
+import type { UnstartedBatch } from './batches/batches';
+import { createBatchRepository } from './batches/batches';
 import { createReconcileTries, type ReconcileTries } from './reconcile-tries';
 import { inTransaction, query } from './sql';
 
@@ -151,9 +151,9 @@ async function recordLate(
 ): Promise<TerminalStatus> {
   const { batchId, outputFile, errorFile } = record;
   const row = await ended(client, batchId, 'for update');
-  if (row === null) throw new GatewayError('not_found', `there is no batch ${batchId}`);
+  if (row === null) throw new NightshiftError('not_found', `there is no batch ${batchId}`);
   if (!isTerminal(row.status)) {
-    throw new GatewayError('conflict', `${batchId} is ${row.status}: its workflow delivers it`);
+    throw new NightshiftError('conflict', `${batchId} is ${row.status}: its workflow delivers it`);
   }
   if (row.outputFileId !== null || row.errorFileId !== null) return row.status;
   for (const file of [outputFile, errorFile]) {

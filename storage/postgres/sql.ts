@@ -1,5 +1,5 @@
 import { DatabaseError, type Pool, type PoolClient, type QueryResultRow } from 'pg';
-import { GatewayError, isGatewayError } from '../../core/errors';
+import { NightshiftError, isNightshiftError } from '../../core/errors';
 
 /** Whatever runs a statement: a pool, or the client of a transaction. */
 export type Database = Pool | PoolClient;
@@ -61,8 +61,8 @@ export async function inTransaction<T>(
 /** What the connection must be closed for, if anything: with it its transaction is over, too. */
 async function rollBack(client: PoolClient, reason: unknown): Promise<Error | undefined> {
   // A server that has not answered is not waited for a second time.
-  const isSilent = isGatewayError(reason, 'postgres_unavailable');
-  if (isSilent || isGatewayError(reason, 'commit_unknown')) return reason;
+  const isSilent = isNightshiftError(reason, 'postgres_unavailable');
+  if (isSilent || isNightshiftError(reason, 'commit_unknown')) return reason;
   return client.query('rollback').then(
     () => undefined,
     (failure: Error) => failure,
@@ -74,9 +74,9 @@ async function commit(client: PoolClient): Promise<void> {
   try {
     await query(client, 'commit');
   } catch (cause) {
-    if (!isGatewayError(cause, 'postgres_unavailable')) throw cause;
+    if (!isNightshiftError(cause, 'postgres_unavailable')) throw cause;
     const message = `${cause.message}; what was asked of it may have been done`;
-    throw new GatewayError('commit_unknown', message, { cause });
+    throw new NightshiftError('commit_unknown', message, { cause });
   }
 }
 
@@ -88,12 +88,12 @@ export function storable(text: string): string {
 function mapped(error: unknown): unknown {
   if (!isPassing(error)) return error;
   const message = `Postgres does not answer: ${error.message}`;
-  return new GatewayError('postgres_unavailable', message, { cause: error });
+  return new NightshiftError('postgres_unavailable', message, { cause: error });
 }
 
 /** The server's errors carry an SQLSTATE, the system's an `E…` code, the driver's own only a text. */
 function isPassing(error: unknown): error is { message: string } {
-  if (error instanceof GatewayError || typeof error !== 'object' || error === null) return false;
+  if (error instanceof NightshiftError || typeof error !== 'object' || error === null) return false;
   if (!('message' in error) || typeof error.message !== 'string') return false;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : null;
   if (error instanceof DatabaseError) return PASSING.test(code ?? '');

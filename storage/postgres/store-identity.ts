@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { GatewayError } from '../../core/errors';
+import { NightshiftError } from '../../core/errors';
 import { explainRefusal } from './grants';
 import { query } from './sql';
 
@@ -14,7 +14,7 @@ export async function verifyStoreIdentity(pool: Pool, storeId: string): Promise<
   await explainRefusal(query(pool, text, [storeId]));
   const [row] = await query<{ store_id: string }>(pool, 'select store_id from installation');
   if (row?.store_id === storeId) return;
-  throw new GatewayError(
+  throw new NightshiftError(
     'store_mismatch',
     `this database belongs to object store ${row?.store_id ?? '?'}, but the configured one is ${storeId}: ` +
       'set object_store.path to the folder that all processes share, or postgres.url to the database of this folder',

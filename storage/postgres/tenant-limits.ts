@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import { OPEN_STATUSES } from '../../core/batch/status';
-import { GatewayError } from '../../core/errors';
+import { NightshiftError } from '../../core/errors';
 import { type Database, inTransaction, query } from './sql';
 
 /** What one tenant may have; what is left out is without limit. */
@@ -116,8 +116,8 @@ async function admitBytes(
   );
 }
 
-function full(message: string): GatewayError {
-  return new GatewayError('quota_exceeded', message, { apiCode: 'insufficient_quota' });
+function full(message: string): NightshiftError {
+  return new NightshiftError('quota_exceeded', message, { apiCode: 'insufficient_quota' });
 }
 
 /** A tenant's limit of open batches, and how many more it may have. */
@@ -152,7 +152,7 @@ export async function admitBatch(
   const room = await batchRoom(client, tenant, limits);
   if (room === null || room.remaining > 0) return;
   const message = `You may have ${room.limit} batches at a time: try again when one of them has ended.`;
-  throw new GatewayError('rate_limited', message, { apiCode: 'rate_limit_exceeded' });
+  throw new NightshiftError('rate_limited', message, { apiCode: 'rate_limit_exceeded' });
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
-import type { AnnouncedRoutes, SeenRoutes } from '../../core/flow/announced-routes';
-import { KNOWN_MS } from '../../core/flow/announced-routes';
+import type { AnnouncedRoutes, SeenRoutes } from '../../core/dispatch/announced-routes';
+import { KNOWN_MS } from '../../core/dispatch/announced-routes';
 import { query } from './sql';
 
 /** Rows of workers that are long gone; no rule looks at them any more. */

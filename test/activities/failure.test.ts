@@ -1,13 +1,13 @@
 import { ApplicationFailure, CancelledFailure } from '@temporalio/activity';
 import { asFailure, boundedFailure, withBoundedFailures } from '../../activities/failure';
-import { GatewayError } from '../../core/errors';
+import { NightshiftError } from '../../core/errors';
 
 describe('what an activity throws', () => {
   it('has the code of a gateway error as its type, and is retried only where the code is', () => {
-    const lasting = asFailure(new GatewayError('input_missing', 'gone'));
+    const lasting = asFailure(new NightshiftError('input_missing', 'gone'));
     expect(lasting).toBeInstanceOf(ApplicationFailure);
     expect(lasting).toMatchObject({ type: 'input_missing', nonRetryable: true, message: 'gone' });
-    const passing = asFailure(new GatewayError('object_store_failed', 'reset'));
+    const passing = asFailure(new NightshiftError('object_store_failed', 'reset'));
     expect(passing).toMatchObject({ type: 'object_store_failed', nonRetryable: false });
   });
 
@@ -21,14 +21,16 @@ describe('the failures that Temporal is given', () => {
   const long = '😀\0'.repeat(1_000_000);
 
   it('keep what fits as it is, and a cancellation always', () => {
-    const error = new Error('x', { cause: new GatewayError('object_missing', 'gone') });
+    const error = new Error('x', { cause: new NightshiftError('object_missing', 'gone') });
     expect(boundedFailure(error)).toBe(error);
     const cancelled = new CancelledFailure(long);
     expect(boundedFailure(cancelled)).toBe(cancelled);
   });
 
   it('are short, with their type, however long the message and its causes are', () => {
-    const failure = asFailure(new GatewayError('input_missing', long, { cause: new Error(long) }));
+    const failure = asFailure(
+      new NightshiftError('input_missing', long, { cause: new Error(long) }),
+    );
     const bounded = boundedFailure(failure) as ApplicationFailure;
     expect(bounded).toMatchObject({ type: 'input_missing', nonRetryable: true });
     for (let error: unknown = bounded; error instanceof Error; error = error.cause) {

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { formBoundary, formParts, readPart } from '../../api/multipart/form-parts';
+import { formBoundary, formParts, readPart } from '../../http/multipart/form-parts';
 import { BOUNDARY, formBytes, type TestPart } from '../support/api';
 
 async function* inPieces(bytes: Buffer, cuts: readonly number[]): AsyncGenerator<Buffer> {

@@ -6,11 +6,11 @@ import { performance } from 'node:perf_hooks';
 import net from 'node:net';
 import type { AddressInfo } from 'node:net';
 import type { FastifyRequest } from 'fastify';
-import { headerParameters, trimBlanks } from '../../api/header-text';
-import { formParts } from '../../api/multipart/form-parts';
-import { parsePartHeader } from '../../api/multipart/part-header';
+import { headerParameters, trimBlanks } from '../../http/header-text';
+import { formParts } from '../../http/multipart/form-parts';
+import { parsePartHeader } from '../../http/multipart/part-header';
 import { bearerKey } from '../../api/plugins/authentication';
-import { headerValues } from '../../api/plugins/header-values';
+import { headerValues } from '../../http/header-values';
 import { BOUNDARY, openTestApi } from '../support/api';
 import { POSTGRES_START_MS } from '../support/postgres';
 

@@ -1,6 +1,6 @@
 import pino from 'pino';
 import { createOutbox, type Outbox, type OutboxOptions } from '../../api/outbox';
-import type { UnstartedBatch } from '../../storage/postgres/batches';
+import type { UnstartedBatch } from '../../storage/postgres/batches/batches';
 
 /** What becomes of starts and cancels that Temporal does not take at once; time is the test's own. */
 

@@ -2,9 +2,9 @@
 import { once } from 'node:events';
 import http from 'node:http';
 import net, { type AddressInfo } from 'node:net';
-import { addConnectionEvents } from '../../api/plugins/connections';
-import { type ConnectionLimits, limitConnections } from '../../api/plugins/connection-limits';
-import { type BodyRate, watchBodyRates } from '../../api/plugins/body-rate';
+import { addConnectionEvents } from '../../http/connections';
+import { type ConnectionLimits, limitConnections } from '../../http/connection-limits';
+import { type BodyRate, watchBodyRates } from '../../http/body-rate';
 import { batchForm, BOUNDARY, formBytes, openTestApi } from '../support/api';
 import { POSTGRES_START_MS } from '../support/postgres';
 import { until } from '../support/until';

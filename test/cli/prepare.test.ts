@@ -21,8 +21,14 @@ describe('the preparation of a fresh clone', () => {
       'node_modules/fsevents': { version: '2.0.0', optional: true },
     };
     write('package-lock.json', JSON.stringify({ packages }));
-    for (const file of ['tsconfig.json', 'tsconfig.build.json', 'core/a.ts', 'core/b.ts']) {
-      write(file, file);
+    for (const file of [
+      'rooms.json',
+      'tsconfig.json',
+      'tsconfig.build.json',
+      'core/a.ts',
+      'core/b.ts',
+    ]) {
+      write(file, file === 'rooms.json' ? '{"core":{}}' : file);
     }
   });
   afterEach(() => fs.rmSync(root, { recursive: true }));

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type OpenAI from 'openai';
 import { APIError } from 'openai';
 import { Client as Postgres } from 'pg';
-import { manifestKey } from '../../core/plan/keys';
+import { manifestKey } from '../../core/names/object-names';
 import { faultsOf, startAudit, statesOf, wayOf } from '../support/audit';
 import { journalledAnswers } from '../support/journal-files';
 import { POSTGRES_START_MS } from '../support/postgres';

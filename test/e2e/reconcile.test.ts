@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { Client as Postgres } from 'pg';
 import { SCHEDULES } from '../../client/schedules';
-import { manifestKey } from '../../core/plan/keys';
+import { manifestKey } from '../../core/names/object-names';
 import { packageRoot } from '../../platform/package-root';
 import { BATCH_QUEUE, BATCH_WORKFLOW, MAINTENANCE_WORKFLOWS } from '../../workflows/contract';
 import { journalledAnswers } from '../support/journal-files';

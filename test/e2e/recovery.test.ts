@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, rmdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type OpenAI from 'openai';
-import { manifestKey } from '../../core/plan/keys';
+import { manifestKey } from '../../core/names/object-names';
 import { journalledAnswers } from '../support/journal-files';
 import type { RecordingBackend } from '../support/recording-backend';
 import { startRecordingBackend } from '../support/recording-backend';

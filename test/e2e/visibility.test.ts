@@ -4,7 +4,7 @@ import { createBatchClient } from '../../client/batch-client';
 import { createBatchEnder } from '../../client/batch-ender';
 import { createDescribe } from '../../client/describe';
 import { createListRunning } from '../../client/list-running';
-import { batchIdFromBytes } from '../../core/ids';
+import { batchIdFromBytes } from '../../core/names/ids';
 import { startTemporal, TEMPORAL_START_MS, type TestTemporal } from '../support/temporal';
 import { until } from '../support/until';
 

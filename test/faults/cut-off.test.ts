@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
-import type { LinkName, SecondWorker } from '../support/faults-second-worker';
-import { startSecondWorker } from '../support/faults-second-worker';
+import type { LinkName, SecondWorker } from './round/second-worker';
+import { startSecondWorker } from './round/second-worker';
 import { expectCompleted } from '../support/expect-completed';
 import type { RecordingBackend, Seen } from '../support/recording-backend';
 import { startRecordingBackend } from '../support/recording-backend';

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { resultFileId } from '../../core/ids';
-import { manifestKey, modelMapKey } from '../../core/plan/keys';
-import type { SecondWorker } from '../support/faults-second-worker';
-import { startSecondWorker } from '../support/faults-second-worker';
+import { resultFileId } from '../../core/names/ids';
+import { manifestKey, modelMapKey } from '../../core/names/object-names';
+import type { SecondWorker } from './round/second-worker';
+import { startSecondWorker } from './round/second-worker';
 import { exists, isGone } from '../support/process-state';
 import { expectCompleted } from '../support/expect-completed';
 import type { RecordingBackend } from '../support/recording-backend';

@@ -1,16 +1,16 @@
 import { writeFileSync } from 'node:fs';
-import { checkRound } from '../support/checker';
-import type { Tolerance } from '../support/checker-evidence';
-import { faultsApi } from '../support/faults-api';
-import type { FaultsModelServer } from '../support/faults-model-server';
-import { startFaultsModelServer } from '../support/faults-model-server';
-import type { FaultsParts } from '../support/faults-parts';
-import { faultsParts } from '../support/faults-parts';
-import { planRound, ROUTED_MODELS } from '../support/faults-plan';
-import { describeRound, FaultFigures, roundLine } from '../support/faults-report';
-import { playRound } from '../support/faults-round';
-import type { SecondWorker } from '../support/faults-second-worker';
-import { startSecondWorker } from '../support/faults-second-worker';
+import { checkRound } from './checker/checker';
+import type { Tolerance } from './checker/evidence';
+import { faultsApi } from './round/api';
+import type { FaultsModelServer } from './round/model-server';
+import { startFaultsModelServer } from './round/model-server';
+import type { FaultsParts } from './round/parts';
+import { faultsParts } from './round/parts';
+import { planRound, ROUTED_MODELS } from './round/plan';
+import { describeRound, FaultFigures, roundLine } from './round/report';
+import { playRound } from './round/round';
+import type { SecondWorker } from './round/second-worker';
+import { startSecondWorker } from './round/second-worker';
 import type { TestStack } from '../support/stack';
 import { STACK_START_MS, startStack } from '../support/stack';
 

@@ -1,4 +1,4 @@
-import { AdaptiveLimit } from '../../core/flow/adaptive-limit';
+import { AdaptiveLimit } from '../../core/dispatch/adaptive-limit';
 import type { AcquireRequest, Permit } from '../../inference/dispatcher';
 import { createPermitDispatcher } from '../../inference/permit-dispatcher';
 

@@ -1,5 +1,5 @@
 import { readCredentials } from '../../client/temporal-credentials';
-import { isGatewayError } from '../../core/errors';
+import { isNightshiftError } from '../../core/errors';
 import { loadConfig, type Config } from '../../platform/config';
 import { printConfig } from '../../platform/config-print';
 import { redactUrl } from '../../platform/config-redact';
@@ -15,7 +15,7 @@ function problem(temporal: Record<string, unknown>, env: Record<string, string> 
   try {
     load(temporal, env);
   } catch (error) {
-    if (isGatewayError(error, 'config_invalid')) return error.message;
+    if (isNightshiftError(error, 'config_invalid')) return error.message;
     throw error;
   }
   return '';

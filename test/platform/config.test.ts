@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { isGatewayError } from '../../core/errors';
+import { isNightshiftError } from '../../core/errors';
 import { findSettings, loadConfig, mergeSettings, withoutSettings } from '../../platform/config';
 import { printConfig } from '../../platform/config-print';
 import { redactConfig, redactUrl } from '../../platform/config-redact';
@@ -22,7 +22,7 @@ function problemsOf(options: Parameters<typeof loadConfig>[0]): string[] {
   try {
     loadConfig({ env: {}, ...options });
   } catch (error) {
-    if (!isGatewayError(error, 'config_invalid')) throw error;
+    if (!isNightshiftError(error, 'config_invalid')) throw error;
     return error.message.split('\n  ').slice(1);
   }
   return [];

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { FRAME_KIND, readFrame } from '../../core/journal/frame';
 import { encodeObjectHeader, MAGIC } from '../../core/journal/magic';
 import { decodeSealIndex, decodeSealTrailer, SEAL_TRAILER_BYTES } from '../../core/journal/seal';
-import { segmentKey } from '../../core/plan/keys';
+import { segmentKey } from '../../core/names/object-names';
 import type { FrameRef } from '../../storage/journal/journal-store';
 import { objectPath } from '../../storage/objects/filesystem-layout';
 import {

@@ -2,7 +2,7 @@ import { mkdir, readdir, rename, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { encodeRetryFrame, FRAME_KIND, readFrame } from '../../core/journal/frame';
 import { framesOfSegment } from '../../core/journal/segment';
-import { journalPrefix, parseSegmentKey } from '../../core/plan/keys';
+import { journalPrefix, parseSegmentKey } from '../../core/names/object-names';
 import { until } from '../support/until';
 import {
   answer,

@@ -19,7 +19,7 @@ import type { Registry } from '../../platform/metrics';
 import type { ObjectStore } from '../../storage/object-store';
 import { openFilesystemStore } from '../../storage/objects/filesystem';
 import { createApiKeyRepository } from '../../storage/postgres/api-keys';
-import { createBatchRepository } from '../../storage/postgres/batches';
+import { createBatchRepository } from '../../storage/postgres/batches/batches';
 import { createFileRepository } from '../../storage/postgres/files';
 import { createUploadRepository } from '../../storage/postgres/uploads';
 import type { TenantLimits } from '../../storage/postgres/tenant-limits';

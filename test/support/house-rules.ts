@@ -1,10 +1,10 @@
 import { builtinModules } from 'node:module';
 import path from 'node:path';
-import floors from './floors.json';
+import rooms from '../../rooms.json';
 import { factsOf } from './module-facts';
 import type { ImportFact, ModuleFacts } from './module-facts';
 
-/** What the floors' table says of one room. */
+/** What the rooms' table says of one room. */
 interface Room {
   readonly floor: number;
   /** Rooms, or single modules of rooms, whose values may be imported. */
@@ -21,8 +21,8 @@ interface Module extends ModuleFacts {
   readonly room: string;
 }
 
-/** The rooms of the house by name (`test/support/floors.json`, shared with ESLint). */
-export const ROOMS: Readonly<Record<string, Room>> = floors;
+/** The rooms of the house by name (`rooms.json`, shared with ESLint). */
+export const ROOMS: Readonly<Record<string, Room>> = rooms;
 
 const MAX_LINES = 400;
 const DRAWERS = /(^|[-/.])(utils?|helpers?|commons?|managers?|misc)([-/.]|$)/;

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseSegmentKey } from '../../core/plan/keys';
+import { parseSegmentKey } from '../../core/names/object-names';
 import { exists } from './process-state';
 
 /** Answers that a stack with the data directory `dataDir` holds in the journal of a batch. */

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { GatewayError } from '../../core/errors';
+import { NightshiftError } from '../../core/errors';
 import type { ByteRange, ObjectBody, ObjectReader, ObjectStore } from '../../storage/object-store';
 
 /** An object store in memory, with its objects open to view. */
@@ -23,7 +23,8 @@ export function createMemoryStore({ chunkBytes = 65_536 }: MemoryStoreOptions = 
   const writtenAtMs = new Map<string, number>();
   const find = (key: string): Buffer => {
     const object = objects.get(key);
-    if (object === undefined) throw new GatewayError('object_missing', `there is no object ${key}`);
+    if (object === undefined)
+      throw new NightshiftError('object_missing', `there is no object ${key}`);
     return object;
   };
   return {
@@ -31,7 +32,7 @@ export function createMemoryStore({ chunkBytes = 65_536 }: MemoryStoreOptions = 
     writtenAtMs,
     async putIfAbsent(key, body) {
       if (!key.split('/').every((segment) => SEGMENT.test(segment))) {
-        throw new GatewayError('internal', `not an object key: ${key}`);
+        throw new NightshiftError('internal', `not an object key: ${key}`);
       }
       const bytes = await collect(body);
       if (objects.has(key)) return 'exists';

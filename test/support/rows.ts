@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Pool } from 'pg';
-import { batchIdFromBytes, fileIdFromBytes } from '../../core/ids';
+import { batchIdFromBytes, fileIdFromBytes } from '../../core/names/ids';
 
 /** Columns of a batch, as the database names them. */
 export type BatchOverrides = Readonly<Record<string, unknown>>;

@@ -1,7 +1,7 @@
 import type { BatchActivities, FinalizeResult } from '../../activities/types';
 import { createMetricsRegistry } from '../../platform/metrics';
 import { createWorkerMetrics } from '../../platform/worker-metrics';
-import type { BatchRow } from '../../storage/postgres/batch-records';
+import type { BatchRow } from '../../storage/postgres/batches/records';
 import { measureJobs } from '../../workers/job-metrics';
 
 type Observed = Pick<BatchActivities, 'ingest' | 'finalize' | 'recordUnfinalized'>;

@@ -16,7 +16,7 @@ import type { Worker } from '@temporalio/worker';
 import { openClient } from '../../client/connection';
 import { loadDataConverter } from '../../client/data-converter';
 import type { TemporalConfig } from '../../client/temporal-credentials';
-import { batchIdFromBytes } from '../../core/ids';
+import { batchIdFromBytes } from '../../core/names/ids';
 import { configSchema } from '../../platform/config-schema';
 import { createLogger } from '../../platform/logger';
 import { createWorkers } from '../../workers/create-workers';

@@ -17,7 +17,7 @@ import { NoopSpanProcessor } from '@opentelemetry/sdk-trace-node';
 import { createBatchClient } from '../../client/batch-client';
 import { workflowInterceptorModules } from '../../workers/workflow-source';
 import { BATCH_QUEUE, BATCH_WORKFLOW, EXEC_QUEUE } from '../../workflows/contract';
-import { batchIdFromBytes } from '../../core/ids';
+import { batchIdFromBytes } from '../../core/names/ids';
 import { oncePerRun } from '../support/once-per-run';
 import type { Scenario } from './scenarios';
 

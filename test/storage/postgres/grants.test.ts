@@ -6,12 +6,12 @@ import {
   fileIdFromBytes,
   partIdFromBytes,
   uploadIdFromBytes,
-} from '../../../core/ids';
+} from '../../../core/names/ids';
 import { createLogger } from '../../../platform/logger';
 import { createApiKeyRepository } from '../../../storage/postgres/api-keys';
-import { findBatchHeaders } from '../../../storage/postgres/batch-headers';
-import { createBatchRecords, type TerminalRecord } from '../../../storage/postgres/batch-records';
-import { createBatchRepository } from '../../../storage/postgres/batches';
+import { findBatchHeaders } from '../../../storage/postgres/batches/headers';
+import { createBatchRecords, type TerminalRecord } from '../../../storage/postgres/batches/records';
+import { createBatchRepository } from '../../../storage/postgres/batches/batches';
 import { createFileRepository } from '../../../storage/postgres/files';
 import { checkSchema, migrate } from '../../../storage/postgres/migrate';
 import { openPool } from '../../../storage/postgres/pool';

@@ -1,7 +1,7 @@
 import pino from 'pino';
 import type { BatchOverrides } from '../../support/rows';
 import { insertBatch } from '../../support/rows';
-import { createBatchRecords } from '../../../storage/postgres/batch-records';
+import { createBatchRecords } from '../../../storage/postgres/batches/records';
 import { createProgressReporter } from '../../../storage/postgres/progress';
 import { showCounts, takeEpoch, touchRows } from '../../../storage/postgres/progress-sql';
 import type { TestDatabase } from '../../support/postgres';

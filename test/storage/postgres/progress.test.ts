@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import type { Pool } from 'pg';
 import pino from 'pino';
-import { batchIdFromBytes } from '../../../core/ids';
+import { batchIdFromBytes } from '../../../core/names/ids';
 import type { ChunkLease } from '../../../storage/postgres/chunk-lease';
 import { openPool } from '../../../storage/postgres/pool';
 import type { ProgressOptions, ProgressReporter } from '../../../storage/postgres/progress';
-import { createBatchRecords } from '../../../storage/postgres/batch-records';
+import { createBatchRecords } from '../../../storage/postgres/batches/records';
 import { listenForStops } from '../../../storage/postgres/stop-channel';
 import { createProgressReporter } from '../../../storage/postgres/progress';
 import { takeEpoch } from '../../../storage/postgres/progress-sql';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { NO_USAGE } from '../../../core/batch/counts';
-import { batchIdFromBytes } from '../../../core/ids';
-import type { TerminalRecord } from '../../../storage/postgres/batch-records';
+import { batchIdFromBytes } from '../../../core/names/ids';
+import type { TerminalRecord } from '../../../storage/postgres/batches/records';
 import { createReconcileRows, type ReconcileRows } from '../../../storage/postgres/reconcile';
 import { insertBatch, type BatchOverrides } from '../../support/rows';
 import { POSTGRES_START_MS, withDatabase, type TestDatabase } from '../../support/postgres';

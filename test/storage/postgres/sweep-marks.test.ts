@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { batchIdFromBytes, uploadIdFromBytes } from '../../../core/ids';
-import { fileKey, uploadPartKey } from '../../../core/plan/keys';
+import { batchIdFromBytes, uploadIdFromBytes } from '../../../core/names/ids';
+import { fileKey, uploadPartKey } from '../../../core/names/object-names';
 import { createSweepRows, type SweepRows } from '../../../storage/postgres/sweep';
 import type { TestDatabase } from '../../support/postgres';
 import { POSTGRES_START_MS, withDatabase } from '../../support/postgres';

@@ -1,4 +1,4 @@
-import { createBatchRepository } from '../../../storage/postgres/batches';
+import { createBatchRepository } from '../../../storage/postgres/batches/batches';
 import { enqueueRequests } from '../../../storage/postgres/tenant-limits';
 import { POSTGRES_START_MS, type TestDatabase, withDatabase } from '../../support/postgres';
 

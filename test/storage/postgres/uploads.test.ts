@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { fileIdFromBytes, partIdFromBytes, uploadIdFromBytes } from '../../../core/ids';
+import { fileIdFromBytes, partIdFromBytes, uploadIdFromBytes } from '../../../core/names/ids';
 import type { NewFile } from '../../../storage/postgres/files';
 import { createUploadRepository, type UploadRepository } from '../../../storage/postgres/uploads';
 import { POSTGRES_START_MS, type TestDatabase, withDatabase } from '../../support/postgres';

@@ -1,5 +1,5 @@
 import pino from 'pino';
-import { KNOWN_MS } from '../../../core/flow/announced-routes';
+import { KNOWN_MS } from '../../../core/dispatch/announced-routes';
 import type { Registry } from '../../../inference/registry';
 import { createRegistry } from '../../../inference/registry';
 import { configSchema } from '../../../platform/config-schema';

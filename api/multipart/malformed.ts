@@ -1,7 +1,0 @@
-import { GatewayError } from '../../core/errors';
-
-/** The 400 of a form that cannot be read (contract §1.1). */
-export function malformed(reason: string, cause?: unknown): GatewayError {
-  const message = `Could not parse the multipart form: ${reason}.`;
-  return new GatewayError('invalid_request', message, cause === undefined ? {} : { cause });
-}

@@ -1,0 +1,108 @@
+import { NightshiftError } from '../../core/errors';
+import { describeBatch } from './describe-batch';
+import type { ClientIo } from './client-io';
+import type { ConnectionFlags } from './connection-flags';
+import { endSummary } from './end-summary';
+import { EXIT, exitCodeOf, hasEnded } from './exit-codes';
+import { batchTable } from './list-batches';
+import { checkTargets, targetsOf } from './result-targets';
+import { chosenTargets, deliver, refuseMixture, type ResultFlags } from './run-command';
+import { withSession } from './session';
+import { submitBatch, type SubmitFlags } from './submit-batch';
+import { watchBatch } from './watch-batch';
+
+/** The SDK's own tries where a person waits for one answer. */
+const RETRIES = 2;
+
+/** `nightshift submit FILE`: upload and create; the id goes to stdout. */
+export async function runSubmit(
+  io: ClientIo,
+  input: string,
+  flags: ConnectionFlags & SubmitFlags,
+): Promise<void> {
+  await withSession(io, flags, async (session) => {
+    const batch = await submitBatch(input, flags, session);
+    session.print(batch, () => batch.id);
+    session.reporter.say(`to watch it: nightshift watch ${batch.id}${session.service.repeated}`);
+    return EXIT.completed;
+  });
+}
+
+/** `nightshift list`: the newest batches. */
+export async function runList(
+  io: ClientIo,
+  flags: ConnectionFlags & { readonly limit: number },
+): Promise<void> {
+  await withSession(io, flags, async ({ service, interrupts, reporter, paint, print }) => {
+    const { batches, hasMore } = await service.list(flags.limit, interrupts.signal);
+    print(batches, () =>
+      batches.length === 0 ? 'no batches yet' : batchTable(batches, paint, Date.now()),
+    );
+    if (hasMore) reporter.say(`there are more: --limit ${flags.limit * 5}`);
+    return EXIT.completed;
+  });
+}
+
+/** `nightshift show ID`: everything the server tells of a batch. */
+export async function runShow(io: ClientIo, id: string, flags: ConnectionFlags): Promise<void> {
+  await withSession(io, flags, async ({ service, interrupts, paint, print }) => {
+    const batch = await service.retrieve(id, { signal: interrupts.signal, retries: RETRIES });
+    print(batch, () => describeBatch(batch, paint, Date.now()));
+    return EXIT.completed;
+  });
+}
+
+/** `nightshift watch ID`: progress until the batch has ended. */
+export async function runWatch(
+  io: ClientIo,
+  id: string,
+  flags: ConnectionFlags & { readonly patience: number },
+): Promise<void> {
+  await withSession(io, flags, async (session) => {
+    const { service, interrupts, reporter, paint, print } = session;
+    const first = await service.retrieve(id, { signal: interrupts.signal, retries: RETRIES });
+    const end = await watchBatch(first, { ...session, patienceMs: flags.patience });
+    if (end.isLeft) {
+      reporter.say(`${id} goes on; to watch it: nightshift watch ${id}${service.repeated}`);
+      return EXIT.interrupted;
+    }
+    print(end.batch, () => endSummary(end.batch, { paint, results: null, elapsedMs: null }));
+    if (end.batch.output_file_id || end.batch.error_file_id) {
+      reporter.say(`to fetch its results: nightshift results ${id}${service.repeated}`);
+    }
+    return exitCodeOf(end.batch);
+  });
+}
+
+/** `nightshift cancel ID`: what is done already is kept. */
+export async function runCancel(io: ClientIo, id: string, flags: ConnectionFlags): Promise<void> {
+  await withSession(io, flags, async ({ service, reporter, print }) => {
+    const batch = await service.cancel(id);
+    print(batch, () => `${batch.id} is ${batch.status}`);
+    if (!hasEnded(batch)) {
+      const watch = `nightshift watch ${id}${service.repeated}`;
+      reporter.say(`finished answers are kept; to see it end: ${watch}`);
+    }
+    return EXIT.completed;
+  });
+}
+
+/** `nightshift results ID`: the files of an ended batch. */
+export async function runResults(
+  io: ClientIo,
+  id: string,
+  flags: ConnectionFlags & ResultFlags,
+): Promise<void> {
+  await withSession(io, flags, async (session) => {
+    const { service, interrupts } = session;
+    const targets = { ...targetsOf(id), ...chosenTargets(flags) };
+    refuseMixture(targets, flags);
+    checkTargets(targets, { force: flags.force === true, input: null });
+    const batch = await service.retrieve(id, { signal: interrupts.signal, retries: RETRIES });
+    if (!hasEnded(batch)) {
+      const message = `${id} is ${batch.status}: results come with its end, nightshift watch ${id}${service.repeated}`;
+      throw new NightshiftError('conflict', message);
+    }
+    return deliver(batch, { session, flags, targets, startedAtMs: null });
+  });
+}

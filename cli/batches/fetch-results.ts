@@ -1,0 +1,133 @@
+import { once } from 'node:events';
+import type { Writable } from 'node:stream';
+import type { Batch } from 'openai/resources/batches';
+import { NightshiftError, isNightshiftError } from '../../core/errors';
+import type { BatchService } from './batch-service';
+import type { ClientIo } from './client-io';
+import { createFailureTally, type FailureKind } from './failure-tally';
+import type { Interrupts } from './interrupts';
+import type { Reporter } from './reporter';
+import { STDOUT, type ResultTargets } from './result-targets';
+import { saveFile } from './save-file';
+import { byteWords, durationWords } from './wording';
+
+export interface FetchOptions {
+  readonly service: BatchService;
+  readonly io: Pick<ClientIo, 'stdout'>;
+  readonly interrupts: Interrupts;
+  readonly reporter: Reporter;
+  readonly targets: ResultTargets;
+  readonly force: boolean;
+}
+
+/** A result file that is on this disk now. */
+export interface SavedFile {
+  readonly target: string;
+  readonly bytes: number;
+}
+
+/** What was fetched; `null` where the batch has no such file. */
+export interface FetchedResults {
+  readonly output: SavedFile | null;
+  readonly errors: SavedFile | null;
+  /** The lines of the error file by code, most frequent first. */
+  readonly failures: readonly FailureKind[];
+}
+
+const ATTEMPTS = 5;
+const FIRST_WAIT_MS = 1_000;
+
+/**
+ * Downloads the result files of an ended batch. A connection that breaks is tried again, 5 times in
+ * all; not once bytes have gone to stdout, for they cannot be taken back.
+ *
+ * @throws unavailable, not_found where a file was deleted, invalid_request where the disk refuses
+ */
+export async function fetchResults(batch: Batch, options: FetchOptions): Promise<FetchedResults> {
+  const { targets } = options;
+  const tally: { kinds: FailureKind[] } = { kinds: [] };
+  const output = await fetchFile(batch.output_file_id, targets.output, options);
+  const errors = await fetchFile(batch.error_file_id, targets.errors, options, tally);
+  return { output, errors, failures: tally.kinds };
+}
+
+async function fetchFile(
+  fileId: string | null | undefined,
+  target: string,
+  options: FetchOptions,
+  tally?: { kinds: FailureKind[] },
+): Promise<SavedFile | null> {
+  if (!fileId) return null;
+  const { reporter, interrupts } = options;
+  for (let attempt = 1; ; attempt++) {
+    const flow: Flow = { fileId, target, sent: 0, ...(tally === undefined ? {} : { tally }) };
+    try {
+      await fetchOnce(flow, options);
+      return { target, bytes: flow.sent };
+    } catch (error) {
+      const mayRepeat = attempt < ATTEMPTS && !(target === STDOUT && flow.sent > 0);
+      const isTransient = isNightshiftError(error, 'unavailable') && interrupts.pending === null;
+      if (!mayRepeat || !isTransient) throw error;
+      const waitMs = FIRST_WAIT_MS * 2 ** (attempt - 1);
+      reporter.say(`${error.message}; downloading again in ${durationWords(waitMs)}`);
+      await interrupts.sleep(waitMs);
+    } finally {
+      reporter.clear();
+    }
+  }
+}
+
+interface Flow {
+  readonly fileId: string;
+  readonly target: string;
+  readonly tally?: { kinds: FailureKind[] };
+  sent: number;
+}
+
+async function fetchOnce(flow: Flow, options: FetchOptions): Promise<void> {
+  const { service, io, interrupts, force } = options;
+  const { body, bytes } = await service.content(flow.fileId, interrupts.signal);
+  const tally = createFailureTally();
+  await saveFile({ target: flow.target, force, stdout: io.stdout }, async (sink) => {
+    await pour(body, sink, (chunk) => {
+      if (flow.tally) tally.add(chunk);
+      flow.sent += chunk.length;
+      options.reporter.status(`downloading ${flow.target}: ${byteWords(flow.sent)}${of(bytes)}`);
+    });
+    if (bytes !== null && flow.sent !== bytes) throw broken(`${flow.sent} of ${bytes} bytes came`);
+  });
+  if (flow.tally) flow.tally.kinds = tally.kinds();
+}
+
+/** Network errors come from reading, disk errors from writing: they get different words. */
+async function pour(
+  body: AsyncIterable<Uint8Array>,
+  sink: Writable,
+  onChunk: (chunk: Uint8Array) => void,
+): Promise<void> {
+  const disk: { error: Error | null } = { error: null };
+  const onError = (error: Error): void => void (disk.error = error);
+  sink.on('error', onError);
+  try {
+    for await (const chunk of body) {
+      onChunk(chunk);
+      // Rejects when the sink fails while we wait.
+      if (!sink.write(chunk) && disk.error === null) await once(sink, 'drain');
+      if (disk.error !== null) break;
+    }
+  } catch (cause) {
+    if (disk.error === null) throw broken((cause as Error).message, cause);
+  } finally {
+    sink.off('error', onError);
+  }
+  if (disk.error !== null) throw disk.error;
+}
+
+function broken(reason: string, cause?: unknown): NightshiftError {
+  const message = `the download broke off (${reason})`;
+  return new NightshiftError('unavailable', message, cause === undefined ? {} : { cause });
+}
+
+function of(bytes: number | null): string {
+  return bytes === null ? '' : ` of ${byteWords(bytes)}`;
+}

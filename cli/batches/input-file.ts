@@ -1,0 +1,83 @@
+import { createReadStream, statSync, type Stats } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { NightshiftError } from '../../core/errors';
+import { createJsonGuard } from '../../core/openai/json-check';
+import { shortened } from './wording';
+
+/** A file of requests on this disk. */
+export interface InputFile {
+  readonly path: string;
+  readonly bytes: number;
+}
+
+/** The file as it is now. @throws invalid_request where there is none, or nothing in it */
+export function openInput(path: string): InputFile {
+  const stats = statsOf(path);
+  if (!stats.isFile()) throw refusal(`${path} is not a file`);
+  if (stats.size === 0) throw refusal(`${path} is empty: a batch needs at least one request`);
+  return { path, bytes: stats.size };
+}
+
+function statsOf(path: string): Stats {
+  try {
+    return statSync(path);
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException;
+    const reason =
+      code === 'ENOENT' ? `there is no file ${path}` : `cannot read ${path}: ${message}`;
+    throw new NightshiftError('invalid_request', reason, { cause });
+  }
+}
+
+/**
+ * The endpoint of the first request, for all lines of a batch go to one. Blank lines and a byte order
+ * mark are passed over, as the server does (contract §7).
+ *
+ * @throws invalid_request where that line is no request
+ */
+export async function endpointOf(path: string): Promise<string> {
+  const input = createReadStream(path);
+  const lines = createInterface({ input, crlfDelay: Infinity });
+  let number = 0;
+  try {
+    for await (const line of lines) {
+      number += 1;
+      const text = number === 1 ? line.replace(/^\ufeff/, '') : line;
+      if (text.trim() !== '') return endpointIn(text, `${path} line ${number}`);
+    }
+  } finally {
+    lines.close();
+    input.destroy();
+  }
+  throw refusal(`${path} has no requests: all its lines are blank`);
+}
+
+const EXPECTED =
+  'expected JSON Lines, one request a line, such as {"custom_id": "a", "method": "POST", "url": "/v1/chat/completions", "body": {…}}';
+
+function endpointIn(line: string, where: string): string {
+  const request = parseLine(line, where);
+  const url = (request as { url?: unknown } | null)?.url;
+  if (typeof url === 'string' && url !== '') return url;
+  throw refusal(`${where} has no "url" to take the endpoint from: ${EXPECTED}`);
+}
+
+/** The server's own defaults: a line beyond them would be refused there. */
+const faultOf = createJsonGuard({ maxDepth: 10_000, maxTokens: 10_000_000 });
+
+function parseLine(line: string, where: string): unknown {
+  const fault = faultOf(Buffer.from(line));
+  if (fault !== null && fault !== 'invalid') {
+    throw refusal(`${where} is nested too deeply or has too many members: ${EXPECTED}`);
+  }
+  try {
+    return JSON.parse(line);
+  } catch (cause) {
+    const message = `${where} is not JSON (it begins with ${shortened(line, 40)}): ${EXPECTED}`;
+    throw new NightshiftError('invalid_request', message, { cause });
+  }
+}
+
+function refusal(message: string): NightshiftError {
+  return new NightshiftError('invalid_request', message);
+}

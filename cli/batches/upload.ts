@@ -1,0 +1,94 @@
+import { randomUUID } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { basename } from 'node:path';
+import { NightshiftError, isNightshiftError } from '../../core/errors';
+import type { BatchService } from './batch-service';
+import type { InputFile } from './input-file';
+import type { Interrupts } from './interrupts';
+import type { Reporter } from './reporter';
+import { byteWords, durationWords } from './wording';
+
+export interface UploadOptions {
+  readonly service: BatchService;
+  readonly input: InputFile;
+  readonly interrupts: Interrupts;
+  readonly reporter: Reporter;
+}
+
+const ATTEMPTS = 4;
+const FIRST_WAIT_MS = 1_000;
+const READ_BYTES = 256 * 1024;
+
+/**
+ * Uploads the file and returns its id on the server. Streamed, so that memory does not grow with the
+ * file; a connection that breaks is tried again from the start, 4 times in all.
+ *
+ * @throws unavailable where it did not work, invalid_request where the server refuses the file
+ */
+export async function uploadInput(options: UploadOptions): Promise<string> {
+  const { service, reporter, interrupts } = options;
+  const idempotencyKey = randomUUID();
+  // A server that refuses before it has read everything may break the connection instead of
+  // answering: ask first.
+  await service.checkAccess(interrupts.signal);
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await uploadOnce(options, idempotencyKey);
+    } catch (error) {
+      const isLast = attempt === ATTEMPTS || interrupts.pending !== null;
+      if (isLast || !isNightshiftError(error, 'unavailable')) throw error;
+      const waitMs = FIRST_WAIT_MS * 2 ** (attempt - 1);
+      reporter.say(`${error.message}; uploading again in ${durationWords(waitMs)}`);
+      await interrupts.sleep(waitMs);
+    }
+  }
+}
+
+async function uploadOnce(options: UploadOptions, idempotencyKey: string): Promise<string> {
+  const { service, input, reporter, interrupts } = options;
+  const startedAtMs = performance.now();
+  const name = basename(input.path);
+  const stream = createReadStream(input.path, { highWaterMark: READ_BYTES });
+  try {
+    const bytes = counted(stream, (sent) => {
+      const tookMs = performance.now() - startedAtMs;
+      reporter.status(uploadWords({ name, sent, total: input.bytes, tookMs }));
+    });
+    const file = await service.upload({ name, bytes, idempotencyKey }, interrupts.signal);
+    const tookMs = performance.now() - startedAtMs;
+    const speed = `${byteWords(input.bytes)} in ${durationWords(tookMs)}`;
+    reporter.say(`uploaded ${name} as ${file.id} (${speed})`);
+    return file.id;
+  } finally {
+    stream.destroy();
+  }
+}
+
+async function* counted(
+  chunks: AsyncIterable<Buffer>,
+  onBytes: (sent: number) => void,
+): AsyncGenerator<Uint8Array> {
+  let sent = 0;
+  for await (const chunk of withReadErrors(chunks)) {
+    yield chunk;
+    sent += chunk.length;
+    onBytes(sent);
+  }
+}
+
+/** A disk that fails is no network that fails. */
+async function* withReadErrors(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  try {
+    yield* chunks;
+  } catch (cause) {
+    const message = `cannot read the input file: ${(cause as Error).message}`;
+    throw new NightshiftError('invalid_request', message, { cause });
+  }
+}
+
+function uploadWords(at: { name: string; sent: number; total: number; tookMs: number }): string {
+  const { name, sent, total, tookMs } = at;
+  const percent = `${Math.floor((sent / total) * 100)}%`;
+  const speed = tookMs < 500 ? '' : `, ${byteWords(Math.round((sent / tookMs) * 1_000))}/s`;
+  return `uploading ${name}: ${percent}, ${byteWords(sent)} of ${byteWords(total)}${speed}`;
+}

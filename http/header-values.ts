@@ -1,0 +1,18 @@
+import type { FastifyRequest } from 'fastify';
+import { trimBlanks } from './header-text';
+
+/**
+ * Every value of a header, in the order of the wire, without the blanks around it. Node itself keeps
+ * the first of some headers and joins others into one: reading a header that way hides the second one.
+ */
+export function headerValues(request: FastifyRequest, name: string): string[] {
+  const wanted = name.toLowerCase();
+  const { rawHeaders } = request.raw;
+  const values: string[] = [];
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    const given = rawHeaders[i] ?? '';
+    if (given.length !== wanted.length || given.toLowerCase() !== wanted) continue;
+    values.push(trimBlanks(rawHeaders[i + 1] ?? ''));
+  }
+  return values;
+}

@@ -1,0 +1,289 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import pino from 'pino';
+import { createExecuteChunk } from '../../../activities/execute/execute-chunk';
+import { ChunkLedger } from '../../../activities/execute/chunk-ledger';
+import type { ExecuteDeps } from '../../../activities/execute/deps';
+import type { ExecuteChunkInput, ExecuteChunkResult } from '../../../activities/types';
+import type { StopCause } from '../../../core/batch/status';
+import type { FrameKind } from '../../../core/journal/frame';
+import { FRAME_KIND } from '../../../core/journal/frame';
+import { planKey } from '../../../core/names/object-names';
+import { encodePlanEntry, PLAN_ENTRY_BYTES } from '../../../core/plan/plan-entry';
+import { createMemoryBudget } from '../../../inference/memory-budget';
+import { createPermitDispatcher } from '../../../inference/permit-dispatcher';
+import { createRegistry } from '../../../inference/registry';
+import type { Config } from '../../../platform/config-schema';
+import { configSchema } from '../../../platform/config-schema';
+import { createFilesystemJournal } from '../../../storage/journal/filesystem-journal';
+import type { JournalStore } from '../../../storage/journal/journal-store';
+import { openFilesystemStore } from '../../../storage/objects/filesystem';
+import type { ObjectStore } from '../../../storage/object-store';
+import type { ChunkLease } from '../../../storage/postgres/chunk-lease';
+import type { ProgressReporter } from '../../../storage/postgres/progress';
+import type { Answer, LocalServer } from '../../inference/local-server';
+import { startLocalServer } from '../../inference/local-server';
+
+export const BATCH_ID = `batch_${'5e'.repeat(16)}`;
+export const NONCE = 'aaaaaaaaaaaaaaaa';
+export const INPUT_KEY = 'files/t/input';
+
+interface RequestTally {
+  completed: number;
+  failed: number;
+}
+
+/** A lease in memory: what Postgres would say is set by the test. */
+export class FakeLease implements ChunkLease {
+  lost = false;
+  stopCause: StopCause | null = null;
+  terminal = false;
+  frozen = false;
+  unheard = false;
+  released: ({ to: number } & RequestTally) | null = null;
+  /** What the row is told at every tick. */
+  followed: Readonly<RequestTally> | null = null;
+  #listener: () => void = () => undefined;
+
+  maySend(): boolean {
+    return !this.lost && !this.terminal && !this.frozen;
+  }
+  follow(counts: Readonly<RequestTally>): void {
+    this.followed = counts;
+  }
+  onChange(listener: () => void): void {
+    this.#listener = listener;
+  }
+  release(final: { to: number; completed: number; failed: number }): Promise<void> {
+    this.released = final;
+    return Promise.resolve();
+  }
+  tell(change: Partial<Pick<FakeLease, 'lost' | 'stopCause' | 'terminal'>>): void {
+    Object.assign(this, change);
+    this.#listener();
+  }
+}
+
+export interface ChunkWorld {
+  readonly server: LocalServer;
+  readonly store: ObjectStore;
+  readonly journal: JournalStore;
+  readonly lease: FakeLease;
+  readonly drain: AbortController;
+  readonly config: Config;
+  /** What the activity has where the test replaces nothing. */
+  readonly deps: ExecuteDeps;
+  /** Runs one attempt; `env` to cancel it. */
+  run(
+    over?: Partial<ExecuteChunkInput>,
+    env?: MockActivityEnvironment,
+  ): Promise<ExecuteChunkResult>;
+  /** Kind, status and payload of each answer in the journal, by line number. */
+  answers(): Promise<Map<number, { kind: FrameKind; status: number; line: ResultLine }>>;
+  /** Put-backs in the journal, in the order of their segments. */
+  retries(): Promise<{ line: number; tries: number; notBeforeMs: number | undefined }[]>;
+  /** Byte offset of a line. */
+  offsetOf(line: number): number;
+  /** How many attempts died of a line alone, as the next attempt reads it in the journal. */
+  deathsAlone(line: number): Promise<number>;
+  /** What was logged as a warning, in order. */
+  readonly warnings: readonly string[];
+  /** Requests that were begun, whether they reached the server or not. */
+  tries(): number;
+  /** Custom ids that the server has seen, in order. */
+  seen(): string[];
+  close(): Promise<void>;
+}
+
+export interface ResultLine {
+  readonly id: string;
+  readonly custom_id: string;
+  readonly response: { status_code: number; body: Record<string, unknown> } | null;
+  readonly error: { code: string } | null;
+}
+
+export interface ChunkWorldOptions {
+  readonly passThrough?: ExecuteDeps['passThrough'];
+  /** Exchanges single dependencies of the activity, given those it would have. */
+  readonly replace?: (deps: ExecuteDeps) => Partial<ExecuteDeps>;
+  /** Settings of the gateway beside those that every world has. */
+  readonly gateway?: Record<string, unknown>;
+}
+
+/** Files, journal, gateway and permits as a worker has them; rows and Temporal are played. */
+export async function chunkWorld(
+  lines: number,
+  answer: Answer,
+  settings: Record<string, unknown> = {},
+  { passThrough, replace = () => ({}), gateway = {} }: ChunkWorldOptions = {},
+): Promise<ChunkWorld> {
+  const path = await mkdtemp(join(tmpdir(), 'nightshift-chunk-'));
+  const server = await startLocalServer(answer);
+  const config = configSchema.parse({
+    global_inference_gateway: {
+      url: server.url,
+      request_timeout: '2s',
+      max_retries: 2,
+      initial_backoff: '5ms',
+      max_backoff: '20ms',
+      ...gateway,
+    },
+    batch: { cancel_grace: '5s' },
+    ...settings,
+  });
+  const store = await openFilesystemStore({ path });
+  const warnings: string[] = [];
+  const write = (line: string) => warnings.push((JSON.parse(line) as { msg: string }).msg);
+  const logger = pino({ level: 'warn' }, { write });
+  const journal = createFilesystemJournal({ path, store, logger });
+  const offsets = await writeInput(store, lines);
+  const lease = new FakeLease();
+  const drain = new AbortController();
+  let tries = 0;
+  const chunks: Promise<unknown>[] = [];
+  const registry = createRegistry(config);
+  const deps: ExecuteDeps = {
+    store,
+    journal,
+    registry,
+    routes: { routeOf: () => null },
+    config,
+    logger,
+    dispatcher: createPermitDispatcher({
+      global: config.concurrency.global,
+      perModel: config.concurrency.per_model,
+      adaptive: config.concurrency.adaptive,
+      weights: config.concurrency.tenant_weights,
+      onGuardTripped: (error) => {
+        throw error;
+      },
+    }),
+    memory: createMemoryBudget(config.concurrency.in_flight_bytes),
+    passThrough: passThrough ?? (() => Promise.reject(new Error('not asked for'))),
+    progress: { begin: () => Promise.resolve(lease) } as unknown as ProgressReporter,
+    observer: {
+      chunkStarted: () => undefined,
+      chunkEnded: () => undefined,
+      requestStarted: () => void tries++,
+      requestEnded: () => undefined,
+      requestRetried: () => undefined,
+      tokens: () => undefined,
+    },
+    worker: 'w1',
+    drain: drain.signal,
+  };
+  const execute = createExecuteChunk({ ...deps, ...replace(deps) });
+  return {
+    server,
+    store,
+    journal,
+    lease,
+    drain,
+    config,
+    deps,
+    run: (over, env = new MockActivityEnvironment()) => {
+      const chunk: Promise<ExecuteChunkResult> = env.run(execute, input(lines, over));
+      chunks.push(chunk);
+      return chunk;
+    },
+    answers: () => readAnswers(journal, store, { offsets, lines }),
+    retries: async () => {
+      const found = [];
+      const scope = { batchId: BATCH_ID, safeModel: 'm' };
+      for await (const { header, notBeforeMs } of journal.scan(scope, { from: 0, to: lines })) {
+        if (header.kind !== FRAME_KIND.retry) continue;
+        found.push({ line: offsets.indexOf(header.offset), tries: header.tries, notBeforeMs });
+      }
+      return found;
+    },
+    offsetOf: (line) => offsets[line]!,
+    deathsAlone: async (line) => {
+      const plan = await store.read(planKey(BATCH_ID, NONCE, 'm'), {
+        start: 0,
+        end: lines * PLAN_ENTRY_BYTES,
+      });
+      const ledger = new ChunkLedger({ from: 0, to: lines }, plan);
+      const scope = { batchId: BATCH_ID, safeModel: 'm' };
+      for await (const ref of journal.scan(scope, { from: 0, to: lines })) ledger.learn(ref);
+      return ledger.deathsAlone(line);
+    },
+    warnings,
+    tries: () => tries,
+    seen: () => server.received.map(({ body }) => (JSON.parse(body.toString()) as { n: string }).n),
+    close: async () => {
+      // A test that failed may have left chunks behind.
+      lease.tell({ lost: true });
+      drain.abort();
+      await server.close();
+      await Promise.allSettled(chunks);
+      await journal.close();
+      await registry.close();
+      await store.close();
+      await rm(path, { recursive: true, force: true });
+    },
+  };
+}
+
+function input(lines: number, over: Partial<ExecuteChunkInput> = {}): ExecuteChunkInput {
+  return {
+    batchId: BATCH_ID,
+    planNonce: NONCE,
+    tenant: 'default',
+    endpoint: '/v1/chat/completions',
+    inputKey: INPUT_KEY,
+    model: 'm',
+    safe: 'm',
+    from: 0,
+    to: lines,
+    deadlineMs: Date.now() + 3_600_000,
+    boxMs: 20_000,
+    p95Ms: null,
+    priority: 3,
+    ...over,
+  };
+}
+
+/** Lines named `l0`, `l1`, …; the plan is in input order. */
+async function writeInput(store: ObjectStore, lines: number): Promise<number[]> {
+  const plan = Buffer.alloc(lines * PLAN_ENTRY_BYTES);
+  const offsets: number[] = [];
+  let text = '';
+  for (let i = 0; i < lines; i++) {
+    const line = `{"custom_id":"l${i}","method":"POST","url":"/v1/chat/completions","body":{"model":"m", "n":"l${i}"}}`;
+    encodePlanEntry(plan, i * PLAN_ENTRY_BYTES, {
+      offset: text.length,
+      length: line.length,
+      prefixHash: 0,
+    });
+    offsets.push(text.length);
+    text += `${line}\n`;
+  }
+  await store.putIfAbsent(INPUT_KEY, Buffer.from(text));
+  await store.putIfAbsent(planKey(BATCH_ID, NONCE, 'm'), plan);
+  return offsets;
+}
+
+async function readAnswers(
+  journal: JournalStore,
+  store: ObjectStore,
+  { offsets, lines }: { offsets: number[]; lines: number },
+): ReturnType<ChunkWorld['answers']> {
+  const found: Awaited<ReturnType<ChunkWorld['answers']>> = new Map();
+  const scope = { batchId: BATCH_ID, safeModel: 'm' };
+  for await (const frame of journal.scan(scope, { from: 0, to: lines })) {
+    if (frame.header.kind === FRAME_KIND.retry) continue;
+    const end = frame.position + frame.byteLength;
+    const bytes = await store.read(frame.objectKey, {
+      start: end - frame.header.payloadLength,
+      end,
+    });
+    found.set(offsets.indexOf(frame.header.offset), {
+      kind: frame.header.kind,
+      status: frame.header.status,
+      line: JSON.parse(bytes.toString()) as ResultLine,
+    });
+  }
+  return found;
+}

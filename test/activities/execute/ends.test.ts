@@ -1,0 +1,233 @@
+import { ActivityCancellationDetails } from '@temporalio/common';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import type { ExecuteDeps } from '../../../activities/execute/deps';
+import type { ExecuteChunkResult } from '../../../activities/types';
+import type { Answer } from '../../inference/local-server';
+import { until } from '../../support/until';
+import type { ChunkWorld } from './chunk-world';
+import { chunkWorld } from './chunk-world';
+import { gate, ok, status } from './model-server';
+
+const HOUR_MS = 3_600_000;
+/** No request ends by itself within a test: what ends it is what the test is about. */
+const SLOW = {
+  request_timeout: '60s',
+  max_retries: 0,
+  initial_backoff: '5ms',
+  max_backoff: '20ms',
+};
+
+let world: ChunkWorld;
+let running: Promise<ExecuteChunkResult> | null = null;
+
+afterEach(async () => {
+  jest.restoreAllMocks();
+  running = null;
+  await world.close();
+});
+
+async function open(
+  lines: number,
+  answer: Answer,
+  batch: Record<string, unknown> = {},
+  replace?: (deps: ExecuteDeps) => Partial<ExecuteDeps>,
+): Promise<ChunkWorld> {
+  const settings = { batch: { cancel_grace: '60s', ...batch } };
+  const options = { gateway: SLOW, ...(replace && { replace }) };
+  world = await chunkWorld(lines, answer, settings, options);
+  return world;
+}
+
+/** Runs a chunk whose end the test waits for: one that never ends fails the test, not its teardown. */
+async function ended(): Promise<ExecuteChunkResult> {
+  let result: ExecuteChunkResult | null = null;
+  void running?.then((value) => (result = value));
+  return until(() => result, 5_000, 'the end of the chunk');
+}
+
+/** Moves the clock without moving a timer: what a process sees that stood still for a moment. */
+function jumpBy(ms: number): void {
+  const now = Date.now;
+  jest.spyOn(Date, 'now').mockImplementation(() => now() + ms);
+}
+
+describe('the deadline', () => {
+  it('is checked again when the line has been read', async () => {
+    // The line has its memory, and only now it is late.
+    const { run, seen, tries } = await open(1, ok, { expiry_grace: '60s' }, ({ memory }) => ({
+      memory: {
+        ...memory,
+        stats: () => memory.stats(),
+        reserve: (bytes, signal) => memory.reserve(bytes, signal),
+        tryReserve: (bytes) => {
+          jumpBy(2 * HOUR_MS);
+          return memory.tryReserve(bytes);
+        },
+      },
+    }));
+    running = run({ deadlineMs: Date.now() + HOUR_MS });
+    expect(await ended()).toMatchObject({ next: 0, left: 'stopped', stopCause: 'expired' });
+    expect([tries(), seen()]).toEqual([0, []]);
+  });
+
+  it('is checked again right before the first byte', async () => {
+    const { run, seen, tries } = await open(1, ok, { expiry_grace: '60s' }, ({ registry }) => ({
+      registry: {
+        ...registry,
+        route: (model) => {
+          const route = registry.route(model);
+          if (route === null) return null;
+          const { backend } = route;
+          const send: typeof backend.send = (request, signal) => {
+            const outcome = backend.send(request, signal);
+            jumpBy(2 * HOUR_MS);
+            return outcome;
+          };
+          return { ...route, backend: { ...backend, send } };
+        },
+      },
+    }));
+    running = run({ deadlineMs: Date.now() + HOUR_MS });
+    expect(await ended()).toMatchObject({ next: 0, left: 'stopped', stopCause: 'expired' });
+    expect([tries(), seen()]).toEqual([1, []]);
+  });
+
+  it('aborts what is in flight, whatever the grace of a cancel', async () => {
+    const slow = gate();
+    const { run, answers } = await open(2, slow.answer);
+    running = run({ deadlineMs: Date.now() + 300 });
+    await until(() => slow.held().length === 2, 5_000, 'both in flight');
+    expect(await ended()).toMatchObject({ next: 0, left: 'stopped', stopCause: 'expired' });
+    await until(() => slow.dropped().length === 2, 5_000, 'both connections closed');
+    expect((await answers()).size).toBe(0);
+  });
+
+  it('aborts what is in flight also where the chunk has begun to leave', async () => {
+    const slow = gate();
+    const { run, drain } = await open(2, slow.answer);
+    running = run({ deadlineMs: Date.now() + 500 });
+    await until(() => slow.held().length === 2, 5_000, 'both in flight');
+    drain.abort();
+    expect(await ended()).toMatchObject({ next: 0, left: 'drain', stopCause: 'expired' });
+    await until(() => slow.dropped().length === 2, 5_000, 'both connections closed');
+  });
+
+  it('names the cause of a cancel that comes after it', async () => {
+    const slow = gate();
+    const env = new MockActivityEnvironment();
+    const { run } = await open(1, slow.answer);
+    running = run({ deadlineMs: Date.now() + HOUR_MS }, env);
+    await until(() => slow.held().length === 1, 5_000, 'one in flight');
+    jumpBy(2 * HOUR_MS);
+    env.cancel('CANCELLED', new ActivityCancellationDetails({ cancelRequested: true }));
+    expect(await ended()).toMatchObject({ left: 'stopped', stopCause: 'expired' });
+  });
+});
+
+describe('a stop', () => {
+  it('keeps no answer that would be tried again, though it is the last try', async () => {
+    const slow = gate();
+    const { run, lease, answers } = await open(2, slow.answer);
+    running = run();
+    await until(() => slow.held().length === 2, 5_000, 'both in flight');
+    lease.tell({ stopCause: 'cancelled' });
+    slow.release('l0', ok);
+    slow.release('l1', status(500));
+    expect(await ended()).toMatchObject({ next: 1, completed: 1, failed: 0, answered: 1 });
+    expect([...(await answers()).keys()]).toEqual([0]);
+  });
+
+  it('that came before the chunk began sends nothing', async () => {
+    const { run, lease, seen } = await open(3, ok);
+    lease.tell({ stopCause: 'cancelled' });
+    running = run();
+    expect(await ended()).toMatchObject({ next: 0, left: 'stopped', stopCause: 'cancelled' });
+    expect(seen()).toEqual([]);
+  });
+
+  it('that came while the chunk was preparing sends nothing', async () => {
+    const env = new MockActivityEnvironment();
+    const { run, seen, store } = await open(3, ok);
+    const opened = store.open.bind(store);
+    store.open = async (key) => {
+      env.cancel('CANCELLED', new ActivityCancellationDetails({ cancelRequested: true }));
+      return opened(key);
+    };
+    running = run({}, env);
+    expect(await ended()).toMatchObject({ next: 0, left: 'stopped', stopCause: 'cancelled' });
+    expect(seen()).toEqual([]);
+  });
+
+  it('of a failed batch lets what runs end in its own time', async () => {
+    const slow = gate();
+    const { run, lease, answers } = await open(2, slow.answer, { cancel_grace: '1ms' });
+    running = run();
+    await until(() => slow.held().length === 2, 5_000, 'both in flight');
+    lease.tell({ stopCause: 'failed' });
+    // Another stop with this grace would have aborted them by the end of the next timers.
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    slow.open();
+    expect(await ended()).toMatchObject({ next: 2, completed: 2, stopCause: 'failed' });
+    expect((await answers()).size).toBe(2);
+  });
+});
+
+describe('the loss of the range', () => {
+  it.each([
+    ['another attempt has it', { lost: true }, 'fenced'],
+    ['the batch has ended', { terminal: true }, 'row_terminal'],
+  ] as const)('because %s aborts what is in flight', async (_why, change, left) => {
+    const slow = gate();
+    const { run, lease } = await open(2, slow.answer);
+    running = run();
+    await until(() => slow.held().length === 2, 5_000, 'both in flight');
+    lease.tell(change);
+    expect(await ended()).toMatchObject({ next: 0, left });
+    await until(() => slow.dropped().length === 2, 5_000, 'both connections closed');
+  });
+
+  it('after the end of a box is heeded: no seal, and no answer is claimed', async () => {
+    const slow = gate();
+    const { run, lease, drain, journal, answers } = await open(3, slow.answer);
+    running = run();
+    await until(() => slow.held().length === 3, 5_000, 'all in flight');
+    slow.release('l0');
+    await until(async () => (await answers()).size === 1, 5_000, 'its answer in the journal');
+    drain.abort();
+    lease.tell({ lost: true });
+    expect(await ended()).toMatchObject({ next: 0, completed: 0, failed: 0, left: 'fenced' });
+    expect(await journal.listSeals(`batch_${'5e'.repeat(16)}`)).toEqual([]);
+  });
+
+  it('is what the server means that does not know the attempt any more', async () => {
+    const slow = gate();
+    const env = new MockActivityEnvironment();
+    const { run } = await open(2, slow.answer);
+    running = run({}, env);
+    await until(() => slow.held().length === 2, 5_000, 'both in flight');
+    env.cancel('NOT_FOUND', new ActivityCancellationDetails({ notFound: true }));
+    expect(await ended()).toMatchObject({ next: 0, left: 'fenced', stopCause: null });
+  });
+});
+
+describe('a worker that goes down', () => {
+  it('sends nothing of a chunk that begins then', async () => {
+    const { run, drain, seen } = await open(3, ok);
+    drain.abort();
+    running = run();
+    expect(await ended()).toMatchObject({ next: 0, left: 'drain', stopCause: null });
+    expect(seen()).toEqual([]);
+  });
+
+  it('aborts what is in flight when its time to drain is over', async () => {
+    const slow = gate();
+    const env = new MockActivityEnvironment();
+    const { run, drain } = await open(2, slow.answer);
+    running = run({}, env);
+    await until(() => slow.held().length === 2, 5_000, 'both in flight');
+    drain.abort();
+    env.cancel('WORKER_SHUTDOWN', new ActivityCancellationDetails({ workerShutdown: true }));
+    expect(await ended()).toMatchObject({ next: 0, left: 'drain', stopCause: null });
+    await until(() => slow.dropped().length === 2, 5_000, 'both connections closed');
+  });
+});

@@ -1,0 +1,223 @@
+import fc from 'fast-check';
+import { ChunkLedger } from '../../../activities/execute/chunk-ledger';
+import { LineQueue } from '../../../activities/execute/line-queue';
+import { NO_USAGE } from '../../../core/batch/counts';
+import { OpenRanges } from '../../../core/chunks/open-ranges';
+import type { FrameKind } from '../../../core/journal/frame';
+import { FRAME_KIND, SENT_ALONE } from '../../../core/journal/frame';
+import { encodePlanEntry, PLAN_ENTRY_BYTES } from '../../../core/plan/plan-entry';
+import type { FrameRef } from '../../../storage/journal/journal-store';
+
+const OFFSET_STEP = 100;
+
+function planOf(entries: number): Buffer {
+  const plan = Buffer.alloc(entries * PLAN_ENTRY_BYTES);
+  for (let i = 0; i < entries; i++) {
+    encodePlanEntry(plan, i * PLAN_ENTRY_BYTES, {
+      offset: i * OFFSET_STEP,
+      length: 10,
+      prefixHash: 0,
+    });
+  }
+  return plan;
+}
+
+function ledgerOf(entries: number, from = 0): ChunkLedger {
+  return new ChunkLedger({ from, to: from + entries }, planOf(entries));
+}
+
+function ref(
+  index: number,
+  kind: FrameKind,
+  at: { key?: string; position?: number; tries?: number; status?: number } = {},
+): FrameRef {
+  return {
+    header: {
+      offset: index * OFFSET_STEP,
+      kind,
+      status: at.status ?? 200,
+      tries: at.tries ?? 1,
+      usage: NO_USAGE,
+      payloadLength: 1,
+    },
+    objectKey: at.key ?? 'a',
+    position: at.position ?? index,
+    byteLength: 45,
+    ...(kind === FRAME_KIND.retry ? { notBeforeMs: 500 } : {}),
+  };
+}
+
+describe('the ledger of a chunk', () => {
+  it('knows the lowest unanswered position and the counts before it', () => {
+    const ledger = ledgerOf(5, 20);
+    ledger.learn(ref(0, FRAME_KIND.output));
+    ledger.learn(ref(1, FRAME_KIND.error));
+    ledger.learn(ref(3, FRAME_KIND.output));
+    expect(ledger.next).toBe(22);
+    expect(ledger.countsBeforeNext()).toEqual({ completed: 1, failed: 1 });
+    expect({ completed: ledger.completed, failed: ledger.failed }).toEqual({
+      completed: 2,
+      failed: 1,
+    });
+    expect(ledger.sealed([]).map((frame) => frame.header.offset)).toEqual([0, 100]);
+  });
+
+  it('ignores frames of other lines and takes a retry frame for no answer', () => {
+    const ledger = ledgerOf(2);
+    ledger.learn(ref(7, FRAME_KIND.output));
+    ledger.learn(ref(0, FRAME_KIND.retry, { tries: 2 }));
+    ledger.learn(ref(0, FRAME_KIND.retry, { tries: 1 }));
+    expect(ledger.next).toBe(0);
+    expect(ledger.line(0)).toMatchObject({ tries: 2, notBeforeMs: 500 });
+  });
+
+  it('counts a death where a line sent alone is the last that its segment says of it', () => {
+    const ledger = ledgerOf(2);
+    const alone = { status: SENT_ALONE };
+    ledger.learn(ref(0, FRAME_KIND.retry, { ...alone, key: 'a', position: 0 }));
+    ledger.learn(ref(0, FRAME_KIND.retry, { ...alone, key: 'b', position: 0 }));
+    ledger.learn(ref(0, FRAME_KIND.retry, { key: 'b', position: 1 }));
+    ledger.learn(ref(0, FRAME_KIND.retry, { key: 'c', position: 0 }));
+    ledger.learn(ref(0, FRAME_KIND.retry, { ...alone, key: 'c', position: 1 }));
+    ledger.learn(ref(1, FRAME_KIND.retry, { key: 'a', position: 2 }));
+    expect(ledger.deathsAlone(0)).toBe(2);
+    expect(ledger.deathsAlone(1)).toBe(0);
+  });
+
+  it('counts each line once and seals the same frames in whatever order they are met', () => {
+    const frame = fc.record({
+      index: fc.nat(5),
+      kind: fc.constantFrom(FRAME_KIND.output, FRAME_KIND.error, FRAME_KIND.retry),
+      key: fc.constantFrom('a', 'b'),
+      position: fc.nat(3),
+    });
+    fc.assert(
+      fc.property(fc.array(frame), fc.infiniteStream(fc.nat()), (frames, random) => {
+        const refs = frames.map(({ index, kind, key, position }) =>
+          ref(index, kind, { key, position }),
+        );
+        const shuffled = refs
+          .map((item) => ({ item, by: random.next().value as number }))
+          .sort((a, b) => a.by - b.by)
+          .map(({ item }) => item);
+        const [one, two] = [ledgerOf(6), ledgerOf(6)];
+        for (const item of refs) one.learn(item);
+        for (const item of shuffled) two.learn(item);
+        expect(one.sealed([])).toEqual(two.sealed([]));
+        expect(one.completed).toBe(two.completed);
+        expect(one.completed + one.failed).toBe(
+          new Set(frames.filter((f) => f.kind !== FRAME_KIND.retry).map((f) => f.index)).size,
+        );
+      }),
+    );
+  });
+});
+
+describe('the queue of lines', () => {
+  it('gives fresh lines in plan order, skipping answered ones, then is empty', () => {
+    const ledger = ledgerOf(4);
+    ledger.learn(ref(1, FRAME_KIND.output));
+    const queue = new LineQueue(ledger, 10);
+    const taken = [queue.take(0), queue.take(0), queue.take(0)].map((line) => line?.position);
+    expect(taken).toEqual([0, 2, 3]);
+    expect(queue.isEmpty).toBe(true);
+    expect(queue.take(0)).toBeNull();
+  });
+
+  it('gives a put-back line when its time has come, before fresh ones', () => {
+    const queue = new LineQueue(ledgerOf(3), 10);
+    const line = queue.take(0);
+    if (line === null) throw new Error('no line');
+    line.notBeforeMs = 100;
+    queue.putBack(line);
+    expect(queue.take(50)?.position).toBe(1);
+    expect(queue.nextDueMs).toBe(100);
+    expect(queue.take(100)?.position).toBe(0);
+  });
+
+  it('gives nothing new while too many lines wait for their time', () => {
+    const queue = new LineQueue(ledgerOf(5), 2);
+    for (let i = 0; i < 2; i++) {
+      const line = queue.take(0);
+      if (line !== null) queue.putBack({ ...line, notBeforeMs: 1_000 });
+    }
+    expect(queue.take(0)).toBeNull();
+    expect(queue.take(1_000)?.position).toBe(0);
+  });
+
+  it('asks an absent gateway with another line each time, in turn', () => {
+    const queue = new LineQueue(ledgerOf(3), 10);
+    const asked: (number | undefined)[] = [];
+    for (let nowMs = 100; nowMs <= 600; nowMs += 100) {
+      const line = queue.takeForProbe(nowMs);
+      asked.push(line?.position);
+      if (line !== null) queue.putBack({ ...line, notBeforeMs: nowMs + 10 });
+    }
+    expect(asked).toEqual([0, 1, 2, 0, 1, 2]);
+  });
+
+  it('asks nothing before its time, also where the gateway is absent', () => {
+    const ledger = ledgerOf(2);
+    ledger.learn(ref(0, FRAME_KIND.retry, { tries: 1 }));
+    const queue = new LineQueue(ledger, 10);
+    expect(queue.takeForProbe(0)?.position).toBe(1);
+    expect(queue.takeForProbe(0)).toBeNull();
+    expect(queue.takeForProbe(500)?.position).toBe(0);
+  });
+
+  it('honours the pause that an earlier attempt wrote down', () => {
+    const ledger = ledgerOf(2);
+    ledger.learn(ref(0, FRAME_KIND.retry, { tries: 1 }));
+    const queue = new LineQueue(ledger, 10);
+    expect(queue.take(0)?.position).toBe(1);
+    expect(queue.take(0)).toBeNull();
+    expect(queue.take(500)).toMatchObject({ position: 0, tries: 1 });
+  });
+});
+
+describe('open ranges', () => {
+  it('hands out every position exactly once, whatever is taken, given back and halved', () => {
+    const action = fc.record({
+      size: fc.integer({ min: 1, max: 40 }),
+      done: fc.nat(40),
+      fails: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 100 }), fc.array(action), (total, actions) => {
+        const open = new OpenRanges([{ from: 0, to: total }]);
+        const answered = new Set<number>();
+        const answer = (from: number, to: number): void => {
+          for (let position = from; position < to; position++) {
+            expect(answered.has(position)).toBe(false);
+            answered.add(position);
+          }
+        };
+        for (const { size, done, fails } of actions) {
+          const range = open.take(size);
+          if (range === null) break;
+          const next = Math.min(range.from + done, range.to);
+          if (fails) {
+            open.giveBackFailed(range);
+            continue;
+          }
+          answer(range.from, next);
+          open.giveBack({ from: next, to: range.to });
+        }
+        for (let range = open.take(1_000); range !== null; range = open.take(1_000)) {
+          answer(range.from, range.to);
+        }
+        expect(answered.size).toBe(total);
+      }),
+    );
+  });
+
+  it('runs a single line alone after it has failed, and counts its failures from then on', () => {
+    const open = new OpenRanges([{ from: 4, to: 5 }]);
+    for (const failures of [undefined, 0, 1, 2]) {
+      const range = open.take(100);
+      if (range === null) throw new Error('nothing open');
+      expect(range.failures).toBe(failures);
+      open.giveBackFailed(range);
+    }
+  });
+});

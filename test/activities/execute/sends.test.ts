@@ -1,0 +1,189 @@
+import type { ExecuteChunkResult } from '../../../activities/types';
+import { NightshiftError } from '../../../core/errors';
+import { lineId } from '../../../core/names/ids';
+import type { BackendRequest } from '../../../inference/backend';
+import type { Registry } from '../../../inference/registry';
+import type { Answer } from '../../inference/local-server';
+import { until } from '../../support/until';
+import type { ChunkWorld, ChunkWorldOptions } from './chunk-world';
+import { BATCH_ID, chunkWorld, INPUT_KEY } from './chunk-world';
+import { ok, status } from './model-server';
+
+let world: ChunkWorld;
+let running: Promise<ExecuteChunkResult> | null = null;
+
+afterEach(async () => {
+  running = null;
+  await world.close();
+});
+
+async function open(
+  lines: number,
+  answer: Answer,
+  options: ChunkWorldOptions = {},
+): Promise<ChunkWorld> {
+  return (world = await chunkWorld(lines, answer, {}, options));
+}
+
+/** The breaker of the world's gateway, open, with its first probe due. */
+function openBreaker({ deps }: ChunkWorld) {
+  const breaker = deps.registry.route('m')?.breaker;
+  if (breaker === undefined) throw new Error('no route');
+  for (let i = 0; i < 5; i++) {
+    const nowMs = Date.now() - (i === 0 ? 20_000 : 1_000);
+    breaker.onFailure({ lineId: `other-${i}`, kind: 503, nowMs });
+  }
+  expect(breaker.state).toBe('open');
+  return breaker;
+}
+
+/** The end of the chunk, or a failure of the test where a probe blocks it. */
+async function ended(): Promise<ExecuteChunkResult> {
+  let result: ExecuteChunkResult | null = null;
+  void running?.then((value) => (result = value));
+  return until(() => result, 5_000, 'the end of the chunk');
+}
+
+describe('a probe that tells nothing of its gateway', () => {
+  it('is followed by another one where its line could not be read', async () => {
+    const world = await open(2, ok);
+    const { run, store } = world;
+    const opened = store.open.bind(store);
+    let failures = 1;
+    store.open = async (key) => {
+      const input = await opened(key);
+      if (key !== INPUT_KEY) return input;
+      const read: typeof input.read = (...range) =>
+        failures-- > 0
+          ? Promise.reject(new NightshiftError('object_store_failed', 'read: EIO'))
+          : input.read(...range);
+      return { size: input.size, read, close: () => input.close() };
+    };
+    const breaker = openBreaker(world);
+    running = run();
+    expect(await ended()).toMatchObject({ next: 2, completed: 2 });
+    expect(breaker.state).toBe('closed');
+  });
+
+  it('is followed by another one where it was not to be sent', async () => {
+    const world = await open(2, ok);
+    const { run, lease } = world;
+    let refused = 0;
+    // Yes to the loop, no when the line is read.
+    lease.maySend = () => ++refused !== 2;
+    openBreaker(world);
+    running = run();
+    expect(await ended()).toMatchObject({ next: 2, completed: 2 });
+  });
+
+  it('is followed by another one where there was a connection too late', async () => {
+    const world = await open(2, ok);
+    const { run, lease, tries } = world;
+    lease.maySend = () => tries() !== 1 || ++refusedSent > 1;
+    let refusedSent = 0;
+    openBreaker(world);
+    running = run();
+    expect(await ended()).toMatchObject({ next: 2, completed: 2 });
+  });
+});
+
+describe('a line', () => {
+  it('is known by its place in the input, to the gateway and in its result', async () => {
+    const { run, server, answers, offsetOf } = await open(3, (request, response, socket) =>
+      (request.body.includes('l2') ? status(400) : ok)(request, response, socket),
+    );
+    running = run();
+    await running;
+    const all = await answers();
+    for (const line of [0, 1, 2]) {
+      const id = lineId(BATCH_ID, offsetOf(line));
+      const sent = server.received.find(({ body }) => body.includes(`l${line}`));
+      expect(sent?.headers['x-request-id']).toBe(id);
+      expect(all.get(line)?.line).toMatchObject({ id, custom_id: `l${line}` });
+    }
+  });
+
+  it('that could only be tried again after the deadline has no answer: the end names it', async () => {
+    const { run, answers } = await open(1, status(500, { 'retry-after': '200' }));
+    running = run({ deadlineMs: Date.now() + 1_000 });
+    expect(await ended()).toMatchObject({ next: 0, failed: 0, stopCause: 'expired' });
+    expect((await answers()).size).toBe(0);
+  });
+
+  it('tells its gateway the time that its batch has left, not its chunk', async () => {
+    const { run, server } = await open(1, ok);
+    running = run({ deadlineMs: Date.now() + 3_600_000, boxMs: 5_000 });
+    await running;
+    expect(Number(server.received[0]?.headers['x-slo-ttft-ms'])).toBeGreaterThan(3_500_000);
+  });
+
+  it.each([
+    [false, undefined],
+    [true, 'default'],
+  ])('tells its tenant only to a gateway that is to know it: %s', async (isTold, tenant) => {
+    const { run, server } = await open(1, ok, { gateway: { send_fairness_header: isTold } });
+    running = run();
+    await running;
+    expect(server.received[0]?.headers['x-gateway-inference-fairness-id']).toBe(tenant);
+  });
+});
+
+/** A registry whose backend the test plays. */
+function played(registry: Registry, send: (request: BackendRequest) => ReturnType<typeof fail>) {
+  return {
+    ...registry,
+    route: (model: string) => {
+      const route = registry.route(model);
+      return route && { ...route, backend: { ...route.backend, send } };
+    },
+  };
+}
+
+async function fail(reason: 'timeout' | 'connection') {
+  return { kind: 'failure', reason, message: 'for the test' } as const;
+}
+
+describe('the bytes of a request', () => {
+  it('stay as they are after a try without an answer: the connection may still hold them', async () => {
+    const sent: { body: Uint8Array; text: string }[] = [];
+    const { run } = await open(20, ok, {
+      replace: ({ registry }) => ({
+        registry: played(registry, ({ body }) => {
+          sent.push({ body, text: Buffer.from(body).toString() });
+          return fail(sent.length % 2 === 0 ? 'timeout' : 'connection');
+        }),
+      }),
+    });
+    running = run();
+    expect(await ended()).toMatchObject({ next: 20, failed: 20 });
+    for (const { body, text } of sent) expect(Buffer.from(body).toString()).toBe(text);
+  });
+
+  it('and of its answer count against the memory of the process', async () => {
+    const grown: number[] = [];
+    const { run } = await open(1, ok, {
+      replace: ({ memory, registry }) => ({
+        memory: {
+          reserve: (...args) => memory.reserve(...args),
+          stats: () => memory.stats(),
+          tryReserve: (bytes) => {
+            const reservation = memory.tryReserve(bytes);
+            return (
+              reservation && {
+                release: () => reservation.release(),
+                grow: (more) => {
+                  grown.push(more);
+                  return reservation.grow(more);
+                },
+              }
+            );
+          },
+        },
+        registry,
+      }),
+    });
+    running = run();
+    await running;
+    expect(grown.reduce((sum, bytes) => sum + bytes, 0)).toBeGreaterThan(50);
+  });
+});

@@ -1,0 +1,58 @@
+import { until } from '../../support/until';
+import type { ChunkWorld } from './chunk-world';
+import { chunkWorld } from './chunk-world';
+import type { Gate } from './model-server';
+import { gate, status } from './model-server';
+
+let world: ChunkWorld;
+let slow: Gate;
+
+afterEach(() => world.close());
+
+/** One request at a time, each held until it is released. */
+async function open(lines: number): Promise<ChunkWorld> {
+  slow = gate();
+  const settings = { concurrency: { per_model: 1 } };
+  world = await chunkWorld(lines, slow.answer, settings, { gateway: { request_timeout: '60s' } });
+  return world;
+}
+
+const held = (name: string) => until(() => slow.held()[0] === name, 5_000, `${name} in flight`);
+const past = (ms: number) => until(() => Date.now() > ms, 5_000, 'the end of the box');
+
+it('begins no try after its box, and finishes the one in flight', async () => {
+  const { run, seen } = await open(5);
+  const endMs = Date.now() + 1_000;
+  const running = run({ boxMs: 1_000 });
+  await held('l0');
+  slow.release('l0');
+  await held('l1');
+  await past(endMs + 100);
+  slow.release('l1');
+  expect(await running).toMatchObject({ next: 2, completed: 2, left: 'box', stopCause: null });
+  expect(seen()).toEqual(['l0', 'l1']);
+});
+
+it('goes on past its box until the first answer has come, and no further', async () => {
+  const { run, seen } = await open(5);
+  const endMs = Date.now() + 50;
+  const running = run({ boxMs: 50 });
+  await held('l0');
+  await past(endMs + 100);
+  slow.release('l0');
+  expect(await running).toMatchObject({ next: 1, completed: 1, left: 'box', stopCause: null });
+  expect(seen()).toEqual(['l0']);
+});
+
+it('lets a line that was busy be tried again past its box while no answer has come', async () => {
+  const { run, seen } = await open(1);
+  const endMs = Date.now() + 50;
+  const running = run({ boxMs: 50 });
+  await held('l0');
+  await past(endMs + 100);
+  slow.release('l0', status(500));
+  await until(() => seen().length === 2, 5_000, 'the second try');
+  await held('l0');
+  slow.release('l0');
+  expect(await running).toMatchObject({ next: 1, completed: 1, left: 'done' });
+});

@@ -1,0 +1,50 @@
+import { deathsBefore } from '../../../activities/execute/deaths';
+import { WaitingRoom } from '../../../activities/execute/waiting-room';
+
+describe('who waits for a permit inside a process', () => {
+  it('are four chunks of a model, and one of each further tenant', () => {
+    const room = new WaitingRoom();
+    for (let i = 0; i < 4; i++) expect(room.enter('m', 'a')).toBe(true);
+    expect([room.enter('m', 'a'), room.enter('other', 'a')]).toEqual([false, true]);
+    for (let i = 0; i < 12; i++) expect(room.enter('m', `t${i}`)).toBe(true);
+    expect(room.hasPlace('m', 't0')).toBe(false);
+    expect(room.hasPlace('m', 'one too many')).toBe(false);
+    room.leave('m', 't0');
+    expect(room.hasPlace('m', 't0')).toBe(true);
+  });
+});
+
+describe('how long the others stay away', () => {
+  const at = (nowMs: number, random = 0.5) => ({ nowMs, random });
+
+  it('grows with their number, so that a process sees five attempts a second', () => {
+    const room = new WaitingRoom();
+    expect(room.retryInMs('m', 'k0', at(0))).toBe(200);
+    for (let i = 1; i < 100; i++) room.retryInMs('m', `k${i}`, at(i));
+    expect(room.retryInMs('m', 'k0', at(100))).toBe(20_000);
+    expect(room.retryInMs('other', 'k0', at(100))).toBe(200);
+    for (let i = 0; i < 1_000; i++) room.retryInMs('m', `k${i}`, at(200));
+    expect(room.retryInMs('m', 'k0', at(300))).toBe(60_000);
+    expect(room.retryInMs('m', 'k0', at(300, 0))).toBe(45_000);
+  });
+
+  it('shrinks when some have begun, or came no more', () => {
+    const room = new WaitingRoom();
+    for (let i = 0; i < 100; i++) room.retryInMs('m', `k${i}`, at(0));
+    for (let i = 0; i < 50; i++) room.forget('m', `k${i}`);
+    expect(room.retryInMs('m', 'k99', at(1))).toBe(10_000);
+    expect(room.retryInMs('m', 'k99', at(200_000))).toBe(200);
+  });
+});
+
+describe('deaths of earlier attempts', () => {
+  it.each([
+    ['the first attempt', undefined, 1, 0],
+    ['attempts that found no place', undefined, 7, 0],
+    ['one that ended by itself', { deaths: 2, holding: false }, 5, 2],
+    ['one that never did', { deaths: 2, holding: true }, 4, 3],
+    ['a worker of an older version', { next: 3, inFlight: 1 }, 3, 2],
+  ])('after %s', (_, details, attempt, deaths) => {
+    expect(deathsBefore(details, attempt)).toBe(deaths);
+  });
+});

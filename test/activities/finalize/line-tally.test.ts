@@ -1,0 +1,39 @@
+import fc from 'fast-check';
+import { LineTally } from '../../../activities/finalize/line-tally';
+
+const tallyOf = (offsets: Iterable<number>): LineTally => {
+  const tally = new LineTally();
+  for (const offset of offsets) tally.add(offset);
+  return tally;
+};
+
+const OFFSETS = fc.uniqueArray(fc.nat(2 ** 43), { maxLength: 40 });
+
+it('of the same lines is the same in every order', () => {
+  const property = fc.property(OFFSETS, fc.infiniteStream(fc.nat()), (offsets, ranks) => {
+    const shuffled = offsets
+      .map((offset) => ({ offset, rank: ranks.next().value as number }))
+      .sort((a, b) => a.rank - b.rank)
+      .map(({ offset }) => offset);
+    expect(tallyOf(shuffled).equals(tallyOf(offsets))).toBe(true);
+  });
+  fc.assert(property);
+});
+
+it('of other lines is another one', () => {
+  const property = fc.property(OFFSETS, OFFSETS, (some, others) => {
+    const isSame = some.length === others.length && some.every((one) => others.includes(one));
+    expect(tallyOf(some).equals(tallyOf(others))).toBe(isSame);
+  });
+  fc.assert(property);
+});
+
+it.each([
+  ['as many lines with the same sum', [10, 40], [20, 30]],
+  ['the same sum and the same squares', [1, 5, 6], [2, 3, 7]],
+  ['the same low half', [5], [5 + 2 ** 32]],
+  ['halves that change places', [3 * 2 ** 32 + 1], [2 ** 32 + 3]],
+  ['one line and none', [0], []],
+])('tells apart %s', (_what, some, others) => {
+  expect(tallyOf(some).equals(tallyOf(others))).toBe(false);
+});

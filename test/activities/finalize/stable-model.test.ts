@@ -1,0 +1,31 @@
+import { StableModel } from '../../../activities/finalize/stable-model';
+import { NO_USAGE } from '../../../core/batch/counts';
+import { encodeFrame, FRAME_KIND } from '../../../core/journal/frame';
+import { modelTag } from '../../../core/openai/answer-model';
+
+function frame(model: string | null): Buffer {
+  const body = JSON.stringify(model === null ? {} : { model });
+  const line = `{"id":"x","custom_id":"a","response":{"status_code":200,"body":${body}},"error":null}`;
+  const fields = { offset: 0, kind: FRAME_KIND.output, status: 200, tries: 1, usage: NO_USAGE };
+  return encodeFrame({ ...fields, modelTag: modelTag(model) }, Buffer.from(line));
+}
+
+describe('the model of many answers', () => {
+  it.each<[(string | null)[], string | null]>([
+    [[], null],
+    [[null, null], null],
+    [['m'], 'm'],
+    [['m', 'm', 'm'], 'm'],
+    [[null, 'm', null], 'm'],
+    [['m', 'n'], null],
+    [['m', 'n', 'm'], null],
+    [['m', 'n', 'n', 'o'], null],
+  ])('%j is %j', (models, expected) => {
+    const stable = new StableModel();
+    for (const model of models) {
+      const bytes = Buffer.concat([Buffer.alloc(5), frame(model), Buffer.alloc(3)]);
+      stable.see(bytes, 5, bytes.length - 3);
+    }
+    expect(stable.name).toBe(expected);
+  });
+});

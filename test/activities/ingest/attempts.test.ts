@@ -1,0 +1,185 @@
+import { once } from 'node:events';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { DefaultLogger } from '@temporalio/worker';
+import { createIngest, type IngestDeps } from '../../../activities/ingest/ingest';
+import { IngestAttempt, type IngestDetails } from '../../../activities/ingest/attempt';
+import { ScanGate } from '../../../activities/ingest/scan-gate';
+import { NightshiftError } from '../../../core/errors';
+import { inputErrorsKey } from '../../../core/names/object-names';
+import { configSchema } from '../../../platform/config-schema';
+import { createMemoryStore } from '../../support/memory-store';
+
+const BATCH = `batch_${'0a'.repeat(16)}`;
+const INPUT = 'files/t/file-input';
+const LINE = JSON.stringify({
+  ...{ custom_id: 'a', method: 'POST', url: '/v1/chat/completions' },
+  body: { model: 'm', messages: [] },
+});
+
+/** One ingestion and its attempts, each of which learns what the last one told with its heartbeats. */
+class Attempts {
+  readonly store = createMemoryStore();
+  last: (IngestDetails & { bytes: number }) | undefined;
+  attempt = 0;
+  readonly #ingest;
+
+  constructor(changes: Partial<IngestDeps> = {}) {
+    this.store.objects.set(INPUT, Buffer.from(LINE));
+    const { limits, batch } = configSchema.parse({});
+    const row = { endpoint: '/v1/chat/completions', inputObjectKey: INPUT, inputBytes: null };
+    this.#ingest = createIngest({
+      ...{ store: this.store, limits, batch, announceMs: 1 },
+      batches: { input: async () => row },
+      isRouted: () => true,
+      ...changes,
+    });
+  }
+
+  /** An attempt whose process dies in the given phase: it never ends, and its last word is known. */
+  async dies(phase: IngestDetails['phase']): Promise<void> {
+    const env = this.#environment();
+    const hangs = new Promise<never>(() => undefined);
+    const real = this.store.stream;
+    if (phase !== 'waiting') this.store.stream = () => void env.emit('reads') as never;
+    else this.store.head = () => hangs;
+    const reads = once(env, 'reads');
+    const head = this.store.head;
+    void env.run(this.#ingest, { batchId: BATCH }).catch(() => undefined);
+    if (phase !== 'waiting') await reads;
+    this.store.stream = real;
+    this.store.head = head;
+  }
+
+  async run(): Promise<unknown> {
+    return this.#environment().run(this.#ingest, { batchId: BATCH });
+  }
+
+  errors(): unknown {
+    return JSON.parse(this.store.objects.get(inputErrorsKey(BATCH))?.toString() ?? 'null');
+  }
+
+  #environment(): MockActivityEnvironment {
+    const logger = new DefaultLogger('ERROR');
+    const info = { attempt: ++this.attempt, heartbeatDetails: this.last };
+    const env = new MockActivityEnvironment(info, { logger });
+    env.on('heartbeat', (details: typeof this.last) => (this.last = details));
+    return env;
+  }
+}
+
+const after = (...phases: IngestDetails['phase'][]): IngestAttempt => {
+  let details: unknown;
+  let attempt = new IngestAttempt({ attempt: 1, heartbeatDetails: undefined });
+  for (const [i, phase] of phases.entries()) {
+    details = { ...attempt.details, phase };
+    attempt = new IngestAttempt({ attempt: i + 2, heartbeatDetails: details });
+  }
+  return attempt;
+};
+
+describe('the attempts at an ingestion', () => {
+  it('are suspect after a death while reading, and count those while reading alone', () => {
+    expect(after()).toMatchObject({ isSuspect: false, deaths: 0 });
+    expect(after('reading')).toMatchObject({ isSuspect: true, deaths: 0 });
+    expect(after('reading', 'alone', 'alone')).toMatchObject({ isSuspect: true, deaths: 2 });
+  });
+
+  it('count no attempt that ended by itself, or that died before it read', () => {
+    expect(after('left', 'left', 'left')).toMatchObject({ isSuspect: false, deaths: 0 });
+    expect(after('reading', 'waiting', 'waiting', 'left')).toMatchObject({ deaths: 0 });
+    expect(after('reading', 'alone', 'left', 'waiting')).toMatchObject({ deaths: 1 });
+  });
+
+  it('are suspect where the last one died before its first heartbeat', () => {
+    const attempt = new IngestAttempt({ attempt: 2, heartbeatDetails: undefined });
+    expect(attempt).toMatchObject({ isSuspect: true, deaths: 0 });
+  });
+
+  it('of a release that told bytes alone change nothing', () => {
+    const attempt = new IngestAttempt({ attempt: 9, heartbeatDetails: { bytes: 7 } });
+    expect(attempt).toMatchObject({ isSuspect: false, deaths: 0 });
+  });
+});
+
+describe('an input file', () => {
+  it('that kills its workers is refused with a reason, and not read again', async () => {
+    const attempts = new Attempts();
+    await attempts.dies('reading');
+    for (let death = 0; death < 3; death++) {
+      await attempts.dies('alone');
+      expect(attempts.last).toMatchObject({ phase: 'alone', deaths: death });
+    }
+    attempts.store.stream = () => {
+      throw new Error('read once more');
+    };
+    expect(await attempts.run()).toEqual({ kind: 'invalid', errorCount: 1 });
+    expect(attempts.errors()).toMatchObject({ data: [{ code: 'unprocessable_file', line: null }] });
+  });
+
+  it('is read however often PostgreSQL was away', async () => {
+    let isAway = true;
+    const row = { endpoint: '/v1/chat/completions', inputObjectKey: INPUT, inputBytes: null };
+    const input = () =>
+      isAway
+        ? Promise.reject(new NightshiftError('postgres_unavailable', 'away'))
+        : Promise.resolve(row);
+    const attempts = new Attempts({ batches: { input } });
+    for (let i = 0; i < 5; i++) {
+      await expect(attempts.run()).rejects.toMatchObject({ type: 'postgres_unavailable' });
+      expect(attempts.last).toMatchObject({ phase: 'left', deaths: 0 });
+    }
+    isAway = false;
+    expect(await attempts.run()).toMatchObject({ kind: 'planned', lineCount: 1 });
+  });
+
+  it('that was suspect by chance is planned when it is read alone', async () => {
+    const attempts = new Attempts();
+    await attempts.dies('reading');
+    expect(await attempts.run()).toMatchObject({ kind: 'planned', lineCount: 1 });
+  });
+});
+
+describe('reading side by side', () => {
+  const signal = new AbortController().signal;
+  const open = () => {
+    let close = (): void => undefined;
+    const closed = new Promise<void>((resolve) => (close = resolve));
+    return { close, closed };
+  };
+
+  it('stops while a suspect is read alone', async () => {
+    const gate = new ScanGate();
+    const order: string[] = [];
+    const first = open();
+    const scan = (name: string, end?: Promise<void>) => async () => {
+      order.push(`${name} begins`);
+      await end;
+      order.push(`${name} ends`);
+    };
+    const all = [
+      gate.run({ alone: false, signal }, scan('first', first.closed)),
+      gate.run({ alone: false, signal }, scan('second', first.closed)),
+      gate.run({ alone: true, signal }, scan('suspect')),
+      gate.run({ alone: false, signal }, scan('last')),
+    ];
+    await new Promise(setImmediate);
+    expect(order).toEqual(['first begins', 'second begins']);
+    first.close();
+    await Promise.all(all);
+    expect(order.slice(4)).toEqual(['suspect begins', 'suspect ends', 'last begins', 'last ends']);
+  });
+
+  it('goes on when a suspect that waits is cancelled', async () => {
+    const gate = new ScanGate();
+    const first = open();
+    const cancel = new AbortController();
+    const running = gate.run({ alone: false, signal }, () => first.closed);
+    const suspect = gate.run({ alone: true, signal: cancel.signal }, () => Promise.resolve());
+    const next = gate.run({ alone: false, signal }, () => Promise.resolve('read'));
+    cancel.abort(new Error('cancelled'));
+    await expect(suspect).rejects.toThrow('cancelled');
+    expect(await next).toBe('read');
+    first.close();
+    await running;
+  });
+});

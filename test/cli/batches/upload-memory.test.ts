@@ -1,0 +1,54 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import v8 from 'node:v8';
+import vm from 'node:vm';
+import { createBatchService } from '../../../cli/batches/batch-service';
+
+const MIB = 1024 * 1024;
+const CHUNKS = 64;
+
+it('an upload does not stay in memory', async () => {
+  let received = 0;
+  const server = createServer((request, response) => {
+    request.on('data', (chunk: Buffer) => void (received += chunk.length));
+    request.on('end', () => {
+      response.setHeader('content-type', 'application/json');
+      response.end('{"id":"file-1"}');
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const baseUrl = `http://127.0.0.1:${port}/v1`;
+  const service = createBatchService({
+    baseUrl,
+    apiKey: null,
+    headers: {},
+    repeated: '',
+    isChosen: true,
+    env: {},
+  });
+  const sent: WeakRef<ArrayBufferLike>[] = [];
+  let held = 0;
+  async function* bytes(): AsyncGenerator<Uint8Array> {
+    for (let i = 0; i < CHUNKS; i++) {
+      const chunk = Buffer.alloc(MIB, 'x');
+      sent.push(new WeakRef(chunk.buffer));
+      yield chunk;
+    }
+    collectGarbage();
+    held = sent.filter((ref) => ref.deref() !== undefined).length;
+  }
+  const file = { name: 'in.jsonl', bytes: bytes(), idempotencyKey: 'k' };
+  await service.upload(file, new AbortController().signal);
+  await new Promise((resolve) => server.close(resolve));
+  expect(received).toBeGreaterThan(CHUNKS * MIB);
+  expect(held).toBeLessThan(16);
+});
+
+/** The other tests of this process get no collector. */
+function collectGarbage(): void {
+  v8.setFlagsFromString('--expose-gc');
+  const collect = vm.runInNewContext('gc') as () => void;
+  v8.setFlagsFromString('--no-expose-gc');
+  collect();
+}

@@ -1,0 +1,106 @@
+import fc from 'fast-check';
+import { gatewayHealth, loadSignal, type TryOutcome } from '../../../core/dispatch/outcome';
+import { costOf, nextTry } from '../../../core/dispatch/retry';
+
+const answer = (status: number, over: Partial<TryOutcome & { kind: 'answer' }> = {}): TryOutcome =>
+  ({ kind: 'answer', status, retryAfter: null, droppedReason: null, ...over }) as const;
+const gateway = { max_retries: 4, initial_backoff: 100, max_backoff: 60_000 };
+
+describe('what a reply says about the load of its server', () => {
+  it.each([
+    [answer(200), 'success'],
+    [answer(204), 'success'],
+    [answer(307), 'none'],
+    [answer(400), 'none'],
+    [answer(429), 'overload'],
+    [answer(500), 'none'],
+    [answer(503), 'none'],
+    [answer(503, { retryAfter: 'soon' }), 'none'],
+    [answer(503, { retryAfter: '1' }), 'overload'],
+    [answer(429, { droppedReason: 'rejected-ttl-expired' }), 'none'],
+    [answer(429, { droppedReason: 'rejected-saturated' }), 'overload'],
+    [answer(503, { dropped: 'too_many_flows' }), 'overload'],
+    [answer(503, { dropped: 'insufficient_flow_capacity' }), 'overload'],
+    [answer(503, { dropped: 'queue_bytes_exceeded' }), 'overload'],
+    [answer(503, { dropped: 'not_critical' }), 'overload'],
+    [answer(503, { dropped: 'queue_ttl_expired', retryAfter: '1' }), 'none'],
+    [answer(429, { dropped: 'evicted', retryAfter: '1' }), 'none'],
+    [{ kind: 'failure', reason: 'connect' } as const, 'none'],
+    [{ kind: 'failure', reason: 'timeout' } as const, 'none'],
+  ])('%j: %s', (outcome, expected) => {
+    expect(loadSignal(outcome)).toBe(expected);
+  });
+});
+
+describe('a line', () => {
+  it('is never charged for a drop, which tells the breaker nothing (W4, W5)', () => {
+    const dropped = answer(503, { dropped: 'evicted', retryAfter: '2' });
+    expect(costOf({ outcome: dropped, limit: 1, refusals: 99 })).toBe('nothing');
+    expect(gatewayHealth(dropped)).toBe('unknown');
+    // Not even if its reason reads like the end of its time.
+    const expired = answer(503, { dropped: 'deadline', droppedReason: 'rejected-ttl-expired' });
+    expect(costOf({ outcome: expired, limit: null, refusals: 0 })).toBe('nothing');
+    const input = { attempt: 5, counted: false, nowMs: 0, deadlineMs: 9e9, random: 0, gateway };
+    expect(nextTry({ ...input, outcome: dropped })).toEqual({ kind: 'retry', atMs: 2_000 });
+  });
+
+  it('pays for a 429 only at a limit of 1, at a fixed limit, or after twenty others', () => {
+    const cost = (limit: number | null, refusals: number) =>
+      costOf({ outcome: answer(429), limit, refusals });
+    expect([cost(2, 0), cost(2, 19), cost(2, 20)]).toEqual(['refusal', 'refusal', 'try']);
+    expect([cost(1, 0), cost(null, 0)]).toEqual(['try', 'try']);
+    expect(costOf({ outcome: answer(503, { retryAfter: '1' }), limit: 9, refusals: 0 })).toBe(
+      'try',
+    );
+  });
+
+  it('makes at most max_retries + 1 counted tries, whatever it is answered (W4)', () => {
+    const event = fc.record({
+      outcome: fc.constantFrom(
+        answer(429),
+        answer(429),
+        answer(500),
+        answer(503, { retryAfter: '1' }),
+        answer(503, { dropped: 'evicted' }),
+        answer(429, { dropped: 'too_many_flows' }),
+      ),
+      limit: fc.constantFrom(null, 1, 2, 16),
+      random: fc.double({ min: 0, max: 0.99, noNaN: true }),
+    });
+    fc.assert(
+      fc.property(fc.array(event, { maxLength: 80 }), (events) => {
+        let [tries, refusals, nowMs] = [0, 0, 0];
+        for (const { outcome, limit, random } of events) {
+          const before = tries;
+          const cost = costOf({ outcome, limit, refusals });
+          if (cost === 'try') tries++;
+          if (cost === 'refusal') refusals++;
+          const is429 = outcome.kind === 'answer' && outcome.status === 429;
+          const isFree = outcome.kind === 'answer' && outcome.dropped !== undefined;
+          if (isFree || (is429 && limit !== null && limit > 1 && refusals < 20)) {
+            expect(tries).toBe(before);
+          }
+          const next = nextTry({
+            ...{ outcome, attempt: tries, refusals, counted: cost === 'try' },
+            ...{ nowMs, deadlineMs: Number.MAX_SAFE_INTEGER, random, gateway },
+          });
+          expect(tries).toBeLessThanOrEqual(gateway.max_retries + 1);
+          expect(refusals).toBeLessThanOrEqual(20);
+          if (next.kind !== 'retry') return void expect(tries).toBe(gateway.max_retries + 1);
+          expect(next.atMs).toBeGreaterThanOrEqual(nowMs);
+          nowMs = next.atMs;
+        }
+      }),
+    );
+  });
+
+  it('waits longer with each of its 429s, counted or not', () => {
+    const pause = (attempt: number, refusals: number) => {
+      const input = { attempt, refusals, counted: false, nowMs: 0, deadlineMs: 9e9, random: 0.5 };
+      return nextTry({ ...input, outcome: answer(429), gateway });
+    };
+    expect(pause(0, 1)).toEqual({ kind: 'retry', atMs: 50 });
+    expect(pause(0, 3)).toEqual({ kind: 'retry', atMs: 200 });
+    expect(pause(1, 3)).toEqual({ kind: 'retry', atMs: 400 });
+  });
+});

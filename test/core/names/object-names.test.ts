@@ -1,0 +1,67 @@
+import * as keys from '../../../core/names/object-names';
+
+const batch = `batch_${'0a'.repeat(16)}`;
+const r = '0123456789abcdef';
+
+describe('object keys', () => {
+  it('are those of the table of formats', () => {
+    expect(keys.modelMapKey(batch)).toBe(`batches/${batch}/model_map.json`);
+    expect(keys.inputErrorsKey(batch)).toBe(`batches/${batch}/errors.json`);
+    expect(keys.planKey(batch, r, 'm')).toBe(`batches/${batch}/plans/${r}/m.plan`);
+    expect(keys.journalPrefix(batch, 'm')).toBe(`batches/${batch}/journal/m/`);
+    expect(keys.segmentKey(batch, 'm', 7, 12, r)).toBe(
+      `batches/${batch}/journal/m/0000000007-0000000012.${r}.seg`,
+    );
+    expect(keys.sealKey(batch, 'm', 0, 10_000, r)).toBe(
+      `batches/${batch}/seals/m/0000000000-0000010000.${r}.seal`,
+    );
+    expect(keys.restKey(batch, 'm', r)).toBe(`batches/${batch}/seals/m/rest.${r}.seal`);
+    expect(keys.manifestKey(batch)).toBe(`batches/${batch}/manifest.json`);
+    expect(keys.fileKey('t1', 'file-x')).toBe('files/t1/file-x');
+  });
+
+  it('lie under their prefixes', () => {
+    expect(keys.sealKey(batch, 'm', 0, 1, r).startsWith(keys.sealsPrefix(batch))).toBe(true);
+    expect(keys.segmentKey(batch, 'm', 0, 1, r).startsWith(keys.journalPrefix(batch, 'm'))).toBe(
+      true,
+    );
+    expect(keys.planKey(batch, r, 'm').startsWith(keys.batchPrefix(batch))).toBe(true);
+  });
+
+  it('give back what segment names were made of', () => {
+    const key = keys.segmentKey(batch, 'org_model.A-1', 7, 12, r);
+    const expected = { batchId: batch, safe: 'org_model.A-1', first: 7, last: 12, r };
+    expect(keys.parseSegmentKey(key)).toEqual(expected);
+  });
+
+  it('give back what seal names were made of, and null for the range of the rest', () => {
+    expect(keys.parseSealKey(keys.sealKey(batch, 'm', 3, 9, r))).toEqual({
+      batchId: batch,
+      safe: 'm',
+      range: { from: 3, next: 9 },
+      r,
+    });
+    expect(keys.parseSealKey(keys.restKey(batch, 'rest', r))).toEqual({
+      batchId: batch,
+      safe: 'rest',
+      range: null,
+      r,
+    });
+  });
+
+  it('give back what keys of files and parts were made of', () => {
+    expect(keys.parseFileKey(keys.fileKey('t1', 'file-x'))).toEqual({ fileId: 'file-x' });
+    const part = keys.uploadPartKey('upload_1', 'part_2');
+    expect(keys.parseUploadPartKey(part)).toEqual({ uploadId: 'upload_1' });
+    expect(keys.parseFileKey(part)).toBeNull();
+    expect(keys.parseUploadPartKey(keys.fileKey('t1', 'file-x'))).toBeNull();
+  });
+
+  it.each(['', 'x', keys.modelMapKey(batch), `${keys.sealKey(batch, 'm', 0, 1, r)}.tmp`])(
+    'are not found in %j',
+    (key) => {
+      expect(keys.parseSegmentKey(key)).toBeNull();
+      expect(keys.parseSealKey(key)).toBeNull();
+    },
+  );
+});

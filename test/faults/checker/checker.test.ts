@@ -1,0 +1,433 @@
+import type { BatchStatus } from '../../../core/batch/status';
+import { checkRound } from './checker';
+import type {
+  Arrival,
+  BatchEvidence,
+  BatchView,
+  Disturbance,
+  RoundEvidence,
+  Sample,
+} from './evidence';
+import { expectedLines, unansweredText } from './expect';
+import { isReachable } from './states';
+import { requestBody } from '../round/answers';
+import type { BatchPlan, LineKind } from '../round/plan';
+import { planRound } from '../round/plan';
+import { randomFrom } from '../round/random';
+
+const ID = `batch_${'a'.repeat(32)}`;
+const CREATED_SEC = 1_000_000;
+const NOW_MS = CREATED_SEC * 1_000;
+const KINDS: readonly LineKind[] = [
+  'fine',
+  'refused',
+  'fine',
+  'busy',
+  'broken',
+  'unrouted',
+  'fine',
+];
+const PLAN: BatchPlan = {
+  name: 'b',
+  submitAtMs: 0,
+  windowSec: 60,
+  cancels: [],
+  lines: KINDS.map((kind, i) => ({
+    customId: `c-${i}`,
+    model: kind === 'unrouted' ? 'nobody' : 'alpha',
+    kind,
+    latencyMs: 10,
+  })),
+};
+const LINES = expectedLines(PLAN, ID);
+const OUTPUT = LINES.filter(({ answered }) => answered.file === 'output');
+const ERRORS = LINES.filter(({ answered }) => answered.file === 'errors');
+
+function textOf(lines: readonly string[]): string {
+  return lines.map((line) => `${line}\n`).join('');
+}
+
+function view(status: BatchStatus, over: Partial<BatchView> = {}): BatchView {
+  const past = (times: readonly BatchStatus[]): number | null =>
+    times.includes(status) ? CREATED_SEC + 1 : null;
+  return {
+    id: ID,
+    status,
+    created_at: CREATED_SEC,
+    in_progress_at: status === 'validating' ? null : CREATED_SEC + 1,
+    expires_at: CREATED_SEC + 60,
+    finalizing_at: past(['finalizing', 'completed']),
+    completed_at: past(['completed']),
+    failed_at: past(['failed']),
+    expired_at: past(['expired']),
+    cancelling_at: past(['cancelling', 'cancelled']),
+    cancelled_at: past(['cancelled']),
+    output_file_id: null,
+    error_file_id: null,
+    request_counts: { total: KINDS.length, completed: 0, failed: 0 },
+    usage: {
+      input_tokens: 0,
+      input_tokens_details: { cached_tokens: 0 },
+      output_tokens: 0,
+      total_tokens: 0,
+    },
+    ...over,
+  };
+}
+
+/** Counts and usage of the whole batch, worked out by hand from `tokensOf`. */
+const WHOLE: Partial<BatchView> = {
+  request_counts: { total: 7, completed: 4, failed: 3 },
+  usage: {
+    input_tokens: 5 + 7 + 8 + 11,
+    input_tokens_details: { cached_tokens: 0 + 2 + 0 + 0 },
+    output_tokens: 1 + 3 + 4 + 7,
+    total_tokens: 31 + 15,
+  },
+};
+
+function samples(...batches: BatchView[]): Sample[] {
+  return batches.map((batch, i) => {
+    const sentMs = NOW_MS + 1_000 + 100 * i;
+    return { sentMs, gotMs: sentMs + 10, batch };
+  });
+}
+
+const LIFE = samples(view('validating'), view('in_progress'), view('completed', WHOLE));
+
+function arrival(index: number, over: Partial<Arrival> = {}): Arrival {
+  const line = LINES[index]!;
+  return {
+    lineId: line.lineId,
+    atMs: NOW_MS + 500,
+    body: requestBody(line),
+    final: line.line.kind !== 'broken',
+    end: 'answered',
+    endedAtMs: NOW_MS + 510,
+    ...over,
+  };
+}
+
+const SENT = KINDS.flatMap((kind, i) => (kind === 'unrouted' ? [] : [arrival(i)]));
+
+interface World {
+  batch?: Partial<BatchEvidence>;
+  arrivals?: readonly Arrival[];
+  disturbances?: readonly Disturbance[];
+}
+
+function round({ batch = {}, arrivals = SENT, disturbances = [] }: World = {}): RoundEvidence {
+  const whole: BatchEvidence = {
+    plan: PLAN,
+    id: ID,
+    samples: LIFE,
+    cancels: [],
+    output: textOf(OUTPUT.map(({ answered }) => answered.text)),
+    errors: textOf(ERRORS.map(({ answered }) => answered.text)),
+    ...batch,
+  };
+  const tolerance = { lastFlushMs: 200, clockMs: 50, cancelGraceMs: 2_000 };
+  return { batches: [whole], arrivals, disturbances, tolerance };
+}
+
+function rules(world: World): string[] {
+  return [...new Set(checkRound(round(world)).violations.map(({ rule }) => rule))];
+}
+
+const KILL: Disturbance = {
+  kind: 'kill',
+  part: 'worker',
+  fromMs: NOW_MS + 600,
+  toMs: NOW_MS + 900,
+};
+
+describe('a round in order', () => {
+  it('passes', () => {
+    expect(checkRound(round())).toEqual({ violations: [], resends: [] });
+  });
+
+  it.each([
+    ['whose lines without a route had their code by then', true],
+    ['whose lines without a route were still undecided', false],
+  ])('passes with a batch that was cancelled half way, %s', (_, isDecided) => {
+    const answered = LINES.filter(({ index }) => index < 3);
+    const isUnrouted = ({ line }: (typeof LINES)[number]) => isDecided && line.kind === 'unrouted';
+    const open = LINES.filter((line) => line.index >= 3 && !isUnrouted(line));
+    const unrouted = LINES.filter(isUnrouted);
+    const texts = new Map([
+      ...[...answered, ...unrouted].map((line) => [line.index, line.answered.text] as const),
+      ...open.map((line) => [line.index, unansweredText(line, 'batch_cancelled')] as const),
+    ]);
+    const inOutput = [0, 2];
+    const errors = [...texts].sort(([a], [b]) => a - b).filter(([i]) => !inOutput.includes(i));
+    const end = view('cancelled', {
+      request_counts: { total: 7, completed: 2, failed: isDecided ? 2 : 1 },
+      usage: {
+        input_tokens: 12,
+        input_tokens_details: { cached_tokens: 2 },
+        output_tokens: 4,
+        total_tokens: 16,
+      },
+    });
+    const cancelling = view('cancelling');
+    const batch: Partial<BatchEvidence> = {
+      samples: samples(view('in_progress'), cancelling, end),
+      cancels: [
+        { sentMs: NOW_MS + 1_020, gotMs: NOW_MS + 1_050, httpStatus: 200, batch: cancelling },
+      ],
+      output: textOf(inOutput.map((i) => texts.get(i)!)),
+      errors: textOf(errors.map(([, text]) => text)),
+    };
+    const arrivals = SENT.slice(0, 3);
+    expect(rules({ batch, arrivals })).toEqual([]);
+    // One of the lines without answer had its answer all the time.
+    expect(rules({ batch, arrivals: SENT })).toEqual(['lost-answer']);
+  });
+});
+
+describe('the files', () => {
+  const output = OUTPUT.map(({ answered }) => answered.text);
+  const errors = ERRORS.map(({ answered }) => answered.text);
+
+  it.each<[string, Partial<BatchEvidence>, string]>([
+    ['a doubled line', { output: textOf([...output, output.at(-1)!]) }, 'doubled-line'],
+    ['a line in both files', { errors: textOf([output[0]!, ...errors]) }, 'doubled-line'],
+    ['a lost line', { output: textOf(output.slice(1)) }, 'lost-line'],
+    ['a file that is missing', { errors: null }, 'lost-line'],
+    ['another order', { output: textOf([...output].reverse()) }, 'order'],
+    [
+      'a line of another batch',
+      { output: textOf([...output, '{"custom_id":"x"}']) },
+      'foreign-line',
+    ],
+    ['half a line', { output: textOf(output).slice(0, -30) }, 'file-end'],
+    ['a changed answer', { output: textOf(output).replace('Antwort', 'antwort') }, 'bytes'],
+    [
+      'a line that gave up in a completed batch',
+      { errors: textOf([...errors.slice(0, -1), unansweredText(ERRORS.at(-1)!, 'batch_expired')]) },
+      'bytes',
+    ],
+  ])('%s is found', (_, batch, rule) => {
+    expect(rules({ batch })).toContain(rule);
+  });
+
+  it.each<[string, Partial<BatchView>, string]>([
+    ['counts that differ', { request_counts: { total: 7, completed: 5, failed: 2 } }, 'counts'],
+    ['a usage that differs', { usage: { ...WHOLE.usage!, output_tokens: 14 } }, 'usage'],
+  ])('%s from them are found', (_, over, rule) => {
+    const end = view('completed', { ...WHOLE, ...over });
+    expect(rules({ batch: { samples: samples(end) } })).toEqual([rule]);
+  });
+});
+
+describe('the life of a batch', () => {
+  it.each<[string, BatchView[], string]>([
+    ['no end', [view('in_progress')], 'no-end'],
+    ['an end that it should not have', [view('failed', WHOLE)], 'end'],
+    [
+      'a step back',
+      [view('finalizing'), view('in_progress'), view('completed', WHOLE)],
+      'transition',
+    ],
+    ['completed after cancelling', [view('cancelling'), view('completed', WHOLE)], 'transition'],
+    ['a change after the end', [view('completed'), view('completed', WHOLE)], 'terminal'],
+    [
+      'a time that moves',
+      [view('in_progress', { in_progress_at: 5 }), view('completed', WHOLE)],
+      'times',
+    ],
+    ['a status without its time', [view('completed', { ...WHOLE, completed_at: null })], 'times'],
+    [
+      'counts that fall',
+      [
+        view('in_progress', { request_counts: { total: 7, completed: 2, failed: 0 } }),
+        view('in_progress', { request_counts: { total: 7, completed: 1, failed: 0 } }),
+        view('completed', WHOLE),
+      ],
+      'counts',
+    ],
+  ])('%s is found', (_, seen, rule) => {
+    expect(rules({ batch: { samples: samples(...seen) } })).toContain(rule);
+  });
+
+  it.each<[string, number, BatchView | null]>([
+    ['accepted, though it completed', 200, view('cancelling')],
+    ['answered with an error of the client', 400, null],
+  ])('a cancel that was %s is found', (_, httpStatus, batch) => {
+    const cancel = { sentMs: NOW_MS + 1_050, gotMs: NOW_MS + 1_060, httpStatus, batch };
+    expect(rules({ batch: { cancels: [cancel] } })).toContain('cancel');
+  });
+
+  it('statuses that nobody saw may lie between two that were seen', () => {
+    expect(isReachable('validating', 'completed')).toBe(true);
+    expect(isReachable('validating', 'cancelled')).toBe(true);
+    expect(isReachable('cancelling', 'completed')).toBe(false);
+    expect(isReachable('expired', 'cancelled')).toBe(false);
+  });
+});
+
+describe('what was sent', () => {
+  const again = arrival(0, { atMs: NOW_MS + 950, endedAtMs: NOW_MS + 960 });
+
+  it('a second request without a reason is found', () => {
+    expect(rules({ arrivals: [...SENT, again] })).toEqual(['sent-again']);
+  });
+
+  it('a request may follow one that failed', () => {
+    const failed = arrival(0, { final: false });
+    const dropped = arrival(2, { end: 'dropped' });
+    const arrivals = [
+      failed,
+      dropped,
+      ...SENT.filter(({ lineId }) => lineId !== failed.lineId),
+      again,
+    ];
+    const [first, ...others] = arrivals;
+    const inTime = [first!, ...others].sort((a, b) => a.atMs - b.atMs);
+    expect(checkRound(round({ arrivals: inTime }))).toEqual({ violations: [], resends: [] });
+  });
+
+  it('a kill excuses what was in flight and what was answered just before, nothing older', () => {
+    const answeredAt = (agoMs: number): Arrival =>
+      arrival(0, { atMs: NOW_MS + 100, endedAtMs: KILL.fromMs - agoMs });
+    const others = SENT.slice(1);
+    const judged = (first: Arrival): string[] =>
+      rules({ arrivals: [first, ...others, again], disturbances: [KILL] });
+    expect(judged(answeredAt(100))).toEqual([]);
+    expect(judged(arrival(0, { end: 'aborted', final: false, endedAtMs: KILL.fromMs }))).toEqual(
+      [],
+    );
+    expect(judged(answeredAt(400))).toEqual(['sent-again']);
+    const { resends } = checkRound(
+      round({ arrivals: [answeredAt(100), ...others, again], disturbances: [KILL] }),
+    );
+    expect(resends).toMatchObject([{ fault: KILL }]);
+  });
+
+  it('an answer that crosses the end of its connection may be asked for again', () => {
+    const frozen: Disturbance = { ...KILL, kind: 'freeze', fromMs: NOW_MS, toMs: NOW_MS + 300 };
+    const crossing = arrival(0, { endedAtMs: NOW_MS + 700 });
+    const other = arrival(2, { end: 'aborted', final: false, endedAtMs: NOW_MS + 701 });
+    const others = SENT.filter((_, i) => i !== 0 && i !== 2);
+    const world = (arrivals: readonly Arrival[]) => ({ arrivals, disturbances: [frozen] });
+    expect(rules(world([crossing, other, ...others, again]))).toEqual([]);
+    expect(rules(world([crossing, SENT[2]!, ...others, again]))).toEqual(['sent-again']);
+  });
+
+  it('a drain and a killed API excuse nothing that was answered', () => {
+    const first = arrival(0, { endedAtMs: KILL.fromMs - 10 });
+    const arrivals = [first, ...SENT.slice(1), again];
+    for (const fault of [{ kind: 'drain' }, { part: 'api' }] as Partial<Disturbance>[]) {
+      expect(rules({ arrivals, disturbances: [{ ...KILL, ...fault }] })).toEqual(['sent-again']);
+    }
+  });
+
+  it.each<[string, Arrival, string]>([
+    ['after the window', arrival(0, { atMs: NOW_MS + 60_051 }), 'late'],
+    ['after the end', arrival(0, { atMs: NOW_MS + 2_000 }), 'after-end'],
+    ['with another body', arrival(0, { body: '{"model":"alpha"}' }), 'body'],
+    ['for a line that no model serves', arrival(KINDS.indexOf('unrouted')), 'unrouted'],
+    ['for no line at all', arrival(0, { lineId: 'batch_req_0' }), 'foreign-request'],
+  ])('a request %s is found', (_, late, rule) => {
+    const others = SENT.filter(({ lineId }) => lineId !== late.lineId);
+    expect(rules({ arrivals: [...others, late] })).toContain(rule);
+  });
+
+  it('a request that a silent link held up beyond the window is forgiven as it is mended, then alone', () => {
+    const hang: Disturbance = {
+      kind: 'hang',
+      part: 'to-all',
+      fromMs: NOW_MS + 59_000,
+      toMs: NOW_MS + 63_000,
+    };
+    const late = (atMs: number): Arrival =>
+      arrival(0, { atMs, end: 'aborted', endedAtMs: atMs + 1 });
+    const expired = samples(view('in_progress'), view('expired', WHOLE)).map((sample, i) => ({
+      ...sample,
+      sentMs: sample.sentMs + i * 60_000,
+      gotMs: sample.gotMs + i * 60_000,
+    }));
+    const found = (atMs: number, over: Partial<Disturbance> = {}): boolean =>
+      ['late', 'after-end'].some((rule) =>
+        rules({
+          batch: { samples: expired },
+          arrivals: [...SENT.slice(1), late(atMs)],
+          disturbances: [{ ...hang, ...over }],
+        }).includes(rule),
+      );
+    expect(found(hang.toMs + 40)).toBe(false);
+    expect(found(hang.toMs - 1_000)).toBe(true);
+    expect(found(hang.toMs + 60)).toBe(true);
+    expect(found(hang.toMs + 40, { part: 'to-temporal' })).toBe(true);
+    expect(found(hang.toMs + 40, { kind: 'cut' })).toBe(true);
+    expect(found(hang.toMs + 40, { fromMs: hang.toMs - 500 })).toBe(true);
+  });
+
+  it('a request after the end is forgiven a worker that was cut off from all that could tell it', () => {
+    const cut: Disturbance = {
+      kind: 'cut',
+      part: 'to-all',
+      fromMs: NOW_MS + 1_100,
+      toMs: NOW_MS + 3_000,
+    };
+    const found = (atMs: number, over: Partial<Disturbance> = {}): boolean =>
+      rules({
+        arrivals: [...SENT.slice(1), arrival(0, { atMs, endedAtMs: atMs + 5 })],
+        disturbances: [{ ...cut, ...over }],
+      }).includes('after-end');
+    expect(found(cut.toMs + 1_900)).toBe(false);
+    expect(found(cut.toMs + 2_001)).toBe(true);
+    expect(found(cut.toMs - 500)).toBe(true);
+    expect(found(cut.toMs + 500, { part: 'to-postgres' })).toBe(true);
+    expect(found(cut.toMs + 500, { fromMs: NOW_MS + 2_000 })).toBe(true);
+  });
+
+  it('an answer that nobody asked for is found', () => {
+    expect(rules({ arrivals: SENT.slice(1) })).toEqual(['invented']);
+  });
+
+  it('a request long after an undisturbed cancel is found', () => {
+    const cancelling = view('cancelling');
+    const cancel = {
+      sentMs: NOW_MS + 400,
+      gotMs: NOW_MS + 410,
+      httpStatus: 200,
+      batch: cancelling,
+    };
+    const late = arrival(0, { atMs: NOW_MS + 3_500 });
+    const world = { batch: { cancels: [cancel] }, arrivals: [...SENT.slice(1), late] };
+    expect(rules(world)).toContain('cancel');
+  });
+});
+
+describe('the schedule', () => {
+  it('is the same for the same seed and another for another', () => {
+    const plan = (seed: number) => planRound({ seed, round: 3, twoWorkers: false });
+    expect(plan(1)).toEqual(plan(1));
+    expect(plan(1)).not.toEqual(plan(2));
+  });
+
+  it('strikes every part within eight rounds', () => {
+    const struck = Array.from({ length: 8 }, (_, round) =>
+      planRound({ seed: 5, round, twoWorkers: false }).faults.map(
+        ({ kind, part }) => `${kind} ${part}`,
+      ),
+    ).flat();
+    for (const part of ['worker', 'api', 'temporal', 'postgres']) {
+      expect(struck).toContain(`kill ${part}`);
+    }
+    for (const fault of ['freeze worker', 'drain worker', 'cut model-server']) {
+      expect(struck).toContain(fault);
+    }
+  });
+
+  it('spreads its numbers evenly', () => {
+    const random = randomFrom(42);
+    const thrown = Array.from({ length: 6_000 }, () => random.between(1, 6));
+    for (let eyes = 1; eyes <= 6; eyes++) {
+      const times = thrown.filter((one) => one === eyes).length;
+      expect(times).toBeGreaterThan(850);
+      expect(times).toBeLessThan(1_150);
+    }
+  });
+});

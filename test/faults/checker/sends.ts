@@ -1,0 +1,243 @@
+import { isTerminal } from '../../../core/batch/status';
+import type {
+  Arrival,
+  BatchEvidence,
+  Disturbance,
+  RoundEvidence,
+  Tolerance,
+  Violation,
+} from './evidence';
+import { lastSeen } from './evidence';
+import { expectedLines, type ExpectedLine } from './expect';
+import { requestBody } from '../round/answers';
+import type { LineEndings } from './files';
+
+/** Faults after which an attempt may have been given up while its requests were running. */
+const UNSETTLING = [
+  ...['worker', 'second-worker', 'temporal', 'supervisor', 'stack'],
+  ...['to-temporal', 'to-models', 'to-all'],
+];
+/** Faults that an answer on its way can be lost to: its receiver is gone, or the way. */
+const LOSING = [
+  ...['kill worker', 'kill second-worker', 'kill stack', 'freeze worker', 'freeze second-worker'],
+  ...['cut to-models', 'cut to-all', 'hang to-models', 'hang to-all'],
+];
+/** Faults that hold requests up on their way. */
+const HOLDING = ['hang to-models', 'hang to-all'];
+/** An outage shows its effect when the heartbeat has timed out and the next attempt has begun. */
+const AFTER_EFFECT_MS = 20_000;
+/** From the mending of a link to the first answer of the database: a tick, and a new connection. */
+const UNFENCED_MS = 2_000;
+/** Of the line's place in a line id. */
+const OFFSET_DIGITS = 12;
+/** Cancel → no further request (design §7 row 7). */
+const CANCEL_LIMIT_MS = 3_000;
+
+/** One line that was sent although an earlier request for it had not failed. */
+export interface Resend {
+  readonly lineId: string;
+  readonly before: Arrival;
+  readonly again: Arrival;
+  /** The fault that excuses it. */
+  readonly fault: Disturbance | null;
+}
+
+/** What was sent: no line too often, too late or changed, and no answer thrown away. */
+export class SendsCheck {
+  readonly violations: Violation[] = [];
+  readonly resends: Resend[] = [];
+  readonly #round: RoundEvidence;
+  readonly #byLine = new Map<string, Arrival[]>();
+
+  constructor(round: RoundEvidence) {
+    this.#round = round;
+    for (const arrival of round.arrivals) {
+      const known = this.#byLine.get(arrival.lineId);
+      if (known === undefined) this.#byLine.set(arrival.lineId, [arrival]);
+      else known.push(arrival);
+    }
+  }
+
+  /** @param endings as the files tell them */
+  check(batch: BatchEvidence, endings: LineEndings): void {
+    const blame = (rule: string, detail: string): void => {
+      this.violations.push({ rule, batch: batch.plan.name, detail });
+    };
+    const life = lifeOf(batch, this.#round.tolerance);
+    for (const line of expectedLines(batch.plan, batch.id)) {
+      const arrivals = this.#byLine.get(line.lineId) ?? [];
+      for (const arrival of arrivals) this.#checkArrival(arrival, { line, life, blame });
+      this.#checkAgain(arrivals, line, blame);
+      if (endings.get(line.index) === 'unanswered')
+        this.#checkLost(arrivals, { line, life, blame });
+      if (endings.get(line.index) === 'answered' && line.line.kind !== 'unrouted') {
+        if (arrivals.length === 0) blame('invented', `${line.line.customId} was never sent`);
+      }
+    }
+    this.#checkCancelled(batch, blame);
+  }
+
+  #checkArrival(arrival: Arrival, { line, life, blame }: Context): void {
+    const { customId } = line.line;
+    const { clockMs } = this.#round.tolerance;
+    if (line.line.kind === 'unrouted') blame('unrouted', `${customId} was sent`);
+    // A killed worker may not have finished to send its request.
+    else if (arrival.end === 'answered' && arrival.body !== requestBody(line)) {
+      blame('body', `${customId} arrived as ${arrival.body}`);
+    }
+    const lateMs = arrival.atMs - life.expiresMs;
+    if (lateMs > clockMs && !this.#wasHeldUp(arrival, life.expiresMs))
+      blame('late', `${customId} arrived ${lateMs} ms after expires_at`);
+    const afterMs = arrival.atMs - life.endSeenMs;
+    const excused =
+      this.#wasHeldUp(arrival, life.endSeenMs) || this.#wasUntold(arrival, life.endSeenMs);
+    if (afterMs > clockMs && !excused)
+      blame('after-end', `${customId} arrived ${afterMs} ms after the end`);
+  }
+
+  /** Whether it may have left by then: a silent link delivers what it holds when it is mended. */
+  #wasHeldUp({ atMs }: Arrival, leftMs: number): boolean {
+    const { disturbances, tolerance } = this.#round;
+    return disturbances.some(
+      ({ kind, part, fromMs, toMs }) =>
+        HOLDING.includes(`${kind} ${part}`) &&
+        fromMs - tolerance.clockMs <= leftMs &&
+        Math.abs(atMs - toMs) <= tolerance.clockMs,
+    );
+  }
+
+  /** Whether the batch ended while a worker was cut off from everything, and it goes on just now. */
+  #wasUntold({ atMs }: Arrival, endedMs: number): boolean {
+    const { disturbances, tolerance } = this.#round;
+    return disturbances.some(
+      ({ part, fromMs, toMs }) =>
+        part === 'to-all' &&
+        fromMs <= endedMs &&
+        atMs >= toMs - tolerance.clockMs &&
+        atMs <= toMs + UNFENCED_MS,
+    );
+  }
+
+  /** A request may follow one that failed; any other needs a fault at the right time. */
+  #checkAgain(arrivals: readonly Arrival[], line: ExpectedLine, blame: Blame): void {
+    arrivals.forEach((again, i) => {
+      const before = arrivals[i - 1];
+      if (before === undefined || hasFailed(before, again)) return;
+      const fault = this.#excuse(before, again);
+      this.resends.push({ lineId: line.lineId, before, again, fault });
+      if (fault === null) blame('sent-again', `${line.line.customId}: ${describe(before, again)}`);
+    });
+  }
+
+  #excuse(before: Arrival, again: Arrival): Disturbance | null {
+    const { disturbances, tolerance } = this.#round;
+    const answered = before.end === 'answered' && before.final;
+    const answeredMs = before.endedAtMs ?? Infinity;
+    // Where an attempt was given up just then, the answer crossed the end of its connection.
+    const crossed = answered && this.#wasGivenUp(before, answeredMs);
+    const fits = ({ part, kind, fromMs, toMs }: Disturbance): boolean => {
+      if (!UNSETTLING.includes(part) || fromMs > again.atMs) return false;
+      if (!answered || crossed) return toMs >= before.atMs - AFTER_EFFECT_MS;
+      // Its answer was on its way to a worker that was killed or frozen before it was written down.
+      if (!LOSING.includes(`${kind} ${part}`)) return false;
+      const endMs = overMs({ part, kind, fromMs, toMs });
+      return (
+        before.atMs <= endMs + tolerance.clockMs && answeredMs >= fromMs - tolerance.lastFlushMs
+      );
+    };
+    return disturbances.find(fits) ?? null;
+  }
+
+  /** Whether another request of the same batch was aborted at that very moment. */
+  #wasGivenUp({ lineId }: Arrival, atMs: number): boolean {
+    const batch = lineId.slice(0, -OFFSET_DIGITS);
+    const { arrivals, tolerance } = this.#round;
+    return arrivals.some(
+      (other) =>
+        other.end === 'aborted' &&
+        other.lineId.startsWith(batch) &&
+        Math.abs((other.endedAtMs ?? 0) - atMs) <= tolerance.clockMs,
+    );
+  }
+
+  /** Whatever was answered in time stands in the files, also of a batch that was stopped. */
+  #checkLost(arrivals: readonly Arrival[], { line, life, blame }: Context): void {
+    const { disturbances, tolerance } = this.#round;
+    for (const { end, final, atMs, endedAtMs } of arrivals) {
+      if (end !== 'answered' || !final || endedAtMs === null) continue;
+      if (endedAtMs > life.answersUntilMs - tolerance.lastFlushMs) continue;
+      const excused = disturbances.some(
+        ({ part, kind, fromMs, toMs }) =>
+          LOSING.includes(`${kind} ${part}`) &&
+          atMs <= overMs({ part, kind, fromMs, toMs }) + tolerance.clockMs &&
+          endedAtMs >= fromMs - tolerance.lastFlushMs,
+      );
+      if (excused) continue;
+      blame('lost-answer', `${line.line.customId} was answered at ${endedAtMs}, ${life.words}`);
+    }
+  }
+
+  /** Only where nothing else happened: a fault may hold up the word of the cancel. */
+  #checkCancelled({ plan, id, cancels }: BatchEvidence, blame: Blame): void {
+    const taken = cancels.find(({ batch }) => batch?.status === 'cancelling');
+    if (taken === undefined) return;
+    const untilMs = taken.gotMs + CANCEL_LIMIT_MS;
+    const { disturbances, arrivals } = this.#round;
+    if (disturbances.some(({ fromMs, toMs }) => fromMs < untilMs && toMs > taken.sentMs - 10_000)) {
+      return;
+    }
+    const hex = id.slice('batch_'.length);
+    const late = arrivals.filter(({ lineId, atMs }) => atMs > untilMs && lineId.includes(hex));
+    if (late.length > 0) blame('cancel', `${late.length} requests of ${plan.name} long after it`);
+  }
+}
+
+/**
+ * Until when its victim may send what others took over. One that was cut off from everything has had
+ * nobody to tell it: it goes on, unfenced, until the database answers it again.
+ */
+function overMs({ kind, part, fromMs, toMs }: Disturbance): number {
+  if (kind === 'kill') return fromMs;
+  return part === 'to-all' ? toMs + UNFENCED_MS : toMs;
+}
+
+type Blame = (rule: string, detail: string) => void;
+
+interface Life {
+  readonly expiresMs: number;
+  /** When the batch was first seen to have ended. */
+  readonly endSeenMs: number;
+  /** Until when an answer had to be taken. */
+  readonly answersUntilMs: number;
+  readonly words: string;
+}
+
+interface Context {
+  readonly line: ExpectedLine;
+  readonly life: Life;
+  readonly blame: Blame;
+}
+
+function lifeOf(evidence: BatchEvidence, tolerance: Tolerance): Life {
+  const batch = lastSeen(evidence);
+  const expiresMs = (batch?.expires_at ?? Infinity) * 1_000;
+  const end = evidence.samples.find((sample) => isTerminal(sample.batch.status));
+  const cancelledMs = evidence.cancels.find(({ httpStatus }) => httpStatus === 200)?.sentMs;
+  return {
+    expiresMs,
+    endSeenMs: end?.gotMs ?? Infinity,
+    answersUntilMs: Math.min(expiresMs, (cancelledMs ?? Infinity) + tolerance.cancelGraceMs),
+    words: `the batch ended ${batch?.status}, expires ${expiresMs}, cancelled ${String(cancelledMs)}`,
+  };
+}
+
+function hasFailed(before: Arrival, again: Arrival): boolean {
+  if (before.end === 'dropped') return true;
+  const over = before.end === 'answered' && (before.endedAtMs ?? Infinity) <= again.atMs;
+  return over && !before.final;
+}
+
+function describe(before: Arrival, again: Arrival): string {
+  const ended = `${before.end}${before.final ? ' for good' : ''} at ${String(before.endedAtMs)}`;
+  return `sent at ${before.atMs}, ${ended}, and again at ${again.atMs}`;
+}

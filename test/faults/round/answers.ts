@@ -1,0 +1,84 @@
+import type { BatchPlan, LinePlan } from './plan';
+
+/** What the model server writes for a line at last: a pure function of the line. */
+export interface FinalAnswer {
+  readonly status: number;
+  /** As it goes over the wire: blanks and non-ASCII letters included. */
+  readonly text: string;
+  /** The server's own name for the request; null: it gives none. */
+  readonly requestId: string | null;
+}
+
+/** Tokens that each fine answer reports. */
+export interface Tokens {
+  readonly input: number;
+  readonly cached: number;
+  readonly output: number;
+}
+
+/** Place of a line in its batch, which its body names too. */
+export interface PlacedLine {
+  readonly line: LinePlan;
+  readonly index: number;
+}
+
+/** Body of a request: all that the model server needs to know what it does with it. */
+export function requestBody({ line, index }: PlacedLine): string {
+  const { customId, model, kind, latencyMs } = line;
+  const messages = [{ role: 'user', content: `Frage ${index} über ${customId} 漢` }];
+  const metadata = { kind, index: String(index), latency: String(latencyMs), customId };
+  // Blanks as no serializer of ours writes them: the body must arrive byte by byte.
+  return `{ "model":"${model}",  "messages": ${JSON.stringify(messages)},"metadata":${JSON.stringify(metadata)} }`;
+}
+
+/** The reverse of {@link requestBody}. */
+export function lineOfBody(body: string): PlacedLine {
+  const { model, metadata } = JSON.parse(body) as {
+    model: string;
+    metadata: { kind: LinePlan['kind']; index: string; latency: string; customId: string };
+  };
+  const { kind, customId } = metadata;
+  const line = { customId, model, kind, latencyMs: Number(metadata.latency) };
+  return { line, index: Number(metadata.index) };
+}
+
+/** The input file of a batch. */
+export function inputText(batch: BatchPlan): string {
+  return batch.lines
+    .map((line, index) => {
+      const body = requestBody({ line, index });
+      return `{"custom_id":"${line.customId}","method":"POST","url":"/v1/chat/completions","body":${body}}\n`;
+    })
+    .join('');
+}
+
+export function tokensOf({ index }: PlacedLine): Tokens {
+  return { input: 5 + (index % 7), cached: index % 3, output: 1 + (index % 11) };
+}
+
+export function finalAnswer(placed: PlacedLine): FinalAnswer {
+  const { line, index } = placed;
+  const requestId = index % 3 === 0 ? `up-${line.customId}` : null;
+  if (line.kind === 'refused') {
+    return { status: 400, text: failure(`${line.customId} is refused`, 'bad'), requestId };
+  }
+  if (line.kind === 'broken') return { status: 500, text: failure('broken', 'oops'), requestId };
+  const { input, cached, output } = tokensOf(placed);
+  const usage = {
+    prompt_tokens: input,
+    completion_tokens: output,
+    total_tokens: input + output,
+    prompt_tokens_details: { cached_tokens: cached },
+  };
+  const answer = {
+    id: `cmpl-${line.customId}`,
+    model: line.model,
+    choices: [{ index: 0, message: { role: 'assistant', content: `Antwort für ${index} 😀` } }],
+    usage,
+  };
+  return { status: 200, text: JSON.stringify(answer, null, index % 4), requestId };
+}
+
+function failure(message: string, code: string): string {
+  return JSON.stringify({ error: { message, type: 'server_error', param: null, code } });
+}

@@ -1,0 +1,211 @@
+import type { Random } from './random';
+import { randomFrom } from './random';
+
+/** What the model server does with a line; the end of each is the same however often it is sent. */
+export type LineKind =
+  | 'fine'
+  /** 429 or 503 at first, then fine. */
+  | 'busy'
+  /** The connection is closed without an answer at first, then fine. */
+  | 'dropped'
+  | 'refused'
+  | 'broken'
+  /** Names a model that no gateway serves. */
+  | 'unrouted';
+
+export interface LinePlan {
+  readonly customId: string;
+  readonly model: string;
+  readonly kind: LineKind;
+  readonly latencyMs: number;
+}
+
+export interface BatchPlan {
+  readonly name: string;
+  readonly submitAtMs: number;
+  /** Completion window; null: a day. */
+  readonly windowSec: number | null;
+  readonly lines: readonly LinePlan[];
+  /** Waves of cancels: after the batch was created, so many at once. */
+  readonly cancels: readonly { readonly afterMs: number; readonly together: number }[];
+  /** When its input file is deleted, after it was created; left out: never. */
+  readonly deletesInputAfterMs?: number;
+}
+
+/**
+ * `stack` is all of it at once, `supervisor` the process that starts the others; `to-…` are the links
+ * of the second worker alone.
+ */
+export type Part =
+  | 'worker'
+  | 'second-worker'
+  | 'api'
+  | 'temporal'
+  | 'postgres'
+  | 'model-server'
+  | 'supervisor'
+  | 'stack'
+  | 'to-temporal'
+  | 'to-postgres'
+  | 'to-models'
+  | 'to-all';
+/**
+ * `drain`: SIGTERM, and started again. `roll`: that for one process after the other. `cut`:
+ * connections are reset and refused. `hang`: they stay, and nothing comes through.
+ */
+export type FaultKind = 'kill' | 'freeze' | 'drain' | 'roll' | 'cut' | 'hang';
+
+/** A fault strikes at a time of the round or when a batch has come so far. */
+export interface FaultPlan {
+  readonly kind: FaultKind;
+  readonly part: Part;
+  readonly forMs: number;
+  readonly when:
+    | { readonly atMs: number }
+    | { readonly batch: string; readonly answeredShare: number; readonly afterMs: number };
+}
+
+/** One round of the schedule: everything that chance decides, a pure function of seed and number. */
+export interface RoundPlan {
+  readonly seed: number;
+  readonly round: number;
+  readonly batches: readonly BatchPlan[];
+  readonly faults: readonly FaultPlan[];
+}
+
+/** Models that the stack has gateways for. */
+export const ROUTED_MODELS = ['alpha', 'beta'] as const;
+const MOODS: Readonly<Record<string, Readonly<Record<LineKind, number>>>> = {
+  calm: { fine: 1, busy: 0, dropped: 0, refused: 0, broken: 0, unrouted: 0 },
+  mixed: { fine: 80, busy: 8, dropped: 4, refused: 4, broken: 2, unrouted: 2 },
+  sour: { fine: 5, busy: 20, dropped: 10, refused: 50, broken: 5, unrouted: 10 },
+};
+const MAX_LINES_A_ROUND = 700;
+/** Each round begins with another of these, so that a few rounds have seen all of them. */
+const FIRST_FAULTS: readonly (readonly [FaultKind, Part])[] = [
+  ['kill', 'worker'],
+  ['kill', 'temporal'],
+  ['freeze', 'worker'],
+  ['kill', 'postgres'],
+  ['drain', 'worker'],
+  ['kill', 'api'],
+  ['cut', 'model-server'],
+  ['freeze', 'temporal'],
+];
+/** Beside them, where one worker runs: what strikes all at once. */
+const WHOLE_FAULTS: typeof FIRST_FAULTS = [
+  ['kill', 'stack'],
+  ['roll', 'stack'],
+  ['kill', 'supervisor'],
+  ['drain', 'stack'],
+];
+/** Where two run: what strikes the links of one. */
+const LINK_FAULTS: typeof FIRST_FAULTS = [
+  ['cut', 'to-temporal'],
+  ['hang', 'to-all'],
+  ['hang', 'to-postgres'],
+  ['cut', 'to-all'],
+  ['hang', 'to-temporal'],
+  ['cut', 'to-models'],
+  ['cut', 'to-postgres'],
+];
+
+export interface PlanOptions {
+  readonly seed: number;
+  readonly round: number;
+  /** Whether a second worker runs, on which faults may strike too. */
+  readonly twoWorkers: boolean;
+}
+
+export function planRound({ seed, round, twoWorkers }: PlanOptions): RoundPlan {
+  const random = randomFrom(Math.imul(seed, 7_919) + round);
+  const batches: BatchPlan[] = [];
+  let room = MAX_LINES_A_ROUND;
+  for (let i = random.between(4, 7); i > 0 && room > 0; i--) {
+    const batch = planBatch(random, `s${seed}-r${round}-b${batches.length}`, room);
+    room -= batch.lines.length;
+    batches.push(batch);
+  }
+  return { seed, round, batches, faults: planFaults(random, round, { batches, twoWorkers }) };
+}
+
+function planBatch(random: Random, name: string, room: number): BatchPlan {
+  const size = random.weighted({ one: 2, few: 2, some: 3, many: 3 });
+  const bounds = { one: [1, 1], few: [2, 9], some: [10, 90], many: [100, 300] } as const;
+  const count = Math.min(room, random.between(bounds[size][0], bounds[size][1]));
+  const mood = MOODS[random.weighted({ calm: 4, mixed: 5, sour: 1 })]!;
+  const models = random.chance(0.5) ? ROUTED_MODELS : [random.pick(ROUTED_MODELS)];
+  const latencyMs = random.pick([5, 40, 120, 300]);
+  const lines = Array.from({ length: count }, (_, i): LinePlan => {
+    const kind = random.weighted(mood);
+    const model = kind === 'unrouted' ? 'nobody' : random.pick(models);
+    const spreadMs = random.between(0, latencyMs);
+    // A broken line is tried many times, which must not take longer than the round.
+    const ownMs = kind === 'broken' ? 5 : latencyMs + spreadMs;
+    return { customId: `${name}-${i}`, model, kind, latencyMs: ownMs };
+  });
+  return {
+    name,
+    lines,
+    submitAtMs: random.between(0, 2_500),
+    windowSec: random.chance(0.25) ? random.between(1, 5) : null,
+    cancels: random.chance(0.25) ? planCancels(random) : [],
+    ...(random.chance(0.15) ? { deletesInputAfterMs: random.between(0, 2_500) } : {}),
+  };
+}
+
+function planCancels(random: Random): BatchPlan['cancels'] {
+  const first = { afterMs: random.between(0, 3_000), together: random.between(1, 3) };
+  if (random.chance(0.5)) return [first];
+  const afterMs = first.afterMs + random.between(0, 1_500);
+  return [first, { afterMs, together: random.between(1, 2) }];
+}
+
+interface Scene {
+  readonly batches: readonly BatchPlan[];
+  readonly twoWorkers: boolean;
+}
+
+function planFaults(random: Random, round: number, scene: Scene): FaultPlan[] {
+  const own = [...FIRST_FAULTS, ...(scene.twoWorkers ? LINK_FAULTS : WHOLE_FAULTS)];
+  const first = own[round % (own.length + 1)];
+  // The last round of each turn is quiet: cancels and windows alone.
+  if (first === undefined) return [];
+  const chosen = [first];
+  // A stack that is being started anew has no parts to strike on.
+  const others = scene.twoWorkers ? own : FIRST_FAULTS;
+  const more = isWhole(first) ? 0 : random.between(0, 2);
+  for (let i = more; i > 0; i--) chosen.push(random.pick(others));
+  return chosen.map(([kind, part], i) => ({
+    kind,
+    part: part === 'worker' && scene.twoWorkers ? random.pick(['worker', 'second-worker']) : part,
+    forMs: faultMs(random, [kind, part]),
+    when: i === 0 ? amidTheLargest(random, scene.batches) : planMoment(random, scene.batches),
+  }));
+}
+
+function isWhole([, part]: readonly [FaultKind, Part]): boolean {
+  return part === 'stack' || part === 'supervisor';
+}
+
+/** A frozen worker, and one that is cut off from Temporal, stays so beyond its heartbeat timeout of 3 s, mostly. */
+function faultMs(random: Random, [kind, part]: readonly [FaultKind, Part]): number {
+  if (kind === 'freeze' || part.startsWith('to-')) return random.between(1_500, 6_500);
+  return kind === 'cut' ? random.between(300, 1_500) : 0;
+}
+
+/** Where there is most to lose. */
+function amidTheLargest(random: Random, batches: readonly BatchPlan[]): FaultPlan['when'] {
+  const unstopped = batches.filter((batch) => batch.windowSec === null && !batch.cancels.length);
+  const candidates = unstopped.length > 0 ? unstopped : [...batches];
+  const [largest] = candidates.sort((a, b) => b.lines.length - a.lines.length);
+  const answeredShare = random.between(5, 80) / 100;
+  return { batch: largest!.name, answeredShare, afterMs: random.between(0, 150) };
+}
+
+/** Times of the clock meet ingestion and execution; the last answers meet finalization. */
+function planMoment(random: Random, batches: readonly BatchPlan[]): FaultPlan['when'] {
+  if (random.chance(0.4)) return { atMs: random.between(300, 4_000) };
+  const answeredShare = random.pick([0.3, 0.7, 1]);
+  return { batch: random.pick(batches).name, answeredShare, afterMs: random.between(0, 150) };
+}

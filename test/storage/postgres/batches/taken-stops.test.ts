@@ -1,0 +1,65 @@
+import { OPEN_STATUSES, STOP_CAUSES, TERMINAL_STATUSES } from '../../../../core/batch/status';
+import {
+  createBatchRecords,
+  type BatchRecords,
+} from '../../../../storage/postgres/batches/records';
+import {
+  createBatchRepository,
+  type BatchRepository,
+} from '../../../../storage/postgres/batches/batches';
+import { POSTGRES_START_MS, type TestDatabase, withDatabase } from '../../../support/postgres';
+import { insertBatch } from '../../../support/rows';
+
+/** How the API learns that a workflow has taken a cancel, and which rows it starts again. */
+
+let database: TestDatabase;
+let batches: BatchRepository;
+let records: BatchRecords;
+beforeAll(async () => {
+  database = await withDatabase();
+  batches = createBatchRepository(database.pool);
+  records = createBatchRecords(database.pool, { outputFilesSec: 1 });
+}, POSTGRES_START_MS);
+afterAll(() => database.close());
+beforeEach(() => database.pool.query('truncate batches'));
+
+async function takenAt(id: string): Promise<Date | null> {
+  const text = 'select stop_taken_at as at from batches where id = $1';
+  return (await database.pool.query<{ at: Date | null }>(text, [id])).rows[0]?.at ?? null;
+}
+
+it('signals a cancel until the workflow claims it, and notes that once', async () => {
+  const id = await insertBatch(database.pool, { tenant: 'ann', status: 'in_progress' });
+  expect(await batches.awaitsCancelSignal(id)).toBe(false);
+  await batches.claimCancel(id, 'ann', 1_500);
+  expect(await batches.awaitsCancelSignal(id)).toBe(true);
+  expect(await takenAt(id)).toBeNull();
+  await records.claimStop(id, 'cancelled');
+  expect(await batches.awaitsCancelSignal(id)).toBe(false);
+  const first = await takenAt(id);
+  expect(first).not.toBeNull();
+  await records.claimStop(id, 'cancelled');
+  expect(await takenAt(id)).toEqual(first);
+});
+
+it.each(STOP_CAUSES)('notes that the workflow has taken %s', async (cause) => {
+  const id = await insertBatch(database.pool, { status: 'in_progress' });
+  await records.claimStop(id, cause);
+  expect(await takenAt(id)).not.toBeNull();
+  expect(await batches.awaitsCancelSignal(id)).toBe(false);
+});
+
+it.each(OPEN_STATUSES)(
+  'starts a batch again that is %s, until its start is seen',
+  async (status) => {
+    const id = await insertBatch(database.pool, { status, created_at: 1_000 });
+    expect((await batches.unstarted(1_001, 10)).map((batch) => batch.id)).toEqual([id]);
+    await batches.markStarted(id);
+    expect(await batches.unstarted(1_001, 10)).toEqual([]);
+  },
+);
+
+it.each(TERMINAL_STATUSES)('starts no batch again that is %s', async (status) => {
+  await insertBatch(database.pool, { status, created_at: 1_000 });
+  expect(await batches.unstarted(1_001, 10)).toEqual([]);
+});

@@ -1,0 +1,224 @@
+import type { BatchInput } from '../../workflows/contract';
+import { EXEC_QUEUE } from '../../workflows/contract';
+import { FakeBatch } from './fake-batch';
+import { SCENARIOS } from './scenarios';
+import type { PlayedScenario } from './workflow-world';
+import { play, workflowBundle } from './workflow-world';
+import type { TestTemporal } from '../support/temporal';
+import { startTemporal, TEMPORAL_START_MS } from '../support/temporal';
+
+let temporal: TestTemporal;
+
+beforeAll(async () => {
+  temporal = await startTemporal();
+  await workflowBundle();
+}, TEMPORAL_START_MS);
+afterAll(() => temporal?.stop());
+
+async function run(name: string): Promise<{ batch: FakeBatch; played: PlayedScenario }> {
+  const scenario = SCENARIOS[name]?.();
+  if (scenario === undefined) throw new Error(`no scenario ${name}`);
+  const played = await play(temporal, scenario);
+  return { batch: scenario.batch, played };
+}
+
+function everyLineOnce(batch: FakeBatch): void {
+  const total = batch.models.reduce((sum, model) => sum + model.entries, 0);
+  expect(batch.answered.size).toBe(total);
+  expect(new Set(batch.answered.values())).toEqual(new Set([1]));
+}
+
+describe('batchWorkflow', () => {
+  it('answers every line of every model once and completes', async () => {
+    const { batch, played } = await run('completed');
+    expect(played.result).toMatchObject({ status: 'completed', total: 320, completed: 320 });
+    everyLineOnce(batch);
+    expect(batch.transitions).toEqual(['validating', 'in_progress', 'finalizing', 'completed']);
+    expect(batch.finalized).toEqual([{ nonce: 'n0', cause: null }]);
+  });
+
+  it('records an invalid file and fails without sending anything', async () => {
+    const { batch, played } = await run('invalid-file');
+    expect(played.error).toMatchObject({ cause: { type: 'BatchFailed' } });
+    expect(batch.chunks).toEqual([]);
+    expect(batch.transitions).toEqual(['validating', 'failed']);
+    expect(batch.finalized).toEqual([{ nonce: null, cause: null }]);
+  });
+
+  it.each(['cancel-by-signal', 'native-cancel'])(
+    'delivers what was answered when cancelled: %s',
+    async (name) => {
+      const { batch, played } = await run(name);
+      expect(played.result).toMatchObject({ status: 'cancelled', total: 40, completed: 20 });
+      expect(batch.finalized).toEqual([{ nonce: 'n0', cause: 'cancelled' }]);
+      expect(batch.transitions).toEqual(['validating', 'in_progress', 'cancelling', 'cancelled']);
+    },
+  );
+
+  it('expires when its window passes, with what was answered', async () => {
+    const { batch, played } = await run('expired');
+    expect(played.result).toMatchObject({ status: 'expired', completed: 20 });
+    expect(batch.finalized).toEqual([{ nonce: 'n0', cause: 'expired' }]);
+  });
+
+  it('expires also where lanes pause that were started late', async () => {
+    const { batch, played } = await run('expired-while-pausing');
+    expect(played.result).toMatchObject({ status: 'expired' });
+    // Four that answered, then one for each lane, and once more after its pause: they wake nobody.
+    expect(batch.chunks.length).toBeGreaterThan(8);
+    expect(batch.chunks.length).toBeLessThanOrEqual(4 + 2 * 8);
+    expect(batch.finalized).toEqual([{ nonce: 'n0', cause: 'expired' }]);
+  });
+
+  it('ends failed on a system failure, after the other chunks have returned', async () => {
+    const { batch, played } = await run('system-failure');
+    expect(played.error).toMatchObject({ cause: { type: 'BatchFailed' } });
+    expect(batch.finalized).toEqual([{ nonce: 'n0', cause: 'failed' }]);
+    expect(batch.answered.size).toBeGreaterThan(0);
+  });
+
+  it('continues as new on a long history and loses no range', async () => {
+    const { batch, played } = await run('continue-as-new');
+    expect(played.result).toMatchObject({ status: 'completed', total: 900, completed: 900 });
+    everyLineOnce(batch);
+    expect(played.histories.length).toBeGreaterThan(1);
+    // The age of the batch goes along.
+    const [first, second] = played.histories.map(({ events }) => events?.[0]);
+    const payload = second?.workflowExecutionStartedEventAttributes?.input?.payloads?.[0]?.data;
+    const input = JSON.parse(Buffer.from(payload ?? []).toString()) as BatchInput;
+    const startedMs = Math.round(Number(first?.eventTime?.seconds) * 1000);
+    expect(Math.floor((input.resume?.startedAtMs ?? 0) / 1000) * 1000).toBe(startedMs);
+  });
+
+  it('measures the time of a chunk from the start of the batch, not of its run', async () => {
+    const batch = new FakeBatch();
+    const model = { safe: 'alpha', model: 'alpha', entries: 40, queue: EXEC_QUEUE };
+    const rest = { requestTimeoutMs: 1_000, open: [{ from: 0, to: 40 }], completed: 0, failed: 0 };
+    const plan = { nonce: 'n0', lineCount: 40, unroutedLines: 0, models: [{ ...model, ...rest }] };
+    const startedAtMs = Date.now() - 1_000_000;
+    const played = await play(temporal, { batch, resume: { ...plan, startedAtMs } });
+    expect(played.result).toMatchObject({ status: 'completed' });
+    expect(batch.chunks[0]?.boxMs).toBeGreaterThanOrEqual(100_000);
+  });
+
+  it('halves failing chunks down to the one line that kills them, and answers it unsent', async () => {
+    const { batch, played } = await run('poisoned-line');
+    expect(played.result).toMatchObject({ status: 'completed' });
+    expect(batch.poisoned).toEqual(['alpha/5']);
+    everyLineOnce(batch);
+    const attempts = (from: number, to: number): number =>
+      batch.chunks.filter((chunk) => chunk.from === from && chunk.to === to).length;
+    expect([attempts(0, 8), attempts(4, 8), attempts(4, 6)]).toEqual([3, 1, 1]);
+    expect(
+      batch.chunks.filter((chunk) => chunk.from === 5 && chunk.solo === true).map((c) => c.poison),
+    ).toEqual([undefined, undefined, undefined, true]);
+  });
+
+  it('runs again what finalization finds without an answer', async () => {
+    const { batch, played } = await run('holes-in-the-journal');
+    expect(played.result).toMatchObject({ status: 'completed' });
+    expect(batch.chunks.at(-1)).toMatchObject({ from: 3, to: 5 });
+    expect(batch.finalized).toHaveLength(2);
+  });
+
+  it('ends at once under a stop during ingestion, also where that never ends', async () => {
+    const { batch, played } = await run('cancelled-while-ingesting');
+    expect(played.result).toMatchObject({ status: 'cancelled' });
+    expect(batch.finalized).toEqual([{ nonce: null, cause: 'cancelled' }]);
+    expect(batch.details).toContain('stopping: **cancelled**');
+  });
+
+  it('completes where its window ends while every line is settled', async () => {
+    const { batch, played } = await run('deadline-while-finalizing');
+    expect(played.result).toMatchObject({ status: 'completed' });
+    expect(batch.stopCause).toBeNull();
+  });
+
+  it('expires where lines turn out to lack an answer that nobody gives', async () => {
+    const { batch, played } = await run('holes-until-the-deadline');
+    expect(played.result).toMatchObject({ status: 'expired' });
+    expect(batch.finalized.map(({ cause }) => cause)).toEqual([null, 'expired']);
+  });
+
+  it('is finalized at once where an earlier run had found every line settled', async () => {
+    const { batch, played } = await run('answered-when-opened');
+    expect(played.result).toMatchObject({ status: 'completed' });
+    expect(batch.chunks).toEqual([]);
+    expect(batch.finalized).toEqual([{ nonce: 'n0', cause: null }]);
+  });
+
+  it('says which queue nobody serves, and waits on: it can still be cancelled', async () => {
+    const { batch, played } = await run('queue-that-nobody-serves');
+    expect(batch.details).toMatch(
+      /Nobody takes chunks of alpha\*\* from queue `nightshift-exec.nobody` since \d{4}-/,
+    );
+    expect(played.result).toMatchObject({ status: 'cancelled', total: 300, completed: 0 });
+    expect(batch.chunks).toEqual([]);
+  });
+
+  it('waits for a permit with one chunk, at the server, without a trace in the history', async () => {
+    const { batch, played } = await run('waits-for-a-permit');
+    expect(played.result).toMatchObject({ status: 'completed', total: 300 });
+    everyLineOnce(batch);
+    // The last heartbeat of an attempt reaches the next one: also right behind another, also of one
+    // that failed.
+    expect(batch.notes).toEqual([
+      null,
+      { deaths: 0, holding: false },
+      { deaths: 1, holding: true },
+    ]);
+    const waited = batch.chunks.filter(({ mayWait }) => mayWait === true);
+    expect(new Set(waited.map(({ from, to }) => `${from}-${to}`)).size).toBe(1);
+    expect(waited[0]).toMatchObject({ mayWait: true, maxDeaths: 3, reroutes: true });
+    const scheduled = (played.histories[0]?.events ?? []).filter(
+      (event) => event.activityTaskScheduledEventAttributes?.activityType?.name === 'executeChunk',
+    );
+    expect(scheduled).toHaveLength(batch.chunks.length - 3);
+    // The other lanes go on with the rest.
+    const rest = batch.chunks.slice(batch.chunks.findLastIndex(({ mayWait }) => mayWait) + 1);
+    expect(rest.length).toBeGreaterThan(1);
+  });
+
+  it('takes chunks back from a queue that nobody serves any more, and waits for a route', async () => {
+    const { batch, played } = await run('routed-again');
+    expect(batch.details).toMatch(/No worker can send requests of alpha\*\* since \d{4}-.* UTC/);
+    expect(played.result).toMatchObject({ status: 'completed', total: 300, completed: 300 });
+    everyLineOnce(batch);
+  });
+
+  it('asks again for models without a route when all others are settled', async () => {
+    const { batch, played } = await run('routed-at-last');
+    expect(played.result).toMatchObject({ status: 'completed', total: 12_080 });
+    everyLineOnce(batch);
+    const ended = batch.ended.map(({ model, from, to }) => [model, from, to]);
+    expect(ended).toEqual([
+      ['never', 0, 10_000],
+      ['never', 10_000, 12_000],
+    ]);
+    const [first, ...others] = batch.chunks.map(({ model }) => model);
+    expect([first, ...new Set(others)]).toEqual(['alpha', 'late']);
+    expect(batch.finalized).toEqual([{ nonce: 'n0', cause: null }]);
+  });
+
+  it('gives up models without a route across runs', async () => {
+    const { batch, played } = await run('unrouted-continued');
+    expect(played.result).toMatchObject({ status: 'completed', total: 25_000 });
+    expect(played.histories.length).toBeGreaterThan(1);
+    everyLineOnce(batch);
+    expect(batch.chunks).toEqual([]);
+  });
+
+  it('leaves models without a route to the stop that comes before the answer', async () => {
+    const { batch, played } = await run('cancelled-before-it-is-decided');
+    expect(played.result).toMatchObject({ status: 'cancelled', total: 40 });
+    expect(batch.ended).toEqual([]);
+    expect(batch.finalized).toEqual([{ nonce: 'n0', cause: 'cancelled' }]);
+  });
+
+  it('still ingests a batch that is cancelled while validating, and sends nothing', async () => {
+    const { batch, played } = await run('cancelled-while-validating');
+    expect(played.result).toMatchObject({ status: 'cancelled', total: 40, completed: 0 });
+    expect(batch.chunks).toEqual([]);
+    expect(batch.finalized).toEqual([{ nonce: 'n0', cause: 'cancelled' }]);
+  });
+});
