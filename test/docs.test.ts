@@ -88,9 +88,9 @@ describe('every page', () => {
 
   it.each(PAGES)('%s names only files and scripts that exist', (page) => {
     const text = read(page);
-    const files = [...text.matchAll(/`((?:[a-z-]+\/)+[a-z0-9.-]*)`/g)].map(
-      ([, name]) => name ?? '',
-    );
+    const files = [...text.matchAll(/`((?:[a-z-]+\/)+[a-z0-9.-]*)`/g)]
+      .map(([, name]) => name ?? '')
+      .filter((name) => !name.startsWith('application/'));
     const scripts = [...text.matchAll(/npm (?:run )?(demo|start|test|lint|[a-z:]+)\b/g)]
       .map(([, name]) => name ?? '')
       .filter((name) => !['ci', 'install', 'installs', 'run'].includes(name));
