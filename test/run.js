@@ -1,11 +1,11 @@
 'use strict';
 
 /**
- * `npm test`: prepares the clone, then runs every tier in order, each in a Jest of its own, so that
- * the tiers with real servers have the machine to themselves and one that dies cannot hide the
- * others. The last line says `N passed, N failed` (and `, N skipped` where there are any) over all
- * tiers; the exit code is 0 only when nothing failed. Arguments go to one single Jest instead:
- * `npm test -- test/core`, `npm test -- --testNamePattern seal`.
+ * `npm test`: prepares the clone, then runs every tier in order, each in a Jest of its own. The
+ * tiers that start real servers have the machine to themselves, and a tier that crashes cannot hide
+ * the results of the others. The last line says `N passed, N failed` (and `, N skipped` if there are
+ * any) over all tiers; the exit code is 0 only if nothing failed. Arguments replace the tiers and go
+ * to one Jest: `npm test -- test/core`, `npm test -- --testNamePattern seal`.
  */
 const { spawn } = require('node:child_process');
 const fs = require('node:fs');
@@ -14,24 +14,30 @@ const path = require('node:path');
 const { ensureBuilt, ensureInstalled } = require('../cli/prepare.js');
 
 const ROOT = path.resolve(__dirname, '..');
-const SERVER_TIERS = ['replay', 'e2e', 'faults'];
-/** Two stacks beside each other: most of the time of these tests is waiting. */
-const SIDE_BY_SIDE = ['e2e'];
+/**
+ * Tiers that start real servers, in order: Temporal alone, then whole stacks. Two test files run at a
+ * time, because most of the time of these tests is waiting; the faults run one by one, because their
+ * limits are measured times. Tests in subfolders of `test/faults` start nothing.
+ */
+const SERVER_TIERS = [
+  { name: 'workflows', paths: ['test/workflows/', 'test/replay/'] },
+  { name: 'e2e', paths: ['test/e2e/'] },
+  { name: 'faults', paths: ['test/faults/[^/]+$'], runInBand: true },
+];
 const TIERS = [
   {
     name: 'core and rooms',
-    args: [
-      '--testPathIgnorePatterns=/node_modules/',
-      `--testPathIgnorePatterns=<rootDir>/test/(${SERVER_TIERS.join('|')})/`,
-    ],
+    args: SERVER_TIERS.flatMap(({ paths }) => paths).map(
+      (path) => `--testPathIgnorePatterns=<rootDir>/${path}`,
+    ),
   },
-  ...SERVER_TIERS.map((name) => ({
+  ...SERVER_TIERS.map(({ name, paths, runInBand }) => ({
     name,
-    args: [...(SIDE_BY_SIDE.includes(name) ? [] : ['--runInBand']), `test/${name}/`],
+    args: [...(runInBand ? ['--runInBand'] : []), ...paths],
   })),
 ];
 const TIER_LIMIT_MS = 40 * 60_000;
-/** Stopping the servers of a run takes some seconds; a process that stays longer has a leak. */
+/** Stopping the servers of a run takes some seconds; a process that runs on after this has a leak. */
 const END_LIMIT_MS = 60_000;
 
 async function main(args) {
@@ -49,17 +55,17 @@ async function main(args) {
   return sum;
 }
 
-/** Where no Temporal server is at hand one is fetched or built now, where its progress is seen. */
+/** Fetches or builds a Temporal server now if the machine has none: here its progress is visible. */
 async function findTemporal() {
   const { findServer } = require('../dist/embedded/temporal/find-server.js');
   await findServer({ env: process.env, say }).catch((error) => say(error.message));
 }
 
-/** Counts of one Jest run; one that ended without telling any counts as a failed test. */
+/** Counts of one Jest run. A run that ends without any counts as one failed test. */
 async function runJest(name, args) {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'nightshift-counts-'));
   const file = path.join(folder, 'counts.json');
-  // Last, for Jest takes the words after a list's option for more of the list.
+  // Last: Jest reads the words that follow a list option as more items of the list.
   const reporters = [
     '--reporters=default',
     `--reporters=${path.join(__dirname, 'support/reporter.js')}`,
@@ -74,27 +80,28 @@ async function runJest(name, args) {
   fs.rmSync(folder, { recursive: true, force: true });
   if (outcome.code === 0 && counts) return counts;
   const failed = counts?.failed ?? 0;
-  if (failed === 0) say(`${name}: ${outcome.words}`);
+  if (failed === 0) say(`${name}: ${outcome.reason}`);
   return { passed: 0, skipped: 0, ...counts, failed: Math.max(failed, 1) };
 }
 
-/** Waits for Jest to end, and ends it when it exceeds its time or stays after its last test. */
+/** Waits for Jest to end. Kills it when it exceeds its time or does not exit after its last test. */
 function endOf(jest, file) {
   return new Promise((resolve) => {
     const startedAt = Date.now();
-    let words;
+    let reason;
     const watch = setInterval(() => {
       const countedAt = fs.existsSync(file) ? fs.statSync(file).mtimeMs : Infinity;
-      if (Date.now() - startedAt > TIER_LIMIT_MS) words = `not done in ${TIER_LIMIT_MS} ms`;
-      if (Date.now() - countedAt > END_LIMIT_MS) words = 'a test left something open: Jest stayed';
-      if (words) jest.kill('SIGKILL');
+      if (Date.now() - startedAt > TIER_LIMIT_MS) reason = `not finished after ${TIER_LIMIT_MS} ms`;
+      if (Date.now() - countedAt > END_LIMIT_MS)
+        reason = 'Jest did not exit: a test left something open';
+      if (reason) jest.kill('SIGKILL');
     }, 500);
     const forward = (signal) => jest.kill(signal);
     process.on('SIGINT', forward).on('SIGTERM', forward);
     jest.on('close', (code, signal) => {
       clearInterval(watch);
       process.off('SIGINT', forward).off('SIGTERM', forward);
-      resolve({ code, words: words ?? `Jest ended with ${signal ?? `code ${code}`}` });
+      resolve({ code, reason: reason ?? `Jest ended with ${signal ?? `code ${code}`}` });
     });
   });
 }
