@@ -4,8 +4,8 @@ import type { Config } from '../platform/config-schema';
 import type { BatchRecords } from '../storage/postgres/batches/records';
 import type { ObjectStore } from '../storage/object-store';
 import type { ProgressReporter } from '../storage/postgres/progress';
-import { keepAlive } from './liveness';
-import type { BatchActivities, BatchSettings, BatchStepActivities, ModelRoute } from './types';
+import { startHeartbeat } from './runtime/heartbeat';
+import type { BatchActivities, BatchSettings, BatchStepActivities, ModelRoute } from './contract';
 
 export interface BatchStepDeps {
   readonly store: Pick<ObjectStore, 'head'>;
@@ -65,7 +65,7 @@ export function createBatchSteps({
       });
     },
     awaitReleased: async ({ batchId, graceMs }) => {
-      const liveness = keepAlive();
+      const liveness = startHeartbeat();
       try {
         await progress.awaitReleased(batchId, graceMs + 5_000);
       } finally {

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { createBatchClient } from '../client/batch-client';
+import { createBatchWorkflows } from '../client/batch-workflows';
 import { openClient } from '../client/connection';
 import { openTemporalPing } from '../client/temporal-ping';
 import { NightshiftError, isNightshiftError } from '../core/errors';
@@ -103,7 +103,7 @@ async function open(config: Config, host: Host): Promise<string> {
   const watch = watchDependencies({ checks: watched, logger, up: metrics.dependencyUp });
   closing('dependency watch', () => watch.close());
   const rows = createRepositories(config, pool);
-  const outbox = createOutbox({ ...rows, starter: createBatchClient(client), logger });
+  const outbox = createOutbox({ ...rows, batchWorkflows: createBatchWorkflows(client), logger });
   closing('outbox', () => outbox.close());
   const vault = openHeaderVault(config);
   const app = buildApp({ config, ...rows, vault, store, outbox, metrics, logger, checks });

@@ -1,4 +1,4 @@
-import type { BatchStarter } from '../client/batch-client';
+import type { BatchWorkflows } from '../client/batch-workflows';
 import type { Logger } from '../platform/logger';
 import type { BatchRepository, UnstartedBatch } from '../storage/postgres/batches/batches';
 
@@ -22,7 +22,7 @@ export interface Outbox {
 
 export interface OutboxOptions {
   readonly batches: Pick<BatchRepository, 'markStarted' | 'unstarted' | 'awaitsCancelSignal'>;
-  readonly starter: BatchStarter;
+  readonly batchWorkflows: BatchWorkflows;
   readonly logger: Logger;
   readonly nowMs?: () => number;
   /** How long a request waits for the start of its workflow. */
@@ -112,9 +112,9 @@ class RowOutbox implements Outbox {
   }
 
   async #tryStart(batch: UnstartedBatch): Promise<boolean> {
-    const { batches, starter, logger } = this.#options;
+    const { batches, batchWorkflows, logger } = this.#options;
     try {
-      await starter.start(batch);
+      await batchWorkflows.start(batch);
       await batches.markStarted(batch.id);
       return true;
     } catch (error) {
@@ -152,7 +152,7 @@ class RowOutbox implements Outbox {
 
   async #trySignal(batchId: string): Promise<void> {
     try {
-      await this.#options.starter.cancel(batchId);
+      await this.#options.batchWorkflows.cancel(batchId);
     } catch (error) {
       this.#options.logger.warn({ err: error, batchId }, 'cancel not signalled yet');
     }

@@ -1,4 +1,4 @@
-import type { BatchActivities, FinalizeResult } from '../activities/types';
+import type { BatchActivities, FinalizeResult } from '../activities/contract';
 import type { TerminalStatus } from '../core/batch/status';
 import { isTerminal } from '../core/batch/status';
 import { sizeBucket } from '../platform/metrics';

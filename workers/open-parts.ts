@@ -1,8 +1,8 @@
 import { setMaxListeners } from 'node:events';
-import { createBatchClient } from '../client/batch-client';
+import { createBatchWorkflows } from '../client/batch-workflows';
 import { openClient } from '../client/connection';
 import { createBatchEnder } from '../client/batch-ender';
-import { createDescribe } from '../client/describe';
+import { createDescribe } from '../client/describe-workflow';
 import { createListRunning } from '../client/list-running';
 import { openTemporalPing } from '../client/temporal-ping';
 import { NightshiftError } from '../core/errors';
@@ -92,7 +92,7 @@ export async function openParts(config: Config, context: PartsContext): Promise<
     maintenance: {
       reconcileRows: createReconcileRows(pool, expiryOf(config)),
       sweepRows: createSweepRows(pool),
-      starter: createBatchClient(client, { reuse: 'ALLOW_DUPLICATE' }),
+      batchWorkflows: createBatchWorkflows(client, { reuse: 'ALLOW_DUPLICATE' }),
       describe: createDescribe(client),
       listRunning: createListRunning(client),
       ender: createBatchEnder(client),

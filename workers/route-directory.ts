@@ -1,4 +1,4 @@
-import type { ModelRoute } from '../activities/types';
+import type { ModelRoute } from '../activities/contract';
 import type { AnnouncedRoutes, SeenRoutes } from '../core/dispatch/announced-routes';
 import { findRoute, isKnownModel } from '../core/dispatch/announced-routes';
 import type { Registry } from '../inference/registry';

@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import type { ExecuteDeps } from '../activities/execute/deps';
 import { createBatchSteps } from '../activities/batch-steps';
 import { createEndUnrouted, createExecuteChunk } from '../activities/execute/execute-chunk';
-import { withBoundedFailures } from '../activities/failure';
+import { withBoundedFailures } from '../activities/runtime/failure';
 import { createFinalize, createFinalizeNow } from '../activities/finalize/finalize';
 import { createIngest } from '../activities/ingest/ingest';
 import type { ReconcileDeps } from '../activities/reconcile/reconcile';
@@ -12,7 +12,7 @@ import type { ReconcileActivities } from '../activities/reconcile/types';
 import type { SweepDeps } from '../activities/sweep/sweep';
 import { createSweepPage } from '../activities/sweep/sweep';
 import type { SweepActivities } from '../activities/sweep/types';
-import type { BatchActivities, PlannedOrInvalid } from '../activities/types';
+import type { BatchActivities, PlannedOrInvalid } from '../activities/contract';
 import type { IngestDeps, IngestResult } from '../activities/ingest/ingest';
 import type { Config } from '../platform/config-schema';
 import type { BatchRecords } from '../storage/postgres/batches/records';
@@ -35,7 +35,7 @@ export interface ActivityParts extends ExecuteDeps {
 /** What reconcile and sweep are made from beside the rest. */
 export interface MaintenanceParts extends Pick<
   ReconcileDeps,
-  'starter' | 'describe' | 'listRunning' | 'ender' | 'observer'
+  'batchWorkflows' | 'describe' | 'listRunning' | 'ender' | 'observer'
 > {
   readonly reconcileRows: ReconcileDeps['rows'];
   readonly sweepRows: SweepDeps['rows'];
@@ -86,13 +86,13 @@ function finalizing({ store, journal, records }: ActivityParts) {
 /** What looks after all batches together. */
 function createMaintenance(parts: ActivityParts): ReconcileActivities & SweepActivities {
   const { store, records, progress, config, maintenance } = parts;
-  const { reconcileRows: rows, sweepRows, starter, describe, observer } = maintenance;
+  const { reconcileRows: rows, sweepRows, batchWorkflows, describe, observer } = maintenance;
   const { listRunning, ender } = maintenance;
   const { cancel_grace, expiry_grace, finalize_window } = config.batch;
   const graceMs = cancel_grace + 5_000;
   return {
     reconcilePage: createReconcilePage({
-      ...{ rows, records, progress, store, starter, describe, observer, listRunning, ender },
+      ...{ rows, records, progress, store, batchWorkflows, describe, observer, listRunning, ender },
       ...{ graceMs, finalizeWindowMs: finalize_window },
       overdueAfterSec: Math.ceil((Math.max(cancel_grace, expiry_grace) + 5_000) / 1000),
       nonceOf: (batchId) => readNonce(store, batchId),

@@ -11,7 +11,12 @@ import {
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { FinalizeResult, OpenedBatch, PlanHole, PlannedOrInvalid } from '../activities/types';
+import type {
+  FinalizeResult,
+  OpenedBatch,
+  UnansweredRange,
+  PlannedOrInvalid,
+} from '../activities/contract';
 import { keywordList } from '../core/batch/temporal-bounds';
 import type { StopCause } from '../core/batch/status';
 import { isTerminal } from '../core/batch/status';
@@ -26,7 +31,7 @@ import { finalization, holders, ingestion, lastResort, step } from './proxies';
 import type { OverdueQueue } from './queue-watch';
 import { QueueWatch } from './queue-watch';
 import { StopControl } from './stop';
-import { decideLast } from './undecided-models';
+import { settleUndecided } from './undecided-models';
 import { untilStopped } from './until-stopped';
 
 type Planned = PlannedOrInvalid & { kind: 'planned' };
@@ -151,7 +156,7 @@ class BatchRun {
     }
   }
 
-  #reopen(holes: readonly PlanHole[]): void {
+  #reopen(holes: readonly UnansweredRange[]): void {
     for (const hole of holes) {
       this.#models.find((model) => model.plan.safe === hole.safe)?.reopen(hole);
     }
@@ -229,7 +234,7 @@ class BatchRun {
     await Promise.allSettled(routed.map((model) => model.run()));
     const lanes = this.#lanes;
     if (lanes === null || undecided.length === 0) return;
-    await decideLast(undecided, lanes);
+    await settleUndecided(undecided, lanes);
   }
 
   #handingOver(opened: OpenedBatch): boolean {

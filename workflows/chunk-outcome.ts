@@ -1,10 +1,10 @@
 import { ApplicationFailure, patched, TimeoutFailure } from '@temporalio/workflow';
-import type { ChunkLeave, ExecuteChunkResult } from '../activities/types';
+import type { ExitReason, ExecuteChunkResult } from '../activities/contract';
 import type { Range } from '../core/chunks/open-ranges';
 
 /** A chunk that came back with nothing sent; `queued` is one that nobody took from its queue. */
 export interface IdleChunk {
-  readonly left: ChunkLeave | 'queued';
+  readonly left: ExitReason | 'queued';
   /** It was the one that may wait at the server. */
   readonly waited: boolean;
 }

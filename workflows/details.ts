@@ -66,7 +66,7 @@ function modelRow(lanes: ModelLanes): string {
     lanes.running,
     lanes.ratePerSec === null ? '–' : lanes.ratePerSec.toFixed(1),
     lanes.p95Ms === null ? '–' : `${Math.round(lanes.p95Ms)} ms`,
-    lanes.lastLeave,
+    lanes.lastExit,
   ];
   return `| ${cells.join(' | ')} |`;
 }

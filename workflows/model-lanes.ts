@@ -1,7 +1,7 @@
 import { condition, log } from '@temporalio/workflow';
-import type { ExecuteChunkResult, OpenedBatch } from '../activities/types';
+import type { ExecuteChunkResult, OpenedBatch } from '../activities/contract';
 import { summaryText } from '../core/batch/temporal-bounds';
-import { boxMs, chunkSize, firstBoxMs } from '../core/chunks/chunk-size';
+import { timeSliceMs, chunkSize, firstTimeSliceMs } from '../core/chunks/chunk-size';
 import { laneCount } from '../core/chunks/lanes';
 import type { Range } from '../core/chunks/open-ranges';
 import { OpenRanges } from '../core/chunks/open-ranges';
@@ -11,12 +11,12 @@ import { failureType, isIdle, isUntaken } from './chunk-outcome';
 import type { ResumedModel } from './contract';
 import { ModelRouting } from './model-routing';
 import { chunk } from './proxies';
-import { QueuePatience } from './queue-patience';
+import { QueueTimeout } from './queue-timeout';
 import type { OverdueQueue } from './queue-watch';
 import type { StopControl } from './stop';
 
 /** A chunk that was handed out and has not returned; times in Unix ms. */
-export interface ChunkOut {
+export interface ChunkInFlight {
   readonly sinceMs: number;
   /** How long an attempt that began at once could take. */
   readonly attemptMs: number;
@@ -75,16 +75,16 @@ export class ModelLanes {
   unaccounted = false;
   /** No worker could send the model when the file was read: it is looked up again after all others. */
   isUndecided: boolean;
-  lastLeave: ExecuteChunkResult['left'] | 'queued' = 'queued';
+  lastExit: ExecuteChunkResult['left'] | 'queued' = 'queued';
   ratePerSec: number | null = null;
   p95Ms: number | null = null;
   readonly #context: LaneContext;
   readonly #lanes = new Map<number, Promise<void>>();
-  readonly #out = new Set<ChunkOut>();
+  readonly #out = new Set<ChunkInFlight>();
   readonly #routing: ModelRouting;
   /** The chunk that may wait at the server, while it is out; with `due` the next one will be it. */
-  #waiter: ChunkOut | 'due' | null = null;
-  readonly #patience: QueuePatience;
+  #waiter: ChunkInFlight | 'due' | null = null;
+  readonly #patience: QueueTimeout;
   readonly #workers: string[] = [];
   #returned = 0;
   #emptyReturns = 0;
@@ -97,7 +97,7 @@ export class ModelLanes {
     this.isUndecided = plan.undecided === true && context.decidesLater;
     this.#context = context;
     const { waitsAtServer, opened } = context;
-    this.#patience = new QueuePatience(waitsAtServer ? opened.settings.queuedWarningMs : undefined);
+    this.#patience = new QueueTimeout(waitsAtServer ? opened.settings.queuedWarningMs : undefined);
     const { model, queue, requestTimeoutMs } = plan;
     this.#routing = new ModelRouting({
       model,
@@ -128,7 +128,7 @@ export class ModelLanes {
   }
 
   /** Chunks that have not returned yet, oldest first. */
-  get out(): ReadonlySet<ChunkOut> {
+  get out(): ReadonlySet<ChunkInFlight> {
     return this.#out;
   }
 
@@ -191,11 +191,14 @@ export class ModelLanes {
         chunkSize({ remaining: this.open.remaining, lanes, lastRatePerSec: this.ratePerSec }),
       );
       if (range === null) return;
-      const box = boxMs({
+      const box = timeSliceMs({
         batchAgeMs: Date.now() - this.#context.startedAtMs,
         p95Ms: this.p95Ms ?? 0,
       });
-      const idle = await this.#runChunk(range, round === 0 ? firstBoxMs(box, lane, lanes) : box);
+      const idle = await this.#runChunk(
+        range,
+        round === 0 ? firstTimeSliceMs(box, lane, lanes) : box,
+      );
       if (idle === null || !this.#context.waitsAtServer) {
         if (idle !== null) await this.#pause();
         this.#startLanes();
@@ -275,7 +278,7 @@ export class ModelLanes {
       requestTimeoutMs,
       attempts,
       mayWait,
-      queuedMs: this.#patience.queuedMs,
+      queuedMs: this.#patience.scheduleToStartMs,
       summary: summaryText(`${model} [${range.from}, ${range.to})`),
     }).executeChunk({
       batchId,
@@ -307,7 +310,7 @@ export class ModelLanes {
     this.open.giveBack({ from: result.next, to: range.to });
     this.completed += result.completed;
     this.failed += result.failed;
-    this.lastLeave = result.left;
+    this.lastExit = result.left;
     if (result.ratePerSec !== null) this.ratePerSec = result.ratePerSec;
     if (result.p95Ms !== null) this.p95Ms = result.p95Ms;
     if (result.answered > 0) {
@@ -329,7 +332,7 @@ export class ModelLanes {
    * While stopping, a failed chunk is just a stopped one whose progress is unknown. True where the chunk
    * never began, for nobody took it from its queue.
    */
-  #fail(range: Range, out: ChunkOut, error: unknown): boolean {
+  #fail(range: Range, out: ChunkInFlight, error: unknown): boolean {
     if (this.#context.stop.requested) {
       this.unaccounted = true;
       this.open.giveBack(range);
@@ -353,9 +356,9 @@ export class ModelLanes {
   }
 
   /** Nobody took the chunk from its queue: the model may have another one by now. */
-  #missWorker({ sinceMs }: ChunkOut): void {
+  #missWorker({ sinceMs }: ChunkInFlight): void {
     log.warn('nobody takes a chunk', { model: this.plan.model, queue: this.queue });
-    this.#patience.cameBack(sinceMs);
+    this.#patience.expired(sinceMs);
     this.#routing.doubt();
   }
 

@@ -1,5 +1,5 @@
 import { log } from '@temporalio/workflow';
-import type { ModelRoute } from '../activities/types';
+import type { ModelRoute } from '../activities/contract';
 import { routing, step } from './proxies';
 
 /** A route that was looked up so lately is taken without another look: chunks are short at first. */

@@ -3,7 +3,7 @@ import {
   proxyActivities,
   proxyLocalActivities,
 } from '@temporalio/workflow';
-import type { BatchActivities, BatchSettings, BatchStepActivities } from '../activities/types';
+import type { BatchActivities, BatchSettings, BatchStepActivities } from '../activities/contract';
 import { BATCH_QUEUE } from './contract';
 
 /**

@@ -1,5 +1,5 @@
 import { CancellationScope, log, sleep } from '@temporalio/workflow';
-import type { ChunkOut, ModelLanes } from './model-lanes';
+import type { ChunkInFlight, ModelLanes } from './model-lanes';
 
 /** A queue of which nobody takes a chunk. */
 export interface OverdueQueue {
@@ -18,7 +18,7 @@ export class QueueWatch {
   readonly #models: readonly ModelLanes[];
   readonly #warningMs: number;
   readonly #onChange: () => void;
-  readonly #told = new Set<ChunkOut>();
+  readonly #told = new Set<ChunkInFlight>();
   readonly #scope = new CancellationScope();
 
   constructor(
@@ -64,7 +64,7 @@ export class QueueWatch {
     return Math.max(1, Math.min(Date.now() + this.#warningMs, ...due) - Date.now());
   }
 
-  #dueMs({ sinceMs, attemptMs }: ChunkOut): number {
+  #dueMs({ sinceMs, attemptMs }: ChunkInFlight): number {
     return sinceMs + Math.max(this.#warningMs, attemptMs);
   }
 

@@ -1,5 +1,5 @@
 import { CancellationScope } from '@temporalio/workflow';
-import type { RowState } from '../activities/types';
+import type { RowState } from '../activities/contract';
 import type { StopCause } from '../core/batch/status';
 import { isTerminal } from '../core/batch/status';
 import { step } from './proxies';

@@ -1,5 +1,5 @@
 import { condition, log } from '@temporalio/workflow';
-import type { ExecuteChunkResult } from '../activities/types';
+import type { ExecuteChunkResult } from '../activities/contract';
 import { summaryText } from '../core/batch/temporal-bounds';
 import type { Range } from '../core/chunks/open-ranges';
 import { failureType } from './chunk-outcome';
@@ -17,7 +17,7 @@ const NORMAL_PRIORITY = 3;
  * `model_not_found` unless a worker has a gateway for them by now: then they run like any other. One
  * after the other, so that a batch takes one slot of its queue. Never rejects.
  */
-export async function decideLast(
+export async function settleUndecided(
   models: readonly ModelLanes[],
   context: LaneContext,
 ): Promise<void> {
@@ -83,7 +83,7 @@ function record(
   model.open.giveBack({ from: result.next, to: range.to });
   model.completed += result.completed;
   model.failed += result.failed;
-  model.lastLeave = result.left;
+  model.lastExit = result.left;
   const { stopCause } = result;
   if (stopCause !== null) stop.observe({ found: true, status: 'in_progress', stopCause });
   onChange();

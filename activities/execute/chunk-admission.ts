@@ -1,10 +1,10 @@
-import type { ChunkLeave, ExecuteChunkInput } from '../types';
+import type { ExitReason, ExecuteChunkInput } from '../contract';
 import type { ExecuteDeps } from './deps';
-import type { WaitingRoom } from './waiting-room';
+import type { AdmissionQueue } from './admission-queue';
 
 /** Why a chunk can send nothing in this process now. */
-export interface Refusal {
-  readonly left: Extract<ChunkLeave, 'no_permit' | 'breaker_open' | 'unrouted'>;
+export interface Deferral {
+  readonly left: Extract<ExitReason, 'no_permit' | 'breaker_open' | 'unrouted'>;
   readonly message: string;
   /** When it should ask again; null where asking at this queue is no use. */
   readonly retryInMs: number | null;
@@ -25,10 +25,10 @@ export function waitKey({ batchId, safe, from }: ExecuteChunkInput): string {
  * Looks whether a chunk could send anything, before it takes its row and reads its journal: most
  * attempts of a chunk that waits end here, and cost next to nothing. Null: it may begin.
  */
-export function refusalOf(
+export function checkAdmission(
   chunk: ExecuteChunkInput,
-  { deps, room, taskQueue }: { deps: AdmissionDeps; room: WaitingRoom; taskQueue: string },
-): Refusal | null {
+  { deps, room, taskQueue }: { deps: AdmissionDeps; room: AdmissionQueue; taskQueue: string },
+): Deferral | null {
   const route = deps.registry.route(chunk.model);
   if (route === null) return unrouted(chunk, { deps, taskQueue });
   // A suspect waits inside: while it asks to run alone nobody else begins.
@@ -59,7 +59,7 @@ export function noPermit(model: string): string {
 function unrouted(
   { model, reroutes }: ExecuteChunkInput,
   { deps, taskQueue }: { deps: AdmissionDeps; taskQueue: string },
-): Refusal {
+): Deferral {
   const message = `This worker has no gateway for the model "${model}".`;
   // A workflow of an older version knows no other way to wait.
   if (reroutes !== true) return { left: 'no_permit', message, retryInMs: null };

@@ -71,7 +71,7 @@ export class ChunkLedger {
   }
 
   /** Attempts that ended with this line alone in flight, and never said how. */
-  deathsAlone(index: number): number {
+  crashesAlone(index: number): number {
     return this.#diedAlone.get(index)?.size ?? 0;
   }
 
@@ -92,7 +92,7 @@ export class ChunkLedger {
   }
 
   /** Takes over a frame found in the journal; those of other lines are ignored. */
-  learn(ref: FrameRef): void {
+  addFrame(ref: FrameRef): void {
     const index = this.#indexByOffset.get(ref.header.offset);
     if (index === undefined) return;
     this.#noteAlone(index, ref);
@@ -105,12 +105,12 @@ export class ChunkLedger {
   }
 
   /** An answer of this run, journalled or about to be. */
-  answered(position: number, header: Pick<FrameHeader, 'kind'>): void {
+  recordAnswer(position: number, header: Pick<FrameHeader, 'kind'>): void {
     this.#answer(position - this.from, header.kind === FRAME_KIND.output);
   }
 
   /** Adds frames that are written now, then gives those of `[from, next)` in order of offset. */
-  sealed(written: readonly FrameRef[]): FrameRef[] {
+  framesToSeal(written: readonly FrameRef[]): FrameRef[] {
     for (const ref of written) {
       const index = this.#indexByOffset.get(ref.header.offset);
       if (index !== undefined && ref.header.kind !== FRAME_KIND.retry) this.#keepFrame(index, ref);

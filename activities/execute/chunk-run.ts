@@ -4,18 +4,18 @@ import type { AcquireRequest, Permit } from '../../inference/dispatcher';
 import type { Route } from '../../inference/registry';
 import type { JournalWriter } from '../../storage/journal/journal-store';
 import type { ChunkLease } from '../../storage/postgres/chunk-lease';
-import type { ChunkLeave, ExecuteChunkInput } from '../types';
+import type { ExitReason, ExecuteChunkInput } from '../contract';
 import type { ChunkLedger, ChunkLine } from './chunk-ledger';
 import type { ExecuteDeps } from './deps';
-import { ChunkDeparture } from './chunk-departure';
+import { ChunkExit } from './chunk-exit';
 import { LatencyWindow } from './latency';
 import { LineQueue } from './line-queue';
 import type { EncodedFrame } from './error-frame';
 import type { LineSender, TryOptions } from './line-sender';
 import { permitWait } from './permit-wait';
-import type { SoloGate } from './solo-gate';
-import type { WaitingRoom } from './waiting-room';
-import { Wake } from './wake';
+import type { ExclusiveGate } from './exclusive-gate';
+import type { AdmissionQueue } from './admission-queue';
+import { AutoResetEvent } from './auto-reset-event';
 
 export interface ChunkRunOptions {
   readonly chunk: ExecuteChunkInput;
@@ -28,9 +28,9 @@ export interface ChunkRunOptions {
   readonly lease: ChunkLease;
   readonly sender: LineSender;
   /** Who waits for a first permit in this process. */
-  readonly room: WaitingRoom;
+  readonly room: AdmissionQueue;
   /** Shared by all chunks of this process. */
-  readonly gate: SoloGate;
+  readonly gate: ExclusiveGate;
 }
 
 const MAX_UNWRITTEN_BYTES = 32 * 1024 * 1024;
@@ -45,16 +45,16 @@ const LOOK_AGAIN_MS = 250;
 /**
  * Sends the lines of one chunk until it has to leave (execution §3).
  *
- * States: sending → leaving ({@link ChunkDeparture} has a reason: no new try begins, what runs is
+ * States: sending → leaving ({@link ChunkExit} has a reason: no new try begins, what runs is
  * finished or, after a stop's grace, aborted) → left.
  */
 export class ChunkRun {
   readonly #o: ChunkRunOptions;
   readonly #queue: LineQueue;
-  readonly #wake = new Wake();
+  readonly #wake = new AutoResetEvent();
   readonly #latency = new LatencyWindow();
   readonly #startedMs = Date.now();
-  readonly #departure: ChunkDeparture;
+  readonly #departure: ChunkExit;
   readonly #request: AcquireRequest;
   readonly #openInModel: number;
   readonly #tryOptions: Omit<TryOptions, 'probe' | 'load'>;
@@ -83,10 +83,10 @@ export class ChunkRun {
     this.#openInModel = chunk.openInModel ?? options.ledger.open;
     const maxBackingOff = 2 * options.deps.config.concurrency.per_model;
     this.#queue = new LineQueue(options.ledger, maxBackingOff, options.attempt - 1);
-    this.#departure = new ChunkDeparture({
+    this.#departure = new ChunkExit({
       ...options,
       awaitsFirstAnswer: () => this.#answered === 0 && this.#inFlight > 0,
-      onLeave: () => this.#wake.notify(),
+      onExit: () => this.#wake.set(),
     });
     this.#tryOptions = {
       signal: this.#departure.abort,
@@ -133,7 +133,7 @@ export class ChunkRun {
   }
 
   /** Runs to the end of the chunk's stay; resolves when nothing of it is in flight any more. */
-  async run(): Promise<ChunkLeave> {
+  async run(): Promise<ExitReason> {
     this.#departure.watch();
     if (this.#suspect !== null) this.#o.gate.request(this.#suspect);
     try {
@@ -156,12 +156,12 @@ export class ChunkRun {
     while (this.#departure.reason === null) {
       // Beside the timer: nothing may leave after the deadline, however late a timer fires.
       if (Date.now() >= this.#o.chunk.deadlineMs) return this.#departure.stop('expired');
-      if (this.#o.lease.unheard) return this.#departure.leaveFor('unheard');
+      if (this.#o.lease.unheard) return this.#departure.exit('unheard');
       if (this.#queue.isEmpty && this.#inFlight === 0) return;
       const nowMs = Date.now();
       const line = this.#mayTry(nowMs) ? this.#nextLine(nowMs) : null;
       if (line === null) {
-        if (this.#isLongAway(nowMs)) return this.#departure.leaveFor('breaker_open');
+        if (this.#isLongAway(nowMs)) return this.#departure.exit('breaker_open');
         await this.#wake.wait(this.#idleMs(nowMs));
         continue;
       }
@@ -211,7 +211,7 @@ export class ChunkRun {
 
   async #await(): Promise<Permit | null> {
     try {
-      const permit = await this.#o.deps.dispatcher.acquire(this.#request, this.#departure.leaving);
+      const permit = await this.#o.deps.dispatcher.acquire(this.#request, this.#departure.exiting);
       if (this.#departure.reason === null) return permit;
       permit.release();
       return null;
@@ -224,10 +224,10 @@ export class ChunkRun {
   async #awaitFirst(): Promise<Permit | null> {
     const { room, route, chunk } = this.#o;
     if (!room.enter(route.limiterKey, chunk.tenant)) {
-      this.#departure.leaveFor('no_permit');
+      this.#departure.exit('no_permit');
       return null;
     }
-    const giveUp = (): void => this.#departure.leaveFor('no_permit');
+    const giveUp = (): void => this.#departure.exit('no_permit');
     const timer = setTimeout(giveUp, permitWaitMs(chunk));
     try {
       return await this.#await();
@@ -272,7 +272,7 @@ export class ChunkRun {
       permit.release();
       this.#o.gate.leave();
       this.#inFlight--;
-      this.#wake.notify();
+      this.#wake.set();
     }
   }
 
@@ -280,7 +280,7 @@ export class ChunkRun {
   keep(line: ChunkLine, frame: EncodedFrame): void {
     const { ledger, writer } = this.#o;
     writer.append(frame.header, frame.bytes);
-    ledger.answered(line.position, frame.header);
+    ledger.recordAnswer(line.position, frame.header);
     this.#answered++;
     this.#departure.answered();
   }

@@ -6,7 +6,7 @@ import type { Logger } from '../../platform/logger';
 import type { JournalStore } from '../../storage/journal/journal-store';
 import type { ObjectStore } from '../../storage/object-store';
 import type { ProgressReporter } from '../../storage/postgres/progress';
-import type { ModelRoute } from '../types';
+import type { ModelRoute } from '../contract';
 import type { ExecuteObserver } from './observer';
 
 /** What a chunk needs of its process; one instance serves all chunks. */

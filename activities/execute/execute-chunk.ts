@@ -6,23 +6,23 @@ import { NightshiftError, isNightshiftError } from '../../core/errors';
 import type { JournalWriter } from '../../storage/journal/journal-store';
 import type { ObjectReader } from '../../storage/object-store';
 import type { ChunkLease } from '../../storage/postgres/chunk-lease';
-import type { Refusal } from './chunk-admission';
-import { noPermit, refusalOf, waitKey } from './chunk-admission';
+import type { Deferral } from './chunk-admission';
+import { noPermit, checkAdmission, waitKey } from './chunk-admission';
 import { ChunkLedger } from './chunk-ledger';
 import type { ChunkRunOptions } from './chunk-run';
 import { ChunkRun } from './chunk-run';
-import type { AttemptNote } from './deaths';
-import { deathsBefore } from './deaths';
+import type { AttemptNote } from './worker-crashes';
+import { crashesBefore } from './worker-crashes';
 import type { ExecuteDeps } from './deps';
 import type { LineSenderOptions } from './line-sender';
 import { LineSender } from './line-sender';
 import { ReadBlocks } from './read-blocks';
-import { SoloGate } from './solo-gate';
+import { ExclusiveGate } from './exclusive-gate';
 import { UnroutedRun } from './unrouted-run';
 import { patiently } from './patiently';
-import { WaitingRoom } from './waiting-room';
-import { asFailure } from '../failure';
-import type { ChunkLeave, ExecuteChunkInput, ExecuteChunkResult } from '../types';
+import { AdmissionQueue } from './admission-queue';
+import { asFailure } from '../runtime/failure';
+import type { ExitReason, ExecuteChunkInput, ExecuteChunkResult } from '../contract';
 
 const HEARTBEAT_MS = 1_000;
 const SHORT_BOX_MS = 15_000;
@@ -41,20 +41,20 @@ export function createExecuteChunk(
   deps: ExecuteDeps,
 ): (input: ExecuteChunkInput) => Promise<ExecuteChunkResult> {
   const shared = {
-    room: new WaitingRoom(),
-    gate: new SoloGate(),
+    room: new AdmissionQueue(),
+    gate: new ExclusiveGate(),
     blocks: new ReadBlocks(),
   };
   return async (input) => {
     const { info } = Context.current();
-    const deaths = deathsBefore(info.heartbeatDetails, info.attempt);
+    const deaths = crashesBefore(info.heartbeatDetails, info.attempt);
     if (deaths >= (input.maxDeaths ?? Infinity)) throw tooManyDied(deaths);
     const options = { deps, room: shared.room, taskQueue: info.taskQueue };
-    const refusal = deps.drain.aborted ? null : refusalOf(input, options);
+    const refusal = deps.drain.aborted ? null : checkAdmission(input, options);
     if (refusal !== null) return refuse(input, refusal, deps.worker);
     deps.observer.chunkStarted();
     const chunk = info.attempt > 1 ? shortBoxed(input) : input;
-    const stay = new ChunkStay(chunk, { deps, shared, deaths });
+    const stay = new ChunkAttempt(chunk, { deps, shared, deaths });
     const heart = setInterval(() => stay.heartbeat(), HEARTBEAT_MS);
     try {
       return await stay.run();
@@ -80,11 +80,15 @@ export interface EndUnroutedDeps extends ExecuteDeps {
 export function createEndUnrouted(
   deps: EndUnroutedDeps,
 ): (input: ExecuteChunkInput) => Promise<ExecuteChunkResult | null> {
-  const shared = { room: new WaitingRoom(), gate: new SoloGate(), blocks: new ReadBlocks() };
+  const shared = {
+    room: new AdmissionQueue(),
+    gate: new ExclusiveGate(),
+    blocks: new ReadBlocks(),
+  };
   return async (chunk) => {
     try {
       if (await deps.isKnownNow(chunk.model)) return null;
-      const stay = new ChunkStay(chunk, { deps, shared, deaths: 0, sendsNothing: true });
+      const stay = new ChunkAttempt(chunk, { deps, shared, deaths: 0, sendsNothing: true });
       const heart = setInterval(() => stay.heartbeat(), HEARTBEAT_MS);
       return await stay.run().finally(() => clearInterval(heart));
     } catch (error) {
@@ -94,7 +98,7 @@ export function createEndUnrouted(
 }
 
 /** A chunk that can send nothing now: it waits at the server, or its lane hears of it. */
-function refuse(chunk: ExecuteChunkInput, refusal: Refusal, worker: string): ExecuteChunkResult {
+function refuse(chunk: ExecuteChunkInput, refusal: Deferral, worker: string): ExecuteChunkResult {
   const { left, message, retryInMs } = refusal;
   if (chunk.mayWait === true && retryInMs !== null) throw waiting(left, message, retryInMs);
   const nothing = { completed: 0, failed: 0, answered: 0, ratePerSec: null, p95Ms: null };
@@ -102,7 +106,7 @@ function refuse(chunk: ExecuteChunkInput, refusal: Refusal, worker: string): Exe
 }
 
 /** Fails an attempt, not the chunk: the server tries again, which leaves no trace in the history. */
-function waiting(left: ChunkLeave, message: string, retryInMs: number): ApplicationFailure {
+function waiting(left: ExitReason, message: string, retryInMs: number): ApplicationFailure {
   return ApplicationFailure.create({
     message,
     type: left,
@@ -134,7 +138,7 @@ interface StayOptions {
 }
 
 /** One attempt from its row to its seal. */
-class ChunkStay {
+class ChunkAttempt {
   readonly #chunk: ExecuteChunkInput;
   readonly #deps: ExecuteDeps;
   readonly #shared: SharedState;
@@ -248,7 +252,7 @@ class ChunkStay {
       }
       const ledger = new ChunkLedger({ from, to }, plan);
       const frames = journal.scan({ batchId, safeModel: safe }, { from, to });
-      for await (const ref of frames) ledger.learn(ref);
+      for await (const ref of frames) ledger.addFrame(ref);
       return ledger;
     });
   }
@@ -257,7 +261,7 @@ class ChunkStay {
     ledger: ChunkLedger,
     lease: ChunkLease,
     writer: JournalWriter,
-  ): Promise<ChunkLeave> {
+  ): Promise<ExitReason> {
     if (!this.#sendsNothing) return this.#send(ledger, lease, writer);
     const input = await this.#openInput();
     try {
@@ -269,7 +273,7 @@ class ChunkStay {
     }
   }
 
-  async #untilCancelled(run: ChunkRun | UnroutedRun): Promise<ChunkLeave> {
+  async #untilCancelled(run: ChunkRun | UnroutedRun): Promise<ExitReason> {
     const onCancel = (): void => run.cancelled(cancelReason(this.#context));
     if (this.#signal.aborted) onCancel();
     this.#signal.addEventListener('abort', onCancel);
@@ -288,7 +292,7 @@ class ChunkStay {
     );
   }
 
-  async #send(ledger: ChunkLedger, lease: ChunkLease, writer: JournalWriter): Promise<ChunkLeave> {
+  async #send(ledger: ChunkLedger, lease: ChunkLease, writer: JournalWriter): Promise<ExitReason> {
     const { deps, chunk } = { deps: this.#deps, chunk: this.#chunk };
     const route = deps.registry.route(chunk.model);
     // It had one when the chunk was admitted, and the configuration of a process does not change.
@@ -305,7 +309,7 @@ class ChunkStay {
       const run = new ChunkRun({ ...options, ...this.#shared });
       this.#run = run;
       // Attempts that died before they sent it, or of others' lines, prove nothing against this one.
-      if (chunk.poison === true && ledger.deathsAlone(0) >= DEATHS_ALONE) {
+      if (chunk.poison === true && ledger.crashesAlone(0) >= DEATHS_ALONE) {
         const line = ledger.line(0);
         run.keep(line, await sender.poison(line));
         return 'done';
@@ -328,7 +332,7 @@ class ChunkStay {
     const { batchId, safe, from } = this.#chunk;
     const { next } = ledger;
     if (next <= from) return;
-    const frames = ledger.sealed(writer.frames);
+    const frames = ledger.framesToSeal(writer.frames);
     await this.#patiently('sealing', () =>
       this.#deps.journal.writeSeal({ batchId, safeModel: safe }, { from, to: next }, frames),
     );
@@ -339,7 +343,7 @@ class ChunkStay {
     await lease.release({ to: ledger?.next ?? this.#chunk.from, ...counts });
   }
 
-  #result(ledger: ChunkLedger, left: ChunkLeave): ExecuteChunkResult {
+  #result(ledger: ChunkLedger, left: ExitReason): ExecuteChunkResult {
     // Whoever holds the range reads our answers from the journal and seals them.
     const own = mayHold(left) ? ledger : null;
     return {
@@ -363,7 +367,7 @@ class ChunkStay {
 }
 
 /** Whether a chunk that left so still held its range as far as it knew. */
-function mayHold(left: ChunkLeave): boolean {
+function mayHold(left: ExitReason): boolean {
   return left !== 'fenced' && left !== 'unheard';
 }
 

@@ -14,7 +14,7 @@ import type { LoadReport } from '../../inference/dispatcher';
 import type { MemoryBudget, Reservation } from '../../inference/memory-budget';
 import type { Route } from '../../inference/registry';
 import type { ObjectReader } from '../../storage/object-store';
-import type { ExecuteChunkInput } from '../types';
+import type { ExecuteChunkInput } from '../contract';
 import type { ChunkLine } from './chunk-ledger';
 import type { EncodedFrame } from './error-frame';
 import { errorFrame } from './error-frame';

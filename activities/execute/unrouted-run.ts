@@ -4,7 +4,7 @@ import { lineParts } from '../../core/openai/member-ranges';
 import type { JournalWriter } from '../../storage/journal/journal-store';
 import type { ObjectReader } from '../../storage/object-store';
 import type { ChunkLease } from '../../storage/postgres/chunk-lease';
-import type { ChunkLeave, ExecuteChunkInput } from '../types';
+import type { ExitReason, ExecuteChunkInput } from '../contract';
 import type { ChunkLedger, ChunkLine } from './chunk-ledger';
 import { errorFrame } from './error-frame';
 
@@ -29,7 +29,7 @@ export class UnroutedRun {
   readonly #o: UnroutedRunOptions;
   answered = 0;
   stopCause: StopCause | null = null;
-  #cancelled: ChunkLeave | null = null;
+  #cancelled: ExitReason | null = null;
 
   readonly inFlight = 0;
   readonly waitsFor = null;
@@ -47,7 +47,7 @@ export class UnroutedRun {
     else this.#cancelled = reason === 'gone' ? 'fenced' : 'stopped';
   }
 
-  async run(): Promise<ChunkLeave> {
+  async run(): Promise<ExitReason> {
     const { ledger, writer } = this.#o;
     for (let i = 0; i < ledger.entries; i++) {
       if (ledger.isAnswered(i)) continue;
@@ -68,12 +68,12 @@ export class UnroutedRun {
     const { batchId } = chunk;
     const frame = errorFrame(line, { batchId, customId, code: 'model_not_found' });
     writer.append(frame.header, frame.bytes);
-    ledger.answered(line.position, frame.header);
+    ledger.recordAnswer(line.position, frame.header);
     this.answered++;
   }
 
   /** A process that stood still waits until it has heard whether the range is still its own. */
-  async #reasonToLeave(): Promise<ChunkLeave | null> {
+  async #reasonToLeave(): Promise<ExitReason | null> {
     for (;;) {
       const left = this.#left();
       if (left !== null || this.#o.lease.maySend()) return left;
@@ -81,7 +81,7 @@ export class UnroutedRun {
     }
   }
 
-  #left(): ChunkLeave | null {
+  #left(): ExitReason | null {
     const { lease, chunk } = this.#o;
     if (lease.lost || this.#cancelled === 'fenced') return 'fenced';
     if (lease.terminal) return 'row_terminal';
@@ -91,7 +91,7 @@ export class UnroutedRun {
     return this.#cancelled === 'stopped' ? this.#stop('cancelled') : this.#cancelled;
   }
 
-  #stop(cause: StopCause): ChunkLeave {
+  #stop(cause: StopCause): ExitReason {
     this.stopCause = cause;
     return 'stopped';
   }

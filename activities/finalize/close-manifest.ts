@@ -5,7 +5,7 @@ import { uncovered } from '../../core/journal/coverage';
 import { encodeManifest, parseManifest, type Manifest } from '../../core/journal/manifest';
 import { manifestKey } from '../../core/names/object-names';
 import type { JournalStore, SealInfo } from '../../storage/journal/journal-store';
-import type { PlanHole } from '../types';
+import type { UnansweredRange } from '../contract';
 import type { PlanPart, PlanPlace } from './plan-offsets';
 import { sealRest } from './rest';
 
@@ -20,7 +20,7 @@ export interface CloseInput {
 
 /** The manifest that holds, or what has to be run before there can be one. */
 export type Closing =
-  | { readonly kind: 'holes'; readonly holes: readonly PlanHole[] }
+  | { readonly kind: 'holes'; readonly holes: readonly UnansweredRange[] }
   | { readonly kind: 'closed'; readonly manifest: Manifest };
 
 /**
@@ -77,7 +77,7 @@ export function openParts(
  * As many ranges as a result may carry. Where there are more, each model has one from its first to its
  * last hole: chunks skip what is answered in between.
  */
-export function holesOf(parts: readonly PlanPart[]): PlanHole[] {
+export function holesOf(parts: readonly PlanPart[]): UnansweredRange[] {
   const holes = parts.flatMap(({ safe, ranges }) =>
     ranges.map(({ from, to }) => ({ safe, from, to })),
   );

@@ -7,13 +7,13 @@ import { inputErrorsKey, modelMapKey } from '../../core/names/object-names';
 import { parseModelMap, type ModelMap } from '../../core/plan/model-map';
 import type { ObjectStore } from '../../storage/object-store';
 import type { ErrorEntry, TerminalRecord } from '../../storage/postgres/batches/records';
-import { asFailure } from '../failure';
+import { asFailure } from '../runtime/failure';
 import { closeBatch } from './close-manifest';
 import type { FinalizableBatch, FinalizeDeps } from './deps';
 import { mergeBatch } from './merge-batch';
 import { FinalizeWindow } from './window';
-import { keepAlive, type Liveness } from '../liveness';
-import type { FinalizeInput, FinalizeResult } from '../types';
+import { startHeartbeat, type Heartbeat } from '../runtime/heartbeat';
+import type { FinalizeInput, FinalizeResult } from '../contract';
 
 export type { FinalizeDeps } from './deps';
 
@@ -30,7 +30,7 @@ export function createFinalize(
 ): (input: FinalizeInput) => Promise<FinalizeResult> {
   return async (input) => {
     const window = openWindow(input);
-    const liveness = keepAlive(() => window.beat(Date.now()));
+    const liveness = startHeartbeat(() => window.beat(Date.now()));
     try {
       const batch = await deps.batches.forFinalize(input.batchId);
       if (batch === null) throw new NightshiftError('not_found', `no batch ${input.batchId}`);
@@ -68,7 +68,7 @@ function openWindow({ windowMs, cause }: FinalizeInput): FinalizeWindow {
 export async function finalizeBatch(
   deps: FinalizeDeps,
   input: FinalizeInput,
-  at: { batch: FinalizableBatch; liveness: Pick<Liveness, 'bytes' | 'check'> },
+  at: { batch: FinalizableBatch; liveness: Pick<Heartbeat, 'bytes' | 'check'> },
 ): Promise<FinalizeResult> {
   if (input.nonce !== null) return finalize(deps, input, at);
   // What a lost ingestion writes after the end changes nothing any more.
@@ -118,7 +118,7 @@ async function recordOnly(
 async function finalize(
   deps: FinalizeDeps,
   { batchId, cause }: FinalizeInput,
-  { batch, liveness }: { batch: FinalizableBatch; liveness: Pick<Liveness, 'bytes' | 'check'> },
+  { batch, liveness }: { batch: FinalizableBatch; liveness: Pick<Heartbeat, 'bytes' | 'check'> },
 ): Promise<FinalizeResult> {
   const { store, journal } = deps;
   const map = await readModelMap(store, batchId);

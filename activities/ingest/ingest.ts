@@ -11,14 +11,14 @@ import type { LineRules } from '../../core/openai/line-check';
 import type { ScanSink } from '../../core/openai/line-scanner';
 import type { Config } from '../../platform/config-schema';
 import type { ObjectStore } from '../../storage/object-store';
-import { asFailure } from '../failure';
+import { asFailure } from '../runtime/failure';
 import { earlierResult, writeErrors, writePlan, type IngestResult } from './outcome';
 import { createPlanCollector, type PlanCollector } from './plan-collector';
 import { IngestAttempt, MAX_DEATHS } from './attempt';
 import { ScanGate } from './scan-gate';
 import { scanInput } from './scan-input';
-import { keepAlive, type Liveness } from '../liveness';
-import type { IngestInput } from '../types';
+import { startHeartbeat, type Heartbeat } from '../runtime/heartbeat';
+import type { IngestInput } from '../contract';
 
 /**
  * How many models that no worker can send get a plan, so that they can be looked up again. A client
@@ -71,7 +71,7 @@ export function createIngest(deps: IngestDeps): (input: IngestInput) => Promise<
   return async ({ batchId, decidesLater }) => {
     const maxUndecided = decidesLater === true ? MAX_UNDECIDED : 0;
     const attempt = new IngestAttempt(Context.current().info);
-    const liveness = keepAlive(() => attempt.details);
+    const liveness = startHeartbeat(() => attempt.details);
     try {
       const earlier = await earlierResult(deps.store, batchId);
       return earlier ?? (await ingest({ deps, batchId, liveness, attempt, gate, maxUndecided }));
@@ -91,7 +91,7 @@ export function createIngest(deps: IngestDeps): (input: IngestInput) => Promise<
 interface Ingestion {
   readonly deps: IngestDeps;
   readonly batchId: string;
-  readonly liveness: Liveness;
+  readonly liveness: Heartbeat;
   readonly attempt: IngestAttempt;
   readonly gate: ScanGate;
   /** How many models without a route get a plan. */

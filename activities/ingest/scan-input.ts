@@ -8,7 +8,7 @@ import {
   type ScanSink,
   type ScanTotals,
 } from '../../core/openai/line-scanner';
-import type { Liveness } from '../liveness';
+import type { Heartbeat } from '../runtime/heartbeat';
 
 /** Other activities of this process get their turn after so much work. */
 const TURN_MS = 5;
@@ -20,7 +20,7 @@ export interface InputScan {
   readonly stream: Readable;
   readonly rules: ScanRules;
   readonly sink: ScanSink;
-  readonly liveness: Liveness;
+  readonly liveness: Heartbeat;
 }
 
 /**

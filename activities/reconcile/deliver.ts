@@ -4,8 +4,8 @@ import { modelMapKey } from '../../core/names/object-names';
 import { parseModelMap } from '../../core/plan/model-map';
 import type { ObjectStore } from '../../storage/object-store';
 import type { ReconcileRows } from '../../storage/postgres/reconcile';
-import { asFailure } from '../failure';
-import type { FinalizeInput, FinalizeResult } from '../types';
+import { asFailure } from '../runtime/failure';
+import type { FinalizeInput, FinalizeResult } from '../contract';
 import type { LateDelivery, ReconcileActivities } from './types';
 
 /** What a late delivery needs of the house. */

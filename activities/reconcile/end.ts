@@ -5,7 +5,7 @@ import { isTerminal } from '../../core/batch/status';
 import { NightshiftError, isNightshiftError } from '../../core/errors';
 import type { BatchRecords } from '../../storage/postgres/batches/records';
 import type { ReconcileRow } from '../../storage/postgres/reconcile';
-import type { FinalizeInput, FinalizeResult } from '../types';
+import type { FinalizeInput, FinalizeResult } from '../contract';
 
 /** What ending a batch without its workflow takes. */
 export interface EndDeps {

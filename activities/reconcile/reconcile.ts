@@ -1,6 +1,6 @@
 import { log } from '@temporalio/activity';
-import type { BatchStarter } from '../../client/batch-client';
-import type { DescribeWorkflow } from '../../client/describe';
+import type { BatchWorkflows } from '../../client/batch-workflows';
+import type { DescribeWorkflow } from '../../client/describe-workflow';
 import { isRestartedInVain } from '../../core/batch/last-resort';
 import type { OrphanVerdict, WorkflowState } from '../../core/batch/orphans';
 import { judgeOrphan } from '../../core/batch/orphans';
@@ -10,8 +10,8 @@ import { manifestKey } from '../../core/names/object-names';
 import type { ObjectStore } from '../../storage/object-store';
 import type { ProgressReporter } from '../../storage/postgres/progress';
 import type { ReconcileRow, ReconcileRows } from '../../storage/postgres/reconcile';
-import { asFailure } from '../failure';
-import { keepAlive, type Liveness } from '../liveness';
+import { asFailure } from '../runtime/failure';
+import { startHeartbeat, type Heartbeat } from '../runtime/heartbeat';
 import { endWithoutWorkflow, type EndDeps } from './end';
 import type { MaintenanceObserver } from './observer';
 import type {
@@ -22,7 +22,7 @@ import type {
   RecoveryAction,
 } from './types';
 import { scanOpenRows, withOverdue, type ScanDeps } from './scan';
-import { sideBySide } from '../side-by-side';
+import { mapConcurrently } from '../../core/async/map-concurrently';
 
 /** What reconcile needs of the house. */
 export interface ReconcileDeps extends EndDeps, ScanDeps {
@@ -31,7 +31,7 @@ export interface ReconcileDeps extends EndDeps, ScanDeps {
   readonly progress: Pick<ProgressReporter, 'awaitReleased'>;
   readonly store: Pick<ObjectStore, 'head'>;
   /** Starts an id again whose workflow was closed. */
-  readonly starter: BatchStarter;
+  readonly batchWorkflows: BatchWorkflows;
   readonly describe: DescribeWorkflow;
   readonly observer: MaintenanceObserver;
   /** How long a chunk whose workflow is gone may hold on to its range. */
@@ -54,7 +54,7 @@ const ENDING_GRACE_MS = 60_000;
  */
 export function createReconcilePage(deps: ReconcileDeps): ReconcileActivities['reconcilePage'] {
   return async (input) => {
-    const liveness = keepAlive();
+    const liveness = startHeartbeat();
     try {
       return await reconcilePage(deps, input, liveness);
     } catch (error) {
@@ -69,7 +69,7 @@ export function createReconcilePage(deps: ReconcileDeps): ReconcileActivities['r
 async function reconcilePage(
   deps: ReconcileDeps,
   input: ReconcilePageInput,
-  liveness: Liveness,
+  liveness: Heartbeat,
 ): Promise<ReconcilePageResult> {
   const { dryRun, cycleStartedAtMs } = input;
   const { suspects, examined, nextSeq } = await scanOpenRows(deps, input);
@@ -90,7 +90,7 @@ async function reconcilePage(
       log.warn('batch not reconciled', { batchId: row.id, error });
     }
   };
-  await sideBySide(rows, AT_ONCE, (row) =>
+  await mapConcurrently(rows, AT_ONCE, (row) =>
     attempt(row, () => reconcile(deps, row, { dryRun, end: () => void toEnd.push(row) })),
   );
   const untilMs = performance.now() + ENDING_MS;
@@ -121,7 +121,7 @@ async function reconcile(
   if (seen.verdict.kind === 'none') return null;
   if (dryRun) return told(row, seen, await plannedAction(deps, row, seen.verdict));
   if (seen.verdict.kind === 'signal') {
-    await deps.starter.cancel(row.id);
+    await deps.batchWorkflows.cancel(row.id);
     return told(row, seen, 'cancel_signalled');
   }
   await deps.progress.awaitReleased(row.id, deps.graceMs);
@@ -139,7 +139,7 @@ async function reconcile(
 async function end(
   deps: ReconcileDeps,
   row: ReconcileRow,
-  liveness: Liveness,
+  liveness: Heartbeat,
 ): Promise<ReconcileAction | null> {
   await deps.progress.awaitReleased(row.id, Math.min(deps.graceMs, ENDING_GRACE_MS));
   const now = await deps.rows.open(row.id);
@@ -198,7 +198,7 @@ async function startAgain(
     if (!verdict.found || isTerminal(verdict.status)) return null;
     action = verdict.stopCause ?? claim;
   }
-  await deps.starter.start(row);
+  await deps.batchWorkflows.start(row);
   await deps.rows.markStarted(row.id);
   log.info('workflow started again', { batchId: row.id, action });
   return action;

@@ -1,8 +1,8 @@
 import { FILES_PREFIX, UPLOADS_PREFIX } from '../../core/names/object-names';
 import type { ObjectStore } from '../../storage/object-store';
 import type { SweepRows } from '../../storage/postgres/sweep';
-import type { Liveness } from '../liveness';
-import { sideBySide } from '../side-by-side';
+import type { Heartbeat } from '../runtime/heartbeat';
+import { mapConcurrently } from '../../core/async/map-concurrently';
 
 /** What looking for orphans takes. */
 export interface OrphanSearch {
@@ -10,7 +10,7 @@ export interface OrphanSearch {
   readonly store: Pick<ObjectStore, 'list' | 'delete'>;
   /** Younger objects are left alone: their row may be on its way. */
   readonly minAgeMs: number;
-  readonly liveness: Liveness;
+  readonly liveness: Heartbeat;
 }
 
 const KEYS_AT_ONCE = 500;
@@ -50,7 +50,7 @@ async function removeUnowned(
   keys: readonly string[],
 ): Promise<number> {
   const orphans = await rows.unownedKeys(keys);
-  await sideBySide(orphans, DELETES_AT_ONCE, async (key) => {
+  await mapConcurrently(orphans, DELETES_AT_ONCE, async (key) => {
     liveness.check();
     await store.delete(key);
   });

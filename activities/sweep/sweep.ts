@@ -8,10 +8,10 @@ import {
 import type { Config } from '../../platform/config-schema';
 import type { ObjectStore } from '../../storage/object-store';
 import type { BatchSweepPage, EndedBatchRow, SweepRows } from '../../storage/postgres/sweep';
-import { asFailure } from '../failure';
-import { keepAlive, type Liveness } from '../liveness';
+import { asFailure } from '../runtime/failure';
+import { startHeartbeat, type Heartbeat } from '../runtime/heartbeat';
 import type { MaintenanceObserver } from '../reconcile/observer';
-import { sideBySide } from '../side-by-side';
+import { mapConcurrently } from '../../core/async/map-concurrently';
 import { removeOrphans } from './orphans';
 import type { SweepActivities, SweepKind, SweepPageInput, SweepPageResult } from './types';
 
@@ -41,7 +41,7 @@ const MIN_ORPHAN_AGE_MS = 3_600_000;
 export function createSweepPage(deps: SweepDeps): SweepActivities['sweepPage'] {
   const sweepers = { ...SWEEPERS, temporary: createCrashSweeper() };
   return async (input) => {
-    const liveness = keepAlive();
+    const liveness = startHeartbeat();
     try {
       const result = await sweepers[input.kind](deps, input, liveness);
       if (result.removed > 0) deps.observer.removed(input.kind, result.removed);
@@ -57,7 +57,7 @@ export function createSweepPage(deps: SweepDeps): SweepActivities['sweepPage'] {
 type Sweeper = (
   deps: SweepDeps,
   input: SweepPageInput,
-  liveness: Liveness,
+  liveness: Heartbeat,
 ) => Promise<SweepPageResult>;
 
 const SWEEPERS: Readonly<Record<Exclude<SweepKind, 'temporary'>, Sweeper>> = {
@@ -97,10 +97,10 @@ function counted(removed: number): SweepPageResult {
 async function emptyFiles(
   { rows, store }: SweepDeps,
   _input: SweepPageInput,
-  liveness: Liveness,
+  liveness: Heartbeat,
 ): Promise<SweepPageResult> {
   const files = await rows.filesToEmpty(PAGE_ROWS);
-  await sideBySide(files, DELETES_AT_ONCE, async ({ objectKey }) => {
+  await mapConcurrently(files, DELETES_AT_ONCE, async ({ objectKey }) => {
     liveness.check();
     await store.delete(objectKey);
   });
@@ -112,7 +112,7 @@ async function emptyFiles(
 async function clearBatches(
   deps: SweepDeps,
   { afterSeq }: SweepPageInput,
-  liveness: Liveness,
+  liveness: Heartbeat,
 ): Promise<SweepPageResult> {
   const page = pageBefore(deps.retention.scratch, afterSeq);
   const batches = await deps.rows.batchesToClear(page);
@@ -134,7 +134,7 @@ async function mayBeDeliveredLate({ store }: SweepDeps, batch: EndedBatchRow): P
 async function removeBatches(
   deps: SweepDeps,
   { afterSeq }: SweepPageInput,
-  liveness: Liveness,
+  liveness: Heartbeat,
 ): Promise<SweepPageResult> {
   const batches = await deps.rows.batchesToRemove(pageBefore(deps.retention.batches, afterSeq));
   for (const { id } of batches) {
@@ -149,7 +149,7 @@ async function removeBatches(
 async function clearUploads(
   deps: SweepDeps,
   _input: SweepPageInput,
-  liveness: Liveness,
+  liveness: Heartbeat,
 ): Promise<SweepPageResult> {
   const uploads = await deps.rows.uploadsToClear(PAGE_BATCHES);
   for (const { id, leftOverKeys } of uploads) {
@@ -163,10 +163,10 @@ async function clearUploads(
 async function removeObjects(
   { store }: SweepDeps,
   prefix: string,
-  { kept, liveness }: { readonly kept: readonly string[]; readonly liveness: Liveness },
+  { kept, liveness }: { readonly kept: readonly string[]; readonly liveness: Heartbeat },
 ): Promise<number> {
   let removed = 0;
-  await sideBySide(store.list(prefix), DELETES_AT_ONCE, async ({ key }) => {
+  await mapConcurrently(store.list(prefix), DELETES_AT_ONCE, async ({ key }) => {
     liveness.check();
     if (kept.includes(key)) return;
     await store.delete(key);

@@ -24,7 +24,7 @@ export function chunkSize({ remaining, lanes, lastRatePerSec }: ChunkSizeInput):
 }
 
 /** What decides how long a chunk may run. */
-export interface BoxInput {
+export interface TimeSliceInput {
   /** Time since the batch began to execute, ms. */
   readonly batchAgeMs: number;
   /** 95th percentile of the model's answer times, ms; 0 while unknown. */
@@ -32,12 +32,12 @@ export interface BoxInput {
 }
 
 /** Time box of a chunk, ms: clamp(age / 10, 15 s, 300 s), never under 4 × p95 (execution §3). */
-export function boxMs({ batchAgeMs, p95Ms }: BoxInput): number {
+export function timeSliceMs({ batchAgeMs, p95Ms }: TimeSliceInput): number {
   return Math.round(Math.max(clamp(batchAgeMs / 10, 15_000, 300_000), 4 * p95Ms));
 }
 
 /** First box of lane `lane` of `lanes`, counted from 0, ms: so that lanes do not all drain together. */
-export function firstBoxMs(box: number, lane: number, lanes: number): number {
+export function firstTimeSliceMs(box: number, lane: number, lanes: number): number {
   return Math.round((box * (lane + 1)) / Math.max(lanes, 1));
 }
 

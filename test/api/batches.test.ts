@@ -11,7 +11,7 @@ beforeAll(async () => {
   fileId = (await api.call(upload(batchForm()))).body.id as string;
 }, POSTGRES_START_MS);
 afterAll(() => api.close());
-afterEach(() => Object.assign(api.starter, { fail: false, hang: false }));
+afterEach(() => Object.assign(api.batchWorkflows, { fail: false, hang: false }));
 
 const NOW_SEC = 1_700_000_000;
 const valid = () => ({
@@ -79,7 +79,7 @@ describe('creating a batch', () => {
     });
     const { id } = answer.body;
     expect((await get(id)).body).toEqual(answer.body);
-    expect(api.starter.started.at(-1)).toMatchObject({
+    expect(api.batchWorkflows.started.at(-1)).toMatchObject({
       id,
       tenant: 'default',
       endpoint: '/v1/chat/completions',
@@ -341,7 +341,7 @@ describe('creating a batch', () => {
     [{ model: 'm' }, 'model', 'unknown_parameter'],
     [{ constructor: 1 }, 'constructor', 'unknown_parameter'],
   ])('refuses %j, naming the first fault', async (change, param, code) => {
-    const started = api.starter.started.length;
+    const started = api.batchWorkflows.started.length;
     const answer = await create({ ...valid(), ...change });
     expect(answer.status).toBe(400);
     expect(answer.body.error).toEqual({
@@ -350,7 +350,7 @@ describe('creating a batch', () => {
       param,
       code,
     });
-    expect(api.starter.started.length).toBe(started);
+    expect(api.batchWorkflows.started.length).toBe(started);
   });
 
   it('refuses a file of another purpose before it looks at the other fields', async () => {
@@ -401,10 +401,10 @@ describe('where the workflow cannot be started', () => {
   it.each([{ fail: true }, { hang: true }])(
     'answers all the same (%j), and a later sweep starts it',
     async (state) => {
-      Object.assign(api.starter, state);
+      Object.assign(api.batchWorkflows, state);
       const id = await created();
       expect(await row(id)).toMatchObject({ workflow_started_at: null, status: 'validating' });
-      Object.assign(api.starter, { fail: false, hang: false });
+      Object.assign(api.batchWorkflows, { fail: false, hang: false });
       api.clock.nowMs += 16_000;
       const sweeper = await sweep();
       api.clock.nowMs -= 16_000;
@@ -417,12 +417,12 @@ describe('where the workflow cannot be started', () => {
   it('tries again soon, for most outages are short', async () => {
     const other = await openTestApi({ outbox: { startWaitMs: 50, repeatStartAfterMs: [20, 20] } });
     try {
-      other.starter.fail = true;
+      other.batchWorkflows.fail = true;
       const file = await other.call(upload(batchForm()));
       const fresh = { ...valid(), input_file_id: file.body.id };
       const { body } = await other.call(post('/v1/batches', fresh));
-      other.starter.fail = false;
-      const ids = () => other.starter.started.map(({ id }) => id);
+      other.batchWorkflows.fail = false;
+      const ids = () => other.batchWorkflows.started.map(({ id }) => id);
       await until(() => ids().includes(body.id), 5_000, 'the second try');
     } finally {
       await other.close();
@@ -430,9 +430,9 @@ describe('where the workflow cannot be started', () => {
   });
 
   async function sweep() {
-    const before = api.starter.started.length;
+    const before = api.batchWorkflows.started.length;
     await api.outbox.startStragglers();
-    return api.starter.started.slice(before);
+    return api.batchWorkflows.started.slice(before);
   }
 });
 
@@ -502,7 +502,7 @@ describe('cancelling', () => {
       expect(answer.status).toBe(200);
       expect(answer.body).toMatchObject({ status: 'cancelling', cancelling_at: NOW_SEC });
       expect(await row(id)).toMatchObject({ stop_cause: 'cancelled' });
-      const signals = () => api.starter.cancelled.filter((batchId) => batchId === id).length;
+      const signals = () => api.batchWorkflows.cancelled.filter((batchId) => batchId === id).length;
       await until(() => signals() === 3, 5_000, 'three signals');
       const again = await cancel(id);
       expect(again.status).toBe(200);
@@ -516,17 +516,18 @@ describe('cancelling', () => {
     await set(id, 'stop_taken_at = now()');
     const other = await created();
     await cancel(other);
-    const signals = (batch: string) => api.starter.cancelled.filter((b) => b === batch).length;
+    const signals = (batch: string) =>
+      api.batchWorkflows.cancelled.filter((b) => b === batch).length;
     await until(() => signals(other) === 3, 5_000, 'the signals of a later cancel');
     expect(signals(id)).toBe(1);
   });
 
   it('signals again where the first signal failed', async () => {
     const id = await created();
-    api.starter.fail = true;
+    api.batchWorkflows.fail = true;
     expect((await cancel(id)).body.status).toBe('cancelling');
-    api.starter.fail = false;
-    await until(() => api.starter.cancelled.includes(id), 5_000, 'a signal');
+    api.batchWorkflows.fail = false;
+    await until(() => api.batchWorkflows.cancelled.includes(id), 5_000, 'a signal');
   });
 
   it('answers a cancelled batch unchanged', async () => {
@@ -544,7 +545,7 @@ describe('cancelling', () => {
     expect(answer.status).toBe(200);
     expect(answer.body).toMatchObject({ status: 'in_progress', cancelling_at: null });
     expect(await row(id)).toMatchObject({ stop_cause: 'expired' });
-    expect(api.starter.cancelled).not.toContain(id);
+    expect(api.batchWorkflows.cancelled).not.toContain(id);
   });
 
   it.each(['completed', 'failed', 'expired'])('answers 409 where it has %s', async (status) => {

@@ -21,12 +21,12 @@ const objects = async () => (await api.keys()).filter((key) => key.startsWith('f
 describe('a batch with an Idempotency-Key', () => {
   it('is made once, however often and in whatever order of members it is asked for', async () => {
     const first = await create('once');
-    const started = api.starter.started.length;
+    const started = api.batchWorkflows.started.length;
     const members = Object.entries({ ...BATCH, metadata: { b: '2', a: '1' } }).reverse();
     const again = await create('once', Object.fromEntries(members));
     expect(again.status).toBe(200);
     expect(again.body).toEqual(first.body);
-    expect(api.starter.started).toHaveLength(started);
+    expect(api.batchWorkflows.started).toHaveLength(started);
   });
 
   it('is made once by requests that come at the same time', async () => {

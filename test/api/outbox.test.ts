@@ -23,7 +23,7 @@ class World {
     return {
       logger: pino({ level: 'silent' }),
       nowMs: () => NOW_MS,
-      starter: {
+      batchWorkflows: {
         start: async ({ id }) => {
           this.started.push(id);
           await this.#answer();

@@ -45,7 +45,7 @@ async function everything(): Promise<unknown> {
   for (const { name } of tables) {
     rows[name] = (await pool.query(`select * from ${name} t order by t::text`)).rows;
   }
-  return { rows, keys: await api.keys(), cancelled: [...api.starter.cancelled] };
+  return { rows, keys: await api.keys(), cancelled: [...api.batchWorkflows.cancelled] };
 }
 
 function addPart(session: string, headers: Record<string, string>): Promise<Answer> {

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { Client, Connection } from '@temporalio/client';
-import { createBatchClient } from '../../client/batch-client';
+import { createBatchWorkflows } from '../../client/batch-workflows';
 import { createBatchEnder } from '../../client/batch-ender';
-import { createDescribe } from '../../client/describe';
+import { createDescribe } from '../../client/describe-workflow';
 import { createListRunning } from '../../client/list-running';
 import { batchIdFromBytes } from '../../core/names/ids';
 import { startTemporal, TEMPORAL_START_MS, type TestTemporal } from '../support/temporal';
@@ -22,11 +22,11 @@ afterAll(async () => {
 
 it('lists the batches that run, until they are ended without their workflow', async () => {
   const client = new Client({ connection, namespace: temporal.namespace });
-  const starter = createBatchClient(client, { callTimeoutMs: 10_000 });
+  const batchWorkflows = createBatchWorkflows(client, { callTimeoutMs: 10_000 });
   const id = batchIdFromBytes(randomBytes(16));
   const expiresAtSec = Math.floor(Date.now() / 1000) + 3600;
   const batch = { id, tenant: 't', endpoint: '/v1/embeddings', expiresAtSec, inputFileId: 'f' };
-  await starter.start(batch);
+  await batchWorkflows.start(batch);
   const list = createListRunning(client);
   await until(async () => (await list()).has(id), 20_000, 'the batch in visibility', 50);
   const ender = createBatchEnder(client);

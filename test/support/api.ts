@@ -1,6 +1,6 @@
 /**
  * The API for tests: a real database and a filesystem store in a folder of its own, Temporal replaced by
- * a starter that notes what it is told.
+ * a port to the batch workflows that notes what it is told.
  */
 import fs from 'node:fs/promises';
 import os from 'node:os';
@@ -10,7 +10,7 @@ import pino from 'pino';
 import { buildApp } from '../../api/app';
 import type { AppDeps } from '../../api/app-deps';
 import { createOutbox, type Outbox, type OutboxOptions } from '../../api/outbox';
-import type { BatchStart, BatchStarter } from '../../client/batch-client';
+import type { BatchStart, BatchWorkflows } from '../../client/batch-workflows';
 import { createApiMetrics } from '../../platform/api-metrics';
 import { configSchema } from '../../platform/config-schema';
 import { openHeaderVault } from '../../platform/header-vault';
@@ -27,8 +27,8 @@ import { undocumented } from './documented';
 import { type TestDatabase, withDatabase } from './postgres';
 import { until } from './until';
 
-/** A {@link BatchStarter} that notes its calls; `fail` makes the next ones fail, `hang` fail late. */
-export interface RecordingStarter extends BatchStarter {
+/** A {@link BatchWorkflows} that notes its calls; `fail` makes the next ones fail, `hang` fail late. */
+export interface RecordingBatchWorkflows extends BatchWorkflows {
   readonly started: BatchStart[];
   readonly cancelled: string[];
   fail: boolean;
@@ -52,7 +52,7 @@ export interface TestApi {
   readonly app: FastifyInstance;
   readonly database: TestDatabase;
   readonly store: ObjectStore;
-  readonly starter: RecordingStarter;
+  readonly batchWorkflows: RecordingBatchWorkflows;
   readonly outbox: Outbox;
   readonly registry: Registry;
   /** The wall clock, as the API sees it; moves only when a test moves it. */
@@ -84,9 +84,15 @@ export async function openTestApi(options: TestApiOptions = {}): Promise<TestApi
     pino.destination({ fd: 2, sync: true }),
   );
   const batches = createBatchRepository(database.pool, options.limits);
-  const starter = recordingStarter();
+  const batchWorkflows = recordingBatchWorkflows();
   const nowMs = () => clock.nowMs;
-  const outbox = createOutbox({ batches, starter, logger, nowMs, ...options.outbox });
+  const outbox = createOutbox({
+    batches,
+    batchWorkflows: batchWorkflows,
+    logger,
+    nowMs,
+    ...options.outbox,
+  });
   const app = buildApp({
     config: configSchema.parse({ auth: options.auth ?? {}, ...options.config }),
     vault: openHeaderVault(configSchema.parse(options.config ?? {})),
@@ -104,7 +110,7 @@ export async function openTestApi(options: TestApiOptions = {}): Promise<TestApi
   });
   await app.ready();
   return {
-    ...{ app, database, store, starter, outbox, registry, clock },
+    ...{ app, database, store, batchWorkflows: batchWorkflows, outbox, registry, clock },
     keys: async () => {
       const keys: string[] = [];
       for await (const { key } of store.list('')) keys.push(key);
@@ -148,24 +154,24 @@ function withType(request: InjectOptions): InjectOptions {
   return { ...request, headers: { 'content-type': 'application/json' } };
 }
 
-function recordingStarter(): RecordingStarter {
-  const starter: RecordingStarter = {
+function recordingBatchWorkflows(): RecordingBatchWorkflows {
+  const batchWorkflows: RecordingBatchWorkflows = {
     started: [],
     cancelled: [],
     fail: false,
     hang: false,
     start: async (batch) => {
-      const hung = starter.hang;
-      await until(() => !starter.hang, 30_000, 'the start to be let go');
-      if (hung || starter.fail) throw new Error('no Temporal');
-      starter.started.push(batch);
+      const hung = batchWorkflows.hang;
+      await until(() => !batchWorkflows.hang, 30_000, 'the start to be let go');
+      if (hung || batchWorkflows.fail) throw new Error('no Temporal');
+      batchWorkflows.started.push(batch);
     },
     cancel: async (batchId) => {
-      if (starter.fail) throw new Error('no Temporal');
-      starter.cancelled.push(batchId);
+      if (batchWorkflows.fail) throw new Error('no Temporal');
+      batchWorkflows.cancelled.push(batchId);
     },
   };
-  return starter;
+  return batchWorkflows;
 }
 
 /** A part of a form; `filename` makes it a file. */

@@ -1,4 +1,4 @@
-import type { BatchActivities, FinalizeResult } from '../../activities/types';
+import type { BatchActivities, FinalizeResult } from '../../activities/contract';
 import { createMetricsRegistry } from '../../platform/metrics';
 import { createWorkerMetrics } from '../../platform/worker-metrics';
 import type { BatchRow } from '../../storage/postgres/batches/records';

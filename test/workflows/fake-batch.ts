@@ -10,7 +10,7 @@ import type {
   PlannedModel,
   PlannedOrInvalid,
   RowState,
-} from '../../activities/types';
+} from '../../activities/contract';
 import type { BatchStatus, StopCause } from '../../core/batch/status';
 import { isLegalTransition, isTerminal } from '../../core/batch/status';
 import { EXEC_QUEUE } from '../../workflows/contract';

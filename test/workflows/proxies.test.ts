@@ -1,7 +1,7 @@
 import { proxyActivities } from '@temporalio/workflow';
 import { chunk, finalization, holders, ingestion, unrouted } from '../../workflows/proxies';
 import '../../workflows/maintenance';
-import type { BatchSettings } from '../../activities/types';
+import type { BatchSettings } from '../../activities/contract';
 
 jest.mock('@temporalio/workflow', () => ({
   ...jest.requireActual<object>('@temporalio/workflow'),

@@ -1,6 +1,6 @@
 import type { WorkflowHandle } from '@temporalio/client';
 import type { BatchResume } from '../../workflows/contract';
-import type { BatchStart } from '../../client/batch-client';
+import type { BatchStart } from '../../client/batch-workflows';
 import { CANCEL_SIGNAL, EXEC_QUEUE } from '../../workflows/contract';
 import { until } from '../support/until';
 import { crash, FakeBatch, systemFailure, untilCancelled, waitOrDie } from './fake-batch';

@@ -14,7 +14,7 @@ import type { WorkflowBundle } from '@temporalio/worker';
 import { OpenTelemetryPlugin } from '@temporalio/interceptors-opentelemetry-v2';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { NoopSpanProcessor } from '@opentelemetry/sdk-trace-node';
-import { createBatchClient } from '../../client/batch-client';
+import { createBatchWorkflows } from '../../client/batch-workflows';
 import { workflowInterceptorModules } from '../../workers/workflow-source';
 import { BATCH_QUEUE, BATCH_WORKFLOW, EXEC_QUEUE } from '../../workflows/contract';
 import { batchIdFromBytes } from '../../core/names/ids';
@@ -112,7 +112,7 @@ export async function play(
 
 async function start(client: Client, batchId: string, scenario: Scenario) {
   if (scenario.start !== undefined) {
-    await createBatchClient(client, { callTimeoutMs: 10_000 }).start({
+    await createBatchWorkflows(client, { callTimeoutMs: 10_000 }).start({
       ...scenario.start,
       id: batchId,
     });

@@ -6,7 +6,7 @@ import pino from 'pino';
 import { createExecuteChunk } from '../../../activities/execute/execute-chunk';
 import { ChunkLedger } from '../../../activities/execute/chunk-ledger';
 import type { ExecuteDeps } from '../../../activities/execute/deps';
-import type { ExecuteChunkInput, ExecuteChunkResult } from '../../../activities/types';
+import type { ExecuteChunkInput, ExecuteChunkResult } from '../../../activities/contract';
 import type { StopCause } from '../../../core/batch/status';
 import type { FrameKind } from '../../../core/journal/frame';
 import { FRAME_KIND } from '../../../core/journal/frame';
@@ -206,8 +206,8 @@ export async function chunkWorld(
       });
       const ledger = new ChunkLedger({ from: 0, to: lines }, plan);
       const scope = { batchId: BATCH_ID, safeModel: 'm' };
-      for await (const ref of journal.scan(scope, { from: 0, to: lines })) ledger.learn(ref);
-      return ledger.deathsAlone(line);
+      for await (const ref of journal.scan(scope, { from: 0, to: lines })) ledger.addFrame(ref);
+      return ledger.crashesAlone(line);
     },
     warnings,
     tries: () => tries,

@@ -1,6 +1,6 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { createEndUnrouted } from '../../../activities/execute/execute-chunk';
-import type { ExecuteChunkInput, ExecuteChunkResult } from '../../../activities/types';
+import type { ExecuteChunkInput, ExecuteChunkResult } from '../../../activities/contract';
 import { NightshiftError } from '../../../core/errors';
 import { lineId } from '../../../core/names/ids';
 import type { ChunkWorld } from './chunk-world';

@@ -1,7 +1,7 @@
 import { ActivityCancellationDetails } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import type { ExecuteDeps } from '../../../activities/execute/deps';
-import type { ExecuteChunkResult } from '../../../activities/types';
+import type { ExecuteChunkResult } from '../../../activities/contract';
 import type { Answer } from '../../inference/local-server';
 import { until } from '../../support/until';
 import type { ChunkWorld } from './chunk-world';

@@ -2,7 +2,7 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { NightshiftError } from '../../../core/errors';
 import { PLAN_ENTRY_BYTES } from '../../../core/plan/plan-entry';
 import { planKey } from '../../../core/names/object-names';
-import type { ExecuteChunkResult } from '../../../activities/types';
+import type { ExecuteChunkResult } from '../../../activities/contract';
 import type { JournalStore, JournalWriter } from '../../../storage/journal/journal-store';
 import type { Answer } from '../../inference/local-server';
 import { until } from '../../support/until';

@@ -50,23 +50,23 @@ function ref(
 describe('the ledger of a chunk', () => {
   it('knows the lowest unanswered position and the counts before it', () => {
     const ledger = ledgerOf(5, 20);
-    ledger.learn(ref(0, FRAME_KIND.output));
-    ledger.learn(ref(1, FRAME_KIND.error));
-    ledger.learn(ref(3, FRAME_KIND.output));
+    ledger.addFrame(ref(0, FRAME_KIND.output));
+    ledger.addFrame(ref(1, FRAME_KIND.error));
+    ledger.addFrame(ref(3, FRAME_KIND.output));
     expect(ledger.next).toBe(22);
     expect(ledger.countsBeforeNext()).toEqual({ completed: 1, failed: 1 });
     expect({ completed: ledger.completed, failed: ledger.failed }).toEqual({
       completed: 2,
       failed: 1,
     });
-    expect(ledger.sealed([]).map((frame) => frame.header.offset)).toEqual([0, 100]);
+    expect(ledger.framesToSeal([]).map((frame) => frame.header.offset)).toEqual([0, 100]);
   });
 
   it('ignores frames of other lines and takes a retry frame for no answer', () => {
     const ledger = ledgerOf(2);
-    ledger.learn(ref(7, FRAME_KIND.output));
-    ledger.learn(ref(0, FRAME_KIND.retry, { tries: 2 }));
-    ledger.learn(ref(0, FRAME_KIND.retry, { tries: 1 }));
+    ledger.addFrame(ref(7, FRAME_KIND.output));
+    ledger.addFrame(ref(0, FRAME_KIND.retry, { tries: 2 }));
+    ledger.addFrame(ref(0, FRAME_KIND.retry, { tries: 1 }));
     expect(ledger.next).toBe(0);
     expect(ledger.line(0)).toMatchObject({ tries: 2, notBeforeMs: 500 });
   });
@@ -74,14 +74,14 @@ describe('the ledger of a chunk', () => {
   it('counts a death where a line sent alone is the last that its segment says of it', () => {
     const ledger = ledgerOf(2);
     const alone = { status: SENT_ALONE };
-    ledger.learn(ref(0, FRAME_KIND.retry, { ...alone, key: 'a', position: 0 }));
-    ledger.learn(ref(0, FRAME_KIND.retry, { ...alone, key: 'b', position: 0 }));
-    ledger.learn(ref(0, FRAME_KIND.retry, { key: 'b', position: 1 }));
-    ledger.learn(ref(0, FRAME_KIND.retry, { key: 'c', position: 0 }));
-    ledger.learn(ref(0, FRAME_KIND.retry, { ...alone, key: 'c', position: 1 }));
-    ledger.learn(ref(1, FRAME_KIND.retry, { key: 'a', position: 2 }));
-    expect(ledger.deathsAlone(0)).toBe(2);
-    expect(ledger.deathsAlone(1)).toBe(0);
+    ledger.addFrame(ref(0, FRAME_KIND.retry, { ...alone, key: 'a', position: 0 }));
+    ledger.addFrame(ref(0, FRAME_KIND.retry, { ...alone, key: 'b', position: 0 }));
+    ledger.addFrame(ref(0, FRAME_KIND.retry, { key: 'b', position: 1 }));
+    ledger.addFrame(ref(0, FRAME_KIND.retry, { key: 'c', position: 0 }));
+    ledger.addFrame(ref(0, FRAME_KIND.retry, { ...alone, key: 'c', position: 1 }));
+    ledger.addFrame(ref(1, FRAME_KIND.retry, { key: 'a', position: 2 }));
+    expect(ledger.crashesAlone(0)).toBe(2);
+    expect(ledger.crashesAlone(1)).toBe(0);
   });
 
   it('counts each line once and seals the same frames in whatever order they are met', () => {
@@ -101,9 +101,9 @@ describe('the ledger of a chunk', () => {
           .sort((a, b) => a.by - b.by)
           .map(({ item }) => item);
         const [one, two] = [ledgerOf(6), ledgerOf(6)];
-        for (const item of refs) one.learn(item);
-        for (const item of shuffled) two.learn(item);
-        expect(one.sealed([])).toEqual(two.sealed([]));
+        for (const item of refs) one.addFrame(item);
+        for (const item of shuffled) two.addFrame(item);
+        expect(one.framesToSeal([])).toEqual(two.framesToSeal([]));
         expect(one.completed).toBe(two.completed);
         expect(one.completed + one.failed).toBe(
           new Set(frames.filter((f) => f.kind !== FRAME_KIND.retry).map((f) => f.index)).size,
@@ -116,7 +116,7 @@ describe('the ledger of a chunk', () => {
 describe('the queue of lines', () => {
   it('gives fresh lines in plan order, skipping answered ones, then is empty', () => {
     const ledger = ledgerOf(4);
-    ledger.learn(ref(1, FRAME_KIND.output));
+    ledger.addFrame(ref(1, FRAME_KIND.output));
     const queue = new LineQueue(ledger, 10);
     const taken = [queue.take(0), queue.take(0), queue.take(0)].map((line) => line?.position);
     expect(taken).toEqual([0, 2, 3]);
@@ -158,7 +158,7 @@ describe('the queue of lines', () => {
 
   it('asks nothing before its time, also where the gateway is absent', () => {
     const ledger = ledgerOf(2);
-    ledger.learn(ref(0, FRAME_KIND.retry, { tries: 1 }));
+    ledger.addFrame(ref(0, FRAME_KIND.retry, { tries: 1 }));
     const queue = new LineQueue(ledger, 10);
     expect(queue.takeForProbe(0)?.position).toBe(1);
     expect(queue.takeForProbe(0)).toBeNull();
@@ -167,7 +167,7 @@ describe('the queue of lines', () => {
 
   it('honours the pause that an earlier attempt wrote down', () => {
     const ledger = ledgerOf(2);
-    ledger.learn(ref(0, FRAME_KIND.retry, { tries: 1 }));
+    ledger.addFrame(ref(0, FRAME_KIND.retry, { tries: 1 }));
     const queue = new LineQueue(ledger, 10);
     expect(queue.take(0)?.position).toBe(1);
     expect(queue.take(0)).toBeNull();

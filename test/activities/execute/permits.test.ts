@@ -1,5 +1,5 @@
 import type { ExecuteDeps } from '../../../activities/execute/deps';
-import type { ExecuteChunkResult } from '../../../activities/types';
+import type { ExecuteChunkResult } from '../../../activities/contract';
 import type { PermitDispatcher } from '../../../inference/permit-dispatcher';
 import { createPermitDispatcher } from '../../../inference/permit-dispatcher';
 import type { ProgressReporter } from '../../../storage/postgres/progress';

@@ -1,4 +1,4 @@
-import type { ExecuteChunkResult } from '../../../activities/types';
+import type { ExecuteChunkResult } from '../../../activities/contract';
 import { encodeRetryFrame, retryHeader } from '../../../core/journal/frame';
 import type { Answer } from '../../inference/local-server';
 import { until } from '../../support/until';

@@ -1,4 +1,4 @@
-import type { ExecuteChunkResult } from '../../../activities/types';
+import type { ExecuteChunkResult } from '../../../activities/contract';
 import { NightshiftError } from '../../../core/errors';
 import { lineId } from '../../../core/names/ids';
 import type { BackendRequest } from '../../../inference/backend';

@@ -1,6 +1,10 @@
 import type { ApplicationFailure } from '@temporalio/activity';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import type { ExecuteChunkInput, ExecuteChunkResult, ModelRoute } from '../../../activities/types';
+import type {
+  ExecuteChunkInput,
+  ExecuteChunkResult,
+  ModelRoute,
+} from '../../../activities/contract';
 import type { PermitDispatcher } from '../../../inference/permit-dispatcher';
 import { until } from '../../support/until';
 import type { ChunkWorld } from './chunk-world';

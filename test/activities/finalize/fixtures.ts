@@ -5,7 +5,7 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import { createFinalize } from '../../../activities/finalize/finalize';
 import type { TerminalRecord } from '../../../storage/postgres/batches/records';
-import type { FinalizeResult } from '../../../activities/types';
+import type { FinalizeResult } from '../../../activities/contract';
 import { NO_USAGE, type Usage } from '../../../core/batch/counts';
 import { type BatchStatus, type StopCause, type TerminalStatus } from '../../../core/batch/status';
 import { lineId, resultFileId } from '../../../core/names/ids';

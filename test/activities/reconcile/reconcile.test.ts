@@ -7,7 +7,7 @@ import type {
   RecoveryAction,
 } from '../../../activities/reconcile/types';
 import { createDeliverLate, readNonce } from '../../../activities/reconcile/deliver';
-import type { FinalizeInput, FinalizeResult } from '../../../activities/types';
+import type { FinalizeInput, FinalizeResult } from '../../../activities/contract';
 import type { WorkflowState } from '../../../core/batch/orphans';
 import { NightshiftError } from '../../../core/errors';
 import { manifestKey, modelMapKey } from '../../../core/names/object-names';
@@ -73,7 +73,7 @@ class FakeTemporal {
     },
   };
 
-  starter = {
+  batchWorkflows = {
     start: ({ id }: { id: string }): Promise<void> => {
       this.started.push(id);
       this.workflows.set(id, 'running');
@@ -111,7 +111,7 @@ function reconcile(input: Partial<ReconcilePageInput> = {}): Promise<ReconcilePa
     records: createBatchRecords(database.pool, OPTIONS),
     progress: temporal,
     store,
-    starter: temporal.starter,
+    batchWorkflows: temporal.batchWorkflows,
     describe: temporal.describe,
     observer: {
       recovered: (action) => void recovered.push(action),

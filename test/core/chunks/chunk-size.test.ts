@@ -1,5 +1,10 @@
 import fc from 'fast-check';
-import { boxMs, chunkSize, firstBoxMs, MAX_CHUNK_ENTRIES } from '../../../core/chunks/chunk-size';
+import {
+  timeSliceMs,
+  chunkSize,
+  firstTimeSliceMs,
+  MAX_CHUNK_ENTRIES,
+} from '../../../core/chunks/chunk-size';
 import { laneCount } from '../../../core/chunks/lanes';
 import { priorityOf } from '../../../core/chunks/priority';
 
@@ -51,11 +56,11 @@ describe('boxes', () => {
     [0, 10_000, 40_000],
     [86_400_000, 120_000, 480_000],
   ])('age %d ms and p95 %d ms give %d ms', (batchAgeMs, p95Ms, expected) => {
-    expect(boxMs({ batchAgeMs, p95Ms })).toBe(expected);
+    expect(timeSliceMs({ batchAgeMs, p95Ms })).toBe(expected);
   });
 
   it('end one after the other in the first round', () => {
-    expect([0, 1, 2, 3].map((lane) => firstBoxMs(20_000, lane, 4))).toEqual([
+    expect([0, 1, 2, 3].map((lane) => firstTimeSliceMs(20_000, lane, 4))).toEqual([
       5_000, 10_000, 15_000, 20_000,
     ]);
   });

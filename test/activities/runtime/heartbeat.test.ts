@@ -1,6 +1,6 @@
 import { CancelledFailure } from '@temporalio/activity';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { keepAlive } from '../../activities/liveness';
+import { startHeartbeat } from '../../../activities/runtime/heartbeat';
 
 function environment(): { env: MockActivityEnvironment; beats: unknown[] } {
   const env = new MockActivityEnvironment();
@@ -18,7 +18,7 @@ describe('the liveness of an activity', () => {
     const { env, beats } = environment();
     await env.run(async () => {
       jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask'] });
-      const liveness = keepAlive();
+      const liveness = startHeartbeat();
       liveness.bytes = 5;
       jest.advanceTimersByTime(2_000);
       liveness.stop();
@@ -31,7 +31,7 @@ describe('the liveness of an activity', () => {
   it('checks for the cancellation of the activity', async () => {
     const { env } = environment();
     await env.run(async () => {
-      const liveness = keepAlive();
+      const liveness = startHeartbeat();
       expect(() => liveness.check()).not.toThrow();
       env.cancel();
       expect(() => liveness.check()).toThrow(CancelledFailure);

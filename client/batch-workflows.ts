@@ -16,22 +16,25 @@ export interface BatchStart {
 }
 
 /** The way into Temporal for whoever creates and cancels batches. */
-export interface BatchStarter {
+export interface BatchWorkflows {
   /** Starts the workflow of a batch; one that runs or ran already is success. */
   start(batch: BatchStart): Promise<void>;
   /** Signals a cancel, already claimed in the row; a closed or missing workflow is success. */
   cancel(batchId: string): Promise<void>;
 }
 
-export interface BatchClientOptions {
+export interface BatchWorkflowsOptions {
   /** How long one call may take before it counts as failed. */
   readonly callTimeoutMs?: number;
   /** `ALLOW_DUPLICATE` lets reconcile start a batch again whose workflow was closed. */
   readonly reuse?: 'REJECT_DUPLICATE' | 'ALLOW_DUPLICATE';
 }
 
-/** {@link BatchStarter} over a Temporal client. Starting is idempotent by workflow id (temporal §2i). */
-export function createBatchClient(client: Client, options: BatchClientOptions = {}): BatchStarter {
+/** {@link BatchWorkflows} over a Temporal client. Starting is idempotent by workflow id (temporal §2i). */
+export function createBatchWorkflows(
+  client: Client,
+  options: BatchWorkflowsOptions = {},
+): BatchWorkflows {
   const { callTimeoutMs = 2_000, reuse = 'REJECT_DUPLICATE' } = options;
   const withinDeadline = <T>(call: () => Promise<T>): Promise<T> =>
     client.withDeadline(Date.now() + callTimeoutMs, call);
@@ -44,7 +47,7 @@ export function createBatchClient(client: Client, options: BatchClientOptions = 
 async function startWorkflow(
   client: Client,
   batch: BatchStart,
-  reuse: NonNullable<BatchClientOptions['reuse']>,
+  reuse: NonNullable<BatchWorkflowsOptions['reuse']>,
 ): Promise<void> {
   const input: BatchInput = { batchId: batch.id };
   try {

@@ -1,19 +1,19 @@
 /**
  * Lets one loop wait until something has happened. A wake-up between two waits is not lost.
  */
-export class Wake {
+export class AutoResetEvent {
   #pending = false;
   #resolve: (() => void) | null = null;
 
   /** Ends the present wait, or the next one at once. */
-  notify(): void {
+  set(): void {
     const resolve = this.#resolve;
     this.#resolve = null;
     if (resolve === null) this.#pending = true;
     else resolve();
   }
 
-  /** Waits for {@link notify}, at most `timeoutMs`. */
+  /** Waits for {@link set}, at most `timeoutMs`. */
   async wait(timeoutMs: number): Promise<void> {
     if (this.#pending) {
       this.#pending = false;

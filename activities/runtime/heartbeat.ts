@@ -3,7 +3,7 @@ import { Context } from '@temporalio/activity';
 const HEARTBEAT_EVERY_MS = 1_000;
 
 /** The running activity's tie to its server. */
-export interface Liveness {
+export interface Heartbeat {
   /** Bytes read so far, for the people who look at heartbeats. */
   bytes: number;
   /** Aborted when the activity is cancelled. */
@@ -19,10 +19,10 @@ export interface Liveness {
  * Heartbeats now and every second for as long as this process turns its event loop; work in between
  * must yield. To be stopped. `more` is asked at each heartbeat for what the next attempt is to know.
  */
-export function keepAlive(more: () => object = () => ({})): Liveness {
+export function startHeartbeat(more: () => object = () => ({})): Heartbeat {
   const context = Context.current();
   const signal = context.cancellationSignal;
-  const liveness: Liveness = {
+  const liveness: Heartbeat = {
     bytes: 0,
     signal,
     check: () => signal.throwIfAborted(),

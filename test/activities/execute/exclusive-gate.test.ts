@@ -1,14 +1,14 @@
-import { SoloGate } from '../../../activities/execute/solo-gate';
+import { ExclusiveGate } from '../../../activities/execute/exclusive-gate';
 
 describe('the gate for suspected lines', () => {
   it('lets everybody begin while nobody asks to be alone', () => {
-    const gate = new SoloGate();
+    const gate = new ExclusiveGate();
     gate.enter();
     expect(gate.mayBegin(null)).toBe(true);
   });
 
   it('holds others back, and lets the suspect begin when they have come back', () => {
-    const gate = new SoloGate();
+    const gate = new ExclusiveGate();
     const suspect = Symbol('suspect');
     gate.enter();
     gate.request(suspect);
@@ -24,7 +24,7 @@ describe('the gate for suspected lines', () => {
   });
 
   it('serves suspects one after another', () => {
-    const gate = new SoloGate();
+    const gate = new ExclusiveGate();
     const [one, two] = [Symbol('one'), Symbol('two')];
     gate.request(one);
     gate.request(two);

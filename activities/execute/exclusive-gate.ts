@@ -3,7 +3,7 @@
  * that, nobody else begins a try; the suspect begins when all others have come back. If it kills the
  * process, it takes nothing with it.
  */
-export class SoloGate {
+export class ExclusiveGate {
   readonly #suspects: symbol[] = [];
   #inFlight = 0;
 

@@ -5,7 +5,7 @@ const MAX_DOUBLINGS = 3;
  * How long a model's chunks may wait in their queue before they are taken back and routed anew. A queue
  * may just be long, so each chunk that came back makes the next one wait longer.
  */
-export class QueuePatience {
+export class QueueTimeout {
   readonly #firstMs: number | undefined;
   #timeouts = 0;
   /** Since when nobody takes chunks from the queue, Unix ms; null while somebody does. */
@@ -16,13 +16,13 @@ export class QueuePatience {
     this.#firstMs = firstMs;
   }
 
-  get queuedMs(): number | undefined {
+  get scheduleToStartMs(): number | undefined {
     if (this.#firstMs === undefined) return undefined;
     return this.#firstMs * 2 ** Math.min(this.#timeouts, MAX_DOUBLINGS);
   }
 
   /** A chunk that was put into its queue at `sinceMs` came back from there. */
-  cameBack(sinceMs: number): void {
+  expired(sinceMs: number): void {
     this.overdueSinceMs ??= sinceMs;
     this.#timeouts++;
   }

@@ -2,7 +2,7 @@
  * Runs `work` on every item, at most `limit` at a time. The first rejection ends it: it is thrown when
  * what runs has settled.
  */
-export async function sideBySide<T>(
+export async function mapConcurrently<T>(
   items: Iterable<T> | AsyncIterable<T>,
   limit: number,
   work: (item: T) => Promise<void>,

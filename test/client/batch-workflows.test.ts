@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
 import { WorkflowNotFoundError } from '@temporalio/client';
-import { createBatchClient, type BatchClientOptions } from '../../client/batch-client';
-import { createDescribe } from '../../client/describe';
+import { createBatchWorkflows, type BatchWorkflowsOptions } from '../../client/batch-workflows';
+import { createDescribe } from '../../client/describe-workflow';
 
 /** What is asked of Temporal for one batch, and which of its answers are failures. */
 
@@ -54,11 +54,11 @@ const running = Object.assign(new Error('already started'), {
 });
 
 describe('the start of a batch', () => {
-  it.each<[string, BatchClientOptions, string]>([
+  it.each<[string, BatchWorkflowsOptions, string]>([
     ['the API never starts one a second time', {}, 'REJECT_DUPLICATE'],
     ['reconcile starts one again that was closed', { reuse: 'ALLOW_DUPLICATE' }, 'ALLOW_DUPLICATE'],
   ])('joins the one that runs, and %s', async (_, options, reuse) => {
-    await createBatchClient(fakeClient(), options).start(BATCH);
+    await createBatchWorkflows(fakeClient(), options).start(BATCH);
     expect(calls).toMatchObject([
       {
         what: 'start batchWorkflow',
@@ -73,17 +73,17 @@ describe('the start of a batch', () => {
   });
 
   it('succeeds where it was started before', async () => {
-    await expect(createBatchClient(failing(running)).start(BATCH)).resolves.toBeUndefined();
+    await expect(createBatchWorkflows(failing(running)).start(BATCH)).resolves.toBeUndefined();
   });
 
   it('fails where nobody can tell whether it was started', async () => {
-    await expect(createBatchClient(failing(away)).start(BATCH)).rejects.toBe(away);
+    await expect(createBatchWorkflows(failing(away)).start(BATCH)).rejects.toBe(away);
   });
 
   it.each(['t'.repeat(65), 'ü'.repeat(40), '😀'.repeat(40)])(
     'has a fairness key that the server takes: %s',
     async (tenant) => {
-      await createBatchClient(fakeClient()).start({ ...BATCH, tenant });
+      await createBatchWorkflows(fakeClient()).start({ ...BATCH, tenant });
       const { fairnessKey } = calls[0]?.options?.['priority'] as { fairnessKey: string };
       expect(Buffer.byteLength(fairnessKey)).toBeLessThanOrEqual(64);
       expect(fairnessKey).not.toBe(tenant);
@@ -93,13 +93,13 @@ describe('the start of a batch', () => {
 
 describe('the cancel of a batch', () => {
   it('is a signal, and succeeds where the workflow is closed or was never started', async () => {
-    await createBatchClient(fakeClient()).cancel('batch_1');
+    await createBatchWorkflows(fakeClient()).cancel('batch_1');
     expect(calls).toMatchObject([{ what: 'signal cancelBatch', id: 'batch_1' }]);
-    await expect(createBatchClient(failing(gone)).cancel('batch_1')).resolves.toBeUndefined();
+    await expect(createBatchWorkflows(failing(gone)).cancel('batch_1')).resolves.toBeUndefined();
   });
 
   it('fails where Temporal does not answer, so that it is signalled again', async () => {
-    await expect(createBatchClient(failing(away)).cancel('batch_1')).rejects.toBe(away);
+    await expect(createBatchWorkflows(failing(away)).cancel('batch_1')).rejects.toBe(away);
   });
 });
 
@@ -127,8 +127,8 @@ describe('the workflow of a batch', () => {
 
 it('gives every call a few seconds', async () => {
   const client = fakeClient(async () => ({ status: { name: 'RUNNING' } }));
-  await createBatchClient(client).start(BATCH);
-  await createBatchClient(client).cancel('batch_1');
+  await createBatchWorkflows(client).start(BATCH);
+  await createBatchWorkflows(client).cancel('batch_1');
   await createDescribe(client)('batch_1');
   for (const { withinMs } of calls) {
     expect(withinMs).toBeGreaterThan(0);

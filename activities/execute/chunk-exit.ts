@@ -1,10 +1,10 @@
 import type { StopCause } from '../../core/batch/status';
 import type { Route } from '../../inference/registry';
 import type { ChunkLease } from '../../storage/postgres/chunk-lease';
-import type { ChunkLeave, ExecuteChunkInput } from '../types';
+import type { ExitReason, ExecuteChunkInput } from '../contract';
 import type { ExecuteDeps } from './deps';
 
-export interface ChunkDepartureOptions {
+export interface ChunkExitOptions {
   readonly chunk: ExecuteChunkInput;
   readonly deps: Pick<ExecuteDeps, 'config' | 'drain'>;
   readonly route: Pick<Route, 'breaker'>;
@@ -12,7 +12,7 @@ export interface ChunkDepartureOptions {
   /** Whether requests are in flight of which none has been answered yet. */
   awaitsFirstAnswer(): boolean;
   /** Called whenever a reason to leave has come. */
-  readonly onLeave: () => void;
+  readonly onExit: () => void;
 }
 
 /**
@@ -20,22 +20,22 @@ export interface ChunkDepartureOptions {
  * range (execution §3, §4). From the first reason on no new try begins; what runs is finished or, where
  * nobody waits for it, aborted.
  */
-export class ChunkDeparture {
-  readonly #o: ChunkDepartureOptions;
+export class ChunkExit {
+  readonly #o: ChunkExitOptions;
   readonly #leaving = new AbortController();
   readonly #abort = new AbortController();
   readonly #timers = new Set<NodeJS.Timeout>();
-  readonly #onDrain = (): void => this.leaveFor('drain');
-  #reason: ChunkLeave | null = null;
+  readonly #onDrain = (): void => this.exit('drain');
+  #reason: ExitReason | null = null;
   #stopCause: StopCause | null = null;
   #boxOver = false;
 
-  constructor(options: ChunkDepartureOptions) {
+  constructor(options: ChunkExitOptions) {
     this.#o = options;
   }
 
   /** The first reason that struck; that the range is another one's wins over all. Null: it stays. */
-  get reason(): ChunkLeave | null {
+  get reason(): ExitReason | null {
     return this.#reason;
   }
 
@@ -44,7 +44,7 @@ export class ChunkDeparture {
   }
 
   /** Aborted as soon as there is a reason to leave. */
-  get leaving(): AbortSignal {
+  get exiting(): AbortSignal {
     return this.#leaving.signal;
   }
 
@@ -60,8 +60,8 @@ export class ChunkDeparture {
     this.#after(chunk.deadlineMs - Date.now(), () => this.stop('expired'));
     if (deps.drain.aborted) this.#onDrain();
     deps.drain.addEventListener('abort', this.#onDrain);
-    lease.onChange(() => this.#heed());
-    this.#heed();
+    lease.onChange(() => this.#followLease());
+    this.#followLease();
   }
 
   close(): void {
@@ -73,47 +73,47 @@ export class ChunkDeparture {
   cancelled(reason: 'stop' | 'drain' | 'gone'): void {
     if (reason === 'drain') {
       // The drain budget is over: what still runs will be sent again elsewhere.
-      this.leaveFor('drain');
+      this.exit('drain');
       this.#abort.abort();
     }
-    if (reason === 'gone') this.leaveFor('fenced');
+    if (reason === 'gone') this.exit('fenced');
     if (reason === 'stop') this.stop(this.#o.lease.stopCause ?? this.#causeByClock());
   }
 
   stop(cause: StopCause): void {
     if (this.#stopCause !== null) return;
     this.#stopCause = cause;
-    this.leaveFor('stopped');
+    this.exit('stopped');
     const { cancel_grace, expiry_grace } = this.#o.deps.config.batch;
     // A failed batch drains: what runs may end in its own time.
     if (cause === 'failed') return;
     this.#after(cause === 'expired' ? expiry_grace : cancel_grace, () => this.#abort.abort());
   }
 
-  leaveFor(reason: ChunkLeave): void {
+  exit(reason: ExitReason): void {
     // A stop or a lost hold also ends a drain that has begun for a milder reason.
     if (reason === 'fenced' || reason === 'row_terminal') this.#abort.abort();
     if (this.#reason === null || reason === 'fenced') this.#reason = reason;
     this.#leaving.abort();
-    this.#o.onLeave();
+    this.#o.onExit();
   }
 
   /** An answer has come. */
   answered(): void {
-    if (this.#boxOver) this.leaveFor('box');
+    if (this.#boxOver) this.exit('box');
   }
 
-  #heed(): void {
+  #followLease(): void {
     const { lease } = this.#o;
-    if (lease.lost) this.leaveFor('fenced');
-    else if (lease.terminal) this.leaveFor('row_terminal');
+    if (lease.lost) this.exit('fenced');
+    else if (lease.terminal) this.exit('row_terminal');
     else if (lease.stopCause !== null) this.stop(lease.stopCause);
   }
 
   /** While no answer has come the box ends at the first answer: slow models make progress too. */
   #endBox(): void {
     if (this.#o.awaitsFirstAnswer()) this.#boxOver = true;
-    else this.leaveFor(this.#o.route.breaker.state === 'open' ? 'breaker_open' : 'box');
+    else this.exit(this.#o.route.breaker.state === 'open' ? 'breaker_open' : 'box');
   }
 
   #causeByClock(): StopCause {

@@ -1,6 +1,10 @@
 import { ApplicationFailure, CancelledFailure } from '@temporalio/activity';
-import { asFailure, boundedFailure, withBoundedFailures } from '../../activities/failure';
-import { NightshiftError } from '../../core/errors';
+import {
+  asFailure,
+  boundedFailure,
+  withBoundedFailures,
+} from '../../../activities/runtime/failure';
+import { NightshiftError } from '../../../core/errors';
 
 describe('what an activity throws', () => {
   it('has the code of a gateway error as its type, and is retried only where the code is', () => {

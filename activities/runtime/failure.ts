@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/activity';
-import { failureText } from '../core/batch/temporal-bounds';
-import { isNightshiftError } from '../core/errors';
+import { failureText } from '../../core/batch/temporal-bounds';
+import { isNightshiftError } from '../../core/errors';
 
 /**
  * What an activity throws for `error`: a `NightshiftError` becomes an `ApplicationFailure` whose `type` is

@@ -12,7 +12,7 @@ export interface AttemptNote {
  *
  * @param details of the last heartbeat of any earlier attempt; anything, for older workers sent others
  */
-export function deathsBefore(details: unknown, attempt: number): number {
+export function crashesBefore(details: unknown, attempt: number): number {
   if (attempt <= 1 || typeof details !== 'object' || details === null) return 0;
   const { deaths, holding } = details as Partial<AttemptNote>;
   // A worker of an older version fails a chunk by dying alone, and counts nothing.

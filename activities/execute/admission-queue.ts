@@ -21,7 +21,7 @@ interface Limiter {
  * stand in line, so that a permit that is given back is used at once; all others wait at the server,
  * and the more of them there are the longer each one stays away, so that waiting costs next to nothing.
  */
-export class WaitingRoom {
+export class AdmissionQueue {
   readonly #limiters = new Map<string, Limiter>();
 
   hasPlace(limiter: string, tenant: string): boolean {

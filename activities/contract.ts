@@ -173,12 +173,12 @@ export interface ExecuteChunkResult {
   readonly ratePerSec: number | null;
   readonly p95Ms: number | null;
   /** Why it returned before `to`, for the details that operators read. */
-  readonly left: ChunkLeave;
+  readonly left: ExitReason;
   readonly stopCause: StopCause | null;
 }
 
 /** Why a chunk returned: `done` is the whole range, everything else leaves a rest. */
-export type ChunkLeave =
+export type ExitReason =
   | 'done'
   | 'box'
   | 'drain'
@@ -201,7 +201,7 @@ export interface FinalizeInput {
 
 /** Either what is still to be run, or the end as the row has it. */
 export type FinalizeResult =
-  | { readonly kind: 'holes'; readonly holes: readonly PlanHole[] }
+  | { readonly kind: 'holes'; readonly holes: readonly UnansweredRange[] }
   | {
       readonly kind: 'done';
       readonly status: TerminalStatus;
@@ -211,7 +211,7 @@ export type FinalizeResult =
     };
 
 /** Plan positions `[from, to)` of one model that have no answer yet. */
-export interface PlanHole {
+export interface UnansweredRange {
   readonly safe: string;
   readonly from: number;
   readonly to: number;

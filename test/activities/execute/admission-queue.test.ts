@@ -1,9 +1,9 @@
-import { deathsBefore } from '../../../activities/execute/deaths';
-import { WaitingRoom } from '../../../activities/execute/waiting-room';
+import { crashesBefore } from '../../../activities/execute/worker-crashes';
+import { AdmissionQueue } from '../../../activities/execute/admission-queue';
 
 describe('who waits for a permit inside a process', () => {
   it('are four chunks of a model, and one of each further tenant', () => {
-    const room = new WaitingRoom();
+    const room = new AdmissionQueue();
     for (let i = 0; i < 4; i++) expect(room.enter('m', 'a')).toBe(true);
     expect([room.enter('m', 'a'), room.enter('other', 'a')]).toEqual([false, true]);
     for (let i = 0; i < 12; i++) expect(room.enter('m', `t${i}`)).toBe(true);
@@ -18,7 +18,7 @@ describe('how long the others stay away', () => {
   const at = (nowMs: number, random = 0.5) => ({ nowMs, random });
 
   it('grows with their number, so that a process sees five attempts a second', () => {
-    const room = new WaitingRoom();
+    const room = new AdmissionQueue();
     expect(room.retryInMs('m', 'k0', at(0))).toBe(200);
     for (let i = 1; i < 100; i++) room.retryInMs('m', `k${i}`, at(i));
     expect(room.retryInMs('m', 'k0', at(100))).toBe(20_000);
@@ -29,7 +29,7 @@ describe('how long the others stay away', () => {
   });
 
   it('shrinks when some have begun, or came no more', () => {
-    const room = new WaitingRoom();
+    const room = new AdmissionQueue();
     for (let i = 0; i < 100; i++) room.retryInMs('m', `k${i}`, at(0));
     for (let i = 0; i < 50; i++) room.forget('m', `k${i}`);
     expect(room.retryInMs('m', 'k99', at(1))).toBe(10_000);
@@ -45,6 +45,6 @@ describe('deaths of earlier attempts', () => {
     ['one that never did', { deaths: 2, holding: true }, 4, 3],
     ['a worker of an older version', { next: 3, inFlight: 1 }, 3, 2],
   ])('after %s', (_, details, attempt, deaths) => {
-    expect(deathsBefore(details, attempt)).toBe(deaths);
+    expect(crashesBefore(details, attempt)).toBe(deaths);
   });
 });
