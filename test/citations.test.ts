@@ -37,6 +37,7 @@ describe('the check of citations', () => {
     ['a link to a page that does not exist', 'docs/a.md', '[x](none.md)', ['docs/a.md:1']],
     ['a link to a heading that does not exist', 'docs/a.md', '[x](p.md#none)', ['docs/a.md:1']],
     ['a link within a page to no heading', 'docs/a.md', '# A\n[x](#b)', ['docs/a.md:2']],
+    ['a link that breaks over two lines', 'docs/a.md', '[x\ny](p.md#none)', ['docs/a.md:1']],
     ['nothing in a citation that resolves', 'core/a.ts', '// (docs/p.md#same-1).', []],
     ['nothing in links that resolve', 'docs/a.md', '[x](p.md#same) [y](../docs) [z](#a)\n# A', []],
     ['nothing in code', 'docs/a.md', '```sh\n[x](none.md)\n```', []],
