@@ -1,108 +1,92 @@
-import { createReadStream, createWriteStream, mkdirSync } from 'node:fs';
-import { join } from 'node:path';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
-import { setTimeout as delay } from 'node:timers/promises';
-import type OpenAI from 'openai';
-import type { Batch, BatchCreateParams } from 'openai/resources/batches';
-import { NightshiftError } from '../core/errors';
+import { mkdirSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import type { Batch } from 'openai/resources/batches';
 import { processEnvironment } from '../platform/config';
-import { hasEnded } from './batches/exit-codes';
+import { createBatchService } from './batches/batch-service';
+import { fetchResults, type FetchedResults } from './batches/fetch-results';
+import { interruptsFrom } from './batches/interrupts';
+import { createReporter } from './batches/reporter';
+import { submitBatch } from './batches/submit-batch';
+import { watchBatch } from './batches/watch-batch';
 import type { DemoAccess } from './demo-access';
-import { openOpenAi } from './openai-client';
-import { createProgress, type ProgressScreen } from './progress';
 
+/** The batch of a demo, and the stack that runs it. */
 export interface DemoBatchOptions {
   /** Base URL of the API. */
   readonly api: string;
-  /** How the API knows who is asking. */
+  /** How the API identifies the caller. */
   readonly access: DemoAccess;
   /** JSONL file of requests. */
   readonly input: string;
-  /** Where all of them go. */
+  /** Endpoint of every request in the file. */
   readonly endpoint: string;
   /** Folder that gets the result files. */
   readonly results: string;
-  readonly screen: ProgressScreen;
+  /** Stops the demo. */
   readonly signal: AbortSignal;
-  /** Hears the batch's id as soon as there is one. */
+  /** Called with the batch's id as soon as the batch exists. */
   onCreated(batchId: string): void;
 }
 
-/** The batch at its end, and where its results were put. */
+/** The batch at its end, with its results on this disk. */
 export interface DemoBatchResult {
   readonly batch: Batch;
-  readonly tookMs: number;
-  /** Result files on this disk; `null` where the batch has none. */
-  readonly outputFile: string | null;
-  readonly errorFile: string | null;
+  readonly results: FetchedResults;
+  /** From the start of the upload to the last result. */
+  readonly elapsedMs: number;
 }
 
-const POLL_INTERVAL_MS = 250;
+const POLL_MS = 250;
+/** The supervisor starts an API that died again within seconds. */
+const PATIENCE_MS = 60_000;
 
 /**
- * Uploads, creates, polls and downloads one batch with the official SDK, as any user would.
+ * Runs one batch as `nightshift run` does: upload, create, watch, download. Returns `null` if `signal`
+ * aborts before the batch has ended.
  *
- * @throws internal where the batch ended other than `completed`
+ * @throws unavailable if the API stays away, and what it refuses
  */
-export async function runBatch(options: DemoBatchOptions): Promise<DemoBatchResult> {
-  const { api: baseURL, access, input, signal } = options;
-  const client = openOpenAi({
-    ...{ baseUrl: baseURL, apiKey: access.key, headers: access.headers },
-    ...{ env: processEnvironment(), takesEnvironment: false },
-  });
+export async function runDemoBatch(options: DemoBatchOptions): Promise<DemoBatchResult | null> {
+  const { input, endpoint, signal } = options;
   const startedAtMs = performance.now();
-  const file = await client.files.create({ file: createReadStream(input), purpose: 'batch' });
-  signal.throwIfAborted();
-  const created = await client.batches.create({
-    input_file_id: file.id,
-    endpoint: options.endpoint as BatchCreateParams['endpoint'],
-    completion_window: '24h',
-  });
+  const client = clientOf(options);
+  const created = await submitBatch(input, { endpoint, window: '24h' }, client);
   options.onCreated(created.id);
-  const batch = await untilEnded(client, created, options);
-  const tookMs = performance.now() - startedAtMs;
-  if (batch.status !== 'completed') throw endedAs(batch);
+  const watch = { ...client, io: { pollMs: POLL_MS }, patienceMs: PATIENCE_MS };
+  const { batch } = await watchBatch(created, watch);
+  if (signal.aborted) return null;
   mkdirSync(options.results, { recursive: true, mode: 0o700 });
-  const save = (id: string | undefined, kind: string): Promise<string | null> =>
-    id === undefined
-      ? Promise.resolve(null)
-      : download(client, id, join(options.results, `${batch.id}_${kind}.jsonl`));
-  const outputFile = await save(batch.output_file_id ?? undefined, 'output');
-  const errorFile = await save(batch.error_file_id ?? undefined, 'error');
-  return { batch, tookMs, outputFile, errorFile };
-}
-
-async function untilEnded(
-  client: OpenAI,
-  created: Batch,
-  { screen, signal }: DemoBatchOptions,
-): Promise<Batch> {
-  const progress = createProgress(screen, performance.now());
-  let batch = created;
-  for (;;) {
-    const { total = 0, completed = 0, failed = 0 } = batch.request_counts ?? {};
-    progress.show({ status: batch.status, total, completed, failed }, performance.now());
-    if (hasEnded(batch)) break;
-    await delay(POLL_INTERVAL_MS, undefined, { signal });
-    batch = await client.batches.retrieve(batch.id);
-  }
-  progress.end();
-  return batch;
-}
-
-async function download(client: OpenAI, id: string, target: string): Promise<string> {
-  const { body } = await client.files.content(id);
-  if (body === null) throw new NightshiftError('internal', `the file ${id} came without a body`);
-  await pipeline(Readable.fromWeb(body), createWriteStream(target));
-  return target;
-}
-
-function endedAs(batch: Batch): NightshiftError {
-  const problems = (batch.errors?.data ?? []).slice(0, 10).map(({ line, message }) => {
-    const where = line === null || line === undefined ? '' : `line ${line}: `;
-    return `\n  ${where}${message ?? 'unknown'}`;
+  const results = await fetchResults(batch, {
+    ...client,
+    io: { stdout: process.stdout },
+    targets: targetsIn(options.results, batch.id),
+    force: true,
   });
-  const message = `the batch ${batch.id} ended as ${batch.status}${problems.join('')}`;
-  return new NightshiftError('internal', message);
+  return { batch, results, elapsedMs: performance.now() - startedAtMs };
+}
+
+/** Keys and headers in the environment are meant for other servers: `isChosen: false` keeps them here. */
+function clientOf({ api, access, signal }: DemoBatchOptions) {
+  const env = processEnvironment();
+  const { key, headers } = access;
+  return {
+    service: createBatchService({
+      ...{ baseUrl: api, apiKey: key, headers, env },
+      isChosen: false,
+      repeated: '',
+    }),
+    interrupts: interruptsFrom(signal),
+    reporter: createReporter(process.stderr, env),
+  };
+}
+
+function targetsIn(folder: string, batchId: string): { output: string; errors: string } {
+  const target = (kind: string): string => shortPath(join(folder, `${batchId}_${kind}.jsonl`));
+  return { output: target('output'), errors: target('error') };
+}
+
+/** Relative to the current folder if the file is below it. */
+function shortPath(file: string): string {
+  const fromHere = relative('.', file);
+  return fromHere.startsWith('..') ? file : fromHere;
 }

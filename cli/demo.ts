@@ -1,14 +1,18 @@
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, relative, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
+import { NightshiftError } from '../core/errors';
 import { createStack, type StackAddresses } from '../embedded/stack';
 import { lockHolder } from '../embedded/stack-lock';
+import { processEnvironment } from '../platform/config';
 import { packageRoot } from '../platform/package-root';
+import { endSummary } from './batches/end-summary';
 import { endpointOf, openInput } from './batches/input-file';
+import { paintFor } from './batches/paint';
 import { type DemoAccess, withAccess } from './demo-access';
-import { runBatch } from './demo-batch';
-import { reportOf } from './demo-report';
-import { say } from './output';
+import { runDemoBatch } from './demo-batch';
+import { say, table } from './output';
+import { sampleAnswers } from './sample-answers';
 import { sourcesOf, type StackFlags } from './stack-flags';
 import { stackSettings } from './stack-settings';
 import { createStackTerminal, type ShownLevels } from './terminal';
@@ -63,28 +67,35 @@ interface DemoRun {
   readonly results: string;
 }
 
+const SAMPLES = 4;
+
+/** @throws internal if the batch ended other than `completed` */
 async function showBatch(run: DemoRun): Promise<void> {
   const { addresses, ...batch } = run;
   const { api, ui, namespace } = addresses;
   say(`the API is at ${api}${ui === null ? '' : `, Temporal's UI at ${ui}`}`);
-  let link: string | null = null;
-  const onCreated = (batchId: string): void => {
-    if (ui !== null) link = `${ui}/namespaces/${namespace}/workflows/${batchId}`;
-    say(`batch ${batchId} is a workflow${link === null ? '' : `: ${link}`}`);
-  };
-  const screen = process.stderr;
-  const done = await runBatch({ ...batch, api, screen, onCreated });
-  const files = [done.outputFile, done.errorFile].filter((file) => file !== null);
-  const saved = files.map((file) => `  ${shortPath(file)}`).join('\n');
-  if (addresses.simulator) say('the answers are random words: the simulator is no model');
-  process.stdout.write(`${await reportOf(done)}\nresult files:\n${saved}\n`);
-  process.stdout.write('to keep a stack like this one: npm start\n');
-}
-
-/** Relative to here where that is shorter. */
-function shortPath(file: string): string {
-  const fromHere = relative('.', file);
-  return fromHere.startsWith('..') ? file : fromHere;
+  const done = await runDemoBatch({
+    ...batch,
+    api,
+    onCreated: (id) => {
+      const link = ui === null ? '' : `: ${ui}/namespaces/${namespace}/workflows/${id}`;
+      say(`batch ${id} is a workflow${link}`);
+    },
+  });
+  if (done === null) return;
+  const paint = paintFor(process.stdout, processEnvironment());
+  process.stdout.write(`${endSummary(done.batch, { ...done, paint })}\n`);
+  const { id, status } = done.batch;
+  if (status !== 'completed') {
+    throw new NightshiftError('internal', `the batch ${id} ended as ${status}`);
+  }
+  const output = done.results.output?.target;
+  if (output !== undefined) {
+    const rows = await sampleAnswers(output, SAMPLES);
+    const origin = addresses.simulator ? ' (random words: the simulator has no model)' : '';
+    process.stdout.write(`some answers${origin}\n${table(rows).replace(/^/gm, '  ')}\n`);
+  }
+  process.stdout.write('to keep a stack like this one running: npm start\n');
 }
 
 /** The usual directory, or one for this time alone while another stack runs in that one. */

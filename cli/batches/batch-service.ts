@@ -3,7 +3,7 @@ import type OpenAI from 'openai';
 import type { Batch, BatchCreateParams } from 'openai/resources/batches';
 import type { FileObject } from 'openai/resources/files';
 import { NightshiftError } from '../../core/errors';
-import { openOpenAi } from '../openai-client';
+import { openOpenAi } from './openai-client';
 import type { Connection } from './connection-flags';
 import { explainFailure } from './failures';
 

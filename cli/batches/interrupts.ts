@@ -55,3 +55,18 @@ export function listenForInterrupts(
     },
   };
 }
+
+/** The interruption of a command that has its own signal handlers: `signal` aborts once, for good. */
+export function interruptsFrom(signal: AbortSignal): Interrupts {
+  return {
+    signal,
+    get pending() {
+      return signal.aborted ? 'SIGTERM' : null;
+    },
+    rearm: () => undefined,
+    async sleep(ms) {
+      await delay(ms, undefined, { signal }).catch(() => undefined);
+    },
+    close: () => undefined,
+  };
+}

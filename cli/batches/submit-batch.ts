@@ -19,7 +19,7 @@ export interface SubmitFlags {
 export async function submitBatch(
   inputPath: string,
   flags: SubmitFlags,
-  { service, interrupts, reporter }: Session,
+  { service, interrupts, reporter }: Pick<Session, 'service' | 'interrupts' | 'reporter'>,
 ): Promise<Batch> {
   const input = openInput(inputPath);
   const endpoint = flags.endpoint ?? (await endpointOf(inputPath));

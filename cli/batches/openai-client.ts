@@ -1,5 +1,5 @@
 import OpenAI from 'openai';
-import type { Environment } from '../platform/config';
+import type { Environment } from '../../platform/config';
 
 export interface OpenAiOptions {
   readonly baseUrl: string;
