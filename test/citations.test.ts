@@ -24,6 +24,16 @@ describe('citations', () => {
   });
 });
 
+describe('docs/design/README.md', () => {
+  it('links to every design page', () => {
+    const index = read('docs/design/README.md');
+    const pages = fs
+      .readdirSync(path.join(ROOT, 'docs/design'))
+      .filter((name) => name !== 'README.md');
+    expect(pages.filter((name) => !index.includes(`](${name})`))).toEqual([]);
+  });
+});
+
 describe('the check of citations', () => {
   const page = '# Title\n\n## A `b` c, d\n\n## Same\n\n```md\n## In code\n```\n\n## Same\n';
 
