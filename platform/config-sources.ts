@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { isMap, isScalar, LineCounter, parse, parseDocument, type Document } from 'yaml';
+import { isJsonObject } from '../core/openai/json-object';
 
 /** Environment variables by name, as `process.env` holds them. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -33,7 +34,7 @@ export function readFileLayer(file: string): FileLayer {
   );
   if (problems.length > 0) return { ...none, problems };
   const values: unknown = document.toJS() ?? {};
-  if (!isRecord(values)) {
+  if (!isJsonObject(values)) {
     return { ...none, problems: [`${file}:1: expected settings such as "api:"`] };
   }
   return { values, problems, origin: (path) => `${file}:${lineOf(document, lines, path)}` };
@@ -174,7 +175,7 @@ export function mergeValues(
   for (const [key, value] of Object.entries(over)) {
     if (value === undefined) continue;
     const below = merged[key];
-    merged[key] = isRecord(below) && isRecord(value) ? mergeValues(below, value) : value;
+    merged[key] = isJsonObject(below) && isJsonObject(value) ? mergeValues(below, value) : value;
   }
   return merged;
 }
@@ -183,7 +184,7 @@ export function mergeValues(
 export function getIn(values: unknown, path: readonly PropertyKey[]): unknown {
   let value = values;
   for (const step of path) {
-    if (!isRecord(value)) return undefined;
+    if (!isJsonObject(value)) return undefined;
     value = value[String(step)];
   }
   return value;
@@ -196,11 +197,7 @@ function setIn(values: Record<string, unknown>, path: readonly string[], value: 
     return;
   }
   const below = values[key];
-  const folder: Record<string, unknown> = isRecord(below) ? below : {};
+  const folder: Record<string, unknown> = isJsonObject(below) ? below : {};
   values[key] = folder;
   setIn(folder, rest, value);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

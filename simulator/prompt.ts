@@ -1,4 +1,4 @@
-import { isObject } from './request';
+import { isJsonObject } from '../core/openai/json-object';
 import { tokensOf } from './words';
 
 /** Tokens of what was sent, and how many of them a prefix cache would hold. */
@@ -18,7 +18,7 @@ export function promptTokens(messages: unknown, instructions?: unknown): PromptT
   let total = leading;
   let system = leading;
   for (const message of Array.isArray(messages) ? messages : []) {
-    if (!isObject(message)) continue;
+    if (!isJsonObject(message)) continue;
     const tokens = contentTokens(message['content']);
     total += tokens;
     const role = message['role'];
@@ -31,7 +31,7 @@ export function promptTokens(messages: unknown, instructions?: unknown): PromptT
 export function inputTokens(input: unknown): number {
   if (typeof input === 'string') return tokensOf(input);
   if (typeof input === 'number') return 1;
-  if (isObject(input)) return contentTokens([input]);
+  if (isJsonObject(input)) return contentTokens([input]);
   return Array.isArray(input) ? input.reduce<number>((sum, item) => sum + inputTokens(item), 0) : 0;
 }
 
@@ -41,7 +41,7 @@ function contentTokens(content: unknown): number {
   if (!Array.isArray(content)) return 0;
   let total = 0;
   for (const part of content) {
-    if (isObject(part) && typeof part['text'] === 'string') total += tokensOf(part['text']);
+    if (isJsonObject(part) && typeof part['text'] === 'string') total += tokensOf(part['text']);
   }
   return total;
 }

@@ -1,4 +1,5 @@
 import { NightshiftError } from '../core/errors';
+import { isJsonObject } from '../core/openai/json-object';
 import { hashOf } from './words';
 
 /** A request to a model endpoint, parsed and checked for what every endpoint needs. */
@@ -53,13 +54,13 @@ function parseObject(bytes: Buffer): Record<string, unknown> {
   } catch {
     throw new NightshiftError('invalid_request', 'could not parse the JSON body of your request');
   }
-  if (isObject(value)) return value;
+  if (isJsonObject(value)) return value;
   throw new NightshiftError('invalid_request', 'the body must be a JSON object');
 }
 
 function parseWish(value: unknown): SimulateWish {
   if (value === undefined || value === null) return NO_WISH;
-  if (!isObject(value)) throw invalid('simulate', 'simulate must be an object');
+  if (!isJsonObject(value)) throw invalid('simulate', 'simulate must be an object');
   const known = ['status', 'delay_ms', 'retry_after_sec', 'times', 'drop'];
   const unknown = Object.keys(value).find((key) => !known.includes(key));
   if (unknown !== undefined) throw invalid('simulate', `unknown member simulate.${unknown}`);
@@ -84,11 +85,6 @@ function wholeNumber(
     return value;
   }
   throw invalid('simulate', `simulate.${member} must be a whole number from ${min} to ${max}`);
-}
-
-/** Whether `value` is a JSON object. */
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** The error of a parameter, as OpenAI reports it. */

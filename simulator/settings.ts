@@ -1,4 +1,5 @@
 import { NightshiftError } from '../core/errors';
+import { isJsonObject } from '../core/openai/json-object';
 
 /** How the simulated model server behaves; all of it can be changed while it runs. */
 export interface SimulatorSettings {
@@ -52,7 +53,7 @@ export function settingsToWire(settings: SimulatorSettings): Record<string, unkn
  * @throws invalid_request for an unknown member or a value out of range; nothing is changed then.
  */
 export function changedSettings(settings: SimulatorSettings, patch: unknown): SimulatorSettings {
-  if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) {
+  if (!isJsonObject(patch)) {
     throw new NightshiftError('invalid_request', 'the configuration must be a JSON object');
   }
   const changes: Partial<Record<keyof SimulatorSettings, unknown>> = {};

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import type { Range } from '../core/range';
 
 /**
  * Where all bytes live: inputs, plans, journal, results. Keys are slash-separated names of
@@ -20,10 +21,10 @@ export interface ObjectStore {
   head(key: string): Promise<ObjectHead | null>;
 
   /** Bytes `[start, end)` (whole object where left out). @throws object_missing */
-  read(key: string, range?: ByteRange): Promise<Buffer>;
+  read(key: string, range?: Range): Promise<Buffer>;
 
   /** Streams bytes `[start, end)`. Errors arrive on the stream. The caller destroys it when it leaves early. */
-  stream(key: string, range?: ByteRange): Readable;
+  stream(key: string, range?: Range): Readable;
 
   /**
    * A handle for many small reads of one object (the input of a batch): positions are absolute.
@@ -47,12 +48,6 @@ export interface ObjectStore {
 export type ObjectBody = Uint8Array | AsyncIterable<Uint8Array>;
 /** `exists`: the name was taken, and nothing was changed. */
 export type PutResult = 'created' | 'exists';
-
-/** Half-open range of bytes. */
-export interface ByteRange {
-  readonly start: number;
-  readonly end: number;
-}
 
 /** What is known of an object without reading it; `size` in bytes. */
 export interface ObjectHead {

@@ -1,6 +1,6 @@
 import { ApplicationFailure, patched, TimeoutFailure } from '@temporalio/workflow';
 import type { ExitReason, ExecuteChunkResult } from '../activities/contract';
-import type { Range } from '../core/chunks/open-ranges';
+import type { OpenRange } from '../core/chunks/open-ranges';
 
 /** A chunk that came back with nothing sent; `queued` is one that nobody took from its queue. */
 export interface IdleChunk {
@@ -11,7 +11,7 @@ export interface IdleChunk {
 
 /** Whether a chunk made no progress, by the rule that holds for its workflow. */
 export function isIdle(
-  range: Range,
+  range: OpenRange,
   result: ExecuteChunkResult,
   { waitsAtServer }: { waitsAtServer: boolean },
 ): boolean {

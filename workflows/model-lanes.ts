@@ -3,7 +3,7 @@ import type { ExecuteChunkResult, OpenedBatch } from '../activities/contract';
 import { summaryText } from '../core/batch/temporal-bounds';
 import { timeSliceMs, chunkSize, firstTimeSliceMs } from '../core/chunks/chunk-size';
 import { laneCount } from '../core/chunks/lanes';
-import type { Range } from '../core/chunks/open-ranges';
+import type { OpenRange } from '../core/chunks/open-ranges';
 import { OpenRanges } from '../core/chunks/open-ranges';
 import { priorityOf } from '../core/chunks/priority';
 import type { IdleChunk } from './chunk-outcome';
@@ -142,7 +142,7 @@ export class ModelLanes {
   }
 
   /** Puts ranges back that finalization found without an answer. */
-  reopen(range: Range): void {
+  reopen(range: OpenRange): void {
     this.open.giveBack(range);
   }
 
@@ -235,7 +235,7 @@ export class ModelLanes {
   }
 
   /** Null unless the chunk came back as it went: then why. */
-  async #runChunk(range: Range, box: number): Promise<IdleChunk | null> {
+  async #runChunk(range: OpenRange, box: number): Promise<IdleChunk | null> {
     const { requestTimeoutMs } = this.#routing.route;
     const out = { sinceMs: Date.now(), attemptMs: box + requestTimeoutMs };
     this.#out.add(out);
@@ -255,7 +255,7 @@ export class ModelLanes {
     }
   }
 
-  #execute(range: Range, box: number, mayWait: boolean): Promise<ExecuteChunkResult> {
+  #execute(range: OpenRange, box: number, mayWait: boolean): Promise<ExecuteChunkResult> {
     const { batchId, nonce, opened, waitsAtServer } = this.#context;
     const { model, safe } = this.plan;
     const { queue, requestTimeoutMs } = this.#routing.route;
@@ -303,7 +303,7 @@ export class ModelLanes {
     });
   }
 
-  #record(range: Range, result: ExecuteChunkResult): void {
+  #record(range: OpenRange, result: ExecuteChunkResult): void {
     this.#patience.taken();
     // Its worker goes down, perhaps for another configuration, or has one already.
     if (result.left === 'drain' || result.left === 'unrouted') this.#routing.doubt();
@@ -332,7 +332,7 @@ export class ModelLanes {
    * While stopping, a failed chunk is just a stopped one whose progress is unknown. True where the chunk
    * never began, for nobody took it from its queue.
    */
-  #fail(range: Range, out: ChunkInFlight, error: unknown): boolean {
+  #fail(range: OpenRange, out: ChunkInFlight, error: unknown): boolean {
     if (this.#context.stop.requested) {
       this.unaccounted = true;
       this.open.giveBack(range);

@@ -1,7 +1,7 @@
 import { condition, log } from '@temporalio/workflow';
 import type { ExecuteChunkResult } from '../activities/contract';
 import { summaryText } from '../core/batch/temporal-bounds';
-import type { Range } from '../core/chunks/open-ranges';
+import type { OpenRange } from '../core/chunks/open-ranges';
 import { failureType } from './chunk-outcome';
 import type { LaneContext, ModelLanes } from './model-lanes';
 import { unrouted } from './proxies';
@@ -48,7 +48,11 @@ async function turnsOutRouted(model: ModelLanes, context: LaneContext): Promise<
 
 type Ended = ExecuteChunkResult | 'routed' | 'failed';
 
-async function endUnrouted(model: ModelLanes, range: Range, context: LaneContext): Promise<Ended> {
+async function endUnrouted(
+  model: ModelLanes,
+  range: OpenRange,
+  context: LaneContext,
+): Promise<Ended> {
   try {
     const result = await unrouted(context.opened.settings, summaryOf(model, range)).endUnrouted(
       inputOf(model, range, context),
@@ -76,7 +80,7 @@ function fail(model: ModelLanes, error: unknown, { stop }: LaneContext): void {
 
 function record(
   model: ModelLanes,
-  range: Range,
+  range: OpenRange,
   result: ExecuteChunkResult,
   { stop, onChange }: LaneContext,
 ): void {
@@ -91,7 +95,7 @@ function record(
 
 function inputOf(
   { plan: { model, safe } }: ModelLanes,
-  { from, to }: Range,
+  { from, to }: OpenRange,
   { batchId, nonce, opened }: LaneContext,
 ) {
   return {
@@ -111,7 +115,7 @@ function inputOf(
   };
 }
 
-function summaryOf({ plan: { model } }: ModelLanes, { from, to }: Range): string {
+function summaryOf({ plan: { model } }: ModelLanes, { from, to }: OpenRange): string {
   return summaryText(`no gateway serves ${model} [${from}, ${to})`);
 }
 

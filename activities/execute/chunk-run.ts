@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib';
 import type { StopCause } from '../../core/batch/status';
 import { encodeRetryFrame, retryHeader } from '../../core/journal/frame';
 import type { AcquireRequest, Permit } from '../../inference/dispatcher';
@@ -319,7 +320,7 @@ export class ChunkRun {
 
   #remember({ offset, tries, refusals, notBeforeMs }: ChunkLine, alone = false): void {
     const retry = { offset, tries, refusals, notBeforeMs, alone };
-    this.#o.writer.append(retryHeader(retry), encodeRetryFrame(retry));
+    this.#o.writer.append(retryHeader(retry), encodeRetryFrame(retry, crc32));
   }
 }
 

@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib';
 import { NO_USAGE } from '../../core/batch/counts';
 import { lineId } from '../../core/names/ids';
 import type { FrameHeader } from '../../core/journal/frame';
@@ -30,5 +31,5 @@ export function errorFrame(line: ChunkLine, { batchId, customId, code }: LineFau
     usage: NO_USAGE,
     payloadLength: payload.length,
   };
-  return { header, bytes: encodeFrame(header, payload) };
+  return { header, bytes: encodeFrame(header, payload, crc32) };
 }

@@ -240,11 +240,11 @@ class ChunkAttempt {
     const { store, journal } = this.#deps;
     const { batchId, planNonce, safe, from, to } = this.#chunk;
     return this.#patiently('reading plan and journal', async () => {
-      const bytes = { start: from * PLAN_ENTRY_BYTES, end: to * PLAN_ENTRY_BYTES };
+      const bytes = { from: from * PLAN_ENTRY_BYTES, to: to * PLAN_ENTRY_BYTES };
       const plan = await store
         .read(planKey(batchId, planNonce, safe), bytes)
         .catch(goneAs('plan_unreadable', `plan of ${safe} is gone`));
-      if (plan.length !== bytes.end - bytes.start) {
+      if (plan.length !== bytes.to - bytes.from) {
         throw new NightshiftError(
           'plan_unreadable',
           `plan of ${safe} is shorter than its map says`,

@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib';
 import { lineId } from '../../core/names/ids';
 import { gatewayHealth, loadSignal } from '../../core/dispatch/outcome';
 import type { BackoffInput } from '../../core/dispatch/retry';
@@ -276,7 +277,7 @@ export class LineSender {
     };
     if (embedded.ok) this.#options.observer.tokens(this.#options.chunk.model, embedded.usage);
     const tagged = { ...header, modelTag: modelTag(embedded.model) };
-    return { header, bytes: encodeFrame(tagged, payload) };
+    return { header, bytes: encodeFrame(tagged, payload, crc32) };
   }
 
   #errorFrame(line: ChunkLine, customId: string, code: LineErrorCode): EncodedFrame {

@@ -65,10 +65,9 @@ async function openLines(
   cause: StopCause,
   input: InputLines | null,
 ): Promise<LineSource> {
-  const seals = manifest.seals.map(({ key }) => parseSealKey(key)).filter((name) => name !== null);
-  const settled = seals.map(({ safe, range }) => {
-    return { safeModel: safe, range: range && { from: range.from, to: range.next } };
-  });
+  const settled = manifest.seals
+    .map(({ key }) => parseSealKey(key))
+    .filter((name) => name !== null);
   const offsets = await plannedOffsets(place, openParts(place.map.entries, settled));
   return new OpenLines(offsets, { code: unansweredCode(cause), input });
 }

@@ -1,8 +1,8 @@
 import { NightshiftError, isNightshiftError } from '../../core/errors';
-import type { Span } from '../../core/journal/coverage';
 import { planKey } from '../../core/names/object-names';
 import type { ModelMap } from '../../core/plan/model-map';
 import { decodePlanEntry, PLAN_ENTRY_BYTES } from '../../core/plan/plan-entry';
+import type { Range } from '../../core/range';
 import type { ObjectReader, ObjectStore } from '../../storage/object-store';
 import { LineTally } from './line-tally';
 
@@ -11,7 +11,7 @@ const ENTRIES_PER_READ = 16 * 1024;
 /** Ranges of one model's plan. */
 export interface PlanPart {
   readonly safe: string;
-  readonly ranges: readonly Span[];
+  readonly ranges: readonly Range[];
 }
 
 /** Where the plans of a batch lie. */
@@ -96,7 +96,7 @@ async function openPlan(
   throw unreadable(key);
 }
 
-async function readEntries(reader: ObjectReader, { from, to }: Span, visit: VisitEntry) {
+async function readEntries(reader: ObjectReader, { from, to }: Range, visit: VisitEntry) {
   const window = Buffer.allocUnsafe(PLAN_ENTRY_BYTES * Math.min(ENTRIES_PER_READ, to - from));
   for (let at = from; at < to; at += ENTRIES_PER_READ) {
     const count = Math.min(ENTRIES_PER_READ, to - at);

@@ -1,4 +1,5 @@
-import { inSlices, type Span } from '../../core/journal/coverage';
+import { inSlices } from '../../core/journal/coverage';
+import type { Range } from '../../core/range';
 import { FRAME_KIND } from '../../core/journal/frame';
 import type { JournalObject, JournalStore, SealInfo } from '../../storage/journal/journal-store';
 import { AnswerTable } from './answer-table';
@@ -41,7 +42,7 @@ export async function sealRest(input: RestInput): Promise<SealInfo[]> {
 /** The answer of each answered entry, in order of offset. */
 async function answersIn(
   input: RestInput,
-  ranges: readonly Span[],
+  ranges: readonly Range[],
   known: ReadonlySet<string>,
 ): Promise<AnswerTable> {
   const { journal, place, part } = input;
@@ -58,6 +59,6 @@ async function answersIn(
   return answers;
 }
 
-function overlap(a: Span, b: Span): boolean {
+function overlap(a: Range, b: Range): boolean {
   return a.from < b.to && b.from < a.to;
 }

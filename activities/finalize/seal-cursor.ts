@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib';
 import { NightshiftError } from '../../core/errors';
 import {
   checkedEnd,
@@ -8,7 +9,7 @@ import {
   type FrameKind,
 } from '../../core/journal/frame';
 import type { ObjectReader, ObjectStore } from '../../storage/object-store';
-import { nativeCrc32 } from './native-crc32';
+
 import type { WindowPool } from './window-pool';
 
 /** An object of frames in order of offset. */
@@ -161,7 +162,7 @@ export class SealCursor implements MergedFrame {
   #checkFrames(window: Buffer): number {
     let at = 0;
     for (;;) {
-      const end = checkedEnd(window, at, nativeCrc32);
+      const end = checkedEnd(window, at, crc32);
       if (end === null) break;
       const offset = frameOffset(window, at);
       if (offset <= this.#lastOffset) throw this.#corrupt('frames out of order');

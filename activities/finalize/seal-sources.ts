@@ -1,3 +1,4 @@
+import { readInt64 } from '../../core/journal/int64';
 import { NightshiftError, isNightshiftError } from '../../core/errors';
 import type { ManifestSeal } from '../../core/journal/manifest';
 import { FRAME_HEADER_BYTES, frameOffset } from '../../core/journal/frame';
@@ -57,7 +58,7 @@ async function probe(key: string, reader: ObjectReader): Promise<FrameSource | n
     start: OBJECT_HEADER_BYTES,
     end: indexPosition,
     firstOffset: frameOffset(head, OBJECT_HEADER_BYTES),
-    lastOffset: tail.readUInt32LE(0) + tail.readUInt32LE(4) * 2 ** 32,
+    lastOffset: readInt64(tail, 0),
   };
 }
 

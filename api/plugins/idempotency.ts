@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import { NightshiftError } from '../../core/errors';
+import { isJsonObject } from '../../core/openai/json-object';
 import type { IdempotencyKey, Once } from '../../storage/postgres/idempotency';
 import { fault, wrongValue } from '../schemas/faults';
 import { headerValues } from '../../http/header-values';
@@ -57,7 +58,7 @@ export async function objectOf<T>(
 /** JSON with the members of objects in one order. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_name, member: unknown) => {
-    if (typeof member !== 'object' || member === null || Array.isArray(member)) return member;
+    if (!isJsonObject(member)) return member;
     return Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1)));
   });
 }

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { NightshiftError } from '../../core/errors';
-import type { ByteRange, ObjectStore } from '../../storage/object-store';
+import type { Range } from '../../core/range';
+import type { ObjectStore } from '../../storage/object-store';
 import type { FileRecord } from '../../storage/postgres/files';
 import type { RouteDeps } from '../app-deps';
 import { invalidRequest } from '../../http/error-envelope';
@@ -24,19 +25,19 @@ export async function sendContent(
   const range = requestedRange(request, file.bytes);
   reply.header('accept-ranges', 'bytes');
   if (range === 'unsatisfiable') return answerUnsatisfiable(reply, file.bytes);
-  const { start, end } = range === 'whole' ? { start: 0, end: file.bytes } : range;
+  const { from, to } = range === 'whole' ? { from: 0, to: file.bytes } : range;
   // Looked for before the headers leave: afterwards the answer could only be cut.
   await checkObject(file, deps.store);
   if (range !== 'whole') {
-    reply.code(206).header('content-range', `bytes ${start}-${end - 1}/${file.bytes}`);
+    reply.code(206).header('content-range', `bytes ${from}-${to - 1}/${file.bytes}`);
   }
   reply.headers({
     'content-type': 'application/octet-stream',
-    'content-length': String(end - start),
+    'content-length': String(to - from),
     'content-disposition': disposition(file.filename),
   });
   if (request.method === 'HEAD') return reply.send();
-  return sendRange(file, { start, end }, { reply, deps });
+  return sendRange(file, { from, to }, { reply, deps });
 }
 
 async function checkObject(file: FileRecord, store: ObjectStore): Promise<void> {
@@ -50,10 +51,10 @@ async function checkObject(file: FileRecord, store: ObjectStore): Promise<void> 
 
 function sendRange(
   file: FileRecord,
-  range: ByteRange,
+  range: Range,
   { reply, deps }: Pick<ContentExchange, 'reply' | 'deps'>,
 ): FastifyReply {
-  if (range.start === range.end) return reply.send(Buffer.alloc(0));
+  if (range.from === range.to) return reply.send(Buffer.alloc(0));
   return reply.send(deps.store.stream(file.objectKey, range));
 }
 

@@ -1,7 +1,7 @@
-import type { ByteRange } from '../../storage/object-store';
+import type { Range } from '../../core/range';
 
 /** What a `Range` header asks of an object: a part, all of it, or nothing that is there. */
-export type RangeRequest = ByteRange | 'whole' | 'unsatisfiable';
+export type RangeRequest = Range | 'whole' | 'unsatisfiable';
 
 /**
  * Reads a single range of bytes (RFC 9110 §14); several, or anything malformed, ask for the whole
@@ -15,12 +15,12 @@ export function parseByteRange(header: string | undefined, size: number): RangeR
   const start = Number(first);
   if (last !== '' && Number(last) < start) return 'whole';
   if (start >= size) return 'unsatisfiable';
-  return { start, end: last === '' ? size : Math.min(Number(last) + 1, size) };
+  return { from: start, to: last === '' ? size : Math.min(Number(last) + 1, size) };
 }
 
 function suffix(length: number, size: number): RangeRequest {
   if (length === 0) return 'unsatisfiable';
   // All of nothing is satisfiable, and no `Content-Range` can say it.
   if (size === 0) return 'whole';
-  return { start: Math.max(0, size - length), end: size };
+  return { from: Math.max(0, size - length), to: size };
 }

@@ -1,6 +1,6 @@
 import { completionWindowSec } from './completion-window';
 import { fault, wrongType, wrongValue } from './faults';
-import { isJsonObject } from './json-object';
+import { isJsonObject } from '../../core/openai/json-object';
 import { type Body, onlyKnown, parseExpiresAfter, requiredText } from './members';
 
 /** A checked body of `POST /batches`, without its `input_file_id`. */

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { NightshiftError, isNightshiftError } from '../../core/errors';
 import { createJsonGuard } from '../../core/openai/json-check';
-import { isJsonObject } from './json-object';
+import { isJsonObject } from '../../core/openai/json-object';
 
 /** Far more than any request of this API needs. */
 const LIMITS = { maxDepth: 1_000, maxTokens: 400_000 };

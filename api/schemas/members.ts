@@ -6,7 +6,7 @@ import {
   wrongType,
   wrongValue,
 } from './faults';
-import { isJsonObject } from './json-object';
+import { isJsonObject } from '../../core/openai/json-object';
 
 /** A parsed JSON body. */
 export type Body = Readonly<Record<string, unknown>>;

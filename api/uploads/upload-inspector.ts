@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { createJsonGuard } from '../../core/openai/json-check';
-import { isJsonObject } from '../schemas/json-object';
+import { isJsonObject } from '../../core/openai/json-object';
 
 /** What became known of an upload's bytes while they passed. */
 export interface UploadFacts {

@@ -1,4 +1,7 @@
-/** Entries of the largest chunk: a constant of the journal's format (execution §2 "Segment"). */
+/**
+ * Most plan positions in one chunk, and so in one segment or seal with a range. A constant of the
+ * journal's format: readers may rely on it (docs/design/journal.md#segments).
+ */
 export const MAX_CHUNK_ENTRIES = 10_000;
 const UNKNOWN_RATE_FLOOR = 64;
 

@@ -1,7 +1,7 @@
-/** Plan positions `[from, to)`. */
-export interface Range {
-  readonly from: number;
-  readonly to: number;
+import type { Range } from '../range';
+
+/** Plan positions without an answer. */
+export interface OpenRange extends Range {
   /** Set where a chunk of it failed; of a single line: how often it failed alone. */
   readonly failures?: number;
 }
@@ -11,9 +11,9 @@ export interface Range {
  * a chunk leaves over goes back to its place: the plan is worked through from the front.
  */
 export class OpenRanges {
-  readonly #ranges: Range[];
+  readonly #ranges: OpenRange[];
 
-  constructor(ranges: readonly Range[]) {
+  constructor(ranges: readonly OpenRange[]) {
     this.#ranges = ranges.filter((range) => range.from < range.to).sort(byFrom);
   }
 
@@ -27,7 +27,7 @@ export class OpenRanges {
   }
 
   /** Up to `size` positions from the front; a range that failed before is taken whole. */
-  take(size: number): Range | null {
+  take(size: number): OpenRange | null {
     const first = this.#ranges.shift();
     if (first === undefined) return null;
     if (first.failures !== undefined || first.to - first.from <= size) return first;
@@ -36,7 +36,7 @@ export class OpenRanges {
   }
 
   /** Puts back what was not answered. */
-  giveBack(range: Range): void {
+  giveBack(range: OpenRange): void {
     if (range.from >= range.to) return;
     this.#ranges.push(range);
     this.#ranges.sort(byFrom);
@@ -47,7 +47,7 @@ export class OpenRanges {
    * Puts back a range whose chunk failed: halved, so that a line which kills its worker is found in a
    * few steps; a single line runs alone from then on, and is counted (execution §3, poison).
    */
-  giveBackFailed(range: Range): void {
+  giveBackFailed(range: OpenRange): void {
     const length = range.to - range.from;
     if (length <= 1) {
       const failures = range.failures === undefined ? 0 : range.failures + 1;
@@ -60,7 +60,7 @@ export class OpenRanges {
   }
 
   /** All that is open, for a hand-over to the next run. */
-  toArray(): Range[] {
+  toArray(): OpenRange[] {
     return [...this.#ranges];
   }
 
@@ -76,6 +76,6 @@ export class OpenRanges {
   }
 }
 
-function byFrom(a: Range, b: Range): number {
+function byFrom(a: OpenRange, b: OpenRange): number {
   return a.from - b.from;
 }

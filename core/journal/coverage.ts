@@ -1,12 +1,8 @@
-/** Half-open range of plan positions. */
-export interface Span {
-  readonly from: number;
-  readonly to: number;
-}
+import type { Range } from '../range';
 
 /** The parts of `[0, entries)` that no range covers, in order. Ranges may overlap and lie outside. */
-export function uncovered(ranges: readonly Span[], entries: number): Span[] {
-  const holes: Span[] = [];
+export function uncovered(ranges: readonly Range[], entries: number): Range[] {
+  const holes: Range[] = [];
   let next = 0;
   for (const range of [...ranges].sort((a, b) => a.from - b.from)) {
     if (range.from >= entries) break;
@@ -19,8 +15,8 @@ export function uncovered(ranges: readonly Span[], entries: number): Span[] {
 }
 
 /** Cuts ranges into groups of at most `maxEntries` positions each, splitting ranges where needed. */
-export function* inSlices(ranges: readonly Span[], maxEntries: number): Generator<Span[]> {
-  let slice: Span[] = [];
+export function* inSlices(ranges: readonly Range[], maxEntries: number): Generator<Range[]> {
+  let slice: Range[] = [];
   let room = maxEntries;
   for (const range of ranges) {
     for (let from = range.from; from < range.to;) {

@@ -1,5 +1,6 @@
 import type { Usage } from '../batch/counts';
-import { crc32 as pureCrc32, type Crc32 } from './crc32';
+import { isSafeInt64, readInt64, writeInt64 } from './int64';
+import type { Crc32 } from './crc32';
 
 /**
  * A frame is one answer or one put-back of one line (execution §6): a header of 44 bytes, then the
@@ -66,8 +67,6 @@ export interface RetryFrame {
 
 /** The time before which a line is not to be sent again. */
 const RETRY_PAYLOAD_BYTES = 8;
-/** Upper halves of safe integers are smaller. */
-const SAFE_HIGH = 2 ** 21;
 const MAX_U16 = 0xffff;
 const MAX_U32 = 0xffffffff;
 /** Readers that do not know the flag take the clamped counts. */
@@ -81,14 +80,10 @@ const NO_TOKENS: Usage = {
 };
 
 /** One frame as bytes. Numbers beyond their field are held at its limit. */
-export function encodeFrame(
-  header: NewFrame,
-  payload: Uint8Array,
-  crc32: Crc32 = pureCrc32,
-): Buffer {
+export function encodeFrame(header: NewFrame, payload: Uint8Array, crc32: Crc32): Buffer {
   const frame = Buffer.allocUnsafe(FRAME_HEADER_BYTES + payload.length);
   frame.writeUInt32LE(payload.length, 0);
-  writeSafeInteger(frame, header.offset, 8);
+  writeInt64(frame, header.offset, 8);
   frame[16] = header.kind;
   frame[17] = isLarge(header.usage) ? USAGE_CLAMPED : 0;
   frame.writeUInt16LE(Math.min(header.status, MAX_U16), 18);
@@ -96,14 +91,14 @@ export function encodeFrame(
   frame.writeUInt16LE(header.modelTag ?? Math.min(header.refusals ?? 0, MAX_U16), 22);
   writeUsage(frame, header.usage);
   frame.set(payload, FRAME_HEADER_BYTES);
-  frame.writeUInt32LE(crc32(frame, 8, frame.length), 4);
+  frame.writeUInt32LE(crc32(frame.subarray(8)), 4);
   return frame;
 }
 
 /** A frame that remembers tries and back-off of a line that was put back; not an answer. */
-export function encodeRetryFrame(retry: RetryFrame, crc32: Crc32 = pureCrc32): Buffer {
+export function encodeRetryFrame(retry: RetryFrame, crc32: Crc32): Buffer {
   const payload = Buffer.allocUnsafe(RETRY_PAYLOAD_BYTES);
-  writeSafeInteger(payload, retry.notBeforeMs, 0);
+  writeInt64(payload, retry.notBeforeMs, 0);
   return encodeFrame(retryHeader(retry), payload, crc32);
 }
 
@@ -119,15 +114,11 @@ export function retryHeader({ offset, tries, refusals = 0, alone }: RetryFrame):
 export function readNotBeforeMs(bytes: Buffer, frame: ReadFrame): number | null {
   if (frame.header.kind !== FRAME_KIND.retry || frame.header.payloadLength !== RETRY_PAYLOAD_BYTES)
     return null;
-  return readSafeInteger(bytes, frame.payloadStart);
+  return isSafeInt64(bytes, frame.payloadStart) ? readInt64(bytes, frame.payloadStart) : null;
 }
 
 /** The whole frame at `position`, or null where its length or CRC is bad or bytes are missing. */
-export function readFrame(
-  bytes: Buffer,
-  position: number,
-  crc32: Crc32 = pureCrc32,
-): ReadFrame | null {
+export function readFrame(bytes: Buffer, position: number, crc32: Crc32): ReadFrame | null {
   const end = checkedEnd(bytes, position, crc32);
   const header = end === null ? null : readHeader(bytes, position);
   if (end === null || header === null) return null;
@@ -138,16 +129,11 @@ export function readFrame(
  * Where the frame at `position` ends; null where {@link readFrame} would find none. For frames whose
  * fields are read one by one: no object is made of it.
  */
-export function checkedEnd(
-  bytes: Buffer,
-  position: number,
-  crc32: Crc32 = pureCrc32,
-): number | null {
+export function checkedEnd(bytes: Buffer, position: number, crc32: Crc32): number | null {
   const end = frameEnd(bytes, position);
   if (end === null || end > bytes.length) return null;
-  if (crc32(bytes, position + 8, end) !== bytes.readUInt32LE(position + 4)) return null;
-  const isSound =
-    bytes.readUInt32LE(position + 12) < SAFE_HIGH && asKind(bytes[position + 16]) !== null;
+  if (crc32(bytes.subarray(position + 8, end)) !== bytes.readUInt32LE(position + 4)) return null;
+  const isSound = isSafeInt64(bytes, position + 8) && asKind(bytes[position + 16]) !== null;
   return isSound ? end : null;
 }
 
@@ -164,7 +150,7 @@ export function frameEnd(bytes: Buffer, position: number): number | null {
 
 /** Offset field of the frame at `position`; the frame was checked before. */
 export function frameOffset(bytes: Buffer, position: number): number {
-  return bytes.readUInt32LE(position + 8) + bytes.readUInt32LE(position + 12) * 2 ** 32;
+  return readInt64(bytes, position + 8);
 }
 
 /** Kind field of the frame at `position`; the frame was checked before. */
@@ -194,12 +180,11 @@ export function isUsageClamped(bytes: Buffer, position: number): boolean {
 }
 
 function readHeader(bytes: Buffer, position: number): FrameHeader | null {
-  const offset = readSafeInteger(bytes, position + 8);
   const kind = asKind(bytes[position + 16]);
-  if (offset === null || kind === null) return null;
+  if (kind === null || !isSafeInt64(bytes, position + 8)) return null;
   const refusals = kind === FRAME_KIND.retry ? bytes.readUInt16LE(position + 22) : 0;
   return {
-    offset,
+    offset: frameOffset(bytes, position),
     kind,
     ...(refusals > 0 ? { refusals } : {}),
     status: bytes.readUInt16LE(position + 18),
@@ -237,17 +222,4 @@ function writeUsage(frame: Buffer, usage: Usage): void {
 /** Token counts come from model servers: whatever is no whole number in range must not throw here. */
 function clampU32(value: number): number {
   return value > 0 ? Math.min(Math.trunc(value), MAX_U32) : 0;
-}
-
-/** An i64 that is a safe, non-negative integer. */
-function writeSafeInteger(bytes: Buffer, value: number, at: number): void {
-  if (!Number.isSafeInteger(value) || value < 0)
-    throw new RangeError(`expected 0 to 2^53, got ${value}`);
-  bytes.writeUInt32LE(value % 2 ** 32, at);
-  bytes.writeUInt32LE(Math.floor(value / 2 ** 32), at + 4);
-}
-
-function readSafeInteger(bytes: Buffer, at: number): number | null {
-  const high = bytes.readUInt32LE(at + 4);
-  return high < SAFE_HIGH ? bytes.readUInt32LE(at) + high * 2 ** 32 : null;
 }

@@ -1,5 +1,6 @@
 import { STOP_CAUSES, type StopCause } from '../batch/status';
 import { NightshiftError } from '../errors';
+import { isJsonObject } from '../openai/json-object';
 
 /**
  * What the result files of a batch are made of, decided once (execution §2): output bytes, counts,
@@ -46,11 +47,11 @@ function parseJson(bytes: Buffer): unknown {
   }
 }
 
+type ManifestMembers = Partial<Record<keyof Manifest, unknown>>;
+
 function isManifest(value: unknown): value is Manifest {
-  if (typeof value !== 'object' || value === null) return false;
-  const { version, nonce, cause, seals, closed_at } = value as Partial<
-    Record<keyof Manifest, unknown>
-  >;
+  if (!isJsonObject(value)) return false;
+  const { version, nonce, cause, seals, closed_at }: ManifestMembers = value;
   return (
     version === 1 &&
     typeof nonce === 'string' &&
@@ -62,8 +63,8 @@ function isManifest(value: unknown): value is Manifest {
 }
 
 function isSeal(value: unknown): value is ManifestSeal {
-  if (typeof value !== 'object' || value === null) return false;
-  const { key, size } = value as Partial<Record<keyof ManifestSeal, unknown>>;
+  if (!isJsonObject(value)) return false;
+  const { key, size }: Partial<Record<keyof ManifestSeal, unknown>> = value;
   return typeof key === 'string' && Number.isSafeInteger(size);
 }
 

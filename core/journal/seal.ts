@@ -1,5 +1,6 @@
 import { NightshiftError } from '../errors';
-import { crc32 as pureCrc32, type Crc32 } from './crc32';
+import { readInt64, writeInt64 } from './int64';
+import type { Crc32 } from './crc32';
 import { encodeObjectHeader, MAGIC, OBJECT_HEADER_BYTES } from './magic';
 
 /**
@@ -27,19 +28,19 @@ export function encodeSealHeader(): Buffer {
 export function encodeSealEnd(
   frames: Iterable<{ readonly offset: number; readonly position: number }>,
   { count, indexPosition }: { readonly count: number; readonly indexPosition: number },
-  crc32: Crc32 = pureCrc32,
+  crc32: Crc32,
 ): Buffer {
   const indexBytes = count * SEAL_INDEX_ENTRY_BYTES;
   const end = Buffer.allocUnsafe(indexBytes + SEAL_TRAILER_BYTES);
   let at = 0;
   for (const frame of frames) {
-    writeU64(end, frame.offset, at);
-    writeU64(end, frame.position, at + 8);
+    writeInt64(end, frame.offset, at);
+    writeInt64(end, frame.position, at + 8);
     at += SEAL_INDEX_ENTRY_BYTES;
   }
-  writeU64(end, indexPosition, indexBytes);
+  writeInt64(end, indexPosition, indexBytes);
   end.writeUInt32LE(count, indexBytes + 8);
-  end.writeUInt32LE(crc32(end, 0, indexBytes), indexBytes + 12);
+  end.writeUInt32LE(crc32(end.subarray(0, indexBytes)), indexBytes + 12);
   end.write(MAGIC.seal, indexBytes + 16, 'latin1');
   return end;
 }
@@ -51,7 +52,7 @@ export function encodeSealEnd(
 export function decodeSealTrailer(tail: Buffer, size: number): SealTrailer {
   const at = tail.length - SEAL_TRAILER_BYTES;
   if (at < 0 || tail.toString('latin1', at + 16) !== MAGIC.seal) throw corrupt('no trailer');
-  const indexPosition = readU64(tail, at);
+  const indexPosition = readInt64(tail, at);
   const frameCount = tail.readUInt32LE(at + 8);
   const end = indexPosition + frameCount * SEAL_INDEX_ENTRY_BYTES + SEAL_TRAILER_BYTES;
   if (indexPosition < OBJECT_HEADER_BYTES || end !== size)
@@ -69,23 +70,14 @@ export interface SealIndexEntry {
 export function decodeSealIndex(
   index: Buffer,
   trailer: SealTrailer,
-  crc32: Crc32 = pureCrc32,
+  crc32: Crc32,
 ): SealIndexEntry[] {
   if (index.length !== trailer.frameCount * SEAL_INDEX_ENTRY_BYTES) throw corrupt('index cut off');
-  if (crc32(index, 0, index.length) !== trailer.indexCrc) throw corrupt('index damaged');
+  if (crc32(index) !== trailer.indexCrc) throw corrupt('index damaged');
   return Array.from({ length: trailer.frameCount }, (_, i) => ({
-    offset: readU64(index, i * SEAL_INDEX_ENTRY_BYTES),
-    position: readU64(index, i * SEAL_INDEX_ENTRY_BYTES + 8),
+    offset: readInt64(index, i * SEAL_INDEX_ENTRY_BYTES),
+    position: readInt64(index, i * SEAL_INDEX_ENTRY_BYTES + 8),
   }));
-}
-
-function writeU64(bytes: Buffer, value: number, at: number): void {
-  bytes.writeUInt32LE(value % 2 ** 32, at);
-  bytes.writeUInt32LE(Math.floor(value / 2 ** 32), at + 4);
-}
-
-function readU64(bytes: Buffer, at: number): number {
-  return bytes.readUInt32LE(at) + bytes.readUInt32LE(at + 4) * 2 ** 32;
 }
 
 function corrupt(what: string): NightshiftError {

@@ -1,3 +1,5 @@
+import type { Range } from '../range';
+
 /**
  * Every object key of a batch (execution §6). No key is a folder of another. Numbers are plan
  * positions, zero-padded to 10 digits so that key order is number order; `r` is 16 hex digits of
@@ -8,20 +10,19 @@ const SEGMENT_KEY = /^batches\/([^/]+)\/journal\/([^/]+)\/(\d{10})-(\d{10})\.([0
 const SEAL_KEY =
   /^batches\/([^/]+)\/seals\/([^/]+)\/(?:(\d{10})-(\d{10})|rest)\.([0-9a-f]{16})\.seal$/;
 
-/** What a segment's name says; `first` and `last` are both inside it. */
+/** What a segment's name says: the plan positions that it may hold. */
 export interface SegmentName {
   readonly batchId: string;
-  readonly safe: string;
-  readonly first: number;
-  readonly last: number;
+  readonly safeModel: string;
+  readonly range: Range;
   readonly r: string;
 }
 
-/** What a seal's name says; `range` is half-open, and null for the `rest` object. */
+/** What a seal's name says; `range` is null for the `rest` object. */
 export interface SealName {
   readonly batchId: string;
-  readonly safe: string;
-  readonly range: { readonly from: number; readonly next: number } | null;
+  readonly safeModel: string;
+  readonly range: Range | null;
   readonly r: string;
 }
 
@@ -41,32 +42,27 @@ export function inputErrorsKey(batchId: string): string {
 }
 
 /** The plan of one model: 16-byte entries and nothing else. */
-export function planKey(batchId: string, nonce: string, safe: string): string {
-  return `${batchPrefix(batchId)}plans/${nonce}/${safe}.plan`;
+export function planKey(batchId: string, nonce: string, safeModel: string): string {
+  return `${batchPrefix(batchId)}plans/${nonce}/${safeModel}.plan`;
 }
 
 /** All segments of one model; ends with a slash. */
-export function journalPrefix(batchId: string, safe: string): string {
-  return `${batchPrefix(batchId)}journal/${safe}/`;
+export function journalPrefix(batchId: string, safeModel: string): string {
+  return `${batchPrefix(batchId)}journal/${safeModel}/`;
 }
 
-/** One journal segment, holding plan positions `first` to `last`, both included. */
-export function segmentKey(
-  batchId: string,
-  safe: string,
-  first: number,
-  last: number,
-  r: string,
-): string {
-  return `${journalPrefix(batchId, safe)}${padded(first)}-${padded(last)}.${r}.seg`;
+/** One journal segment. Its name holds the first and the last position, both included. */
+export function segmentKey(batchId: string, safeModel: string, range: Range, r: string): string {
+  const { from, to } = range;
+  return `${journalPrefix(batchId, safeModel)}${padded(from)}-${padded(to - 1)}.${r}.seg`;
 }
 
 /** The inverse of {@link segmentKey}; null for any other key. */
 export function parseSegmentKey(key: string): SegmentName | null {
   const match = SEGMENT_KEY.exec(key);
   if (match === null) return null;
-  const [, batchId = '', safe = '', first, last, r = ''] = match;
-  return { batchId, safe, first: Number(first), last: Number(last), r };
+  const [, batchId = '', safeModel = '', first, last, r = ''] = match;
+  return { batchId, safeModel, range: { from: Number(first), to: Number(last) + 1 }, r };
 }
 
 /** All seals of a batch; ends with a slash. */
@@ -74,29 +70,24 @@ export function sealsPrefix(batchId: string): string {
   return `${batchPrefix(batchId)}seals/`;
 }
 
-/** The seal of plan positions `[from, next)`. */
-export function sealKey(
-  batchId: string,
-  safe: string,
-  from: number,
-  next: number,
-  r: string,
-): string {
-  return `${sealsPrefix(batchId)}${safe}/${padded(from)}-${padded(next)}.${r}.seal`;
+/** The seal of a range. Unlike a segment's, its name holds the position after the last one. */
+export function sealKey(batchId: string, safeModel: string, range: Range, r: string): string {
+  const { from, to } = range;
+  return `${sealsPrefix(batchId)}${safeModel}/${padded(from)}-${padded(to)}.${r}.seal`;
 }
 
 /** The one object for answers outside all seals; it alone may have holes. */
-export function restKey(batchId: string, safe: string, r: string): string {
-  return `${sealsPrefix(batchId)}${safe}/rest.${r}.seal`;
+export function restKey(batchId: string, safeModel: string, r: string): string {
+  return `${sealsPrefix(batchId)}${safeModel}/rest.${r}.seal`;
 }
 
 /** The inverse of {@link sealKey} and {@link restKey}; null for any other key. */
 export function parseSealKey(key: string): SealName | null {
   const match = SEAL_KEY.exec(key);
   if (match === null) return null;
-  const [, batchId = '', safe = '', from, next, r = ''] = match;
-  const range = from === undefined ? null : { from: Number(from), next: Number(next) };
-  return { batchId, safe, range, r };
+  const [, batchId = '', safeModel = '', from, to, r = ''] = match;
+  const range = from === undefined ? null : { from: Number(from), to: Number(to) };
+  return { batchId, safeModel, range, r };
 }
 
 /** What the result files are made from; only if absent. */

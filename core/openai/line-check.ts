@@ -1,6 +1,7 @@
 import { endpointRule } from './endpoints';
 import type { InputErrorCode } from './input-errors';
 import { kindOf, quoted } from './input-values';
+import { isJsonObject } from './json-object';
 
 /** What the lines of one batch are held against. */
 export interface LineRules {
@@ -52,12 +53,6 @@ export function checkLine(line: Members, rules: LineRules, report: ReportFault):
   return { customId, model, body, inputs: rule.countsInputs ? countInputs(body['input']) : 0 };
 }
 
-/** `value` as the members of a JSON object, or null where it is something else. */
-export function jsonObject(value: unknown): Members | null {
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-  return isObject ? (value as Members) : null;
-}
-
 function checkCustomId(value: unknown, report: ReportFault): string | null {
   if (isAbsent(value)) return missing('custom_id', report);
   if (typeof value !== 'string' || value === '' || isLonger(value, MAX_CUSTOM_ID)) {
@@ -87,7 +82,7 @@ function checkUrl(value: unknown, endpoint: string, report: ReportFault): boolea
 
 function checkBody(value: unknown, report: ReportFault): Members | null {
   if (isAbsent(value)) return missing('body', report);
-  const body = jsonObject(value);
+  const body = isJsonObject(value) ? value : null;
   if (body === null) {
     report('invalid_request', `\`body\` must be a JSON object; it is ${kindOf(value)}.`, 'body');
   }

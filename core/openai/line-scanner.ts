@@ -3,7 +3,8 @@ import type { InputError, InputErrorCode } from './input-errors';
 import { kindOf, quoted } from './input-values';
 import { createJsonGuard, type JsonLimits } from './json-check';
 import { lineOverLimit } from './json-limits';
-import { checkLine, jsonObject, type CheckedLine, type LineRules } from './line-check';
+import { isJsonObject } from './json-object';
+import { checkLine, type CheckedLine, type LineRules } from './line-check';
 import { createLineSplitter, type ByteChecks, type RawLine } from './line-splitter';
 import { createPrefixHasher } from './system-prompt';
 
@@ -112,13 +113,12 @@ class LineJudge {
     if (!this.#begin(line.number)) return;
     const value = this.#parse(line);
     if (value === undefined) return;
-    const members = jsonObject(value);
-    if (members === null) {
+    if (!isJsonObject(value)) {
       const message = `Each line must be one JSON object; this one is ${kindOf(value)}.`;
       this.#fault('invalid_request', message, null);
       return;
     }
-    const checked = checkLine(members, this.#rules, this.#report);
+    const checked = checkLine(value, this.#rules, this.#report);
     this.#inputs += checked.inputs;
     this.#checkAmongOthers(checked);
     if (this.#faults > 0 || checked.model === null || checked.body === null) return;

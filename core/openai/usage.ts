@@ -1,4 +1,5 @@
 import { NO_USAGE, type Usage } from '../batch/counts';
+import { isJsonObject } from './json-object';
 
 /** A larger number is no count: JSON cannot say which whole number it is. */
 const MAX_TOKENS = Number.MAX_SAFE_INTEGER;
@@ -9,7 +10,7 @@ const MAX_TOKENS = Number.MAX_SAFE_INTEGER;
  * no counts are 0; a missing total is input + output (contract §6, §7.1).
  */
 export function usageOf(usage: unknown): Usage {
-  if (!isRecord(usage)) return NO_USAGE;
+  if (!isJsonObject(usage)) return NO_USAGE;
   const inputTokens = firstTokens(usage['prompt_tokens'], usage['input_tokens']) ?? 0;
   const outputTokens = firstTokens(usage['completion_tokens'], usage['output_tokens']) ?? 0;
   const total = firstTokens(usage['total_tokens']);
@@ -26,10 +27,14 @@ export function usageOf(usage: unknown): Usage {
   };
 }
 
-function detail(usage: Record<string, unknown>, groups: readonly string[], name: string): number {
+function detail(
+  usage: Readonly<Record<string, unknown>>,
+  groups: readonly string[],
+  name: string,
+): number {
   const values = groups.map((group) => {
     const details = usage[group];
-    return isRecord(details) ? details[name] : undefined;
+    return isJsonObject(details) ? details[name] : undefined;
   });
   return firstTokens(...values) ?? 0;
 }
@@ -40,8 +45,4 @@ function firstTokens(...values: readonly unknown[]): number | null {
     if (typeof value === 'number' && value >= 0 && value <= MAX_TOKENS) return Math.floor(value);
   }
   return null;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null;
 }

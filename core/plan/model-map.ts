@@ -1,4 +1,5 @@
 import { NightshiftError } from '../errors';
+import { isJsonObject } from '../openai/json-object';
 
 /**
  * `model_map.json` (execution §6, seed 000): which plan counts, and what is in it. Records may have any
@@ -46,7 +47,7 @@ function parseJson(bytes: Uint8Array): unknown {
 }
 
 function isModelMap(value: unknown): value is ModelMap {
-  if (!isRecord(value)) return false;
+  if (!isJsonObject(value)) return false;
   return (
     value['version'] === 1 &&
     typeof value['nonce'] === 'string' &&
@@ -64,11 +65,7 @@ function isListOfText(value: unknown): boolean {
 }
 
 function isRecordOf(value: unknown, member: (value: unknown) => boolean): boolean {
-  return isRecord(value) && Object.values(value).every(member);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isJsonObject(value) && Object.values(value).every(member);
 }
 
 function isText(value: unknown): boolean {

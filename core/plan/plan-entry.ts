@@ -1,3 +1,5 @@
+import { readInt64, writeInt64 } from '../journal/int64';
+
 /**
  * One line of a plan (execution §1, §6): little-endian, offset int64, length uint32, prefixHash
  * uint32. A plan is an index into the input file and holds nothing of its bytes.
@@ -14,12 +16,9 @@ export interface PlanEntry {
   readonly prefixHash: number;
 }
 
-const TWO_POW_32 = 2 ** 32;
-
 /** Writes the 16 bytes of `entry` at byte `at` of `target`. */
 export function encodePlanEntry(target: Buffer, at: number, entry: PlanEntry): void {
-  target.writeUInt32LE(entry.offset % TWO_POW_32, at);
-  target.writeUInt32LE(Math.floor(entry.offset / TWO_POW_32), at + 4);
+  writeInt64(target, entry.offset, at);
   target.writeUInt32LE(entry.length, at + 8);
   target.writeUInt32LE(entry.prefixHash, at + 12);
 }
@@ -28,7 +27,7 @@ export function encodePlanEntry(target: Buffer, at: number, entry: PlanEntry): v
 export function decodePlanEntry(plan: Buffer, index: number): PlanEntry {
   const at = index * PLAN_ENTRY_BYTES;
   return {
-    offset: plan.readUInt32LE(at + 4) * TWO_POW_32 + plan.readUInt32LE(at),
+    offset: readInt64(plan, at),
     length: plan.readUInt32LE(at + 8),
     prefixHash: plan.readUInt32LE(at + 12),
   };

@@ -1,5 +1,6 @@
+import { crc32 } from 'node:zlib';
 import { NightshiftError } from '../../core/errors';
-import { MAX_CHUNK_ENTRIES } from '../../core/journal/segment';
+import { MAX_CHUNK_ENTRIES } from '../../core/chunks/chunk-size';
 import {
   journalPrefix,
   parseSealKey,
@@ -13,15 +14,15 @@ import { objectPath } from '../objects/filesystem-layout';
 import type { ObjectStore } from '../object-store';
 import { openAppendFile, type OpenAppendFile } from './append-file';
 import { FilesystemWriter } from './filesystem-writer';
+import type { Range } from '../../core/range';
 import type {
   FrameRef,
   JournalObject,
   JournalScope,
   JournalStore,
-  PlanRange,
   SealInfo,
 } from './journal-store';
-import { nativeCrc32 } from './native-crc32';
+
 import { readFrames } from './read-frames';
 import { SegmentFile } from './segment-file';
 import { SyncRounds } from './sync-rounds';
@@ -56,8 +57,7 @@ export function createFilesystemJournal(
   return {
     openWriter,
     scan: (scope, range, isWanted = () => true) => scan({ path, store, scope, range, isWanted }),
-    writeSeal: (scope, range, frames) =>
-      writeSeal({ store, crc32: nativeCrc32, scope, range, frames }),
+    writeSeal: (scope, range, frames) => writeSeal({ store, crc32, scope, range, frames }),
     listSeals: (batchId) => listSeals(store, batchId),
     close: () => rounds.runNow(),
   };
@@ -65,7 +65,7 @@ export function createFilesystemJournal(
 
 function writerFactory(options: FilesystemJournalOptions, rounds: SyncRounds) {
   const openFile = options.openFile ?? openAppendFile;
-  return (scope: JournalScope, range: PlanRange): FilesystemWriter => {
+  return (scope: JournalScope, range: Range): FilesystemWriter => {
     checkRange(range);
     return new FilesystemWriter({
       scope,
@@ -84,7 +84,7 @@ function writerFactory(options: FilesystemJournalOptions, rounds: SyncRounds) {
   };
 }
 
-function checkRange({ from, to }: PlanRange): void {
+function checkRange({ from, to }: Range): void {
   if (from >= 0 && to > from && to - from <= MAX_CHUNK_ENTRIES) return;
   const message = `expected 1 to ${MAX_CHUNK_ENTRIES} plan positions, got [${from}, ${to})`;
   throw new NightshiftError('internal', message);
@@ -94,7 +94,7 @@ interface ScanInput {
   readonly path: string;
   readonly store: ObjectStore;
   readonly scope: JournalScope;
-  readonly range: PlanRange;
+  readonly range: Range;
   isWanted(object: JournalObject): boolean;
 }
 
@@ -106,20 +106,20 @@ async function* scan(input: ScanInput): AsyncGenerator<FrameRef> {
     for (const name of await namesInKeyOrder(path, folder)) {
       const object = parseObject(folder + name);
       if (object === null || !overlaps(object, range) || !input.isWanted(object)) continue;
-      yield* readFrames(store, object.key, nativeCrc32);
+      yield* readFrames(store, object.key, crc32);
     }
   }
 }
 
 function parseObject(key: string): JournalObject | null {
   const segment = parseSegmentKey(key);
-  if (segment !== null) return { key, range: { from: segment.first, to: segment.last + 1 } };
+  if (segment !== null) return { key, range: segment.range };
   const seal = parseSealKey(key);
-  return seal && { key, range: seal.range && { from: seal.range.from, to: seal.range.next } };
+  return seal && { key, range: seal.range };
 }
 
 /** A `rest` object may hold any position. */
-function overlaps({ range: own }: JournalObject, range: PlanRange): boolean {
+function overlaps({ range: own }: JournalObject, range: Range): boolean {
   return own === null || (own.from < range.to && own.to > range.from);
 }
 
@@ -128,8 +128,7 @@ async function listSeals(store: ObjectStore, batchId: string): Promise<SealInfo[
   for await (const { key, size } of store.list(sealsPrefix(batchId))) {
     const name = parseSealKey(key);
     if (name === null) continue;
-    const range = name.range && { from: name.range.from, to: name.range.next };
-    seals.push({ key, size, safeModel: name.safe, range });
+    seals.push({ key, size, safeModel: name.safeModel, range: name.range });
   }
   return seals;
 }

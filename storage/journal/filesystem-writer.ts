@@ -3,7 +3,8 @@ import { NightshiftError } from '../../core/errors';
 import { FRAME_HEADER_BYTES, FRAME_KIND, readNotBeforeMs } from '../../core/journal/frame';
 import type { FrameHeader } from '../../core/journal/frame';
 import { segmentKey } from '../../core/names/object-names';
-import type { FrameRef, JournalScope, JournalWriter, PlanRange } from './journal-store';
+import type { Range } from '../../core/range';
+import type { FrameRef, JournalScope, JournalWriter } from './journal-store';
 import type { SegmentFile } from './segment-file';
 
 /** A kill -9 loses at most what was appended in this time; measured: 49 ms at 500 lines/s. */
@@ -15,7 +16,7 @@ const RETRY_MAX_MS = 2_000;
 
 export interface FilesystemWriterOptions {
   readonly scope: JournalScope;
-  readonly range: PlanRange;
+  readonly range: Range;
   /** Creates the segment `key`; a sync error is told to the owner, who then leaves it. */
   readonly createSegment: (
     key: string,
@@ -147,7 +148,7 @@ export class FilesystemWriter implements JournalWriter {
   #createSegment(): Promise<SegmentFile> {
     const { scope, range } = this.#options;
     const r = randomBytes(8).toString('hex');
-    const key = segmentKey(scope.batchId, scope.safeModel, range.from, range.to - 1, r);
+    const key = segmentKey(scope.batchId, scope.safeModel, range, r);
     return this.#options.createSegment(key, (error) => {
       if (this.#segment?.key === key) this.#abandon(this.#segment, error);
     });

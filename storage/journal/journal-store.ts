@@ -1,4 +1,5 @@
 import type { FrameHeader } from '../../core/journal/frame';
+import type { Range } from '../../core/range';
 
 /**
  * The durable memory of answers between a request and the result files (execution §2).
@@ -8,7 +9,7 @@ import type { FrameHeader } from '../../core/journal/frame';
  */
 export interface JournalStore {
   /** A writer for the plan positions `[from, to)` of one model. Creates nothing before its first write. */
-  openWriter(scope: JournalScope, range: PlanRange): JournalWriter;
+  openWriter(scope: JournalScope, range: Range): JournalWriter;
 
   /**
    * Every frame of segments and seals that overlap `range`, whoever wrote them, in no particular
@@ -17,7 +18,7 @@ export interface JournalStore {
    */
   scan(
     scope: JournalScope,
-    range: PlanRange,
+    range: Range,
     isWanted?: (object: JournalObject) => boolean,
   ): AsyncIterable<FrameRef>;
 
@@ -25,11 +26,7 @@ export interface JournalStore {
    * Writes a seal of `range`, or the one `rest` object, from frames given in order of offset, one per
    * offset. An object of this name is never written twice; names carry random bits.
    */
-  writeSeal(
-    scope: JournalScope,
-    range: PlanRange | 'rest',
-    frames: SealedFrames,
-  ): Promise<SealInfo>;
+  writeSeal(scope: JournalScope, range: Range | 'rest', frames: SealedFrames): Promise<SealInfo>;
 
   /** All seals of a batch, in key order. */
   listSeals(batchId: string): Promise<SealInfo[]>;
@@ -42,17 +39,11 @@ export interface JournalScope {
   readonly safeModel: string;
 }
 
-/** Half-open range of plan positions. */
-export interface PlanRange {
-  readonly from: number;
-  readonly to: number;
-}
-
 /** A segment or seal, before it is read. */
 export interface JournalObject {
   readonly key: string;
   /** Of the positions in it, by its name; null for a `rest` object. */
-  readonly range: PlanRange | null;
+  readonly range: Range | null;
 }
 
 /** Where one whole frame lies: `byteLength` counts its header too. */
@@ -81,7 +72,7 @@ export interface SealInfo {
   readonly size: number;
   readonly safeModel: string;
   /** Null for the `rest` object. */
-  readonly range: PlanRange | null;
+  readonly range: Range | null;
 }
 
 /** One attempt's way into the journal; nobody else writes its segments. */

@@ -12,13 +12,14 @@ import {
 import { restKey, sealKey } from '../../core/names/object-names';
 import type { ObjectStore } from '../object-store';
 import { FrameCopier } from './copy-frames';
-import type { JournalScope, PlanRange, SealedFrames, SealInfo } from './journal-store';
+import type { Range } from '../../core/range';
+import type { JournalScope, SealedFrames, SealInfo } from './journal-store';
 
 export interface WriteSealInput {
   readonly store: ObjectStore;
   readonly crc32: Crc32;
   readonly scope: JournalScope;
-  readonly range: PlanRange | 'rest';
+  readonly range: Range | 'rest';
   /** In order of offset, one per offset, answers only; of a range exactly one per position. */
   readonly frames: SealedFrames;
 }
@@ -37,13 +38,13 @@ export async function writeSeal(input: WriteSealInput): Promise<SealInfo> {
   return { key, size, safeModel: scope.safeModel, range: range === 'rest' ? null : range };
 }
 
-function keyFor({ batchId, safeModel }: JournalScope, range: PlanRange | 'rest'): string {
+function keyFor({ batchId, safeModel }: JournalScope, range: Range | 'rest'): string {
   const r = randomBytes(8).toString('hex');
   if (range === 'rest') return restKey(batchId, safeModel, r);
-  return sealKey(batchId, safeModel, range.from, range.to, r);
+  return sealKey(batchId, safeModel, range, r);
 }
 
-function checkFrames(frames: SealedFrames, range: PlanRange | 'rest'): void {
+function checkFrames(frames: SealedFrames, range: Range | 'rest'): void {
   let previous = -1;
   for (const { header } of frames) {
     if (header.offset <= previous) throw new NightshiftError('internal', 'frames out of order');

@@ -1,12 +1,12 @@
 import type { FileHandle } from 'node:fs/promises';
 import { Readable } from 'node:stream';
-import type { ByteRange } from '../object-store';
+import type { Range } from '../../core/range';
 import { asStoreError } from './filesystem-errors';
 
 const STREAM_CHUNK_BYTES = 256 * 1024;
 
 export interface FileStreamOptions {
-  readonly range: ByteRange | undefined;
+  readonly range: Range | undefined;
   /** Told of the bytes of each chunk. */
   readonly onPassed: (bytes: number) => void;
 }
@@ -26,8 +26,8 @@ export class FileStream extends Readable {
     super({ highWaterMark: STREAM_CHUNK_BYTES });
     this.#openFile = openFile;
     this.#onPassed = onPassed;
-    this.#position = range?.start ?? 0;
-    this.#end = range?.end ?? Number.POSITIVE_INFINITY;
+    this.#position = range?.from ?? 0;
+    this.#end = range?.to ?? Number.POSITIVE_INFINITY;
   }
 
   override _construct(done: (error?: Error | null) => void): void {

@@ -2,7 +2,8 @@ import { constants } from 'node:fs';
 import { access, open, readdir, rmdir, stat, unlink, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { NightshiftError } from '../../core/errors';
-import type { ByteRange, ObjectHead, ObjectReader, ObjectStore } from '../object-store';
+import type { Range } from '../../core/range';
+import type { ObjectHead, ObjectReader, ObjectStore } from '../object-store';
 import { ensureFolder } from './durable-folder';
 import { hasCode, mapped, mappedLookup, orAbsent } from './filesystem-errors';
 import { objectPath, objectsFolder, temporaryFolder } from './filesystem-layout';
@@ -63,11 +64,11 @@ function filesystemStore(root: string, onPassed: (bytes: number) => void): Objec
   };
 }
 
-async function readRange(root: string, key: string, range?: ByteRange): Promise<Buffer> {
+async function readRange(root: string, key: string, range?: Range): Promise<Buffer> {
   const reader = await openReader(root, key);
   try {
-    const start = range?.start ?? 0;
-    return await reader.read(start, (range?.end ?? reader.size) - start);
+    const start = range?.from ?? 0;
+    return await reader.read(start, (range?.to ?? reader.size) - start);
   } finally {
     await reader.close();
   }

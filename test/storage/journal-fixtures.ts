@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -48,7 +49,7 @@ export function answer(
   const fields = { offset, kind, status: 200, tries: 1, usage: { ...NO_USAGE, totalTokens: 3 } };
   return {
     header: { ...fields, payloadLength: payload.length },
-    bytes: encodeFrame(fields, payload),
+    bytes: encodeFrame(fields, payload, crc32),
   };
 }
 

@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib';
 import { truncate, writeFile } from 'node:fs/promises';
 import fc from 'fast-check';
 import { FRAME_KIND, readFrame } from '../../core/journal/frame';
@@ -95,7 +96,7 @@ test('a tail torn at any byte costs exactly the frames it touches', async () => 
   const whole = Buffer.concat([encodeObjectHeader(MAGIC.segment), ...frames]);
   const ends = frames.map((_, i) => 16 + Buffer.concat(frames.slice(0, i + 1)).length);
   await written(0, 1, [0]);
-  const key = segmentKey(SCOPE.batchId, SCOPE.safeModel, 5, 9, 'f'.repeat(16));
+  const key = segmentKey(SCOPE.batchId, SCOPE.safeModel, { from: 5, to: 10 }, 'f'.repeat(16));
   const path = objectPath(place.path, key);
   await writeFile(path, whole);
   for (let size = whole.length; size >= 0; size--) {
@@ -112,7 +113,7 @@ test('a damaged byte anywhere hides its frame and those behind it, never another
   await written(0, 1, [0]);
   const path = objectPath(
     place.path,
-    segmentKey(SCOPE.batchId, SCOPE.safeModel, 5, 9, 'e'.repeat(16)),
+    segmentKey(SCOPE.batchId, SCOPE.safeModel, { from: 5, to: 10 }, 'e'.repeat(16)),
   );
   for (let at = 0; at < whole.length; at++) {
     const damaged = Buffer.from(whole);
@@ -130,7 +131,7 @@ test('a length that claims gigabytes stops the scan at once', async () => {
     Buffer.alloc(2_000_000, 0xff),
   ]);
   await written(0, 1, [0]);
-  const key = segmentKey(SCOPE.batchId, SCOPE.safeModel, 5, 9, 'd'.repeat(16));
+  const key = segmentKey(SCOPE.batchId, SCOPE.safeModel, { from: 5, to: 10 }, 'd'.repeat(16));
   await writeFile(objectPath(place.path, key), bytes);
   expect(offsetsOf(await scan(5, 10))).toEqual([1]);
 });
@@ -155,10 +156,11 @@ test('a seal holds the bytes of its frames in order of offset, with an index tha
         const index = decodeSealIndex(
           bytes.subarray(trailer.indexPosition, -SEAL_TRAILER_BYTES),
           trailer,
+          crc32,
         );
         expect(index.map((entry) => entry.offset)).toEqual([...offsets].sort((a, b) => a - b));
         for (const { offset, position } of index) {
-          const frame = readFrame(bytes, position)!;
+          const frame = readFrame(bytes, position, crc32)!;
           expect(bytes.toString('utf8', frame.payloadStart, frame.end)).toBe(`answer ${offset}`);
         }
       },

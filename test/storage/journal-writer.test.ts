@@ -1,7 +1,8 @@
+import { crc32 } from 'node:zlib';
 import { mkdir, readdir, rename, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { encodeRetryFrame, FRAME_KIND, readFrame } from '../../core/journal/frame';
-import { framesOfSegment } from '../../core/journal/segment';
+import { framesOfSegment } from '../support/segment-frames';
 import { journalPrefix, parseSegmentKey } from '../../core/names/object-names';
 import { until } from '../support/until';
 import {
@@ -41,7 +42,7 @@ describe('a writer on a filesystem', () => {
     expect(writer.unwrittenBytes).toBe(0);
     const [ref] = writer.frames;
     const bytes = await place.store.read(ref!.objectKey);
-    expect(readFrame(bytes, ref!.position)?.end).toBe(ref!.position + ref!.byteLength);
+    expect(readFrame(bytes, ref!.position, crc32)?.end).toBe(ref!.position + ref!.byteLength);
     await writer.close();
   });
 
@@ -65,7 +66,9 @@ describe('a writer on a filesystem', () => {
     const writer = place.journal.openWriter(SCOPE, range);
     append(writer, 1);
     await writer.flush();
-    expect(parseSegmentKey(writer.frames[0]!.objectKey)).toMatchObject({ first: 20, last: 29 });
+    expect(parseSegmentKey(writer.frames[0]!.objectKey)).toMatchObject({
+      range: { from: 20, to: 30 },
+    });
     await writer.close();
   });
 
@@ -89,8 +92,8 @@ describe('a writer on a filesystem', () => {
 
   test('remembers when a line that was put back may be sent again', async () => {
     const writer = place.journal.openWriter(SCOPE, range);
-    const bytes = encodeRetryFrame({ offset: 5, tries: 2, notBeforeMs: 1_700_000_000_123 });
-    writer.append(readFrame(bytes, 0)!.header, bytes);
+    const bytes = encodeRetryFrame({ offset: 5, tries: 2, notBeforeMs: 1_700_000_000_123 }, crc32);
+    writer.append(readFrame(bytes, 0, crc32)!.header, bytes);
     await writer.flush();
     expect(writer.frames[0]).toMatchObject({
       header: { kind: FRAME_KIND.retry, tries: 2 },
@@ -141,7 +144,7 @@ describe('a writer on a disk that fails', () => {
     expect(written.at(-1)).toEqual([2, 3, 4]);
     for (const ref of writer.frames) {
       const file = disk.files.find(({ path }) => path.endsWith(ref.objectKey));
-      expect(readFrame(file!.bytes, ref.position)?.header.offset).toBe(ref.header.offset);
+      expect(readFrame(file!.bytes, ref.position, crc32)?.header.offset).toBe(ref.header.offset);
     }
     await writer.close();
   });

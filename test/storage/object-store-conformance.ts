@@ -32,10 +32,10 @@ export function describeObjectStore(open: () => Promise<ObjectStore>): void {
     const key = `${area}/a`;
     expect(await store.head(key)).toEqual({ size: 11 });
     expect((await store.read(key)).toString()).toBe('hello world');
-    expect((await store.read(key, { start: 6, end: 8 })).toString()).toBe('wo');
-    expect((await store.read(key, { start: 6, end: 600 })).toString()).toBe('world');
-    expect((await store.read(key, { start: 11, end: 12 })).length).toBe(0);
-    expect((await store.read(key, { start: 4, end: 4 })).length).toBe(0);
+    expect((await store.read(key, { from: 6, to: 8 })).toString()).toBe('wo');
+    expect((await store.read(key, { from: 6, to: 600 })).toString()).toBe('world');
+    expect((await store.read(key, { from: 11, to: 12 })).length).toBe(0);
+    expect((await store.read(key, { from: 4, to: 4 })).length).toBe(0);
   });
 
   test('streams whole objects and ranges', async () => {
@@ -43,9 +43,9 @@ export function describeObjectStore(open: () => Promise<ObjectStore>): void {
     await put('big', body);
     const key = `${area}/big`;
     expect(Buffer.compare(await gather(store.stream(key)), body)).toBe(0);
-    const middle = await gather(store.stream(key, { start: 1_000, end: 1_200_000 }));
+    const middle = await gather(store.stream(key, { from: 1_000, to: 1_200_000 }));
     expect(Buffer.compare(middle, body.subarray(1_000, 1_200_000))).toBe(0);
-    expect(await gather(store.stream(key, { start: 7, end: 7 }))).toHaveLength(0);
+    expect(await gather(store.stream(key, { from: 7, to: 7 }))).toHaveLength(0);
   });
 
   test('takes a body in pieces and an empty body', async () => {

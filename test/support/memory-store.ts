@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { NightshiftError } from '../../core/errors';
-import type { ByteRange, ObjectBody, ObjectReader, ObjectStore } from '../../storage/object-store';
+import type { Range } from '../../core/range';
+import type { ObjectBody, ObjectReader, ObjectStore } from '../../storage/object-store';
 
 /** An object store in memory, with its objects open to view. */
 export interface MemoryStore extends ObjectStore {
@@ -68,8 +69,8 @@ async function collect(body: ObjectBody): Promise<Buffer> {
   return Buffer.concat(parts);
 }
 
-function cut(object: Buffer, range: ByteRange | undefined): Buffer {
-  return range === undefined ? object : object.subarray(range.start, range.end);
+function cut(object: Buffer, range: Range | undefined): Buffer {
+  return range === undefined ? object : object.subarray(range.from, range.to);
 }
 
 async function* chunks(bytes: () => Buffer, chunkBytes: number): AsyncGenerator<Buffer> {

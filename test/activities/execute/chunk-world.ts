@@ -201,8 +201,8 @@ export async function chunkWorld(
     offsetOf: (line) => offsets[line]!,
     deathsAlone: async (line) => {
       const plan = await store.read(planKey(BATCH_ID, NONCE, 'm'), {
-        start: 0,
-        end: lines * PLAN_ENTRY_BYTES,
+        from: 0,
+        to: lines * PLAN_ENTRY_BYTES,
       });
       const ledger = new ChunkLedger({ from: 0, to: lines }, plan);
       const scope = { batchId: BATCH_ID, safeModel: 'm' };
@@ -276,8 +276,8 @@ async function readAnswers(
     if (frame.header.kind === FRAME_KIND.retry) continue;
     const end = frame.position + frame.byteLength;
     const bytes = await store.read(frame.objectKey, {
-      start: end - frame.header.payloadLength,
-      end,
+      from: end - frame.header.payloadLength,
+      to: end,
     });
     found.set(offsets.indexOf(frame.header.offset), {
       kind: frame.header.kind,

@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib';
 import { ActivityCancellationDetails } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { encodeRetryFrame, retryHeader } from '../../../core/journal/frame';
@@ -309,7 +310,7 @@ describe('executeChunk', () => {
       const scope = { batchId: `batch_${'5e'.repeat(16)}`, safeModel: 'm' };
       const writer = journal.openWriter(scope, { from: 1, to: 2 });
       const note = { offset: offsetOf(1), tries: 0, notBeforeMs: 0, alone: true };
-      writer.append(retryHeader(note), encodeRetryFrame(note));
+      writer.append(retryHeader(note), encodeRetryFrame(note, crc32));
       await writer.flush();
       await writer.close();
     }

@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib';
 import type { ExecuteChunkResult } from '../../../activities/contract';
 import { encodeRetryFrame, retryHeader } from '../../../core/journal/frame';
 import type { Answer } from '../../inference/local-server';
@@ -83,7 +84,7 @@ it('takes over the tries that an earlier attempt has made', async () => {
   const { run, journal, offsetOf, seen } = await open(1, status(500));
   const writer = journal.openWriter({ batchId: BATCH_ID, safeModel: 'm' }, { from: 0, to: 1 });
   const retry = { offset: offsetOf(0), tries: 2, notBeforeMs: 0 };
-  writer.append(retryHeader(retry), encodeRetryFrame(retry));
+  writer.append(retryHeader(retry), encodeRetryFrame(retry, crc32));
   await writer.close();
   running = run();
   expect(await running).toMatchObject({ next: 1, failed: 1 });
@@ -96,7 +97,7 @@ it('takes over the refusals as well: a line gets its twenty but once', async () 
   });
   const writer = journal.openWriter({ batchId: BATCH_ID, safeModel: 'm' }, { from: 0, to: 1 });
   const retry = { offset: offsetOf(0), tries: 0, refusals: 20, notBeforeMs: 0 };
-  writer.append(retryHeader(retry), encodeRetryFrame(retry));
+  writer.append(retryHeader(retry), encodeRetryFrame(retry, crc32));
   await writer.close();
   running = run();
   expect(await running).toMatchObject({ next: 1, failed: 1 });

@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib';
 import { condense } from '../../../activities/finalize/condense';
 import { FrameMerge, MAX_OPEN_SOURCES } from '../../../activities/finalize/merge-frames';
 import type { FrameSource } from '../../../activities/finalize/seal-cursor';
@@ -8,7 +9,7 @@ import { BATCH, BatchPlace } from './fixtures';
 
 function frame(offset: number, text: string): Buffer {
   const fields = { offset, kind: FRAME_KIND.output, status: 200, tries: 1, usage: NO_USAGE };
-  return encodeFrame(fields, Buffer.from(text));
+  return encodeFrame(fields, Buffer.from(text), crc32);
 }
 
 test('of two answers to one line in the same segment, the first one is delivered', async () => {

@@ -1,9 +1,9 @@
+import { crc32 } from 'node:zlib';
 import { NO_USAGE } from '../../../core/batch/counts';
 import { NightshiftError } from '../../../core/errors';
 import { encodeFrame, FRAME_KIND, type FrameKind } from '../../../core/journal/frame';
 import { OBJECT_HEADER_BYTES } from '../../../core/journal/magic';
 import { encodeManifest } from '../../../core/journal/manifest';
-import { crc32 } from '../../../core/journal/crc32';
 import { encodeSealEnd, encodeSealHeader } from '../../../core/journal/seal';
 import {
   inputErrorsKey,
@@ -148,7 +148,7 @@ describe('a seal', () => {
   function sealBytes(frames: readonly Frame[]): Buffer {
     const encoded = frames.map(({ offset, kind = FRAME_KIND.output, text = 'an answer' }) => {
       const fields = { offset, kind, status: 200, tries: 1, usage: NO_USAGE };
-      return encodeFrame(fields, Buffer.from(text));
+      return encodeFrame(fields, Buffer.from(text), crc32);
     });
     let position = OBJECT_HEADER_BYTES;
     const places = encoded.map((bytes, i) => {
@@ -161,7 +161,7 @@ describe('a seal', () => {
   }
 
   async function putSealed(bytes: Buffer, size = bytes.length): Promise<void> {
-    const key = sealKey(BATCH, 'm', 0, 2, '0'.repeat(16));
+    const key = sealKey(BATCH, 'm', { from: 0, to: 2 }, '0'.repeat(16));
     await place.store.putIfAbsent(key, bytes);
     const manifest = { version: 1, nonce: NONCE, cause: null, closed_at: 1 } as const;
     const seals = [{ key, size }];

@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib';
 import { mkdtemp, rm, truncate } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -92,7 +93,7 @@ export class BatchPlace {
       const payload = Buffer.from(answer.text);
       const usage = answer.usage ?? { ...NO_USAGE, inputTokens: 2, totalTokens: 5 };
       const header = { offset, kind: answer.kind, status: 200, tries: 1, usage };
-      const bytes = encodeFrame(header, payload);
+      const bytes = encodeFrame(header, payload, crc32);
       writer.append({ ...header, payloadLength: payload.length }, bytes);
     }
     await writer.close();

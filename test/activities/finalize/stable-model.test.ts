@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib';
 import { StableModel } from '../../../activities/finalize/stable-model';
 import { NO_USAGE } from '../../../core/batch/counts';
 import { encodeFrame, FRAME_KIND } from '../../../core/journal/frame';
@@ -7,7 +8,7 @@ function frame(model: string | null): Buffer {
   const body = JSON.stringify(model === null ? {} : { model });
   const line = `{"id":"x","custom_id":"a","response":{"status_code":200,"body":${body}},"error":null}`;
   const fields = { offset: 0, kind: FRAME_KIND.output, status: 200, tries: 1, usage: NO_USAGE };
-  return encodeFrame({ ...fields, modelTag: modelTag(model) }, Buffer.from(line));
+  return encodeFrame({ ...fields, modelTag: modelTag(model) }, Buffer.from(line), crc32);
 }
 
 describe('the model of many answers', () => {

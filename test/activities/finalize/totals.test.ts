@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib';
 import type { StopCause } from '../../../core/batch/status';
 import { NO_USAGE } from '../../../core/batch/counts';
 import { NightshiftError } from '../../../core/errors';
@@ -31,7 +32,7 @@ async function sealStranger(): Promise<void> {
   const header = { offset: 999_999, kind: FRAME_KIND.output, status: 200, tries: 1 };
   const fields = { ...header, usage: NO_USAGE };
   const payload = Buffer.from('nobody asked');
-  writer.append({ ...fields, payloadLength: payload.length }, encodeFrame(fields, payload));
+  writer.append({ ...fields, payloadLength: payload.length }, encodeFrame(fields, payload, crc32));
   await writer.close();
   await place.journal.writeSeal(SCOPE, 'rest', [...writer.frames]);
 }
@@ -90,7 +91,7 @@ describe('a finalization delivers nothing', () => {
       const [whole] = await place.journal.listSeals(BATCH);
       await sealStranger();
       // The name of the first says that it answers every line.
-      const key = sealKey(BATCH, 'm', 0, 3, 'f'.repeat(16));
+      const key = sealKey(BATCH, 'm', { from: 0, to: 3 }, 'f'.repeat(16));
       await place.store.putIfAbsent(key, await place.store.read(whole!.key));
       await place.store.delete(whole!.key);
       await putManifest({ cause });

@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib';
 import { InputLines } from '../../../activities/finalize/input-lines';
 import { FrameMerge } from '../../../activities/finalize/merge-frames';
 import type { FrameSource } from '../../../activities/finalize/seal-cursor';
@@ -13,7 +14,7 @@ async function source(name: string, offsets: readonly number[], bytes: (offset: 
   const frames = offsets.map((offset) => {
     const text = `${name}:${offset}`.padEnd(bytes(offset), '.');
     const fields = { offset, kind: FRAME_KIND.output, status: 200, tries: 1, usage: NO_USAGE };
-    return encodeFrame(fields, Buffer.from(text));
+    return encodeFrame(fields, Buffer.from(text), crc32);
   });
   const body = Buffer.concat(frames);
   const key = `frames/${name}`;

@@ -141,7 +141,7 @@ async function putBatch(id: string): Promise<void> {
   await put(manifestKey(id));
   await put(planKey(id, NONCE, 'm'));
   await put(`${batchPrefix(id)}journal/m/0000000000-0000000009.${NONCE}.seg`);
-  await put(sealKey(id, 'm', 0, 10, NONCE));
+  await put(sealKey(id, 'm', { from: 0, to: 10 }, NONCE));
 }
 
 describe('scratch', () => {

@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
 import { encodeFrame, FRAME_KIND } from '../../../core/journal/frame';
 import {
@@ -15,14 +16,14 @@ function sealOf(offsets: readonly number[]): Buffer {
   let position = 16;
   for (const offset of offsets) {
     const fields = { offset, kind: FRAME_KIND.output, status: 200, tries: 1, usage: NO_USAGE };
-    const frame = encodeFrame(fields, Buffer.from(`line ${offset}`));
+    const frame = encodeFrame(fields, Buffer.from(`line ${offset}`), crc32);
     index.push({ offset, position });
     parts.push(frame);
     position += frame.length;
   }
   return Buffer.concat([
     ...parts,
-    encodeSealEnd(index, { count: index.length, indexPosition: position }),
+    encodeSealEnd(index, { count: index.length, indexPosition: position }, crc32),
   ]);
 }
 
@@ -34,7 +35,7 @@ test('index and trailer lead to every frame', () => {
       const trailer = decodeSealTrailer(seal, seal.length);
       expect(trailer.frameCount).toBe(offsets.length);
       const indexBytes = seal.subarray(trailer.indexPosition, seal.length - SEAL_TRAILER_BYTES);
-      const index = decodeSealIndex(indexBytes, trailer);
+      const index = decodeSealIndex(indexBytes, trailer, crc32);
       expect(index.map((entry) => entry.offset)).toEqual(offsets);
       for (const { offset, position } of index) {
         expect(seal.subarray(position + 44).toString()).toMatch(new RegExp(`^line ${offset}`));
@@ -58,6 +59,6 @@ test('a damaged index is object_corrupt', () => {
   const trailer = decodeSealTrailer(seal, seal.length);
   const index = Buffer.from(seal.subarray(trailer.indexPosition, -SEAL_TRAILER_BYTES));
   index.writeUInt8(index.readUInt8(3) ^ 1, 3);
-  expect(() => decodeSealIndex(index, trailer)).toThrow('index damaged');
-  expect(() => decodeSealIndex(index.subarray(16), trailer)).toThrow('index cut off');
+  expect(() => decodeSealIndex(index, trailer, crc32)).toThrow('index damaged');
+  expect(() => decodeSealIndex(index.subarray(16), trailer, crc32)).toThrow('index cut off');
 });

@@ -9,10 +9,10 @@ describe('object keys', () => {
     expect(keys.inputErrorsKey(batch)).toBe(`batches/${batch}/errors.json`);
     expect(keys.planKey(batch, r, 'm')).toBe(`batches/${batch}/plans/${r}/m.plan`);
     expect(keys.journalPrefix(batch, 'm')).toBe(`batches/${batch}/journal/m/`);
-    expect(keys.segmentKey(batch, 'm', 7, 12, r)).toBe(
+    expect(keys.segmentKey(batch, 'm', { from: 7, to: 13 }, r)).toBe(
       `batches/${batch}/journal/m/0000000007-0000000012.${r}.seg`,
     );
-    expect(keys.sealKey(batch, 'm', 0, 10_000, r)).toBe(
+    expect(keys.sealKey(batch, 'm', { from: 0, to: 10_000 }, r)).toBe(
       `batches/${batch}/seals/m/0000000000-0000010000.${r}.seal`,
     );
     expect(keys.restKey(batch, 'm', r)).toBe(`batches/${batch}/seals/m/rest.${r}.seal`);
@@ -21,29 +21,31 @@ describe('object keys', () => {
   });
 
   it('lie under their prefixes', () => {
-    expect(keys.sealKey(batch, 'm', 0, 1, r).startsWith(keys.sealsPrefix(batch))).toBe(true);
-    expect(keys.segmentKey(batch, 'm', 0, 1, r).startsWith(keys.journalPrefix(batch, 'm'))).toBe(
-      true,
-    );
+    expect(
+      keys.sealKey(batch, 'm', { from: 0, to: 1 }, r).startsWith(keys.sealsPrefix(batch)),
+    ).toBe(true);
+    expect(
+      keys.segmentKey(batch, 'm', { from: 0, to: 2 }, r).startsWith(keys.journalPrefix(batch, 'm')),
+    ).toBe(true);
     expect(keys.planKey(batch, r, 'm').startsWith(keys.batchPrefix(batch))).toBe(true);
   });
 
   it('give back what segment names were made of', () => {
-    const key = keys.segmentKey(batch, 'org_model.A-1', 7, 12, r);
-    const expected = { batchId: batch, safe: 'org_model.A-1', first: 7, last: 12, r };
+    const key = keys.segmentKey(batch, 'org_model.A-1', { from: 7, to: 13 }, r);
+    const expected = { batchId: batch, safeModel: 'org_model.A-1', range: { from: 7, to: 13 }, r };
     expect(keys.parseSegmentKey(key)).toEqual(expected);
   });
 
   it('give back what seal names were made of, and null for the range of the rest', () => {
-    expect(keys.parseSealKey(keys.sealKey(batch, 'm', 3, 9, r))).toEqual({
+    expect(keys.parseSealKey(keys.sealKey(batch, 'm', { from: 3, to: 9 }, r))).toEqual({
       batchId: batch,
-      safe: 'm',
-      range: { from: 3, next: 9 },
+      safeModel: 'm',
+      range: { from: 3, to: 9 },
       r,
     });
     expect(keys.parseSealKey(keys.restKey(batch, 'rest', r))).toEqual({
       batchId: batch,
-      safe: 'rest',
+      safeModel: 'rest',
       range: null,
       r,
     });
@@ -57,11 +59,13 @@ describe('object keys', () => {
     expect(keys.parseUploadPartKey(keys.fileKey('t1', 'file-x'))).toBeNull();
   });
 
-  it.each(['', 'x', keys.modelMapKey(batch), `${keys.sealKey(batch, 'm', 0, 1, r)}.tmp`])(
-    'are not found in %j',
-    (key) => {
-      expect(keys.parseSegmentKey(key)).toBeNull();
-      expect(keys.parseSealKey(key)).toBeNull();
-    },
-  );
+  it.each([
+    '',
+    'x',
+    keys.modelMapKey(batch),
+    `${keys.sealKey(batch, 'm', { from: 0, to: 1 }, r)}.tmp`,
+  ])('are not found in %j', (key) => {
+    expect(keys.parseSegmentKey(key)).toBeNull();
+    expect(keys.parseSealKey(key)).toBeNull();
+  });
 });

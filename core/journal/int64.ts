@@ -1,0 +1,26 @@
+const TWO_POW_32 = 2 ** 32;
+/** The upper half of every safe integer is smaller than this. */
+const SAFE_HIGH = 2 ** 21;
+
+/**
+ * Writes a non-negative safe integer as 8 little-endian bytes. Object formats call the field i64 or
+ * u64; both read the same, because the top bit is never set. Two 32-bit halves cost a third of a
+ * BigInt. @throws RangeError for any other value
+ */
+export function writeInt64(bytes: Buffer, value: number, at: number): void {
+  if (!Number.isSafeInteger(value) || value < 0) {
+    throw new RangeError(`expected an integer from 0 to 2^53 - 1, got ${value}`);
+  }
+  bytes.writeUInt32LE(value % TWO_POW_32, at);
+  bytes.writeUInt32LE(Math.floor(value / TWO_POW_32), at + 4);
+}
+
+/** The inverse of {@link writeInt64}. Exact only if {@link isSafeInt64}. @throws RangeError past the end */
+export function readInt64(bytes: Buffer, at: number): number {
+  return bytes.readUInt32LE(at) + bytes.readUInt32LE(at + 4) * TWO_POW_32;
+}
+
+/** Whether the 8 bytes at `at` hold a safe integer; damaged bytes may hold anything. */
+export function isSafeInt64(bytes: Buffer, at: number): boolean {
+  return bytes.readUInt32LE(at + 4) < SAFE_HIGH;
+}
