@@ -32,6 +32,12 @@ describe('docs/design/README.md', () => {
       .filter((name) => name !== 'README.md');
     expect(pages.filter((name) => !index.includes(`](${name})`))).toEqual([]);
   });
+
+  it('indexes pages that can be read in one sitting', () => {
+    const pages = fs.readdirSync(path.join(ROOT, 'docs/design'));
+    const lines = (name: string): number => read(`docs/design/${name}`).split('\n').length;
+    expect(pages.filter((name) => lines(name) > 500)).toEqual([]);
+  });
 });
 
 describe('the check of citations', () => {
