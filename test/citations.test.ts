@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
-import { deadCitations, foreignReferences, headingAnchors } from './support/citations';
+import { deadCitations, foreignReferences, headingAnchors } from './architecture/citations';
 
 const ROOT = path.resolve(__dirname, '..');
 /** One file for each room that still cites foreign documents, with the number of such lines. */

@@ -9,6 +9,7 @@ import { createApiMetrics } from '../platform/api-metrics';
 import { configSchema } from '../platform/config-schema';
 import { createMetricsRegistry } from '../platform/metrics';
 import { createWorkerMetrics } from '../platform/worker-metrics';
+import rooms from '../rooms.json';
 import { SEARCH_ATTRIBUTES } from '../workflows/contract';
 
 const ROOT = path.resolve(__dirname, '..');
@@ -40,6 +41,18 @@ describe('docs/configuration.md', () => {
     for (const [, example] of examples) {
       expect(configSchema.safeParse(parse(example ?? '')).error).toBeUndefined();
     }
+  });
+});
+
+describe('docs/architecture.md', () => {
+  it('shows every room on its floor, as rooms.json has them', () => {
+    const rows = [...read('docs/architecture.md').matchAll(/^\| (\d) \| `([a-z]+)` \|/gm)];
+    const shown = rows.map(([, floor, room]) => [room ?? '', Number(floor)]);
+    expect(Object.fromEntries(shown)).toEqual(
+      Object.fromEntries(Object.entries(rooms).map(([room, { floor }]) => [room, floor])),
+    );
+    const floors = rows.map(([, floor]) => Number(floor));
+    expect(floors).toEqual([...floors].sort((a, b) => b - a));
   });
 });
 

@@ -1,11 +1,14 @@
 import { builtinModules } from 'node:module';
 import path from 'node:path';
 import rooms from '../../rooms.json';
+import type { Graph } from './import-graph';
+import { cyclesOf, fileOf, graphOf, targetOf } from './import-graph';
 import { factsOf } from './module-facts';
 import type { ImportFact, ModuleFacts } from './module-facts';
 
-/** What the rooms' table says of one room. */
+/** What `rooms.json` says of one room: a top-level folder with product code. */
 interface Room {
+  /** Imports lead to rooms of lower floors only. */
   readonly floor: number;
   /** Rooms, or single modules of rooms, whose values may be imported. */
   readonly values: readonly string[];
@@ -13,7 +16,10 @@ interface Room {
   readonly types: readonly string[];
   /** npm packages, `@scope/*` for a family. */
   readonly packages: readonly string[];
+  /** Whether it may import Node's own modules. */
   readonly node: boolean;
+  /** Its files run in Temporal's workflow sandbox, which has no Buffer, except for these folders. */
+  readonly sandbox?: { readonly except: readonly string[] };
 }
 
 interface Module extends ModuleFacts {
@@ -21,19 +27,18 @@ interface Module extends ModuleFacts {
   readonly room: string;
 }
 
-/** The rooms of the house by name (`rooms.json`, shared with ESLint). */
+/** The rooms by name: `rooms.json`, which lint, build and docs read too. */
 export const ROOMS: Readonly<Record<string, Room>> = rooms;
 
 const MAX_LINES = 400;
-const DRAWERS = /(^|[-/.])(utils?|helpers?|commons?|managers?|misc)([-/.]|$)/;
+const MAX_FUNCTION_LINES = 60;
+/** Names under which anything would fit. */
+const VAGUE = /(^|[-/.])(utils?|helpers?|commons?|managers?|misc)([-/.]|$)/;
 const KEBAB = /^[a-z0-9]+(-[a-z0-9]+)*(\.d)?\.ts$/;
-/** Folders of `core/` that run outside the workflow sandbox as well and may use Buffer. */
-const BUFFER_ROOMS = ['core/openai/', 'core/plan/', 'core/journal/'];
 const CLOCK_AND_CHANCE = ['Date.now', 'Math.random', 'new Date', 'performance.now', 'process'];
 
 /**
- * Everything that is wrong with a tree of sources, one sentence each with file and line; empty
- * for a house in order.
+ * Every violation of the house rules in a tree of sources, one sentence each with file and line.
  *
  * @param files text of every .ts file, by its path from the repository's root with `/`
  */
@@ -41,29 +46,40 @@ export function houseViolations(files: ReadonlyMap<string, string>): string[] {
   const modules = [...files].map(([file, text]) => ({
     ...factsOf(file, text),
     file,
-    room: file.split('/')[0] ?? '',
+    room: roomOf(file),
   }));
   const product = modules.filter(({ room }) => room in ROOMS);
   return [
     ...modules.filter(({ room }) => room === 'src').map(({ file }) => `${file}: there is no src/`),
-    ...modules.flatMap(intrudes),
+    ...modules.flatMap(importsForeignCode),
+    ...modules.flatMap(breaksLength),
     ...product.flatMap((module) => [
       ...module.imports.flatMap((one) => breaksFloor(module, one)),
       ...breaksPurity(module),
       ...breaksForm(module),
     ]),
-    ...cycles(moduleGraph(product, files), 'modules'),
-    ...cycles(roomGraph(product), 'rooms'),
+    ...cyclesOf(moduleGraph(product, files)).map((cycle) => `cycle of modules: ${cycle}`),
+    ...cyclesOf(roomGraph(product)).map((cycle) => `cycle of rooms: ${cycle}`),
   ];
 }
 
-/** Nobody imports cli/ or test/, the tests aside. */
-function intrudes({ file, room, imports }: Module): string[] {
+/** Only the tests import cli/ and test/. */
+function importsForeignCode({ file, room, imports }: Module): string[] {
   if (room === 'test') return [];
   return imports
     .map((one) => ({ ...one, target: targetOf(file, one.specifier) ?? '' }))
     .filter(({ target }) => /^(cli|test)\//.test(target) && !target.startsWith(`${room}/`))
-    .map(({ line, target }) => `${file}:${line}: nobody imports ${target.split('/')[0]}/`);
+    .map(({ line, target }) => `${file}:${line}: only tests import ${roomOf(target)}/`);
+}
+
+function breaksLength({ file, lines, functions }: Module): string[] {
+  const long = functions.filter((one) => one.lines > MAX_FUNCTION_LINES);
+  return [
+    ...(lines > MAX_LINES ? [`${file}: ${lines} lines, at most ${MAX_LINES}`] : []),
+    ...long.map(
+      (one) => `${file}:${one.line}: function of ${one.lines} lines, at most ${MAX_FUNCTION_LINES}`,
+    ),
+  ];
 }
 
 function breaksFloor({ file, room }: Module, { specifier, typeOnly, line }: ImportFact): string[] {
@@ -96,34 +112,29 @@ function mayReach(room: string, rules: Room, target: string): boolean {
 }
 
 function breaksPurity({ file, room, names }: Module): string[] {
-  const isCore = room === 'core';
-  const inSandbox =
-    room === 'workflows' || (isCore && !BUFFER_ROOMS.some((folder) => file.startsWith(folder)));
   const forbidden = [
-    ...(isCore ? CLOCK_AND_CHANCE : []),
-    ...(inSandbox ? ['Buffer'] : []),
+    ...(room === 'core' ? CLOCK_AND_CHANCE : []),
+    ...(inSandbox(file) ? ['Buffer'] : []),
     ...(file === 'platform/config.ts' ? [] : ['process.env']),
   ];
   return names
     .filter(({ name }) => forbidden.includes(name))
-    .map(({ name, line }) => `${file}:${line}: ${name} has no place here`);
+    .map(({ name, line }) => `${file}:${line}: ${name} is not allowed here`);
 }
 
-function breaksForm({ file, lines, exports }: Module): string[] {
+function inSandbox(file: string): boolean {
+  const sandbox = ROOMS[roomOf(file)]?.sandbox;
+  return sandbox !== undefined && !sandbox.except.some((folder) => file.startsWith(`${folder}/`));
+}
+
+function breaksForm({ file, exports }: Module): string[] {
   const name = path.posix.basename(file);
   const bare = exports.filter(({ documented }) => !documented);
   return [
-    ...(lines > MAX_LINES ? [`${file}: ${lines} lines, at most ${MAX_LINES}`] : []),
     ...(KEBAB.test(name) ? [] : [`${file}: file names are kebab-case`]),
-    ...(DRAWERS.test(file) ? [`${file}: a drawer for everything is not a name`] : []),
+    ...(VAGUE.test(file) ? [`${file}: the name does not say what is in it`] : []),
     ...bare.map((one) => `${file}:${one.line}: export ${one.name} has no doc comment`),
   ];
-}
-
-/** Where a relative import leads, from the root and without an extension; null for a package. */
-function targetOf(file: string, specifier: string): string | null {
-  if (!specifier.startsWith('.')) return null;
-  return path.posix.normalize(path.posix.join(path.posix.dirname(file), specifier));
 }
 
 function roomOf(target: string): string {
@@ -131,58 +142,14 @@ function roomOf(target: string): string {
 }
 
 function moduleGraph(modules: readonly Module[], files: ReadonlyMap<string, string>): Graph {
+  const known = new Set(files.keys());
   return graphOf(
     modules,
-    ({ file }) => file,
-    (target) => [`${target}.ts`, `${target}/index.ts`].find((name) => files.has(name)),
+    (file) => file,
+    (target) => fileOf(target, known),
   );
 }
 
 function roomGraph(modules: readonly Module[]): Graph {
-  // A room's contract is a floor of its own: others may import it, it imports nothing of theirs.
-  return graphOf(
-    modules,
-    ({ room, file }) => partOf(file) ?? room,
-    (target) => partOf(`${target}.ts`) ?? roomOf(target),
-  );
-}
-
-function partOf(file: string): string | null {
-  return file === 'workflows/contract.ts' ? 'workflows/contract' : null;
-}
-
-type Graph = ReadonlyMap<string, ReadonlySet<string>>;
-
-/** Edges of value imports alone: types are gone at run time. */
-function graphOf(
-  modules: readonly Module[],
-  from: (module: Module) => string,
-  to: (target: string) => string | undefined,
-): Graph {
-  const graph = new Map<string, Set<string>>();
-  for (const module of modules) {
-    const edges = graph.get(from(module)) ?? new Set<string>();
-    graph.set(from(module), edges);
-    for (const { specifier, typeOnly } of module.imports) {
-      const target = typeOnly ? null : targetOf(module.file, specifier);
-      const end = target === null ? undefined : to(target);
-      if (end !== undefined && end !== from(module)) edges.add(end);
-    }
-  }
-  return graph;
-}
-
-/** Every cycle found by a depth-first walk, as `a > b > a`. */
-function cycles(graph: Graph, what: string): string[] {
-  const done = new Set<string>();
-  const found: string[] = [];
-  const walk = (node: string, trail: readonly string[]): void => {
-    const at = trail.indexOf(node);
-    if (at >= 0) found.push(`cycle of ${what}: ${[...trail.slice(at), node].join(' > ')}`);
-    if (at >= 0 || done.has(node)) return;
-    for (const next of graph.get(node) ?? []) walk(next, [...trail, node]);
-    done.add(node);
-  };
-  for (const node of graph.keys()) walk(node, []);
-  return found;
+  return graphOf(modules, roomOf, roomOf);
 }

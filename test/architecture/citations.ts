@@ -21,7 +21,7 @@ const CASE_ID = /\bE\d{1,2}\b/;
 /** Reads data that only some machines have, and says so when it skips. */
 const READS_LOCAL_DATA = ['test/e2e/batches.test.ts'];
 /** They hold the patterns themselves. */
-const ABOUT_CITATIONS = ['test/support/citations.ts', 'test/citations.test.ts'];
+const ABOUT_CITATIONS = ['test/architecture/citations.ts', 'test/citations.test.ts'];
 
 /** Every citation and relative link that leads nowhere, one sentence each with file and line. */
 export function deadCitations(files: Files): string[] {

@@ -5,14 +5,28 @@ export interface ImportFact {
   readonly specifier: string;
   /** Erased by the compiler: nothing is loaded at run time. */
   readonly typeOnly: boolean;
+  /** Names of the exports that it takes; null: possibly all of them. */
+  readonly names: readonly string[] | null;
   readonly line: number;
 }
 
-/** An exported declaration and whether a doc comment stands above it. */
+/** An exported declaration. */
 export interface ExportFact {
   readonly name: string;
+  /** Whether it has a doc comment. */
   readonly documented: boolean;
+  /** An interface or a type alias, which exists at compile time only. */
+  readonly isType: boolean;
+  /** Whether its own module mentions it outside of the declaration. */
+  readonly usedInFile: boolean;
   readonly line: number;
+}
+
+/** A function and how long it is. */
+export interface FunctionFact {
+  readonly line: number;
+  /** Lines from its first to its last, without blank lines and comments. */
+  readonly lines: number;
 }
 
 export interface ModuleFacts {
@@ -21,6 +35,8 @@ export interface ModuleFacts {
   readonly lines: number;
   /** `Date.now`, `Buffer`, `process.env`: dotted or plain names that are read. */
   readonly names: readonly { readonly name: string; readonly line: number }[];
+  /** Every function except the callbacks of `describe`, which hold tests as a file does. */
+  readonly functions: readonly FunctionFact[];
 }
 
 /** Reads a module without running or type-checking it. */
@@ -28,37 +44,90 @@ export function factsOf(fileName: string, text: string): ModuleFacts {
   const source = ts.createSourceFile(fileName, text, ts.ScriptTarget.ES2023, true);
   const imports: ImportFact[] = [];
   const names: { name: string; line: number }[] = [];
+  const functions: FunctionFact[] = [];
+  const identifiers: ts.Identifier[] = [];
   const lineOf = (node: ts.Node) => source.getLineAndCharacterOfPosition(node.getStart()).line + 1;
   const visit = (node: ts.Node): void => {
+    const line = lineOf(node);
     const found = importOf(node);
-    if (found) imports.push({ ...found, line: lineOf(node) });
+    if (found) imports.push({ ...found, line });
     const name = nameOf(node);
-    if (name) names.push({ name, line: lineOf(node) });
+    if (name) names.push({ name, line });
+    if (ts.isIdentifier(node)) identifiers.push(node);
+    if (ts.isFunctionLike(node) && !isSuite(node)) functions.push({ line, lines: codeLines(node) });
     ts.forEachChild(node, visit);
   };
   visit(source);
   const exports = source.statements.flatMap((statement, index) =>
     exportsOf(statement, source.statements[index - 1]).map((fact) => ({
       ...fact,
+      usedInFile: identifiers.some(
+        (one) => one.text === fact.name && (one.pos < statement.pos || one.end > statement.end),
+      ),
       line: lineOf(statement),
     })),
   );
-  return { imports, exports, names, lines: text.split('\n').length };
+  return { imports, exports, names, functions, lines: text.split('\n').length };
 }
 
-function importOf(node: ts.Node): { specifier: string; typeOnly: boolean } | null {
+/** The callback of `describe(…)`, `describe.each(…)(…)` and relatives. */
+function isSuite(node: ts.Node): boolean {
+  if (!ts.isCallExpression(node.parent)) return false;
+  return /^describe\b/.test(node.parent.expression.getText());
+}
+
+function codeLines(node: ts.Node): number {
+  const code = node.getText().replace(/\/\*[\s\S]*?\*\//g, '');
+  return code.split('\n').filter((line) => !/^\s*(\/\/.*)?$/.test(line)).length;
+}
+
+type Reference = Omit<ImportFact, 'line'>;
+
+function importOf(node: ts.Node): Reference | null {
   if (ts.isImportDeclaration(node)) {
-    return stringOf(node.moduleSpecifier, isErased(node.importClause));
+    const { importClause } = node;
+    const names = importClause?.name ? null : namesOf(importClause?.namedBindings);
+    return reference(node.moduleSpecifier, isErased(importClause), importClause ? names : []);
   }
   if (ts.isExportDeclaration(node) && node.moduleSpecifier) {
-    return stringOf(node.moduleSpecifier, node.isTypeOnly || allTypes(node.exportClause));
+    const typeOnly = node.isTypeOnly || allTypes(node.exportClause);
+    return reference(node.moduleSpecifier, typeOnly, namesOf(node.exportClause));
   }
   if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)) {
-    return stringOf(node.argument.literal, true);
+    return reference(node.argument.literal, true, null);
   }
-  if (ts.isExternalModuleReference(node)) return stringOf(node.expression, false);
-  if (ts.isCallExpression(node) && loads(node)) return stringOf(node.arguments[0], false);
+  if (ts.isExternalModuleReference(node)) return reference(node.expression, false, null);
+  if (ts.isCallExpression(node) && loads(node)) {
+    return reference(node.arguments[0], false, destructured(node));
+  }
   return null;
+}
+
+function reference(
+  specifier: ts.Node | undefined,
+  typeOnly: boolean,
+  names: readonly string[] | null,
+): Reference | null {
+  if (!specifier || !ts.isStringLiteralLike(specifier)) return null;
+  return { specifier: specifier.text, typeOnly, names };
+}
+
+/** Names as the other module exports them; null for `* as x`. */
+function namesOf(bindings: ts.NamedImportBindings | ts.NamedExportBindings | undefined) {
+  if (!bindings || !(ts.isNamedImports(bindings) || ts.isNamedExports(bindings))) return null;
+  return bindings.elements.map(({ propertyName, name }) => (propertyName ?? name).text);
+}
+
+/** Names of `const { a, b } = require('…')`, also with `await`; null for other uses. */
+function destructured(call: ts.CallExpression): string[] | null {
+  const value = ts.isAwaitExpression(call.parent) ? call.parent : call;
+  const declaration = value.parent;
+  if (!ts.isVariableDeclaration(declaration) || !ts.isObjectBindingPattern(declaration.name)) {
+    return null;
+  }
+  return declaration.name.elements.map(({ propertyName, name }) =>
+    (propertyName ?? name).getText(),
+  );
 }
 
 /** `import('…')` and `require('…')`; `require.resolve` loads nothing and is not one of them. */
@@ -81,10 +150,6 @@ function allTypes(bindings: ts.NamedImportBindings | ts.NamedExportBindings | un
   return bindings.elements.length > 0 && bindings.elements.every((element) => element.isTypeOnly);
 }
 
-function stringOf(node: ts.Node | undefined, typeOnly: boolean) {
-  return node && ts.isStringLiteralLike(node) ? { specifier: node.text, typeOnly } : null;
-}
-
 function nameOf(node: ts.Node): string | null {
   if (ts.isNewExpression(node) && !node.arguments?.length)
     return `new ${node.expression.getText()}`;
@@ -100,14 +165,15 @@ function nameOf(node: ts.Node): string | null {
 function exportsOf(
   statement: ts.Statement,
   before: ts.Statement | undefined,
-): { name: string; documented: boolean }[] {
+): Omit<ExportFact, 'line' | 'usedInFile'>[] {
   if (!isExported(statement)) return [];
   const documented =
     isDocumented(statement) || sharesComment(statement, before) || isParameter(statement);
   const named = ts.isVariableStatement(statement)
     ? statement.declarationList.declarations.map((declaration) => declaration.name.getText())
     : [(statement as ts.DeclarationStatement).name?.getText() ?? 'default'];
-  return named.map((name) => ({ name, documented }));
+  const isType = ts.isInterfaceDeclaration(statement) || ts.isTypeAliasDeclaration(statement);
+  return named.map((name) => ({ name, documented, isType }));
 }
 
 function isExported(statement: ts.Statement): boolean {
