@@ -1,8 +1,7 @@
 import { get as getHttp, type IncomingMessage } from 'node:http';
 import { get as getHttps } from 'node:https';
-import { createGunzip } from 'node:zlib';
 import { NightshiftError } from '../../core/errors';
-import { extractFromTar } from './tar';
+import { unpackProgram } from './unpack-program';
 
 export interface DownloadOptions {
   /** Version of the CLI, e.g. `v1.5.1`. */
@@ -42,12 +41,14 @@ export async function downloadServer(options: DownloadOptions): Promise<void> {
   const archive = await open(info.archiveUrl, stallTimeoutMs);
   let receivedBytes = 0;
   archive.on('data', (chunk: Buffer) => options.onProgress?.((receivedBytes += chunk.length)));
-  const unpacked = createGunzip();
-  archive.once('error', (error) => unpacked.destroy(asFailure(error, info.archiveUrl)));
   options.signal?.addEventListener('abort', () => archive.destroy(failure('given up')), {
     once: true,
   });
-  await extractFromTar(archive.pipe(unpacked), info.fileToExtract, target);
+  try {
+    await unpackProgram(archive, info.fileToExtract, target);
+  } catch (error) {
+    throw asFailure(error as Error, info.archiveUrl);
+  }
 }
 
 interface DownloadInfo {

@@ -1,15 +1,13 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import type { RequestListener } from 'node:http';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
-import { gzipSync } from 'node:zlib';
-import { downloadServer } from '../../embedded/temporal/download';
-import { cachedBinary, findServer } from '../../embedded/temporal/find-server';
+import { cachedBinary, findServer } from '../../../embedded/temporal/find-server';
+import { archiveService, serve, tarArchive, type TestServer } from './archive-server';
 
 const DESCRIPTION = 'temporal version 1.5.1 (Server 1.29.1, UI 2.42.1)';
 let folder: string;
-let server: Server | undefined;
+let server: TestServer | undefined;
 let said: string[];
 
 beforeEach(() => {
@@ -18,8 +16,7 @@ beforeEach(() => {
 });
 afterEach(async () => {
   rmSync(folder, { recursive: true });
-  server?.closeAllConnections();
-  await new Promise((resolve) => (server ? server.close(resolve) : resolve(null)));
+  await server?.close();
   server = undefined;
 });
 
@@ -35,43 +32,16 @@ function environment(...paths: string[]) {
   return { PATH: [...paths, '/usr/bin', '/bin'].join(delimiter), HOME: folder };
 }
 
-async function serve(listener: RequestListener): Promise<string> {
-  server = createServer(listener);
-  await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve));
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+async function startService(listener: RequestListener): Promise<string> {
+  server = await serve(listener);
+  return server.url;
 }
 
 const find = (options: Partial<Parameters<typeof findServer>[0]> = {}) =>
   findServer({ env: environment(), say: (line) => said.push(line), slowWays: [], ...options });
 
-/** A tar archive of plain files, as `tar` writes it. */
-function tar(files: Readonly<Record<string, string>>): Buffer {
-  const blocks = Object.entries(files).flatMap(([name, text]) => {
-    const header = Buffer.alloc(512);
-    header.write(name, 0);
-    header.write(text.length.toString(8).padStart(11, '0'), 124);
-    header.write('0', 156);
-    return [header, Buffer.from(text), Buffer.alloc((512 - (text.length % 512)) % 512)];
-  });
-  return gzipSync(Buffer.concat([...blocks, Buffer.alloc(1024)]));
-}
-
-function archiveService(archive: Buffer, asked: string[] = []): RequestListener {
-  return (request, response) => {
-    asked.push(request.url ?? '');
-    if (request.url?.startsWith('/cli/') === true) {
-      const archiveUrl = `http://${request.headers.host}/moved`;
-      response.end(JSON.stringify({ archiveUrl, fileToExtract: 'temporal' }));
-    } else if (request.url === '/moved') {
-      response.writeHead(302, { location: '/archive' }).end();
-    } else {
-      response.end(archive);
-    }
-  };
-}
-
-describe('the look-up of the Temporal server', () => {
-  test('takes the one on the PATH before the cached one', async () => {
+describe('finding the Temporal server', () => {
+  it('prefers a server on the PATH to a cached one', async () => {
     const onPath = script(join(folder, 'bin', 'temporal'), temporalScript(DESCRIPTION));
     script(cachedBinary({ HOME: folder }), temporalScript(DESCRIPTION));
     const found = await find({ env: environment(dirname(onPath)) });
@@ -83,28 +53,28 @@ describe('the look-up of the Temporal server', () => {
     });
   });
 
-  test('takes the cached one where the PATH has none', async () => {
+  it('takes the cached server if the PATH has none', async () => {
     const cached = script(cachedBinary({ HOME: folder }), temporalScript(DESCRIPTION));
     expect(cached).toBe(join(folder, '.cache', 'nightshift', 'temporal', '1.5.1', 'temporal'));
     expect(await find()).toMatchObject({ path: cached, source: 'cache' });
   });
 
-  test('honours XDG_CACHE_HOME', () => {
+  it('keeps the cache below XDG_CACHE_HOME if that is set', () => {
     expect(cachedBinary({ HOME: '/home/me', XDG_CACHE_HOME: '/caches' })).toBe(
       '/caches/nightshift/temporal/1.5.1/temporal',
     );
   });
 
-  test.each([
+  it.each([
     ['too old', 'temporal version 1.0.0 (Server 1.24.2, UI 2.1.0)'],
     ['another program', 'temporal: a tool for time series'],
-  ])('passes over one that is %s', async (_, description) => {
+  ])('ignores a program on the PATH that is %s', async (_, description) => {
     const onPath = script(join(folder, 'bin', 'temporal'), temporalScript(description));
     const cached = script(cachedBinary({ HOME: folder }), temporalScript(DESCRIPTION));
     expect(await find({ env: environment(dirname(onPath)) })).toMatchObject({ path: cached });
   });
 
-  test('prefers the version that made the data directory', async () => {
+  it('prefers the server version that made the data directory', async () => {
     const newer = 'temporal version 1.8.2 (Server 1.31.2, UI 2.50.1)';
     const onPath = script(join(folder, 'bin', 'temporal'), temporalScript(newer));
     const cached = script(cachedBinary({ HOME: folder }), temporalScript(DESCRIPTION));
@@ -113,7 +83,7 @@ describe('the look-up of the Temporal server', () => {
     expect(await find({ env, wantedVersion: '1.29.1' })).toMatchObject({ path: cached });
   });
 
-  test('refuses with words when only another version than the data directory needs is there', async () => {
+  it('fails with an explanation if only a version is found that did not make the data directory', async () => {
     const onPath = script(join(folder, 'bin', 'temporal'), temporalScript(DESCRIPTION));
     const env = environment(dirname(onPath));
     await expect(find({ env, wantedVersion: '1.31.2' })).rejects.toMatchObject({
@@ -124,13 +94,13 @@ describe('the look-up of the Temporal server', () => {
     });
   });
 
-  test('downloads where none is there, and keeps it in the cache', async () => {
+  it('downloads a server if none is installed, and keeps it in the cache', async () => {
     const asked: string[] = [];
-    const archive = tar({
-      LICENSE: 'x'.repeat(700),
-      temporal: `#!/bin/sh\n${temporalScript(DESCRIPTION)}\n`,
-    });
-    const downloadService = await serve(archiveService(archive, asked));
+    const archive = tarArchive([
+      { path: 'LICENSE', text: 'x'.repeat(700) },
+      { path: 'temporal', text: `#!/bin/sh\n${temporalScript(DESCRIPTION)}\n` },
+    ]);
+    const downloadService = await startService(archiveService(archive, asked));
     const found = await find({ slowWays: ['download'], downloadService });
     expect(found).toMatchObject({ path: cachedBinary({ HOME: folder }), source: 'download' });
     expect(asked[0]).toMatch(/^\/cli\/v1\.5\.1\?arch=\w+&platform=\w+&format=tar\.gz$/);
@@ -138,8 +108,8 @@ describe('the look-up of the Temporal server', () => {
     expect(await find()).toMatchObject({ source: 'cache' });
   });
 
-  test('builds with Go where the download fails, and says that it does', async () => {
-    const downloadService = await serve((_, response) => response.writeHead(403).end());
+  it('builds a server with Go if the download fails, and announces how long that takes', async () => {
+    const downloadService = await startService((_, response) => response.writeHead(403).end());
     const go = script(
       join(folder, 'gobin', 'go'),
       `if [ "$1" = version ]; then echo 'go version go1.26.8 linux/amd64'; exit 0; fi
@@ -152,8 +122,8 @@ printf '#!/bin/sh\\n%s\\n' "echo '${DESCRIPTION}'" > "$GOBIN/temporal" && chmod 
     expect(said.join('\n')).toMatch(/download failed: .* answered 403[^]*4 to 9 minutes/);
   });
 
-  test('says everything that was tried and what to do when nothing works', async () => {
-    const downloadService = await serve((_, response) => response.writeHead(403).end());
+  it('lists everything it tried and what to do if nothing works', async () => {
+    const downloadService = await startService((_, response) => response.writeHead(403).end());
     const go = script(join(folder, 'gobin', 'go'), `echo 'go version go1.19.8 linux/amd64'`);
     const env = environment(dirname(go));
     await expect(
@@ -166,7 +136,7 @@ printf '#!/bin/sh\\n%s\\n' "echo '${DESCRIPTION}'" > "$GOBIN/temporal" && chmod 
     });
   });
 
-  test('tells what a failed build said', async () => {
+  it('reports the output of a failed build', async () => {
     const go = script(
       join(folder, 'gobin', 'go'),
       `[ "$1" = version ] && echo go1.26 && exit 0; echo 'no space left on device' >&2; exit 1`,
@@ -174,49 +144,5 @@ printf '#!/bin/sh\\n%s\\n' "echo '${DESCRIPTION}'" > "$GOBIN/temporal" && chmod 
     await expect(
       find({ env: environment(dirname(go)), slowWays: ['go install'] }),
     ).rejects.toMatchObject({ message: expect.stringContaining('no space left on device') });
-  });
-});
-
-describe('the download', () => {
-  const target = () => join(folder, 'temporal');
-  const download = (service: string) =>
-    downloadServer({ version: 'v1.5.1', service, target: target(), stallTimeoutMs: 200 });
-
-  test('gives up when no byte comes', async () => {
-    const service = await serve(() => undefined);
-    await expect(download(service)).rejects.toMatchObject({
-      message: expect.stringMatching(/no (byte|answer) (for|within) 0\.2 s/),
-    });
-  });
-
-  test('gives up when the archive stops in the middle, and leaves nothing behind', async () => {
-    const archive = tar({ temporal: 'y'.repeat(100_000) });
-    const service = await serve((request, response) => {
-      if (request.url === '/archive') response.write(archive.subarray(0, 100));
-      else archiveService(archive)(request, response);
-    });
-    await expect(download(service)).rejects.toMatchObject({
-      message: expect.stringContaining('no byte for 0.2 s'),
-    });
-    expect(existsSync(target())).toBe(false);
-  });
-
-  test('refuses an archive that ends too early', async () => {
-    const whole = tar({ temporal: 'y'.repeat(100_000) });
-    const service = await serve(archiveService(whole.subarray(0, whole.length - 40)));
-    await expect(download(service)).rejects.toThrow();
-    expect(existsSync(target())).toBe(false);
-  });
-
-  test('refuses an archive without the program', async () => {
-    const service = await serve(archiveService(tar({ other: 'x' })));
-    await expect(download(service)).rejects.toMatchObject({ code: 'object_missing' });
-  });
-
-  test('refuses a service that names no archive', async () => {
-    const service = await serve((_, response) => response.end('<html>'));
-    await expect(download(service)).rejects.toMatchObject({
-      message: expect.stringContaining('did not name an archive'),
-    });
   });
 });
