@@ -18,14 +18,14 @@ const PAGES = ['README.md', 'CHANGELOG.md', ...pagesBelow('docs')];
 describe('docs/configuration.md', () => {
   const rows = tableRows(read('docs/configuration.md'));
 
-  it('names every setting and no other', () => {
+  it('lists every setting and no other', () => {
     const text = read('docs/configuration.md');
     const missing = settings().filter((name) => !text.includes(`\`${name}\``));
     expect(missing).toEqual([]);
     expect(rows.map(({ name }) => name).filter((name) => !settings().includes(name))).toEqual([]);
   });
 
-  it('tells the true defaults', () => {
+  it('states the true defaults', () => {
     const told = rows.filter(({ fallback }) => fallback !== null);
     const values = nest(told.filter(({ name }) => !name.startsWith(GATEWAY)));
     expect(configSchema.parse(values)).toEqual(configSchema.parse({}));
@@ -35,7 +35,7 @@ describe('docs/configuration.md', () => {
     expect(configSchema.parse(gateway)).toEqual(configSchema.parse(nest([url])));
   });
 
-  it('shows examples that the product accepts', () => {
+  it('shows only valid examples', () => {
     const examples = [...read('docs/configuration.md').matchAll(/```yaml\n([\s\S]*?)```/g)];
     expect(examples.length).toBeGreaterThan(0);
     for (const [, example] of examples) {
@@ -93,7 +93,7 @@ describe('docs/operations.md', () => {
 });
 
 describe('every page', () => {
-  it.each(PAGES)('%s links only to what is there', (page) => {
+  it.each(PAGES)('%s links only to files that exist', (page) => {
     const links = [...read(page).matchAll(/\]\((?!https?:)([^)#]+)/g)].map(([, target]) => target);
     const dead = links.filter((link) => !exists(path.join(path.dirname(page), link ?? '')));
     expect(dead).toEqual([]);
