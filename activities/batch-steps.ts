@@ -1,7 +1,7 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import { manifestKey } from '../core/names/object-names';
 import type { Config } from '../platform/config-schema';
-import type { BatchRecords } from '../storage/postgres/batches/records';
+import type { BatchRepository } from '../storage/postgres/batches/repository';
 import type { ObjectStore } from '../storage/object-store';
 import type { ProgressReporter } from '../storage/postgres/progress';
 import { startHeartbeat } from './runtime/heartbeat';
@@ -9,7 +9,10 @@ import type { BatchActivities, BatchSettings, BatchStepActivities, ModelRoute } 
 
 export interface BatchStepDeps {
   readonly store: Pick<ObjectStore, 'head'>;
-  readonly records: BatchRecords;
+  readonly batches: Pick<
+    BatchRepository,
+    'find' | 'recordPhase' | 'claimCause' | 'recordUnfinalized'
+  >;
   readonly progress: ProgressReporter;
   readonly config: Pick<Config, 'batch' | 'concurrency' | 'worker'>;
   /** Events after which a workflow continues as new; null: the server's suggestion. */
@@ -24,7 +27,7 @@ type Steps = BatchStepActivities &
 /** The short steps on a batch's row: idempotent, decided by the row alone. */
 export function createBatchSteps({
   store,
-  records,
+  batches,
   progress,
   config,
   historyEvents,
@@ -34,7 +37,7 @@ export function createBatchSteps({
   const { tenant_weights: weights } = config.concurrency;
   return {
     openBatch: async ({ batchId }) => {
-      const row = await records.open(batchId);
+      const row = await batches.find(batchId);
       const tenant = row?.tenant ?? '';
       const fairnessWeight = Object.hasOwn(weights, tenant) ? weights[tenant] : undefined;
       return {
@@ -52,8 +55,8 @@ export function createBatchSteps({
         ...(row?.passesHeaders === true ? { passesHeaders: true } : {}),
       };
     },
-    projectStatus: ({ batchId, ...phase }) => records.project(batchId, phase),
-    claimStop: ({ batchId, cause }) => records.claimStop(batchId, cause),
+    projectStatus: ({ batchId, ...phase }) => batches.recordPhase(batchId, phase),
+    claimStop: ({ batchId, cause }) => batches.claimCause(batchId, cause),
     routeModel: ({ model }) => Promise.resolve(routeOf(model)),
     awaitRoute: ({ model }) => {
       const route = routeOf(model);
@@ -72,7 +75,7 @@ export function createBatchSteps({
         liveness.stop();
       }
     },
-    recordUnfinalized: ({ batchId, cause }) => records.writeUnfinalized(batchId, cause),
+    recordUnfinalized: ({ batchId, cause }) => batches.recordUnfinalized(batchId, cause),
   };
 }
 

@@ -5,7 +5,7 @@ import type { Logger } from '../platform/logger';
 import type { ReadinessCheck } from '../platform/readiness';
 import type { ObjectStore } from '../storage/object-store';
 import type { ApiKeyRepository } from '../storage/postgres/api-keys';
-import type { BatchRepository } from '../storage/postgres/batches/batches';
+import type { BatchRepository } from '../storage/postgres/batches/repository';
 import type { FileRepository } from '../storage/postgres/files';
 import type { UploadRepository } from '../storage/postgres/uploads';
 import type { Outbox } from './outbox';

@@ -20,7 +20,7 @@ import { openFilesystemStore } from '../storage/objects/filesystem';
 import { observeStore } from '../storage/objects/observed-store';
 import { readOrCreateStoreId } from '../storage/objects/store-id';
 import { createApiKeyRepository } from '../storage/postgres/api-keys';
-import { createBatchRepository } from '../storage/postgres/batches/batches';
+import { createBatchRepository } from '../storage/postgres/batches/repository';
 import { createFileRepository } from '../storage/postgres/files';
 import { checkSchema } from '../storage/postgres/migrate';
 import { openPool } from '../storage/postgres/pool';
@@ -124,7 +124,7 @@ function createRepositories({ limits }: Config, pool: ReturnType<typeof openPool
   };
   return {
     files: createFileRepository(pool, ofTenant),
-    batches: createBatchRepository(pool, ofTenant),
+    batches: createBatchRepository(pool, { limits: ofTenant }),
     uploads: createUploadRepository(pool, ofTenant),
     apiKeys: createApiKeyRepository(pool),
   };

@@ -1,6 +1,7 @@
 import type { BatchWorkflows } from '../client/batch-workflows';
 import type { Logger } from '../platform/logger';
-import type { BatchRepository, UnstartedBatch } from '../storage/postgres/batches/batches';
+import type { BatchRepository } from '../storage/postgres/batches/repository';
+import type { BatchToStart } from '../storage/postgres/batches/types';
 
 /**
  * Carries what a row says to its workflow: the row is the outbox of the start and of the cancel
@@ -11,7 +12,7 @@ export interface Outbox {
    * Starts the workflow of a fresh row; resolves when that worked, or after a short while. What failed
    * is tried again 1, 5 and 15 s later, then with the stragglers.
    */
-  start(batch: UnstartedBatch): Promise<void>;
+  start(batch: BatchToStart): Promise<void>;
   /** Signals a claimed cancel, now and after 1, 5 and 15 s while the workflow has not taken it. */
   signalCancel(batchId: string): void;
   /** Starts rows whose start has not been seen to work; runs by itself every 15 s. */
@@ -64,7 +65,7 @@ class RowOutbox implements Outbox {
     this.#sweepTimer.unref();
   }
 
-  async start(batch: UnstartedBatch): Promise<void> {
+  async start(batch: BatchToStart): Promise<void> {
     const waitMs = this.#options.startWaitMs ?? START_WAIT_MS;
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, waitMs)));
@@ -111,7 +112,7 @@ class RowOutbox implements Outbox {
     }
   }
 
-  async #tryStart(batch: UnstartedBatch): Promise<boolean> {
+  async #tryStart(batch: BatchToStart): Promise<boolean> {
     const { batches, batchWorkflows, logger } = this.#options;
     try {
       await batchWorkflows.start(batch);
@@ -123,7 +124,7 @@ class RowOutbox implements Outbox {
     }
   }
 
-  #startLater(batch: UnstartedBatch, repeat: number): void {
+  #startLater(batch: BatchToStart, repeat: number): void {
     const afterMs = (this.#options.repeatStartAfterMs ?? REPEAT_START_AFTER_MS)[repeat];
     if (afterMs === undefined || this.#closing) return;
     this.#after(afterMs, async () => {

@@ -3,7 +3,7 @@ import type { TerminalStatus } from '../core/batch/status';
 import { isTerminal } from '../core/batch/status';
 import { sizeBucket } from '../platform/metrics';
 import type { WorkerMetrics } from '../platform/worker-metrics';
-import type { BatchRecords } from '../storage/postgres/batches/records';
+import type { BatchRepository } from '../storage/postgres/batches/repository';
 
 type Observed = Pick<BatchActivities, 'ingest' | 'finalize' | 'recordUnfinalized'>;
 
@@ -21,11 +21,11 @@ export const END_RESULTS: Readonly<Record<TerminalStatus, { result: string; reas
  */
 export function measureJobs<A extends Observed>(
   activities: A,
-  { metrics, records }: { metrics: WorkerMetrics; records: Pick<BatchRecords, 'open'> },
+  { metrics, batches }: { metrics: WorkerMetrics; batches: Pick<BatchRepository, 'find'> },
 ): A {
   const bornMsOf = async (batchId: string): Promise<number | null> => {
     // For a metric alone: a database that is away must not hold up the batch.
-    const row = await records.open(batchId).catch(() => null);
+    const row = await batches.find(batchId).catch(() => null);
     return row === null ? null : row.createdAtSec * 1000;
   };
   const ageOf = async (batchId: string): Promise<number | null> => {

@@ -54,7 +54,7 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
     dataConverter: loadDataConverter(config.temporal),
     namespace: config.temporal.namespace,
     config,
-    activities: measureJobs(createActivities(parts), { metrics, records: parts.records }),
+    activities: measureJobs(createActivities(parts), { metrics, batches: parts.batches }),
     execQueues: queuesOf(parts.registry),
     workflowBundle: { code: await readFile(bundlePath(), 'utf8') },
     plugins: [new OpenTelemetryPlugin(tracing)],
@@ -71,7 +71,7 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
   const watch = watchDependencies({ checks: parts.checks, logger, up: metrics.dependencyUp });
   const maintenance = startMaintenance({
     ...parts,
-    rows: parts.maintenance.reconcileRows,
+    batches: parts.batches,
     metrics,
   });
   const hosted = hostWorkers({

@@ -5,12 +5,13 @@ import { createSchedules, triggerReconcile } from '../client/schedules';
 import type { Config } from '../platform/config-schema';
 import type { Logger } from '../platform/logger';
 import type { WorkerMetrics } from '../platform/worker-metrics';
-import type { FoundBatch, ReconcileRows } from '../storage/postgres/reconcile';
+import type { BatchRepository } from '../storage/postgres/batches/repository';
+import type { HeldBatch } from '../storage/postgres/batches/types';
 
 export interface MaintenanceOptions {
   readonly config: Pick<Config, 'temporal'>;
   readonly client: ReturnType<typeof openClient>;
-  readonly rows: Pick<ReconcileRows, 'foundAtStart' | 'stillHeld'>;
+  readonly batches: Pick<BatchRepository, 'started' | 'stillHeld'>;
   readonly metrics: Pick<WorkerMetrics, 'startupRecovery'>;
   readonly logger: Logger;
   /** Name of this worker in rows of progress. */
@@ -73,8 +74,8 @@ export function startMaintenance(options: MaintenanceOptions): Maintenance {
  * looks alive at first: its batches are looked at again.
  */
 async function countResumed(options: MaintenanceOptions, signal: AbortSignal): Promise<void> {
-  const { rows, worker } = options;
-  const found = await rows.foundAtStart(worker);
+  const { batches, worker } = options;
+  const found = await batches.started(worker);
   const doubtful = found.filter(({ holders }) => holders.length > 0);
   count(
     options,
@@ -82,14 +83,14 @@ async function countResumed(options: MaintenanceOptions, signal: AbortSignal): P
   );
   if (doubtful.length === 0) return;
   await delay(LOOK_AGAIN_MS, undefined, { signal, ref: false });
-  const held = await rows.stillHeld(doubtful);
+  const held = await batches.stillHeld(doubtful);
   count(
     options,
     doubtful.filter(({ id }) => !held.has(id)),
   );
 }
 
-function count({ metrics, logger }: MaintenanceOptions, resumed: readonly FoundBatch[]): void {
+function count({ metrics, logger }: MaintenanceOptions, resumed: readonly HeldBatch[]): void {
   for (const { status } of resumed) metrics.startupRecovery.inc({ status, action: 'resumed' });
   if (resumed.length > 0) logger.info({ batches: resumed.length }, 'open batches resumed');
 }

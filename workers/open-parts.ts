@@ -19,11 +19,10 @@ import { openFilesystemStore, removeTemporaryFiles } from '../storage/objects/fi
 import { observeStore, type StoreObserver } from '../storage/objects/observed-store';
 import { readOrCreateStoreId } from '../storage/objects/store-id';
 import { findBatchHeaders } from '../storage/postgres/batches/headers';
-import { createBatchRecords } from '../storage/postgres/batches/records';
+import { createBatchRepository } from '../storage/postgres/batches/repository';
 import { openPool } from '../storage/postgres/pool';
 import { createProgressReporter } from '../storage/postgres/progress';
 import { listenForStops } from '../storage/postgres/stop-channel';
-import { createReconcileRows } from '../storage/postgres/reconcile';
 import { verifyStoreIdentity } from '../storage/postgres/store-identity';
 import { createSweepRows } from '../storage/postgres/sweep';
 import { enqueueRequests } from '../storage/postgres/tenant-limits';
@@ -85,12 +84,11 @@ export async function openParts(config: Config, context: PartsContext): Promise<
     drain,
     dispatcher: openDispatcher(config, context),
     memory: createMemoryBudget(config.concurrency.in_flight_bytes),
-    records: createBatchRecords(pool, expiryOf(config)),
+    batches: createBatchRepository(pool, expiryOf(config)),
     ...openTenantParts(config, pool),
     observer: createRequestObserver(metrics),
     client,
     maintenance: {
-      reconcileRows: createReconcileRows(pool, expiryOf(config)),
       sweepRows: createSweepRows(pool),
       batchWorkflows: createBatchWorkflows(client, { reuse: 'ALLOW_DUPLICATE' }),
       describe: createDescribe(client),

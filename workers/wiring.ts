@@ -15,7 +15,7 @@ import type { SweepActivities } from '../activities/sweep/types';
 import type { BatchActivities, PlannedOrInvalid } from '../activities/contract';
 import type { IngestDeps, IngestResult } from '../activities/ingest/ingest';
 import type { Config } from '../platform/config-schema';
-import type { BatchRecords } from '../storage/postgres/batches/records';
+import type { BatchRepository } from '../storage/postgres/batches/repository';
 import { tenantHash } from '../storage/objects/tenant-hash';
 import { EXEC_QUEUE } from '../workflows/contract';
 import type { RouteDirectory } from './route-directory';
@@ -23,7 +23,7 @@ import type { RouteDirectory } from './route-directory';
 /** Everything that the activities of a worker are made from. */
 export interface ActivityParts extends ExecuteDeps {
   readonly config: Config;
-  readonly records: BatchRecords;
+  readonly batches: BatchRepository;
   /** Left out where tenants have no limit of requests that wait. */
   readonly enqueue?: NonNullable<IngestDeps['enqueue']>;
   /** Events after which a workflow continues as new; null: the server's suggestion. */
@@ -37,7 +37,6 @@ export interface MaintenanceParts extends Pick<
   ReconcileDeps,
   'batchWorkflows' | 'describe' | 'listRunning' | 'ender' | 'observer'
 > {
-  readonly reconcileRows: ReconcileDeps['rows'];
   readonly sweepRows: SweepDeps['rows'];
   readonly removeTemporary: SweepDeps['removeTemporary'];
 }
@@ -47,10 +46,10 @@ export type WorkerActivities = BatchActivities & ReconcileActivities & SweepActi
 
 /** All activities of a worker, from the parts that its process opened. */
 export function createActivities(parts: ActivityParts): WorkerActivities {
-  const { store, records, routes, config, progress } = parts;
+  const { store, batches, routes, config, progress } = parts;
   const ingest = createIngest({
     store,
-    batches: { input: (batchId) => records.open(batchId) },
+    batches: { input: (batchId) => batches.find(batchId) },
     isRouted: (model) => routes.isKnown(model),
     refreshRoutes: () => routes.update(),
     ...(parts.enqueue === undefined ? {} : { enqueue: parts.enqueue }),
@@ -61,7 +60,7 @@ export function createActivities(parts: ActivityParts): WorkerActivities {
     ...createMaintenance(parts),
     ...createBatchSteps({
       store,
-      records,
+      batches,
       progress,
       config,
       historyEvents: parts.historyEvents ?? null,
@@ -70,40 +69,35 @@ export function createActivities(parts: ActivityParts): WorkerActivities {
     ingest: async (input) => withRoutes(await ingest(input), routes),
     executeChunk: createExecuteChunk(parts),
     endUnrouted: createEndUnrouted({ ...parts, isKnownNow: (model) => isKnownNow(routes, model) }),
-    finalize: createFinalize({ ...finalizing(parts), record: records }),
+    finalize: createFinalize(finalizing(parts)),
   });
 }
 
-function finalizing({ store, journal, records }: ActivityParts) {
-  return {
-    store,
-    journal,
-    batches: { forFinalize: (batchId: string) => records.open(batchId) },
-    tenantHash,
-  };
+function finalizing({ store, journal, batches }: ActivityParts) {
+  return { store, journal, batches, tenantHash };
 }
 
 /** What looks after all batches together. */
 function createMaintenance(parts: ActivityParts): ReconcileActivities & SweepActivities {
-  const { store, records, progress, config, maintenance } = parts;
-  const { reconcileRows: rows, sweepRows, batchWorkflows, describe, observer } = maintenance;
+  const { store, batches, progress, config, maintenance } = parts;
+  const { sweepRows, batchWorkflows, describe, observer } = maintenance;
   const { listRunning, ender } = maintenance;
   const { cancel_grace, expiry_grace, finalize_window } = config.batch;
   const graceMs = cancel_grace + 5_000;
   return {
     reconcilePage: createReconcilePage({
-      ...{ rows, records, progress, store, batchWorkflows, describe, observer, listRunning, ender },
+      ...{ batches, progress, store, batchWorkflows, describe, observer, listRunning, ender },
       ...{ graceMs, finalizeWindowMs: finalize_window },
       overdueAfterSec: Math.ceil((Math.max(cancel_grace, expiry_grace) + 5_000) / 1000),
       nonceOf: (batchId) => readNonce(store, batchId),
-      finalize: createFinalizeNow({ ...finalizing(parts), record: records }),
+      finalize: createFinalizeNow(finalizing(parts)),
     }),
     deliverLate: createDeliverLate({
-      rows,
+      batches,
       store,
       finalize: createFinalize({
         ...finalizing(parts),
-        record: { writeTerminal: (record) => rows.recordLate(record) },
+        batches: { ...batches, recordEnd: (record) => batches.recordLateDelivery(record) },
       }),
     }),
     sweepPage: createSweepPage({

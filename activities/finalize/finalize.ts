@@ -6,10 +6,10 @@ import { NightshiftError, isNightshiftError } from '../../core/errors';
 import { inputErrorsKey, modelMapKey } from '../../core/names/object-names';
 import { parseModelMap, type ModelMap } from '../../core/plan/model-map';
 import type { ObjectStore } from '../../storage/object-store';
-import type { ErrorEntry, TerminalRecord } from '../../storage/postgres/batches/records';
+import type { ErrorEntry, TerminalRecord } from '../../storage/postgres/batches/types';
 import { asFailure } from '../runtime/failure';
 import { closeBatch } from './close-manifest';
-import type { FinalizableBatch, FinalizeDeps } from './deps';
+import type { BatchToFinalize, FinalizeDeps } from './deps';
 import { mergeBatch } from './merge-batch';
 import { FinalizeWindow } from './window';
 import { startHeartbeat, type Heartbeat } from '../runtime/heartbeat';
@@ -32,7 +32,7 @@ export function createFinalize(
     const window = openWindow(input);
     const liveness = startHeartbeat(() => window.beat(Date.now()));
     try {
-      const batch = await deps.batches.forFinalize(input.batchId);
+      const batch = await deps.batches.find(input.batchId);
       if (batch === null) throw new NightshiftError('not_found', `no batch ${input.batchId}`);
       if (batch.stopCause !== null) window.count();
       window.check();
@@ -53,7 +53,7 @@ export function createFinalizeNow(
   deps: FinalizeDeps,
 ): (input: FinalizeInput, check: () => void) => Promise<FinalizeResult> {
   return async (input, check) => {
-    const batch = await deps.batches.forFinalize(input.batchId);
+    const batch = await deps.batches.find(input.batchId);
     if (batch === null) throw new NightshiftError('not_found', `no batch ${input.batchId}`);
     return finalizeBatch(deps, input, { batch, liveness: { bytes: 0, check } });
   };
@@ -68,7 +68,7 @@ function openWindow({ windowMs, cause }: FinalizeInput): FinalizeWindow {
 export async function finalizeBatch(
   deps: FinalizeDeps,
   input: FinalizeInput,
-  at: { batch: FinalizableBatch; liveness: Pick<Heartbeat, 'bytes' | 'check'> },
+  at: { batch: BatchToFinalize; liveness: Pick<Heartbeat, 'bytes' | 'check'> },
 ): Promise<FinalizeResult> {
   if (input.nonce !== null) return finalize(deps, input, at);
   // What a lost ingestion writes after the end changes nothing any more.
@@ -118,7 +118,7 @@ async function recordOnly(
 async function finalize(
   deps: FinalizeDeps,
   { batchId, cause }: FinalizeInput,
-  { batch, liveness }: { batch: FinalizableBatch; liveness: Pick<Heartbeat, 'bytes' | 'check'> },
+  { batch, liveness }: { batch: BatchToFinalize; liveness: Pick<Heartbeat, 'bytes' | 'check'> },
 ): Promise<FinalizeResult> {
   const { store, journal } = deps;
   const map = await readModelMap(store, batchId);
@@ -147,7 +147,7 @@ async function finalize(
 }
 
 async function writeRecord(deps: FinalizeDeps, record: TerminalRecord): Promise<FinalizeResult> {
-  const status = await deps.record.writeTerminal(record);
+  const status = await deps.batches.recordEnd(record);
   return {
     kind: 'done',
     status,

@@ -3,7 +3,7 @@ import { NightshiftError, isNightshiftError } from '../../core/errors';
 import { resultFileId, resultFileName, type ResultKind } from '../../core/names/ids';
 import type { Manifest } from '../../core/journal/manifest';
 import { fileKey } from '../../core/names/object-names';
-import type { ResultFile } from '../../storage/postgres/batches/records';
+import type { ResultFile } from '../../storage/postgres/batches/types';
 import { condense } from './condense';
 import { openLineSources, type LineSources } from './line-sources';
 import { FrameMerge } from './merge-frames';

@@ -3,16 +3,16 @@ import { NightshiftError, isNightshiftError } from '../../core/errors';
 import { modelMapKey } from '../../core/names/object-names';
 import { parseModelMap } from '../../core/plan/model-map';
 import type { ObjectStore } from '../../storage/object-store';
-import type { ReconcileRows } from '../../storage/postgres/reconcile';
+import type { BatchRepository } from '../../storage/postgres/batches/repository';
 import { asFailure } from '../runtime/failure';
 import type { FinalizeInput, FinalizeResult } from '../contract';
 import type { LateDelivery, ReconcileActivities } from './types';
 
 /** What a late delivery needs of the house. */
 export interface DeliverLateDeps {
-  readonly rows: Pick<ReconcileRows, 'ended'>;
+  readonly batches: Pick<BatchRepository, 'find'>;
   readonly store: Pick<ObjectStore, 'read'>;
-  /** Finalization that writes its end with `recordLate`. */
+  /** Finalization that writes its end with `recordLateDelivery`. */
   finalize(input: FinalizeInput): Promise<FinalizeResult>;
 }
 
@@ -32,7 +32,7 @@ export function createDeliverLate(deps: DeliverLateDeps): ReconcileActivities['d
 }
 
 async function deliverLate(deps: DeliverLateDeps, batchId: string): Promise<LateDelivery> {
-  const batch = await deps.rows.ended(batchId);
+  const batch = await deps.batches.find(batchId);
   if (batch === null) throw new NightshiftError('not_found', `there is no batch ${batchId}`);
   const { status, stopCause, outputFileId, errorFileId } = batch;
   if (!isTerminal(status)) {

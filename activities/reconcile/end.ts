@@ -3,13 +3,13 @@ import type { BatchEnder } from '../../client/batch-ender';
 import type { StopCause, TerminalStatus } from '../../core/batch/status';
 import { isTerminal } from '../../core/batch/status';
 import { NightshiftError, isNightshiftError } from '../../core/errors';
-import type { BatchRecords } from '../../storage/postgres/batches/records';
-import type { ReconcileRow } from '../../storage/postgres/reconcile';
+import type { BatchRepository } from '../../storage/postgres/batches/repository';
+import type { OpenBatch } from '../../storage/postgres/batches/types';
 import type { FinalizeInput, FinalizeResult } from '../contract';
 
 /** What ending a batch without its workflow takes. */
 export interface EndDeps {
-  readonly records: Pick<BatchRecords, 'claimStop' | 'writeUnfinalized'>;
+  readonly batches: Pick<BatchRepository, 'claimCause' | 'recordUnfinalized'>;
   readonly ender: BatchEnder;
   /** Finalization as the workflow would have it done; throws when `check` does. */
   finalize(input: FinalizeInput, check: () => void): Promise<FinalizeResult>;
@@ -29,7 +29,7 @@ const DELIVERY_MS = 2 * 60_000;
  */
 export async function endWithoutWorkflow(
   deps: EndDeps,
-  row: ReconcileRow,
+  row: OpenBatch,
   { cause, check }: { cause: StopCause | null; check: () => void },
 ): Promise<TerminalStatus | null> {
   const claimed = await claim(deps, row.id, cause);
@@ -41,12 +41,12 @@ export async function endWithoutWorkflow(
 }
 
 async function claim(
-  { records }: EndDeps,
+  { batches }: EndDeps,
   batchId: string,
   cause: StopCause | null,
 ): Promise<StopCause | null | 'ended'> {
   if (cause === null) return null;
-  const row = await records.claimStop(batchId, cause);
+  const row = await batches.claimCause(batchId, cause);
   return !row.found || isTerminal(row.status) ? 'ended' : (row.stopCause ?? cause);
 }
 
@@ -75,7 +75,7 @@ async function deliver(
     const isLasting = isNightshiftError(error) && !error.retryable;
     if (cause === null && !isLasting) throw error;
     log.warn('files not made at the end of a batch', { batchId, error });
-    const row = await deps.records.writeUnfinalized(batchId, cause);
+    const row = await deps.batches.recordUnfinalized(batchId, cause);
     if (!isTerminal(row.status)) throw error;
     if (!isLasting) await deps.ender.deliverLater(batchId).catch(() => undefined);
     return { status: row.status, delivered: false };

@@ -9,7 +9,8 @@ import { isTerminal } from '../../core/batch/status';
 import { manifestKey } from '../../core/names/object-names';
 import type { ObjectStore } from '../../storage/object-store';
 import type { ProgressReporter } from '../../storage/postgres/progress';
-import type { ReconcileRow, ReconcileRows } from '../../storage/postgres/reconcile';
+import type { BatchRepository } from '../../storage/postgres/batches/repository';
+import type { OpenBatch } from '../../storage/postgres/batches/types';
 import { asFailure } from '../runtime/failure';
 import { startHeartbeat, type Heartbeat } from '../runtime/heartbeat';
 import { endWithoutWorkflow, type EndDeps } from './end';
@@ -26,8 +27,17 @@ import { mapConcurrently } from '../../core/async/map-concurrently';
 
 /** What reconcile needs of the house. */
 export interface ReconcileDeps extends EndDeps, ScanDeps {
-  readonly rows: ReconcileRows;
-  readonly records: EndDeps['records'];
+  readonly batches: Pick<
+    BatchRepository,
+    | 'openPage'
+    | 'findOpen'
+    | 'markStarted'
+    | 'noteRestart'
+    | 'addOverdue'
+    | 'resetOverdue'
+    | 'claimCause'
+    | 'recordUnfinalized'
+  >;
   readonly progress: Pick<ProgressReporter, 'awaitReleased'>;
   readonly store: Pick<ObjectStore, 'head'>;
   /** Starts an id again whose workflow was closed. */
@@ -75,9 +85,9 @@ async function reconcilePage(
   const { suspects, examined, nextSeq } = await scanOpenRows(deps, input);
   const rows = dryRun ? suspects : await withOverdue(deps, suspects);
   const actions: ReconcileAction[] = [];
-  const toEnd: ReconcileRow[] = [];
+  const toEnd: OpenBatch[] = [];
   let errors = 0;
-  const attempt = async (row: ReconcileRow, work: () => Promise<ReconcileAction | null>) => {
+  const attempt = async (row: OpenBatch, work: () => Promise<ReconcileAction | null>) => {
     liveness.check();
     try {
       const action = await work();
@@ -104,7 +114,7 @@ async function reconcilePage(
 /** `end` is told of a batch whose workflow will not end it. */
 async function reconcile(
   deps: ReconcileDeps,
-  row: ReconcileRow,
+  row: OpenBatch,
   { dryRun, end }: { dryRun: boolean; end: () => void },
 ): Promise<ReconcileAction | null> {
   const isExhausted = row.overdueMs > 0 && row.overdueMs >= deps.finalizeWindowMs;
@@ -126,11 +136,11 @@ async function reconcile(
   }
   await deps.progress.awaitReleased(row.id, deps.graceMs);
   // Waiting took its time: the batch may have ended meanwhile, or somebody else started it again.
-  const now = await deps.rows.open(row.id);
+  const now = await deps.batches.findOpen(row.id);
   if (now === null) return null;
   const again = await judge(deps, now);
   if (again.verdict.kind !== 'start') return null;
-  if (again.workflow === 'closed') await deps.rows.noteRestart(row.id);
+  if (again.workflow === 'closed') await deps.batches.noteRestart(row.id);
   const action = await startAgain(deps, now, again.verdict.claim);
   return action === null ? null : told(now, again, action);
 }
@@ -138,11 +148,11 @@ async function reconcile(
 /** Null where it has ended by itself. */
 async function end(
   deps: ReconcileDeps,
-  row: ReconcileRow,
+  row: OpenBatch,
   liveness: Heartbeat,
 ): Promise<ReconcileAction | null> {
   await deps.progress.awaitReleased(row.id, Math.min(deps.graceMs, ENDING_GRACE_MS));
-  const now = await deps.rows.open(row.id);
+  const now = await deps.batches.findOpen(row.id);
   if (now === null) return null;
   const late = Date.now() / 1000 >= now.expiresAtSec ? 'expired' : 'failed';
   const cause = now.stopCause ?? (isAnswered(now) ? null : late);
@@ -152,7 +162,7 @@ async function end(
     deps.observer.ended(status);
   } catch (error) {
     // Its files are tried again, not with every cycle.
-    await deps.rows.forgetOverdue(row.id);
+    await deps.batches.resetOverdue(row.id);
     throw error;
   }
   return told(now, await judge(deps, now).catch(() => UNKNOWN), 'ended');
@@ -165,19 +175,19 @@ interface Seen {
   readonly verdict: OrphanVerdict;
 }
 
-async function judge(deps: ReconcileDeps, row: ReconcileRow): Promise<Seen> {
+async function judge(deps: ReconcileDeps, row: OpenBatch): Promise<Seen> {
   const workflow = await deps.describe(row.id);
   return { workflow, verdict: judgeOrphan(row, workflow, Math.floor(Date.now() / 1000)) };
 }
 
-function told(row: ReconcileRow, { workflow }: Seen, action: RecoveryAction): ReconcileAction {
+function told(row: OpenBatch, { workflow }: Seen, action: RecoveryAction): ReconcileAction {
   return { batchId: row.id, status: row.status, workflow, action };
 }
 
 /** What would be done, found out without doing anything. */
 async function plannedAction(
   deps: ReconcileDeps,
-  row: ReconcileRow,
+  row: OpenBatch,
   verdict: OrphanVerdict,
 ): Promise<RecoveryAction> {
   if (verdict.kind !== 'start') return 'cancel_signalled';
@@ -188,32 +198,32 @@ async function plannedAction(
 /** Null where the row turned out to have ended. */
 async function startAgain(
   deps: ReconcileDeps,
-  row: ReconcileRow,
+  row: OpenBatch,
   claim: StopCause | null,
 ): Promise<RecoveryAction | null> {
   let action = actionWithoutClaim(row);
   if (claim !== null && (await isSettled(deps, row))) action = 'finalized';
   else if (claim !== null) {
-    const verdict = await deps.records.claimStop(row.id, claim);
+    const verdict = await deps.batches.claimCause(row.id, claim);
     if (!verdict.found || isTerminal(verdict.status)) return null;
     action = verdict.stopCause ?? claim;
   }
   await deps.batchWorkflows.start(row);
-  await deps.rows.markStarted(row.id);
+  await deps.batches.markStarted(row.id);
   log.info('workflow started again', { batchId: row.id, action });
   return action;
 }
 
-function actionWithoutClaim(row: ReconcileRow): RecoveryAction {
+function actionWithoutClaim(row: OpenBatch): RecoveryAction {
   return row.stopCause ?? (row.startSeen ? 'resumed' : 'started');
 }
 
 /** A manifest decides the end: what came after it, a closed workflow or the deadline, is no cause. */
-async function isSettled({ store }: ReconcileDeps, row: ReconcileRow): Promise<boolean> {
+async function isSettled({ store }: ReconcileDeps, row: OpenBatch): Promise<boolean> {
   return isAnswered(row) || (await store.head(manifestKey(row.id))) !== null;
 }
 
 /** Its workflow found every line settled, under no cause, and was making the manifest. */
-function isAnswered({ status, stopCause }: ReconcileRow): boolean {
+function isAnswered({ status, stopCause }: OpenBatch): boolean {
   return status === 'finalizing' && stopCause === null;
 }

@@ -1,12 +1,13 @@
 import { log } from '@temporalio/activity';
 import type { ListRunning } from '../../client/list-running';
 import { isSuspect } from '../../core/batch/last-resort';
-import type { ReconcileRow, ReconcileRows } from '../../storage/postgres/reconcile';
+import type { BatchRepository } from '../../storage/postgres/batches/repository';
+import type { OpenBatch } from '../../storage/postgres/batches/types';
 import type { ReconcilePageInput } from './types';
 
 /** What finding suspects takes. */
 export interface ScanDeps {
-  readonly rows: Pick<ReconcileRows, 'openPage' | 'noteOverdue'>;
+  readonly batches: Pick<BatchRepository, 'openPage' | 'addOverdue'>;
   readonly listRunning: ListRunning;
   /** How long after its deadline a batch may take to end. */
   readonly overdueAfterSec: number;
@@ -14,7 +15,7 @@ export interface ScanDeps {
 
 /** Open rows whose workflows are to be asked for. */
 export interface OpenRows {
-  readonly suspects: readonly ReconcileRow[];
+  readonly suspects: readonly OpenBatch[];
   readonly examined: number;
   /** Null after the last page. */
   readonly nextSeq: number | null;
@@ -30,7 +31,7 @@ const CYCLE_MS = 60_000;
 export async function scanOpenRows(deps: ScanDeps, input: ReconcilePageInput): Promise<OpenRows> {
   const running = input.thorough === true ? null : await listed(deps);
   const limit = running === null ? PAGE_ROWS : SCAN_ROWS;
-  const rows = await deps.rows.openPage({ afterSeq: input.afterSeq, limit });
+  const rows = await deps.batches.openPage({ afterSeq: input.afterSeq, limit });
   const found = running === null ? rows : rows.filter(suspicion(deps, input, running));
   const suspects = found.slice(0, PAGE_ROWS);
   if (suspects.length < found.length) {
@@ -44,13 +45,13 @@ export async function scanOpenRows(deps: ScanDeps, input: ReconcilePageInput): P
 
 /** Rows with the time for which they have been overdue by now; a dry run adds nothing to it. */
 export async function withOverdue(
-  { rows, overdueAfterSec }: ScanDeps,
-  suspects: readonly ReconcileRow[],
-): Promise<ReconcileRow[]> {
+  { batches, overdueAfterSec }: ScanDeps,
+  suspects: readonly OpenBatch[],
+): Promise<OpenBatch[]> {
   const nowSec = Date.now() / 1000;
   const late = suspects.filter((row) => nowSec >= row.expiresAtSec + overdueAfterSec);
   if (late.length === 0) return [...suspects];
-  const sums = await rows.noteOverdue(late.map(({ id }) => id));
+  const sums = await batches.addOverdue(late.map(({ id }) => id));
   return suspects.map((row) => ({ ...row, overdueMs: sums.get(row.id) ?? row.overdueMs }));
 }
 
@@ -68,7 +69,7 @@ function suspicion(
   { overdueAfterSec: graceSec }: ScanDeps,
   { cycleStartedAtMs }: ReconcilePageInput,
   running: ReadonlySet<string>,
-): (row: ReconcileRow) => boolean {
+): (row: OpenBatch) => boolean {
   const cycle = Math.floor(cycleStartedAtMs / CYCLE_MS);
   const nowSec = Math.floor(Date.now() / 1000);
   return (row) => {

@@ -11,7 +11,7 @@ export async function tellRoom(
   reply: FastifyReply,
   { batches, logger }: Pick<RouteDeps, 'batches' | 'logger'>,
 ): Promise<void> {
-  const room = await batches.room(request.tenant).catch((err: unknown) => {
+  const room = await batches.quota(request.tenant).catch((err: unknown) => {
     // The batch may have been created: its answer is worth more than these headers.
     logger.warn({ err, requestId: request.id }, 'limit not looked up');
     return null;

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import { batchIdFromBytes } from '../../core/names/ids';
 import type { SealedHeaders } from '../../platform/header-vault';
-import type { BatchRecord } from '../../storage/postgres/batches/batches';
+import type { BatchRow } from '../../storage/postgres/batches/types';
 import type { RouteDeps } from '../app-deps';
 import { idempotencyKey, keyed, objectOf } from '../plugins/idempotency';
 import { parseCreateBatch, parseInputFileId } from '../schemas/create-batch';
@@ -15,7 +15,7 @@ import { parseJsonBody } from '../schemas/json-body';
  *
  * @throws invalid_request with the first fault in the order of the fields
  */
-export async function createBatch(request: FastifyRequest, deps: RouteDeps): Promise<BatchRecord> {
+export async function createBatch(request: FastifyRequest, deps: RouteDeps): Promise<BatchRow> {
   const { tenant } = request;
   const key = idempotencyKey(request);
   const { windowSec, ...asked } = await parse(request, deps);
@@ -50,7 +50,7 @@ function passedHeaders(
   return Object.keys(headers).length === 0 ? undefined : deps.vault.seal(id, headers);
 }
 
-async function start(batch: BatchRecord, { outbox }: RouteDeps): Promise<BatchRecord> {
+async function start(batch: BatchRow, { outbox }: RouteDeps): Promise<BatchRow> {
   await outbox.start(batch);
   return batch;
 }

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { isTerminal } from '../../core/batch/status';
 import { NightshiftError } from '../../core/errors';
-import type { BatchRecord } from '../../storage/postgres/batches/batches';
+import type { BatchRow } from '../../storage/postgres/batches/types';
 import type { RouteDeps } from '../app-deps';
 import { tellRoom } from '../plugins/rate-limits';
 import { addResource } from '../plugins/resource';
@@ -40,7 +40,7 @@ async function listBatches(request: FastifyRequest, deps: RouteDeps) {
   return toListObject(limit === 0 ? { data: [], hasMore: false } : page, toBatchObject);
 }
 
-async function findBatch(request: FastifyRequest, deps: RouteDeps): Promise<BatchRecord> {
+async function findBatch(request: FastifyRequest, deps: RouteDeps): Promise<BatchRow> {
   const id = batchIdOf(request);
   const batch = await deps.batches.get(id, request.tenant);
   if (batch === null) throw noSuchBatch(id);
@@ -51,7 +51,7 @@ async function findBatch(request: FastifyRequest, deps: RouteDeps): Promise<Batc
 async function cancelBatch(
   request: FastifyRequest,
   { reply, deps }: { reply: FastifyReply; deps: RouteDeps },
-): Promise<BatchRecord> {
+): Promise<BatchRow> {
   const id = batchIdOf(request);
   const claim = await deps.batches.claimCancel(id, request.tenant, deps.nowSec());
   if (claim === null) throw noSuchBatch(id);
@@ -67,7 +67,7 @@ async function cancelBatch(
   return batch;
 }
 
-function phaseOf(batch: BatchRecord): string {
+function phaseOf(batch: BatchRow): string {
   if (batch.finalizingAtSec !== null) return 'finalizing';
   return batch.inProgressAtSec === null ? 'queued' : 'in_progress';
 }

@@ -1,6 +1,6 @@
 import type { BatchStatus } from '../../core/batch/status';
 import type { RequestCounts } from '../../core/batch/counts';
-import type { BatchRecord } from '../../storage/postgres/batches/batches';
+import type { BatchRow } from '../../storage/postgres/batches/types';
 
 /** OpenAI's Batch with every key, null when empty (contract §2.2). */
 export interface BatchObject {
@@ -40,7 +40,7 @@ export interface UsageObject {
 const NO_COUNTS: RequestCounts = { total: 0, completed: 0, failed: 0 };
 
 /** The wire form of a batch. */
-export function toBatchObject(batch: BatchRecord): BatchObject {
+export function toBatchObject(batch: BatchRow): BatchObject {
   return {
     id: batch.id,
     object: 'batch',
@@ -68,7 +68,7 @@ export function toBatchObject(batch: BatchRecord): BatchObject {
   };
 }
 
-function toUsageObject({ usage }: BatchRecord): UsageObject {
+function toUsageObject({ usage }: BatchRow): UsageObject {
   return {
     input_tokens: usage.inputTokens,
     input_tokens_details: { cached_tokens: usage.cachedTokens },

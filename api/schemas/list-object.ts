@@ -1,4 +1,4 @@
-import type { Page } from '../../storage/postgres/files';
+import type { Page } from '../../storage/postgres/list-page';
 
 /** OpenAI's list envelope: all five keys always, ids null on an empty page (contract §1.4). */
 export interface ListObject<T> {

@@ -1,5 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import { type IdempotencyKey, isKeyTaken, type KeyPlace, type Once, once } from './idempotency';
+import { type ListCursor, type Page, toPage } from './list-page';
 import { type Database, inTransaction, query } from './sql';
 import { admitFile, type StorageRequest, type TenantLimits } from './tenant-limits';
 
@@ -29,12 +30,6 @@ export interface FileQuery {
   readonly after?: string;
   readonly purpose?: string;
   readonly nowSec: number;
-}
-
-/** One page of a list; `hasMore` tells whether another one follows. */
-export interface Page<T> {
-  readonly data: readonly T[];
-  readonly hasMore: boolean;
 }
 
 /** How a file of one tenant is asked for. */
@@ -153,15 +148,15 @@ async function listFiles(pool: Pool, page: FileQuery): Promise<Page<FileRecord> 
       page.limit + 1,
     ],
   );
-  return { data: rows.slice(0, page.limit), hasMore: rows.length > page.limit };
+  return toPage(rows, page.limit);
 }
 
 async function findCursor(
   pool: Pool,
   { tenant, nowSec }: FileQuery,
   after: string,
-): Promise<{ createdAtSec: number; seq: number } | null> {
-  const [row] = await query<{ createdAtSec: number; seq: number }>(
+): Promise<ListCursor | null> {
+  const [row] = await query<ListCursor>(
     pool,
     `select created_at as "createdAtSec", seq from files
      where id = $1 and tenant = $2

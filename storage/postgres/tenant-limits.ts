@@ -121,17 +121,17 @@ function full(message: string): NightshiftError {
 }
 
 /** A tenant's limit of open batches, and how many more it may have. */
-export interface BatchRoom {
+export interface BatchQuota {
   readonly limit: number;
   readonly remaining: number;
 }
 
 /** Null where there is no limit. @throws postgres_unavailable */
-export async function batchRoom(
+export async function batchQuota(
   database: Database,
   tenant: string,
   { maxBatches: limit }: TenantLimits,
-): Promise<BatchRoom | null> {
+): Promise<BatchQuota | null> {
   if (limit === undefined) return null;
   const [open] = await query<{ count: number }>(
     database,
@@ -149,7 +149,7 @@ export async function admitBatch(
 ): Promise<void> {
   if (limits.maxBatches === undefined) return;
   await inTurn(client, tenant);
-  const room = await batchRoom(client, tenant, limits);
+  const room = await batchQuota(client, tenant, limits);
   if (room === null || room.remaining > 0) return;
   const message = `You may have ${room.limit} batches at a time: try again when one of them has ended.`;
   throw new NightshiftError('rate_limited', message, { apiCode: 'rate_limit_exceeded' });

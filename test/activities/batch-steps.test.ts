@@ -9,7 +9,7 @@ describe('opening a batch', () => {
   ])('gives its chunks the weight of tenant %s: %s', async (tenant, weight) => {
     const steps = createBatchSteps({
       store: { head: () => Promise.resolve(null) },
-      records: { open: () => Promise.resolve({ tenant }) },
+      batches: { find: () => Promise.resolve({ tenant }) },
       progress: {},
       config: configSchema.parse({ concurrency: { tenant_weights: { acme: 2.5 } } }),
       historyEvents: null,

@@ -1,6 +1,6 @@
 import pino from 'pino';
 import { createOutbox, type Outbox, type OutboxOptions } from '../../api/outbox';
-import type { UnstartedBatch } from '../../storage/postgres/batches/batches';
+import type { BatchToStart } from '../../storage/postgres/batches/types';
 
 /** What becomes of starts and cancels that Temporal does not take at once; time is the test's own. */
 
@@ -12,7 +12,7 @@ class World {
   readonly cancelled: string[] = [];
   readonly lookedUp: number[] = [];
   /** Rows without a workflow. */
-  waiting: UnstartedBatch[] = [];
+  waiting: BatchToStart[] = [];
   temporal: 'answers' | 'fails' | 'hangs' = 'answers';
   postgresFails = false;
   /** The row of a cancel that its workflow has not taken. */
@@ -54,7 +54,7 @@ class World {
   }
 }
 
-const batch = (id: string): UnstartedBatch => {
+const batch = (id: string): BatchToStart => {
   return { id, tenant: 't', endpoint: '/v1/embeddings', inputFileId: 'file-x', expiresAtSec: 1 };
 };
 

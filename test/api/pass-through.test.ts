@@ -3,7 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { configSchema } from '../../platform/config-schema';
 import { ensureKeyFile, openHeaderVault } from '../../platform/header-vault';
-import { createBatchRecords } from '../../storage/postgres/batches/records';
+import { createBatchRepository } from '../../storage/postgres/batches/repository';
 import { findBatchHeaders } from '../../storage/postgres/batches/headers';
 import { NO_USAGE } from '../../core/batch/counts';
 import { openTestApi, post, type TestApi } from '../support/api';
@@ -35,7 +35,7 @@ async function create(headers: Record<string, string>): Promise<string> {
   expect(answer.status).toBe(200);
   return answer.body.id;
 }
-const records = () => createBatchRecords(api.database.pool, { outputFilesSec: 1 });
+const records = () => createBatchRepository(api.database.pool, { outputFilesSec: 1 });
 
 it('keeps the headers of the list and no others, and nobody can read them in the database', async () => {
   const id = await create({ authorization: 'Bearer s3cret', 'x-team': 'blue', 'x-other': 'no' });
@@ -45,20 +45,20 @@ it('keeps the headers of the list and no others, and nobody can read them in the
   expect(row?.sealed.includes(Buffer.from('s3cret'))).toBe(false);
   const { open } = openHeaderVault(configSchema.parse(CONFIG));
   expect(open(id, row!)).toEqual({ authorization: 'Bearer s3cret', 'x-team': 'blue' });
-  expect(await records().open(id)).toMatchObject({ passesHeaders: true });
+  expect(await records().find(id)).toMatchObject({ passesHeaders: true });
 });
 
 it('keeps nothing where none was sent', async () => {
   const id = await create({ 'x-other': 'no' });
   expect(await findBatchHeaders(api.database.pool, id)).toBeNull();
-  expect(await records().open(id)).toMatchObject({ passesHeaders: false });
+  expect(await records().find(id)).toMatchObject({ passesHeaders: false });
 });
 
 it.each(['completed', 'failed', 'unfinalized'])('forgets them with the end: %s', async (end) => {
   const id = await create({ 'x-team': 'blue' });
-  if (end === 'unfinalized') await records().writeUnfinalized(id, 'failed');
+  if (end === 'unfinalized') await records().recordUnfinalized(id, 'failed');
   else {
-    await records().writeTerminal({
+    await records().recordEnd({
       ...{ batchId: id, counts: { total: 0, completed: 0, failed: 0 }, usage: NO_USAGE },
       ...{ cause: null, model: null, outputFile: null, errorFile: null },
       errors: end === 'failed' ? [] : null,

@@ -7,7 +7,7 @@ import {
   type TestApi,
   upload,
 } from '../support/api';
-import { createBatchRepository } from '../../storage/postgres/batches/batches';
+import { createBatchRepository } from '../../storage/postgres/batches/repository';
 import { createFileRepository } from '../../storage/postgres/files';
 import { openPool } from '../../storage/postgres/pool';
 import { POSTGRES_START_MS } from '../support/postgres';

@@ -19,7 +19,7 @@ import type { Registry } from '../../platform/metrics';
 import type { ObjectStore } from '../../storage/object-store';
 import { openFilesystemStore } from '../../storage/objects/filesystem';
 import { createApiKeyRepository } from '../../storage/postgres/api-keys';
-import { createBatchRepository } from '../../storage/postgres/batches/batches';
+import { createBatchRepository } from '../../storage/postgres/batches/repository';
 import { createFileRepository } from '../../storage/postgres/files';
 import { createUploadRepository } from '../../storage/postgres/uploads';
 import type { TenantLimits } from '../../storage/postgres/tenant-limits';
@@ -83,7 +83,7 @@ export async function openTestApi(options: TestApiOptions = {}): Promise<TestApi
     { level: options.logLevel ?? 'silent' },
     pino.destination({ fd: 2, sync: true }),
   );
-  const batches = createBatchRepository(database.pool, options.limits);
+  const batches = createBatchRepository(database.pool, { limits: options.limits ?? {} });
   const batchWorkflows = recordingBatchWorkflows();
   const nowMs = () => clock.nowMs;
   const outbox = createOutbox({

@@ -1,7 +1,7 @@
 import type { BatchActivities, FinalizeResult } from '../../activities/contract';
 import { createMetricsRegistry } from '../../platform/metrics';
 import { createWorkerMetrics } from '../../platform/worker-metrics';
-import type { BatchRow } from '../../storage/postgres/batches/records';
+import type { BatchRow } from '../../storage/postgres/batches/types';
 import { measureJobs } from '../../workers/job-metrics';
 
 type Observed = Pick<BatchActivities, 'ingest' | 'finalize' | 'recordUnfinalized'>;
@@ -39,7 +39,7 @@ describe('the metrics of jobs', () => {
       },
       {
         metrics: createWorkerMetrics(registry),
-        records: { open: () => Promise.resolve(row) },
+        batches: { find: () => Promise.resolve(row) },
       },
     );
     const input = { batchId: 'b', nonce: null, cause: null };
@@ -68,7 +68,7 @@ describe('the metrics of jobs', () => {
       },
       {
         metrics: createWorkerMetrics(createMetricsRegistry('worker')),
-        records: { open: () => Promise.reject(new Error('away')) },
+        batches: { find: () => Promise.reject(new Error('away')) },
       },
     );
     expect(await measured.ingest({ batchId: 'b' })).toEqual({ kind: 'invalid', errorCount: 1 });

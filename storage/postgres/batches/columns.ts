@@ -1,88 +1,111 @@
 import type { QueryResultRow } from 'pg';
+import type { RequestCounts, Usage } from '../../../core/batch/counts';
 import { NightshiftError } from '../../../core/errors';
-import type { BatchRecord } from './batches';
+import type { BatchRow, OpenBatch } from './types';
 
-/** Columns of a {@link BatchRecord}, for a select list or a returning clause. */
-export const BATCH_COLUMNS = `id, tenant, endpoint, input_file_id, completion_window, metadata,
-  status, stop_cause, model, total, completed, failed, input_tokens, cached_tokens, output_tokens,
-  reasoning_tokens, total_tokens, errors, output_file_id, error_file_id, created_at, expires_at,
-  in_progress_at, finalizing_at, completed_at, failed_at, expired_at, cancelling_at, cancelled_at`;
+/** A {@link BatchRow} as a statement returns it: counts and usage are columns of their own. */
+export type BatchColumns = QueryResultRow &
+  Omit<BatchRow, 'counts' | 'usage'> &
+  RequestCounts &
+  Usage;
 
-const CLOCK_SEC = 'floor(extract(epoch from now()))::bigint';
+const BATCH: Readonly<Record<keyof Named<BatchColumns>, string>> = {
+  id: 'id',
+  tenant: 'tenant',
+  endpoint: 'endpoint',
+  inputFileId: 'input_file_id',
+  inputObjectKey: 'input_object_key',
+  inputBytes: 'input_bytes',
+  completionWindow: 'completion_window',
+  metadata: 'metadata',
+  outputExpiresAfterSec: 'output_expires_after',
+  passesHeaders: 'passes_headers',
+  status: 'status',
+  stopCause: 'stop_cause',
+  model: 'model',
+  total: 'total',
+  completed: 'completed',
+  failed: 'failed',
+  inputTokens: 'input_tokens',
+  cachedTokens: 'cached_tokens',
+  outputTokens: 'output_tokens',
+  reasoningTokens: 'reasoning_tokens',
+  totalTokens: 'total_tokens',
+  errors: 'errors',
+  outputFileId: 'output_file_id',
+  errorFileId: 'error_file_id',
+  createdAtSec: 'created_at',
+  expiresAtSec: 'expires_at',
+  inProgressAtSec: 'in_progress_at',
+  finalizingAtSec: 'finalizing_at',
+  completedAtSec: 'completed_at',
+  failedAtSec: 'failed_at',
+  expiredAtSec: 'expired_at',
+  cancellingAtSec: 'cancelling_at',
+  cancelledAtSec: 'cancelled_at',
+};
+
+const OPEN_BATCH: Readonly<Record<keyof OpenBatch, string>> = {
+  seq: 'seq',
+  id: 'id',
+  tenant: 'tenant',
+  endpoint: 'endpoint',
+  inputFileId: 'input_file_id',
+  status: 'status',
+  stopCause: 'stop_cause',
+  stopTaken: 'stop_taken_at is not null',
+  startSeen: 'workflow_started_at is not null',
+  createdAtSec: 'created_at',
+  expiresAtSec: 'expires_at',
+  cancellingAtSec: 'cancelling_at',
+  startedAtSec: 'floor(extract(epoch from workflow_started_at))::bigint',
+  restarts: 'restarts',
+  restartedAtSec: 'floor(extract(epoch from restarted_at))::bigint',
+  overdueMs: 'overdue_ms',
+};
+
+/** {@link BatchColumns}, for a select list or a returning clause. */
+export const BATCH_COLUMNS = selectList(BATCH);
+
+/** Columns of an {@link OpenBatch}, for a select list. */
+export const OPEN_BATCH_COLUMNS = selectList(OPEN_BATCH);
+
+/** SQL: the database's clock in whole Unix seconds. */
+export const CLOCK_SEC = 'floor(extract(epoch from now()))::bigint';
 
 /**
- * SQL in a statement on `batches`: `clockSec`, else the database's clock, as a time of the batch in
- * whole Unix seconds. Never before a step that was noted earlier, whoever's clock that was taken from.
+ * SQL in a statement on `batches`: `clockSec` as the time of a step, in whole Unix seconds. API servers
+ * and the database have clocks of their own, so a step is never noted before an earlier one.
  */
 export function stepSec(clockSec: string = CLOCK_SEC): string {
   return `greatest(created_at, in_progress_at, finalizing_at, cancelling_at, ${clockSec})`;
 }
 
-/** What {@link BATCH_COLUMNS} selects, typed as the driver of our pool delivers it. */
-export interface BatchColumns extends QueryResultRow {
-  readonly id: string;
-  readonly tenant: string;
-  readonly endpoint: string;
-  readonly input_file_id: string;
-  readonly completion_window: string;
-  readonly metadata: Record<string, string> | null;
-  readonly status: BatchRecord['status'];
-  readonly stop_cause: BatchRecord['stopCause'];
-  readonly model: string | null;
-  readonly total: number;
-  readonly completed: number;
-  readonly failed: number;
-  readonly input_tokens: number;
-  readonly cached_tokens: number;
-  readonly output_tokens: number;
-  readonly reasoning_tokens: number;
-  readonly total_tokens: number;
-  readonly errors: unknown;
-  readonly output_file_id: string | null;
-  readonly error_file_id: string | null;
-  readonly created_at: number;
-  readonly expires_at: number;
-  readonly in_progress_at: number | null;
-  readonly finalizing_at: number | null;
-  readonly completed_at: number | null;
-  readonly failed_at: number | null;
-  readonly expired_at: number | null;
-  readonly cancelling_at: number | null;
-  readonly cancelled_at: number | null;
+/** The row of a statement that returns one. @throws internal if it returned none */
+export function toBatchRow(columns: BatchColumns | undefined): BatchRow {
+  if (columns === undefined) {
+    throw new NightshiftError('internal', 'the statement returned no row');
+  }
+  const { total, completed, failed, ...others } = named(columns);
+  const { inputTokens, cachedTokens, outputTokens, reasoningTokens, totalTokens, ...row } = others;
+  return {
+    ...row,
+    counts: { total, completed, failed },
+    usage: { inputTokens, cachedTokens, outputTokens, reasoningTokens, totalTokens },
+  };
 }
 
-/** The record of a row. @throws internal where a statement that must answer a row answered none */
-export function toBatchRecord(row: BatchColumns | undefined): BatchRecord {
-  if (row === undefined) throw new NightshiftError('internal', 'the statement answered no row');
-  return {
-    id: row.id,
-    tenant: row.tenant,
-    endpoint: row.endpoint,
-    inputFileId: row.input_file_id,
-    completionWindow: row.completion_window,
-    metadata: row.metadata,
-    status: row.status,
-    stopCause: row.stop_cause,
-    model: row.model,
-    counts: { total: row.total, completed: row.completed, failed: row.failed },
-    usage: {
-      inputTokens: row.input_tokens,
-      cachedTokens: row.cached_tokens,
-      outputTokens: row.output_tokens,
-      reasoningTokens: row.reasoning_tokens,
-      totalTokens: row.total_tokens,
-    },
-    errors: row.errors,
-    outputFileId: row.output_file_id,
-    errorFileId: row.error_file_id,
-    createdAtSec: row.created_at,
-    expiresAtSec: row.expires_at,
-    inProgressAtSec: row.in_progress_at,
-    finalizingAtSec: row.finalizing_at,
-    completedAtSec: row.completed_at,
-    failedAtSec: row.failed_at,
-    expiredAtSec: row.expired_at,
-    cancellingAtSec: row.cancelling_at,
-    cancelledAtSec: row.cancelled_at,
-  };
+/** Without other results of the statement, such as that of a notification. */
+function named(columns: BatchColumns): BatchColumns {
+  const names = Object.keys(BATCH);
+  return Object.fromEntries(names.map((name) => [name, columns[name]])) as BatchColumns;
+}
+
+/** The keys of `T` that have names, without the index signature of `QueryResultRow`. */
+type Named<T> = { [K in keyof T as string extends K ? never : K]: T[K] };
+
+function selectList(columns: Readonly<Record<string, string>>): string {
+  return Object.entries(columns)
+    .map(([name, sql]) => `${sql} as "${name}"`)
+    .join(', ');
 }

@@ -1,17 +1,21 @@
 import type { PoolClient } from 'pg';
-import type { BatchStatus, StopCause, TerminalStatus } from '../../../core/batch/status';
+import type { StopCause, TerminalStatus } from '../../../core/batch/status';
 import { isTerminal, legalPredecessors } from '../../../core/batch/status';
 import { NightshiftError } from '../../../core/errors';
+import { showCounts } from '../progress-sql';
+import { query } from '../sql';
+import { claimCause } from './claim-cause';
 import { stepSec } from './columns';
 import { deleteBatchHeaders } from './headers';
-import { claimStop, project } from './phases';
-import type { BatchRecordsOptions, ErrorEntry, ResultFile, TerminalRecord } from './records';
-import { showCounts } from '../progress-sql';
-import type { RowVerdict } from './row-verdict';
-import { verdictOf } from './row-verdict';
-import { query, storable } from '../sql';
+import { recordPhase } from './phases';
+import { lockBatch, readState } from './read';
+import { insertResultFiles, resultValues, SET_RESULT } from './result-files';
+import type { BatchState, ErrorEntry, TerminalRecord } from './types';
 
-/** The last statements of a batch, each in a transaction of the caller (execution §4). */
+/**
+ * The last statements of a batch, each in a transaction of the caller. The row decides how the batch
+ * ends, and an end never changes (docs/design/read-model.md#terminal-record).
+ */
 
 const SYSTEM_ERROR: ErrorEntry = {
   code: 'system_error',
@@ -28,46 +32,46 @@ const UNFINALIZED: ErrorEntry = {
 };
 
 /**
- * File rows and terminal status; the row decides which status it is. A batch that has ended keeps its
- * end. @throws not_found, postgres_unavailable
+ * Writes file rows and terminal status; the row's cause, if it has one, overrides the cause of the
+ * record. `lifeSec` is the life of files whose batch names none. Returns the status that the row has
+ * afterwards. @throws not_found, postgres_unavailable
  */
-export async function writeTerminal(
+export async function recordEnd(
   client: PoolClient,
   record: TerminalRecord,
-  options: BatchRecordsOptions,
+  lifeSec: number | null,
 ): Promise<TerminalStatus> {
-  const row = await lockRow(client, record.batchId);
-  if (row === null) throw new NightshiftError('not_found', `there is no batch ${record.batchId}`);
+  const { batchId, outputFile, errorFile } = record;
+  const row = await lockBatch(client, batchId);
+  if (row === null) throw new NightshiftError('not_found', `there is no batch ${batchId}`);
   const cause = row.stopCause ?? record.cause;
   const status: TerminalStatus = cause ?? (record.errors === null ? 'completed' : 'failed');
   if (isTerminal(row.status)) return row.status;
-  // A projection that nobody waited for, or a claim that a restored row knows nothing of, may be
-  // missing: the way stays whole.
-  if (status === 'completed') await project(client, record.batchId, { status: 'finalizing' });
-  if (cause !== null && row.stopCause === null) await claimStop(client, record.batchId, cause);
-  for (const file of [record.outputFile, record.errorFile]) {
-    if (file !== null) await insertResultFile(client, { record, row, file, options });
-  }
-  await forgetWork(client, record.batchId);
+  // The workflow does not wait for its phases to be written, and a restored row may lack a claim: what
+  // is missing is written now, so that every transition is legal.
+  if (status === 'completed') await recordPhase(client, batchId, { status: 'finalizing' });
+  if (cause !== null && row.stopCause === null) await claimCause(client, batchId, cause);
+  await insertResultFiles(client, row, { files: [outputFile, errorFile], lifeSec });
+  await deleteWork(client, batchId);
   await writeEnd(client, { record, status, cause });
   return status;
 }
 
 /**
- * The end of a batch whose files could not be made: counts known from progress, no files.
+ * The end of a batch whose files could not be made: the counts that progress has shown, and no files.
  * @throws postgres_unavailable
  */
-export async function writeUnfinalized(
+export async function recordUnfinalized(
   client: PoolClient,
   batchId: string,
   cause: StopCause | null,
-): Promise<RowVerdict> {
-  const row = await lockRow(client, batchId);
+): Promise<BatchState> {
+  const row = await lockBatch(client, batchId);
   if (row !== null && !isTerminal(row.status)) {
     const end = row.stopCause ?? cause ?? 'failed';
-    if (row.stopCause === null) await claimStop(client, batchId, end);
+    if (row.stopCause === null) await claimCause(client, batchId, end);
     await showCounts(client, [batchId]);
-    await forgetWork(client, batchId);
+    await deleteWork(client, batchId);
     await query(
       client,
       `update batches set status = $2, stop_taken_at = coalesce(stop_taken_at, now()),
@@ -76,36 +80,28 @@ export async function writeUnfinalized(
       [batchId, end, end === 'failed' ? errorList([UNFINALIZED]) : null, legalPredecessors(end)],
     );
   }
-  return verdictOf(client, batchId);
+  return readState(client, batchId);
 }
 
-/** Gives a result file its row; one that is there stays as it is. @throws postgres_unavailable */
-export async function insertResultFile(
+/**
+ * Files, counts and usage of a batch that ended without them; its status stays. A batch that has files
+ * keeps those. @throws not_found, conflict if the batch has not ended, postgres_unavailable
+ */
+export async function recordLateDelivery(
   client: PoolClient,
-  context: {
-    record: TerminalRecord;
-    row: Pick<LockedRow, 'tenant' | 'outputExpiresAfterSec'>;
-    file: ResultFile;
-    options: BatchRecordsOptions;
-  },
-): Promise<void> {
-  const { record, row, file, options } = context;
-  await query(
-    client,
-    `insert into files (id, tenant, purpose, filename, bytes, object_key, created_at, expires_at, batch_id)
-     select $1, $2, 'batch_output', $3, $4, $5, now_sec, now_sec + $6, $7
-     from (select floor(extract(epoch from now()))::bigint as now_sec) t
-     on conflict (id) do nothing`,
-    [
-      file.id,
-      row.tenant,
-      file.filename,
-      file.bytes,
-      file.objectKey,
-      row.outputExpiresAfterSec ?? options.outputFilesSec,
-      record.batchId,
-    ],
-  );
+  record: TerminalRecord,
+  lifeSec: number | null,
+): Promise<TerminalStatus> {
+  const { batchId, outputFile, errorFile } = record;
+  const row = await lockBatch(client, batchId);
+  if (row === null) throw new NightshiftError('not_found', `there is no batch ${batchId}`);
+  if (!isTerminal(row.status)) {
+    throw new NightshiftError('conflict', `${batchId} is ${row.status}: its workflow delivers it`);
+  }
+  if (row.outputFileId !== null || row.errorFileId !== null) return row.status;
+  await insertResultFiles(client, row, { files: [outputFile, errorFile], lifeSec });
+  await query(client, `update batches set ${SET_RESULT} where id = $1`, resultValues(record));
+  return row.status;
 }
 
 interface End {
@@ -132,31 +128,7 @@ async function writeEnd(client: PoolClient, { record, status, cause }: End): Pro
   );
 }
 
-/** What a delivery writes into the row of its batch, $1; its values are {@link resultValues}. */
-export const SET_RESULT = `total = $2, completed = $3, failed = $4,
-  input_tokens = $5, cached_tokens = $6, output_tokens = $7, reasoning_tokens = $8, total_tokens = $9,
-  model = coalesce($10, model), output_file_id = $11, error_file_id = $12, updated_at = now()`;
-
-/** $1 to $12 of a statement with {@link SET_RESULT}. */
-export function resultValues(record: TerminalRecord): unknown[] {
-  const { counts, usage, model } = record;
-  return [
-    record.batchId,
-    counts.total,
-    counts.completed,
-    counts.failed,
-    usage.inputTokens,
-    usage.cachedTokens,
-    usage.outputTokens,
-    usage.reasoningTokens,
-    usage.totalTokens,
-    model === null ? null : storable(model),
-    record.outputFile?.id ?? null,
-    record.errorFile?.id ?? null,
-  ];
-}
-
-/** Why it failed; a cancelled or expired batch has no errors, also where its file was refused. */
+/** Why it failed. A cancelled or expired batch has no errors, even if its file was refused. */
 function errorsOf(
   { errors }: TerminalRecord,
   cause: StopCause | null,
@@ -170,25 +142,7 @@ function errorList(data: readonly ErrorEntry[]): string {
 }
 
 /** What only an open batch needs: progress of its chunks, headers of its create call. */
-async function forgetWork(client: PoolClient, batchId: string): Promise<void> {
+async function deleteWork(client: PoolClient, batchId: string): Promise<void> {
   await query(client, `delete from chunk_progress where batch_id = $1`, [batchId]);
   await deleteBatchHeaders(client, batchId);
-}
-
-interface LockedRow {
-  readonly status: BatchStatus;
-  readonly stopCause: StopCause | null;
-  readonly tenant: string;
-  readonly outputExpiresAfterSec: number | null;
-}
-
-async function lockRow(client: PoolClient, batchId: string): Promise<LockedRow | null> {
-  const [row] = await query<LockedRow>(
-    client,
-    `select status, stop_cause as "stopCause", tenant,
-       output_expires_after as "outputExpiresAfterSec"
-     from batches where id = $1 for update`,
-    [batchId],
-  );
-  return row ?? null;
 }

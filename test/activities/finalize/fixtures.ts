@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import { createFinalize } from '../../../activities/finalize/finalize';
-import type { TerminalRecord } from '../../../storage/postgres/batches/records';
+import type { TerminalRecord } from '../../../storage/postgres/batches/types';
 import type { FinalizeResult } from '../../../activities/contract';
 import { NO_USAGE, type Usage } from '../../../core/batch/counts';
 import { type BatchStatus, type StopCause, type TerminalStatus } from '../../../core/batch/status';
@@ -142,14 +142,12 @@ export class BatchPlace {
       store: this.store,
       journal: this.journal,
       batches: {
-        forFinalize: async () => {
+        find: async () => {
           await this.onRow();
           const row = { status: this.rowStatus, stopCause: this.rowCause };
           return { tenant: 'someone', inputObjectKey: this.inputKey, ...row };
         },
-      },
-      record: {
-        writeTerminal: async (record): Promise<TerminalStatus> => {
+        recordEnd: async (record): Promise<TerminalStatus> => {
           this.records.push(record);
           return this.rowCause ?? record.cause ?? 'completed';
         },

@@ -12,8 +12,7 @@ import type { WorkflowState } from '../../../core/batch/orphans';
 import { NightshiftError } from '../../../core/errors';
 import { manifestKey, modelMapKey } from '../../../core/names/object-names';
 import { encodeModelMap } from '../../../core/plan/model-map';
-import { createBatchRecords } from '../../../storage/postgres/batches/records';
-import { createReconcileRows } from '../../../storage/postgres/reconcile';
+import { createBatchRepository } from '../../../storage/postgres/batches/repository';
 import { createMemoryStore, type MemoryStore } from '../../support/memory-store';
 import { POSTGRES_START_MS, withDatabase, type TestDatabase } from '../../support/postgres';
 import { insertBatch, type BatchOverrides } from '../../support/rows';
@@ -107,8 +106,7 @@ const run = <I, O>(activity: (input: I) => Promise<O>, input: I): Promise<O> =>
 
 function reconcile(input: Partial<ReconcilePageInput> = {}): Promise<ReconcilePageResult> {
   const activity = createReconcilePage({
-    rows: createReconcileRows(database.pool, OPTIONS),
-    records: createBatchRecords(database.pool, OPTIONS),
+    batches: createBatchRepository(database.pool, OPTIONS),
     progress: temporal,
     store,
     batchWorkflows: temporal.batchWorkflows,
@@ -189,7 +187,7 @@ describe('reconcile', () => {
       expect(temporal.started).toEqual([id]);
       expect(temporal.waitedFor).toEqual([id]);
       expect(await stateOf(id)).toMatchObject({ stop_cause: cause });
-      expect(await createReconcileRows(database.pool, OPTIONS).open(id)).toMatchObject({
+      expect(await createBatchRepository(database.pool, OPTIONS).findOpen(id)).toMatchObject({
         startSeen: true,
       });
       expect(recovered).toEqual([action]);
@@ -497,7 +495,7 @@ describe('a late delivery', () => {
   const deliver = (batchId: string) =>
     run(
       createDeliverLate({
-        rows: createReconcileRows(database.pool, OPTIONS),
+        batches: createBatchRepository(database.pool, OPTIONS),
         store,
         finalize: (input) => {
           finalized.push(input);

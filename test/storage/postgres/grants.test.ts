@@ -10,8 +10,11 @@ import {
 import { createLogger } from '../../../platform/logger';
 import { createApiKeyRepository } from '../../../storage/postgres/api-keys';
 import { findBatchHeaders } from '../../../storage/postgres/batches/headers';
-import { createBatchRecords, type TerminalRecord } from '../../../storage/postgres/batches/records';
-import { createBatchRepository } from '../../../storage/postgres/batches/batches';
+import {
+  type BatchRepository,
+  createBatchRepository,
+} from '../../../storage/postgres/batches/repository';
+import type { TerminalRecord } from '../../../storage/postgres/batches/types';
 import { createFileRepository } from '../../../storage/postgres/files';
 import { checkSchema, migrate } from '../../../storage/postgres/migrate';
 import { openPool } from '../../../storage/postgres/pool';
@@ -21,7 +24,6 @@ import {
   touchRows,
   unreleased,
 } from '../../../storage/postgres/progress-sql';
-import { createReconcileRows } from '../../../storage/postgres/reconcile';
 import { listenForStops } from '../../../storage/postgres/stop-channel';
 import { verifyStoreIdentity } from '../../../storage/postgres/store-identity';
 import { createSweepRows } from '../../../storage/postgres/sweep';
@@ -62,8 +64,11 @@ afterAll(async () => {
   await database.close();
 });
 
-/** The same object, which keeps the names of the methods that are called. */
-function noted<T extends object>(object: T): { readonly methods: T; uncalled(): string[] } {
+/** The same object, which keeps the names of the methods that are called; `used` are those to call. */
+function noted<T extends object>(
+  object: T,
+  used: readonly (keyof T & string)[] = Object.keys(object) as (keyof T & string)[],
+): { readonly methods: T; uncalled(): string[] } {
   const called = new Set<PropertyKey>();
   const methods = new Proxy(object, {
     get: (target, name, receiver) => {
@@ -71,7 +76,7 @@ function noted<T extends object>(object: T): { readonly methods: T; uncalled(): 
       return Reflect.get(target, name, receiver) as unknown;
     },
   });
-  return { methods, uncalled: () => Object.keys(object).filter((name) => !called.has(name)) };
+  return { methods, uncalled: () => used.filter((name) => !called.has(name)) };
 }
 
 const LIMITS = {
@@ -81,6 +86,19 @@ const LIMITS = {
   maxUploads: 9,
   maxUploadParts: 9,
 };
+/** Methods of the repository of batches, by who calls them. */
+const BY_API: readonly (keyof BatchRepository)[] = [
+  ...(['insert', 'insertOnce', 'quota', 'get', 'list', 'claimCancel'] as const),
+  ...(['awaitsCancelSignal', 'unstarted', 'markStarted'] as const),
+];
+const BY_STEPS: readonly (keyof BatchRepository)[] = [
+  ...(['find', 'claimCause', 'recordPhase', 'recordEnd', 'recordUnfinalized'] as const),
+];
+const BY_RECONCILE: readonly (keyof BatchRepository)[] = [
+  ...(['openPage', 'findOpen', 'markStarted', 'noteRestart', 'addOverdue'] as const),
+  ...(['resetOverdue', 'started', 'stillHeld', 'find', 'recordLateDelivery'] as const),
+];
+
 const request = (key: string) => ({
   tenant: 't',
   route: 'r',
@@ -157,14 +175,17 @@ describe('the API', () => {
   });
 
   it('takes batches and cancels', async () => {
-    const { methods: batches, uncalled } = noted(createBatchRepository(api, LIMITS));
+    const { methods: batches, uncalled } = noted(
+      createBatchRepository(api, { limits: LIMITS }),
+      BY_API,
+    );
     const file = await createFileRepository(api).insert(newFile());
     const batch = await batches.insert(newBatch(file.id));
     const made = await batches.insertOnce(newBatch(file.id), request('batch'));
     expect(made.kind).toBe('made');
     expect((await batches.insertOnce(newBatch(file.id), request('batch'))).kind).toBe('repeated');
     expect(await batches.get(batch.id, 't')).toMatchObject({ status: 'validating' });
-    expect(await batches.room('t')).toMatchObject({ limit: 100 });
+    expect(await batches.quota('t')).toMatchObject({ limit: 100 });
     await batches.list({ tenant: 't', limit: 5, after: batch.id });
     expect(await batches.unstarted(NOW_SEC + 1, 5)).toHaveLength(2);
     await batches.markStarted(batch.id);
@@ -182,6 +203,11 @@ describe('the API', () => {
     const [record] = await createApiKeyRepository(owner).list();
     expect(record).toMatchObject({ lastUsedAtSec: NOW_SEC });
   });
+});
+
+it('knows who calls each method of the repository of batches', () => {
+  const all = Object.keys(createBatchRepository(owner));
+  expect([...new Set([...BY_API, ...BY_STEPS, ...BY_RECONCILE])].sort()).toEqual(all.sort());
 });
 
 describe('the worker', () => {
@@ -202,17 +228,17 @@ describe('the worker', () => {
   it('brings batches to their ends', async () => {
     await checkSchema(worker);
     await verifyStoreIdentity(worker, 'store');
-    const { methods: records, uncalled } = noted(createBatchRecords(worker, options));
+    const { methods: records, uncalled } = noted(createBatchRepository(worker, options), BY_STEPS);
     const [id, stopped] = [await insert(), await insert()];
     await owner.query(`insert into batch_headers values ($1, 'k', '')`, [id]);
     expect(await findBatchHeaders(worker, id)).toMatchObject({ keyId: 'k' });
-    expect(await records.open(id)).toMatchObject({ status: 'validating' });
+    expect(await records.find(id)).toMatchObject({ status: 'validating' });
     expect(await enqueueRequests(worker, { batchId: id, requests: 3, max: 10 })).toBe(true);
-    await records.project(id, { status: 'in_progress', total: 3, model: 'm', models: ['m'] });
-    expect(await records.writeTerminal(terminal(id))).toBe('completed');
+    await records.recordPhase(id, { status: 'in_progress', total: 3, model: 'm', models: ['m'] });
+    expect(await records.recordEnd(terminal(id))).toBe('completed');
     expect(await findBatchHeaders(worker, id)).toBeNull();
-    await records.claimStop(stopped, 'expired');
-    expect(await records.writeUnfinalized(stopped, null)).toMatchObject({ status: 'expired' });
+    await records.claimCause(stopped, 'expired');
+    expect(await records.recordUnfinalized(stopped, null)).toMatchObject({ status: 'expired' });
     expect(uncalled()).toEqual([]);
   });
 
@@ -247,20 +273,20 @@ describe('the worker', () => {
   });
 
   it('reconciles', async () => {
-    const { methods: rows, uncalled } = noted(createReconcileRows(worker, options));
+    const { methods: rows, uncalled } = noted(createBatchRepository(worker, options), BY_RECONCILE);
     const id = await insert({ status: 'in_progress', workflow_started_at: new Date() });
     expect(await rows.openPage({ afterSeq: 0, limit: 100 })).not.toEqual([]);
-    expect(await rows.open(id)).toMatchObject({ id });
+    expect(await rows.findOpen(id)).toMatchObject({ id });
     await rows.markStarted(id);
     await rows.noteRestart(id);
-    await rows.noteOverdue([id]);
-    await rows.forgetOverdue(id);
-    const found = await rows.foundAtStart('w');
+    await rows.addOverdue([id]);
+    await rows.resetOverdue(id);
+    const found = await rows.started('w');
     expect(found.map((one) => one.id)).toContain(id);
     await rows.stillHeld(found);
     const failed = await insert({ status: 'failed', failed_at: NOW_SEC });
-    expect(await rows.ended(failed)).toMatchObject({ status: 'failed' });
-    expect(await rows.recordLate(terminal(failed))).toBe('failed');
+    expect(await rows.find(failed)).toMatchObject({ status: 'failed' });
+    expect(await rows.recordLateDelivery(terminal(failed))).toBe('failed');
     expect(uncalled()).toEqual([]);
   });
 

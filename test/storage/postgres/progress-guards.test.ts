@@ -1,7 +1,7 @@
 import pino from 'pino';
 import type { BatchOverrides } from '../../support/rows';
 import { insertBatch } from '../../support/rows';
-import { createBatchRecords } from '../../../storage/postgres/batches/records';
+import { createBatchRepository } from '../../../storage/postgres/batches/repository';
 import { createProgressReporter } from '../../../storage/postgres/progress';
 import { showCounts, takeEpoch, touchRows } from '../../../storage/postgres/progress-sql';
 import type { TestDatabase } from '../../support/postgres';
@@ -160,7 +160,7 @@ describe('an attempt with the newest number', () => {
 });
 
 describe('a phase that comes after a claimed stop', () => {
-  const records = () => createBatchRecords(database.pool, { outputFilesSec: 1 });
+  const records = () => createBatchRepository(database.pool, { outputFilesSec: 1 });
 
   it.each([
     ['expired', 'validating', 'in_progress'],
@@ -168,8 +168,8 @@ describe('a phase that comes after a claimed stop', () => {
     ['expired', 'validating', 'finalizing'],
   ] as const)('is not taken: %s claimed, %s → %s', async (cause, before, after) => {
     const id = await insert({ status: before, total: 0 });
-    await records().claimStop(id, cause);
-    const verdict = await records().project(id, { status: after, total: 10 });
+    await records().claimCause(id, cause);
+    const verdict = await records().recordPhase(id, { status: after, total: 10 });
     expect(verdict).toEqual({ found: true, status: before, stopCause: cause });
     const { in_progress_at: begun, finalizing_at: finalizing, total } = await columns(id);
     expect({ begun, finalizing, total }).toEqual({ begun: null, finalizing: null, total: 10 });
@@ -177,7 +177,7 @@ describe('a phase that comes after a claimed stop', () => {
 
   it('never makes the total smaller', async () => {
     const id = await insert({ total: 10 });
-    await records().project(id, { status: 'finalizing', total: 4 });
+    await records().recordPhase(id, { status: 'finalizing', total: 4 });
     expect(await columns(id)).toMatchObject({ status: 'finalizing', total: 10 });
   });
 });

@@ -5,7 +5,7 @@ import { batchIdFromBytes } from '../../../core/names/ids';
 import type { ChunkLease } from '../../../storage/postgres/chunk-lease';
 import { openPool } from '../../../storage/postgres/pool';
 import type { ProgressOptions, ProgressReporter } from '../../../storage/postgres/progress';
-import { createBatchRecords } from '../../../storage/postgres/batches/records';
+import { createBatchRepository } from '../../../storage/postgres/batches/repository';
 import { listenForStops } from '../../../storage/postgres/stop-channel';
 import { createProgressReporter } from '../../../storage/postgres/progress';
 import { takeEpoch } from '../../../storage/postgres/progress-sql';
@@ -57,16 +57,16 @@ async function counts(id: string): Promise<{ completed: number; failed: number }
 describe('progress and fence', () => {
   it('tells a chunk from its first moment that its batch is to be stopped, or has ended', async () => {
     const id = await newBatch();
-    const records = createBatchRecords(database.pool, { outputFilesSec: 1 });
+    const records = createBatchRepository(database.pool, { outputFilesSec: 1 });
     const key = { batchId: id, safeModel: 'm', from: 0, to: 5 };
     const running = await reporter('w1').begin(key);
     expect(running).toMatchObject({ stopCause: null, terminal: false });
     await running.release({ to: 5, completed: 0, failed: 0 });
-    await records.claimStop(id, 'cancelled');
+    await records.claimCause(id, 'cancelled');
     const stopped = await reporter('w2').begin(key);
     expect(stopped).toMatchObject({ stopCause: 'cancelled', terminal: false });
     await stopped.release({ to: 5, completed: 0, failed: 0 });
-    await records.writeUnfinalized(id, null);
+    await records.recordUnfinalized(id, null);
     const late = await reporter('w3').begin(key);
     expect(late.terminal).toBe(true);
     expect(late.maySend()).toBe(false);
@@ -207,8 +207,8 @@ describe('progress and fence', () => {
       10_000,
       'a new connection',
     );
-    const records = createBatchRecords(database.pool, { outputFilesSec: 1 });
-    await records.claimStop(id, 'cancelled');
+    const records = createBatchRepository(database.pool, { outputFilesSec: 1 });
+    await records.claimCause(id, 'cancelled');
     await until(() => lease.stopCause === 'cancelled', 5_000, 'the stop to be heard');
     expect(heard).toEqual([id]);
     await listener.close();

@@ -1,4 +1,4 @@
-import { createBatchRepository } from '../../../storage/postgres/batches/batches';
+import { createBatchRepository } from '../../../storage/postgres/batches/repository';
 import { enqueueRequests } from '../../../storage/postgres/tenant-limits';
 import { POSTGRES_START_MS, type TestDatabase, withDatabase } from '../../support/postgres';
 

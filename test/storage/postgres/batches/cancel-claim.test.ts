@@ -1,5 +1,4 @@
-import { createBatchRecords } from '../../../../storage/postgres/batches/records';
-import { createBatchRepository } from '../../../../storage/postgres/batches/batches';
+import { createBatchRepository } from '../../../../storage/postgres/batches/repository';
 import { POSTGRES_START_MS, type TestDatabase, withDatabase } from '../../../support/postgres';
 
 let database: TestDatabase;
@@ -24,12 +23,11 @@ async function insertBatch(): Promise<string> {
 
 it('gives the row one cause, however a cancel and an expiry race', async () => {
   const batches = createBatchRepository(database.pool);
-  const records = createBatchRecords(database.pool, { outputFilesSec: 1 });
   for (let round = 0; round < 20; round++) {
     const id = await insertBatch();
     const [claim, verdict] = await Promise.all([
       batches.claimCancel(id, 'ann', 1_500),
-      records.claimStop(id, 'expired'),
+      batches.claimCause(id, 'expired'),
     ]);
     expect(claim?.claimed).toBe(verdict.stopCause === 'cancelled');
     expect(claim?.batch.stopCause).toBe(verdict.stopCause);

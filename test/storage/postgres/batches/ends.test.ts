@@ -1,7 +1,10 @@
 import { NO_USAGE } from '../../../../core/batch/counts';
 import type { StopCause } from '../../../../core/batch/status';
-import type { BatchRecords, TerminalRecord } from '../../../../storage/postgres/batches/records';
-import { createBatchRecords } from '../../../../storage/postgres/batches/records';
+import {
+  createBatchRepository,
+  type BatchRepository,
+} from '../../../../storage/postgres/batches/repository';
+import type { TerminalRecord } from '../../../../storage/postgres/batches/types';
 import type { TestDatabase } from '../../../support/postgres';
 import { POSTGRES_START_MS, withDatabase } from '../../../support/postgres';
 import { insertBatch } from '../../../support/rows';
@@ -11,11 +14,11 @@ import { insertBatch } from '../../../support/rows';
 const OUTPUT_FILES_SEC = 3_600;
 
 let database: TestDatabase;
-let records: BatchRecords;
+let batches: BatchRepository;
 
 beforeAll(async () => {
   database = await withDatabase();
-  records = createBatchRecords(database.pool, { outputFilesSec: OUTPUT_FILES_SEC });
+  batches = createBatchRepository(database.pool, { outputFilesSec: OUTPUT_FILES_SEC });
 }, POSTGRES_START_MS);
 afterAll(() => database?.close());
 
@@ -48,8 +51,8 @@ describe('a batch that has ended', () => {
       const id = await insertBatch(database.pool, { status, total: 3 });
       const before = await row(id);
       for (const cause of [null, 'cancelled', 'expired', 'failed'] as const) {
-        expect(await records.writeTerminal(record(id, cause))).toBe(status);
-        expect(await records.writeUnfinalized(id, cause)).toMatchObject({ status });
+        expect(await batches.recordEnd(record(id, cause))).toBe(status);
+        expect(await batches.recordUnfinalized(id, cause)).toMatchObject({ status });
       }
       expect(await row(id)).toEqual(before);
       expect(await files(id)).toEqual([]);
@@ -60,8 +63,8 @@ describe('a batch that has ended', () => {
 describe('a batch that ends without files', () => {
   it('ends under the cause that its row has', async () => {
     const id = await insertBatch(database.pool, { status: 'in_progress' });
-    await records.claimStop(id, 'cancelled');
-    expect(await records.writeUnfinalized(id, 'expired')).toMatchObject({ status: 'cancelled' });
+    await batches.claimCause(id, 'cancelled');
+    expect(await batches.recordUnfinalized(id, 'expired')).toMatchObject({ status: 'cancelled' });
     expect(await row(id)).toMatchObject({ stop_cause: 'cancelled', expired_at: null });
   });
 });
@@ -74,7 +77,7 @@ describe('a result file', () => {
     const id = await insertBatch(database.pool, {
       ...{ tenant: 'ann', status: 'in_progress', output_expires_after: asked },
     });
-    await records.writeTerminal(record(id, null));
+    await batches.recordEnd(record(id, null));
     expect(await files(id)).toEqual([{ tenant: 'ann', life }]);
   });
 });

@@ -1,12 +1,8 @@
 import { OPEN_STATUSES, STOP_CAUSES, TERMINAL_STATUSES } from '../../../../core/batch/status';
 import {
-  createBatchRecords,
-  type BatchRecords,
-} from '../../../../storage/postgres/batches/records';
-import {
   createBatchRepository,
   type BatchRepository,
-} from '../../../../storage/postgres/batches/batches';
+} from '../../../../storage/postgres/batches/repository';
 import { POSTGRES_START_MS, type TestDatabase, withDatabase } from '../../../support/postgres';
 import { insertBatch } from '../../../support/rows';
 
@@ -14,11 +10,9 @@ import { insertBatch } from '../../../support/rows';
 
 let database: TestDatabase;
 let batches: BatchRepository;
-let records: BatchRecords;
 beforeAll(async () => {
   database = await withDatabase();
   batches = createBatchRepository(database.pool);
-  records = createBatchRecords(database.pool, { outputFilesSec: 1 });
 }, POSTGRES_START_MS);
 afterAll(() => database.close());
 beforeEach(() => database.pool.query('truncate batches'));
@@ -34,17 +28,17 @@ it('signals a cancel until the workflow claims it, and notes that once', async (
   await batches.claimCancel(id, 'ann', 1_500);
   expect(await batches.awaitsCancelSignal(id)).toBe(true);
   expect(await takenAt(id)).toBeNull();
-  await records.claimStop(id, 'cancelled');
+  await batches.claimCause(id, 'cancelled');
   expect(await batches.awaitsCancelSignal(id)).toBe(false);
   const first = await takenAt(id);
   expect(first).not.toBeNull();
-  await records.claimStop(id, 'cancelled');
+  await batches.claimCause(id, 'cancelled');
   expect(await takenAt(id)).toEqual(first);
 });
 
 it.each(STOP_CAUSES)('notes that the workflow has taken %s', async (cause) => {
   const id = await insertBatch(database.pool, { status: 'in_progress' });
-  await records.claimStop(id, cause);
+  await batches.claimCause(id, cause);
   expect(await takenAt(id)).not.toBeNull();
   expect(await batches.awaitsCancelSignal(id)).toBe(false);
 });

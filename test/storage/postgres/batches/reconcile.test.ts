@@ -1,17 +1,20 @@
 import { randomBytes } from 'node:crypto';
-import { NO_USAGE } from '../../../core/batch/counts';
-import { batchIdFromBytes } from '../../../core/names/ids';
-import type { TerminalRecord } from '../../../storage/postgres/batches/records';
-import { createReconcileRows, type ReconcileRows } from '../../../storage/postgres/reconcile';
-import { insertBatch, type BatchOverrides } from '../../support/rows';
-import { POSTGRES_START_MS, withDatabase, type TestDatabase } from '../../support/postgres';
+import { NO_USAGE } from '../../../../core/batch/counts';
+import { batchIdFromBytes } from '../../../../core/names/ids';
+import {
+  createBatchRepository,
+  type BatchRepository,
+} from '../../../../storage/postgres/batches/repository';
+import type { TerminalRecord } from '../../../../storage/postgres/batches/types';
+import { insertBatch, type BatchOverrides } from '../../../support/rows';
+import { POSTGRES_START_MS, withDatabase, type TestDatabase } from '../../../support/postgres';
 
 let database: TestDatabase;
-let rows: ReconcileRows;
+let batches: BatchRepository;
 
 beforeAll(async () => {
   database = await withDatabase();
-  rows = createReconcileRows(database.pool, { outputFilesSec: 3600 });
+  batches = createBatchRepository(database.pool, { outputFilesSec: 3600 });
 }, POSTGRES_START_MS);
 afterAll(() => database?.close());
 beforeEach(() => database.pool.query('truncate batches, files, chunk_progress'));
@@ -32,8 +35,8 @@ it('pages through open batches alone, in order of insertion', async () => {
     open.push(await insert({ status }));
     await insert({ status: 'completed' });
   }
-  const first = await rows.openPage({ afterSeq: 0, limit: 3 });
-  const second = await rows.openPage({ afterSeq: first.at(-1)?.seq ?? 0, limit: 3 });
+  const first = await batches.openPage({ afterSeq: 0, limit: 3 });
+  const second = await batches.openPage({ afterSeq: first.at(-1)?.seq ?? 0, limit: 3 });
   expect([...first, ...second].map(({ id }) => id)).toEqual(open);
 });
 
@@ -46,7 +49,7 @@ it('tells what decides about a row', async () => {
     created_at: 50,
     expires_at: 100,
   });
-  expect(await rows.open(id)).toMatchObject({
+  expect(await batches.findOpen(id)).toMatchObject({
     id,
     tenant: 't',
     endpoint: '/v1/embeddings',
@@ -59,7 +62,7 @@ it('tells what decides about a row', async () => {
     expiresAtSec: 100,
     cancellingAtSec: 77,
   });
-  expect(await rows.open(await insert({ status: 'failed' }))).toBeNull();
+  expect(await batches.findOpen(await insert({ status: 'failed' }))).toBeNull();
 });
 
 it('tells a worker that starts who may be at the batches that it finds, and who still is', async () => {
@@ -77,18 +80,18 @@ it('tells a worker that starts who may be at the batches that it finds, and who 
   await touch(alone, 'done', '0 seconds', true);
   await touch(alone, 'me', '0 seconds');
   await touch(held, 'other', '3 seconds');
-  const found = await rows.foundAtStart('me');
+  const found = await batches.started('me');
   expect(found).toEqual([
     { id: alone, status: 'in_progress', holders: [] },
     { id: held, status: 'in_progress', holders: ['other'] },
   ]);
-  expect(await rows.stillHeld(found)).toEqual(new Set());
+  expect(await batches.stillHeld(found)).toEqual(new Set());
   await database.pool.query(
     `update chunk_progress set touched_at = now(), worker = 'me' where worker = 'other'`,
   );
-  expect(await rows.stillHeld(found)).toEqual(new Set());
+  expect(await batches.stillHeld(found)).toEqual(new Set());
   await touch(held, 'other', '0 seconds');
-  expect(await rows.stillHeld(found)).toEqual(new Set([held]));
+  expect(await batches.stillHeld(found)).toEqual(new Set([held]));
 });
 
 describe('late files', () => {
@@ -107,7 +110,7 @@ describe('late files', () => {
   it.each(['failed', 'cancelled', 'expired'] as const)('leave the status %s', async (status) => {
     const id = await insert({ status, stop_cause: status, [`${status}_at`]: 99 });
     const before = await columns(id);
-    expect(await rows.recordLate(record(id))).toBe(status);
+    expect(await batches.recordLateDelivery(record(id))).toBe(status);
     expect(await columns(id)).toEqual({
       ...before,
       output_file_id: `file-${id}o`,
@@ -131,14 +134,18 @@ describe('late files', () => {
   it('never replace files that are there', async () => {
     const id = await insert({ status: 'cancelled', output_file_id: 'file-first' });
     const before = await columns(id);
-    expect(await rows.recordLate(record(id))).toBe('cancelled');
+    expect(await batches.recordLateDelivery(record(id))).toBe('cancelled');
     expect(await columns(id)).toEqual(before);
   });
 
   it('are refused for a batch that goes on, and for none', async () => {
     const id = await insert({ status: 'finalizing' });
-    await expect(rows.recordLate(record(id))).rejects.toMatchObject({ code: 'conflict' });
+    await expect(batches.recordLateDelivery(record(id))).rejects.toMatchObject({
+      code: 'conflict',
+    });
     const missing = batchIdFromBytes(randomBytes(16));
-    await expect(rows.recordLate(record(missing))).rejects.toMatchObject({ code: 'not_found' });
+    await expect(batches.recordLateDelivery(record(missing))).rejects.toMatchObject({
+      code: 'not_found',
+    });
   });
 });

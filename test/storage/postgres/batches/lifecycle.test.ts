@@ -4,22 +4,23 @@ import { NO_USAGE } from '../../../../core/batch/counts';
 import type { StopCause } from '../../../../core/batch/status';
 import { STOP_CAUSES } from '../../../../core/batch/status';
 import { batchIdFromBytes } from '../../../../core/names/ids';
-import type { BatchRecords, TerminalRecord } from '../../../../storage/postgres/batches/records';
-import { createBatchRecords } from '../../../../storage/postgres/batches/records';
-import { createBatchRepository } from '../../../../storage/postgres/batches/batches';
+import {
+  createBatchRepository,
+  type BatchRepository,
+} from '../../../../storage/postgres/batches/repository';
+import type { TerminalRecord } from '../../../../storage/postgres/batches/types';
 import { showCounts } from '../../../../storage/postgres/progress-sql';
-import { createReconcileRows } from '../../../../storage/postgres/reconcile';
 import { faultsOf, startAudit, statesOf } from '../../../support/audit';
 import type { TestDatabase } from '../../../support/postgres';
 import { POSTGRES_START_MS, withDatabase } from '../../../support/postgres';
 import { until } from '../../../support/until';
 
 let database: TestDatabase;
-let records: BatchRecords;
+let batches: BatchRepository;
 
 beforeAll(async () => {
   database = await withDatabase();
-  records = createBatchRecords(database.pool, { outputFilesSec: 3600 });
+  batches = createBatchRepository(database.pool, { outputFilesSec: 3600 });
 }, POSTGRES_START_MS);
 afterAll(() => database?.close());
 
@@ -56,22 +57,22 @@ function terminal(batchId: string, over: Partial<TerminalRecord> = {}): Terminal
   };
 }
 
-describe('batch records', () => {
+describe('the row of a batch', () => {
   it('says that there is no row instead of failing', async () => {
     const missing = batchIdFromBytes(randomBytes(16));
-    expect(await records.open(missing)).toBeNull();
-    expect(await records.claimStop(missing, 'expired')).toMatchObject({ found: false });
-    expect(await records.project(missing, { status: 'in_progress' })).toMatchObject({
+    expect(await batches.find(missing)).toBeNull();
+    expect(await batches.claimCause(missing, 'expired')).toMatchObject({ found: false });
+    expect(await batches.recordPhase(missing, { status: 'in_progress' })).toMatchObject({
       found: false,
     });
   });
 
   it('goes the whole way to completed and sets each time once', async () => {
     const id = await newBatch();
-    await records.project(id, { status: 'in_progress', total: 3, model: 'm', models: ['m'] });
+    await batches.recordPhase(id, { status: 'in_progress', total: 3, model: 'm', models: ['m'] });
     const before = await row(id);
-    await records.project(id, { status: 'finalizing' });
-    expect(await records.writeTerminal(terminal(id))).toBe('completed');
+    await batches.recordPhase(id, { status: 'finalizing' });
+    expect(await batches.recordEnd(terminal(id))).toBe('completed');
     const after = await row(id);
     expect(after).toMatchObject({
       status: 'completed',
@@ -85,7 +86,7 @@ describe('batch records', () => {
       cancelled_at: null,
     });
     expect(
-      await records.writeTerminal(terminal(id, { counts: { total: 9, completed: 9, failed: 0 } })),
+      await batches.recordEnd(terminal(id, { counts: { total: 9, completed: 9, failed: 0 } })),
     ).toBe('completed');
     expect(await row(id)).toEqual(after);
   });
@@ -97,7 +98,7 @@ describe('batch records', () => {
       5_000,
       'half a second',
     );
-    await records.project(id, { status: 'in_progress', total: 3, model: 'm' });
+    await batches.recordPhase(id, { status: 'in_progress', total: 3, model: 'm' });
     expect(Number((await row(id))['in_progress_at'])).toBeLessThanOrEqual(Date.now() / 1000);
   });
 
@@ -106,17 +107,17 @@ describe('batch records', () => {
     const ahead = Math.floor(Date.now() / 1000) + 50;
     const text = `update batches set status = 'in_progress', in_progress_at = $2 where id = $1`;
     await database.pool.query(text, [id, ahead]);
-    const claim = await createBatchRepository(database.pool).claimCancel(id, 't', ahead - 50);
+    const claim = await batches.claimCancel(id, 't', ahead - 50);
     expect(claim?.batch.cancellingAtSec).toBe(ahead);
-    await records.writeTerminal(terminal(id, { cause: 'cancelled' }));
+    await batches.recordEnd(terminal(id, { cause: 'cancelled' }));
     expect(await row(id)).toMatchObject({ cancelling_at: ahead, cancelled_at: ahead });
   });
 
   it('keeps a model whose name Postgres could not hold', async () => {
     const id = await newBatch();
     const model = 'a\u0000b\ud800c';
-    await records.project(id, { status: 'in_progress', total: 3, model, models: [model] });
-    expect(await records.writeTerminal(terminal(id, { model }))).toBe('completed');
+    await batches.recordPhase(id, { status: 'in_progress', total: 3, model, models: [model] });
+    expect(await batches.recordEnd(terminal(id, { model }))).toBe('completed');
     expect(await row(id)).toMatchObject({ model: 'a\ufffdb\ufffdc', models: ['a\ufffdb\ufffdc'] });
   });
 
@@ -128,7 +129,7 @@ describe('batch records', () => {
       outputFile: null,
       counts: { total: 0, completed: 0, failed: 0 },
     });
-    expect(await records.writeTerminal(record)).toBe('failed');
+    expect(await batches.recordEnd(record)).toBe('failed');
     expect(await row(id)).toMatchObject({
       status: 'failed',
       errors: { object: 'list', data: errors },
@@ -140,9 +141,9 @@ describe('batch records', () => {
   describe.each(STOP_CAUSES)('claimed first: %s', (first) => {
     it.each(STOP_CAUSES)('stays the cause when %s is claimed later', async (second) => {
       const id = await newBatch();
-      expect(await records.claimStop(id, first)).toMatchObject({ stopCause: first });
-      expect(await records.claimStop(id, second)).toMatchObject({ stopCause: first });
-      expect(await records.writeTerminal(terminal(id, { cause: second }))).toBe(first);
+      expect(await batches.claimCause(id, first)).toMatchObject({ stopCause: first });
+      expect(await batches.claimCause(id, second)).toMatchObject({ stopCause: first });
+      expect(await batches.recordEnd(terminal(id, { cause: second }))).toBe(first);
       expect(await row(id)).toMatchObject({ status: first, stop_cause: first });
     });
   });
@@ -150,7 +151,7 @@ describe('batch records', () => {
   it('lets exactly one of many concurrent claims win, and all see it', async () => {
     const id = await newBatch();
     const claims = Array.from({ length: 30 }, (_, i) =>
-      records.claimStop(id, STOP_CAUSES[i % 3] as StopCause),
+      batches.claimCause(id, STOP_CAUSES[i % 3] as StopCause),
     );
     const seen = new Set((await Promise.all(claims)).map((claim) => claim.stopCause));
     expect(seen.size).toBe(1);
@@ -158,20 +159,20 @@ describe('batch records', () => {
 
   it('ends cancelled when the API claimed the cancel while the files were being made', async () => {
     const id = await newBatch();
-    await records.project(id, { status: 'in_progress' });
-    await records.project(id, { status: 'finalizing' });
-    await createBatchRepository(database.pool).claimCancel(id, 't', Math.floor(Date.now() / 1000));
+    await batches.recordPhase(id, { status: 'in_progress' });
+    await batches.recordPhase(id, { status: 'finalizing' });
+    await batches.claimCancel(id, 't', Math.floor(Date.now() / 1000));
     expect(await row(id)).toMatchObject({ status: 'cancelling' });
-    expect(await records.writeTerminal(terminal(id))).toBe('cancelled');
+    expect(await batches.recordEnd(terminal(id))).toBe('cancelled');
     expect(await row(id)).toMatchObject({ status: 'cancelled', output_file_id: `file-o${id}` });
   });
 
   it.each([
-    ['with files', (id: string) => records.writeTerminal(terminal(id, { cause: 'cancelled' }))],
-    ['without files', (id: string) => records.writeUnfinalized(id, 'cancelled')],
+    ['with files', (id: string) => batches.recordEnd(terminal(id, { cause: 'cancelled' }))],
+    ['without files', (id: string) => batches.recordUnfinalized(id, 'cancelled')],
   ])('ends cancelled %s a batch whose row, restored, knows nothing of it', async (_what, end) => {
     const id = await newBatch();
-    await records.project(id, { status: 'in_progress', total: 3 });
+    await batches.recordPhase(id, { status: 'in_progress', total: 3 });
     await end(id);
     const { cancelling_at: cancelling, cancelled_at: cancelled, ...after } = await row(id);
     expect(after).toMatchObject({ status: 'cancelled', stop_cause: 'cancelled' });
@@ -180,14 +181,14 @@ describe('batch records', () => {
 
   it('ends without files with the counts that progress had, and forgets the work', async () => {
     const id = await newBatch();
-    await records.project(id, { status: 'in_progress', total: 10 });
-    await records.project(id, { status: 'finalizing' });
+    await batches.recordPhase(id, { status: 'in_progress', total: 10 });
+    await batches.recordPhase(id, { status: 'finalizing' });
     await database.pool.query(
       `insert into chunk_progress (batch_id, safe_model, from_pos, to_pos, epoch, worker, completed, failed)
        values ($1, 'm', 0, 6, 1, 'w', 5, 1), ($1, 'm', 6, 10, 2, 'w', 3, 0)`,
       [id],
     );
-    expect(await records.writeUnfinalized(id, null)).toMatchObject({ status: 'failed' });
+    expect(await batches.recordUnfinalized(id, null)).toMatchObject({ status: 'failed' });
     const after = await row(id);
     expect(after).toMatchObject({
       status: 'failed',
@@ -203,14 +204,14 @@ describe('batch records', () => {
       id,
     ]);
     expect(rows).toEqual([]);
-    expect(await records.writeUnfinalized(id, 'expired')).toMatchObject({ status: 'failed' });
+    expect(await batches.recordUnfinalized(id, 'expired')).toMatchObject({ status: 'failed' });
     expect(await row(id)).toEqual(after);
   });
 
   it('has nothing to end where there is no row', async () => {
     const missing = batchIdFromBytes(randomBytes(16));
-    expect(await records.writeUnfinalized(missing, null)).toMatchObject({ found: false });
-    await expect(records.writeTerminal(terminal(missing))).rejects.toMatchObject({
+    expect(await batches.recordUnfinalized(missing, null)).toMatchObject({ found: false });
+    await expect(batches.recordEnd(terminal(missing))).rejects.toMatchObject({
       code: 'not_found',
     });
   });
@@ -255,29 +256,29 @@ async function act(id: string, action: string): Promise<void> {
   switch (action) {
     case 'in_progress':
     case 'finalizing':
-      await records.project(id, { status: action });
+      await batches.recordPhase(id, { status: action });
       return;
     case 'cancelled':
     case 'expired':
     case 'failed':
-      await records.claimStop(id, action);
+      await batches.claimCause(id, action);
       return;
     case 'api-cancel':
-      await createBatchRepository(database.pool).claimCancel(id, 't', 2_000_000_000);
+      await batches.claimCancel(id, 't', 2_000_000_000);
       return;
     case 'unfinalized':
-      await records.writeUnfinalized(id, null);
+      await batches.recordUnfinalized(id, null);
       return;
     case 'late':
-      await createReconcileRows(database.pool, { outputFilesSec: 3600 })
-        .recordLate(terminal(id))
+      await batches
+        .recordLateDelivery(terminal(id))
         .catch((error: unknown) => expect(error).toMatchObject({ code: 'conflict' }));
       return;
     case 'counts':
       await showCounts(database.pool, [id]);
       return;
     case 'end-invalid':
-      await records.writeTerminal(
+      await batches.recordEnd(
         terminal(id, {
           errors: [{ code: 'empty_file', message: 'x', param: null, line: null }],
           outputFile: null,
@@ -286,6 +287,6 @@ async function act(id: string, action: string): Promise<void> {
       );
       return;
     default:
-      await records.writeTerminal(terminal(id));
+      await batches.recordEnd(terminal(id));
   }
 }

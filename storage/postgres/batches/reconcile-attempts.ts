@@ -1,0 +1,45 @@
+import type { Pool } from 'pg';
+import { RESTARTS_TOGETHER_SEC } from '../../../core/batch/last-resort';
+import { OPEN_STATUSES } from '../../../core/batch/status';
+import { query } from '../sql';
+
+/** Reconcile looks once a minute. A longer gap was a time without a worker and counts as one look. */
+const LONGEST_LOOK_SEC = 120;
+
+/**
+ * Counts a restart of a closed workflow; restarts that lie apart are counted from one again.
+ * @throws postgres_unavailable
+ */
+export async function noteRestart(pool: Pool, batchId: string): Promise<void> {
+  await query(
+    pool,
+    `update batches set restarted_at = now(), restarts = 1 + case
+       when restarted_at > now() - make_interval(secs => $2) then restarts else 0 end
+     where id = $1`,
+    [batchId, RESTARTS_TOGETHER_SEC],
+  );
+}
+
+/**
+ * Adds the time since the last look to each open batch; returns the sums, ms by id.
+ * @throws postgres_unavailable
+ */
+export async function addOverdue(
+  pool: Pool,
+  batchIds: readonly string[],
+): Promise<Map<string, number>> {
+  const rows = await query<{ id: string; ms: number }>(
+    pool,
+    `update batches set overdue_seen_at = now(), overdue_ms = overdue_ms + least(
+         extract(epoch from now() - coalesce(overdue_seen_at, now())), $3) * 1000
+     where id = any($1) and status = any($2)
+     returning id, overdue_ms as ms`,
+    [batchIds, [...OPEN_STATUSES], LONGEST_LOOK_SEC],
+  );
+  return new Map(rows.map(({ id, ms }) => [id, ms]));
+}
+
+/** Starts the overdue time again from zero. @throws postgres_unavailable */
+export async function resetOverdue(pool: Pool, batchId: string): Promise<void> {
+  await query(pool, `update batches set overdue_ms = 0 where id = $1`, [batchId]);
+}
