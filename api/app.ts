@@ -1,17 +1,10 @@
-import { METHODS } from 'node:http';
-import Fastify, { type FastifyInstance } from 'fastify';
+import type { FastifyInstance } from 'fastify';
+import { requireTenant } from '../http/authentication/authentication';
+import type { Authenticator } from '../http/authentication/authenticator';
+import { requestRateLimit } from '../http/context/request-rate';
+import { createServer, type ServerLimits } from '../http/server';
+import { originCheck } from '../platform/own-names';
 import type { AppDeps, RouteDeps } from './app-deps';
-import { authenticator } from './plugins/authentication';
-import { watchBodyRates } from '../http/body-rate';
-import { limitConnections } from '../http/connection-limits';
-import { addConnectionEvents, answerBrokenRequest } from '../http/connections';
-import { addDrain } from '../http/drain';
-import { errorHandler, unknownRoute } from '../http/error-envelope';
-import { refuseForeignPages } from '../http/foreign-pages';
-import { addBodyParsers, MAX_JSON_BYTES } from './plugins/request-bodies';
-import { addRequestContext, requestId, setContext } from '../http/request-context';
-import { requestRateLimit } from './plugins/request-rate';
-import { addRequestMetrics } from './plugins/request-metrics';
 import { addBatchRoutes } from './routes/batches';
 import { addFileRoutes } from './routes/files';
 import { addHealthRoutes } from './routes/health';
@@ -19,82 +12,54 @@ import { addOpenApiRoute } from './routes/openapi';
 import { addUploadRoutes } from './routes/uploads';
 import { FORM_OVERHEAD_BYTES } from './uploads/receive-file';
 
+const MAX_JSON_BYTES = 1024 * 1024;
 const MAX_UPLOAD_BYTES = 512 * 1024 ** 2;
 const MAX_PART_BYTES = 64 * 1024 ** 2;
-const CHECK_CONNECTIONS_MS = 5_000;
-/** A connection on which nothing moves for so long is gone; uploads may take any time beyond it. */
-const IDLE_CONNECTION_MS = 120_000;
 
-/**
- * The HTTP layer, not yet listening: OpenAI's API under `/v1`, `/health` and `/ready` beside it. The
- * framework's defaults that break the contract (its §4) are undone here. `close()` stops accepting and
- * finishes what runs.
- */
-export function buildApp(deps: AppDeps): FastifyInstance {
-  const answerError = errorHandler(deps.logger);
-  const { api } = deps.config;
-  const { max_header_bytes: maxHeaderSize } = api;
-  const app = Fastify({
-    genReqId: requestId,
-    bodyLimit: MAX_JSON_BYTES,
-    connectionTimeout: IDLE_CONNECTION_MS,
-    requestTimeout: 0,
-    http: {
-      requireHostHeader: false,
-      maxHeaderSize,
-      headersTimeout: api.header_timeout,
-      connectionsCheckingInterval: Math.min(CHECK_CONNECTIONS_MS, api.header_timeout / 2),
-    },
-    exposeHeadRoutes: false,
-    // A request that arrives during the drain is answered; its connection is closed after it.
-    return503OnClosing: false,
-    forceCloseConnections: 'idle',
-    // An id may be as long as a URL: what is nobody's is a 404, however long.
-    routerOptions: { ignoreTrailingSlash: true, maxParamLength: maxHeaderSize },
-    frameworkErrors: (error, request, reply) => {
-      setContext(request, reply, deps.config.auth);
-      answerError(error, request, reply);
-    },
-    clientErrorHandler: answerBrokenRequest,
+/** The API, not yet listening: OpenAI's routes under `/v1`, and `/health`, `/ready`, `/openapi.json`. */
+export function buildApp(given: AppDeps): FastifyInstance {
+  const deps = complete(given);
+  const { config, metrics, logger } = deps;
+  const app = createServer({
+    auth: config.auth,
+    checkOrigin: originCheck(config, config.api.host),
+    limits: serverLimits(deps),
+    metrics,
+    logger,
   });
-  // Node drops headers beyond a count without a word, so that a client could push out the ones that a
-  // proxy adds. Only their bytes are limited, and a request with more is refused.
-  app.server.maxHeadersCount = 0;
-  app.setErrorHandler(answerError);
-  app.setNotFoundHandler(unknownRoute);
-  for (const method of METHODS) {
-    if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
-  }
-  const all = complete(deps);
-  addConnectionEvents(app.server, all.maxUploadBytes + FORM_OVERHEAD_BYTES);
-  limitConnections(app.server, {
-    total: api.max_connections,
-    perAddress: api.max_connections_per_address,
-  });
-  watchBodyRates(app.server, { bytesPerSec: api.min_body_rate, graceMs: api.body_grace });
-  addDrain(app);
-  addBodyParsers(app);
-  addRequestContext(app, deps.config.auth);
-  addRequestMetrics(app, deps);
-  refuseForeignPages(app, deps.config);
-  addRoutes(app, all);
+  addHealthRoutes(app, deps);
+  addOpenApiRoute(app, deps);
+  void app.register(async (v1) => addVersionedRoutes(v1, deps), { prefix: '/v1' });
   return app;
 }
 
-function addRoutes(app: FastifyInstance, deps: RouteDeps): void {
-  addHealthRoutes(app, deps);
-  addOpenApiRoute(app, deps);
-  void app.register(
-    async (v1) => {
-      v1.addHook('onRequest', authenticator(deps));
-      const rateLimit = requestRateLimit(deps);
-      if (rateLimit !== null) v1.addHook('onRequest', rateLimit);
-      addFileRoutes(v1, deps);
-      addUploadRoutes(v1, deps);
-      addBatchRoutes(v1, deps);
+function addVersionedRoutes(v1: FastifyInstance, deps: RouteDeps): void {
+  const { config, nowMs } = deps;
+  v1.addHook('onRequest', requireTenant(config.auth, keyOwners(deps)));
+  const { requests_per_minute: perMinute } = config.limits.tenant;
+  if (perMinute !== undefined) v1.addHook('onRequest', requestRateLimit(perMinute, nowMs));
+  addFileRoutes(v1, deps);
+  addUploadRoutes(v1, deps);
+  addBatchRoutes(v1, deps);
+}
+
+function keyOwners({ apiKeys, nowSec }: RouteDeps): Authenticator {
+  return { authenticate: (key) => apiKeys.authenticate(key, nowSec()) };
+}
+
+function serverLimits({ config: { api }, maxUploadBytes }: RouteDeps): ServerLimits {
+  return {
+    headerBytes: api.max_header_bytes,
+    headerTimeoutMs: api.header_timeout,
+    collectedBodyBytes: MAX_JSON_BYTES,
+    bodyBytes: maxUploadBytes + FORM_OVERHEAD_BYTES,
+    bodyRate: { bytesPerSec: api.min_body_rate, graceMs: api.body_grace },
+    connections: {
+      total: api.max_connections,
+      perAddress: api.max_connections_per_address,
+      perAddressSetting: 'api.max_connections_per_address',
     },
-    { prefix: '/v1' },
-  );
+  };
 }
 
 function complete(deps: AppDeps): RouteDeps {

@@ -4,10 +4,10 @@ import { batchIdFromBytes } from '../../core/names/ids';
 import type { SealedHeaders } from '../../platform/header-vault';
 import type { BatchRow } from '../../storage/postgres/batches/types';
 import type { RouteDeps } from '../app-deps';
-import { idempotencyKey, keyed, objectOf } from '../plugins/idempotency';
+import { idempotencyKey, keyed, objectOf } from './idempotency';
 import { parseCreateBatch, parseInputFileId } from '../schemas/create-batch';
 import { wrongValue } from '../schemas/faults';
-import { parseJsonBody } from '../schemas/json-body';
+import { parseJsonBody } from '../../http/bodies/json-body';
 
 /**
  * `POST /batches`: the row first, then the workflow; the row is the outbox of the start. A file that

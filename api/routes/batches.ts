@@ -3,8 +3,8 @@ import { isTerminal } from '../../core/batch/status';
 import { NightshiftError } from '../../core/errors';
 import type { BatchRow } from '../../storage/postgres/batches/types';
 import type { RouteDeps } from '../app-deps';
-import { tellRoom } from '../plugins/rate-limits';
-import { addResource } from '../plugins/resource';
+import { addBatchLimitHeaders } from './batch-limit-headers';
+import { addResource } from '../../http/resource';
 import { toBatchObject } from '../schemas/batch-object';
 import { wrongValue } from '../schemas/faults';
 import { toListObject } from '../schemas/list-object';
@@ -18,7 +18,7 @@ export function addBatchRoutes(app: FastifyInstance, deps: RouteDeps): void {
       try {
         return toBatchObject(await createBatch(request, deps));
       } finally {
-        await tellRoom(request, reply, deps);
+        await addBatchLimitHeaders(request, reply, deps);
       }
     },
     GET: (request) => listBatches(request, deps),

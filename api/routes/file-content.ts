@@ -4,7 +4,7 @@ import type { Range } from '../../core/range';
 import type { ObjectStore } from '../../storage/object-store';
 import type { FileRecord } from '../../storage/postgres/files';
 import type { RouteDeps } from '../app-deps';
-import { invalidRequest } from '../../http/error-envelope';
+import { invalidRequest } from '../../http/errors/error-envelope';
 import { parseByteRange } from '../schemas/byte-range';
 
 /** One request for a file's bytes and where its answer goes. */

@@ -6,14 +6,14 @@ import { fileKey } from '../../core/names/object-names';
 import { tenantHash } from '../../storage/objects/tenant-hash';
 import type { FileRecord, NewFile } from '../../storage/postgres/files';
 import type { RouteDeps } from '../app-deps';
-import { idempotencyKey, keyed, objectOf } from '../plugins/idempotency';
+import { idempotencyKey, keyed, objectOf } from './idempotency';
 import { FILE_TEXTS, parseCreateFile } from '../schemas/create-file';
 import { receiveFile } from '../uploads/receive-file';
-import { discard, discardAfter, type FileRoom } from '../uploads/receive-form';
+import { type ByteAllowance, discard, discardAfter } from '../uploads/receive-form';
 
 /**
- * `POST /files`: the bytes go straight into the object store under the new file's own key, and are
- * taken away again where the form proves bad. @throws invalid_request, payload_too_large
+ * `POST /files`: the bytes go straight into the object store under the new file's own key. If the form
+ * is refused, they are deleted. @throws invalid_request, payload_too_large, quota_exceeded
  */
 export async function createFile(request: FastifyRequest, deps: RouteDeps): Promise<FileRecord> {
   const key = idempotencyKey(request);
@@ -21,8 +21,8 @@ export async function createFile(request: FastifyRequest, deps: RouteDeps): Prom
   const { tenant } = request;
   const objectKey = fileKey(tenantHash(tenant), id);
   const { store, maxUploadBytes: maxFileBytes } = deps;
-  const room = await roomOf(request, { key, deps });
-  const form = await receiveFile(request, { deps, ...FORM, objectKey, maxFileBytes, room });
+  const allowance = await allowanceOf(request, { key, deps });
+  const form = await receiveFile(request, { deps, ...FORM, objectKey, maxFileBytes, allowance });
   try {
     const { expiresAfterSec, file, purpose, filename } = parseCreateFile(form);
     const { bytes, sha256 } = file;
@@ -31,7 +31,7 @@ export async function createFile(request: FastifyRequest, deps: RouteDeps): Prom
     const expiresAtSec = expiresAfterSec === null ? null : createdAtSec + expiresAfterSec;
     const record = { id, purpose, filename, bytes, objectKey, createdAtSec, expiresAtSec };
     const made = await insert({ ...record, tenant, sha256 }, { key, fields, deps });
-    // A repetition found the file of the first request: its own bytes are not needed.
+    // A repeated request found the file of the first one, so its own bytes are not needed.
     if (made.id !== id) await discard({ store, objectKey });
     return made;
   } catch (error) {
@@ -40,18 +40,18 @@ export async function createFile(request: FastifyRequest, deps: RouteDeps): Prom
   }
 }
 
-/** A tenant without room hears so before the bytes travel. @throws quota_exceeded */
-async function roomOf(
+/** How much the tenant may still store, checked before the bytes travel. @throws quota_exceeded */
+async function allowanceOf(
   { tenant }: FastifyRequest,
   { key, deps }: { key: string | null; deps: RouteDeps },
-): Promise<FileRoom> {
+): Promise<ByteAllowance> {
   const nowSec = deps.nowSec();
   const place = key === null ? null : { tenant, route: ROUTE, key, nowSec };
   const bytes = await deps.files.admit({ tenant, bytes: 1, nowSec }, place);
-  return { bytes, fault: () => noRoomFor(bytes) };
+  return { bytes, exceeded: () => quotaExceeded(bytes) };
 }
 
-function noRoomFor(bytes: number): NightshiftError {
+function quotaExceeded(bytes: number): NightshiftError {
   const message =
     `The file is larger than the ${bytes} bytes that you have room for: ` +
     'delete files that you do not need.';
@@ -63,7 +63,7 @@ const FORM = { field: 'file', texts: FILE_TEXTS };
 
 interface InsertContext {
   readonly key: string | null;
-  /** What makes two requests the same. */
+  /** Two requests with equal fields are the same request. */
   readonly fields: Readonly<Record<string, unknown>>;
   readonly deps: RouteDeps;
 }

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { NightshiftError } from '../../core/errors';
 import type { FileRecord } from '../../storage/postgres/files';
 import type { RouteDeps } from '../app-deps';
-import { addResource } from '../plugins/resource';
+import { addResource } from '../../http/resource';
 import { toFileObject } from '../schemas/file-object';
 import { toListObject } from '../schemas/list-object';
 import { parseFileListQuery, type RawQuery, unknownCursor } from '../schemas/list-query';

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { addResource } from '../plugins/resource';
+import { addResource } from '../../http/resource';
 import type { RouteDeps } from '../app-deps';
 
 const CHECK_TIMEOUT_MS = 2_000;

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { openApiDocument } from '../openapi/document';
 import type { RouteDeps } from '../app-deps';
-import { addResource } from '../plugins/resource';
+import { addResource } from '../../http/resource';
 
 /** `/openapi.json`: what this API takes and answers, for generators and people. */
 export function addOpenApiRoute(app: FastifyInstance, { config }: Pick<RouteDeps, 'config'>): void {

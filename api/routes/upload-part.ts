@@ -10,9 +10,8 @@ import { receiveFile } from '../uploads/receive-file';
 import { discard, discardAfter, type ReceivedForm } from '../uploads/receive-form';
 
 /**
- * `POST /uploads/{id}/parts`: the part's bytes become an object of their own, many at a time. A part
- * that would exceed the declared size is refused. One that an SDK sends again because it got no answer
- * does not count twice. @throws invalid_request, payload_too_large
+ * `POST /uploads/{id}/parts`: the part's bytes become an object of their own, so parts may arrive side by
+ * side (docs/design/api-contract.md#upload-parts). @throws invalid_request, payload_too_large
  */
 export async function addPart(
   request: FastifyRequest,
@@ -21,30 +20,30 @@ export async function addPart(
   const id = partIdFromBytes(randomBytes(16));
   const objectKey = uploadPartKey(upload.id, id);
   const maxFileBytes = deps.maxPartBytes;
-  // SDKs say so (contract §4).
+  // Set by OpenAI's SDKs.
   const isRetry = Number(request.headers['x-stainless-retry-count'] ?? 0) > 0;
-  // A retry may be a part that is there already: only its bytes can tell.
-  if (!isRetry) await expectPlace(upload, deps);
-  const room = { bytes: upload.bytes, fault: exceeds };
-  const form = await receiveFile(request, { deps, ...FORM, objectKey, maxFileBytes, room });
+  // A retry may repeat a part that was stored; only its bytes can tell, so it is not refused early.
+  if (!isRetry) await refuseExcessPart(upload, deps);
+  const allowance = { bytes: upload.bytes, exceeded: exceedsDeclared };
+  const form = await receiveFile(request, { deps, ...FORM, objectKey, maxFileBytes, allowance });
   try {
     const { bytes, sha256 } = onlyData(form);
     const createdAtSec = deps.nowSec();
-    return await take({ id, uploadId: upload.id, bytes, sha256, createdAtSec, isRetry }, deps);
+    return await addOnce({ id, uploadId: upload.id, bytes, sha256, createdAtSec, isRetry }, deps);
   } catch (error) {
     if (form.file !== null) await discardAfter(error, { store: deps.store, objectKey });
     throw error;
   }
 }
 
-async function expectPlace(upload: UploadRecord, deps: RouteDeps): Promise<void> {
-  const most = deps.config.limits.tenant.max_upload_parts;
-  if ((await deps.uploads.countParts(upload.id)) >= most) throw tooMany(most);
+async function refuseExcessPart(upload: UploadRecord, deps: RouteDeps): Promise<void> {
+  const maxParts = deps.config.limits.tenant.max_upload_parts;
+  if ((await deps.uploads.countParts(upload.id)) >= maxParts) throw tooMany(maxParts);
 }
 
 const FORM = { field: 'data', texts: new Set<string>() };
 
-async function take(part: NewPart, deps: RouteDeps): Promise<PartRecord> {
+async function addOnce(part: NewPart, deps: RouteDeps): Promise<PartRecord> {
   const verdict = await deps.uploads.addPart(part, deps.nowSec());
   switch (verdict.kind) {
     case 'added':
@@ -53,7 +52,7 @@ async function take(part: NewPart, deps: RouteDeps): Promise<PartRecord> {
       await discard({ store: deps.store, objectKey: uploadPartKey(part.uploadId, part.id) });
       return verdict.part;
     case 'exceeds':
-      throw exceeds();
+      throw exceedsDeclared();
     case 'too_many':
       throw tooMany(deps.config.limits.tenant.max_upload_parts);
     case 'closed':
@@ -68,12 +67,12 @@ function onlyData({ fields, file }: ReceivedForm) {
   return file;
 }
 
-function exceeds(): NightshiftError {
+function exceedsDeclared(): NightshiftError {
   const message = "The parts would be longer than the upload's declared 'bytes'.";
   return fault('invalid_value', 'data', message);
 }
 
-function tooMany(most: number): NightshiftError {
-  const message = `An upload can have ${most} parts, and this one has them: send fewer and larger parts.`;
+function tooMany(maxParts: number): NightshiftError {
+  const message = `An upload can have ${maxParts} parts, and this one has them: send fewer and larger parts.`;
   return new NightshiftError('invalid_request', message, { param: 'data' });
 }

@@ -1,19 +1,19 @@
 import { NightshiftError, isNightshiftError } from '../../core/errors';
-import type { ObjectStore } from '../../storage/object-store';
-import { type FormPart, formParts, readPart } from '../../http/multipart/form-parts';
+import { type FormEntry, formEntries, readEntry } from '../../http/multipart/form-entries';
 import { malformed } from '../../http/multipart/malformed';
+import type { ObjectStore } from '../../storage/object-store';
 import { unknownParameter, wrongType } from '../schemas/faults';
 import { createUploadInspector, type UploadFacts } from './upload-inspector';
 
-/** A form whose file lies in the object store. */
+/** A form whose file has been written to the object store. */
 export interface ReceivedForm {
   /** Plain fields by name. */
   readonly fields: ReadonlyMap<string, string>;
-  /** Null where the form had no file. */
+  /** Null if the form had no file. */
   readonly file: ReceivedFile | null;
 }
 
-/** The one file of a form: its bytes are in the store, this is what they are. */
+/** The one file of a form. */
 export interface ReceivedFile extends UploadFacts {
   /** As the client named it. */
   readonly filename: string;
@@ -23,30 +23,30 @@ export interface ReceiveOptions {
   readonly store: ObjectStore;
   /** Name of the one field that is a file. */
   readonly field: string;
-  /** Names of the fields that are plain texts. */
+  /** Names of the fields that are plain text. */
   readonly texts: ReadonlySet<string>;
-  /** Where its bytes go; nobody else knows this key. */
+  /** Where the file's bytes go; a key that no other request uses. */
   readonly objectKey: string;
   readonly maxFileBytes: number;
   readonly maxLineBytes: number;
-  readonly room: FileRoom;
+  readonly allowance: ByteAllowance;
 }
 
-/** How many bytes its owner has room for, which may be less than a file may have. */
-export interface FileRoom {
+/** How many bytes the client may still store, which may be less than a file may have. */
+export interface ByteAllowance {
   readonly bytes: number;
-  /** What a longer file is answered with. */
-  fault(): NightshiftError;
+  /** Thrown for a longer file. */
+  exceeded(): NightshiftError;
 }
 
 const MAX_FIELD_BYTES = 64 * 1024;
 
 /**
- * Reads a form to its end and streams its file into the store as it comes: fields may come in any
- * order, so the bytes are judged when all is known. Whatever is thrown, no object is left behind.
+ * Reads a form to its end and streams its file into the store. Fields may come after the file, so the
+ * caller judges the form when all of it is known. If this throws, no object is left behind.
  *
- * @throws invalid_request where the form is malformed or ends early, has anything twice, or a file that
- *   is too long @throws object_store_failed
+ * @throws invalid_request if the form is malformed or ends early, repeats a field, or its file is too
+ *   long @throws object_store_failed
  */
 export async function receiveForm(
   source: AsyncIterable<Buffer>,
@@ -56,18 +56,18 @@ export async function receiveForm(
   const fields = new Map<string, string>();
   let file: ReceivedFile | null = null;
   try {
-    for await (const part of formParts(source, boundary)) {
-      if (part.filename === null) {
-        if (fields.has(part.name)) throw wrongType(part.name, 'a single value');
-        fields.set(part.name, (await readPart(part, MAX_FIELD_BYTES)).toString('utf8'));
-      } else if (options.texts.has(part.name)) {
-        throw wrongType(part.name, 'a text, not a file');
-      } else if (part.name !== options.field) {
-        throw unknownParameter(part.name);
+    for await (const entry of formEntries(source, boundary)) {
+      if (entry.filename === null) {
+        if (fields.has(entry.name)) throw wrongType(entry.name, 'a single value');
+        fields.set(entry.name, (await readEntry(entry, MAX_FIELD_BYTES)).toString('utf8'));
+      } else if (options.texts.has(entry.name)) {
+        throw wrongType(entry.name, 'a text, not a file');
+      } else if (entry.name !== options.field) {
+        throw unknownParameter(entry.name);
       } else if (file !== null) {
         throw secondFile(options.field);
       } else {
-        file = { filename: part.filename, ...(await storeFile(part, options)) };
+        file = { filename: entry.filename, ...(await storeFile(entry, options)) };
       }
     }
     return { fields, file };
@@ -77,14 +77,14 @@ export async function receiveForm(
   }
 }
 
-/** Takes back the object of a form that was refused after it had been read. */
+/** Deletes the object of a form that was refused after it had been read. */
 export async function discard(options: Pick<ReceiveOptions, 'store' | 'objectKey'>): Promise<void> {
   await options.store.delete(options.objectKey);
 }
 
 /**
- * Takes back the object of a request that failed with `error`, but not where its row may be there all
- * the same: what then belongs to nobody is swept.
+ * Deletes the object of a request that failed with `error`, unless its row may have been committed. An
+ * object that then belongs to no row is deleted by the sweep (docs/design/ends.md#sweep).
  */
 export async function discardAfter(
   error: unknown,
@@ -93,15 +93,15 @@ export async function discardAfter(
   if (!isNightshiftError(error, 'commit_unknown')) await discard(place);
 }
 
-async function storeFile(part: FormPart, options: ReceiveOptions): Promise<UploadFacts> {
+async function storeFile(entry: FormEntry, options: ReceiveOptions): Promise<UploadFacts> {
   const inspector = createUploadInspector(options.maxLineBytes);
   let fault: unknown;
   async function* inspected(): AsyncGenerator<Buffer> {
     try {
-      for await (const chunk of part.body) {
+      for await (const chunk of entry.body) {
         inspector.update(chunk);
         if (inspector.bytes > options.maxFileBytes) throw fileTooLong(options.maxFileBytes);
-        if (inspector.bytes > options.room.bytes) throw options.room.fault();
+        if (inspector.bytes > options.allowance.bytes) throw options.allowance.exceeded();
         yield chunk;
       }
     } catch (error) {
@@ -109,7 +109,7 @@ async function storeFile(part: FormPart, options: ReceiveOptions): Promise<Uploa
       throw error;
     }
   }
-  // What the form did wrong is the answer, however the store words it.
+  // The store may wrap what its source throws; the client must see the fault of the form itself.
   const result = await options.store
     .putIfAbsent(options.objectKey, inspected())
     .catch((error: unknown) => {
@@ -119,12 +119,12 @@ async function storeFile(part: FormPart, options: ReceiveOptions): Promise<Uploa
   return inspector.finish();
 }
 
-/** The 400 of a file over the limit of an upload (contract §1.2). */
+/** The 400 of a file over the limit (docs/design/api-contract.md#file-size). */
 export function fileTooLong(maxBytes: number): NightshiftError {
   return new NightshiftError('invalid_request', tooLongText(maxBytes));
 }
 
-/** Says how large a file may be. */
+/** Names the limit of a file, for a 400 and a 413. */
 export function tooLongText(maxBytes: number): string {
   return `The file is larger than the limit of ${Math.floor(maxBytes / 1024 ** 2)} MB.`;
 }

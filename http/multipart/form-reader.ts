@@ -1,6 +1,6 @@
 import { malformed } from './malformed';
 
-/** Headers of all parts of a form together: a few short names, and the name of one file. */
+/** Bound for the headers of all entries together, which hold a few short names and one file name. */
 const MAX_HEADER_BYTES = 64 * 1024;
 /** Blanks between a boundary and the end of its line (RFC 2046 §5.1.1). */
 const MAX_PADDING_BYTES = 256;
@@ -8,17 +8,20 @@ const LINE_END = Buffer.from('\r\n');
 const HEADER_END = Buffer.from('\r\n\r\n');
 const DASH = 0x2d;
 
-/** What follows the text of a boundary: `none` means that it is a part of the content. */
+/** What follows the text of a boundary. `none`: it belongs to the content. `unknown`: bytes are missing. */
 type LineRest =
-  | { readonly kind: 'part' | 'close'; readonly end: number }
+  | { readonly kind: 'entry' | 'close'; readonly end: number }
   | { readonly kind: 'none' }
   | { readonly kind: 'unknown' };
 
-/** Position in a form: `#pending` holds what was taken from the source and not yet handed out. */
+/**
+ * A position in a form. `#pending` holds bytes that were taken from the source and not handed out. The
+ * delimiter is searched with the native `indexOf`, which is faster than any network.
+ */
 export class FormReader {
   readonly #source: AsyncIterator<Buffer>;
   readonly #delimiter: Buffer;
-  // The first boundary has no line before it: a line end put in front makes it look like the others.
+  // A form may begin with its first boundary. This line end makes that one look like the others.
   #pending: Buffer = LINE_END;
   #inBody = true;
   #closed = false;
@@ -30,22 +33,22 @@ export class FormReader {
     this.#delimiter = Buffer.from(`\r\n--${boundary}`);
   }
 
-  /** After a delimiter: whether it was the last one. */
+  /** Whether the delimiter that was just passed was the closing one. */
   get isAtEnd(): boolean {
     return this.#closed;
   }
 
-  /** Tells the source that nobody asks for more, also if the form is left early. */
-  async letGo(): Promise<void> {
+  /** Ends the source, also if the form was not read to its end. */
+  async close(): Promise<void> {
     await this.#source.return?.();
   }
 
-  /** Reads what follows the form, so that a request that is cut there counts as cut. */
-  async hearOut(): Promise<void> {
+  /** Reads what follows the closing delimiter, so that a request that is cut there counts as cut. */
+  async readEpilogue(): Promise<void> {
     while ((await this.#source.next()).done !== true);
   }
 
-  /** Everything between a delimiter and the empty line, beginning with the delimiter's line end. */
+  /** The bytes between a delimiter and the empty line, beginning with the delimiter's line end. */
   async readHeader(): Promise<Buffer> {
     for (;;) {
       const end = this.#pending.indexOf(HEADER_END);
@@ -71,11 +74,12 @@ export class FormReader {
     }
   }
 
-  async skipPastDelimiter(): Promise<void> {
+  /** Drops the rest of the body and passes the delimiter after it. */
+  async skipToDelimiter(): Promise<void> {
     while (this.#inBody) await this.#nextOfBody();
   }
 
-  /** The next bytes of the body; behind its last ones the reader stands after the delimiter. */
+  /** The next bytes of the body. With the last ones the position moves past the delimiter. */
   async #nextOfBody(): Promise<Buffer> {
     for (let from = 0; ;) {
       const found = this.#pending.indexOf(this.#delimiter, from);
@@ -96,7 +100,7 @@ export class FormReader {
     }
   }
 
-  /** The last bytes may be the beginning of a delimiter: they stay until more is known. */
+  /** Takes what cannot be the beginning of a delimiter; the last bytes stay until more have arrived. */
   async #takeSafe(from: number): Promise<Buffer> {
     const chunk = this.#take(Math.max(from, this.#pending.length - this.#delimiter.length + 1));
     if (chunk.length === 0) await this.#more();
@@ -110,8 +114,8 @@ export class FormReader {
   }
 
   /**
-   * Looks at what follows the text of the delimiter: only a line end, or two dashes, make it one. `--B`
-   * is no delimiter in `--BX`.
+   * Checks what follows the text of the delimiter at `start`. Only optional blanks and a line end, or
+   * two dashes before them, make it a delimiter: in `--BX` the text `--B` is content.
    */
   #restOfLine(start: number): LineRest {
     const pending = this.#pending;
@@ -120,25 +124,25 @@ export class FormReader {
     if (isClose) at += 2;
     while (pending[at] === 0x20 || pending[at] === 0x09) at++;
     if (at - start > MAX_PADDING_BYTES) throw malformed('the line of a boundary is too long');
-    const left = pending.subarray(at, at + 2);
-    // The line end belongs to the header, which may be empty but for it.
-    if (left.equals(LINE_END)) return { kind: isClose ? 'close' : 'part', end: at };
-    if (isClose && left.length === 0 && this.#sourceEnded) return { kind: 'close', end: at };
+    const next = pending.subarray(at, at + 2);
+    // The line end stays: an entry without header fields has nothing else before its empty line.
+    if (next.equals(LINE_END)) return { kind: isClose ? 'close' : 'entry', end: at };
+    if (isClose && next.length === 0 && this.#sourceEnded) return { kind: 'close', end: at };
     const mayContinue =
-      left.length === 0 ||
-      (left.length === 1 && (left[0] === 0x0d || (at === start && left[0] === DASH)));
+      next.length === 0 ||
+      (next.length === 1 && (next[0] === 0x0d || (at === start && next[0] === DASH)));
     return { kind: mayContinue && !this.#sourceEnded ? 'unknown' : 'none' };
   }
 
-  /** Takes more from the source. Its end is seen first, and a fault only when more is needed then. */
+  /** Takes more bytes. The first call at the source's end notes it; one that still needs bytes throws. */
   async #more(): Promise<void> {
     if (this.#sourceEnded) throw malformed('it ends before its closing boundary');
-    const next = await this.#source.next();
-    if (next.done === true) {
+    const more = await this.#source.next();
+    if (more.done === true) {
       this.#sourceEnded = true;
       return;
     }
     const { length } = this.#pending;
-    this.#pending = length === 0 ? next.value : Buffer.concat([this.#pending, next.value]);
+    this.#pending = length === 0 ? more.value : Buffer.concat([this.#pending, more.value]);
   }
 }

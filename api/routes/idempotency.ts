@@ -1,0 +1,64 @@
+import { createHash } from 'node:crypto';
+import type { FastifyRequest } from 'fastify';
+import { NightshiftError } from '../../core/errors';
+import { isJsonObject } from '../../core/openai/json-object';
+import type { IdempotencyKey, Once } from '../../storage/postgres/idempotency';
+import { fault, wrongValue } from '../schemas/faults';
+import { headerValues } from '../../http/headers/header-values';
+
+const HEADER = 'Idempotency-Key';
+const KEY = /^[\x20-\x7e]{1,255}$/;
+
+/** The key of a request, or null where it has none (contract §7.1). @throws invalid_request */
+export function idempotencyKey(request: FastifyRequest): string | null {
+  const [key, another] = headerValues(request, HEADER);
+  if (key === undefined) return null;
+  if (another === undefined && KEY.test(key)) return key;
+  throw wrongValue(HEADER, 'one key of 1 to 255 printable ASCII characters');
+}
+
+/** A key with what it stands for; `fields` are compared as values, their order does not matter. */
+export function keyed(
+  key: string,
+  context: {
+    readonly tenant: string;
+    readonly route: string;
+    readonly nowSec: number;
+    readonly fields: Readonly<Record<string, unknown>>;
+  },
+): IdempotencyKey {
+  const { fields, ...rest } = context;
+  const fingerprint = createHash('sha256').update(canonical(fields)).digest('hex');
+  return { key, fingerprint, ...rest };
+}
+
+/** The object of a request with a key, new or as it is now. @throws invalid_request, not_found */
+export async function objectOf<T>(
+  once: Once<T>,
+  find: (id: string) => Promise<T | null>,
+): Promise<T> {
+  switch (once.kind) {
+    case 'made':
+      return once.object;
+    case 'reused':
+      throw fault(
+        'idempotency_key_reused',
+        HEADER,
+        `The header ${HEADER} was used for another request with other content before.`,
+      );
+    case 'repeated': {
+      const object = await find(once.id);
+      if (object !== null) return object;
+      const message = `What the first request with this ${HEADER} made is not there any more: ${once.id}.`;
+      throw new NightshiftError('not_found', message, { param: HEADER });
+    }
+  }
+}
+
+/** JSON with the members of objects in one order. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_name, member: unknown) => {
+    if (!isJsonObject(member)) return member;
+    return Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1)));
+  });
+}

@@ -1,0 +1,45 @@
+import type { FastifyReply, onRequestAsyncHookHandler } from 'fastify';
+import { NightshiftError } from '../../core/errors';
+import { toHeaderText } from '../../core/openai/tenant-name';
+import { headerValues } from '../headers/header-values';
+import type { Authenticator } from './authenticator';
+import { bearerKey } from './bearer-key';
+import type { TenantSource } from './tenant-header';
+
+/**
+ * A hook for routes that must know the tenant (docs/design/api-contract.md#authentication-and-tenants).
+ * With `auth.mode: api_key` it asks `authenticator`; otherwise it throws the fault of the tenant header,
+ * if there is one. The hook throws unauthorized, invalid_request, and what the authenticator throws.
+ */
+export function requireTenant(
+  { mode }: Pick<TenantSource, 'mode'>,
+  authenticator: Authenticator,
+): onRequestAsyncHookHandler {
+  if (mode !== 'api_key') {
+    return async (request) => {
+      if (request.tenantFault !== null) throw request.tenantFault;
+    };
+  }
+  return async (request, reply) => {
+    const given = headerValues(request, 'authorization').filter((value) => value !== '');
+    const [first = '', another] = new Set(given);
+    const key = bearerKey(first);
+    if (key === null) throw refused(reply, NO_KEY, null);
+    if (another !== undefined) throw refused(reply, TWO_KEYS, 'invalid_api_key');
+    const caller = await authenticator.authenticate(key);
+    if (caller === null) throw refused(reply, WRONG_KEY, 'invalid_api_key');
+    request.tenant = caller.tenant;
+    reply.header('openai-organization', toHeaderText(caller.tenant));
+  };
+}
+
+const NO_KEY =
+  "You didn't provide an API key. Send it as a Bearer token in the header Authorization.";
+const TWO_KEYS = 'There is more than one value of the header Authorization: send one key.';
+/** Repeats nothing of the key, because answers end up in logs. */
+const WRONG_KEY = 'Incorrect API key provided: it is unknown, revoked, or expired.';
+
+function refused(reply: FastifyReply, message: string, apiCode: string | null): NightshiftError {
+  reply.header('www-authenticate', 'Bearer');
+  return new NightshiftError('unauthorized', message, apiCode === null ? {} : { apiCode });
+}

@@ -1,0 +1,96 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { NightshiftError, isNightshiftError } from '../../core/errors';
+import { bearerKey } from '../authentication/bearer-key';
+import { trimBlanks } from '../headers/header-text';
+import { headerValues } from '../headers/header-values';
+import { bodyChunks } from './body-chunks';
+
+const MEDIA_TYPE = /^\s*[\w!#$&^.+*'`|~%-]+\/[\w!#$&^.+*'`|~%-]+\s*(?:;|$)/;
+
+/**
+ * Replaces the framework's parsers. A form stays on the wire until its route reads it; any other body
+ * reaches the route as a buffer, to be read with `parseJsonBody`. If a body cannot be accepted, the
+ * route gets the error in its place: thrown by a parser, it would make the framework close the
+ * connection before the client has read the answer.
+ */
+export function addBodyParsers(app: FastifyInstance, maxBytes: number): void {
+  app.removeAllContentTypeParsers();
+  // The framework answers 415 itself if it cannot parse the content type.
+  app.addHook('onRequest', async ({ raw }) => {
+    if (!MEDIA_TYPE.test(raw.headers['content-type'] ?? '')) delete raw.headers['content-type'];
+  });
+  app.addContentTypeParser(/^multipart\/form-data\b/i, async () => undefined);
+  app.addContentTypeParser('*', (request: FastifyRequest) => collect(request, maxBytes));
+}
+
+/** The 415 of a compressed or otherwise encoded body; null for a plain one. */
+export function encodingFault({
+  headers,
+}: Pick<FastifyRequest, 'headers'>): NightshiftError | null {
+  const { 'content-encoding': content, 'transfer-encoding': transfer } = headers;
+  const encodings = [...encodingsOf(content), ...encodingsOf(transfer)];
+  const other = encodings.find((encoding) => encoding !== 'identity' && encoding !== 'chunked');
+  if (other === undefined) return null;
+  const message = `The body of the request is encoded with ${other}: send it as it is.`;
+  return new NightshiftError('unsupported_encoding', message);
+}
+
+/**
+ * A browser lets any web page send JSON to any server if it calls it a form; it asks the server first
+ * for `application/json` and for a request with a key. So one of the two is required. The content type
+ * alone is not: OpenAI's curl examples send JSON with a key and the content type of a form
+ * (docs/design/api-contract.md#web-pages).
+ */
+function typeFault(request: FastifyRequest): NightshiftError | null {
+  const type = request.raw.headers['content-type'] ?? '';
+  if (trimBlanks(type.split(';', 1)[0] ?? '').toLowerCase() === 'application/json') return null;
+  const hasKey = headerValues(request, 'authorization').some((value) => bearerKey(value) !== null);
+  if (hasKey) return null;
+  const given = type === '' ? 'none' : `'${trimBlanks(type).slice(0, 100)}'`;
+  const message = `Unsupported content type: ${given}. This API method only accepts 'application/json' requests.`;
+  return new NightshiftError('unsupported_media_type', message);
+}
+
+function encodingsOf(header: string | undefined): string[] {
+  const names = (header ?? '').toLowerCase().split(',');
+  return names.map((name) => name.trim()).filter((name) => name !== '');
+}
+
+async function collect(
+  request: FastifyRequest,
+  maxBytes: number,
+): Promise<Buffer | NightshiftError> {
+  try {
+    const body = await read(request, maxBytes);
+    return body.length > 0 ? (typeFault(request) ?? body) : body;
+  } catch (error) {
+    if (isNightshiftError(error)) return error;
+    throw error;
+  }
+}
+
+async function read(request: FastifyRequest, maxBytes: number): Promise<Buffer> {
+  const fault = encodingFault(request) ?? lengthFault(request, maxBytes);
+  if (fault !== null) {
+    request.raw.resume();
+    throw fault;
+  }
+  const chunks: Buffer[] = [];
+  for await (const chunk of bodyChunks(request, { maxBytes, tooLong: tooLarge, cut })) {
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function lengthFault({ raw }: FastifyRequest, maxBytes: number): NightshiftError | null {
+  return Number(raw.headers['content-length'] ?? 0) > maxBytes ? tooLarge() : null;
+}
+
+function tooLarge(): NightshiftError {
+  return new NightshiftError('payload_too_large', 'The body of the request is too large.');
+}
+
+function cut(cause: unknown): NightshiftError {
+  const message = 'The connection ended before the body of the request.';
+  return new NightshiftError('invalid_request', message, { cause });
+}

@@ -1,0 +1,83 @@
+import type { Server } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { type BareAnswer, endWith } from './bare-answer';
+import { type Exchange, onExchange } from './exchanges';
+
+/** A request line that fills most of the 16 KiB that Node allows for it and all headers together. */
+const LONG_REQUEST_LINE = /^[A-Z-]{1,20} [^\n]{8192}/;
+const LAST_EXCHANGE = new WeakMap<object, Exchange>();
+/** Connections on which the answer to broken bytes waits for the answer before it. */
+const AWAITING_TURN = new WeakSet<object>();
+
+/**
+ * Handles what happens on a connection outside of requests and answers, so that every refusal has the
+ * error envelope (docs/design/api-contract.md#error-envelope). A body that is declared longer than
+ * `maxBodyBytes` is not invited with `100 Continue`.
+ */
+export function addConnectionEvents(server: Server, maxBodyBytes: number): void {
+  onExchange(server, (exchange) => LAST_EXCHANGE.set(exchange.request.socket, exchange));
+  server.on('checkContinue', (request, response) => {
+    const declared = Number(request.headers['content-length'] ?? 0);
+    if (!(declared > maxBodyBytes)) response.writeContinue();
+    server.emit('request', request, response);
+  });
+  // An unknown expectation may be ignored (RFC 9110 §10.1.1); Node would answer 417 without a body.
+  server.on('checkExpectation', (request, response) => {
+    server.emit('request', request, response);
+  });
+  server.on('connect', (_request, socket) => {
+    endWith(socket, { ...NO_TUNNEL, headers: { allow: 'GET, HEAD, POST, DELETE' } });
+  });
+  server.on('timeout', answerIdle);
+}
+
+/** Answers bytes that are not HTTP on the socket itself, after all answers that are under way on it. */
+export function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex): void {
+  // The first broken bytes were answered; more of them followed.
+  if (socket.writableEnded) return;
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  if (AWAITING_TURN.has(socket)) return;
+  const answer = answerTo(error);
+  const last = LAST_EXCHANGE.get(socket);
+  if (last === undefined || last.response.writableFinished) endWith(socket, answer);
+  else if (last.request.complete) {
+    // The broken bytes follow a complete request, whose own answer comes first.
+    AWAITING_TURN.add(socket);
+    last.response.once('close', () => endWith(socket, answer));
+  } else if (last.response.headersSent) socket.destroy();
+  else endWith(socket, answer);
+}
+
+/**
+ * Nothing has moved on the connection for the idle timeout. A handler that is still working keeps it, a
+ * client that stopped sending gets a 408, and one that stopped reading is disconnected.
+ */
+function answerIdle(socket: Duplex): void {
+  const last = LAST_EXCHANGE.get(socket);
+  const isAnswered = last === undefined || last.response.headersSent;
+  if (!isAnswered && last.request.complete) return;
+  if (isAnswered) socket.destroy();
+  else endWith(socket, { status: 408, message: 'The request took too long to arrive.' });
+}
+
+const NO_TUNNEL = { status: 405, message: 'Not allowed to CONNECT.' };
+
+function answerTo({ code, ...error }: NodeJS.ErrnoException & { rawPacket?: Buffer }): BareAnswer {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return LONG_REQUEST_LINE.test(error.rawPacket?.toString('latin1') ?? '')
+        ? { status: 414, message: 'The URL of the request is too long.' }
+        : { status: 431, message: 'The headers of the request are too large.' };
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
+      return { status: 413, message: 'The chunk extensions of the request are too large.' };
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return { status: 408, message: 'The request took too long to arrive.' };
+    case 'HPE_INVALID_EOF_STATE':
+      return { status: 400, message: 'The connection ended before the request did.' };
+    default:
+      return { status: 400, message: 'The request is not valid HTTP.' };
+  }
+}

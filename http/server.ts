@@ -1,0 +1,91 @@
+import { METHODS } from 'node:http';
+import Fastify, { type FastifyInstance } from 'fastify';
+import type { Logger } from '../platform/logger';
+import type { OriginCheck } from '../platform/own-names';
+import type { TenantSource } from './authentication/tenant-header';
+import { addBodyParsers } from './bodies/body-parsers';
+import { type BodyRate, watchBodyRates } from './connections/body-rate';
+import { addConnectionEvents, answerBrokenRequest } from './connections/connection-events';
+import { limitConnections, type NamedConnectionLimits } from './connections/connection-limits';
+import { addDrain } from './connections/drain';
+import { refuseForeignPages } from './context/foreign-pages';
+import { addRequestContext, setContext } from './context/request-context';
+import { requestId } from './context/request-id';
+import { addRequestMetrics, type RequestMetrics } from './context/request-metrics';
+import { errorHandler, unknownRoute } from './errors/error-handler';
+
+/** What bounds the requests of a server. */
+export interface ServerLimits {
+  readonly headerBytes: number;
+  readonly headerTimeoutMs: number;
+  /** Longest body that is collected for a route; a form is bounded by its route. */
+  readonly collectedBodyBytes: number;
+  /** Longest body of any route. */
+  readonly bodyBytes: number;
+  readonly bodyRate: BodyRate;
+  readonly connections: NamedConnectionLimits;
+}
+
+/** What a server is made from. */
+export interface ServerOptions {
+  readonly auth: TenantSource;
+  readonly checkOrigin: OriginCheck;
+  readonly limits: ServerLimits;
+  readonly metrics: RequestMetrics;
+  readonly logger: Logger;
+}
+
+const CHECK_CONNECTIONS_MS = 5_000;
+/** A connection on which nothing moves for so long is closed; an upload that moves may take any time. */
+const IDLE_CONNECTION_MS = 120_000;
+
+/**
+ * A server without routes, not yet listening. It gives every request an id and a tenant, bounds what a
+ * client can take, and answers every failure in the error envelope
+ * (docs/design/api-contract.md#error-envelope); defaults of the framework that answer otherwise are
+ * switched off. `close()` stops accepting connections and waits for the requests that run.
+ */
+export function createServer(options: ServerOptions): FastifyInstance {
+  const answerError = errorHandler(options.logger);
+  const { auth, limits } = options;
+  const app = Fastify({
+    genReqId: requestId,
+    bodyLimit: limits.collectedBodyBytes,
+    connectionTimeout: IDLE_CONNECTION_MS,
+    requestTimeout: 0,
+    http: {
+      requireHostHeader: false,
+      maxHeaderSize: limits.headerBytes,
+      headersTimeout: limits.headerTimeoutMs,
+      connectionsCheckingInterval: Math.min(CHECK_CONNECTIONS_MS, limits.headerTimeoutMs / 2),
+    },
+    exposeHeadRoutes: false,
+    // A request that arrives during the drain is answered, and its connection closed after that.
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    // An id of any length that is not known is a 404.
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: limits.headerBytes },
+    frameworkErrors: (error, request, reply) => {
+      setContext(request, reply, auth);
+      answerError(error, request, reply);
+    },
+    clientErrorHandler: answerBrokenRequest,
+  });
+  // Node silently drops headers beyond a count, so a client could push out those that a proxy adds.
+  // Only the bytes are limited, and a request beyond that limit is refused.
+  app.server.maxHeadersCount = 0;
+  app.setErrorHandler(answerError);
+  app.setNotFoundHandler(unknownRoute);
+  for (const method of METHODS) {
+    if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
+  }
+  addConnectionEvents(app.server, limits.bodyBytes);
+  limitConnections(app.server, limits.connections);
+  watchBodyRates(app.server, limits.bodyRate);
+  addDrain(app);
+  addBodyParsers(app, limits.collectedBodyBytes);
+  addRequestContext(app, auth);
+  addRequestMetrics(app, options);
+  refuseForeignPages(app, options.checkOrigin);
+  return app;
+}
