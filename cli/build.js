@@ -9,7 +9,7 @@
 const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
-const { ensureInstalled, markBuilt } = require('./prepare');
+const { ensureInstalled, isAlive, markBuilt } = require('./prepare');
 
 const ROOT = path.resolve(__dirname, '..');
 const DIST = path.join(ROOT, 'dist');
@@ -52,15 +52,6 @@ function leftovers() {
     .readdirSync(DIST)
     .filter((name) => /^\.next-\d+$/.test(name) && !isAlive(Number(name.slice('.next-'.length))))
     .map((name) => path.join(DIST, name));
-}
-
-function isAlive(pid) {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error.code === 'EPERM';
-  }
 }
 
 function run(args) {

@@ -96,6 +96,7 @@ function creates(lock) {
   }
 }
 
+/** Whether a process of this number runs, of any user. */
 function isAlive(pid) {
   try {
     process.kill(pid, 0);
@@ -188,6 +189,7 @@ module.exports = {
   ensureBuilt,
   ensureInstalled,
   ensureNode,
+  isAlive,
   isBuilt,
   isInstalled,
   markBuilt,

@@ -9,7 +9,7 @@ import {
   type ConfigSources,
 } from '../platform/config';
 import type { DataDir } from './data-dir';
-import type { PortPicker } from './ports';
+import type { PortPicker } from './locks/ports';
 
 export interface PlanOptions {
   readonly dir: DataDir;

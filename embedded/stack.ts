@@ -8,21 +8,21 @@ import {
   type ConfigSources,
 } from '../platform/config';
 import type { PhaseReport } from '../platform/shutdown';
-import { createCrew, type Crew } from './crew';
+import { createSupervisor, type Supervisor } from './supervision/supervisor';
 import { openDataDir, type DataDir } from './data-dir';
-import { executable, nodePart } from './node-parts';
-import { runOneShot } from './one-shot';
-import type { PartEvent } from './part';
-import { postgresPart } from './postgres/postgres-part';
-import { signalProcess } from './process-identity';
-import { openRunState, stopOrphans } from './run-state';
-import type { HeldLock } from './lock-file';
-import { createPortPicker } from './ports';
-import { takeLock } from './stack-lock';
+import { executable, nodeComponent } from './node-component';
+import { runOneShot } from './supervision/one-shot';
+import type { ComponentEvent } from './supervision/component';
+import { postgresComponent } from './postgres/postgres-component';
+import { signalProcess } from './supervision/process-identity';
+import { openRunState, stopOrphans } from './supervision/run-state';
+import type { HeldLock } from './locks/lock-file';
+import { createPortPicker } from './locks/ports';
+import { lockDataDir } from './locks/data-dir-lock';
 import { planStack, type StackPlan } from './stack-plan';
 import { findServer } from './temporal/find-server';
-import { notedVersion, temporalPart } from './temporal/temporal-part';
-import { waitUntil } from './wait';
+import { notedVersion, temporalComponent } from './temporal/temporal-component';
+import { waitUntil } from './supervision/wait';
 
 export interface StackOptions {
   readonly dataDir: string;
@@ -36,7 +36,7 @@ export interface StackOptions {
   say(message: string): void;
   /** A line that a part logged. */
   onLine(part: string, line: string): void;
-  onEvent(part: string, event: PartEvent): void;
+  onEvent(part: string, event: ComponentEvent): void;
 }
 
 /** Where to reach a stack that is ready. */
@@ -73,16 +73,16 @@ export interface Stack {
 export function createStack(options: StackOptions): Stack {
   const abort = new AbortController();
   const picker = createPortPicker();
-  let held: { lock: HeldLock; crew: Crew } | null = null;
+  let held: { lock: HeldLock; crew: Supervisor } | null = null;
   let fail: (error: unknown) => void = () => undefined;
   const failed = new Promise<never>((_, reject) => (fail = reject));
   failed.catch(() => undefined);
 
   const start = async (): Promise<StackAddresses> => {
     const dir = openDataDir(options.dataDir);
-    const lock = takeLock(dir.path);
+    const lock = lockDataDir(dir.path);
     const state = openRunState(dir.run);
-    const crew = createCrew({ ...options, logs: dir.logs, state });
+    const crew = createSupervisor({ ...options, logs: dir.logs, state });
     held = { lock, crew };
     crew.failed.catch(fail);
     await stopOrphans(state, ({ name, pid }) =>
@@ -113,7 +113,7 @@ export function createStack(options: StackOptions): Stack {
 interface Site extends StackOptions {
   readonly dir: DataDir;
   readonly plan: StackPlan;
-  readonly crew: Crew;
+  readonly crew: Supervisor;
   readonly signal: AbortSignal;
 }
 
@@ -143,7 +143,11 @@ async function startParts(site: Site): Promise<StackAddresses> {
 
 async function startPostgres({ plan, dir, say, crew }: Site): Promise<string | null> {
   if (!plan.embedded.postgres) return null;
-  const { spec, url, leftPid } = postgresPart({
+  const {
+    spec,
+    url,
+    orphanPid: leftPid,
+  } = postgresComponent({
     folder: dir.postgres,
     passwordFile: join(dir.path, 'postgres-password'),
     port: plan.ports.postgres,
@@ -174,14 +178,16 @@ async function startTemporal({ plan, dir, say, crew, signal, headless }: Site): 
   const { temporal: port, ui } = plan.ports;
   const uiPort = headless === true ? null : ui;
   const childEnv = withoutSettings(env);
-  await crew.launch(temporalPart({ binary, folder: dir.temporal, port, uiPort, env: childEnv }));
+  await crew.launch(
+    temporalComponent({ binary, folder: dir.temporal, port, uiPort, env: childEnv }),
+  );
 }
 
 async function startSimulator({ plan, crew }: Site, env: Record<string, string>): Promise<void> {
   if (!plan.embedded.simulator) return;
   const port = plan.ports.simulator;
   await crew.launch(
-    nodePart({
+    nodeComponent({
       name: 'simulator',
       args: ['--port', String(port)],
       env,
@@ -199,7 +205,7 @@ async function startApi(
 ): Promise<void> {
   const probeUrl = `http://${reachable(plan.config.api.observability_host)}:${plan.ports.apiObservability}/ready`;
   await crew.launch(
-    nodePart({ name: 'api', args, env, probeUrl, probe: 'pid', stopTimeoutMs: 15_000 }),
+    nodeComponent({ name: 'api', args, env, probeUrl, probe: 'pid', stopTimeoutMs: 15_000 }),
   );
 }
 
@@ -211,7 +217,9 @@ async function startWorker(
   const { drain_budget: budget } = plan.config.worker;
   const stopTimeoutMs = (budget === 'auto' ? 0 : budget) + WORKER_MARGIN_MS;
   const probeUrl = `http://${reachable(plan.config.worker.observability_host)}:${plan.ports.workerObservability}/ready`;
-  await crew.launch(nodePart({ name: 'worker', args, env, probeUrl, probe: 'pid', stopTimeoutMs }));
+  await crew.launch(
+    nodeComponent({ name: 'worker', args, env, probeUrl, probe: 'pid', stopTimeoutMs }),
+  );
 }
 
 /** After the drain the worker still closes its journal and its connections. */

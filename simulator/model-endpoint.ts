@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { NightshiftError, isNightshiftError } from '../core/errors';
 import { ANSWERERS, type ModelAnswer } from './answers';
 import { errorBody, sendJson } from './http';
-import { parseModelRequest, type ModelRequest, type SimulateWish } from './request';
+import { parseModelRequest, type ModelRequest, type RequestedFault } from './request';
 import type { SimulatorSettings } from './settings';
 import type { Traffic } from './traffic';
 
@@ -92,11 +92,11 @@ function success(
   return { status: 200, body, answer, delayMs: delay, retryAfterSec: null, drop: false };
 }
 
-function isFault({ drop, status }: SimulateWish): boolean {
+function isFault({ drop, status }: RequestedFault): boolean {
   return drop || (status !== null && status !== 200);
 }
 
-function fault(wish: SimulateWish, settings: SimulatorSettings): Reply {
+function fault(wish: RequestedFault, settings: SimulatorSettings): Reply {
   const { retryAfterSec, drop, status } = wish;
   const delayMs = wish.delayMs ?? latencyOf(settings);
   const message = `the request asked to be answered ${status}`;

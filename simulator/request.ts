@@ -9,14 +9,14 @@ export interface ModelRequest {
   readonly model: string;
   /** Decides everything in the answer: equal bodies get equal answers. */
   readonly seed: number;
-  readonly wish: SimulateWish;
+  readonly wish: RequestedFault;
 }
 
 /**
  * The body member `simulate`, by which a request asks for a fault:
  * `{ "status": 503, "delay_ms": 2000, "retry_after_sec": 1, "times": 2, "drop": true }`.
  */
-export interface SimulateWish {
+export interface RequestedFault {
   /** Answer this status with an error body; 200 answers as usual. */
   readonly status: number | null;
   /** Wait this long instead of the configured latency, ms. */
@@ -28,7 +28,7 @@ export interface SimulateWish {
   readonly drop: boolean;
 }
 
-const NO_WISH: SimulateWish = {
+const NO_WISH: RequestedFault = {
   status: null,
   delayMs: null,
   retryAfterSec: null,
@@ -58,7 +58,7 @@ function parseObject(bytes: Buffer): Record<string, unknown> {
   throw new NightshiftError('invalid_request', 'the body must be a JSON object');
 }
 
-function parseWish(value: unknown): SimulateWish {
+function parseWish(value: unknown): RequestedFault {
   if (value === undefined || value === null) return NO_WISH;
   if (!isJsonObject(value)) throw invalid('simulate', 'simulate must be an object');
   const known = ['status', 'delay_ms', 'retry_after_sec', 'times', 'drop'];

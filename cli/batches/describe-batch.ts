@@ -2,7 +2,7 @@ import type { Batch, BatchError } from 'openai/resources/batches';
 import { grouped } from '../output';
 import { hasEnded } from './exit-codes';
 import { paintedTable, statusColor, type Cell, type Paint } from './paint';
-import { distanceWords, durationWords, momentWords, printable } from './wording';
+import { relativeTime, humanDuration, localTime, printable } from './human-format';
 
 type Row = readonly Cell[];
 
@@ -11,7 +11,7 @@ export function describeBatch(batch: Batch, paint: Paint, nowMs: number): string
   const rows: Row[] = [
     ['batch', printable(batch.id)],
     ['status', [statusColor(batch.status), batch.status]],
-    ['requests', requestWords(batch)],
+    ['requests', requestSummary(batch)],
     ...tokenRows(batch),
     ['endpoint', printable(batch.endpoint)],
     ...optional('model', batch.model),
@@ -30,7 +30,7 @@ export function describeBatch(batch: Batch, paint: Paint, nowMs: number): string
 }
 
 /** `1,000: 990 completed, 10 failed`, and what came to no end. */
-export function requestWords(batch: Batch): string {
+export function requestSummary(batch: Batch): string {
   const { total = 0, completed = 0, failed = 0 } = batch.request_counts ?? {};
   if (total === 0) return hasEnded(batch) ? 'none' : 'not counted yet';
   const open = total - completed - failed;
@@ -40,7 +40,7 @@ export function requestWords(batch: Batch): string {
 }
 
 /** `12,345 in (1,000 cached), 45,678 out (100 reasoning)`; `null` where nothing was used. */
-export function tokenWords({ usage }: Batch): string | null {
+export function tokenSummary({ usage }: Batch): string | null {
   if (!usage?.total_tokens) return null;
   const cached = usage.input_tokens_details?.cached_tokens ?? 0;
   const reasoning = usage.output_tokens_details?.reasoning_tokens ?? 0;
@@ -69,7 +69,7 @@ export function endedAtSec(batch: Batch): number | null {
 }
 
 function tokenRows(batch: Batch): Row[] {
-  const words = tokenWords(batch);
+  const words = tokenSummary(batch);
   return words === null ? [] : [['tokens', words]];
 }
 
@@ -90,9 +90,9 @@ function timeRows(batch: Batch, nowMs: number): Row[] {
     ['expires', hasEnded(batch) ? null : batch.expires_at],
   ];
   const rows = times.flatMap(([name, atSec]): Row[] =>
-    atSec ? [[name, `${momentWords(atSec)} (${distanceWords(atSec, nowMs)})`]] : [],
+    atSec ? [[name, `${localTime(atSec)} (${relativeTime(atSec, nowMs)})`]] : [],
   );
   const endSec = endedAtSec(batch);
-  if (endSec !== null) rows.push(['took', durationWords((endSec - batch.created_at) * 1_000)]);
+  if (endSec !== null) rows.push(['took', humanDuration((endSec - batch.created_at) * 1_000)]);
   return rows;
 }

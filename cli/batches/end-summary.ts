@@ -1,10 +1,10 @@
 import type { Batch } from 'openai/resources/batches';
 import { grouped } from '../output';
-import { describeErrors, endedAtSec, requestWords, tokenWords } from './describe-batch';
+import { describeErrors, endedAtSec, requestSummary, tokenSummary } from './describe-batch';
 import type { FetchedResults } from './fetch-results';
 import { paintedTable, statusColor, type Cell, type Paint } from './paint';
 import { STDOUT } from './result-targets';
-import { byteWords, durationWords, printable, rateWords } from './wording';
+import { humanBytes, humanDuration, printable, humanRate } from './human-format';
 
 export interface SummaryOptions {
   readonly paint: Paint;
@@ -19,9 +19,9 @@ export function endSummary(batch: Batch, { paint, results, elapsedMs }: SummaryO
   const rows: Cell[][] = [
     ['batch', printable(batch.id)],
     ['status', [statusColor(batch.status), batch.status]],
-    ['requests', requestWords(batch)],
+    ['requests', requestSummary(batch)],
   ];
-  const tokens = tokenWords(batch);
+  const tokens = tokenSummary(batch);
   if (tokens !== null) rows.push(['tokens', tokens]);
   const tookMs = elapsedMs ?? ((endedAtSec(batch) ?? batch.created_at) - batch.created_at) * 1_000;
   rows.push(['elapsed', timeWords(batch, tookMs)]);
@@ -37,14 +37,14 @@ export function endSummary(batch: Batch, { paint, results, elapsedMs }: SummaryO
 function timeWords({ request_counts: counts }: Batch, tookMs: number): string {
   const done = (counts?.completed ?? 0) + (counts?.failed ?? 0);
   const perSecond = done / (tookMs / 1_000);
-  const rate = done === 0 || tookMs <= 0 ? '' : ` (${rateWords(perSecond)} requests a second)`;
-  return `${durationWords(tookMs)}${rate}`;
+  const rate = done === 0 || tookMs <= 0 ? '' : ` (${humanRate(perSecond)} requests a second)`;
+  return `${humanDuration(tookMs)}${rate}`;
 }
 
 function fileRows(batch: Batch, { output, errors }: FetchedResults): Cell[][] {
   const named = (target: string): string => (target === STDOUT ? 'stdout' : target);
   const row = (name: string, file: FetchedResults['output']): Cell[][] =>
-    file === null ? [] : [[name, `${named(file.target)} (${byteWords(file.bytes)})`]];
+    file === null ? [] : [[name, `${named(file.target)} (${humanBytes(file.bytes)})`]];
   const rows = [...row('output', output), ...row('errors', errors)];
   const isBare = rows.length === 0 && batch.status !== 'failed';
   return isBare ? [['files', 'the batch has no result files']] : rows;

@@ -1,6 +1,6 @@
 import { StringDecoder } from 'node:string_decoder';
 import { createJsonGuard } from '../../core/openai/json-check';
-import { shortened } from './wording';
+import { shortened } from './human-format';
 
 /** One kind of failure in an error file. */
 export interface FailureKind {

@@ -1,7 +1,7 @@
 import { types } from 'node:util';
 import { APIConnectionError, APIConnectionTimeoutError, APIError } from 'openai';
 import { NightshiftError, isNightshiftError, type ErrorCode } from '../../core/errors';
-import { printable } from './wording';
+import { printable } from './human-format';
 
 /** What a failure's sentence needs to say what to do. */
 export interface FailureScene {

@@ -9,7 +9,7 @@ import type { Interrupts } from './interrupts';
 import type { Reporter } from './reporter';
 import { STDOUT, type ResultTargets } from './result-targets';
 import { saveFile } from './save-file';
-import { byteWords, durationWords } from './wording';
+import { humanBytes, humanDuration } from './human-format';
 
 export interface FetchOptions {
   readonly service: BatchService;
@@ -69,7 +69,7 @@ async function fetchFile(
       const isTransient = isNightshiftError(error, 'unavailable') && interrupts.pending === null;
       if (!mayRepeat || !isTransient) throw error;
       const waitMs = FIRST_WAIT_MS * 2 ** (attempt - 1);
-      reporter.say(`${error.message}; downloading again in ${durationWords(waitMs)}`);
+      reporter.say(`${error.message}; downloading again in ${humanDuration(waitMs)}`);
       await interrupts.sleep(waitMs);
     } finally {
       reporter.clear();
@@ -92,7 +92,7 @@ async function fetchOnce(flow: Flow, options: FetchOptions): Promise<void> {
     await pour(body, sink, (chunk) => {
       if (flow.tally) tally.add(chunk);
       flow.sent += chunk.length;
-      options.reporter.status(`downloading ${flow.target}: ${byteWords(flow.sent)}${of(bytes)}`);
+      options.reporter.status(`downloading ${flow.target}: ${humanBytes(flow.sent)}${of(bytes)}`);
     });
     if (bytes !== null && flow.sent !== bytes) throw broken(`${flow.sent} of ${bytes} bytes came`);
   });
@@ -129,5 +129,5 @@ function broken(reason: string, cause?: unknown): NightshiftError {
 }
 
 function of(bytes: number | null): string {
-  return bytes === null ? '' : ` of ${byteWords(bytes)}`;
+  return bytes === null ? '' : ` of ${humanBytes(bytes)}`;
 }

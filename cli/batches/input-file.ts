@@ -2,7 +2,7 @@ import { createReadStream, statSync, type Stats } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { NightshiftError } from '../../core/errors';
 import { createJsonGuard } from '../../core/openai/json-check';
-import { shortened } from './wording';
+import { shortened } from './human-format';
 
 /** A file of requests on this disk. */
 export interface InputFile {

@@ -2,7 +2,7 @@ import type { Batch } from 'openai/resources/batches';
 import { grouped } from '../output';
 import { hasEnded } from './exit-codes';
 import { paintedTable, statusColor, type Cell, type Paint } from './paint';
-import { distanceWords, printable } from './wording';
+import { relativeTime, printable } from './human-format';
 
 /** One row for each batch, under a heading. */
 export function batchTable(batches: readonly Batch[], paint: Paint, nowMs: number): string {
@@ -19,8 +19,8 @@ function batchRow(batch: Batch, nowMs: number): Cell[] {
     [statusColor(batch.status), batch.status],
     total === 0 ? '-' : `${grouped(completed + failed)}/${grouped(total)}`,
     failed === 0 ? '-' : ['red', grouped(failed)],
-    distanceWords(batch.created_at, nowMs),
-    isOpen ? distanceWords(batch.expires_at ?? 0, nowMs) : '-',
+    relativeTime(batch.created_at, nowMs),
+    isOpen ? relativeTime(batch.expires_at ?? 0, nowMs) : '-',
     printable(batch.endpoint),
     printable(batch.model ?? '-'),
   ];

@@ -4,7 +4,7 @@ import { hasEnded } from './exit-codes';
 import { statusColor } from './paint';
 import type { Reporter } from './reporter';
 import { createRate } from './rate';
-import { durationWords, rateWords } from './wording';
+import { humanDuration, humanRate } from './human-format';
 
 /** Shows how far a batch is. */
 export interface ProgressView {
@@ -62,8 +62,8 @@ function describe({ batch, total, done, failed, perSecond }: Step): string[] {
   const words = [`${batch.status} ${percent}`, `${grouped(done)} of ${grouped(total)}`];
   if (failed > 0) words.push(`${grouped(failed)} failed`);
   if (batch.status !== 'in_progress' || done === total || perSecond === null) return words;
-  words.push(`${rateWords(perSecond)}/s`);
-  if (perSecond > 0) words.push(`${durationWords(((total - done) / perSecond) * 1_000)} left`);
+  words.push(`${humanRate(perSecond)}/s`);
+  if (perSecond > 0) words.push(`${humanDuration(((total - done) / perSecond) * 1_000)} left`);
   return words;
 }
 

@@ -6,7 +6,7 @@ import type { BatchService } from './batch-service';
 import type { InputFile } from './input-file';
 import type { Interrupts } from './interrupts';
 import type { Reporter } from './reporter';
-import { byteWords, durationWords } from './wording';
+import { humanBytes, humanDuration } from './human-format';
 
 export interface UploadOptions {
   readonly service: BatchService;
@@ -38,7 +38,7 @@ export async function uploadInput(options: UploadOptions): Promise<string> {
       const isLast = attempt === ATTEMPTS || interrupts.pending !== null;
       if (isLast || !isNightshiftError(error, 'unavailable')) throw error;
       const waitMs = FIRST_WAIT_MS * 2 ** (attempt - 1);
-      reporter.say(`${error.message}; uploading again in ${durationWords(waitMs)}`);
+      reporter.say(`${error.message}; uploading again in ${humanDuration(waitMs)}`);
       await interrupts.sleep(waitMs);
     }
   }
@@ -56,7 +56,7 @@ async function uploadOnce(options: UploadOptions, idempotencyKey: string): Promi
     });
     const file = await service.upload({ name, bytes, idempotencyKey }, interrupts.signal);
     const tookMs = performance.now() - startedAtMs;
-    const speed = `${byteWords(input.bytes)} in ${durationWords(tookMs)}`;
+    const speed = `${humanBytes(input.bytes)} in ${humanDuration(tookMs)}`;
     reporter.say(`uploaded ${name} as ${file.id} (${speed})`);
     return file.id;
   } finally {
@@ -89,6 +89,6 @@ async function* withReadErrors(chunks: AsyncIterable<Buffer>): AsyncGenerator<Bu
 function uploadWords(at: { name: string; sent: number; total: number; tookMs: number }): string {
   const { name, sent, total, tookMs } = at;
   const percent = `${Math.floor((sent / total) * 100)}%`;
-  const speed = tookMs < 500 ? '' : `, ${byteWords(Math.round((sent / tookMs) * 1_000))}/s`;
-  return `uploading ${name}: ${percent}, ${byteWords(sent)} of ${byteWords(total)}${speed}`;
+  const speed = tookMs < 500 ? '' : `, ${humanBytes(Math.round((sent / tookMs) * 1_000))}/s`;
+  return `uploading ${name}: ${percent}, ${humanBytes(sent)} of ${humanBytes(total)}${speed}`;
 }

@@ -6,7 +6,7 @@ import { hasEnded } from './exit-codes';
 import type { Interrupts } from './interrupts';
 import { createProgressView } from './progress-view';
 import type { Reporter } from './reporter';
-import { durationWords } from './wording';
+import { humanDuration } from './human-format';
 
 export interface WatchOptions {
   readonly service: BatchService;
@@ -82,7 +82,7 @@ async function look(id: string, options: WatchOptions): Promise<Batch | null> {
 
 function awayWords(reason: string, patienceMs: number): string {
   const short = reason.split(': is it running', 1)[0];
-  return `${short}; the batch is safe on the server, trying again for ${durationWords(patienceMs)}`;
+  return `${short}; the batch is safe on the server, trying again for ${humanDuration(patienceMs)}`;
 }
 
 /** What the person wants: the batch to watch on, or `null` for leaving it. */

@@ -31,7 +31,7 @@ export function chooseUser(): RunAs {
 const SPARE_PLACES = ['/var/lib/nightshift', '/var/tmp/nightshift'];
 
 /** A place for what must not lie below a closed home. @throws postgres_unavailable where there is none */
-export function sparePlace(): string {
+export function sharedFolder(): string {
   for (const place of SPARE_PLACES) {
     try {
       mkdirSync(place, { recursive: true, mode: 0o755 });
@@ -66,7 +66,7 @@ export function databaseFolder(
   chmodSync(folder, 0o700);
   if (canWorkIn(folder, runAs)) return folder;
   const name = createHash('sha256').update(folder).digest('hex').slice(0, 16);
-  const outside = join(sparePlace(), name);
+  const outside = join(sharedFolder(), name);
   mkdirSync(outside, { recursive: true, mode: 0o700 });
   chownSync(outside, runAs.uid, runAs.gid);
   chmodSync(outside, 0o700);

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openDataDir, type DataDir } from '../../embedded/data-dir';
-import { createPortPicker, type PortPicker } from '../../embedded/ports';
+import { createPortPicker, type PortPicker } from '../../embedded/locks/ports';
 import { planStack } from '../../embedded/stack-plan';
 import { loadConfig, type ConfigSources } from '../../platform/config';
 import { freePort } from '../support/free-port';

@@ -1,5 +1,5 @@
 import { createServer } from 'node:net';
-import { isFree } from '../../embedded/ports';
+import { isFree } from '../../embedded/locks/ports';
 import { listenFault } from '../../platform/listen-fault';
 import { startSimulator } from '../../simulator/main';
 

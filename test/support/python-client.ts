@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { privateFolder } from '../../embedded/private-folder';
+import { privateFolder } from '../../embedded/locks/private-folder';
 
 /** How one call of the contract went with the Python client. */
 export interface Verdict {

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { Writable } from 'node:stream';
 import { Command } from 'commander';
-import { addClientCommands } from '../../../cli/batches/client-commands';
+import { addBatchCommands } from '../../../cli/batches/commands';
 import type { ClientIo, Screen } from '../../../cli/batches/client-io';
 
 export interface ClientRun {
@@ -39,7 +39,7 @@ export function runClient(args: readonly string[], settings: RunSettings = {}): 
     writeErr: (text) => void err.sink.write(text),
     writeOut: (text) => void out.sink.write(text),
   });
-  addClientCommands(program, () => io);
+  addBatchCommands(program, () => io);
   for (const command of program.commands) command.exitOverride().copyInheritedSettings(program);
   const done = program.parseAsync(['node', 'nightshift', ...args]).then(
     () => code,

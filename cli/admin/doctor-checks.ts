@@ -1,0 +1,186 @@
+import { randomUUID } from 'node:crypto';
+import { connect } from 'node:net';
+import { NightshiftError } from '../../core/errors';
+import { isFree } from '../../embedded/locks/ports';
+import { redactUrl, type Config } from '../../platform/config';
+import { lazy } from '../lazy-modules';
+
+/** What became of one check, ready to be shown. */
+export interface CheckResult {
+  readonly isOk: boolean;
+  readonly text: string;
+}
+
+/** One line of the doctor's table. */
+export interface Check {
+  readonly name: string;
+  /** Answers what was found. @throws what is wrong */
+  run(): Promise<string>;
+  /** What to do when it fails. */
+  readonly advice: string;
+}
+
+const CONNECT_TIMEOUT_MS = 3_000;
+
+/** What a configuration needs from the world around it. */
+export function doctorChecks(config: Config): Check[] {
+  return [
+    ...portChecks(config),
+    {
+      name: 'PostgreSQL',
+      run: () => checkPostgres(config.postgres.url),
+      advice: 'Set postgres.url (DATABASE_URL); for tables run nightshift migrate',
+    },
+    {
+      name: 'Temporal',
+      run: () => checkTemporal(config.temporal),
+      advice: 'Set temporal.address (TEMPORAL_ADDRESS) and temporal.namespace',
+    },
+    {
+      name: 'namespace',
+      run: () => checkNamespace(config.temporal),
+      advice:
+        'Run nightshift migrate with credentials that may, or have them made by whoever administers Temporal (docs/operations.md)',
+    },
+    {
+      name: 'object store',
+      run: () => checkObjectStore(config.object_store),
+      advice: 'Set object_store to a place that every process can write',
+    },
+    ...gatewayUrls(config).map((url) => ({
+      name: 'gateway',
+      run: () => checkReachable(url),
+      advice: 'Start the model server, or set its url',
+    })),
+  ];
+}
+
+function portChecks({ api, worker }: Config): Check[] {
+  const ports = [
+    ['api.port', api.host, api.port],
+    ['api.observability_port', api.observability_host, api.observability_port],
+    ['worker.observability_port', worker.observability_host, worker.observability_port],
+  ] as const;
+  return ports.map(([setting, host, port]) => ({
+    name: setting,
+    run: () => checkPort({ host, port, setting }),
+    advice: `Set ${setting} to a free one, or stop what listens there`,
+  }));
+}
+
+interface PortPlace {
+  readonly host: string;
+  readonly port: number;
+  readonly setting: string;
+}
+
+/** A port of ours that we serve on already is no problem. */
+async function checkPort({ host, port, setting }: PortPlace): Promise<string> {
+  if (port === 0 || (await isFree(host, port, setting))) return `${port} is free`;
+  const response = await fetch(`http://${urlHost(host)}:${port}/health`, {
+    signal: AbortSignal.timeout(CONNECT_TIMEOUT_MS),
+  }).catch(() => null);
+  const text = (await response?.text().catch(() => null)) ?? '';
+  if (/"status":\s*"ok"/.test(text)) return `${port} answers: nightshift is running`;
+  throw new NightshiftError('port_in_use', `port ${port} is in use by another program`);
+}
+
+/** As it stands in a URL: a server on all addresses is asked on loopback. */
+export function urlHost(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1';
+  if (host === '::') return '[::1]';
+  return host.includes(':') ? `[${host}]` : host;
+}
+
+async function checkPostgres(url: string): Promise<string> {
+  const pool = lazy.pool().openPool(url);
+  try {
+    await lazy.migrate().checkSchema(pool);
+    return `${redactUrl(url)}, tables up to date`;
+  } finally {
+    await pool.end();
+  }
+}
+
+async function checkTemporal(temporal: Config['temporal']): Promise<string> {
+  const { connection } = lazy.connection().openClient(temporal);
+  const { namespace, address } = temporal;
+  try {
+    await connection.ensureConnected();
+    await connection.workflowService.describeNamespace({ namespace });
+    return `${address}, namespace ${namespace}`;
+  } catch (cause) {
+    const { details = '', message } = cause as { details?: string; message: string };
+    const what = details.includes('not found')
+      ? `has no namespace ${namespace}`
+      : 'does not answer';
+    throw new NightshiftError('temporal_unavailable', `${address} ${what} (${details || message})`);
+  } finally {
+    await connection.close();
+  }
+}
+
+/** What migrate makes in it, or somebody else after migrate --skip-namespace. */
+async function checkNamespace(temporal: Config['temporal']): Promise<string> {
+  const client = lazy.connection().openClient(temporal);
+  try {
+    const { missing, unknown } = await lazy.namespaceCheck().checkNamespace(client);
+    if (missing.length > 0) {
+      const what = `namespace ${temporal.namespace} lacks ${missing.join(', ')}`;
+      throw new NightshiftError('temporal_unavailable', what);
+    }
+    const unseen = unknown.length === 0 ? '' : `; may not look at its ${unknown.join(', ')}`;
+    return `${temporal.namespace} has what Nightshift needs${unseen}`;
+  } finally {
+    await client.connection.close();
+  }
+}
+
+/** The promise that all of execution rests on: of two writers of one name, exactly one wins. */
+async function checkObjectStore(settings: Config['object_store']): Promise<string> {
+  if (settings.type !== 'filesystem') return `${settings.type} (not checked)`;
+  const store = await lazy.filesystem().openFilesystemStore({ path: settings.path });
+  const key = `doctor/${randomUUID()}`;
+  try {
+    const writers = ['a', 'b'].map((text) => store.putIfAbsent(key, Buffer.from(text)));
+    const winners = (await Promise.all(writers)).filter((result) => result === 'created').length;
+    if (winners !== 1) {
+      throw new NightshiftError(
+        'object_store_failed',
+        `${winners} of two writers created one object`,
+      );
+    }
+    return `${settings.path} can be written, and only once per name`;
+  } finally {
+    await store.delete(key);
+    await store.close();
+  }
+}
+
+function gatewayUrls(config: Config): string[] {
+  const gateways = [config.global_inference_gateway, ...Object.values(config.model_gateways ?? {})];
+  return [...new Set(gateways.flatMap((gateway) => (gateway === undefined ? [] : [gateway.url])))];
+}
+
+/** Whether somebody listens there: a model server has no request that costs nothing. */
+function checkReachable(url: string): Promise<string> {
+  const { hostname, port, protocol } = new URL(url);
+  const at = {
+    host: hostname.replace(/^\[|\]$/g, ''),
+    port: Number(port) || (protocol === 'https:' ? 443 : 80),
+  };
+  return new Promise((resolve, reject) => {
+    const socket = connect({ ...at, timeout: CONNECT_TIMEOUT_MS }, () => {
+      socket.destroy();
+      resolve(`${redactUrl(url)} takes connections`);
+    });
+    socket.once('error', (error) =>
+      reject(new NightshiftError('unavailable', `${redactUrl(url)}: ${error.message}`)),
+    );
+    socket.once('timeout', () => {
+      socket.destroy(
+        new NightshiftError('unavailable', `no connection within ${CONNECT_TIMEOUT_MS / 1_000} s`),
+      );
+    });
+  });
+}

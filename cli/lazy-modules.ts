@@ -1,0 +1,31 @@
+/* eslint-disable @typescript-eslint/no-require-imports -- in CommonJS this is the only typed way to
+   load a module late without naming its compiled file; see below why late. */
+import type * as Api from '../api/main';
+import type * as Connection from '../client/connection';
+import type * as Maintenance from '../client/maintenance';
+import type * as Namespace from '../client/namespace';
+import type * as NamespaceCheck from '../client/namespace-check';
+import type * as Schedules from '../client/schedules';
+import type * as Filesystem from '../storage/objects/filesystem';
+import type * as ApiKeys from '../storage/postgres/api-keys';
+import type * as Migrate from '../storage/postgres/migrate';
+import type * as Pool from '../storage/postgres/pool';
+import type * as Worker from '../workers/main';
+
+/**
+ * Rooms that cost time and memory to load (the worker brings a native library and a compiler): each
+ * command loads its own, so that `--help` is quick and the supervisor of `dev` stays small.
+ */
+export const lazy = {
+  api: () => require('../api/main') as typeof Api,
+  worker: () => require('../workers/main') as typeof Worker,
+  connection: () => require('../client/connection') as typeof Connection,
+  maintenance: () => require('../client/maintenance') as typeof Maintenance,
+  namespace: () => require('../client/namespace') as typeof Namespace,
+  namespaceCheck: () => require('../client/namespace-check') as typeof NamespaceCheck,
+  schedules: () => require('../client/schedules') as typeof Schedules,
+  filesystem: () => require('../storage/objects/filesystem') as typeof Filesystem,
+  apiKeys: () => require('../storage/postgres/api-keys') as typeof ApiKeys,
+  migrate: () => require('../storage/postgres/migrate') as typeof Migrate,
+  pool: () => require('../storage/postgres/pool') as typeof Pool,
+} as const;

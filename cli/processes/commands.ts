@@ -1,0 +1,44 @@
+import type { Command } from 'commander';
+import { configOption } from '../config-flag';
+import { examples } from '../help';
+import { parsePort } from '../port-flag';
+import { runApiCommand, runWorkerCommand } from './api-and-worker';
+import { runSimulatorCommand, simulatorFlags } from './simulator';
+
+/** Adds the commands that run one process of an installation until a signal. */
+export function addProcessCommands(program: Command): void {
+  program.commandsGroup('Processes of an installation:');
+  program
+    .command('api')
+    .description('run the HTTP API')
+    .addOption(configOption())
+    .option('--port <n>', 'port to listen on (default: the setting api.port)', parsePort)
+    .option('--host <address>', 'address to listen on (default: the setting api.host)')
+    .addHelpText('after', examples(['nightshift api --config /etc/nightshift.yaml']))
+    .action(runApiCommand);
+  program
+    .command('worker')
+    .description('run a Temporal worker, which executes workflows and activities')
+    .addOption(configOption())
+    .addHelpText(
+      'after',
+      examples([
+        'nightshift worker --config /etc/nightshift.yaml',
+        'NIGHTSHIFT__CONCURRENCY__GLOBAL=500 nightshift worker --config /etc/nightshift.yaml',
+      ]),
+    )
+    .action(runWorkerCommand);
+  const simulator = program
+    .command('simulator')
+    .description('run a simulated model server: it speaks the OpenAI API and answers random words');
+  for (const flag of simulatorFlags()) simulator.addOption(flag);
+  simulator
+    .addHelpText(
+      'after',
+      examples([
+        'nightshift simulator --port 8001 --latency-ms 200 --error-rate 0.05',
+        'curl -X PUT localhost:8001/simulator/config -d \'{"max_concurrency": 20}\'',
+      ]),
+    )
+    .action(runSimulatorCommand);
+}

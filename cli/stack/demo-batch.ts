@@ -1,0 +1,92 @@
+import { mkdirSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import type { Batch } from 'openai/resources/batches';
+import { processEnvironment } from '../../platform/config';
+import { createBatchService } from '../batches/batch-service';
+import { fetchResults, type FetchedResults } from '../batches/fetch-results';
+import { interruptsFrom } from '../batches/interrupts';
+import { createReporter } from '../batches/reporter';
+import { submitBatch } from '../batches/submit-batch';
+import { watchBatch } from '../batches/watch-batch';
+import type { DemoAccess } from './demo-access';
+
+/** The batch of a demo, and the stack that runs it. */
+export interface DemoBatchOptions {
+  /** Base URL of the API. */
+  readonly api: string;
+  /** How the API identifies the caller. */
+  readonly access: DemoAccess;
+  /** JSONL file of requests. */
+  readonly input: string;
+  /** Endpoint of every request in the file. */
+  readonly endpoint: string;
+  /** Folder that gets the result files. */
+  readonly results: string;
+  /** Stops the demo. */
+  readonly signal: AbortSignal;
+  /** Called with the batch's id as soon as the batch exists. */
+  onCreated(batchId: string): void;
+}
+
+/** The batch at its end, with its results on this disk. */
+export interface DemoBatchResult {
+  readonly batch: Batch;
+  readonly results: FetchedResults;
+  /** From the start of the upload to the last result. */
+  readonly elapsedMs: number;
+}
+
+const POLL_MS = 250;
+/** The supervisor starts an API that died again within seconds. */
+const PATIENCE_MS = 60_000;
+
+/**
+ * Runs one batch as `nightshift run` does: upload, create, watch, download. Returns `null` if `signal`
+ * aborts before the batch has ended.
+ *
+ * @throws unavailable if the API stays away, and what it refuses
+ */
+export async function runDemoBatch(options: DemoBatchOptions): Promise<DemoBatchResult | null> {
+  const { input, endpoint, signal } = options;
+  const startedAtMs = performance.now();
+  const client = clientOf(options);
+  const created = await submitBatch(input, { endpoint, window: '24h' }, client);
+  options.onCreated(created.id);
+  const watch = { ...client, io: { pollMs: POLL_MS }, patienceMs: PATIENCE_MS };
+  const { batch } = await watchBatch(created, watch);
+  if (signal.aborted) return null;
+  mkdirSync(options.results, { recursive: true, mode: 0o700 });
+  const results = await fetchResults(batch, {
+    ...client,
+    io: { stdout: process.stdout },
+    targets: targetsIn(options.results, batch.id),
+    force: true,
+  });
+  return { batch, results, elapsedMs: performance.now() - startedAtMs };
+}
+
+/** Keys and headers in the environment are meant for other servers: `isChosen: false` keeps them here. */
+function clientOf({ api, access, signal }: DemoBatchOptions) {
+  const env = processEnvironment();
+  const { key, headers } = access;
+  return {
+    service: createBatchService({
+      ...{ baseUrl: api, apiKey: key, headers, env },
+      isChosen: false,
+      repeated: '',
+    }),
+    interrupts: interruptsFrom(signal),
+    reporter: createReporter(process.stderr, env),
+  };
+}
+
+function targetsIn(folder: string, batchId: string): { output: string; errors: string } {
+  const target = (kind: string): string => shortPath(join(folder, `${batchId}_${kind}.jsonl`));
+  return { output: target('output'), errors: target('error') };
+}
+
+/** Relative to the current folder if the file is below it. */
+function shortPath(file: string): string {
+  const fromHere = relative('.', file);
+  return fromHere.startsWith('..') ? file : fromHere;
+}

@@ -1,0 +1,110 @@
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { NightshiftError } from '../../core/errors';
+import { createStack, type StackAddresses } from '../../embedded/stack';
+import { dataDirHolder } from '../../embedded/locks/data-dir-lock';
+import { processEnvironment } from '../../platform/config';
+import { packageRoot } from '../../platform/package-root';
+import { endSummary } from '../batches/end-summary';
+import { endpointOf, openInput } from '../batches/input-file';
+import { paintFor } from '../batches/paint';
+import { type DemoAccess, withAccess } from './demo-access';
+import { runDemoBatch } from './demo-batch';
+import { say, table } from '../output';
+import { sampleAnswers } from './sample-answers';
+import { sourcesOf, type StackFlags } from './stack-flags';
+import { stackSettings } from './stack-settings';
+import { createStackTerminal, type ShownLevels } from './stack-terminal';
+import { withStack } from './with-stack';
+
+interface DemoFlags extends StackFlags {
+  readonly input?: string;
+}
+
+const SHOWN: ShownLevels = { api: 'error', worker: 'error', simulator: 'error', temporal: 'none' };
+
+/**
+ * `nightshift demo`: one real batch through a stack of its own, beside a `dev` that may be running.
+ * The exit status is 0 only if the batch was completed and its results are on this disk.
+ */
+export async function runDemo(flags: DemoFlags): Promise<void> {
+  const input = resolve(flags.input ?? join(packageRoot(), 'examples', 'demo.jsonl'));
+  const endpoint = await endpointOf(openInput(input).path);
+  const place = chooseDataDir(flags.dataDir);
+  const terminal = createStackTerminal(SHOWN);
+  const stack = createStack({
+    ...terminal,
+    dataDir: place.path,
+    sources: sourcesOf(flags),
+    simulator: flags.simulator,
+    apiPort: flags.port === undefined ? 'next free' : 'exactly',
+  });
+  const results = join(resolve(flags.dataDir), 'demo');
+  try {
+    await withStack({
+      stack,
+      terminal,
+      onSignal: 'fail',
+      work: (addresses, signal) => {
+        const { auth } = stackSettings(place.path);
+        return withAccess({ auth, dataDir: place.path }, (access) =>
+          showBatch({ addresses, access, signal, input, endpoint, results }),
+        );
+      },
+    });
+  } finally {
+    if (place.isTemporary) rmSync(place.path, { recursive: true, force: true });
+  }
+}
+
+interface DemoRun {
+  readonly addresses: StackAddresses;
+  readonly access: DemoAccess;
+  readonly signal: AbortSignal;
+  readonly input: string;
+  readonly endpoint: string;
+  readonly results: string;
+}
+
+const SAMPLES = 4;
+
+/** @throws internal if the batch ended other than `completed` */
+async function showBatch(run: DemoRun): Promise<void> {
+  const { addresses, ...batch } = run;
+  const { api, ui, namespace } = addresses;
+  say(`the API is at ${api}${ui === null ? '' : `, Temporal's UI at ${ui}`}`);
+  const done = await runDemoBatch({
+    ...batch,
+    api,
+    onCreated: (id) => {
+      const link = ui === null ? '' : `: ${ui}/namespaces/${namespace}/workflows/${id}`;
+      say(`batch ${id} is a workflow${link}`);
+    },
+  });
+  if (done === null) return;
+  const paint = paintFor(process.stdout, processEnvironment());
+  process.stdout.write(`${endSummary(done.batch, { ...done, paint })}\n`);
+  const { id, status } = done.batch;
+  if (status !== 'completed') {
+    throw new NightshiftError('internal', `the batch ${id} ended as ${status}`);
+  }
+  const output = done.results.output?.target;
+  if (output !== undefined) {
+    const rows = await sampleAnswers(output, SAMPLES);
+    const origin = addresses.simulator ? ' (random words: the simulator has no model)' : '';
+    process.stdout.write(`some answers${origin}\n${table(rows).replace(/^/gm, '  ')}\n`);
+  }
+  process.stdout.write('to keep a stack like this one running: npm start\n');
+}
+
+/** The usual directory, or one for this time alone while another stack runs in that one. */
+function chooseDataDir(wanted: string): { path: string; isTemporary: boolean } {
+  const holder = dataDirHolder(resolve(wanted));
+  if (holder === null) return { path: wanted, isTemporary: false };
+  const path = mkdtempSync(join(tmpdir(), 'nightshift-demo-'));
+  // Passable: as root, Postgres runs as another user and has its folder in here.
+  chmodSync(path, 0o711);
+  say(`${wanted} is in use by process ${holder}: this demo uses ${path}`);
+  return { path, isTemporary: true };
+}

@@ -1,0 +1,44 @@
+import { createStack, type StackAddresses } from '../../embedded/stack';
+import { shellWord } from '../batches/connection-flags';
+import { say } from '../output';
+import { sourcesOf, type StackFlags } from './stack-flags';
+import { stackSettings } from './stack-settings';
+import { createStackTerminal, type ShownLevels } from './stack-terminal';
+import { withStack } from './with-stack';
+
+const SHOWN: ShownLevels = { api: 'info', worker: 'info', simulator: 'warn', temporal: 'warn' };
+
+/** `nightshift dev`: the whole stack until Ctrl-C; unfinished batches go on with the next start. */
+export async function runDev(flags: StackFlags): Promise<void> {
+  const terminal = createStackTerminal(SHOWN);
+  const stack = createStack({
+    ...terminal,
+    dataDir: flags.dataDir,
+    sources: sourcesOf(flags),
+    simulator: flags.simulator,
+    apiPort: 'exactly',
+    headless: flags.headless ?? false,
+  });
+  await withStack({
+    stack,
+    terminal,
+    onSignal: 'stop',
+    work: (addresses) => stay(addresses, flags.dataDir),
+  });
+}
+
+/** Says that all is ready, then leaves the stack running: only a signal ends it. */
+function stay(addresses: StackAddresses, dataDir: string): Promise<never> {
+  process.stdout.write(`${readyLine(addresses)}\n`);
+  say(`logs are in ${addresses.logs}; Ctrl-C drains and stops`);
+  if (stackSettings(dataDir).auth.mode === 'api_key') {
+    say(`a key for it: nightshift keys create --tenant NAME --data-dir ${shellWord(dataDir)}`);
+  }
+  return new Promise<never>(() => undefined);
+}
+
+/** The one line on stdout by which programs know that all is ready (design §6). */
+export function readyLine({ api, temporal, ui }: StackAddresses): string {
+  const parts = [`api=${api}`, `temporal=${temporal}`, ...(ui === null ? [] : [`ui=${ui}`])];
+  return `nightshift ready ${parts.join(' ')} pid=${process.pid}`;
+}

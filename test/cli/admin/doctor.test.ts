@@ -1,0 +1,102 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { readConfig } from '../../../cli/admin/doctor';
+import { doctorChecks, urlHost } from '../../../cli/admin/doctor-checks';
+import { lockFile } from '../../../embedded/locks/lock-file';
+import { loadConfig } from '../../../platform/config';
+
+let dataDir: string;
+beforeEach(() => (dataDir = mkdtempSync(join(tmpdir(), 'nightshift-doctor-'))));
+afterEach(() => {
+  jest.restoreAllMocks();
+  rmSync(dataDir, { recursive: true });
+});
+
+function putSettings(): void {
+  mkdirSync(join(dataDir, 'run'));
+  const settings = {
+    postgres: { url: 'postgres://u:p@127.0.0.1:1/n' },
+    global_inference_gateway: { url: 'http://127.0.0.1:2' },
+  };
+  writeFileSync(join(dataDir, 'run', 'config.json'), JSON.stringify(settings));
+}
+
+it('looks at the stack that runs in the data directory', () => {
+  putSettings();
+  const lock = lockFile(join(dataDir, 'lock'));
+  const { config, result } = readConfig({ dataDir });
+  expect(result).toEqual({ isOk: true, text: `of the stack in ${dataDir}, pid ${process.pid}` });
+  expect(config?.postgres.url).toBe('postgres://u:p@127.0.0.1:1/n');
+  if (lock.kind === 'held') lock.release();
+});
+
+it('says that no stack is running there, or ever was', () => {
+  expect(readConfig({ dataDir }).result.text).toContain(`no stack has run in ${dataDir}`);
+  putSettings();
+  expect(readConfig({ dataDir }).result.text).toContain(`no stack is running in ${dataDir}`);
+});
+
+it.each([
+  ['::1', '[::1]'],
+  ['::', '[::1]'],
+  ['0.0.0.0', '127.0.0.1'],
+  ['localhost', 'localhost'],
+])('asks %s as %s', (host, asked) => expect(urlHost(host)).toBe(asked));
+
+describe('with the database in the environment, beside a stack in the usual directory', () => {
+  const startedIn = process.cwd();
+  const before = process.env['DATABASE_URL'];
+  beforeEach(() => {
+    const folder = dataDir;
+    dataDir = join(folder, '.nightshift');
+    mkdirSync(dataDir);
+    putSettings();
+    dataDir = folder;
+    process.chdir(folder);
+  });
+  afterEach(() => {
+    process.chdir(startedIn);
+    if (before === undefined) delete process.env['DATABASE_URL'];
+    else process.env['DATABASE_URL'] = before;
+  });
+
+  it.each([
+    ["the stack's own", 'postgres://u:p@127.0.0.1:1/n', 'of the stack in .nightshift'],
+    ['another', 'postgres://u:p@127.0.0.1:1/other', 'global_inference_gateway: required'],
+  ])('%s decides what is looked at', (_which, url, text) => {
+    const lock = lockFile(join('.nightshift', 'lock'));
+    process.env['DATABASE_URL'] = url;
+    expect(readConfig({}).result.text).toContain(text);
+    if (lock.kind === 'held') lock.release();
+  });
+});
+
+describe('the ports of health and metrics', () => {
+  let server: Server;
+  beforeEach(async () => {
+    server = createServer((_, response) => response.end('{"status":"ok"}'));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  });
+  afterEach(() => server.close());
+
+  it.each(['api', 'worker'] as const)(
+    'of the %s are looked for at their own address',
+    async (part) => {
+      const { port } = server.address() as AddressInfo;
+      const overrides = {
+        // Nothing listens on this one.
+        api: { host: '127.0.0.2' },
+        [part]: {
+          ...(part === 'api' ? { host: '127.0.0.2' } : {}),
+          ...{ observability_host: '127.0.0.1', observability_port: port },
+        },
+      };
+      const config = loadConfig({ env: {}, overrides, needs: [] });
+      const check = doctorChecks(config).find(({ name }) => name === `${part}.observability_port`);
+      expect(await check?.run()).toBe(`${port} answers: nightshift is running`);
+    },
+  );
+});
