@@ -99,6 +99,13 @@ describe('every page', () => {
     expect(dead).toEqual([]);
   });
 
+  it.each(PAGES.filter((page) => /^docs\/(design\/)?[^/]+$/.test(page)))(
+    '%s begins with a sentence that says what it is for',
+    (page) => {
+      expect(read(page)).toMatch(/^# .+\n\n[A-Z`*[][^|\n]+/);
+    },
+  );
+
   it.each(PAGES)('%s names only files and scripts that exist', (page) => {
     const text = read(page);
     const files = [...text.matchAll(/`((?:[a-z-]+\/)+[a-z0-9.-]*)`/g)]
