@@ -1,6 +1,8 @@
+import type { AttemptFailure } from '../platform/http-client/attempt';
+
 /**
- * The way out to a model server: one try of one request. Retries, permits and the breaker live
- * above it.
+ * A gateway as senders see it: one try of one request, answered whole. Retries, permits and the circuit
+ * breaker live above it.
  */
 export interface Backend {
   /**
@@ -8,7 +10,7 @@ export interface Backend {
    * none; it never rejects. Aborting `signal` resolves with `aborted`.
    */
   send(request: BackendRequest, signal: AbortSignal): Promise<BackendOutcome>;
-  /** Waits for what runs, then closes all connections. */
+  /** Waits for requests in flight, then closes all connections. */
   close(): Promise<void>;
 }
 
@@ -16,18 +18,21 @@ export interface Backend {
 export interface BackendRequest {
   /** Path of the endpoint, such as `/v1/chat/completions`; appended to the gateway's base URL. */
   readonly path: string;
-  /** Bytes of the line's `body`, untouched. */
+  /** Bytes of the line's `body`, unchanged. */
   readonly body: Uint8Array;
   /** The line's id, sent as `x-request-id`. */
   readonly requestId: string;
-  /** End of the batch in Unix ms; sent as `x-slo-ttft-ms` = what is left of it. */
+  /** End of the batch, Unix ms; the time left until then is sent as `x-slo-ttft-ms`. */
   readonly deadlineMs: number;
   /** Further headers (pass-through, fairness id), lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Told about growth of the answer while it is read (bytes of this chunk); may delay further reading. */
+  /**
+   * Called with the size of each piece of the answer while it is read. A promise delays further reading
+   * until it resolves.
+   */
   readonly onBytes?: (byteLength: number) => Promise<void> | undefined;
   /** Asked when there is a connection, before the first byte: on false the outcome is `unsent`. */
-  readonly mayLeave?: () => boolean;
+  readonly maySend?: () => boolean;
 }
 
 /** The end of one try: an answer of any status, or none. */
@@ -42,15 +47,13 @@ export interface BackendAnswer {
   readonly retryAfter: string | null;
   /** `x-llm-d-request-dropped-reason`, lower-case, or null. */
   readonly droppedReason: string | null;
-  /** `x-nightshift-dropped`, lower-case: the gateway gave the request up unserved; or null. */
+  /** `x-nightshift-dropped`, lower-case: the gateway dropped the request unserved; or null. */
   readonly dropped: string | null;
   /** `x-request-id` of the answer, or null. */
   readonly requestId: string | null;
 }
 
-/** No complete answer: `connect` and `unsent` mean that nothing was sent. */
-export interface BackendFailure {
+/** No complete answer; the reason says whether the server may have the request. */
+export interface BackendFailure extends AttemptFailure {
   readonly kind: 'failure';
-  readonly reason: 'connect' | 'connection' | 'timeout' | 'too_large' | 'aborted' | 'unsent';
-  readonly message: string;
 }

@@ -1,7 +1,7 @@
 import type { Permit, AcquireRequest } from './dispatcher';
-import { FairQueue } from './fair-queue';
+import { FairQueue } from '../core/dispatch/fair-queue';
 import type { ModelSlots } from './model-slots';
-import type { QueuePlace } from './tenant-backlog';
+import type { QueuePlace } from '../core/dispatch/tenant-backlog';
 
 /** Somebody who waits for a permit. */
 export interface Waiter {

@@ -2,7 +2,8 @@ import { crc32 } from 'node:zlib';
 import { lineId } from '../../core/names/ids';
 import { gatewayHealth, loadSignal } from '../../core/dispatch/outcome';
 import type { BackoffInput } from '../../core/dispatch/retry';
-import { backoffMs, costOf, isRetryable, nextTry, retryAfterMs } from '../../core/dispatch/retry';
+import { backoffMs, costOf, isRetryable, nextTry } from '../../core/dispatch/retry';
+import { retryAfterMs } from '../../core/dispatch/retry-after';
 import { encodeFrame, FRAME_KIND } from '../../core/journal/frame';
 import { embedAnswer } from '../../core/openai/answer';
 import { modelTag } from '../../core/openai/answer-model';
@@ -178,7 +179,7 @@ export class LineSender {
         deadlineMs: chunk.deadlineMs,
         headers: this.#headers,
         onBytes: (byteLength) => hold.grow(byteLength),
-        mayLeave: how.maySend,
+        maySend: how.maySend,
       },
       how.signal,
     );

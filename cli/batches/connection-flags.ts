@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { NightshiftError } from '../../core/errors';
-import { withoutTrailingSlashes } from '../../core/url-path';
+import { withoutTrailingSlashes } from '../../platform/http-client/base-url';
 import type { Environment } from '../../platform/config';
 
 /** Flags that every client command takes. */

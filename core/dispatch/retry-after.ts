@@ -1,5 +1,5 @@
 /** A `Retry-After` beyond this counts as this much. */
-export const MAX_RETRY_AFTER_MS = 300_000;
+const MAX_RETRY_AFTER_MS = 300_000;
 
 const HTTP_DATE = /^[A-Z][a-z]+,? .+ GMT$/;
 

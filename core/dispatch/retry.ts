@@ -1,8 +1,6 @@
 import { isDropped, isDroppedAsExpired, type TryOutcome } from './outcome';
 import { retryAfterMs } from './retry-after';
 
-export { MAX_RETRY_AFTER_MS, retryAfterMs } from './retry-after';
-
 /** The retry settings of a gateway; durations in ms. */
 export interface RetrySettings {
   readonly max_retries: number;

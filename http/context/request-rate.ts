@@ -1,5 +1,5 @@
 import type { onRequestAsyncHookHandler } from 'fastify';
-import { type RequestBudget, resetText, takeRequest } from '../../core/dispatch/request-rate';
+import { type RequestBudget, resetText, takeRequest } from '../../core/openai/request-rate';
 import { NightshiftError } from '../../core/errors';
 
 /** Above this number of tenants, budgets that are full again are dropped. */

@@ -366,17 +366,17 @@ describe('failures', () => {
     const backend = backendFor(server.url, {}, { connections: 1 });
     // The second waits for the connection of the first, as one does that follows an answer at once.
     const clock = { isOver: false };
-    const mayLeave = (): boolean => !clock.isOver;
+    const maySend = (): boolean => !clock.isOver;
     const sends = ['new', 'next'].map((requestId) =>
-      backend.send(requestOf({ requestId, mayLeave }), never),
+      backend.send(requestOf({ requestId, maySend }), never),
     );
     clock.isOver = true;
     for (const send of sends) expectFailure(await send, 'unsent');
     clock.isOver = false;
-    expect((await backend.send(requestOf({ requestId: 'last', mayLeave }), never)).kind).toBe(
+    expect((await backend.send(requestOf({ requestId: 'last', maySend }), never)).kind).toBe(
       'answer',
     );
-    const reused = backend.send(requestOf({ requestId: 'reused', mayLeave }), never);
+    const reused = backend.send(requestOf({ requestId: 'reused', maySend }), never);
     clock.isOver = true;
     expectFailure(await reused, 'unsent');
     expect(server.received.map(({ headers }) => headers['x-request-id'])).toEqual(['last']);

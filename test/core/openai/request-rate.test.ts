@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { type RequestBudget, resetText, takeRequest } from '../../../core/dispatch/request-rate';
+import { type RequestBudget, resetText, takeRequest } from '../../../core/openai/request-rate';
 
 it('allows the requests of a minute at once, and then as many as the rate gives back', () => {
   let budget: RequestBudget | undefined;

@@ -1,4 +1,4 @@
-import { FairShares } from '../core/dispatch/fair-shares';
+import { FairShares } from './fair-shares';
 import { QueuePlace, TenantBacklog, type Turn } from './tenant-backlog';
 
 /** Of so many turns at most one goes to urgent work out of its tenant's turn. */

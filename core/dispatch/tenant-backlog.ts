@@ -1,5 +1,5 @@
-import { Share } from '../core/dispatch/fair-shares';
-import { PRIORITY } from '../core/chunks/priority';
+import { Share } from './fair-shares';
+import { PRIORITY } from '../chunks/priority';
 import { Place, WaitingLine } from './waiting-line';
 
 /** Who waits, and for what. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { FairQueue } from '../../inference/fair-queue';
-import type { QueuePlace } from '../../inference/tenant-backlog';
+import { FairQueue } from '../../../core/dispatch/fair-queue';
+import type { QueuePlace } from '../../../core/dispatch/tenant-backlog';
 
 const [URGENT, NORMAL, RELAXED] = [2, 3, 4];
 

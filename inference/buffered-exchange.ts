@@ -1,0 +1,145 @@
+import {
+  HttpAttempt,
+  type AttemptFailure,
+  type ResponseReader,
+} from '../platform/http-client/attempt';
+import { createContentDecoder, type ContentDecoder } from '../platform/http-client/content-decoder';
+import { rawHeader } from '../platform/http-client/raw-headers';
+import type { BackendOutcome, BackendRequest } from './backend';
+
+/** One request and the bounds of its answer. */
+export interface BufferedExchangeOptions {
+  readonly request: Pick<BackendRequest, 'onBytes' | 'maySend'>;
+  /** After content decoding. */
+  readonly maxAnswerBytes: number;
+  readonly timeoutMs: number;
+  /** Called exactly once, with the end of this try. */
+  readonly onSettled: (outcome: BackendOutcome) => void;
+}
+
+/** Header fields of an answer that decide what happens with it. */
+interface AnswerHead {
+  readonly status: number;
+  readonly retryAfter: string | null;
+  readonly droppedReason: string | null;
+  readonly dropped: string | null;
+  readonly requestId: string | null;
+  readonly encoding: string | null;
+  readonly contentLength: number | null;
+}
+
+/**
+ * One request whose answer is kept whole: batch answers go to the journal in one piece. Undoes the
+ * content coding, bounds the size, and holds back the connection while memory is short. An exchange
+ * that passes its answer on while it arrives is another {@link ResponseReader}.
+ */
+export class BufferedExchange implements ResponseReader {
+  /** The handler for undici. */
+  readonly attempt: HttpAttempt;
+  readonly #options: BufferedExchangeOptions;
+  #head: AnswerHead | null = null;
+  #decoder: ContentDecoder | null = null;
+  #chunks: Buffer[] = [];
+  #receivedBytes = 0;
+  #keptBytes = 0;
+
+  constructor(options: BufferedExchangeOptions) {
+    this.#options = options;
+    const { timeoutMs, request } = options;
+    this.attempt = new HttpAttempt({ timeoutMs, maySend: request.maySend, reader: this });
+  }
+
+  onHead(status: number, rawHeaders: readonly Buffer[]): void {
+    const head = readHead(status, rawHeaders);
+    this.#head = head;
+    if (head.contentLength !== null && head.contentLength > this.#options.maxAnswerBytes) {
+      this.#failTooLarge();
+    } else if (head.encoding !== null) {
+      this.#decoder = this.#createDecoder(head.encoding);
+    }
+  }
+
+  onBytes(chunk: Buffer): void {
+    this.#receivedBytes += chunk.length;
+    if (this.#decoder === null) this.#keep(chunk);
+    else if (this.#receivedBytes > this.#options.maxAnswerBytes) this.#failTooLarge();
+    else if (!this.#decoder.write(chunk)) this.attempt.hold();
+  }
+
+  onEnd(): void {
+    if (this.#decoder === null) this.#answer();
+    else this.#decoder.end();
+  }
+
+  onFailure({ reason, message }: AttemptFailure): void {
+    this.#options.onSettled({ kind: 'failure', reason, message });
+    this.#decoder?.destroy();
+    this.#chunks = [];
+  }
+
+  #createDecoder(encoding: string): ContentDecoder | null {
+    const sink = {
+      onBytes: (chunk: Buffer) => this.#keep(chunk),
+      onEnd: () => this.#answer(),
+      onBroken: (error: Error) =>
+        this.attempt.fail('connection', `the answer's content coding is broken: ${error.message}`),
+      onTooLarge: () => this.#failTooLarge(),
+    };
+    const maxBytes = this.#options.maxAnswerBytes;
+    return createContentDecoder(encoding, sink, {
+      maxBytes,
+      onDrain: () => this.attempt.release(),
+    });
+  }
+
+  #keep(chunk: Buffer): void {
+    if (this.attempt.isOver) return;
+    this.#keptBytes += chunk.length;
+    if (this.#keptBytes > this.#options.maxAnswerBytes) return this.#failTooLarge();
+    this.#chunks.push(chunk);
+    const wait = this.#options.request.onBytes?.(chunk.length);
+    if (wait === undefined) return;
+    this.attempt.hold();
+    void wait.then(
+      () => this.attempt.release(),
+      () => this.attempt.release(),
+    );
+  }
+
+  #failTooLarge(): void {
+    const message = `the answer is larger than ${this.#options.maxAnswerBytes} bytes`;
+    this.attempt.fail('too_large', message);
+  }
+
+  #answer(): void {
+    const head = this.#head;
+    if (this.attempt.isOver || head === null) return;
+    this.attempt.finish();
+    const [first] = this.#chunks;
+    const body =
+      first !== undefined && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks);
+    const { status, retryAfter, droppedReason, dropped, requestId } = head;
+    this.#options.onSettled({
+      ...{ kind: 'answer', status, body },
+      ...{ retryAfter, droppedReason, dropped, requestId },
+    });
+  }
+}
+
+function readHead(status: number, raw: readonly Buffer[]): AnswerHead {
+  const length = rawHeader(raw, 'content-length');
+  return {
+    status,
+    retryAfter: rawHeader(raw, 'retry-after'),
+    droppedReason: lowerCase(rawHeader(raw, 'x-llm-d-request-dropped-reason')),
+    // A success is never a drop: the usual answer costs no search.
+    dropped: status < 400 ? null : lowerCase(rawHeader(raw, 'x-nightshift-dropped')),
+    requestId: rawHeader(raw, 'x-request-id'),
+    encoding: rawHeader(raw, 'content-encoding'),
+    contentLength: length !== null && /^\d+$/.test(length) ? Number(length) : null,
+  };
+}
+
+function lowerCase(value: string | null): string | null {
+  return value === null ? null : value.trim().toLowerCase();
+}

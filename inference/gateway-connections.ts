@@ -1,0 +1,89 @@
+import type { HttpAttempt } from '../platform/http-client/attempt';
+import { joinPath, withoutTrailingSlashes } from '../platform/http-client/base-url';
+import { openConnectionPool, type ConnectionPool } from '../platform/http-client/pool';
+import type { GatewayConfig } from '../platform/config-schema';
+import { AbortFanOut } from './abort-fan-out';
+import type { BackendRequest } from './backend';
+import { createHeaderBuilder, type HeaderBuilder } from './request-headers';
+import type { GatewaySecrets } from './secrets';
+
+/** What the gateway's own settings do not say. */
+export interface GatewayConnectionsOptions {
+  readonly secrets: GatewaySecrets;
+  /** Requests that can run at once; more wait for a connection. */
+  readonly connections: number;
+  /** Total time of one request, ms. */
+  readonly timeoutMs: number;
+  /** Unix ms; given by tests. */
+  readonly now?: () => number;
+}
+
+/**
+ * The connections to one gateway, and the requests in flight on them. Knows how a request is written,
+ * and nothing of how its answer is read, so that every kind of exchange can share it.
+ */
+export class GatewayConnections {
+  readonly #pool: ConnectionPool;
+  readonly #basePath: string;
+  readonly #headersOf: HeaderBuilder;
+  readonly #now: () => number;
+  readonly #aborts = new AbortFanOut();
+  #inFlight = 0;
+  #onIdle: (() => void) | null = null;
+  #closing: Promise<void> | null = null;
+
+  constructor(gateway: GatewayConfig, options: GatewayConnectionsOptions) {
+    const base = new URL(gateway.url);
+    const { connections, timeoutMs, secrets } = options;
+    this.#basePath = withoutTrailingSlashes(base.pathname);
+    this.#pool = openConnectionPool(base.origin, { connections, timeoutMs, tls: secrets.tls });
+    this.#headersOf = createHeaderBuilder({
+      authorization: secrets.authorization,
+      objective: gateway.inference_objective,
+    });
+    this.#now = options.now ?? Date.now;
+  }
+
+  get isClosing(): boolean {
+    return this.#closing !== null;
+  }
+
+  /**
+   * Counts an attempt that is about to begin, and lets `signal` abort it. Call this before
+   * {@link dispatch}, which may end the attempt before it returns.
+   * @returns what must be called once, when the attempt is over
+   */
+  track(attempt: HttpAttempt, signal: AbortSignal): () => void {
+    this.#inFlight++;
+    const unsubscribe = this.#aborts.add(signal, () => attempt.abort());
+    return () => {
+      unsubscribe();
+      if (--this.#inFlight === 0) this.#onIdle?.();
+    };
+  }
+
+  /** Sends the request as `attempt`. */
+  dispatch(request: BackendRequest, attempt: HttpAttempt): void {
+    const headers = this.#headersOf(request, this.#now());
+    const path = joinPath(this.#basePath, request.path);
+    this.#pool.dispatch({ path, method: 'POST', headers, body: asBuffer(request.body) }, attempt);
+  }
+
+  /** Waits for requests in flight, then closes all connections. */
+  close(): Promise<void> {
+    return (this.#closing ??= this.#idle().then(() => this.#pool.destroy()));
+  }
+
+  #idle(): Promise<void> {
+    if (this.#inFlight === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#onIdle = resolve;
+    });
+  }
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes)
+    ? bytes
+    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}

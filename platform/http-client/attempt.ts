@@ -1,0 +1,148 @@
+/**
+ * Why one attempt at a request brought no response.
+ *
+ * | reason       | what happened                                        | may the server have it? |
+ * |--------------|------------------------------------------------------|-------------------------|
+ * | `connect`    | no connection could be made, or none in time         | no                      |
+ * | `unsent`     | `maySend` answered false when a connection was ready | no                      |
+ * | `connection` | the connection broke, or the response is malformed   | yes                     |
+ * | `timeout`    | the response was not complete in time                | yes                     |
+ * | `too_large`  | the reader refused a response of this size           | yes                     |
+ * | `aborted`    | the caller aborted                                   | yes                     |
+ */
+export type AttemptFailureReason =
+  'connect' | 'unsent' | 'connection' | 'timeout' | 'too_large' | 'aborted';
+
+/** The end of an attempt without a response. */
+export interface AttemptFailure {
+  readonly reason: AttemptFailureReason;
+  readonly message: string;
+}
+
+/**
+ * Consumes the response of one attempt. Calls come in this order: `onHead` once, `onBytes` any number
+ * of times, `onEnd` once; or `onFailure` once, at any point, and nothing after it.
+ */
+export interface ResponseReader {
+  /** The final status; `rawHeaders` holds name, value, name, value, …. */
+  onHead(status: number, rawHeaders: readonly Buffer[]): void;
+  onBytes(chunk: Buffer): void;
+  /** The last byte has arrived. The reader calls {@link HttpAttempt.finish} when it has what it needs. */
+  onEnd(): void;
+  onFailure(failure: AttemptFailure): void;
+}
+
+/** One attempt and the bound of its time. */
+export interface AttemptOptions {
+  /** From now to the last byte of the response, ms. */
+  readonly timeoutMs: number;
+  /** Asked once there is a connection, before the first byte: false ends the attempt as `unsent`. */
+  readonly maySend: (() => boolean) | undefined;
+  readonly reader: ResponseReader;
+}
+
+/**
+ * One attempt at one request, as the handler that `dispatch` of undici takes. It knows at each moment
+ * whether anything was sent, bounds the total time, and reports one end. What is done with the response
+ * is the reader's business: one keeps it whole, another may pass it on while it arrives.
+ *
+ * undici calls the methods named `on…`. This older form of its handlers is the one that its HTTP/1.1
+ * client uses internally; any other form costs a wrapper and a header object for each request.
+ */
+export class HttpAttempt {
+  readonly #options: AttemptOptions;
+  readonly #timer: NodeJS.Timeout;
+  /** Null until there is a connection: until then nothing was sent. */
+  #abortConnection: ((error?: Error) => void) | null = null;
+  #resume: (() => void) | null = null;
+  #holds = 0;
+  #isOver = false;
+
+  constructor(options: AttemptOptions) {
+    this.#options = options;
+    this.#timer = setTimeout(() => this.#onTimeout(), options.timeoutMs);
+  }
+
+  /** Whether the attempt has ended, in whatever way. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Ends the attempt as `aborted`; its connection is destroyed. */
+  abort(): void {
+    this.fail('aborted', 'the request was aborted');
+  }
+
+  /** Ends the attempt with a failure; its connection is destroyed. Does nothing after the end. */
+  fail(reason: AttemptFailureReason, message: string): void {
+    if (this.#isOver) return;
+    this.finish();
+    this.#options.reader.onFailure({ reason, message });
+    this.#abortConnection?.();
+  }
+
+  /** Ends the attempt with success: the reader has the response. */
+  finish(): void {
+    this.#isOver = true;
+    clearTimeout(this.#timer);
+  }
+
+  /** Back-pressure: reads no further until each hold has been released. */
+  hold(): void {
+    this.#holds++;
+  }
+
+  /** The counterpart of one {@link hold}. */
+  release(): void {
+    this.#holds--;
+    if (this.#holds === 0 && !this.#isOver) this.#resume?.();
+  }
+
+  onConnect(abort: (error?: Error) => void): void {
+    // Waiting for a connection takes time, and the process may have been frozen meanwhile: ask again.
+    if (this.#options.maySend?.() === false) {
+      this.fail('unsent', 'the request was no longer allowed to be sent');
+    }
+    // Thrown before the first byte is written: undici drops the request and keeps the connection.
+    if (this.#isOver) throw new Error('the attempt ended before anything was sent');
+    this.#abortConnection = abort;
+  }
+
+  onHeaders(status: number, rawHeaders: Buffer[], resume: () => void): boolean {
+    // Informational responses (1xx) precede the final one.
+    if (status < 200) return true;
+    this.#resume = resume;
+    this.#options.reader.onHead(status, rawHeaders);
+    return !this.#isOver;
+  }
+
+  onData(chunk: Buffer): boolean {
+    if (this.#isOver) return false;
+    this.#options.reader.onBytes(chunk);
+    return this.#holds === 0 && !this.#isOver;
+  }
+
+  onComplete(): void {
+    // The connection may carry another request before the reader has decoded this response.
+    this.#resume = null;
+    this.#options.reader.onEnd();
+  }
+
+  onError(error: Error): void {
+    this.fail(this.#abortConnection === null ? 'connect' : 'connection', describe(error));
+  }
+
+  #onTimeout(): void {
+    const { timeoutMs } = this.#options;
+    if (this.#abortConnection === null)
+      this.fail('connect', `no connection within ${timeoutMs} ms`);
+    else this.fail('timeout', `no complete response within ${timeoutMs} ms`);
+  }
+}
+
+/** The message of an error of undici or Node, with its code if the message does not contain it. */
+function describe(error: Error): string {
+  const code = (error as NodeJS.ErrnoException).code;
+  const message = error.message === '' ? error.name : error.message;
+  return code === undefined || message.includes(code) ? message : `${message} (${code})`;
+}

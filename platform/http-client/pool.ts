@@ -1,0 +1,36 @@
+import type { ConnectionOptions } from 'node:tls';
+import { Pool } from 'undici';
+
+/** At most this long for TCP and TLS together; a shorter total time counts instead. */
+const CONNECT_TIMEOUT_MS = 10_000;
+/** uvicorn and Node close idle connections after 5 s: we close ours first, so no request meets it. */
+const KEEP_ALIVE_MS = 4_000;
+
+/** What a pool of connections to one origin needs. */
+export interface ConnectionPoolOptions {
+  /** Requests that can run at once; more wait for a connection. */
+  readonly connections: number;
+  /** Total time of one request, ms; connecting gets no more than that. */
+  readonly timeoutMs: number;
+  readonly tls: Pick<ConnectionOptions, 'rejectUnauthorized' | 'ca' | 'cert' | 'key'>;
+}
+
+/** Connections of a client to one origin. */
+export type ConnectionPool = Pick<Pool, 'dispatch' | 'destroy'>;
+
+/**
+ * HTTP/1.1 keep-alive connections to one origin. Requests go out through undici's `dispatch`, the
+ * fastest way of all maintained clients (docs/benchmarks.md). It never retries and follows no redirect.
+ */
+export function openConnectionPool(origin: string, options: ConnectionPoolOptions): ConnectionPool {
+  return new Pool(origin, {
+    connections: options.connections,
+    pipelining: 1,
+    allowH2: false,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    // The attempt bounds the total time; undici's own limits would only add timers.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: { timeout: Math.min(CONNECT_TIMEOUT_MS, options.timeoutMs), ...options.tls },
+  });
+}
