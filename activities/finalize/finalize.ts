@@ -128,6 +128,7 @@ async function finalize(
   if (closing.kind === 'holes') return closing;
 
   const { totals, outputFile, errorFile } = await mergeBatch({
+    journal,
     place,
     manifest: closing.manifest,
     cause,

@@ -3,17 +3,16 @@ import { NightshiftError, isNightshiftError } from '../../core/errors';
 import { resultFileId, resultFileName, type ResultKind } from '../../core/names/ids';
 import type { Manifest } from '../../core/journal/manifest';
 import { fileKey } from '../../core/names/object-names';
+import type { JournalStore } from '../../storage/journal/journal-store';
 import type { ResultFile } from '../../storage/postgres/batches/types';
-import { condense } from './condense';
 import { openLineSources, type LineSources } from './line-sources';
-import { FrameMerge } from './merge-frames';
 import { plannedLines, type PlanPlace } from './plan-offsets';
 import { ResultSink } from './result-sink';
-import { probeSeals } from './seal-sources';
 import { writeResults, type ResultsInput, type ResultTotals } from './write-results';
 
 /** What making the result files takes. */
 export interface MergeInput {
+  readonly journal: Pick<JournalStore, 'openAnswers'>;
   readonly place: PlanPlace;
   readonly manifest: Manifest;
   /** The cause that the workflow came with; the manifest may be older and have none. */
@@ -38,25 +37,25 @@ export interface MergeResult {
  * plan_unreadable, object_store_failed
  */
 export async function mergeBatch(input: MergeInput): Promise<MergeResult> {
-  const { place } = input;
+  const { journal, place, manifest } = input;
   const check = () => input.progress(0);
-  const seals = await probeSeals(place.store, input.manifest.seals);
-  const { sources, scratchKeys } = await condense({ ...place, check }, seals);
-  const frames = new FrameMerge(place.store, sources);
-  const lines = await openLineSources(input);
+  const answers = await journal.openAnswers(place.batchId, manifest.seals, check);
   try {
-    return await mergeInto(input, lines, frames);
+    const lines = await openLineSources(input);
+    try {
+      return await mergeInto(input, lines, answers);
+    } finally {
+      await lines.close();
+    }
   } finally {
-    await frames.close();
-    await lines.close();
-    for (const key of scratchKeys) await place.store.delete(key).catch(() => undefined);
+    await answers.close();
   }
 }
 
 async function mergeInto(
   input: MergeInput,
   lines: LineSources,
-  frames: ResultsInput['frames'],
+  answers: ResultsInput['answers'],
 ): Promise<MergeResult> {
   const { place, progress } = input;
   const { batchId } = place;
@@ -64,7 +63,7 @@ async function mergeInto(
   const error = await ResultSink.open(place.store, keyOf(input, 'error'));
   try {
     const { open, unrouted } = lines;
-    const found = { open, unrouted, frames, batchId, output, error, progress };
+    const found = { open, unrouted, answers, batchId, output, error, progress };
     const totals = addUnnamed(await writeResults(found), lines.unnamedLines);
     checkTotals(input, totals);
     await checkLines(input, totals);

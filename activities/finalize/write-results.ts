@@ -9,8 +9,7 @@ import {
 import { answerUsage } from '../../core/openai/answer-usage';
 import { errorLine } from '../../core/openai/result-line';
 import { LineTally } from './line-tally';
-import type { FrameRun } from './merge-frames';
-import type { MergedFrame } from './seal-cursor';
+import type { AnswerStream, ChosenAnswer } from '../../storage/journal/journal-store';
 import { StableModel } from './stable-model';
 import type { ResultSink } from './result-sink';
 import type { LineSource } from './unanswered';
@@ -18,7 +17,7 @@ import type { LineSource } from './unanswered';
 /** What the merge of a batch into its files takes. */
 export interface ResultsInput {
   readonly batchId: string;
-  readonly frames: FrameRun;
+  readonly answers: AnswerStream;
   /** Planned lines that may lack an answer. */
   readonly open: LineSource;
   /** Lines of models that no backend serves. */
@@ -50,8 +49,8 @@ export interface ResultTotals {
  */
 export async function writeResults(input: ResultsInput): Promise<ResultTotals> {
   const run = new ResultsRun(input);
-  do await run.takeFrames();
-  while (await input.frames.load());
+  do await run.takeAnswers();
+  while (await input.answers.load());
   await run.takeLinesBefore(Number.POSITIVE_INFINITY);
   return run.totals();
 }
@@ -70,16 +69,16 @@ class ResultsRun {
     this.#input = input;
   }
 
-  /** All frames that are there without another read. */
-  async takeFrames(): Promise<void> {
-    const { frames, open, unrouted, output, error } = this.#input;
+  /** All answers that need no further read. */
+  async takeAnswers(): Promise<void> {
+    const { answers, open, unrouted, output, error } = this.#input;
     let answerBytes = 0;
-    for (let frame = frames.next(); frame !== null; frame = frames.next()) {
-      const { offset } = frame;
+    for (let answer = answers.next(); answer !== null; answer = answers.next()) {
+      const { offset } = answer;
       if (open.offset < offset || unrouted.offset < offset) await this.takeLinesBefore(offset);
       if (open.offset === offset) open.skip();
-      this.#takeFrame(frame);
-      answerBytes += frame.end - frame.start;
+      this.#takeAnswer(answer);
+      answerBytes += answer.end - answer.start;
       if (output.isFull) await output.drained();
       if (error.isFull) await error.drained();
     }
@@ -127,7 +126,7 @@ class ResultsRun {
     this.#lines.add(offset);
   }
 
-  #takeFrame({ offset, kind, window, start, end }: MergedFrame): void {
+  #takeAnswer({ offset, kind, window, start, end }: ChosenAnswer): void {
     this.#lines.add(offset);
     if (kind === FRAME_KIND.output) {
       this.#completed++;

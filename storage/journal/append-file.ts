@@ -2,18 +2,18 @@ import { open, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { FILE_MODE, makeFolder, syncFolderAndAbove } from '../objects/durable-folder';
 
-/** A new file that grows at its end: what a segment needs of a filesystem. */
+/** A new file that is appended to. */
 export interface AppendFile {
-  /** Bytes written, fewer than given where the disk ran full in the middle. */
+  /** Returns the bytes written: fewer than given if the disk became full on the way. */
   append(bytes: Uint8Array): Promise<number>;
-  /** Makes what was appended, and the file's name, survive power loss. */
+  /** Makes appended bytes and the name of the file survive power loss. */
   sync(): Promise<void>;
   close(): Promise<void>;
-  /** Takes the file away; after `close`. */
+  /** Deletes the file; call `close` first. */
   remove(): Promise<void>;
 }
 
-/** Opens a new append file. Fails where the file exists. */
+/** Opens a new append file. Fails if the file exists. */
 export type OpenAppendFile = (path: string) => Promise<AppendFile>;
 
 /** Creates the file exclusively (`O_EXCL`), with the folders above it. */

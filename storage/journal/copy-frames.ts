@@ -4,19 +4,19 @@ import { readFrame } from '../../core/journal/frame';
 import type { ObjectReader, ObjectStore } from '../object-store';
 import type { SealedFrame } from './journal-store';
 
-/** Frames copied at once; a larger one passes alone. */
+/** Bytes copied at once; a larger frame is copied alone. */
 const BLOCK_BYTES = 1024 * 1024;
-/** Reading this much for nothing is cheaper than another read. */
+/** Reading this many unneeded bytes is cheaper than another read. */
 const GAP_BYTES = 16 * 1024;
 const MAX_OPEN_OBJECTS = 64;
 
 interface Placed {
   readonly ref: SealedFrame;
-  /** Where it goes in the block. */
+  /** Its position in the block. */
   readonly at: number;
 }
 
-/** Gathers frames that lie scattered over many objects, in the order asked for. */
+/** Copies frames from many objects, in the order given. */
 export class FrameCopier {
   readonly #store: ObjectStore;
   readonly #crc32: Crc32;
@@ -27,7 +27,7 @@ export class FrameCopier {
     this.#crc32 = crc32;
   }
 
-  /** The frames' bytes in blocks of about 1 MiB. @throws object_store_failed where one has changed */
+  /** The bytes of the frames in blocks of about 1 MiB. @throws object_store_failed if a frame has changed */
   async *copy(frames: Iterable<SealedFrame>): AsyncGenerator<Buffer> {
     for (const { placed, byteLength } of blocksOf(frames)) {
       const block = Buffer.allocUnsafeSlow(byteLength);
@@ -90,7 +90,7 @@ function* blocksOf(frames: Iterable<SealedFrame>): Generator<{
   if (byteLength > 0) yield { placed, byteLength };
 }
 
-/** Frames of one object that one read can take: near each other, and not much more than a block. */
+/** Groups frames that one read can fetch: in the same object, close together, at most two blocks. */
 function runsOf(placed: readonly Placed[]): Placed[][] {
   const sorted = [...placed].sort((a, b) => compare(a.ref, b.ref));
   const runs: Placed[][] = [];

@@ -23,12 +23,13 @@ import type {
   SealInfo,
 } from './journal-store';
 
+import { openAnswers } from './merge/open-answers';
 import { readFrames } from './read-frames';
 import { SegmentFile } from './segment-file';
 import { SyncRounds } from './sync-rounds';
 import { writeSeal } from './write-seal';
 
-/** Power loss costs this much; syncing more often makes each write wait for the disk. */
+/** Power loss costs at most the answers of this time. More frequent syncs make each write wait for the disk. */
 const SYNC_INTERVAL_MS = 2_000;
 const PARALLEL_SYNCS = 4;
 
@@ -38,15 +39,16 @@ export interface FilesystemJournalOptions {
   /** The filesystem store of the same root. */
   readonly store: ObjectStore;
   readonly logger?: Pick<Logger, 'warn'>;
-  /** Told of each write that failed and is tried again in a new segment; must not throw. */
+  /** Called for each failed write, which is retried in a new segment; must not throw. */
   readonly onFailure?: () => void;
-  /** How segments are created; another one where a test wants a full disk. */
+  /** How segments are created; a test passes one that simulates a full disk. */
   readonly openFile?: OpenAppendFile;
 }
 
 /**
- * The journal of one host (execution §2): segments are appended to as files, everything else goes
- * through the store. The caller closes it, after its writers.
+ * The journal in a folder of this host (docs/design/journal.md#writing-and-durability). Segments are
+ * files that are appended to, everything else goes through the object store. The caller closes it after
+ * its writers.
  */
 export function createFilesystemJournal(
   options: FilesystemJournalOptions,
@@ -59,6 +61,7 @@ export function createFilesystemJournal(
     scan: (scope, range, isWanted = () => true) => scan({ path, store, scope, range, isWanted }),
     writeSeal: (scope, range, frames) => writeSeal({ store, crc32, scope, range, frames }),
     listSeals: (batchId) => listSeals(store, batchId),
+    openAnswers: (batchId, seals, check) => openAnswers({ store, batchId, seals, check }),
     close: () => rounds.runNow(),
   };
 }
@@ -71,7 +74,7 @@ function writerFactory(options: FilesystemJournalOptions, rounds: SyncRounds) {
       scope,
       range,
       createSegment: async (key, onSyncError) => {
-        // Its folders would be made where nobody looks for them once the store is back.
+        // With the volume unmounted, the folders would be created below the mount point.
         await expectStore(options.path);
         const file = await openFile(objectPath(options.path, key));
         return new SegmentFile(key, file, { rounds, onSyncError });
@@ -118,7 +121,7 @@ function parseObject(key: string): JournalObject | null {
   return seal && { key, range: seal.range };
 }
 
-/** A `rest` object may hold any position. */
+/** A rest object may hold any position. */
 function overlaps({ range: own }: JournalObject, range: Range): boolean {
   return own === null || (own.from < range.to && own.to > range.from);
 }

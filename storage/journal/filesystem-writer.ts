@@ -7,9 +7,9 @@ import type { Range } from '../../core/range';
 import type { FrameRef, JournalScope, JournalWriter } from './journal-store';
 import type { SegmentFile } from './segment-file';
 
-/** A kill -9 loses at most what was appended in this time; measured: 49 ms at 500 lines/s. */
+/** A kill -9 loses at most the frames appended in this time (measured: 49 ms at 500 lines a second). */
 const WRITE_INTERVAL_MS = 50;
-/** From this size on a write does not wait for the interval; larger ones gain nothing (measured). */
+/** A write of this size does not wait for the interval; larger writes are no faster (measured). */
 const WRITE_SOON_BYTES = 256 * 1024;
 const RETRY_FIRST_MS = 100;
 const RETRY_MAX_MS = 2_000;
@@ -17,7 +17,7 @@ const RETRY_MAX_MS = 2_000;
 export interface FilesystemWriterOptions {
   readonly scope: JournalScope;
   readonly range: Range;
-  /** Creates the segment `key`; a sync error is told to the owner, who then leaves it. */
+  /** Creates the segment `key`; `onSyncError` makes the writer abandon it. */
   readonly createSegment: (
     key: string,
     onSyncError: (error: unknown) => void,
@@ -31,21 +31,21 @@ interface Appended {
 }
 
 interface Waiter {
-  /** Number of written frames waited for. */
+  /** Number of written frames that it waits for. */
   readonly target: number;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
 }
 
 /**
- * A writer of segments on a filesystem (execution §2).
+ * Writes the segments of one attempt at a chunk (docs/design/journal.md#writing-and-durability).
  *
- * | state   | meaning                                    | leaves it by                             |
+ * | state   | meaning                                    | transitions                              |
  * |---------|--------------------------------------------|------------------------------------------|
  * | idle    | nothing to write, or the timer is running  | timer, size, flush, close → writing      |
  * | writing | one write runs, further frames queue up    | success → idle; failure → failed         |
  * | failed  | unhealthy: segment abandoned, frames kept  | retry in a new segment → writing; close  |
- * | closed  | nothing is taken any more                  | –                                        |
+ * | closed  | appends throw                              | –                                        |
  */
 export class FilesystemWriter implements JournalWriter {
   readonly #options: FilesystemWriterOptions;
@@ -77,7 +77,8 @@ export class FilesystemWriter implements JournalWriter {
   }
 
   append(header: FrameHeader, encodedFrame: Uint8Array): void {
-    if (this.#closing !== null) throw new NightshiftError('internal', 'append to a closed writer');
+    if (this.#closing !== null)
+      throw new NightshiftError('internal', 'append to a closed journal writer');
     this.#queue.push({ header, bytes: encodedFrame });
     this.#unwrittenBytes += encodedFrame.length;
     this.#schedule();
@@ -99,7 +100,7 @@ export class FilesystemWriter implements JournalWriter {
     return (this.#closing ??= this.#finish());
   }
 
-  /** Frames written or still to be written; those of a running write count among the latter. */
+  /** Frames leave the queue only when they are written, so each is counted once. */
   #appendedFrames(): number {
     return this.#frames.length + this.#queue.length;
   }
@@ -129,7 +130,7 @@ export class FilesystemWriter implements JournalWriter {
     this.#timer = null;
   }
 
-  /** One try to write all that is queued; frames leave the queue only when they are written. */
+  /** Tries once to write the whole queue. */
   async #writeQueue(): Promise<void> {
     const batch = [...this.#queue];
     if (batch.length === 0) return;
@@ -170,18 +171,18 @@ export class FilesystemWriter implements JournalWriter {
     for (const waiter of done) waiter.resolve();
   }
 
-  /** The next write takes a new segment. What was written in the old one stays where it is. */
+  /** The next write creates a new segment. Frames written to the old one stay valid. */
   #abandon(segment: SegmentFile | null, error: unknown): void {
     this.#segment = null;
     this.#options.onAbandoned(segment?.key ?? 'none yet', error);
-    void segment?.leave();
+    void segment?.release();
   }
 
   async #finish(): Promise<void> {
     this.#stopTimer();
     await this.#writing;
     await this.#writeQueue();
-    await this.#segment?.leave();
+    await this.#segment?.release();
     this.#segment = null;
     if (this.#queue.length === 0) return;
     const message = `journal: ${this.#queue.length} frames could not be written`;

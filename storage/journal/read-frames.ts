@@ -9,8 +9,9 @@ import type { FrameRef } from './journal-store';
 const WINDOW_BYTES = 256 * 1024;
 
 /**
- * Every frame of one segment or seal, in order of position, read in windows; stops at the first bad
- * length or CRC. An object that vanished meanwhile has none. @throws object_store_failed
+ * Every frame of one segment or seal, in order of position, read in windows. Stops at the first bad
+ * length or CRC: a torn write at the end, or damage (docs/design/journal.md#reading). An object that was
+ * deleted meanwhile has no frames. @throws object_store_failed
  */
 export async function* readFrames(
   store: ObjectStore,
@@ -40,7 +41,7 @@ async function openOrNull(store: ObjectStore, key: string): Promise<ObjectReader
   }
 }
 
-/** Without its trailer a seal still gives the frames that are whole. */
+/** A seal with a damaged trailer still yields its whole frames. */
 async function endOfFrames(reader: ObjectReader): Promise<number> {
   const at = Math.max(0, reader.size - SEAL_TRAILER_BYTES);
   const tail = await reader.read(at, SEAL_TRAILER_BYTES);
@@ -61,7 +62,7 @@ async function* framesBetween(
   let buffer = Buffer.allocUnsafeSlow(Math.min(length, object.end));
   while (start < object.end) {
     if (length > buffer.length) buffer = Buffer.allocUnsafeSlow(Math.min(length, object.end));
-    // References hold no bytes of it, so that the next window may take its place.
+    // Frame references hold no bytes of the window, so the next one may overwrite it.
     const window = await reader.read(start, Math.min(length, object.end - start), buffer);
     let at = 0;
     for (;;) {
@@ -81,8 +82,8 @@ async function* framesBetween(
 }
 
 /**
- * Bytes to read from `at` on to have the next frame whole, where the window merely ended too early;
- * null where the frame there is damaged or goes beyond the object.
+ * Bytes to read from `at` on to get the next frame whole, if the window ended before it; null if that
+ * frame is damaged or reaches beyond the object.
  */
 function neededBytes(window: Buffer, at: number, left: number): number | null {
   const isAtHeader = window.length - at < left && frameEnd(window, at) === null;

@@ -3,10 +3,10 @@ import type { AppendFile } from './append-file';
 import type { Syncable, SyncRounds } from './sync-rounds';
 
 /**
- * One segment on a filesystem: written by its one owner, synced in the rounds of the process, closed
- * when its owner has left and it is synced. After any error it is abandoned by its owner; what it
- * holds stays readable, but one that never took a write whole is removed: on a full disk there would
- * be more of them every second.
+ * One segment on a filesystem. One writer appends to it, the sync rounds of the process sync it, and it
+ * is closed when the writer has released it and it is synced. After an error the writer abandons it. Its
+ * frames stay readable, but a segment that never took a whole write is removed: a full disk would
+ * otherwise add one with every retry.
  */
 export class SegmentFile implements Syncable {
   readonly key: string;
@@ -16,7 +16,7 @@ export class SegmentFile implements Syncable {
   #size = 0;
   #isDirty = false;
   #isSyncing = false;
-  #isLeft = false;
+  #isReleased = false;
   #tookFrames = false;
 
   constructor(
@@ -31,8 +31,8 @@ export class SegmentFile implements Syncable {
   }
 
   /**
-   * Appends `frames`, after the header where they are the first, and returns the position of the
-   * first of them. Throws where not every byte was taken; then the segment must not be used again.
+   * Appends `frames`, the first time after the object header, and returns the position of the first
+   * frame. Throws if not every byte was written; then the segment must not be used again.
    */
   async append(frames: readonly Uint8Array[]): Promise<number> {
     const isNew = this.#size === 0;
@@ -56,15 +56,15 @@ export class SegmentFile implements Syncable {
     await this.#closeWhenDone();
   }
 
-  /** Called once, when the owner writes no more. */
-  async leave(): Promise<void> {
-    this.#isLeft = true;
+  /** Called once, after the last write. */
+  async release(): Promise<void> {
+    this.#isReleased = true;
     await this.#closeWhenDone();
   }
 
   async #closeWhenDone(): Promise<void> {
     const needsSync = this.#isDirty && this.#tookFrames;
-    if (!this.#isLeft || needsSync || this.#isSyncing) return;
+    if (!this.#isReleased || needsSync || this.#isSyncing) return;
     this.#isDirty = false;
     await this.#file.close().catch(() => undefined);
     if (!this.#tookFrames) await this.#file.remove().catch(() => undefined);

@@ -1,18 +1,21 @@
-/** Something written that a sync makes survive power loss. Errors are its own business. */
+import { mapConcurrently } from '../../core/async/map-concurrently';
+
+/** Something written that a sync makes survive power loss. `sync` handles its own errors. */
 export interface Syncable {
   sync(): Promise<void>;
 }
 
 export interface SyncRoundsOptions {
-  /** Least time between the beginnings of two rounds. */
+  /** Shortest time from the end of a round to the next one. */
   readonly intervalMs: number;
   /** Syncs that run at the same time. */
   readonly parallel: number;
 }
 
 /**
- * One clock of syncs for all writers of a process (execution §2): what was marked is synced in the
- * next round, a few at a time. Rounds never overlap and none runs while nothing is marked.
+ * Syncs the segments of all writers of a process in common rounds, a few at a time: one clock instead of
+ * one per writer (docs/design/journal.md#writing-and-durability). Rounds never overlap, and none runs if
+ * nothing was written.
  */
 export class SyncRounds {
   readonly #options: SyncRoundsOptions;
@@ -30,7 +33,7 @@ export class SyncRounds {
     if (this.#timer === null && this.#round === null) this.#arm();
   }
 
-  /** Syncs all that is marked now, without waiting for the clock. */
+  /** Syncs now all that is marked, without waiting for the next round. */
   async runNow(): Promise<void> {
     while (this.#round !== null) await this.#round;
     await this.#run();
@@ -38,14 +41,14 @@ export class SyncRounds {
 
   #arm(): void {
     this.#timer = setTimeout(() => void this.#run(), this.#options.intervalMs);
-    // What was written survives this process; only its owner's `close` waits for the disk.
+    // Written bytes survive the end of this process, so no exit has to wait for the timer.
     this.#timer.unref();
   }
 
   #run(): Promise<void> {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
-    // Begins after `#round` is set: what the first sync marks must not arm a second clock.
+    // Starts after `#round` is set: an item marked during the first sync must not arm a second timer.
     const round = Promise.resolve().then(() => this.#syncMarked());
     this.#round = round.finally(() => {
       this.#round = null;
@@ -55,11 +58,8 @@ export class SyncRounds {
   }
 
   async #syncMarked(): Promise<void> {
-    const items = [...this.#marked].values();
+    const items = [...this.#marked];
     this.#marked = new Set();
-    const lane = async () => {
-      for (const item of items) await item.sync();
-    };
-    await Promise.all(Array.from({ length: this.#options.parallel }, lane));
+    await mapConcurrently(items, this.#options.parallel, (item) => item.sync());
   }
 }

@@ -20,13 +20,14 @@ export interface WriteSealInput {
   readonly crc32: Crc32;
   readonly scope: JournalScope;
   readonly range: Range | 'rest';
-  /** In order of offset, one per offset, answers only; of a range exactly one per position. */
+  /** Answers in order of offset, one per offset; for a range exactly one per position. */
   readonly frames: SealedFrames;
 }
 
 /**
- * Writes one seal by copying the bytes of its frames. @throws object_store_failed, also where a
- * frame has changed since it was scanned (scan again); internal for frames that make no seal
+ * Writes one seal by copying the bytes of its frames (docs/design/journal.md#seals).
+ * @throws object_store_failed, also if a frame has changed since it was scanned: scan again; internal if
+ *   the frames are not those of a seal
  */
 export async function writeSeal(input: WriteSealInput): Promise<SealInfo> {
   const { store, scope, range, frames } = input;

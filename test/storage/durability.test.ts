@@ -11,7 +11,7 @@ import {
 } from '../../storage/objects/filesystem-layout';
 import { readOrCreateStoreId } from '../../storage/objects/store-id';
 import { DiskTrace, handlePrototype } from './disk-trace';
-import { append, SCOPE } from './journal-fixtures';
+import { append, SCOPE } from './journal/fixtures';
 
 let root: string;
 let path: string;

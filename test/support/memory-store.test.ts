@@ -1,4 +1,4 @@
-import { describeObjectStore } from '../storage/object-store-conformance';
+import { describeObjectStore } from '../storage/objects/object-store-conformance';
 import { createMemoryStore } from './memory-store';
 
 describe('the store in memory as an object store', () => {

@@ -43,6 +43,7 @@ function showing(journal: JournalStore, shown: Partial<JournalWriter>): JournalS
     scan: (...args) => journal.scan(...args),
     writeSeal: (...args) => journal.writeSeal(...args),
     listSeals: (...args) => journal.listSeals(...args),
+    openAnswers: (...args) => journal.openAnswers(...args),
   };
 }
 

@@ -11,7 +11,7 @@ import {
   manifestKey,
   modelMapKey,
 } from '../../../core/names/object-names';
-import { MAX_OPEN_SOURCES } from '../../../activities/finalize/merge-frames';
+import { MAX_OPEN_SOURCES } from '../../../storage/journal/merge/frame-merge';
 import { BATCH, BatchPlace, type Answer, type InputLine } from './fixtures';
 
 let place: BatchPlace;

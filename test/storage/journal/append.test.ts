@@ -1,7 +1,7 @@
-import type { OpenAppendFile } from '../../storage/journal/append-file';
-import { until } from '../support/until';
-import { append, FakeDisk, journalPlace, offsetsOf, SCOPE } from './journal-fixtures';
-import type { JournalPlace } from './journal-fixtures';
+import type { OpenAppendFile } from '../../../storage/journal/append-file';
+import { until } from '../../support/until';
+import { append, FakeDisk, journalPlace, offsetsOf, SCOPE } from './fixtures';
+import type { JournalPlace } from './fixtures';
 
 const range = { from: 0, to: 10 };
 

@@ -1,4 +1,4 @@
-import { SyncRounds } from '../../storage/journal/sync-rounds';
+import { SyncRounds } from '../../../storage/journal/sync-rounds';
 
 beforeEach(() => jest.useFakeTimers());
 afterEach(() => jest.useRealTimers());

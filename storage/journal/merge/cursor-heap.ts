@@ -1,17 +1,17 @@
-/** What a heap is ordered by. */
+/** What a heap is ordered by: the offset of a cursor's next frame. */
 export interface Ordered {
   readonly offset: number;
 }
 
 /**
- * A binary heap of a few cursors, the smallest offset first. The top may be moved on in place:
- * `settleTop` puts it where it belongs now, at two comparisons when it stays first.
+ * A binary heap of a few cursors, the smallest offset first. A merge mostly moves the top forward, so
+ * the top may change in place: `settleTop` then restores the order, with two comparisons if it stays
+ * first.
  */
 export class CursorHeap<T extends Ordered> {
   readonly #items: T[];
 
   constructor(items: readonly T[]) {
-    // A sorted array is a heap.
     this.#items = [...items].sort((a, b) => a.offset - b.offset);
   }
 

@@ -1,12 +1,12 @@
 import { crc32 } from 'node:zlib';
 import { truncate, writeFile } from 'node:fs/promises';
 import fc from 'fast-check';
-import { FRAME_KIND, readFrame } from '../../core/journal/frame';
-import { encodeObjectHeader, MAGIC } from '../../core/journal/magic';
-import { decodeSealIndex, decodeSealTrailer, SEAL_TRAILER_BYTES } from '../../core/journal/seal';
-import { segmentKey } from '../../core/names/object-names';
-import type { FrameRef } from '../../storage/journal/journal-store';
-import { objectPath } from '../../storage/objects/filesystem-layout';
+import { FRAME_KIND, readFrame } from '../../../core/journal/frame';
+import { encodeObjectHeader, MAGIC } from '../../../core/journal/magic';
+import { decodeSealIndex, decodeSealTrailer, SEAL_TRAILER_BYTES } from '../../../core/journal/seal';
+import { segmentKey } from '../../../core/names/object-names';
+import type { FrameRef } from '../../../storage/journal/journal-store';
+import { objectPath } from '../../../storage/objects/filesystem-layout';
 import {
   answer,
   append,
@@ -15,7 +15,7 @@ import {
   offsetsOf,
   SCOPE,
   type JournalPlace,
-} from './journal-fixtures';
+} from './fixtures';
 
 let place: JournalPlace;
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { ObjectStore } from '../../storage/object-store';
+import type { ObjectStore } from '../../../storage/object-store';
 
 /**
  * What every implementation of the object store must do. Call it inside a `describe`; `open` gives a

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
-import { createFileReader } from '../../storage/objects/filesystem-reader';
+import { createFileReader } from '../../../storage/objects/filesystem-reader';
 
 let folder: string;
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'nightshift-reader-'))));

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
-import { CursorHeap } from '../../../activities/finalize/cursor-heap';
-import { mostOpen } from '../../../activities/finalize/merge-frames';
-import type { FrameSource } from '../../../activities/finalize/seal-cursor';
+import { CursorHeap } from '../../../../storage/journal/merge/cursor-heap';
+import { mostOpen } from '../../../../storage/journal/merge/frame-merge';
+import type { FrameSource } from '../../../../storage/journal/merge/frame-source';
 
 const span = fc.tuple(fc.nat(30), fc.nat(10)).map(([first, length]) => {
   return { firstOffset: first, lastOffset: first + length } as FrameSource;
 });
 
-test('the number of sources open at once is the most that meet in one offset', () => {
+it('counts the sources open at once as the most that meet in one offset', () => {
   fc.assert(
     fc.property(fc.array(span, { maxLength: 12 }), (spans) => {
       const meeting = Array.from(
@@ -19,7 +19,7 @@ test('the number of sources open at once is the most that meet in one offset', (
   );
 });
 
-test('the heap gives items by offset, while its top moves on, leaves and comes back', () => {
+it('orders items by offset while the top of the heap changes, leaves and returns', () => {
   fc.assert(
     fc.property(
       fc.array(fc.uniqueArray(fc.nat(40)), { maxLength: 9 }),

@@ -1,9 +1,9 @@
 import { mkdtemp, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openFilesystemStore } from '../../storage/objects/filesystem';
-import { observeStore } from '../../storage/objects/observed-store';
-import type { ObjectStore } from '../../storage/object-store';
+import { openFilesystemStore } from '../../../storage/objects/filesystem';
+import { observeStore } from '../../../storage/objects/observed-store';
+import type { ObjectStore } from '../../../storage/object-store';
 import { describeObjectStore } from './object-store-conformance';
 
 let root: string;

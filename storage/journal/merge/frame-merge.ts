@@ -1,33 +1,27 @@
-import { isPreferred } from '../../core/journal/merge';
-import type { ObjectStore } from '../../storage/object-store';
+import { isPreferred } from '../../../core/journal/merge';
+import type { ObjectStore } from '../../object-store';
+import type { AnswerStream } from '../journal-store';
 import { CursorHeap } from './cursor-heap';
-import { SealCursor, type FrameSource, type MergedFrame } from './seal-cursor';
+import type { FrameSource, MergedFrame } from './frame-source';
+import { SealCursor } from './seal-cursor';
 import { WindowPool } from './window-pool';
 
 /** Sources that may be open at the same time. */
 export const MAX_OPEN_SOURCES = 128;
 
-/** Frames one after the other, read in between. */
-export interface FrameRun {
-  /**
-   * The next frame, good until the next call here; null where `load` is due first. The consumer may
-   * wait as long as it likes in between.
-   */
-  next(): MergedFrame | null;
-  /** Reads on; false where the run has ended. @throws object_corrupt, object_store_failed */
-  load(): Promise<boolean>;
-}
-
 /**
- * One frame for each offset in any of the sources, in order of offset: the best of those that meet
- * there (execution §2, Merge). Sources are opened when their first offset comes. To be closed.
+ * One frame for each offset in any of the sources, in order of offset
+ * (docs/design/journal.md#duplicate-answers). A source is opened when its first offset is reached.
  */
-export class FrameMerge implements FrameRun {
+export class FrameMerge implements AnswerStream {
   readonly #cursors: readonly SealCursor[];
   readonly #heap: CursorHeap<SealCursor>;
-  /** Cursors at the offset at hand, taken off the heap: a window stays while one of them is in it. */
-  #met: SealCursor[] = [];
-  #isGiven = false;
+  /**
+   * Cursors at the current offset, taken off the heap. Their windows stay untouched as long as the
+   * caller uses the frame, which lies in one of them.
+   */
+  #current: SealCursor[] = [];
+  #isReturned = false;
   #ended: SealCursor[] = [];
 
   constructor(store: ObjectStore, sources: readonly FrameSource[]) {
@@ -37,16 +31,16 @@ export class FrameMerge implements FrameRun {
   }
 
   next(): MergedFrame | null {
-    if (this.#isGiven) this.#pass();
-    const met = this.#met;
+    if (this.#isReturned) this.#advance();
+    const current = this.#current;
     for (let top = this.#heap.top; top !== undefined; top = this.#heap.top) {
-      if (met[0] !== undefined && top.offset !== met[0].offset) break;
+      if (current[0] !== undefined && top.offset !== current[0].offset) break;
       if (!top.isLoaded) return null;
-      met.push(top);
+      current.push(top);
       this.#heap.removeTop();
     }
-    this.#isGiven = met.length > 0;
-    return this.#isGiven ? met.reduce(preferred) : null;
+    this.#isReturned = current.length > 0;
+    return this.#isReturned ? current.reduce(preferred) : null;
   }
 
   async load(): Promise<boolean> {
@@ -64,19 +58,22 @@ export class FrameMerge implements FrameRun {
     for (const cursor of this.#cursors) await cursor.close();
   }
 
-  /** Moves those on whose offset was given. One behind its window keeps its offset: it is loaded next. */
-  #pass(): void {
-    for (const cursor of this.#met) {
+  /**
+   * Moves the cursors at the returned offset to their next frames. One at the end of its window keeps
+   * its offset until it is loaded, so it is the top of the heap and is loaded first.
+   */
+  #advance(): void {
+    for (const cursor of this.#current) {
       cursor.advance();
       if (cursor.offset === Number.POSITIVE_INFINITY) this.#ended.push(cursor);
       else this.#heap.add(cursor);
     }
-    this.#met.length = 0;
-    this.#isGiven = false;
+    this.#current.length = 0;
+    this.#isReturned = false;
   }
 }
 
-/** Sources whose spans of offsets meet in one point, at most. */
+/** The largest number of sources whose spans of offsets meet in one point. */
 export function mostOpen(sources: readonly FrameSource[]): number {
   const starts = sources.map(({ firstOffset }) => firstOffset).sort((a, b) => a - b);
   const ends = sources.map(({ lastOffset }) => lastOffset).sort((a, b) => a - b);
@@ -90,9 +87,9 @@ export function mostOpen(sources: readonly FrameSource[]): number {
 }
 
 function preferred(current: SealCursor, candidate: SealCursor): SealCursor {
-  return isPreferred(claim(candidate), claim(current)) ? candidate : current;
+  return isPreferred(claimOf(candidate), claimOf(current)) ? candidate : current;
 }
 
-function claim({ kind, rankKey, position }: MergedFrame) {
+function claimOf({ kind, rankKey, position }: MergedFrame) {
   return { kind, objectKey: rankKey, position };
 }

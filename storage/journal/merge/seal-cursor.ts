@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import { NightshiftError } from '../../core/errors';
+import { NightshiftError } from '../../../core/errors';
 import {
   checkedEnd,
   frameEnd,
@@ -7,45 +7,22 @@ import {
   frameKind,
   frameOffset,
   type FrameKind,
-} from '../../core/journal/frame';
-import type { ObjectReader, ObjectStore } from '../../storage/object-store';
-
+} from '../../../core/journal/frame';
+import type { ObjectReader, ObjectStore } from '../../object-store';
+import type { FrameSource, MergedFrame } from './frame-source';
 import type { WindowPool } from './window-pool';
-
-/** An object of frames in order of offset. */
-export interface FrameSource {
-  /** Decides between frames of the same offset: the seal's own key, or the first of several. */
-  readonly rankKey: string;
-  readonly key: string;
-  /** Frames lie in `[start, end)`. */
-  readonly start: number;
-  readonly end: number;
-  readonly firstOffset: number;
-  readonly lastOffset: number;
-}
-
-/** A checked frame in its window. */
-export interface MergedFrame {
-  readonly offset: number;
-  readonly kind: FrameKind;
-  readonly rankKey: string;
-  /** Place in its object. */
-  readonly position: number;
-  readonly window: Buffer;
-  /** Of the frame's header in the window. */
-  readonly start: number;
-  readonly end: number;
-}
 
 const NOTHING = Buffer.alloc(0);
 
 /**
- * Walks the frames of one source through windows, and is the frame at hand: no object is made of any.
- * Before the first `load` only `offset` is known; `load` is due whenever `isLoaded` is false, and
- * overwrites windows. Every frame is checked, and that offsets ascend.
+ * Walks through the frames of one source, read in windows. The cursor itself is the current frame, so
+ * that a merge of millions of frames allocates no object for any of them.
+ *
+ * `load` must be called whenever `isLoaded` is false; it overwrites windows. Before the first `load`
+ * only `offset` is known. The checksum of every frame is checked, and that offsets ascend.
  */
 export class SealCursor implements MergedFrame {
-  /** Of the frame at hand; infinity at the end. */
+  /** Of the current frame; infinity at the end. */
   offset: number;
   isLoaded = false;
   window: Buffer = NOTHING;
@@ -55,13 +32,14 @@ export class SealCursor implements MergedFrame {
   readonly #source: FrameSource;
   readonly #windows: WindowPool;
   #reader: ObjectReader | null = null;
-  /** Holds the window, unless that needed a larger one of its own. */
+  /** Pooled buffer of the current window. A frame larger than that gets a buffer of its own. */
   #current: Buffer = NOTHING;
-  /** Where the next window comes. */
+  /** Pooled buffer of the next window, if windows are read ahead. */
   #spare: Buffer = NOTHING;
   #ahead: Promise<Buffer> | null = null;
-  /** Of the window in its object. */
+  /** Place of the window in its object. */
   #position: number;
+  /** End of the last whole frame in the window. */
   #wholeEnd = 0;
   #lastOffset = -1;
 
@@ -85,7 +63,7 @@ export class SealCursor implements MergedFrame {
     return this.#position + this.start;
   }
 
-  /** Reads the window that holds the frame at hand. @throws object_corrupt, object_store_failed */
+  /** Reads the window that begins with the next frame. @throws object_corrupt, object_store_failed */
   async load(): Promise<void> {
     if (this.#reader === null) await this.#open();
     const next = this.#position + this.#wholeEnd;
@@ -106,7 +84,10 @@ export class SealCursor implements MergedFrame {
     this.#readAhead();
   }
 
-  /** Goes to the next frame: in the window, behind it (`isLoaded` is false), or at the end. */
+  /**
+   * Goes to the next frame. If it lies behind the window, `isLoaded` becomes false and `offset` stays;
+   * after the last frame `offset` is infinity.
+   */
   advance(): void {
     if (this.end < this.#wholeEnd) this.#goTo(this.end);
     else if (this.#position + this.#wholeEnd < this.#source.end) this.isLoaded = false;
@@ -119,16 +100,16 @@ export class SealCursor implements MergedFrame {
     if (reader === null) return;
     this.#reader = null;
     await this.#ahead?.catch(() => undefined);
-    this.#windows.give(this.#current);
-    if (this.#windows.readsAhead) this.#windows.give(this.#spare);
+    this.#windows.release(this.#current);
+    if (this.#windows.readsAhead) this.#windows.release(this.#spare);
     this.window = this.#current = this.#spare = NOTHING;
     await reader.close();
   }
 
   async #open(): Promise<void> {
     this.#reader = await this.#store.open(this.#source.key);
-    this.#current = this.#windows.take();
-    if (this.#windows.readsAhead) this.#spare = this.#windows.take();
+    this.#current = this.#windows.acquire();
+    if (this.#windows.readsAhead) this.#spare = this.#windows.acquire();
   }
 
   #target(): Buffer {
@@ -148,7 +129,7 @@ export class SealCursor implements MergedFrame {
     const next = this.#position + this.#wholeEnd;
     if (!this.#windows.readsAhead || next >= this.#source.end) return;
     this.#ahead = this.#read(next, this.#spare);
-    // Whoever loads next gets the error; if nobody does, it is nobody's.
+    // The next load throws the error. A cursor that is closed first never reports it.
     this.#ahead.catch(() => undefined);
   }
 
@@ -158,7 +139,7 @@ export class SealCursor implements MergedFrame {
     this.offset = frameOffset(this.window, start);
   }
 
-  /** End of the last whole frame; `load` has seen to it that the first one is, if it is sound. */
+  /** Checks all whole frames; `load` has read at least the first one whole, unless it is damaged. */
   #checkFrames(window: Buffer): number {
     let at = 0;
     for (;;) {

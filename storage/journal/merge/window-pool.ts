@@ -1,16 +1,16 @@
-/** Of all windows of a merge together. */
+/** Memory of all windows of a merge together. */
 const MAX_BYTES = 16 * 1024 * 1024;
 const LARGEST_BYTES = 256 * 1024;
-/** Smaller reads are no cheaper, and a store may make them on the event loop. */
+/** Smaller reads are no cheaper, and the store may do them synchronously on the event loop. */
 const SMALLEST_BYTES = 128 * 1024;
 
 /**
- * The windows through which sources are read, for as many of them as are open at once: 16 MiB
- * together, whatever the size of the batch. What one source has done with, the next one fills.
+ * Read buffers for the sources of a merge, sized by how many are open at once: 16 MiB in all, whatever
+ * the size of the batch. A buffer that one source returns is used by the next one.
  */
 export class WindowPool {
   readonly windowBytes: number;
-  /** Whether there is room for each source's next window too. */
+  /** Whether every source gets a second buffer for its next window. */
   readonly readsAhead: boolean;
   #free: Buffer[] = [];
 
@@ -20,12 +20,11 @@ export class WindowPool {
     this.readsAhead = share >= SMALLEST_BYTES;
   }
 
-  take(): Buffer {
+  acquire(): Buffer {
     return this.#free.pop() ?? Buffer.allocUnsafeSlow(this.windowBytes);
   }
 
-  /** Takes back what `take` gave. */
-  give(window: Buffer): void {
+  release(window: Buffer): void {
     this.#free.push(window);
   }
 }

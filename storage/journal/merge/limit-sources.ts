@@ -1,53 +1,63 @@
 import { randomBytes } from 'node:crypto';
-import { encodeSealHeader } from '../../core/journal/seal';
-import { OBJECT_HEADER_BYTES } from '../../core/journal/magic';
-import { batchPrefix } from '../../core/names/object-names';
-import type { ObjectStore } from '../../storage/object-store';
-import { FrameMerge, MAX_OPEN_SOURCES, mostOpen, type FrameRun } from './merge-frames';
-import type { FrameSource } from './seal-cursor';
+import { OBJECT_HEADER_BYTES } from '../../../core/journal/magic';
+import { encodeSealHeader } from '../../../core/journal/seal';
+import { batchPrefix } from '../../../core/names/object-names';
+import type { ObjectStore } from '../../object-store';
+import type { AnswerStream } from '../journal-store';
+import { FrameMerge, MAX_OPEN_SOURCES, mostOpen } from './frame-merge';
+import type { FrameSource } from './frame-source';
 
 const BLOCK_BYTES = 1024 * 1024;
 
+/** Where scratch objects go. */
+export interface ScratchPlace {
+  readonly store: ObjectStore;
+  readonly batchId: string;
+  /** Called between groups; throws to give up. */
+  check(): void;
+}
+
 /** Sources few enough to be merged in one pass, and the scratch objects among them. */
-export interface Condensed {
+export interface LimitedSources {
   readonly sources: readonly FrameSource[];
   /** To be deleted after the merge. */
   readonly scratchKeys: readonly string[];
 }
 
 /**
- * The first of two passes, where more than 128 sources would be open at once: groups of 128 become
- * one scratch object each. Groups follow key order, so what is chosen stays what one pass would have
- * chosen. @throws object_corrupt, object_store_failed
+ * Reduces sources of which more than 128 would be open at once: groups of 128 are merged into one
+ * scratch object each, as often as needed. A group keeps the rank of its first seal, and groups follow
+ * key order, so the answers chosen are those of a merge in one pass.
+ * @throws object_corrupt, object_store_failed
  */
-export async function condense(
-  place: { readonly store: ObjectStore; readonly batchId: string; check(): void },
+export async function limitSources(
+  place: ScratchPlace,
   sources: readonly FrameSource[],
-): Promise<Condensed> {
-  let level = sources;
+): Promise<LimitedSources> {
+  let current = sources;
   const scratchKeys: string[] = [];
-  while (mostOpen(level) > MAX_OPEN_SOURCES) {
-    const condensed: FrameSource[] = [];
-    for (let i = 0; i < level.length; i += MAX_OPEN_SOURCES) {
+  while (mostOpen(current) > MAX_OPEN_SOURCES) {
+    const merged: FrameSource[] = [];
+    for (let i = 0; i < current.length; i += MAX_OPEN_SOURCES) {
       place.check();
-      const source = await writeScratch(place, level.slice(i, i + MAX_OPEN_SOURCES));
+      const source = await writeScratch(place, current.slice(i, i + MAX_OPEN_SOURCES));
       scratchKeys.push(source.key);
-      condensed.push(source);
+      merged.push(source);
     }
-    level = condensed;
+    current = merged;
   }
-  return { sources: level, scratchKeys };
+  return { sources: current, scratchKeys };
 }
 
 async function writeScratch(
-  { store, batchId }: { readonly store: ObjectStore; readonly batchId: string },
+  { store, batchId }: ScratchPlace,
   group: readonly FrameSource[],
 ): Promise<FrameSource> {
   const key = `${batchPrefix(batchId)}scratch/${randomBytes(8).toString('hex')}.frames`;
   let end = OBJECT_HEADER_BYTES;
   async function* bytes() {
     yield encodeSealHeader();
-    for await (const block of framesInBlocks(store, group)) {
+    for await (const block of mergedFrames(store, group)) {
       end += block.length;
       yield block;
     }
@@ -63,7 +73,7 @@ async function writeScratch(
   };
 }
 
-async function* framesInBlocks(
+async function* mergedFrames(
   store: ObjectStore,
   group: readonly FrameSource[],
 ): AsyncGenerator<Buffer> {
@@ -75,8 +85,8 @@ async function* framesInBlocks(
   }
 }
 
-/** Every block is the same buffer: the store is done with one when it asks for the next. */
-async function* inBlocks(frames: FrameRun): AsyncGenerator<Buffer> {
+/** Every block is the same buffer: the store has written one before it asks for the next. */
+async function* inBlocks(frames: AnswerStream): AsyncGenerator<Buffer> {
   const block = Buffer.allocUnsafeSlow(BLOCK_BYTES);
   let used = 0;
   do {

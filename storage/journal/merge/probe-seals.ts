@@ -1,33 +1,33 @@
-import { readInt64 } from '../../core/journal/int64';
-import { NightshiftError, isNightshiftError } from '../../core/errors';
-import type { ManifestSeal } from '../../core/journal/manifest';
-import { FRAME_HEADER_BYTES, frameOffset } from '../../core/journal/frame';
-import { hasObjectHeader, MAGIC, OBJECT_HEADER_BYTES } from '../../core/journal/magic';
+import { mapConcurrently } from '../../../core/async/map-concurrently';
+import { NightshiftError, isNightshiftError } from '../../../core/errors';
+import type { ManifestSeal } from '../../../core/journal/manifest';
+import { FRAME_HEADER_BYTES, frameOffset } from '../../../core/journal/frame';
+import { readInt64 } from '../../../core/journal/int64';
+import { hasObjectHeader, MAGIC, OBJECT_HEADER_BYTES } from '../../../core/journal/magic';
 import {
   decodeSealTrailer,
   SEAL_INDEX_ENTRY_BYTES,
   SEAL_TRAILER_BYTES,
-} from '../../core/journal/seal';
-import type { ObjectReader, ObjectStore } from '../../storage/object-store';
-import type { FrameSource } from './seal-cursor';
+} from '../../../core/journal/seal';
+import type { ObjectReader, ObjectStore } from '../../object-store';
+import type { FrameSource } from './frame-source';
 
 const PROBES_AT_ONCE = 16;
 const LAST_BYTES = SEAL_INDEX_ENTRY_BYTES + SEAL_TRAILER_BYTES;
 
 /**
- * Looks at both ends of every seal of a manifest: where its frames lie, and which offsets they span.
- * In key order; seals without frames are left out. @throws object_corrupt, object_store_failed
+ * Reads both ends of every seal of a manifest, to find where its frames lie and which offsets they
+ * span. In key order, without seals that have no frames. @throws object_corrupt if a seal is missing or
+ * has another size than the manifest says, object_store_failed
  */
 export async function probeSeals(
   store: ObjectStore,
   seals: readonly ManifestSeal[],
 ): Promise<FrameSource[]> {
   const sources: (FrameSource | null)[] = new Array<FrameSource | null>(seals.length).fill(null);
-  const todo = seals.entries();
-  const lane = async () => {
-    for (const [i, seal] of todo) sources[i] = await probeSeal(store, seal);
-  };
-  await Promise.all(Array.from({ length: PROBES_AT_ONCE }, lane));
+  await mapConcurrently(seals.entries(), PROBES_AT_ONCE, async ([i, seal]) => {
+    sources[i] = await probeSeal(store, seal);
+  });
   return sources.filter((source) => source !== null);
 }
 
@@ -36,10 +36,10 @@ async function probeSeal(
   { key, size }: ManifestSeal,
 ): Promise<FrameSource | null> {
   const reader = await store.open(key).catch((error: unknown) => {
-    throw isNightshiftError(error, 'object_missing') ? notWhole(key, error) : error;
+    throw isNightshiftError(error, 'object_missing') ? changed(key, error) : error;
   });
   try {
-    if (reader.size !== size) throw notWhole(key);
+    if (reader.size !== size) throw changed(key);
     return await probe(key, reader);
   } finally {
     await reader.close();
@@ -50,7 +50,7 @@ async function probe(key: string, reader: ObjectReader): Promise<FrameSource | n
   const head = await reader.read(0, OBJECT_HEADER_BYTES + FRAME_HEADER_BYTES);
   const tail = await reader.read(Math.max(0, reader.size - LAST_BYTES), LAST_BYTES);
   const { indexPosition, frameCount } = decodeSealTrailer(tail, reader.size);
-  if (!hasObjectHeader(head, MAGIC.seal)) throw notWhole(key);
+  if (!hasObjectHeader(head, MAGIC.seal)) throw changed(key);
   if (frameCount === 0) return null;
   return {
     rankKey: key,
@@ -62,7 +62,7 @@ async function probe(key: string, reader: ObjectReader): Promise<FrameSource | n
   };
 }
 
-function notWhole(key: string, cause?: unknown): NightshiftError {
-  const message = `${key}, named by the manifest, is missing or not as it was`;
+function changed(key: string, cause?: unknown): NightshiftError {
+  const message = `${key} is missing or has changed since the manifest was written`;
   return new NightshiftError('object_corrupt', message, { cause });
 }

@@ -1,9 +1,9 @@
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { asStoreError } from '../../storage/objects/filesystem-errors';
-import { openFilesystemStore } from '../../storage/objects/filesystem';
-import { readOrCreateStoreId } from '../../storage/objects/store-id';
+import { asStoreError } from '../../../storage/objects/filesystem-errors';
+import { openFilesystemStore } from '../../../storage/objects/filesystem';
+import { readOrCreateStoreId } from '../../../storage/objects/store-id';
 import { describeObjectStore } from './object-store-conformance';
 
 let root: string;

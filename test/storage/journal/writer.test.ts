@@ -1,10 +1,10 @@
 import { crc32 } from 'node:zlib';
 import { mkdir, readdir, rename, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { encodeRetryFrame, FRAME_KIND, readFrame } from '../../core/journal/frame';
-import { framesOfSegment } from '../support/segment-frames';
-import { journalPrefix, parseSegmentKey } from '../../core/names/object-names';
-import { until } from '../support/until';
+import { encodeRetryFrame, FRAME_KIND, readFrame } from '../../../core/journal/frame';
+import { framesOfSegment } from '../../support/segment-frames';
+import { journalPrefix, parseSegmentKey } from '../../../core/names/object-names';
+import { until } from '../../support/until';
 import {
   answer,
   append,
@@ -13,7 +13,7 @@ import {
   offsetsOf,
   SCOPE,
   type JournalPlace,
-} from './journal-fixtures';
+} from './fixtures';
 
 let place: JournalPlace;
 const range = { from: 20, to: 30 };

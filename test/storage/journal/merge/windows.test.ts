@@ -1,15 +1,14 @@
 import { crc32 } from 'node:zlib';
-import { InputLines } from '../../../activities/finalize/input-lines';
-import { FrameMerge } from '../../../activities/finalize/merge-frames';
-import type { FrameSource } from '../../../activities/finalize/seal-cursor';
-import { WindowPool } from '../../../activities/finalize/window-pool';
-import { NO_USAGE } from '../../../core/batch/counts';
-import { encodeFrame, FRAME_HEADER_BYTES, FRAME_KIND } from '../../../core/journal/frame';
-import { createMemoryStore } from '../../support/memory-store';
+import { FrameMerge } from '../../../../storage/journal/merge/frame-merge';
+import type { FrameSource } from '../../../../storage/journal/merge/frame-source';
+import { WindowPool } from '../../../../storage/journal/merge/window-pool';
+import { NO_USAGE } from '../../../../core/batch/counts';
+import { encodeFrame, FRAME_HEADER_BYTES, FRAME_KIND } from '../../../../core/journal/frame';
+import { createMemoryStore } from '../../../support/memory-store';
 
 const store = createMemoryStore();
 
-/** Puts one object of frames; the text of a frame tells its source, and comes to `bytes` bytes. */
+/** Stores an object of frames whose texts name it, padded to `bytes` bytes each. */
 async function source(name: string, offsets: readonly number[], bytes: (offset: number) => number) {
   const frames = offsets.map((offset) => {
     const text = `${name}:${offset}`.padEnd(bytes(offset), '.');
@@ -40,10 +39,10 @@ function numbers(count: number, step: number, first = 0): number[] {
   return Array.from({ length: count }, (_, i) => first + i * step);
 }
 
-test.each([
+it.each([
   ['few sources, whose next windows are read ahead', 3],
   ['more sources than there is room to read ahead for', 90],
-])('a merge gives whole frames while windows take turns: %s', async (_, count) => {
+])('merges whole frames across windows: %s', async (_, count) => {
   const size = (offset: number) => (offset % 97 === 0 ? 400_000 : 4_000);
   const sources: FrameSource[] = [];
   for (let i = 0; i < count; i++) {
@@ -73,28 +72,11 @@ function offsetsIn(key: string): number[] {
   return offsets;
 }
 
-test.each([1, 10, 32, 33, 64, 65, 128])('the windows of %i sources stay within 16 MiB', (open) => {
+it.each([1, 10, 32, 33, 64, 65, 128])('keeps the windows of %i sources within 16 MiB', (open) => {
   const pool = new WindowPool(open);
   const windows = open * (pool.readsAhead ? 2 : 1);
   expect(windows * pool.windowBytes).toBeLessThanOrEqual(16 * 1024 * 1024);
-  const window = pool.take();
-  pool.give(window);
-  expect(pool.take()).toBe(window);
-});
-
-test('input lines are found whole: longer than the window, behind it, and the last without its end', async () => {
-  const sizes = [10, 300_000, 200_000, 20, 700_000, 5, 260_000, 7];
-  const lines = sizes.map((size, i) => {
-    return JSON.stringify({ custom_id: `id-${i}`, body: { text: 'x'.repeat(size) } });
-  });
-  await store.putIfAbsent('input', Buffer.from(lines.join('\n')));
-  const input = new InputLines(await store.open('input'));
-  let offset = 0;
-  for (const [i, line] of lines.entries()) {
-    if (!input.holds(offset)) await input.load(offset);
-    expect(input.holds(offset)).toBe(true);
-    expect(input.customId(offset)).toBe(`id-${i}`);
-    offset += line.length + 1;
-  }
-  await input.close();
+  const window = pool.acquire();
+  pool.release(window);
+  expect(pool.acquire()).toBe(window);
 });

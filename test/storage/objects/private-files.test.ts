@@ -1,9 +1,9 @@
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openAppendFile } from '../../storage/journal/append-file';
-import { openFilesystemStore } from '../../storage/objects/filesystem';
-import { readOrCreateStoreId } from '../../storage/objects/store-id';
+import { openAppendFile } from '../../../storage/journal/append-file';
+import { openFilesystemStore } from '../../../storage/objects/filesystem';
+import { readOrCreateStoreId } from '../../../storage/objects/store-id';
 
 let folder: string;
 let umask: number;

@@ -1,8 +1,8 @@
 import { truncate } from 'node:fs/promises';
-import { SEAL_TRAILER_BYTES } from '../../core/journal/seal';
-import { objectPath } from '../../storage/objects/filesystem-layout';
-import { append, collect, journalPlace, offsetsOf, SCOPE } from './journal-fixtures';
-import type { JournalPlace } from './journal-fixtures';
+import { SEAL_TRAILER_BYTES } from '../../../core/journal/seal';
+import { objectPath } from '../../../storage/objects/filesystem-layout';
+import { append, collect, journalPlace, offsetsOf, SCOPE } from './fixtures';
+import type { JournalPlace } from './fixtures';
 
 let place: JournalPlace;
 

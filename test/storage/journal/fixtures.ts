@@ -2,13 +2,13 @@ import { crc32 } from 'node:zlib';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { NO_USAGE } from '../../core/batch/counts';
-import { encodeFrame, FRAME_KIND, type FrameHeader } from '../../core/journal/frame';
-import type { AppendFile, OpenAppendFile } from '../../storage/journal/append-file';
-import { createFilesystemJournal } from '../../storage/journal/filesystem-journal';
-import type { FrameRef, JournalScope, JournalWriter } from '../../storage/journal/journal-store';
-import { openFilesystemStore } from '../../storage/objects/filesystem';
-import type { ObjectStore } from '../../storage/object-store';
+import { NO_USAGE } from '../../../core/batch/counts';
+import { encodeFrame, FRAME_KIND, type FrameHeader } from '../../../core/journal/frame';
+import type { AppendFile, OpenAppendFile } from '../../../storage/journal/append-file';
+import { createFilesystemJournal } from '../../../storage/journal/filesystem-journal';
+import type { FrameRef, JournalScope, JournalWriter } from '../../../storage/journal/journal-store';
+import { openFilesystemStore } from '../../../storage/objects/filesystem';
+import type { ObjectStore } from '../../../storage/object-store';
 
 export const SCOPE: JournalScope = { batchId: `batch_${'ab'.repeat(16)}`, safeModel: 'llama-3' };
 

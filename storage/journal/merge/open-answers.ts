@@ -1,0 +1,35 @@
+import type { ManifestSeal } from '../../../core/journal/manifest';
+import type { ObjectStore } from '../../object-store';
+import type { AnswerStream } from '../journal-store';
+import { FrameMerge } from './frame-merge';
+import { limitSources } from './limit-sources';
+import { probeSeals } from './probe-seals';
+
+/** What a merge reads. */
+export interface OpenAnswersInput {
+  readonly store: ObjectStore;
+  readonly batchId: string;
+  readonly seals: readonly ManifestSeal[];
+  /** Called between groups of seals; throws to give up. */
+  check(): void;
+}
+
+/**
+ * Merges the seals of a manifest into one stream of chosen answers (docs/design/journal.md#merge). Works
+ * over any object store. Closing deletes the scratch objects of a merge in two passes.
+ * @throws object_corrupt, object_store_failed
+ */
+export async function openAnswers(input: OpenAnswersInput): Promise<AnswerStream> {
+  const { store, seals } = input;
+  const { sources, scratchKeys } = await limitSources(input, await probeSeals(store, seals));
+  const merge = new FrameMerge(store, sources);
+  return {
+    next: () => merge.next(),
+    load: () => merge.load(),
+    close: async () => {
+      await merge.close();
+      // The sweep removes what cannot be deleted now.
+      for (const key of scratchKeys) await store.delete(key).catch(() => undefined);
+    },
+  };
+}

@@ -1,0 +1,20 @@
+import { InputLines } from '../../../activities/finalize/input-lines';
+import { createMemoryStore } from '../../support/memory-store';
+
+it('finds input lines that are longer than the window, behind it, or last without a newline', async () => {
+  const store = createMemoryStore();
+  const sizes = [10, 300_000, 200_000, 20, 700_000, 5, 260_000, 7];
+  const lines = sizes.map((size, i) => {
+    return JSON.stringify({ custom_id: `id-${i}`, body: { text: 'x'.repeat(size) } });
+  });
+  await store.putIfAbsent('input', Buffer.from(lines.join('\n')));
+  const input = new InputLines(await store.open('input'));
+  let offset = 0;
+  for (const [i, line] of lines.entries()) {
+    if (!input.holds(offset)) await input.load(offset);
+    expect(input.holds(offset)).toBe(true);
+    expect(input.customId(offset)).toBe(`id-${i}`);
+    offset += line.length + 1;
+  }
+  await input.close();
+});
