@@ -2,8 +2,8 @@ import type { ServerResponse } from 'node:http';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import type { LocalServer } from '../inference/local-server';
 import { startLocalServer } from '../inference/local-server';
-import type { EndedBatch } from '../support/run-batch';
-import { runRequests } from '../support/run-batch';
+import type { EndedBatch } from './run-batch';
+import { runRequests } from './run-batch';
 import type { ResultLine, TestStack } from '../support/stack';
 import { STACK_START_MS, startStack } from '../support/stack';
 

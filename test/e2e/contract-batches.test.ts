@@ -1,39 +1,39 @@
 import type OpenAI from 'openai';
 import { BadRequestError, ConflictError } from 'openai';
-import { expectBatchShape, type WireBatch } from '../support/batch-shape';
+import { expectBatchShape, type WireBatch } from './batch-shape';
 import {
   ANSWER,
   CHAT,
-  type ContractWorld,
+  type ContractStack,
   createBy,
   line,
   many,
-  openContractWorld,
+  startContractStack,
   rejection,
   text,
   uploadBy,
-} from '../support/contract-world';
+} from './contract-stack';
 import { type ResultLine, resultLines, STACK_START_MS, untilTerminal } from '../support/stack';
 import { until } from '../support/until';
 
-/** The calls of the contract (§5) that make, watch, list and cancel batches, with the Node client. */
+/** Batches (docs/design/api-contract.md#batches) as the official Node client creates, polls, lists and cancels them. */
 
-let world: ContractWorld;
+let stack: ContractStack;
 let client: OpenAI;
 
 beforeAll(async () => {
-  world = await openContractWorld();
-  client = world.clientOf('contract');
+  stack = await startContractStack();
+  client = stack.clientOf('contract');
 }, STACK_START_MS);
-afterAll(() => world?.close(), 60_000);
-beforeEach(() => void (world.exchanges.length = 0));
+afterAll(() => stack?.close(), 60_000);
+beforeEach(() => void (stack.exchanges.length = 0));
 
 const uploaded = (content: string, name?: string, by = client) => uploadBy(by, content, name);
 const created = (content: string, window?: string, by = client) => createBy(by, content, window);
 const customIds = (lines: readonly ResultLine[]) => lines.map(({ custom_id: id }) => id);
 
-describe('batches', () => {
-  it('E12, E13 are created with every key, whatever is left out or null', async () => {
+describe('batches, with the official client', () => {
+  it('are created with every key, also if members are missing or null', async () => {
     const file = await uploaded(text([{}]));
     const minimal = { input_file_id: file.id, endpoint: CHAT, completion_window: '24h' } as const;
     const [plain, full, none] = await Promise.all([
@@ -68,7 +68,7 @@ describe('batches', () => {
     await Promise.all([plain, none].map(({ id }) => untilTerminal(client, id)));
   });
 
-  it('E14, E15 run to their end, step by step', async () => {
+  it('go through their statuses in order, with counts that only grow', async () => {
     const { id } = await created(many(20, { delay_ms: 100 }));
     const seen: OpenAI.Batch[] = [];
     await until(
@@ -105,7 +105,7 @@ describe('batches', () => {
     ['/v1/embeddings', { input: ['a', 'b'] }],
     ['/v1/responses', { input: 'x' }],
     ['/v1/moderations', { input: 'x' }],
-  ])('E15 run at %s', async (url, members) => {
+  ])('complete at %s', async (url, members) => {
     const body = { model: 'm', ...members };
     const lines = ['a', 'b', 'c'].map((id) => line({ custom_id: id, url, body }));
     const file = await uploaded(lines.join('\n'));
@@ -122,7 +122,7 @@ describe('batches', () => {
     for (const { response } of output) expect(response).toMatchObject({ body: ANSWER });
   });
 
-  it('E16, E17 tell which requests failed', async () => {
+  it('name failed requests in the error file', async () => {
     const some = await created(text([{}, { fail: true }, {}]));
     const all = await created(text([{ fail: true }]));
     const done = await untilTerminal(client, some.id);
@@ -134,7 +134,7 @@ describe('batches', () => {
     expect(await resultLines(client, failed.error_file_id)).toHaveLength(1);
   });
 
-  it('E18, E19 are cancelled while they run, and not when they have ended', async () => {
+  it('can be cancelled while they run, but not after their end', async () => {
     const { id } = await created(many(400, { delay_ms: 400 }));
     await until(
       async () => ((await client.batches.retrieve(id)).request_counts?.completed ?? 0) > 0,
@@ -153,13 +153,13 @@ describe('batches', () => {
     expect((output?.length ?? 0) + (errors?.length ?? 0)).toBe(400);
 
     const ended = await untilTerminal(client, (await created(text([{}]))).id);
-    world.exchanges.length = 0;
+    stack.exchanges.length = 0;
     expect(await rejection(client.batches.cancel(ended.id))).toBeInstanceOf(ConflictError);
-    expect(world.exchanges).toHaveLength(1);
+    expect(stack.exchanges).toHaveLength(1);
   });
 
-  it('E20 are listed page by page', async () => {
-    const pager = world.clientOf('batch-pager');
+  it('are listed page by page', async () => {
+    const pager = stack.clientOf('batch-pager');
     const made: string[] = [];
     for (let i = 0; i < 5; i++) made.push((await created(text([{}]), '24h', pager)).id);
     const ids: string[] = [];
@@ -172,40 +172,48 @@ describe('batches', () => {
   });
 
   it.each<[string, string[], [string, string | null, number | null][]]>([
-    ['a line that is no JSON', [line({}), '{oops'], [['invalid_json_line', null, 2]]],
-    ['a line that is no object', [line({}), '[]'], [['invalid_request', null, 2]]],
+    ['a line that is not JSON', [line({}), '{oops'], [['invalid_json_line', null, 2]]],
+    ['a line that is not an object', [line({}), '[]'], [['invalid_request', null, 2]]],
     [
-      'members that are missing',
+      'missing members',
       [line({ custom_id: undefined }), line({ body: undefined })],
       [
         ['missing_required_parameter', 'custom_id', 1],
         ['missing_required_parameter', 'body', 2],
       ],
     ],
-    ['an id used twice', [line({}), line({})], [['duplicate_custom_id', 'custom_id', 2]]],
-    ['an id that is none', [line({ custom_id: 7 })], [['invalid_request', 'custom_id', 1]]],
-    ['another url', [line({ url: '/v1/embeddings' })], [['invalid_url', 'url', 1]]],
-    ['another method', [line({ method: 'GET' })], [['invalid_method', 'method', 1]]],
-    ['a body that is none', [line({ body: 'x' })], [['invalid_request', 'body', 1]]],
-    ['no model', [line({ body: { messages: [] } })], [['invalid_request', 'body.model', 1]]],
+    ['a repeated custom_id', [line({}), line({})], [['duplicate_custom_id', 'custom_id', 2]]],
     [
-      'no messages',
+      'a custom_id that is not a string',
+      [line({ custom_id: 7 })],
+      [['invalid_request', 'custom_id', 1]],
+    ],
+    [
+      'another url than the endpoint',
+      [line({ url: '/v1/embeddings' })],
+      [['invalid_url', 'url', 1]],
+    ],
+    ['another method than POST', [line({ method: 'GET' })], [['invalid_method', 'method', 1]]],
+    ['a body that is not an object', [line({ body: 'x' })], [['invalid_request', 'body', 1]]],
+    ['a missing model', [line({ body: { messages: [] } })], [['invalid_request', 'body.model', 1]]],
+    [
+      'missing messages',
       [line({ body: { model: 'm' } })],
       [['missing_required_parameter', 'body.messages', 1]],
     ],
     [
-      'a stream',
+      'a streamed request',
       [line({ body: { model: 'm', messages: [], stream: true } })],
       [['streaming_unsupported', 'body.stream', 1]],
     ],
-  ])('E21 fail for %s', async (_what, lines, expected) => {
+  ])('fail for an input file with %s', async (_what, lines, expected) => {
     const done = await untilTerminal(client, (await created(lines.join('\n'))).id);
     expect(done).toMatchObject({ status: 'failed', output_file_id: null, error_file_id: null });
     const told = done.errors?.data?.map(({ code, param, line: at }) => [code, param, at]);
     expect(told).toEqual(expected);
   });
 
-  it('E21 fail for a file that is not there', async () => {
+  it('fail for an input file that does not exist', async () => {
     const batch = await client.batches.create({
       ...{ input_file_id: 'file-none', endpoint: CHAT, completion_window: '24h' },
     });
@@ -215,8 +223,8 @@ describe('batches', () => {
     ]);
   });
 
-  it('E22 expire with what they have', async () => {
-    // Those in between are answered at once, and the batch cannot end before its window.
+  it('expire with the answers they have', async () => {
+    // Every second request is answered at once. The others keep the batch open until its window ends.
     const lines = Array.from({ length: 80 }, (_, i) => (i % 2 === 0 ? { delay_ms: 25_000 } : {}));
     const done = await untilTerminal(client, (await created(text(lines), '4s')).id);
     expect(done).toMatchObject({ status: 'expired', request_counts: { total: 80, failed: 0 } });
@@ -229,7 +237,7 @@ describe('batches', () => {
     expect(output.length + errors.length).toBe(80);
   });
 });
-it('sends headers of the create call with each request, and none to others', async () => {
+it('sends pass-through headers of the create call with every request of that batch only', async () => {
   const { id } = await uploaded(text([{ tag: 'team' }, { tag: 'team' }]));
   const create = (headers: Record<string, string>) =>
     client.batches.create(
@@ -238,14 +246,14 @@ it('sends headers of the create call with each request, and none to others', asy
     );
   await untilTerminal(client, (await create({ 'X-Team': 'blue', 'X-Other': 'no' })).id);
   await untilTerminal(client, (await create({})).id);
-  const ours = world.server.received.filter(({ body }) => body.includes('"tag":"team"'));
+  const ours = stack.server.received.filter(({ body }) => body.includes('"tag":"team"'));
   const teams = ours.map(({ headers }) => headers['x-team']);
   expect(teams).toEqual(['blue', 'blue', undefined, undefined]);
   expect(ours.some(({ headers }) => 'x-other' in headers)).toBe(false);
-  expect(world.server.received.some(({ headers }) => 'authorization' in headers)).toBe(false);
+  expect(stack.server.received.some(({ headers }) => 'authorization' in headers)).toBe(false);
 });
 
-it('makes one batch of a request that is sent twice', async () => {
+it('creates one batch for two requests with the same idempotency key', async () => {
   const { id } = await uploaded(text([{}]));
   const create = () =>
     client.batches.create(

@@ -1,5 +1,5 @@
 import { type LocalServer, startLocalServer } from '../inference/local-server';
-import { expectBatchShape, expectLife, type WireBatch } from '../support/batch-shape';
+import { expectBatchShape, expectLife, type WireBatch } from './batch-shape';
 import { STACK_START_MS, startStack, type TestStack } from '../support/stack';
 import { until } from '../support/until';
 

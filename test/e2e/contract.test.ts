@@ -16,34 +16,34 @@ import type OpenAI from 'openai';
 import { APIError, AuthenticationError, BadRequestError, NotFoundError, toFile } from 'openai';
 import {
   CHAT,
-  type ContractWorld,
+  type ContractStack,
   createBy,
   line,
   many,
-  openContractWorld,
+  startContractStack,
   rejection,
   text,
   uploadBy,
-} from '../support/contract-world';
-import { findPython, runPythonContract } from '../support/python-client';
+} from './contract-stack';
+import { findPython, runPythonContract } from './python-client';
 import { STACK_START_MS, untilTerminal } from '../support/stack';
 
 /**
- * The calls of the contract (§5) with both official clients against one whole stack: files, uploads,
- * answers, and all of them with the Python client. Those of batches are in a file of their own.
+ * The API (docs/design/api-contract.md) as the official clients use it, against one whole stack: files,
+ * uploads and answers with the Node client, and all calls with the Python client.
  */
 
-let world: ContractWorld;
+let stack: ContractStack;
 let client: OpenAI;
 const folder = mkdtempSync(join(tmpdir(), 'nightshift-contract-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 beforeAll(async () => {
-  world = await openContractWorld();
-  client = world.clientOf('contract');
+  stack = await startContractStack();
+  client = stack.clientOf('contract');
 }, STACK_START_MS);
-afterAll(() => world?.close(), 60_000);
-beforeEach(() => void (world.exchanges.length = 0));
+afterAll(() => stack?.close(), 60_000);
+beforeEach(() => void (stack.exchanges.length = 0));
 
 const uploaded = (content: string, name?: string, by = client) => uploadBy(by, content, name);
 const created = (content: string, window?: string, by = client) => createBy(by, content, window);
@@ -55,8 +55,8 @@ interface WithResponse {
   readonly request_id: string | null | undefined;
 }
 
-describe('files', () => {
-  it('E1 takes a stream', async () => {
+describe('files, with the official client', () => {
+  it('are created from a stream', async () => {
     const file = join(folder, 'stream.jsonl');
     const content = text([{}, {}]);
     writeFileSync(file, content);
@@ -70,7 +70,7 @@ describe('files', () => {
     expect((made.expires_at ?? 0) - made.created_at).toBe(2_592_000);
   });
 
-  it('E2 takes buffers and web files, with names of any letters', async () => {
+  it('are created from buffers and web files, with non-ASCII names', async () => {
     const content = text([{}]);
     const kinds = [
       (name: string) => toFile(Buffer.from(content), name),
@@ -92,7 +92,7 @@ describe('files', () => {
     }
   });
 
-  it('E3 lets a file expire', async () => {
+  it('expire when the request asks for it', async () => {
     const made = await client.files.create({
       file: new File([text([{}])], 'a.jsonl'),
       purpose: 'batch',
@@ -101,16 +101,16 @@ describe('files', () => {
     expect((made.expires_at ?? 0) - made.created_at).toBe(3_600);
   });
 
-  it('E4, E5 shows it again, processed at once', async () => {
+  it('are retrieved as processed right after the upload', async () => {
     const made = await uploaded(text([{}]));
     expect(await client.files.retrieve(made.id)).toEqual(made);
-    world.exchanges.length = 0;
+    stack.exchanges.length = 0;
     expect(await client.files.waitForProcessing(made.id)).toEqual(made);
-    expect(world.exchanges).toHaveLength(1);
+    expect(stack.exchanges).toHaveLength(1);
   });
 
-  it('E6 pages through all of them once, newest first or last', async () => {
-    const pager = world.clientOf('pager');
+  it('are listed page by page in both orders, each file once', async () => {
+    const pager = stack.clientOf('pager');
     const ids = [];
     for (let i = 0; i < 5; i++) ids.push((await uploaded(text([{}]), `${i}.jsonl`, pager)).id);
     const seen = { desc: [] as string[], asc: [] as string[] };
@@ -123,7 +123,7 @@ describe('files', () => {
     expect(seen.desc).toEqual([...ids].reverse());
   });
 
-  it('E7 gives back the bytes', async () => {
+  it('are downloaded byte for byte', async () => {
     const content = text([{}, { delay_ms: 1 }]);
     const answer = await client.files.content((await uploaded(content)).id);
     expect(answer.headers.get('content-type')).toBe('application/octet-stream');
@@ -131,7 +131,7 @@ describe('files', () => {
     expect(await answer.text()).toBe(content);
   });
 
-  it('E7 gives back the bytes as a stream', async () => {
+  it('are downloaded byte for byte as a stream', async () => {
     const content = many(5_000, { tag: '\u2028é' });
     const { body } = await client.files.content((await uploaded(content)).id);
     const path = join(folder, 'content.jsonl');
@@ -139,7 +139,7 @@ describe('files', () => {
     expect(readFileSync(path, 'utf8')).toBe(content);
   });
 
-  it('E8 deletes a file for good', async () => {
+  it('are not found after they were deleted', async () => {
     const { id } = await uploaded(text([{}]));
     expect(await client.files.delete(id)).toMatchObject({ id, deleted: true });
     for (const call of [
@@ -154,8 +154,8 @@ describe('files', () => {
   });
 });
 
-describe('uploads', () => {
-  it('E9 joins parts that came side by side, in the order of their ids', async () => {
+describe('uploads, with the official client', () => {
+  it('join parts in the order of the given ids, whatever order they arrived in', async () => {
     const content = text([{}, {}, {}]);
     const upload = await client.uploads.create({
       filename: 'parts.jsonl',
@@ -177,7 +177,7 @@ describe('uploads', () => {
     expect(await (await client.files.content(done.file?.id ?? '')).text()).toBe(content);
   });
 
-  it('E10 cancels', async () => {
+  it('accept no parts after they were cancelled', async () => {
     const upload = await client.uploads.create({
       ...{ filename: 'a.jsonl', purpose: 'batch', bytes: 10, mime_type: 'text/jsonl' },
     });
@@ -187,13 +187,13 @@ describe('uploads', () => {
     expect(error).toBeInstanceOf(BadRequestError);
   });
 });
-describe('answers', () => {
-  it('E23 raise the errors of the SDK, with an id', async () => {
+describe('answers to the official client', () => {
+  it('with an error raise the error class of the SDK, with a request id', async () => {
     const { id } = await uploaded(text([{}]));
-    const stranger = world.clientOf('stranger');
+    const stranger = stack.clientOf('stranger');
     const expectations: [() => Promise<unknown>, new (...args: never[]) => Error, object][] = [
       [
-        () => world.clientOf('', 'sk-bad').files.list(),
+        () => stack.clientOf('', 'sk-bad').files.list(),
         AuthenticationError,
         { code: 'invalid_api_key' },
       ],
@@ -215,22 +215,22 @@ describe('answers', () => {
     }
   });
 
-  it('E24 say when to try again, and the SDK does', async () => {
-    const busy = world.clientOf('busy');
+  it('with status 429 make the SDK try again', async () => {
+    const busy = stack.clientOf('busy');
     const content = many(4, { after_429: true });
     for (let i = 0; i < 5; i++) await created(content, '24h', busy);
     const file = await uploaded(text([{}]), 'in.jsonl', busy);
-    world.exchanges.length = 0;
+    stack.exchanges.length = 0;
     const fields = { input_file_id: file.id, endpoint: CHAT, completion_window: '24h' } as const;
     const batch = await busy.batches.create(fields, { maxRetries: 10 });
-    const statuses = world.exchanges.map(({ status }) => status);
-    // A busy machine may not have ended one of the five when the first pause is over.
+    const statuses = stack.exchanges.map(({ status }) => status);
+    // On a busy machine all five may still run after the first pause.
     expect([statuses[0], statuses.at(-1)]).toEqual([429, 200]);
     expect(new Set(statuses.slice(0, -1))).toEqual(new Set([429]));
     expect(batch.status).toBe('validating');
   }, 60_000);
 
-  it('E25 come with their headers, each of them', async () => {
+  it('have the documented headers in every call', async () => {
     const file = await uploaded(text([{}]));
     const batch = await untilTerminal(client, (await created(text([{}]))).id);
     const going = await created(text([{ delay_ms: 25_000 }]));
@@ -273,10 +273,10 @@ describe('answers', () => {
 });
 const python = findPython();
 (python === null ? describe.skip : describe)('the official Python client', () => {
-  it('passes the same calls', async () => {
-    const apiKey = world.keyOf('python');
+  it('makes the same calls with the same results', async () => {
+    const apiKey = stack.keyOf('python');
     const verdicts = await runPythonContract(python ?? '', {
-      baseUrl: world.stack.baseUrl,
+      baseUrl: stack.baseUrl,
       apiKey,
     });
     expect(verdicts.filter(({ ok }) => !ok)).toEqual([]);

@@ -1,8 +1,8 @@
 import { BadRequestError } from 'openai';
 import type { LocalServer, Received } from '../inference/local-server';
 import { startLocalServer } from '../inference/local-server';
-import type { TestRequest } from '../support/run-batch';
-import { createBatch, inputLines, runRequests } from '../support/run-batch';
+import type { TestRequest } from './run-batch';
+import { createBatch, inputLines, runRequests } from './run-batch';
 import type { TestStack } from '../support/stack';
 import { STACK_START_MS, startStack, untilTerminal } from '../support/stack';
 

@@ -7,8 +7,8 @@ import { manifestKey } from '../../core/names/object-names';
 import { faultsOf, startAudit, statesOf, wayOf } from '../support/audit';
 import { journalledAnswers } from '../support/journal-files';
 import { POSTGRES_START_MS } from '../support/postgres';
-import type { ProxiedStack } from '../support/proxied-stack';
-import { startProxiedStack } from '../support/proxied-stack';
+import type { ProxiedStack } from './proxied-stack';
+import { startProxiedStack } from './proxied-stack';
 import type { RecordingBackend } from '../support/recording-backend';
 import { sentAfter, startRecordingBackend } from '../support/recording-backend';
 import type { ResultLine } from '../support/stack';
@@ -33,13 +33,13 @@ const TEST_MS = 120_000;
 const TENANT_LOCK = 720_511;
 
 let backend: RecordingBackend;
-let world: ProxiedStack;
+let proxied: ProxiedStack;
 let holder: Postgres;
 
 beforeAll(
   async () => {
     backend = await startRecordingBackend(LATENCY_MS);
-    world = await startProxiedStack({
+    proxied = await startProxiedStack({
       global_inference_gateway: { url: backend.url, request_timeout: '10s' },
       // Longer than any answer here takes: what is in flight at a cancel gets in.
       batch: { cancel_grace: '5s' },
@@ -47,15 +47,15 @@ beforeAll(
       limits: { tenant: { max_enqueued_requests: 1_000_000 } },
       worker: { heartbeat_timeout: '5s' },
     });
-    await startAudit(world.database.pool);
-    holder = new Postgres({ connectionString: world.database.url });
+    await startAudit(proxied.database.pool);
+    holder = new Postgres({ connectionString: proxied.database.url });
     await holder.connect();
   },
   TEMPORAL_START_MS + POSTGRES_START_MS + STACK_START_MS,
 );
 afterAll(async () => {
   await holder?.end();
-  await world?.close();
+  await proxied?.close();
   await backend?.close();
 }, 60_000);
 beforeEach(() => {
@@ -64,13 +64,13 @@ beforeEach(() => {
 });
 afterEach(async () => {
   await holder.query('rollback');
-  expect(faultsOf(await statesOf(world.database.pool))).toEqual([]);
+  expect(faultsOf(await statesOf(proxied.database.pool))).toEqual([]);
 });
 
-const api = (): OpenAI => world.stack.client;
+const api = (): OpenAI => proxied.stack.client;
 const cancel = (id: string) => api().batches.cancel(id);
 /** As the button in Temporal's UI does it. */
-const cancelNatively = (id: string) => world.temporal.workflow.getHandle(id).cancel();
+const cancelNatively = (id: string) => proxied.temporal.workflow.getHandle(id).cancel();
 const statusOf = async (id: string) => (await api().batches.retrieve(id)).status;
 
 /** A batch that stands in a phase, and what lets it go on. */
@@ -82,9 +82,9 @@ interface Held {
 /** Brings a batch into a phase and keeps it there. */
 const PHASES = {
   'before its workflow starts': async (window): Promise<Held> => {
-    await world.temporalProxy.become('refuse');
+    await proxied.temporalProxy.become('refuse');
     const { id } = await submit(api(), chatLines(LINES), window);
-    return { id, release: () => world.temporalProxy.become('pass') };
+    return { id, release: () => proxied.temporalProxy.become('pass') };
   },
   validating: async (window): Promise<Held> => {
     const file = await upload(api(), chatLines(LINES));
@@ -104,7 +104,7 @@ const PHASES = {
     const { id, expires_at: endSec } = await submit(api(), chatLines(LINES), window);
     await until(() => backend.seen.length > 0 || isOver(endSec), 20_000, 'a first request');
     // Something that is no object lies where the manifest has to be.
-    const place = join(world.stack.dataDir, 'objects', 'objects', manifestKey(id));
+    const place = join(proxied.stack.dataDir, 'objects', 'objects', manifestKey(id));
     mkdirSync(place);
     backend.latencyMs = 5;
     const isThere = async () => (await statusOf(id)) === 'finalizing' || isOver(endSec);
@@ -129,7 +129,7 @@ async function heldInTime(phase: 'in progress' | 'finalizing'): Promise<Held> {
 
 /** Chunks of a batch that may still send something. */
 async function chunksAtWork(id: string): Promise<number> {
-  const { rows } = await world.database.pool.query<{ count: number }>(
+  const { rows } = await proxied.database.pool.query<{ count: number }>(
     'select count(*) as count from chunk_progress where batch_id = $1 and not released',
     [id],
   );
@@ -137,7 +137,7 @@ async function chunksAtWork(id: string): Promise<number> {
 }
 
 async function pendingActivities(id: string): Promise<string[]> {
-  const description = await world.temporal.workflow
+  const description = await proxied.temporal.workflow
     .getHandle(id)
     .describe()
     .catch(() => null);
@@ -156,7 +156,7 @@ async function endOf(id: string) {
   expect(output.every(({ response }) => response?.status_code === 200)).toBe(true);
   expect(batch.request_counts).toEqual({ total: LINES, completed: output.length, failed: 0 });
   const codes = new Set(errors.map((line: ResultLine) => line.error?.code));
-  return { batch, output, codes: [...codes], way: await wayOf(world.database.pool, id) };
+  return { batch, output, codes: [...codes], way: await wayOf(proxied.database.pool, id) };
 }
 
 const CANCELS = [
@@ -240,13 +240,14 @@ describe('a cancel', () => {
   it(
     'asked for a hundred times at once is one',
     async () => {
-      const counted = async () => (await world.metric('api', 'batch_cancellation_total{')).join();
+      const counted = async () =>
+        (await proxied.stack.metric('api', 'batch_cancellation_total{')).join();
       const before = await counted();
       const { id } = await PHASES['in progress']('24h');
       const answers = await Promise.all(Array.from({ length: 100 }, () => cancel(id)));
       for (const { status } of answers) expect(['cancelling', 'cancelled']).toContain(status);
       await endOf(id);
-      const { events } = await world.temporal.workflow.getHandle(id).fetchHistory();
+      const { events } = await proxied.temporal.workflow.getHandle(id).fetchHistory();
       const signals = events?.filter((event) => event.workflowExecutionSignaledEventAttributes);
       expect(signals).toHaveLength(1);
       const total = (lines: string) =>
@@ -280,13 +281,13 @@ describe('a cancel', () => {
     'asked for while Temporal is away stops the requests at once and is there when it is back',
     async () => {
       const { id } = await PHASES['in progress']('24h');
-      await world.temporalProxy.become('refuse');
+      await proxied.temporalProxy.become('refuse');
       expect((await cancel(id)).status).toBe('cancelling');
       await until(async () => (await chunksAtWork(id)) === 0, 20_000, 'the last chunk to end');
       const sent = backend.seen.length;
       expect(sent).toBeLessThan(LINES);
       expect(await statusOf(id)).toBe('cancelling');
-      await world.temporalProxy.become('pass');
+      await proxied.temporalProxy.become('pass');
       const { batch, output } = await endOf(id);
       expect(batch.status).toBe('cancelled');
       expect(backend.seen.length).toBe(sent);
@@ -300,14 +301,14 @@ describe('a cancel', () => {
     async () => {
       backend.latencyMs = 1_500;
       const { id } = await PHASES['in progress']('24h');
-      const worker = world.stack.pidOf('worker');
+      const worker = proxied.stack.pidOf('worker');
       process.kill(worker, 'SIGTERM');
       await cancel(id);
       const { batch, codes, output } = await endOf(id);
       expect(batch.status).toBe('cancelled');
       expect(codes).toEqual(['batch_cancelled']);
       expect(output).toHaveLength(backend.seen.length);
-      expect(world.stack.pidOf('worker')).not.toBe(worker);
+      expect(proxied.stack.pidOf('worker')).not.toBe(worker);
     },
     TEST_MS,
   );
@@ -317,14 +318,14 @@ it(
   'an input that is gone fails the batch in progress, with what was answered',
   async () => {
     const { id } = await PHASES['in progress']('24h');
-    const isWritten = (): boolean => journalledAnswers(world.stack.dataDir, id) > 0;
+    const isWritten = (): boolean => journalledAnswers(proxied.stack.dataDir, id) > 0;
     await until(isWritten, 10_000, 'a first answer in the journal');
-    const { rows } = await world.database.pool.query<{ key: string }>(
+    const { rows } = await proxied.database.pool.query<{ key: string }>(
       'select input_object_key as key from batches where id = $1',
       [id],
     );
-    rmSync(join(world.stack.dataDir, 'objects', 'objects', rows[0]?.key ?? ''));
-    process.kill(world.stack.pidOf('worker'), 'SIGKILL');
+    rmSync(join(proxied.stack.dataDir, 'objects', 'objects', rows[0]?.key ?? ''));
+    process.kill(proxied.stack.pidOf('worker'), 'SIGKILL');
     const batch = await untilTerminal(api(), id, 60_000);
     expect(batch).toMatchObject({
       status: 'failed',
@@ -334,7 +335,7 @@ it(
     const output = await resultLines(api(), batch.output_file_id);
     expect(output.length).toBeGreaterThan(0);
     expect(output).toHaveLength(batch.request_counts?.completed ?? -1);
-    expect(await wayOf(world.database.pool, id)).toEqual(['validating', 'in_progress', 'failed']);
+    expect(await wayOf(proxied.database.pool, id)).toEqual(['validating', 'in_progress', 'failed']);
   },
   TEST_MS,
 );
@@ -366,9 +367,9 @@ describe('the end of the window', () => {
       const { id } = await heldInTime('in progress');
       const { expires_at: expiresAt } = await api().batches.retrieve(id);
       const deadlineMs = (expiresAt ?? 0) * 1000;
-      await world.temporalProxy.become(mood);
+      await proxied.temporalProxy.become(mood);
       await until(() => Date.now() > deadlineMs + 1_500, 10_000, 'the end');
-      await world.temporalProxy.become('pass');
+      await proxied.temporalProxy.become('pass');
       const { batch, codes, way } = await endOf(id);
       expect(batch.status).toBe('expired');
       expect(codes).toEqual(['batch_expired']);
@@ -381,7 +382,7 @@ describe('the end of the window', () => {
   it(
     'while no worker is there expires the batch as soon as one is back',
     async () => {
-      const worker = world.stack.pidOf('worker');
+      const worker = proxied.stack.pidOf('worker');
       process.kill(worker, 'SIGSTOP');
       const { id, expires_at: expiresAt } = await submit(api(), chatLines(LINES), '1s');
       await until(() => Date.now() > ((expiresAt ?? 0) + 1) * 1000, 10_000, 'the end');

@@ -1,11 +1,9 @@
-import { execFile } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
-import { packageRoot } from '../../platform/package-root';
 import type { RecordingBackend } from '../support/recording-backend';
 import { startRecordingBackend } from '../support/recording-backend';
-import { mountSmallDisk } from '../support/small-disk';
+import { mountSmallDisk } from './small-disk';
 import type { TestStack } from '../support/stack';
 import {
   chatLines,
@@ -16,6 +14,7 @@ import {
   untilTerminal,
 } from '../support/stack';
 import { until } from '../support/until';
+import { runReconcile } from './reconcile-command';
 
 const MIB = 1024 * 1024;
 const LINES = 300;
@@ -81,7 +80,7 @@ let temporal: Client;
     });
     expect(readdirSync(join(full.path, 'store', 'tmp'))).toEqual([]);
     expect(await countFiles()).toBe(before);
-    expect(await metric('api', 'file_storage_operations_total')).toContainEqual(
+    expect(await stack.metric('api', 'file_storage_operations_total')).toContainEqual(
       expect.stringMatching(/operation="store",component="apiserver",status="exhausted".* [1-9]/),
     );
     full.free();
@@ -116,8 +115,8 @@ let temporal: Client;
       const { id } = await startedBatch();
       full.fill();
       await untilQuiet();
-      expect(logOf('worker')).toContain('journal segment abandoned');
-      expect(await metric('worker', 'file_storage_operations_total')).toContainEqual(
+      expect(stack.logOf('worker')).toContain('journal segment abandoned');
+      expect(await stack.metric('worker', 'file_storage_operations_total')).toContainEqual(
         expect.stringMatching(/operation="store",component="processor",status="retry".* [1-9]/),
       );
       expect(await heartbeats(id)).toContainEqual(
@@ -190,7 +189,7 @@ let temporal: Client;
       expect(ended.errors?.data?.[0]?.code ?? null).toBeNull();
       expect(existsSync(join(full.path, 'store', 'objects', 'batches', id))).toBe(true);
       full.free();
-      await reconcile('--finalize', id);
+      expect(await runReconcile(stack.configFile, '--finalize', id)).toMatchObject({ exitCode: 0 });
       const after = await stack.client.batches.retrieve(id);
       expect(after).toEqual({
         ...ended,
@@ -258,36 +257,5 @@ let temporal: Client;
         ({ data }) => JSON.parse(Buffer.from(data ?? []).toString()) as unknown,
       ),
     );
-  }
-
-  function settings(): {
-    api: { observability_port: number };
-    worker: { observability_port: number };
-  } {
-    return JSON.parse(readFileSync(configFile(), 'utf8')) as ReturnType<typeof settings>;
-  }
-
-  function configFile(): string {
-    return join(stack.dataDir, 'run', 'config.json');
-  }
-
-  async function metric(part: 'api' | 'worker', name: string): Promise<string[]> {
-    const url = `http://127.0.0.1:${settings()[part].observability_port}/metrics`;
-    const text = await (await fetch(url)).text();
-    return text.split('\n').filter((line) => line.startsWith(name));
-  }
-
-  function logOf(part: string): string {
-    return readFileSync(join(stack.dataDir, 'logs', `${part}.log`), 'utf8');
-  }
-
-  function reconcile(...flags: string[]): Promise<void> {
-    const executable = join(packageRoot(), 'cli', 'nightshift.js');
-    const args = [executable, 'reconcile', '--config', configFile(), ...flags];
-    return new Promise((resolve, reject) => {
-      execFile(process.execPath, args, (error, _, stderr) =>
-        error === null ? resolve() : reject(new Error(stderr, { cause: error })),
-      );
-    });
   }
 });

@@ -1,10 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { ServerResponse } from 'node:http';
 import { Client, Connection } from '@temporalio/client';
 import type { LocalServer, Received } from '../inference/local-server';
 import { startLocalServer } from '../inference/local-server';
-import { createBatch, inputLines, outcomeOf } from '../support/run-batch';
+import { createBatch, inputLines, outcomeOf } from './run-batch';
 import type { TestStack } from '../support/stack';
 import { STACK_START_MS, startStack } from '../support/stack';
 import { until } from '../support/until';
@@ -73,23 +72,15 @@ async function reconfigure(
   change: Record<string, unknown>,
   signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM',
 ): Promise<void> {
-  const file = join(stack.dataDir, 'run', 'config.json');
+  const file = stack.configFile;
   const config = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>;
   delete config['model_gateways'];
   delete config['global_inference_gateway'];
   writeFileSync(file, JSON.stringify({ ...config, ...change }));
   const before = stack.pidOf('worker');
   process.kill(before, signal);
-  await until(() => workerPid() !== before && workerPid(), STEP_MS, 'another worker', 50);
-}
-
-/** Null between two lives. */
-function workerPid(): number | null {
-  try {
-    return stack.pidOf('worker');
-  } catch {
-    return null;
-  }
+  const isAnother = () => stack.pidNow('worker') !== before && stack.pidNow('worker');
+  await until(isAnother, STEP_MS, 'another worker', 50);
 }
 
 /** Lets some requests of a model be answered, which takes a worker that sends them. */

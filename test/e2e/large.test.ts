@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import OpenAI from 'openai';
 import type { LocalServer } from '../inference/local-server';
 import { startLocalServer } from '../inference/local-server';
-import { createBatch, outcomeOf } from '../support/run-batch';
+import { createBatch, outcomeOf } from './run-batch';
 import type { TestStack } from '../support/stack';
 import { STACK_START_MS, startStack, untilTerminal } from '../support/stack';
 

@@ -3,7 +3,7 @@ import type OpenAI from 'openai';
 import { journalledAnswers } from '../support/journal-files';
 import type { RecordingBackend } from '../support/recording-backend';
 import { sentAfter, startRecordingBackend } from '../support/recording-backend';
-import { outcomeOf } from '../support/run-batch';
+import { outcomeOf } from './run-batch';
 import type { TestStack } from '../support/stack';
 import { chatLines, STACK_START_MS, startStack, submit, untilTerminal } from '../support/stack';
 import { startOwnTemporal, TEMPORAL_START_MS } from '../support/temporal';

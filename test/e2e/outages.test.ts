@@ -2,8 +2,8 @@ import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { faultsOf, startAudit, statesOf } from '../support/audit';
 import { POSTGRES_START_MS } from '../support/postgres';
-import type { ProxiedStack } from '../support/proxied-stack';
-import { startProxiedStack } from '../support/proxied-stack';
+import type { ProxiedStack } from './proxied-stack';
+import { startProxiedStack } from './proxied-stack';
 import type { RecordingBackend } from '../support/recording-backend';
 import { startRecordingBackend } from '../support/recording-backend';
 import { chatLines, resultLines, STACK_START_MS, submit, untilTerminal } from '../support/stack';
@@ -20,22 +20,22 @@ const ANSWER_MS = 20_000;
 const TEST_MS = 120_000;
 
 let backend: RecordingBackend;
-let world: ProxiedStack;
+let proxied: ProxiedStack;
 
 beforeAll(
   async () => {
     backend = await startRecordingBackend(LATENCY_MS);
-    world = await startProxiedStack({
+    proxied = await startProxiedStack({
       global_inference_gateway: { url: backend.url, request_timeout: '10s' },
       concurrency: { global: IN_FLIGHT, per_model: IN_FLIGHT },
       worker: { heartbeat_timeout: '5s' },
     });
-    await startAudit(world.database.pool);
+    await startAudit(proxied.database.pool);
   },
   TEMPORAL_START_MS + POSTGRES_START_MS + STACK_START_MS,
 );
 afterAll(async () => {
-  await world?.close();
+  await proxied?.close();
   await backend?.close();
 }, 60_000);
 beforeEach(() => {
@@ -43,31 +43,31 @@ beforeEach(() => {
   backend.latencyMs = LATENCY_MS;
 });
 afterEach(async () => {
-  await Promise.all([world.temporalProxy.become('pass'), world.postgresProxy.become('pass')]);
-  expect(faultsOf(await statesOf(world.database.pool))).toEqual([]);
+  await Promise.all([proxied.temporalProxy.become('pass'), proxied.postgresProxy.become('pass')]);
+  expect(faultsOf(await statesOf(proxied.database.pool))).toEqual([]);
 });
 
 async function startedBatch(): Promise<string> {
-  const { id } = await submit(world.stack.client, chatLines(LINES));
+  const { id } = await submit(proxied.stack.client, chatLines(LINES));
   await until(() => backend.seen.length > 2 * IN_FLIGHT, 30_000, 'a few answers');
   return id;
 }
 
 /** Completed with every line once; at most what was in flight was asked for a second time. */
 async function expectWhole(id: string, resent: number): Promise<void> {
-  const batch = await untilTerminal(world.stack.client, id);
+  const batch = await untilTerminal(proxied.stack.client, id);
   expect(batch).toMatchObject({
     ...{ status: 'completed', error_file_id: null },
     request_counts: { total: LINES, completed: LINES, failed: 0 },
   });
-  const output = await resultLines(world.stack.client, batch.output_file_id);
+  const output = await resultLines(proxied.stack.client, batch.output_file_id);
   expect(new Set(output.map(({ custom_id: customId }) => customId)).size).toBe(LINES);
   const lines = new Set(backend.seen.map(({ requestId }) => requestId));
   expect(lines.size).toBe(LINES);
   expect(backend.seen.length - lines.size).toBeLessThanOrEqual(resent);
 }
 
-const pids = () => [world.stack.pidOf('api'), world.stack.pidOf('worker')];
+const pids = () => [proxied.stack.pidOf('api'), proxied.stack.pidOf('worker')];
 
 describe.each(['refuse', 'hang'] as const)(
   'an outage in the middle of a batch: calls %s',
@@ -77,12 +77,15 @@ describe.each(['refuse', 'hang'] as const)(
       async () => {
         const id = await startedBatch();
         const before = pids();
-        const logs = { worker: world.logOf('worker').length, api: world.logOf('api').length };
+        const logs = {
+          worker: proxied.stack.logOf('worker').length,
+          api: proxied.stack.logOf('api').length,
+        };
         const ticks = await failedTicks();
-        await world.postgresProxy.become(mood);
+        await proxied.postgresProxy.become(mood);
         const sent = backend.seen.length;
         const startedMs = performance.now();
-        const answer = await fetch(`${world.stack.baseUrl}/batches/${id}`);
+        const answer = await fetch(`${proxied.stack.baseUrl}/batches/${id}`);
         expect(performance.now() - startedMs).toBeLessThan(ANSWER_MS);
         expect(answer.status).toBe(503);
         expect(answer.headers.get('retry-after')).not.toBeNull();
@@ -90,9 +93,9 @@ describe.each(['refuse', 'hang'] as const)(
         await until(() => backend.seen.length > sent + IN_FLIGHT, 20_000, 'further requests');
         const hasFailed = async () => (await failedTicks()) >= ticks + FAILED_TICKS;
         await until(hasFailed, 30_000, 'ticks that Postgres did not take');
-        expect(world.logOf('worker').slice(logs.worker)).toContain('progress not written');
+        expect(proxied.stack.logOf('worker').slice(logs.worker)).toContain('progress not written');
         await untilTold('postgres', logs);
-        await world.postgresProxy.become('pass');
+        await proxied.postgresProxy.become('pass');
         await expectWhole(id, 0);
         expect(pids()).toEqual(before);
       },
@@ -104,15 +107,18 @@ describe.each(['refuse', 'hang'] as const)(
       async () => {
         const id = await startedBatch();
         const before = pids();
-        const logs = { worker: world.logOf('worker').length, api: world.logOf('api').length };
-        await world.temporalProxy.become(mood);
+        const logs = {
+          worker: proxied.stack.logOf('worker').length,
+          api: proxied.stack.logOf('api').length,
+        };
+        await proxied.temporalProxy.become(mood);
         const sent = backend.seen.length;
-        const late = await submit(world.stack.client, chatLines(1));
+        const late = await submit(proxied.stack.client, chatLines(1));
         expect(late.status).toBe('validating');
         await until(() => backend.seen.length > sent, 10_000, 'further requests');
         await until(() => isTakenForLost(id), 30_000, 'a heartbeat timeout');
         await untilTold('temporal', logs);
-        await world.temporalProxy.become('pass');
+        await proxied.temporalProxy.become('pass');
         // The server took the silent chunk for lost: what was in flight may be asked for again.
         await expectWholeBut(id, late.id);
         expect(pids()).toEqual(before);
@@ -124,13 +130,13 @@ describe.each(['refuse', 'hang'] as const)(
 
 /** Ticks of the worker's progress that failed since it began. */
 async function failedTicks(): Promise<number> {
-  const [line = ''] = await world.metric('worker', 'progress_write_failures_total');
+  const [line = ''] = await proxied.stack.metric('worker', 'progress_write_failures_total');
   return Number(line.split(' ').at(-1));
 }
 
 /** Whether the server has heard nothing of a chunk for so long that another worker may have it. */
 async function isTakenForLost(id: string): Promise<boolean> {
-  const { raw } = await world.temporal.workflow.getHandle(id).describe();
+  const { raw } = await proxied.temporal.workflow.getHandle(id).describe();
   return (raw.pendingActivities ?? []).some(({ attempt }) => (attempt ?? 0) > 1);
 }
 
@@ -141,8 +147,11 @@ async function untilTold(
 ): Promise<void> {
   for (const part of ['api', 'worker'] as const) {
     const isTold = async (): Promise<boolean> => {
-      const [value = ''] = await world.metric(part, `dependency_up{dependency="${dependency}"`);
-      const log = world.logOf(part).slice(logs[part]);
+      const [value = ''] = await proxied.stack.metric(
+        part,
+        `dependency_up{dependency="${dependency}"`,
+      );
+      const log = proxied.stack.logOf(part).slice(logs[part]);
       return value.endsWith(' 0') && log.includes(`${dependency} does not answer`);
     };
     await until(isTold, 20_000, `${part} to say that ${dependency} is away`);
@@ -150,11 +159,11 @@ async function untilTold(
 }
 
 async function expectWholeBut(id: string, other: string): Promise<void> {
-  expect((await untilTerminal(world.stack.client, other)).status).toBe('completed');
+  expect((await untilTerminal(proxied.stack.client, other)).status).toBe('completed');
   const ofOther = (requestId: string): boolean => requestId.includes(other.slice('batch_'.length));
   const own = backend.seen.filter(({ requestId }) => !ofOther(requestId));
   backend.seen.splice(0, Infinity, ...own);
-  await untilTerminal(world.stack.client, id);
+  await untilTerminal(proxied.stack.client, id);
   backend.seen.splice(0, Infinity, ...backend.seen.filter(({ requestId }) => !ofOther(requestId)));
   await expectWhole(id, 2 * IN_FLIGHT);
 }
@@ -163,13 +172,16 @@ it(
   'an object store that is not mounted for a while costs time alone',
   async () => {
     const id = await startedBatch();
-    const logs = { worker: world.logOf('worker').length, api: world.logOf('api').length };
-    const store = join(world.stack.dataDir, 'objects');
+    const logs = {
+      worker: proxied.stack.logOf('worker').length,
+      api: proxied.stack.logOf('api').length,
+    };
+    const store = join(proxied.stack.dataDir, 'objects');
     await rename(store, `${store}-away`);
     const form = new FormData();
     form.set('purpose', 'batch');
     form.set('file', new Blob([chatLines(1)]), 'input.jsonl');
-    const refused = await fetch(`${world.stack.baseUrl}/files`, { method: 'POST', body: form });
+    const refused = await fetch(`${proxied.stack.baseUrl}/files`, { method: 'POST', body: form });
     expect(refused.status).toBe(503);
     await untilTold('object_store', logs);
     await until(() => backend.inFlight() === 0, 20_000, 'the end of sending');

@@ -1,11 +1,9 @@
-import { execFile } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { Client as Postgres } from 'pg';
 import { SCHEDULES } from '../../client/schedules';
 import { manifestKey } from '../../core/names/object-names';
-import { packageRoot } from '../../platform/package-root';
 import { BATCH_QUEUE, BATCH_WORKFLOW, MAINTENANCE_WORKFLOWS } from '../../workflows/contract';
 import { journalledAnswers } from '../support/journal-files';
 import type { RecordingBackend, Seen } from '../support/recording-backend';
@@ -20,6 +18,7 @@ import {
   untilTerminal,
 } from '../support/stack';
 import { until } from '../support/until';
+import { runReconcile } from './reconcile-command';
 
 const LINES = 300;
 const IN_FLIGHT = 20;
@@ -75,7 +74,9 @@ beforeEach(() => {
 async function connect(): Promise<void> {
   const connection = await Connection.connect({ address: stack.temporalAddress });
   temporal = new Client({ connection });
-  const settings = JSON.parse(readFileSync(configFile(), 'utf8')) as { postgres: { url: string } };
+  const settings = JSON.parse(readFileSync(stack.configFile, 'utf8')) as {
+    postgres: { url: string };
+  };
   postgres = new Postgres({ connectionString: settings.postgres.url });
   await postgres.connect();
 }
@@ -85,22 +86,7 @@ async function disconnect(): Promise<void> {
   await postgres?.end();
 }
 
-function configFile(): string {
-  return join(stack.dataDir, 'run', 'config.json');
-}
-
-/** `nightshift reconcile`, as an operator runs it. */
-function reconcile(
-  ...flags: string[]
-): Promise<{ exitCode: number; stdout: string; stderr: string }> {
-  const executable = join(packageRoot(), 'cli', 'nightshift.js');
-  const args = [executable, 'reconcile', '--config', configFile(), ...flags];
-  return new Promise((resolve) => {
-    execFile(process.execPath, args, (error, stdout, stderr) =>
-      resolve({ exitCode: Number(error?.code ?? 0), stdout, stderr }),
-    );
-  });
-}
+const reconcile = (...flags: string[]) => runReconcile(stack.configFile, ...flags);
 
 async function rowOf(id: string): Promise<Record<string, unknown>> {
   const { rows } = await postgres.query<Record<string, unknown>>(
@@ -142,15 +128,6 @@ async function expectWhole(
     expect(new Set(errors.map((line) => line.error?.code))).toEqual(new Set([`batch_${status}`]));
 }
 
-async function metric(name: string): Promise<string[]> {
-  const settings = JSON.parse(readFileSync(configFile(), 'utf8')) as {
-    worker: { observability_port: number };
-  };
-  const url = `http://127.0.0.1:${settings.worker.observability_port}/metrics`;
-  const text = await (await fetch(url)).text();
-  return text.split('\n').filter((line) => line.startsWith(`${name}{`));
-}
-
 it(
   'a workflow whose row comes late is no orphan',
   async () => {
@@ -185,7 +162,7 @@ describe('a batch that lost its workflow', () => {
       const done = await stack.client.batches.retrieve(id);
       expect(done.request_counts?.completed).toBeGreaterThanOrEqual(answered - IN_FLIGHT);
       expect(done.errors?.data?.[0]).toMatchObject({ code: 'system_error' });
-      expect(await metric('batch_reconciler_orphans_recovered_total')).toEqual([
+      expect(await stack.metric('worker', 'batch_reconciler_orphans_recovered_total{')).toEqual([
         expect.stringMatching(/action="failed".* 1$/),
       ]);
     },
@@ -205,7 +182,11 @@ describe('a batch that lost its workflow', () => {
       process.kill(worker, 'SIGKILL');
       await postgres.query('rollback');
       const sent = sentOf(id).length;
-      await until(() => pidNow('worker') !== worker && pidNow('worker'), 60_000, 'a new worker');
+      await until(
+        () => stack.pidNow('worker') !== worker && stack.pidNow('worker'),
+        60_000,
+        'a new worker',
+      );
       await reconcile();
       await expectWhole(id, 'completed');
       expect(sentOf(id)).toHaveLength(sent);
@@ -364,7 +345,11 @@ describe('Temporal with an empty database', () => {
       const pid = stack.pidOf('temporal');
       removeTemporalDatabase();
       process.kill(pid, 'SIGKILL');
-      await until(() => pidNow('temporal') !== pid && pidNow('temporal'), 60_000, 'a new server');
+      await until(
+        () => stack.pidNow('temporal') !== pid && stack.pidNow('temporal'),
+        60_000,
+        'a new server',
+      );
       await expectWhole(id, 'completed');
       const schedule = temporal.schedule.getHandle(SCHEDULES.reconcile);
       expect((await schedule.describe()).action).toMatchObject({
@@ -390,7 +375,7 @@ describe('Temporal with an empty database', () => {
       // A worker that died a moment ago is looked at a second time, 4 s later.
       const counted = await until(
         async () => {
-          const lines = await metric('batch_startup_recovery_total');
+          const lines = await stack.metric('worker', 'batch_startup_recovery_total{');
           return lines.length > 0 ? lines : null;
         },
         15_000,
@@ -406,15 +391,6 @@ describe('Temporal with an empty database', () => {
 
 function objectPath(key: string): string {
   return join(stack.dataDir, 'objects', 'objects', key);
-}
-
-/** Null while the part is down. */
-function pidNow(part: string): number | null {
-  try {
-    return stack.pidOf(part);
-  } catch {
-    return null;
-  }
 }
 
 function removeTemporalDatabase(): void {

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, rmdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type OpenAI from 'openai';
 import { manifestKey } from '../../core/names/object-names';
@@ -221,7 +221,7 @@ describe('a batch that a dead worker left', () => {
   it('is counted once, by the status in which it was found', async () => {
     const counted = await until(
       async () => {
-        const lines = await metric('batch_startup_recovery_total');
+        const lines = await stack.metric('worker', 'batch_startup_recovery_total{');
         return sum(lines) >= 7 ? lines : null;
       },
       20_000,
@@ -237,13 +237,4 @@ describe('a batch that a dead worker left', () => {
 
 function sum(lines: readonly string[]): number {
   return lines.reduce((total, line) => total + Number(line.split(' ').at(-1)), 0);
-}
-
-async function metric(name: string): Promise<string[]> {
-  const settings = JSON.parse(readFileSync(join(stack.dataDir, 'run', 'config.json'), 'utf8')) as {
-    worker: { observability_port: number };
-  };
-  const url = `http://127.0.0.1:${settings.worker.observability_port}/metrics`;
-  const text = await (await fetch(url)).text();
-  return text.split('\n').filter((line) => line.startsWith(`${name}{`));
 }

@@ -1,10 +1,8 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Answer, LocalServer, Received } from '../inference/local-server';
 import { startLocalServer } from '../inference/local-server';
-import type { TestRequest } from '../support/run-batch';
-import { createBatch, inputLines, outcomeOf } from '../support/run-batch';
+import type { TestRequest } from './run-batch';
+import { createBatch, inputLines, outcomeOf } from './run-batch';
 import type { TestStack } from '../support/stack';
 import { STACK_START_MS, startStack } from '../support/stack';
 import { until } from '../support/until';
@@ -154,14 +152,9 @@ async function isTakenForAway({ model }: ModelServer): Promise<boolean> {
 
 /** Sum of the worker's values of this metric that name the model. */
 async function metric(name: string, model: string): Promise<number> {
-  const file = join(stack.dataDir, 'run', 'config.json');
-  const { worker } = JSON.parse(readFileSync(file, 'utf8')) as {
-    worker: { observability_port: number };
-  };
-  const page = await fetch(`http://127.0.0.1:${worker.observability_port}/metrics`);
-  const lines = (await page.text()).split('\n');
+  const lines = await stack.metric('worker', name);
   return lines
-    .filter((line) => line.startsWith(name) && line.includes(`"${model}"`))
+    .filter((line) => line.includes(`"${model}"`))
     .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
 }
 

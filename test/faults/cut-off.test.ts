@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import type { LinkName, SecondWorker } from './round/second-worker';
 import { startSecondWorker } from './round/second-worker';
-import { expectCompleted } from '../support/expect-completed';
+import { expectCompleted } from './expect-completed';
 import type { RecordingBackend, Seen } from '../support/recording-backend';
 import { startRecordingBackend } from '../support/recording-backend';
 import type { TestStack } from '../support/stack';
@@ -23,7 +23,7 @@ const HEARTBEAT_MS = 3_000;
 const FURTHER = 2 * IN_FLIGHT;
 /** For each thing that the cut has to bring about. */
 const CUT_MS = 60_000;
-/** From a new attempt's start to the last request of the old one (execution §3 "Progress and fence"). */
+/** From a new attempt's start to the last request of the old one (docs/design/execution.md#progress-and-fencing). */
 const FENCE_MS = 2_000;
 const CLOCK_MS = 250;
 

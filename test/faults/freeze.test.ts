@@ -5,8 +5,8 @@ import { resultFileId } from '../../core/names/ids';
 import { manifestKey, modelMapKey } from '../../core/names/object-names';
 import type { SecondWorker } from './round/second-worker';
 import { startSecondWorker } from './round/second-worker';
-import { exists, isGone } from '../support/process-state';
-import { expectCompleted } from '../support/expect-completed';
+import { isGone } from '../support/process-state';
+import { expectCompleted } from './expect-completed';
 import type { RecordingBackend } from '../support/recording-backend';
 import { startRecordingBackend } from '../support/recording-backend';
 import type { TestStack } from '../support/stack';
@@ -114,7 +114,7 @@ interface Moment {
 /** Freezes the stack's worker, the only one by then, in the middle of something; its pid and the batch. */
 async function freezeAt(moment: Moment): Promise<{ pid: number; id: string }> {
   for (let tries = 0; tries < TRIES; tries++) {
-    const pid = await until(() => exists(() => stack.pidOf('worker')), WAIT_MS, 'a worker');
+    const pid = await until(() => stack.pidNow('worker'), WAIT_MS, 'a worker');
     const { id, input_file_id: input } = await submit(stack.client, moment.text);
     const isDue = (): boolean => moment.isThere(pid, { id, input }) || moment.isOver(id);
     await until(isDue, WAIT_MS, 'the moment', 1);
@@ -131,7 +131,11 @@ async function freezeAt(moment: Moment): Promise<{ pid: number; id: string }> {
 async function untilAllEnded(pid: number): Promise<void> {
   process.kill(pid, 'SIGTERM');
   await until(() => isGone(pid), WAIT_MS, 'the end of the worker that was frozen');
-  await until(() => exists(() => stack.pidOf('worker') !== pid), WAIT_MS, 'a new worker');
+  await until(
+    () => stack.pidNow('worker') !== null && stack.pidNow('worker') !== pid,
+    WAIT_MS,
+    'a new worker',
+  );
 }
 
 /** Long lines: their bytes are read for longer than it takes to be seen at it. */

@@ -1,8 +1,6 @@
 import { request } from 'node:http';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { exists, isGone } from '../support/process-state';
-import { expectCompleted } from '../support/expect-completed';
+import { isGone } from '../support/process-state';
+import { expectCompleted } from './expect-completed';
 import type { RecordingBackend } from '../support/recording-backend';
 import { startRecordingBackend } from '../support/recording-backend';
 import type { TestStack } from '../support/stack';
@@ -46,16 +44,14 @@ async function tell(part: string, signal: NodeJS.Signals = 'SIGTERM'): Promise<v
 }
 
 async function untilBack(part: string, pid: number): Promise<void> {
-  await until(() => pidOrNull(part) !== null && pidOrNull(part) !== pid, 60_000, `a new ${part}`);
-}
-
-function pidOrNull(part: string): number | null {
-  return exists(() => stack.pidOf(part));
+  const isBack = () => stack.pidNow(part) !== null && stack.pidNow(part) !== pid;
+  await until(isBack, 60_000, `a new ${part}`);
 }
 
 /** Names of the phases that a process of this part has gone through, each with its time. */
 function phasesOf(part: string, pid: number): { phase: string; tookMs: number; result: string }[] {
-  return readFileSync(join(stack.dataDir, 'logs', `${part}.log`), 'utf8')
+  return stack
+    .logOf(part)
     .split('\n')
     .filter((line) => line.includes('"shutdown phase"'))
     .map((line) => JSON.parse(line) as { phase: string; tookMs: number; result: string })

@@ -251,7 +251,7 @@ describe('the configuration', () => {
   });
 });
 
-describe('the gateways (seed 000)', () => {
+describe('the gateways', () => {
   const entry = {
     url: 'http://a',
     request_timeout: '1m',

@@ -5,7 +5,7 @@ import { packageRoot } from '../../platform/package-root';
 import { startTemporal, TEMPORAL_START_MS } from '../support/temporal';
 import { MAINTENANCE_SCENARIOS, playMaintenance } from '../workflows/maintenance-scenarios';
 import { SCENARIOS } from '../workflows/scenarios';
-import { play } from '../workflows/workflow-world';
+import { playScenario } from '../workflows/play-scenario';
 
 /**
  * Records one history for each scenario; run by hand when a scenario is new:
@@ -23,7 +23,7 @@ it(
     const temporal = await startTemporal();
     mkdirSync(FOLDER, { recursive: true });
     for (const [name, create] of Object.entries(SCENARIOS)) {
-      const { histories } = await play(temporal, create());
+      const { histories } = await playScenario(temporal, create());
       histories.forEach((history, run) => write(`${name}.${run}.json`, historyToJSON(history)));
     }
     for (const [name, scenario] of Object.entries(MAINTENANCE_SCENARIOS)) {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Worker } from '@temporalio/worker';
 import { MAINTENANCE_SCENARIOS } from '../workflows/maintenance-scenarios';
 import { SCENARIOS } from '../workflows/scenarios';
-import { tracingPlugin, workflowBundle } from '../workflows/workflow-world';
+import { tracingPlugin, workflowBundle } from '../workflows/play-scenario';
 
 const FOLDER = join(__dirname, 'histories');
 const FILES = readdirSync(FOLDER).filter((file) => file.endsWith('.json'));

@@ -39,7 +39,7 @@ export async function wayOf(pool: Pool, id: string): Promise<BatchStatus[]> {
   return statuses.filter((status, i) => status !== statuses[i - 1]);
 }
 
-/** What must hold of any two states that follow each other (execution §4); the faults in words. */
+/** What must hold of any two states that follow each other (docs/design/ends.md#status-guard); the faults in words. */
 export function faultsOf(states: readonly State[]): string[] {
   return states.flatMap((now, i) => {
     const before = states[i - 1];

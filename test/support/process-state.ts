@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** Whether a process has ended; a zombie has: its parent will hear of it. */
+/** Whether a process has ended. A zombie has ended: only its parent has not collected it yet. */
 export function isGone(pid: number): boolean {
   try {
     return / [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\)/, ' '));
@@ -9,7 +9,7 @@ export function isGone(pid: number): boolean {
   }
 }
 
-/** What `find` answers, null while it throws: a part between two lives. */
+/** The result of `find`; null if it throws, as for a part that is being restarted. */
 export function exists<T>(find: () => T): T | null {
   try {
     return find();

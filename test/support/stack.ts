@@ -6,6 +6,7 @@ import OpenAI from 'openai';
 import { ensureBuilt } from '../../cli/prepare.js';
 import { packageRoot } from '../../platform/package-root';
 import { freePort } from './free-port';
+import { exists } from './process-state';
 import { until } from './until';
 
 /** The whole product as its users start it: `nightshift dev` and everything it starts. */
@@ -16,11 +17,18 @@ export interface TestStack {
   readonly temporalAddress: string;
   /** Process id of the supervisor, which the others are children of. */
   readonly pid: number;
-  /** Process id of a running part, as the stack's own state file tells it. */
+  /** The configuration that its processes run with. */
+  readonly configFile: string;
+  /** Process id of a running part, from the state file of the stack. Throws while the part is down. */
   pidOf(part: string): number;
-  /** SIGTERM, and the wait for a clean end. */
+  /** The same; null while the part is down. */
+  pidNow(part: string): number | null;
+  /** Lines of the metrics page of a part that begin with `prefix`. */
+  metric(part: 'api' | 'worker', prefix: string): Promise<string[]>;
+  logOf(part: string): string;
+  /** Sends SIGTERM and waits for the end; resolves with the exit code. */
   stop(): Promise<number | null>;
-  /** Resolves when the supervisor has ended, however. */
+  /** Resolves when the supervisor has ended, for whatever reason. */
   readonly ended: Promise<void>;
   /** Starts again on the same data directory and the same port. */
   restart(): Promise<TestStack>;
@@ -33,9 +41,9 @@ export interface StackOptions {
   readonly config?: Record<string, unknown>;
   readonly simulator?: boolean;
   readonly dataDir?: string;
-  /** A free one where left out. */
+  /** A free port if left out. */
   readonly port?: number;
-  /** Variables of all its processes, beside those of this one. */
+  /** Environment variables of its processes, in addition to those of this one. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -43,7 +51,7 @@ export interface StackOptions {
 export const STACK_START_MS = 120_000;
 
 export async function startStack(options: StackOptions = {}): Promise<TestStack> {
-  // Here, with the variables of this process: those of `options.env` are for the running parts alone.
+  // Before the start: the build must not run with the variables of `options.env`.
   ensureBuilt();
   const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'nightshift-stack-'));
   // Postgres runs as another user when we are root.
@@ -75,14 +83,19 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
     50,
   );
   const baseUrl = ready[1] ?? '';
+  const runningConfig = join(dataDir, 'run', 'config.json');
   return {
     baseUrl,
+    configFile: runningConfig,
     client: new OpenAI({ baseURL: baseUrl, apiKey: 'unused', maxRetries: 5 }),
     dataDir,
     temporalAddress: ready[2] ?? '',
     pid: child.pid ?? 0,
     ended,
     pidOf: (part) => pidOf(dataDir, part),
+    pidNow: (part) => exists(() => pidOf(dataDir, part)),
+    metric: (part, prefix) => readMetric(runningConfig, part, prefix),
+    logOf: (part) => readFileSync(join(dataDir, 'logs', `${part}.log`), 'utf8'),
     stop: () => stop(child),
     restart: () => startStack({ ...options, dataDir, port }),
     remove: () => {
@@ -106,7 +119,21 @@ function pidOf(dataDir: string, part: string): number {
   return pid;
 }
 
-/** Lines for a chat batch, one model unless told otherwise. */
+async function readMetric(
+  configFile: string,
+  part: 'api' | 'worker',
+  prefix: string,
+): Promise<string[]> {
+  const settings = JSON.parse(readFileSync(configFile, 'utf8')) as Record<
+    typeof part,
+    { observability_port: number }
+  >;
+  const url = `http://127.0.0.1:${settings[part].observability_port}/metrics`;
+  const text = await (await fetch(url)).text();
+  return text.split('\n').filter((line) => line.startsWith(prefix));
+}
+
+/** Lines of a chat batch, all for the model `m` unless `model` names others. */
 export function chatLines(count: number, model: (i: number) => string = () => 'm'): string {
   let text = '';
   for (let i = 0; i < count; i++) {
@@ -158,7 +185,7 @@ export async function createBatch(
 
 const TERMINAL = ['completed', 'failed', 'expired', 'cancelled'];
 
-/** Polls to the end; while parts are down the calls fail and are made again. */
+/** Polls until the batch has ended. Calls that fail because a part is down are repeated. */
 export async function untilTerminal(
   client: OpenAI,
   id: string,
@@ -175,7 +202,7 @@ export async function untilTerminal(
   );
 }
 
-/** Lines of a result file, parsed; none where there is no file. */
+/** Parsed lines of a result file; none if there is no file. */
 export async function resultLines(
   client: OpenAI,
   fileId: string | null | undefined,

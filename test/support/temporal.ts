@@ -18,7 +18,10 @@ export interface TestTemporal {
   stop(): Promise<void>;
 }
 
-/** As the embedded stack sets it (design §6); search attributes are seen at once, for tests make namespaces. */
+/**
+ * As the embedded stack configures it (docs/design/embedded-stack.md#temporal-server-settings). In addition
+ * new search attributes are visible at once, because tests create namespaces.
+ */
 const DYNAMIC_CONFIG = [
   'matching.useNewMatcher=true',
   'matching.enableFairness=true',

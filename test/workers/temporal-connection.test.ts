@@ -27,7 +27,7 @@ import { pem } from '../client/grpc-server';
 import { startTemporal, TEMPORAL_START_MS, type TestTemporal } from '../support/temporal';
 import { until } from '../support/until';
 import { FakeBatch } from '../workflows/fake-batch';
-import { tracingPlugin, workflowBundle } from '../workflows/workflow-world';
+import { tracingPlugin, workflowBundle } from '../workflows/play-scenario';
 
 const TIMEOUT_MS = 60_000;
 const logger = createLogger({ level: 'error', format: 'json' }, 'test');

@@ -4,8 +4,8 @@ import { NativeConnection, Worker } from '@temporalio/worker';
 import type { ReconcileActivities, ReconcilePageInput } from '../../activities/reconcile/types';
 import type { SweepActivities, SweepPageInput } from '../../activities/sweep/types';
 import { BATCH_QUEUE, MAINTENANCE_WORKFLOWS } from '../../workflows/contract';
-import type { PlayedScenario } from './workflow-world';
-import { historiesOf, tracingPlugin, workflowBundle } from './workflow-world';
+import type { PlayedScenario } from './play-scenario';
+import { historiesOf, tracingPlugin, workflowBundle } from './play-scenario';
 
 /** One maintenance workflow with what it is given, and the pages that its activities answer. */
 export interface MaintenanceScenario {

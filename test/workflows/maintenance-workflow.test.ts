@@ -1,5 +1,5 @@
 import { MAINTENANCE_SCENARIOS, playMaintenance } from './maintenance-scenarios';
-import { workflowBundle } from './workflow-world';
+import { workflowBundle } from './play-scenario';
 import type { TestTemporal } from '../support/temporal';
 import { startTemporal, TEMPORAL_START_MS } from '../support/temporal';
 

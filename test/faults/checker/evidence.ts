@@ -76,7 +76,7 @@ export interface Disturbance {
 
 /** What the checker may forgive. */
 export interface Tolerance {
-  /** Age of answers that a killed worker may not have journalled, ms (design §7 row 8). */
+  /** Age of answers that a killed worker may not have journalled, ms (docs/design/execution.md#what-a-killed-worker-costs). */
   readonly lastFlushMs: number;
   /** Between two clocks of one machine, ms. */
   readonly clockMs: number;

@@ -30,7 +30,7 @@ const AFTER_EFFECT_MS = 20_000;
 const UNFENCED_MS = 2_000;
 /** Of the line's place in a line id. */
 const OFFSET_DIGITS = 12;
-/** Cancel → no further request (design §7 row 7). */
+/** Cancel → no further request (docs/design/ends.md#cancel). */
 const CANCEL_LIMIT_MS = 3_000;
 
 /** One line that was sent although an earlier request for it had not failed. */

@@ -8,9 +8,9 @@ import {
   systemFailure,
   untilCancelled,
   type FakeBatchOptions,
-} from '../workflows/fake-batch';
-import type { Scenario } from '../workflows/scenarios';
-import { play, workflowBundle } from '../workflows/workflow-world';
+} from './fake-batch';
+import type { Scenario } from './scenarios';
+import { playScenario, workflowBundle } from './play-scenario';
 
 /** What a stop has to wait for, and whose cause it obeys: every test drives a real workflow. */
 
@@ -72,7 +72,7 @@ async function run(batch: WatchedBatch, drive?: NonNullable<Scenario['drive']>) 
       ? {}
       : { drive: async (handle) => (await begun(batch), drive(handle)) }),
   };
-  const { result, error } = await play(temporal, driven);
+  const { result, error } = await playScenario(temporal, driven);
   return { result, error };
 }
 

@@ -22,7 +22,7 @@ const TIMES_OF: Readonly<Record<string, { has: string[]; may: string[] }>> = {
   cancelled: { has: ['cancelling_at', 'cancelled_at'], may: ['in_progress_at', 'finalizing_at'] },
 };
 
-/** Holds one answer against contract §2.2 and §2.3: every key, its type, and what its status allows. */
+/** Holds one answer against docs/design/api-contract.md#batch-object: every key, its type, and what its status allows. */
 export function expectBatchShape(batch: WireBatch): void {
   expect(Object.keys(batch).sort()).toEqual([...KEYS].sort());
   expect(batch).toMatchObject({

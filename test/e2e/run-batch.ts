@@ -1,6 +1,6 @@
 import OpenAI from 'openai';
-import type { ResultLine } from './stack';
-import { resultLines, untilTerminal } from './stack';
+import type { ResultLine } from '../support/stack';
+import { resultLines, untilTerminal } from '../support/stack';
 
 /** One request of a batch; `custom_id` is its place in the list unless named. */
 export interface TestRequest {

@@ -3,15 +3,15 @@ import { join } from 'node:path';
 import OpenAI, { toFile } from 'openai';
 import { packageRoot } from '../../platform/package-root';
 import { type LocalServer, startLocalServer } from '../inference/local-server';
-import { startStack, type TestStack } from './stack';
+import { startStack, type TestStack } from '../support/stack';
 
 /** A whole stack with API keys, clients of its tenants, and the model server behind it. */
-export interface ContractWorld {
-  readonly stack: TestStack;
+export interface ContractStack {
+  readonly baseUrl: string;
   readonly server: LocalServer;
   /** Every answer that a client got. */
   readonly exchanges: { readonly status: number }[];
-  /** A key of a tenant, made as an operator makes it. */
+  /** A new API key of a tenant, from the command that operators use. */
   keyOf(tenant: string): string;
   /** A client of a tenant, with a key of its own unless one is given. */
   clientOf(tenant: string, apiKey?: string): OpenAI;
@@ -21,7 +21,7 @@ export interface ContractWorld {
 /** What a request asks of the model server. */
 export interface Asked {
   readonly delay_ms?: number;
-  /** Not before some client was told to come back later. */
+  /** Answered only after some client got a 429. */
   readonly after_429?: boolean;
   readonly fail?: boolean;
   readonly tag?: string;
@@ -37,7 +37,7 @@ export const ANSWER = {
   usage: { prompt_tokens: 2, completion_tokens: 1, total_tokens: 3 },
 };
 
-export async function openContractWorld(): Promise<ContractWorld> {
+export async function startContractStack(): Promise<ContractStack> {
   const exchanges: { status: number }[] = [];
   const server = await startModelServer(() => exchanges.some(({ status }) => status === 429));
   const stack = await startStack({
@@ -52,7 +52,7 @@ export async function openContractWorld(): Promise<ContractWorld> {
   });
   const keyOf = (tenant: string) => makeKey(stack, tenant);
   return {
-    stack,
+    baseUrl: stack.baseUrl,
     server,
     exchanges,
     keyOf,
@@ -82,7 +82,7 @@ function startModelServer(isBusyTold: () => boolean): Promise<LocalServer> {
       response.writeHead(asked.fail === true ? 400 : 200, { 'content-type': 'application/json' });
       response.end(JSON.stringify(asked.fail === true ? { error: { message: 'no' } } : ANSWER));
     };
-    // Long ones are for batches that are cancelled: nobody waits for them.
+    // Long delays are for batches that a test cancels: they must not keep the process alive.
     const later = (ms: number): void => void setTimeout(answer, ms).unref();
     later(asked.delay_ms ?? 0);
   });
@@ -106,12 +106,12 @@ export function text(lines: readonly Asked[]): string {
     .join('');
 }
 
-/** An input file of like lines. */
+/** An input file of `count` equal lines. */
 export function many(count: number, asked: Asked): string {
   return text(Array.from({ length: count }, () => asked));
 }
 
-/** A line with other members; undefined leaves one out. */
+/** A line with changed members; undefined removes one. */
 export function line(changes: Record<string, unknown>): string {
   return JSON.stringify({
     ...{ custom_id: 'a', method: 'POST', url: CHAT, body: { model: 'm', messages: [] } },
@@ -139,7 +139,7 @@ export async function createBy(
   });
 }
 
-/** What a call that must fail was rejected with. */
+/** The error of a call that must fail. */
 export function rejection(call: Promise<unknown>): Promise<unknown> {
   return call.catch((reason: unknown) => reason);
 }

@@ -1,8 +1,8 @@
 import { Context } from '@temporalio/activity';
 import { startTemporal, TEMPORAL_START_MS, type TestTemporal } from '../support/temporal';
 import { until } from '../support/until';
-import { FakeBatch } from '../workflows/fake-batch';
-import { play, workflowBundle } from '../workflows/workflow-world';
+import { FakeBatch } from './fake-batch';
+import { playScenario, workflowBundle } from './play-scenario';
 
 let temporal: TestTemporal;
 
@@ -23,7 +23,7 @@ async function learned(firstAttempt: (context: Context) => Promise<void>): Promi
       details = context.info.heartbeatDetails;
     },
   });
-  expect((await play(temporal, { batch })).result).toMatchObject({ status: 'completed' });
+  expect((await playScenario(temporal, { batch })).result).toMatchObject({ status: 'completed' });
   return details;
 }
 

@@ -67,7 +67,7 @@ export interface PlayedScenario {
 }
 
 /** Runs one scenario to its end on a real server, with this process as its only worker. */
-export async function play(
+export async function playScenario(
   server: { address: string; namespace: string },
   scenario: Scenario,
 ): Promise<PlayedScenario> {

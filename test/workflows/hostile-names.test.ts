@@ -1,5 +1,5 @@
-import { FakeBatch } from '../workflows/fake-batch';
-import { play, workflowBundle } from '../workflows/workflow-world';
+import { FakeBatch } from './fake-batch';
+import { playScenario, workflowBundle } from './play-scenario';
 import type { TestTemporal } from '../support/temporal';
 import { startTemporal, TEMPORAL_START_MS } from '../support/temporal';
 
@@ -36,6 +36,6 @@ it.each([
   ],
 ])('a batch ends that has %s', async (_what, begun, named) => {
   const batch = new FakeBatch({ models: named });
-  const { result } = await play(temporal, { batch, start: begun });
+  const { result } = await playScenario(temporal, { batch, start: begun });
   expect(result).toMatchObject({ status: 'completed', total: named.length });
 });

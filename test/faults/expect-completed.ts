@@ -1,5 +1,5 @@
 import type OpenAI from 'openai';
-import { resultLines, untilTerminal } from './stack';
+import { resultLines, untilTerminal } from '../support/stack';
 
 /**
  * Waits for the end of a batch of {@link chatLines}: it has completed, with every line once, in the order

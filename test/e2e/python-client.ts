@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { privateFolder } from '../../embedded/locks/private-folder';
 
-/** How one call of the contract went with the Python client. */
+/** The result of one check with the Python client. */
 export interface Verdict {
   readonly id: string;
   readonly ok: boolean;
@@ -12,11 +12,11 @@ export interface Verdict {
 
 const INSTALL_LIMIT_MS = 120_000;
 const RUN_LIMIT_MS = 170_000;
-const SCRIPT = join(__dirname, '..', 'e2e', 'contract.py');
+const SCRIPT = join(__dirname, 'contract.py');
 
 /**
- * A Python with the official client, in an environment of its own that later runs find again; null,
- * with a word why, where there is no python3 or no package index.
+ * The path of a Python with the official client, in a virtual environment that later runs reuse. Returns
+ * null and prints the reason if there is no python3 or no package index.
  */
 export function findPython(): string | null {
   const folder = privateFolder('nightshift-python-client');
@@ -40,7 +40,7 @@ function hasClient(python: string): boolean {
   return existsSync(python) && spawnSync(python, ['-c', 'import openai']).status === 0;
 }
 
-/** Runs the calls of the contract with the Python client; one verdict for each. */
+/** Runs all checks with the Python client. */
 export async function runPythonContract(
   python: string,
   { baseUrl, apiKey }: { readonly baseUrl: string; readonly apiKey: string },
