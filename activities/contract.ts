@@ -1,28 +1,38 @@
 import type { RequestCounts } from '../core/batch/counts';
 import type { BatchStatus, StopCause, TerminalStatus } from '../core/batch/status';
+import type { ExitReason } from '../core/chunks/exit-reason';
+
+/*
+ * The wire format between workflows and activities. Temporal stores these inputs and results in the
+ * histories of running batches, and workers of two releases run side by side during a deploy. So a field
+ * keeps its name and its meaning for good, even where a better name exists today (`safe`, `boxMs`,
+ * `solo`, `left`, `holes`); a new field is optional (docs/design/temporal.md#wire-names). Code on either
+ * side maps these types to its own names once: `activities/execute/chunk.ts`, `workflows/chunk-input.ts`
+ * and `workflows/model-progress.ts`.
+ */
 
 /**
- * What the workflow asks of its activities and what it gets back: ids, keys and counts, never a
- * request or an answer (design §4). Every input is one object, so that fields can be added.
+ * What a workflow asks of its activities: ids, keys and counts, never a request or an answer
+ * (docs/design/temporal.md#division-of-work). Every input is one object, so that fields can be added.
  */
 export interface BatchActivities extends BatchStepActivities {
-  /** Scans the input once; its plan, or the finding that the file is invalid, is durable afterwards. */
+  /** Scans the input once. Afterwards its plan, or the finding that the file is invalid, is durable. */
   ingest(input: IngestInput): Promise<PlannedOrInvalid>;
-  /** Answers plan entries `[from, to)` of one model until its box ends (execution §3). */
+  /** Answers plan entries `[from, to)` of one model until its time slice ends. */
   executeChunk(input: ExecuteChunkInput): Promise<ExecuteChunkResult>;
   /**
-   * Ends plan entries `[from, to)` as `model_not_found`, unless a worker can send the model after all:
-   * then it changes nothing and answers null. Workers of earlier releases do not know this activity, so
-   * its attempts fail there until a worker of this release takes it.
+   * Ends plan entries `[from, to)` as `model_not_found`. If a worker can send the model after all, it
+   * changes nothing and returns null. Workers of earlier releases do not know this activity: its attempts
+   * fail there until a worker of this release takes it.
    */
   endUnrouted(input: ExecuteChunkInput): Promise<ExecuteChunkResult | null>;
-  /** Waits, after a stop, for chunks that did not return by themselves (execution §4). */
+  /** Waits, after a stop, for chunks that did not return by themselves. */
   awaitReleased(input: { batchId: string; graceMs: number }): Promise<void>;
-  /** {@link BatchStepActivities.routeModel} that fails, to be tried again, while there is no route. */
+  /** {@link BatchStepActivities.routeModel} that fails, and so is tried again, while there is no route. */
   awaitRoute(input: { model: string }): Promise<ModelRoute>;
-  /** Manifest, result files and terminal record; or the ranges that still lack an answer. */
+  /** Writes manifest, result files and terminal record, or returns the ranges that lack an answer. */
   finalize(input: FinalizeInput): Promise<FinalizeResult>;
-  /** The end of a finalization that could not be done within its window: counts only. */
+  /** Ends a batch whose finalization was given up: counts only, no files. */
   recordUnfinalized(input: { batchId: string; cause: StopCause | null }): Promise<RowState>;
 }
 
@@ -30,9 +40,9 @@ export interface BatchActivities extends BatchStepActivities {
 export interface BatchStepActivities {
   /** Reads the row and this worker's settings: the first step of every run. */
   openBatch(input: { batchId: string }): Promise<OpenedBatch>;
-  /** Writes a phase into the row where the transition is legal; zero rows is no error. */
+  /** Writes a phase into the row if the transition is legal. Otherwise it changes nothing. */
   projectStatus(input: ProjectStatusInput): Promise<RowState>;
-  /** Claims the first cause of an end; the row's cause, whoever set it, is answered and obeyed. */
+  /** Claims the first cause of an end. The caller obeys the cause in the returned row, whoever set it. */
   claimStop(input: { batchId: string; cause: StopCause }): Promise<RowState>;
   /** Where the chunks of a model go now; null while no live worker can send its requests. */
   routeModel(input: { model: string }): Promise<ModelRoute | null>;
@@ -45,34 +55,31 @@ export interface ModelRoute {
   readonly requestTimeoutMs: number;
 }
 
-/** What the row says; `found: false` where there is none. */
+/** What the batch's row says; `found` is false if there is no row. */
 export interface RowState {
   readonly found: boolean;
   readonly status: BatchStatus;
   readonly stopCause: StopCause | null;
 }
 
-/**
- * What a workflow needs to know of its row before it can begin, and the settings that hold for
- * it.
- */
+/** What a workflow needs to know of its row before it can begin, and the settings that apply to it. */
 export interface OpenedBatch extends RowState {
   readonly tenant: string;
   readonly endpoint: string;
-  /** Key of the input object; null where there was no usable file at create. */
+  /** Key of the input object; null if there was no usable file when the batch was created. */
   readonly inputKey: string | null;
   readonly expiresAtMs: number;
   readonly createdAtMs: number;
   readonly settings: BatchSettings;
   /** Its requests carry headers of the create call, which its chunks look up. */
   readonly passesHeaders?: boolean;
-  /** Its manifest is written: every line is settled, and no deadline can end it any more. */
+  /** Its manifest is written: every line is settled, so the deadline can no longer expire the batch. */
   readonly settled?: boolean;
-  /** An earlier run found every line settled: it was making the manifest, under no cause. */
+  /** An earlier run found every line settled and was making the manifest, without a stop cause. */
   readonly answered?: boolean;
 }
 
-/** The part of the configuration that decides how a workflow acts; fixed for a run when it opens. */
+/** The settings that decide how a workflow acts; fixed for a run when it opens. */
 export interface BatchSettings {
   readonly lanesPerModel: number;
   readonly heartbeatTimeoutMs: number;
@@ -84,22 +91,20 @@ export interface BatchSettings {
   /** Events after which the workflow continues as new; null leaves it to the server's suggestion. */
   readonly historyEvents: number | null;
   /**
-   * How long a chunk may wait in its queue before the workflow says that nobody takes it and looks up
-   * its route again. Left out in histories from before there was such a time: they have none.
+   * How long a chunk may wait in its queue before the workflow warns and looks up its route again.
+   * Missing in histories from before this setting: their chunks wait without a limit.
    */
   readonly queuedWarningMs?: number;
 }
 
+/** What an ingestion is asked for. */
 export interface IngestInput {
   readonly batchId: string;
-  /** The workflow looks up undecided models again: some models without a route get a plan too. */
+  /** The workflow looks up undecided models again, so some models without a route get a plan too. */
   readonly decidesLater?: boolean;
 }
 
-/**
- * The outcome of ingestion: a plan under `nonce`, or a file that is refused with that many
- * faults.
- */
+/** The outcome of ingestion: a plan under `nonce`, or a file refused with `errorCount` errors. */
 export type PlannedOrInvalid =
   | {
       readonly kind: 'planned';
@@ -112,17 +117,18 @@ export type PlannedOrInvalid =
 
 /** One model of a plan, with what the workflow needs to run it. */
 export interface PlannedModel {
-  /** Name in object keys. */
+  /** Safe model name: the model's name in object keys. */
   readonly safe: string;
   readonly model: string;
   readonly entries: number;
   /** Task queue of the model's chunks. */
   readonly queue: string;
   readonly requestTimeoutMs: number;
-  /** No worker could send it when the file was read: it is looked up again before it is given up. */
+  /** No worker could send it when the file was read. It is looked up again before it is given up. */
   readonly undecided?: boolean;
 }
 
+/** One chunk. Inside the activities it is a `Chunk` (`activities/execute/chunk.ts`). */
 export interface ExecuteChunkInput {
   readonly batchId: string;
   readonly planNonce: string;
@@ -130,76 +136,67 @@ export interface ExecuteChunkInput {
   readonly endpoint: string;
   readonly inputKey: string;
   readonly model: string;
+  /** Safe model name: the model's name in object keys. */
   readonly safe: string;
   /** Plan positions `[from, to)`. */
   readonly from: number;
   readonly to: number;
   readonly deadlineMs: number;
+  /** Time slice, ms. */
   readonly boxMs: number;
-  /** Answered p95 of this model so far: how long it is worth waiting for a first permit. */
+  /** 95th percentile of the model's answer times so far, ms: how long a first permit is worth waiting for. */
   readonly p95Ms: number | null;
   /** 2 urgent, 3 normal, 4 relaxed: order within the tenant. */
   readonly priority: number;
   /** Lines of the model without an answer when the chunk was cut, its own included. */
   readonly openInModel?: number;
-  /** The line runs alone in its process: it is suspected of killing it. */
+  /** The chunk is one suspect line, which is sent exclusively. */
   readonly solo?: boolean;
-  /** Three solo runs failed: the line is answered `internal_error` and nothing is sent. */
+  /** The suspect line has failed often enough to end as `internal_error`, if the journal proves it. */
   readonly poison?: boolean;
-  /** Requests carry headers of the create call: without them nothing is sent. */
+  /** Requests carry headers of the create call: nothing is sent without them. */
   readonly passesHeaders?: boolean;
-  /** The workflow looks up another route when this worker has none for the model. */
+  /** The workflow looks up another route if this worker has none for the model. */
   readonly reroutes?: boolean;
   /**
-   * A chunk that cannot send anything now fails, to be tried again, instead of returning: it waits at
-   * the server. Set on one chunk of a model at a time.
+   * If the chunk cannot send anything, its attempt fails and is tried again, instead of returning: the
+   * chunk waits at the server. Set on one chunk of a model at a time.
    */
   readonly mayWait?: boolean;
-  /** Of a chunk that may wait, whose attempts are unlimited: how many may die before it gives up. */
+  /** For a chunk that may wait, whose attempts are unlimited: how many workers may die at it. */
   readonly maxDeaths?: number;
 }
 
-/** How far a chunk came and what it saw; small, for it goes into the history. */
+/** How far an attempt came and what it saw; small, because it goes into the history. */
 export interface ExecuteChunkResult {
-  /** Lowest plan position without an answer; `to` when all are answered. */
+  /** Lowest plan position without an answer; `to` if all are answered. */
   readonly next: number;
   /** Over `[from, next)`. */
   readonly completed: number;
   readonly failed: number;
-  /** Answers that this run added. */
+  /** Answers that this attempt added. */
   readonly answered: number;
   readonly worker: string;
-  /** Answers a second in this run; null where there were none. */
+  /** Answers per second of this attempt; null if there were none. */
   readonly ratePerSec: number | null;
   readonly p95Ms: number | null;
-  /** Why it returned before `to`, for the details that operators read. */
+  /** Exit reason. */
   readonly left: ExitReason;
+  /** The batch's stop cause, if the attempt saw one. */
   readonly stopCause: StopCause | null;
 }
 
-/** Why a chunk returned: `done` is the whole range, everything else leaves a rest. */
-export type ExitReason =
-  | 'done'
-  | 'box'
-  | 'drain'
-  | 'stopped'
-  | 'fenced'
-  | 'unheard'
-  | 'no_permit'
-  | 'breaker_open'
-  | 'unrouted'
-  | 'row_terminal';
-
+/** What a finalization is asked for. */
 export interface FinalizeInput {
   readonly batchId: string;
-  /** Null: there is no plan, the record alone is written. */
+  /** Null if there is no plan: only the terminal record is written. */
   readonly nonce: string | null;
   readonly cause: StopCause | null;
-  /** How long workers may try to make the files of a batch that is to end; left out: for ever. */
+  /** How long workers may try to make the files of a batch that must end; without it, no limit. */
   readonly windowMs?: number;
 }
 
-/** Either what is still to be run, or the end as the row has it. */
+/** Either the ranges that must still run, or the end as the row has it. */
 export type FinalizeResult =
   | { readonly kind: 'holes'; readonly holes: readonly UnansweredRange[] }
   | {
@@ -210,13 +207,15 @@ export type FinalizeResult =
       readonly errorFileId: string | null;
     };
 
-/** Plan positions `[from, to)` of one model that have no answer yet. */
+/** Plan positions `[from, to)` of one model that finalization found without an answer. */
 export interface UnansweredRange {
+  /** Safe model name. */
   readonly safe: string;
   readonly from: number;
   readonly to: number;
 }
 
+/** A phase of the batch for its row. */
 export interface ProjectStatusInput {
   readonly batchId: string;
   readonly status: 'in_progress' | 'finalizing';

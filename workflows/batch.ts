@@ -1,55 +1,46 @@
 import {
   ApplicationFailure,
   CancellationScope,
-  continueAsNew,
   defineSignal,
   log,
   patched,
-  setCurrentDetails,
   setHandler,
   sleep,
-  upsertSearchAttributes,
-  workflowInfo,
 } from '@temporalio/workflow';
-import type {
-  FinalizeResult,
-  OpenedBatch,
-  UnansweredRange,
-  PlannedOrInvalid,
-} from '../activities/contract';
-import { keywordList } from '../core/batch/temporal-bounds';
+import type { FinalizeResult, OpenedBatch, UnansweredRange } from '../activities/contract';
+import type { RequestCounts } from '../core/batch/counts';
 import type { StopCause } from '../core/batch/status';
 import { isTerminal } from '../core/batch/status';
+import { ingestActivity, step } from './activity-policies';
+import { BatchDisplay } from './batch-display';
 import type { BatchInput, BatchResult, BatchResume } from './contract';
-import { CANCEL_SIGNAL, SEARCH_KEYS } from './contract';
+import { CANCEL_SIGNAL } from './contract';
 import { Deadline } from './deadline';
-import type { BatchPhase } from './details';
-import { describeBatch } from './details';
-import type { LaneContext } from './model-lanes';
+import { awaitReleased, finalizeBatch } from './finalization';
+import { freshResume, handOver, shouldHandOver, startOf } from './hand-over';
+import type { LaneContext } from './lane-context';
 import { ModelLanes } from './model-lanes';
-import { finalization, holders, ingestion, lastResort, step } from './proxies';
-import type { OverdueQueue } from './queue-watch';
 import { QueueWatch } from './queue-watch';
 import { StopControl } from './stop';
 import { settleUndecided } from './undecided-models';
 import { untilStopped } from './until-stopped';
 
-type Planned = PlannedOrInvalid & { kind: 'planned' };
-
 /** How long ingestion may go on under a stop: enough for a file of a few thousand lines. */
 const STOPPED_INGESTION_MS = 5_000;
 
-/** Workflows that look models without a route up again before they give up their lines. */
+/** Marks workflows that look models without a route up again before they give up their lines. */
 const DECIDES_LATER = 'unrouted-decided-last';
 
-/** Asks a batch to stop; a second time changes nothing. */
+/** Asks a batch to stop. Repeating it changes nothing. */
 export const cancelBatch = defineSignal(CANCEL_SIGNAL);
 
 /**
- * The way of one batch: open → ingest → execute → finalize, and the terminal record.
+ * Takes one batch from its row to its terminal record: open → ingest → execute → finalize
+ * (docs/design/batch-path.md#steps).
  *
- * The body runs in a non-cancellable scope, so that whatever the end, what was paid for is delivered.
- * A stop (signal, Cancel in the UI, the deadline, a system error) cancels the chunks alone.
+ * The body runs in a non-cancellable scope, so that answers that were paid for are delivered whatever the
+ * end. A stop (cancel signal, cancellation in the Temporal UI, the deadline, a system failure) cancels
+ * only the chunks.
  */
 export async function batchWorkflow(input: BatchInput): Promise<BatchResult> {
   const stop = new StopControl(input.batchId);
@@ -62,26 +53,25 @@ export async function batchWorkflow(input: BatchInput): Promise<BatchResult> {
 class BatchRun {
   readonly #input: BatchInput;
   readonly #stop: StopControl;
-  #phase: BatchPhase = 'validating';
+  readonly #deadline: Deadline;
+  readonly #display: BatchDisplay;
   #plan: BatchResume | null;
   #models: ModelLanes[] = [];
-  #lanes: LaneContext | null = null;
-  #queues: QueueWatch | null = null;
+  /** The projection of `in_progress` into the row. */
   #inProgress: Promise<void> | null = null;
-  readonly #deadline: Deadline;
-  #waitsAtServer = false;
 
   constructor(input: BatchInput, stop: StopControl) {
     this.#input = input;
     this.#stop = stop;
     this.#deadline = new Deadline(stop);
+    this.#display = new BatchDisplay(stop);
     this.#plan = input.resume ?? null;
   }
 
   async run(): Promise<BatchResult> {
     const opened = await this.#open();
-    if (opened === null) return this.#nothing('missing');
-    if (isTerminal(opened.status)) return this.#nothing(opened.status);
+    if (opened === null) return nothingToDo('missing');
+    if (isTerminal(opened.status)) return nothingToDo(opened.status);
     this.#watchDeadline(opened);
     try {
       this.#plan ??= await this.#ingest(opened);
@@ -93,7 +83,7 @@ class BatchRun {
     }
   }
 
-  /** Waits up to an hour for the row: the API inserts it before it starts us, a restore may be late. */
+  /** Waits up to an hour for the row. The API inserts it before it starts us, but a restore may be late. */
   async #open(): Promise<OpenedBatch | null> {
     for (let minute = 0; minute < 60; minute++) {
       const opened = await step('openBatch', { batchId: this.#input.batchId });
@@ -115,19 +105,19 @@ class BatchRun {
   }
 
   /**
-   * Plans the file. Under a stop a small one still gets its plan, so that every line gets its code; a
-   * batch whose ingestion takes longer, or never ends, is ended without. Null: there is no plan.
+   * Plans the file; null if there is no plan. Under a stop a small file still gets its plan, so that every
+   * line gets its error code. A batch whose ingestion takes longer, or never ends, ends without a plan.
    */
   async #ingest(opened: OpenedBatch): Promise<BatchResume | null> {
     const { batchId } = this.#input;
     const decidesLater = patched(DECIDES_LATER) ? { decidesLater: true } : {};
-    const ingest = () => ingestion(opened.settings).ingest({ batchId, ...decidesLater });
+    const ingest = () => ingestActivity(opened.settings)({ batchId, ...decidesLater });
     try {
       const outcome = patched('stop-ends-ingestion')
         ? await untilStopped(this.#stop, STOPPED_INGESTION_MS, ingest)
         : await ingest();
       if (outcome === null) log.info('ingestion cut short by a stop', { batchId });
-      return outcome?.kind === 'planned' ? wholeOf(outcome) : null;
+      return outcome?.kind === 'planned' ? freshResume(outcome) : null;
     } catch (error) {
       log.error('ingestion failed', { error: String(error) });
       this.#stop.request('failed');
@@ -135,15 +125,15 @@ class BatchRun {
     }
   }
 
-  /** Runs chunks until every line is settled; null when a stop came first. */
+  /** Runs chunks until every line is settled; null if a stop came first. */
   async #execute(opened: OpenedBatch, plan: BatchResume): Promise<FinalizeResult | null> {
-    this.#prepareModels(opened, plan);
+    const lanes = this.#prepareModels(opened, plan);
     this.#announceInProgress(plan);
     for (let isSettled = opened.settled === true || opened.answered === true; ; isSettled = false) {
-      if (!isSettled) await this.#runLanes(opened);
+      if (!isSettled) await this.#runLanes(opened, lanes);
       await this.#inProgress;
       if (this.#stop.requested) return null;
-      if (this.#handingOver(opened)) return this.#handOver(plan);
+      if (lanes.handingOver()) return handOver(this.#input.batchId, plan, this.#models);
       // Every line is settled: from here on time can no longer expire the batch.
       if (patched('deadline-until-done')) this.#deadline.hold();
       else this.#deadline.cancel();
@@ -151,56 +141,50 @@ class BatchRun {
       if (result.kind === 'done') return result;
       this.#deadline.release();
       if (this.#stop.requested) return null;
-      // A run that began with every line settled has all ranges open still.
+      // A run that began with every line settled has all ranges open anyway.
       if (!isSettled) this.#reopen(result.holes);
     }
   }
 
-  #reopen(holes: readonly UnansweredRange[]): void {
-    for (const hole of holes) {
-      this.#models.find((model) => model.plan.safe === hole.safe)?.reopen(hole);
+  #reopen(ranges: readonly UnansweredRange[]): void {
+    for (const { safe, from, to } of ranges) {
+      const model = this.#models.find(({ plan }) => plan.safe === safe);
+      model?.progress.open.giveBack({ from, to });
     }
   }
 
-  #prepareModels(opened: OpenedBatch, plan: BatchResume): void {
+  #prepareModels(opened: OpenedBatch, plan: BatchResume): LaneContext {
     const waitsAtServer = patched('waits-at-the-server');
-    this.#waitsAtServer = waitsAtServer;
     const hasUndecided = plan.models.some(({ undecided }) => undecided === true);
     const lanes: LaneContext = {
       batchId: this.#input.batchId,
-      nonce: plan.nonce,
+      planNonce: plan.nonce,
       opened,
       stop: this.#stop,
       startedAtMs: startOf(plan),
       waitsAtServer,
       routesAreFresh: this.#input.resume === undefined,
       decidesLater: hasUndecided && patched(DECIDES_LATER),
-      handingOver: () => this.#handingOver(opened),
-      onRouted: () => this.#announceRouted(),
-      onChange: () => this.#describe(),
+      handingOver: () => shouldHandOver(opened.settings, this.#models),
+      onRouted: () => this.#display.showModels(this.#routedModels),
+      onChange: () => this.#display.refresh(),
     };
-    this.#lanes = lanes;
     this.#models = plan.models.map((model) => new ModelLanes(model, lanes));
+    this.#display.show(plan, this.#models);
+    return lanes;
   }
 
-  /** Not awaited: the first request must not wait for a projection. */
-  #announceInProgress(plan: BatchResume): void {
-    this.#phase = 'in_progress';
+  /** Not awaited: the first request must not wait for the row. */
+  #announceInProgress({ lineCount, unroutedLines, models: planned }: BatchResume): void {
     const models = this.#routedModels;
-    const areAllRouted = plan.unroutedLines === 0 && models.length === plan.models.length;
-    // Under a stop the end alone is of interest.
-    if (!this.#stop.requested || !patched('one-upsert-at-a-stop')) {
-      upsertSearchAttributes([
-        { key: SEARCH_KEYS.phase, value: 'in_progress' },
-        { key: SEARCH_KEYS.models, value: keywordList(models) },
-        { key: SEARCH_KEYS.requests, value: plan.lineCount },
-      ]);
-    }
-    this.#describe();
+    const areAllRouted = unroutedLines === 0 && models.length === planned.length;
+    // Under a stop only the end is of interest.
+    const upserts = !this.#stop.requested || !patched('one-upsert-at-a-stop');
+    this.#display.enterInProgress(models, lineCount, upserts);
     this.#inProgress = step('projectStatus', {
       batchId: this.#input.batchId,
       status: 'in_progress',
-      total: plan.lineCount,
+      total: lineCount,
       model: models.length === 1 && areAllRouted ? (models[0] ?? null) : null,
       models,
     }).then((row) => this.#stop.observe(row));
@@ -210,116 +194,73 @@ class BatchRun {
     return this.#models.filter(({ isUndecided }) => !isUndecided).map(({ plan }) => plan.model);
   }
 
-  #announceRouted(): void {
-    upsertSearchAttributes([{ key: SEARCH_KEYS.models, value: keywordList(this.#routedModels) }]);
-    this.#describe();
-  }
-
-  async #runLanes({ settings: { queuedWarningMs } }: OpenedBatch): Promise<void> {
+  async #runLanes({ settings: { queuedWarningMs } }: OpenedBatch, lanes: LaneContext) {
     if (this.#stop.requested) return;
     const chunks = new CancellationScope();
     this.#stop.attach(chunks);
-    const running = chunks.run(() => this.#runModels());
-    if (queuedWarningMs === undefined || this.#waitsAtServer) return void (await running);
-    const options = { warningMs: queuedWarningMs, onChange: () => this.#describe() };
-    this.#queues = new QueueWatch(this.#models, options);
-    this.#queues.start();
-    await running.finally(() => this.#queues?.stop());
+    const running = chunks.run(() => this.#runModels(lanes));
+    if (queuedWarningMs === undefined || lanes.waitsAtServer) return void (await running);
+    const options = { warningMs: queuedWarningMs, onChange: () => this.#display.refresh() };
+    const watch = new QueueWatch(this.#models, options);
+    this.#display.watchQueues(() => watch.overdue);
+    watch.start();
+    await running.finally(() => watch.stop());
   }
 
-  /** Models without a route come last, so that a worker has had all the time there is to announce them. */
-  async #runModels(): Promise<void> {
+  /** Models without a route come last, so that workers have had time to announce them. */
+  async #runModels(lanes: LaneContext): Promise<void> {
     const undecided = this.#models.filter(({ isUndecided }) => isUndecided);
     const routed = this.#models.filter((model) => !undecided.includes(model));
     await Promise.allSettled(routed.map((model) => model.run()));
-    const lanes = this.#lanes;
-    if (lanes === null || undecided.length === 0) return;
+    if (undecided.length === 0) return;
     await settleUndecided(undecided, lanes);
   }
 
-  #handingOver(opened: OpenedBatch): boolean {
-    const { historyLength, continueAsNewSuggested } = workflowInfo();
-    const limit = opened.settings.historyEvents;
-    const long = limit === null ? continueAsNewSuggested : historyLength >= limit;
-    return long && this.#models.some((model) => !model.open.isEmpty);
-  }
-
-  /** Activities do not survive continue-as-new; all chunks have returned by now. */
-  #handOver(plan: BatchResume): Promise<never> {
-    return continueAsNew<typeof batchWorkflow>({
-      batchId: this.#input.batchId,
-      resume: {
-        ...plan,
-        models: this.#models.map((model) => model.toResume()),
-        startedAtMs: startOf(plan),
-      },
-    });
-  }
-
-  async #finalizeComplete(opened: OpenedBatch, plan: BatchResume): Promise<FinalizeResult> {
+  async #finalizeComplete(opened: OpenedBatch, { nonce }: BatchResume): Promise<FinalizeResult> {
     const { batchId } = this.#input;
-    this.#enterPhase('finalizing');
+    this.#display.enter('finalizing');
     this.#stop.observe(await step('projectStatus', { batchId, status: 'finalizing' }));
-    return this.#finalize(opened, plan.nonce, null);
+    return finalizeBatch(opened, { batchId, nonce, cause: null }, () => this.#counts());
   }
 
-  /** The end under a cause, or of a file that cannot run. */
+  /** Ends the batch with a stop cause, or because its file cannot run. */
   async #finalizeStopped(opened: OpenedBatch): Promise<FinalizeResult> {
     const { batchId } = this.#input;
     await this.#inProgress;
     const cause = await this.#stop.settled();
     if (cause !== null) {
-      this.#enterStopping(cause);
+      this.#display.enterStopping(cause, patched('one-upsert-at-a-stop'));
       await this.#awaitReleased(opened, cause);
     }
     log.info('finalizing', { batchId, cause });
-    return this.#finalize(opened, this.#plan?.nonce ?? null, cause);
+    const nonce = this.#plan?.nonce ?? null;
+    return finalizeBatch(opened, { batchId, nonce, cause }, () => this.#counts());
   }
 
   async #awaitReleased(opened: OpenedBatch, cause: StopCause): Promise<void> {
-    const { settings } = opened;
-    const graceMs = cause === 'expired' ? settings.expiryGraceMs : settings.cancelGraceMs;
-    // Not validating when this run began: chunks of an earlier run may still be at work.
-    const earlierRun = opened.status !== 'validating';
-    if (!earlierRun && !this.#models.some((model) => model.unaccounted)) return;
-    const { batchId } = this.#input;
-    await holders(settings)
-      .awaitReleased({ batchId, graceMs })
-      .catch((error: unknown) => log.warn('holders unknown', { error: String(error) }));
+    // If the batch was not validating when this run began, chunks of an earlier run may still be running.
+    const isLaterRun = opened.status !== 'validating';
+    if (!isLaterRun && !this.#models.some(({ unaccounted }) => unaccounted)) return;
+    await awaitReleased(opened, this.#input.batchId, cause);
   }
 
-  async #finalize(
-    opened: OpenedBatch,
-    nonce: string | null,
-    cause: StopCause | null,
-  ): Promise<FinalizeResult> {
-    const { batchId } = this.#input;
-    try {
-      const windowMs = opened.settings.finalizeWindowMs;
-      return await finalization(opened.settings).finalize({ batchId, nonce, cause, windowMs });
-    } catch (error) {
-      log.error('finalization given up', { error: String(error) });
-      const row = await lastResort.recordUnfinalized({ batchId, cause });
-      return {
-        kind: 'done',
-        status: isTerminal(row.status) ? row.status : 'failed',
-        counts: { total: this.#plan?.lineCount ?? 0, ...this.#sums() },
-        outputFileId: null,
-        errorFileId: null,
-      };
-    }
+  #counts(): RequestCounts {
+    const sum = (of: (model: ModelLanes) => number): number =>
+      this.#models.reduce((total, model) => total + of(model), 0);
+    return {
+      total: this.#plan?.lineCount ?? 0,
+      completed: sum(({ progress }) => progress.completed),
+      failed: sum(({ progress }) => progress.failed),
+    };
   }
 
   #conclude(ended: FinalizeResult): BatchResult {
-    if (ended.kind === 'holes') throw new Error('a stopped batch cannot have holes');
+    if (ended.kind === 'holes') throw new Error('a stopped batch has no unanswered ranges');
     const { status, counts, outputFileId, errorFileId } = ended;
-    upsertSearchAttributes([{ key: SEARCH_KEYS.phase, value: status }]);
     const result: BatchResult = { status, ...counts, outputFileId, errorFileId };
-    setCurrentDetails(
-      `**${status}**: ${counts.total} requests, ${counts.completed} completed, ${counts.failed} failed`,
-    );
+    this.#display.showEnd(result);
     if (status !== 'failed') return result;
-    // Red in the list of the UI; by now files and record are there.
+    // A failed workflow stands out in the list of the UI. Files and terminal record are written already.
     throw ApplicationFailure.create({
       message: 'batch failed',
       type: 'BatchFailed',
@@ -327,71 +268,9 @@ class BatchRun {
       details: [result],
     });
   }
-
-  #nothing(status: string): BatchResult {
-    log.info('nothing to do', { status });
-    return { status, total: 0, completed: 0, failed: 0, outputFileId: null, errorFileId: null };
-  }
-
-  #enterPhase(phase: BatchPhase): void {
-    this.#phase = phase;
-    upsertSearchAttributes([{ key: SEARCH_KEYS.phase, value: phase }]);
-    this.#describe();
-  }
-
-  #enterStopping(cause: StopCause): void {
-    const reason = { key: SEARCH_KEYS.stopReason, value: cause };
-    if (!patched('one-upsert-at-a-stop')) {
-      this.#enterPhase('stopping');
-      upsertSearchAttributes([reason]);
-      return;
-    }
-    this.#phase = 'stopping';
-    upsertSearchAttributes([{ key: SEARCH_KEYS.phase, value: this.#phase }, reason]);
-    this.#describe();
-  }
-
-  #describe(): void {
-    setCurrentDetails(
-      describeBatch({
-        phase: this.#phase,
-        stopReason: this.#stop.cause,
-        total: this.#plan?.lineCount ?? 0,
-        unroutedLines: this.#plan?.unroutedLines ?? 0,
-        models: this.#models,
-        overdue: this.#queues?.overdue ?? this.#overdueQueues(),
-      }),
-    );
-  }
-
-  #overdueQueues(): OverdueQueue[] {
-    return this.#models.map(({ overdue }) => overdue).filter((queue) => queue !== null);
-  }
-
-  #sums(): { completed: number; failed: number } {
-    return {
-      completed: this.#models.reduce((sum, model) => sum + model.completed, 0),
-      failed: this.#models.reduce((sum, model) => sum + model.failed, 0),
-    };
-  }
 }
 
-/** When the batch began to run. A later run would otherwise take its own start for it. */
-function startOf({ startedAtMs }: BatchResume): number {
-  return startedAtMs ?? workflowInfo().startTime.getTime();
-}
-
-/** A plan of which nothing is answered yet. */
-function wholeOf({ nonce, lineCount, models, unroutedLines }: Planned): BatchResume {
-  return {
-    nonce,
-    lineCount,
-    unroutedLines,
-    models: models.map((model) => ({
-      ...model,
-      open: [{ from: 0, to: model.entries }],
-      completed: 0,
-      failed: 0,
-    })),
-  };
+function nothingToDo(status: string): BatchResult {
+  log.info('nothing to do', { status });
+  return { status, total: 0, completed: 0, failed: 0, outputFileId: null, errorFileId: null };
 }

@@ -1,38 +1,54 @@
 import { ApplicationFailure, patched, TimeoutFailure } from '@temporalio/workflow';
-import type { ExitReason, ExecuteChunkResult } from '../activities/contract';
-import type { OpenRange } from '../core/chunks/open-ranges';
+import type { ExecuteChunkResult } from '../activities/contract';
+import type { ExitReason } from '../core/chunks/exit-reason';
+import { EXIT_REASON } from '../core/chunks/exit-reason';
+import type { Range } from '../core/range';
 
-/** A chunk that came back with nothing sent; `queued` is one that nobody took from its queue. */
-export interface IdleChunk {
-  readonly left: ExitReason | 'queued';
-  /** It was the one that may wait at the server. */
-  readonly waited: boolean;
+/** A chunk that came back without progress. */
+export interface EmptyReturn {
+  /** `queued`: no worker took it from its queue. */
+  readonly exitReason: ExitReason | 'queued';
+  /** It was the chunk that may wait at the server. */
+  readonly mayWait: boolean;
 }
 
-/** Whether a chunk made no progress, by the rule that holds for its workflow. */
-export function isIdle(
-  range: OpenRange,
+/** Whether a chunk came back without progress, by the rule of its workflow's version. */
+export function isEmptyReturn(
+  range: Range,
   result: ExecuteChunkResult,
   { waitsAtServer }: { waitsAtServer: boolean },
 ): boolean {
-  const { answered, next, left } = result;
-  if (!waitsAtServer) return answered === 0 && next < range.to && !handsOver(result);
-  // A worker that goes down takes no further chunk: whoever takes the next one can begin at once.
-  return answered === 0 && next === range.from && left !== 'drain';
+  const { answered, next, left: exitReason } = result;
+  if (!waitsAtServer) {
+    return answered === 0 && next < range.to && !goesOnElsewhere(exitReason);
+  }
+  // A draining worker takes no further chunk, so the next chunk runs elsewhere and can begin at once.
+  return answered === 0 && next === range.from && exitReason !== EXIT_REASON.drain;
 }
 
-/** As before chunks waited at the server. */
-function handsOver({ left }: ExecuteChunkResult): boolean {
-  return left === 'drain' && patched('no-pause-after-drain');
+/** The same rule in histories from before chunks waited at the server. */
+function goesOnElsewhere(exitReason: ExitReason): boolean {
+  return exitReason === EXIT_REASON.drain && patched('no-pause-after-drain');
 }
 
-/** The chunk was taken back from a queue that nobody took it from: it never began. */
+/**
+ * Failures that neither a retry nor a smaller chunk can mend: the batch ends as `failed` with the answers
+ * it has (docs/design/ends.md#system-failure).
+ */
+const SYSTEM_FAILURES = ['input_missing', 'plan_unreadable', 'object_corrupt', 'config_invalid'];
+
+/** Whether a failure of this type ends the batch. */
+export function isSystemFailure(type: string | null): boolean {
+  return type !== null && SYSTEM_FAILURES.includes(type);
+}
+
+/** Whether the chunk never began: it was taken back from a queue that no worker took it from. */
 export function isUntaken(error: unknown): boolean {
   const cause = error instanceof Error ? error.cause : null;
   return cause instanceof TimeoutFailure && cause.timeoutType === 'SCHEDULE_TO_START';
 }
 
-/** The type of the failure that an activity ended with, or null where it has none. */
+/** The type of the failure that an activity ended with; null if it has none. */
 export function failureType(error: unknown): string | null {
   const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
   return cause instanceof ApplicationFailure ? (cause.type ?? null) : null;

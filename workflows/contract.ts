@@ -1,36 +1,40 @@
+import type { OpenRange } from '../core/chunks/open-ranges';
 import { fnv64Hex } from '../core/names/fnv';
 
-/**
- * Names and shapes shared by those who start batches and those who run them. Nothing here may pull
- * in workflow code: the API process loads this file.
+/*
+ * Names and shapes that clients and workflows share. The API process loads this file, so it must not
+ * import workflow code. Temporal stores the inputs and results below: their fields keep their names
+ * (docs/design/temporal.md#wire-names).
  */
+
+/** Type of the workflow of one batch. */
 export const BATCH_WORKFLOW = 'batchWorkflow';
 
-/** Workflows that look after all batches together (execution §5). */
+/** Types of the workflows that maintain all batches together (docs/design/ends.md#reconcile). */
 export const MAINTENANCE_WORKFLOWS = {
   reconcile: 'reconcileWorkflow',
   sweep: 'sweepWorkflow',
   deliverLate: 'deliverLateWorkflow',
 } as const;
 
-/** Asks a batch to stop; durable with no worker up, any number of times (temporal §1.1). */
+/** Signal that cancels a batch; repeating it changes nothing (docs/design/temporal.md#cancel-signal). */
 export const CANCEL_SIGNAL = 'cancelBatch';
 
-/** Queue of workflows, ingestion, finalization and records. */
+/** Task queue of workflows and of all activities except chunks. */
 export const BATCH_QUEUE = 'nightshift-batch';
 
-/** Queue of chunks that every worker serves: of models that have no gateway of their own. */
+/** Task queue of the chunks of all models without a gateway of their own; every worker serves it. */
 export const EXEC_QUEUE = 'nightshift-exec';
 
-/** Most bytes of a queue's name that are a model's own; Temporal allows 1,000 in all. */
+/** Bytes of a queue name that come from the model's name; Temporal allows 1,000 in all. */
 const MAX_QUEUE_MODEL_BYTES = 768;
-/** Control characters and halves of surrogate pairs. */
+/** Control characters and lone surrogates. */
 const NOT_IN_QUEUE_NAMES = /[\u0000-\u001f\u007f-\u009f\p{Cs}]/gu;
 
 /**
- * Task queue for the chunks of one model that has a gateway of its own. It depends on the model's name
- * alone, so that other entries of `model_gateways` can come, go and change without moving it. Names
- * that a queue cannot have are percent-encoded, cut, and end in a hash.
+ * Task queue for the chunks of one model that has a gateway of its own. It depends only on the model's
+ * name, so that other entries of `model_gateways` can change without moving it. A name that Temporal
+ * would not accept is percent-encoded, cut, and ends in a hash (docs/design/execution.md#task-queues).
  */
 export function modelQueue(model: string): string {
   const plain = model.replace(NOT_IN_QUEUE_NAMES, '\ufffd');
@@ -39,17 +43,17 @@ export function modelQueue(model: string): string {
   return `${EXEC_QUEUE}.${code.slice(0, MAX_QUEUE_MODEL_BYTES)}-${fnv64Hex(model)}`;
 }
 
-/** The workflow's id is the batch's id (design §5). */
+/** The workflow's id is the batch's id (docs/design/temporal.md#workflow-ids). */
 export function batchWorkflowId(batchId: string): string {
   return batchId;
 }
 
-/** A late delivery of a batch has one workflow at a time. */
+/** Id of the workflow that delivers a batch late: one per batch at a time. */
 export function deliveryWorkflowId(batchId: string): string {
   return `nightshift-deliver-${batchId}`;
 }
 
-/** Search attributes of every batch and their types, as the server wants them. */
+/** Search attributes of every batch, with the types under which the server registers them. */
 export const SEARCH_ATTRIBUTES = {
   BatchTenant: 'Keyword',
   BatchPhase: 'Keyword',
@@ -68,46 +72,40 @@ export const SEARCH_KEYS = {
   requests: { name: 'BatchRequests', type: 'INT' },
 } as const;
 
+/** Input of the workflow of a batch. */
 export interface BatchInput {
   readonly batchId: string;
   /** Set by continue-as-new only. */
   readonly resume?: BatchResume;
 }
 
-/** What a run hands to the next: open ranges, never answers. */
+/** What a run hands to the next one: open ranges, never answers. */
 export interface BatchResume {
   readonly nonce: string;
   readonly lineCount: number;
   readonly unroutedLines: number;
   readonly models: readonly ResumedModel[];
   /**
-   * When the first run of the batch began, Unix ms: the age of a batch outlives its runs. Missing in
-   * histories that were recorded before it was carried along.
+   * When the first run of the batch began, Unix ms: the age of a batch spans its runs. Missing in
+   * histories from before this field.
    */
   readonly startedAtMs?: number;
 }
 
-/** What is left of one model when a workflow continues as new. */
+/** One model when a workflow continues as new. */
 export interface ResumedModel {
+  /** Safe model name: the model's name in object keys. */
   readonly safe: string;
   readonly model: string;
   readonly entries: number;
   readonly queue: string;
   readonly requestTimeoutMs: number;
-  /** Ranges without a complete answer, as pairs `[from, to)`. */
+  /** Ranges without an answer. */
   readonly open: readonly OpenRange[];
   readonly completed: number;
   readonly failed: number;
-  /** No worker could send it when the file was read, and it has not been looked up again. */
+  /** No worker could send it when the file was read, and it has not been looked up again yet. */
   readonly undecided?: boolean;
-}
-
-/** Plan positions `[from, to)` without a complete answer. */
-export interface OpenRange {
-  readonly from: number;
-  readonly to: number;
-  /** Set where a chunk of it failed; of one line: how often alone. Decides between solo and poison. */
-  readonly failures?: number;
 }
 
 /** What a finished workflow shows in the UI. */

@@ -2,8 +2,9 @@ import { CancellationScope, sleep } from '@temporalio/workflow';
 import type { StopControl } from './stop';
 
 /**
- * The end of a batch's window. Its timer runs until the batch has ended: a finalization may find lines
- * without an answer. While it is held, because every line is settled, its passing is only noted.
+ * The end of a batch's completion window. The timer runs until the batch has ended, because finalization
+ * may find lines without an answer. While every line is settled the deadline is held: if it passes, that
+ * is only noted (docs/design/ends.md#expiry).
  */
 export class Deadline {
   readonly #stop: StopControl;
@@ -15,6 +16,7 @@ export class Deadline {
     this.#stop = stop;
   }
 
+  /** Starts the timer. */
   watch(atMs: number): void {
     const wait = this.#timer.run(async () => {
       await sleep(Math.max(1, atMs - Date.now()), { summary: 'end of the completion window' });
@@ -23,23 +25,24 @@ export class Deadline {
     wait.catch(() => undefined);
   }
 
-  /** The window is over: an end, unless every line is settled. */
+  /** The window is over: the batch expires, unless the deadline is held. */
   pass(): void {
     this.#hasPassed = true;
     if (!this.#isHeld) this.#stop.request('expired');
   }
 
-  /** Every line is settled: time cannot expire the batch. */
+  /** Every line is settled: the batch can no longer expire. */
   hold(): void {
     this.#isHeld = true;
   }
 
-  /** Lines turned out to lack an answer. */
+  /** Some lines turned out to lack an answer. */
   release(): void {
     this.#isHeld = false;
     if (this.#hasPassed) this.pass();
   }
 
+  /** Stops the timer. */
   cancel(): void {
     this.#timer.cancel();
   }

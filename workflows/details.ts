@@ -1,6 +1,6 @@
 import { detailsText, keyword } from '../core/batch/temporal-bounds';
+import type { OverdueQueue } from './chunk-in-flight';
 import type { ModelLanes } from './model-lanes';
-import type { OverdueQueue } from './queue-watch';
 
 /** Where a batch is on its way, as operators see it. */
 export type BatchPhase = 'validating' | 'in_progress' | 'finalizing' | 'stopping';
@@ -15,7 +15,10 @@ export interface DetailsView {
   readonly overdue: readonly OverdueQueue[];
 }
 
-/** The batch as an operator sees it in the Temporal UI: one row per model, in Markdown. */
+/**
+ * The batch as an operator sees it in the Temporal UI: one row per model, in Markdown, and a paragraph for
+ * everything that keeps it from going on.
+ */
 export function describeBatch(view: DetailsView): string {
   const stop = view.stopReason === null ? '' : `, stopping: **${view.stopReason}**`;
   const lines = [
@@ -24,49 +27,50 @@ export function describeBatch(view: DetailsView): string {
     '| model | queue | requests | completed | failed | open | lanes | rate/s | p95 | last chunk |',
     '|---|---|---:|---:|---:|---:|---:|---:|---:|---|',
     ...view.models.map(modelRow),
+    ...warnings(view).flatMap((text) => ['', text]),
   ];
-  if (view.unroutedLines > 0)
-    lines.push('', `${view.unroutedLines} requests name a model that no gateway serves.`);
-  for (const { plan, isUndecided, open } of view.models) {
-    if (!isUndecided || open.isEmpty) continue;
-    lines.push(
-      '',
-      `**No worker could send requests of ${cell(plan.model)}** when the file was read: they are looked at again when all others are settled.`,
-    );
-  }
-  for (const { plan, unroutedSinceMs } of view.models) {
-    if (unroutedSinceMs === null) continue;
-    lines.push(
-      '',
-      `**No worker can send requests of ${cell(plan.model)}** since ${minute(unroutedSinceMs)}: start one with a gateway for it, or cancel the batch.`,
-    );
-  }
-  for (const { model, queue, sinceMs } of view.overdue) {
-    const since = minute(sinceMs);
-    lines.push(
-      '',
-      `**Nobody takes chunks of ${cell(model)}** from queue \`${keyword(queue)}\` since ${since}: is there a worker for it, and has it a free slot?`,
-    );
-  }
   return detailsText(lines.join('\n'));
+}
+
+function warnings({ unroutedLines, models, overdue }: DetailsView): string[] {
+  const lost = unroutedLines > 0;
+  return [
+    ...(lost ? [`${unroutedLines} requests name a model that no gateway serves.`] : []),
+    ...models
+      .filter(({ isUndecided, progress }) => isUndecided && !progress.open.isEmpty)
+      .map(
+        ({ plan }) =>
+          `**No worker could send requests of ${cell(plan.model)}** when the file was read. They are looked up again when all other requests are settled.`,
+      ),
+    ...models.flatMap(({ plan, unroutedSinceMs }) =>
+      unroutedSinceMs === null
+        ? []
+        : `**No worker can send requests of ${cell(plan.model)}** since ${minute(unroutedSinceMs)}. Start a worker with a gateway for it, or cancel the batch.`,
+    ),
+    ...overdue.map(
+      ({ model, queue, sinceMs }) =>
+        `**No worker takes chunks of ${cell(model)}** from queue \`${keyword(queue)}\` since ${minute(sinceMs)}. Check that a worker serves this queue and has a free slot.`,
+    ),
+  ];
 }
 
 function minute(unixMs: number): string {
   return `${new Date(unixMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }
 
-function modelRow(lanes: ModelLanes): string {
+function modelRow({ plan, queue, progress, running }: ModelLanes): string {
+  const { completed, failed, open, ratePerSec, p95Ms, lastExit } = progress;
   const cells = [
-    cell(lanes.plan.model),
-    cell(lanes.queue),
-    lanes.plan.entries,
-    lanes.completed,
-    lanes.failed,
-    lanes.open.remaining,
-    lanes.running,
-    lanes.ratePerSec === null ? '–' : lanes.ratePerSec.toFixed(1),
-    lanes.p95Ms === null ? '–' : `${Math.round(lanes.p95Ms)} ms`,
-    lanes.lastExit,
+    cell(plan.model),
+    cell(queue),
+    plan.entries,
+    completed,
+    failed,
+    open.remaining,
+    running,
+    ratePerSec === null ? '–' : ratePerSec.toFixed(1),
+    p95Ms === null ? '–' : `${Math.round(p95Ms)} ms`,
+    lastExit,
   ];
   return `| ${cells.join(' | ')} |`;
 }

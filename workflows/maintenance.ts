@@ -15,7 +15,7 @@ import { BATCH_QUEUE } from './contract';
 
 export type { LateDelivery, ReconcileAction } from '../activities/reconcile/types';
 
-/** Short runs on a schedule: a page that cannot be done now is the next run's, so tries are few. */
+/** Runs are short and on a schedule: the next run does a page that cannot be done now, so attempts are few. */
 const pages = proxyActivities<
   Pick<ReconcileActivities, 'reconcilePage'> & Pick<SweepActivities, 'sweepPage'>
 >({
@@ -27,7 +27,7 @@ const pages = proxyActivities<
   allowEagerDispatch: false,
 });
 
-/** As long as a finalization may take; whoever asked for it waits and hears why it fails. */
+/** Takes as long as a finalization. An operator waits for it, so it fails after few attempts, with a reason. */
 const delivery = proxyActivities<Pick<ReconcileActivities, 'deliverLate'>>({
   taskQueue: BATCH_QUEUE,
   startToCloseTimeout: '6h',
@@ -37,35 +37,37 @@ const delivery = proxyActivities<Pick<ReconcileActivities, 'deliverLate'>>({
   allowEagerDispatch: false,
 });
 
-/** Pages in one run: a few hundred events. */
+/** Pages in one run, which is a few hundred events. */
 const PAGES_PER_RUN = 50;
-const ACTIONS_TOLD = 200;
+/** Actions that a report lists. */
+const LISTED_ACTIONS = 200;
 
+/** Input of a reconcile run. */
 export interface ReconcileInput {
   readonly dryRun?: boolean;
-  /** Asks for the workflow of every open batch, whatever visibility says. */
+  /** Asks Temporal about the workflow of every open batch, instead of trusting visibility. */
   readonly thorough?: boolean;
   /** Set by continue-as-new only. */
   readonly resume?: ReconcileResume;
 }
 
-/** Where a reconcile stands that continues as new. */
+/** Where a reconcile run goes on after it has continued as new. */
 export interface ReconcileResume {
   readonly afterSeq: number;
   readonly startedAtMs: number;
   readonly report: ReconcileReport;
 }
 
-/** What a reconcile found and did. */
+/** What a reconcile run found and did. */
 export interface ReconcileReport {
   readonly examined: number;
   readonly errors: number;
-  /** Number of actions, of which `actions` tells the first 200. */
+  /** Number of actions; `actions` lists the first 200. */
   readonly acted: number;
   readonly actions: readonly ReconcileAction[];
 }
 
-/** Compares every open row with its workflow and mends what does not fit (execution §5). */
+/** Compares every open row with its workflow and repairs differences (docs/design/ends.md#reconcile). */
 export async function reconcileWorkflow(input: ReconcileInput = {}): Promise<ReconcileReport> {
   const { dryRun = false, thorough = false } = input;
   const startedAtMs = input.resume?.startedAtMs ?? workflowInfo().startTime.getTime();
@@ -91,26 +93,27 @@ function withPage(report: ReconcileReport, page: ReconcilePageResult): Reconcile
     examined: report.examined + page.examined,
     errors: report.errors + page.errors,
     acted: report.acted + page.actions.length,
-    actions: [...report.actions, ...page.actions].slice(0, ACTIONS_TOLD),
+    actions: [...report.actions, ...page.actions].slice(0, LISTED_ACTIONS),
   };
 }
 
+/** Input of a sweep run. */
 export interface SweepInput {
   /** Set by continue-as-new only. */
   readonly resume?: SweepResume;
 }
 
-/** Where a sweep stands that continues as new: the kinds still to do, the first of them begun. */
+/** Where a sweep run goes on after it has continued as new: the kinds left, of which the first has begun. */
 export interface SweepResume {
   readonly kinds: readonly SweepKind[];
   readonly afterSeq: number;
   readonly removed: SweepReport;
 }
 
-/** How many things of each kind were removed. */
+/** Number of removed items of each kind. */
 export type SweepReport = Readonly<Partial<Record<SweepKind, number>>>;
 
-/** Rows of files after their bytes; batches last of what holds objects. */
+/** In this order: file rows after their bytes, batches after everything else that holds objects. */
 const KINDS: readonly SweepKind[] = [
   'files',
   'file_rows',
@@ -123,7 +126,7 @@ const KINDS: readonly SweepKind[] = [
   'temporary',
 ];
 
-/** Removes what nobody needs any more: objects first, rows last (execution §5). */
+/** Removes what has passed its retention: objects first, rows last (docs/design/ends.md#sweep). */
 export async function sweepWorkflow(input: SweepInput = {}): Promise<SweepReport> {
   const kinds = [...(input.resume?.kinds ?? KINDS)];
   const removed: Partial<Record<SweepKind, number>> = { ...input.resume?.removed };
@@ -140,7 +143,7 @@ export async function sweepWorkflow(input: SweepInput = {}): Promise<SweepReport
   return continueAsNew<typeof sweepWorkflow>({ resume: { kinds, afterSeq, removed } });
 }
 
-/** Delivers the files of a batch whose finalization was given up; asked for by hand (execution §4). */
+/** Delivers the files of a batch whose finalization was given up (docs/design/ends.md#late-delivery). */
 export async function deliverLateWorkflow(input: {
   readonly batchId: string;
 }): Promise<LateDelivery> {

@@ -1,103 +1,69 @@
-import { condition, log } from '@temporalio/workflow';
-import type { ExecuteChunkResult, OpenedBatch } from '../activities/contract';
+import { log } from '@temporalio/workflow';
+import type { ExecuteChunkResult } from '../activities/contract';
 import { summaryText } from '../core/batch/temporal-bounds';
-import { timeSliceMs, chunkSize, firstTimeSliceMs } from '../core/chunks/chunk-size';
+import { chunkSize } from '../core/chunks/chunk-size';
+import { EXIT_REASON } from '../core/chunks/exit-reason';
 import { laneCount } from '../core/chunks/lanes';
 import type { OpenRange } from '../core/chunks/open-ranges';
-import { OpenRanges } from '../core/chunks/open-ranges';
+import type { Priority } from '../core/chunks/priority';
 import { priorityOf } from '../core/chunks/priority';
-import type { IdleChunk } from './chunk-outcome';
-import { failureType, isIdle, isUntaken } from './chunk-outcome';
+import { suspicionOf } from '../core/chunks/suspicion';
+import { firstTimeSliceMs, timeSliceMs } from '../core/chunks/time-slice';
+import { executeChunkActivity } from './activity-policies';
+import type { ChunkInFlight, OverdueQueue } from './chunk-in-flight';
+import { chunkInput } from './chunk-input';
+import type { EmptyReturn } from './chunk-outcome';
+import { failureType, isEmptyReturn, isSystemFailure, isUntaken } from './chunk-outcome';
 import type { ResumedModel } from './contract';
+import type { LaneContext } from './lane-context';
+import { isHalted, pause } from './lane-context';
+import { ModelProgress } from './model-progress';
 import { ModelRouting } from './model-routing';
-import { chunk } from './proxies';
 import { QueueTimeout } from './queue-timeout';
-import type { OverdueQueue } from './queue-watch';
-import type { StopControl } from './stop';
 
-/** A chunk that was handed out and has not returned; times in Unix ms. */
-export interface ChunkInFlight {
-  readonly sinceMs: number;
-  /** How long an attempt that began at once could take. */
-  readonly attemptMs: number;
+/** One chunk of a lane. */
+interface LaneChunk {
+  readonly range: OpenRange;
+  readonly timeSliceMs: number;
+  /** It may wait at the server. */
+  readonly mayWait: boolean;
 }
 
-/** What all models of a batch share while they execute. */
-export interface LaneContext {
-  readonly batchId: string;
-  readonly nonce: string;
-  readonly opened: OpenedBatch;
-  readonly stop: StopControl;
-  /** When this batch began, for the length of boxes. */
-  readonly startedAtMs: number;
-  /**
-   * Waiting costs no history: one chunk of a model waits at the server for all, routes are looked up
-   * again, and a chunk comes back from a queue that nobody serves. False in older histories.
-   */
-  readonly waitsAtServer: boolean;
-  /** The routes of the plan were made in this run. */
-  readonly routesAreFresh: boolean;
-  /** Models without a route are looked up again before their lines are given up. */
-  readonly decidesLater: boolean;
-  /** True once the history is long enough to go on in a new run: lanes take no further chunk. */
-  handingOver(): boolean;
-  /** Called when a model without a route has one by now. */
-  onRouted(): void;
-  /** Called after each chunk: details for operators. */
-  onChange(): void;
-}
-
-/** More crashes than this point at a line, not at a worker (execution §3, poison). */
-const ATTEMPTS = 3;
-/** Half of a range that failed so often: what is alone in it is proven later, here time counts. */
-const HALF_ATTEMPTS = 1;
-
-const PAUSE_MIN_MS = 1_000;
-const PAUSE_MAX_MS = 30_000;
-
 /**
- * Failures that no retry and no smaller chunk can mend: the batch ends `failed` with what it has
- * (execution §4).
- */
-const SYSTEM_FAILURES = ['input_missing', 'plan_unreadable', 'object_corrupt', 'config_invalid'];
-
-/**
- * One model's chunks: a few lanes, each running one chunk after another from the front of the open
- * ranges (guided self-scheduling, execution §3). Models know nothing of each other, so a slow one
- * never holds up a fast one.
+ * One model's chunks: a few lanes, each of which runs one chunk after another from the front of the open
+ * ranges. Models know nothing of each other, so a slow one never holds up a fast one
+ * (docs/design/execution.md#lanes).
+ *
+ * When a model cannot send, its lanes do not poll: each round would add events to the history. A lane
+ * whose chunk came back empty lets the next chunk wait at the server for the whole model, and the other
+ * lanes end until it has returned (docs/design/execution.md#waiting-at-the-server).
  */
 export class ModelLanes {
   readonly plan: ResumedModel;
-  readonly open: OpenRanges;
-  completed: number;
-  failed: number;
-  /** A chunk did not return by itself during a stop: its worker may still be writing answers. */
+  readonly progress: ModelProgress;
+  /** A chunk failed during a stop, so its worker may still be writing answers. */
   unaccounted = false;
   /** No worker could send the model when the file was read: it is looked up again after all others. */
   isUndecided: boolean;
-  lastExit: ExecuteChunkResult['left'] | 'queued' = 'queued';
-  ratePerSec: number | null = null;
-  p95Ms: number | null = null;
   readonly #context: LaneContext;
   readonly #lanes = new Map<number, Promise<void>>();
-  readonly #out = new Set<ChunkInFlight>();
+  readonly #inFlight = new Set<ChunkInFlight>();
   readonly #routing: ModelRouting;
-  /** The chunk that may wait at the server, while it is out; with `due` the next one will be it. */
-  #waiter: ChunkInFlight | 'due' | null = null;
-  readonly #patience: QueueTimeout;
-  readonly #workers: string[] = [];
-  #returned = 0;
-  #emptyReturns = 0;
+  readonly #queueTimeout: QueueTimeout;
+  /** The chunk that may wait at the server while it is in flight; `next` if the next chunk will be it. */
+  #waitingChunk: ChunkInFlight | 'next' | null = null;
+  /** Pauses since a chunk of the model last answered something. */
+  #pauses = 0;
 
   constructor(plan: ResumedModel, context: LaneContext) {
     this.plan = plan;
-    this.open = new OpenRanges(plan.open);
-    this.completed = plan.completed;
-    this.failed = plan.failed;
+    this.progress = new ModelProgress(plan);
     this.isUndecided = plan.undecided === true && context.decidesLater;
     this.#context = context;
     const { waitsAtServer, opened } = context;
-    this.#patience = new QueueTimeout(waitsAtServer ? opened.settings.queuedWarningMs : undefined);
+    this.#queueTimeout = new QueueTimeout(
+      waitsAtServer ? opened.settings.queuedWarningMs : undefined,
+    );
     const { model, queue, requestTimeoutMs } = plan;
     this.#routing = new ModelRouting({
       model,
@@ -107,7 +73,7 @@ export class ModelLanes {
     });
   }
 
-  /** Task queue that the next chunk goes to. */
+  /** Task queue of the next chunk. */
   get queue(): string {
     return this.#routing.route.queue;
   }
@@ -117,33 +83,29 @@ export class ModelLanes {
     return this.#routing.unroutedSinceMs;
   }
 
-  /** Set while nobody takes the model's chunks from their queue. */
+  /** Set while no worker takes the model's chunks from their queue. */
   get overdue(): OverdueQueue | null {
-    const { overdueSinceMs: sinceMs } = this.#patience;
+    const { overdueSinceMs: sinceMs } = this.#queueTimeout;
     return sinceMs === null ? null : { model: this.plan.model, queue: this.queue, sinceMs };
   }
 
+  /** Number of lanes that run. */
   get running(): number {
     return this.#lanes.size;
   }
 
-  /** Chunks that have not returned yet, oldest first. */
-  get out(): ReadonlySet<ChunkInFlight> {
-    return this.#out;
+  /** Chunks that have not returned, oldest first. */
+  get inFlight(): ReadonlySet<ChunkInFlight> {
+    return this.#inFlight;
   }
 
-  /** Runs until every range is answered, a stop is asked for, or the run hands over. Never rejects. */
+  /** Runs until every range is answered, a stop is requested, or the run hands over. Never rejects. */
   async run(): Promise<void> {
     this.#startLanes();
     while (this.#lanes.size > 0) {
       await Promise.allSettled([...this.#lanes.values()]);
-      if (this.#context.waitsAtServer && !this.#halted) this.#startLanes();
+      if (this.#context.waitsAtServer && !isHalted(this.#context)) this.#startLanes();
     }
-  }
-
-  /** Puts ranges back that finalization found without an answer. */
-  reopen(range: OpenRange): void {
-    this.open.giveBack(range);
   }
 
   /** What the next run needs to go on. */
@@ -153,28 +115,24 @@ export class ModelLanes {
       ...plan,
       ...(undecided === true && this.isUndecided ? { undecided } : {}),
       ...this.#routing.route,
-      open: this.open.toArray(),
-      completed: this.completed,
-      failed: this.failed,
+      open: this.progress.open.toArray(),
+      completed: this.progress.completed,
+      failed: this.progress.failed,
     };
-  }
-
-  get #halted(): boolean {
-    return this.#context.stop.requested || this.#context.handingOver();
   }
 
   get #wantedLanes(): number {
     return laneCount({
       totalLines: this.plan.entries,
-      recentWorkers: this.#workers,
+      recentWorkers: this.progress.recentWorkers,
       lanesPerModel: this.#context.opened.settings.lanesPerModel,
     });
   }
 
   #startLanes(): void {
     // Beside a chunk that waits for a permit no other one would get one.
-    if (this.#waiter !== null && this.#waiter !== 'due') return;
-    for (let lane = 0; lane < this.#wantedLanes && !this.open.isEmpty; lane++) {
+    if (this.#waitingChunk !== null && this.#waitingChunk !== 'next') return;
+    for (let lane = 0; lane < this.#wantedLanes && !this.progress.open.isEmpty; lane++) {
       if (this.#lanes.has(lane)) continue;
       this.#lanes.set(
         lane,
@@ -184,196 +142,166 @@ export class ModelLanes {
   }
 
   async #runLane(lane: number): Promise<void> {
-    for (let round = 0; !this.#halted && lane < this.#wantedLanes; round++) {
-      if (this.#context.waitsAtServer && !(await this.#isRouted())) return;
+    const { waitsAtServer } = this.#context;
+    for (let round = 0; !isHalted(this.#context) && lane < this.#wantedLanes; round++) {
+      if (waitsAtServer && !(await this.#isRouted())) return;
       const lanes = this.#wantedLanes;
-      const range = this.open.take(
-        chunkSize({ remaining: this.open.remaining, lanes, lastRatePerSec: this.ratePerSec }),
-      );
+      const range = this.#takeRange(lanes);
       if (range === null) return;
-      const box = timeSliceMs({
-        batchAgeMs: Date.now() - this.#context.startedAtMs,
-        p95Ms: this.p95Ms ?? 0,
-      });
-      const idle = await this.#runChunk(
+      const sliceMs = this.#timeSliceMs();
+      const first = round === 0;
+      const empty = await this.#runChunk(
         range,
-        round === 0 ? firstTimeSliceMs(box, lane, lanes) : box,
+        first ? firstTimeSliceMs(sliceMs, lane, lanes) : sliceMs,
       );
-      if (idle === null || !this.#context.waitsAtServer) {
-        if (idle !== null) await this.#pause();
+      if (empty === null || !waitsAtServer) {
+        if (empty !== null) await this.#pause();
         this.#startLanes();
-      } else if (!(await this.#afterIdle(idle))) return;
+      } else if (!(await this.#afterEmptyReturn(empty))) return;
     }
   }
 
-  /** False when a stop came first. */
+  #takeRange(lanes: number): OpenRange | null {
+    const { open, ratePerSec: lastRatePerSec } = this.progress;
+    return open.take(chunkSize({ remaining: open.remaining, lanes, lastRatePerSec }));
+  }
+
+  #timeSliceMs(): number {
+    const batchAgeMs = Date.now() - this.#context.startedAtMs;
+    return timeSliceMs({ batchAgeMs, p95Ms: this.progress.p95Ms ?? 0 });
+  }
+
+  /** Waits for a route. False if a stop came first. */
   async #isRouted(): Promise<boolean> {
     try {
-      await this.#routing.settle();
-      return !this.#halted;
+      await this.#routing.ensureRoute();
+      return !isHalted(this.#context);
     } catch {
-      // As in a pause: nobody may be waiting for this lane yet.
+      // As in `pause`: nothing may be awaiting this lane yet.
       return false;
     }
   }
 
   /**
-   * Nothing could be sent: one chunk of the model waits for all, at the server, and the other lanes end
-   * until it has returned. False: this lane ends.
+   * The chunk could not send. Makes the next chunk the one that waits at the server, unless the model has
+   * one already. False if this lane must end.
    */
-  async #afterIdle({ left, waited }: IdleChunk): Promise<boolean> {
-    if (left === 'unrouted') {
+  async #afterEmptyReturn({ exitReason, mayWait }: EmptyReturn): Promise<boolean> {
+    if (exitReason === EXIT_REASON.unrouted) {
       await this.#pause();
       return true;
     }
-    if (this.#waiter !== null) return false;
-    // It returned although it may wait: its range is another's, or its worker is of an older version.
-    if (waited && left !== 'queued') await this.#pause();
-    if (this.#waiter !== null) return false;
-    this.#waiter = 'due';
+    if (this.#waitingChunk !== null) return false;
+    // It returned although it may wait: another attempt has its range, or its worker is of an older release.
+    if (mayWait && exitReason !== 'queued') await this.#pause();
+    if (this.#waitingChunk !== null) return false;
+    this.#waitingChunk = 'next';
     return true;
   }
 
-  /** Null unless the chunk came back as it went: then why. */
-  async #runChunk(range: OpenRange, box: number): Promise<IdleChunk | null> {
+  /** Null if the chunk made progress or failed. */
+  async #runChunk(range: OpenRange, sliceMs: number): Promise<EmptyReturn | null> {
     const { requestTimeoutMs } = this.#routing.route;
-    const out = { sinceMs: Date.now(), attemptMs: box + requestTimeoutMs };
-    this.#out.add(out);
-    const mayWait = this.#waiter === 'due';
-    if (mayWait) this.#waiter = out;
+    const inFlight = { sinceMs: Date.now(), attemptMs: sliceMs + requestTimeoutMs };
+    this.#inFlight.add(inFlight);
+    const mayWait = this.#waitingChunk === 'next';
+    if (mayWait) this.#waitingChunk = inFlight;
     try {
-      const result = await this.#execute(range, box, mayWait);
+      const result = await this.#execute({ range, timeSliceMs: sliceMs, mayWait });
       this.#record(range, result);
-      return isIdle(range, result, this.#context) ? { left: result.left, waited: mayWait } : null;
+      const isEmpty = isEmptyReturn(range, result, this.#context);
+      return isEmpty ? { exitReason: result.left, mayWait } : null;
     } catch (error) {
-      const isUntaken = this.#fail(range, out, error);
-      return isUntaken ? { left: 'queued', waited: mayWait } : null;
+      const untaken = this.#fail(range, inFlight, error);
+      return untaken ? { exitReason: 'queued', mayWait } : null;
     } finally {
-      this.#out.delete(out);
-      if (this.#waiter === out) this.#waiter = null;
+      this.#inFlight.delete(inFlight);
+      if (this.#waitingChunk === inFlight) this.#waitingChunk = null;
       this.#context.onChange();
     }
   }
 
-  #execute(range: OpenRange, box: number, mayWait: boolean): Promise<ExecuteChunkResult> {
-    const { batchId, nonce, opened, waitsAtServer } = this.#context;
-    const { model, safe } = this.plan;
-    const { queue, requestTimeoutMs } = this.#routing.route;
-    const remaining = this.open.remaining + range.to - range.from;
-    const priority = priorityOf({
-      nowMs: Date.now(),
-      deadlineMs: opened.expiresAtMs,
-      remainingMs: this.ratePerSec === null ? null : (remaining / this.ratePerSec) * 1000,
-    });
-    // Halved down to one line: it runs alone; has that failed (three attempts), the chunk may take it
-    // for the cause, if the journal bears that out.
-    const isSuspect = range.failures !== undefined;
-    const solo = isSuspect && range.to - range.from === 1;
-    const poison = solo && (range.failures ?? 0) > 0;
-    const attempts = isSuspect && !solo ? HALF_ATTEMPTS : ATTEMPTS;
-    return chunk({
-      settings: opened.settings,
-      queue,
-      boxMs: box,
-      requestTimeoutMs,
+  #execute({ range, timeSliceMs, mayWait }: LaneChunk): Promise<ExecuteChunkResult> {
+    const { attempts, exclusive, mayBePoison } = suspicionOf(range);
+    const { progress, plan } = this;
+    const execute = executeChunkActivity({
+      settings: this.#context.opened.settings,
+      ...this.#routing.route,
+      timeSliceMs,
       attempts,
       mayWait,
-      queuedMs: this.#patience.scheduleToStartMs,
-      summary: summaryText(`${model} [${range.from}, ${range.to})`),
-    }).executeChunk({
-      batchId,
-      planNonce: nonce,
-      tenant: opened.tenant,
-      endpoint: opened.endpoint,
-      inputKey: opened.inputKey ?? '',
-      model,
-      safe,
-      from: range.from,
-      to: range.to,
-      deadlineMs: opened.expiresAtMs,
-      boxMs: box,
-      p95Ms: this.p95Ms,
-      priority,
-      openInModel: this.plan.entries - this.completed - this.failed,
-      ...(solo ? { solo } : {}),
-      ...(poison ? { poison } : {}),
-      ...(waitsAtServer ? { reroutes: true } : {}),
-      ...(mayWait ? { mayWait, maxDeaths: attempts } : {}),
-      ...(opened.passesHeaders === true ? { passesHeaders: true } : {}),
+      scheduleToStartMs: this.#queueTimeout.scheduleToStartMs,
+      summary: summaryText(`${plan.model} [${range.from}, ${range.to})`),
+    });
+    const input = chunkInput(this.#context, plan, {
+      ...{ range, timeSliceMs, exclusive, mayBePoison },
+      p95Ms: progress.p95Ms,
+      priority: this.#priorityOf(range),
+      openInModel: progress.unsettled,
+      maxCrashes: mayWait ? attempts : undefined,
+    });
+    return execute(input);
+  }
+
+  #priorityOf(range: OpenRange): Priority {
+    const { ratePerSec, open } = this.progress;
+    const remaining = open.remaining + range.to - range.from;
+    return priorityOf({
+      nowMs: Date.now(),
+      deadlineMs: this.#context.opened.expiresAtMs,
+      remainingMs: ratePerSec === null ? null : (remaining / ratePerSec) * 1000,
     });
   }
 
   #record(range: OpenRange, result: ExecuteChunkResult): void {
-    this.#patience.taken();
-    // Its worker goes down, perhaps for another configuration, or has one already.
-    if (result.left === 'drain' || result.left === 'unrouted') this.#routing.doubt();
-    this.open.giveBack({ from: result.next, to: range.to });
-    this.completed += result.completed;
-    this.failed += result.failed;
-    this.lastExit = result.left;
-    if (result.ratePerSec !== null) this.ratePerSec = result.ratePerSec;
-    if (result.p95Ms !== null) this.p95Ms = result.p95Ms;
-    if (result.answered > 0) {
-      this.#emptyReturns = 0;
-      this.#returned++;
+    const { left: exitReason, stopCause, answered } = result;
+    this.#queueTimeout.taken();
+    // The worker shuts down, perhaps for another configuration, or has one without the model already.
+    if (exitReason === EXIT_REASON.drain || exitReason === EXIT_REASON.unrouted) {
+      this.#routing.invalidate();
     }
-    this.#workers.push(result.worker);
-    if (this.#workers.length > this.#wantedLanes) this.#workers.shift();
-    if (result.stopCause !== null) {
-      this.#context.stop.observe({
-        found: true,
-        status: 'in_progress',
-        stopCause: result.stopCause,
-      });
-    }
+    this.progress.settle(range, result);
+    this.progress.learn(result);
+    this.progress.trimWorkers(this.#wantedLanes);
+    if (answered > 0) this.#pauses = 0;
+    if (stopCause !== null) this.#context.stop.request(stopCause);
   }
 
-  /**
-   * While stopping, a failed chunk is just a stopped one whose progress is unknown. True where the chunk
-   * never began, for nobody took it from its queue.
-   */
-  #fail(range: OpenRange, out: ChunkInFlight, error: unknown): boolean {
+  /** True if the chunk never began, because no worker took it from its queue. */
+  #fail(range: OpenRange, inFlight: ChunkInFlight, error: unknown): boolean {
+    const { model } = this.plan;
+    const { open } = this.progress;
     if (this.#context.stop.requested) {
+      // A chunk that fails during a stop counts as stopped, but its progress is unknown.
       this.unaccounted = true;
-      this.open.giveBack(range);
+      open.giveBack(range);
       return false;
     }
     if (isUntaken(error)) {
-      this.open.giveBack(range);
-      this.#missWorker(out);
+      open.giveBack(range);
+      log.warn('no worker takes a chunk', { model, queue: this.queue });
+      this.#queueTimeout.expired(inFlight.sinceMs);
+      this.#routing.invalidate();
       return true;
     }
     const type = failureType(error);
-    if (type !== null && SYSTEM_FAILURES.includes(type)) {
-      log.error('batch cannot go on', { type, model: this.plan.model });
-      this.open.giveBack(range);
+    if (isSystemFailure(type)) {
+      log.error('batch cannot go on', { type, model });
+      open.giveBack(range);
       this.#context.stop.request('failed');
       return false;
     }
-    log.warn('chunk failed', { model: this.plan.model, from: range.from, to: range.to, type });
-    this.open.giveBackFailed(range);
+    log.warn('chunk failed', { model, from: range.from, to: range.to, type });
+    open.giveBackFailed(range);
     return false;
   }
 
-  /** Nobody took the chunk from its queue: the model may have another one by now. */
-  #missWorker({ sinceMs }: ChunkInFlight): void {
-    log.warn('nobody takes a chunk', { model: this.plan.model, queue: this.queue });
-    this.#patience.expired(sinceMs);
-    this.#routing.doubt();
-  }
-
   /**
-   * Nothing could be sent: wait, longer each time, or until a chunk of this model has given its
-   * permits back. One that had none itself wakes nobody: lanes would keep waking each other.
+   * Pauses a lane, longer each time, or until a chunk of the model has answered something and given its
+   * permits back. A chunk without an answer ends no pause: lanes would keep waking each other.
    */
-  async #pause(): Promise<void> {
-    const returned = this.#returned;
-    const pauseMs = Math.min(PAUSE_MIN_MS * 2 ** this.#emptyReturns++, PAUSE_MAX_MS);
-    try {
-      await condition(() => this.#halted || this.#returned !== returned, pauseMs);
-    } catch {
-      // A stop cancels the pause. A lane that was started late has nobody yet who awaits it: thrown
-      // on, this would be an unhandled rejection, which fails the workflow task again and again.
-    }
+  #pause(): Promise<void> {
+    const before = this.progress.answeringChunks;
+    return pause(this.#context, this.#pauses++, () => this.progress.answeringChunks !== before);
   }
 }

@@ -1,10 +1,11 @@
 import { log } from '@temporalio/workflow';
 import type { ModelRoute } from '../activities/contract';
-import { routing, step } from './proxies';
+import { awaitRouteActivity, step } from './activity-policies';
 
-/** A route that was looked up so lately is taken without another look: chunks are short at first. */
+/** A route that was looked up this recently is used as it is, because the first chunks are short. */
 const FRESH_MS = 60_000;
 
+/** What the routing of a model begins with. */
 export interface ModelRoutingOptions {
   readonly model: string;
   readonly route: ModelRoute;
@@ -15,16 +16,16 @@ export interface ModelRoutingOptions {
 }
 
 /**
- * Where one model's chunks go. The configuration may change while a batch is open, so the route is
- * looked up again for every chunk, at most once a minute. While no worker can send the model's
- * requests, its lanes wait inside one activity, which adds nothing to the history.
+ * Where one model's chunks go. The configuration may change while a batch runs, so the route is looked up
+ * again before each chunk, at most once a minute. While no worker can send the model's requests, all its
+ * lanes wait in one activity, which adds nothing to the history (docs/design/execution.md#model-routes).
  */
 export class ModelRouting {
   readonly #options: ModelRoutingOptions;
   #route: ModelRoute;
   #lookedUpMs: number;
   #lookUp: Promise<void> | null = null;
-  /** When the model was found without a route, Unix ms; null while it has one. */
+  /** Since when the model has no route, Unix ms; null while it has one. */
   unroutedSinceMs: number | null = null;
 
   constructor(options: ModelRoutingOptions) {
@@ -38,12 +39,12 @@ export class ModelRouting {
   }
 
   /** The route may be gone: it is looked up before the next chunk, however fresh it is. */
-  doubt(): void {
+  invalidate(): void {
     this.#lookedUpMs = 0;
   }
 
-  /** Resolves when there is a route, at once where it is fresh. @throws when the scope is cancelled */
-  async settle(): Promise<void> {
+  /** Resolves when there is a route, at once if it is fresh. @throws when the scope is cancelled */
+  async ensureRoute(): Promise<void> {
     if (Date.now() - this.#lookedUpMs < FRESH_MS) return;
     this.#lookUp ??= this.#find().finally(() => (this.#lookUp = null));
     await this.#lookUp;
@@ -60,7 +61,7 @@ export class ModelRouting {
     log.warn('no worker can send requests of this model: they wait', { model });
     this.unroutedSinceMs = Date.now();
     onChange();
-    const route = await routing.awaitRoute({ model });
+    const route = await awaitRouteActivity({ model });
     log.info('the model has a route again', { model, queue: route.queue });
     this.unroutedSinceMs = null;
     onChange();

@@ -1,35 +1,37 @@
-/** A chunk may wait in its queue for up to this many times as long when others waited in vain. */
+/** The timeout doubles at most this often. */
 const MAX_DOUBLINGS = 3;
 
 /**
- * How long a model's chunks may wait in their queue before they are taken back and routed anew. A queue
- * may just be long, so each chunk that came back makes the next one wait longer.
+ * How long a model's chunks may wait in their task queue before they are taken back and routed anew. The
+ * queue may just be long, so each chunk that came back doubles the time for the next one
+ * (docs/design/execution.md#task-queues).
  */
 export class QueueTimeout {
   readonly #firstMs: number | undefined;
-  #timeouts = 0;
-  /** Since when nobody takes chunks from the queue, Unix ms; null while somebody does. */
+  #expirations = 0;
+  /** Since when no worker takes chunks from the queue, Unix ms; null while one does. */
   overdueSinceMs: number | null = null;
 
-  /** @param firstMs undefined in histories whose chunks wait for ever */
+  /** @param firstMs undefined in histories whose chunks wait without a limit */
   constructor(firstMs: number | undefined) {
     this.#firstMs = firstMs;
   }
 
+  /** Schedule-to-start timeout of the next chunk, ms; undefined for none. */
   get scheduleToStartMs(): number | undefined {
     if (this.#firstMs === undefined) return undefined;
-    return this.#firstMs * 2 ** Math.min(this.#timeouts, MAX_DOUBLINGS);
+    return this.#firstMs * 2 ** Math.min(this.#expirations, MAX_DOUBLINGS);
   }
 
-  /** A chunk that was put into its queue at `sinceMs` came back from there. */
-  expired(sinceMs: number): void {
-    this.overdueSinceMs ??= sinceMs;
-    this.#timeouts++;
+  /** A chunk that was scheduled at `scheduledMs` came back from its queue untaken. */
+  expired(scheduledMs: number): void {
+    this.overdueSinceMs ??= scheduledMs;
+    this.#expirations++;
   }
 
   /** A worker has taken a chunk. */
   taken(): void {
     this.overdueSinceMs = null;
-    this.#timeouts = 0;
+    this.#expirations = 0;
   }
 }

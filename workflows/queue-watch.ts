@@ -1,28 +1,27 @@
 import { CancellationScope, log, sleep } from '@temporalio/workflow';
-import type { ChunkInFlight, ModelLanes } from './model-lanes';
+import type { ChunkInFlight, OverdueQueue } from './chunk-in-flight';
 
-/** A queue of which nobody takes a chunk. */
-export interface OverdueQueue {
-  readonly model: string;
-  readonly queue: string;
-  /** When the chunk was put there, Unix ms. */
-  readonly sinceMs: number;
+/** A model whose chunks are watched. */
+export interface WatchedModel {
+  readonly plan: { readonly model: string; readonly queue: string };
+  /** Oldest first. */
+  readonly inFlight: ReadonlySet<ChunkInFlight>;
 }
 
 /**
- * Says which chunks nobody takes from their queue (execution §3 "Queues"): a timer, not a timeout, for
- * they wait as long as it takes. Whether a chunk has begun a workflow cannot see; one that has been out
- * for longer than an attempt may last and for longer than `warningMs` has most likely not.
+ * Reports chunks that no worker takes from their queue, in histories whose chunks wait there without a
+ * limit. A workflow cannot see whether an activity has started. A chunk that has been in flight for longer
+ * than an attempt may last, and for longer than `warningMs`, has most likely not.
  */
 export class QueueWatch {
-  readonly #models: readonly ModelLanes[];
+  readonly #models: readonly WatchedModel[];
   readonly #warningMs: number;
   readonly #onChange: () => void;
-  readonly #told = new Set<ChunkInFlight>();
+  readonly #reported = new Set<ChunkInFlight>();
   readonly #scope = new CancellationScope();
 
   constructor(
-    models: readonly ModelLanes[],
+    models: readonly WatchedModel[],
     options: { readonly warningMs: number; readonly onChange: () => void },
   ) {
     this.#models = models;
@@ -30,23 +29,21 @@ export class QueueWatch {
     this.#onChange = options.onChange;
   }
 
-  /** One for each model that has chunks which were told. */
+  /** One for each model with a reported chunk that is still in flight. */
   get overdue(): OverdueQueue[] {
-    return this.#models.flatMap(({ plan, out }) => {
-      const oldest = [...out].find((chunk) => this.#told.has(chunk));
-      return oldest === undefined
-        ? []
-        : [{ model: plan.model, queue: plan.queue, sinceMs: oldest.sinceMs }];
+    return this.#models.flatMap(({ plan: { model, queue }, inFlight }) => {
+      const oldest = [...inFlight].find((chunk) => this.#reported.has(chunk));
+      return oldest === undefined ? [] : [{ model, queue, sinceMs: oldest.sinceMs }];
     });
   }
 
-  /** To be called when the first chunks are out. */
+  /** Call it when the first chunks are in flight. */
   start(): void {
     this.#scope
       .run(async () => {
         for (;;) {
           await sleep(this.#untilNextMs());
-          this.#look();
+          this.#report();
         }
       })
       .catch(() => undefined);
@@ -56,10 +53,10 @@ export class QueueWatch {
     this.#scope.cancel();
   }
 
-  /** Chunks that go out later are due later than this. */
+  /** Time to the next check. A chunk that is scheduled later is due later than that. */
   #untilNextMs(): number {
-    const due = this.#models.flatMap(({ out }) =>
-      [...out].filter((chunk) => !this.#told.has(chunk)).map((chunk) => this.#dueMs(chunk)),
+    const due = this.#models.flatMap(({ inFlight }) =>
+      [...inFlight].filter((chunk) => !this.#reported.has(chunk)).map((one) => this.#dueMs(one)),
     );
     return Math.max(1, Math.min(Date.now() + this.#warningMs, ...due) - Date.now());
   }
@@ -68,15 +65,15 @@ export class QueueWatch {
     return sinceMs + Math.max(this.#warningMs, attemptMs);
   }
 
-  #look(): void {
-    const before = this.#told.size;
-    for (const { plan, out } of this.#models) {
-      for (const chunk of out) {
-        if (this.#told.has(chunk) || Date.now() < this.#dueMs(chunk)) continue;
-        this.#told.add(chunk);
-        log.warn('nobody takes a chunk', { model: plan.model, queue: plan.queue });
+  #report(): void {
+    const before = this.#reported.size;
+    for (const { plan, inFlight } of this.#models) {
+      for (const chunk of inFlight) {
+        if (this.#reported.has(chunk) || Date.now() < this.#dueMs(chunk)) continue;
+        this.#reported.add(chunk);
+        log.warn('no worker takes a chunk', { model: plan.model, queue: plan.queue });
       }
     }
-    if (this.#told.size > before) this.#onChange();
+    if (this.#reported.size > before) this.#onChange();
   }
 }

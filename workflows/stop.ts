@@ -1,21 +1,20 @@
 import { CancellationScope } from '@temporalio/workflow';
 import type { RowState } from '../activities/contract';
 import type { StopCause } from '../core/batch/status';
-import { isTerminal } from '../core/batch/status';
-import { step } from './proxies';
+import { step } from './activity-policies';
 
 /**
- * The end of a batch before all its lines are answered. Whoever asks first stops the chunks at once;
- * which cause it is, the row decides (execution §4), since the API may have claimed another.
+ * Ends a batch before all its lines are answered. The first request stops the chunks at once. The row
+ * decides which cause the end has, because the API may have claimed another one
+ * (docs/design/ends.md#the-first-cause).
  *
- * States: running → requested (chunks cancelled, claim under way) → settled (the row's cause known).
+ * States: running → requested (chunks cancelled, claim in progress) → settled (the row's cause is known).
  */
 export class StopControl {
   #requested = false;
   #cause: StopCause | null = null;
   #claim: Promise<void> | null = null;
   #chunks: CancellationScope | null = null;
-  #rowTerminal = false;
   readonly #batchId: string;
 
   constructor(batchId: string) {
@@ -27,14 +26,9 @@ export class StopControl {
     return this.#requested;
   }
 
-  /** What asked for the end; the row's word once it is known. */
+  /** The requested cause, replaced by the row's cause once that is known. */
   get cause(): StopCause | null {
     return this.#cause;
-  }
-
-  /** The row says that this batch has ended already (a reset workflow, a second run). */
-  get rowTerminal(): boolean {
-    return this.#rowTerminal;
   }
 
   /** Chunks run in this scope from now on; a stop cancels it. */
@@ -43,28 +37,25 @@ export class StopControl {
     if (this.#requested) chunks.cancel();
   }
 
-  /** Asks for the end. Further requests, whatever their cause, change nothing. */
+  /** Requests the end, also for a cause that a chunk saw in the row. Later requests change nothing. */
   request(cause: StopCause): void {
     if (this.#requested) return;
     this.#requested = true;
     this.#cause = cause;
     this.#chunks?.cancel();
-    // The claim must run even where the root scope was cancelled natively.
+    // The claim must run even if the workflow itself was cancelled, which cancels the root scope.
     this.#claim = CancellationScope.nonCancellable(async () => {
       const row = await step('claimStop', { batchId: this.#batchId, cause });
-      if (isTerminal(row.status)) this.#rowTerminal = true;
       if (row.stopCause !== null) this.#cause = row.stopCause;
     });
   }
 
-  /** Takes over what the row said in the answer of any step: a cause there counts as a request. */
+  /** Takes over what a step returned: a cause in the row counts as a request. */
   observe(row: RowState): void {
-    if (!row.found) return;
-    if (isTerminal(row.status)) this.#rowTerminal = true;
-    if (row.stopCause !== null) this.request(row.stopCause);
+    if (row.found && row.stopCause !== null) this.request(row.stopCause);
   }
 
-  /** The cause as the row has it, once known; null where nothing asked for an end. */
+  /** The row's cause, once it is known; null if no end was requested. */
   async settled(): Promise<StopCause | null> {
     await this.#claim;
     return this.#cause;

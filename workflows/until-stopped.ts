@@ -2,9 +2,9 @@ import { CancellationScope, condition, sleep } from '@temporalio/workflow';
 import type { StopControl } from './stop';
 
 /**
- * Runs `work` to its end, or, once a stop is requested, for at most `graceMs` more: then it is cancelled,
- * nobody waits for it, and the answer is null. An activity whose worker dies again and again, or that
- * never heartbeats, cannot hold up a stop.
+ * Runs `work` to its end. Once a stop is requested, `work` has `graceMs` left: then it is cancelled, no
+ * longer awaited, and the result is null. So an activity that never heartbeats, or whose workers keep
+ * dying, cannot hold up a stop (docs/design/ends.md#stop-during-ingestion).
  */
 export async function untilStopped<T>(
   stop: StopControl,

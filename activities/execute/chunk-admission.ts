@@ -1,4 +1,5 @@
-import type { ExitReason, ExecuteChunkInput } from '../contract';
+import type { ExecuteChunkInput } from '../contract';
+import type { ExitReason } from '../../core/chunks/exit-reason';
 import type { ExecuteDeps } from './deps';
 import type { AdmissionQueue } from './admission-queue';
 

@@ -1,7 +1,8 @@
 import type { StopCause } from '../../core/batch/status';
 import type { Route } from '../../inference/registry';
 import type { ChunkLease } from '../../storage/postgres/chunk-lease';
-import type { ExitReason, ExecuteChunkInput } from '../contract';
+import type { ExecuteChunkInput } from '../contract';
+import type { ExitReason } from '../../core/chunks/exit-reason';
 import type { ExecuteDeps } from './deps';
 
 export interface ChunkExitOptions {

@@ -22,7 +22,8 @@ import { UnroutedRun } from './unrouted-run';
 import { patiently } from './patiently';
 import { AdmissionQueue } from './admission-queue';
 import { asFailure } from '../runtime/failure';
-import type { ExitReason, ExecuteChunkInput, ExecuteChunkResult } from '../contract';
+import type { ExecuteChunkInput, ExecuteChunkResult } from '../contract';
+import type { ExitReason } from '../../core/chunks/exit-reason';
 
 const HEARTBEAT_MS = 1_000;
 const SHORT_BOX_MS = 15_000;

@@ -4,7 +4,8 @@ import { lineParts } from '../../core/openai/member-ranges';
 import type { JournalWriter } from '../../storage/journal/journal-store';
 import type { ObjectReader } from '../../storage/object-store';
 import type { ChunkLease } from '../../storage/postgres/chunk-lease';
-import type { ExitReason, ExecuteChunkInput } from '../contract';
+import type { ExecuteChunkInput } from '../contract';
+import type { ExitReason } from '../../core/chunks/exit-reason';
 import type { ChunkLedger, ChunkLine } from './chunk-ledger';
 import { errorFrame } from './error-frame';
 

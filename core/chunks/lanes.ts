@@ -1,3 +1,4 @@
+/** A model with fewer lines than this has one lane. */
 const ONE_LANE_BELOW_LINES = 128;
 const FIRST_LANES = 4;
 
@@ -5,15 +6,15 @@ const FIRST_LANES = 4;
 export interface LaneCountInput {
   /** Lines of the model in this batch. */
   readonly totalLines: number;
-  /** Workers of the last `lanes` chunk results of the model; empty before the first. */
+  /** Workers of the model's latest chunk results; empty before the first. */
   readonly recentWorkers: readonly string[];
   /** `concurrency.lanes_per_model`. */
   readonly lanesPerModel: number;
 }
 
 /**
- * Chunks of one model that should run at once (execution §3 "Lanes"): 1 below 128 lines, else 4,
- * then 2 × (distinct workers seen) + 2, at most `lanesPerModel`.
+ * How many chunks of one model should run at once: 1 below 128 lines, else 4, then 2 × (distinct workers
+ * seen) + 2, at most `lanesPerModel` (docs/design/execution.md#lanes).
  */
 export function laneCount({ totalLines, recentWorkers, lanesPerModel }: LaneCountInput): number {
   if (totalLines < ONE_LANE_BELOW_LINES) return 1;

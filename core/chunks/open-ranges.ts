@@ -1,14 +1,17 @@
 import type { Range } from '../range';
 
-/** Plan positions without an answer. */
+/** Plan positions `[from, to)` of one model that lack an answer. */
 export interface OpenRange extends Range {
-  /** Set where a chunk of it failed; of a single line: how often it failed alone. */
+  /**
+   * Set after a chunk of the range has failed. For a range of one line it counts how often the line
+   * failed when it was sent exclusively.
+   */
   readonly failures?: number;
 }
 
 /**
- * Plan positions of one model that still lack an answer, as disjoint half-open ranges in order. What
- * a chunk leaves over goes back to its place: the plan is worked through from the front.
+ * The plan positions of one model that lack an answer, as disjoint half-open ranges in order. What a
+ * chunk leaves unanswered goes back to its place, so the plan is worked through from the front.
  */
 export class OpenRanges {
   readonly #ranges: OpenRange[];
@@ -26,7 +29,7 @@ export class OpenRanges {
     return this.#ranges.length === 0;
   }
 
-  /** Up to `size` positions from the front; a range that failed before is taken whole. */
+  /** Takes up to `size` positions from the front. A range that has failed is taken whole. */
   take(size: number): OpenRange | null {
     const first = this.#ranges.shift();
     if (first === undefined) return null;
@@ -44,8 +47,8 @@ export class OpenRanges {
   }
 
   /**
-   * Puts back a range whose chunk failed: halved, so that a line which kills its worker is found in a
-   * few steps; a single line runs alone from then on, and is counted (execution §3, poison).
+   * Puts back a range whose chunk failed. It is halved, so that a line that kills its worker is isolated
+   * in a few steps. A single line is counted instead (docs/design/execution.md#poison-lines).
    */
   giveBackFailed(range: OpenRange): void {
     const length = range.to - range.from;
@@ -59,12 +62,12 @@ export class OpenRanges {
     this.giveBack({ from: middle, to: range.to, failures: 0 });
   }
 
-  /** All that is open, for a hand-over to the next run. */
+  /** Every open range, for the next run of the workflow. */
   toArray(): OpenRange[] {
     return [...this.#ranges];
   }
 
-  /** Joins neighbours, so that leftovers do not crumble; suspects stay as they are. */
+  /** Joins neighbours, so that the ranges do not fragment. Ranges that failed stay as they are. */
   #coalesce(): void {
     for (let i = this.#ranges.length - 1; i > 0; i--) {
       const left = this.#ranges[i - 1];

@@ -150,7 +150,7 @@ describe('batchWorkflow', () => {
   it('says which queue nobody serves, and waits on: it can still be cancelled', async () => {
     const { batch, played } = await run('queue-that-nobody-serves');
     expect(batch.details).toMatch(
-      /Nobody takes chunks of alpha\*\* from queue `nightshift-exec.nobody` since \d{4}-/,
+      /No worker takes chunks of alpha\*\* from queue `nightshift-exec.nobody` since \d{4}-/,
     );
     expect(played.result).toMatchObject({ status: 'cancelled', total: 300, completed: 0 });
     expect(batch.chunks).toEqual([]);

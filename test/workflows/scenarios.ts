@@ -108,7 +108,7 @@ export const SCENARIOS: Readonly<Record<string, () => Scenario>> = {
         batch.details = await until(
           async () => {
             const details = await detailsOf(handle);
-            return details.includes('Nobody takes') ? details : null;
+            return details.includes('No worker takes') ? details : null;
           },
           20_000,
           'the warning',

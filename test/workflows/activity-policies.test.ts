@@ -1,5 +1,11 @@
 import { proxyActivities } from '@temporalio/workflow';
-import { chunk, finalization, holders, ingestion, unrouted } from '../../workflows/proxies';
+import {
+  awaitReleasedActivity,
+  endUnroutedActivity,
+  executeChunkActivity,
+  finalizeActivity,
+  ingestActivity,
+} from '../../workflows/activity-policies';
 import '../../workflows/maintenance';
 import type { BatchSettings } from '../../activities/contract';
 
@@ -18,15 +24,15 @@ const settings: BatchSettings = {
   historyEvents: null,
 };
 
-const WAY = { mayWait: false, queuedMs: undefined };
+const RETURNS = { mayWait: false, scheduleToStartMs: undefined };
 
-it('dispatches no activity eagerly, waits for each that is cancelled, and lets no outage time one out', () => {
-  const policy = { settings, queue: 'q', boxMs: 1, requestTimeoutMs: 1, ...WAY };
-  ingestion(settings);
-  chunk({ ...policy, attempts: 1, summary: 's' });
-  finalization(settings);
-  holders(settings);
-  unrouted(settings, 's');
+it('dispatches no activity eagerly, awaits cancelled ones, and never times one out while no worker runs', () => {
+  const policy = { settings, queue: 'q', timeSliceMs: 1, requestTimeoutMs: 1, ...RETURNS };
+  ingestActivity(settings);
+  executeChunkActivity({ ...policy, attempts: 1, summary: 's' });
+  finalizeActivity(settings);
+  awaitReleasedActivity(settings);
+  endUnroutedActivity(settings, 's');
   const options = jest.mocked(proxyActivities).mock.calls.map(([one]) => one);
   expect(options.length).toBeGreaterThanOrEqual(8);
   for (const one of options) {
@@ -34,27 +40,41 @@ it('dispatches no activity eagerly, waits for each that is cancelled, and lets n
       allowEagerDispatch: false,
       cancellationType: 'WAIT_CANCELLATION_COMPLETED',
     });
-    // It runs while no worker exists.
+    // Such a timeout would run while no worker exists.
     expect(one).not.toHaveProperty('scheduleToCloseTimeout');
   }
 });
 
-it("gives all chunks one priority, and the weight of their tenant: the tenant's key is the workflow's", () => {
-  const policy = { queue: 'q', boxMs: 1, requestTimeoutMs: 1, attempts: 1, summary: 's', ...WAY };
+it('gives all chunks the same priority, and the fairness weight of their tenant', () => {
+  const policy = {
+    queue: 'q',
+    timeSliceMs: 1,
+    requestTimeoutMs: 1,
+    attempts: 1,
+    summary: 's',
+    ...RETURNS,
+  };
   const { calls } = jest.mocked(proxyActivities).mock;
-  chunk({ ...policy, settings });
+  executeChunkActivity({ ...policy, settings });
   expect(calls.at(-1)?.[0].priority).toEqual({ priorityKey: 3 });
-  chunk({ ...policy, settings: { ...settings, fairnessWeight: 2.5 } });
+  executeChunkActivity({ ...policy, settings: { ...settings, fairnessWeight: 2.5 } });
   expect(calls.at(-1)?.[0].priority).toEqual({ priorityKey: 3, fairnessWeight: 2.5 });
 });
 
-it('counts the attempts of a chunk, unless it waits at the server and counts its deaths itself', () => {
-  const policy = { settings, queue: 'q', boxMs: 1, requestTimeoutMs: 1, attempts: 3, summary: 's' };
+it('limits the attempts of a chunk, unless it may wait at the server', () => {
+  const policy = {
+    settings,
+    queue: 'q',
+    timeSliceMs: 1,
+    requestTimeoutMs: 1,
+    attempts: 3,
+    summary: 's',
+  };
   const { calls } = jest.mocked(proxyActivities).mock;
-  chunk({ ...policy, ...WAY });
+  executeChunkActivity({ ...policy, ...RETURNS });
   expect(calls.at(-1)?.[0].retry).toMatchObject({ maximumAttempts: 3 });
   expect(calls.at(-1)?.[0]).not.toHaveProperty('scheduleToStartTimeout');
-  chunk({ ...policy, mayWait: true, queuedMs: 5_000 });
+  executeChunkActivity({ ...policy, mayWait: true, scheduleToStartMs: 5_000 });
   expect(calls.at(-1)?.[0].retry).not.toHaveProperty('maximumAttempts');
   expect(calls.at(-1)?.[0]).toMatchObject({ scheduleToStartTimeout: 5_000 });
 });

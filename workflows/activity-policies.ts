@@ -1,0 +1,205 @@
+import {
+  ActivityCancellationType,
+  proxyActivities,
+  proxyLocalActivities,
+} from '@temporalio/workflow';
+import type { ActivityOptions } from '@temporalio/workflow';
+import type { BatchActivities, BatchSettings, BatchStepActivities } from '../activities/contract';
+import { PRIORITY } from '../core/chunks/priority';
+import { BATCH_QUEUE } from './contract';
+
+/*
+ * How a batch calls its activities: one policy for each class of call, with the reason for its timeouts
+ * and attempts (docs/design/temporal.md#timeouts-and-retries). None has a schedule-to-close timeout: it
+ * would run while no worker exists, and an outage must not end a batch.
+ */
+
+/**
+ * What PostgreSQL or the object store refused is tried again without a limit, at most 10 s after they are
+ * back. Attempts add nothing to the history.
+ */
+const UNTIL_IT_SUCCEEDS = { initialInterval: '1s', maximumInterval: '10s' } as const;
+
+/**
+ * A cancelled activity is awaited until it has returned, so that its partial results do not race with
+ * finalization. The cancellation type is always stated, because the default stops waiting at once. Eager
+ * dispatch is off: it would bypass the fairness of the queue and the limits of other workers
+ * (docs/design/temporal.md#cancellation-type).
+ */
+const AWAITED = {
+  cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+  allowEagerDispatch: false,
+} as const;
+
+/** A step on the row, run in the workflow task itself. Two attempts within 2 s cost no history. */
+const localSteps = proxyLocalActivities<BatchStepActivities>({
+  startToCloseTimeout: '2s',
+  retry: { maximumAttempts: 2, initialInterval: '100ms' },
+  cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+});
+
+/** The same step when PostgreSQL is away: it waits for PostgreSQL, however long. */
+const durableSteps = proxyActivities<BatchStepActivities>({
+  taskQueue: BATCH_QUEUE,
+  startToCloseTimeout: '10s',
+  retry: UNTIL_IT_SUCCEEDS,
+  ...AWAITED,
+});
+
+/**
+ * Runs a step as a local activity and, if that fails, as an activity that is tried again without a limit
+ * (docs/design/temporal.md#local-activities).
+ */
+export async function step<K extends keyof BatchStepActivities>(
+  name: K,
+  input: Parameters<BatchStepActivities[K]>[0],
+): Promise<Awaited<ReturnType<BatchStepActivities[K]>>> {
+  type Step = (input: unknown) => Promise<Awaited<ReturnType<BatchStepActivities[K]>>>;
+  try {
+    return await (localSteps[name] as Step)(input);
+  } catch {
+    return (durableSteps[name] as Step)(input);
+  }
+}
+
+/** Reads the whole input: minutes for the largest file, so an hour catches an attempt that hangs. */
+export function ingestActivity(settings: BatchSettings): BatchActivities['ingest'] {
+  return longActivities(settings, '1h', 'check the input file and plan it').ingest;
+}
+
+/**
+ * Writes the result files: hours for the largest batch. The activity itself limits how long finalization
+ * may take, because it counts only the time in which a worker is at it, and only once the batch must end.
+ */
+export function finalizeActivity(settings: BatchSettings): BatchActivities['finalize'] {
+  return longActivities(settings, '6h', 'make the result files and end the batch').finalize;
+}
+
+/** Waits until no chunk of the batch is running. It ends by itself soon after the grace. */
+export function awaitReleasedActivity(settings: BatchSettings): BatchActivities['awaitReleased'] {
+  return longActivities(settings, '6h', 'wait for requests in flight').awaitReleased;
+}
+
+/**
+ * Ends lines of a model that no worker can send. It runs on the batch queue, because no worker serves the
+ * model's own queue. A range of 10,000 lines takes a second or two; an hour catches an attempt that hangs.
+ */
+export function endUnroutedActivity(
+  settings: BatchSettings,
+  summary: string,
+): BatchActivities['endUnrouted'] {
+  return longActivities(settings, '1h', summary).endUnrouted;
+}
+
+/** Activities that take long: a dead worker is noticed by its heartbeat, and another one takes over. */
+function longActivities(
+  settings: BatchSettings,
+  startToCloseTimeout: '1h' | '6h',
+  summary: string,
+): BatchActivities {
+  return proxyActivities<BatchActivities>({
+    taskQueue: BATCH_QUEUE,
+    startToCloseTimeout,
+    heartbeatTimeout: settings.heartbeatTimeoutMs,
+    retry: UNTIL_IT_SUCCEEDS,
+    ...AWAITED,
+    summary,
+  });
+}
+
+/** What the timeouts, attempts and priority of one chunk are made from. */
+export interface ChunkPolicy {
+  readonly settings: BatchSettings;
+  readonly queue: string;
+  readonly timeSliceMs: number;
+  readonly requestTimeoutMs: number;
+  /** Attempts that may fail before the range is halved or counted as a suspect. */
+  readonly attempts: number;
+  /** The chunk may wait at the server: its attempts are unlimited, and it counts crashes itself. */
+  readonly mayWait: boolean;
+  /** Longest time in the queue, after which the chunk is taken back; undefined: no limit. */
+  readonly scheduleToStartMs: number | undefined;
+  readonly summary: string;
+}
+
+/** Longest wait of a chunk for its first permit inside a worker, beside its time slice. */
+const PERMIT_WAIT_MS = 30_000;
+/** Reading plan and journal, sealing and releasing. */
+const OVERHEAD_MS = 60_000;
+
+/** Answers one chunk of a model. */
+export function executeChunkActivity(policy: ChunkPolicy): BatchActivities['executeChunk'] {
+  return proxyActivities<BatchActivities>({
+    taskQueue: policy.queue,
+    ...chunkTimeouts(policy),
+    retry: chunkRetry(policy),
+    ...AWAITED,
+    priority: chunkPriority(policy.settings),
+    summary: policy.summary,
+  }).executeChunk;
+}
+
+/**
+ * An attempt ends by itself with its time slice and the requests then in flight, so the start-to-close
+ * timeout only catches one that hangs. A dead worker is noticed sooner, by its heartbeat. The
+ * schedule-to-start timeout takes back a chunk from a queue that no worker serves any more, so that it
+ * can be routed anew.
+ */
+function chunkTimeouts(policy: ChunkPolicy) {
+  const { timeSliceMs, requestTimeoutMs, scheduleToStartMs, settings } = policy;
+  return {
+    startToCloseTimeout: timeSliceMs + requestTimeoutMs + PERMIT_WAIT_MS + OVERHEAD_MS,
+    ...(scheduleToStartMs === undefined ? {} : { scheduleToStartTimeout: scheduleToStartMs }),
+    heartbeatTimeout: settings.heartbeatTimeoutMs,
+  };
+}
+
+/**
+ * Few attempts, because repeated failures point at a line of the chunk. A chunk that waits at the server
+ * fails each time it finds nothing to do, so its attempts are unlimited: the server would end it
+ * otherwise.
+ */
+function chunkRetry({ mayWait, attempts }: ChunkPolicy): NonNullable<ActivityOptions['retry']> {
+  return {
+    initialInterval: '100ms',
+    maximumInterval: '10s',
+    ...(mayWait ? {} : { maximumAttempts: attempts }),
+  };
+}
+
+/**
+ * All chunks have the same priority. In a task queue of Temporal a priority outranks the fairness key,
+ * which is the tenant. If the priority followed the batch's deadline, a tenant could choose a short
+ * completion window and pass all others. The priority is stated all the same, because an activity
+ * inherits from its workflow what is left out. The fairness key is inherited that way
+ * (docs/design/temporal.md#fairness-and-priority).
+ */
+function chunkPriority({
+  fairnessWeight,
+}: BatchSettings): NonNullable<ActivityOptions['priority']> {
+  return {
+    priorityKey: PRIORITY.normal,
+    ...(fairnessWeight === undefined ? {} : { fairnessWeight }),
+  };
+}
+
+/**
+ * Waits until some worker can send a model's requests. Its attempts are unlimited and add nothing to the
+ * history, and the Temporal UI shows what it waits for.
+ */
+export const awaitRouteActivity: BatchActivities['awaitRoute'] = proxyActivities<BatchActivities>({
+  taskQueue: BATCH_QUEUE,
+  startToCloseTimeout: '10s',
+  retry: { initialInterval: '1s', maximumInterval: '20s' },
+  ...AWAITED,
+}).awaitRoute;
+
+/** Records the end of a batch that could not be finalized. It waits for PostgreSQL without a limit. */
+export const recordUnfinalizedActivity: BatchActivities['recordUnfinalized'] =
+  proxyActivities<BatchActivities>({
+    taskQueue: BATCH_QUEUE,
+    startToCloseTimeout: '1m',
+    retry: UNTIL_IT_SUCCEEDS,
+    ...AWAITED,
+    summary: 'end the batch without result files',
+  }).recordUnfinalized;

@@ -1,0 +1,98 @@
+import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
+import { keywordList } from '../core/batch/temporal-bounds';
+import type { StopCause } from '../core/batch/status';
+import type { OverdueQueue } from './chunk-in-flight';
+import type { BatchResult, BatchResume } from './contract';
+import { SEARCH_KEYS } from './contract';
+import type { BatchPhase } from './details';
+import { describeBatch } from './details';
+import type { ModelLanes } from './model-lanes';
+import type { StopControl } from './stop';
+
+/**
+ * What operators see of a batch in the Temporal UI: search attributes and details
+ * (docs/design/temporal.md#what-operators-see). Each upsert of search attributes is a command in the
+ * history; the details are not.
+ */
+export class BatchDisplay {
+  #phase: BatchPhase = 'validating';
+  readonly #stop: StopControl;
+  #plan: Pick<BatchResume, 'lineCount' | 'unroutedLines'> | null = null;
+  #models: readonly ModelLanes[] = [];
+  /** Queues from which no worker takes chunks. */
+  #overdue: () => readonly OverdueQueue[] = () =>
+    this.#models.map(({ overdue }) => overdue).filter((queue) => queue !== null);
+
+  constructor(stop: StopControl) {
+    this.#stop = stop;
+  }
+
+  /** Shows this plan from now on. */
+  show(plan: BatchResume, models: readonly ModelLanes[]): void {
+    this.#plan = plan;
+    this.#models = models;
+  }
+
+  /** Another source of overdue queues, for histories whose chunks wait in their queue without a limit. */
+  watchQueues(overdue: () => readonly OverdueQueue[]): void {
+    this.#overdue = overdue;
+  }
+
+  /** @param upserts whether search attributes are written too */
+  enterInProgress(models: readonly string[], lineCount: number, upserts: boolean): void {
+    this.#phase = 'in_progress';
+    if (upserts) {
+      upsertSearchAttributes([
+        { key: SEARCH_KEYS.phase, value: 'in_progress' },
+        { key: SEARCH_KEYS.models, value: keywordList(models) },
+        { key: SEARCH_KEYS.requests, value: lineCount },
+      ]);
+    }
+    this.refresh();
+  }
+
+  /** A model that had no route has one. */
+  showModels(models: readonly string[]): void {
+    upsertSearchAttributes([{ key: SEARCH_KEYS.models, value: keywordList(models) }]);
+    this.refresh();
+  }
+
+  enter(phase: BatchPhase): void {
+    this.#phase = phase;
+    upsertSearchAttributes([{ key: SEARCH_KEYS.phase, value: phase }]);
+    this.refresh();
+  }
+
+  /** @param inOneUpsert false in older histories */
+  enterStopping(cause: StopCause, inOneUpsert: boolean): void {
+    const reason = { key: SEARCH_KEYS.stopReason, value: cause };
+    if (!inOneUpsert) {
+      this.enter('stopping');
+      upsertSearchAttributes([reason]);
+      return;
+    }
+    this.#phase = 'stopping';
+    upsertSearchAttributes([{ key: SEARCH_KEYS.phase, value: this.#phase }, reason]);
+    this.refresh();
+  }
+
+  /** The batch has ended: the details keep its counts. */
+  showEnd({ status, total, completed, failed }: BatchResult): void {
+    upsertSearchAttributes([{ key: SEARCH_KEYS.phase, value: status }]);
+    setCurrentDetails(`**${status}**: ${total} requests, ${completed} completed, ${failed} failed`);
+  }
+
+  /** Writes the details anew. */
+  refresh(): void {
+    setCurrentDetails(
+      describeBatch({
+        phase: this.#phase,
+        stopReason: this.#stop.cause,
+        total: this.#plan?.lineCount ?? 0,
+        unroutedLines: this.#plan?.unroutedLines ?? 0,
+        models: this.#models,
+        overdue: this.#overdue(),
+      }),
+    );
+  }
+}

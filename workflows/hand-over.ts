@@ -1,0 +1,56 @@
+import { continueAsNew, workflowInfo } from '@temporalio/workflow';
+import type { BatchSettings, PlannedOrInvalid } from '../activities/contract';
+import type { BatchInput, BatchResume } from './contract';
+import type { ModelLanes } from './model-lanes';
+
+/** A plan of which nothing is answered yet. */
+export function freshResume({
+  nonce,
+  lineCount,
+  models,
+  unroutedLines,
+}: PlannedOrInvalid & { kind: 'planned' }): BatchResume {
+  return {
+    nonce,
+    lineCount,
+    unroutedLines,
+    models: models.map((model) => ({
+      ...model,
+      open: [{ from: 0, to: model.entries }],
+      completed: 0,
+      failed: 0,
+    })),
+  };
+}
+
+/** When the batch began to run, Unix ms: its first run, not this one. */
+export function startOf({ startedAtMs }: BatchResume): number {
+  return startedAtMs ?? workflowInfo().startTime.getTime();
+}
+
+/**
+ * Whether the batch should go on in a new run: its history is long, and some range is still open. By
+ * default the server decides what is long (docs/design/temporal.md#continue-as-new).
+ */
+export function shouldHandOver(
+  { historyEvents: limit }: BatchSettings,
+  models: readonly ModelLanes[],
+): boolean {
+  const { historyLength, continueAsNewSuggested } = workflowInfo();
+  const isLong = limit === null ? continueAsNewSuggested : historyLength >= limit;
+  return isLong && models.some(({ progress }) => !progress.open.isEmpty);
+}
+
+/** Goes on in a new run. All chunks must have returned: activities do not survive this step. */
+export function handOver(
+  batchId: string,
+  plan: BatchResume,
+  models: readonly ModelLanes[],
+): Promise<never> {
+  const resume = {
+    ...plan,
+    models: models.map((model) => model.toResume()),
+    startedAtMs: startOf(plan),
+  };
+  return continueAsNew<(input: BatchInput) => Promise<unknown>>({ batchId, resume });
+}

@@ -1,0 +1,55 @@
+import { condition } from '@temporalio/workflow';
+import type { OpenedBatch } from '../activities/contract';
+import type { StopControl } from './stop';
+
+/** What all models of a batch share while they execute. */
+export interface LaneContext {
+  readonly batchId: string;
+  readonly planNonce: string;
+  readonly opened: OpenedBatch;
+  readonly stop: StopControl;
+  /** When the batch began, Unix ms: time slices grow with its age. */
+  readonly startedAtMs: number;
+  /**
+   * One chunk of a model waits at the server for all lanes, routes are looked up again, and a chunk comes
+   * back from a queue that no worker serves. False in older histories.
+   */
+  readonly waitsAtServer: boolean;
+  /** The routes in the plan were looked up in this run. */
+  readonly routesAreFresh: boolean;
+  /** Models without a route are looked up again before their lines are given up. */
+  readonly decidesLater: boolean;
+  /** True once the history is long enough for a new run: lanes take no further chunk. */
+  handingOver(): boolean;
+  /** Called when a model that had no route has one. */
+  onRouted(): void;
+  /** Called after each chunk, to update the details for operators. */
+  onChange(): void;
+}
+
+/** Whether lanes must take no further chunk: the batch stops, or goes on in a new run. */
+export function isHalted({ stop, handingOver }: LaneContext): boolean {
+  return stop.requested || handingOver();
+}
+
+const PAUSE_MIN_MS = 1_000;
+const PAUSE_MAX_MS = 30_000;
+
+/**
+ * Pauses for 1 s, doubling with each round to 30 s. The pause ends early when lanes are halted or `isOver`
+ * is true.
+ */
+export async function pause(
+  context: LaneContext,
+  round: number,
+  isOver: () => boolean = () => false,
+): Promise<void> {
+  const pauseMs = Math.min(PAUSE_MIN_MS * 2 ** round, PAUSE_MAX_MS);
+  try {
+    await condition(() => isHalted(context) || isOver(), pauseMs);
+  } catch {
+    // A stop cancels the pause, and the lane sees the stop by itself. A lane that was started late is
+    // awaited by nothing yet: if this error passed, it would be an unhandled rejection, which fails the
+    // workflow task again and again.
+  }
+}

@@ -1,0 +1,60 @@
+import type { ExecuteChunkResult } from '../activities/contract';
+import type { ExitReason } from '../core/chunks/exit-reason';
+import { OpenRanges } from '../core/chunks/open-ranges';
+import type { Range } from '../core/range';
+import type { ResumedModel } from './contract';
+
+/** How far one model is, and what its chunks have shown about it. */
+export class ModelProgress {
+  readonly open: OpenRanges;
+  completed: number;
+  failed: number;
+  /** Exit reason of the latest chunk; `queued` before the first one. */
+  lastExit: ExitReason | 'queued' = 'queued';
+  /** Answers per second of the latest chunk that had any; null before that. */
+  ratePerSec: number | null = null;
+  /** 95th percentile of answer times, ms; null before the first answer. */
+  p95Ms: number | null = null;
+  /** Chunks that answered something: a paused lane goes on when this grows. */
+  answeringChunks = 0;
+  readonly #entries: number;
+  readonly #recentWorkers: string[] = [];
+
+  constructor({ entries, open, completed, failed }: ResumedModel) {
+    this.open = new OpenRanges(open);
+    this.#entries = entries;
+    this.completed = completed;
+    this.failed = failed;
+  }
+
+  /** Lines without an answer, those of chunks in flight included. */
+  get unsettled(): number {
+    return this.#entries - this.completed - this.failed;
+  }
+
+  /** Workers of the latest results, oldest first. */
+  get recentWorkers(): readonly string[] {
+    return this.#recentWorkers;
+  }
+
+  /** Puts back what a chunk left unanswered, and counts the rest. */
+  settle(range: Range, result: ExecuteChunkResult): void {
+    this.open.giveBack({ from: result.next, to: range.to });
+    this.completed += result.completed;
+    this.failed += result.failed;
+    this.lastExit = result.left;
+  }
+
+  /** Learns rate, answer times and worker. */
+  learn({ ratePerSec, p95Ms, answered, worker }: ExecuteChunkResult): void {
+    if (ratePerSec !== null) this.ratePerSec = ratePerSec;
+    if (p95Ms !== null) this.p95Ms = p95Ms;
+    if (answered > 0) this.answeringChunks++;
+    this.#recentWorkers.push(worker);
+  }
+
+  /** Forgets the oldest worker if there are more than `most`. */
+  trimWorkers(most: number): void {
+    if (this.#recentWorkers.length > most) this.#recentWorkers.shift();
+  }
+}
