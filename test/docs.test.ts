@@ -92,6 +92,18 @@ describe('docs/operations.md', () => {
   });
 });
 
+describe('log messages in docs/operations.md', () => {
+  // In italics and in lower case, as the log has them.
+  const quoted = [...read('docs/operations.md').matchAll(/\*([a-z][^*|]+)\*/g)].map(([, text]) =>
+    (text ?? '').replace(/\s+/g, ' '),
+  );
+
+  it.each(quoted)('"%s" is written by the product', (message) => {
+    const writers = ['activities', 'inference', 'storage', 'workers', 'workflows'].flatMap(sources);
+    expect(writers.some((file) => read(file).includes(message))).toBe(true);
+  });
+});
+
 describe('every page', () => {
   it.each(PAGES)('%s links only to files that exist', (page) => {
     const links = [...read(page).matchAll(/\]\((?!https?:)([^)#]+)/g)].map(([, target]) => target);
@@ -173,9 +185,17 @@ function walk(schema: Schema, name: string, names: Set<string>): void {
 }
 
 function pagesBelow(folder: string): string[] {
+  return filesBelow(folder).filter((name) => name.endsWith('.md'));
+}
+
+function sources(folder: string): string[] {
+  return filesBelow(folder).filter((name) => name.endsWith('.ts'));
+}
+
+function filesBelow(folder: string): string[] {
   return fs.readdirSync(path.join(ROOT, folder), { withFileTypes: true }).flatMap((entry) => {
     const name = `${folder}/${entry.name}`;
-    return entry.isDirectory() ? pagesBelow(name) : name.endsWith('.md') ? [name] : [];
+    return entry.isDirectory() ? filesBelow(name) : [name];
   });
 }
 
