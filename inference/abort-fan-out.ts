@@ -1,15 +1,16 @@
 import { setMaxListeners } from 'node:events';
 
 /**
- * One listener per signal for any number of waiters. An `EventTarget` keeps its listeners in a
- * list that it walks on every add and remove, and one signal is shared by all lines of a chunk.
+ * One listener per signal for any number of waiters. All lines of a chunk share one signal, and an
+ * `EventTarget` walks the list of its listeners on every add and remove: with one listener for each
+ * line that would cost the square of their number.
  */
 export class AbortFanOut {
   readonly #bySignal = new WeakMap<AbortSignal, Set<() => void>>();
 
   /**
    * Calls `onAbort` once when `signal` aborts; the signal must not be aborted yet.
-   * @returns what ends the subscription; calling it late or twice does nothing.
+   * @returns a function that ends the subscription; calling it late or twice does nothing
    */
   add(signal: AbortSignal, onAbort: () => void): () => void {
     const waiting = this.#bySignal.get(signal) ?? this.#listen(signal);
@@ -22,7 +23,7 @@ export class AbortFanOut {
   #listen(signal: AbortSignal): Set<() => void> {
     const waiting = new Set<() => void>();
     this.#bySignal.set(signal, waiting);
-    // A signal may pass through any number of gateways; one listener for each is no leak.
+    // Each gateway a signal passes through adds a listener. Node would warn of a leak from the 11th on.
     setMaxListeners(0, signal);
     signal.addEventListener('abort', () => {
       for (const onAbort of waiting) onAbort();

@@ -1,19 +1,19 @@
 import type { LoadSignal } from '../core/dispatch/outcome';
 
 /**
- * Admission to the model servers: permits per model, then gateway, then global, per worker process,
- * shared by every chunk of every batch.
+ * Admission to the model servers: permits per model, then gateway, then process, shared by every chunk
+ * of every batch in this process (docs/design/execution.md#permits).
  */
 export interface Dispatcher {
   /**
-   * Waits for a permit of `request.model`, then of its gateway, then a global one. Tenants take turns
+   * Waits for a permit of `request.model`, then of its gateway, then of the process. Tenants take turns
    * by weight; within a tenant the priority decides, then models take turns.
-   * @throws AbortError when `signal` aborts first.
+   * @throws AbortError if `signal` aborts first
    */
   acquire(request: AcquireRequest, signal?: AbortSignal): Promise<Permit>;
 }
 
-/** Who asks for a permit and for what. */
+/** Who asks for a permit, and for what. */
 export interface AcquireRequest {
   readonly tenant: string;
   readonly batchId: string;
@@ -22,7 +22,7 @@ export interface AcquireRequest {
   /** The limit that all models of the gateway share; absent if it has none. */
   readonly gateway?: GatewayLimit;
   readonly deadlineMs: number;
-  /** Share of a permit's worth; 1 today. */
+  /** How much of the limit the request uses; always 1. */
   readonly cost: number;
   /** 2 urgent, 3 normal, 4 relaxed. */
   readonly priority?: number;
@@ -35,29 +35,32 @@ export interface GatewayLimit {
   readonly limit: number;
 }
 
-/** Leave for one request at a time; not held through a back-off. */
+/** Allows one request in flight. It is held until the answer is complete, never during a backoff. */
 export interface Permit extends LoadReport {
-  /** Gives global, gateway and model back. A second call is a bug: it trips the guard (`permit_released_twice`) and frees nothing. */
+  /**
+   * Gives back all that it holds. A second call is a bug: it trips the guard (`permit_released_twice`)
+   * and frees nothing.
+   */
   release(): void;
 }
 
 /** What the limit of a model learns from the request that a permit was for. */
 export interface LoadReport {
   /**
-   * The request leaves now. Returns the model's limit at this moment, or null if it is fixed: a 429
+   * The request is sent now. Returns the model's limit at this moment, or null if it is fixed: a 429
    * to a request sent at a limit above 1 is not the fault of its line.
    */
   sent(): number | null;
-  /** The reply is there; to be called before the permit is released. */
+  /** The reply has arrived; call it before the permit is released. */
   replied(signal: LoadSignal, pauseMs: number): void;
 }
 
-/** Why a model gets fewer permits than it is configured to. */
+/** Why a model gets fewer permits than configured. */
 export interface ModelLimit {
   /** Requests that may be in flight now. */
   readonly limit: number;
   /** `concurrency.per_model`. */
   readonly max: number;
-  /** How long the model server still wants to be left alone, ms; 0 if it does not. */
+  /** What is left of the model server's `Retry-After`, ms; 0 if it asked for no pause. */
   readonly pausedMs: number;
 }

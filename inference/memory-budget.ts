@@ -1,36 +1,44 @@
 import { AbortFanOut } from './abort-fan-out';
 
-/** Room that every send takes beside its body, for the answer's first bytes. */
-const ANSWER_ROOM_BYTES = 256 * 1024;
-/** What a reader that may go on is expected to add before it asks again. */
+/** Reserved for the first bytes of every answer: most answers need no more. */
+const ANSWER_BYTES = 256 * 1024;
+/** What a reader adds, at most, before it asks again. */
 const READ_STEP_BYTES = 64 * 1024;
 
-/** Admission by memory, beside the admission by number of the dispatcher. */
+/** Admission by memory, beside the dispatcher's admission by number. */
 export interface MemoryBudget {
   /**
-   * Waits, first come first served, until body and 256 KiB for its answer fit. A reservation that
-   * could never fit is granted when nothing else is reserved, so that one oversize item passes alone.
-   * @throws AbortError when `signal` aborts first.
+   * Waits, first come, first served, until a body and 256 KiB for its answer fit. A reservation that
+   * could never fit is granted while nothing else is reserved: one oversize request passes alone.
+   * @throws AbortError if `signal` aborts first
    */
   reserve(bodyBytes: number, signal?: AbortSignal): Promise<Reservation>;
-  /** At once or null where `reserve` would wait. */
+  /** A reservation at once, or null if `reserve` would wait. */
   tryReserve(bodyBytes: number): Reservation | null;
   /** For gauges. */
   stats(): { readonly usedBytes: number; readonly limitBytes: number; readonly waiting: number };
 }
 
-/** Memory of one send, from before it is sent until its answer needs none any more. */
+/** Memory of one request, from before it is sent until its answer is written. */
 export interface Reservation {
-  /**
-   * Counts bytes of the answer that have come in. A promise means: read no more until it resolves.
-   * The oldest reader is never held, so that somebody always finishes.
-   */
+  /** Counts bytes of the answer that have arrived. A promise means: stop reading until it resolves. */
   grow(bytes: number): Promise<void> | undefined;
   /** Gives everything back; a second call does nothing. */
   release(): void;
 }
 
-/** Bytes in flight of one process, `concurrency.in_flight_bytes` (execution §3 "Memory"). */
+/**
+ * Bounds the memory of all requests in flight of one process, `concurrency.in_flight_bytes`
+ * (docs/design/execution.md#memory).
+ *
+ * The size of an answer is not known before it has arrived, so it cannot be reserved. Reserving the
+ * maximum (64 MiB) would let two requests run at a time; reserving nothing would let a burst of large
+ * answers exhaust the heap. So each request reserves a small room for its answer, and larger answers
+ * take more while they arrive. When the budget is used up, no answer is read further except the oldest
+ * one: TCP passes the back-pressure on to the model servers, and because one answer can always finish,
+ * readers that wait for each other's memory cannot deadlock. That one answer may exceed the budget, by
+ * at most `limits.max_answer_bytes`.
+ */
 export function createMemoryBudget(limitBytes: number): MemoryBudget {
   if (!Number.isSafeInteger(limitBytes) || limitBytes < 1) {
     throw new RangeError(`limitBytes must be a whole number of at least 1, got ${limitBytes}`);
@@ -46,7 +54,7 @@ interface Waiter {
 class Budget implements MemoryBudget {
   readonly #limitBytes: number;
   readonly #waiters = new Set<Waiter>();
-  /** Reservations whose answer has outgrown its room, oldest first. */
+  /** Reservations whose answer is larger than its room, oldest first. */
   readonly #readers = new Set<Held>();
   readonly #aborts = new AbortFanOut();
   #usedBytes = 0;
@@ -57,7 +65,7 @@ class Budget implements MemoryBudget {
   }
 
   tryReserve(bodyBytes: number): Reservation | null {
-    const bytes = bodyBytes + ANSWER_ROOM_BYTES;
+    const bytes = bodyBytes + ANSWER_BYTES;
     return this.#waiters.size === 0 && this.#fits(bytes) ? this.#hold(bytes) : null;
   }
 
@@ -67,7 +75,7 @@ class Budget implements MemoryBudget {
     if (granted) return Promise.resolve(granted);
     return new Promise((resolve, reject) => {
       const waiter: Waiter = {
-        bytes: bodyBytes + ANSWER_ROOM_BYTES,
+        bytes: bodyBytes + ANSWER_BYTES,
         grant: (reservation) => {
           unsubscribe?.();
           resolve(reservation);
@@ -75,7 +83,7 @@ class Budget implements MemoryBudget {
       };
       this.#waiters.add(waiter);
       const unsubscribe =
-        signal && this.#aborts.add(signal, () => this.#leave(waiter, signal, reject));
+        signal && this.#aborts.add(signal, () => this.#stopWaiting(waiter, signal, reject));
     });
   }
 
@@ -87,11 +95,11 @@ class Budget implements MemoryBudget {
     };
   }
 
-  #leave(waiter: Waiter, signal: AbortSignal, reject: (error: Error) => void): void {
+  #stopWaiting(waiter: Waiter, signal: AbortSignal, reject: (error: Error) => void): void {
     this.#waiters.delete(waiter);
     reject(abortError(signal));
-    // It may have been a large one in front of small ones that fit.
-    this.#settle();
+    // It may have been a large one in front of smaller ones that fit.
+    this.#handOut();
   }
 
   #fits(bytes: number): boolean {
@@ -124,16 +132,16 @@ class Budget implements MemoryBudget {
     this.#readers.delete(held);
     this.#reservations--;
     this.#usedBytes -= held.bytes;
-    this.#settle();
+    this.#handOut();
   }
 
-  /** Lets those go on who can: running answers first, oldest first, then new reservations. */
-  #settle(): void {
+  /** Gives freed memory to answers that are being read, oldest first, then to new reservations. */
+  #handOut(): void {
     first(this.#readers)?.resume();
-    let expectedBytes = this.#usedBytes;
+    let projectedBytes = this.#usedBytes;
     for (const reader of this.#readers) {
-      expectedBytes += READ_STEP_BYTES;
-      if (expectedBytes > this.#limitBytes) break;
+      projectedBytes += READ_STEP_BYTES;
+      if (projectedBytes > this.#limitBytes) break;
       reader.resume();
     }
     for (const waiter of this.#waiters) {
@@ -144,17 +152,19 @@ class Budget implements MemoryBudget {
   }
 }
 
+/** One reservation: its bytes, and whether its answer may be read. */
 class Held {
   bytes: number;
   released = false;
-  #roomLeft = ANSWER_ROOM_BYTES;
+  /** What is left of the room reserved at the start. */
+  #roomLeft = ANSWER_BYTES;
   #paused: { readonly until: Promise<void>; readonly end: () => void } | null = null;
 
   constructor(bytes: number) {
     this.bytes = bytes;
   }
 
-  /** Bytes that no longer fit into the room reserved at the start. */
+  /** @returns how many of the bytes no longer fit into the room reserved at the start */
   take(bytes: number): number {
     if (this.released) return 0;
     const excess = Math.max(0, bytes - this.#roomLeft);

@@ -1,35 +1,24 @@
-import type { SendMark } from '../core/dispatch/adaptive-limit';
-import type { LoadSignal } from '../core/dispatch/outcome';
 import { PRIORITY } from '../core/chunks/priority';
 import { NightshiftError } from '../core/errors';
 import { AbortFanOut } from './abort-fan-out';
-import type { AcquireRequest, Dispatcher, GatewayLimit, ModelLimit, Permit } from './dispatcher';
-import { ModelSlots } from './model-slots';
-import { PermitStage, type Waiter } from './permit-stage';
+import type { AcquireRequest, Dispatcher, ModelLimit, Permit } from './dispatcher';
+import type { ModelPermits, Stage, Waiter } from './model-permits';
+import { PermitTable, type PermitLimits } from './permit-table';
+import { StagedPermit, type LearnedReply, type PermitOwner } from './staged-permit';
 
-/** Limits of one process and whom to tell when they cannot be trusted. */
-export interface PermitDispatcherOptions {
-  /** `concurrency.global`: permits of this process. */
-  readonly global: number;
-  /** `concurrency.per_model`: permits of one `AcquireRequest.model`. */
-  readonly perModel: number;
-  /** `concurrency.adaptive`: whether replies lower and raise the limit of their model. */
-  readonly adaptive?: boolean;
-  /** `concurrency.tenant_weights`; a tenant that is not listed has weight 1. */
-  readonly weights?: Readonly<Record<string, number>>;
-  /** Called once, at the first permit released twice: a bug that must not be hidden (seed 000). */
+/** The limits of one process, and what to do when they can no longer be trusted. */
+export interface PermitDispatcherOptions extends PermitLimits {
+  /** Called once, when a permit is first released twice: a bug that makes the limits worthless. */
   readonly onGuardTripped: (error: NightshiftError) => void;
-  /** Milliseconds of a clock that never goes back. */
-  readonly now?: () => number;
 }
 
-/** The dispatcher with a way to ask without waiting, and its gauges. */
+/** A dispatcher that can also be asked without waiting, and read for gauges. */
 export interface PermitDispatcher extends Dispatcher {
-  /** A permit at once, or null where `acquire` would wait. */
+  /** A permit at once, or null if `acquire` would wait. */
   tryAcquire(request: AcquireRequest): Permit | null;
   /** What `model` may have in flight now, and whether it is paused. */
   limitOf(model: string): ModelLimit;
-  /** For gauges; models without permits, waiters and a learnt limit are left out. */
+  /** For gauges; a model without permits, waiters and a lowered limit is left out. */
   stats(): PermitStats;
 }
 
@@ -40,7 +29,7 @@ export interface PermitStats {
   readonly waiting: number;
   readonly guardTripped: boolean;
   readonly models: readonly ModelStats[];
-  /** Gateways with a limit of their own; permits of waiters for a global one are included. */
+  /** Gateways with a limit of their own; `held` includes permits of waiters for a process permit. */
   readonly gateways: readonly { readonly key: string; readonly held: number }[];
 }
 
@@ -51,19 +40,20 @@ export interface ModelStats extends ModelLimit {
   readonly waiting: number;
 }
 
-/** Idle models whose lowered limit is remembered. */
-const REMEMBERED_MODELS = 1_000;
-
 /**
- * Permits per model, then gateway, then global, released in reverse order. The order is seed 000's:
- * whoever waits for a wider permit holds only narrower ones, so it holds back its own model, and no
- * other one. Each wait is ordered by a {@link FairQueue}.
+ * Permits per model, then gateway, then process, released in reverse order
+ * (docs/design/execution.md#permits).
  *
- * The limit of a model is learnt from the replies of its server ({@link AdaptiveLimit}). A cut aborts
- * nothing; waiters that already hold a slot above the new limit go back to the front of their queue.
+ * The order decides who suffers from a limit. A request that waits for a wider permit holds only
+ * narrower ones, so it holds back its own model and no other one. Taken the other way round, requests
+ * of one overloaded model would soon hold all permits of the process and stop every other model.
  *
- * No polling: a release hands its permit to the next in line before it returns. The only timer ends a
- * server's `Retry-After`: one for each paused model that somebody waits for.
+ * Nothing polls. A release hands its permit to the next waiter before it returns, so a newcomer cannot
+ * overtake. The only timer ends a server's `Retry-After`: one for each paused model with waiters.
+ *
+ * The limit of a model is learned from replies (core/dispatch/adaptive-limit.ts). A cut aborts nothing:
+ * requests in flight end by themselves. But a waiter that already holds a model permit above the new
+ * limit would be sent as soon as a wider permit is free; it goes back to the front of its first queue.
  */
 export function createPermitDispatcher(options: PermitDispatcherOptions): PermitDispatcher {
   for (const name of ['global', 'perModel'] as const) {
@@ -73,33 +63,27 @@ export function createPermitDispatcher(options: PermitDispatcherOptions): Permit
   return new StagedDispatcher(options);
 }
 
-class StagedDispatcher implements PermitDispatcher {
+class StagedDispatcher implements PermitDispatcher, PermitOwner {
   readonly #options: PermitDispatcherOptions;
-  readonly #weightOf: (tenant: string) => number;
-  readonly #now: () => number;
-  readonly #models = new Map<string, ModelSlots>();
-  readonly #gateways = new Map<string, PermitStage>();
-  readonly #global: PermitStage;
+  readonly #table: PermitTable;
   readonly #aborts = new AbortFanOut();
-  #guardTripped = false;
+  readonly #now: () => number;
+  #isGuardTripped = false;
 
   constructor(options: PermitDispatcherOptions) {
-    const { global, weights = {} } = options;
     this.#options = options;
-    this.#weightOf = (tenant) => (Object.hasOwn(weights, tenant) ? (weights[tenant] ?? 1) : 1);
+    this.#table = new PermitTable(options);
     this.#now = options.now ?? (() => performance.now());
-    this.#global = new PermitStage((held) => held < global, this.#weightOf);
   }
 
   tryAcquire(request: AcquireRequest): Permit | null {
-    const slots = this.#slotsOf(request);
-    for (const stage of slots.path) {
-      if (stage.isOpen) continue;
-      this.#forgetIfIdle(slots);
+    const permits = this.#table.permitsOf(request);
+    if (!permits.path.every((stage) => stage.isOpen)) {
+      this.#table.forgetIfIdle(permits);
       return null;
     }
-    for (const stage of slots.path) stage.held++;
-    return new StagedPermit(this, slots);
+    for (const stage of permits.path) stage.held++;
+    return new StagedPermit(this, permits);
   }
 
   acquire(request: AcquireRequest, signal?: AbortSignal): Promise<Permit> {
@@ -110,42 +94,39 @@ class StagedDispatcher implements PermitDispatcher {
 
   limitOf(model: string): ModelLimit {
     const max = this.#options.perModel;
-    return this.#models.get(model)?.describe() ?? { limit: max, max, pausedMs: 0 };
+    return this.#table.find(model)?.describe() ?? { limit: max, max, pausedMs: 0 };
   }
 
   stats(): PermitStats {
-    const models = [...this.#models.values()].map((slots) => ({
-      ...{ model: slots.model, inFlight: slots.inFlight, waiting: slots.waiting },
-      ...slots.describe(),
+    const models = [...this.#table.models].map((permits) => ({
+      ...{ model: permits.model, inFlight: permits.inFlight, waiting: permits.waiting },
+      ...permits.describe(),
     }));
     return {
       inFlight: models.reduce((sum, { inFlight }) => sum + inFlight, 0),
       limit: this.#options.global,
       waiting: models.reduce((sum, { waiting }) => sum + waiting, 0),
-      guardTripped: this.#guardTripped,
+      guardTripped: this.#isGuardTripped,
       models,
-      gateways: [...this.#gateways].map(([key, { held }]) => ({ key, held })),
+      gateways: [...this.#table.gateways].map(([key, { held }]) => ({ key, held })),
     };
   }
 
-  /** Called by a permit: the server of its model has replied. */
-  learn(slots: ModelSlots, reply: { signal: LoadSignal; mark: SendMark; pauseMs: number }): void {
-    const { signal, mark, pauseMs } = reply;
-    const nowMs = signal === 'overload' ? this.#now() : 0;
-    slots.limit?.onReply({ signal, mark, pauseMs, nowMs });
-    if (signal === 'overload') this.#callBack(slots);
-    else this.#fill(slots, 0);
+  learn(permits: ModelPermits, reply: LearnedReply): void {
+    const isOverload = reply.signal === 'overload';
+    permits.limit?.onReply({ ...reply, nowMs: isOverload ? this.#now() : 0 });
+    if (isOverload) this.#recall(permits);
+    else this.#fill(permits, 0);
   }
 
-  /** Called by a permit, once: global first, so that nobody overtakes the one who waits for it. */
-  free(slots: ModelSlots): void {
-    for (let at = slots.path.length - 1; at >= 0; at--) this.#freeStage(slots, at);
-    this.#forgetIfIdle(slots);
+  free(permits: ModelPermits): void {
+    this.#freeStages(permits, permits.path.length - 1);
+    this.#table.forgetIfIdle(permits);
   }
 
-  tripGuard(model: string): void {
-    if (this.#guardTripped) return;
-    this.#guardTripped = true;
+  onSecondRelease(model: string): void {
+    if (this.#isGuardTripped) return;
+    this.#isGuardTripped = true;
     const message = `a permit of ${model} was released twice: the limits can no longer be trusted`;
     this.#options.onGuardTripped(new NightshiftError('permit_released_twice', message));
   }
@@ -155,7 +136,7 @@ class StagedDispatcher implements PermitDispatcher {
       let unsubscribe: (() => void) | null = null;
       const waiter: Waiter = {
         request,
-        slots: this.#slotsOf(request),
+        permits: this.#table.permitsOf(request),
         at: 0,
         place: null,
         grant: (permit) => {
@@ -165,7 +146,7 @@ class StagedDispatcher implements PermitDispatcher {
       };
       if (signal) {
         unsubscribe = this.#aborts.add(signal, () => {
-          this.#leave(waiter);
+          this.#stopWaiting(waiter);
           reject(abortError(signal));
         });
       }
@@ -173,34 +154,30 @@ class StagedDispatcher implements PermitDispatcher {
     });
   }
 
-  /** Takes slots from stage `at` on, and waits at the first one without room. */
+  /** Takes permits from stage `at` on, and waits at the first stage without room. */
   #enter(waiter: Waiter, at: number): void {
-    const { slots } = waiter;
-    for (let i = at; i < slots.path.length; i++) {
-      const stage = slots.path[i] as PermitStage;
+    const { permits } = waiter;
+    for (let i = at; i < permits.path.length; i++) {
+      const stage = permits.path[i] as Stage;
       if (!stage.isOpen) return this.#queue(waiter, stage, i);
       stage.held++;
     }
-    this.#grant(waiter);
+    permits.staged.delete(waiter);
+    waiter.grant(new StagedPermit(this, permits));
   }
 
-  #queue(waiter: Waiter, stage: PermitStage, at: number): void {
-    const { slots, request } = waiter;
+  #queue(waiter: Waiter, stage: Stage, at: number): void {
+    const { permits, request } = waiter;
     const { tenant, priority = PRIORITY.normal } = request;
     waiter.at = at;
-    waiter.place = stage.queue.push(waiter, { tenant, model: slots.model, priority });
-    if (at > 0) slots.staged.add(waiter);
-    else this.#awaitEndOfPause(slots);
+    waiter.place = stage.queue.push(waiter, { tenant, model: permits.model, priority });
+    if (at > 0) permits.staged.add(waiter);
+    else this.#fillAfterPause(permits);
   }
 
-  #grant(waiter: Waiter): void {
-    waiter.slots.staged.delete(waiter);
-    waiter.grant(new StagedPermit(this, waiter.slots));
-  }
-
-  /** Gives room in a stage to those who wait for it. */
-  #fill(slots: ModelSlots, at: number): void {
-    const stage = slots.path[at] as PermitStage;
+  /** Gives the room of a stage to its waiters. */
+  #fill(permits: ModelPermits, at: number): void {
+    const stage = permits.path[at] as Stage;
     while (stage.queue.size > 0 && stage.hasRoom) {
       const waiter = stage.queue.shift()?.item;
       if (waiter === undefined) return;
@@ -210,120 +187,57 @@ class StagedDispatcher implements PermitDispatcher {
     }
   }
 
-  #freeStage(slots: ModelSlots, at: number): void {
-    const stage = slots.path[at] as PermitStage;
+  /** Frees stages `from` to 0, the widest first, so that its waiters get it before newcomers do. */
+  #freeStages(permits: ModelPermits, from: number): void {
+    for (let at = from; at >= 0; at--) this.#freeStage(permits, at);
+  }
+
+  #freeStage(permits: ModelPermits, at: number): void {
+    const stage = permits.path[at] as Stage;
     stage.held--;
-    this.#fill(slots, at);
+    this.#fill(permits, at);
   }
 
-  #leave(waiter: Waiter): void {
-    const { slots, at, place } = waiter;
-    if (place !== null) slots.path[at]?.queue.remove(place);
-    slots.staged.delete(waiter);
-    for (let i = at - 1; i >= 0; i--) this.#freeStage(slots, i);
-    if (slots.stage.queue.size === 0) stopTimer(slots);
-    this.#forgetIfIdle(slots);
+  #stopWaiting(waiter: Waiter): void {
+    const { permits, at, place } = waiter;
+    if (place !== null) permits.path[at]?.queue.remove(place);
+    permits.staged.delete(waiter);
+    this.#freeStages(permits, at - 1);
+    if (permits.stage.queue.size === 0) permits.stopTimer();
+    this.#table.forgetIfIdle(permits);
   }
 
-  /** After a cut or in a pause: takes slots from waiters that hold one and are not in flight yet. */
-  #callBack(slots: ModelSlots): void {
-    const called = slots.excess === 0 ? [] : [...slots.staged].slice(-slots.excess).reverse();
-    for (const { at, place } of called) {
-      if (place !== null) slots.path[at]?.queue.remove(place);
+  /** After a cut or in a pause: takes model permits back from waiters that are not in flight yet. */
+  #recall(permits: ModelPermits): void {
+    const { excess } = permits;
+    const recalled = excess === 0 ? [] : [...permits.staged].slice(-excess).reverse();
+    for (const { at, place } of recalled) {
+      if (place !== null) permits.path[at]?.queue.remove(place);
     }
-    const left: [slots: ModelSlots, at: number][] = [];
-    for (const waiter of called) {
-      slots.staged.delete(waiter);
-      slots.stage.held--;
-      for (let i = waiter.at - 1; i > 0; i--) left.push([slots, i]);
+    const vacated: number[] = [];
+    for (const waiter of recalled) {
+      permits.staged.delete(waiter);
+      permits.stage.held--;
+      for (let at = waiter.at - 1; at > 0; at--) vacated.push(at);
       waiter.at = 0;
-      if (waiter.place !== null) slots.stage.queue.giveBack(waiter.place);
+      if (waiter.place !== null) permits.stage.queue.giveBack(waiter.place);
     }
-    for (const [freed, at] of left) this.#freeStage(freed, at);
-    this.#awaitEndOfPause(slots);
+    // Only now: freeing a stage starts other waiters, which must see the queues as they will be.
+    for (const at of vacated) this.#freeStage(permits, at);
+    this.#fillAfterPause(permits);
   }
 
-  #awaitEndOfPause(slots: ModelSlots): void {
-    const { pausedMs } = slots;
-    if (pausedMs === 0 || slots.timer !== null || slots.stage.queue.size === 0) return;
-    slots.timer = setTimeout(() => {
-      slots.timer = null;
-      this.#fill(slots, 0);
+  #fillAfterPause(permits: ModelPermits): void {
+    const { pausedMs } = permits;
+    if (pausedMs === 0 || permits.timer !== null || permits.stage.queue.size === 0) return;
+    permits.timer = setTimeout(() => {
+      permits.timer = null;
+      this.#fill(permits, 0);
       // The server may have asked for more time meanwhile; timers may also fire a little early.
-      this.#awaitEndOfPause(slots);
+      this.#fillAfterPause(permits);
     }, Math.ceil(pausedMs));
-    slots.timer.unref();
+    permits.timer.unref();
   }
-
-  #slotsOf({ model, gateway }: AcquireRequest): ModelSlots {
-    const known = this.#models.get(model);
-    if (known !== undefined) return known;
-    if (this.#models.size >= REMEMBERED_MODELS) this.#forgetOneIdle();
-    const { perModel, adaptive = false } = this.#options;
-    const wider = gateway === undefined ? [] : [this.#gatewayOf(gateway)];
-    const slots = new ModelSlots({
-      ...{ model, max: perModel, adaptive, weightOf: this.#weightOf, now: this.#now },
-      wider: [...wider, this.#global],
-    });
-    this.#models.set(model, slots);
-    return slots;
-  }
-
-  #gatewayOf({ key, limit }: GatewayLimit): PermitStage {
-    let stage = this.#gateways.get(key);
-    if (stage === undefined) {
-      stage = new PermitStage((held) => held < limit, this.#weightOf);
-      this.#gateways.set(key, stage);
-    }
-    return stage;
-  }
-
-  /** Any number of model names may pass by over the months. */
-  #forgetIfIdle(slots: ModelSlots): void {
-    if (slots.isIdle && slots.isFresh) this.#models.delete(slots.model);
-  }
-
-  /** Of idle models with a lowered limit the one that was first used; its limit is learnt anew. */
-  #forgetOneIdle(): void {
-    for (const slots of this.#models.values()) {
-      if (slots.isIdle) return void this.#models.delete(slots.model);
-    }
-  }
-}
-
-class StagedPermit implements Permit {
-  readonly #dispatcher: StagedDispatcher;
-  readonly #slots: ModelSlots;
-  #mark: SendMark | null = null;
-  #released = false;
-
-  constructor(dispatcher: StagedDispatcher, slots: ModelSlots) {
-    this.#dispatcher = dispatcher;
-    this.#slots = slots;
-  }
-
-  sent(): number | null {
-    this.#mark = this.#slots.limit?.mark ?? null;
-    return this.#mark?.limit ?? null;
-  }
-
-  replied(signal: LoadSignal, pauseMs: number): void {
-    const mark = this.#mark;
-    this.#mark = null;
-    if (mark === null || signal === 'none') return;
-    this.#dispatcher.learn(this.#slots, { signal, mark, pauseMs });
-  }
-
-  release(): void {
-    if (this.#released) return this.#dispatcher.tripGuard(this.#slots.model);
-    this.#released = true;
-    this.#dispatcher.free(this.#slots);
-  }
-}
-
-function stopTimer(slots: ModelSlots): void {
-  if (slots.timer !== null) clearTimeout(slots.timer);
-  slots.timer = null;
 }
 
 function abortError(signal: AbortSignal): DOMException {

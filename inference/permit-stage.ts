@@ -1,20 +1,7 @@
-import type { Permit, AcquireRequest } from './dispatcher';
 import { FairQueue } from '../core/dispatch/fair-queue';
-import type { ModelSlots } from './model-slots';
-import type { QueuePlace } from '../core/dispatch/tenant-backlog';
 
-/** Somebody who waits for a permit. */
-export interface Waiter {
-  readonly request: AcquireRequest;
-  readonly slots: ModelSlots;
-  readonly grant: (permit: Permit) => void;
-  /** The stage it waits in, counted from 0 in the path of its model; its place in that queue. */
-  at: number;
-  place: QueuePlace<Waiter> | null;
-}
-
-/** One limit and those who wait for room under it. Who waits holds a slot in every stage before. */
-export class PermitStage {
+/** One limit, and what waits for room under it. A waiter holds a permit of every stage before. */
+export class PermitStage<Waiter> {
   readonly queue: FairQueue<Waiter>;
   readonly #hasRoom: (held: number) => boolean;
   held = 0;
@@ -28,8 +15,8 @@ export class PermitStage {
     return this.#hasRoom(this.held);
   }
 
-  /** Whether a newcomer may pass at once: nobody who waits is overtaken. */
+  /** Whether a newcomer may pass at once: it never overtakes a waiter. */
   get isOpen(): boolean {
-    return this.queue.size === 0 && this.#hasRoom(this.held);
+    return this.queue.size === 0 && this.hasRoom;
   }
 }

@@ -10,7 +10,7 @@ import { readGatewaySecrets } from './secrets';
 export interface Route {
   /** `default`, or the first configured model of this gateway: names its queue and metrics. */
   readonly key: string;
-  /** What the per-model limit counts, whatever models share the gateway: the model's name. */
+  /** What the per-model limit counts: the model's name, also if models share the gateway. */
   readonly limiterKey: string;
   /** The limit that all models of the gateway share (`max_concurrency`); absent if it has none. */
   readonly gatewayLimit?: GatewayLimit;
@@ -21,12 +21,12 @@ export interface Route {
 
 /** All configured gateways, and which model goes where. */
 export interface Registry {
-  /** The route of `model`, or null where no gateway serves it (`model_not_found`). */
+  /** The route of `model`, or null if no gateway serves it (`model_not_found`). */
   route(model: string): Route | null;
   isRouted(model: string): boolean;
   /** One entry per gateway, for gauges and queues; models that share settings share an entry. */
   readonly gateways: readonly GatewayRoute[];
-  /** Waits for what runs, then closes all connections. */
+  /** Waits for requests in flight, then closes all connections. */
   close(): Promise<void>;
 }
 
@@ -42,25 +42,26 @@ export type RegistryConfig = Pick<
   'global_inference_gateway' | 'model_gateways' | 'secrets_dir' | 'concurrency' | 'limits'
 >;
 
-/** Told when the breaker of a gateway opens and closes; `gateway` is its key. */
+/** Called when the breaker of a gateway opens or closes; `gateway` is its key. */
 export type OnBreaker = (gateway: string, state: Breaker['state']) => void;
 
 /**
- * Opens the gateways of the configuration (seed 000). Global mode: every model goes to the one
- * gateway. Per-model mode: only listed models are routed; identical settings share pool, breaker and
- * `max_concurrency`. Each model has a limit of its own. Keys and certificates are read here, once.
- * @throws config_invalid unless exactly one mode is configured and every named file can be read.
+ * Opens the gateways of the configuration (docs/design/configuration.md#gateway-modes). Global mode:
+ * every model goes to the one gateway. Per-model mode: only listed models are routed; entries with equal
+ * settings share connections, breaker and `max_concurrency`. Each model has a limit of its own. Keys and
+ * certificates are read here, once.
+ * @throws config_invalid unless exactly one mode is configured and every named file can be read
  */
 export function createRegistry(config: RegistryConfig, onBreaker?: OnBreaker): Registry {
   const { global_inference_gateway: global, model_gateways: perModel } = config;
   if ((global === undefined) === (perModel === undefined)) {
-    const message = 'configure exactly one of global_inference_gateway and model_gateways';
+    const message = 'set exactly one of global_inference_gateway and model_gateways';
     throw new NightshiftError('config_invalid', message);
   }
-  const opened = (entry: GatewayEntry) => openGateway(config, { ...entry, onBreaker });
+  const open = (entry: GatewayEntry) => openGateway(config, { ...entry, onBreaker });
   return global === undefined
-    ? perModelRegistry(perModel ?? {}, opened)
-    : globalRegistry(opened({ key: 'default', gateway: global, models: [] }));
+    ? perModelRegistry(perModel ?? {}, open)
+    : globalRegistry(open({ key: 'default', gateway: global, models: [] }));
 }
 
 type GatewayEntry = Pick<GatewayRoute, 'key' | 'gateway' | 'models'>;
@@ -77,7 +78,7 @@ function globalRegistry(only: GatewayRoute): Registry {
 
 function perModelRegistry(
   entries: Readonly<Record<string, GatewayConfig>>,
-  opened: (entry: GatewayEntry) => GatewayRoute,
+  open: (entry: GatewayEntry) => GatewayRoute,
 ): Registry {
   const groups = new Map<string, { key: string; gateway: GatewayConfig; models: string[] }>();
   for (const [model, gateway] of Object.entries(entries)) {
@@ -86,7 +87,7 @@ function perModelRegistry(
     if (group) group.models.push(model);
     else groups.set(settings, { key: model, gateway, models: [model] });
   }
-  const gateways = [...groups.values()].map(opened);
+  const gateways = [...groups.values()].map(open);
   const routes = new Map<string, Route>();
   for (const { models, ...route } of gateways) {
     for (const model of models) routes.set(model, { ...route, ...limitsOf(model, route.gateway) });
@@ -129,7 +130,7 @@ function limitsOf(
   return { limiterKey: model, gatewayLimit: { key: settingsKey(gateway), limit } };
 }
 
-/** Equal for equal settings, whatever their order in the file. */
+/** Equal for equal settings, in any order of their keys. */
 function settingsKey(gateway: GatewayConfig): string {
   return JSON.stringify(Object.entries(gateway).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -8,16 +8,16 @@ const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 export interface HeaderSettings {
   /** `Bearer …` of the gateway, or null. */
   readonly authorization: string | null;
-  /** `x-gateway-inference-objective`, where configured. */
+  /** `x-gateway-inference-objective`, if configured. */
   readonly objective: string | undefined;
 }
 
-/** Makes the flat header list of a request: name, value, name, value, …. */
+/** Makes the header list of a request: name, value, name, value, …. */
 export type HeaderBuilder = (request: BackendRequest, nowMs: number) => string[];
 
 /**
- * Headers of contract §7.1 "Requests out". A given header that is ours to decide or that HTTP/1.1
- * cannot carry is left out.
+ * The headers of a request to a model server (docs/design/api-contract.md#headers-sent). A given header
+ * is left out if only we may set it, or if HTTP/1.1 cannot carry it.
  */
 export function createHeaderBuilder({ authorization, objective }: HeaderSettings): HeaderBuilder {
   const own = ['content-type', 'application/json', 'accept', 'application/json'];
@@ -31,7 +31,7 @@ export function createHeaderBuilder({ authorization, objective }: HeaderSettings
   };
 }
 
-/** @returns whether `authorization` was among them. */
+/** @returns whether `authorization` was among them */
 function addGiven(flat: string[], given: BackendRequest['headers']): boolean {
   let isAuthorized = false;
   for (const [givenName, value] of Object.entries(given)) {

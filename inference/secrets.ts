@@ -4,11 +4,11 @@ import { NightshiftError } from '../core/errors';
 import { redactUrl } from '../platform/config-redact';
 import type { GatewayConfig } from '../platform/config-schema';
 
-/** What a gateway's files hold: read once at start, never logged. */
+/** What the files of a gateway's settings hold: read once at start, never logged. */
 export interface GatewaySecrets {
   /** Value of `authorization`, or null without a key. */
   readonly authorization: string | null;
-  /** Options of `tls.connect`; empty for the defaults of Node. */
+  /** Options of `tls.connect`; empty for Node's defaults. */
   readonly tls: TlsOptions;
 }
 
@@ -21,9 +21,9 @@ export interface TlsOptions {
 }
 
 /**
- * Reads key and TLS files of one gateway (seed 000: `api_key_name` lies in `secretsDir`,
- * `api_key_file` anywhere). White space around a key is cut off.
- * @throws config_invalid where a file is missing, empty or named twice.
+ * Reads the key and TLS files of one gateway: `api_key_name` is a file in `secretsDir`, `api_key_file` a
+ * path of its own (docs/design/configuration.md#gateway-keys). White space around a key is removed.
+ * @throws config_invalid if a file is missing or empty, or both settings name one
  */
 export function readGatewaySecrets(gateway: GatewayConfig, secretsDir: string): GatewaySecrets {
   const key = readApiKey(gateway, secretsDir);
@@ -40,11 +40,13 @@ export function readGatewaySecrets(gateway: GatewayConfig, secretsDir: string): 
 function readApiKey(gateway: GatewayConfig, secretsDir: string): string | null {
   const { api_key_name: name, api_key_file: file } = gateway;
   if (name !== undefined && file !== undefined) {
-    throw invalid(`gateway ${redactUrl(gateway.url)}: give api_key_name or api_key_file, not both`);
+    throw invalid(
+      `gateway ${redactUrl(gateway.url)}: set only one of api_key_name and api_key_file`,
+    );
   }
   if (name !== undefined && basename(name) !== name) {
     throw invalid(
-      `gateway ${redactUrl(gateway.url)}: api_key_name must be the name of a file, got "${name}"`,
+      `gateway ${redactUrl(gateway.url)}: api_key_name must be a file name without a folder, got "${name}"; use api_key_file for a path`,
     );
   }
   const path = name === undefined ? file : join(secretsDir, name);
@@ -52,7 +54,9 @@ function readApiKey(gateway: GatewayConfig, secretsDir: string): string | null {
   const setting = name === undefined ? 'api_key_file' : 'api_key_name';
   const key = readBytes(setting, path).toString('utf8').trim();
   if (!/^[\x21-\x7e]+$/.test(key)) {
-    throw invalid(`${setting}: ${path} must hold one key of printable ASCII characters`);
+    throw invalid(
+      `${setting}: ${path} must contain exactly one key, in printable ASCII characters without spaces`,
+    );
   }
   return key;
 }
@@ -61,7 +65,7 @@ function clientCertificate(gateway: GatewayConfig): TlsOptions {
   const { tls_client_cert_file: cert, tls_client_key_file: key } = gateway;
   if ((cert === undefined) !== (key === undefined)) {
     throw invalid(
-      `gateway ${redactUrl(gateway.url)}: tls_client_cert_file and tls_client_key_file belong together`,
+      `gateway ${redactUrl(gateway.url)}: set both of tls_client_cert_file and tls_client_key_file, or neither`,
     );
   }
   return {

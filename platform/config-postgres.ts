@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { RuleBreak } from './config-rules';
+import type { RuleBreak } from './config-rule';
 import type { Config } from './config-schema';
 
 /** Rules between the settings below `postgres`. */

@@ -1,14 +1,9 @@
 import { postgresRule } from './config-postgres';
+import type { RuleBreak } from './config-rule';
 import type { Config } from './config-schema';
 import { temporalRules } from './config-temporal-rules';
 import { isLoopbackName } from './own-names';
 import { RESERVED_HEADERS } from './reserved-headers';
-
-/** A broken rule between settings: where it shows, and what to do. */
-export interface RuleBreak {
-  readonly path: readonly string[];
-  readonly message: string;
-}
 
 /** What a command cannot do without. */
 export type ConfigNeed = 'gateway' | 'postgres';

@@ -1,4 +1,4 @@
-import type { RuleBreak } from './config-rules';
+import type { RuleBreak } from './config-rule';
 import type { Config } from './config-schema';
 
 type Temporal = Config['temporal'];

@@ -11,7 +11,7 @@ const ELSEWHERE = ['test', 'bench', 'examples'];
  * The numbers only become smaller.
  */
 const KNOWN_VIOLATIONS: Readonly<Record<string, number>> = {
-  'cycle of modules': 7,
+  'cycle of modules': 4,
   'cycle of rooms': 1,
   'lines, at most 400': 10,
   'lines, at most 60': 11,

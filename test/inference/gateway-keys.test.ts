@@ -128,7 +128,7 @@ describe('the key of a gateway', () => {
     } catch (error) {
       message = String(error);
     }
-    expect(message).toContain('must hold one key');
+    expect(message).toContain('must contain exactly one key');
     for (const part of content.split(/\s/)) expect(message).not.toContain(part);
   });
 });

@@ -111,11 +111,17 @@ describe('keys', () => {
 
   it.each([
     [{ api_key_name: 'missing' }, /api_key_name: cannot read .*missing \(ENOENT\)/],
-    [{ api_key_name: '../gateway-key' }, /api_key_name must be the name of a file/],
-    [{ api_key_name: 'empty-key' }, /must hold one key of printable ASCII/],
-    [{ api_key_name: 'gateway-key', api_key_file: '/x' }, /not both/],
+    [{ api_key_name: '../gateway-key' }, /api_key_name must be a file name without a folder/],
+    [{ api_key_name: 'empty-key' }, /must contain exactly one key/],
+    [
+      { api_key_name: 'gateway-key', api_key_file: '/x' },
+      /set only one of api_key_name and api_key_file/,
+    ],
     [{ tls_ca_cert_file: '/nowhere' }, /tls_ca_cert_file: cannot read/],
-    [{ tls_client_cert_file: '/nowhere' }, /belong together/],
+    [
+      { tls_client_cert_file: '/nowhere' },
+      /set both of tls_client_cert_file and tls_client_key_file/,
+    ],
   ])('and files that cannot serve are refused at start: %j', (settings, message) => {
     const config = { global_inference_gateway: gatewayOf(server.url, settings) };
     expect(() => open(config)).toThrow(expect.objectContaining({ code: 'config_invalid' }));

@@ -1,36 +1,51 @@
 import { AdaptiveLimit } from '../core/dispatch/adaptive-limit';
-import type { ModelLimit } from './dispatcher';
-import { PermitStage, type Waiter } from './permit-stage';
+import type { QueuePlace } from '../core/dispatch/tenant-backlog';
+import type { AcquireRequest, ModelLimit, Permit } from './dispatcher';
+import { PermitStage } from './permit-stage';
 
-/** What one model's slots are made from. */
-export interface ModelSlotsOptions {
+/** A limit that requests pass. */
+export type Stage = PermitStage<Waiter>;
+
+/** A request that waits for a permit. */
+export interface Waiter {
+  readonly request: AcquireRequest;
+  readonly permits: ModelPermits;
+  readonly grant: (permit: Permit) => void;
+  /** The stage it waits in, counted from 0 in the path of its model. */
+  at: number;
+  /** Its place in the queue of that stage. */
+  place: QueuePlace<Waiter> | null;
+}
+
+/** What the permits of one model are made from. */
+export interface ModelPermitsOptions {
   readonly model: string;
   /** `concurrency.per_model`. */
   readonly max: number;
   readonly adaptive: boolean;
   /** The wider limits, in the order in which they are taken. */
-  readonly wider: readonly PermitStage[];
+  readonly wider: readonly Stage[];
   readonly weightOf: (tenant: string) => number;
-  /** Milliseconds of a clock that never goes back. */
+  /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
 }
 
-/** The permits of one model: its limit, who waits for it, and who holds a slot of it. */
-export class ModelSlots {
+/** The permits of one model: its limit, and the requests that hold one or wait for one. */
+export class ModelPermits {
   readonly model: string;
   readonly max: number;
   /** Null if the limit is fixed. */
   readonly limit: AdaptiveLimit | null;
-  readonly stage: PermitStage;
+  readonly stage: Stage;
   /** All limits that a request of this model has to pass, its own first. */
-  readonly path: readonly PermitStage[];
-  /** Waiters that hold a slot of the model and wait for a wider one. */
+  readonly path: readonly Stage[];
+  /** Waiters that hold a permit of the model and wait for a wider one. */
   readonly staged = new Set<Waiter>();
-  /** Ends a pause for those who wait; null while none is set. */
+  /** Wakes the waiters at the end of a pause; null while none is set. */
   timer: NodeJS.Timeout | null = null;
   readonly #now: () => number;
 
-  constructor({ model, max, adaptive, wider, weightOf, now }: ModelSlotsOptions) {
+  constructor({ model, max, adaptive, wider, weightOf, now }: ModelPermitsOptions) {
     this.model = model;
     this.max = max;
     this.#now = now;
@@ -43,7 +58,7 @@ export class ModelSlots {
     return this.limit?.limit ?? this.max;
   }
 
-  /** How long nothing may be sent, ms; 0 while it may. */
+  /** How long nothing may be sent, ms; 0 outside a pause. */
   get pausedMs(): number {
     const untilMs = this.limit?.pausedUntilMs ?? 0;
     // The clock is read only after a first pause: this runs for every request.
@@ -58,16 +73,17 @@ export class ModelSlots {
     return this.stage.queue.size + this.staged.size;
   }
 
+  /** Whether no request holds or waits for a permit. */
   get isIdle(): boolean {
     return this.stage.held === 0 && this.stage.queue.size === 0;
   }
 
-  /** Whether it may be forgotten while it is idle. */
+  /** Whether nothing is lost if it is forgotten while it is idle. */
   get isFresh(): boolean {
     return this.limit === null || this.limit.isFresh(this.#now());
   }
 
-  /** Slots given out to waiters that must come back: those above a lowered limit, or all in a pause. */
+  /** Permits that staged waiters must return: those above a lowered limit, or all of them in a pause. */
   get excess(): number {
     if (this.staged.size === 0) return 0;
     if (this.pausedMs > 0) return this.staged.size;
@@ -76,5 +92,10 @@ export class ModelSlots {
 
   describe(): ModelLimit {
     return { limit: this.limitNow, max: this.max, pausedMs: this.pausedMs };
+  }
+
+  stopTimer(): void {
+    if (this.timer !== null) clearTimeout(this.timer);
+    this.timer = null;
   }
 }

@@ -1,0 +1,89 @@
+import type { AcquireRequest, GatewayLimit } from './dispatcher';
+import { ModelPermits, type Stage } from './model-permits';
+import { PermitStage } from './permit-stage';
+
+/** The limits of one process. */
+export interface PermitLimits {
+  /** `concurrency.global`: requests of this process. */
+  readonly global: number;
+  /** `concurrency.per_model`: requests of one model. */
+  readonly perModel: number;
+  /** `concurrency.adaptive`: whether replies lower and raise the limit of their model. */
+  readonly adaptive?: boolean;
+  /** `concurrency.tenant_weights`; a tenant that is not listed has weight 1. */
+  readonly weights?: Readonly<Record<string, number>>;
+  /** Milliseconds of a monotonic clock; given by tests. */
+  readonly now?: () => number;
+}
+
+/** Idle models whose lowered limit is remembered. */
+const REMEMBERED_MODELS = 1_000;
+
+/**
+ * The permits of every model, gateway and the process, made when they are first asked for. Clients
+ * choose model names, so a model without requests is forgotten, unless its limit was lowered. Of those
+ * {@link REMEMBERED_MODELS} are kept.
+ */
+export class PermitTable {
+  readonly #limits: PermitLimits;
+  readonly #models = new Map<string, ModelPermits>();
+  readonly #gateways = new Map<string, Stage>();
+  readonly #global: Stage;
+
+  constructor(limits: PermitLimits) {
+    this.#limits = limits;
+    this.#global = new PermitStage((held) => held < limits.global, this.#weightOf);
+  }
+
+  get models(): Iterable<ModelPermits> {
+    return this.#models.values();
+  }
+
+  /** Gateways with a limit of their own. */
+  get gateways(): Iterable<[key: string, stage: Stage]> {
+    return this.#gateways;
+  }
+
+  find(model: string): ModelPermits | undefined {
+    return this.#models.get(model);
+  }
+
+  permitsOf({ model, gateway }: AcquireRequest): ModelPermits {
+    const known = this.#models.get(model);
+    if (known !== undefined) return known;
+    if (this.#models.size >= REMEMBERED_MODELS) this.#forgetOneIdle();
+    const { perModel, adaptive = false, now = () => performance.now() } = this.#limits;
+    const wider = gateway === undefined ? [] : [this.#gatewayOf(gateway)];
+    const permits = new ModelPermits({
+      ...{ model, max: perModel, adaptive, weightOf: this.#weightOf, now },
+      wider: [...wider, this.#global],
+    });
+    this.#models.set(model, permits);
+    return permits;
+  }
+
+  forgetIfIdle(permits: ModelPermits): void {
+    if (permits.isIdle && permits.isFresh) this.#models.delete(permits.model);
+  }
+
+  readonly #weightOf = (tenant: string): number => {
+    const { weights = {} } = this.#limits;
+    return Object.hasOwn(weights, tenant) ? (weights[tenant] ?? 1) : 1;
+  };
+
+  #gatewayOf({ key, limit }: GatewayLimit): Stage {
+    let stage = this.#gateways.get(key);
+    if (stage === undefined) {
+      stage = new PermitStage((held) => held < limit, this.#weightOf);
+      this.#gateways.set(key, stage);
+    }
+    return stage;
+  }
+
+  /** Drops the idle model that was first used; its limit is learned again. */
+  #forgetOneIdle(): void {
+    for (const permits of this.#models.values()) {
+      if (permits.isIdle) return void this.#models.delete(permits.model);
+    }
+  }
+}
