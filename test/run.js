@@ -16,13 +16,14 @@ const { ensureBuilt, ensureInstalled } = require('../cli/prepare.js');
 const ROOT = path.resolve(__dirname, '..');
 /**
  * Tiers that start real servers, in order: Temporal alone, then whole stacks. Two test files run at a
- * time, because most of the time of these tests is waiting; the faults run one by one, because their
- * limits are measured times. Tests in subfolders of `test/faults` start nothing.
+ * time, because most of the time of these tests is waiting. The files in `test/faults/timed` check
+ * measured times and run one by one. Tests in the other subfolders of `test/faults` start nothing.
  */
 const SERVER_TIERS = [
   { name: 'workflows', paths: ['test/workflows/', 'test/replay/'] },
   { name: 'e2e', paths: ['test/e2e/'] },
-  { name: 'faults', paths: ['test/faults/[^/]+$'], runInBand: true },
+  { name: 'faults', paths: ['test/faults/[^/]+$'] },
+  { name: 'timed faults', paths: ['test/faults/timed/'], runInBand: true },
 ];
 const TIERS = [
   {

@@ -70,10 +70,10 @@ export function factsOf(fileName: string, text: string): ModuleFacts {
   return { imports, exports, names, functions, lines: text.split('\n').length };
 }
 
-/** The callback of `describe(…)`, `describe.each(…)(…)` and relatives. */
+/** The callback of `describe(…)`, `describe.each(…)(…)` or `(… ? describe.skip : describe)(…)`. */
 function isSuite(node: ts.Node): boolean {
   if (!ts.isCallExpression(node.parent)) return false;
-  return /^describe\b/.test(node.parent.expression.getText());
+  return /\bdescribe\b/.test(node.parent.expression.getText());
 }
 
 function codeLines(node: ts.Node): number {

@@ -34,7 +34,7 @@ function main() {
   ensureInstalled();
   ensureBuilt();
   console.error(`seed ${values.seed}, ${values.rounds} rounds from ${values['first-round']}`);
-  const args = ['--runInBand', '--testTimeout=600000', 'test/faults/schedule.test.ts'];
+  const args = ['--runInBand', '--testTimeout=600000', 'test/faults/timed/schedule.test.ts'];
   const jest = spawn(process.execPath, [require.resolve('jest/bin/jest'), ...args], {
     cwd: ROOT,
     stdio: 'inherit',

@@ -1,12 +1,10 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 
 /** Whether a process has ended. A zombie has ended: only its parent has not collected it yet. */
 export function isGone(pid: number): boolean {
-  try {
-    return / [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\)/, ' '));
-  } catch {
-    return true;
-  }
+  if (!existsSync('/proc/self/stat')) return exists(() => process.kill(pid, 0)) === null;
+  const state = exists(() => readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\)/, ' '));
+  return state === null || / [ZX] /.test(state);
 }
 
 /** The result of `find`; null if it throws, as for a part that is being restarted. */

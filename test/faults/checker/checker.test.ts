@@ -12,8 +12,6 @@ import { expectedLines, unansweredText } from './expect';
 import { isReachable } from './states';
 import { requestBody } from '../round/answers';
 import type { BatchPlan, LineKind } from '../round/plan';
-import { planRound } from '../round/plan';
-import { randomFrom } from '../round/random';
 
 const ID = `batch_${'a'.repeat(32)}`;
 const CREATED_SEC = 1_000_000;
@@ -397,37 +395,5 @@ describe('what was sent', () => {
     const late = arrival(0, { atMs: NOW_MS + 3_500 });
     const world = { batch: { cancels: [cancel] }, arrivals: [...SENT.slice(1), late] };
     expect(rules(world)).toContain('cancel');
-  });
-});
-
-describe('the schedule', () => {
-  it('is the same for the same seed and another for another', () => {
-    const plan = (seed: number) => planRound({ seed, round: 3, twoWorkers: false });
-    expect(plan(1)).toEqual(plan(1));
-    expect(plan(1)).not.toEqual(plan(2));
-  });
-
-  it('strikes every part within eight rounds', () => {
-    const struck = Array.from({ length: 8 }, (_, round) =>
-      planRound({ seed: 5, round, twoWorkers: false }).faults.map(
-        ({ kind, part }) => `${kind} ${part}`,
-      ),
-    ).flat();
-    for (const part of ['worker', 'api', 'temporal', 'postgres']) {
-      expect(struck).toContain(`kill ${part}`);
-    }
-    for (const fault of ['freeze worker', 'drain worker', 'cut model-server']) {
-      expect(struck).toContain(fault);
-    }
-  });
-
-  it('spreads its numbers evenly', () => {
-    const random = randomFrom(42);
-    const thrown = Array.from({ length: 6_000 }, () => random.between(1, 6));
-    for (let eyes = 1; eyes <= 6; eyes++) {
-      const times = thrown.filter((one) => one === eyes).length;
-      expect(times).toBeGreaterThan(850);
-      expect(times).toBeLessThan(1_150);
-    }
   });
 });

@@ -5,7 +5,7 @@ import { finalAnswer, lineOfBody, type PlacedLine } from './answers';
 import type { Lateness } from './lateness';
 import { watchLateness } from './lateness';
 
-/** A model server with the latencies and failures that the lines ask for, and a full memory. */
+/** A model server that answers lines as they ask for it, and records every request. */
 export interface FaultsModelServer {
   readonly url: string;
   readonly arrivals: readonly Arrival[];
@@ -18,16 +18,19 @@ export interface FaultsModelServer {
 export async function startFaultsModelServer(): Promise<FaultsModelServer> {
   const arrivals: Arrival[] = [];
   const tries = new Map<string, number>();
+  /** How many cuts last. Cuts may overlap: the last one to end opens the server again. */
+  let cuts = 0;
+  let closed = Promise.resolve();
   let server = await listen(0);
   const { port } = server.address() as AddressInfo;
   const lateness = watchLateness(port);
-  /** Cuts that last; a second one that begins meanwhile may end later. */
-  let cuts = 0;
-  let closed = Promise.resolve();
 
   function listen(at: number): Promise<Server> {
     const opened = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
-      void receive(request, response);
+      if (lateness.isProbe(request)) return void response.end();
+      const arrival = noteArrival(request, response, () => cuts > 0);
+      arrivals.push(arrival);
+      void answerLater(request, response, { arrival, tries });
     });
     return new Promise((resolve) => opened.listen(at, '127.0.0.1', () => resolve(opened)));
   }
@@ -37,42 +40,6 @@ export async function startFaultsModelServer(): Promise<FaultsModelServer> {
       server.close(() => resolve());
       server.closeAllConnections();
     });
-  }
-
-  async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (lateness.isProbe(request)) return void response.end();
-    const arrival: Arrival = {
-      lineId: String(request.headers['x-request-id']),
-      atMs: Date.now(),
-      body: '',
-      final: false,
-      end: 'open',
-      endedAtMs: null,
-    };
-    arrivals.push(arrival);
-    const end = (how: Arrival['end']): void => {
-      if (arrival.end !== 'open') return;
-      arrival.end = how;
-      arrival.endedAtMs = Date.now();
-    };
-    response.once('finish', () => end('answered'));
-    response.once('close', () => end(cuts > 0 ? 'dropped' : 'aborted'));
-    const chunks: Buffer[] = [];
-    try {
-      for await (const chunk of request) chunks.push(chunk as Buffer);
-    } catch {
-      return;
-    }
-    arrival.body = Buffer.concat(chunks).toString();
-    const attempt = (tries.get(arrival.lineId) ?? 0) + 1;
-    tries.set(arrival.lineId, attempt);
-    const placed = lineOfBody(arrival.body);
-    setTimeout(() => {
-      if (isMoody(placed, attempt) && placed.line.kind === 'dropped') {
-        end('dropped');
-        response.destroy();
-      } else answer(response, placed, { attempt, arrival });
-    }, placed.line.latencyMs);
   }
 
   return {
@@ -92,8 +59,56 @@ export async function startFaultsModelServer(): Promise<FaultsModelServer> {
   };
 }
 
-/** The first try of such a line; the second too, for every other one. */
-function isMoody({ index }: PlacedLine, attempt: number): boolean {
+/** The record of a request; how it ends is noted when it does. */
+function noteArrival(
+  request: IncomingMessage,
+  response: ServerResponse,
+  isCut: () => boolean,
+): Arrival {
+  const arrival: Arrival = {
+    lineId: String(request.headers['x-request-id']),
+    atMs: Date.now(),
+    body: '',
+    final: false,
+    end: 'open',
+    endedAtMs: null,
+  };
+  response.once('finish', () => noteEnd(arrival, 'answered'));
+  response.once('close', () => noteEnd(arrival, isCut() ? 'dropped' : 'aborted'));
+  return arrival;
+}
+
+function noteEnd(arrival: Arrival, how: Arrival['end']): void {
+  if (arrival.end !== 'open') return;
+  arrival.end = how;
+  arrival.endedAtMs = Date.now();
+}
+
+async function answerLater(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { arrival, tries }: { arrival: Arrival; tries: Map<string, number> },
+): Promise<void> {
+  const chunks: Buffer[] = [];
+  try {
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+  } catch {
+    return;
+  }
+  arrival.body = Buffer.concat(chunks).toString();
+  const attempt = (tries.get(arrival.lineId) ?? 0) + 1;
+  tries.set(arrival.lineId, attempt);
+  const placed = lineOfBody(arrival.body);
+  setTimeout(() => {
+    if (failsFirst(placed, attempt) && placed.line.kind === 'dropped') {
+      noteEnd(arrival, 'dropped');
+      response.destroy();
+    } else answer(response, placed, { attempt, arrival });
+  }, placed.line.latencyMs);
+}
+
+/** Lines that fail at first do so once; every other one of them twice. */
+function failsFirst({ index }: PlacedLine, attempt: number): boolean {
   return attempt <= 1 + (index % 2);
 }
 
@@ -102,7 +117,7 @@ function answer(
   placed: PlacedLine,
   { attempt, arrival }: { attempt: number; arrival: Arrival },
 ): void {
-  if (placed.line.kind === 'busy' && isMoody(placed, attempt)) {
+  if (placed.line.kind === 'busy' && failsFirst(placed, attempt)) {
     const status = placed.index % 3 === 0 ? 503 : 429;
     response.writeHead(status, { 'content-type': 'application/json' }).end('{"error":{}}');
     return;

@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
-import type { LinkName, SecondWorker } from './round/second-worker';
-import { startSecondWorker } from './round/second-worker';
-import { expectCompleted } from './expect-completed';
-import type { RecordingBackend, Seen } from '../support/recording-backend';
-import { startRecordingBackend } from '../support/recording-backend';
-import type { TestStack } from '../support/stack';
-import { chatLines, STACK_START_MS, startStack, submit } from '../support/stack';
-import type { ProxyMood } from '../support/tcp-proxy';
-import { until } from '../support/until';
+import type { LinkName, SecondWorker } from '../round/second-worker';
+import { startSecondWorker } from '../round/second-worker';
+import { expectCompleted } from '../expect-completed';
+import type { RecordingBackend, Seen } from '../../support/recording-backend';
+import { startRecordingBackend } from '../../support/recording-backend';
+import type { TestStack } from '../../support/stack';
+import { chatLines, STACK_START_MS, startStack, submit } from '../../support/stack';
+import type { ProxyMood } from '../../support/tcp-proxy';
+import { until } from '../../support/until';
 
 /** Work for the worker that is left, beyond the end of the cut. */
 const LINES = 700;

@@ -1,18 +1,18 @@
 import { writeFileSync } from 'node:fs';
-import { checkRound } from './checker/checker';
-import type { Tolerance } from './checker/evidence';
-import { faultsApi } from './round/api';
-import type { FaultsModelServer } from './round/model-server';
-import { startFaultsModelServer } from './round/model-server';
-import type { FaultsParts } from './round/parts';
-import { faultsParts } from './round/parts';
-import { planRound, ROUTED_MODELS } from './round/plan';
-import { describeRound, FaultFigures, roundLine } from './round/report';
-import { playRound } from './round/round';
-import type { SecondWorker } from './round/second-worker';
-import { startSecondWorker } from './round/second-worker';
-import type { TestStack } from '../support/stack';
-import { STACK_START_MS, startStack } from '../support/stack';
+import { checkRound } from '../checker/checker';
+import type { Tolerance } from '../checker/evidence';
+import { faultsApi } from '../round/api';
+import type { FaultsModelServer } from '../round/model-server';
+import { startFaultsModelServer } from '../round/model-server';
+import type { FaultsParts } from '../round/parts';
+import { faultsParts } from '../round/parts';
+import { planRound, ROUTED_MODELS } from '../round/plan';
+import { describeRound, FaultFigures, roundLine } from '../round/report';
+import { playRound } from '../round/round';
+import type { SecondWorker } from '../round/second-worker';
+import { startSecondWorker } from '../round/second-worker';
+import type { TestStack } from '../../support/stack';
+import { STACK_START_MS, startStack } from '../../support/stack';
 
 /** `npm run faults` sets these; `npm test` runs a few rounds of one schedule. */
 const env = process.env;
