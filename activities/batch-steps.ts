@@ -4,18 +4,25 @@ import type { Config } from '../platform/config-schema';
 import type { BatchRepository } from '../storage/postgres/batches/repository';
 import type { ObjectStore } from '../storage/object-store';
 import type { ProgressReporter } from '../storage/postgres/progress';
-import { startHeartbeat } from './runtime/heartbeat';
-import type { BatchActivities, BatchSettings, BatchStepActivities, ModelRoute } from './contract';
+import { withHeartbeat } from './runtime/with-heartbeat';
+import type {
+  BatchActivities,
+  BatchSettings,
+  BatchStepActivities,
+  ModelRoute,
+  OpenedBatch,
+} from './contract';
 
+/** What the steps on a batch's row take. */
 export interface BatchStepDeps {
   readonly store: Pick<ObjectStore, 'head'>;
   readonly batches: Pick<
     BatchRepository,
     'find' | 'recordPhase' | 'claimCause' | 'recordUnfinalized'
   >;
-  readonly progress: ProgressReporter;
+  readonly progress: Pick<ProgressReporter, 'awaitReleased'>;
   readonly config: Pick<Config, 'batch' | 'concurrency' | 'worker'>;
-  /** Events after which a workflow continues as new; null: the server's suggestion. */
+  /** Events after which a workflow continues as new; null means the server's suggestion. */
   readonly historyEvents: number | null;
   /** Where the chunks of a model go; null while no live worker can send its requests. */
   routeOf(model: string): ModelRoute | null;
@@ -24,37 +31,17 @@ export interface BatchStepDeps {
 type Steps = BatchStepActivities &
   Pick<BatchActivities, 'awaitReleased' | 'awaitRoute' | 'recordUnfinalized'>;
 
-/** The short steps on a batch's row: idempotent, decided by the row alone. */
-export function createBatchSteps({
-  store,
-  batches,
-  progress,
-  config,
-  historyEvents,
-  routeOf,
-}: BatchStepDeps): Steps {
-  const settings = settingsOf(config, historyEvents);
-  const { tenant_weights: weights } = config.concurrency;
+/** Chunks return by themselves within their grace. This is the time for the last of them to do so. */
+const AFTER_GRACE_MS = 5_000;
+
+/**
+ * Short steps on the row of a batch (docs/design/temporal.md#local-activities). Each is idempotent, and
+ * the row alone decides what it returns.
+ */
+export function createBatchSteps(deps: BatchStepDeps): Steps {
+  const { batches, progress, routeOf } = deps;
   return {
-    openBatch: async ({ batchId }) => {
-      const row = await batches.find(batchId);
-      const tenant = row?.tenant ?? '';
-      const fairnessWeight = Object.hasOwn(weights, tenant) ? weights[tenant] : undefined;
-      return {
-        found: row !== null,
-        status: row?.status ?? 'validating',
-        stopCause: row?.stopCause ?? null,
-        tenant,
-        endpoint: row?.endpoint ?? '',
-        inputKey: row?.inputObjectKey ?? null,
-        createdAtMs: (row?.createdAtSec ?? 0) * 1000,
-        expiresAtMs: (row?.expiresAtSec ?? 0) * 1000,
-        settings: fairnessWeight === undefined ? settings : { ...settings, fairnessWeight },
-        ...((await isSettled(store, batchId)) ? { settled: true } : {}),
-        ...(row?.status === 'finalizing' && row.stopCause === null ? { answered: true } : {}),
-        ...(row?.passesHeaders === true ? { passesHeaders: true } : {}),
-      };
-    },
+    openBatch: ({ batchId }) => openBatch(deps, batchId),
     projectStatus: ({ batchId, ...phase }) => batches.recordPhase(batchId, phase),
     claimStop: ({ batchId, cause }) => batches.claimCause(batchId, cause),
     routeModel: ({ model }) => Promise.resolve(routeOf(model)),
@@ -67,31 +54,49 @@ export function createBatchSteps({
         category: 'BENIGN',
       });
     },
-    awaitReleased: async ({ batchId, graceMs }) => {
-      const liveness = startHeartbeat();
-      try {
-        await progress.awaitReleased(batchId, graceMs + 5_000);
-      } finally {
-        liveness.stop();
-      }
-    },
+    awaitReleased: ({ batchId, graceMs }) =>
+      withHeartbeat(() => progress.awaitReleased(batchId, graceMs + AFTER_GRACE_MS)),
     recordUnfinalized: ({ batchId, cause }) => batches.recordUnfinalized(batchId, cause),
   };
 }
 
-/** A store that does not answer now is no reason to hold the batch up: then the long way is gone. */
+/** The row of a batch, with the settings of this worker that hold for the run that opens it. */
+async function openBatch(deps: BatchStepDeps, batchId: string): Promise<OpenedBatch> {
+  const row = await deps.batches.find(batchId);
+  const tenant = row?.tenant ?? '';
+  return {
+    found: row !== null,
+    status: row?.status ?? 'validating',
+    stopCause: row?.stopCause ?? null,
+    tenant,
+    endpoint: row?.endpoint ?? '',
+    inputKey: row?.inputObjectKey ?? null,
+    createdAtMs: (row?.createdAtSec ?? 0) * 1000,
+    expiresAtMs: (row?.expiresAtSec ?? 0) * 1000,
+    settings: settingsFor(tenant, deps),
+    ...((await isSettled(deps.store, batchId)) ? { settled: true } : {}),
+    ...(row?.status === 'finalizing' && row.stopCause === null ? { answered: true } : {}),
+    ...(row?.passesHeaders === true ? { passesHeaders: true } : {}),
+  };
+}
+
+/** Whether the manifest exists. If the store does not answer, the batch goes on as if there was none. */
 async function isSettled(store: BatchStepDeps['store'], batchId: string): Promise<boolean> {
   return (await store.head(manifestKey(batchId)).catch(() => null)) !== null;
 }
 
-function settingsOf(config: BatchStepDeps['config'], historyEvents: number | null): BatchSettings {
+function settingsFor(tenant: string, { config, historyEvents }: BatchStepDeps): BatchSettings {
+  const { batch, concurrency, worker } = config;
+  const weights = concurrency.tenant_weights;
+  const fairnessWeight = Object.hasOwn(weights, tenant) ? weights[tenant] : undefined;
   return {
-    lanesPerModel: config.concurrency.lanes_per_model,
-    heartbeatTimeoutMs: config.worker.heartbeat_timeout,
-    cancelGraceMs: config.batch.cancel_grace,
-    expiryGraceMs: config.batch.expiry_grace,
-    finalizeWindowMs: config.batch.finalize_window,
+    lanesPerModel: concurrency.lanes_per_model,
+    heartbeatTimeoutMs: worker.heartbeat_timeout,
+    cancelGraceMs: batch.cancel_grace,
+    expiryGraceMs: batch.expiry_grace,
+    finalizeWindowMs: batch.finalize_window,
     historyEvents,
-    queuedWarningMs: config.batch.reroute_after,
+    queuedWarningMs: batch.reroute_after,
+    ...(fairnessWeight === undefined ? {} : { fairnessWeight }),
   };
 }

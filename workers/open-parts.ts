@@ -90,10 +90,12 @@ export async function openParts(config: Config, context: PartsContext): Promise<
     client,
     maintenance: {
       sweepRows: createSweepRows(pool),
-      batchWorkflows: createBatchWorkflows(client, { reuse: 'ALLOW_DUPLICATE' }),
-      describe: createDescribe(client),
-      listRunning: createListRunning(client),
-      ender: createBatchEnder(client),
+      workflows: {
+        ...createBatchWorkflows(client, { reuse: 'ALLOW_DUPLICATE' }),
+        ...createBatchEnder(client),
+        describe: createDescribe(client),
+        listRunning: createListRunning(client),
+      },
       observer: createMaintenanceObserver(metrics),
       removeTemporary: () => removeTemporaryFiles({ path }),
     },

@@ -7,11 +7,11 @@ import { createFinalize, createFinalizeNow } from '../activities/finalize/finali
 import { createIngest } from '../activities/ingest/ingest';
 import type { ReconcileDeps } from '../activities/reconcile/reconcile';
 import { createReconcilePage } from '../activities/reconcile/reconcile';
-import { createDeliverLate, readNonce } from '../activities/reconcile/deliver';
-import type { ReconcileActivities } from '../activities/reconcile/types';
-import type { SweepDeps } from '../activities/sweep/sweep';
+import { createDeliverLate, readNonce } from '../activities/reconcile/late-delivery';
+import type { ReconcileActivities } from '../activities/reconcile/contract';
+import type { SweepDeps } from '../activities/sweep/ports';
 import { createSweepPage } from '../activities/sweep/sweep';
-import type { SweepActivities } from '../activities/sweep/types';
+import type { SweepActivities } from '../activities/sweep/contract';
 import type { BatchActivities, PlannedOrInvalid } from '../activities/contract';
 import type { IngestDeps, IngestResult } from '../activities/ingest/ingest';
 import type { Config } from '../platform/config-schema';
@@ -32,11 +32,10 @@ export interface ActivityParts extends ExecuteDeps {
   readonly routes: Pick<RouteDirectory, 'routeOf' | 'isKnown' | 'update'>;
 }
 
-/** What reconcile and sweep are made from beside the rest. */
-export interface MaintenanceParts extends Pick<
-  ReconcileDeps,
-  'batchWorkflows' | 'describe' | 'listRunning' | 'ender' | 'observer'
-> {
+/** What only reconcile and sweep are made from. */
+export interface MaintenanceParts {
+  readonly workflows: ReconcileDeps['workflows'];
+  readonly observer: ReconcileDeps['observer'] & SweepDeps['observer'];
   readonly sweepRows: SweepDeps['rows'];
   readonly removeTemporary: SweepDeps['removeTemporary'];
 }
@@ -80,13 +79,12 @@ function finalizing({ store, journal, batches }: ActivityParts) {
 /** What looks after all batches together. */
 function createMaintenance(parts: ActivityParts): ReconcileActivities & SweepActivities {
   const { store, batches, progress, config, maintenance } = parts;
-  const { sweepRows, batchWorkflows, describe, observer } = maintenance;
-  const { listRunning, ender } = maintenance;
+  const { sweepRows, workflows, observer } = maintenance;
   const { cancel_grace, expiry_grace, finalize_window } = config.batch;
   const graceMs = cancel_grace + 5_000;
   return {
     reconcilePage: createReconcilePage({
-      ...{ batches, progress, store, batchWorkflows, describe, observer, listRunning, ender },
+      ...{ batches, progress, store, workflows, observer },
       ...{ graceMs, finalizeWindowMs: finalize_window },
       overdueAfterSec: Math.ceil((Math.max(cancel_grace, expiry_grace) + 5_000) / 1000),
       nonceOf: (batchId) => readNonce(store, batchId),

@@ -9,11 +9,11 @@ import type {
   ReconcileAction,
   ReconcileActivities,
   ReconcilePageResult,
-} from '../activities/reconcile/types';
-import type { SweepActivities, SweepKind } from '../activities/sweep/types';
+} from '../activities/reconcile/contract';
+import type { SweepActivities, SweepKind } from '../activities/sweep/contract';
 import { BATCH_QUEUE } from './contract';
 
-export type { LateDelivery, ReconcileAction } from '../activities/reconcile/types';
+export type { LateDelivery, ReconcileAction } from '../activities/reconcile/contract';
 
 /** Runs are short and on a schedule: the next run does a page that cannot be done now, so attempts are few. */
 const pages = proxyActivities<

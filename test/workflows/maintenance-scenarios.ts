@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { Client, Connection } from '@temporalio/client';
 import { NativeConnection, Worker } from '@temporalio/worker';
-import type { ReconcileActivities, ReconcilePageInput } from '../../activities/reconcile/types';
-import type { SweepActivities, SweepPageInput } from '../../activities/sweep/types';
+import type { ReconcileActivities, ReconcilePageInput } from '../../activities/reconcile/contract';
+import type { SweepActivities, SweepPageInput } from '../../activities/sweep/contract';
 import { BATCH_QUEUE, MAINTENANCE_WORKFLOWS } from '../../workflows/contract';
 import type { PlayedScenario } from './play-scenario';
 import { historiesOf, tracingPlugin, workflowBundle } from './play-scenario';

@@ -5,8 +5,8 @@ import type {
   ReconcilePageInput,
   ReconcilePageResult,
   RecoveryAction,
-} from '../../../activities/reconcile/types';
-import { createDeliverLate, readNonce } from '../../../activities/reconcile/deliver';
+} from '../../../activities/reconcile/contract';
+import { createDeliverLate, readNonce } from '../../../activities/reconcile/late-delivery';
 import type { FinalizeInput, FinalizeResult } from '../../../activities/contract';
 import type { WorkflowState } from '../../../core/batch/orphans';
 import { NightshiftError } from '../../../core/errors';
@@ -61,28 +61,26 @@ class FakeTemporal {
     return Promise.resolve(this.listed ?? new Set(running.map(([id]) => id)));
   };
 
-  ender = {
-    terminate: (id: string): Promise<void> => {
-      this.terminated.push(id);
-      return Promise.resolve();
-    },
-    deliverLater: (id: string): Promise<void> => {
-      this.deliveredLater.push(id);
-      return Promise.resolve();
-    },
-  };
+  terminate(id: string): Promise<void> {
+    this.terminated.push(id);
+    return Promise.resolve();
+  }
 
-  batchWorkflows = {
-    start: ({ id }: { id: string }): Promise<void> => {
-      this.started.push(id);
-      this.workflows.set(id, 'running');
-      return Promise.resolve();
-    },
-    cancel: (id: string): Promise<void> => {
-      this.cancelled.push(id);
-      return Promise.resolve();
-    },
-  };
+  deliverLater(id: string): Promise<void> {
+    this.deliveredLater.push(id);
+    return Promise.resolve();
+  }
+
+  start({ id }: { id: string }): Promise<void> {
+    this.started.push(id);
+    this.workflows.set(id, 'running');
+    return Promise.resolve();
+  }
+
+  cancel(id: string): Promise<void> {
+    this.cancelled.push(id);
+    return Promise.resolve();
+  }
 
   awaitReleased = async (id: string): Promise<void> => {
     this.waitedFor.push(id);
@@ -109,16 +107,13 @@ function reconcile(input: Partial<ReconcilePageInput> = {}): Promise<ReconcilePa
     batches: createBatchRepository(database.pool, OPTIONS),
     progress: temporal,
     store,
-    batchWorkflows: temporal.batchWorkflows,
-    describe: temporal.describe,
+    workflows: temporal,
     observer: {
       recovered: (action) => void recovered.push(action),
       failed: () => void failures++,
       cycleEnded: () => undefined,
-      removed: () => undefined,
       ended: (status) => void ended.push(status),
     },
-    ...{ listRunning: temporal.listRunning, ender: temporal.ender },
     nonceOf: (id) => readNonce(store, id),
     finalize: (one) => {
       temporal.finalized.push(one);

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import { createSweepPage } from '../../../activities/sweep/sweep';
-import type { SweepKind, SweepPageResult } from '../../../activities/sweep/types';
+import type { SweepKind, SweepPageResult } from '../../../activities/sweep/contract';
 import { OPEN_STATUSES } from '../../../core/batch/status';
 import {
   batchIdFromBytes,

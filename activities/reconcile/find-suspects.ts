@@ -1,35 +1,40 @@
 import { log } from '@temporalio/activity';
-import type { ListRunning } from '../../client/list-running';
 import { isSuspect } from '../../core/batch/last-resort';
 import type { BatchRepository } from '../../storage/postgres/batches/repository';
 import type { OpenBatch } from '../../storage/postgres/batches/types';
-import type { ReconcilePageInput } from './types';
+import type { ReconcilePageInput } from './contract';
+import type { BatchWorkflows } from './ports';
 
 /** What finding suspects takes. */
-export interface ScanDeps {
+export interface FindSuspectsDeps {
   readonly batches: Pick<BatchRepository, 'openPage' | 'addOverdue'>;
-  readonly listRunning: ListRunning;
+  readonly workflows: Pick<BatchWorkflows, 'listRunning'>;
   /** How long after its deadline a batch may take to end. */
   readonly overdueAfterSec: number;
 }
 
-/** Open rows whose workflows are to be asked for. */
-export interface OpenRows {
+/** Open batches whose workflows must be described. */
+export interface Suspects {
   readonly suspects: readonly OpenBatch[];
   readonly examined: number;
   /** Null after the last page. */
   readonly nextSeq: number | null;
 }
 
-/** Looked at in one page; of 10,000 open batches nearly all run, and visibility says so in ten calls. */
+/** Rows read for one page. Nearly all of 10,000 open batches run, and visibility says so in ten calls. */
 const SCAN_ROWS = 10_000;
-/** Asked for in one page. */
+/** Suspects of one page. */
 const PAGE_ROWS = 100;
 const CYCLE_MS = 60_000;
 
-/** One page of open rows without those that visibility says run. @throws postgres_unavailable */
-export async function scanOpenRows(deps: ScanDeps, input: ReconcilePageInput): Promise<OpenRows> {
-  const running = input.thorough === true ? null : await listed(deps);
+/**
+ * One page of open batches, without those that run according to visibility. @throws postgres_unavailable
+ */
+export async function findSuspects(
+  deps: FindSuspectsDeps,
+  input: ReconcilePageInput,
+): Promise<Suspects> {
+  const running = input.thorough === true ? null : await listRunning(deps);
   const limit = running === null ? PAGE_ROWS : SCAN_ROWS;
   const rows = await deps.batches.openPage({ afterSeq: input.afterSeq, limit });
   const found = running === null ? rows : rows.filter(suspicion(deps, input, running));
@@ -43,22 +48,22 @@ export async function scanOpenRows(deps: ScanDeps, input: ReconcilePageInput): P
   return { suspects, examined: rows.length, nextSeq };
 }
 
-/** Rows with the time for which they have been overdue by now; a dry run adds nothing to it. */
-export async function withOverdue(
-  { batches, overdueAfterSec }: ScanDeps,
+/** Adds to the overdue time of those past deadline and grace; returns all with their sums. */
+export async function addOverdueTime(
+  { batches, overdueAfterSec }: FindSuspectsDeps,
   suspects: readonly OpenBatch[],
 ): Promise<OpenBatch[]> {
   const nowSec = Date.now() / 1000;
-  const late = suspects.filter((row) => nowSec >= row.expiresAtSec + overdueAfterSec);
-  if (late.length === 0) return [...suspects];
-  const sums = await batches.addOverdue(late.map(({ id }) => id));
-  return suspects.map((row) => ({ ...row, overdueMs: sums.get(row.id) ?? row.overdueMs }));
+  const overdue = suspects.filter((batch) => nowSec >= batch.expiresAtSec + overdueAfterSec);
+  if (overdue.length === 0) return [...suspects];
+  const sums = await batches.addOverdue(overdue.map(({ id }) => id));
+  return suspects.map((batch) => ({ ...batch, overdueMs: sums.get(batch.id) ?? batch.overdueMs }));
 }
 
-/** Without visibility every workflow is asked for. */
-async function listed({ listRunning }: ScanDeps): Promise<ReadonlySet<string> | null> {
+/** Null if visibility does not answer: then every workflow is described. */
+async function listRunning({ workflows }: FindSuspectsDeps): Promise<ReadonlySet<string> | null> {
   try {
-    return await listRunning();
+    return await workflows.listRunning();
   } catch (error) {
     log.warn('running workflows not listed', { error });
     return null;
@@ -66,15 +71,15 @@ async function listed({ listRunning }: ScanDeps): Promise<ReadonlySet<string> | 
 }
 
 function suspicion(
-  { overdueAfterSec: graceSec }: ScanDeps,
+  { overdueAfterSec: graceSec }: FindSuspectsDeps,
   { cycleStartedAtMs }: ReconcilePageInput,
   running: ReadonlySet<string>,
-): (row: OpenBatch) => boolean {
+): (batch: OpenBatch) => boolean {
   const cycle = Math.floor(cycleStartedAtMs / CYCLE_MS);
   const nowSec = Math.floor(Date.now() / 1000);
-  return (row) => {
-    const cancelUntaken = row.stopCause === 'cancelled' && !row.stopTaken;
-    const listedRow = { ...row, isListed: running.has(row.id), cancelUntaken };
+  return (batch) => {
+    const cancelUntaken = batch.stopCause === 'cancelled' && !batch.stopTaken;
+    const listedRow = { ...batch, isListed: running.has(batch.id), cancelUntaken };
     return isSuspect(listedRow, { nowSec, cycle, graceSec });
   };
 }

@@ -4,24 +4,24 @@ import { modelMapKey } from '../../core/names/object-names';
 import { parseModelMap } from '../../core/plan/model-map';
 import type { ObjectStore } from '../../storage/object-store';
 import type { BatchRepository } from '../../storage/postgres/batches/repository';
-import { asFailure } from '../runtime/failure';
 import type { FinalizeInput, FinalizeResult } from '../contract';
-import type { LateDelivery, ReconcileActivities } from './types';
+import { asFailure } from '../runtime/failure';
+import type { LateDelivery, ReconcileActivities } from './contract';
 
-/** What a late delivery needs of the house. */
-export interface DeliverLateDeps {
+/** What a late delivery takes. */
+export interface LateDeliveryDeps {
   readonly batches: Pick<BatchRepository, 'find'>;
   readonly store: Pick<ObjectStore, 'read'>;
-  /** Finalization that writes its end with `recordLateDelivery`. */
+  /** Finalization that records its end with `recordLateDelivery`; it sends its own heartbeats. */
   finalize(input: FinalizeInput): Promise<FinalizeResult>;
 }
 
 /**
- * The activity that delivers a batch whose finalization was given up (execution §4): its files are
- * made as they would have been, the status stays. Fails with `not_found`, `conflict` where the batch
- * has not ended, `plan_unreadable` where nothing is left to deliver from.
+ * The activity that makes the files of a batch that ended without them, as they would have been made; the
+ * status stays (docs/design/ends.md#late-delivery). Fails with `not_found`; with `conflict` if the batch
+ * has not ended; with `plan_unreadable` if nothing is left to deliver from.
  */
-export function createDeliverLate(deps: DeliverLateDeps): ReconcileActivities['deliverLate'] {
+export function createDeliverLate(deps: LateDeliveryDeps): ReconcileActivities['deliverLate'] {
   return async ({ batchId }) => {
     try {
       return await deliverLate(deps, batchId);
@@ -31,7 +31,7 @@ export function createDeliverLate(deps: DeliverLateDeps): ReconcileActivities['d
   };
 }
 
-async function deliverLate(deps: DeliverLateDeps, batchId: string): Promise<LateDelivery> {
+async function deliverLate(deps: LateDeliveryDeps, batchId: string): Promise<LateDelivery> {
   const batch = await deps.batches.find(batchId);
   if (batch === null) throw new NightshiftError('not_found', `there is no batch ${batchId}`);
   const { status, stopCause, outputFileId, errorFileId } = batch;
@@ -43,8 +43,9 @@ async function deliverLate(deps: DeliverLateDeps, batchId: string): Promise<Late
   }
   const nonce = await readNonce(deps.store, batchId);
   const end = await deps.finalize({ batchId, nonce, cause: stopCause ?? 'failed' });
-  if (end.kind === 'holes')
-    throw new NightshiftError('internal', 'holes in a batch that was stopped');
+  if (end.kind === 'holes') {
+    throw new NightshiftError('internal', 'a stopped batch has no unanswered ranges');
+  }
   return {
     status: end.status,
     outputFileId: end.outputFileId,
@@ -53,8 +54,11 @@ async function deliverLate(deps: DeliverLateDeps, batchId: string): Promise<Late
   };
 }
 
-/** The nonce of the plan. @throws plan_unreadable where there is none */
-export async function readNonce(store: DeliverLateDeps['store'], batchId: string): Promise<string> {
+/** The nonce of the plan. @throws plan_unreadable if there is no plan, object_store_failed */
+export async function readNonce(
+  store: LateDeliveryDeps['store'],
+  batchId: string,
+): Promise<string> {
   try {
     return parseModelMap(await store.read(modelMapKey(batchId))).nonce;
   } catch (error) {

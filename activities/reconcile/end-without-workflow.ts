@@ -1,19 +1,18 @@
 import { log } from '@temporalio/activity';
-import type { BatchEnder } from '../../client/batch-ender';
 import type { StopCause, TerminalStatus } from '../../core/batch/status';
 import { isTerminal } from '../../core/batch/status';
 import { NightshiftError, isNightshiftError } from '../../core/errors';
 import type { BatchRepository } from '../../storage/postgres/batches/repository';
-import type { OpenBatch } from '../../storage/postgres/batches/types';
 import type { FinalizeInput, FinalizeResult } from '../contract';
+import type { BatchWorkflows } from './ports';
 
 /** What ending a batch without its workflow takes. */
 export interface EndDeps {
   readonly batches: Pick<BatchRepository, 'claimCause' | 'recordUnfinalized'>;
-  readonly ender: BatchEnder;
-  /** Finalization as the workflow would have it done; throws when `check` does. */
+  readonly workflows: Pick<BatchWorkflows, 'terminate' | 'deliverLater'>;
+  /** Finalization as the workflow would ask for it; throws what `check` throws. */
   finalize(input: FinalizeInput, check: () => void): Promise<FinalizeResult>;
-  /** The nonce of the plan. @throws plan_unreadable where there is none */
+  /** The nonce of the plan. @throws plan_unreadable if there is no plan */
   nonceOf(batchId: string): Promise<string>;
   /** How long the files may take before the record is written without them. */
   readonly deliveryMs?: number;
@@ -22,21 +21,21 @@ export interface EndDeps {
 const DELIVERY_MS = 2 * 60_000;
 
 /**
- * The last resort: ends a batch whose workflow does not, with its files if they can be made now. If not,
- * the record is written with the counts that are known, and the files are delivered later. A batch of
- * which every line is settled and that nobody asked to end is never ended without files: it throws, and
- * is tried again. Null where the batch had ended meanwhile.
+ * Ends a batch with its files if they can be made now. If not, the record is written with the counts that
+ * are known, and the files are delivered late. If every line is settled and no end was asked for, the
+ * batch is never ended without its files: it throws, and the next cycle tries again. Returns null if the
+ * batch had ended meanwhile.
  */
 export async function endWithoutWorkflow(
   deps: EndDeps,
-  row: OpenBatch,
+  batchId: string,
   { cause, check }: { cause: StopCause | null; check: () => void },
 ): Promise<TerminalStatus | null> {
-  const claimed = await claim(deps, row.id, cause);
+  const claimed = await claim(deps, batchId, cause);
   if (claimed === 'ended') return null;
-  const end = await deliver(deps, row.id, { cause: claimed, check });
-  log.error('batch ended without its workflow', { batchId: row.id, ...end });
-  await deps.ender.terminate(row.id).catch(() => undefined);
+  const end = await deliver(deps, batchId, { cause: claimed, check });
+  log.error('batch ended without its workflow', { batchId, ...end });
+  await deps.workflows.terminate(batchId).catch(() => undefined);
   return end.status;
 }
 
@@ -46,8 +45,8 @@ async function claim(
   cause: StopCause | null,
 ): Promise<StopCause | null | 'ended'> {
   if (cause === null) return null;
-  const row = await batches.claimCause(batchId, cause);
-  return !row.found || isTerminal(row.status) ? 'ended' : (row.stopCause ?? cause);
+  const state = await batches.claimCause(batchId, cause);
+  return !state.found || isTerminal(state.status) ? 'ended' : (state.stopCause ?? cause);
 }
 
 interface Ended {
@@ -62,9 +61,9 @@ async function deliver(
 ): Promise<Ended> {
   try {
     const nonce = cause === null ? await deps.nonceOf(batchId) : null;
-    const end = await inTime(deps, { batchId, nonce, cause }, check);
+    const end = await finalizeInTime(deps, { batchId, nonce, cause }, check);
     if (end.kind === 'done') return { status: end.status, delivered: true };
-    // Not every line was settled after all.
+    // Lines were not settled after all, for example because seals were lost with a store.
     const claimed = await claim(deps, batchId, 'expired');
     return await deliver(deps, batchId, {
       cause: claimed === 'ended' ? 'expired' : claimed,
@@ -72,18 +71,21 @@ async function deliver(
     });
   } catch (error) {
     check();
-    const isLasting = isNightshiftError(error) && !error.retryable;
-    if (cause === null && !isLasting) throw error;
+    const isPermanent = isNightshiftError(error) && !error.retryable;
+    if (cause === null && !isPermanent) throw error;
     log.warn('files not made at the end of a batch', { batchId, error });
-    const row = await deps.batches.recordUnfinalized(batchId, cause);
-    if (!isTerminal(row.status)) throw error;
-    if (!isLasting) await deps.ender.deliverLater(batchId).catch(() => undefined);
-    return { status: row.status, delivered: false };
+    const state = await deps.batches.recordUnfinalized(batchId, cause);
+    if (!isTerminal(state.status)) throw error;
+    if (!isPermanent) await deps.workflows.deliverLater(batchId).catch(() => undefined);
+    return { status: state.status, delivered: false };
   }
 }
 
-/** A store that hangs must not hold up all other batches: what it does later does no harm. */
-async function inTime(
+/**
+ * A store that hangs must not hold up all other batches. The finalization that was given up may go on:
+ * everything it writes is idempotent.
+ */
+async function finalizeInTime(
   { finalize, deliveryMs = DELIVERY_MS }: EndDeps,
   input: FinalizeInput,
   check: () => void,

@@ -1,21 +1,24 @@
-/** What the sweep workflow asks of its activities. */
+/**
+ * What the sweep workflow asks of its activities. These types travel through Temporal: fields keep their
+ * names (docs/design/temporal.md#wire-names).
+ */
 export interface SweepActivities {
-  /** Removes one page of one kind of things that nobody needs any more. */
+  /** Removes one page of one kind of things that are no longer needed. */
   sweepPage(input: SweepPageInput): Promise<SweepPageResult>;
 }
 
 /**
- * In this order:
+ * Kinds in the order in which they are swept:
  * - `files`: bytes of files that were deleted or have expired and that no open batch needs
  * - `file_rows`: their rows, a day later
  * - `scratch`: plans, journals and seals of delivered batches, after `retention.scratch`
  * - `batches`: everything of a batch, after `retention.batches`; its place in lists a day later
  * - `progress`: rows of chunks whose batch has ended
- * - `uploads`: parts of ended uploads, and what their completions left behind
+ * - `uploads`: parts of ended uploads, and objects of completions that failed
  * - `upload_rows`: their rows, a day later
- * - `idempotency_keys`: keys of requests that were made more than a day ago
- * - `temporary`: what crashed writers left in the object store, a day after they did or, where it has
- *   become an object without a row, after `retention.scratch`
+ * - `idempotency_keys`: keys of requests made more than a day ago
+ * - `temporary`: what crashed writers left in the object store: temporary files after a day, objects
+ *   without a row after `retention.scratch`
  */
 export type SweepKind =
   | 'files'
@@ -34,7 +37,7 @@ export interface SweepPageInput {
   readonly afterSeq: number;
 }
 
-/** What one page came to. */
+/** What one page removed. */
 export interface SweepPageResult {
   readonly removed: number;
   /** Null after the last page. */

@@ -1,0 +1,32 @@
+import { mapConcurrently } from '../../core/async/map-concurrently';
+import type { ObjectStore } from '../../storage/object-store';
+
+const DELETES_AT_ONCE = 8;
+
+/** Deletes objects by key; `check` throws to give up. @throws object_store_failed */
+export async function deleteKeys(
+  store: Pick<ObjectStore, 'delete'>,
+  keys: Iterable<string>,
+  check: () => void,
+): Promise<void> {
+  await mapConcurrently(keys, DELETES_AT_ONCE, async (key) => {
+    check();
+    await store.delete(key);
+  });
+}
+
+/** Deletes all objects below `prefix` except `kept`; returns how many. @throws object_store_failed */
+export async function deletePrefix(
+  store: Pick<ObjectStore, 'list' | 'delete'>,
+  prefix: string,
+  { kept, check }: { readonly kept: readonly string[]; check(): void },
+): Promise<number> {
+  let deleted = 0;
+  await mapConcurrently(store.list(prefix), DELETES_AT_ONCE, async ({ key }) => {
+    check();
+    if (kept.includes(key)) return;
+    await store.delete(key);
+    deleted++;
+  });
+  return deleted;
+}

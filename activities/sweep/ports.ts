@@ -1,0 +1,26 @@
+import type { Config } from '../../platform/config-schema';
+import type { ObjectStore } from '../../storage/object-store';
+import type { SweepRows } from '../../storage/postgres/sweep';
+import type { SweepKind, SweepPageInput, SweepPageResult } from './contract';
+
+/** What the sweep reads, removes and reports. */
+export interface SweepDeps {
+  readonly rows: SweepRows;
+  readonly store: Pick<ObjectStore, 'head' | 'list' | 'delete'>;
+  readonly retention: Pick<Config['retention'], 'batches' | 'scratch'>;
+  readonly observer: SweepObserver;
+  /** Removes temporary files of crashed writers from the store; returns how many. */
+  removeTemporary(): Promise<number>;
+}
+
+/** Hears what the sweep removes, for metrics; must not throw. */
+export interface SweepObserver {
+  removed(kind: SweepKind, count: number): void;
+}
+
+/** Sweeps one page of one kind; `check` throws when the activity is cancelled. */
+export type Sweeper = (
+  deps: SweepDeps,
+  input: SweepPageInput,
+  check: () => void,
+) => Promise<SweepPageResult>;

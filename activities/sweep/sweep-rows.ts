@@ -1,0 +1,42 @@
+import { uploadPrefix } from '../../core/names/object-names';
+import type { SweepRows } from '../../storage/postgres/sweep';
+import type { SweepPageResult } from './contract';
+import type { Sweeper } from './ports';
+import { deleteKeys, deletePrefix } from './delete-objects';
+
+const PAGE_ROWS = 500;
+/** An upload may have thousands of parts. */
+const PAGE_UPLOADS = 20;
+
+/** Removes a page of rows that have no objects. */
+export function sweepRows(remove: (rows: SweepRows, limit: number) => Promise<number>): Sweeper {
+  return async ({ rows }) => counted(await remove(rows, PAGE_ROWS));
+}
+
+/** Removes the bytes of files that nobody can see and no open batch needs. */
+export const emptyFiles: Sweeper = async ({ rows, store }, _input, check) => {
+  const files = await rows.filesToEmpty(PAGE_ROWS);
+  const keys = files.map(({ objectKey }) => objectKey);
+  await deleteKeys(store, keys, check);
+  await rows.markEmptied(files.map(({ id }) => id));
+  return counted(files.length);
+};
+
+/**
+ * Removes the objects of ended uploads. The API removes parts at once if it can; this is for uploads that
+ * expired, and for those whose API server crashed or failed.
+ */
+export const clearUploads: Sweeper = async ({ rows, store }, _input, check) => {
+  const uploads = await rows.uploadsToClear(PAGE_UPLOADS);
+  for (const { id, leftOverKeys } of uploads) {
+    await deletePrefix(store, uploadPrefix(id), { kept: [], check });
+    for (const key of leftOverKeys) await store.delete(key);
+    await rows.markUploadsCleared([id]);
+  }
+  return { removed: uploads.length, nextSeq: uploads.length < PAGE_UPLOADS ? null : 0 };
+};
+
+/** Removed things are not found again, so the next page begins at the same place. */
+function counted(removed: number): SweepPageResult {
+  return { removed, nextSeq: removed < PAGE_ROWS ? null : 0 };
+}
