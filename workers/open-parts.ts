@@ -90,12 +90,7 @@ export async function openParts(config: Config, context: PartsContext): Promise<
     client,
     maintenance: {
       sweepRows: createSweepRows(pool),
-      workflows: {
-        ...createBatchWorkflows(client, { reuse: 'ALLOW_DUPLICATE' }),
-        ...createBatchEnder(client),
-        describe: createDescribe(client),
-        listRunning: createListRunning(client),
-      },
+      workflows: openWorkflows(client),
       observer: createMaintenanceObserver(metrics),
       removeTemporary: () => removeTemporaryFiles({ path }),
     },
@@ -115,6 +110,16 @@ export async function openParts(config: Config, context: PartsContext): Promise<
       { name: 'object store', run: () => store.close() },
       { name: 'postgres', run: closePools },
     ],
+  };
+}
+
+/** The client's side of what reconcile does with workflows. */
+function openWorkflows(client: WorkerParts['client']): ActivityParts['maintenance']['workflows'] {
+  return {
+    ...createBatchWorkflows(client, { reuse: 'ALLOW_DUPLICATE' }),
+    ...createBatchEnder(client),
+    describe: createDescribe(client),
+    listRunning: createListRunning(client),
   };
 }
 
