@@ -12,27 +12,23 @@ import { dirname, join, resolve } from 'node:path';
 import { NightshiftError } from '../core/errors';
 import { ensureKeyFile } from '../platform/header-vault';
 
-/** Where the parts of one stack keep their state. */
+/** Folders and files of one stack (docs/design/embedded-stack.md#data-directory). */
 export interface DataDir {
   readonly path: string;
   readonly logs: string;
   readonly objects: string;
-  /** Files of the running stack: the children's config, their pids. */
+  /** Files of the running stack: the settings and pids of its components. */
   readonly run: string;
   readonly temporal: string;
   readonly postgres: string;
-  /** Key of the headers that batches pass through. */
+  /** File with the key that encrypts the pass-through headers of batches. */
   readonly passThroughKey: string;
 }
 
-/** As root, Postgres runs as another user and has its folder in here: passable, not listable. */
+/** As root, PostgreSQL runs as another user, who must be able to pass through to its folder in here. */
 const DIR_MODE = process.getuid?.() === 0 ? 0o711 : 0o700;
 
-/**
- * Makes the folders of a data directory and proves that they can be written.
- *
- * @throws data_dir_unusable with what is wrong and what to do
- */
+/** Makes the folders of a data directory and checks that they can be written. @throws data_dir_unusable */
 export function openDataDir(path: string): DataDir {
   const root = resolve(path);
   const dir: DataDir = {
@@ -46,11 +42,11 @@ export function openDataDir(path: string): DataDir {
   };
   try {
     makeFolders(dir);
-    proveWritable(dir);
+    checkWritable(dir);
     ensureKeyFile(dir.passThroughKey);
   } catch (cause) {
     const reason = (cause as Error).message;
-    const message = `${root} cannot be used as data directory (${reason}): choose another with --data-dir`;
+    const message = `${root} cannot be used as data directory (${reason}): choose another one with --data-dir`;
     throw new NightshiftError('data_dir_unusable', message, { cause });
   }
   return dir;
@@ -58,7 +54,8 @@ export function openDataDir(path: string): DataDir {
 
 function makeFolders(dir: DataDir): void {
   if (makeWithParents(dir.path)) chmodSync(dir.path, DIR_MODE);
-  if (!statSync(dir.path).isDirectory()) throw new NightshiftError('internal', 'it is no folder');
+  if (!statSync(dir.path).isDirectory())
+    throw new NightshiftError('internal', 'it is not a folder');
   for (const folder of [dir.logs, dir.objects, dir.run, dir.temporal]) {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
   }
@@ -66,8 +63,8 @@ function makeFolders(dir: DataDir): void {
 }
 
 /**
- * Whether the folder was made now. Not `recursive: true`: Node never returns from that where the
- * system answers ENOENT below an existing folder, as /proc does.
+ * Returns whether the folder is new. Does not use `recursive: true`: Node loops forever if the system
+ * answers ENOENT below an existing folder, as /proc does.
  */
 function makeWithParents(path: string): boolean {
   if (existsSync(path)) return false;
@@ -76,8 +73,8 @@ function makeWithParents(path: string): boolean {
   return true;
 }
 
-/** By writing, not by looking at modes: a full disk or a read-only mount says nothing in its mode. */
-function proveWritable(dir: DataDir): void {
+/** Writes a file, because a full disk or a read-only mount does not show in a folder's mode. */
+function checkWritable(dir: DataDir): void {
   const probe = join(dir.run, `probe.${process.pid}`);
   writeFileSync(probe, 'x'.repeat(4_096), { mode: 0o600 });
   rmSync(probe);

@@ -1,4 +1,3 @@
-import { formatDuration } from '../platform/units';
 import { NightshiftError } from '../core/errors';
 import {
   findSettings,
@@ -8,21 +7,23 @@ import {
   type Config,
   type ConfigSources,
 } from '../platform/config';
+import { formatDuration } from '../platform/units';
 import type { DataDir } from './data-dir';
 import type { PortPicker } from './locks/ports';
 
+/** What a stack is planned from. */
 export interface PlanOptions {
   readonly dir: DataDir;
   readonly sources: ConfigSources;
-  /** Whether the simulator stands in where no gateway is set. */
+  /** Whether to start the simulator if no gateway is configured. */
   readonly simulator: boolean;
   /** A port in use: an error for `dev`, the next free one for `demo`. */
   readonly apiPort: 'exactly' | 'next free';
-  /** Whoever holds the plan releases its ports. */
+  /** Claims the ports; its owner releases them. */
   readonly picker: PortPicker;
 }
 
-/** What a stack consists of: which parts are embedded, on which ports, with which settings. */
+/** Which components of a stack are embedded, on which ports and with which settings. */
 export interface StackPlan {
   readonly embedded: {
     readonly temporal: boolean;
@@ -30,13 +31,13 @@ export interface StackPlan {
     readonly simulator: boolean;
   };
   readonly ports: StackPorts;
-  /** The checked settings; `postgres.url` is still a placeholder where Postgres is embedded. */
+  /** The validated settings. If PostgreSQL is embedded, `postgres.url` is still a placeholder. */
   readonly config: Config;
-  /** Everything the children are given, as one config file. */
+  /** All settings of API and worker, to be written as one file. */
   settings(postgresUrl: string | null): Record<string, unknown>;
 }
 
-/** The loopback port of every part. */
+/** The loopback port of every component. */
 export interface StackPorts {
   readonly api: number;
   readonly apiObservability: number;
@@ -49,11 +50,11 @@ export interface StackPorts {
 
 const LOOPBACK = '127.0.0.1';
 const FIRST_PORTS = { temporal: 7233, ui: 8233, postgres: 15_432, simulator: 8001 } as const;
-/** A laptop's Ctrl-C: long enough for answers in flight, short enough to wait for (design §6). */
+/** Drain budget unless it is set: long enough for most answers, short enough to wait for after Ctrl-C. */
 const DRAIN_BUDGET_MS = 30_000;
 
 /**
- * Settles settings and ports before anything is started, so that every mistake is told at once.
+ * Decides settings and ports before anything starts, so that every conflict is reported at once.
  *
  * @throws config_invalid, port_in_use
  */
@@ -94,8 +95,9 @@ export async function planStack(given: PlanOptions): Promise<StackPlan> {
 }
 
 /**
- * An embedded Temporal server knows neither keys nor TLS: variables that are in the environment for
- * other tools are left out, and settings that were written for Nightshift are a mistake.
+ * An embedded Temporal server knows neither keys nor TLS. Its variables in the environment are ignored,
+ * because they may be there for other tools; such settings in Nightshift's own file or variables are an
+ * error.
  */
 function withOwnTemporal(options: PlanOptions): PlanOptions {
   const { sources } = options;
@@ -129,7 +131,7 @@ async function choosePorts(
   };
 }
 
-interface Chosen {
+interface Decisions {
   readonly embedded: StackPlan['embedded'];
   readonly ports: StackPorts;
   readonly wanted: Config;
@@ -137,14 +139,14 @@ interface Chosen {
   readonly ownObjects: boolean;
 }
 
-/** The caller's sources, with what we embed below them and what we chose above them. */
-function completed(options: PlanOptions, chosen: Chosen): ConfigSources {
-  const { embedded, ports, wanted, postgresUrl } = chosen;
+/** The caller's sources, with addresses of embedded components as fallbacks and chosen ports as overrides. */
+function completed(options: PlanOptions, decisions: Decisions): ConfigSources {
+  const { embedded, ports, wanted, postgresUrl } = decisions;
   const { drain_budget: budget } = wanted.worker;
   const fallbacks = {
     ...(embedded.temporal ? { temporal: { address: `${LOOPBACK}:${ports.temporal}` } } : {}),
     ...(postgresUrl === null ? {} : { postgres: { url: postgresUrl } }),
-    ...(chosen.ownObjects
+    ...(decisions.ownObjects
       ? { object_store: { type: 'filesystem', path: options.dir.objects } }
       : {}),
     ...(embedded.simulator ? gatewayAt(ports.simulator) : {}),

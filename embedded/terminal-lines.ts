@@ -1,4 +1,4 @@
-/** Lowest level of a part's log lines that a person at the terminal sees. */
+/** Lowest level of a component's log lines that the terminal shows. */
 export type ShownLevel = 'info' | 'warn' | 'error' | 'none';
 
 const RANKS: Readonly<Record<string, number>> = {
@@ -13,8 +13,8 @@ const RANKS: Readonly<Record<string, number>> = {
   dpanic: 60,
 };
 const NAME_WIDTH = 9;
-/** Members that every line has, or that the prefix says already. */
-const LEFT_OUT = new Set([
+/** Members that every line has, or that the prefix repeats. */
+const HIDDEN_MEMBERS = new Set([
   'level',
   'time',
   'ts',
@@ -26,21 +26,22 @@ const LEFT_OUT = new Set([
 ]);
 
 /**
- * A log line of a part as the terminal shows it, prefixed by the part's name; `null` where it is below
- * `shown`. JSON lines (ours, Temporal's) become one readable line; text is judged by its own words.
+ * A component's log line as the terminal shows it, prefixed by the component's name; `null` if its level
+ * is below `shown`. JSON lines (ours and Temporal's) become readable text. The level of plain text is
+ * guessed from its words.
  */
-export function terminalLine(part: string, line: string, shown: ShownLevel): string | null {
+export function terminalLine(component: string, line: string, shown: ShownLevel): string | null {
   if (line.trim() === '' || shown === 'none') return null;
   const least = RANKS[shown] ?? 0;
   const fields = parse(line);
-  const prefix = part.padEnd(NAME_WIDTH);
-  if (fields === null) return textRank(part, line) >= least ? `${prefix} ${line}` : null;
+  const prefix = component.padEnd(NAME_WIDTH);
+  if (fields === null) return textRank(component, line) >= least ? `${prefix} ${line}` : null;
   const level = String(fields['level']).toLowerCase();
-  // What the SDK tells of itself at info is its inner life, not a batch's.
+  // Temporal's SDK logs its own state changes at info; they say nothing about batches.
   const floor = 'sdkComponent' in fields ? Math.max(least, RANKS['warn'] ?? 0) : least;
   if ((RANKS[level] ?? 0) < floor) return null;
   const rest = Object.entries(fields)
-    .filter(([key]) => !LEFT_OUT.has(key))
+    .filter(([key]) => !HIDDEN_MEMBERS.has(key))
     .map(([key, value]) => ` ${key}=${shortValue(value)}`);
   return `${prefix} ${level.padEnd(5)} ${String(fields['msg'])}${rest.join('')}`;
 }
@@ -55,19 +56,20 @@ function parse(line: string): Record<string, unknown> | null {
 }
 
 /**
- * Rank of a line that is no JSON. Postgres writes `LOG:`, `FATAL:` (its clients' mistakes, `ERROR:`,
- * are told by the clients); Temporal writes a banner; from ours text is a crash.
+ * Level of a line that is not JSON. PostgreSQL prefixes lines with `LOG:`, `ERROR:` (a mistake of a
+ * client, which reports it itself) or `FATAL:`. Temporal prints a banner. In our own processes plain text
+ * means a crash.
  */
-function textRank(part: string, line: string): number {
+function textRank(component: string, line: string): number {
   const serious: Readonly<Record<string, RegExp>> = {
     postgres: /\b(FATAL|PANIC):/,
     temporal: /\b(error|panic|fatal)\b/i,
   };
-  const isSerious = serious[part]?.test(line) ?? true;
+  const isSerious = serious[component]?.test(line) ?? true;
   return isSerious ? (RANKS['error'] ?? 0) : 0;
 }
 
-/** An error is its message here; its stack is in the file. */
+/** Shows an error as its message; the stack is in the log file. */
 function shortValue(value: unknown): string {
   if (typeof value === 'object' && value !== null && 'stack' in value && 'message' in value) {
     return JSON.stringify(value.message);

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { connect } from 'node:net';
 import { NightshiftError } from '../../core/errors';
 import { isFree } from '../../embedded/locks/ports';
+import { urlHost } from '../../embedded/url-host';
 import { redactUrl, type Config } from '../../platform/config';
 import { lazy } from '../lazy-modules';
 
@@ -83,13 +84,6 @@ async function checkPort({ host, port, setting }: PortPlace): Promise<string> {
   const text = (await response?.text().catch(() => null)) ?? '';
   if (/"status":\s*"ok"/.test(text)) return `${port} answers: nightshift is running`;
   throw new NightshiftError('port_in_use', `port ${port} is in use by another program`);
-}
-
-/** As it stands in a URL: a server on all addresses is asked on loopback. */
-export function urlHost(host: string): string {
-  if (host === '0.0.0.0') return '127.0.0.1';
-  if (host === '::') return '[::1]';
-  return host.includes(':') ? `[${host}]` : host;
 }
 
 async function checkPostgres(url: string): Promise<string> {

@@ -31,7 +31,7 @@ function statsOf(path: string): Stats {
 
 /**
  * The endpoint of the first request, for all lines of a batch go to one. Blank lines and a byte order
- * mark are passed over, as the server does (contract §7).
+ * mark are skipped, as the server does (docs/design/api-contract.md#line-format).
  *
  * @throws invalid_request where that line is no request
  */

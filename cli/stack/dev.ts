@@ -1,4 +1,5 @@
-import { createStack, type StackAddresses } from '../../embedded/stack';
+import { createStack } from '../../embedded/stack';
+import type { StackAddresses } from '../../embedded/start-components';
 import { shellWord } from '../batches/connection-flags';
 import { say } from '../output';
 import { sourcesOf, type StackFlags } from './stack-flags';
@@ -37,7 +38,7 @@ function stay(addresses: StackAddresses, dataDir: string): Promise<never> {
   return new Promise<never>(() => undefined);
 }
 
-/** The one line on stdout by which programs know that all is ready (design §6). */
+/** The line on stdout that tells programs that the stack is ready (docs/design/embedded-stack.md#ready-line). */
 export function readyLine({ api, temporal, ui }: StackAddresses): string {
   const parts = [`api=${api}`, `temporal=${temporal}`, ...(ui === null ? [] : [`ui=${ui}`])];
   return `nightshift ready ${parts.join(' ')} pid=${process.pid}`;

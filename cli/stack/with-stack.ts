@@ -1,4 +1,5 @@
-import type { Stack, StackAddresses } from '../../embedded/stack';
+import type { Stack } from '../../embedded/stack';
+import type { StackAddresses } from '../../embedded/start-components';
 import { installSignals } from '../../platform/shutdown';
 import { say, sayError } from '../output';
 import type { StackTerminal } from './stack-terminal';

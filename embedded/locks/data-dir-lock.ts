@@ -3,21 +3,22 @@ import { NightshiftError } from '../../core/errors';
 import { lockFile, readHolder, type HeldLock } from './lock-file';
 
 /**
- * One data directory, one running stack: a file with pid and start time. The lock of a dead process
- * is taken over.
+ * Locks a data directory: at most one stack runs in it.
  *
  * @throws data_dir_in_use naming the pid that holds it
  */
 export function lockDataDir(dataDir: string): HeldLock {
-  const taken = lockFile(join(dataDir, 'lock'));
+  const taken = lockFile(lockPath(dataDir));
   if (taken.kind === 'held') return taken;
-  throw new NightshiftError(
-    'data_dir_in_use',
-    `${dataDir} is in use by process ${taken.pid}: stop that one, or choose another with --data-dir`,
-  );
+  const message = `${dataDir} is in use by process ${taken.pid}: stop that process, or choose another directory with --data-dir`;
+  throw new NightshiftError('data_dir_in_use', message);
 }
 
-/** The pid that holds `dataDir` now, or `null`. */
+/** Pid of the process whose stack runs in `dataDir`, or `null`. */
 export function dataDirHolder(dataDir: string): number | null {
-  return readHolder(join(dataDir, 'lock'));
+  return readHolder(lockPath(dataDir));
+}
+
+function lockPath(dataDir: string): string {
+  return join(dataDir, 'lock');
 }

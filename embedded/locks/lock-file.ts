@@ -11,31 +11,38 @@ import {
 } from 'node:fs';
 import { identify, isAlive, type ProcessIdentity } from '../supervision/process-identity';
 
-/** The lock is ours. */
+/** This process holds the lock. */
 export interface HeldLock {
   readonly kind: 'held';
-  /** Removes the file; a lock that somebody else holds by now is left alone. */
+  /** Removes the file. Does nothing if another process holds the lock by now. */
   release(): void;
 }
 
-/** Somebody else has it: a living process. */
+/** Another living process holds the lock. */
 export interface LostLock {
   readonly kind: 'lost';
   readonly pid: number;
 }
 
-const TRIES = 5;
-/** What a link in place of a lock points to is never read. */
+const ATTEMPTS = 5;
+/** A symbolic link in place of a lock is not followed. */
 const READ_NO_LINK = constants.O_RDONLY | constants.O_NOFOLLOW;
 
 /**
- * Takes a lock that is a file with pid and start time of its holder; the file of a dead process is
- * taken over. Of several that try at once, one wins.
+ * Takes a lock: a file with the pid and start time of its holder.
+ *
+ * The operating system removes no file when a process dies, so a lock of a dead process must be taken
+ * over, and several processes may try at once. Three rules make exactly one of them win. A lock appears
+ * under its name complete or not at all, because it is a hard link to a finished draft, and a link never
+ * replaces a file. A stale lock is removed by renaming it first: only one process can rename it. What was
+ * renamed is then compared with what was read before, since between the two steps another process may
+ * have taken the lock over; a living lock that was moved by mistake is put back
+ * (docs/design/embedded-stack.md#lock).
  */
 export function lockFile(file: string): HeldLock | LostLock {
   const own = JSON.stringify(identify(process.pid) ?? { pid: process.pid, startedAt: null });
   let pid = 0;
-  for (let attempt = 0; attempt < TRIES; attempt++) {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     if (createWhole(file, own)) return { kind: 'held', release: () => releaseOwn(file, own) };
     const found = readText(file);
     if (found === null) continue;
@@ -47,17 +54,14 @@ export function lockFile(file: string): HeldLock | LostLock {
   return { kind: 'lost', pid };
 }
 
-/** The living process that holds the lock, or `null`. */
+/** Pid of the living process that holds the lock, or `null`. */
 export function readHolder(file: string): number | null {
   const text = readText(file);
   const holder = text === null ? null : parseIdentity(text);
   return holder !== null && isAlive(holder) ? holder.pid : null;
 }
 
-/**
- * A link appears with all its content or not at all, and never replaces a file. The draft is new (`wx`
- * follows no link either).
- */
+/** Returns false if the file exists. `wx` makes a new draft and follows no link. */
 function createWhole(file: string, text: string): boolean {
   const draft = `${file}.${process.pid}.${randomBytes(6).toString('hex')}`;
   writeFileSync(draft, text, { mode: 0o600, flag: 'wx' });
@@ -72,10 +76,6 @@ function createWhole(file: string, text: string): boolean {
   }
 }
 
-/**
- * Between reading a stale lock and removing it another process may have taken it over: what was moved
- * away is looked at again, and a living lock is put back.
- */
 function removeStale(file: string, stale: string): void {
   const moved = `${file}.stale.${process.pid}`;
   try {
@@ -87,7 +87,7 @@ function removeStale(file: string, stale: string): void {
     try {
       linkSync(moved, file);
     } catch {
-      // A third process holds the name by now.
+      // A third process has created the lock in the meantime.
     }
   }
   rmSync(moved, { force: true });

@@ -6,9 +6,9 @@ import { lockFile, type HeldLock, type LostLock } from './lock-file';
 import { makePrivateFolder, privateFolder } from './private-folder';
 
 const HIGHEST_PORT = 65_535;
-const TRIES = 200;
+const PORTS_TRIED = 200;
 
-/** Whether a server could listen there now. @throws config_invalid where nobody ever could */
+/** Whether a server could listen there now. @throws config_invalid if none ever could, such as on an unknown host */
 export function isFree(
   host: string,
   port: number,
@@ -25,19 +25,20 @@ export function isFree(
   });
 }
 
-/** Hands out ports of one stack: never the same twice, never one that somebody listens on. */
+/** Hands out the ports of one stack: none twice, and none that a program listens on. */
 export interface PortPicker {
-  /** `wanted`, or the next free one above it, on `host`. @throws port_in_use where none is left */
+  /** `wanted` on `host`, or the next free port above it. @throws port_in_use if none is free */
   next(host: string, wanted: number): Promise<number>;
-  /** Exactly `port`. @throws port_in_use with `hint`, what to change */
+  /** Exactly `port`. @throws port_in_use with `hint`, which says what to change */
   exactly(host: string, port: number, hint: string): Promise<number>;
-  /** Lets other stacks have the ports again. */
+  /** Gives up the claims, so that other stacks can choose the ports. */
   release(): void;
 }
 
 /**
- * A picker whose ports are claimed by a file each in `claims`: between looking for a free port and
- * listening on it, another stack that the same user starts at the same time must not choose it too.
+ * A picker that claims each port with a lock file in `claims`. Without claims, another stack that the
+ * same user starts at the same time could choose a port between this stack finding it free and listening
+ * on it (docs/design/embedded-stack.md#ports).
  */
 export function createPortPicker(claims?: string): PortPicker {
   const given = new Map<number, HeldLock | null>();
@@ -50,11 +51,14 @@ export function createPortPicker(claims?: string): PortPicker {
   };
   return {
     async next(host, wanted) {
-      const highest = Math.min(wanted + TRIES, HIGHEST_PORT);
+      const highest = Math.min(wanted + PORTS_TRIED, HIGHEST_PORT);
       for (let port = Math.max(wanted, 1); port <= highest; port++) {
         if (await take(host, port)) return port;
       }
-      throw new NightshiftError('port_in_use', `no free port between ${wanted} and ${highest}`);
+      throw new NightshiftError(
+        'port_in_use',
+        `no port between ${wanted} and ${highest} on ${host} is free: stop a process that listens there`,
+      );
     },
     async exactly(host, port, hint) {
       if (await take(host, port)) return port;
@@ -67,7 +71,7 @@ export function createPortPicker(claims?: string): PortPicker {
   };
 }
 
-/** `null` where claims cannot be written: the picker then does without. */
+/** `null` if claims cannot be written: the port is used without one. */
 function tryClaim(claims: string | undefined, port: number): HeldLock | LostLock | null {
   try {
     const folder =

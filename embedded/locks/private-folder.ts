@@ -5,34 +5,36 @@ import { NightshiftError } from '../../core/errors';
 import { processEnvironment, type Environment } from '../../platform/config';
 
 /**
- * A folder for files that all stacks of one user share, and nobody else can write or read: below
- * `XDG_RUNTIME_DIR`, or with the user's id in its name below the temporary folder. It may have been
- * there before, so it is looked at: in a folder that everybody may write, another user can make it first.
+ * A folder that all stacks of this user share and no other user can read or write: below
+ * `XDG_RUNTIME_DIR`, or below the temporary folder with the user's id in its name.
  *
- * @throws data_dir_unusable if what is there is not ours alone
+ * @throws data_dir_unusable if something else has that name
  */
 export function privateFolder(name: string, env: Environment = processEnvironment()): string {
   const runtime = env['XDG_RUNTIME_DIR'];
-  if (runtime !== undefined && runtime !== '' && isOursAlone(runtime)) {
+  if (runtime !== undefined && runtime !== '' && isPrivate(runtime)) {
     return makePrivateFolder(join(runtime, name));
   }
   return makePrivateFolder(join(tmpdir(), `${name}-${ownUid()}`));
 }
 
-/** Makes the folder, or proves that the one that is there is ours alone. @throws data_dir_unusable */
+/**
+ * Makes the folder, or checks the one that exists: in a folder that everyone can write, another user may
+ * have made it first. @throws data_dir_unusable if it is not private
+ */
 export function makePrivateFolder(path: string): string {
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
-  if (isOursAlone(path)) return path;
-  const message = `${path} is not a folder of this user alone (mode 0700): remove it`;
+  if (isPrivate(path)) return path;
+  const message = `${path} is not a private folder of this user (mode 0700): remove it`;
   throw new NightshiftError('data_dir_unusable', message);
 }
 
-/** A real folder, no link to one, that belongs to us and that others cannot enter. */
-function isOursAlone(path: string): boolean {
+/** A folder, not a link to one, that belongs to this user and that others cannot enter. */
+function isPrivate(path: string): boolean {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined || !found.isDirectory()) return false;
   return found.uid === ownUid() && (found.mode & 0o077) === 0;

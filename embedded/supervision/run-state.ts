@@ -1,23 +1,24 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { inStopOrder } from './component';
 import { isAlive, signalGroup, signalProcess, type ProcessIdentity } from './process-identity';
 import { waitUntil } from './wait';
 
-/** A process that some supervisor of this data directory started. */
+/** A process that a supervisor of this data directory started. */
 export interface RecordedProcess extends ProcessIdentity {
   readonly name: string;
   readonly stopSignal: NodeJS.Signals;
   readonly stopTimeoutMs: number;
 }
 
-/** Notes the living parts, so that a supervisor that is killed leaves no unknown processes behind. */
+/** The record of living components, which a later supervisor finds if this one is killed. */
 export interface RunState {
   write(processes: readonly RecordedProcess[]): void;
   read(): RecordedProcess[];
   clear(): void;
 }
 
-/** The notes in `folder`; replaced as a whole, so that a reader never meets half of them. */
+/** The record in `folder`. It is replaced as a whole, so a reader never sees half of it. */
 export function openRunState(folder: string): RunState {
   const file = join(folder, 'processes.json');
   return {
@@ -27,7 +28,7 @@ export function openRunState(folder: string): RunState {
         writeFileSync(draft, JSON.stringify(processes), { mode: 0o600 });
         renameSync(draft, file);
       } catch {
-        // A full disk or a deleted folder must not end the supervisor: the notes help the next one only.
+        // A full disk or a deleted folder must not stop the supervisor: only the next start needs this.
       }
     },
     read: () => parse(file),
@@ -44,11 +45,17 @@ function parse(file: string): RecordedProcess[] {
   }
 }
 
-/** Order in which parts stop: whoever uses another goes first (design §6). */
-export const STOP_ORDER = ['api', 'worker', 'simulator', 'temporal', 'postgres'];
+const KILL_WAIT_MS = 5_000;
 
 /**
- * Stops what a killed supervisor left behind, in the order of a drain; `say` hears of each.
+ * Stops the components that a killed supervisor left running, in stop order. `say` is called before
+ * each.
+ *
+ * Orphans are stopped and not adopted. The supervisor is not their parent, so it would never see them
+ * exit, and it could not restart them with the settings and ports of this start. Stopping them costs a
+ * few seconds and leaves one way to run a component: as our own child. Only processes with the recorded
+ * start time are touched, because after a reboot a stranger may have the same pid
+ * (docs/design/embedded-stack.md#orphans).
  *
  * @returns how many there were
  */
@@ -56,26 +63,23 @@ export async function stopOrphans(
   state: RunState,
   say: (process: RecordedProcess) => void,
 ): Promise<number> {
-  const left = state
-    .read()
-    .filter((process) => isAlive(process))
-    .sort((a, b) => STOP_ORDER.indexOf(a.name) - STOP_ORDER.indexOf(b.name));
-  for (const orphan of left) {
+  const living = state.read().filter((process) => isAlive(process));
+  for (const orphan of inStopOrder(living, ({ name }) => name)) {
     say(orphan);
     await stopOrphan(orphan);
   }
   state.clear();
-  return left.length;
+  return living.length;
 }
 
 async function stopOrphan(orphan: RecordedProcess): Promise<void> {
   signalProcess(orphan.pid, orphan.stopSignal);
   const wait = { intervalMs: 50, what: `end of ${orphan.name}`, code: 'internal' } as const;
-  const gone = (): boolean => !isAlive(orphan);
+  const hasEnded = (): boolean => !isAlive(orphan);
   try {
-    await waitUntil(gone, { ...wait, timeoutMs: orphan.stopTimeoutMs });
+    await waitUntil(hasEnded, { ...wait, timeoutMs: orphan.stopTimeoutMs });
   } catch {
     signalGroup(orphan.pid, 'SIGKILL');
-    await waitUntil(gone, { ...wait, timeoutMs: 5_000 });
+    await waitUntil(hasEnded, { ...wait, timeoutMs: KILL_WAIT_MS });
   }
 }

@@ -1,49 +1,38 @@
 import { spawn } from 'node:child_process';
 import { NightshiftError } from '../../core/errors';
 import type { ComponentEvent, ComponentSpec } from './component';
-import type { ComponentLog } from './component-log';
-import {
-  identify,
-  isAlive,
-  signalGroup,
-  signalProcess,
-  type ProcessIdentity,
-} from './process-identity';
+import { withLastLines, type ComponentLog } from './component-log';
+import { identify, signalGroup, type ProcessIdentity } from './process-identity';
+import type { RestartPolicy } from './restart-policy';
+import { stopProcess } from './stop-process';
 import { waitUntil } from './wait';
 
-/**
- * Five deaths within 30 s before it was ever ready: it will not get better by itself. One that was
- * ready and then died, however often, was killed, or met work that kills it: others' work goes on.
- */
-const MAX_DEATHS = 5;
-const DEATHS_WITHIN_MS = 30_000;
-const FIRST_PAUSE_MS = 250;
-const LONGEST_PAUSE_MS = 5_000;
 const SHOWN_LINES = 15;
 
-/** A program that is started again when it dies, until it dies too often without being ready. */
+/** A program that is started again when it dies, until the restart policy gives it up. */
 export interface SupervisedProcess {
-  readonly name: string;
-  /** The living process, `null` between two lives. */
+  /** The living process; `null` between a death and the restart. */
   identity(): ProcessIdentity | null;
-  /** Settles when the part is ready for the first time. @throws internal with its last log lines */
+  /** Resolves when the component is ready for the first time. @throws internal with its last log lines */
   readonly ready: Promise<void>;
-  /** Rejects when the part died too often without being ready; otherwise pending. */
+  /** Rejects when the component is given up; pending otherwise. */
   readonly failed: Promise<never>;
   /** Stops for good: gracefully, then by force. Idempotent. */
   stop(): Promise<void>;
-  /** Ends the process group now; nothing is awaited. */
+  /** Kills the process group and does not wait. */
   kill(): void;
 }
 
+/** What a supervised process reports, and where it logs. */
 export interface SuperviseOptions {
   readonly log: ComponentLog;
+  readonly decideRestart: RestartPolicy;
   onEvent(event: ComponentEvent): void;
-  /** Called whenever `identity()` changed. */
+  /** Called whenever `identity()` has changed. */
   onProcess(): void;
 }
 
-/** Starts a part in a process group of its own and starts it again whenever it dies. */
+/** Starts a component in a process group of its own, and again whenever it dies. */
 export function superviseProcess(
   spec: ComponentSpec,
   options: SuperviseOptions,
@@ -52,22 +41,19 @@ export function superviseProcess(
 }
 
 class ProcessSupervision implements SupervisedProcess {
-  readonly name: string;
   readonly ready: Promise<void>;
   readonly failed: Promise<never>;
   readonly #spec: ComponentSpec;
   readonly #options: SuperviseOptions;
-  readonly #unreadyDeathsAtMs: number[] = [];
   #identity: ProcessIdentity | null = null;
   #restart: NodeJS.Timeout | undefined;
   #stopping: Promise<void> | null = null;
   #fail: (error: NightshiftError) => void = () => undefined;
   #hasFailed = false;
-  /** Of the living process. */
+  /** Whether the living process has been ready. */
   #wasReady = false;
 
   constructor(spec: ComponentSpec, options: SuperviseOptions) {
-    this.name = spec.name;
     this.#spec = spec;
     this.#options = options;
     this.failed = new Promise((_, reject) => (this.#fail = reject));
@@ -109,7 +95,9 @@ class ProcessSupervision implements SupervisedProcess {
       child.once('error', (error) => this.#died(error.message));
       return;
     }
-    child.once('exit', (code, signal) => this.#died(howItEnded(code, signal)));
+    child.once('exit', (code, signal) =>
+      this.#died(signal === null ? `exit status ${code}` : `signal ${signal}`),
+    );
     child.once('error', () => undefined);
     this.#identity = identify(pid) ?? { pid, startedAt: null };
     this.#options.onProcess();
@@ -117,13 +105,13 @@ class ProcessSupervision implements SupervisedProcess {
     void this.#watchReadiness(pid);
   }
 
-  /** Notes whether the process was ready before it died. */
+  /** Remembers for the restart policy whether this process was ready before it died. */
   async #watchReadiness(pid: number): Promise<void> {
-    const { readyTimeoutMs: timeoutMs } = this.#spec;
+    const { name, readyTimeoutMs: timeoutMs } = this.#spec;
     const isOver = (): boolean => this.#identity?.pid !== pid || this.#stopping !== null;
-    const ready = async (): Promise<boolean> => isOver() || (await this.#spec.isReady(pid));
-    const wait = { timeoutMs, what: `readiness of ${this.name}`, code: 'internal' } as const;
-    await waitUntil(ready, wait).catch(() => undefined);
+    const isDecided = async (): Promise<boolean> => isOver() || (await this.#spec.isReady(pid));
+    const wait = { timeoutMs, what: `readiness of ${name}`, code: 'internal' } as const;
+    await waitUntil(isDecided, wait).catch(() => undefined);
     if (!isOver()) this.#wasReady = true;
   }
 
@@ -133,44 +121,30 @@ class ProcessSupervision implements SupervisedProcess {
     this.#wasReady = false;
     this.#options.onProcess();
     if (this.#stopping !== null || this.#hasFailed) return;
-    const nowMs = performance.now();
-    if (!wasReady) this.#unreadyDeathsAtMs.push(nowMs);
-    const isRecent = (atMs: number): boolean => nowMs - atMs < DEATHS_WITHIN_MS;
-    const unready = this.#unreadyDeathsAtMs.filter(isRecent).length;
-    if (unready >= MAX_DEATHS) {
-      this.#giveUp(
-        `${this.name} died ${unready} times within ${DEATHS_WITHIN_MS / 1_000} s (${how})`,
-      );
+    const decision = this.#options.decideRestart(wasReady, performance.now());
+    if (decision.kind === 'give up') {
+      const { deaths, withinMs } = decision;
+      this.#hasFailed = true;
+      const what = `${this.#spec.name} died ${deaths} times within ${withinMs / 1_000} s (${how})`;
+      this.#fail(this.#errorWithLog(what));
       return;
     }
-    const doublings = Math.max(0, unready - 1);
-    const restartInMs = Math.min(FIRST_PAUSE_MS * 2 ** doublings, LONGEST_PAUSE_MS);
-    this.#options.onEvent({ kind: 'died', how, restartInMs });
-    this.#restart = setTimeout(() => this.#start(), restartInMs);
+    this.#options.onEvent({ kind: 'died', how, restartInMs: decision.inMs });
+    this.#restart = setTimeout(() => this.#start(), decision.inMs);
   }
 
-  #giveUp(what: string): void {
-    this.#hasFailed = true;
-    this.#fail(this.#withLog(what));
+  #errorWithLog(what: string): NightshiftError {
+    return new NightshiftError('internal', withLastLines(what, this.#options.log, SHOWN_LINES));
   }
 
-  #withLog(what: string): NightshiftError {
-    const { log } = this.#options;
-    const lines = log.lastLines(SHOWN_LINES).map((line) => `  ${line}`);
-    const end = lines.length === 0 ? 'It wrote nothing.' : `Its last lines:\n${lines.join('\n')}`;
-    return new NightshiftError('internal', `${what}. ${end}\nThe whole log: ${log.path}`);
-  }
-
+  /** The first start, over restarts if it dies before it is ready. */
   async #untilReady(): Promise<void> {
     const startedAtMs = performance.now();
-    const { readyTimeoutMs } = this.#spec;
-    const waited = waitUntil(() => this.#isReady(), {
-      timeoutMs: readyTimeoutMs,
-      what: `start of ${this.name}`,
-      code: 'internal',
-    }).catch((cause: unknown) => {
+    const { name, readyTimeoutMs: timeoutMs } = this.#spec;
+    const wait = { timeoutMs, what: `start of ${name}`, code: 'internal' } as const;
+    const waited = waitUntil(() => this.#isReady(), wait).catch((cause: unknown) => {
       if (this.#stopping !== null) throw cause;
-      throw this.#withLog(`${this.name} was not ready within ${readyTimeoutMs / 1_000} s`);
+      throw this.#errorWithLog(`${name} was not ready within ${timeoutMs / 1_000} s`);
     });
     await Promise.race([waited, this.failed]);
     const tookMs = Math.round(performance.now() - startedAtMs);
@@ -178,44 +152,19 @@ class ProcessSupervision implements SupervisedProcess {
   }
 
   async #isReady(): Promise<boolean> {
-    if (this.#stopping !== null)
-      throw new NightshiftError('internal', `${this.name} is being stopped`);
-    const pid = this.identity()?.pid;
+    if (this.#stopping !== null) {
+      throw new NightshiftError('internal', `${this.#spec.name} is being stopped`);
+    }
+    const pid = this.#identity?.pid;
     return pid !== undefined && this.#spec.isReady(pid);
   }
 
   async #stop(): Promise<void> {
     clearTimeout(this.#restart);
-    const identity = this.identity();
+    const identity = this.#identity;
     if (identity === null) return;
-    const { stopSignal, stopTimeoutMs, killSignal } = this.#spec;
-    // The process alone first: what it started itself is its own to stop.
-    signalProcess(identity.pid, stopSignal);
-    if (await this.#gone(identity, stopTimeoutMs)) return;
-    this.#options.onEvent({ kind: 'killed', afterMs: stopTimeoutMs });
-    signalGroup(identity.pid, killSignal);
-    if (await this.#gone(identity, KILL_WAIT_MS)) return;
-    signalGroup(identity.pid, 'SIGKILL');
-    await this.#gone(identity, KILL_WAIT_MS);
-  }
-
-  async #gone(identity: ProcessIdentity, timeoutMs: number): Promise<boolean> {
-    const gone = (): boolean => !isAlive(identity);
-    const wait = {
-      timeoutMs,
-      intervalMs: 20,
-      what: `end of ${this.name}`,
-      code: 'internal',
-    } as const;
-    return waitUntil(gone, wait).then(
-      () => true,
-      () => false,
+    await stopProcess(identity, this.#spec, () =>
+      this.#options.onEvent({ kind: 'killed', afterMs: this.#spec.stopTimeoutMs }),
     );
   }
-}
-
-const KILL_WAIT_MS = 3_000;
-
-function howItEnded(code: number | null, signal: NodeJS.Signals | null): string {
-  return signal === null ? `exit status ${code}` : `signal ${signal}`;
 }

@@ -1,42 +1,46 @@
 import { join } from 'node:path';
 import { NightshiftError } from '../../core/errors';
 import { runPhases, type PhaseReport } from '../../platform/shutdown';
-import type { ComponentEvent, ComponentSpec } from './component';
+import { inStopOrder, type ComponentEvent, type ComponentSpec } from './component';
 import { openComponentLog, type ComponentLog } from './component-log';
-import { STOP_ORDER, type RunState } from './run-state';
+import { createRestartPolicy, type RestartPolicy } from './restart-policy';
+import type { RunState } from './run-state';
 import { superviseProcess, type SupervisedProcess } from './supervised-process';
 
+/** What a supervisor needs from its stack. */
 export interface SupervisorOptions {
-  /** Folder of the parts' log files. */
+  /** Folder of the components' log files. */
   readonly logs: string;
-  /** Where the living parts are noted for the next supervisor. */
+  /** Record of the living components, for the next supervisor. */
   readonly state: RunState;
-  onLine(part: string, line: string): void;
-  onEvent(part: string, event: ComponentEvent): void;
+  onLine(component: string, line: string): void;
+  onEvent(component: string, event: ComponentEvent): void;
+  /** Makes the restart policy of each component. Default: {@link createRestartPolicy}. */
+  readonly restartPolicy?: () => RestartPolicy;
 }
 
-/** The parts of one stack: started one by one, stopped together in order. */
+/** The components of one stack: started one by one, stopped together in order. */
 export interface Supervisor {
-  /** Starts a part and waits until it is ready. @throws internal with the part's last log lines */
+  /** Starts a component and waits until it is ready. @throws internal with its last log lines */
   launch(spec: ComponentSpec): Promise<void>;
-  /** Rejects when a part died too often; pending otherwise. */
+  /** Rejects when a component died too often; pending otherwise. */
   readonly failed: Promise<never>;
-  /** Drains the parts in {@link STOP_ORDER}; `report` hears of each one's end. Idempotent. */
+  /** Stops the components in stop order and reports each one's end. Idempotent. */
   stop(report: (phase: PhaseReport) => void): Promise<void>;
-  /** Ends every part at once; nothing is awaited. */
+  /** Kills every component at once and waits for none. */
   kill(): void;
 }
 
 interface Member {
   readonly spec: ComponentSpec;
-  readonly part: SupervisedProcess;
+  readonly process: SupervisedProcess;
   readonly log: ComponentLog;
 }
 
-/** How much longer than its own limits a part's phase may take: two kills follow a late stop. */
+/** A component's phase may last this much longer than its own stop timeout: two kills may follow. */
 const KILL_MARGIN_MS = 10_000;
 
-/** An empty crew. */
+/** A supervisor without components. */
 export function createSupervisor(options: SupervisorOptions): Supervisor {
   const members: Member[] = [];
   let stopping: Promise<void> | null = null;
@@ -44,53 +48,55 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
   const failed = new Promise<never>((_, reject) => (fail = reject));
   failed.catch(() => undefined);
 
-  const note = (): void => {
-    const living = members.flatMap(({ spec, part }) => {
-      const identity = part.identity();
-      const { name, stopSignal, stopTimeoutMs } = spec;
-      return identity === null ? [] : [{ ...identity, name, stopSignal, stopTimeoutMs }];
-    });
-    options.state.write(living);
-  };
-
   const launch = async (spec: ComponentSpec): Promise<void> => {
     if (stopping !== null) throw new NightshiftError('internal', 'the stack is being stopped');
     const { name } = spec;
-    const log = openComponentLog(join(options.logs, `${name}.log`), (line) =>
-      options.onLine(name, line),
-    );
-    const part = superviseProcess(spec, {
+    const onLine = (line: string): void => options.onLine(name, line);
+    const log = openComponentLog(join(options.logs, `${name}.log`), onLine);
+    const process = superviseProcess(spec, {
       log,
+      decideRestart: (options.restartPolicy ?? createRestartPolicy)(),
       onEvent: (event) => options.onEvent(name, event),
-      onProcess: () => queueMicrotask(note),
+      // The first call comes before the component is a member.
+      onProcess: () => queueMicrotask(() => record(members, options.state)),
     });
-    members.push({ spec, part, log });
-    note();
-    part.failed.catch(fail);
-    await part.ready;
-  };
-
-  const stopAll = async (report: (phase: PhaseReport) => void): Promise<void> => {
-    const inOrder = [...members].sort(
-      (a, b) => STOP_ORDER.indexOf(a.spec.name) - STOP_ORDER.indexOf(b.spec.name),
-    );
-    const phases = inOrder.map(({ spec, part }) => ({
-      name: spec.name,
-      timeoutMs: spec.stopTimeoutMs + KILL_MARGIN_MS,
-      run: () => part.stop(),
-    }));
-    await runPhases(phases, report);
-    for (const { log } of members) log.close();
-    options.state.clear();
+    members.push({ spec, process, log });
+    record(members, options.state);
+    process.failed.catch(fail);
+    await process.ready;
   };
 
   return {
     launch,
     failed,
-    stop: (report) => (stopping ??= stopAll(report)),
+    stop: (report) => (stopping ??= stopAll(members, options.state, report)),
     kill: () => {
       stopping ??= Promise.resolve();
-      for (const { part } of members) part.kill();
+      for (const { process } of members) process.kill();
     },
   };
+}
+
+function record(members: readonly Member[], state: RunState): void {
+  const living = members.flatMap(({ spec, process }) => {
+    const identity = process.identity();
+    const { name, stopSignal, stopTimeoutMs } = spec;
+    return identity === null ? [] : [{ ...identity, name, stopSignal, stopTimeoutMs }];
+  });
+  state.write(living);
+}
+
+async function stopAll(
+  members: readonly Member[],
+  state: RunState,
+  report: (phase: PhaseReport) => void,
+): Promise<void> {
+  const phases = inStopOrder(members, ({ spec }) => spec.name).map(({ spec, process }) => ({
+    name: spec.name,
+    timeoutMs: spec.stopTimeoutMs + KILL_MARGIN_MS,
+    run: () => process.stop(),
+  }));
+  await runPhases(phases, report);
+  for (const { log } of members) log.close();
+  state.clear();
 }

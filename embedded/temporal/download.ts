@@ -1,53 +1,53 @@
-import { get as getHttp, type IncomingMessage } from 'node:http';
-import { get as getHttps } from 'node:https';
+import type { IncomingMessage } from 'node:http';
 import { NightshiftError } from '../../core/errors';
+import { openUrl } from './open-url';
 import { unpackProgram } from './unpack-program';
 
+/** What to download, and where to. */
 export interface DownloadOptions {
   /** Version of the CLI, e.g. `v1.5.1`. */
   readonly version: string;
-  /** Service that the SDK itself asks; another one in tests. */
+  /** Base URL of the download service. Default: the one that Temporal's SDK uses. */
   readonly service?: string;
   /** Longest time without a byte. */
   readonly stallTimeoutMs?: number;
   readonly signal?: AbortSignal;
-  /** File that the program is written to; it appears only when whole. */
+  /** File that the program is written to. It appears only when it is complete. */
   readonly target: string;
   onProgress?(receivedBytes: number): void;
 }
 
 const SDK_SERVICE = 'https://temporal.download';
 const STALL_TIMEOUT_MS = 30_000;
-const MAX_REDIRECTS = 5;
 const PLATFORMS: Readonly<Record<string, string>> = { linux: 'linux', darwin: 'darwin' };
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
 
 /**
- * Fetches the Temporal CLI as the SDK's test environment does: asks for the archive of this platform,
- * then unpacks its one program.
+ * Downloads the Temporal CLI as the test environment of Temporal's SDK does: asks the service for the
+ * archive of this platform, then unpacks the one program in it.
  *
- * @throws unavailable with what was asked and what came back
+ * @throws unavailable with the URL and what went wrong, object_missing if the archive has no program
  */
 export async function downloadServer(options: DownloadOptions): Promise<void> {
   const { version, service = SDK_SERVICE, stallTimeoutMs = STALL_TIMEOUT_MS, target } = options;
   const platform = PLATFORMS[process.platform];
   const arch = ARCHITECTURES[process.arch];
   if (platform === undefined || arch === undefined) {
-    throw failure(`no download for ${process.platform} ${process.arch}`);
+    throw unavailable(`there is no download for ${process.platform} ${process.arch}`);
   }
-  const about = `${service}/cli/${version}?arch=${arch}&platform=${platform}&format=tar.gz`;
-  const info = parseInfo(await readAll(await open(about, stallTimeoutMs)), about);
+  const infoUrl = `${service}/cli/${version}?arch=${arch}&platform=${platform}&format=tar.gz`;
+  const info = parseInfo(await readAll(await openUrl(infoUrl, stallTimeoutMs)), infoUrl);
   options.signal?.throwIfAborted();
-  const archive = await open(info.archiveUrl, stallTimeoutMs);
+  const archive = await openUrl(info.archiveUrl, stallTimeoutMs);
   let receivedBytes = 0;
   archive.on('data', (chunk: Buffer) => options.onProgress?.((receivedBytes += chunk.length)));
-  options.signal?.addEventListener('abort', () => archive.destroy(failure('given up')), {
-    once: true,
-  });
+  const abort = (): void => void archive.destroy(unavailable('the download was aborted'));
+  options.signal?.addEventListener('abort', abort, { once: true });
   try {
     await unpackProgram(archive, info.fileToExtract, target);
   } catch (error) {
-    throw asFailure(error as Error, info.archiveUrl);
+    if (error instanceof NightshiftError) throw error;
+    throw unavailable(`${info.archiveUrl}: ${(error as Error).message}`);
   }
 }
 
@@ -62,55 +62,9 @@ function parseInfo(text: string, url: string): DownloadInfo {
     if (archiveUrl !== undefined && fileToExtract !== undefined)
       return { archiveUrl, fileToExtract };
   } catch {
-    // Said below, with the address that answered.
+    // Reported below, with the address that answered.
   }
-  throw failure(`${url} did not name an archive`);
-}
-
-/** The answer's body; the connection is given up when nothing comes for `stallTimeoutMs`. */
-function open(url: string, stallTimeoutMs: number, redirects = 0): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    let body: IncomingMessage | undefined;
-    const request = (url.startsWith('https:') ? getHttps : getHttp)(url, (response) => {
-      const { statusCode = 0 } = response;
-      const { location } = response.headers;
-      if (
-        statusCode >= 300 &&
-        statusCode < 400 &&
-        location !== undefined &&
-        redirects < MAX_REDIRECTS
-      ) {
-        response.resume();
-        open(new URL(location, url).href, stallTimeoutMs, redirects + 1).then(resolve, reject);
-      } else if (statusCode === 200) {
-        body = response;
-        resolve(response);
-      } else {
-        response.destroy();
-        reject(failure(`${url} answered ${statusCode}`));
-      }
-    });
-    request.setTimeout(stallTimeoutMs, () => {
-      // A request that has its response tells nobody why it was destroyed: the response must.
-      (body ?? request).destroy(failure(`${url}: no byte for ${stallTimeoutMs / 1_000} s`));
-    });
-    request.once('error', (error) => reject(asFailure(error, url)));
-    watchDog(request, stallTimeoutMs, reject);
-  });
-}
-
-/** Name look-up and connecting do not count as idle time of a socket: they get the same limit here. */
-function watchDog(
-  request: ReturnType<typeof getHttp>,
-  stallTimeoutMs: number,
-  reject: (error: Error) => void,
-): void {
-  const timer = setTimeout(() => {
-    const error = failure(`no answer within ${stallTimeoutMs / 1_000} s`);
-    request.destroy(error);
-    reject(error);
-  }, stallTimeoutMs);
-  request.once('response', () => clearTimeout(timer)).once('close', () => clearTimeout(timer));
+  throw unavailable(`${url} did not name an archive`);
 }
 
 async function readAll(response: IncomingMessage): Promise<string> {
@@ -119,10 +73,6 @@ async function readAll(response: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-function asFailure(error: Error, url: string): NightshiftError {
-  return error instanceof NightshiftError ? error : failure(`${url}: ${error.message}`);
-}
-
-function failure(message: string): NightshiftError {
+function unavailable(message: string): NightshiftError {
   return new NightshiftError('unavailable', message);
 }

@@ -6,27 +6,35 @@ import { downloadServer } from './download';
 import { buildServer } from './go-build';
 import { inspectBinary, type ServerBinary } from './server-binary';
 
-/** The version that is downloaded or built where none is found. */
+/** The version that is downloaded or built if none is found. */
 const CLI_VERSION = 'v1.5.1';
 /** The server inside it. */
 const CLI_SERVER_VERSION = '1.29.1';
 
+/** Where to look for the server, and what to tell. */
 export interface FindServerOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Server version that a data directory was made by: another one is passed over. */
+  /** Server version that created the data directory; programs of other versions are skipped. */
   readonly wantedVersion?: string | null;
-  /** Ends a download or a build. */
+  /** Aborts a download or a build. */
   readonly signal?: AbortSignal;
-  /** Hears what takes time: a download, a build. */
+  /** Gets a sentence about each step that takes time. */
   say(message: string): void;
-  /** For tests: another download service, or none of the two slow ways. */
+  /** Address of the download service. Default: the one that Temporal's SDK uses. */
   readonly downloadService?: string;
-  readonly slowWays?: readonly SlowWay['name'][];
+  /** Which of the slow sources to try. Default: all. */
+  readonly slowSources?: readonly SlowSource['name'][];
 }
 
 /**
- * Finds the Temporal dev server's program (design §6): on the PATH, in the user's cache, by the SDK's
- * download, by `go install`. What is fetched or built is kept in the cache.
+ * Finds the program of Temporal's development server, from the cheapest source to the dearest: on the
+ * PATH, in the user's cache, by download (some 100 MB), by `go install` (4 to 9 minutes, but it needs only
+ * a Go module proxy). What is downloaded or built goes into the cache, so each machine pays once.
+ *
+ * The order is fixed and the PATH comes first, so that an operator decides by installing a CLI. A program
+ * that does not run or is too old is skipped with a note. If the data directory was created by another
+ * server version, only that version will do: another one may fail to open the database, or change it
+ * (docs/design/embedded-stack.md#temporal-server-lookup).
  *
  * @throws temporal_unavailable with everything that was tried and what to do
  */
@@ -37,14 +45,14 @@ export async function findServer(options: FindServerOptions): Promise<ServerBina
     if (binary !== null) return binary;
   }
   const cached = cachedBinary(options.env);
-  for (const way of slowWays(options, cached)) {
-    const binary = await tryWay(way, cached, options, tried);
+  for (const slow of slowSources(options, cached)) {
+    const binary = await trySource(slow, cached, options, tried);
     if (binary !== null) return binary;
   }
   throw nothingFound(tried, options);
 }
 
-/** `~/.cache/nightshift/temporal/<version>/temporal`; XDG_CACHE_HOME is honoured. */
+/** `~/.cache/nightshift/temporal/<version>/temporal`, or below `XDG_CACHE_HOME`. */
 export function cachedBinary(env: FindServerOptions['env']): string {
   const cache = env['XDG_CACHE_HOME'] || join(env['HOME'] || homedir(), '.cache');
   return join(cache, 'nightshift', 'temporal', CLI_VERSION.slice(1), 'temporal');
@@ -76,13 +84,13 @@ async function usable(
   return null;
 }
 
-interface SlowWay {
+interface SlowSource {
   readonly name: 'download' | 'go install';
   run(): Promise<void>;
 }
 
-function slowWays(options: FindServerOptions, target: string): SlowWay[] {
-  const { env, say, downloadService, slowWays: allowed } = options;
+function slowSources(options: FindServerOptions, target: string): SlowSource[] {
+  const { env, say, downloadService, slowSources: allowed } = options;
   const megabytes = (bytes: number): string => `${Math.round(bytes / 1e6)} MB`;
   let saidAtMs = 0;
   const onProgress = (receivedBytes: number): void => {
@@ -92,7 +100,7 @@ function slowWays(options: FindServerOptions, target: string): SlowWay[] {
   };
   const service = downloadService === undefined ? {} : { service: downloadService };
   const abort = options.signal === undefined ? {} : { signal: options.signal };
-  const ways: SlowWay[] = [
+  const sources: SlowSource[] = [
     {
       name: 'download',
       run: () => downloadServer({ version: CLI_VERSION, target, onProgress, ...service, ...abort }),
@@ -113,7 +121,7 @@ function slowWays(options: FindServerOptions, target: string): SlowWay[] {
   ];
   const wanted = options.wantedVersion ?? null;
   if (wanted !== null && wanted !== CLI_SERVER_VERSION) return [];
-  return ways.filter(({ name }) => allowed === undefined || allowed.includes(name));
+  return sources.filter(({ name }) => allowed === undefined || allowed.includes(name));
 }
 
 function sayElapsed(say: FindServerOptions['say']): (elapsedMs: number) => void {
@@ -121,24 +129,24 @@ function sayElapsed(say: FindServerOptions['say']): (elapsedMs: number) => void 
     say(`still building the Temporal server: ${Math.round(elapsedMs / 1_000)} s`);
 }
 
-async function tryWay(
-  way: SlowWay,
+async function trySource(
+  slow: SlowSource,
   cached: string,
   options: FindServerOptions,
   tried: string[],
 ): Promise<ServerBinary | null> {
-  options.say(`no Temporal server on the PATH or in the cache: trying ${way.name}`);
+  options.say(`no Temporal server on the PATH or in the cache: trying ${slow.name}`);
   try {
-    // Nobody else may put a program there that we would run.
+    // Private: no other user may put a program there that we would run.
     mkdirSync(join(cached, '..'), { recursive: true, mode: 0o700 });
-    await way.run();
+    await slow.run();
   } catch (error) {
     options.signal?.throwIfAborted();
-    tried.push(`${way.name}: ${(error as Error).message}`);
-    options.say(`${way.name} failed: ${(error as Error).message}`);
+    tried.push(`${slow.name}: ${(error as Error).message}`);
+    options.say(`${slow.name} failed: ${(error as Error).message}`);
     return null;
   }
-  return usable(cached, way.name, options, tried);
+  return usable(cached, slow.name, options, tried);
 }
 
 function nothingFound(tried: readonly string[], options: FindServerOptions): NightshiftError {
@@ -146,8 +154,8 @@ function nothingFound(tried: readonly string[], options: FindServerOptions): Nig
   const list = ['PATH and cache: looked for `temporal`', ...tried].map((line) => `  ${line}`);
   const what =
     wanted === null
-      ? 'No Temporal server was found.'
-      : `This data directory was made by Temporal server ${wanted}, and that one was not found.`;
+      ? 'Found no Temporal server.'
+      : `This data directory was created by Temporal server ${wanted}, which was not found.`;
   const advice = [
     'What to do: install the Temporal CLI (https://docs.temporal.io/cli) so that `temporal` is on the PATH,',
     'or install Go 1.21 or newer and start again, or set temporal.address (TEMPORAL_ADDRESS) to a running server',

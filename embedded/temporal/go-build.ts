@@ -3,30 +3,27 @@ import { mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { NightshiftError } from '../../core/errors';
 
+/** What to build, and where. */
 export interface GoBuildOptions {
-  /** Version of the CLI, e.g. `v1.5.1`: the last one that `go install` accepts (temporal.md §5.1). */
+  /** Version of the CLI, e.g. `v1.5.1`. `go install` refuses later ones: they have `replace` directives. */
   readonly version: string;
-  /** File that the program is moved to when it is whole. */
+  /** File that the finished program is moved to. */
   readonly target: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly signal?: AbortSignal;
-  /** Heard every few seconds: a build takes 4 to 9 minutes on two cores. */
+  /** Called every few seconds: a build takes 4 to 9 minutes on two cores. */
   onProgress?(elapsedMs: number): void;
   readonly progressIntervalMs?: number;
   readonly timeoutMs?: number;
 }
 
 const MODULE = 'github.com/temporalio/cli/cmd/temporal';
-/** Older ones cannot fetch the toolchain that the module asks for. */
+/** Older versions cannot fetch the toolchain that the module requires. */
 const OLDEST_GO = [1, 21] as const;
 const BUILD_TIMEOUT_MS = 30 * 60_000;
 const SHOWN_CHARACTERS = 1_500;
 
-/**
- * Builds the Temporal CLI with the Go toolchain of this machine.
- *
- * @throws unavailable where there is no Go >= 1.21, or with the last lines of the build
- */
+/** Builds the Temporal CLI. @throws unavailable without Go 1.21, or with the last lines of a failed build */
 export async function buildServer(options: GoBuildOptions): Promise<void> {
   await requireGo(options.env);
   const folder = dirname(options.target);
@@ -59,7 +56,7 @@ async function requireGo(env: GoBuildOptions['env']): Promise<void> {
   if (!done.ok || match === null) throw failure('Go is not installed (go version failed)');
   const [major = 0, minor = 0] = match.slice(1).map(Number);
   if (major > OLDEST_GO[0] || minor >= OLDEST_GO[1]) return;
-  throw failure(`Go ${major}.${minor} is too old: ${OLDEST_GO.join('.')} is needed`);
+  throw failure(`Go ${major}.${minor} is too old: ${OLDEST_GO.join('.')} or newer is needed`);
 }
 
 interface GoRun {

@@ -4,8 +4,8 @@ const SERVING = 1;
 const TIMEOUT_MS = 2_000;
 
 /**
- * Whether a gRPC server at `address` (host:port, no TLS) says that `service` is serving: one call of
- * the standard health protocol, without a gRPC library.
+ * Whether a gRPC server at `address` (host:port, no TLS) reports `service` as serving. It makes one call of
+ * the standard health protocol over HTTP/2; the supervisor needs no gRPC library for that.
  */
 export function isServing(address: string, service: string): Promise<boolean> {
   return new Promise((resolve) => {
@@ -31,7 +31,7 @@ export function isServing(address: string, service: string): Promise<boolean> {
   });
 }
 
-/** A gRPC frame (1 byte flags, 4 bytes length) around field 1, the service's name. */
+/** A gRPC frame: 1 byte of flags, 4 bytes of length, then field 1, the service's name. */
 function requestFrame(service: string): Buffer {
   const name = Buffer.from(service);
   const message = Buffer.concat([Buffer.from([0x0a, name.length]), name]);
@@ -40,7 +40,7 @@ function requestFrame(service: string): Buffer {
   return Buffer.concat([head, message]);
 }
 
-/** Field 1 of the answer, a varint below 128; 0 (unknown) where it is missing. */
+/** Field 1 of the answer, a varint below 128; 0 (unknown) if it is missing. */
 function statusOf(frame: Buffer): number {
   return frame.length >= 7 && frame[5] === 0x08 ? (frame[6] ?? 0) : 0;
 }

@@ -1,27 +1,27 @@
 import { spawn } from 'node:child_process';
 import { NightshiftError } from '../../core/errors';
 
-/** A `temporal` program that can run the dev server we need. */
+/** A `temporal` program with a development server that Nightshift can use. */
 export interface ServerBinary {
   readonly path: string;
-  /** Version of the server inside, e.g. `1.29.1`: what a database file belongs to. */
+  /** Version of the server inside, e.g. `1.29.1`; a database file belongs to one version. */
   readonly serverVersion: string;
-  /** What the program says of itself. */
+  /** First line of `temporal --version`. */
   readonly description: string;
   /** Where it was found: `PATH`, `cache`, `download`, `go install`. */
   readonly source: string;
 }
 
-/** Task queue fairness and `--sqlite-pragma` with search attributes: server 1.29 (temporal.md §1.5). */
+/** The first with task queue fairness (docs/design/temporal.md#fairness-and-priority). */
 const OLDEST_SERVER = [1, 29] as const;
 const VERSION_TIMEOUT_MS = 20_000;
 
-/** What a program found under the name `temporal` turned out to be. */
+/** Whether a program called `temporal` is usable, or why it is not. */
 export type Inspection =
   | { readonly kind: 'usable'; readonly binary: ServerBinary }
   | { readonly kind: 'unusable'; readonly reason: string };
 
-/** Asks `path` for its version; never throws. */
+/** Runs `path --version`. Never throws. */
 export async function inspectBinary(path: string, source: string): Promise<Inspection> {
   const output = await run(path, ['--version'], VERSION_TIMEOUT_MS).catch((error: Error) => error);
   if (output instanceof Error) return { kind: 'unusable', reason: `${path}: ${output.message}` };
@@ -30,7 +30,7 @@ export async function inspectBinary(path: string, source: string): Promise<Inspe
   if (match === null) {
     return {
       kind: 'unusable',
-      reason: `${path} is no Temporal CLI (--version says "${description}")`,
+      reason: `${path} is not a Temporal CLI (--version prints "${description}")`,
     };
   }
   const [major = 0, minor = 0, patch = 0] = match.slice(1).map(Number);
@@ -38,7 +38,7 @@ export async function inspectBinary(path: string, source: string): Promise<Inspe
     const needed = OLDEST_SERVER.join('.');
     return {
       kind: 'unusable',
-      reason: `${path} is too old: ${description}; server ${needed} is needed`,
+      reason: `${path} is too old: ${description}; server ${needed} or newer is needed`,
     };
   }
   const serverVersion = `${major}.${minor}.${patch}`;

@@ -4,7 +4,10 @@ import { isServing } from './grpc-health';
 import type { ComponentSpec } from '../supervision/component';
 import type { ServerBinary } from './server-binary';
 
-/** Kept equal to what the workflows upsert (design §5); the server makes them with a new database. */
+/**
+ * The same as the workflows upsert (docs/design/temporal.md#search-attributes). The server creates them
+ * with a new database only.
+ */
 const SEARCH_ATTRIBUTES = [
   'BatchTenant=Keyword',
   'BatchPhase=Keyword',
@@ -14,24 +17,28 @@ const SEARCH_ATTRIBUTES = [
   'BatchDeadline=Datetime',
   'BatchRequests=Int',
 ];
-/** Server 1.29 has fairness behind the first two; later ones accept the same words (temporal.md §1.5). */
+/** Server 1.29 needs both for fairness; later servers accept them too. */
 const DYNAMIC_CONFIG = ['matching.useNewMatcher=true', 'matching.enableFairness=true'];
 const SERVICE = 'temporal.api.workflowservice.v1.WorkflowService';
 
+/** How to run Temporal's development server. */
 export interface TemporalComponentOptions {
   readonly binary: ServerBinary;
-  /** Folder of the database and the version note. */
+  /** Folder of the database and of the file that names its version. */
   readonly folder: string;
   readonly port: number;
-  /** Null starts the server without its UI. */
+  /** `null` starts the server without its UI. */
   readonly uiPort: number | null;
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Temporal's dev server on a SQLite file in WAL mode, loopback only, with its UI unless that is turned off. */
+/**
+ * Temporal's development server on loopback, with a SQLite database in WAL mode. With SQLite's defaults it
+ * could run only a few activities per second (docs/design/embedded-stack.md#temporal-server-settings).
+ */
 export function temporalComponent(options: TemporalComponentOptions): ComponentSpec {
   const { binary, folder, port, env } = options;
-  noteVersion(folder, binary.serverVersion);
+  recordVersion(folder, binary.serverVersion);
   return {
     name: 'temporal',
     command: binary.path,
@@ -60,16 +67,16 @@ function serverArguments({ folder, port, uiPort }: TemporalComponentOptions): st
 }
 
 /**
- * Server version that made the database in `folder`; `null` for a new one. Another version may not
- * open the file.
+ * Server version that created the database in `folder`; `null` if there is no database yet. Another
+ * version may fail to open the file.
  */
-export function notedVersion(folder: string): string | null {
-  const note = join(folder, 'version');
-  if (!existsSync(join(folder, 'temporal.db')) || !existsSync(note)) return null;
-  return readFileSync(note, 'utf8').trim() || null;
+export function databaseVersion(folder: string): string | null {
+  const record = join(folder, 'version');
+  if (!existsSync(join(folder, 'temporal.db')) || !existsSync(record)) return null;
+  return readFileSync(record, 'utf8').trim() || null;
 }
 
-function noteVersion(folder: string, version: string): void {
-  if (notedVersion(folder) === null)
+function recordVersion(folder: string, version: string): void {
+  if (databaseVersion(folder) === null)
     writeFileSync(join(folder, 'version'), `${version}\n`, { mode: 0o600 });
 }

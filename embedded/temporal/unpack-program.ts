@@ -13,8 +13,8 @@ const MAX_PROGRAM_BYTES = 1_000_000_000;
  *
  * The archive comes from the network and is unpacked by a process that may be root. So everything in it
  * is left out except one plain file of that name and a plausible size: no links, no folders, no paths
- * that lead elsewhere. It is unpacked into a new folder, where no link can wait for it, and belongs to
- * this user whatever owner the archive names.
+ * that lead elsewhere. The folder it is unpacked into is new, so no existing
+ * link can redirect the write. The file belongs to this user whatever owner the archive names.
  *
  * @throws object_missing if the archive has no such file; what reading or unpacking fails with
  */

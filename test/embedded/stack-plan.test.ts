@@ -32,7 +32,7 @@ async function plan(sources: ConfigSources = {}, simulator = true) {
   });
 }
 
-/** The children's configuration, read as they read it. */
+/** The configuration of API and worker, loaded as they load it. */
 function childConfig(settings: Record<string, unknown>) {
   const file = join(folder, 'config.json');
   writeFileSync(file, JSON.stringify(settings));
@@ -40,7 +40,7 @@ function childConfig(settings: Record<string, unknown>) {
 }
 
 describe('the plan of a stack', () => {
-  test('embeds everything where nothing is set', async () => {
+  it('embeds everything if no address is configured', async () => {
     const { embedded, settings, ports } = await plan();
     expect(embedded).toEqual({ temporal: true, postgres: true, simulator: true });
     const config = childConfig(settings('postgres://u:p@127.0.0.1:1/n'));
@@ -55,7 +55,7 @@ describe('the plan of a stack', () => {
     });
   });
 
-  test('sends no key of the environment to an embedded Temporal, and refuses one in the settings', async () => {
+  it('ignores Temporal keys in the environment of an embedded server, and refuses them in the settings', async () => {
     const env = { TEMPORAL_API_KEY: 'secret', TEMPORAL_TLS: 'true', TEMPORAL_NAMESPACE: 'n' };
     const { settings } = await plan({ env });
     const { temporal } = childConfig(settings('postgres://u:p@127.0.0.1:1/n'));
@@ -68,7 +68,7 @@ describe('the plan of a stack', () => {
     );
   });
 
-  test('embeds no part whose address is set', async () => {
+  it('embeds no component whose address is configured', async () => {
     const env = {
       TEMPORAL_ADDRESS: 'temporal:7233',
       DATABASE_URL: 'postgres://db/n',
@@ -83,24 +83,24 @@ describe('the plan of a stack', () => {
     });
   });
 
-  test('keeps a drain budget that was chosen', async () => {
+  it('keeps a drain budget that is configured', async () => {
     const { settings } = await plan({ overrides: { worker: { drain_budget: '5m' } } });
     expect(childConfig(settings('postgres://a/b')).worker.drain_budget).toBe(300_000);
   });
 
-  test('wants a gateway where there is no simulator', async () => {
+  it('requires a gateway if the simulator is turned off', async () => {
     await expect(plan({}, false)).rejects.toMatchObject({
       code: 'config_invalid',
       message: expect.stringContaining('global_inference_gateway: required'),
     });
   });
 
-  test('gives every part a port of its own', async () => {
+  it('gives every component its own port', async () => {
     const { ports } = await plan();
     expect(new Set(Object.values(ports)).size).toBe(Object.values(ports).length);
   });
 
-  test('refuses a port of the API that is taken, unless any will do', async () => {
+  it('refuses an API port that is in use, or takes the next free one if it may', async () => {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
@@ -117,7 +117,7 @@ describe('the plan of a stack', () => {
 });
 
 describe('a data directory', () => {
-  test('that cannot be made is an error that says what to do', () => {
+  it('that cannot be created is an error with advice', () => {
     const file = join(folder, 'a-file');
     writeFileSync(file, '');
     expect(() => openDataDir(file)).toThrow(
@@ -131,7 +131,7 @@ describe('a data directory', () => {
     );
   });
 
-  test('can be opened again and again', () => {
+  it('can be opened repeatedly', () => {
     expect(openDataDir(dir.path)).toEqual(dir);
   });
 });

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { readConfig } from '../../../cli/admin/doctor';
-import { doctorChecks, urlHost } from '../../../cli/admin/doctor-checks';
+import { doctorChecks } from '../../../cli/admin/doctor-checks';
 import { lockFile } from '../../../embedded/locks/lock-file';
+import { urlHost } from '../../../embedded/url-host';
 import { loadConfig } from '../../../platform/config';
 
 let dataDir: string;

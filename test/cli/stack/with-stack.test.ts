@@ -1,5 +1,6 @@
 import { withStack } from '../../../cli/stack/with-stack';
-import type { Stack, StackAddresses } from '../../../embedded/stack';
+import type { Stack } from '../../../embedded/stack';
+import type { StackAddresses } from '../../../embedded/start-components';
 import type { StackTerminal } from '../../../cli/stack/stack-terminal';
 
 const ADDRESSES: StackAddresses = {

@@ -20,7 +20,7 @@ function deadPid(): number {
 }
 
 describe('the lock of a data directory', () => {
-  test('names its holder to whoever comes second', () => {
+  it('tells a second process which one holds it', () => {
     lockDataDir(folder);
     expect(dataDirHolder(folder)).toBe(process.pid);
     expect(() => lockDataDir(folder)).toThrow(
@@ -31,33 +31,33 @@ describe('the lock of a data directory', () => {
     );
   });
 
-  test('is free again after its release', () => {
+  it('is free after its release', () => {
     lockDataDir(folder).release();
     expect(dataDirHolder(folder)).toBeNull();
     lockDataDir(folder).release();
     expect(existsSync(file)).toBe(false);
   });
 
-  test('is taken over from a process that is dead', () => {
+  it('is taken over from a dead process', () => {
     writeFileSync(file, JSON.stringify({ pid: deadPid(), startedAt: 'boot/1' }));
     lockDataDir(folder);
     expect(dataDirHolder(folder)).toBe(process.pid);
   });
 
-  test('is taken over from a dead process whose number another one has now', () => {
+  it('is taken over from a dead process whose pid another process has now', () => {
     const own = identify(process.pid);
     writeFileSync(file, JSON.stringify({ pid: process.pid, startedAt: `${own?.startedAt}0` }));
     lockDataDir(folder);
     expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual(own);
   });
 
-  test.each(['', '{', '{"pid":"1"}', 'null'])('is taken over when it reads %j', (text) => {
+  it.each(['', '{', '{"pid":"1"}', 'null'])('is taken over if its content is %j', (text) => {
     writeFileSync(file, text);
     lockDataDir(folder);
     expect(dataDirHolder(folder)).toBe(process.pid);
   });
 
-  test('of somebody else is not removed by a late release', () => {
+  it('is not removed by a late release once another process holds it', () => {
     const lock = lockDataDir(folder);
     const other = JSON.stringify({ pid: 1, startedAt: null });
     writeFileSync(file, other);
@@ -65,7 +65,7 @@ describe('the lock of a data directory', () => {
     expect(readFileSync(file, 'utf8')).toBe(other);
   });
 
-  test('leaves no other files behind', () => {
+  it('leaves no other files behind', () => {
     writeFileSync(file, JSON.stringify({ pid: deadPid(), startedAt: null }));
     lockDataDir(folder).release();
     expect(existsSync(`${file}.${process.pid}`)).toBe(false);

@@ -37,14 +37,14 @@ function meanwhile(act: () => void): void {
   });
 }
 
-test('a stale lock that another process has just taken over stays with that process', () => {
+it('a stale lock that another process has just taken over stays with that process', () => {
   meanwhile(() => writeFileSync(file, LIVING));
   expect(lockFile(file)).toEqual({ kind: 'lost', pid: 1 });
   expect(readFileSync(file, 'utf8')).toBe(LIVING);
   expect(readdirSync(folder)).toEqual(['lock']);
 });
 
-test('a stale lock that another process has just removed is taken', () => {
+it('a stale lock that another process has just removed is taken', () => {
   meanwhile(() => rmSync(file));
   const taken = lockFile(file);
   expect(taken.kind).toBe('held');

@@ -29,18 +29,18 @@ afterEach(() => {
   rmSync(claims, { recursive: true });
 });
 
-describe('ports of a stack', () => {
-  test('of inner parts move to the next free one', async () => {
+describe('the port picker of a stack', () => {
+  it('takes the next free port if the wanted one is in use', async () => {
     expect(await newPicker().next(HOST, port)).toBeGreaterThan(port);
   });
 
-  test('are never handed out twice', async () => {
+  it('hands out no port twice', async () => {
     const picker = newPicker();
     const first = await picker.next(HOST, port);
     expect(await picker.next(HOST, first)).toBeGreaterThan(first);
   });
 
-  test('are not given to two stacks that start at once, until the first lets go', async () => {
+  it('hands out no port that another stack has claimed, until that one releases it', async () => {
     const picker = newPicker();
     const first = await picker.next(HOST, port);
     expect(await newPicker().next(HOST, first)).toBeGreaterThan(first);
@@ -48,11 +48,11 @@ describe('ports of a stack', () => {
     expect(await newPicker().next(HOST, first)).toBe(first);
   });
 
-  test('are handed out also where claims cannot be written', async () => {
+  it('works without claims if they cannot be written', async () => {
     expect(await createPortPicker('/proc/nightshift').next(HOST, port)).toBeGreaterThan(port);
   });
 
-  test('that were asked for exactly are an error that says what to change', async () => {
+  it('fails with advice if a port that must be exact is in use', async () => {
     const hint = 'choose another with --port';
     await expect(newPicker().exactly(HOST, port, hint)).rejects.toMatchObject({
       code: 'port_in_use',

@@ -30,14 +30,14 @@ afterEach(() => {
 
 const modeOf = (path: string): number => statSync(path).mode & 0o777;
 
-describe('a folder that stacks of one user share', () => {
-  test('is made for this user alone, and found again', () => {
+describe('the private folder of a user', () => {
+  it('is created with access for this user only, and reused', () => {
     const path = makePrivateFolder(join(folder, 'own'));
     expect(modeOf(path)).toBe(0o700);
     expect(makePrivateFolder(path)).toBe(path);
   });
 
-  test('is below XDG_RUNTIME_DIR if that is ours, else below the temporary folder', () => {
+  it('is below XDG_RUNTIME_DIR if that is private, otherwise below the temporary folder', () => {
     expect(privateFolder('claims', { XDG_RUNTIME_DIR: folder })).toBe(join(folder, 'claims'));
     const open = join(folder, 'open');
     mkdirSync(open, { mode: 0o777 });
@@ -46,21 +46,21 @@ describe('a folder that stacks of one user share', () => {
     rmSync(other, { recursive: true });
   });
 
-  test('that somebody made first is refused: open to others, a link, a file', () => {
+  it('is refused if it is open to others, a link or a file', () => {
     mkdirSync(join(folder, 'open'), { mode: 0o777 });
     mkdirSync(join(folder, 'target'), { mode: 0o700 });
     symlinkSync(join(folder, 'target'), join(folder, 'link'));
     writeFileSync(join(folder, 'file'), '');
     for (const name of ['open', 'link', 'file']) {
       expect(() => makePrivateFolder(join(folder, name))).toThrow(
-        'is not a folder of this user alone',
+        'is not a private folder of this user',
       );
     }
   });
 });
 
 describe('port claims', () => {
-  test("are written through no link, and into nobody else's folder", async () => {
+  it('follow no link, and are not written into a folder that others can write', async () => {
     const victim = join(folder, 'victim');
     writeFileSync(victim, 'precious');
     const claims = makePrivateFolder(join(folder, 'claims'));
@@ -80,14 +80,14 @@ describe('port claims', () => {
   });
 });
 
-test('a lock is readable for its user alone', () => {
+it('a lock file can be read by its user only', () => {
   const lock = lockFile(join(folder, 'lock'));
   expect(lock.kind).toBe('held');
   expect(modeOf(join(folder, 'lock'))).toBe(0o600);
   expect(readdirSync(folder)).toEqual(['lock']);
 });
 
-test('a new data directory is closed to others, whatever the umask', () => {
+it('a new data directory is closed to other users, whatever the umask', () => {
   const dir = openDataDir(join(folder, 'parent', 'data'));
   const isRoot = process.getuid?.() === 0;
   expect(modeOf(join(folder, 'parent'))).toBe(0o755);

@@ -28,7 +28,7 @@ async function answer(url: string, sql: string): Promise<unknown> {
   }
 }
 
-test('the embedded PostgreSQL keeps its data through a kill, a stop and another port', async () => {
+it('the embedded PostgreSQL keeps its data through a kill, a stop and a change of port', async () => {
   const dir = openDataDir(join(folder, 'data'));
   const state = openRunState(dir.run);
   const passwordFile = join(dir.path, 'password');
@@ -39,12 +39,12 @@ test('the embedded PostgreSQL keeps its data through a kill, a stop and another 
       port: await freePort(),
       say: () => undefined,
     });
-  const newCrew = () =>
+  const newSupervisor = () =>
     createSupervisor({ logs: dir.logs, state, onLine: () => undefined, onEvent: () => undefined });
 
-  const crew = newCrew();
+  const supervisor = newSupervisor();
   const { spec, url } = await open();
-  await crew.launch(spec);
+  await supervisor.launch(spec);
   try {
     await answer(url, 'create table kept (value integer)');
     await answer(url, 'insert into kept values (42)');
@@ -58,10 +58,10 @@ test('the embedded PostgreSQL keeps its data through a kill, a stop and another 
     const kept = () => answer(url, 'select value from kept').catch(() => null);
     expect(await until(kept, 15_000, 'PostgreSQL to be back')).toBe(42);
   } finally {
-    await crew.stop(() => undefined);
+    await supervisor.stop(() => undefined);
   }
 
-  const second = newCrew();
+  const second = newSupervisor();
   const again = await open();
   expect(again.orphanPid).toBeNull();
   await second.launch(again.spec);
@@ -77,6 +77,6 @@ test('the embedded PostgreSQL keeps its data through a kill, a stop and another 
   writeFileSync(join(dir.postgres, 'data', 'PG_VERSION'), '15\n');
   await expect(open()).rejects.toMatchObject({
     code: 'postgres_unavailable',
-    message: expect.stringContaining('was made by PostgreSQL 15'),
+    message: expect.stringContaining('was created by PostgreSQL 15'),
   });
 }, 90_000);

@@ -1,13 +1,17 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import {
+  createRestartPolicy,
+  type RestartPolicy,
+} from '../../../embedded/supervision/restart-policy';
 import { createSupervisor, type Supervisor } from '../../../embedded/supervision/supervisor';
 import type { ComponentEvent, ComponentSpec } from '../../../embedded/supervision/component';
 import { identify } from '../../../embedded/supervision/process-identity';
 import { openRunState, stopOrphans } from '../../../embedded/supervision/run-state';
 import { until } from '../../support/until';
 
-/** A part that appends what happens to it to a file, and ends 50 ms after a SIGTERM. */
+/** A component that writes down what happens to it, and ends 50 ms after a SIGTERM. */
 const PROGRAM = `
 const fs = require('fs');
 const [name, diary] = process.argv.slice(2);
@@ -17,21 +21,26 @@ console.error(name + ' says hello');
 note('runs');
 setInterval(() => {}, 1000);
 `;
-const DEAF = `process.on('SIGTERM', () => {}); require('fs').appendFileSync(process.argv[3], process.argv[2] + ' runs\\n'); setInterval(() => {}, 1000);`;
+/** Ignores SIGTERM. */
+const STUBBORN = `process.on('SIGTERM', () => {}); require('fs').appendFileSync(process.argv[3], process.argv[2] + ' runs\\n'); setInterval(() => {}, 1000);`;
 
 let folder: string;
 let diary: string;
-const crews: Supervisor[] = [];
+const supervisors: Supervisor[] = [];
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'nightshift-crew-'));
+  folder = mkdtempSync(join(tmpdir(), 'nightshift-supervisor-'));
   diary = join(folder, 'diary');
   writeFileSync(diary, '');
 });
 afterEach(async () => {
-  for (const crew of crews.splice(0)) {
-    crew.kill();
-    await until(() => pids().every((pid) => identify(pid) === null), 5_000, 'the parts to end');
+  for (const supervisor of supervisors.splice(0)) {
+    supervisor.kill();
+    await until(
+      () => pids().every((pid) => identify(pid) === null),
+      5_000,
+      'the components to end',
+    );
   }
   rmSync(folder, { recursive: true });
 });
@@ -46,7 +55,7 @@ const pidOf = (name: string): number =>
     .find((process) => process.name === name)?.pid ?? 0;
 const diaryLines = (): string[] => readFileSync(diary, 'utf8').trim().split('\n');
 
-function part(
+function component(
   name: string,
   changes: Partial<ComponentSpec> & { program?: string } = {},
 ): ComponentSpec {
@@ -67,23 +76,33 @@ function part(
   };
 }
 
-function newCrew() {
-  const events: { part: string; event: ComponentEvent }[] = [];
+/** The same decisions as in production, without the waiting. */
+function withoutPauses(): RestartPolicy {
+  const decide = createRestartPolicy();
+  return (wasReady, nowMs) => {
+    const decision = decide(wasReady, nowMs);
+    return decision.kind === 'restart' ? { ...decision, inMs: 1 } : decision;
+  };
+}
+
+function newSupervisor() {
+  const events: { component: string; event: ComponentEvent }[] = [];
   const lines: string[] = [];
-  const crew = createSupervisor({
+  const supervisor = createSupervisor({
     logs: folder,
     state: openRunState(folder),
     onLine: (name, line) => lines.push(`${name}: ${line}`),
-    onEvent: (name, event) => events.push({ part: name, event }),
+    onEvent: (name, event) => events.push({ component: name, event }),
+    restartPolicy: withoutPauses,
   });
-  crews.push(crew);
-  return { crew, events, lines };
+  supervisors.push(supervisor);
+  return { supervisor, events, lines };
 }
 
-describe('the parts of a stack', () => {
-  test('are started again when they are killed, and their new process is noted', async () => {
-    const { crew, events } = newCrew();
-    await crew.launch(part('api'));
+describe('the supervisor of a stack', () => {
+  it('restarts a component that was killed, and records its new process', async () => {
+    const { supervisor, events } = newSupervisor();
+    await supervisor.launch(component('api'));
     const first = pidOf('api');
     process.kill(first, 'SIGKILL');
     await until(() => pidOf('api') !== 0 && pidOf('api') !== first, 5_000, 'a new process');
@@ -92,38 +111,39 @@ describe('the parts of a stack', () => {
     expect(events[2]?.event).toMatchObject({ how: 'signal SIGKILL' });
   });
 
-  test('drain in order: api, worker, temporal, postgres, whatever order they were started in', async () => {
-    const { crew } = newCrew();
-    for (const name of ['postgres', 'worker', 'temporal', 'api']) await crew.launch(part(name));
+  it('stops components in order (api, worker, temporal, postgres), whatever order they started in', async () => {
+    const { supervisor } = newSupervisor();
+    for (const name of ['postgres', 'worker', 'temporal', 'api'])
+      await supervisor.launch(component(name));
     const reports: string[] = [];
-    await crew.stop(({ name, result }) => reports.push(`${name} ${result}`));
+    await supervisor.stop(({ name, result }) => reports.push(`${name} ${result}`));
     const stops = diaryLines().filter((line) => line.endsWith('stops'));
     expect(stops).toEqual(['api stops', 'worker stops', 'temporal stops', 'postgres stops']);
     expect(reports).toEqual(['api done', 'worker done', 'temporal done', 'postgres done']);
     expect(pids()).toEqual([]);
   });
 
-  test('that do not hear the stop are killed when their time is up', async () => {
-    const { crew, events } = newCrew();
-    await crew.launch(part('worker', { program: DEAF, stopTimeoutMs: 100 }));
+  it('kills a component that ignores the stop signal until its timeout', async () => {
+    const { supervisor, events } = newSupervisor();
+    await supervisor.launch(component('worker', { program: STUBBORN, stopTimeoutMs: 100 }));
     const pid = pidOf('worker');
-    await crew.stop(() => undefined);
+    await supervisor.stop(() => undefined);
     expect(identify(pid)).toBeNull();
     expect(events.at(-1)?.event).toEqual({ kind: 'killed', afterMs: 100 });
   });
 
-  test('end at once when they are killed together', async () => {
-    const { crew } = newCrew();
-    await crew.launch(part('api', { program: DEAF }));
-    await crew.launch(part('worker', { program: DEAF }));
+  it('kills all components at once', async () => {
+    const { supervisor } = newSupervisor();
+    await supervisor.launch(component('api', { program: STUBBORN }));
+    await supervisor.launch(component('worker', { program: STUBBORN }));
     const processes = pids();
     expect(processes).toHaveLength(2);
-    crew.kill();
+    supervisor.kill();
     await until(() => processes.every((pid) => identify(pid) === null), 2_000, 'both to end');
   });
 
-  test('that were ready are started again however often they are killed', async () => {
-    const { crew, events } = newCrew();
+  it('restarts a component that was ready, however often it is killed', async () => {
+    const { supervisor, events } = newSupervisor();
     let readyPid = 0;
     const runs = (pid: number): boolean => {
       const isReady = diaryLines().includes(`api runs as ${pid}`);
@@ -131,7 +151,7 @@ describe('the parts of a stack', () => {
       return isReady;
     };
     const program = PROGRAM.replace("note('runs')", "note('runs as ' + process.pid)");
-    await crew.launch(part('api', { program, isReady: runs }));
+    await supervisor.launch(component('api', { program, isReady: runs }));
     for (let kill = 0; kill < 7; kill++) {
       const pid = await until(
         () => pidOf('api') === readyPid && readyPid,
@@ -144,58 +164,60 @@ describe('the parts of a stack', () => {
     expect(events.filter(({ event }) => event.kind === 'started')).toHaveLength(8);
   }, 40_000);
 
-  test('that die five times in a row are given up, with their last log lines', async () => {
-    const { crew, events } = newCrew();
+  it('gives up a component that dies five times before it is ready, with its last log lines', async () => {
+    const { supervisor, events } = newSupervisor();
     const program = `console.error('no such luck'); process.exit(3);`;
-    const spec = part('api', { program });
+    const spec = component('api', { program });
     const message = expect.stringMatching(
       /api died 5 times within 30 s \(exit status 3\)[^]*no such luck[^]*api\.log/,
     );
-    await expect(crew.launch(spec)).rejects.toMatchObject({ code: 'internal', message });
-    await expect(crew.failed).rejects.toMatchObject({ message });
+    await expect(supervisor.launch(spec)).rejects.toMatchObject({ code: 'internal', message });
+    await expect(supervisor.failed).rejects.toMatchObject({ message });
     expect(events.filter(({ event }) => event.kind === 'started')).toHaveLength(5);
-  }, 15_000);
+  });
 
-  test('whose program is missing are given up too', async () => {
-    const { crew } = newCrew();
-    await expect(crew.launch(part('api', { command: '/nowhere/at/all' }))).rejects.toMatchObject({
+  it('gives up a component whose program does not exist', async () => {
+    const { supervisor } = newSupervisor();
+    await expect(
+      supervisor.launch(component('api', { command: '/nowhere/at/all' })),
+    ).rejects.toMatchObject({
       message: expect.stringContaining('ENOENT'),
     });
-  }, 15_000);
+  });
 
-  test('that are not ready in time say so with their log', async () => {
-    const { crew } = newCrew();
-    const spec = part('api', { isReady: () => false, readyTimeoutMs: 300 });
-    await expect(crew.launch(spec)).rejects.toMatchObject({
+  it('fails with the log of a component that is not ready in time', async () => {
+    const { supervisor } = newSupervisor();
+    const spec = component('api', { isReady: () => false, readyTimeoutMs: 300 });
+    await expect(supervisor.launch(spec)).rejects.toMatchObject({
       message: expect.stringContaining('api was not ready within 0.3 s'),
     });
   });
 
-  test('log to their file, and every line is shown once', async () => {
-    const { crew, lines } = newCrew();
-    await crew.launch(part('api'));
+  it('writes each log line to the file and passes it on once', async () => {
+    const { supervisor, lines } = newSupervisor();
+    await supervisor.launch(component('api'));
     await until(() => lines.length > 0, 5_000, 'a line');
-    await crew.stop(() => undefined);
+    await supervisor.stop(() => undefined);
     expect(lines).toEqual(['api: api says hello']);
     expect(readFileSync(join(folder, 'api.log'), 'utf8')).toBe('api says hello\n');
   });
 
-  test('cannot be started any more once the stop has begun', async () => {
-    const { crew } = newCrew();
-    await crew.stop(() => undefined);
-    await expect(crew.launch(part('api'))).rejects.toMatchObject({ code: 'internal' });
+  it('starts nothing more once the stop has begun', async () => {
+    const { supervisor } = newSupervisor();
+    await supervisor.stop(() => undefined);
+    await expect(supervisor.launch(component('api'))).rejects.toMatchObject({ code: 'internal' });
   });
 });
 
-describe('what a killed supervisor leaves behind', () => {
-  test('is stopped by the next one, in the order of a drain', async () => {
-    const { crew } = newCrew();
-    await crew.launch(part('temporal'));
-    await crew.launch(part('api'));
+describe('components that a killed supervisor left running', () => {
+  it('are stopped by the next supervisor, in stop order', async () => {
+    const { supervisor } = newSupervisor();
+    await supervisor.launch(component('temporal'));
+    await supervisor.launch(component('api'));
     const heard: string[] = [];
     const state = openRunState(folder);
     const notes = state.read();
-    // As after a kill: the parts live, and their supervisor starts nothing again.
+    // As after a kill: the components live, and nothing restarts them.
     expect(
       await stopOrphans({ ...state, clear: () => undefined }, ({ name }) => heard.push(name)),
     ).toBe(2);
@@ -203,7 +225,7 @@ describe('what a killed supervisor leaves behind', () => {
     expect(notes.every(({ pid }) => identify(pid) === null)).toBe(true);
   });
 
-  test('is left alone where another process has the number now', async () => {
+  it('are not touched if another process has their pid now', async () => {
     const state = openRunState(folder);
     const stranger = { pid: process.pid, startedAt: 'another boot/1' };
     state.write([{ ...stranger, name: 'api', stopSignal: 'SIGTERM', stopTimeoutMs: 1_000 }]);

@@ -38,7 +38,7 @@ async function startService(listener: RequestListener): Promise<string> {
 }
 
 const find = (options: Partial<Parameters<typeof findServer>[0]> = {}) =>
-  findServer({ env: environment(), say: (line) => said.push(line), slowWays: [], ...options });
+  findServer({ env: environment(), say: (line) => said.push(line), slowSources: [], ...options });
 
 describe('finding the Temporal server', () => {
   it('prefers a server on the PATH to a cached one', async () => {
@@ -89,7 +89,7 @@ describe('finding the Temporal server', () => {
     await expect(find({ env, wantedVersion: '1.31.2' })).rejects.toMatchObject({
       code: 'temporal_unavailable',
       message: expect.stringMatching(
-        /made by Temporal server 1\.31\.2[^]*is server 1\.29\.1, not 1\.31\.2[^]*new --data-dir/,
+        /created by Temporal server 1\.31\.2[^]*is server 1\.29\.1, not 1\.31\.2[^]*new --data-dir/,
       ),
     });
   });
@@ -101,7 +101,7 @@ describe('finding the Temporal server', () => {
       { path: 'temporal', text: `#!/bin/sh\n${temporalScript(DESCRIPTION)}\n` },
     ]);
     const downloadService = await startService(archiveService(archive, asked));
-    const found = await find({ slowWays: ['download'], downloadService });
+    const found = await find({ slowSources: ['download'], downloadService });
     expect(found).toMatchObject({ path: cachedBinary({ HOME: folder }), source: 'download' });
     expect(asked[0]).toMatch(/^\/cli\/v1\.5\.1\?arch=\w+&platform=\w+&format=tar\.gz$/);
     expect(said[0]).toContain('trying download');
@@ -117,7 +117,7 @@ describe('finding the Temporal server', () => {
 printf '#!/bin/sh\\n%s\\n' "echo '${DESCRIPTION}'" > "$GOBIN/temporal" && chmod +x "$GOBIN/temporal"`,
     );
     const env = environment(dirname(go));
-    const found = await find({ env, slowWays: ['download', 'go install'], downloadService });
+    const found = await find({ env, slowSources: ['download', 'go install'], downloadService });
     expect(found).toMatchObject({ path: cachedBinary({ HOME: folder }), source: 'go install' });
     expect(said.join('\n')).toMatch(/download failed: .* answered 403[^]*4 to 9 minutes/);
   });
@@ -127,11 +127,11 @@ printf '#!/bin/sh\\n%s\\n' "echo '${DESCRIPTION}'" > "$GOBIN/temporal" && chmod 
     const go = script(join(folder, 'gobin', 'go'), `echo 'go version go1.19.8 linux/amd64'`);
     const env = environment(dirname(go));
     await expect(
-      find({ env, slowWays: ['download', 'go install'], downloadService }),
+      find({ env, slowSources: ['download', 'go install'], downloadService }),
     ).rejects.toMatchObject({
       code: 'temporal_unavailable',
       message: expect.stringMatching(
-        /download: .*403[^]*go install: Go 1\.19 is too old: 1\.21 is needed[^]*What to do: install the Temporal CLI[^]*TEMPORAL_ADDRESS/,
+        /download: .*403[^]*go install: Go 1\.19 is too old: 1\.21 or newer is needed[^]*What to do: install the Temporal CLI[^]*TEMPORAL_ADDRESS/,
       ),
     });
   });
@@ -142,7 +142,7 @@ printf '#!/bin/sh\\n%s\\n' "echo '${DESCRIPTION}'" > "$GOBIN/temporal" && chmod 
       `[ "$1" = version ] && echo go1.26 && exit 0; echo 'no space left on device' >&2; exit 1`,
     );
     await expect(
-      find({ env: environment(dirname(go)), slowWays: ['go install'] }),
+      find({ env: environment(dirname(go)), slowSources: ['go install'] }),
     ).rejects.toMatchObject({ message: expect.stringContaining('no space left on device') });
   });
 });

@@ -13,13 +13,13 @@ function argumentsWith(uiPort: number | null): readonly string[] {
   return temporalComponent({ binary, folder, port: 7233, uiPort, env: {} }).args;
 }
 
-it('starts Temporal with its UI on a port of its own, or without it', () => {
+it('starts Temporal with its UI on its own port, or without a UI', () => {
   expect(argumentsWith(8233).join(' ')).toContain('--ui-port 8233');
   expect(argumentsWith(8233)).not.toContain('--headless');
   expect(argumentsWith(null)).toContain('--headless');
   expect(argumentsWith(null)).not.toContain('--ui-port');
 });
 
-it('listens on loopback only', () => {
+it('starts Temporal on loopback only', () => {
   expect(argumentsWith(null).join(' ')).toContain('--ip 127.0.0.1');
 });

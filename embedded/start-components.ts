@@ -1,0 +1,181 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { processEnvironment, redactUrl, withoutSettings } from '../platform/config';
+import type { DataDir } from './data-dir';
+import { executable, nodeComponent } from './node-component';
+import { postgresComponent } from './postgres/postgres-component';
+import type { StackPlan } from './stack-plan';
+import { runOneShot } from './supervision/one-shot';
+import { signalProcess } from './supervision/process-identity';
+import type { Supervisor } from './supervision/supervisor';
+import { waitUntil } from './supervision/wait';
+import { findServer } from './temporal/find-server';
+import { databaseVersion, temporalComponent } from './temporal/temporal-component';
+import { urlHost } from './url-host';
+
+/** How to reach a stack that is ready. */
+export interface StackAddresses {
+  /** Base URL for OpenAI clients, e.g. `http://127.0.0.1:8000/v1`. */
+  readonly api: string;
+  readonly temporal: string;
+  readonly namespace: string;
+  /** Temporal's UI; `null` if Temporal is not embedded or has no UI. */
+  readonly ui: string | null;
+  /** Whether requests go to the embedded simulator. */
+  readonly simulator: boolean;
+  readonly logs: string;
+}
+
+/** What the start of a stack needs. */
+export interface StartOptions {
+  readonly dir: DataDir;
+  readonly plan: StackPlan;
+  readonly supervisor: Supervisor;
+  /** Aborts a download or build, and the migration. */
+  readonly signal: AbortSignal;
+  readonly headless?: boolean;
+  say(message: string): void;
+}
+
+/**
+ * Starts what is embedded: Temporal and PostgreSQL side by side, then the migration, the simulator, and
+ * API and worker side by side (docs/design/embedded-stack.md#start-order).
+ *
+ * @throws temporal_unavailable, postgres_unavailable, internal
+ */
+export async function startComponents(options: StartOptions): Promise<StackAddresses> {
+  announceExternalServices(options);
+  const [, postgresUrl] = await Promise.all([startTemporal(options), startPostgres(options)]);
+  const configFile = writeConfig(options, postgresUrl);
+  options.signal.throwIfAborted();
+  const own: OwnProcess = {
+    args: ['--config', configFile],
+    env: withoutSettings(processEnvironment()),
+  };
+  await migrate(options, own);
+  await startSimulator(options, own);
+  await Promise.all([startApi(options, own), startWorker(options, own)]);
+  return addresses(options);
+}
+
+/** Arguments and environment of our own processes: all settings come from the written file. */
+interface OwnProcess {
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+async function startPostgres({ plan, dir, say, supervisor }: StartOptions): Promise<string | null> {
+  if (!plan.embedded.postgres) return null;
+  const { spec, url, orphanPid } = postgresComponent({
+    folder: dir.postgres,
+    passwordFile: join(dir.path, 'postgres-password'),
+    port: plan.ports.postgres,
+    say,
+  });
+  if (orphanPid !== null) {
+    say(`stopping postgres (process ${orphanPid}), which an earlier run left behind`);
+    await stopOrphanServer(orphanPid, spec.stopTimeoutMs);
+  }
+  await supervisor.launch(spec);
+  return url;
+}
+
+async function stopOrphanServer(pid: number, timeoutMs: number): Promise<void> {
+  await waitUntil(() => !signalProcess(pid, 'SIGINT'), {
+    timeoutMs,
+    intervalMs: 200,
+    what: `end of the PostgreSQL server of an earlier run (process ${pid})`,
+    code: 'postgres_unavailable',
+  });
+}
+
+async function startTemporal(options: StartOptions): Promise<void> {
+  const { plan, dir, say, supervisor, signal, headless } = options;
+  if (!plan.embedded.temporal) return;
+  const env = processEnvironment();
+  const wantedVersion = databaseVersion(dir.temporal);
+  const binary = await findServer({ env, wantedVersion, say, signal });
+  await supervisor.launch(
+    temporalComponent({
+      binary,
+      folder: dir.temporal,
+      port: plan.ports.temporal,
+      uiPort: headless === true ? null : plan.ports.ui,
+      env: withoutSettings(env),
+    }),
+  );
+}
+
+async function migrate({ dir, supervisor, signal }: StartOptions, own: OwnProcess): Promise<void> {
+  const step = runOneShot({
+    name: 'migrate',
+    command: process.execPath,
+    args: [executable(), 'migrate', ...own.args],
+    env: own.env,
+    logPath: join(dir.logs, 'migrate.log'),
+    signal,
+  });
+  await Promise.race([step, supervisor.failed]);
+}
+
+async function startSimulator({ plan, supervisor }: StartOptions, own: OwnProcess): Promise<void> {
+  if (!plan.embedded.simulator) return;
+  const port = plan.ports.simulator;
+  await supervisor.launch(
+    nodeComponent({
+      name: 'simulator',
+      args: ['--port', String(port)],
+      env: own.env,
+      probeUrl: `http://127.0.0.1:${port}/health`,
+      probe: 'any',
+      stopTimeoutMs: 5_000,
+    }),
+  );
+}
+
+async function startApi({ plan, supervisor }: StartOptions, own: OwnProcess): Promise<void> {
+  const probeUrl = `http://${urlHost(plan.config.api.observability_host)}:${plan.ports.apiObservability}/ready`;
+  await supervisor.launch(
+    nodeComponent({ name: 'api', ...own, probeUrl, probe: 'pid', stopTimeoutMs: 15_000 }),
+  );
+}
+
+/** Time that the worker needs after its drain to close its journal and its connections. */
+const WORKER_MARGIN_MS = 10_000;
+
+async function startWorker({ plan, supervisor }: StartOptions, own: OwnProcess): Promise<void> {
+  const { drain_budget: budget, observability_host: host } = plan.config.worker;
+  const stopTimeoutMs = (budget === 'auto' ? 0 : budget) + WORKER_MARGIN_MS;
+  const probeUrl = `http://${urlHost(host)}:${plan.ports.workerObservability}/ready`;
+  await supervisor.launch(
+    nodeComponent({ name: 'worker', ...own, probeUrl, probe: 'pid', stopTimeoutMs }),
+  );
+}
+
+/** Writes JSON, which is YAML too. The mode matters: the file holds the database's password. */
+function writeConfig({ plan, dir }: StartOptions, postgresUrl: string | null): string {
+  const file = join(dir.run, 'config.json');
+  writeFileSync(file, JSON.stringify(plan.settings(postgresUrl), null, 2), { mode: 0o600 });
+  return file;
+}
+
+function announceExternalServices({ plan, say }: StartOptions): void {
+  const { embedded, config } = plan;
+  if (!embedded.temporal) say(`using Temporal at ${config.temporal.address}`);
+  if (!embedded.postgres) say(`using PostgreSQL at ${redactUrl(config.postgres.url)}`);
+  const gateway = config.global_inference_gateway?.url;
+  const target = gateway === undefined ? 'model_gateways' : redactUrl(gateway);
+  if (!embedded.simulator) say(`requests go to ${target}`);
+}
+
+function addresses({ plan, dir, headless }: StartOptions): StackAddresses {
+  const { temporal, api } = plan.config;
+  return {
+    api: `http://${urlHost(api.host)}:${api.port}/v1`,
+    temporal: temporal.address,
+    namespace: temporal.namespace,
+    ui: plan.embedded.temporal && headless !== true ? `http://127.0.0.1:${plan.ports.ui}` : null,
+    simulator: plan.embedded.simulator,
+    logs: dir.logs,
+  };
+}
