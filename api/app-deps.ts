@@ -10,31 +10,31 @@ import type { FileRepository } from '../storage/postgres/files';
 import type { UploadRepository } from '../storage/postgres/uploads';
 import type { Outbox } from './outbox';
 
-/** What the HTTP layer is made from; all of it is opened and closed by whoever builds the app. */
+/** What the API is made from. The caller of `buildApp` opens and closes all of it. */
 export interface AppDeps {
   readonly config: Pick<Config, 'api' | 'auth' | 'batch' | 'limits' | 'pass_through_headers'>;
   readonly files: FileRepository;
   readonly batches: BatchRepository;
   readonly uploads: UploadRepository;
-  /** Asked in `auth.mode: api_key`. */
+  /** Used with `auth.mode: api_key`. */
   readonly apiKeys: Pick<ApiKeyRepository, 'authenticate'>;
   readonly store: ObjectStore;
   readonly outbox: Outbox;
   readonly metrics: ApiMetrics;
   readonly logger: Logger;
-  /** Encrypts what is passed through. */
+  /** Encrypts pass-through headers. */
   readonly vault: Pick<HeaderVault, 'seal'>;
-  /** Asked by `/ready`, by name. */
+  /** What `/ready` checks, by name. */
   readonly checks: Readonly<Record<string, ReadinessCheck>>;
-  /** Wall clock; a test sets its own. */
+  /** Wall clock. */
   readonly nowMs?: () => number;
-  /** Longest file of an upload, 512 MB where left out (contract §1.2). */
+  /** Largest file of one request. Default 512 MB (docs/design/api-contract.md#file-size). */
   readonly maxUploadBytes?: number;
-  /** Longest part of an upload in parts, 64 MB where left out (contract §1.7). */
+  /** Largest part of an upload. Default 64 MB (docs/design/api-contract.md#upload-parts). */
   readonly maxPartBytes?: number;
 }
 
-/** {@link AppDeps} with everything filled in. */
+/** {@link AppDeps} with all defaults applied. */
 export interface RouteDeps extends Required<AppDeps> {
   /** Wall clock in Unix seconds. */
   readonly nowSec: () => number;

@@ -31,14 +31,14 @@ import { createOutbox } from './outbox';
 
 const POSTGRES_WAIT_MS = 30_000;
 const POSTGRES_RETRY_MS = 500;
-/** No request waits longer for a database that hangs; each statement takes milliseconds. */
+/** Bounds how long a request waits for a database that hangs; a statement takes milliseconds. */
 const STATEMENT_TIMEOUT_MS = 10_000;
-/** Uploads and downloads that run may take so long to end when the process is told to. */
+/** How long uploads and downloads may take to finish at shutdown. */
 const DRAIN_MS = 30_000;
 const RELEASE_MS = 5_000;
 
 /**
- * Runs the API until `close`. Everything it needs is opened here, by hand, and released in reverse.
+ * Runs the API until `close`. Opens everything that it needs, and releases it in reverse order.
  *
  * @throws config_invalid, port_in_use, postgres_unavailable, schema_outdated, schema_newer,
  *   store_mismatch, object_store_failed
@@ -64,7 +64,7 @@ export async function runApi(config: Config): Promise<RunningProcess> {
 
 interface Host {
   readonly logger: Logger;
-  /** Notes how to release what was just opened. */
+  /** Registers how to release what was just opened. */
   closing(name: string, run: () => Promise<unknown>, timeoutMs?: number): void;
 }
 
@@ -96,7 +96,7 @@ async function open(config: Config, host: Host): Promise<string> {
   const place = observabilityPlace(config, 'api');
   const observability = await startObservabilityServer({ ...place, registry, checks, logger });
   closing('observability', () => observability.close());
-  // Without Temporal the API is ready all the same: it takes batches, which are started later.
+  // Not among `checks`: without Temporal the API still accepts batches, which start later.
   const ping = openTemporalPing(config.temporal);
   closing('temporal ping', () => ping.close());
   const watched = { ...checks, temporal: () => ping.ask() };
@@ -130,13 +130,13 @@ function createRepositories({ limits }: Config, pool: ReturnType<typeof openPool
   };
 }
 
-/** Also for whoever made the settings by hand. */
+/** Checked here as well, because a caller can build the settings without the loader. */
 function refusePublicBind(config: Config): void {
   const fault = publicBindFault(config);
   if (fault !== null) throw new NightshiftError('config_invalid', `api.host: ${fault}`);
 }
 
-/** Postgres may come up after us: half a minute of patience, then its own words. */
+/** Waits half a minute for PostgreSQL, which may start after us, and then throws its error. */
 async function whenPostgresAnswers(logger: Logger, check: () => Promise<void>): Promise<void> {
   const untilMs = performance.now() + POSTGRES_WAIT_MS;
   for (let tries = 1; ; tries++) {
@@ -164,7 +164,7 @@ async function openStore(config: Config, pool: ReturnType<typeof openPool>) {
 
 async function listen(app: FastifyInstance, api: Config['api']): Promise<string> {
   try {
-    // For this name the framework would open a second server, to which none of our limits apply.
+    // For `localhost` the framework opens a second server, to which none of our limits apply.
     const host = api.host === 'localhost' ? '127.0.0.1' : api.host;
     return await app.listen({ host, port: api.port });
   } catch (error) {

@@ -4,23 +4,24 @@ import type { BatchRepository } from '../storage/postgres/batches/repository';
 import type { BatchToStart } from '../storage/postgres/batches/types';
 
 /**
- * Carries what a row says to its workflow: the row is the outbox of the start and of the cancel
- * (execution §4). Nothing here fails a request; what did not arrive is tried again.
+ * Starts and cancels workflows as the rows of their batches say (docs/design/read-model.md#outbox). A
+ * failure never reaches a request: the row keeps the intent, and it is carried out later.
  */
 export interface Outbox {
   /**
-   * Starts the workflow of a fresh row; resolves when that worked, or after a short while. What failed
-   * is tried again 1, 5 and 15 s later, then with the stragglers.
+   * Starts the workflow of a new row. Resolves when it has started, or after `startWaitMs`. A failed
+   * start is tried again after 1, 5 and 15 s, and then with the stragglers.
    */
   start(batch: BatchToStart): Promise<void>;
-  /** Signals a claimed cancel, now and after 1, 5 and 15 s while the workflow has not taken it. */
+  /** Signals a claimed cancel: now, and after 1, 5 and 15 s if the workflow has not seen it by then. */
   signalCancel(batchId: string): void;
-  /** Starts rows whose start has not been seen to work; runs by itself every 15 s. */
+  /** Starts the workflows of rows that are not marked as started. Runs by itself every 15 s. */
   startStragglers(): Promise<void>;
-  /** Stops all timers and waits for what runs. */
+  /** Stops all timers and waits for calls under way. */
   close(): Promise<void>;
 }
 
+/** What an outbox needs; times default to those of {@link Outbox}. */
 export interface OutboxOptions {
   readonly batches: Pick<BatchRepository, 'markStarted' | 'unstarted' | 'awaitsCancelSignal'>;
   readonly batchWorkflows: BatchWorkflows;
@@ -31,21 +32,21 @@ export interface OutboxOptions {
   readonly sweepEveryMs?: number;
   /** Age at which a row counts as a straggler. */
   readonly stragglerAgeMs?: number;
-  /** Pauses before a start that failed is tried again. */
+  /** Pauses before each repetition of a failed start. */
   readonly repeatStartAfterMs?: readonly number[];
-  /** When a cancel is signalled again, counted from the first time. */
+  /** Times of the repeated cancel signals, counted from the first one. */
   readonly repeatCancelAfterMs?: readonly number[];
 }
 
 const START_WAIT_MS = 2_000;
 const SWEEP_EVERY_MS = 15_000;
 const STRAGGLER_AGE_MS = 15_000;
-/** Most outages are a restart: short ones must not cost the patience that long ones need. */
+/** Most outages are a restart of Temporal, after which the first repetition succeeds. */
 const REPEAT_START_AFTER_MS = [1_000, 5_000, 15_000];
 const REPEAT_CANCEL_AFTER_MS = [1_000, 5_000, 15_000];
 const SWEEP_ROWS = 100;
 
-/** {@link Outbox} of one API process; several may run beside each other, for starting is idempotent. */
+/** The {@link Outbox} of one API process. Several can run side by side, because starting is idempotent. */
 export function createOutbox(options: OutboxOptions): Outbox {
   return new RowOutbox(options);
 }
@@ -69,7 +70,7 @@ class RowOutbox implements Outbox {
     const waitMs = this.#options.startWaitMs ?? START_WAIT_MS;
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, waitMs)));
-    // A start that works after the wait still counts.
+    // A start that succeeds after the wait still counts.
     const started = this.#track(this.#tryStart(batch)).then((ok) => {
       if (!ok) this.#startLater(batch, 0);
     });
@@ -103,7 +104,7 @@ class RowOutbox implements Outbox {
     try {
       const rows = await batches.unstarted(Math.floor((nowMs() - ageMs) / 1000), SWEEP_ROWS);
       for (const row of rows) {
-        // The first failure ends the pass: the next rows would only wait for the same Temporal.
+        // Stop at the first failure: the other rows would wait for the same Temporal server.
         if (!(await this.#tryStart(row))) return;
         logger.info({ batchId: row.id }, 'straggling batch started');
       }

@@ -1,26 +1,30 @@
 import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
 import { version } from '../../platform/version';
-import { COMMON_ERRORS, type Operation, OPERATIONS } from './operations';
+import { errorShape } from '../objects/error-object';
+import { idempotencyKeyHeader } from '../routes/idempotency';
 import { HEADERS, headersOf } from './headers';
+import { COMMON_ERRORS, type Operation, operations } from './operations';
 import { type Authentication, securityOf, securityScheme } from './security';
-import { errorShape } from './shapes';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** What differs from one installation to another. */
+/** What differs between installations. */
 export interface DocumentOptions {
   readonly auth: Authentication;
   /** Endpoints that batches may be created for. */
   readonly endpoints: readonly string[];
 }
 
-/** The API of this installation as an OpenAPI 3.1 document. */
+/**
+ * The API of this installation as an OpenAPI 3.1 document, made from the schemas that check requests and
+ * type answers (docs/design/api-contract.md#openapi-document).
+ */
 export function openApiDocument({ auth, endpoints }: DocumentOptions): Json {
   const used = new Map<string, Json>();
   const paths: Record<string, Record<string, Json>> = {};
   const scheme = securityScheme(auth);
-  for (const operation of OPERATIONS) {
+  for (const operation of operations(endpoints)) {
     const path = (paths[operation.path] ??= {});
     path[operation.method] = describe(operation, used);
   }
@@ -33,20 +37,12 @@ export function openApiDocument({ auth, endpoints }: DocumentOptions): Json {
     },
     paths,
     components: {
-      schemas: withEndpoints(used, endpoints),
+      schemas: Object.fromEntries([...used].sort(([a], [b]) => (a < b ? -1 : 1))),
       headers: HEADERS,
       ...(scheme === null ? {} : { securitySchemes: { caller: scheme } }),
     },
     security: securityOf(auth),
   };
-}
-
-/** The schemas by name; a batch is created for one of the endpoints that are served here. */
-function withEndpoints(used: ReadonlyMap<string, Json>, endpoints: readonly string[]): Json {
-  const schemas = Object.fromEntries([...used].sort(([a], [b]) => (a < b ? -1 : 1)));
-  const create = schemas['CreateBatch'] ?? {};
-  const properties = { ...(create['properties'] as Json), endpoint: { enum: endpoints } };
-  return { ...schemas, CreateBatch: { ...create, properties } };
 }
 
 function describe(operation: Operation, used: Map<string, Json>): Json {
@@ -74,7 +70,7 @@ function bodyOf({ json, form }: Operation, used: Map<string, Json>): Json {
   const shape = json ?? form;
   if (shape === undefined) return {};
   const type = json === undefined ? 'multipart/form-data' : 'application/json';
-  const schema = refer(shape, used, 'input');
+  const schema = refer(shape, used);
   return { requestBody: { required: true, content: { [type]: { schema } } } };
 }
 
@@ -88,33 +84,30 @@ function errorsOf({ errors }: Operation, used: Map<string, Json>): Json {
   );
 }
 
-function parametersOf({ path, query, isRepeatable, answer }: Operation): Json[] {
-  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => {
-    return { name, in: 'path', required: true, schema: idSchema(name) };
-  });
-  const inQuery = Object.entries(query?.shape ?? {}).map(([name, shape]) => {
-    return { name, in: 'query', required: false, schema: plain(shape as z.ZodType, 'input') };
-  });
-  const inHeader = [
-    ...(isRepeatable === true ? [{ name: 'Idempotency-Key', in: 'header', schema: KEY }] : []),
-    ...(answer === null ? [{ name: 'Range', in: 'header', schema: RANGE }] : []),
+function parametersOf({ parameters, query, isRepeatable, answer }: Operation): Json[] {
+  const key = { name: 'Idempotency-Key', in: 'header', schema: plain(idempotencyKeyHeader) };
+  const range = { name: 'Range', in: 'header', schema: RANGE };
+  return [
+    ...parametersIn('path', parameters),
+    ...parametersIn('query', query),
+    ...(isRepeatable === true ? [key] : []),
+    ...(answer === null ? [range] : []),
   ];
-  return [...inPath, ...inQuery, ...inHeader];
 }
 
-const KEY = { type: 'string', pattern: '^[ -~]{1,255}$' };
+function parametersIn(place: 'path' | 'query', schema: z.ZodObject | undefined): Json[] {
+  return Object.entries(schema?.shape ?? {}).map(([name, shape]) => {
+    return { name, in: place, required: place === 'path', schema: plain(shape as z.ZodType) };
+  });
+}
+
 const RANGE = { type: 'string', examples: ['bytes=0-1023'] };
 
-/** An id of another kind is nobody's; that of a batch tells its kind, and is judged by it. */
-function idSchema(name: string | undefined): Json {
-  return { type: 'string', ...(name === 'batch_id' ? { pattern: '^batch_' } : {}) };
-}
-
-/** A reference to a shape, which is put among the components together with those it is made of. */
-function refer(shape: z.ZodType, used: Map<string, Json>, io: 'input' | 'output' = 'output'): Json {
-  const { $defs, ...schema } = plain(shape, io);
-  for (const [id, part] of Object.entries(($defs ?? {}) as Record<string, Json>)) {
-    used.set(id, bare(part));
+/** A reference to a schema, which becomes a component together with the named ones inside it. */
+function refer(shape: z.ZodType, used: Map<string, Json>): Json {
+  const { $defs, ...schema } = plain(shape);
+  for (const [id, named] of Object.entries(($defs ?? {}) as Record<string, Json>)) {
+    used.set(id, bare(named));
   }
   const { id } = schema;
   if (typeof id !== 'string') return schema;
@@ -122,11 +115,16 @@ function refer(shape: z.ZodType, used: Map<string, Json>, io: 'input' | 'output'
   return { $ref: componentOf(id) };
 }
 
-function plain(shape: z.ZodType, io: 'input' | 'output'): Json {
-  return without('$schema', rewritten(z.toJSONSchema(shape, { io })) as Json);
+/**
+ * A schema as JSON Schema. The `output` side of one that converts the texts of a query or a form is what
+ * a client means: an integer, and the default. A file's bytes are described by their metadata.
+ */
+function plain(shape: z.ZodType): Json {
+  const schema = z.toJSONSchema(shape, { io: 'output', unrepresentable: 'any' });
+  return without('$schema', rewritten(schema) as Json);
 }
 
-/** The name is the component's key. */
+/** The id is the component's key already. */
 function bare(schema: Json): Json {
   return without('id', schema);
 }
@@ -139,7 +137,7 @@ function componentOf(id: string): string {
   return `#/components/schemas/${id}`;
 }
 
-/** References of JSON Schema as those of an OpenAPI document. */
+/** A JSON Schema whose references lead to the components of the document. */
 function rewritten(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(rewritten);
   if (typeof value !== 'object' || value === null) return value;

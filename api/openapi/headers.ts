@@ -3,7 +3,7 @@ type Json = Readonly<Record<string, unknown>>;
 /** Headers of answers, by name. */
 export const HEADERS = {
   'x-request-id': {
-    description: "The request's own id where it is fit to be logged, else a new one",
+    description: "The request's own id if it is safe to log, else a new one",
     schema: { type: 'string' },
   },
   'openai-organization': { description: 'The tenant', schema: { type: 'string' } },
@@ -14,7 +14,7 @@ export const HEADERS = {
     schema: { type: 'integer', minimum: 1, maximum: 60 },
   },
   'x-should-retry': {
-    description: '`false` where trying again cannot help',
+    description: '`false` if trying again cannot help',
     schema: { type: 'string', enum: ['false'] },
   },
   'x-ratelimit-limit-requests': {
@@ -43,7 +43,7 @@ const ON_STATUS: Readonly<Record<number, readonly string[]>> = {
   503: ['retry-after'],
 };
 
-/** References to the headers that stand on an answer with this status. */
+/** References to the headers of an answer with this status. */
 export function headersOf(status: number): Json {
   const names = [...ON_EVERY, ...(ON_STATUS[status] ?? [])];
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));

@@ -1,27 +1,37 @@
 import type { z } from 'zod';
-import * as requests from './requests';
-import * as shapes from './shapes';
+import { batchShape } from '../objects/batch-object';
+import { deletedFileShape, fileShape } from '../objects/file-object';
+import { listShape } from '../objects/list-object';
+import { partShape, uploadShape } from '../objects/upload-object';
+import { addPartForm } from '../requests/add-part';
+import { completeUploadBody } from '../requests/complete-upload';
+import { createBatchBody } from '../requests/create-batch';
+import { createFileForm } from '../requests/create-file';
+import { createUploadBody } from '../requests/create-upload';
+import { batchListQuery, fileListQuery } from '../requests/list-queries';
+import { batchPath, filePath, uploadPath } from '../requests/path-parameters';
 
 /** One method of one path, as the document describes it. */
 export interface Operation {
   readonly id: string;
   readonly method: 'get' | 'post' | 'delete';
-  /** With `{name}` for what is variable. */
+  /** With `{name}` for each of `parameters`. */
   readonly path: string;
+  readonly parameters?: z.ZodObject;
   readonly summary: string;
-  /** Null: bytes, as they were uploaded or made. */
+  /** Null if the answer is a file's content. */
   readonly answer: z.ZodType | null;
   readonly json?: z.ZodType;
   readonly form?: z.ZodType;
   readonly query?: z.ZodObject;
-  /** Takes an `Idempotency-Key`. */
+  /** Whether it accepts an `Idempotency-Key`. */
   readonly isRepeatable?: boolean;
   /** Statuses of errors, beside those of {@link COMMON_ERRORS}. */
   readonly errors: readonly number[];
 }
 
-const files = shapes.listShape(shapes.fileShape, 'FileList');
-const batches = shapes.listShape(shapes.batchShape, 'BatchList');
+const files = listShape(fileShape, 'FileList');
+const batches = listShape(batchShape, 'BatchList');
 
 const FILE_OPERATIONS: readonly Operation[] = [
   {
@@ -29,9 +39,9 @@ const FILE_OPERATIONS: readonly Operation[] = [
     method: 'post',
     path: '/v1/files',
     summary: 'Upload a file',
-    form: requests.createFileForm,
+    form: createFileForm,
     isRepeatable: true,
-    answer: shapes.fileShape,
+    answer: fileShape,
     errors: [400, 404, 413, 415, 429],
   },
   {
@@ -39,7 +49,7 @@ const FILE_OPERATIONS: readonly Operation[] = [
     method: 'get',
     path: '/v1/files',
     summary: 'List files, newest first',
-    query: requests.fileListQuery,
+    query: fileListQuery,
     answer: files,
     errors: [400],
   },
@@ -47,22 +57,25 @@ const FILE_OPERATIONS: readonly Operation[] = [
     id: 'retrieveFile',
     method: 'get',
     path: '/v1/files/{file_id}',
+    parameters: filePath,
     summary: 'Look at a file',
-    answer: shapes.fileShape,
+    answer: fileShape,
     errors: [400, 404],
   },
   {
     id: 'deleteFile',
     method: 'delete',
     path: '/v1/files/{file_id}',
+    parameters: filePath,
     summary: 'Delete a file',
-    answer: shapes.deletedFileShape,
+    answer: deletedFileShape,
     errors: [400, 404],
   },
   {
     id: 'downloadFile',
     method: 'get',
     path: '/v1/files/{file_id}/content',
+    parameters: filePath,
     summary: 'Download a file, or one range of it',
     answer: null,
     errors: [400, 404, 416],
@@ -75,47 +88,50 @@ const UPLOAD_OPERATIONS: readonly Operation[] = [
     method: 'post',
     path: '/v1/uploads',
     summary: 'Begin to upload a file of up to 8 GB in parts; it stays open for an hour',
-    json: requests.createUploadBody,
-    answer: shapes.uploadShape,
+    json: createUploadBody,
+    answer: uploadShape,
     errors: [400, 413, 415, 429],
   },
   {
     id: 'addUploadPart',
     method: 'post',
     path: '/v1/uploads/{upload_id}/parts',
+    parameters: uploadPath,
     summary: 'Upload a part of up to 64 MB; many at once',
-    form: requests.addPartForm,
-    answer: shapes.partShape,
+    form: addPartForm,
+    answer: partShape,
     errors: [400, 404, 413, 415],
   },
   {
     id: 'completeUpload',
     method: 'post',
     path: '/v1/uploads/{upload_id}/complete',
+    parameters: uploadPath,
     summary: 'Make a file of the parts',
-    json: requests.completeUploadBody,
-    answer: shapes.uploadShape,
+    json: completeUploadBody,
+    answer: uploadShape,
     errors: [400, 404, 413, 415],
   },
   {
     id: 'cancelUpload',
     method: 'post',
     path: '/v1/uploads/{upload_id}/cancel',
+    parameters: uploadPath,
     summary: 'Cancel an upload',
-    answer: shapes.uploadShape,
+    answer: uploadShape,
     errors: [400, 404],
   },
 ];
 
-const BATCH_OPERATIONS: readonly Operation[] = [
+const batchOperations = (endpoints: readonly string[]): readonly Operation[] => [
   {
     id: 'createBatch',
     method: 'post',
     path: '/v1/batches',
     summary: 'Create a batch',
-    json: requests.createBatchBody,
+    json: createBatchBody(endpoints),
     isRepeatable: true,
-    answer: shapes.batchShape,
+    answer: batchShape,
     errors: [400, 404, 413, 415, 429],
   },
   {
@@ -123,7 +139,7 @@ const BATCH_OPERATIONS: readonly Operation[] = [
     method: 'get',
     path: '/v1/batches',
     summary: 'List batches, newest first',
-    query: requests.batchListQuery,
+    query: batchListQuery,
     answer: batches,
     errors: [400],
   },
@@ -131,26 +147,26 @@ const BATCH_OPERATIONS: readonly Operation[] = [
     id: 'retrieveBatch',
     method: 'get',
     path: '/v1/batches/{batch_id}',
+    parameters: batchPath,
     summary: 'Look at a batch',
-    answer: shapes.batchShape,
+    answer: batchShape,
     errors: [400, 404],
   },
   {
     id: 'cancelBatch',
     method: 'post',
     path: '/v1/batches/{batch_id}/cancel',
+    parameters: batchPath,
     summary: 'Cancel a batch',
-    answer: shapes.batchShape,
+    answer: batchShape,
     errors: [400, 404, 409],
   },
 ];
 
-/** Everything under `/v1` (contract §1, §2). */
-export const OPERATIONS: readonly Operation[] = [
-  ...FILE_OPERATIONS,
-  ...UPLOAD_OPERATIONS,
-  ...BATCH_OPERATIONS,
-];
+/** Everything under `/v1`, for the endpoints that batches may be created for. */
+export function operations(endpoints: readonly string[]): readonly Operation[] {
+  return [...FILE_OPERATIONS, ...UPLOAD_OPERATIONS, ...batchOperations(endpoints)];
+}
 
 /** Statuses of errors that every operation may answer. */
 export const COMMON_ERRORS: readonly number[] = [401, 403, 405, 408, 429, 500, 503];

@@ -2,10 +2,10 @@ import type { Config } from '../../platform/config-schema';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** The settings that decide it. */
+/** The settings that decide how a client authenticates. */
 export type Authentication = Pick<Config['auth'], 'mode' | 'tenant_header' | 'require_tenant'>;
 
-/** How a request says who is asking; null where it need not (contract §7.1). */
+/** How a request authenticates; null if it need not (docs/design/api-contract.md#authentication-and-tenants). */
 export function securityScheme({ mode, tenant_header: name }: Authentication): Json | null {
   if (mode === 'none') return null;
   if (mode === 'api_key') return { type: 'http', scheme: 'bearer' };
@@ -13,7 +13,7 @@ export function securityScheme({ mode, tenant_header: name }: Authentication): J
   return { type: 'apiKey', in: 'header', name, description };
 }
 
-/** The document's `security`: with the scheme, without it, or either. */
+/** The document's `security`. Two alternatives if the scheme is optional. */
 export function securityOf({ mode, require_tenant: isRequired }: Authentication): Json[] {
   const named = { caller: [] };
   if (mode === 'none') return [];

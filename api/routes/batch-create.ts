@@ -5,20 +5,30 @@ import type { SealedHeaders } from '../../platform/header-vault';
 import type { BatchRow } from '../../storage/postgres/batches/types';
 import type { RouteDeps } from '../app-deps';
 import { idempotencyKey, keyed, objectOf } from './idempotency';
-import { parseCreateBatch, parseInputFileId } from '../schemas/create-batch';
-import { wrongValue } from '../schemas/faults';
+import { type createBatchBody, parseCreateBatch, parseInputFileId } from '../requests/create-batch';
+import { wrongValue } from '../requests/faults';
 import { parseJsonBody } from '../../http/bodies/json-body';
+
+/** What creating a batch needs. */
+export interface CreateBatchContext {
+  readonly schema: ReturnType<typeof createBatchBody>;
+  readonly deps: RouteDeps;
+}
 
 /**
  * `POST /batches`: the row first, then the workflow; the row is the outbox of the start. A file that
- * is not there is no fault of the request: the batch is created and fails (contract §2.1, §7.1).
+ * does not exist is not a fault of the request: the batch is created and fails
+ * (docs/design/api-contract.md#create-a-batch).
  *
  * @throws invalid_request with the first fault in the order of the fields
  */
-export async function createBatch(request: FastifyRequest, deps: RouteDeps): Promise<BatchRow> {
+export async function createBatch(
+  request: FastifyRequest,
+  { schema, deps }: CreateBatchContext,
+): Promise<BatchRow> {
   const { tenant } = request;
   const key = idempotencyKey(request);
-  const { windowSec, ...asked } = await parse(request, deps);
+  const { windowSec, ...asked } = await parse(request, { schema, deps });
   const createdAtSec = deps.nowSec();
   const id = batchIdFromBytes(randomBytes(16));
   const batch = {
@@ -36,7 +46,7 @@ export async function createBatch(request: FastifyRequest, deps: RouteDeps): Pro
   return objectOf(once, (id) => deps.batches.get(id, tenant));
 }
 
-/** Headers of the allow-list, encrypted at once; undefined where the request has none of them. */
+/** Headers that `pass_through_headers` lists, encrypted; undefined if the request has none of them. */
 function passedHeaders(
   request: FastifyRequest,
   { id, deps }: { id: string; deps: RouteDeps },
@@ -55,13 +65,13 @@ async function start(batch: BatchRow, { outbox }: RouteDeps): Promise<BatchRow> 
   return batch;
 }
 
-async function parse(request: FastifyRequest, deps: RouteDeps) {
+async function parse(request: FastifyRequest, { schema, deps }: CreateBatchContext) {
   const body = parseJsonBody(request.body);
-  const inputFileId = parseInputFileId(body);
+  const inputFileId = parseInputFileId(schema, body);
   const lookUp = { id: inputFileId, tenant: request.tenant, nowSec: deps.nowSec() };
   const file = await deps.files.get(lookUp);
   if (file !== null && file.purpose !== 'batch') {
     throw wrongValue('input_file_id', "a file whose purpose is 'batch'");
   }
-  return { inputFileId, ...parseCreateBatch(body, deps.config.batch.endpoints) };
+  return { inputFileId, ...parseCreateBatch(schema, body) };
 }

@@ -5,18 +5,20 @@ import type { BatchRow } from '../../storage/postgres/batches/types';
 import type { RouteDeps } from '../app-deps';
 import { addBatchLimitHeaders } from './batch-limit-headers';
 import { addResource } from '../../http/resource';
-import { toBatchObject } from '../schemas/batch-object';
-import { wrongValue } from '../schemas/faults';
-import { toListObject } from '../schemas/list-object';
-import { parseBatchListQuery, type RawQuery, unknownCursor } from '../schemas/list-query';
+import { toBatchObject } from '../objects/batch-object';
+import { toListObject } from '../objects/list-object';
+import { createBatchBody } from '../requests/create-batch';
+import { parseBatchListQuery, unknownCursor } from '../requests/list-queries';
+import { parseBatchId } from '../requests/path-parameters';
 import { createBatch } from './batch-create';
 
-/** OpenAI's Batches API (contract §2). */
+/** OpenAI's Batches API (docs/design/api-contract.md#batches). */
 export function addBatchRoutes(app: FastifyInstance, deps: RouteDeps): void {
+  const schema = createBatchBody(deps.config.batch.endpoints);
   addResource(app, '/batches', {
     POST: async (request, reply) => {
       try {
-        return toBatchObject(await createBatch(request, deps));
+        return toBatchObject(await createBatch(request, { schema, deps }));
       } finally {
         await addBatchLimitHeaders(request, reply, deps);
       }
@@ -32,11 +34,11 @@ export function addBatchRoutes(app: FastifyInstance, deps: RouteDeps): void {
 }
 
 async function listBatches(request: FastifyRequest, deps: RouteDeps) {
-  const { limit, after } = parseBatchListQuery(request.query as RawQuery);
+  const { limit, after } = parseBatchListQuery(request.query);
   const cursor = after === undefined ? {} : { after };
   const page = await deps.batches.list({ tenant: request.tenant, limit, ...cursor });
   if (page === null) throw unknownCursor();
-  // An empty page that says there is more would send an SDK round for ever.
+  // An SDK would ask for the page after an empty one for ever.
   return toListObject(limit === 0 ? { data: [], hasMore: false } : page, toBatchObject);
 }
 
@@ -47,7 +49,7 @@ async function findBatch(request: FastifyRequest, deps: RouteDeps): Promise<Batc
   return batch;
 }
 
-/** The first cause of the end is decided in the row (execution §4); the workflow hears of it after. */
+/** Claims the end in the row, then signals the workflow (docs/design/api-contract.md#cancel-a-batch). */
 async function cancelBatch(
   request: FastifyRequest,
   { reply, deps }: { reply: FastifyReply; deps: RouteDeps },
@@ -60,7 +62,7 @@ async function cancelBatch(
     deps.outbox.signalCancel(id);
     deps.metrics.cancellations.inc({ phase: phaseOf(batch) });
   } else if (isTerminal(batch.status) && batch.status !== 'cancelled') {
-    // Both SDKs would send a 409 three times.
+    // SDKs repeat a 409.
     reply.header('x-should-retry', 'false');
     throw new NightshiftError('conflict', `Cannot cancel a batch with status '${batch.status}'.`);
   }
@@ -73,8 +75,8 @@ function phaseOf(batch: BatchRow): string {
 }
 
 function batchIdOf(request: FastifyRequest): string {
-  const { batch_id: id } = request.params as { batch_id: string };
-  if (!id.startsWith('batch_')) throw wrongValue('batch_id', "an id that begins with 'batch_'");
+  const id = parseBatchId(request.params);
+  // PostgreSQL has no text with NUL in it.
   if (id.includes('\0')) throw noSuchBatch(id);
   return id;
 }

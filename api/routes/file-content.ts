@@ -5,9 +5,9 @@ import type { ObjectStore } from '../../storage/object-store';
 import type { FileRecord } from '../../storage/postgres/files';
 import type { RouteDeps } from '../app-deps';
 import { invalidRequest } from '../../http/errors/error-envelope';
-import { parseByteRange } from '../schemas/byte-range';
+import { parseByteRange } from '../requests/byte-range';
 
-/** One request for a file's bytes and where its answer goes. */
+/** One request for a file's bytes. */
 export interface ContentExchange {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
@@ -15,8 +15,9 @@ export interface ContentExchange {
 }
 
 /**
- * Streams a file, or one range of it, with its length told before (contract §1.5). Never compressed:
- * offsets must stay. @throws object_missing, object_corrupt, object_store_failed
+ * Streams a file, or one range of it (docs/design/api-contract.md#file-content).
+ *
+ * @throws object_missing, object_corrupt, object_store_failed
  */
 export async function sendContent(
   file: FileRecord,
@@ -26,7 +27,7 @@ export async function sendContent(
   reply.header('accept-ranges', 'bytes');
   if (range === 'unsatisfiable') return answerUnsatisfiable(reply, file.bytes);
   const { from, to } = range === 'whole' ? { from: 0, to: file.bytes } : range;
-  // Looked for before the headers leave: afterwards the answer could only be cut.
+  // Before the headers are sent: after that an error can only cut the connection.
   await checkObject(file, deps.store);
   if (range !== 'whole') {
     reply.code(206).header('content-range', `bytes ${from}-${to - 1}/${file.bytes}`);
@@ -45,7 +46,7 @@ async function checkObject(file: FileRecord, store: ObjectStore): Promise<void> 
   if (head === null)
     throw new NightshiftError('object_missing', `the object of ${file.id} is gone`);
   if (head.size === file.bytes) return;
-  const message = `the object of ${file.id} has ${head.size} bytes in place of ${file.bytes}`;
+  const message = `the object of ${file.id} has ${head.size} bytes instead of ${file.bytes}`;
   throw new NightshiftError('object_corrupt', message);
 }
 
@@ -58,19 +59,19 @@ function sendRange(
   return reply.send(deps.store.stream(file.objectKey, range));
 }
 
-/** There are no validators, so a range that depends on one is answered in full (RFC 9110 §13.1.5). */
+/** Answers have no validators, so a range that depends on one gets the whole file (RFC 9110 §13.1.5). */
 function requestedRange(request: FastifyRequest, size: number) {
   if (request.headers['if-range'] !== undefined) return 'whole';
   return parseByteRange(request.headers.range, size);
 }
 
-/** A 416 names the size, which an error thrown through the error handler could not. */
+/** Sent directly, because the error handler would remove the `Content-Range` that a 416 needs. */
 function answerUnsatisfiable(reply: FastifyReply, size: number): FastifyReply {
   const message = `The requested range is not within the ${size} bytes of the file.`;
   return reply.code(416).header('content-range', `bytes */${size}`).send(invalidRequest(message));
 }
 
-/** Browsers save the file, whatever it holds. */
+/** Makes browsers save the file, whatever it contains. */
 function disposition(filename: string): string {
   const encoded = encodeURIComponent(filename).replace(/['()*]/g, percent);
   return `attachment; filename*=UTF-8''${encoded}`;

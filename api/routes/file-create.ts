@@ -7,7 +7,7 @@ import { tenantHash } from '../../storage/objects/tenant-hash';
 import type { FileRecord, NewFile } from '../../storage/postgres/files';
 import type { RouteDeps } from '../app-deps';
 import { idempotencyKey, keyed, objectOf } from './idempotency';
-import { FILE_TEXTS, parseCreateFile } from '../schemas/create-file';
+import { FILE_TEXTS, parseCreateFile } from '../requests/create-file';
 import { receiveFile } from '../uploads/receive-file';
 import { type ByteAllowance, discard, discardAfter } from '../uploads/receive-form';
 

@@ -3,13 +3,14 @@ import { NightshiftError } from '../../core/errors';
 import type { FileRecord } from '../../storage/postgres/files';
 import type { RouteDeps } from '../app-deps';
 import { addResource } from '../../http/resource';
-import { toFileObject } from '../schemas/file-object';
-import { toListObject } from '../schemas/list-object';
-import { parseFileListQuery, type RawQuery, unknownCursor } from '../schemas/list-query';
+import { toFileObject } from '../objects/file-object';
+import { toListObject } from '../objects/list-object';
+import { parseFileListQuery, unknownCursor } from '../requests/list-queries';
+import { parseFileId } from '../requests/path-parameters';
 import { sendContent } from './file-content';
 import { createFile } from './file-create';
 
-/** OpenAI's Files API (contract §1). */
+/** OpenAI's Files API (docs/design/api-contract.md#files). */
 export function addFileRoutes(app: FastifyInstance, deps: RouteDeps): void {
   addResource(app, '/files', {
     POST: async (request) => toFileObject(await createFile(request, deps)),
@@ -26,20 +27,21 @@ export function addFileRoutes(app: FastifyInstance, deps: RouteDeps): void {
 }
 
 async function listFiles(request: FastifyRequest, deps: RouteDeps) {
-  const query = parseFileListQuery(request.query as RawQuery);
+  const query = parseFileListQuery(request.query);
   const page = await deps.files.list({ tenant: request.tenant, nowSec: deps.nowSec(), ...query });
   if (page === null) throw unknownCursor();
   return toListObject(page, toFileObject);
 }
 
 async function findFile(request: FastifyRequest, deps: RouteDeps): Promise<FileRecord> {
-  const { id } = lookUp(request, deps);
-  const file = id.includes('\0') ? null : await deps.files.get(lookUp(request, deps));
-  if (file === null) throw noSuchFile(id);
+  const wanted = lookUp(request, deps);
+  // PostgreSQL has no text with NUL in it.
+  const file = wanted.id.includes('\0') ? null : await deps.files.get(wanted);
+  if (file === null) throw noSuchFile(wanted.id);
   return file;
 }
 
-/** Hides the file at once; its bytes are swept when no batch needs them any more (contract §7.1). */
+/** Hides the file at once; the sweep deletes its bytes (docs/design/api-contract.md#delete-a-file). */
 async function deleteFile(request: FastifyRequest, deps: RouteDeps) {
   const file = lookUp(request, deps);
   if (file.id.includes('\0') || !(await deps.files.hide(file))) throw noSuchFile(file.id);
@@ -47,8 +49,7 @@ async function deleteFile(request: FastifyRequest, deps: RouteDeps) {
 }
 
 function lookUp(request: FastifyRequest, { nowSec }: RouteDeps) {
-  const { file_id: id } = request.params as { file_id: string };
-  return { id, tenant: request.tenant, nowSec: nowSec() };
+  return { id: parseFileId(request.params), tenant: request.tenant, nowSec: nowSec() };
 }
 
 function noSuchFile(id: string): NightshiftError {

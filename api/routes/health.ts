@@ -4,7 +4,7 @@ import type { RouteDeps } from '../app-deps';
 
 const CHECK_TIMEOUT_MS = 2_000;
 
-/** `/health`: the process lives. `/ready`: everything it needs answers. */
+/** `/health`: the process runs. `/ready`: everything that it needs answers within 2 seconds. */
 export function addHealthRoutes(app: FastifyInstance, { checks }: RouteDeps): void {
   addResource(app, '/health', { GET: async () => ({ status: 'ok' }) });
   addResource(app, '/ready', {

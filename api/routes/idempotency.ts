@@ -1,23 +1,26 @@
 import { createHash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
+import { z } from 'zod';
 import { NightshiftError } from '../../core/errors';
 import { isJsonObject } from '../../core/openai/json-object';
 import type { IdempotencyKey, Once } from '../../storage/postgres/idempotency';
-import { fault, wrongValue } from '../schemas/faults';
+import { fault, wrongValue } from '../requests/faults';
 import { headerValues } from '../../http/headers/header-values';
 
 const HEADER = 'Idempotency-Key';
-const KEY = /^[\x20-\x7e]{1,255}$/;
 
-/** The key of a request, or null where it has none (contract §7.1). @throws invalid_request */
+/** The value of the header `Idempotency-Key`: printable ASCII. */
+export const idempotencyKeyHeader = z.string().regex(/^[ -~]{1,255}$/);
+
+/** The key of a request; null if it has none (docs/design/api-contract.md#idempotency). @throws invalid_request */
 export function idempotencyKey(request: FastifyRequest): string | null {
   const [key, another] = headerValues(request, HEADER);
   if (key === undefined) return null;
-  if (another === undefined && KEY.test(key)) return key;
+  if (another === undefined && idempotencyKeyHeader.safeParse(key).success) return key;
   throw wrongValue(HEADER, 'one key of 1 to 255 printable ASCII characters');
 }
 
-/** A key with what it stands for; `fields` are compared as values, their order does not matter. */
+/** A key with the fingerprint of its request. Two requests are the same if their `fields` are equal. */
 export function keyed(
   key: string,
   context: {
@@ -32,7 +35,7 @@ export function keyed(
   return { key, fingerprint, ...rest };
 }
 
-/** The object of a request with a key, new or as it is now. @throws invalid_request, not_found */
+/** The object of a request with a key: the new one, or that of the first request as it is now. @throws invalid_request, not_found */
 export async function objectOf<T>(
   once: Once<T>,
   find: (id: string) => Promise<T | null>,
@@ -55,7 +58,7 @@ export async function objectOf<T>(
   }
 }
 
-/** JSON with the members of objects in one order. */
+/** JSON with the members of all objects sorted. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_name, member: unknown) => {
     if (!isJsonObject(member)) return member;

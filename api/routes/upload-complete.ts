@@ -6,21 +6,22 @@ import { tenantHash } from '../../storage/objects/tenant-hash';
 import type { NewFile } from '../../storage/postgres/files';
 import type { PartRecord, UploadRecord } from '../../storage/postgres/uploads';
 import type { RouteDeps } from '../app-deps';
-import type { CompleteUpload } from '../schemas/complete-upload';
-import { wrongValue } from '../schemas/faults';
-import { checkBatchContent, ordinaryLifeSec } from '../schemas/file-rules';
+import type { CompleteUpload } from '../requests/complete-upload';
+import { wrongValue } from '../requests/faults';
+import { checkBatchContent, defaultLifetimeSec } from '../uploads/file-rules';
 import { joinParts, type JoinedFacts } from '../uploads/join-parts';
 import { discard, discardAfter } from '../uploads/receive-form';
 
-/** One completion: what was asked for, of which upload. */
+/** A completion that a client asks for. */
 export interface CompletionRequest {
   readonly upload: UploadRecord;
   readonly asked: CompleteUpload;
 }
 
 /**
- * Makes a file of the parts in their order (contract §1.7). What is wrong leaves the upload pending.
- * False where a cancel or another completion was faster. @throws invalid_request
+ * Makes a file of the parts in their order (docs/design/api-contract.md#complete-an-upload). Returns
+ * false if a cancel or another completion was faster. A refused completion leaves the upload pending.
+ * @throws invalid_request
  */
 export async function completeUpload(
   { upload, asked }: CompletionRequest,
@@ -80,12 +81,12 @@ interface JoinedFile {
   readonly nowSec: number;
 }
 
-/** A given life counts from the upload's creation, the purpose's own from the file's. */
+/** A given lifetime counts from the creation of the upload, the default one from that of the file. */
 function newFile({ id, objectKey, facts, upload, nowSec }: JoinedFile): NewFile {
   const { tenant, purpose, filename, fileExpiresAfterSec: given, createdAtSec } = upload;
-  const ownSec = ordinaryLifeSec(purpose);
-  const ownEndSec = ownSec === null ? null : nowSec + ownSec;
-  const expiresAtSec = given === null ? ownEndSec : createdAtSec + given;
+  const defaultSec = defaultLifetimeSec(purpose);
+  const defaultEndSec = defaultSec === null ? null : nowSec + defaultSec;
+  const expiresAtSec = given === null ? defaultEndSec : createdAtSec + given;
   const { bytes, sha256 } = facts;
   return {
     ...{ id, tenant, purpose, filename, bytes, sha256, objectKey },

@@ -5,9 +5,10 @@ import { partIdFromBytes } from '../../core/names/ids';
 import { uploadPartKey } from '../../core/names/object-names';
 import type { NewPart, PartRecord, UploadRecord } from '../../storage/postgres/uploads';
 import type { RouteDeps } from '../app-deps';
-import { fault, missing, unknownParameter, wrongType } from '../schemas/faults';
+import { parseAddPart } from '../requests/add-part';
+import { fault } from '../requests/faults';
 import { receiveFile } from '../uploads/receive-file';
-import { discard, discardAfter, type ReceivedForm } from '../uploads/receive-form';
+import { discard, discardAfter } from '../uploads/receive-form';
 
 /**
  * `POST /uploads/{id}/parts`: the part's bytes become an object of their own, so parts may arrive side by
@@ -27,7 +28,7 @@ export async function addPart(
   const allowance = { bytes: upload.bytes, exceeded: exceedsDeclared };
   const form = await receiveFile(request, { deps, ...FORM, objectKey, maxFileBytes, allowance });
   try {
-    const { bytes, sha256 } = onlyData(form);
+    const { bytes, sha256 } = parseAddPart(form);
     const createdAtSec = deps.nowSec();
     return await addOnce({ id, uploadId: upload.id, bytes, sha256, createdAtSec, isRetry }, deps);
   } catch (error) {
@@ -58,13 +59,6 @@ async function addOnce(part: NewPart, deps: RouteDeps): Promise<PartRecord> {
     case 'closed':
       throw new NightshiftError('invalid_request', 'The upload does not take parts any more.');
   }
-}
-
-function onlyData({ fields, file }: ReceivedForm) {
-  if (file === null) throw fields.has('data') ? wrongType('data', 'a file') : missing('data');
-  const [unknown] = fields.keys();
-  if (unknown !== undefined) throw unknownParameter(unknown);
-  return file;
 }
 
 function exceedsDeclared(): NightshiftError {

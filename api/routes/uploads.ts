@@ -6,19 +6,20 @@ import { uploadPartKey } from '../../core/names/object-names';
 import type { UploadRecord } from '../../storage/postgres/uploads';
 import type { RouteDeps } from '../app-deps';
 import { addResource } from '../../http/resource';
-import { type CompleteUpload, parseCompleteUpload } from '../schemas/complete-upload';
-import { parseCreateUpload } from '../schemas/create-upload';
+import { type CompleteUpload, parseCompleteUpload } from '../requests/complete-upload';
+import { parseCreateUpload } from '../requests/create-upload';
+import { parseUploadId } from '../requests/path-parameters';
 import { parseJsonBody } from '../../http/bodies/json-body';
-import { toPartObject, toUploadObject, type UploadObject } from '../schemas/upload-object';
+import { toPartObject, toUploadObject, type UploadObject } from '../objects/upload-object';
 import { createTurns, type Turns } from '../uploads/turns';
 import { completeUpload } from './upload-complete';
 import { addPart } from './upload-part';
 
 const SESSION_SEC = 3_600;
-/** Each may read all parts, up to 8 GB. */
+/** A completion reads all parts, up to 8 GB. */
 const MAX_REFUSED_COMPLETIONS = 20;
 
-/** OpenAI's Uploads API (contract §1.7): a file of up to 8 GB in parts. */
+/** OpenAI's Uploads API: a file of up to 8 GB in parts (docs/design/api-contract.md#uploads). */
 export function addUploadRoutes(app: FastifyInstance, deps: RouteDeps): void {
   const turns = createTurns();
   addResource(app, '/uploads', { POST: (request) => createUpload(request, deps) });
@@ -47,7 +48,7 @@ async function createUpload(request: FastifyRequest, deps: RouteDeps): Promise<U
   return toUploadObject(upload, null);
 }
 
-/** One at a time for each upload: an SDK that asks again after its timeout waits for the first. */
+/** Completions of one upload run one at a time: an SDK that repeats one after its timeout waits for it. */
 async function complete(
   request: FastifyRequest,
   { deps, turns }: { deps: RouteDeps; turns: Turns },
@@ -63,14 +64,14 @@ async function complete(
     );
     if (isNightshiftError(failure?.error, 'invalid_request')) await deps.uploads.noteRefusal(id);
     const ended = await findUpload(request, deps);
-    // A cancel meanwhile takes the parts away under the join: then it is the answer, not that.
+    // A cancel deletes the parts while they are joined. Then the cancel is the answer, not the failure.
     if (failure !== null && ended.status === 'pending') throw failure.error;
     if (ended.status === 'completed') await clear(ended, deps);
     return replay(ended, { asked, deps });
   });
 }
 
-/** The same completion again gets the same answer, another one none. */
+/** Answers a repeated completion like the first one. @throws invalid_request for a different one */
 async function replay(
   upload: UploadRecord,
   { asked, deps }: { asked: CompleteUpload; deps: RouteDeps },
@@ -90,7 +91,7 @@ async function cancel(request: FastifyRequest, deps: RouteDeps): Promise<UploadO
   return toUploadObject(upload, null);
 }
 
-/** Frees the space of the parts at once; what fails here is left to the sweep. */
+/** Deletes the objects of the parts. If that fails, the sweep deletes them later. */
 async function clear(upload: UploadRecord, deps: RouteDeps): Promise<void> {
   try {
     for (const part of await deps.uploads.parts(upload.id)) {
@@ -109,8 +110,8 @@ async function findUpload(request: FastifyRequest, deps: RouteDeps): Promise<Upl
 }
 
 function lookUp(request: FastifyRequest, { nowSec }: RouteDeps) {
-  const { upload_id: id } = request.params as { upload_id: string };
-  // Postgres has no text with NUL in it.
+  const id = parseUploadId(request.params);
+  // PostgreSQL has no text with NUL in it.
   if (id.includes('\0')) throw noSuchUpload(id);
   return { id, tenant: request.tenant, nowSec: nowSec() };
 }
@@ -120,7 +121,7 @@ function pending(upload: UploadRecord): UploadRecord {
   return upload;
 }
 
-/** A pending upload whose client has not failed to complete it too often. @throws invalid_request */
+/** A pending upload with few refused completions. @throws invalid_request */
 function completable(upload: UploadRecord): UploadRecord {
   if (pending(upload).refusedCompletions < MAX_REFUSED_COMPLETIONS) return upload;
   const message =
@@ -129,7 +130,7 @@ function completable(upload: UploadRecord): UploadRecord {
   throw new NightshiftError('invalid_request', message);
 }
 
-/** Never 409: SDKs would try it again. */
+/** Not a 409, which SDKs repeat. */
 function notPending({ status }: UploadRecord): NightshiftError {
   return new NightshiftError('invalid_request', `The upload has the status '${status}'.`);
 }

@@ -5,25 +5,27 @@ import type { ObjectStore } from '../../storage/object-store';
 import type { PartRecord } from '../../storage/postgres/uploads';
 import { createUploadInspector, type UploadFacts } from './upload-inspector';
 
-/** What is known of the joined bytes. */
+/** Facts about the joined bytes. */
 export interface JoinedFacts extends UploadFacts {
-  /** Lower-case hex; null where nobody asked for it. */
+  /** Lower-case hexadecimal; null if it was not asked for. */
   readonly md5: string | null;
 }
 
+/** Which parts to join, and where the result goes. */
 export interface JoinOptions {
   readonly store: ObjectStore;
   /** In the order of the file. */
   readonly parts: readonly PartRecord[];
-  /** Where the file goes; nobody else knows this key. */
+  /** A key that no other request uses. */
   readonly objectKey: string;
   readonly withMd5: boolean;
   readonly maxLineBytes: number;
 }
 
 /**
- * Writes the parts one behind the other as one object. Memory holds a few chunks, whatever the size.
- * A crash or an error leaves no object. @throws object_missing, object_corrupt, object_store_failed
+ * Concatenates the parts into one object, streaming. A crash or an error leaves no object.
+ *
+ * @throws object_missing, object_corrupt, object_store_failed
  */
 export async function joinParts(options: JoinOptions): Promise<JoinedFacts> {
   const { store, parts, objectKey, withMd5, maxLineBytes } = options;
@@ -50,6 +52,6 @@ async function* wholePart(store: ObjectStore, part: PartRecord): AsyncGenerator<
     yield chunk as Buffer;
   }
   if (bytes === part.bytes) return;
-  const message = `part ${part.id} has ${bytes} bytes in place of ${part.bytes}`;
+  const message = `part ${part.id} has ${bytes} bytes instead of ${part.bytes}`;
   throw new NightshiftError('object_corrupt', message);
 }

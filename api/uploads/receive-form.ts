@@ -2,7 +2,7 @@ import { NightshiftError, isNightshiftError } from '../../core/errors';
 import { type FormEntry, formEntries, readEntry } from '../../http/multipart/form-entries';
 import { malformed } from '../../http/multipart/malformed';
 import type { ObjectStore } from '../../storage/object-store';
-import { unknownParameter, wrongType } from '../schemas/faults';
+import { unknownParameter, wrongType } from '../requests/faults';
 import { createUploadInspector, type UploadFacts } from './upload-inspector';
 
 /** A form whose file has been written to the object store. */

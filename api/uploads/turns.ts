@@ -1,10 +1,10 @@
-/** Work that belongs to one key runs one after another, in the order in which it was asked for. */
+/** Runs work of one key one after the other, in the order of the calls. */
 export interface Turns {
-  /** Runs `work` when all work asked for before it under the same key has ended, well or not. */
+  /** Runs `work` when all earlier work of the same key has ended or failed. */
   take<T>(key: string, work: () => Promise<T>): Promise<T>;
 }
 
-/** {@link Turns} of one process; keys without work take no memory. */
+/** {@link Turns} within this process. A key without work takes no memory. */
 export function createTurns(): Turns {
   const last = new Map<string, Promise<unknown>>();
   return {

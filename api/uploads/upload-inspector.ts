@@ -3,19 +3,19 @@ import { createHash } from 'node:crypto';
 import { createJsonGuard } from '../../core/openai/json-check';
 import { isJsonObject } from '../../core/openai/json-object';
 
-/** What became known of an upload's bytes while they passed. */
+/** Facts about the bytes of an upload, collected while they stream through. */
 export interface UploadFacts {
   readonly bytes: number;
   readonly sha256: Buffer;
   readonly isUtf8: boolean;
   /**
-   * `jsonl`: the first line that is not blank is a JSON object, or is too long or too complex to be
-   * parsed here: ingestion reports such a line with its number. `blank`: there is no such line.
+   * Of the first line that is not blank. `jsonl`: it is a JSON object, or too long or too complex to be
+   * parsed here; ingestion reports such a line with its number. `blank`: there is no such line.
    */
   readonly firstLine: 'jsonl' | 'other' | 'blank';
 }
 
-/** Looks at an upload chunk by chunk: its purpose, which decides what matters, may come last. */
+/** Inspects an upload chunk by chunk. Its purpose, which decides what matters, may arrive last. */
 export interface UploadInspector {
   /** Bytes so far. */
   readonly bytes: number;
@@ -23,14 +23,14 @@ export interface UploadInspector {
   finish(): UploadFacts;
 }
 
-/** Many uploads arrive at once, so a longer first line is neither kept nor parsed. */
+/** A longer first line is neither kept nor parsed, because many uploads arrive at once. */
 const MAX_INSPECTED_BYTES = 1024 * 1024;
 const faultOf = createJsonGuard({ maxDepth: 10_000, maxTokens: 2_000_000 });
 const BOM = [0xef, 0xbb, 0xbf];
 const LINE_END = 0x0a;
 const BRACE = 0x7b;
 
-/** An inspector whose memory is bounded by `maxLineBytes`, and by 1 MiB. */
+/** An inspector that keeps at most `maxLineBytes`, and at most 1 MiB. */
 export function createUploadInspector(maxLineBytes: number): UploadInspector {
   const hash = createHash('sha256');
   const utf8 = createUtf8Check();
@@ -55,7 +55,7 @@ export function createUploadInspector(maxLineBytes: number): UploadInspector {
   };
 }
 
-/** The native check takes whole sequences only: the last one of a chunk may wait for its end. */
+/** The native check accepts complete sequences only, so a cut one waits for the next chunk. */
 function createUtf8Check(): { update(chunk: Buffer): void; finish(): boolean } {
   let valid = true;
   let rest: Buffer = Buffer.alloc(0);
@@ -71,7 +71,7 @@ function createUtf8Check(): { update(chunk: Buffer): void; finish(): boolean } {
   };
 }
 
-/** Length of the sequence at the end that lacks bytes, 0 to 3. */
+/** Bytes of an incomplete sequence at the end, 0 to 3. */
 function unfinishedBytes(bytes: Buffer): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back] ?? 0;
@@ -82,7 +82,7 @@ function unfinishedBytes(bytes: Buffer): number {
   return 0;
 }
 
-/** Collects the first line that is not blank, and gives up as soon as it cannot be an object. */
+/** Collects the first line that is not blank, and stops as soon as it cannot be an object. */
 class FirstLine {
   readonly #maxBytes: number;
   #position = 0;
@@ -105,7 +105,7 @@ class FirstLine {
   }
 
   finish(): UploadFacts['firstLine'] {
-    return this.#verdict ?? (this.#length === 0 ? 'blank' : judge(this.#line));
+    return this.#verdict ?? (this.#length === 0 ? 'blank' : parse(this.#line));
   }
 
   #take(piece: Buffer, isComplete: boolean): void {
@@ -118,12 +118,12 @@ class FirstLine {
       this.#verdict = 'jsonl';
       return;
     }
-    // A copy: the chunk belongs to the sender and may be large.
+    // A copy, so that a small piece does not keep a large chunk in memory.
     this.#line.push(Buffer.from(piece));
-    if (isComplete) this.#verdict = judge(this.#line);
+    if (isComplete) this.#verdict = parse(this.#line);
   }
 
-  /** White space, and the bytes of a BOM at the beginning of the file. */
+  /** Counts white space, and the bytes of a byte order mark at the beginning of the file. */
   #blanksBefore(chunk: Buffer): number {
     let at = 0;
     while (at < chunk.length && (isBlank(chunk[at]) || chunk[at] === BOM[this.#position + at]))
@@ -136,7 +136,7 @@ function isBlank(byte: number | undefined): boolean {
   return byte === 0x20 || byte === 0x09 || byte === 0x0a || byte === 0x0d;
 }
 
-function judge(line: readonly Buffer[]): 'jsonl' | 'other' {
+function parse(line: readonly Buffer[]): 'jsonl' | 'other' {
   const bytes = Buffer.concat(line);
   const fault = faultOf(bytes);
   if (fault !== null) return fault === 'invalid' ? 'other' : 'jsonl';

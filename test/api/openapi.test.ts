@@ -1,13 +1,14 @@
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
+import type { InjectOptions } from 'fastify';
 import { openApiDocument } from '../../api/openapi/document';
-import { OPERATIONS } from '../../api/openapi/operations';
+import { operations } from '../../api/openapi/operations';
 import { configSchema } from '../../platform/config-schema';
-import { openTestApi, type TestApi } from '../support/api';
+import { batchForm, openTestApi, post, type TestApi, upload } from '../support/api';
 import { undocumented } from '../support/documented';
 import { POSTGRES_START_MS } from '../support/postgres';
 
-// Every other test of the API holds its answers against the document too: see `call` in support/api.
+// Every test of the API compares its requests and answers with the document: see `call` in support/api.
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- looked into freely
 let document: any;
@@ -55,7 +56,7 @@ it('names the endpoints that are served here', () => {
 
 it('describes the headers that answers carry', async () => {
   const names = Object.keys(document.components.headers);
-  for (const { path: url, method } of OPERATIONS) {
+  for (const { path: url, method } of operations([])) {
     for (const [status, { headers }] of Object.entries<{ headers: object }>(
       document.paths[url][method].responses,
     )) {
@@ -89,7 +90,7 @@ function routes(): string[] {
   return paths;
 }
 
-it.each([...new Set(OPERATIONS.map(({ path }) => path))])(
+it.each([...new Set(operations([]).map(({ path }) => path))])(
   'names the methods that %s takes',
   async (pattern) => {
     // Authentication comes before: a mode without it shows the methods.
@@ -113,12 +114,12 @@ it('refers only to what it holds, and names each operation once', () => {
   ];
   expect([...new Set(refs)].filter((ref) => !known.includes(ref ?? ''))).toEqual([]);
   expect(known.filter((name) => !refs.includes(name))).toEqual([]);
-  const ids = OPERATIONS.map(({ id }) => id);
+  const ids = operations([]).map(({ id }) => id);
   expect(new Set(ids).size).toBe(ids.length);
 });
 
 it('declares what is variable in a path, and what goes with it', () => {
-  for (const { path, method } of OPERATIONS) {
+  for (const { path, method } of operations([])) {
     const { parameters } = document.paths[path][method];
     const inPath = parameters.filter((one: { in: string }) => one.in === 'path');
     expect(inPath.map(({ name }: { name: string }) => `{${name}}`)).toEqual(
@@ -132,14 +133,111 @@ it('declares what is variable in a path, and what goes with it', () => {
   expect(Object.keys(requestBody.content)).toEqual(['multipart/form-data']);
 });
 
-describe('the comparison of answers with the document', () => {
-  const exchange = { method: 'GET', url: '/v1/batches/batch_a', payload: undefined };
+describe('a request that the API', () => {
+  const BATCH = { input_file_id: 'file-a', endpoint: '/v1/responses', completion_window: '24h' };
+  const UPLOAD = { filename: 'a', purpose: 'batch', bytes: 1, mime_type: 'text/plain' };
+  const LIFETIME = { anchor: 'created_at', seconds: 3600 };
+  const lifetime = (seconds: string) => [
+    { name: 'expires_after[anchor]', value: 'created_at' },
+    { name: 'expires_after[seconds]', value: seconds },
+  ];
+  const get = (url: string) => ({ method: 'GET' as const, url });
+  let open: TestApi;
+  beforeAll(async () => (open = await openTestApi()), POSTGRES_START_MS);
+  afterAll(() => open.close());
 
-  it('sees a member that is missing, and a status that is not named', () => {
-    expect(undocumented({ ...exchange, status: 200, body: { id: 'batch_a' } })).not.toEqual([]);
-    const error = { message: '', type: '', param: null, code: null };
-    expect(undocumented({ ...exchange, status: 404, body: { error } })).toEqual([]);
-    expect(undocumented({ ...exchange, status: 418, body: { error } })).toHaveLength(1);
-    expect(undocumented({ ...exchange, status: 404, body: { error: {} } })).not.toEqual([]);
+  // `call` compares each request with the document: one is accepted by both, or by neither.
+  it.each<[string, InjectOptions]>([
+    ['a batch', post('/v1/batches', BATCH)],
+    ['null for what is optional', post('/v1/batches', { ...BATCH, metadata: null })],
+    ['metadata', post('/v1/batches', { ...BATCH, metadata: { ['é'.repeat(64)]: 'x' } })],
+    ['a lifetime', post('/v1/batches', { ...BATCH, output_expires_after: LIFETIME })],
+    ['an upload', post('/v1/uploads', { ...UPLOAD, expires_after: LIFETIME })],
+    ['a file', upload(batchForm())],
+    ['a file with a lifetime', upload([...batchForm(), ...lifetime('+3600')])],
+    ['a list of files', get('/v1/files?limit=5&order=asc&purpose=batch')],
+    ['a list of batches', get('/v1/batches?limit=0')],
+    ['an unknown parameter of a list', get('/v1/batches?limit=1&x=y')],
+  ])('accepts is one that the document describes: %s', async (_what, request) => {
+    expect((await open.call(request)).status).toBe(200);
+  });
+
+  it.each<[string, InjectOptions]>([
+    ['no file', post('/v1/batches', { ...BATCH, input_file_id: null })],
+    ['an empty id', post('/v1/batches', { ...BATCH, input_file_id: '' })],
+    ['an id that is too long', post('/v1/batches', { ...BATCH, input_file_id: 'x'.repeat(256) })],
+    ['an endpoint that is not served', post('/v1/batches', { ...BATCH, endpoint: '/v1/x' })],
+    ['a window without a unit', post('/v1/batches', { ...BATCH, completion_window: '24' })],
+    ['metadata that is a list', post('/v1/batches', { ...BATCH, metadata: [] })],
+    ['metadata with a number', post('/v1/batches', { ...BATCH, metadata: { a: 1 } })],
+    ['metadata with null', post('/v1/batches', { ...BATCH, metadata: { a: null } })],
+    ['a long key', post('/v1/batches', { ...BATCH, metadata: { ['x'.repeat(65)]: 'x' } })],
+    ['a long value', post('/v1/batches', { ...BATCH, metadata: { x: 'x'.repeat(513) } })],
+    [
+      'seventeen pairs',
+      post('/v1/batches', {
+        ...BATCH,
+        metadata: Object.fromEntries(Array.from({ length: 17 }, (_, i) => [`k${i}`, 'v'])),
+      }),
+    ],
+    ['an unknown field', post('/v1/batches', { ...BATCH, x: 1 })],
+    ['half a lifetime', post('/v1/uploads', { ...UPLOAD, expires_after: { seconds: 3600 } })],
+    [
+      'a short lifetime',
+      post('/v1/uploads', { ...UPLOAD, expires_after: { ...LIFETIME, seconds: 3599 } }),
+    ],
+    ['an unknown purpose', post('/v1/uploads', { ...UPLOAD, purpose: 'x' })],
+    ['no bytes', post('/v1/uploads', { ...UPLOAD, bytes: 0 })],
+    ['half a byte', post('/v1/uploads', { ...UPLOAD, bytes: 1.5 })],
+    ['a form without a file', upload([{ name: 'purpose', value: 'batch' }])],
+    ['a form without a purpose', upload(batchForm().slice(1))],
+    ['a form with half a lifetime', upload([...batchForm(), ...lifetime('3600').slice(1)])],
+    ['a form with a long lifetime', upload([...batchForm(), ...lifetime('2592001')])],
+    ['a form with an unknown field', upload([...batchForm(), { name: 'x', value: 'y' }])],
+    ['a page of 0 files', get('/v1/files?limit=0')],
+    ['a page of many batches', get('/v1/batches?limit=101')],
+    ['a limit that is no number', get('/v1/batches?limit=x')],
+    ['an unknown order', get('/v1/files?order=up')],
+    ['an empty cursor', get('/v1/files?after=')],
+    ['an id of another kind', get('/v1/batches/file-a')],
+  ])('refuses is one that the document excludes: %s', async (_what, request) => {
+    const answer = await open.call(request);
+    expect(answer.status).toBe(400);
+    expect(answer.body.error.code).not.toBeNull();
+  });
+
+  it('refuses for reasons beyond a schema is refused all the same', async () => {
+    const window = post('/v1/batches', { ...BATCH, completion_window: '31d' });
+    const mime = post('/v1/uploads', { ...UPLOAD, mime_type: 'é'.repeat(200) });
+    for (const request of [window, mime, upload([...batchForm(), ...batchForm()])]) {
+      expect((await open.call(request)).status).toBe(400);
+    }
+  });
+});
+
+describe('the comparison with the document', () => {
+  const exchange = {
+    ...{ method: 'GET', url: '/v1/batches/batch_a', payload: undefined, contentType: undefined },
+  };
+  const error = { message: '', type: '', param: null, code: null };
+
+  it('sees a member that is missing, and a status that is not named', async () => {
+    const compared = (status: number, body: unknown) => undocumented({ ...exchange, status, body });
+    expect(await compared(200, { id: 'batch_a' })).not.toEqual([]);
+    expect(await compared(404, { error })).toEqual([]);
+    expect(await compared(418, { error })).toHaveLength(1);
+    expect(await compared(404, { error: {} })).not.toEqual([]);
+  });
+
+  it('sees a request that was accepted or refused against the document', async () => {
+    const create = { ...exchange, method: 'POST', url: '/v1/uploads' };
+    const payload = '{"filename":"a","purpose":"batch","bytes":1,"mime_type":"x"}';
+    const refusal = { error: { ...error, param: 'bytes', code: 'invalid_type' } };
+    const refused = { ...create, status: 400, body: refusal };
+    expect(await undocumented({ ...refused, payload })).toHaveLength(1);
+    expect(await undocumented({ ...refused, payload: '{}' })).toEqual([]);
+    const accepted = { ...create, status: 200, body: null };
+    expect(await undocumented({ ...accepted, payload })).toHaveLength(1);
+    expect(await undocumented({ ...accepted, payload: '{}' })).toHaveLength(2);
   });
 });

@@ -2,6 +2,7 @@ import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import OpenAI, { BadRequestError, ConflictError, NotFoundError, toFile } from 'openai';
 import { LINE, openTestApi, type TestApi } from '../support/api';
+import { undocumented } from '../support/documented';
 import { POSTGRES_START_MS } from '../support/postgres';
 
 /** The official client against a listening API: what it sends is not ours to choose. */
@@ -13,9 +14,40 @@ beforeAll(async () => {
   await api.app.listen({ host: '127.0.0.1', port: 0 });
   const { port } = api.app.server.address() as AddressInfo;
   api.app.server.on('request', () => requests++);
-  client = new OpenAI({ apiKey: 'none', baseURL: `http://127.0.0.1:${port}/v1` });
+  client = new OpenAI({
+    apiKey: 'none',
+    baseURL: `http://127.0.0.1:${port}/v1`,
+    fetch: fetchAndCompare,
+  });
 }, POSTGRES_START_MS);
 afterAll(() => api.close());
+
+const differences: string[] = [];
+let compared = 0;
+afterAll(() => {
+  expect(compared).toBeGreaterThan(30);
+  expect(differences).toEqual([]);
+});
+
+/** Sends a request of the client, and compares it and its answer with the OpenAPI document. */
+async function fetchAndCompare(url: string | URL | Request, init?: RequestInit): Promise<Response> {
+  const request = new Request(url, init);
+  const copy = request.clone();
+  const response = await fetch(request);
+  const { pathname, search } = new URL(copy.url);
+  const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
+  const found = await undocumented({
+    method: copy.method,
+    url: pathname + search,
+    contentType: copy.headers.get('content-type') ?? undefined,
+    payload: Buffer.from(await copy.arrayBuffer()),
+    status: response.status,
+    body: isJson ? await response.clone().json() : null,
+  });
+  compared++;
+  differences.push(...found);
+  return response;
+}
 
 const uploadLine = (name = 'in.jsonl') =>
   toFile(Buffer.from(LINE), name).then((file) => client.files.create({ file, purpose: 'batch' }));

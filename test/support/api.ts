@@ -128,7 +128,8 @@ export async function openTestApi(options: TestApiOptions = {}): Promise<TestApi
 }
 
 async function call(app: FastifyInstance, request: InjectOptions): Promise<Answer> {
-  const response = await app.inject(withType(request));
+  const sent = withType(request);
+  const response = await app.inject(sent);
   const isJson = /^application\/json/.test(String(response.headers['content-type']));
   const answer = {
     status: response.statusCode,
@@ -140,11 +141,12 @@ async function call(app: FastifyInstance, request: InjectOptions): Promise<Answe
   const exchange = {
     method,
     url: typeof url === 'string' ? url : '',
+    contentType: sent.headers?.['content-type']?.toString(),
     payload,
     status: answer.status,
     body: answer.body,
   };
-  expect(undocumented(exchange)).toEqual([]);
+  expect(await undocumented(exchange)).toEqual([]);
   return answer;
 }
 

@@ -1,11 +1,11 @@
 import type { Range } from '../../core/range';
 
-/** What a `Range` header asks of an object: a part, all of it, or nothing that is there. */
+/** What a `Range` header asks for: some bytes of an object, all of it, or bytes beyond its end. */
 export type RangeRequest = Range | 'whole' | 'unsatisfiable';
 
 /**
- * Reads a single range of bytes (RFC 9110 §14); several, or anything malformed, ask for the whole
- * object (contract §7).
+ * Reads a single range of bytes (RFC 9110 §14). Several ranges, or a malformed one, ask for the whole
+ * object (docs/design/api-contract.md#byte-ranges).
  */
 export function parseByteRange(header: string | undefined, size: number): RangeRequest {
   const match = /^bytes=\s*(\d*)-(\d*)\s*$/i.exec(header ?? '');
@@ -20,7 +20,7 @@ export function parseByteRange(header: string | undefined, size: number): RangeR
 
 function suffix(length: number, size: number): RangeRequest {
   if (length === 0) return 'unsatisfiable';
-  // All of nothing is satisfiable, and no `Content-Range` can say it.
+  // Satisfiable, but `Content-Range` has no form for zero bytes.
   if (size === 0) return 'whole';
   return { from: Math.max(0, size - length), to: size };
 }

@@ -1,6 +1,6 @@
 import { NightshiftError } from '../../core/errors';
 
-/** OpenAI's codes for a request that is wrong (contract §2.1). */
+/** OpenAI's codes for a wrong request (docs/design/api-contract.md#request-error-codes). */
 export type FaultCode =
   | 'missing_required_parameter'
   | 'invalid_value'
@@ -18,18 +18,12 @@ export function fault(code: FaultCode, param: string, message: string): Nightshi
   return new NightshiftError('invalid_request', message, { param, apiCode: code });
 }
 
-/** A field that is required and absent, or null. */
+/** A required field that is absent or null. */
 export function missing(param: string): NightshiftError {
   return fault('missing_required_parameter', param, `Missing required parameter: '${param}'.`);
 }
 
-/** A text of more bytes than are stored. */
-export function tooLong(param: string, maxBytes: number): NightshiftError {
-  const message = `Invalid '${param}': expected a string of at most ${maxBytes} bytes.`;
-  return fault('string_above_max_length', param, message);
-}
-
-/** Names that clients invent come back in the answer: no more of them than tells which. */
+/** The answer repeats at most so many characters of a name that the client made up. */
 const SHOWN_CHARS = 64;
 
 /** A field that the endpoint does not have. */
@@ -48,28 +42,7 @@ export function wrongValue(param: string, expected: string): NightshiftError {
   return fault('invalid_value', param, `Invalid value for '${param}': expected ${expected}.`);
 }
 
-/** The number that a text of a form or a query stands for. @throws invalid_request */
-export function parseInteger(text: string, param: string): number {
-  if (!/^[+-]?\d{1,300}$/.test(text)) throw wrongType(param, 'an integer');
-  return Number(text);
+/** A value beyond a bound; `expected` completes "expected …", e.g. `an integer of at most 9, got 10`. */
+export function outOfBounds(code: FaultCode, param: string, expected: string): NightshiftError {
+  return fault(code, param, `Invalid '${param}': expected ${expected}.`);
 }
-
-/** The value of an integer field that must lie within bounds, both included. */
-export function withinBounds(
-  value: number,
-  param: string,
-  { min, max }: { min: number; max: number },
-): number {
-  if (value < min) {
-    const message = `Invalid '${param}': expected an integer of at least ${min}, got ${value}.`;
-    throw fault('integer_below_min_value', param, message);
-  }
-  if (value > max) {
-    const message = `Invalid '${param}': expected an integer of at most ${max}, got ${value}.`;
-    throw fault('integer_above_max_value', param, message);
-  }
-  return value;
-}
-
-/** Life of a file, in seconds (contract §1.1, §2.1). */
-export const EXPIRES_AFTER_SEC = { min: 3_600, max: 2_592_000 } as const;

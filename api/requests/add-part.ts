@@ -1,0 +1,17 @@
+import { z } from 'zod';
+import type { ReceivedFile, ReceivedForm } from '../uploads/receive-form';
+import { checkRequest } from './check-request';
+import { formObject } from './create-file';
+import { fileField } from './fields';
+
+/** Form of `POST /uploads/{id}/parts`. */
+export const addPartForm = z
+  .strictObject({
+    data: fileField((value): value is ReceivedFile => typeof value === 'object'),
+  })
+  .meta({ id: 'AddUploadPart' });
+
+/** Checks {@link addPartForm}. @throws invalid_request */
+export function parseAddPart(form: ReceivedForm): ReceivedFile {
+  return checkRequest(addPartForm, formObject(form, 'data')).data;
+}
