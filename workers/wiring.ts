@@ -1,7 +1,8 @@
 import { hostname } from 'node:os';
 import type { ExecuteDeps } from '../activities/execute/deps';
 import { createBatchSteps } from '../activities/batch-steps';
-import { createEndUnrouted, createExecuteChunk } from '../activities/execute/execute-chunk';
+import { createEndUnrouted } from '../activities/execute/end-unrouted';
+import { createExecuteChunk } from '../activities/execute/execute-chunk';
 import { withBoundedFailures } from '../activities/runtime/failure';
 import { createFinalize, createFinalizeNow } from '../activities/finalize/finalize';
 import { createIngest } from '../activities/ingest/ingest';

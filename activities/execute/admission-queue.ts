@@ -1,88 +1,94 @@
-/** Chunks of one limiter that wait for their first permit in a process, whoever they belong to. */
+/** Chunks of one limiter that may wait for their first permit inside the process. */
 const PLACES = 4;
-/** A tenant of which no chunk waits yet gets a place beyond those, while there are fewer than so many. */
+/** A tenant without a waiting chunk gets a place beyond those, up to this many in all. */
 const PLACES_WITH_TENANTS = 16;
-/** Attempts of waiting chunks that a process is to see in a second, for each limiter. */
+/** Attempts of chunks that wait at the server, per limiter, that a process should see in a second. */
 const ATTEMPTS_PER_SEC = 5;
 const MIN_RETRY_MS = 200;
 const MAX_RETRY_MS = 60_000;
-/** A chunk that has not come again for so long waits no more. */
+/** A chunk that has not come back for this long waits no more. */
 const FORGET_MS = 2.5 * MAX_RETRY_MS;
 
 interface Limiter {
-  /** Chunks that stand in line for a permit, by tenant. */
-  readonly inLine: Map<string, number>;
-  /** When each chunk that found no place came last, ms; oldest first. */
-  readonly turnedAway: Map<string, number>;
+  /** Chunks that wait inside the process, by tenant. */
+  readonly waiting: Map<string, number>;
+  /** When each chunk that found no place came last, Unix ms; oldest first. */
+  readonly deferred: Map<string, number>;
 }
 
 /**
- * Who may wait for a permit inside this process, and when the others should come again. A few chunks
- * stand in line, so that a permit that is given back is used at once; all others wait at the server,
- * and the more of them there are the longer each one stays away, so that waiting costs next to nothing.
+ * Decides which chunks wait for a permit inside this process and when the others come back.
+ *
+ * If all chunks waited at the Temporal server, a permit that is given back would stay unused until the
+ * next attempt. If all waited here, a process that is full would hold the chunks of a whole batch, and
+ * workers with free permits would get none. So a few wait here and use a free permit at once. All others
+ * wait at the server, and the more there are, the longer each stays away: the process sees about five
+ * attempts per second, however many chunks wait (docs/design/execution.md#waiting-inside-a-process).
  */
 export class AdmissionQueue {
   readonly #limiters = new Map<string, Limiter>();
 
+  /** Whether a chunk of `tenant` may wait inside the process. */
   hasPlace(limiter: string, tenant: string): boolean {
-    const inLine = this.#limiters.get(limiter)?.inLine;
-    if (inLine === undefined) return true;
-    const all = [...inLine.values()].reduce((sum, count) => sum + count, 0);
-    return all < PLACES || (!inLine.has(tenant) && all < PLACES_WITH_TENANTS);
+    const waiting = this.#limiters.get(limiter)?.waiting;
+    if (waiting === undefined) return true;
+    const all = [...waiting.values()].reduce((sum, count) => sum + count, 0);
+    return all < PLACES || (!waiting.has(tenant) && all < PLACES_WITH_TENANTS);
   }
 
-  /** Takes a place; to be followed by one {@link leave}. False: there is none. */
+  /** Takes a place, to be given back by {@link leave}. False if there is none. */
   enter(limiter: string, tenant: string): boolean {
     if (!this.hasPlace(limiter, tenant)) return false;
-    const { inLine } = this.#limiter(limiter);
-    inLine.set(tenant, (inLine.get(tenant) ?? 0) + 1);
+    const { waiting } = this.#limiter(limiter);
+    waiting.set(tenant, (waiting.get(tenant) ?? 0) + 1);
     return true;
   }
 
+  /** Gives a place back. */
   leave(limiter: string, tenant: string): void {
-    const { inLine } = this.#limiter(limiter);
-    const rest = (inLine.get(tenant) ?? 1) - 1;
-    if (rest > 0) inLine.set(tenant, rest);
-    else inLine.delete(tenant);
-    this.#forgetIfIdle(limiter);
+    const { waiting } = this.#limiter(limiter);
+    const rest = (waiting.get(tenant) ?? 1) - 1;
+    if (rest > 0) waiting.set(tenant, rest);
+    else waiting.delete(tenant);
+    this.#dropIfIdle(limiter);
   }
 
   /**
-   * How long the chunk `key` should stay away before it tries again.
+   * How long the chunk `key` should stay away before it tries again, ms.
    *
-   * @param random uniform in [0, 1)
+   * @param at.random uniform in [0, 1)
    */
   retryInMs(limiter: string, key: string, at: { nowMs: number; random: number }): number {
-    const { turnedAway } = this.#limiter(limiter);
-    turnedAway.delete(key);
-    turnedAway.set(key, at.nowMs);
-    for (const [old, ms] of turnedAway) {
+    const { deferred } = this.#limiter(limiter);
+    deferred.delete(key);
+    deferred.set(key, at.nowMs);
+    for (const [old, ms] of deferred) {
       if (at.nowMs - ms <= FORGET_MS) break;
-      turnedAway.delete(old);
+      deferred.delete(old);
     }
-    const shareMs = (turnedAway.size / ATTEMPTS_PER_SEC) * 1_000;
+    const shareMs = (deferred.size / ATTEMPTS_PER_SEC) * 1_000;
     const meanMs = Math.min(Math.max(shareMs, MIN_RETRY_MS), MAX_RETRY_MS);
     return Math.round(meanMs * (0.75 + at.random / 2));
   }
 
   /** The chunk `key` waits no longer. */
   forget(limiter: string, key: string): void {
-    this.#limiters.get(limiter)?.turnedAway.delete(key);
-    this.#forgetIfIdle(limiter);
+    this.#limiters.get(limiter)?.deferred.delete(key);
+    this.#dropIfIdle(limiter);
   }
 
   #limiter(limiter: string): Limiter {
     let known = this.#limiters.get(limiter);
     if (known === undefined) {
-      known = { inLine: new Map(), turnedAway: new Map() };
+      known = { waiting: new Map(), deferred: new Map() };
       this.#limiters.set(limiter, known);
     }
     return known;
   }
 
-  /** Any number of model names may pass by over the months. */
-  #forgetIfIdle(limiter: string): void {
+  /** A process sees any number of model names over months. */
+  #dropIfIdle(limiter: string): void {
     const known = this.#limiters.get(limiter);
-    if (known?.inLine.size === 0 && known.turnedAway.size === 0) this.#limiters.delete(limiter);
+    if (known?.waiting.size === 0 && known.deferred.size === 0) this.#limiters.delete(limiter);
   }
 }

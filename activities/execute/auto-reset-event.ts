@@ -1,22 +1,20 @@
-/**
- * Lets one loop wait until something has happened. A wake-up between two waits is not lost.
- */
+/** Lets one loop sleep until something has happened. A `set` between two waits ends the next wait. */
 export class AutoResetEvent {
-  #pending = false;
+  #isSet = false;
   #resolve: (() => void) | null = null;
 
   /** Ends the present wait, or the next one at once. */
   set(): void {
     const resolve = this.#resolve;
     this.#resolve = null;
-    if (resolve === null) this.#pending = true;
+    if (resolve === null) this.#isSet = true;
     else resolve();
   }
 
   /** Waits for {@link set}, at most `timeoutMs`. */
   async wait(timeoutMs: number): Promise<void> {
-    if (this.#pending) {
-      this.#pending = false;
+    if (this.#isSet) {
+      this.#isSet = false;
       return;
     }
     let timer: NodeJS.Timeout | undefined;

@@ -1,69 +1,72 @@
-import type { ExecuteChunkInput } from '../contract';
 import type { ExitReason } from '../../core/chunks/exit-reason';
-import type { ExecuteDeps } from './deps';
+import { EXIT_REASON } from '../../core/chunks/exit-reason';
 import type { AdmissionQueue } from './admission-queue';
+import type { Chunk } from './chunk';
+import { chunkKey } from './chunk';
+import type { ExecuteDeps } from './deps';
 
 /** Why a chunk can send nothing in this process now. */
 export interface Deferral {
-  readonly left: Extract<ExitReason, 'no_permit' | 'breaker_open' | 'unrouted'>;
+  readonly exitReason: ExitReason;
+  /** For operators. */
   readonly message: string;
-  /** When it should ask again; null where asking at this queue is no use. */
+  /** When it should try again, ms from now; null if trying again at this task queue is of no use. */
   readonly retryInMs: number | null;
 }
 
-/** What an admission is made from. */
-export type AdmissionDeps = Pick<ExecuteDeps, 'registry' | 'routes'>;
-
-/** A gateway that is away is asked by one chunk; the others come again after this at the latest. */
-const MAX_AWAY_MS = 60_000;
-
-/** Names a chunk among all that wait. */
-export function waitKey({ batchId, safe, from }: ExecuteChunkInput): string {
-  return `${batchId}/${safe}/${from}`;
+/** What an admission is decided by. */
+export interface AdmissionDeps extends Pick<ExecuteDeps, 'registry' | 'routes'> {
+  readonly admissionQueue: AdmissionQueue;
+  /** The queue that the chunk came from. */
+  readonly taskQueue: string;
 }
 
+/** A chunk comes back at the latest after this time to see whether its gateway answers again. */
+const MAX_AWAY_MS = 60_000;
+
 /**
- * Looks whether a chunk could send anything, before it takes its row and reads its journal: most
- * attempts of a chunk that waits end here, and cost next to nothing. Null: it may begin.
+ * Checks whether a chunk could send anything, before it takes its row and reads its journal. Most
+ * attempts of a chunk that waits at the server end here, so this must cost next to nothing
+ * (docs/design/execution.md#waiting-at-the-server). Null: the chunk may begin.
  */
-export function checkAdmission(
-  chunk: ExecuteChunkInput,
-  { deps, room, taskQueue }: { deps: AdmissionDeps; room: AdmissionQueue; taskQueue: string },
-): Deferral | null {
+export function checkAdmission(chunk: Chunk, deps: AdmissionDeps): Deferral | null {
+  const { admissionQueue } = deps;
   const route = deps.registry.route(chunk.model);
-  if (route === null) return unrouted(chunk, { deps, taskQueue });
-  // A suspect waits inside: while it asks to run alone nobody else begins.
-  if (chunk.solo === true) return null;
+  if (route === null) return unrouted(chunk, deps);
+  // A suspect line waits inside: while it asks for an exclusive send, no other try begins.
+  if (chunk.exclusive) return null;
   const { limiterKey, breaker, key } = route;
   const nowMs = Date.now();
   const at = { nowMs, random: Math.random() };
-  if (chunk.reroutes === true && breaker.state === 'open' && nowMs < breaker.retryAtMs) {
+  if (chunk.reroutes && breaker.state === 'open' && nowMs < breaker.retryAtMs) {
     const awayMs = Math.min(breaker.retryAtMs - nowMs, MAX_AWAY_MS);
-    const retryInMs = awayMs + room.retryInMs(limiterKey, waitKey(chunk), at);
-    return { left: 'breaker_open', message: `Gateway ${key} does not answer.`, retryInMs };
+    const retryInMs = awayMs + admissionQueue.retryInMs(limiterKey, chunkKey(chunk), at);
+    return { exitReason: EXIT_REASON.breakerOpen, message: gatewayAway(key), retryInMs };
   }
-  // While there is a permit to be had nobody stands in line for it.
-  if (room.hasPlace(limiterKey, chunk.tenant)) {
-    room.forget(limiterKey, waitKey(chunk));
+  // While a permit is free no chunk waits in the queue, so the queue has a place.
+  if (admissionQueue.hasPlace(limiterKey, chunk.tenant)) {
+    admissionQueue.forget(limiterKey, chunkKey(chunk));
     return null;
   }
-  const retryInMs = room.retryInMs(limiterKey, waitKey(chunk), at);
-  return { left: 'no_permit', message: noPermit(chunk.model), retryInMs };
+  const retryInMs = admissionQueue.retryInMs(limiterKey, chunkKey(chunk), at);
+  return { exitReason: EXIT_REASON.noPermit, message: noPermit(chunk.model), retryInMs };
 }
 
-/** For people: what a chunk waits for that has no permit. */
+/** What a chunk without a permit waits for, for operators. */
 export function noPermit(model: string): string {
-  return `All requests that may be in flight of model "${model}" are.`;
+  return `Model "${model}" has as many requests in flight as it may have.`;
+}
+
+/** What a chunk waits for whose circuit breaker is open, for operators. */
+export function gatewayAway(gateway: string): string {
+  return `Gateway ${gateway} does not answer.`;
 }
 
 /** The configuration has changed since the chunk was sent here. */
-function unrouted(
-  { model, reroutes }: ExecuteChunkInput,
-  { deps, taskQueue }: { deps: AdmissionDeps; taskQueue: string },
-): Deferral {
+function unrouted({ model, reroutes }: Chunk, { routes, taskQueue }: AdmissionDeps): Deferral {
   const message = `This worker has no gateway for the model "${model}".`;
-  // A workflow of an older version knows no other way to wait.
-  if (reroutes !== true) return { left: 'no_permit', message, retryInMs: null };
-  const isHere = deps.routes.routeOf(model)?.queue === taskQueue;
-  return { left: 'unrouted', message, retryInMs: isHere ? 1_000 : null };
+  // A workflow of an older version can only pause its lane.
+  if (!reroutes) return { exitReason: EXIT_REASON.noPermit, message, retryInMs: null };
+  const isHere = routes.routeOf(model)?.queue === taskQueue;
+  return { exitReason: EXIT_REASON.unrouted, message, retryInMs: isHere ? 1_000 : null };
 }

@@ -1,63 +1,67 @@
 import type { StopCause } from '../../core/batch/status';
+import type { ExitReason } from '../../core/chunks/exit-reason';
+import { EXIT_REASON } from '../../core/chunks/exit-reason';
 import type { Route } from '../../inference/registry';
 import type { ChunkLease } from '../../storage/postgres/chunk-lease';
-import type { ExecuteChunkInput } from '../contract';
-import type { ExitReason } from '../../core/chunks/exit-reason';
+import type { CancelReason } from './cancel-reason';
+import type { Chunk } from './chunk';
 import type { ExecuteDeps } from './deps';
 
+/** What an exit is decided by. */
 export interface ChunkExitOptions {
-  readonly chunk: ExecuteChunkInput;
+  readonly chunk: Chunk;
   readonly deps: Pick<ExecuteDeps, 'config' | 'drain'>;
   readonly route: Pick<Route, 'breaker'>;
   readonly lease: ChunkLease;
-  /** Whether requests are in flight of which none has been answered yet. */
+  /** Whether requests are in flight and none has been answered yet. */
   awaitsFirstAnswer(): boolean;
-  /** Called whenever a reason to leave has come. */
+  /** Called for every exit reason, also for later ones. */
   readonly onExit: () => void;
 }
 
 /**
- * When and why a chunk leaves: the end of its box, a shutdown, a stop of its batch, the loss of its
- * range (execution §3, §4). From the first reason on no new try begins; what runs is finished or, where
- * nobody waits for it, aborted.
+ * When and why an attempt exits: the end of its time slice, a shutdown, a stop of its batch, the loss of
+ * its range (docs/design/execution.md#exit-reasons). From the first reason on no new try begins. Requests
+ * in flight are finished, or aborted if their answers would be of no use.
  */
 export class ChunkExit {
   readonly #o: ChunkExitOptions;
-  readonly #leaving = new AbortController();
+  readonly #exiting = new AbortController();
   readonly #abort = new AbortController();
   readonly #timers = new Set<NodeJS.Timeout>();
-  readonly #onDrain = (): void => this.exit('drain');
+  readonly #onDrain = (): void => this.exit(EXIT_REASON.drain);
   #reason: ExitReason | null = null;
   #stopCause: StopCause | null = null;
-  #boxOver = false;
+  #endsWithNextAnswer = false;
 
   constructor(options: ChunkExitOptions) {
     this.#o = options;
   }
 
-  /** The first reason that struck; that the range is another one's wins over all. Null: it stays. */
+  /** The first exit reason, except that `fenced` overrides all others; null while there is none. */
   get reason(): ExitReason | null {
     return this.#reason;
   }
 
+  /** Set once the batch stops or its deadline has passed. */
   get stopCause(): StopCause | null {
     return this.#stopCause;
   }
 
-  /** Aborted as soon as there is a reason to leave. */
+  /** Aborts with the first exit reason. */
   get exiting(): AbortSignal {
-    return this.#leaving.signal;
+    return this.#exiting.signal;
   }
 
-  /** Aborted when what is in flight is not waited for any longer. */
+  /** Aborts when requests in flight are no longer waited for. */
   get abort(): AbortSignal {
     return this.#abort.signal;
   }
 
-  /** Begins to listen and to measure time; to be ended by {@link close}. */
+  /** Starts timers and listeners. {@link close} ends them. */
   watch(): void {
     const { chunk, deps, lease } = this.#o;
-    this.#after(chunk.boxMs, () => this.#endBox());
+    this.#after(chunk.timeSliceMs, () => this.#endTimeSlice());
     this.#after(chunk.deadlineMs - Date.now(), () => this.stop('expired'));
     if (deps.drain.aborted) this.#onDrain();
     deps.drain.addEventListener('abort', this.#onDrain);
@@ -70,51 +74,54 @@ export class ChunkExit {
     this.#o.deps.drain.removeEventListener('abort', this.#onDrain);
   }
 
-  /** The activity was cancelled: a stop, unless the worker is going down or nobody wants it any more. */
-  cancelled(reason: 'stop' | 'drain' | 'gone'): void {
+  /** The activity was cancelled. */
+  cancelled(reason: CancelReason): void {
     if (reason === 'drain') {
-      // The drain budget is over: what still runs will be sent again elsewhere.
-      this.exit('drain');
+      // The drain budget is over: what is still in flight is sent again elsewhere.
+      this.exit(EXIT_REASON.drain);
       this.#abort.abort();
     }
-    if (reason === 'gone') this.exit('fenced');
+    if (reason === 'superseded') this.exit(EXIT_REASON.fenced);
     if (reason === 'stop') this.stop(this.#o.lease.stopCause ?? this.#causeByClock());
   }
 
+  /** The batch stops: requests in flight have the grace of `cause`. */
   stop(cause: StopCause): void {
     if (this.#stopCause !== null) return;
     this.#stopCause = cause;
-    this.exit('stopped');
+    this.exit(EXIT_REASON.stopped);
     const { cancel_grace, expiry_grace } = this.#o.deps.config.batch;
-    // A failed batch drains: what runs may end in its own time.
+    // A batch that failed has no deadline to meet: what is in flight may take its time.
     if (cause === 'failed') return;
     this.#after(cause === 'expired' ? expiry_grace : cancel_grace, () => this.#abort.abort());
   }
 
+  /** Gives a reason to exit. */
   exit(reason: ExitReason): void {
-    // A stop or a lost hold also ends a drain that has begun for a milder reason.
-    if (reason === 'fenced' || reason === 'row_terminal') this.#abort.abort();
-    if (this.#reason === null || reason === 'fenced') this.#reason = reason;
-    this.#leaving.abort();
+    // These two also abort what an earlier, milder reason would have let finish.
+    if (reason === EXIT_REASON.fenced || reason === EXIT_REASON.rowTerminal) this.#abort.abort();
+    if (this.#reason === null || reason === EXIT_REASON.fenced) this.#reason = reason;
+    this.#exiting.abort();
     this.#o.onExit();
   }
 
-  /** An answer has come. */
+  /** A line was answered. */
   answered(): void {
-    if (this.#boxOver) this.exit('box');
+    if (this.#endsWithNextAnswer) this.exit(EXIT_REASON.timeSlice);
   }
 
   #followLease(): void {
     const { lease } = this.#o;
-    if (lease.lost) this.exit('fenced');
-    else if (lease.terminal) this.exit('row_terminal');
+    if (lease.lost) this.exit(EXIT_REASON.fenced);
+    else if (lease.terminal) this.exit(EXIT_REASON.rowTerminal);
     else if (lease.stopCause !== null) this.stop(lease.stopCause);
   }
 
-  /** While no answer has come the box ends at the first answer: slow models make progress too. */
-  #endBox(): void {
-    if (this.#o.awaitsFirstAnswer()) this.#boxOver = true;
-    else this.exit(this.#o.route.breaker.state === 'open' ? 'breaker_open' : 'box');
+  /** If nothing is answered yet, the slice ends with the first answer, so that slow models make progress. */
+  #endTimeSlice(): void {
+    const isOpen = this.#o.route.breaker.state === 'open';
+    if (this.#o.awaitsFirstAnswer()) this.#endsWithNextAnswer = true;
+    else this.exit(isOpen ? EXIT_REASON.breakerOpen : EXIT_REASON.timeSlice);
   }
 
   #causeByClock(): StopCause {
@@ -122,7 +129,7 @@ export class ChunkExit {
   }
 
   #after(ms: number, run: () => void): void {
-    // Longer than a timer can be: it never fires within a chunk's life.
+    // The longest timer that Node takes, 24 days, is longer than any attempt.
     this.#timers.add(setTimeout(run, Math.min(Math.max(0, ms), 2_147_483_647)));
   }
 }

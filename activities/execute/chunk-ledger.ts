@@ -5,17 +5,18 @@ import type { PlanEntry } from '../../core/plan/plan-entry';
 import { decodePlanEntry, PLAN_ENTRY_BYTES } from '../../core/plan/plan-entry';
 import type { FrameRef } from '../../storage/journal/journal-store';
 
-/** One line of the chunk: its place in the plan and in the input, and what was tried so far. */
+/** One line of the chunk: its place in the plan and in the input, and its tries so far. */
 export interface ChunkLine extends PlanEntry {
   readonly position: number;
-  /** Tries made, by whatever attempt. */
+  /** Counted tries, by any attempt. */
   tries: number;
-  /** 429s that were not counted as tries, of whatever attempt. */
+  /** 429s that did not count as tries, by any attempt. */
   refusals: number;
+  /** The line is not sent before this time, Unix ms. */
   notBeforeMs: number;
-  /** Tries in a row that found no connection; they do not count as tries. */
+  /** Tries in a row that found no connection. They do not count as tries. */
   unconnected: number;
-  /** When its gateway first seemed away to it in this run, Unix ms; 0: never. */
+  /** When its gateway first seemed away in this attempt, Unix ms; 0 if it never did. */
   failingSinceMs: number;
 }
 
@@ -24,20 +25,21 @@ const COMPLETED = 1;
 const FAILED = 2;
 
 /**
- * What is known of each line of a chunk: answered or not, how, and where the frame lies. Filled from
- * the journal first, then by this run; the truth of its counts and of `next`.
+ * What is known of each line of a chunk: whether and how it is answered, and where its frame lies. It is
+ * filled from the journal first and then by this attempt. The counts and `next` that the attempt reports
+ * come from here.
  */
 export class ChunkLedger {
   readonly from: number;
   readonly to: number;
-  /** The chunk's part of the plan, as it lies in the store. */
+  /** The chunk's entries of the plan, in their stored form. */
   readonly #plan: Buffer;
   readonly #state: Uint8Array;
   readonly #indexByOffset = new Map<number, number>();
   readonly #retries = new Map<number, Pick<ChunkLine, 'tries' | 'refusals' | 'notBeforeMs'>>();
   readonly #frames = new Map<number, FrameRef>();
-  /** For each line that was sent alone: the segments in which that is the last word on it. */
-  readonly #diedAlone = new Map<number, Map<string, number>>();
+  /** Per line: segments whose last frame on the line says that it was about to be sent exclusively. */
+  readonly #crashesAlone = new Map<number, Map<string, number>>();
   #next = 0;
   completed = 0;
   failed = 0;
@@ -55,7 +57,7 @@ export class ChunkLedger {
     return this.#state.length;
   }
 
-  /** Lowest plan position without an answer; `to` when there is none. */
+  /** Lowest plan position without an answer; `to` if there is none. */
   get next(): number {
     while (this.#next < this.#state.length && this.#state[this.#next] !== OPEN) this.#next++;
     return this.from + this.#next;
@@ -70,16 +72,19 @@ export class ChunkLedger {
     return this.completed + this.failed === this.#state.length;
   }
 
-  /** Attempts that ended with this line alone in flight, and never said how. */
+  /**
+   * Workers that died while only this line was in flight: their segments end with the note of its
+   * exclusive send (docs/design/execution.md#poison-lines).
+   */
   crashesAlone(index: number): number {
-    return this.#diedAlone.get(index)?.size ?? 0;
+    return this.#crashesAlone.get(index)?.size ?? 0;
   }
 
   isAnswered(index: number): boolean {
     return this.#state[index] !== OPEN;
   }
 
-  /** The line at `index` of the chunk, with what earlier attempts put back. */
+  /** The line at `index` of the chunk, with the tries and the pause of earlier attempts. */
   line(index: number): ChunkLine {
     const retry = this.#retries.get(index);
     const { offset, length, prefixHash } = decodePlanEntry(this.#plan, index);
@@ -91,11 +96,11 @@ export class ChunkLedger {
     return { offset, length, prefixHash, position, tries, refusals, notBeforeMs, ...unknown };
   }
 
-  /** Takes over a frame found in the journal; those of other lines are ignored. */
+  /** Takes over a frame of the journal. Frames of lines outside the chunk are ignored. */
   addFrame(ref: FrameRef): void {
     const index = this.#indexByOffset.get(ref.header.offset);
     if (index === undefined) return;
-    this.#noteAlone(index, ref);
+    this.#noteExclusiveSend(index, ref);
     if (ref.header.kind === FRAME_KIND.retry) {
       this.#learnRetry(index, ref);
       return;
@@ -104,12 +109,12 @@ export class ChunkLedger {
     this.#answer(index, ref.header.kind === FRAME_KIND.output);
   }
 
-  /** An answer of this run, journalled or about to be. */
+  /** Counts an answer of this attempt. */
   recordAnswer(position: number, header: Pick<FrameHeader, 'kind'>): void {
     this.#answer(position - this.from, header.kind === FRAME_KIND.output);
   }
 
-  /** Adds frames that are written now, then gives those of `[from, next)` in order of offset. */
+  /** Adds the frames that this attempt wrote, and returns those of `[from, next)` in order of offset. */
   framesToSeal(written: readonly FrameRef[]): FrameRef[] {
     for (const ref of written) {
       const index = this.#indexByOffset.get(ref.header.offset);
@@ -124,7 +129,7 @@ export class ChunkLedger {
     return frames.sort((a, b) => a.header.offset - b.header.offset);
   }
 
-  /** Counts over `[from, next)`: what the row keeps once the rest goes to another chunk. */
+  /** Counts over `[from, next)`: what the row keeps when the rest goes to another chunk. */
   countsBeforeNext(): { completed: number; failed: number } {
     const end = this.next - this.from;
     let completed = 0;
@@ -136,7 +141,7 @@ export class ChunkLedger {
     return { completed, failed };
   }
 
-  /** The frame that knows of more tries and refusals is the later one. */
+  /** Of two retry frames of a line, the one with more tries and refusals is the later one. */
   #learnRetry(index: number, { header, notBeforeMs = 0 }: FrameRef): void {
     const known = this.#retries.get(index);
     const { tries, refusals = 0 } = header;
@@ -144,12 +149,12 @@ export class ChunkLedger {
     this.#retries.set(index, { tries, refusals, notBeforeMs });
   }
 
-  #noteAlone(index: number, { header, objectKey, position }: FrameRef): void {
-    const died = this.#diedAlone.get(index) ?? new Map<string, number>();
+  #noteExclusiveSend(index: number, { header, objectKey, position }: FrameRef): void {
+    const crashes = this.#crashesAlone.get(index) ?? new Map<string, number>();
     if (header.kind === FRAME_KIND.retry && header.status === SENT_ALONE) {
-      died.set(objectKey, position);
-      this.#diedAlone.set(index, died);
-    } else if ((died.get(objectKey) ?? Infinity) < position) died.delete(objectKey);
+      crashes.set(objectKey, position);
+      this.#crashesAlone.set(index, crashes);
+    } else if ((crashes.get(objectKey) ?? Infinity) < position) crashes.delete(objectKey);
   }
 
   #answer(index: number, ok: boolean): void {

@@ -1,26 +1,32 @@
 import { crc32 } from 'node:zlib';
 import type { StopCause } from '../../core/batch/status';
+import type { ExitReason } from '../../core/chunks/exit-reason';
+import { EXIT_REASON } from '../../core/chunks/exit-reason';
 import { encodeRetryFrame, retryHeader } from '../../core/journal/frame';
-import type { AcquireRequest, Permit } from '../../inference/dispatcher';
+import type { Permit } from '../../inference/dispatcher';
 import type { Route } from '../../inference/registry';
 import type { JournalWriter } from '../../storage/journal/journal-store';
 import type { ChunkLease } from '../../storage/postgres/chunk-lease';
-import type { ExecuteChunkInput } from '../contract';
-import type { ExitReason } from '../../core/chunks/exit-reason';
-import type { ChunkLedger, ChunkLine } from './chunk-ledger';
-import type { ExecuteDeps } from './deps';
-import { ChunkExit } from './chunk-exit';
-import { LatencyWindow } from './latency';
-import { LineQueue } from './line-queue';
-import type { EncodedFrame } from './error-frame';
-import type { LineSender, TryOptions } from './line-sender';
-import { permitWait } from './permit-wait';
-import type { ExclusiveGate } from './exclusive-gate';
 import type { AdmissionQueue } from './admission-queue';
+import type { EncodedFrame } from './answer-frames';
 import { AutoResetEvent } from './auto-reset-event';
+import type { CancelReason } from './cancel-reason';
+import type { Chunk } from './chunk';
+import { ChunkExit } from './chunk-exit';
+import type { ChunkLedger, ChunkLine } from './chunk-ledger';
+import { ChunkPermits } from './chunk-permits';
+import type { ExecuteDeps } from './deps';
+import type { ExclusiveGate } from './exclusive-gate';
+import { LatencyWindow } from './latency-window';
+import { LineQueue } from './line-queue';
+import type { LineRun } from './line-run';
+import type { LineSender } from './line-sender';
+import type { TryOptions } from './line-try';
+import { permitWait } from './permit-wait';
 
+/** What a run is made from. */
 export interface ChunkRunOptions {
-  readonly chunk: ExecuteChunkInput;
+  readonly chunk: Chunk;
   /** Which attempt of the chunk this is, from 1. */
   readonly attempt: number;
   readonly deps: ExecuteDeps;
@@ -29,71 +35,65 @@ export interface ChunkRunOptions {
   readonly writer: JournalWriter;
   readonly lease: ChunkLease;
   readonly sender: LineSender;
-  /** Who waits for a first permit in this process. */
-  readonly room: AdmissionQueue;
-  /** Shared by all chunks of this process. */
+  /** Shared by all chunks of this process, like the gate. */
+  readonly admissionQueue: AdmissionQueue;
   readonly gate: ExclusiveGate;
 }
 
+/** Workers that a line must have killed, alone in flight, before it ends as `internal_error`. */
+const PROVING_CRASHES = 3;
 const MAX_UNWRITTEN_BYTES = 32 * 1024 * 1024;
-const MIN_PERMIT_WAIT_MS = 10_000;
-/** Of a chunk that waits at the server else: perhaps another worker has a permit by now. */
-const MAX_PERMIT_WAIT_MS = 30_000;
-/** A chunk that may wait at the server does so rather than wait here for longer for the next probe. */
+/** If the breaker's next probe is further away, a chunk that may wait does so at the server. */
 const LONG_UNTIL_PROBE_MS = 2_000;
-/** Longest sleep of the loop: conditions without an event of their own are looked at this often. */
-const LOOK_AGAIN_MS = 250;
+/** Longest sleep of the loop. It checks conditions that have no event of their own this often. */
+const MAX_SLEEP_MS = 250;
+/** Pause of a line whose try failed before it was sent, for example because its input is unreadable. */
+const FAILED_TRY_PAUSE_MS = 1_000;
 
 /**
- * Sends the lines of one chunk until it has to leave (execution §3).
+ * Sends the lines of one chunk until it must exit (docs/design/execution.md#chunks-and-time-slices).
  *
- * States: sending → leaving ({@link ChunkExit} has a reason: no new try begins, what runs is
- * finished or, after a stop's grace, aborted) → left.
+ * States: sending → exiting ({@link ChunkExit} has a reason: no new try begins, and what is in flight is
+ * finished or aborted) → done.
  */
-export class ChunkRun {
+export class ChunkRun implements LineRun {
   readonly #o: ChunkRunOptions;
   readonly #queue: LineQueue;
-  readonly #wake = new AutoResetEvent();
+  readonly #changed = new AutoResetEvent();
   readonly #latency = new LatencyWindow();
   readonly #startedMs = Date.now();
-  readonly #departure: ChunkExit;
-  readonly #request: AcquireRequest;
+  readonly #exit: ChunkExit;
+  readonly #permits: ChunkPermits;
   readonly #openInModel: number;
   readonly #tryOptions: Omit<TryOptions, 'probe' | 'load'>;
-  /** Set for a chunk of one suspected line. */
+  /** Set for a chunk of one suspect line. */
   readonly #suspect: symbol | null;
   #inFlight = 0;
-  #hadPermit = false;
-  #waitsForPermit = false;
   #answered = 0;
-  /** What kept the line that was tried last from being sent. */
+  /** Why the line that was tried last could not be sent. */
   #trouble: string | null = null;
 
   constructor(options: ChunkRunOptions) {
     this.#o = options;
-    this.#suspect = options.chunk.solo === true ? Symbol('suspect') : null;
-    const { chunk, route } = options;
-    this.#request = {
-      tenant: chunk.tenant,
-      batchId: chunk.batchId,
-      model: route.limiterKey,
-      ...(route.gatewayLimit === undefined ? {} : { gateway: route.gatewayLimit }),
-      deadlineMs: chunk.deadlineMs,
-      cost: 1,
-      priority: chunk.priority,
-    };
-    this.#openInModel = chunk.openInModel ?? options.ledger.open;
-    const maxBackingOff = 2 * options.deps.config.concurrency.per_model;
-    this.#queue = new LineQueue(options.ledger, maxBackingOff, options.attempt - 1);
-    this.#departure = new ChunkExit({
+    const { chunk, deps, ledger, lease } = options;
+    this.#suspect = chunk.exclusive ? Symbol('suspect') : null;
+    this.#openInModel = chunk.openInModel ?? ledger.open;
+    const maxBackingOff = 2 * deps.config.concurrency.per_model;
+    this.#queue = new LineQueue(ledger, maxBackingOff, options.attempt - 1);
+    this.#exit = new ChunkExit({
       ...options,
       awaitsFirstAnswer: () => this.#answered === 0 && this.#inFlight > 0,
-      onExit: () => this.#wake.set(),
+      onExit: () => this.#changed.set(),
+    });
+    this.#permits = new ChunkPermits({
+      ...options,
+      dispatcher: deps.dispatcher,
+      exit: this.#exit,
     });
     this.#tryOptions = {
-      signal: this.#departure.abort,
-      stopping: () => this.#departure.stopCause !== null,
-      maySend: () => options.lease.maySend() && Date.now() < chunk.deadlineMs,
+      signal: this.#exit.abort,
+      stopping: () => this.#exit.stopCause !== null,
+      maySend: () => lease.maySend() && Date.now() < chunk.deadlineMs,
       openLines: () => this.#openInModel - this.#answered,
     };
   }
@@ -106,7 +106,6 @@ export class ChunkRun {
     return this.#answered;
   }
 
-  /** When the first line that was put back is due, Unix ms; null where none waits. */
   get nextDueMs(): number | null {
     return this.#queue.nextDueMs;
   }
@@ -116,7 +115,7 @@ export class ChunkRun {
   }
 
   get stopCause(): StopCause | null {
-    return this.#departure.stopCause;
+    return this.#exit.stopCause;
   }
 
   get ratePerSec(): number | null {
@@ -124,64 +123,84 @@ export class ChunkRun {
     return this.#answered === 0 ? null : this.#answered / Math.max(seconds, 0.001);
   }
 
-  /** For people: what keeps lines from being sent; null while nothing does. */
   get waitsFor(): string | null {
-    const { route, lease } = this.#o;
+    const { route, lease, deps, chunk } = this.#o;
     if (route.breaker.state === 'open') return `gateway ${route.key}: it does not answer`;
-    if (this.#departure.reason !== null) return null;
-    if (!lease.maySend()) return 'Postgres: this process stood still';
-    const limit = this.#o.deps.dispatcher.limitOf(route.limiterKey);
-    return this.#trouble ?? permitWait(this.#o.chunk.model, limit, this.#waitsForPermit);
+    if (this.#exit.reason !== null) return null;
+    if (!lease.maySend()) return 'PostgreSQL: this process was frozen and must confirm its chunks';
+    const limit = deps.dispatcher.limitOf(route.limiterKey);
+    return this.#trouble ?? permitWait(chunk.model, limit, this.#permits.isWaiting);
   }
 
-  /** Runs to the end of the chunk's stay; resolves when nothing of it is in flight any more. */
   async run(): Promise<ExitReason> {
-    this.#departure.watch();
+    if (this.#isProvenPoison) return this.#endPoisonLine();
+    this.#exit.watch();
     if (this.#suspect !== null) this.#o.gate.request(this.#suspect);
     try {
       await this.#sendAll();
       await this.#finishInFlight();
-      this.#rememberBackOffs();
+      this.#journalBackoffs();
     } finally {
       if (this.#suspect !== null) this.#o.gate.release(this.#suspect);
-      this.#departure.close();
+      this.#exit.close();
     }
-    return this.#departure.reason ?? 'done';
+    return this.#exit.reason ?? EXIT_REASON.done;
   }
 
-  /** The activity was cancelled. */
-  cancelled(reason: 'stop' | 'drain' | 'gone'): void {
-    this.#departure.cancelled(reason);
+  cancelled(reason: CancelReason): void {
+    this.#exit.cancelled(reason);
+  }
+
+  /**
+   * A line ends as `internal_error` only if the journal proves that it kills its workers: three segments
+   * must end with the note that exactly this line was about to be sent, with nothing else in flight. The
+   * workflow's suspicion alone proves nothing. Workers are also killed from outside, an attempt may die
+   * before it sends the line, and the line may only have been in flight beside the culprit. Evidence in
+   * the journal also survives a reset workflow (docs/design/execution.md#poison-lines).
+   */
+  get #isProvenPoison(): boolean {
+    const { chunk, ledger } = this.#o;
+    return chunk.mayBePoison && ledger.crashesAlone(0) >= PROVING_CRASHES;
+  }
+
+  async #endPoisonLine(): Promise<ExitReason> {
+    const line = this.#o.ledger.line(0);
+    this.#keep(line, await this.#o.sender.poisonAnswer(line));
+    return EXIT_REASON.done;
+  }
+
+  /** Journals an answer and counts it. */
+  #keep(line: ChunkLine, frame: EncodedFrame): void {
+    const { ledger, writer } = this.#o;
+    writer.append(frame.header, frame.bytes);
+    ledger.recordAnswer(line.position, frame.header);
+    this.#answered++;
+    this.#exit.answered();
   }
 
   async #sendAll(): Promise<void> {
-    while (this.#departure.reason === null) {
-      // Beside the timer: nothing may leave after the deadline, however late a timer fires.
-      if (Date.now() >= this.#o.chunk.deadlineMs) return this.#departure.stop('expired');
-      if (this.#o.lease.unheard) return this.#departure.exit('unheard');
+    while (this.#exit.reason === null) {
+      // In addition to the timer, which may fire late: nothing leaves after the deadline.
+      if (Date.now() >= this.#o.chunk.deadlineMs) return this.#exit.stop('expired');
+      if (this.#o.lease.unheard) return this.#exit.exit(EXIT_REASON.unconfirmed);
       if (this.#queue.isEmpty && this.#inFlight === 0) return;
       const nowMs = Date.now();
       const line = this.#mayTry(nowMs) ? this.#nextLine(nowMs) : null;
       if (line === null) {
-        if (this.#isLongAway(nowMs)) return this.#departure.exit('breaker_open');
-        await this.#wake.wait(this.#idleMs(nowMs));
+        if (this.#isLongAway(nowMs)) return this.#exit.exit(EXIT_REASON.breakerOpen);
+        await this.#changed.wait(this.#sleepMs(nowMs));
         continue;
       }
-      // No promise where a permit is free: this line runs once for every request.
-      const permit = this.#o.deps.dispatcher.tryAcquire(this.#request) ?? (await this.#permit());
-      if (permit === null) {
-        this.#queue.putBack(line);
-        continue;
-      }
-      this.#hadPermit = true;
-      this.#begin(line, permit);
+      const permit = this.#permits.tryAcquire() ?? (await this.#permits.acquire());
+      if (permit === null) this.#queue.putBack(line);
+      else this.#begin(line, permit);
     }
   }
 
-  /** Nothing was sent, nothing is in flight, and nothing may be sent for long: it waits at the server. */
+  /** Nothing was answered, nothing is in flight, and the next probe is far away. */
   #isLongAway(nowMs: number): boolean {
     const { chunk, route } = this.#o;
-    if (chunk.mayWait !== true || this.#answered > 0 || this.#inFlight > 0) return false;
+    if (!chunk.mayWait || this.#answered > 0 || this.#inFlight > 0) return false;
     const { state, retryAtMs } = route.breaker;
     return state === 'open' && retryAtMs - nowMs > LONG_UNTIL_PROBE_MS;
   }
@@ -199,50 +218,15 @@ export class ChunkRun {
     return route.breaker.state === 'closed' || nowMs >= route.breaker.retryAtMs;
   }
 
-  #idleMs(nowMs: number): number {
-    const due = this.#queue.nextDueMs;
-    return Math.min(LOOK_AGAIN_MS, due === null ? Infinity : Math.max(1, due - nowMs));
-  }
-
-  async #permit(): Promise<Permit | null> {
-    this.#waitsForPermit = true;
-    const permit = await (this.#hadPermit ? this.#await() : this.#awaitFirst());
-    this.#waitsForPermit = false;
-    return permit;
-  }
-
-  async #await(): Promise<Permit | null> {
-    try {
-      const permit = await this.#o.deps.dispatcher.acquire(this.#request, this.#departure.exiting);
-      if (this.#departure.reason === null) return permit;
-      permit.release();
-      return null;
-    } catch {
-      return null;
-    }
-  }
-
-  /** A process that has no permit to give for long is full: the chunk goes back to its lane. */
-  async #awaitFirst(): Promise<Permit | null> {
-    const { room, route, chunk } = this.#o;
-    if (!room.enter(route.limiterKey, chunk.tenant)) {
-      this.#departure.exit('no_permit');
-      return null;
-    }
-    const giveUp = (): void => this.#departure.exit('no_permit');
-    const timer = setTimeout(giveUp, permitWaitMs(chunk));
-    try {
-      return await this.#await();
-    } finally {
-      clearTimeout(timer);
-      room.leave(route.limiterKey, chunk.tenant);
-    }
+  #sleepMs(nowMs: number): number {
+    const dueMs = this.#queue.nextDueMs;
+    return Math.min(MAX_SLEEP_MS, dueMs === null ? Infinity : Math.max(1, dueMs - nowMs));
   }
 
   #begin(line: ChunkLine, permit: Permit): void {
-    // Looked at again: a suspect may have asked while this line waited for its permit.
-    const alone = this.#o.gate.mayBegin(this.#suspect);
-    const admission = alone ? this.#o.route.breaker.admit(Date.now()) : 'wait';
+    // Check again: a suspect line may have asked for an exclusive send while this line waited for its permit.
+    const mayBegin = this.#o.gate.mayBegin(this.#suspect);
+    const admission = mayBegin ? this.#o.route.breaker.admit(Date.now()) : 'wait';
     if (admission === 'wait') {
       permit.release();
       this.#queue.putBack(line);
@@ -250,23 +234,23 @@ export class ChunkRun {
     }
     this.#inFlight++;
     this.#o.gate.enter();
-    void this.#carry(line, permit, admission === 'probe');
+    void this.#tryLine(line, permit, admission === 'probe');
   }
 
-  /** One try from its permit to its release; never rejects. */
-  async #carry(line: ChunkLine, permit: Permit, probe: boolean): Promise<void> {
+  /** One try, from its permit to the release of the permit. Never rejects. */
+  async #tryLine(line: ChunkLine, permit: Permit, probe: boolean): Promise<void> {
     const startedMs = performance.now();
     try {
-      if (this.#suspect !== null) await this.#noteAlone(line);
+      if (this.#suspect !== null) await this.#journalExclusiveSend(line);
       const result = await this.#o.sender.try(line, { ...this.#tryOptions, probe, load: permit });
       this.#trouble = null;
-      if (this.#suspect !== null && result.kind !== 'answered') this.#remember(line);
+      if (this.#suspect !== null && result.kind !== 'answered') this.#journalBackoff(line);
       if (result.kind === 'retry') {
         line.notBeforeMs = result.atMs;
         this.#queue.putBack(line);
       } else if (result.kind === 'answered') {
         this.#latency.add(performance.now() - startedMs);
-        this.keep(line, result.frame);
+        this.#keep(line, result.frame);
       }
     } catch (error) {
       this.#failTry(line, error);
@@ -274,58 +258,48 @@ export class ChunkRun {
       permit.release();
       this.#o.gate.leave();
       this.#inFlight--;
-      this.#wake.set();
+      this.#changed.set();
     }
   }
 
-  /** Journals an answer and counts it. */
-  keep(line: ChunkLine, frame: EncodedFrame): void {
-    const { ledger, writer } = this.#o;
-    writer.append(frame.header, frame.bytes);
-    ledger.recordAnswer(line.position, frame.header);
-    this.#answered++;
-    this.#departure.answered();
-  }
-
-  /** Nothing was decided about the line (its input could not be read, say): it is tried again. */
+  /** The try decided nothing about the line, for example because its input could not be read. */
   #failTry(line: ChunkLine, error: unknown): void {
-    if (this.#suspect !== null) this.#remember(line);
-    if (this.#departure.abort.aborted) return;
+    if (this.#suspect !== null) this.#journalBackoff(line);
+    if (this.#exit.abort.aborted) return;
     if (this.#trouble === null) {
-      // Said once, not for every line each second, until one can be tried again.
+      // Logged once, not for every line each second, until a line can be tried again.
       this.#o.deps.logger.warn({ err: error, position: line.position }, 'lines cannot be tried');
     }
     this.#trouble = `trying a line: ${error instanceof Error ? error.message : String(error)}`;
-    line.notBeforeMs = Date.now() + 1_000;
+    line.notBeforeMs = Date.now() + FAILED_TRY_PAUSE_MS;
     this.#queue.putBack(line);
   }
 
   async #finishInFlight(): Promise<void> {
-    while (this.#inFlight > 0) await this.#wake.wait(LOOK_AGAIN_MS);
+    while (this.#inFlight > 0) await this.#changed.wait(MAX_SLEEP_MS);
   }
 
   /**
-   * Lines that wait for another try keep their numbers and their time, whoever goes on. Refusals too:
-   * a line that its server always refuses would otherwise get its 20 anew with each chunk.
+   * Lines in backoff keep their tries, refusals and pause when another attempt goes on. Without the
+   * refusals, a line that its server always refuses would get its 20 anew with each chunk.
    */
-  #rememberBackOffs(): void {
-    for (const line of this.#queue.backingOff)
-      if (line.tries + line.refusals > 0) this.#remember(line);
+  #journalBackoffs(): void {
+    for (const line of this.#queue.backingOff) {
+      if (line.tries + line.refusals > 0) this.#journalBackoff(line);
+    }
   }
 
-  /** On disk before the line leaves: only so is its death known to be its own. */
-  async #noteAlone(line: ChunkLine): Promise<void> {
-    this.#remember(line, true);
+  /**
+   * Makes it durable that the line is about to be sent exclusively. If the segment ends with this note,
+   * its writer died while only this line was in flight (docs/design/execution.md#poison-lines).
+   */
+  async #journalExclusiveSend(line: ChunkLine): Promise<void> {
+    this.#journalBackoff(line, true);
     await this.#o.writer.flush();
   }
 
-  #remember({ offset, tries, refusals, notBeforeMs }: ChunkLine, alone = false): void {
+  #journalBackoff({ offset, tries, refusals, notBeforeMs }: ChunkLine, alone = false): void {
     const retry = { offset, tries, refusals, notBeforeMs, alone };
     this.#o.writer.append(retryHeader(retry), encodeRetryFrame(retry, crc32));
   }
-}
-
-function permitWaitMs({ mayWait, p95Ms }: ExecuteChunkInput): number {
-  const waitMs = Math.max(MIN_PERMIT_WAIT_MS, p95Ms ?? 0);
-  return mayWait === true ? Math.min(waitMs, MAX_PERMIT_WAIT_MS) : waitMs;
 }

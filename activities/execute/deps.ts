@@ -9,28 +9,28 @@ import type { ProgressReporter } from '../../storage/postgres/progress';
 import type { ModelRoute } from '../contract';
 import type { ExecuteObserver } from './observer';
 
-/** What a chunk needs of its process; one instance serves all chunks. */
+/** What a chunk needs of its process. One instance serves all chunks. */
 export interface ExecuteDeps {
   readonly store: ObjectStore;
   readonly journal: JournalStore;
   readonly registry: Registry;
-  /** What all workers together can send. */
+  /** What all live workers together can send. */
   readonly routes: { routeOf(model: string): ModelRoute | null };
   readonly dispatcher: ExecuteDispatcher;
   readonly memory: MemoryBudget;
   readonly progress: ProgressReporter;
-  /** Headers of the create call. @throws what passes, where they cannot be had now */
+  /** Headers of the create call. @throws a retryable error if they cannot be read now */
   passThrough(batchId: string): Promise<Readonly<Record<string, string>>>;
   readonly observer: ExecuteObserver;
   readonly logger: Logger;
   readonly config: Pick<Config, 'batch' | 'concurrency' | 'worker'>;
-  /** Name of this worker, as results and progress rows carry it. */
+  /** Identity of this worker, for results and progress rows. */
   readonly worker: string;
-  /** Aborted when the process is told to stop: nothing new is sent, what runs is finished. */
+  /** Aborts when the process shuts down: nothing new is sent, requests in flight are finished. */
   readonly drain: AbortSignal;
 }
 
-/** The dispatcher with its short way: a permit at once or null; and why there is none. */
+/** The dispatcher, with a permit at once or none, and with the limit that keeps a model waiting. */
 export interface ExecuteDispatcher extends Dispatcher {
   tryAcquire(request: AcquireRequest): Permit | null;
   limitOf(model: string): ModelLimit;

@@ -1,18 +1,18 @@
 /**
- * Lets a suspected line run alone in its process (execution §3, poison): while somebody asks for
- * that, nobody else begins a try; the suspect begins when all others have come back. If it kills the
- * process, it takes nothing with it.
+ * Lets a suspect line run alone in its process. While a suspect asks for that, no other try begins, and
+ * the suspect begins once everything in flight has returned. If it kills the process, it takes nothing
+ * else with it, and its guilt is proven (docs/design/execution.md#exclusive-sends).
  */
 export class ExclusiveGate {
   readonly #suspects: symbol[] = [];
   #inFlight = 0;
 
-  /** Asks to run alone; served first come, first served. */
+  /** Asks to run alone. Suspects are served in the order in which they asked. */
   request(suspect: symbol): void {
     this.#suspects.push(suspect);
   }
 
-  /** Lets the next suspect, or everybody, go on. */
+  /** Lets the next suspect, or everything else, go on. */
   release(suspect: symbol): void {
     const at = this.#suspects.indexOf(suspect);
     if (at !== -1) this.#suspects.splice(at, 1);
@@ -30,7 +30,7 @@ export class ExclusiveGate {
     this.#inFlight++;
   }
 
-  /** A try has ended, however. */
+  /** A try has ended, whatever its outcome. */
   leave(): void {
     this.#inFlight--;
   }

@@ -1,21 +1,21 @@
 import type { ChunkLedger, ChunkLine } from './chunk-ledger';
 
-/** Lines that were passed over for a probe come back soon: the gateway may be there again. */
-const PASSED_OVER_MS = 1_000;
+/** Pause of lines that a probe skipped: the gateway may answer again by then. */
+const SKIPPED_PAUSE_MS = 1_000;
 
 /**
- * The lines of a chunk that are still to be sent: fresh ones in plan order, put-back ones when their
- * time has come. Put-back lines go first: they are older.
+ * The lines of a chunk that have no answer: fresh lines in plan order, and lines in backoff. A line whose
+ * backoff is over goes before fresh lines, because it is older.
  */
 export class LineQueue {
   readonly #ledger: ChunkLedger;
   readonly #maxBackingOff: number;
-  /** Sorted by time; short, since nothing new is sent beyond `maxBackingOff`. */
+  /** Sorted by time. Short: at `maxBackingOff` lines no fresh line is taken. */
   readonly #backingOff: ChunkLine[] = [];
   #cursor = 0;
   #skipBeforeProbe: number;
 
-  /** @param firstProbe the line to probe with first: another one for each attempt of a chunk */
+  /** @param firstProbe how many lines the first probe skips: another number for each attempt */
   constructor(ledger: ChunkLedger, maxBackingOff: number, firstProbe = 0) {
     this.#ledger = ledger;
     this.#maxBackingOff = maxBackingOff;
@@ -23,14 +23,14 @@ export class LineQueue {
   }
 
   /**
-   * A line to ask an absent gateway with, another one each time where there is one: a line that its
-   * gateway cannot bear must not stand for all (execution §3 "Breaker").
+   * A line to probe an absent gateway with, if possible another one each time: one line may be the one
+   * that its server cannot bear (docs/design/execution.md#circuit-breaker).
    */
   takeForProbe(nowMs: number): ChunkLine | null {
     for (; this.#skipBeforeProbe > 0; this.#skipBeforeProbe--) {
       const line = this.#nextFresh();
       if (line === null) break;
-      this.putBack({ ...line, notBeforeMs: Math.max(line.notBeforeMs, nowMs + PASSED_OVER_MS) });
+      this.putBack({ ...line, notBeforeMs: Math.max(line.notBeforeMs, nowMs + SKIPPED_PAUSE_MS) });
     }
     while (this.#backingOff.length < this.#maxBackingOff) {
       const line = this.#nextFresh();
@@ -51,23 +51,24 @@ export class LineQueue {
     while (this.#backingOff.length < this.#maxBackingOff) {
       const line = this.#nextFresh();
       if (line === null || line.notBeforeMs <= nowMs) return line;
-      // Put back by an earlier attempt: its pause is honoured.
+      // An earlier attempt put it into backoff.
       this.putBack(line);
     }
     return null;
   }
 
+  /** Puts a line into backoff until its `notBeforeMs`. */
   putBack(line: ChunkLine): void {
     const later = this.#backingOff.findIndex((other) => other.notBeforeMs > line.notBeforeMs);
     this.#backingOff.splice(later === -1 ? this.#backingOff.length : later, 0, line);
   }
 
-  /** When the first put-back line is due; null where none waits. */
+  /** When the first line in backoff is due, Unix ms; null if there is none. */
   get nextDueMs(): number | null {
     return this.#backingOff[0]?.notBeforeMs ?? null;
   }
 
-  /** Lines that wait for their time. */
+  /** Lines in backoff, the first due first. */
   get backingOff(): readonly ChunkLine[] {
     return this.#backingOff;
   }

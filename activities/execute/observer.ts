@@ -1,12 +1,12 @@
 import type { Usage } from '../../core/batch/counts';
 
-/** Told what happens to requests, for metrics; must not throw. Called once or more per request: plain values. */
+/** Hears what happens to requests, for metrics. It must not throw, and it is called for every request. */
 export interface ExecuteObserver {
   chunkStarted(): void;
   chunkEnded(): void;
   requestStarted(model: string): void;
   requestEnded(model: string, tookMs: number, ok: boolean): void;
-  /** A line will be sent again; its last try had no answer, or one that is tried again. */
+  /** A line will be sent again. */
   requestRetried(model: string): void;
   /** Usage of a successful answer. */
   tokens(model: string, usage: Usage): void;

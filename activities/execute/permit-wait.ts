@@ -1,6 +1,6 @@
 import type { ModelLimit } from '../../inference/dispatcher';
 
-/** For people: what keeps requests of `model` from being sent; null while nothing does. */
+/** What keeps requests of `model` from being sent, for operators; null while nothing does. */
 export function permitWait(
   model: string,
   { limit, max, pausedMs }: ModelLimit,

@@ -1,21 +1,21 @@
-/** Lines up to here share blocks; a block is larger than nearly every line. */
+/** Nearly every line fits into a block. */
 const BLOCK_BYTES = 16 * 1024;
 const KEPT_BLOCKS = 1_024;
 
 /**
- * Blocks that request lines are read into, used again and again: a fresh buffer for each line of 4 KB
- * is garbage of gigabytes a batch, and the allocator's holes stay in the process.
+ * Blocks for reading request lines, which are used again. A new buffer for each line of 4 KB would be
+ * gigabytes of garbage per batch, and the fragmented memory would stay with the process.
  */
 export class ReadBlocks {
   readonly #free: Buffer[] = [];
 
-  /** A block for `length` bytes; undefined where the line is too long for one. */
+  /** A block for `length` bytes; undefined if the line is too long for one. */
   take(length: number): Buffer | undefined {
     if (length > BLOCK_BYTES) return undefined;
     return this.#free.pop() ?? Buffer.allocUnsafeSlow(BLOCK_BYTES);
   }
 
-  /** Only a block that nobody reads any more: its request must have been answered. */
+  /** Takes a block back. Nothing may read it any more, so its request must have been answered. */
   giveBack(block: Buffer | undefined): void {
     if (block !== undefined && this.#free.length < KEPT_BLOCKS) this.#free.push(block);
   }

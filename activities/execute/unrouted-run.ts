@@ -1,16 +1,20 @@
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import type { StopCause } from '../../core/batch/status';
+import type { ExitReason } from '../../core/chunks/exit-reason';
+import { EXIT_REASON } from '../../core/chunks/exit-reason';
 import { lineParts } from '../../core/openai/member-ranges';
 import type { JournalWriter } from '../../storage/journal/journal-store';
 import type { ObjectReader } from '../../storage/object-store';
 import type { ChunkLease } from '../../storage/postgres/chunk-lease';
-import type { ExecuteChunkInput } from '../contract';
-import type { ExitReason } from '../../core/chunks/exit-reason';
+import { errorFrame } from './answer-frames';
+import type { CancelReason } from './cancel-reason';
+import type { Chunk } from './chunk';
 import type { ChunkLedger, ChunkLine } from './chunk-ledger';
-import { errorFrame } from './error-frame';
+import type { LineRun } from './line-run';
 
+/** What a run is made from. */
 export interface UnroutedRunOptions {
-  readonly chunk: ExecuteChunkInput;
+  readonly chunk: Chunk;
   readonly ledger: ChunkLedger;
   readonly lease: ChunkLease;
   readonly writer: JournalWriter;
@@ -18,19 +22,20 @@ export interface UnroutedRunOptions {
 }
 
 const MAX_UNWRITTEN_BYTES = 8 * 1024 * 1024;
+/** How often a process that was frozen checks whether its lease is confirmed. */
 const FROZEN_PAUSE_MS = 250;
 /** Lines between two turns of the event loop, in which heartbeats and cancels get through. */
-const LINES_A_TURN = 256;
+const LINES_PER_TURN = 256;
 
 /**
- * Settles the open lines of a chunk as `model_not_found`: it reads their custom ids and sends nothing.
- * Heeds what every chunk heeds: a stop, the deadline, and the loss of its range.
+ * Ends the open lines of a chunk as `model_not_found`. It reads their custom ids and sends nothing. Like
+ * every chunk it exits for a stop, the deadline and the loss of its range.
  */
-export class UnroutedRun {
+export class UnroutedRun implements LineRun {
   readonly #o: UnroutedRunOptions;
   answered = 0;
   stopCause: StopCause | null = null;
-  #cancelled: ExitReason | null = null;
+  #cancelled: CancelReason | null = null;
 
   readonly inFlight = 0;
   readonly waitsFor = null;
@@ -42,23 +47,21 @@ export class UnroutedRun {
     this.#o = options;
   }
 
-  /** The activity was cancelled. */
-  cancelled(reason: 'stop' | 'drain' | 'gone'): void {
-    if (reason === 'drain') this.#cancelled = 'drain';
-    else this.#cancelled = reason === 'gone' ? 'fenced' : 'stopped';
+  cancelled(reason: CancelReason): void {
+    this.#cancelled = reason;
   }
 
   async run(): Promise<ExitReason> {
     const { ledger, writer } = this.#o;
     for (let i = 0; i < ledger.entries; i++) {
       if (ledger.isAnswered(i)) continue;
-      const left = await this.#reasonToLeave();
-      if (left !== null) return left;
+      const exitReason = await this.#exitReason();
+      if (exitReason !== null) return exitReason;
       await this.#settle(ledger.line(i));
-      if (this.answered % LINES_A_TURN === 0) await turn();
+      if (this.answered % LINES_PER_TURN === 0) await turn();
       if (writer.unwrittenBytes > MAX_UNWRITTEN_BYTES) await writer.flush();
     }
-    return 'done';
+    return EXIT_REASON.done;
   }
 
   async #settle(line: ChunkLine): Promise<void> {
@@ -66,34 +69,34 @@ export class UnroutedRun {
     const { offset, length } = line;
     const bytes = input.readNow?.(offset, length) ?? (await input.read(offset, length));
     const { customId } = lineParts(bytes);
-    const { batchId } = chunk;
-    const frame = errorFrame(line, { batchId, customId, code: 'model_not_found' });
+    const frame = errorFrame({ batchId: chunk.batchId, line, customId }, 'model_not_found');
     writer.append(frame.header, frame.bytes);
     ledger.recordAnswer(line.position, frame.header);
     this.answered++;
   }
 
-  /** A process that stood still waits until it has heard whether the range is still its own. */
-  async #reasonToLeave(): Promise<ExitReason | null> {
+  /** Null if the run may go on. A process that was frozen waits until its lease is confirmed. */
+  async #exitReason(): Promise<ExitReason | null> {
     for (;;) {
-      const left = this.#left();
-      if (left !== null || this.#o.lease.maySend()) return left;
+      const exitReason = this.#exitReasonNow();
+      if (exitReason !== null || this.#o.lease.maySend()) return exitReason;
       await sleep(FROZEN_PAUSE_MS);
     }
   }
 
-  #left(): ExitReason | null {
+  #exitReasonNow(): ExitReason | null {
     const { lease, chunk } = this.#o;
-    if (lease.lost || this.#cancelled === 'fenced') return 'fenced';
-    if (lease.terminal) return 'row_terminal';
-    if (lease.unheard) return 'unheard';
+    if (lease.lost || this.#cancelled === 'superseded') return EXIT_REASON.fenced;
+    if (lease.terminal) return EXIT_REASON.rowTerminal;
+    if (lease.unheard) return EXIT_REASON.unconfirmed;
     if (Date.now() >= chunk.deadlineMs) return this.#stop('expired');
     if (lease.stopCause !== null) return this.#stop(lease.stopCause);
-    return this.#cancelled === 'stopped' ? this.#stop('cancelled') : this.#cancelled;
+    if (this.#cancelled === 'stop') return this.#stop('cancelled');
+    return this.#cancelled === 'drain' ? EXIT_REASON.drain : null;
   }
 
   #stop(cause: StopCause): ExitReason {
     this.stopCause = cause;
-    return 'stopped';
+    return EXIT_REASON.stopped;
   }
 }

@@ -1,21 +1,25 @@
-/** What an attempt tells the next one with its heartbeats. */
+/**
+ * What an attempt tells the next one with its heartbeats. Workers of two releases read each other's
+ * notes, so the fields keep their names (docs/design/temporal.md#wire-names).
+ */
 export interface AttemptNote {
-  /** Attempts before this one that died. */
+  /** Attempts before this one whose worker died. */
   readonly deaths: number;
-  /** The attempt is at work: had it ended by itself, its last heartbeat would deny it. */
+  /** The attempt is at work. It takes this back with its last heartbeat if it ends by itself. */
   readonly holding: boolean;
 }
 
 /**
- * How many earlier attempts of a chunk died, as far as the last heartbeat tells. Attempts that only
- * found that they have to wait send none, so that they neither count nor hide a death before them.
+ * How many earlier attempts of a chunk died with their worker, according to the last heartbeat. An
+ * attempt that only found that it must wait sends no heartbeat, so it neither counts nor hides a crash
+ * before it (docs/design/execution.md#poison-lines).
  *
- * @param details of the last heartbeat of any earlier attempt; anything, for older workers sent others
+ * @param details of the last heartbeat of any earlier attempt, also of an older release
  */
 export function crashesBefore(details: unknown, attempt: number): number {
   if (attempt <= 1 || typeof details !== 'object' || details === null) return 0;
   const { deaths, holding } = details as Partial<AttemptNote>;
-  // A worker of an older version fails a chunk by dying alone, and counts nothing.
+  // In older releases an attempt fails only if its worker dies, and sends no note.
   if (typeof deaths !== 'number' || typeof holding !== 'boolean') return attempt - 1;
   return deaths + (holding ? 1 : 0);
 }

@@ -1,4 +1,3 @@
-import { setImmediate as turn } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 import { NO_USAGE } from '../../core/batch/counts';
 import { isTerminal, type TerminalStatus } from '../../core/batch/status';
@@ -7,12 +6,12 @@ import { inputErrorsKey, modelMapKey } from '../../core/names/object-names';
 import { parseModelMap, type ModelMap } from '../../core/plan/model-map';
 import type { ObjectStore } from '../../storage/object-store';
 import type { ErrorEntry, TerminalRecord } from '../../storage/postgres/batches/types';
-import { asFailure } from '../runtime/failure';
 import { closeBatch } from './close-manifest';
 import type { BatchToFinalize, FinalizeDeps } from './deps';
 import { mergeBatch } from './merge-batch';
 import { FinalizeWindow } from './window';
-import { startHeartbeat, type Heartbeat } from '../runtime/heartbeat';
+import type { Heartbeat } from '../runtime/heartbeat';
+import { withHeartbeat } from '../runtime/with-heartbeat';
 import type { FinalizeInput, FinalizeResult } from '../contract';
 
 export type { FinalizeDeps } from './deps';
@@ -30,21 +29,21 @@ export function createFinalize(
 ): (input: FinalizeInput) => Promise<FinalizeResult> {
   return async (input) => {
     const window = openWindow(input);
-    const liveness = startHeartbeat(() => window.beat(Date.now()));
-    try {
-      const batch = await deps.batches.find(input.batchId);
-      if (batch === null) throw new NightshiftError('not_found', `no batch ${input.batchId}`);
-      if (batch.stopCause !== null) window.count();
-      window.check();
-      return await finalizeBatch(deps, input, { batch, liveness });
-    } catch (error) {
-      // The next attempt learns how long this one took; the SDK encodes heartbeats in turns of their own.
-      liveness.beat();
-      await turn();
-      throw window.judge(asFailure(error));
-    } finally {
-      liveness.stop();
-    }
+    return withHeartbeat(
+      async (heartbeat) => {
+        const batch = await deps.batches.find(input.batchId);
+        if (batch === null) throw new NightshiftError('not_found', `no batch ${input.batchId}`);
+        if (batch.stopCause !== null) window.count();
+        window.check();
+        return finalizeBatch(deps, input, { batch, liveness: heartbeat });
+      },
+      {
+        details: (bytes) => ({ bytes, ...window.beat(Date.now()) }),
+        // The next attempt learns how long this one took.
+        beatsOnFailure: true,
+        judge: (failure) => window.judge(failure),
+      },
+    );
   };
 }
 

@@ -1,4 +1,4 @@
-import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 import { fitsModelNames, TEMPORAL_LIMITS } from '../../core/batch/temporal-bounds';
 import { NightshiftError } from '../../core/errors';
@@ -11,13 +11,13 @@ import type { LineRules } from '../../core/openai/line-check';
 import type { ScanSink } from '../../core/openai/line-scanner';
 import type { Config } from '../../platform/config-schema';
 import type { ObjectStore } from '../../storage/object-store';
-import { asFailure } from '../runtime/failure';
 import { earlierResult, writeErrors, writePlan, type IngestResult } from './outcome';
 import { createPlanCollector, type PlanCollector } from './plan-collector';
 import { IngestAttempt, MAX_DEATHS } from './attempt';
 import { ScanGate } from './scan-gate';
 import { scanInput } from './scan-input';
-import { startHeartbeat, type Heartbeat } from '../runtime/heartbeat';
+import type { Heartbeat } from '../runtime/heartbeat';
+import { withHeartbeat } from '../runtime/with-heartbeat';
 import type { IngestInput } from '../contract';
 
 /**
@@ -71,19 +71,21 @@ export function createIngest(deps: IngestDeps): (input: IngestInput) => Promise<
   return async ({ batchId, decidesLater }) => {
     const maxUndecided = decidesLater === true ? MAX_UNDECIDED : 0;
     const attempt = new IngestAttempt(Context.current().info);
-    const liveness = startHeartbeat(() => attempt.details);
-    try {
-      const earlier = await earlierResult(deps.store, batchId);
-      return earlier ?? (await ingest({ deps, batchId, liveness, attempt, gate, maxUndecided }));
-    } catch (error) {
-      attempt.leave();
-      liveness.beat();
-      // The SDK encodes heartbeats in turns of their own: this one is to go along with the failure.
-      await turn();
-      throw asFailure(error);
-    } finally {
-      liveness.stop();
-    }
+    const details = (bytes: number) => ({ bytes, ...attempt.details });
+    return withHeartbeat(
+      async (heartbeat) => {
+        try {
+          const earlier = await earlierResult(deps.store, batchId);
+          return (
+            earlier ?? (await ingest({ deps, batchId, heartbeat, attempt, gate, maxUndecided }))
+          );
+        } catch (error) {
+          attempt.leave();
+          throw error;
+        }
+      },
+      { details, beatsOnFailure: true },
+    );
   };
 }
 
@@ -91,7 +93,7 @@ export function createIngest(deps: IngestDeps): (input: IngestInput) => Promise<
 interface Ingestion {
   readonly deps: IngestDeps;
   readonly batchId: string;
-  readonly liveness: Heartbeat;
+  readonly heartbeat: Heartbeat;
   readonly attempt: IngestAttempt;
   readonly gate: ScanGate;
   /** How many models without a route get a plan. */
@@ -134,7 +136,7 @@ async function scan(
   ingestion: Ingestion,
   { key, endpoint }: { readonly key: string; readonly endpoint: string },
 ): Promise<Scanned> {
-  const { deps, batchId, liveness, maxUndecided } = ingestion;
+  const { deps, batchId, heartbeat, maxUndecided } = ingestion;
   const errors = createInputErrors();
   const isRouted = (model: string) => deps.isRouted(model);
   const plan = createPlanCollector({ isRouted, maxUndecided });
@@ -146,11 +148,11 @@ async function scan(
     fault: (error) => errors.add(error),
   };
   const { requests } = await inTurn(ingestion, () =>
-    scanInput({ stream: deps.store.stream(key), rules, liveness, sink }),
+    scanInput({ stream: deps.store.stream(key), rules, heartbeat, sink }),
   ).catch((error: unknown) => {
     throw isMissing(error) ? inputMissing(batchId) : error;
   });
-  liveness.check();
+  heartbeat.check();
   return { plan, errors, requests };
 }
 
@@ -167,17 +169,17 @@ async function hasNewRoutes(deps: IngestDeps, { plan, errors }: Scanned): Promis
 
 /** A suspect waits until no other file is read here, and until the server knows that it is its turn. */
 function inTurn<T>(
-  { deps, attempt, liveness, gate }: Ingestion,
+  { deps, attempt, heartbeat, gate }: Ingestion,
   scan: () => Promise<T>,
 ): Promise<T> {
   const { isSuspect: alone } = attempt;
-  const { signal } = liveness;
+  const { signal } = heartbeat;
   return gate.run({ alone, signal }, async () => {
     if (!alone) return scan();
     attempt.readsAlone();
-    liveness.beat();
+    heartbeat.beat();
     await sleep(deps.announceMs ?? ANNOUNCE_MS, undefined, { signal }).catch(() => undefined);
-    liveness.check();
+    heartbeat.check();
     return scan();
   });
 }

@@ -20,7 +20,7 @@ export interface InputScan {
   readonly stream: Readable;
   readonly rules: ScanRules;
   readonly sink: ScanSink;
-  readonly liveness: Heartbeat;
+  readonly heartbeat: Heartbeat;
 }
 
 /**
@@ -28,26 +28,26 @@ export interface InputScan {
  * no byte comes, it fails with what that was cancelled with.
  */
 export async function scanInput(scan: InputScan): Promise<ScanTotals> {
-  const { stream, liveness } = scan;
-  addAbortSignal(liveness.signal, stream);
+  const { stream, heartbeat } = scan;
+  addAbortSignal(heartbeat.signal, stream);
   try {
     return await readThrough(scan);
   } catch (error) {
-    liveness.check();
+    heartbeat.check();
     throw error;
   }
 }
 
-async function readThrough({ stream, rules, sink, liveness }: InputScan): Promise<ScanTotals> {
+async function readThrough({ stream, rules, sink, heartbeat }: InputScan): Promise<ScanTotals> {
   const checks = { isAscii, isUtf8 };
   const scanner = createLineScanner({ rules, checks, seed: randomInt(2 ** 32), sink });
   let turnMs = performance.now();
   for await (const chunk of stream as AsyncIterable<Buffer>) {
     for (let at = 0; at < chunk.length; at += SLICE_BYTES) {
-      liveness.check();
+      heartbeat.check();
       const slice = chunk.subarray(at, at + SLICE_BYTES);
       scanner.push(slice);
-      liveness.bytes += slice.length;
+      heartbeat.bytes += slice.length;
       if (performance.now() - turnMs < TURN_MS) continue;
       await turn();
       turnMs = performance.now();

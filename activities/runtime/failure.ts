@@ -4,8 +4,9 @@ import { failureText } from '../../core/batch/temporal-bounds';
 import { isNightshiftError } from '../../core/errors';
 
 /**
- * What an activity throws for `error`: a `NightshiftError` becomes an `ApplicationFailure` whose `type` is
- * its code, retried only where the code is. Everything else, cancellation above all, passes unchanged.
+ * What an activity throws for `error`. A `NightshiftError` becomes an `ApplicationFailure` whose `type` is
+ * its code, and which Temporal retries only if the error is retryable. Everything else passes unchanged,
+ * above all cancellations (docs/design/temporal.md#failures).
  */
 export function asFailure(error: unknown): unknown {
   if (!isNightshiftError(error)) return error;
@@ -20,8 +21,8 @@ export function asFailure(error: unknown): unknown {
 type Activity = (input: never) => Promise<unknown>;
 
 /**
- * The same activities with failures that Temporal can take: messages of errors quote what clients sent,
- * and a failure over the server's limit is not retried, whatever caused it.
+ * Wraps activities so that their failures are small enough for Temporal. Messages may quote what clients
+ * sent, and the server never retries an activity whose failure exceeds its size limit.
  */
 export function withBoundedFailures<A extends Readonly<Record<keyof A, Activity>>>(
   activities: A,
@@ -39,11 +40,11 @@ export function withBoundedFailures<A extends Readonly<Record<keyof A, Activity>
   return Object.fromEntries(wrapped) as A;
 }
 
-/** Causes of causes tell nothing new below this. */
-const CAUSES = 4;
+/** Depth of the chain of causes that is kept. */
+const MAX_CAUSES = 4;
 
-/** The error itself if all of it fits, else a copy without what is too much. */
-export function boundedFailure(error: unknown, causes = CAUSES): unknown {
+/** The error itself if it fits, else a copy with shortened texts and fewer causes. */
+export function boundedFailure(error: unknown, causes = MAX_CAUSES): unknown {
   if (error === undefined || isCancellation(error)) return error;
   if (!(error instanceof Error)) return failureText(inspect(error));
   const message = failureText(error.message);
@@ -52,7 +53,7 @@ export function boundedFailure(error: unknown, causes = CAUSES): unknown {
   return shortened(error, message, cause);
 }
 
-/** The SDK tells a cancellation by these; their texts are its own. */
+/** The SDK recognises a cancellation by these. Their texts are its own, and short. */
 function isCancellation(error: unknown): boolean {
   return (
     error instanceof CancelledFailure || (error instanceof Error && error.name === 'AbortError')

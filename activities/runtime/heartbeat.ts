@@ -2,34 +2,38 @@ import { Context } from '@temporalio/activity';
 
 const HEARTBEAT_EVERY_MS = 1_000;
 
-/** The running activity's tie to its server. */
+/** The heartbeats of the running activity. */
 export interface Heartbeat {
-  /** Bytes read so far, for the people who look at heartbeats. */
+  /** Bytes processed so far, for operators who look at the heartbeat. */
   bytes: number;
-  /** Aborted when the activity is cancelled. */
+  /** Aborts when the activity is cancelled: the answer to a heartbeat says so. */
   readonly signal: AbortSignal;
-  /** Throws what the activity was cancelled with. */
+  /** Throws the cancellation if the activity is cancelled. */
   check(): void;
-  /** Heartbeats now. */
+  /** Sends a heartbeat now. */
   beat(): void;
   stop(): void;
 }
 
 /**
- * Heartbeats now and every second for as long as this process turns its event loop; work in between
- * must yield. To be stopped. `more` is asked at each heartbeat for what the next attempt is to know.
+ * Sends a heartbeat now and every second, until it is stopped. That works only while the event loop
+ * turns, so long work must yield to it (docs/design/temporal.md#heartbeats).
+ *
+ * @param details of each heartbeat, given the bytes so far; the next attempt reads the last ones
  */
-export function startHeartbeat(more: () => object = () => ({})): Heartbeat {
+export function startHeartbeat(
+  details: (bytes: number) => object = (bytes) => ({ bytes }),
+): Heartbeat {
   const context = Context.current();
   const signal = context.cancellationSignal;
-  const liveness: Heartbeat = {
+  const heartbeat: Heartbeat = {
     bytes: 0,
     signal,
     check: () => signal.throwIfAborted(),
-    beat: () => context.heartbeat({ bytes: liveness.bytes, ...more() }),
+    beat: () => context.heartbeat(details(heartbeat.bytes)),
     stop: () => clearInterval(timer),
   };
-  const timer = setInterval(() => liveness.beat(), HEARTBEAT_EVERY_MS);
-  liveness.beat();
-  return liveness;
+  const timer = setInterval(() => heartbeat.beat(), HEARTBEAT_EVERY_MS);
+  heartbeat.beat();
+  return heartbeat;
 }

@@ -1,5 +1,5 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { createEndUnrouted } from '../../../activities/execute/execute-chunk';
+import { createEndUnrouted } from '../../../activities/execute/end-unrouted';
 import type { ExecuteChunkInput, ExecuteChunkResult } from '../../../activities/contract';
 import { NightshiftError } from '../../../core/errors';
 import { lineId } from '../../../core/names/ids';

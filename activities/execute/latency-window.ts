@@ -1,14 +1,16 @@
-const KEPT = 512;
+/** Answer times that are kept. */
+const WINDOW = 512;
 
-/** Answer times of a run: the 95th percentile over the last few hundred. */
+/** The 95th percentile of the latest answer times of an attempt. */
 export class LatencyWindow {
   readonly #samplesMs: number[] = [];
   #count = 0;
 
   add(ms: number): void {
-    this.#samplesMs[this.#count++ % KEPT] = ms;
+    this.#samplesMs[this.#count++ % WINDOW] = ms;
   }
 
+  /** Null before the first answer. */
   get p95Ms(): number | null {
     if (this.#count === 0) return null;
     const sorted = [...this.#samplesMs].sort((a, b) => a - b);

@@ -1,0 +1,192 @@
+import { Context } from '@temporalio/activity';
+import { failureText } from '../../core/batch/temporal-bounds';
+import type { ExitReason } from '../../core/chunks/exit-reason';
+import { EXIT_REASON } from '../../core/chunks/exit-reason';
+import { NightshiftError } from '../../core/errors';
+import { planKey } from '../../core/names/object-names';
+import { PLAN_ENTRY_BYTES } from '../../core/plan/plan-entry';
+import type { JournalWriter } from '../../storage/journal/journal-store';
+import type { ChunkLease } from '../../storage/postgres/chunk-lease';
+import type { ExecuteChunkResult } from '../contract';
+import { cancelReasonOf } from './cancel-reason';
+import type { Chunk } from './chunk';
+import { ChunkLedger } from './chunk-ledger';
+import type { ExecuteDeps } from './deps';
+import type { LineRun } from './line-run';
+import type { OpenRun, RunContext } from './open-run';
+import { missingAs } from './open-run';
+import { retryStep } from './retry-step';
+import type { AttemptNote } from './worker-crashes';
+
+/** What an attempt is made from. */
+export interface ChunkAttemptOptions {
+  readonly deps: ExecuteDeps;
+  /** Earlier attempts of the chunk whose worker died. */
+  readonly crashes: number;
+  /** Opens the run that settles the open lines. */
+  openRun(context: RunContext): Promise<OpenRun>;
+}
+
+/**
+ * One attempt at a chunk, from its row to its seal. Idempotent: what the journal already answers is never
+ * sent again, so any number of attempts may follow each other or overlap
+ * (docs/design/execution.md#chunks-and-time-slices).
+ */
+export class ChunkAttempt {
+  readonly #chunk: Chunk;
+  readonly #o: ChunkAttemptOptions;
+  /** Kept, because listeners of the signal run outside the activity's asynchronous context. */
+  readonly #context = Context.current();
+  readonly #signal = this.#context.cancellationSignal;
+  #ledger: ChunkLedger | null = null;
+  #run: LineRun | null = null;
+  #writer: JournalWriter | null = null;
+  /** The step that failed last and is repeated, and why. */
+  #trouble: string | null = null;
+  /** True until the attempt ends by itself. If it never does, its worker has died. */
+  #isAtWork = true;
+
+  constructor(chunk: Chunk, options: ChunkAttemptOptions) {
+    this.#chunk = chunk;
+    this.#o = options;
+  }
+
+  /** Details of a heartbeat: a note for the next attempt, and the progress for operators. */
+  get heartbeatDetails(): object {
+    const note: AttemptNote = { deaths: this.#o.crashes, holding: this.#isAtWork };
+    return {
+      ...note,
+      next: this.#ledger?.next ?? this.#chunk.from,
+      completed: this.#ledger?.completed ?? 0,
+      failed: this.#ledger?.failed ?? 0,
+      inFlight: this.#run?.inFlight ?? 0,
+      waitsFor: this.#waitsFor,
+    };
+  }
+
+  /** When the first line in backoff is due, Unix ms; null if none is in backoff. */
+  get nextDueMs(): number | null {
+    return this.#run?.nextDueMs ?? null;
+  }
+
+  /** The attempt ends by itself without a result: its next heartbeat says that its worker lives. */
+  endAtWork(): void {
+    this.#isAtWork = false;
+  }
+
+  async run(): Promise<ExecuteChunkResult> {
+    const { batchId, safeModel, from, to } = this.#chunk;
+    const { progress, journal } = this.#o.deps;
+    const lease = await progress.begin({ batchId, safeModel, from, to }, this.#signal);
+    const writer = journal.openWriter({ batchId, safeModel }, { from, to });
+    this.#writer = writer;
+    try {
+      const ledger = await this.#readJournal();
+      this.#ledger = ledger;
+      lease.follow(ledger);
+      const exitReason = ledger.allAnswered
+        ? EXIT_REASON.done
+        : await this.#settleOpen({ ledger, lease, writer });
+      // Also after a cancel: answers that came within the grace must become durable.
+      await writer.flush();
+      if (mayHoldRange(exitReason)) await this.#seal(ledger, writer);
+      await this.#release(lease, ledger);
+      return this.#result(ledger, exitReason);
+    } catch (error) {
+      await this.#release(lease, this.#ledger);
+      throw error;
+    } finally {
+      await writer.close();
+    }
+  }
+
+  /** What keeps the chunk from sending or from ending, for operators; null while nothing does. */
+  get #waitsFor(): string | null {
+    if (this.#writer?.healthy === false) return 'the journal: it cannot be written';
+    return this.#trouble ?? this.#run?.waitsFor ?? null;
+  }
+
+  #readJournal(): Promise<ChunkLedger> {
+    const { store, journal } = this.#o.deps;
+    const { batchId, planNonce, safeModel, from, to } = this.#chunk;
+    return this.#retry('reading plan and journal', async () => {
+      const bytes = { from: from * PLAN_ENTRY_BYTES, to: to * PLAN_ENTRY_BYTES };
+      const plan = await store
+        .read(planKey(batchId, planNonce, safeModel), bytes)
+        .catch(missingAs('plan_unreadable', `plan of ${safeModel} is gone`));
+      if (plan.length !== bytes.to - bytes.from) {
+        const message = `plan of ${safeModel} is shorter than its map says`;
+        throw new NightshiftError('plan_unreadable', message);
+      }
+      const ledger = new ChunkLedger({ from, to }, plan);
+      const frames = journal.scan({ batchId, safeModel }, { from, to });
+      for await (const ref of frames) ledger.addFrame(ref);
+      return ledger;
+    });
+  }
+
+  async #settleOpen(parts: Pick<RunContext, 'ledger' | 'lease' | 'writer'>): Promise<ExitReason> {
+    const { run, close } = await this.#o.openRun({
+      ...parts,
+      chunk: this.#chunk,
+      attempt: this.#context.info.attempt,
+      retry: (what, work) => this.#retry(what, work),
+    });
+    this.#run = run;
+    const onCancel = (): void => run.cancelled(cancelReasonOf(this.#context));
+    if (this.#signal.aborted) onCancel();
+    this.#signal.addEventListener('abort', onCancel);
+    try {
+      return await run.run();
+    } finally {
+      this.#signal.removeEventListener('abort', onCancel);
+      await close();
+    }
+  }
+
+  /** Seals the answers of `[from, next)`. Later answers stay in the segment for the next chunk. */
+  async #seal(ledger: ChunkLedger, writer: JournalWriter): Promise<void> {
+    const { batchId, safeModel, from } = this.#chunk;
+    const { next } = ledger;
+    if (next <= from) return;
+    const frames = ledger.framesToSeal(writer.frames);
+    await this.#retry('sealing', () =>
+      this.#o.deps.journal.writeSeal({ batchId, safeModel }, { from, to: next }, frames),
+    );
+  }
+
+  async #release(lease: ChunkLease, ledger: ChunkLedger | null): Promise<void> {
+    const counts = ledger?.countsBeforeNext() ?? { completed: 0, failed: 0 };
+    await lease.release({ to: ledger?.next ?? this.#chunk.from, ...counts });
+  }
+
+  #result(ledger: ChunkLedger, exitReason: ExitReason): ExecuteChunkResult {
+    // The attempt that holds the range now reads our answers from the journal, and reports them.
+    const own = mayHoldRange(exitReason) ? ledger : null;
+    return {
+      next: own?.next ?? this.#chunk.from,
+      ...(own?.countsBeforeNext() ?? { completed: 0, failed: 0 }),
+      answered: this.#run?.answered ?? 0,
+      worker: this.#o.deps.worker,
+      ratePerSec: this.#run?.ratePerSec ?? null,
+      p95Ms: this.#run?.p95Ms ?? null,
+      left: own?.allAnswered === true ? EXIT_REASON.done : exitReason,
+      stopCause: this.#run?.stopCause ?? null,
+    };
+  }
+
+  #retry<T>(what: string, work: () => Promise<T>): Promise<T> {
+    const onFailure = (error: Error): void => {
+      this.#trouble = failureText(`${what}: ${error.message}`);
+    };
+    const { logger } = this.#o.deps;
+    return retryStep(work, { signal: this.#signal, logger, what, onFailure }).finally(
+      () => (this.#trouble = null),
+    );
+  }
+}
+
+/** Whether an attempt that exited so still held its range, as far as it knows. */
+function mayHoldRange(exitReason: ExitReason): boolean {
+  return exitReason !== EXIT_REASON.fenced && exitReason !== EXIT_REASON.unconfirmed;
+}

@@ -1,0 +1,38 @@
+import type { BackendOutcome } from '../../inference/backend';
+import type { LoadReport } from '../../inference/dispatcher';
+import type { EncodedFrame } from './answer-frames';
+
+/** How one try of one line ended. */
+export type TryResult =
+  | { readonly kind: 'answered'; readonly frame: EncodedFrame }
+  | { readonly kind: 'retry'; readonly atMs: number }
+  /** Aborted, or not retried because of a stop: the end of the batch gives the line its error code. */
+  | { readonly kind: 'unanswered' };
+
+/** What a try needs of its run. */
+export interface TryOptions {
+  readonly signal: AbortSignal;
+  /** The try is the breaker's probe: it does not count if the gateway is still away. */
+  readonly probe: boolean;
+  /** Learns when the request leaves and what its reply says about the load of the server. */
+  readonly load: LoadReport;
+  /** Asked when the outcome is known: during a stop nothing is retried. */
+  stopping(): boolean;
+  /**
+   * Asked when the line has been read, and again right before the first byte leaves. Both steps take
+   * time, and the process may have been frozen meanwhile.
+   */
+  maySend(): boolean;
+  /** Lines of the model that may still lack an answer. */
+  openLines(): number;
+}
+
+/** One try that was sent, and how it ended. */
+export interface SentTry {
+  readonly outcome: BackendOutcome;
+  readonly how: Pick<TryOptions, 'probe' | 'load' | 'stopping' | 'openLines'>;
+  /** When it was sent, Unix ms. */
+  readonly sentMs: number;
+  /** The model's limit when it was sent; null if the limit is fixed. */
+  readonly limit: number | null;
+}

@@ -1,0 +1,48 @@
+import type { JournalWriter } from '../../storage/journal/journal-store';
+import type { ObjectReader, ObjectStore } from '../../storage/object-store';
+import type { ChunkLease } from '../../storage/postgres/chunk-lease';
+import { NightshiftError, isNightshiftError } from '../../core/errors';
+import type { Chunk } from './chunk';
+import type { ChunkLedger } from './chunk-ledger';
+import type { LineRun } from './line-run';
+
+/** What an attempt has taken and read before its lines are settled. */
+export interface RunContext {
+  readonly chunk: Chunk;
+  /** Which attempt of the chunk this is, from 1. */
+  readonly attempt: number;
+  readonly lease: ChunkLease;
+  readonly ledger: ChunkLedger;
+  readonly writer: JournalWriter;
+  /** Repeats a step while it fails with a retryable error. */
+  retry<T>(what: string, work: () => Promise<T>): Promise<T>;
+}
+
+/** A run that is ready to begin. */
+export interface OpenRun {
+  readonly run: LineRun;
+  /** Releases what the run reads from. */
+  close(): Promise<void>;
+}
+
+/** Opens the input of a chunk. @throws input_missing if the object is gone */
+export function openInput(
+  store: Pick<ObjectStore, 'open'>,
+  { chunk, retry }: RunContext,
+): Promise<ObjectReader> {
+  return retry('opening the input', () =>
+    store.open(chunk.inputKey).catch(missingAs('input_missing', 'the input object is gone')),
+  );
+}
+
+/**
+ * Turns `object_missing` into the code that ends the batch: without this object the batch cannot go on
+ * (docs/design/ends.md#system-failure).
+ */
+export function missingAs(code: 'plan_unreadable' | 'input_missing', message: string) {
+  return (cause: unknown): never => {
+    throw isNightshiftError(cause, 'object_missing')
+      ? new NightshiftError(code, message, { cause })
+      : cause;
+  };
+}

@@ -1,0 +1,38 @@
+import { NightshiftError } from '../../core/errors';
+import type { ChunkRunOptions } from './chunk-run';
+import { ChunkRun } from './chunk-run';
+import type { ExecuteDeps } from './deps';
+import type { LineSenderOptions } from './line-sender';
+import { LineSender } from './line-sender';
+import type { OpenRun, RunContext } from './open-run';
+import { openInput } from './open-run';
+
+/** What all chunks of a process share. */
+export type SharedState = Pick<ChunkRunOptions, 'admissionQueue' | 'gate'> &
+  Pick<LineSenderOptions, 'blocks'>;
+
+/** Opens a run that sends the open lines of a chunk. */
+export async function openSendRun(
+  context: RunContext,
+  deps: ExecuteDeps,
+  shared: SharedState,
+): Promise<OpenRun> {
+  const { chunk } = context;
+  const route = deps.registry.route(chunk.model);
+  // It had one when the chunk was admitted, and the configuration of a process does not change.
+  if (route === null) throw new NightshiftError('internal', `no route for ${chunk.model}`);
+  const headers = await readHeaders(context, deps);
+  const input = await openInput(deps.store, context);
+  const { memory, observer } = deps;
+  const sender = new LineSender({ chunk, route, input, memory, observer, headers, ...shared });
+  const run = new ChunkRun({ ...context, deps, route, sender, ...shared });
+  return { run, close: () => input.close() };
+}
+
+/** Nothing is sent without the headers of the create call, so the chunk waits until it can read them. */
+async function readHeaders(
+  { chunk: { batchId, passesHeaders }, retry }: RunContext,
+  { passThrough }: ExecuteDeps,
+): Promise<Readonly<Record<string, string>>> {
+  return passesHeaders ? retry('reading headers', () => passThrough(batchId)) : {};
+}

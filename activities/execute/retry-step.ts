@@ -1,0 +1,31 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { retry, RETRY_POLICIES } from '../../core/async/retry';
+import { isNightshiftError } from '../../core/errors';
+import type { Logger } from '../../platform/logger';
+
+/** What a step is, and who hears of its failures. */
+export interface RetryStepOptions {
+  /** Aborts when the attempt is cancelled: the last error is thrown then. */
+  readonly signal: AbortSignal;
+  readonly logger: Logger;
+  /** For the log. */
+  readonly what: string;
+  onFailure(error: Error): void;
+}
+
+/** Repeats a step of a chunk while it fails with a retryable error. */
+export function retryStep<T>(
+  work: () => Promise<T>,
+  { signal, logger, what, onFailure }: RetryStepOptions,
+): Promise<T> {
+  return retry(work, {
+    policy: RETRY_POLICIES.chunkStep,
+    nowMs: () => performance.now(),
+    sleep: (ms) => delay(ms, undefined, { signal }).catch(() => undefined),
+    isRetryable: (error) => !signal.aborted && isNightshiftError(error) && error.retryable,
+    onRetry: (error, pauseMs) => {
+      onFailure(error as Error);
+      logger.warn({ err: error, pauseMs }, `${what} failed, trying again`);
+    },
+  });
+}

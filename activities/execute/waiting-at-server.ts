@@ -1,0 +1,84 @@
+import { ApplicationFailure } from '@temporalio/activity';
+import type { ExitReason } from '../../core/chunks/exit-reason';
+import { EXIT_REASON } from '../../core/chunks/exit-reason';
+import type { Route } from '../../inference/registry';
+import type { ExecuteChunkResult } from '../contract';
+import type { AdmissionQueue } from './admission-queue';
+import type { Chunk } from './chunk';
+import { chunkKey } from './chunk';
+import type { Deferral } from './chunk-admission';
+import { gatewayAway, noPermit } from './chunk-admission';
+
+/*
+ * A chunk that cannot send waits at the Temporal server: its attempt fails, and the failure says when the
+ * server starts the next one. Failed attempts add no events to the history, so a wait of hours costs
+ * nothing there (docs/design/execution.md#waiting-at-the-server).
+ */
+
+/** Longest and shortest wait of a chunk whose lines are not due yet. */
+const MAX_NOT_DUE_MS = 60_000;
+const MIN_NOT_DUE_MS = 1_000;
+/** The other lanes of a model stand still while its chunk waits, so it must return soon afterwards. */
+const MAX_SLICE_AFTER_WAIT_MS = 15_000;
+
+/** What an attempt found that sent nothing. */
+export interface Fruitless {
+  readonly chunk: Chunk;
+  readonly route: Route;
+  readonly exitReason: ExitReason;
+  /** When the first line in backoff is due, Unix ms; null if none is in backoff. */
+  readonly nextDueMs: number | null;
+}
+
+/** The result of a chunk that may not begin. @throws if the chunk may wait at the server */
+export function deferredResult(
+  chunk: Chunk,
+  { exitReason, message, retryInMs }: Deferral,
+  worker: string,
+): ExecuteChunkResult {
+  if (chunk.mayWait && retryInMs !== null) throw waitFailure(exitReason, message, retryInMs);
+  const nothing = { completed: 0, failed: 0, answered: 0, ratePerSec: null, p95Ms: null };
+  return { next: chunk.from, ...nothing, worker, left: exitReason, stopCause: null };
+}
+
+/** The failure with which an attempt that sent nothing lets its chunk wait; null if it must return. */
+export function waitAfter(
+  { chunk, route, exitReason, nextDueMs }: Fruitless,
+  admissionQueue: AdmissionQueue,
+): ApplicationFailure | null {
+  const nowMs = Date.now();
+  const spreadMs = admissionQueue.retryInMs(route.limiterKey, chunkKey(chunk), {
+    nowMs,
+    random: Math.random(),
+  });
+  switch (exitReason) {
+    case EXIT_REASON.noPermit:
+      return waitFailure(exitReason, noPermit(chunk.model), spreadMs);
+    case EXIT_REASON.breakerOpen: {
+      const awayMs = clamp(route.breaker.retryAtMs - nowMs, 0, MAX_NOT_DUE_MS);
+      return waitFailure(exitReason, gatewayAway(route.key), awayMs + spreadMs);
+    }
+    case EXIT_REASON.timeSlice: {
+      const dueMs = clamp((nextDueMs ?? 0) - nowMs, MIN_NOT_DUE_MS, MAX_NOT_DUE_MS);
+      return waitFailure(exitReason, 'No request could be sent in the time of the chunk.', dueMs);
+    }
+    default:
+      return null;
+  }
+}
+
+/** The chunk of a later attempt: if it waits for a whole model, its time slice is short. */
+export function withShortSlice(chunk: Chunk): Chunk {
+  if (!chunk.mayWait) return chunk;
+  const mostMs = Math.max(MAX_SLICE_AFTER_WAIT_MS, 4 * (chunk.p95Ms ?? 0));
+  return { ...chunk, timeSliceMs: Math.min(chunk.timeSliceMs, mostMs) };
+}
+
+/** Benign: the SDK neither logs it as an error nor counts it as one. */
+function waitFailure(type: ExitReason, message: string, nextRetryDelay: number) {
+  return ApplicationFailure.create({ message, type, nextRetryDelay, category: 'BENIGN' });
+}
+
+function clamp(value: number, low: number, high: number): number {
+  return Math.min(Math.max(value, low), high);
+}

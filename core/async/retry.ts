@@ -1,0 +1,48 @@
+/** How long to pause between attempts, and when to give up. Durations in ms. */
+export interface RetryPolicy {
+  readonly firstPauseMs: number;
+  /** The pause doubles with each failure up to this. */
+  readonly maxPauseMs: number;
+  /** A failure after this time is final. */
+  readonly limitMs: number;
+}
+
+/** Every policy of {@link retry}. Requests to model servers have their own rules (core/dispatch/retry.ts). */
+export const RETRY_POLICIES = {
+  /**
+   * Steps of a chunk that need the object store or PostgreSQL: an outage costs time, never an attempt of
+   * the chunk. The caller's signal ends it.
+   */
+  chunkStep: { firstPauseMs: 100, maxPauseMs: 5_000, limitMs: Infinity },
+  /** A worker's first connection to Temporal, which may start after the worker. */
+  temporalConnection: { firstPauseMs: 1_000, maxPauseMs: 1_000, limitMs: 60_000 },
+  /** A Temporal server that has just started accepts connections before it can serve every call. */
+  temporalStart: { firstPauseMs: 500, maxPauseMs: 500, limitMs: 30_000 },
+} as const satisfies Readonly<Record<string, RetryPolicy>>;
+
+/** What a retry needs of its surroundings, and what it does about a failure. */
+export interface RetryOptions {
+  readonly policy: RetryPolicy;
+  /** A clock that never steps back, ms. */
+  nowMs(): number;
+  sleep(ms: number): Promise<void>;
+  /** Whether another attempt could succeed. */
+  isRetryable(error: unknown): boolean;
+  /** Called before each pause. */
+  onRetry?(error: unknown, pauseMs: number): void;
+}
+
+/** Repeats `work` until it succeeds. @throws the last error, if it is not retryable or time is up */
+export async function retry<T>(work: () => Promise<T>, options: RetryOptions): Promise<T> {
+  const { policy, nowMs, sleep } = options;
+  const endMs = nowMs() + policy.limitMs;
+  for (let pauseMs = policy.firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, policy.maxPauseMs)) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!options.isRetryable(error) || nowMs() >= endMs) throw error;
+      options.onRetry?.(error, pauseMs);
+      await sleep(pauseMs);
+    }
+  }
+}
