@@ -1,7 +1,7 @@
 import { createDependencyGauge, type DependencyGauge } from './dependency-watch';
 import { Counter, Gauge, Histogram, type Registry } from './metrics';
 
-/** What the API counts; `path` is the route's pattern, never the path that was asked for. */
+/** The API's metrics. `path` is the pattern of the route, never the requested path: labels stay few. */
 export interface ApiMetrics {
   readonly requests: Counter<'method' | 'path' | 'status'>;
   readonly requestDuration: Histogram<'method' | 'path' | 'status'>;
@@ -11,7 +11,10 @@ export interface ApiMetrics {
   readonly dependencyUp: DependencyGauge;
 }
 
-/** Registers the API's metrics under the names that seed 000 and its dashboards use. */
+/**
+ * Registers the API's metrics. Dashboards depend on their names
+ * (docs/design/configuration.md#metric-names).
+ */
 export function createApiMetrics(registry: Registry): ApiMetrics {
   const registers = [registry];
   return {
@@ -23,7 +26,7 @@ export function createApiMetrics(registry: Registry): ApiMetrics {
     }),
     requestDuration: new Histogram({
       name: 'http_request_duration_seconds',
-      help: 'Time from request to the end of the answer',
+      help: 'Time from the request to the end of the response',
       labelNames: ['method', 'path', 'status'],
       registers,
     }),
@@ -35,7 +38,7 @@ export function createApiMetrics(registry: Registry): ApiMetrics {
     }),
     cancellations: new Counter({
       name: 'batch_cancellation_total',
-      help: 'Cancellations asked for, by the phase the batch was in (queued, in_progress, finalizing)',
+      help: 'Requested cancellations, by the phase the batch was in (queued, in_progress, finalizing)',
       labelNames: ['phase'],
       registers,
     }),

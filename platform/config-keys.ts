@@ -1,6 +1,6 @@
 /**
- * What keys the schema knows where: to name the nearest one beside an unknown key. Reads zod's public
- * `_zod.def` of a schema.
+ * Part of a zod schema, as its public `_zod.def` shows it. From it we learn which keys exist, to suggest
+ * the nearest one for an unknown key.
  */
 interface SchemaNode {
   readonly _zod: { readonly def: SchemaDef };
@@ -22,7 +22,7 @@ export function keysAt(schema: unknown, path: readonly PropertyKey[]): string[] 
   return [...new Set(nodes.flatMap((node) => Object.keys(node._zod.def.shape ?? {})))];
 }
 
-/** Every path of the schema that ends in `key`, dotted: the places where a lost key may belong. */
+/** Every path of the schema that ends in `key`, dotted: where a misplaced key may belong. */
 export function pathsEndingIn(schema: unknown, key: string): string[] {
   const found: string[] = [];
   const walk = (node: SchemaNode, prefix: string): void => {

@@ -14,11 +14,11 @@ export function postgresRule(postgres: Config['postgres'], needed: boolean): Rul
     return [{ path: ['postgres', 'url'], message }];
   }
   if (file === undefined || new URL(url).password === '') return [];
-  const message = 'postgres.url has a password already: remove one of the two';
+  const message = 'postgres.url already contains a password: remove one of the two';
   return [{ path: ['postgres', 'password_file'], message }];
 }
 
-/** Puts the password of `password_file` into `url`, so that everything else needs only the URL. */
+/** Copies the password of `password_file` into `url`: all other code needs only the URL. */
 export function fillInPassword(postgres: Config['postgres']): RuleBreak[] {
   const { url, password_file: file } = postgres;
   if (file === undefined || !isPostgresUrl(url)) return [];
@@ -28,7 +28,7 @@ export function fillInPassword(postgres: Config['postgres']): RuleBreak[] {
     if (password === '') return [{ path, message: `${file} is empty: write the password into it` }];
     const filled = new URL(url);
     filled.password = encodeURIComponent(password);
-    if (filled.password === '') return [{ path, message: 'postgres.url names no host: add one' }];
+    if (filled.password === '') return [{ path, message: 'postgres.url has no host: add one' }];
     postgres.url = filled.href;
     return [];
   } catch (error) {

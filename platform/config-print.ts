@@ -3,7 +3,7 @@ import { redactConfig } from './config-redact';
 import type { Config } from './config-schema';
 import { formatDuration } from './units';
 
-/** Settings that hold milliseconds and are written as `5m`. */
+/** Settings in milliseconds, printed as durations such as `5m`. */
 const DURATIONS = new Set([
   'header_timeout',
   'body_grace',
@@ -22,7 +22,7 @@ const DURATIONS = new Set([
   'idle_series',
 ]);
 
-/** The configuration as a YAML file that says the same, without secrets. */
+/** The configuration as an equivalent YAML file, without secrets. */
 export function printConfig(config: Config): string {
   return stringify(redactConfig(config), (key: unknown, value: unknown) =>
     typeof value === 'number' && DURATIONS.has(String(key)) ? formatDuration(value) : value,

@@ -41,8 +41,8 @@ function mapValues<T>(values: Readonly<Record<string, T>>, map: (value: T) => T)
 }
 
 /**
- * Parameters whose values say where and how, never who. Every other one is hidden: keys have many names
- * (`sslpassword`, `api-key`, `sig`), and one that is shown cannot be taken back.
+ * Query parameters whose values are never secret. All others are hidden, because credentials have many
+ * names (`sslpassword`, `api-key`, `sig`), and one that was logged cannot be taken back.
  */
 const OPEN_PARAMETERS = new Set([
   'api-version',
@@ -69,12 +69,12 @@ const OPEN_PARAMETERS = new Set([
   'user',
 ]);
 
-/** `postgres://user:***@host/name`: the same address without what opens it. */
+/** The URL without its secrets: `postgres://user:***@host/name`. */
 export function redactUrl(url: string): string {
   if (!URL.canParse(url)) return url === '' ? '' : HIDDEN;
   const parsed = new URL(url);
   const hidden = [...parsed.searchParams.keys()].filter((name) => !OPEN_PARAMETERS.has(name));
-  // A user name in the address of a web server is usually a token.
+  // A user name in an http(s) URL is usually a token.
   const isToken = /^https?:$/.test(parsed.protocol) && parsed.username !== '';
   if (parsed.password === '' && parsed.hash === '' && hidden.length === 0 && !isToken) return url;
   if (parsed.password !== '') parsed.password = HIDDEN;

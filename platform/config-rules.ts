@@ -5,10 +5,10 @@ import { temporalRules } from './config-temporal-rules';
 import { isLoopbackName } from './own-names';
 import { RESERVED_HEADERS } from './reserved-headers';
 
-/** What a command cannot do without. */
+/** Settings that a command requires. */
 export type ConfigNeed = 'gateway' | 'postgres';
 
-/** Rules that look at more than one setting; empty when all hold. */
+/** The broken ones of all rules between settings (docs/design/configuration.md#rules-between-settings). */
 export function checkRules(config: Config, needs: readonly ConfigNeed[]): RuleBreak[] {
   return [
     ...modeRule(config, needs.includes('gateway')),
@@ -22,7 +22,7 @@ export function checkRules(config: Config, needs: readonly ConfigNeed[]): RuleBr
   ];
 }
 
-/** Seed 000: the two modes exclude each other, exactly one must be configured. */
+/** Exactly one of the two modes must be configured (docs/design/configuration.md#gateway-modes). */
 function modeRule(config: Config, needed: boolean): RuleBreak[] {
   const global = config.global_inference_gateway !== undefined;
   const perModel = config.model_gateways !== undefined;
@@ -34,7 +34,7 @@ function modeRule(config: Config, needed: boolean): RuleBreak[] {
     return [{ path: ['model_gateways'], message: 'name at least one model' }];
   }
   if (global || perModel || !needed) return [];
-  const message = 'required: set this one or model_gateways to say where requests go';
+  const message = 'required: set it, or model_gateways, to say where requests are sent';
   return [{ path: ['global_inference_gateway'], message }];
 }
 
@@ -58,7 +58,7 @@ function gatewayRules(path: string[], gateway: AnyGateway): RuleBreak[] {
     [
       username !== '' || password !== '',
       'url',
-      'user and password in it are not sent: set api_key_name or api_key_file',
+      'user and password in the URL are not sent: remove them and set api_key_name or api_key_file',
     ],
     [
       gateway.initial_backoff > gateway.max_backoff,
@@ -88,7 +88,7 @@ function limitRules(config: Config): RuleBreak[] {
   return [{ path: ['limits', 'max_line_bytes'], message: 'must not exceed limits.max_file_bytes' }];
 }
 
-/** Times in which a request must arrive; without any it could never do so. */
+/** Times in which a request must arrive; with 0, none could. */
 function arrivalRules({ api }: Config): RuleBreak[] {
   return (['header_timeout', 'body_grace'] as const).flatMap((key) =>
     api[key] > 0 ? [] : [{ path: ['api', key], message: 'must be longer than 0' }],
@@ -102,14 +102,14 @@ function passThroughRule({ auth, pass_through_headers: names }: Config): RuleBre
   });
 }
 
-/** Told instead of dropped: whoever lists a header expects it at the model server. */
+/** An error rather than silence: an operator who lists a header expects it at the model server. */
 function whyNotPassed(name: string, auth: Config['auth']): string | null {
   if (RESERVED_HEADERS.has(name)) {
-    return `${name} is set by Nightshift itself for every request and cannot be passed through: leave it out`;
+    return `${name} is set by Nightshift for every request and cannot be passed through: remove it`;
   }
-  // The key that opens our own door is nobody else's business.
+  // The key of our own API must not reach model servers.
   if (auth.mode !== 'api_key' || name !== 'authorization') return null;
-  return 'authorization holds the key of this API with auth.mode api_key: leave it out';
+  return 'with auth.mode api_key, authorization holds the key of this API, which must not be passed on: remove it';
 }
 
 function bindRule(config: Config): RuleBreak[] {
@@ -118,10 +118,10 @@ function bindRule(config: Config): RuleBreak[] {
 }
 
 /**
- * What is wrong with where the API listens, null where nothing is: without authentication everybody
- * who reaches the port may read every batch (design §5).
+ * What is wrong with the API's listening address, or null. Without authentication, everyone who reaches
+ * the port can read every batch (docs/design/configuration.md#listening-addresses).
  */
 export function publicBindFault({ api, auth }: Pick<Config, 'api' | 'auth'>): string | null {
   if (auth.mode !== 'none' || auth.allow_public_bind || isLoopbackName(api.host)) return null;
-  return 'auth.mode is none: bind to 127.0.0.1, choose another auth.mode, or force it with auth.allow_public_bind: true';
+  return 'auth.mode is none, so everyone who reaches this address could read every batch: bind to 127.0.0.1, choose another auth.mode, or set auth.allow_public_bind: true';
 }

@@ -25,7 +25,7 @@ const headerBytes = z.unknown().transform((value, ctx) => {
 });
 const duration = (fallback: string) => durationText.prefault(fallback);
 const size = (fallback: string) => sizeText.prefault(fallback);
-/** A whole number; the digits of an environment variable count, an empty text does not. */
+/** A whole number, also as the digits of an environment variable; an empty text is none. */
 const whole = (min: number, max: number, expected: string) =>
   z.unknown().transform((value, ctx) => {
     const number = /^\d+$/.test(asText(value)) ? Number(value) : NaN;
@@ -54,7 +54,7 @@ const headerName = z
   .string()
   .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'expected the name of a header');
 const listenHost = z.string().trim().min(1, 'expected an address to listen on, such as 127.0.0.1');
-/** As browsers write it, but for the port. */
+/** As in a browser's `Host` header, without the port. */
 const hostName = z
   .string()
   .regex(/^(\*|[^\s:/*[\]]+|[0-9a-fA-F:.]+)$/, 'expected a name without a port, or *');
@@ -81,7 +81,7 @@ const globalGateway = z.strictObject({
   max_backoff: duration('60s'),
 });
 
-/** No inheritance: an entry of `model_gateways` names every one of these (seed 000). */
+/** Nothing is inherited: see docs/design/configuration.md#complete-entries. */
 const modelGateway = z.strictObject({
   ...gatewayKeys,
   request_timeout: durationText,
@@ -104,7 +104,7 @@ const objectStore = z.discriminatedUnion('type', [
 
 const someText = z.string().min(1, 'expected a text that is not empty');
 
-/** Each certificate and key is a file, which may change while a process runs, or PEM text. */
+/** Each certificate and key is a file, which may be replaced while the process runs, or PEM text. */
 const temporalTls = z.strictObject({
   ca_cert_file: someText.optional(),
   ca_cert_data: someText.optional(),
@@ -113,11 +113,11 @@ const temporalTls = z.strictObject({
   client_key_file: someText.optional(),
   client_key_data: someText.optional(),
   server_name: someText.optional(),
-  /** Known because Temporal's own tools know it; the SDK of a worker cannot do it. */
+  /** Known because Temporal's own tools know it; the worker SDK does not support it. */
   disable_host_verification: z.boolean().optional(),
 });
 
-/** Endpoints that batches may be created for where `batch.endpoints` names no others. */
+/** Endpoints of batches unless `batch.endpoints` lists others. */
 const DEFAULT_ENDPOINTS = [
   '/v1/chat/completions',
   '/v1/completions',
@@ -127,8 +127,9 @@ const DEFAULT_ENDPOINTS = [
 ];
 
 /**
- * The one shape of the configuration (design §5): names, defaults, meaning. Durations come out in
- * milliseconds, sizes in bytes. Every object is strict: an unknown key is an error.
+ * Names, defaults and types of all settings (docs/configuration.md explains each). Durations become
+ * milliseconds, sizes become bytes. Every object is strict: an unknown key is an error, because a
+ * misspelled setting would otherwise be ignored silently.
  */
 export const configSchema = z.strictObject({
   api: z
@@ -178,9 +179,9 @@ export const configSchema = z.strictObject({
   postgres: z
     .strictObject({
       url: z.string().default(''),
-      /** Read once, when the settings are; its text becomes the password of `url`. */
+      /** Read once, with the settings; its text becomes the password of `url`. */
       password_file: someText.optional(),
-      /** Roles that `migrate` lets use the tables. */
+      /** Database roles to which `migrate` grants access. */
       grants: z.strictObject({ api: someText.optional(), worker: someText.optional() }).optional(),
     })
     .prefault({}),
@@ -217,7 +218,7 @@ export const configSchema = z.strictObject({
       max_json_depth: count.prefault(10_000),
       max_json_tokens: count.prefault(10_000_000),
       max_answer_bytes: size('64MiB'),
-      /** Of each tenant; what is left out is without limit. */
+      /** Of each tenant; an absent one means no limit. */
       tenant: z
         .strictObject({
           requests_per_minute: count.optional(),
@@ -246,7 +247,7 @@ export const configSchema = z.strictObject({
       idle_series: duration('1h'),
     })
     .prefault({}),
-  /** Spans are exported by OTLP over gRPC where an endpoint is given (seed 000). */
+  /** If set, spans are exported to it by OTLP over gRPC. */
   tracing: z.strictObject({ otlp_endpoint: z.string().optional() }).prefault({}),
   log: z
     .strictObject({
@@ -256,9 +257,9 @@ export const configSchema = z.strictObject({
     .prefault({}),
 });
 
-/** The configuration as every room receives it: parsed, complete, frozen by convention. */
+/** The parsed and complete configuration; nobody changes it. */
 export type Config = z.output<typeof configSchema>;
-/** How to call one model server; the same shape for the global gateway and one per model. */
+/** How to call one model server; the same type in both gateway modes. */
 export type GatewayConfig = z.output<typeof globalGateway>;
 
 interface Check {
@@ -278,7 +279,7 @@ function inRange(value: number, min: number, max: number): number | null {
   return value >= min && value <= max ? value : null;
 }
 
-/** The text of a scalar as it was written; anything else can be no number. */
+/** The text of a scalar as it was written; empty for anything else, which cannot be a number. */
 function asText(value: unknown): string {
   return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
 }

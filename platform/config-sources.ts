@@ -5,16 +5,16 @@ import { isJsonObject } from '../core/openai/json-object';
 /** Environment variables by name, as `process.env` holds them. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Settings of one origin, not yet checked. */
+/** Settings of one source, not yet checked. */
 export interface ConfigLayer {
   readonly values: Record<string, unknown>;
-  /** Where `path` (or the nearest setting above it) was written: `nightshift.yaml:12`. */
+  /** Where `path`, or the nearest setting above it, was written: `nightshift.yaml:12`. */
   origin(path: readonly PropertyKey[]): string;
 }
 
-/** The settings of one file, or why it has none. */
+/** The settings of one file, or why there are none. */
 export interface FileLayer extends ConfigLayer {
-  /** Problems of the file itself, one line each: cannot be read, is no YAML. */
+  /** Problems of the file itself, one line each: it cannot be read, or is not YAML. */
   readonly problems: readonly string[];
 }
 
@@ -59,9 +59,9 @@ function lineOf(document: Document, lines: LineCounter, path: readonly PropertyK
 const PREFIX = 'NIGHTSHIFT__';
 
 /**
- * Settings of the environment: `NIGHTSHIFT__CONCURRENCY__GLOBAL=200` for every key of the schema, and
- * the usual TEMPORAL_*, DATABASE_URL or PG* below them.
- * Lists and objects are written as JSON. An empty variable counts as not set.
+ * Settings of the environment: `NIGHTSHIFT__CONCURRENCY__GLOBAL=200` for every key of the schema, and,
+ * with lower precedence, the common TEMPORAL_*, DATABASE_URL and PG* variables. Lists and objects are
+ * written as JSON. An empty variable counts as not set (docs/design/configuration.md#environment-variables).
  */
 export function readEnvironmentLayer(env: Environment): ConfigLayer {
   const values: Record<string, unknown> = {};
@@ -70,7 +70,7 @@ export function readEnvironmentLayer(env: Environment): ConfigLayer {
     setIn(values, path, value);
     origins.set(path.join('.'), name);
   };
-  for (const { path, value, name } of usualVariables(env)) put(path, value, name);
+  for (const { path, value, name } of commonVariables(env)) put(path, value, name);
   // Shorter names first: an object is set before the settings in it.
   const names = Object.keys(env).sort((a, b) => a.length - b.length);
   for (const name of names) {
@@ -89,13 +89,13 @@ function nearestOrigin(origins: ReadonlyMap<string, string>, path: readonly Prop
   return 'environment';
 }
 
-interface UsualVariable {
+interface CommonVariable {
   readonly path: readonly string[];
   readonly value: unknown;
   readonly name: string;
 }
 
-const USUAL: readonly (readonly [string, readonly string[]])[] = [
+const COMMON: readonly (readonly [string, readonly string[]])[] = [
   ['TEMPORAL_ADDRESS', ['temporal', 'address']],
   ['TEMPORAL_NAMESPACE', ['temporal', 'namespace']],
   ['TEMPORAL_API_KEY', ['temporal', 'api_key']],
@@ -103,11 +103,11 @@ const USUAL: readonly (readonly [string, readonly string[]])[] = [
   ['OTEL_EXPORTER_OTLP_ENDPOINT', ['tracing', 'otlp_endpoint']],
 ];
 
-function usualVariables(env: Environment): UsualVariable[] {
-  const found: UsualVariable[] = [];
+function commonVariables(env: Environment): CommonVariable[] {
+  const found: CommonVariable[] = [];
   const url = postgresUrl(env);
   if (url !== null) found.push({ path: ['postgres', 'url'], value: url, name: 'PGHOST' });
-  for (const [name, path] of USUAL) {
+  for (const [name, path] of COMMON) {
     const value = env[name];
     if (value !== undefined && value !== '') found.push({ path, value, name });
   }
@@ -126,13 +126,13 @@ const TLS_VARIABLES: Readonly<Record<string, string>> = {
   TEMPORAL_TLS_DISABLE_HOST_VERIFICATION: 'disable_host_verification',
 };
 
-function temporalTls(env: Environment): UsualVariable[] {
+function temporalTls(env: Environment): CommonVariable[] {
   const path = ['temporal', 'tls'];
   const name = 'TEMPORAL_TLS';
   const wanted = env[name] ?? '';
   if (wanted === 'false') return [{ path, value: false, name }];
-  const found: UsualVariable[] = [];
-  // An empty object means TLS, and leaves what the file says about it.
+  const found: CommonVariable[] = [];
+  // An empty object turns TLS on and keeps what the file says about it.
   if (wanted !== '') found.push({ path, value: wanted === 'true' ? {} : wanted, name });
   for (const [variable, key] of Object.entries(TLS_VARIABLES)) {
     const text = env[variable];
@@ -143,7 +143,7 @@ function temporalTls(env: Environment): UsualVariable[] {
   return found;
 }
 
-/** The URL that libpq's variables describe; `null` unless PGHOST is there. */
+/** The URL that libpq's variables describe; null unless PGHOST is set. */
 function postgresUrl(env: Environment): string | null {
   const host = env['PGHOST'];
   if (host === undefined || host === '') return null;
@@ -155,7 +155,7 @@ function postgresUrl(env: Environment): string | null {
   return `postgres://${user}${password}@${where}:${env['PGPORT'] || '5432'}/${database}${query}`;
 }
 
-/** Booleans, lists and objects are told by their look; everything else stays text for the schema. */
+/** Recognizes booleans, lists and objects by their form; everything else stays text for the schema. */
 function fromText(text: string): unknown {
   if (/^(true|false)$/.test(text)) return text === 'true';
   if (!/^\s*[[{]/.test(text)) return text;
@@ -166,7 +166,7 @@ function fromText(text: string): unknown {
   }
 }
 
-/** Puts `over` on `base`: objects are merged, everything else is replaced. Neither is changed. */
+/** `base` with the values of `over`: objects are merged, everything else is replaced. Changes neither. */
 export function mergeValues(
   base: Record<string, unknown>,
   over: Record<string, unknown>,

@@ -20,26 +20,27 @@ export { redactUrl } from './config-redact';
 
 /** Where settings come from; {@link loadConfig} says which one wins. */
 export interface ConfigSources {
-  /** YAML or JSON file of the settings of design §5. */
+  /** YAML or JSON file (docs/configuration.md). */
   readonly file?: string;
   /** Defaults to the process's own environment. */
   readonly env?: Environment;
-  /** Flags of the command line, nested as in the file; they win over everything. */
+  /** Command-line flags, nested as in the file; they override everything. */
   readonly overrides?: Readonly<Record<string, unknown>>;
-  /** Settings below the file's: what `dev` fills in for the parts it embeds. */
+  /** Settings that everything else overrides: what `dev` sets for its embedded parts. */
   readonly fallbacks?: Readonly<Record<string, unknown>>;
 }
 
 export interface LoadOptions extends ConfigSources {
-  /** What must be configured; by default a gateway (seed 000: exactly one of the two modes). */
+  /** What must be configured; by default a gateway. */
   readonly needs?: readonly ConfigNeed[];
 }
 
 /**
- * Reads and checks the whole configuration: fallbacks < file < environment < overrides over the
- * schema's defaults. Durations come out in milliseconds, sizes in bytes.
+ * Reads and checks the whole configuration. Precedence, lowest first: the schema's defaults, fallbacks,
+ * file, environment, overrides (docs/design/configuration.md#sources). Durations are milliseconds, sizes
+ * bytes.
  *
- * @throws config_invalid with every problem, one a line, each with the place where it was written
+ * @throws config_invalid with all problems, one per line, each with the place where it was written
  */
 export function loadConfig(options: LoadOptions = {}): Config {
   const { layers, values, problems } = readSources(options);
@@ -60,8 +61,8 @@ export function loadConfig(options: LoadOptions = {}): Config {
 }
 
 /**
- * Which of `paths` (dotted) the file, the environment or the overrides set: a part of the stack is
- * embedded unless its address is. Reads nothing else and checks nothing.
+ * Which of `paths` (dotted) any source sets. Used to decide which parts of the stack to embed: those
+ * whose address is not set. Checks nothing.
  */
 export function findSettings(sources: ConfigSources, paths: readonly string[]): Set<string> {
   const { values } = readSources(sources);
@@ -70,8 +71,8 @@ export function findSettings(sources: ConfigSources, paths: readonly string[]): 
 }
 
 /**
- * All settings merged, as they were written (durations are still text): what a child process gets as
- * its one config file. @throws config_invalid where the file cannot be read
+ * All settings merged, as they were written (durations are still text): the config file for a child
+ * process. @throws config_invalid if the file cannot be read
  */
 export function mergeSettings(sources: ConfigSources): Record<string, unknown> {
   const { values, problems } = readSources(sources);
@@ -79,12 +80,12 @@ export function mergeSettings(sources: ConfigSources): Record<string, unknown> {
   return values;
 }
 
-/** The environment of this process; the one place that reads it. */
+/** The environment of this process. Nothing else reads `process.env`. */
 export function processEnvironment(): Environment {
   return process.env;
 }
 
-/** The same environment without the variables that {@link loadConfig} reads: for children that get a resolved file. */
+/** `env` without the variables that {@link loadConfig} reads: for children that get a merged file. */
 export function withoutSettings(env: Environment): Record<string, string> {
   const kept = Object.entries(env).filter(([name]) => !SETTING_NAMES.test(name));
   return Object.fromEntries(
@@ -95,7 +96,7 @@ export function withoutSettings(env: Environment): Record<string, string> {
 const SETTING_NAMES = /^(NIGHTSHIFT__.*|TEMPORAL_.*|DATABASE_URL|PG[A-Z]+)$/;
 
 interface Sources {
-  /** Highest first, so that the first layer that holds a path is where its value was written. */
+  /** Highest precedence first: the first layer that has a path is where its value was written. */
   readonly layers: readonly ConfigLayer[];
   readonly values: Record<string, unknown>;
   readonly problems: readonly string[];
@@ -150,15 +151,15 @@ function wording(issue: z.core.$ZodIssue, value: unknown): string {
   return issue.message.replace(/^Invalid input: /, '');
 }
 
-/** A URL with a user or a query: either may hold a key. */
+/** A URL with a user or a query: either may contain a key. */
 const URL_WITH_SECRET = /:\/\/[^/]*@|:\/\/.*\?/;
 
-/** The value as written, so that a problem can be found by searching for it; never a secret. */
+/** The value as written, so that it can be searched for; never a secret. */
 function got(path: readonly PropertyKey[], value: unknown): string {
   if (value === undefined) return '';
   const text = JSON.stringify(value);
   const isSecret = /key|url|password/.test(String(path.at(-1))) || URL_WITH_SECRET.test(text);
-  if (isSecret) return ', got another value';
+  if (isSecret) return ', got another value (not shown)';
   return `, got ${text.length > 60 ? `${text.slice(0, 57)}...` : text}`;
 }
 

@@ -8,14 +8,14 @@ export interface DependencyWatchOptions {
   readonly logger: Logger;
   readonly up: DependencyGauge;
   readonly everyMs?: number;
-  /** Longest wait for one check. */
+  /** Longest wait for one check, ms. */
   readonly checkTimeoutMs?: number;
 }
 
 /** 1 while a dependency answers, by its name. */
 export type DependencyGauge = Gauge<'dependency'>;
 
-/** Asks until it is closed. */
+/** A running watch; checks until it is closed. */
 export interface DependencyWatch {
   close(): Promise<void>;
 }
@@ -23,20 +23,21 @@ export interface DependencyWatch {
 const EVERY_MS = 5_000;
 const CHECK_TIMEOUT_MS = 2_000;
 
-/** The gauge of every process that watches what it needs. */
+/** Registers `dependency_up`. */
 export function createDependencyGauge(registers: Registry[]): DependencyGauge {
   return new Gauge({
     name: 'dependency_up',
-    help: '1 while what this process needs answers, asked every 5 s, by name',
+    help: '1 while a dependency of this process answers, checked every 5 s, by name',
     labelNames: ['dependency'],
     registers,
   });
 }
 
 /**
- * Asks every few seconds for what a process needs, so that log and metrics tell when it is away, also
- * where nobody asks `/ready` and where calls just wait: once when it stops answering, once when it
- * answers again, with the time it was away. A check that hangs is not asked a second time beside itself.
+ * Checks every few seconds whether the dependencies of a process answer. `/ready` is not enough: not
+ * every installation probes it, and calls to a dependency that is down often just wait. So an operator
+ * finds each outage in the log (one line at its beginning, one with its duration at its end) and in the
+ * metrics. A check that hangs is not started a second time.
  */
 export function watchDependencies(options: DependencyWatchOptions): DependencyWatch {
   const { checks, everyMs = EVERY_MS } = options;
@@ -57,10 +58,10 @@ class Watched {
   readonly #name: string;
   readonly #check: ReadinessCheck;
   readonly #options: DependencyWatchOptions;
-  /** The call that has not been answered yet, however long ago it was made. */
+  /** The check that has not been answered yet. It may be older than its time limit. */
   #call: Promise<void> | null = null;
   #asking: Promise<void> | null = null;
-  #awaySinceMs: number | null = null;
+  #downSinceMs: number | null = null;
   #isClosed = false;
 
   constructor(name: string, check: ReadinessCheck, options: DependencyWatchOptions) {
@@ -85,20 +86,20 @@ class Watched {
       () => (this.#call ??= this.#check().finally(() => (this.#call = null))),
       this.#options.checkTimeoutMs ?? CHECK_TIMEOUT_MS,
     );
-    // What is being closed does not answer either.
-    if (!this.#isClosed) this.#tell(result);
+    // During a shutdown the dependencies are closed too: that is no outage.
+    if (!this.#isClosed) this.#report(result);
   }
 
-  #tell(result: string): void {
+  #report(result: string): void {
     const { logger, up } = this.#options;
     const dependency = this.#name;
     up.set({ dependency }, result === 'ok' ? 1 : 0);
-    if (result !== 'ok' && this.#awaySinceMs === null) {
-      this.#awaySinceMs = performance.now();
+    if (result !== 'ok' && this.#downSinceMs === null) {
+      this.#downSinceMs = performance.now();
       logger.warn({ dependency, reason: result }, `${dependency} does not answer`);
-    } else if (result === 'ok' && this.#awaySinceMs !== null) {
-      const awayMs = Math.round(performance.now() - this.#awaySinceMs);
-      this.#awaySinceMs = null;
+    } else if (result === 'ok' && this.#downSinceMs !== null) {
+      const awayMs = Math.round(performance.now() - this.#downSinceMs);
+      this.#downSinceMs = null;
       logger.info({ dependency, awayMs }, `${dependency} answers again`);
     }
   }

@@ -7,7 +7,7 @@ import type { Config } from './config-schema';
 /** Headers by lower-case name. */
 export type Headers = Readonly<Record<string, string>>;
 
-/** Encrypted headers, as they are kept. */
+/** Encrypted headers, as they are stored. */
 export interface SealedHeaders {
   /** First 8 hex digits of the key's SHA-256. */
   readonly keyId: string;
@@ -15,10 +15,14 @@ export interface SealedHeaders {
   readonly sealed: Buffer;
 }
 
-/** Encrypts headers of one batch and opens them again: AES-256-GCM, bound to the batch's id. */
+/**
+ * Encrypts and decrypts the pass-through headers of a batch: AES-256-GCM with the batch's id as
+ * associated data, so that the headers of one batch cannot be attached to another one
+ * (docs/design/read-model.md#sealed-headers).
+ */
 export interface HeaderVault {
   seal(batchId: string, headers: Headers): SealedHeaders;
-  /** @throws unavailable where the key is not there or does not fit: another worker may have it */
+  /** @throws unavailable if the key is missing or wrong: another worker may have it */
   open(batchId: string, sealed: SealedHeaders): Headers;
 }
 
@@ -28,13 +32,14 @@ const KEY_NAME = 'pass_through_key';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const CIPHER = 'aes-256-gcm';
-const HOW_TO = 'make one with: openssl rand -hex 32';
+const HOW_TO = 'generate one with: openssl rand -hex 32';
 
 /**
  * The vault with the keys of `pass_through_key_file`, or of the file `pass_through_key` in
- * `secrets_dir`: 64 hex digits a line. The first seals, all open, so that keys can be changed.
+ * `secrets_dir`: 64 hex digits per line. The first key encrypts, all of them decrypt, so that keys can
+ * be rotated.
  *
- * @throws config_invalid where headers are to be passed on and there is no key, or a broken one
+ * @throws config_invalid if headers are configured and the key is missing or malformed
  */
 export function openHeaderVault(config: VaultConfig): HeaderVault {
   const keys = readKeys(config);
@@ -48,7 +53,7 @@ export function openHeaderVault(config: VaultConfig): HeaderVault {
   return {
     seal: (batchId, headers) => {
       if (first === undefined)
-        throw new NightshiftError('internal', 'there is no key to seal with');
+        throw new NightshiftError('internal', 'no key to encrypt headers with');
       return seal(first, { batchId, headers });
     },
     open: (batchId, { keyId, sealed }) => {
@@ -59,7 +64,7 @@ export function openHeaderVault(config: VaultConfig): HeaderVault {
   };
 }
 
-/** Makes a key file that only its owner may read, unless it is there. */
+/** Creates a key file that only its owner may read, unless it exists. */
 export function ensureKeyFile(path: string): void {
   if (existsSync(path)) return;
   writeFileSync(path, `${randomBytes(32).toString('hex')}\n`, { mode: 0o600, flag: 'wx' });
@@ -79,7 +84,7 @@ function readKeys({ pass_through_key_file: file, secrets_dir }: VaultConfig): Va
     .map((line) => line.trim())
     .filter((line) => line !== '');
   if (lines.length === 0 || !lines.every((line) => /^[0-9a-f]{64}$/i.test(line))) {
-    const message = `pass_through_key_file: ${path} must hold keys of 64 hex digits, one a line; ${HOW_TO}`;
+    const message = `pass_through_key_file: ${path} must contain keys of 64 hex digits, one per line; ${HOW_TO}`;
     throw new NightshiftError('config_invalid', message);
   }
   return lines.map((line) => {
@@ -124,14 +129,14 @@ function open(key: VaultKey, { batchId, sealed }: { batchId: string; sealed: Buf
     ]);
     return JSON.parse(text.toString('utf8')) as Headers;
   } catch {
-    // Nothing of the cause: it could quote what was decrypted.
-    throw new NightshiftError('unavailable', `the headers of ${batchId} cannot be opened`);
+    // Without the cause: it could quote decrypted text.
+    throw new NightshiftError('unavailable', `the headers of ${batchId} cannot be decrypted`);
   }
 }
 
 function noKey(keyId: string, batchId: string): NightshiftError {
   const message =
-    `the headers of ${batchId} were sealed with the key ${keyId}, which pass_through_key_file does ` +
-    'not hold: put it back as a further line and restart; the batch waits for it';
+    `the headers of ${batchId} were encrypted with the key ${keyId}, which pass_through_key_file does ` +
+    'not contain: add it back as another line and restart; the batch waits for it';
   return new NightshiftError('unavailable', message);
 }

@@ -1,29 +1,31 @@
-/** The label that values share which have none of their own. */
+/** The label of all values that have no label of their own. */
 export const OTHER = 'other';
 
 /**
- * Admits values that clients choose, such as names of models, as labels of metrics. Each costs memory
- * here and in Prometheus for every series, so only some have a label of their own.
+ * Admits values that clients choose, such as model names, as labels of metrics. Each label value costs
+ * memory here and in Prometheus for every series, so their number is bounded.
  */
 export interface LabelValues {
   /** The label of a value now. */
   of(value: string): string;
-  /** The label that a value has already; does not count as a use. */
+  /** The label of a value, without counting as a use. */
   peek(value: string): string;
-  /** The same as {@link of}, and keeps it until {@link release}: what goes up under a label must go down under it. */
+  /**
+   * The same as {@link of}, and pins the label until {@link release}: a gauge must be decremented under
+   * the label under which it was incremented.
+   */
   hold(value: string): string;
   release(value: string): string;
-  /** Lets values go that nobody has used for a while; called when somebody asks for the metrics. */
+  /** Drops values that have not been used for a while; called when the metrics are read. */
   sweep(): void;
 }
 
-/** What {@link createLabelValues} takes. */
 export interface LabelValuesOptions {
-  /** Values with a label of their own at one time. */
+  /** Values that may have a label of their own at the same time. */
   readonly max: number;
-  /** Values that always have one, whatever `max` says: an operator has named them. */
+  /** Values that always have one, even beyond `max`: those that the configuration names. */
   readonly reserved?: readonly string[];
-  /** A value that nobody holds or uses for so long is gone. */
+  /** A value that is neither held nor used for this long is dropped. */
   readonly idleMs: number;
   readonly nowMs: () => number;
   /** Removes the series of a value. */
@@ -35,12 +37,12 @@ interface Admitted {
   usedAtMs: number;
 }
 
-/** {@link LabelValues} of which none is in use yet. */
+/** An empty {@link LabelValues}. */
 export function createLabelValues(options: LabelValuesOptions): LabelValues {
   const { max, idleMs, nowMs, onGone } = options;
   const reserved = new Set(options.reserved);
   const admitted = new Map<string, Admitted>();
-  /** How often each value is held that shares a label: it keeps sharing until it is released. */
+  /** How often each value is held under {@link OTHER}: it keeps that label until it is released. */
   const sharing = new Map<string, number>();
 
   const sweep = (): void => {

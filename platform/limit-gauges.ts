@@ -5,17 +5,17 @@ import type { LabelValues } from './label-values';
 export interface ModelLimitSample {
   readonly model: string;
   readonly limit: number;
-  /** 0 while its server may be sent to. */
+  /** What is left of the server's `Retry-After`, ms; 0 if there is no pause. */
   readonly pausedMs: number;
 }
 
-/** Gauges that are read from the limits when somebody asks, so that models that are gone leave. */
+/** Gauges that are filled when they are read, so that forgotten models disappear. */
 export interface LimitGauges {
-  /** Says where the limits are; called once. */
+  /** Sets the source of the values; called once. */
   observe(samples: () => readonly ModelLimitSample[]): void;
 }
 
-/** Registers `model_concurrency_limit` and `model_paused`; models have the labels of their requests. */
+/** Registers `model_concurrency_limit` and `model_paused`; models have the same labels as their requests. */
 export function createLimitGauges(
   registers: Registry[],
   labels: Pick<LabelValues, 'peek'>,
@@ -25,14 +25,14 @@ export function createLimitGauges(
     observed().map((sample) => ({ ...sample, model: labels.peek(sample.model) }));
   const limit: Gauge<'model'> = new Gauge({
     name: 'model_concurrency_limit',
-    help: 'Requests of a model that may be in flight now, as learnt from its server',
+    help: 'Requests of a model that may be in flight now, as learned from its server',
     labelNames: ['model'] as const,
     registers,
     collect: () => fill(limit, samples(), (sample) => sample.limit, Math.min),
   });
   const paused: Gauge<'model'> = new Gauge({
     name: 'model_paused',
-    help: '1 while a model server has asked to be left alone (Retry-After)',
+    help: '1 while a model server has asked for a pause (Retry-After)',
     labelNames: ['model'] as const,
     registers,
     collect: () => fill(paused, samples(), ({ pausedMs }) => Number(pausedMs > 0), Math.max),

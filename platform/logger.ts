@@ -4,7 +4,7 @@ import type { Config } from './config-schema';
 
 export type { Logger } from 'pino';
 
-/** Members that may carry a secret are replaced wherever they are logged by mistake. */
+/** Members that may hold a secret; they are replaced if they are logged by mistake. */
 const REDACTED = [
   'authorization',
   'api_key',
@@ -17,11 +17,11 @@ const REDACTED = [
 ];
 
 /**
- * A logger that writes to stderr (stdout belongs to results and the ready line). `format: auto` is
- * pretty on a terminal and JSON lines otherwise. Use it object first:
- * `logger.info({ batchId }, 'chunk finished')`; never log prompts, bodies or keys.
+ * A logger that writes to stderr; stdout is for results and the ready line. `format: auto` is readable
+ * text on a terminal and JSON lines otherwise. Pass the object first:
+ * `logger.info({ batchId }, 'chunk finished')`. Never log prompts, bodies or keys.
  *
- * @param name the process or room, logged with every line
+ * @param name the process or component, logged with every line
  */
 export function createLogger(log: Config['log'], name: string): pino.Logger {
   const options: pino.LoggerOptions = {
@@ -30,7 +30,7 @@ export function createLogger(log: Config['log'], name: string): pino.Logger {
     base: { name },
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
-    // The SDK logs failures under `error`, we under `err`; without this an error there is `{}`.
+    // The Temporal SDK logs failures under `error`; without a serializer they would show as `{}`.
     serializers: { error: pino.stdSerializers.err },
     redact: { paths: REDACTED, censor: '[redacted]' },
   };
@@ -44,8 +44,9 @@ function wantsPretty(format: Config['log']['format']): boolean {
 }
 
 /**
- * Synchronous, in this thread: the last lines before an exit are the ones somebody needs. Written behind
- * our back they would also keep an exit waiting for ever where the reader of a pipe has gone.
+ * Synchronous, in this thread: the last lines before an exit are the most important ones, and
+ * asynchronous writes would lose them. They would also block an exit forever if the reader of the pipe
+ * has gone.
  */
 function jsonStream(): pino.DestinationStream {
   return pino.destination({ dest: STDERR, sync: true });

@@ -2,7 +2,7 @@ import type { Config } from './config-schema';
 import { originCheck } from './own-names';
 import type { ObservabilityOptions } from './observability-server';
 
-/** Where the port of health and metrics listens, whom it answers, and the settings that say so. */
+/** Address, origin check and settings of the health and metrics port of one process. */
 export function observabilityPlace(
   config: Config,
   process: 'api' | 'worker',

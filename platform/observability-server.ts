@@ -9,34 +9,34 @@ import { tryCheck, type ReadinessCheck } from './readiness';
 
 export interface ObservabilityOptions {
   readonly host: string;
-  /** 0 takes any free port; `url` tells which. */
+  /** 0 takes any free port; `url` says which. */
   readonly port: number;
   readonly registry: Registry;
-  /** By name, e.g. `postgres`; every one is asked on each `/ready`. */
+  /** By name, e.g. `postgres`; all of them run on each `/ready`. */
   readonly checks?: Readonly<Record<string, ReadinessCheck>>;
-  /** Longest wait for one check. */
+  /** Longest wait for one check, ms. */
   readonly checkTimeoutMs?: number;
-  /** Whether a request is for us; `originCheck` makes one. Without it every request is answered. */
+  /** Refuses requests of foreign web pages; see `originCheck`. Without it every request is answered. */
   readonly originCheck?: OriginCheck;
-  /** Setting of the port, named when it is taken, e.g. `worker.observability_port`. */
+  /** Setting to name if the port is taken, e.g. `worker.observability_port`. */
   readonly portSetting?: string;
-  /** Setting of the host, named when nothing can listen there. */
+  /** Setting to name if nothing can listen on the host. */
   readonly hostSetting?: string;
-  /** Gets what goes wrong here: answers are for anyone who reaches the port, and say no more than that. */
+  /** Gets the errors. Responses do not show them: everyone who reaches the port can read those. */
   readonly logger?: Pick<Logger, 'error'>;
 }
 
 /** The running server; `close` also ends idle connections. */
 export interface ObservabilityServer extends RunningProcess {
-  /** From now on `/ready` answers 503 with `reason` (a drain, a tripped guard); the first one stays. */
+  /** From now on `/ready` answers 503 with `reason` (a drain, a tripped guard). The first reason stays. */
   markNotReady(reason: string): void;
 }
 
 /**
- * Serves `/health` (200 while the process lives), `/ready` (200 only when every check passes; else
- * 503 with the reasons) and `/metrics` (Prometheus text) on a port of their own.
+ * Serves `/health` (200 while the process lives), `/ready` (200 if every check passes, else 503 with the
+ * failed checks) and `/metrics` (Prometheus text) on a separate port.
  *
- * @throws port_in_use, config_invalid where `host` or `port` cannot be listened on
+ * @throws port_in_use, or config_invalid if nothing can listen on `host` or `port`
  */
 export async function startObservabilityServer(
   options: ObservabilityOptions,
@@ -74,7 +74,7 @@ interface Reply {
 }
 
 const JSON_TYPE = 'application/json';
-/** The pid tells a supervisor whether its own process answers, or another one on the same port. */
+/** The pid tells a supervisor whether its own process answers or another one on the same port. */
 const HEALTHY = JSON.stringify({ status: 'ok', pid: process.pid });
 
 async function answer(
@@ -124,7 +124,7 @@ async function readiness(options: ObservabilityOptions, notReady: string | null)
   return readyReply(failed ? 503 : 200, Object.fromEntries(results) as Record<string, string>);
 }
 
-/** An error may name hosts, users and paths; its text is in the log, where the watch puts it. */
+/** An error may name hosts, users and paths. The dependency watch logs its text; the response hides it. */
 async function withoutReason(check: ReadinessCheck): Promise<void> {
   try {
     await check();

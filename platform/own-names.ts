@@ -1,25 +1,27 @@
 import { isIP } from 'node:net';
 import type { Config } from './config-schema';
 
-/** What a request says about the place it was meant for, and the page it comes from. */
+/** Which server a request was meant for, and which web page it comes from. */
 export interface RequestOrigin {
   readonly host: string | undefined;
   readonly origin: string | undefined;
   readonly fetchSite: string | undefined;
 }
 
-/** Says what is wrong with a request's origin in one sentence for its sender; null if nothing is. */
+/** What is wrong with a request's origin, for its sender; null if it is fine. */
 export type OriginCheck = (request: RequestOrigin) => string | null;
 
-/** Longest part of a header that an error repeats. */
+/** An error repeats no more than this of a header. */
 const SHOWN_CHARS = 100;
 
 /**
- * The check of a port that listens on `listenHost`. Without authentication, every web page that a
- * browser on this machine opens can send requests to a port on loopback, and a name that an attacker
- * points at 127.0.0.1 lets the page read the answers (DNS rebinding). So only our own names count, and
- * no page of another origin may ask. With authentication a page has no key to send: names are checked
- * only if `api.allowed_hosts` lists some.
+ * The origin check of a port that listens on `listenHost` (docs/design/api-contract.md#web-pages).
+ *
+ * Without authentication, any web page that a browser on this machine opens can send requests to a
+ * loopback port. Worse, if an attacker points a DNS name at 127.0.0.1, the page may also read the
+ * responses (DNS rebinding). So a request must name this server by one of its own names, and must not
+ * come from a page of another origin. With authentication a page has no key to send, so names are
+ * checked only if `api.allowed_hosts` lists some.
  */
 export function originCheck(
   { api, auth }: Pick<Config, 'api' | 'auth'>,
@@ -48,9 +50,9 @@ interface NameSet {
 }
 
 /**
- * Loopback names, the address that is listened on, and what the operator lists. A port that others can
- * reach has addresses that we cannot know: there, every address counts, because a name is needed for
- * rebinding.
+ * Loopback names, the listening address, and what the operator lists. A port that other machines can
+ * reach may have addresses that we do not know, so any IP address is accepted there: DNS rebinding
+ * needs a name.
  */
 function ownNames(listenHost: string, allowed: readonly string[] = []): NameSet {
   const listed = new Set(allowed.map((name) => name.toLowerCase()));
@@ -72,7 +74,7 @@ export function isLoopbackName(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }
 
-/** A page may ask if it is served by the very place it asks, or by a host that the operator lists. */
+/** Whether a page comes from this server itself, or from a host that the operator lists. */
 function isOwnOrigin(
   origin: string,
   host: string | undefined,
@@ -85,7 +87,7 @@ function isOwnOrigin(
   return place === host?.toLowerCase() || allowed.some((listed) => listed.toLowerCase() === name);
 }
 
-/** The name in a `Host` header: without port, brackets and the dot of a full name; null if there is none. */
+/** The name in a `Host` header, without port, brackets and trailing dot; null if it is malformed. */
 function hostName(host: string): string | null {
   const match = /^(\[[0-9a-f:.]+\]|[^:[\]/@\s]+)(?::\d{0,5})?$/.exec(host.toLowerCase());
   if (match?.[1] === undefined) return null;

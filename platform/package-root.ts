@@ -5,10 +5,10 @@ import { NightshiftError } from '../core/errors';
 let cached: string | undefined;
 
 /**
- * Absolute path of the folder that holds our `package.json`: the same one whether the code runs from
- * source or from `dist/`. Files that are not compiled (migrations, examples) are read below it.
+ * Absolute path of the folder with our `package.json`, no matter whether the code runs from source or
+ * from `dist/`. Files that are not compiled (migrations, examples) are read below it.
  *
- * @throws internal where no such folder lies above this file
+ * @throws internal if there is no such folder above this file
  */
 export function packageRoot(): string {
   cached ??= findRoot(__dirname);

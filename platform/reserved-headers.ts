@@ -1,8 +1,8 @@
 /**
- * Headers of a request to a model server that no caller decides: framing belongs to the connection, the
- * rest is ours (contract §7.1 "Requests out"). `accept-encoding` is among them because a foreign list
- * could name a coding that we do not decode, `idempotency-key` because it belongs to the create call:
- * a model server would take all lines of the batch for one.
+ * Headers of a request to a model server that no client may set: those of the connection, and those that
+ * Nightshift sets itself (docs/design/api-contract.md#headers-sent). `accept-encoding` is reserved
+ * because a client could name a coding that we do not decode. `idempotency-key` belongs to the create
+ * call: with it, a model server would take all lines of the batch for the same request.
  */
 export const RESERVED_HEADERS: ReadonlySet<string> = new Set([
   'accept',

@@ -1,9 +1,9 @@
 import { NightshiftError } from '../core/errors';
 
-/** One named step of a shutdown. Phases run one after another; a late or failed one stops nobody. */
+/** One step of a shutdown. Steps run one after another; a late or failed one does not stop the next. */
 export interface ShutdownPhase {
   readonly name: string;
-  /** How long the step may take; afterwards it is left behind and reported as `timeout`. */
+  /** How long to wait for it; after that the next step starts and this one is reported as `timeout`. */
   readonly timeoutMs: number;
   run(): Promise<void>;
 }
@@ -16,12 +16,12 @@ export interface PhaseReport {
   readonly error?: unknown;
 }
 
-/** A report as a log line carries it: `name` is the logger's own there. */
+/** A report as members of a log line, where `name` already means the logger. */
 export function phaseRecord({ name, error, ...rest }: PhaseReport): Record<string, unknown> {
   return { phase: name, ...rest, ...(error === undefined ? {} : { err: error }) };
 }
 
-/** Runs the phases in order and tells each one's end to `report`; never rejects. */
+/** Runs the phases in order and reports the end of each; never rejects. */
 export async function runPhases(
   phases: readonly ShutdownPhase[],
   report: (phase: PhaseReport) => void = () => undefined,
@@ -58,7 +58,7 @@ async function runPhase(phase: ShutdownPhase): Promise<PhaseReport> {
   }
 }
 
-/** What the two stages of {@link installSignals} do. */
+/** What the two stages of signals do. */
 export interface SignalHandlers {
   /** The first signal: drain. Called once. */
   drain(signal: NodeJS.Signals): void;
@@ -66,15 +66,15 @@ export interface SignalHandlers {
   force(signal: NodeJS.Signals): void;
 }
 
-/** The part of `process` that signals come from; a test gives an emitter of its own. */
+/** The part of `process` that delivers signals; tests pass an emitter. */
 export interface SignalSource {
   on(signal: NodeJS.Signals, listener: (signal: NodeJS.Signals) => void): unknown;
   off(signal: NodeJS.Signals, listener: (signal: NodeJS.Signals) => void): unknown;
 }
 
 /**
- * Two-stage signals: SIGINT, SIGTERM and SIGHUP drain, a second one ends at once. One within `gapMs` (1 s) of
- * the first is ignored: terminals and `npm` deliver the same Ctrl-C twice.
+ * Two-stage signals: the first SIGINT, SIGTERM or SIGHUP drains, a second one ends the process at once.
+ * A second one within `gapMs` (1 s) is ignored, because terminals and `npm` deliver one Ctrl-C twice.
  *
  * @returns a function that removes the handlers
  */

@@ -10,17 +10,17 @@ import {
 } from '@opentelemetry/sdk-trace-node';
 import { version } from './version';
 
-/** Tracing of one process; without an OTLP endpoint everything here does nothing. */
+/** Tracing of one process; does nothing without an OTLP endpoint. */
 export interface Tracing {
   readonly resource: Resource;
   readonly spanProcessor: SpanProcessor;
-  /** Sends what is left. */
+  /** Sends the remaining spans. */
   close(): Promise<void>;
 }
 
 /**
- * Starts tracing where `endpoint` is given (`OTEL_EXPORTER_OTLP_ENDPOINT`). The Temporal interceptors
- * are wired either way: whether a history was traced must not decide whether it can be replayed.
+ * Starts tracing if there is an `endpoint` (`OTEL_EXPORTER_OTLP_ENDPOINT`). The Temporal interceptors
+ * are installed in any case: whether a history can be replayed must not depend on tracing.
  */
 export function startTracing(serviceName: string, endpoint: string | undefined): Tracing {
   const resource = resourceFromAttributes({

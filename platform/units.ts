@@ -1,4 +1,4 @@
-/** Durations `250ms`, `4s`, `5m`, `24h`, `30d`; sizes in bytes or `200MiB` (design §5). */
+/** Units of durations (`250ms`, `4s`, `5m`, `24h`, `30d`) and sizes (docs/design/configuration.md#units). */
 const DURATION_MS: Readonly<Record<string, number>> = {
   ms: 1,
   s: 1_000,
@@ -13,20 +13,20 @@ const SIZE_BYTES: Readonly<Record<string, number>> = {
   GiB: 1024 ** 3,
 };
 
-/** Milliseconds of `5m`; a bare number other than 0 is refused, for its unit would be a guess. */
+/** Milliseconds of `5m`, or null. A bare number other than 0 is refused: its unit would be a guess. */
 export function parseDurationMs(text: string | number): number | null {
   if (text === 0 || text === '0') return 0;
   const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(String(text));
   return match ? Math.round(Number(match[1]) * (DURATION_MS[match[2] ?? ''] ?? NaN)) : null;
 }
 
-/** Bytes of `200MiB` or of a bare number. */
+/** Bytes of `200MiB` or of a bare number, or null. */
 export function parseSizeBytes(text: string | number): number | null {
   const match = /^(\d+)(B|KiB|MiB|GiB)?$/.exec(String(text));
   return match ? Number(match[1]) * (SIZE_BYTES[match[2] ?? 'B'] ?? NaN) : null;
 }
 
-/** `90s`, `1.5h`: the shortest exact way to say a duration to a person. */
+/** The shortest exact form of a duration for people: `90s`, `1.5h`. */
 export function formatDuration(ms: number): string {
   for (const unit of ['d', 'h', 'm', 's'] as const) {
     const unitMs = DURATION_MS[unit] ?? 1;

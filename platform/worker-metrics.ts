@@ -3,13 +3,13 @@ import { createLabelValues } from './label-values';
 import { createLimitGauges } from './limit-gauges';
 import { Counter, exponentialBuckets, Gauge, Histogram, type Registry } from 'prom-client';
 
-/** What a worker counts: jobs, permits, requests per model, tokens, the object store. */
+/** A worker's metrics: jobs, permits, requests per model, tokens, object store. */
 export type WorkerMetrics = ReturnType<typeof createWorkerMetrics>;
 
-/** How many series there may be for names that clients choose. */
+/** Bounds the series of model names, which clients choose. */
 export interface SeriesLimits {
   readonly maxLabelValues?: number;
-  /** Models that an operator has named: they always have series of their own. */
+  /** Models of the configuration: they always have series of their own. */
   readonly models?: readonly string[];
   readonly idleMs?: number;
   readonly nowMs?: () => number;
@@ -18,7 +18,10 @@ export interface SeriesLimits {
 const MAX_LABEL_VALUES = 200;
 const IDLE_MS = 3_600_000;
 
-/** Registers the worker's metrics under the names that seed 000 and its dashboards use. */
+/**
+ * Registers the worker's metrics. Dashboards depend on their names
+ * (docs/design/configuration.md#metric-names).
+ */
 export function createWorkerMetrics(registry: Registry, limits: SeriesLimits = {}) {
   const registers = [registry];
   return {
@@ -29,9 +32,9 @@ export function createWorkerMetrics(registry: Registry, limits: SeriesLimits = {
   } as const;
 }
 
-/** Series that have the name of a model, which any tenant can invent. */
+/** Series by model. Any tenant can invent model names, so their number is bounded. */
 function modelMetrics(registers: Registry[], limits: SeriesLimits) {
-  const gone = new Set<(model: string) => void>();
+  const listeners = new Set<(model: string) => void>();
   const modelLabels = createLabelValues({
     max: limits.maxLabelValues ?? MAX_LABEL_VALUES,
     reserved: limits.models ?? [],
@@ -39,7 +42,7 @@ function modelMetrics(registers: Registry[], limits: SeriesLimits) {
     nowMs: limits.nowMs ?? (() => performance.now()),
     onGone: (model) => {
       for (const metric of byModel) metric.remove({ model });
-      for (const tell of gone) tell(model);
+      for (const listener of listeners) listener(model);
     },
   });
   const requests = requestMetrics(registers, () => modelLabels.sweep());
@@ -50,8 +53,8 @@ function modelMetrics(registers: Registry[], limits: SeriesLimits) {
     ...[modelInflightRequests, requestDuration, requestErrors, requestRetries],
     ...[promptTokens, generationTokens],
   ];
-  /** `tell` hears of models whose series are removed. */
-  const onModelGone = (tell: (model: string) => void): void => void gone.add(tell);
+  /** Calls `listener` with each model whose series are removed. */
+  const onModelGone = (listener: (model: string) => void): void => void listeners.add(listener);
   const modelLimits = createLimitGauges(registers, modelLabels);
   return { ...requests, ...tokens, modelLabels, modelLimits, onModelGone };
 }
@@ -114,7 +117,7 @@ function requestMetrics(registers: Registry[], beforeCollecting: () => void) {
     }),
     inflightRequests: new Gauge({
       name: 'processor_inflight_requests',
-      help: 'Requests at the model servers, all models',
+      help: 'Requests in flight at model servers, all models',
       registers,
     }),
     maxInflightConcurrency: new Gauge({
@@ -124,7 +127,7 @@ function requestMetrics(registers: Registry[], beforeCollecting: () => void) {
     }),
     modelInflightRequests: new Gauge({
       name: 'model_inflight_requests',
-      help: 'Requests at the model servers, by model',
+      help: 'Requests in flight at model servers, by model',
       labelNames,
       registers,
       collect: beforeCollecting,
@@ -144,7 +147,7 @@ function requestMetrics(registers: Registry[], beforeCollecting: () => void) {
     }),
     requestRetries: new Counter({
       name: 'model_request_retries_total',
-      help: 'Requests that are sent again, by model',
+      help: 'Requests that were sent again, by model',
       labelNames,
       registers,
     }),
@@ -173,48 +176,48 @@ function maintenanceMetrics(registers: Registry[]) {
   return {
     startupRecovery: new Counter({
       name: 'batch_startup_recovery_total',
-      help: 'Open batches that this worker found unattended when it started, by status and action',
+      help: 'Open batches without a workflow that this worker found when it started, by status and action',
       labelNames: ['status', 'action'] as const,
       registers,
     }),
     orphansRecovered: new Counter({
       name: 'batch_reconciler_orphans_recovered_total',
-      help: 'Open batches without a running workflow that got one again, and cancels told again',
+      help: 'Open batches that got their workflow back, and cancels that were sent again',
       labelNames: ['action'] as const,
       registers,
     }),
     reconcilerCycle: new Histogram({
       name: 'batch_reconciler_cycle_duration_seconds',
-      help: 'From the start of a reconcile to its last page',
+      help: 'Duration of one reconcile cycle',
       buckets: exponentialBuckets(0.1, 3, 10),
       registers,
     }),
     reconcilerErrors: new Counter({
       name: 'batch_reconciler_errors_total',
-      help: 'Batches, or pages of them, that could not be reconciled in one cycle',
+      help: 'Batches, or pages of batches, that could not be reconciled in a cycle',
       registers,
     }),
     swept: new Counter({
       name: 'batch_sweeper_removed_total',
-      help: 'Things removed because nobody needs them any more, by kind',
+      help: 'Objects and rows removed because they are no longer needed, by kind',
       labelNames: ['kind'] as const,
       registers,
     }),
   };
 }
 
-/** What tells an operator why work waits. */
+/** Metrics that tell an operator why work waits. */
 function outageMetrics(registers: Registry[]) {
   return {
     gatewayBreakerOpen: new Gauge({
       name: 'gateway_breaker_open',
-      help: '1 while a model server is taken for away and only probed',
+      help: '1 while the circuit breaker of a gateway is open: only probes are sent',
       labelNames: ['gateway'] as const,
       registers,
     }),
     progressWriteFailures: new Counter({
       name: 'progress_write_failures_total',
-      help: 'Ticks of progress that PostgreSQL did not take; chunks go on',
+      help: 'Progress updates that PostgreSQL did not accept; chunks continue',
       registers,
     }),
     dependencyUp: createDependencyGauge(registers),

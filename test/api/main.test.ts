@@ -86,12 +86,12 @@ it('says whose port is in use, and leaves nothing open', async () => {
   }
 });
 
-it('says that its host is wrong where that is no address of this machine', async () => {
+it('names its host setting if the address is not one of this machine', async () => {
   const api = { host: '192.0.2.1' };
   const start = runApi(config({ api, auth: { allow_public_bind: true } }));
   await expect(start).rejects.toMatchObject({ code: 'config_invalid' });
   await expect(start).rejects.toThrow(
-    'api.host (--host): "192.0.2.1" is no address of this machine',
+    'api.host (--host): "192.0.2.1" is not an address of this machine',
   );
 });
 

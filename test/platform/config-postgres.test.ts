@@ -43,9 +43,14 @@ it('goes with the URL of the variables of libpq', () => {
 });
 
 it.each([
-  ['a password in the URL too', 'x', 'postgres://a:b@db/n', 'postgres.url has a password already'],
+  [
+    'a password in the URL too',
+    'x',
+    'postgres://a:b@db/n',
+    'postgres.url already contains a password',
+  ],
   ['an empty file', '\n', URL_OF, 'is empty: write the password into it'],
-  ['a URL without a host', 'x', 'postgres:///n', 'postgres.url names no host'],
+  ['a URL without a host', 'x', 'postgres:///n', 'postgres.url has no host'],
 ])('refuses %s', (_what, password, url, message) => {
   expect(() => load(password, url)).toThrow(message);
 });

@@ -283,7 +283,10 @@ describe('the gateways', () => {
     [{ tls_client_cert_file: 'a' }, 'needs both'],
     [{ request_timeout: '0' }, 'request_timeout: must be longer than 0'],
     [{ url: 'ftp://a' }, 'url: expected an http:// or https:// URL'],
-    [{ url: 'http://me:pw@a' }, 'url: user and password in it are not sent: set api_key_name'],
+    [
+      { url: 'http://me:pw@a' },
+      'url: user and password in the URL are not sent: remove them and set api_key_name',
+    ],
   ])('are refused with %j', (change, expected) => {
     const problems = problemsOf({ overrides: { model_gateways: { m: { ...entry, ...change } } } });
     expect(problems).toEqual([expect.stringContaining(expected)]);

@@ -29,7 +29,7 @@ it('opens what it sealed, which tells nothing before', () => {
 it('opens nothing of another batch, or that was changed, and says nothing of it', () => {
   const { seal, open } = vault(`${KEYS[0]}`);
   const sealed = seal('batch_1', HEADERS);
-  expect(() => open('batch_2', sealed)).toThrow(/cannot be opened/);
+  expect(() => open('batch_2', sealed)).toThrow(/cannot be decrypted/);
   for (let at = 0; at < sealed.sealed.length; at += 7) {
     const changed = Buffer.from(sealed.sealed);
     changed.writeUInt8(changed.readUInt8(at) ^ 1, at);
@@ -37,7 +37,9 @@ it('opens nothing of another batch, or that was changed, and says nothing of it'
     expect(opened).toThrow(expect.objectContaining({ code: 'unavailable' }));
     expect(opened).not.toThrow(/secret/);
   }
-  expect(() => open('batch_1', { ...sealed, sealed: Buffer.alloc(3) })).toThrow(/cannot be opened/);
+  expect(() => open('batch_1', { ...sealed, sealed: Buffer.alloc(3) })).toThrow(
+    /cannot be decrypted/,
+  );
 });
 
 it('seals with the first key and opens with every one', () => {
@@ -104,7 +106,7 @@ it.each(['Host', 'content-length', 'Connection', 'X-Request-Id', 'idempotency-ke
     expect(broken).toEqual([
       {
         path: ['pass_through_headers', '1'],
-        message: expect.stringContaining(`${name.toLowerCase()} is set by Nightshift itself`),
+        message: expect.stringContaining(`${name.toLowerCase()} is set by Nightshift`),
       },
     ]);
   },
@@ -117,7 +119,7 @@ it('says which batch waits for which key', () => {
     expect.objectContaining({
       code: 'unavailable',
       message: expect.stringMatching(
-        new RegExp(`^the headers of batch_a were sealed with the key ${sealed.keyId}`),
+        new RegExp(`^the headers of batch_a were encrypted with the key ${sealed.keyId}`),
       ),
     }),
   );

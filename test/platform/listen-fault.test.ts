@@ -17,9 +17,9 @@ function refusal(host: string, port = 0): Promise<NodeJS.ErrnoException> {
 const PLACE = { port: 0, portSetting: 'api.port' };
 /** A name that no resolver may know, and an address that is given to nobody. */
 const HOSTS: [string, string, string][] = [
-  ['a name that leads nowhere', 'nowhere.invalid', 'is a name that leads to no address'],
-  ['an address of no machine', '192.0.2.1', 'is no address of this machine'],
-  ['an address that is none', '300.1.2.3', 'is a name that leads to no address'],
+  ['a name that leads nowhere', 'nowhere.invalid', 'has no address in DNS'],
+  ['an address of no machine', '192.0.2.1', 'is not an address of this machine'],
+  ['an address that is none', '300.1.2.3', 'has no address in DNS'],
 ];
 
 describe('a host that cannot be listened on', () => {
@@ -45,7 +45,7 @@ describe('a port', () => {
     const error = Object.assign(new Error('denied'), { code: 'EACCES', syscall: 'listen' });
     const fault = listenFault(error, { host: '127.0.0.1', port: 80, portSetting: 'api.port' });
     expect(fault).toMatchObject({ code: 'config_invalid' });
-    expect(fault.message).toMatch(/^api\.port: this user may not listen on port 80/);
+    expect(fault.message).toMatch(/^api\.port: listening on port 80 requires privileges/);
   });
 
   it('that somebody has is a port in use', () => {

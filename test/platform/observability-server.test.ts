@@ -92,7 +92,7 @@ describe('the observability server', () => {
     const { port } = other.address() as AddressInfo;
     await expect(start({ port, portSetting: 'worker.observability_port' })).rejects.toMatchObject({
       code: 'port_in_use',
-      message: `port ${port} is in use: stop whoever listens on it, or set worker.observability_port to a free one`,
+      message: `port ${port} is already in use: stop the process that listens on it, or set worker.observability_port to a free port`,
     });
     await new Promise((resolve) => other.close(resolve));
   });
