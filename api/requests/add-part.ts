@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { ReceivedFile, ReceivedForm } from '../uploads/receive-form';
-import { checkRequest } from './check-request';
-import { formObject } from './create-file';
+import { checkForm } from './check-form';
 import { fileField } from './fields';
 
 /** Form of `POST /uploads/{id}/parts`. */
@@ -13,5 +12,5 @@ export const addPartForm = z
 
 /** Checks {@link addPartForm}. @throws invalid_request */
 export function parseAddPart(form: ReceivedForm): ReceivedFile {
-  return checkRequest(addPartForm, formObject(form, 'data')).data;
+  return checkForm(addPartForm, { form, fileName: 'data' }).data;
 }

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { baseName, checkBatchContent, defaultLifetimeSec } from '../uploads/file-rules';
 import type { ReceivedFile, ReceivedForm } from '../uploads/receive-form';
-import { checkRequest } from './check-request';
-import { unknownParameter } from './faults';
+import { checkForm } from './check-form';
 import { choice, fileField, lifetimeText, ONE_PURPOSE, PURPOSES, withCode } from './fields';
 
 /** A checked form of `POST /files`. */
@@ -37,21 +36,12 @@ export const FILE_TEXTS: ReadonlySet<string> = new Set(
 
 /** Checks {@link createFileForm}, and the bytes of a file for batches. @throws invalid_request */
 export function parseCreateFile(form: ReceivedForm): CreateFile {
-  const checked = checkRequest(createFileForm, formObject(form, 'file'));
+  const checked = checkForm(createFileForm, { form, fileName: 'file' });
   const { file, purpose } = checked;
   const filename = baseName(file.filename);
   if (purpose === 'batch') checkBatchContent(filename, file);
   const expiresAfterSec = checked[SECONDS] ?? defaultLifetimeSec(purpose);
   return { purpose, filename, expiresAfterSec, file };
-}
-
-/** The entries of a form by name, as a schema expects them. @throws invalid_request */
-export function formObject({ fields, file }: ReceivedForm, fileName: string): object {
-  if (file !== null && fields.has(fileName)) throw unknownParameter(fileName);
-  return Object.fromEntries<unknown>([
-    ...fields,
-    ...(file === null ? [] : [[fileName, file] as const]),
-  ]);
 }
 
 function hasBothOrNone(form: object, given: string, other: string): boolean {
