@@ -5,27 +5,29 @@ import { packageRoot } from '../../platform/package-root';
 import { startTemporal, TEMPORAL_START_MS } from '../support/temporal';
 import { MAINTENANCE_SCENARIOS, playMaintenance } from '../workflows/maintenance-scenarios';
 import { SCENARIOS } from '../workflows/scenarios';
-import { playScenario } from '../workflows/play-scenario';
+import { startScenarioPlayer } from '../workflows/play-scenario';
 
 /**
- * Records one history for each scenario; run by hand when a scenario is new:
+ * Records one history for each scenario. Run it by hand after adding a scenario:
  *
  *     npx jest --testMatch '<rootDir>/test/replay/record.ts'
  *
- * Recorded files are never made again: what replays today must replay for ever. A scenario that has a
- * file already is left alone.
+ * Recorded files are never replaced: what replays today must always replay. A scenario that already has a
+ * file is skipped.
  */
 const FOLDER = join(__dirname, 'histories');
 
 it(
   'records the scenarios that have no history yet',
   async () => {
-    const temporal = await startTemporal();
     mkdirSync(FOLDER, { recursive: true });
+    const player = await startScenarioPlayer();
     for (const [name, create] of Object.entries(SCENARIOS)) {
-      const { histories } = await playScenario(temporal, create());
+      const { histories } = await player.play(create());
       histories.forEach((history, run) => write(`${name}.${run}.json`, historyToJSON(history)));
     }
+    await player.close();
+    const temporal = await startTemporal();
     for (const [name, scenario] of Object.entries(MAINTENANCE_SCENARIOS)) {
       const { histories } = await playMaintenance(temporal, scenario);
       histories.forEach((history, run) => write(`${name}.${run}.json`, historyToJSON(history)));

@@ -1,6 +1,6 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type { BatchActivities } from '../../activities/contract';
-import { startTemporal, TEMPORAL_START_MS, type TestTemporal } from '../support/temporal';
+import { TEMPORAL_START_MS } from '../support/temporal';
 import { until } from '../support/until';
 import {
   crash,
@@ -10,20 +10,19 @@ import {
   type FakeBatchOptions,
 } from './fake-batch';
 import type { Scenario } from './scenarios';
-import { playScenario, workflowBundle } from './play-scenario';
+import { type ScenarioPlayer, startScenarioPlayer } from './play-scenario';
 
 /** What a stop has to wait for, and whose cause it obeys: every test drives a real workflow. */
 
 const GRACE = { cancelGraceMs: 7_000, expiryGraceMs: 3_000 };
 const MODEL = [{ model: 'alpha', entries: 40 }];
 
-let temporal: TestTemporal;
+let player: ScenarioPlayer;
 
 beforeAll(async () => {
-  temporal = await startTemporal();
-  await workflowBundle();
+  player = await startScenarioPlayer();
 }, TEMPORAL_START_MS);
-afterAll(() => temporal?.stop());
+afterAll(() => player?.close(), 30_000);
 
 type Change = Partial<BatchActivities>;
 
@@ -72,7 +71,7 @@ async function run(batch: WatchedBatch, drive?: NonNullable<Scenario['drive']>) 
       ? {}
       : { drive: async (handle) => (await begun(batch), drive(handle)) }),
   };
-  const { result, error } = await playScenario(temporal, driven);
+  const { result, error } = await player.play(driven);
   return { result, error };
 }
 

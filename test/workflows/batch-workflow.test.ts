@@ -2,23 +2,20 @@ import type { BatchInput } from '../../workflows/contract';
 import { EXEC_QUEUE } from '../../workflows/contract';
 import { FakeBatch } from './fake-batch';
 import { SCENARIOS } from './scenarios';
-import type { PlayedScenario } from './play-scenario';
-import { playScenario, workflowBundle } from './play-scenario';
-import type { TestTemporal } from '../support/temporal';
-import { startTemporal, TEMPORAL_START_MS } from '../support/temporal';
+import { type PlayedScenario, type ScenarioPlayer, startScenarioPlayer } from './play-scenario';
+import { TEMPORAL_START_MS } from '../support/temporal';
 
-let temporal: TestTemporal;
+let player: ScenarioPlayer;
 
 beforeAll(async () => {
-  temporal = await startTemporal();
-  await workflowBundle();
+  player = await startScenarioPlayer();
 }, TEMPORAL_START_MS);
-afterAll(() => temporal?.stop());
+afterAll(() => player?.close(), 30_000);
 
 async function run(name: string): Promise<{ batch: FakeBatch; played: PlayedScenario }> {
   const scenario = SCENARIOS[name]?.();
   if (scenario === undefined) throw new Error(`no scenario ${name}`);
-  const played = await playScenario(temporal, scenario);
+  const played = await player.play(scenario);
   return { batch: scenario.batch, played };
 }
 
@@ -96,7 +93,7 @@ describe('batchWorkflow', () => {
     const rest = { requestTimeoutMs: 1_000, open: [{ from: 0, to: 40 }], completed: 0, failed: 0 };
     const plan = { nonce: 'n0', lineCount: 40, unroutedLines: 0, models: [{ ...model, ...rest }] };
     const startedAtMs = Date.now() - 1_000_000;
-    const played = await playScenario(temporal, { batch, resume: { ...plan, startedAtMs } });
+    const played = await player.play({ batch, resume: { ...plan, startedAtMs } });
     expect(played.result).toMatchObject({ status: 'completed' });
     expect(batch.chunks[0]?.boxMs).toBeGreaterThanOrEqual(100_000);
   });

@@ -1,16 +1,15 @@
 import { Context } from '@temporalio/activity';
-import { startTemporal, TEMPORAL_START_MS, type TestTemporal } from '../support/temporal';
+import { TEMPORAL_START_MS } from '../support/temporal';
 import { until } from '../support/until';
 import { FakeBatch } from './fake-batch';
-import { playScenario, workflowBundle } from './play-scenario';
+import { type ScenarioPlayer, startScenarioPlayer } from './play-scenario';
 
-let temporal: TestTemporal;
+let player: ScenarioPlayer;
 
 beforeAll(async () => {
-  temporal = await startTemporal();
-  await workflowBundle();
+  player = await startScenarioPlayer();
 }, TEMPORAL_START_MS);
-afterAll(() => temporal?.stop());
+afterAll(() => player?.close(), 30_000);
 
 /** What the second attempt at an ingestion learns of the first. */
 async function learned(firstAttempt: (context: Context) => Promise<void>): Promise<unknown> {
@@ -23,7 +22,7 @@ async function learned(firstAttempt: (context: Context) => Promise<void>): Promi
       details = context.info.heartbeatDetails;
     },
   });
-  expect((await playScenario(temporal, { batch })).result).toMatchObject({ status: 'completed' });
+  expect((await player.play({ batch })).result).toMatchObject({ status: 'completed' });
   return details;
 }
 

@@ -1,15 +1,13 @@
 import { FakeBatch } from './fake-batch';
-import { playScenario, workflowBundle } from './play-scenario';
-import type { TestTemporal } from '../support/temporal';
-import { startTemporal, TEMPORAL_START_MS } from '../support/temporal';
+import { type ScenarioPlayer, startScenarioPlayer } from './play-scenario';
+import { TEMPORAL_START_MS } from '../support/temporal';
 
-let temporal: TestTemporal;
+let player: ScenarioPlayer;
 
 beforeAll(async () => {
-  temporal = await startTemporal();
-  await workflowBundle();
+  player = await startScenarioPlayer();
 }, TEMPORAL_START_MS);
-afterAll(() => temporal?.stop());
+afterAll(() => player?.close(), 30_000);
 
 const models = (count: number, name: string) =>
   Array.from({ length: count }, (_, i) => ({ model: `${i}${name}`, entries: 1 }));
@@ -36,6 +34,6 @@ it.each([
   ],
 ])('a batch ends that has %s', async (_what, begun, named) => {
   const batch = new FakeBatch({ models: named });
-  const { result } = await playScenario(temporal, { batch, start: begun });
+  const { result } = await player.play({ batch, start: begun });
   expect(result).toMatchObject({ status: 'completed', total: named.length });
 });

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Context } from '@temporalio/activity';
 import { Client, Connection } from '@temporalio/client';
 import type { WorkflowHandle } from '@temporalio/client';
 import {
@@ -11,6 +12,7 @@ import {
   Worker,
 } from '@temporalio/worker';
 import type { WorkflowBundle } from '@temporalio/worker';
+import type { BatchActivities } from '../../activities/contract';
 import { OpenTelemetryPlugin } from '@temporalio/interceptors-opentelemetry-v2';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { NoopSpanProcessor } from '@opentelemetry/sdk-trace-node';
@@ -19,6 +21,8 @@ import { workflowInterceptorModules } from '../../workers/workflow-source';
 import { BATCH_QUEUE, BATCH_WORKFLOW, EXEC_QUEUE } from '../../workflows/contract';
 import { batchIdFromBytes } from '../../core/names/ids';
 import { oncePerRun } from '../support/once-per-run';
+import { startTemporal } from '../support/temporal';
+import { FakeBatch } from './fake-batch';
 import type { Scenario } from './scenarios';
 
 Runtime.install({
@@ -66,21 +70,58 @@ export interface PlayedScenario {
   readonly error: unknown;
 }
 
-/** Runs one scenario to its end on a real server, with this process as its only worker. */
-export async function playScenario(
-  server: { address: string; namespace: string },
-  scenario: Scenario,
-): Promise<PlayedScenario> {
-  const connection = await Connection.connect({ address: server.address });
+/** Plays scenarios on a real server, with this process as the only worker. */
+export interface ScenarioPlayer {
+  /** Runs a scenario to its end. */
+  play(scenario: Scenario): Promise<PlayedScenario>;
+  close(): Promise<void>;
+}
+
+/**
+ * Connects to a new namespace of the shared server and starts a worker for all scenarios of a test file.
+ * Activities find the batch they belong to by the id of their workflow.
+ */
+export async function startScenarioPlayer(): Promise<ScenarioPlayer> {
+  const server = await startTemporal();
+  const { namespace } = server;
   const native = await NativeConnection.connect({ address: server.address });
+  const connection = await Connection.connect({ address: server.address });
+  const client = new Client({ connection, namespace, identity: 'recorder' });
+  const playing = new Map<string, BatchActivities>();
+  const workers = await startWorkers({ connection: native, namespace }, playing);
+  return {
+    play: async (scenario) => {
+      const batchId = batchIdFromBytes(randomBytes(16));
+      playing.set(batchId, scenario.batch.activities());
+      const handle = await start(client, batchId, scenario);
+      const ended = handle.result().then(
+        (result: unknown) => ({ result, error: null }),
+        (error: unknown) => ({ result: null, error }),
+      );
+      await scenario.drive?.(handle);
+      const end = await ended;
+      return { ...end, histories: await historiesOf(client, handle) };
+    },
+    close: async () => {
+      await workers.stop();
+      await native.close();
+      await connection.close();
+      await server.stop();
+    },
+  };
+}
+
+async function startWorkers(
+  server: { connection: NativeConnection; namespace: string },
+  playing: ReadonlyMap<string, BatchActivities>,
+): Promise<{ stop(): Promise<void> }> {
   const shared = {
-    connection: native,
-    namespace: server.namespace,
+    ...server,
     identity: 'recorder',
     maxHeartbeatThrottleInterval: 200,
     plugins: [tracingPlugin()],
   };
-  const { executeChunk, ...steps } = scenario.batch.activities();
+  const { executeChunk, ...steps } = activitiesOf(playing);
   const workers = await Promise.all([
     Worker.create({
       ...shared,
@@ -91,23 +132,27 @@ export async function playScenario(
     Worker.create({ ...shared, taskQueue: EXEC_QUEUE, activities: { executeChunk } }),
   ]);
   const runs = workers.map((worker) => worker.run());
-  try {
-    const batchId = batchIdFromBytes(randomBytes(16));
-    const client = new Client({ connection, namespace: server.namespace, identity: 'recorder' });
-    const handle = await start(client, batchId, scenario);
-    const ended = handle.result().then(
-      (result: unknown) => ({ result, error: null }),
-      (error: unknown) => ({ result: null, error }),
-    );
-    await scenario.drive?.(handle);
-    const end = await ended;
-    return { ...end, histories: await historiesOf(client, handle) };
-  } finally {
-    for (const worker of workers) worker.shutdown();
-    await Promise.all(runs);
-    await native.close();
-    await connection.close();
-  }
+  return {
+    stop: async () => {
+      for (const worker of workers) worker.shutdown();
+      await Promise.all(runs);
+    },
+  };
+}
+
+/** Activities that are those of the batch whose workflow called them. */
+function activitiesOf(playing: ReadonlyMap<string, BatchActivities>): BatchActivities {
+  const names = Object.keys(new FakeBatch().activities()) as (keyof BatchActivities)[];
+  const dispatched = names.map((name) => [
+    name,
+    (input: never): Promise<unknown> => {
+      const batchId = Context.current().info.workflowExecution?.workflowId ?? '';
+      const own = playing.get(batchId);
+      if (own === undefined) throw new Error(`no scenario is played with ${batchId}`);
+      return own[name](input);
+    },
+  ]);
+  return Object.fromEntries(dispatched) as BatchActivities;
 }
 
 async function start(client: Client, batchId: string, scenario: Scenario) {
