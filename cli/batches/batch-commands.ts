@@ -6,15 +6,15 @@ import { endSummary } from './end-summary';
 import { EXIT, exitCodeOf, hasEnded } from './exit-codes';
 import { batchTable } from './list-batches';
 import { checkTargets, targetsOf } from './result-targets';
-import { chosenTargets, deliver, refuseMixture, type ResultFlags } from './run-command';
+import { chosenTargets, deliver, refuseMixedStdout, type ResultFlags } from './run-command';
 import { withSession } from './session';
 import { submitBatch, type SubmitFlags } from './submit-batch';
 import { watchBatch } from './watch-batch';
 
-/** The SDK's own tries where a person waits for one answer. */
+/** How often the SDK repeats a request while a person waits for one answer. */
 const RETRIES = 2;
 
-/** `nightshift submit FILE`: upload and create; the id goes to stdout. */
+/** `nightshift submit FILE`: uploads, creates the batch, prints its id. */
 export async function runSubmit(
   io: ClientIo,
   input: string,
@@ -38,12 +38,12 @@ export async function runList(
     print(batches, () =>
       batches.length === 0 ? 'no batches yet' : batchTable(batches, paint, Date.now()),
     );
-    if (hasMore) reporter.say(`there are more: --limit ${flags.limit * 5}`);
+    if (hasMore) reporter.say(`there are more: add --limit ${flags.limit * 5} to see them`);
     return EXIT.completed;
   });
 }
 
-/** `nightshift show ID`: everything the server tells of a batch. */
+/** `nightshift show ID`: everything the server reports about a batch. */
 export async function runShow(io: ClientIo, id: string, flags: ConnectionFlags): Promise<void> {
   await withSession(io, flags, async ({ service, interrupts, paint, print }) => {
     const batch = await service.retrieve(id, { signal: interrupts.signal, retries: RETRIES });
@@ -62,8 +62,8 @@ export async function runWatch(
     const { service, interrupts, reporter, paint, print } = session;
     const first = await service.retrieve(id, { signal: interrupts.signal, retries: RETRIES });
     const end = await watchBatch(first, { ...session, patienceMs: flags.patience });
-    if (end.isLeft) {
-      reporter.say(`${id} goes on; to watch it: nightshift watch ${id}${service.repeated}`);
+    if (end.isDetached) {
+      reporter.say(`${id} continues; to watch it: nightshift watch ${id}${service.repeated}`);
       return EXIT.interrupted;
     }
     print(end.batch, () => endSummary(end.batch, { paint, results: null, elapsedMs: null }));
@@ -74,7 +74,7 @@ export async function runWatch(
   });
 }
 
-/** `nightshift cancel ID`: what is done already is kept. */
+/** `nightshift cancel ID`: cancels the batch; finished answers are kept. */
 export async function runCancel(io: ClientIo, id: string, flags: ConnectionFlags): Promise<void> {
   await withSession(io, flags, async ({ service, reporter, print }) => {
     const batch = await service.cancel(id);
@@ -96,11 +96,11 @@ export async function runResults(
   await withSession(io, flags, async (session) => {
     const { service, interrupts } = session;
     const targets = { ...targetsOf(id), ...chosenTargets(flags) };
-    refuseMixture(targets, flags);
+    refuseMixedStdout(targets, flags);
     checkTargets(targets, { force: flags.force === true, input: null });
     const batch = await service.retrieve(id, { signal: interrupts.signal, retries: RETRIES });
     if (!hasEnded(batch)) {
-      const message = `${id} is ${batch.status}: results come with its end, nightshift watch ${id}${service.repeated}`;
+      const message = `${id} is ${batch.status} and has no results yet: wait for its end with nightshift watch ${id}${service.repeated}`;
       throw new NightshiftError('conflict', message);
     }
     return deliver(batch, { session, flags, targets, startedAtMs: null });

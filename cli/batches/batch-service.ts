@@ -8,12 +8,12 @@ import type { Connection } from './connection-flags';
 import { explainFailure } from './failures';
 
 const REQUEST_TIMEOUT_MS = 60_000;
-/** The whole upload must fit in it. */
+/** Longest upload. */
 const UPLOAD_TIMEOUT_MS = 6 * 3_600_000;
 const MAX_PAGE = 100;
 /**
- * With anything else Node's fetch keeps a copy of the whole body, to send it again after a redirect:
- * 256 MB of memory for an upload of 191 MB, against 80 MB so.
+ * Node's fetch normally keeps a copy of the whole body, in case a redirect makes it send the body again.
+ * These options avoid the copy: an upload of 191 MB takes 80 MB of memory instead of 256 MB.
  */
 const STREAMED = { redirect: 'error', window: null } as const;
 
@@ -24,11 +24,11 @@ export interface NewBatch {
   /** Duration with its unit, such as `24h`. */
   readonly window: string;
   readonly metadata: Readonly<Record<string, string>> | null;
-  /** The same key creates the same batch: a repeated request makes no second one. */
+  /** A repeated request with the same key creates no second batch. */
   readonly idempotencyKey: string;
 }
 
-/** A file to be uploaded, of purpose `batch`. */
+/** A file to upload with purpose `batch`. */
 export interface NewFile {
   readonly name: string;
   /** Read once, in order. */
@@ -37,27 +37,27 @@ export interface NewFile {
 }
 
 /**
- * The server's Files and Batches API through the official SDK. Everything it throws is a sentence for
- * people; what may be tried again is `unavailable`. An `AbortSignal` that aborts makes the call throw.
+ * The server's Files and Batches API, through the official SDK. Errors are sentences for people; the code
+ * `unavailable` marks those worth a retry. A call throws when its `AbortSignal` aborts.
  */
 export interface BatchService extends Pick<Connection, 'baseUrl' | 'repeated'> {
-  /** Asks for one batch, so that a wrong address or key is known before an upload. */
+  /** Lists one batch, so that a wrong address or key shows before an upload. */
   checkAccess(signal: AbortSignal): Promise<void>;
-  /** Sent once: a stream cannot be repeated. */
+  /** Is not retried, because a stream can be read only once. */
   upload(file: NewFile, signal: AbortSignal): Promise<FileObject>;
   create(batch: NewBatch): Promise<Batch>;
-  /** `retries`: how often the SDK tries again by itself. */
+  /** `retries`: how often the SDK retries by itself. */
   retrieve(id: string, options: { signal: AbortSignal; retries: number }): Promise<Batch>;
   cancel(id: string): Promise<Batch>;
-  /** Newest first; `hasMore` where the server has more than `limit`. */
+  /** Newest first. `hasMore`: the server has more than `limit`. */
   list(limit: number, signal: AbortSignal): Promise<{ batches: Batch[]; hasMore: boolean }>;
-  /** The file's bytes, and how many there are where the server tells. */
+  /** The file's bytes, and their number if the server reports it. */
   content(fileId: string, signal: AbortSignal): Promise<{ body: Content; bytes: number | null }>;
 }
 
 type Content = NonNullable<Response['body']>;
 
-/** Opens no connection yet. */
+/** A service for one connection. It connects with the first call. */
 export function createBatchService(connection: Connection): BatchService {
   const { baseUrl, repeated, apiKey, headers, env, isChosen } = connection;
   const client = openOpenAi({
@@ -65,12 +65,12 @@ export function createBatchService(connection: Connection): BatchService {
     takesEnvironment: isChosen,
     timeoutMs: REQUEST_TIMEOUT_MS,
   });
-  const scene = { baseUrl, hasKey: apiKey !== null, isChosen };
+  const context = { baseUrl, hasKey: apiKey !== null, isChosen };
   const explained = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
       return await work();
     } catch (error) {
-      throw explainFailure(error, scene);
+      throw explainFailure(error, context);
     }
   };
   const batchOf = (work: () => Promise<Batch>): Promise<Batch> =>
@@ -99,8 +99,8 @@ export function createBatchService(connection: Connection): BatchService {
 }
 
 /**
- * A signal of this call alone: the SDK never takes its listeners off a signal, and a batch is looked
- * at many thousand times.
+ * Gives each call its own signal. The SDK never removes its listeners from a signal, and a watched batch is
+ * polled many thousand times.
  */
 async function withOwnSignal<T>(
   signal: AbortSignal,
@@ -132,13 +132,16 @@ async function uploadFile(
     },
   );
   if (typeof file?.id === 'string') return file;
-  throw new NightshiftError('invalid_request', `${client.baseURL} did not answer with a file`);
+  throw new NightshiftError(
+    'invalid_request',
+    `${client.baseURL} did not answer with a file: check the base URL, which usually ends in /v1`,
+  );
 }
 
 function createBatch(client: OpenAI, batch: NewBatch): Promise<Batch> {
   const body: BatchCreateParams = {
     input_file_id: batch.inputFileId,
-    // The server knows which endpoints and windows there are: more than the SDK's types tell.
+    // The server decides which endpoints and windows exist; the SDK's types know only some.
     endpoint: batch.endpoint as BatchCreateParams['endpoint'],
     completion_window: batch.window as BatchCreateParams['completion_window'],
     ...(batch.metadata === null ? {} : { metadata: { ...batch.metadata } }),
@@ -167,17 +170,20 @@ async function openContent(
 ): Promise<{ body: Content; bytes: number | null }> {
   const response = await client.files.content(fileId, { signal });
   if (response.body === null) {
-    throw new NightshiftError('unavailable', `the file ${fileId} came without a body`);
+    throw new NightshiftError(
+      'unavailable',
+      `the server answered without the content of file ${fileId}: try again`,
+    );
   }
   const length = response.headers.get('content-length');
   const isPlain = response.headers.get('content-encoding') === null;
   return { body: response.body, bytes: length !== null && isPlain ? Number(length) : null };
 }
 
-/** A web server that is no API answers 200 with a page. */
+/** An ordinary web server may answer any request with 200 and a page. */
 function checkBatch(answer: Batch, baseUrl: string): Batch {
   const { id, status } = (answer ?? {}) as Partial<Batch>;
   if (typeof id === 'string' && typeof status === 'string') return answer;
-  const message = `${baseUrl} did not answer with a batch: the base URL usually ends in /v1`;
+  const message = `${baseUrl} did not answer with a batch: check the base URL, which usually ends in /v1`;
   throw new NightshiftError('invalid_request', message);
 }

@@ -3,7 +3,7 @@ import type { Writable } from 'node:stream';
 import { processEnvironment, type Environment } from '../../platform/config';
 import type { SignalSource } from '../../platform/shutdown';
 
-/** What is written for people: a terminal, a pipe, or a text in tests. */
+/** A stream of text for people: a terminal or a pipe. */
 export interface Screen {
   readonly isTTY?: boolean;
   /** Width of a terminal in characters. */
@@ -11,20 +11,20 @@ export interface Screen {
   write(text: string): unknown;
 }
 
-/** Everything of the process that the client commands touch; tests give their own. */
+/** Everything of the process that the batch commands use. */
 export interface ClientIo {
   /** Results: ids, tables, JSON, summaries. */
   readonly stdout: Screen & Writable;
-  /** Progress and news. */
+  /** Progress and messages. */
   readonly stderr: Screen;
   readonly env: Environment;
   readonly signals: SignalSource;
   /**
-   * Asks the person at the terminal; `null` where the question was left open (end of input, or
-   * `signal`). Not there when nobody sits at a terminal.
+   * Asks the person at the terminal. `null` means no answer: the input ended, or `signal` aborted.
+   * Undefined if there is no terminal.
    */
   readonly ask?: (question: string, signal: AbortSignal) => Promise<string | null>;
-  /** Shortest time between two looks at a batch. */
+  /** Shortest time between two polls of a batch. */
   readonly pollMs: number;
   exitWith(code: number): void;
 }
@@ -34,7 +34,7 @@ const POLL_MS = 250;
 /** The streams, signals and environment of this process. */
 export function processIo(): ClientIo {
   const { stdin, stdout, stderr } = process;
-  // A reader that has seen enough, such as `head`, is no failure.
+  // `nightshift list | head` closes the pipe early; that is not an error.
   stdout.on('error', (error: NodeJS.ErrnoException) =>
     process.exit(error.code === 'EPIPE' ? 0 : 1),
   );
@@ -50,18 +50,18 @@ export function processIo(): ClientIo {
 }
 
 function askTerminal(question: string, signal: AbortSignal): Promise<string | null> {
-  // Not in raw mode: Ctrl-C stays a signal of the process.
+  // Without raw mode, Ctrl-C remains a signal to the process.
   const lines = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
   return new Promise<string | null>((resolve) => {
-    const giveUp = (): void => {
+    const noAnswer = (): void => {
       process.stderr.write('\n');
       resolve(null);
     };
-    signal.addEventListener('abort', giveUp, { once: true });
-    lines.once('close', giveUp);
+    signal.addEventListener('abort', noAnswer, { once: true });
+    lines.once('close', noAnswer);
     lines.question(question, (answer) => {
-      lines.off('close', giveUp);
-      signal.removeEventListener('abort', giveUp);
+      lines.off('close', noAnswer);
+      signal.removeEventListener('abort', noAnswer);
       resolve(answer);
     });
   }).finally(() => lines.close());

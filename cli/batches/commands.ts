@@ -8,7 +8,7 @@ import { BATCH_EXIT_HELP, PLAIN_EXIT_HELP } from './exit-codes';
 import { runRun, type ResultFlags, type RunFlags } from './run-command';
 import type { SubmitFlags } from './submit-batch';
 
-/** Adds the commands for people who use a server: they speak to any OpenAI-compatible Batches API. */
+/** Adds the commands for users of a server. They work with any OpenAI-compatible Batches API. */
 export function addBatchCommands(program: Command, makeIo: () => ClientIo = processIo): void {
   program.commandsGroup('Batches (any OpenAI-compatible server):');
   addRun(program, makeIo);
@@ -21,8 +21,8 @@ export function addBatchCommands(program: Command, makeIo: () => ClientIo = proc
 function addRun(program: Command, makeIo: () => ClientIo): void {
   const command = program
     .command('run')
-    .argument('<input.jsonl>', 'requests, one JSON object a line')
-    .description('run a batch from file to results: upload, watch, download, sum up');
+    .argument('<input.jsonl>', 'file with one JSON request per line')
+    .description('run a batch from file to results: upload, watch, download, summarize');
   withConnectionFlags(withPatience(withResultFlags(withSubmitFlags(command), '<input>')))
     .addHelpText('after', `\n${RUN_TEXT}\n${BATCH_EXIT_HELP}`)
     .addHelpText(
@@ -40,13 +40,13 @@ function addRun(program: Command, makeIo: () => ClientIo): void {
 const RUN_TEXT = `An input line: {"custom_id": "1", "method": "POST", "url": "/v1/chat/completions",
                 "body": {"model": "…", "messages": [{"role": "user", "content": "…"}]}}
 Ctrl-C asks whether to cancel the batch or leave it running; without a terminal it leaves it
-running and says how to go on. A server that stays away is asked again until --patience is over.`;
+running and prints the commands to continue. While the server is away, --patience limits the retries.`;
 
 function addSubmit(program: Command, makeIo: () => ClientIo): void {
   const command = program
     .command('submit')
-    .argument('<input.jsonl>', 'requests, one JSON object a line')
-    .description('upload a file, create its batch, print the id');
+    .argument('<input.jsonl>', 'file with one JSON request per line')
+    .description('upload a file, create its batch, print the batch id');
   withConnectionFlags(withSubmitFlags(command))
     .addHelpText('after', PLAIN_EXIT_HELP)
     .addHelpText('after', examples(['id=$(nightshift submit requests.jsonl)']))
@@ -58,19 +58,22 @@ function addSubmit(program: Command, makeIo: () => ClientIo): void {
 function addReadCommands(program: Command, makeIo: () => ClientIo): void {
   withConnectionFlags(program.command('list'))
     .description('show the newest batches')
-    .option('--limit <n>', 'how many at most', parseCount, 20)
+    .option('--limit <n>', 'largest number of batches to show', parseCount, 20)
     .addHelpText('after', PLAIN_EXIT_HELP)
-    .addHelpText('after', examples(["nightshift list --json | jq -r '.[].id'"]))
+    .addHelpText(
+      'after',
+      examples(['nightshift list --limit 5', "nightshift list --json | jq -r '.[].id'"]),
+    )
     .action((flags: ConnectionFlags & { limit: number }) => runList(makeIo(), flags));
   withConnectionFlags(program.command('show'))
-    .argument('<id>', 'the batch')
-    .description('show everything about a batch, with the errors of a rejected file')
+    .argument('<id>', 'id of the batch')
+    .description('show everything about a batch, including the errors of a rejected file')
     .addHelpText('after', PLAIN_EXIT_HELP)
     .addHelpText('after', examples(['nightshift show batch_…', 'nightshift show batch_… --json']))
     .action((id: string, flags: ConnectionFlags) => runShow(makeIo(), id, flags));
   withConnectionFlags(withPatience(program.command('watch')))
-    .argument('<id>', 'the batch')
-    .description('show the progress of a batch until it has ended')
+    .argument('<id>', 'id of the batch')
+    .description('show the progress of a batch until it ends')
     .addHelpText('after', BATCH_EXIT_HELP)
     .addHelpText('after', examples(['nightshift watch batch_… && nightshift results batch_…']))
     .action((id: string, flags: ConnectionFlags & { patience: number }) =>
@@ -80,8 +83,8 @@ function addReadCommands(program: Command, makeIo: () => ClientIo): void {
 
 function addCancel(program: Command, makeIo: () => ClientIo): void {
   withConnectionFlags(program.command('cancel'))
-    .argument('<id>', 'the batch')
-    .description('cancel a batch; answers that are there are kept')
+    .argument('<id>', 'id of the batch')
+    .description('cancel a batch; finished answers are kept')
     .addHelpText('after', PLAIN_EXIT_HELP)
     .addHelpText('after', examples(['nightshift cancel batch_…']))
     .action((id: string, flags: ConnectionFlags) => runCancel(makeIo(), id, flags));
@@ -90,8 +93,8 @@ function addCancel(program: Command, makeIo: () => ClientIo): void {
 function addResults(program: Command, makeIo: () => ClientIo): void {
   const command = program
     .command('results')
-    .argument('<id>', 'the batch, which must have ended')
-    .description('download the output and error file of a batch');
+    .argument('<id>', 'id of the batch, which must have ended')
+    .description('download the output file and the error file of a batch');
   withConnectionFlags(withResultFlags(command, '<id>'))
     .addHelpText('after', BATCH_EXIT_HELP)
     .addHelpText(
@@ -103,10 +106,12 @@ function addResults(program: Command, makeIo: () => ClientIo): void {
 
 function withSubmitFlags(command: Command): Command {
   return command
-    .option('--endpoint <path>', "where the requests go (default: the first request's url)")
-    .option('--window <duration>', 'time until the batch expires', '24h')
+    .option('--endpoint <path>', "endpoint of all requests (default: the first request's url)")
+    .option('--window <duration>', 'time until the batch expires, such as 24h', '24h')
     .addOption(
-      new Option('--metadata <key=value>', 'note on the batch, repeatable').argParser(collectPair),
+      new Option('--metadata <key=value>', 'metadata of the batch; repeatable').argParser(
+        collectPair,
+      ),
     );
 }
 
@@ -114,14 +119,17 @@ function withResultFlags(command: Command, stem: string): Command {
   return command
     .option(
       '-o, --output <file>',
-      `successful requests; - for stdout (default: ${stem}.output.jsonl)`,
+      `file for successful answers; - for stdout (default: ${stem}.output.jsonl)`,
     )
-    .option('--errors <file>', `the others; - for stdout (default: ${stem}.errors.jsonl)`)
-    .option('--force', 'overwrite files that exist');
+    .option(
+      '--errors <file>',
+      `file for failed requests; - for stdout (default: ${stem}.errors.jsonl)`,
+    )
+    .option('--force', 'overwrite existing files');
 }
 
 function withPatience(command: Command): Command {
-  const patience = new Option('--patience <duration>', 'how long the server may stay away')
+  const patience = new Option('--patience <duration>', 'how long to retry while the server is away')
     .default(600_000, '10m')
     .argParser(parseDuration);
   return command.addOption(patience);
@@ -144,5 +152,5 @@ function parseDuration(text: string): number {
 
 function parseCount(text: string): number {
   if (/^[1-9]\d{0,5}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('expected a number from 1');
+  throw new InvalidArgumentError('expected a whole number from 1 to 999999');
 }

@@ -3,7 +3,7 @@ import { NightshiftError } from '../../core/errors';
 import { withoutTrailingSlashes } from '../../platform/http-client/base-url';
 import type { Environment } from '../../platform/config';
 
-/** Flags that every client command takes. */
+/** Flags of every batch command. */
 export interface ConnectionFlags {
   readonly baseUrl?: string;
   readonly apiKey?: string;
@@ -12,16 +12,16 @@ export interface ConnectionFlags {
   readonly json?: boolean;
 }
 
-/** Where the server is and who asks. */
+/** Address of the server and identity of the caller. */
 export interface Connection {
   readonly baseUrl: string;
-  /** `null` if none was given, or none may be sent there. */
+  /** `null` if there is none, or if it must not be sent to this server. */
   readonly apiKey: string | null;
-  /** Whether the user chose the server. */
+  /** Whether the user named the server. Secrets of the environment are sent to no other. */
   readonly isChosen: boolean;
   readonly env: Environment;
   readonly headers: Readonly<Record<string, string>>;
-  /** What a command that goes on with this server must be given as well, with a leading space. */
+  /** Flags that a suggested follow-up command must repeat to reach this server, with a leading space. */
   readonly repeated: string;
 }
 
@@ -31,18 +31,28 @@ const TENANT_HEADER = 'X-MaaS-Username';
 /** Adds the flags of {@link ConnectionFlags} to a command. */
 export function withConnectionFlags(command: Command): Command {
   return command
-    .option('--base-url <url>', `the server (env OPENAI_BASE_URL; default ${DEFAULT_BASE_URL})`)
-    .option('--api-key <key>', 'key for it (better: env OPENAI_API_KEY, which nobody else sees)')
-    .option('--tenant <name>', `whose batches: sent as ${TENANT_HEADER}`)
-    .addOption(
-      new Option('--header <name: value>', 'further header, repeatable').argParser(collectHeader),
+    .option(
+      '--base-url <url>',
+      `base URL of the server (env OPENAI_BASE_URL; default ${DEFAULT_BASE_URL})`,
     )
-    .option('--json', 'one JSON document on stdout, for scripts');
+    .option(
+      '--api-key <key>',
+      'API key (env OPENAI_API_KEY is safer: other users can see arguments)',
+    )
+    .option('--tenant <name>', `tenant that owns the batches, sent as ${TENANT_HEADER}`)
+    .addOption(
+      new Option('--header <name: value>', 'additional HTTP header; repeatable').argParser(
+        collectHeader,
+      ),
+    )
+    .option('--json', 'print one JSON document on stdout');
 }
 
 /**
- * Flags over environment over defaults. Any program may listen at the default address, so no key is sent
- * there. @throws invalid_request for a base URL that is none, and for a key without one
+ * Combines flags, environment and defaults, in this order of precedence. Any program of any user may
+ * listen on the default address, so no key is sent there.
+ *
+ * @throws invalid_request for an invalid base URL, and for a key without a base URL
  */
 export function connectionOf(flags: ConnectionFlags, env: Environment): Connection {
   const chosen = flags.baseUrl ?? (env['OPENAI_BASE_URL'] || null);
@@ -50,7 +60,7 @@ export function connectionOf(flags: ConnectionFlags, env: Environment): Connecti
   if (chosen === null) refuseKeyFlags(flags);
   const protocol = URL.canParse(baseUrl) ? new URL(baseUrl).protocol : '';
   if (protocol !== 'http:' && protocol !== 'https:') {
-    const message = `"${baseUrl}" is no base URL: expected something like ${DEFAULT_BASE_URL}`;
+    const message = `"${baseUrl}" is not a base URL: expected something like ${DEFAULT_BASE_URL}`;
     throw new NightshiftError('invalid_request', message);
   }
   const tenant = flags.tenant === undefined ? {} : { [TENANT_HEADER]: flags.tenant };
@@ -68,7 +78,7 @@ function refuseKeyFlags({ apiKey, header = {} }: ConnectionFlags): void {
   const secret = Object.keys(header).find((name) => /^(authorization|api-key)$/i.test(name));
   if (apiKey === undefined && secret === undefined) return;
   const flag = apiKey === undefined ? `--header ${secret}` : '--api-key';
-  const message = `${flag} is not sent to the default address: name the server, for example --base-url ${DEFAULT_BASE_URL}`;
+  const message = `${flag} is not sent to the default address: name the server, for example with --base-url ${DEFAULT_BASE_URL}`;
   throw new NightshiftError('invalid_request', message);
 }
 
@@ -77,7 +87,7 @@ function repeatedFlags({ baseUrl, tenant }: ConnectionFlags): string {
   return tenant === undefined ? server : `${server} --tenant ${shellWord(tenant)}`;
 }
 
-/** A text as one word of a shell's command line. */
+/** Quotes a text as one word of a shell command line. */
 export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
@@ -87,6 +97,7 @@ function collectHeader(
   previous: Readonly<Record<string, string>> = {},
 ): Record<string, string> {
   const match = /^([\w!#$%&'*+.^`|~-]+)\s*:(.*)$/.exec(text);
-  if (!match?.[1]) throw new InvalidArgumentError('expected "Name: value"');
+  if (!match?.[1])
+    throw new InvalidArgumentError('expected "Name: value", such as "X-Team: search"');
   return { ...previous, [match[1]]: match[2]?.trimStart() ?? '' };
 }

@@ -6,7 +6,7 @@ import { relativeTime, humanDuration, localTime, printable } from './human-forma
 
 type Row = readonly Cell[];
 
-/** Everything a server tells of a batch, as a table for people. */
+/** Everything the server reports about a batch, as a table for people. */
 export function describeBatch(batch: Batch, paint: Paint, nowMs: number): string {
   const rows: Row[] = [
     ['batch', printable(batch.id)],
@@ -29,28 +29,28 @@ export function describeBatch(batch: Batch, paint: Paint, nowMs: number): string
   return [paintedTable(dimmed, paint), ...describeErrors(batch, paint)].join('\n');
 }
 
-/** `1,000: 990 completed, 10 failed`, and what came to no end. */
+/** `1,000: 990 completed, 10 failed`, and how many requests are open. */
 export function requestSummary(batch: Batch): string {
   const { total = 0, completed = 0, failed = 0 } = batch.request_counts ?? {};
   if (total === 0) return hasEnded(batch) ? 'none' : 'not counted yet';
   const open = total - completed - failed;
-  const words = [`${grouped(completed)} completed`, `${grouped(failed)} failed`];
-  if (open > 0) words.push(`${grouped(open)} ${hasEnded(batch) ? 'not done' : 'to do'}`);
-  return `${grouped(total)}: ${words.join(', ')}`;
+  const counts = [`${grouped(completed)} completed`, `${grouped(failed)} failed`];
+  if (open > 0) counts.push(`${grouped(open)} ${hasEnded(batch) ? 'not done' : 'to do'}`);
+  return `${grouped(total)}: ${counts.join(', ')}`;
 }
 
-/** `12,345 in (1,000 cached), 45,678 out (100 reasoning)`; `null` where nothing was used. */
+/** `12,345 in (1,000 cached), 45,678 out (100 reasoning)`; `null` without usage. */
 export function tokenSummary({ usage }: Batch): string | null {
   if (!usage?.total_tokens) return null;
   const cached = usage.input_tokens_details?.cached_tokens ?? 0;
   const reasoning = usage.output_tokens_details?.reasoning_tokens ?? 0;
-  const part = (count: number, what: string): string =>
+  const detail = (count: number, what: string): string =>
     count === 0 ? '' : ` (${grouped(count)} ${what})`;
-  const input = `${grouped(usage.input_tokens)} in${part(cached, 'cached')}`;
-  return `${input}, ${grouped(usage.output_tokens)} out${part(reasoning, 'reasoning')}`;
+  const input = `${grouped(usage.input_tokens)} in${detail(cached, 'cached')}`;
+  return `${input}, ${grouped(usage.output_tokens)} out${detail(reasoning, 'reasoning')}`;
 }
 
-/** Why the server rejected the input file or gave up: a table with line numbers; empty without errors. */
+/** The batch's errors as a table with line numbers; empty without errors. */
 export function describeErrors({ errors }: Batch, paint: Paint): string[] {
   const found = errors?.data ?? [];
   if (found.length === 0) return [];
@@ -63,14 +63,14 @@ function errorRow({ line, code, param, message }: BatchError): Row {
   return [where, printable(code ?? ''), printable(param ?? ''), printable(message ?? '')];
 }
 
-/** Second at which a batch ended; `null` while it has not. */
+/** Unix time in seconds at which the batch ended; `null` while it runs. */
 export function endedAtSec(batch: Batch): number | null {
   return batch.completed_at ?? batch.failed_at ?? batch.expired_at ?? batch.cancelled_at ?? null;
 }
 
 function tokenRows(batch: Batch): Row[] {
-  const words = tokenSummary(batch);
-  return words === null ? [] : [['tokens', words]];
+  const tokens = tokenSummary(batch);
+  return tokens === null ? [] : [['tokens', tokens]];
 }
 
 function optional(name: string, value: string | null | undefined): Row[] {

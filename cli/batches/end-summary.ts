@@ -6,15 +6,16 @@ import { paintedTable, statusColor, type Cell, type Paint } from './paint';
 import { STDOUT } from './result-targets';
 import { humanBytes, humanDuration, printable, humanRate } from './human-format';
 
+/** How to show the summary, and what is known besides the batch. */
 export interface SummaryOptions {
   readonly paint: Paint;
-  /** What was downloaded; `null` where nothing was meant to be. */
+  /** What was downloaded; `null` if the command downloads nothing. */
   readonly results: FetchedResults | null;
-  /** From upload to last result, where this process saw it all. */
+  /** From the start of the upload to the last result; `null` if this process did not run all of it. */
   readonly elapsedMs: number | null;
 }
 
-/** How a batch ended: counts, tokens, failures by code, time, files. */
+/** Summary of an ended batch: counts, tokens, time, files, failures by code. */
 export function endSummary(batch: Batch, { paint, results, elapsedMs }: SummaryOptions): string {
   const rows: Cell[][] = [
     ['batch', printable(batch.id)],
@@ -24,7 +25,7 @@ export function endSummary(batch: Batch, { paint, results, elapsedMs }: SummaryO
   const tokens = tokenSummary(batch);
   if (tokens !== null) rows.push(['tokens', tokens]);
   const tookMs = elapsedMs ?? ((endedAtSec(batch) ?? batch.created_at) - batch.created_at) * 1_000;
-  rows.push(['elapsed', timeWords(batch, tookMs)]);
+  rows.push(['elapsed', elapsedTime(batch, tookMs)]);
   if (results !== null) rows.push(...fileRows(batch, results));
   const dimmed = rows.map(([name = '', ...cells]): Cell[] => [['dim', String(name)], ...cells]);
   return [
@@ -34,7 +35,7 @@ export function endSummary(batch: Batch, { paint, results, elapsedMs }: SummaryO
   ].join('\n');
 }
 
-function timeWords({ request_counts: counts }: Batch, tookMs: number): string {
+function elapsedTime({ request_counts: counts }: Batch, tookMs: number): string {
   const done = (counts?.completed ?? 0) + (counts?.failed ?? 0);
   const perSecond = done / (tookMs / 1_000);
   const rate = done === 0 || tookMs <= 0 ? '' : ` (${humanRate(perSecond)} requests a second)`;
@@ -59,5 +60,8 @@ function failureLines(results: FetchedResults | null, paint: Paint): string[] {
     printable(code),
     example,
   ]);
-  return ['failed or not done, by code', paintedTable(rows, paint).replace(/^/gm, '  ')];
+  return [
+    'requests without a successful answer, by error code',
+    paintedTable(rows, paint).replace(/^/gm, '  '),
+  ];
 }

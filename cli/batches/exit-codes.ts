@@ -1,7 +1,7 @@
 import type { Batch } from 'openai/resources/batches';
 import { isNightshiftError } from '../../core/errors';
 
-/** What the exit status of `run`, `watch` and `results` says of the batch; scripts rely on it. */
+/** Exit statuses of the batch commands. Scripts rely on them. */
 export const EXIT = {
   completed: 0,
   localError: 1,
@@ -13,34 +13,35 @@ export const EXIT = {
   interrupted: 130,
 } as const;
 
+/** One of {@link EXIT}. */
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** For `--help` of the commands that end with a batch. */
+/** Help text of the commands whose exit status is that of a batch. */
 export const BATCH_EXIT_HELP = `
 Exit status:
     0  completed, every request succeeded
-    1  usage or local error, or the server refused what was asked
-    2  failed: the input file was rejected, or the server gave the batch up
+    1  wrong usage, a local error, or the server refused the request
+    2  failed: the input file was rejected, or the server gave up on the batch
     3  completed, but some requests failed
     4  cancelled
     5  expired
-    6  server not reachable, or not working
-  130  interrupted by Ctrl-C; a batch that was created goes on`;
+    6  the server cannot be reached, or does not work
+  130  interrupted by Ctrl-C; a batch that was created continues`;
 
-/** For `--help` of the commands that ask or tell the server one thing. */
+/** Help text of the commands that make one request. */
 export const PLAIN_EXIT_HELP = `
 Exit status:
     0  done
-    1  usage or local error, or the server refused what was asked
-    6  server not reachable, or not working
+    1  wrong usage, a local error, or the server refused the request
+    6  the server cannot be reached, or does not work
   130  interrupted by Ctrl-C`;
 
-/** Whether a batch has reached a status that never changes again. */
+/** Whether the batch has a terminal status. */
 export function hasEnded({ status }: Pick<Batch, 'status'>): boolean {
   return ['completed', 'failed', 'expired', 'cancelled'].includes(status);
 }
 
-/** Exit status of an ended batch; one that still runs counts as interrupted. */
+/** Exit status for an ended batch. A running batch counts as interrupted. */
 export function exitCodeOf(batch: Batch): ExitCode {
   switch (batch.status) {
     case 'completed':
@@ -59,7 +60,7 @@ export function exitCodeOf(batch: Batch): ExitCode {
   }
 }
 
-/** Exit status of a command that threw. */
+/** Exit status for a command that threw `error`. */
 export function exitCodeOfError(error: unknown): ExitCode {
   return isNightshiftError(error, 'unavailable') ? EXIT.unreachable : EXIT.localError;
 }

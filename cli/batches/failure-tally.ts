@@ -2,7 +2,7 @@ import { StringDecoder } from 'node:string_decoder';
 import { createJsonGuard } from '../../core/openai/json-check';
 import { shortened } from './human-format';
 
-/** One kind of failure in an error file. */
+/** One error code in an error file. */
 export interface FailureKind {
   /** `batch_expired`, `HTTP 429 rate_limit_exceeded`. */
   readonly code: string;
@@ -11,7 +11,7 @@ export interface FailureKind {
   readonly example: string;
 }
 
-/** Counts the lines of an error file by what they failed with, while the file flows by. */
+/** Counts the lines of an error file by error code while the file is downloaded. */
 export interface FailureTally {
   add(chunk: Uint8Array): void;
   /** Most frequent first. */
@@ -20,7 +20,7 @@ export interface FailureTally {
 
 const EXAMPLE_CHARACTERS = 100;
 
-/** Keeps one line of the file in memory at a time. */
+/** A tally that keeps at most one line of the file in memory. */
 export function createFailureTally(): FailureTally {
   const decoder = new StringDecoder('utf8');
   const found = new Map<string, FailureKind>();
@@ -35,7 +35,7 @@ export function createFailureTally(): FailureTally {
   return {
     add(chunk) {
       const text = decoder.write(chunk);
-      // Splitting reads all of a line again: once for each is enough.
+      // Splitting at every chunk would scan a long line again and again.
       if (!text.includes('\n')) {
         rest += text;
         return;
@@ -70,7 +70,7 @@ function failureIn(line: string): { code: string; message: string } {
   return { code: shortened(code, EXAMPLE_CHARACTERS), message: text(inner?.message) };
 }
 
-/** An answer that failed may hold anything. */
+/** Bounds nesting before JSON.parse: the line contains whatever a model server sent. */
 const faultOf = createJsonGuard({ maxDepth: 10_000, maxTokens: 10_000_000 });
 
 function parse(line: string): ResultLine | null {

@@ -3,22 +3,22 @@ import { APIConnectionError, APIConnectionTimeoutError, APIError } from 'openai'
 import { NightshiftError, isNightshiftError, type ErrorCode } from '../../core/errors';
 import { printable } from './human-format';
 
-/** What a failure's sentence needs to say what to do. */
-export interface FailureScene {
+/** What the advice in an error message depends on. */
+export interface FailureContext {
   readonly baseUrl: string;
-  /** Whether a key was given at all. */
+  /** Whether there is a key. */
   readonly hasKey: boolean;
-  /** False for the default address, to which no key is sent. */
+  /** Whether the user named the server. No key is sent to the default address. */
   readonly isChosen: boolean;
 }
 
 /**
- * What the SDK threw, as one sentence with what to do about it. The code `unavailable` marks what may
- * be tried again: no connection, 408, 425, 429 and 5xx.
+ * Translates an error of the SDK into one sentence with advice. The code `unavailable` marks errors worth a
+ * retry: no connection, 408, 425, 429 and 5xx.
  */
-export function explainFailure(error: unknown, scene: FailureScene): NightshiftError {
+export function explainFailure(error: unknown, context: FailureContext): NightshiftError {
   if (isNightshiftError(error)) return error;
-  const { code, message } = describe(error, scene);
+  const { code, message } = describe(error, context);
   return new NightshiftError(code, message, { cause: error });
 }
 
@@ -27,10 +27,10 @@ interface Described {
   readonly message: string;
 }
 
-function describe(error: unknown, scene: FailureScene): Described {
-  const { baseUrl } = scene;
+function describe(error: unknown, context: FailureContext): Described {
+  const { baseUrl } = context;
   const advice =
-    'is it running (nightshift dev starts one here), is the address right (--base-url, OPENAI_BASE_URL)?';
+    'is it running (nightshift dev starts one here), and is the address right (--base-url, OPENAI_BASE_URL)?';
   if (error instanceof APIConnectionTimeoutError) {
     return { code: 'unavailable', message: `no answer in time from ${baseUrl}: ${advice}` };
   }
@@ -39,9 +39,9 @@ function describe(error: unknown, scene: FailureScene): Described {
     return { code: 'unavailable', message };
   }
   if (error instanceof APIError && typeof error.status === 'number') {
-    return describeStatus(error as APIError<number>, scene);
+    return describeStatus(error as APIError<number>, context);
   }
-  // A connection that breaks in the middle of an answer comes as fetch's own error.
+  // If the connection breaks in the middle of an answer, the SDK passes on fetch's own error.
   if (types.isNativeError(error) && error.name === 'TypeError' && 'cause' in error) {
     const message = `the connection to ${baseUrl} broke (${deepestReason(error)})`;
     return { code: 'unavailable', message };
@@ -49,13 +49,13 @@ function describe(error: unknown, scene: FailureScene): Described {
   return { code: 'internal', message: error instanceof Error ? error.message : String(error) };
 }
 
-function describeStatus(error: APIError<number>, scene: FailureScene): Described {
-  const { baseUrl } = scene;
+function describeStatus(error: APIError<number>, context: FailureContext): Described {
+  const { baseUrl } = context;
   const { status, requestID } = error;
   const said = messageOf(error);
   if (status === 401) {
-    const what = scene.hasKey ? 'refuses the API key' : 'wants an API key';
-    return { code: 'unauthorized', message: `${baseUrl} ${what} (${said}): ${keyAdvice(scene)}` };
+    const what = context.hasKey ? 'refuses the API key' : 'requires an API key';
+    return { code: 'unauthorized', message: `${baseUrl} ${what} (${said}): ${keyAdvice(context)}` };
   }
   if (status === 404) return { code: 'not_found', message: notFound(error, baseUrl) };
   if (status === 408 || status === 425 || status === 429 || status >= 500) {
@@ -69,14 +69,14 @@ function describeStatus(error: APIError<number>, scene: FailureScene): Described
   return { code: code ?? 'invalid_request', message };
 }
 
-function keyAdvice({ baseUrl, hasKey, isChosen }: FailureScene): string {
+function keyAdvice({ baseUrl, hasKey, isChosen }: FailureContext): string {
   if (hasKey) return 'is it the right one (OPENAI_API_KEY, --api-key)?';
   return isChosen
     ? 'set OPENAI_API_KEY or --api-key'
     : `a key is only sent to a server that you name: set OPENAI_API_KEY and --base-url ${baseUrl}`;
 }
 
-/** An answer without OpenAI's error body comes from somebody who does not know this API. */
+/** A 404 without OpenAI's error body comes from a server that does not have this API. */
 function notFound(error: APIError<number>, baseUrl: string): string {
   const said = messageOf(error);
   const isRoute = bodyMessage(error) === null || /route|not found: |invalid url/i.test(said);
@@ -97,11 +97,11 @@ function bodyMessage({ error }: APIError): string | null {
 
 const MAX_DEPTH = 8;
 
-/** `connect ECONNREFUSED 127.0.0.1:8000` out of a chain of wrappers. */
+/** The innermost error's message, such as `connect ECONNREFUSED 127.0.0.1:8000`. */
 function deepestReason(error: Error): string {
   let deepest = error;
   for (let depth = 0; depth < MAX_DEPTH; depth++) {
-    // `localhost` is tried under several addresses: one reason is enough.
+    // `localhost` resolves to several addresses, each with its own error: one is enough.
     const { errors } = deepest as { errors?: unknown };
     const next: unknown = Array.isArray(errors) ? errors[0] : deepest.cause;
     if (!types.isNativeError(next)) break;

@@ -11,6 +11,7 @@ import { STDOUT, type ResultTargets } from './result-targets';
 import { saveFile } from './save-file';
 import { humanBytes, humanDuration } from './human-format';
 
+/** Where results come from and where they go. */
 export interface FetchOptions {
   readonly service: BatchService;
   readonly io: Pick<ClientIo, 'stdout'>;
@@ -20,17 +21,17 @@ export interface FetchOptions {
   readonly force: boolean;
 }
 
-/** A result file that is on this disk now. */
+/** A downloaded result file. */
 export interface SavedFile {
   readonly target: string;
   readonly bytes: number;
 }
 
-/** What was fetched; `null` where the batch has no such file. */
+/** The downloaded files; `null` if the batch has no such file. */
 export interface FetchedResults {
   readonly output: SavedFile | null;
   readonly errors: SavedFile | null;
-  /** The lines of the error file by code, most frequent first. */
+  /** Lines of the error file by error code, most frequent first. */
   readonly failures: readonly FailureKind[];
 }
 
@@ -38,10 +39,10 @@ const ATTEMPTS = 5;
 const FIRST_WAIT_MS = 1_000;
 
 /**
- * Downloads the result files of an ended batch. A connection that breaks is tried again, 5 times in
- * all; not once bytes have gone to stdout, for they cannot be taken back.
+ * Downloads the result files of an ended batch. If the connection breaks, the download starts again, up to
+ * 5 attempts in all. Once bytes went to stdout there is no retry, because they cannot be taken back.
  *
- * @throws unavailable, not_found where a file was deleted, invalid_request where the disk refuses
+ * @throws unavailable, not_found if a file was deleted, invalid_request if it cannot be written
  */
 export async function fetchResults(batch: Batch, options: FetchOptions): Promise<FetchedResults> {
   const { targets } = options;
@@ -60,12 +61,17 @@ async function fetchFile(
   if (!fileId) return null;
   const { reporter, interrupts } = options;
   for (let attempt = 1; ; attempt++) {
-    const flow: Flow = { fileId, target, sent: 0, ...(tally === undefined ? {} : { tally }) };
+    const transfer: Transfer = {
+      fileId,
+      target,
+      sent: 0,
+      ...(tally === undefined ? {} : { tally }),
+    };
     try {
-      await fetchOnce(flow, options);
-      return { target, bytes: flow.sent };
+      await fetchOnce(transfer, options);
+      return { target, bytes: transfer.sent };
     } catch (error) {
-      const mayRepeat = attempt < ATTEMPTS && !(target === STDOUT && flow.sent > 0);
+      const mayRepeat = attempt < ATTEMPTS && !(target === STDOUT && transfer.sent > 0);
       const isTransient = isNightshiftError(error, 'unavailable') && interrupts.pending === null;
       if (!mayRepeat || !isTransient) throw error;
       const waitMs = FIRST_WAIT_MS * 2 ** (attempt - 1);
@@ -77,30 +83,33 @@ async function fetchFile(
   }
 }
 
-interface Flow {
+interface Transfer {
   readonly fileId: string;
   readonly target: string;
   readonly tally?: { kinds: FailureKind[] };
   sent: number;
 }
 
-async function fetchOnce(flow: Flow, options: FetchOptions): Promise<void> {
+async function fetchOnce(transfer: Transfer, options: FetchOptions): Promise<void> {
   const { service, io, interrupts, force } = options;
-  const { body, bytes } = await service.content(flow.fileId, interrupts.signal);
+  const { body, bytes } = await service.content(transfer.fileId, interrupts.signal);
   const tally = createFailureTally();
-  await saveFile({ target: flow.target, force, stdout: io.stdout }, async (sink) => {
-    await pour(body, sink, (chunk) => {
-      if (flow.tally) tally.add(chunk);
-      flow.sent += chunk.length;
-      options.reporter.status(`downloading ${flow.target}: ${humanBytes(flow.sent)}${of(bytes)}`);
+  await saveFile({ target: transfer.target, force, stdout: io.stdout }, async (sink) => {
+    await copy(body, sink, (chunk) => {
+      if (transfer.tally) tally.add(chunk);
+      transfer.sent += chunk.length;
+      options.reporter.status(
+        `downloading ${transfer.target}: ${humanBytes(transfer.sent)}${of(bytes)}`,
+      );
     });
-    if (bytes !== null && flow.sent !== bytes) throw broken(`${flow.sent} of ${bytes} bytes came`);
+    if (bytes !== null && transfer.sent !== bytes)
+      throw broken(`received ${transfer.sent} of ${bytes} bytes`);
   });
-  if (flow.tally) flow.tally.kinds = tally.kinds();
+  if (transfer.tally) transfer.tally.kinds = tally.kinds();
 }
 
-/** Network errors come from reading, disk errors from writing: they get different words. */
-async function pour(
+/** Distinguishes network errors, which come from reading, from disk errors, which come from writing. */
+async function copy(
   body: AsyncIterable<Uint8Array>,
   sink: Writable,
   onChunk: (chunk: Uint8Array) => void,
@@ -124,7 +133,7 @@ async function pour(
 }
 
 function broken(reason: string, cause?: unknown): NightshiftError {
-  const message = `the download broke off (${reason})`;
+  const message = `the download was interrupted (${reason})`;
   return new NightshiftError('unavailable', message, cause === undefined ? {} : { cause });
 }
 

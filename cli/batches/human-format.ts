@@ -25,7 +25,7 @@ function pair(amount: number, per: number, [big, small]: readonly [string, strin
     : `${whole} ${String(rest).padStart(small === 'h' ? 1 : 2, '0')} ${small}`;
 }
 
-/** `8.3`, `1,234`: things a second. */
+/** `8.3`, `1,234`: a rate per second. */
 export function humanRate(perSecond: number): string {
   return perSecond < 10 ? perSecond.toFixed(1) : grouped(Math.round(perSecond));
 }
@@ -41,15 +41,15 @@ export function humanBytes(bytes: number): string {
   return `${unit === 0 ? amount : amount.toFixed(1)} ${BYTE_UNITS[unit]}`;
 }
 
-/** `2026-11-21 14:28:03` in the zone of this machine. */
+/** `2026-11-21 14:28:03` in the time zone of this machine. */
 export function localTime(atSec: number): string {
   const at = new Date(atSec * 1_000);
-  const two = (part: number): string => String(part).padStart(2, '0');
+  const two = (value: number): string => String(value).padStart(2, '0');
   const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
   return `${day} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
 }
 
-/** `3 min ago`, `in 23 h`, `now`: one unit, for tables. */
+/** `3 min ago`, `in 23 h`, `now`: in one unit, for tables. */
 export function relativeTime(atSec: number, nowMs: number): string {
   const seconds = Math.round(atSec - nowMs / 1_000);
   const size = Math.abs(seconds);
@@ -65,7 +65,7 @@ export function relativeTime(atSec: number, nowMs: number): string {
   return seconds < 0 ? `${amount} ago` : `in ${amount}`;
 }
 
-/** Text of somebody else on one line, without characters that steer a terminal. */
+/** Untrusted text on one line, without characters that control a terminal. */
 export function printable(text: string): string {
   return text
     .replace(/\s+/g, ' ')

@@ -10,7 +10,7 @@ export interface InputFile {
   readonly bytes: number;
 }
 
-/** The file as it is now. @throws invalid_request where there is none, or nothing in it */
+/** Checks that the file exists and is not empty. @throws invalid_request */
 export function openInput(path: string): InputFile {
   const stats = statsOf(path);
   if (!stats.isFile()) throw refusal(`${path} is not a file`);
@@ -30,10 +30,10 @@ function statsOf(path: string): Stats {
 }
 
 /**
- * The endpoint of the first request, for all lines of a batch go to one. Blank lines and a byte order
+ * The endpoint of the first request; all lines of a batch have the same one. Blank lines and a byte order
  * mark are skipped, as the server does (docs/design/api-contract.md#line-format).
  *
- * @throws invalid_request where that line is no request
+ * @throws invalid_request if that line is not a request
  */
 export async function endpointOf(path: string): Promise<string> {
   const input = createReadStream(path);
@@ -49,11 +49,11 @@ export async function endpointOf(path: string): Promise<string> {
     lines.close();
     input.destroy();
   }
-  throw refusal(`${path} has no requests: all its lines are blank`);
+  throw refusal(`${path} contains no requests: all its lines are blank`);
 }
 
 const EXPECTED =
-  'expected JSON Lines, one request a line, such as {"custom_id": "a", "method": "POST", "url": "/v1/chat/completions", "body": {…}}';
+  'expected one JSON request per line, such as {"custom_id": "a", "method": "POST", "url": "/v1/chat/completions", "body": {…}}';
 
 function endpointIn(line: string, where: string): string {
   const request = parseLine(line, where);
@@ -62,7 +62,7 @@ function endpointIn(line: string, where: string): string {
   throw refusal(`${where} has no "url" to take the endpoint from: ${EXPECTED}`);
 }
 
-/** The server's own defaults: a line beyond them would be refused there. */
+/** The server's default limits: it would refuse a line beyond them. */
 const faultOf = createJsonGuard({ maxDepth: 10_000, maxTokens: 10_000_000 });
 
 function parseLine(line: string, where: string): unknown {

@@ -1,25 +1,25 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { SignalSource } from '../../platform/shutdown';
 
-/** Ctrl-C and SIGTERM as something that can be waited for, answered, and waited for again. */
+/** Ctrl-C and SIGTERM as state that a command can wait for and handle, more than once. */
 export interface Interrupts {
-  /** Aborts at the next interruption. A new one after {@link Interrupts.rearm}. */
+  /** Aborts at the next interrupt. {@link Interrupts.rearm} replaces it. */
   readonly signal: AbortSignal;
-  /** The interruption that is not answered yet. */
+  /** The interrupt that was not handled yet, or `null`. */
   readonly pending: NodeJS.Signals | null;
-  /** The interruption was answered: wait for the next one. */
+  /** Marks the interrupt as handled and waits for the next one. */
   rearm(): void;
-  /** Waits, but not beyond an interruption; does not throw. */
+  /** Resolves after `ms`, or at an interrupt. Never throws. */
   sleep(ms: number): Promise<void>;
-  /** Leaves the signals to Node again. */
+  /** Restores Node's own signal handling. */
   close(): void;
 }
 
-/** Terminals and `npm` deliver one Ctrl-C twice. */
+/** Terminals and `npm` may deliver one Ctrl-C twice. */
 const GAP_MS = 1_000;
 const NAMES = ['SIGINT', 'SIGTERM'] as const;
 
-/** Listens until it is closed. A signal within 1 s of the one before is the same one. */
+/** Listens until `close`. A second signal within 1 s counts as the same one. */
 export function listenForInterrupts(
   source: SignalSource,
   nowMs: () => number = () => performance.now(),
@@ -47,7 +47,7 @@ export function listenForInterrupts(
       abort = new AbortController();
     },
     async sleep(ms) {
-      // The only thing that rejects it is the signal, and that is what `pending` tells.
+      // It rejects only when the signal aborts, and then `pending` is set.
       await delay(ms, undefined, { signal: abort.signal }).catch(() => undefined);
     },
     close() {
@@ -56,7 +56,7 @@ export function listenForInterrupts(
   };
 }
 
-/** The interruption of a command that has its own signal handlers: `signal` aborts once, for good. */
+/** Interrupts for a command with its own signal handlers: `signal` aborts once and for good. */
 export function interruptsFrom(signal: AbortSignal): Interrupts {
   return {
     signal,

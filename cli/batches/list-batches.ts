@@ -4,7 +4,7 @@ import { hasEnded } from './exit-codes';
 import { paintedTable, statusColor, type Cell, type Paint } from './paint';
 import { relativeTime, printable } from './human-format';
 
-/** One row for each batch, under a heading. */
+/** A table with a heading and one row per batch. */
 export function batchTable(batches: readonly Batch[], paint: Paint, nowMs: number): string {
   const heading = ['batch', 'status', 'done', 'failed', 'created', 'expires', 'endpoint', 'model'];
   const rows = batches.map((batch) => batchRow(batch, nowMs));

@@ -1,25 +1,26 @@
 import OpenAI from 'openai';
 import type { Environment } from '../../platform/config';
 
+/** What requests are sent with. */
 export interface OpenAiOptions {
   readonly baseUrl: string;
   readonly apiKey: string | null;
   readonly headers: Readonly<Record<string, string>>;
   readonly timeoutMs?: number;
-  /** The environment, out of which the SDK takes keys and headers by itself. */
+  /** The environment, from which the SDK reads keys and headers by itself. */
   readonly env: Environment;
-  /** Whether those may be sent there: never to an address that the user did not choose. */
+  /** Whether those may be sent. False for an address that the user did not name. */
   readonly takesEnvironment: boolean;
 }
 
-/** The official SDK, which sends what it is given here and nothing else that may be secret. */
+/** The official SDK, set up to send no secrets except those given here. */
 export function openOpenAi(options: OpenAiOptions): OpenAI {
   const { baseUrl, apiKey, headers, timeoutMs, env, takesEnvironment } = options;
   return new OpenAI({
     baseURL: baseUrl,
-    // The SDK insists on a key; a server that asks for none does not look at it.
+    // The SDK requires a key; a server without authentication ignores it.
     apiKey: apiKey ?? 'none',
-    // The SDK would send OPENAI_ADMIN_KEY in place of the API key.
+    // Otherwise the SDK would send OPENAI_ADMIN_KEY instead of the API key.
     adminAPIKey: null,
     ...(takesEnvironment ? {} : { organization: null, project: null }),
     defaultHeaders: { ...(takesEnvironment ? {} : withoutCustomHeaders(env)), ...headers },
@@ -27,7 +28,7 @@ export function openOpenAi(options: OpenAiOptions): OpenAI {
   });
 }
 
-/** The SDK adds the lines of OPENAI_CUSTOM_HEADERS to every request; `null` takes one away again. */
+/** The SDK adds the lines of OPENAI_CUSTOM_HEADERS to every request; `null` removes one. */
 function withoutCustomHeaders(environment: Environment): Record<string, null> {
   const lines = (environment['OPENAI_CUSTOM_HEADERS'] ?? '').split('\n');
   const names = lines

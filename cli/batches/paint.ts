@@ -4,13 +4,13 @@ import type { Screen } from './client-io';
 
 const CODES = { red: 31, green: 32, yellow: 33, cyan: 36, dim: 2, bold: 1 } as const;
 
-/** Names of what {@link Paint} can do. */
+/** Colors and styles of {@link Paint}. */
 export type Color = keyof typeof CODES;
 
-/** Colors a text, or leaves it as it is where colors are not wanted. */
+/** Colors a text, or returns it unchanged if colors are off. */
 export type Paint = (color: Color, text: string) => string;
 
-/** Colors on a terminal alone, and not with `NO_COLOR` or a dumb terminal. */
+/** Colors are on for terminals, except with `NO_COLOR` or a dumb terminal. */
 export function paintFor(screen: Screen, env: Environment): Paint {
   const isWanted = screen.isTTY === true && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
   return isWanted
@@ -18,7 +18,7 @@ export function paintFor(screen: Screen, env: Environment): Paint {
     : (_color, text) => text;
 }
 
-/** The color that says how it goes with a batch. */
+/** The color of a batch status. */
 export function statusColor(status: Batch['status']): Color {
   switch (status) {
     case 'completed':
@@ -36,10 +36,10 @@ export function statusColor(status: Batch['status']): Color {
   }
 }
 
-/** A cell of a table: a text, or one with the color it gets once it has its width. */
+/** A cell of a table: plain text, or text with a color. */
 export type Cell = string | readonly [color: Color, text: string];
 
-/** Rows as columns of equal width; colors do not count as width. */
+/** Rows with aligned columns. Colors do not count as width. */
 export function paintedTable(rows: readonly (readonly Cell[])[], paint: Paint): string {
   const widths: number[] = [];
   for (const row of rows) {

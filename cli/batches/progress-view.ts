@@ -6,17 +6,17 @@ import type { Reporter } from './reporter';
 import { createRate } from './rate';
 import { humanDuration, humanRate } from './human-format';
 
-/** Shows how far a batch is. */
+/** Shows the progress of one batch. */
 export interface ProgressView {
   show(batch: Batch, nowMs: number): void;
 }
 
 const BAR_WIDTH = 24;
-/** Without a terminal: a line for a new status, for every tenth, and at least every minute. */
+/** Without a terminal: a line per new status, per tenth of the requests, and at least every minute. */
 const PLAIN_SHARE = 0.1;
 const PLAIN_EVERY_MS = 60_000;
 
-/** A bar on a terminal, a few plain lines elsewhere. */
+/** Draws a bar on a terminal, and writes a few plain lines elsewhere. */
 export function createProgressView(reporter: Reporter): ProgressView {
   const rate = createRate();
   const plain = createPlainFilter();
@@ -24,7 +24,7 @@ export function createProgressView(reporter: Reporter): ProgressView {
     show(batch, nowMs) {
       const { total = 0, completed = 0, failed = 0 } = batch.request_counts ?? {};
       const done = completed + failed;
-      // The time of validation says nothing about the speed of requests.
+      // Validation takes time too, but says nothing about the rate of requests.
       if (batch.status === 'in_progress') rate.add(done, nowMs);
       const step: Step = { batch, total, done, failed, perSecond: rate.perSecond() };
       if (reporter.isLive) {
@@ -41,30 +41,30 @@ interface Step {
   readonly total: number;
   readonly done: number;
   readonly failed: number;
-  /** `null` while it is not known. */
+  /** `null` while it is unknown. */
   readonly perSecond: number | null;
 }
 
 function barLine(step: Step, { paint, columns }: Reporter): string {
   const { total, done, batch } = step;
   const filled = total === 0 ? 0 : Math.round((done / total) * BAR_WIDTH);
-  const words = describe(step).join(', ');
+  const text = describe(step).join(', ');
   const bar = `${'█'.repeat(filled)}${'░'.repeat(BAR_WIDTH - filled)}`;
-  // A line that wraps could not be drawn over: the bar goes first, then the words' end.
-  const room = columns - 1;
-  if (BAR_WIDTH + 2 + words.length > room) return words.slice(0, room);
-  return `${paint(statusColor(batch.status), bar)}  ${words}`;
+  // A line that wraps could not be redrawn: leave out the bar, then cut the text.
+  const width = columns - 1;
+  if (BAR_WIDTH + 2 + text.length > width) return text.slice(0, width);
+  return `${paint(statusColor(batch.status), bar)}  ${text}`;
 }
 
 function describe({ batch, total, done, failed, perSecond }: Step): string[] {
   if (total === 0) return [batch.status];
   const percent = `${Math.floor((done / total) * 100)}%`;
-  const words = [`${batch.status} ${percent}`, `${grouped(done)} of ${grouped(total)}`];
-  if (failed > 0) words.push(`${grouped(failed)} failed`);
-  if (batch.status !== 'in_progress' || done === total || perSecond === null) return words;
-  words.push(`${humanRate(perSecond)}/s`);
-  if (perSecond > 0) words.push(`${humanDuration(((total - done) / perSecond) * 1_000)} left`);
-  return words;
+  const facts = [`${batch.status} ${percent}`, `${grouped(done)} of ${grouped(total)}`];
+  if (failed > 0) facts.push(`${grouped(failed)} failed`);
+  if (batch.status !== 'in_progress' || done === total || perSecond === null) return facts;
+  facts.push(`${humanRate(perSecond)}/s`);
+  if (perSecond > 0) facts.push(`${humanDuration(((total - done) / perSecond) * 1_000)} left`);
+  return facts;
 }
 
 function createPlainFilter(): (step: Step, nowMs: number) => boolean {

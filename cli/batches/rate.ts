@@ -1,28 +1,28 @@
-/** How fast a number grows, by what was seen of it lately. */
+/** The recent growth rate of a counter. */
 export interface Rate {
   add(count: number, atMs: number): void;
-  /** Growth a second over the last {@link createRate} window; `null` while too little was seen. */
+  /** Growth per second in the window; `null` while there are too few samples. */
   perSecond(): number | null;
 }
 
 const WINDOW_MS = 30_000;
-/** Below this the first answers say more about the start than about the speed. */
+/** A shorter span says more about the start than about the rate. */
 const MIN_SPAN_MS = 1_000;
 
-/** A rate over the last 30 s, so that a slow start or a pause does not weigh for ever. */
+/** A rate over the last 30 s: a slow start or a pause is forgotten after that time. */
 export function createRate(): Rate {
-  let seen: { readonly count: number; readonly atMs: number }[] = [];
+  let samples: { readonly count: number; readonly atMs: number }[] = [];
   return {
     add(count, atMs) {
-      seen.push({ count, atMs });
+      samples.push({ count, atMs });
       const oldest = atMs - WINDOW_MS;
-      // The last one before the window stays: it is where the window's growth begins.
-      const keepFrom = seen.findLastIndex((sample) => sample.atMs <= oldest);
-      if (keepFrom > 0) seen = seen.slice(keepFrom);
+      // The last sample before the window stays, because the growth in the window begins there.
+      const keepFrom = samples.findLastIndex((sample) => sample.atMs <= oldest);
+      if (keepFrom > 0) samples = samples.slice(keepFrom);
     },
     perSecond() {
-      const first = seen[0];
-      const last = seen.at(-1);
+      const first = samples[0];
+      const last = samples.at(-1);
       if (first === undefined || last === undefined) return null;
       const spanMs = last.atMs - first.atMs;
       return spanMs < MIN_SPAN_MS ? null : ((last.count - first.count) / spanMs) * 1_000;

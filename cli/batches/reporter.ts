@@ -2,18 +2,18 @@ import type { Environment } from '../../platform/config';
 import type { Screen } from './client-io';
 import { paintFor, type Paint } from './paint';
 
-/** Says news, one line each, and keeps one line at the bottom of a terminal that changes. */
+/** Writes messages, one line each, and redraws a status line at the bottom of a terminal. */
 export interface Reporter {
-  /** Whether the bottom line is drawn. */
+  /** Whether there is a terminal for the status line. */
   readonly isLive: boolean;
   readonly paint: Paint;
   /** Width of the terminal in characters. */
   readonly columns: number;
-  /** A line that stays. */
+  /** Writes a line that stays. */
   say(message: string): void;
-  /** A line that is drawn over the one before; nothing without a terminal. */
+  /** Redraws the status line; does nothing without a terminal. */
   status(text: string): void;
-  /** Removes the bottom line. */
+  /** Removes the status line. */
   clear(): void;
 }
 
@@ -21,7 +21,7 @@ const REDRAW_MS = 80;
 const DEFAULT_COLUMNS = 80;
 const CLEAR_LINE = '\r\u001b[K';
 
-/** A reporter that writes to `screen`, which is stderr: stdout belongs to results. */
+/** A reporter for `screen`, which is stderr: stdout is for results. */
 export function createReporter(screen: Screen, env: Environment): Reporter {
   const isLive = screen.isTTY === true && env['TERM'] !== 'dumb';
   let isDrawn = false;

@@ -11,19 +11,19 @@ export interface ResultTargets {
 /** stdout, as it is named on a command line. */
 export const STDOUT = '-';
 
-/** `data/input.jsonl` has its results in `data/input.output.jsonl` and `data/input.errors.jsonl`. */
+/** Results of `data/input.jsonl` go to `data/input.output.jsonl` and `data/input.errors.jsonl`. */
 export function targetsBeside(input: string): ResultTargets {
   const extension = extname(input) || '.jsonl';
   const stem = input.slice(0, input.length - extname(input).length);
   return { output: `${stem}.output${extension}`, errors: `${stem}.errors${extension}` };
 }
 
-/** Result files of a batch whose input is not at hand: named after it, in this folder. */
+/** Result files named after the batch, in the current folder. */
 export function targetsOf(batchId: string): ResultTargets {
   return targetsBeside(join('.', `${batchId}.jsonl`));
 }
 
-/** What may be overwritten by results. */
+/** What results may overwrite. */
 export interface TargetRules {
   readonly force: boolean;
   /** A file that must never be overwritten. */
@@ -31,14 +31,13 @@ export interface TargetRules {
 }
 
 /**
- * Whether results may go there, asked before anything is sent.
+ * Checks before anything is sent whether results can be written to their targets.
  *
- * @throws invalid_request where a folder is missing, a file would be overwritten, two things would
- * go to one file
+ * @throws invalid_request if a folder is missing, a file would be overwritten, or both targets are the same
  */
 export function checkTargets({ output, errors }: ResultTargets, rules: TargetRules): void {
-  if (placeOf(output) === placeOf(errors) && !isDevice(output)) {
-    throw refusal(`output and errors would both go to ${output}: name another with --errors`);
+  if (realPathOf(output) === realPathOf(errors) && !isDevice(output)) {
+    throw refusal(`output and errors would both go to ${output}: name another file with --errors`);
   }
   for (const target of [output, errors]) checkTarget(target, rules);
 }
@@ -46,29 +45,31 @@ export function checkTargets({ output, errors }: ResultTargets, rules: TargetRul
 function checkTarget(target: string, { force, input }: TargetRules): void {
   if (target === STDOUT || isDevice(target)) return;
   if (!existsSync(dirname(resolve(target)))) {
-    throw refusal(`there is no folder ${dirname(target)} for ${target}`);
+    throw refusal(
+      `the folder ${dirname(target)} of ${target} does not exist: create it, or name another file`,
+    );
   }
   if (!existsSync(target)) return;
   if (statSync(target).isDirectory()) throw refusal(`${target} is a folder: name a file in it`);
-  if (input !== null && placeOf(target) === placeOf(input)) {
-    throw refusal(`${target} is the input file: name another with -o or --errors`);
+  if (input !== null && realPathOf(target) === realPathOf(input)) {
+    throw refusal(`${target} is the input file: name another file with -o or --errors`);
   }
-  if (!force) throw existing(target);
+  if (!force) throw fileExists(target);
 }
 
-/** The refusal to overwrite. */
-export function existing(target: string): NightshiftError {
+/** The error for a file that would be overwritten. */
+export function fileExists(target: string): NightshiftError {
   return refusal(`${target} exists: add --force to overwrite it, or name another file`);
 }
 
-/** Something that is written into and never replaced: a pipe, `/dev/null`. */
+/** Whether the target is written into and not replaced: a pipe, `/dev/null`. */
 export function isDevice(target: string): boolean {
   if (target === STDOUT || !existsSync(target)) return false;
   const stats = statSync(target);
   return !stats.isFile() && !stats.isDirectory();
 }
 
-function placeOf(target: string): string {
+function realPathOf(target: string): string {
   return existsSync(target) ? realpathSync(target) : resolve(target);
 }
 

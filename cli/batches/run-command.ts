@@ -18,30 +18,30 @@ export interface ResultFlags {
   readonly force?: boolean;
 }
 
-/** Everything `nightshift run` takes. */
+/** Flags of `nightshift run`. */
 export interface RunFlags extends ConnectionFlags, SubmitFlags, ResultFlags {
-  /** How long the server may stay away. */
+  /** How long the server may be away, ms. */
   readonly patience: number;
 }
 
-/** `nightshift run FILE`: upload, create, watch, download, sum up. */
+/** `nightshift run FILE`: uploads, creates the batch, watches it, downloads its results, prints a summary. */
 export async function runRun(io: ClientIo, input: string, flags: RunFlags): Promise<void> {
   await withSession(io, flags, async (session) => {
     const startedAtMs = performance.now();
     openInput(input);
     const targets = { ...targetsBeside(input), ...chosenTargets(flags) };
-    refuseMixture(targets, flags);
+    refuseMixedStdout(targets, flags);
     checkTargets(targets, { force: flags.force === true, input });
     const created = await submitBatch(input, flags, session);
     session.reporter.say(`created ${created.id} (${created.endpoint})`);
-    const { batch, isLeft } = await watchBatch(created, {
+    const { batch, isDetached } = await watchBatch(created, {
       ...session,
       patienceMs: flags.patience,
     }).catch((error: unknown) => {
-      sayHowToGoOn(created, targets, session);
+      suggestCommands(created, targets, session);
       throw error;
     });
-    if (isLeft) return leave(batch, targets, session);
+    if (isDetached) return detach(batch, targets, session);
     return deliver(batch, { session, flags, targets, startedAtMs });
   });
 }
@@ -89,7 +89,7 @@ export function chosenTargets({ output, errors }: ResultFlags): Partial<ResultTa
 }
 
 /** @throws invalid_request where a JSON document and results would mix on stdout */
-export function refuseMixture(targets: ResultTargets, { json }: ConnectionFlags): void {
+export function refuseMixedStdout(targets: ResultTargets, { json }: ConnectionFlags): void {
   if (json !== true || !usesStdout(targets)) return;
   const message = '--json and results on stdout (-) would mix: leave one of them out';
   throw new NightshiftError('invalid_request', message);
@@ -99,13 +99,13 @@ function usesStdout({ output, errors }: ResultTargets): boolean {
   return output === STDOUT || errors === STDOUT;
 }
 
-function leave(batch: Batch, targets: ResultTargets, session: Session): ExitCode {
-  session.reporter.say(`${batch.id} goes on without you`);
-  sayHowToGoOn(batch, targets, session);
+function detach(batch: Batch, targets: ResultTargets, session: Session): ExitCode {
+  session.reporter.say(`${batch.id} continues on the server`);
+  suggestCommands(batch, targets, session);
   return EXIT.interrupted;
 }
 
-function sayHowToGoOn(batch: Batch, targets: ResultTargets, session: Session): void {
+function suggestCommands(batch: Batch, targets: ResultTargets, session: Session): void {
   const { reporter, service } = session;
   reporter.say(`to watch it:          nightshift watch ${batch.id}${service.repeated}`);
   reporter.say(`to fetch its results: ${resultsCommand(batch, targets, session)}`);

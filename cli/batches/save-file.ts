@@ -5,8 +5,9 @@ import { basename, dirname, join } from 'node:path';
 import type { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { NightshiftError, isNightshiftError } from '../../core/errors';
-import { existing, isDevice, STDOUT } from './result-targets';
+import { fileExists, isDevice, STDOUT } from './result-targets';
 
+/** Where a file is saved. */
 export interface SaveOptions {
   /** A path, or `-`. */
   readonly target: string;
@@ -15,26 +16,26 @@ export interface SaveOptions {
 }
 
 /**
- * Lets `write` fill the target. A file appears whole or not at all, under its name only when it is
- * complete; without `force` one that has come into being meanwhile is left alone. stdout stays open.
+ * Calls `write` to fill the target. A file appears under its name only when it is complete. Without
+ * `force` it replaces no file, even one that was created meanwhile. stdout stays open.
  *
- * @throws invalid_request where the disk refuses; what `write` throws
+ * @throws invalid_request if the target cannot be written; what `write` throws
  */
 export async function saveFile(
   { target, force, stdout }: SaveOptions,
   write: (sink: Writable) => Promise<void>,
 ): Promise<void> {
-  if (target === STDOUT) return diskWords(target, () => write(stdout));
-  if (isDevice(target)) return diskWords(target, () => fill(target, 'a', write));
+  if (target === STDOUT) return explainDiskErrors(target, () => write(stdout));
+  if (isDevice(target)) return explainDiskErrors(target, () => fill(target, 'a', write));
   const place = await realpath(target).catch(() => target);
-  const part = join(dirname(place), `.${basename(place)}.${process.pid}.part`);
+  const draft = join(dirname(place), `.${basename(place)}.${process.pid}.part`);
   try {
-    await diskWords(target, async () => {
-      await fill(part, 'w', write);
-      await publish({ part, place, force });
+    await explainDiskErrors(target, async () => {
+      await fill(draft, 'w', write);
+      await publish({ draft, place, force });
     });
   } finally {
-    await rm(part, { force: true });
+    await rm(draft, { force: true });
   }
 }
 
@@ -54,19 +55,19 @@ async function fill(
   }
 }
 
-async function publish(at: { part: string; place: string; force: boolean }): Promise<void> {
-  if (at.force) return rename(at.part, at.place);
-  // Unlike a rename, a link never replaces anything.
-  await link(at.part, at.place);
+async function publish(at: { draft: string; place: string; force: boolean }): Promise<void> {
+  if (at.force) return rename(at.draft, at.place);
+  // Unlike a rename, a link never replaces a file.
+  await link(at.draft, at.place);
 }
 
-async function diskWords(target: string, work: () => Promise<void>): Promise<void> {
+async function explainDiskErrors(target: string, work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (cause) {
     if (isNightshiftError(cause)) throw cause;
     const { code, message } = cause as NodeJS.ErrnoException;
-    if (code === 'EEXIST') throw existing(target);
+    if (code === 'EEXIST') throw fileExists(target);
     throw new NightshiftError('invalid_request', `cannot write ${target}: ${message}`, { cause });
   }
 }

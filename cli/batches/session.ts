@@ -7,7 +7,7 @@ import { listenForInterrupts, type Interrupts } from './interrupts';
 import { paintFor, type Paint } from './paint';
 import { createReporter, type Reporter } from './reporter';
 
-/** What a client command works with. */
+/** What a batch command works with. */
 export interface Session {
   readonly io: ClientIo;
   readonly service: BatchService;
@@ -15,13 +15,13 @@ export interface Session {
   readonly interrupts: Interrupts;
   /** Colors of stdout. */
   readonly paint: Paint;
-  /** A result on stdout: JSON with `--json`, the text for people otherwise. */
+  /** Writes a result to stdout: `document` as JSON with `--json`, otherwise the text. */
   print(document: unknown, text: () => string): void;
 }
 
 /**
- * Runs a command between connecting and its exit status. What it throws is said in one sentence; an
- * interruption that the command did not answer itself ends it with 130.
+ * Runs a command with a session and sets the exit status. Errors are reported in one sentence. An interrupt
+ * that the command did not handle ends it with 130.
  */
 export async function withSession(
   io: ClientIo,
@@ -40,7 +40,7 @@ export async function withSession(
     io.exitWith(await work({ io, service, reporter, interrupts, paint, print }));
   } catch (error) {
     const isInterrupted = interrupts.pending !== null;
-    reporter.say(isInterrupted ? 'interrupted' : words(error));
+    reporter.say(isInterrupted ? 'interrupted' : messageOf(error));
     io.exitWith(isInterrupted ? EXIT.interrupted : exitCodeOfError(error));
   } finally {
     interrupts.close();
@@ -48,7 +48,7 @@ export async function withSession(
   }
 }
 
-function words(error: unknown): string {
+function messageOf(error: unknown): string {
   if (isNightshiftError(error) && error.code !== 'internal') return error.message;
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

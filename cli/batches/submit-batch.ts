@@ -4,7 +4,7 @@ import { endpointOf, openInput } from './input-file';
 import type { Session } from './session';
 import { uploadInput } from './upload';
 
-/** What a batch is made of. */
+/** Flags that describe the new batch. */
 export interface SubmitFlags {
   /** Default: the `url` of the first request. */
   readonly endpoint?: string;
@@ -13,8 +13,8 @@ export interface SubmitFlags {
 }
 
 /**
- * Uploads the file and creates its batch. Interrupted during the upload, nothing is created; the
- * creation itself is not interrupted, so that no batch runs whose id nobody knows.
+ * Uploads the file and creates its batch. An interrupt during the upload creates nothing. The creation
+ * itself cannot be interrupted: otherwise a batch could run whose id the user never saw.
  */
 export async function submitBatch(
   inputPath: string,

@@ -8,6 +8,7 @@ import type { Interrupts } from './interrupts';
 import type { Reporter } from './reporter';
 import { humanBytes, humanDuration } from './human-format';
 
+/** What to upload, and how to report it. */
 export interface UploadOptions {
   readonly service: BatchService;
   readonly input: InputFile;
@@ -20,16 +21,16 @@ const FIRST_WAIT_MS = 1_000;
 const READ_BYTES = 256 * 1024;
 
 /**
- * Uploads the file and returns its id on the server. Streamed, so that memory does not grow with the
- * file; a connection that breaks is tried again from the start, 4 times in all.
+ * Uploads the file and returns its id on the server. It is streamed, so memory does not grow with the
+ * file. If the connection breaks, the upload starts again, up to 4 attempts in all.
  *
- * @throws unavailable where it did not work, invalid_request where the server refuses the file
+ * @throws unavailable if every attempt failed, invalid_request if the server refuses the file
  */
 export async function uploadInput(options: UploadOptions): Promise<string> {
   const { service, reporter, interrupts } = options;
   const idempotencyKey = randomUUID();
-  // A server that refuses before it has read everything may break the connection instead of
-  // answering: ask first.
+  // A server that refuses an upload may close the connection before it is read to the end, and its
+  // answer is lost then. So check the access first.
   await service.checkAccess(interrupts.signal);
   for (let attempt = 1; ; attempt++) {
     try {
@@ -50,9 +51,9 @@ async function uploadOnce(options: UploadOptions, idempotencyKey: string): Promi
   const name = basename(input.path);
   const stream = createReadStream(input.path, { highWaterMark: READ_BYTES });
   try {
-    const bytes = counted(stream, (sent) => {
+    const bytes = countBytes(stream, (sent) => {
       const tookMs = performance.now() - startedAtMs;
-      reporter.status(uploadWords({ name, sent, total: input.bytes, tookMs }));
+      reporter.status(uploadStatus({ name, sent, total: input.bytes, tookMs }));
     });
     const file = await service.upload({ name, bytes, idempotencyKey }, interrupts.signal);
     const tookMs = performance.now() - startedAtMs;
@@ -64,7 +65,7 @@ async function uploadOnce(options: UploadOptions, idempotencyKey: string): Promi
   }
 }
 
-async function* counted(
+async function* countBytes(
   chunks: AsyncIterable<Buffer>,
   onBytes: (sent: number) => void,
 ): AsyncGenerator<Uint8Array> {
@@ -76,7 +77,7 @@ async function* counted(
   }
 }
 
-/** A disk that fails is no network that fails. */
+/** Marks errors of the disk, which must not be retried like errors of the network. */
 async function* withReadErrors(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   try {
     yield* chunks;
@@ -86,7 +87,7 @@ async function* withReadErrors(chunks: AsyncIterable<Buffer>): AsyncGenerator<Bu
   }
 }
 
-function uploadWords(at: { name: string; sent: number; total: number; tookMs: number }): string {
+function uploadStatus(at: { name: string; sent: number; total: number; tookMs: number }): string {
   const { name, sent, total, tookMs } = at;
   const percent = `${Math.floor((sent / total) * 100)}%`;
   const speed = tookMs < 500 ? '' : `, ${humanBytes(Math.round((sent / tookMs) * 1_000))}/s`;

@@ -8,33 +8,35 @@ import { createProgressView } from './progress-view';
 import type { Reporter } from './reporter';
 import { humanDuration } from './human-format';
 
+/** How to watch a batch. */
 export interface WatchOptions {
   readonly service: BatchService;
   readonly io: Pick<ClientIo, 'ask' | 'pollMs'>;
   readonly interrupts: Interrupts;
   readonly reporter: Reporter;
-  /** How long a server may stay away before the watch gives up. */
+  /** How long the server may be away before the watch gives up. */
   readonly patienceMs: number;
 }
 
-/** `isLeft`: the person went away, the batch goes on. */
+/** How a watch ended. */
 export interface WatchEnd {
   readonly batch: Batch;
-  readonly isLeft: boolean;
+  /** The user stopped watching, and the batch continues. */
+  readonly isDetached: boolean;
 }
 
 const MAX_POLL_MS = 5_000;
-/** Looks become rarer with the batch's age: at most 5 % of it lies between two. */
+/** Polls become rarer as the watch gets older: a batch is seen to end at most 5 % late. */
 const POLL_SHARE = 0.05;
-/** The watch itself tries again, with words. */
+/** The watch retries by itself and says so. */
 const SDK_RETRIES = 0;
 
 /**
- * Looks at a batch until it has ended or the person leaves it. A server that stays away is asked again
- * for `patienceMs`, with words. Ctrl-C asks whether to cancel where somebody can answer, and leaves the
- * batch running otherwise; SIGTERM always leaves it.
+ * Polls a batch until it has ended or the user detaches. A server that is away is polled again for
+ * `patienceMs`. Ctrl-C asks whether to cancel; without a terminal, and for SIGTERM, the batch is left
+ * running.
  *
- * @throws unavailable when the patience is over; what the server refuses
+ * @throws unavailable after `patienceMs`; not_found and other refusals of the server
  */
 export async function watchBatch(first: Batch, options: WatchOptions): Promise<WatchEnd> {
   const { io, interrupts, reporter } = options;
@@ -44,13 +46,13 @@ export async function watchBatch(first: Batch, options: WatchOptions): Promise<W
   try {
     for (;;) {
       view.show(batch, performance.now());
-      if (hasEnded(batch)) return { batch, isLeft: false };
+      if (hasEnded(batch)) return { batch, isDetached: false };
       const ageMs = performance.now() - startedAtMs;
       await interrupts.sleep(Math.min(Math.max(io.pollMs, ageMs * POLL_SHARE), MAX_POLL_MS));
-      if (interrupts.pending === null) batch = (await look(batch.id, options)) ?? batch;
+      if (interrupts.pending === null) batch = (await poll(batch.id, options)) ?? batch;
       if (interrupts.pending === null) continue;
-      const answered = await answerInterrupt(batch, options);
-      if (answered === null) return { batch, isLeft: true };
+      const answered = await handleInterrupt(batch, options);
+      if (answered === null) return { batch, isDetached: true };
       batch = answered;
     }
   } finally {
@@ -58,8 +60,8 @@ export async function watchBatch(first: Batch, options: WatchOptions): Promise<W
   }
 }
 
-/** The batch as it is now, however long the server stays away; `null` when interrupted. */
-async function look(id: string, options: WatchOptions): Promise<Batch | null> {
+/** The batch as it is now, retried while the server is away; `null` at an interrupt. */
+async function poll(id: string, options: WatchOptions): Promise<Batch | null> {
   const { service, interrupts, reporter, patienceMs } = options;
   const startedAtMs = performance.now();
   for (let waitMs = options.io.pollMs * 2, failures = 0; ; waitMs = Math.min(waitMs * 2, 30_000)) {
@@ -72,7 +74,7 @@ async function look(id: string, options: WatchOptions): Promise<Batch | null> {
       if (interrupts.pending !== null) return null;
       if (!isNightshiftError(error, 'unavailable')) throw error;
       if (performance.now() - startedAtMs + waitMs > patienceMs) throw error;
-      if (failures === 0) reporter.say(awayWords(error.message, patienceMs));
+      if (failures === 0) reporter.say(retryNotice(error.message, patienceMs));
       failures += 1;
       await interrupts.sleep(waitMs);
       if (interrupts.pending !== null) return null;
@@ -80,29 +82,31 @@ async function look(id: string, options: WatchOptions): Promise<Batch | null> {
   }
 }
 
-function awayWords(reason: string, patienceMs: number): string {
+function retryNotice(reason: string, patienceMs: number): string {
   const short = reason.split(': is it running', 1)[0];
   return `${short}; the batch is safe on the server, trying again for ${humanDuration(patienceMs)}`;
 }
 
-/** What the person wants: the batch to watch on, or `null` for leaving it. */
-async function answerInterrupt(batch: Batch, options: WatchOptions): Promise<Batch | null> {
+/** Asks what to do about the batch. Returns it to go on watching, or `null` to detach. */
+async function handleInterrupt(batch: Batch, options: WatchOptions): Promise<Batch | null> {
   const { service, io, interrupts, reporter } = options;
   const mayAsk = interrupts.pending === 'SIGINT' && batch.status !== 'cancelling';
   interrupts.rearm();
   reporter.clear();
   if (!mayAsk || io.ask === undefined) return null;
-  const question = `\nCancel ${batch.id}? [c]ancel it, [l]eave it running (Enter), [w]atch on: `;
+  const question = `\nCancel ${batch.id}? [c]ancel it, [l]eave it running (Enter), [w]atch it further: `;
   const answer = (await io.ask(question, interrupts.signal))?.trim().toLowerCase() ?? null;
   if (answer === null || interrupts.pending !== null) return null;
   if (/^w/.test(answer)) return batch;
   if (!/^(c|y)/.test(answer)) return null;
-  reporter.say('cancelling: finished answers are kept, a few seconds more for those under way');
-  return cancelOrLook(service, batch.id, interrupts);
+  reporter.say(
+    'cancelling: finished answers are kept, and requests in flight may finish for a few seconds',
+  );
+  return cancelOrRetrieve(service, batch.id, interrupts);
 }
 
-/** A batch that has ended meanwhile cannot be cancelled: then its end is the news. */
-async function cancelOrLook(
+/** A batch that has just ended cannot be cancelled: return it as it ended. */
+async function cancelOrRetrieve(
   service: BatchService,
   id: string,
   { signal }: Interrupts,

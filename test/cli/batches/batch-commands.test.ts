@@ -74,7 +74,7 @@ describe('nightshift list', () => {
   it.each(['0', 'x', '-1'])('refuses --limit %s', async (limit) => {
     const client = nightshift(['list', '--limit', limit]);
     expect(await client.done).toBe(1);
-    expect(client.err()).toContain('expected a number from 1');
+    expect(client.err()).toContain('expected a whole number from 1');
   });
 });
 
@@ -195,7 +195,7 @@ describe('nightshift results', () => {
   it('refuses a batch that still runs', async () => {
     const client = nightshift(['results', BATCH_ID, '-o', join(folder, 'x')]);
     expect(await client.done).toBe(1);
-    expect(client.err()).toContain(`is validating: results come with its end, nightshift watch`);
+    expect(client.err()).toContain(`is validating and has no results yet: wait for its end with nightshift watch`);
   });
 
   it('says that a file is gone', async () => {
@@ -219,7 +219,7 @@ describe('usage', () => {
     [['run', 'x', '--metadata', 'novalue'], 'expected key=value'],
     [['watch', 'x', '--patience', '5'], 'expected a duration with its unit'],
     [['show', 'x', '--header', 'nonsense'], 'expected "Name: value"'],
-    [['show', 'x', '--base-url', 'localhost:8000'], 'is no base URL'],
+    [['show', 'x', '--base-url', 'localhost:8000'], 'is not a base URL'],
     [['show', 'x', '--nonsense'], "unknown option '--nonsense'"],
   ])('%p exits 1 and says why', async (args, words) => {
     const client = nightshift(args);

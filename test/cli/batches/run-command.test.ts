@@ -365,7 +365,7 @@ describe('a server that fails', () => {
   });
 
   it.each([
-    [{}, 'wants an API key'],
+    [{}, 'requires an API key'],
     [{ OPENAI_API_KEY: 'sk-wrong' }, 'refuses the API key'],
   ])('is heard when it answers 401 (%p)', async (env, words) => {
     server.react = () => openaiError(401, 'Incorrect API key provided.');
