@@ -1,10 +1,10 @@
 'use strict';
 
 /**
- * Builds `dist/`: JavaScript of every room, then the bundle of the workflows. Types are not checked
- * here (`npm run typecheck` does), so that a first start waits for seconds, not for the compiler's
- * opinion. The new tree is made beside the old one and swapped in: a stack that runs keeps its files
- * until the last moment, and a broken build leaves them alone.
+ * Builds `dist/`: the JavaScript of all product code, then the bundle of the workflows. Types are not
+ * checked here but by `npm run typecheck`, so that a first start takes seconds. The new files are built
+ * beside the old ones and moved into place at the end: a broken build changes nothing, and a running stack
+ * keeps its files until then.
  */
 const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
@@ -19,7 +19,7 @@ function build() {
   ensureInstalled();
   const startedAt = Date.now();
   fs.mkdirSync(DIST, { recursive: true });
-  for (const left of leftovers()) fs.rmSync(left, { recursive: true, force: true });
+  for (const folder of abandonedBuilds()) fs.rmSync(folder, { recursive: true, force: true });
   run([
     'node_modules/typescript/bin/tsc',
     '-p',
@@ -35,7 +35,7 @@ function build() {
   say(`built in ${((Date.now() - startedAt) / 1000).toFixed(1)} s`);
 }
 
-/** Room by room, by rename: whoever loads a file meets a whole one, the old or the new. */
+/** Renames folder by folder, so that a process never loads a half-written file. */
 function swap() {
   for (const entry of fs.readdirSync(DIST)) {
     if (!entry.startsWith('.next-')) fs.rmSync(path.join(DIST, entry), { recursive: true });
@@ -46,8 +46,8 @@ function swap() {
   fs.rmdirSync(NEXT);
 }
 
-/** What builds left behind that were killed; one that still runs keeps its folder. */
-function leftovers() {
+/** Folders of builds that were killed. A build that still runs keeps its folder. */
+function abandonedBuilds() {
   return fs
     .readdirSync(DIST)
     .filter((name) => /^\.next-\d+$/.test(name) && !isAlive(Number(name.slice('.next-'.length))))

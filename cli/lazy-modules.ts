@@ -1,5 +1,5 @@
-/* eslint-disable @typescript-eslint/no-require-imports -- in CommonJS this is the only typed way to
-   load a module late without naming its compiled file; see below why late. */
+/* eslint-disable @typescript-eslint/no-require-imports -- in CommonJS this is the only typed and
+   synchronous way to load a module when it is needed; the reason to do so is below. */
 import type * as Api from '../api/main';
 import type * as Connection from '../client/connection';
 import type * as Maintenance from '../client/maintenance';
@@ -13,8 +13,9 @@ import type * as Pool from '../storage/postgres/pool';
 import type * as Worker from '../workers/main';
 
 /**
- * Rooms that cost time and memory to load (the worker brings a native library and a compiler): each
- * command loads its own, so that `--help` is quick and the supervisor of `dev` stays small.
+ * Modules that cost time and memory to load; the worker, for example, brings a native library and a
+ * compiler. Each command loads only those that it uses, so that `--help` is fast and the supervisor of
+ * `dev` stays small.
  */
 export const lazy = {
   api: () => require('../api/main') as typeof Api,

@@ -1,9 +1,9 @@
 import { sayError } from './output';
 import { createProgram } from './program';
 
-/** Runs the command of this process's arguments; the exit status says how it went. */
+/** Runs the command in this process's arguments and ends the process with its exit status. */
 export async function main(): Promise<void> {
-  // Whoever reads us may leave (`nightshift demo | head`): what is running must still be stopped in order.
+  // `nightshift demo | head` closes the pipe early. The stack must still be stopped in order.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   try {
     await createProgram().parseAsync(process.argv);
@@ -11,7 +11,7 @@ export async function main(): Promise<void> {
     sayError(error);
     process.exitCode = 1;
   }
-  // A library's timer or socket must not keep a finished command alive.
+  // A timer or socket of a library must not keep a finished command alive.
   process.exit(process.exitCode ?? 0);
 }
 

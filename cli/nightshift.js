@@ -2,8 +2,8 @@
 'use strict';
 
 /**
- * The executable. A fresh clone has no packages and no `dist/`: both are made here, with Node alone,
- * before the first line of TypeScript runs.
+ * The executable. A fresh clone has neither packages nor `dist/`. Both are prepared here with plain Node,
+ * before any compiled TypeScript is loaded.
  */
 const { ensureBuilt, ensureInstalled, ensureNode } = require('./prepare');
 

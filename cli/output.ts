@@ -1,11 +1,11 @@
 import { isNightshiftError } from '../core/errors';
 
-/** A sentence for the person at the terminal, on stderr; stdout belongs to results. */
+/** Writes a sentence for the user to stderr. stdout is for results. */
 export function say(message: string): void {
   process.stderr.write(`nightshift: ${message}\n`);
 }
 
-/** Says what went wrong: a message that was written for people as it is, anything else with its stack. */
+/** Writes an error to stderr: our own errors as their message, all others with their stack. */
 export function sayError(error: unknown): void {
   if (isNightshiftError(error)) {
     say(error.message);
@@ -14,7 +14,7 @@ export function sayError(error: unknown): void {
   }
 }
 
-/** Rows as a table of columns that are as wide as they must be. */
+/** Rows with aligned columns. */
 export function table(rows: readonly (readonly string[])[]): string {
   const widths: number[] = [];
   for (const row of rows) {

@@ -1,2 +1,2 @@
-/** Builds `dist/` unless it was built from the sources as they are. */
+/** Builds `dist/` unless it is up to date. */
 export function ensureBuilt(): void;

@@ -1,10 +1,9 @@
 'use strict';
 
 /**
- * What must be true before any TypeScript of this package can run, in plain JavaScript with Node
- * alone, since a fresh clone has nothing else: the packages are installed and `dist/` is built
- * from the sources as they are. Used by `cli/nightshift.js`, `test/run.js` and `cli/build.js`.
- * Everything said goes to stderr; stdout belongs to the command.
+ * Prepares a clone: installs the packages and builds `dist/` if they are missing or outdated. Plain
+ * JavaScript without packages, because a fresh clone has nothing else. Used by the executable, the build
+ * and the test runners. All messages go to stderr; stdout is for the command's results.
  */
 const { spawnSync } = require('node:child_process');
 const { createHash } = require('node:crypto');
@@ -15,10 +14,10 @@ const ROOT = path.resolve(__dirname, '..');
 const MIN_NODE = [20, 19];
 const STAMP = path.join(ROOT, 'dist', '.built-from');
 const LOCK_POLL_MS = 100;
-const LOCK_PATIENCE_MS = 15 * 60_000;
+const LOCK_TIMEOUT_MS = 15 * 60_000;
 const BUILD_INPUTS = ['package-lock.json', 'rooms.json', 'tsconfig.json', 'tsconfig.build.json'];
 
-/** Throws where this Node is older than `engines` in package.json asks for. */
+/** Throws if this Node is older than `engines` in package.json requires. */
 function ensureNode(version = process.versions.node) {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   if (major > MIN_NODE[0] || (major === MIN_NODE[0] && minor >= MIN_NODE[1])) return;
@@ -26,8 +25,8 @@ function ensureNode(version = process.versions.node) {
 }
 
 /**
- * Runs `npm ci` when packages are missing or differ from package-lock.json; otherwise it takes a
- * few milliseconds. An image without `tsconfig.build.json` is complete as it is and left alone.
+ * Runs `npm ci` if packages are missing or differ from package-lock.json. Otherwise it takes a few
+ * milliseconds. A container image, which has no `tsconfig.build.json`, is complete and never changed.
  */
 function ensureInstalled() {
   ensureNode();
@@ -39,12 +38,12 @@ function install() {
   const args = ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'];
   if (runNpm(args) !== 0) {
     throw new Error(
-      'npm ci failed; its message is above. Check the package registry and try again',
+      'npm ci failed, see its message above: check the network and the package registry, then try again',
     );
   }
 }
 
-/** Runs `cli/build.js` when `dist/` was not built from the sources as they are now. */
+/** Runs `cli/build.js` unless `dist/` was built from the current sources. */
 function ensureBuilt() {
   if (!isImage()) oneAtATime(isBuilt, build);
 }
@@ -55,11 +54,11 @@ function build() {
     cwd: ROOT,
     stdio: ['ignore', 2, 2],
   });
-  if (done.status !== 0) throw new Error('the build failed; its message is above');
+  if (done.status !== 0) throw new Error('the build failed, see its message above');
   markBuilt();
 }
 
-/** Two commands may be started at once in a fresh clone: one prepares it, the other waits. */
+/** If two commands start at once in a fresh clone, one prepares it and the other waits. */
 function oneAtATime(isDone, work) {
   if (isDone()) return;
   const release = acquire(path.join(ROOT, '.prepare.lock'));
@@ -72,7 +71,10 @@ function oneAtATime(isDone, work) {
 
 function acquire(lock) {
   for (let waitedMs = 0; !creates(lock); waitedMs += LOCK_POLL_MS) {
-    if (waitedMs > LOCK_PATIENCE_MS) throw new Error(`another command holds ${lock} for too long`);
+    if (waitedMs > LOCK_TIMEOUT_MS)
+      throw new Error(
+        `another command has been preparing this clone for ${LOCK_TIMEOUT_MS / 60_000} minutes: stop it, or delete ${lock}`,
+      );
     if (!isAlive(Number(read(lock)))) fs.rmSync(lock, { force: true });
     else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOCK_POLL_MS);
   }
@@ -81,7 +83,7 @@ function acquire(lock) {
 
 function creates(lock) {
   try {
-    // Under its name it is complete: nobody can read it before the pid is in.
+    // A hard link to a finished draft: the lock never exists without its pid.
     const own = `${lock}.${process.pid}`;
     fs.writeFileSync(own, String(process.pid));
     try {
@@ -96,7 +98,7 @@ function creates(lock) {
   }
 }
 
-/** Whether a process of this number runs, of any user. */
+/** Whether a process with this pid runs, whoever owns it. */
 function isAlive(pid) {
   try {
     process.kill(pid, 0);
@@ -114,10 +116,10 @@ function read(file) {
   }
 }
 
-/** Whether what npm installed is what package-lock.json asks for (optional packages aside). */
+/** Whether the installed packages match package-lock.json. Optional packages may be missing. */
 function isInstalled(root = ROOT) {
   const wanted = readJson(path.join(root, 'package-lock.json'))?.packages;
-  // npm writes this file last, so an interrupted installation has none.
+  // npm writes this file last, so it is missing after an interrupted installation.
   const found = readJson(path.join(root, 'node_modules', '.package-lock.json'))?.packages;
   if (!wanted || !found) return false;
   return Object.entries(wanted).every(([name, entry]) => {
@@ -128,17 +130,17 @@ function isInstalled(root = ROOT) {
   });
 }
 
-/** Whether `dist/` was built from the sources as they are. */
+/** Whether `dist/` was built from the current sources. */
 function isBuilt() {
   return read(STAMP) === sourcesHash();
 }
 
-/** Notes in `dist/` which sources it was built from; call it after a build that succeeded. */
+/** Records in `dist/` the sources it was built from. Call it after a successful build. */
 function markBuilt() {
   fs.writeFileSync(STAMP, sourcesHash());
 }
 
-/** SHA-256 of every file a build depends on: names and contents, so a checkout's mtimes do not matter. */
+/** SHA-256 of names and contents of all files that a build reads. Modification times do not matter. */
 function sourcesHash(root = ROOT) {
   const hash = createHash('sha256');
   const rooms = Object.keys(readJson(path.join(root, 'rooms.json')) ?? {});
@@ -173,7 +175,7 @@ function readJson(file) {
   }
 }
 
-/** npm's own script is run with this very Node where npm started us, `npm` of the PATH otherwise. */
+/** Uses the npm that started this process, with the same Node; otherwise `npm` on the PATH. */
 function runNpm(args) {
   const script = process.env.npm_execpath;
   const options = { cwd: ROOT, stdio: ['ignore', 2, 2] };
@@ -181,7 +183,10 @@ function runNpm(args) {
   const done = byScript
     ? spawnSync(process.execPath, [script, ...args], options)
     : spawnSync('npm', args, { ...options, shell: process.platform === 'win32' });
-  if (done.error) throw new Error(`npm could not be started: ${done.error.message}`);
+  if (done.error)
+    throw new Error(
+      `npm could not be started (${done.error.message}): install npm, or put it on the PATH`,
+    );
   return done.status;
 }
 

@@ -6,31 +6,31 @@ import { urlHost } from '../../embedded/url-host';
 import { redactUrl, type Config } from '../../platform/config';
 import { lazy } from '../lazy-modules';
 
-/** What became of one check, ready to be shown. */
+/** Result of one check, ready to be shown. */
 export interface CheckResult {
   readonly isOk: boolean;
   readonly text: string;
 }
 
-/** One line of the doctor's table. */
+/** One check, one line in the doctor's table. */
 export interface Check {
   readonly name: string;
-  /** Answers what was found. @throws what is wrong */
+  /** Returns what was found. @throws what is wrong */
   run(): Promise<string>;
-  /** What to do when it fails. */
+  /** What to do if it fails. */
   readonly advice: string;
 }
 
 const CONNECT_TIMEOUT_MS = 3_000;
 
-/** What a configuration needs from the world around it. */
+/** Checks of everything outside the process that a configuration needs. */
 export function doctorChecks(config: Config): Check[] {
   return [
     ...portChecks(config),
     {
       name: 'PostgreSQL',
       run: () => checkPostgres(config.postgres.url),
-      advice: 'Set postgres.url (DATABASE_URL); for tables run nightshift migrate',
+      advice: 'Set postgres.url (DATABASE_URL), or run nightshift migrate if tables are missing',
     },
     {
       name: 'Temporal',
@@ -41,17 +41,17 @@ export function doctorChecks(config: Config): Check[] {
       name: 'namespace',
       run: () => checkNamespace(config.temporal),
       advice:
-        'Run nightshift migrate with credentials that may, or have them made by whoever administers Temporal (docs/operations.md)',
+        'Run nightshift migrate with credentials that may change the namespace, or ask the administrator of Temporal to do so (docs/operations.md)',
     },
     {
       name: 'object store',
       run: () => checkObjectStore(config.object_store),
-      advice: 'Set object_store to a place that every process can write',
+      advice: 'Set object_store.path to a directory that every process can write',
     },
     ...gatewayUrls(config).map((url) => ({
       name: 'gateway',
       run: () => checkReachable(url),
-      advice: 'Start the model server, or set its url',
+      advice: 'Start the model server, or correct its url in the settings',
     })),
   ];
 }
@@ -65,24 +65,24 @@ function portChecks({ api, worker }: Config): Check[] {
   return ports.map(([setting, host, port]) => ({
     name: setting,
     run: () => checkPort({ host, port, setting }),
-    advice: `Set ${setting} to a free one, or stop what listens there`,
+    advice: `Set ${setting} to a free port, or stop the process that listens there`,
   }));
 }
 
-interface PortPlace {
+interface PortToCheck {
   readonly host: string;
   readonly port: number;
   readonly setting: string;
 }
 
-/** A port of ours that we serve on already is no problem. */
-async function checkPort({ host, port, setting }: PortPlace): Promise<string> {
+/** A port on which Nightshift itself answers is fine. */
+async function checkPort({ host, port, setting }: PortToCheck): Promise<string> {
   if (port === 0 || (await isFree(host, port, setting))) return `${port} is free`;
   const response = await fetch(`http://${urlHost(host)}:${port}/health`, {
     signal: AbortSignal.timeout(CONNECT_TIMEOUT_MS),
   }).catch(() => null);
   const text = (await response?.text().catch(() => null)) ?? '';
-  if (/"status":\s*"ok"/.test(text)) return `${port} answers: nightshift is running`;
+  if (/"status":\s*"ok"/.test(text)) return `${port} is used by a running nightshift`;
   throw new NightshiftError('port_in_use', `port ${port} is in use by another program`);
 }
 
@@ -114,7 +114,7 @@ async function checkTemporal(temporal: Config['temporal']): Promise<string> {
   }
 }
 
-/** What migrate makes in it, or somebody else after migrate --skip-namespace. */
+/** What migrate sets up in the namespace, or its administrator after migrate --skip-namespace. */
 async function checkNamespace(temporal: Config['temporal']): Promise<string> {
   const client = lazy.connection().openClient(temporal);
   try {
@@ -123,14 +123,15 @@ async function checkNamespace(temporal: Config['temporal']): Promise<string> {
       const what = `namespace ${temporal.namespace} lacks ${missing.join(', ')}`;
       throw new NightshiftError('temporal_unavailable', what);
     }
-    const unseen = unknown.length === 0 ? '' : `; may not look at its ${unknown.join(', ')}`;
+    const unseen =
+      unknown.length === 0 ? '' : `; these credentials cannot read its ${unknown.join(', ')}`;
     return `${temporal.namespace} has what Nightshift needs${unseen}`;
   } finally {
     await client.connection.close();
   }
 }
 
-/** The promise that all of execution rests on: of two writers of one name, exactly one wins. */
+/** Tries the guarantee that the journal relies on: of two writers of one object, exactly one wins. */
 async function checkObjectStore(settings: Config['object_store']): Promise<string> {
   if (settings.type !== 'filesystem') return `${settings.type} (not checked)`;
   const store = await lazy.filesystem().openFilesystemStore({ path: settings.path });
@@ -141,10 +142,10 @@ async function checkObjectStore(settings: Config['object_store']): Promise<strin
     if (winners !== 1) {
       throw new NightshiftError(
         'object_store_failed',
-        `${winners} of two writers created one object`,
+        `${winners} of two writers created the same object`,
       );
     }
-    return `${settings.path} can be written, and only once per name`;
+    return `${settings.path} is writable, and creates an object only once`;
   } finally {
     await store.delete(key);
     await store.close();
@@ -156,7 +157,7 @@ function gatewayUrls(config: Config): string[] {
   return [...new Set(gateways.flatMap((gateway) => (gateway === undefined ? [] : [gateway.url])))];
 }
 
-/** Whether somebody listens there: a model server has no request that costs nothing. */
+/** Only connects: a model server has no request that is free of charge. */
 function checkReachable(url: string): Promise<string> {
   const { hostname, port, protocol } = new URL(url);
   const at = {
@@ -166,7 +167,7 @@ function checkReachable(url: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect({ ...at, timeout: CONNECT_TIMEOUT_MS }, () => {
       socket.destroy();
-      resolve(`${redactUrl(url)} takes connections`);
+      resolve(`${redactUrl(url)} accepts connections`);
     });
     socket.once('error', (error) =>
       reject(new NightshiftError('unavailable', `${redactUrl(url)}: ${error.message}`)),

@@ -1,20 +1,17 @@
-import { join } from 'node:path';
 import { NightshiftError, isNightshiftError } from '../../core/errors';
-import { readHolder } from '../../embedded/locks/lock-file';
+import { dataDirHolder } from '../../embedded/locks/data-dir-lock';
 import { findSettings, loadConfig, mergeSettings, type Config } from '../../platform/config';
 import { doctorChecks, type CheckResult } from './doctor-checks';
 import { table } from '../output';
-import { hasStack, stackSettings } from '../stack/stack-settings';
+import { DEFAULT_DATA_DIR, hasStack, stackSettings } from '../stack/stack-settings';
 
-/** How the doctor finds what it looks at. */
+/** Flags that name the settings to check. */
 export interface DoctorFlags {
   readonly config?: string;
   readonly dataDir?: string;
 }
 
-const USUAL_DATA_DIR = '.nightshift';
-
-/** `nightshift doctor`: a table of what works and what to do about the rest; exit status 1 with any. */
+/** `nightshift doctor`: a table of checks, with advice for each that failed. Exit status 1 if one failed. */
 export async function runDoctor(flags: DoctorFlags): Promise<void> {
   const { config, result } = readConfig(flags);
   const results = [
@@ -25,13 +22,13 @@ export async function runDoctor(flags: DoctorFlags): Promise<void> {
   const rows = results.map(([name, { isOk, text }]) => [isOk ? 'ok' : 'FAILED', name, text]);
   process.stdout.write(`${table(rows)}\n`);
   const failed = results.filter(([, { isOk }]) => !isOk).length;
-  process.stdout.write(failed === 0 ? 'all is well\n' : `${failed} failed\n`);
+  process.stdout.write(failed === 0 ? 'all checks passed\n' : `${failed} failed\n`);
   if (failed > 0) process.exitCode = 1;
 }
 
 const CHECK_TIMEOUT_MS = 15_000;
 
-/** Side by side: one that hangs costs its own time only. */
+/** In parallel, so that checks that hang do not add up. */
 function runChecks(config: Config): Promise<(readonly [string, CheckResult])[]> {
   return Promise.all(
     doctorChecks(config).map(async ({ name, run, advice }) => {
@@ -45,22 +42,29 @@ function runChecks(config: Config): Promise<(readonly [string, CheckResult])[]> 
 }
 
 /**
- * Settings that are named win. Without any, the stack that runs in the data directory is looked at: its
- * settings are in no file that the user wrote.
+ * Finds the settings to check. Settings that a flag or the environment names come first. Without them it
+ * is the stack in the data directory, whose settings are in no file that the user wrote.
  */
 export function readConfig({ config: file, dataDir }: DoctorFlags): {
   config: Config | null;
   result: CheckResult;
 } {
-  const place = dataDir ?? USUAL_DATA_DIR;
+  const directory = dataDir ?? DEFAULT_DATA_DIR;
   try {
-    const isWanted = dataDir !== undefined || file === undefined;
-    if (isWanted && hasStack(place) && (dataDir !== undefined || !isAnotherNamed(place))) {
-      const pid = readHolder(join(place, 'lock'));
+    const mayUseStack = dataDir !== undefined || file === undefined;
+    if (
+      mayUseStack &&
+      hasStack(directory) &&
+      (dataDir !== undefined || !namesOtherDatabase(directory))
+    ) {
+      const pid = dataDirHolder(directory);
       if (pid !== null) {
-        return { config: stackSettings(place), result: ok(`of the stack in ${place}, pid ${pid}`) };
+        return {
+          config: stackSettings(directory),
+          result: ok(`from the stack in ${directory}, pid ${pid}`),
+        };
       }
-      const text = `no stack is running in ${place}: start it with nightshift dev, or name settings with --config`;
+      const text = `no stack is running in ${directory}: start it with nightshift dev, or name settings with --config`;
       return { config: null, result: { isOk: false, text } };
     }
     if (dataDir !== undefined) {
@@ -78,11 +82,11 @@ export function readConfig({ config: file, dataDir }: DoctorFlags): {
   }
 }
 
-/** The stack itself may have been started in an environment that names its database. */
-function isAnotherNamed(place: string): boolean {
+/** Whether the environment names a database other than the stack's. It may name the stack's own too. */
+function namesOtherDatabase(directory: string): boolean {
   if (findSettings({}, ['postgres.url']).size === 0) return false;
   const { postgres } = mergeSettings({}) as { postgres?: { url?: unknown } };
-  return postgres?.url !== stackSettings(place).postgres.url;
+  return postgres?.url !== stackSettings(directory).postgres.url;
 }
 
 async function withTimeout(check: Promise<string>): Promise<string> {

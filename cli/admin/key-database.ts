@@ -2,19 +2,17 @@ import { NightshiftError, isNightshiftError } from '../../core/errors';
 import { findSettings, loadConfig, type Config } from '../../platform/config';
 import type { ApiKeyRepository } from '../../storage/postgres/api-keys';
 import { lazy } from '../lazy-modules';
-import { hasStack, stackSettings } from '../stack/stack-settings';
+import { DEFAULT_DATA_DIR, hasStack, stackSettings } from '../stack/stack-settings';
 
-/** How a command finds the database of the keys. */
+/** Flags that name the database of the keys. */
 export interface DatabaseFlags {
   readonly config?: string;
   readonly dataDir?: string;
 }
 
-const USUAL_DATA_DIR = '.nightshift';
-
 /**
- * Works on the keys of the API whose settings or data directory the flags name; without any, of the
- * settings in the environment, or of a stack in the usual data directory.
+ * Calls `work` with the keys of one API: the one whose settings or data directory the flags name, otherwise
+ * the one in the environment, otherwise the stack in the default data directory.
  *
  * @throws config_invalid, postgres_unavailable, schema_outdated, schema_newer
  */
@@ -39,7 +37,7 @@ function namedSettings({ config: file }: DatabaseFlags): Config {
   return loadConfig({ ...(file === undefined ? {} : { file }), needs: ['postgres'] });
 }
 
-/** The data directory to look for settings in; null where settings are named, or in the environment. */
+/** The data directory that has the settings; `null` if a flag or the environment names them. */
 function dataDirOf({ config, dataDir }: DatabaseFlags): string | null {
   if (dataDir !== undefined && config === undefined) {
     if (hasStack(dataDir)) return dataDir;
@@ -48,11 +46,11 @@ function dataDirOf({ config, dataDir }: DatabaseFlags): string | null {
   }
   const sources = config === undefined ? {} : { file: config };
   if (findSettings(sources, ['postgres.url']).has('postgres.url')) return null;
-  const usual = dataDir ?? USUAL_DATA_DIR;
-  if (hasStack(usual)) return usual;
+  const directory = dataDir ?? DEFAULT_DATA_DIR;
+  if (hasStack(directory)) return directory;
   const message =
-    'where are the keys? Say it with --config or DATABASE_URL, or name the data directory of a ' +
-    'stack that nightshift dev is running with --data-dir';
+    'no database of API keys is configured: name its settings with --config or DATABASE_URL, or the data ' +
+    'directory of a running nightshift dev with --data-dir';
   throw new NightshiftError('config_invalid', message);
 }
 

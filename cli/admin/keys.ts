@@ -3,6 +3,7 @@ import { NightshiftError } from '../../core/errors';
 import { isTenantName, TENANT_NAME_RULE } from '../../core/openai/tenant-name';
 import { parseDurationMs } from '../../platform/units';
 import type { ApiKeyRecord } from '../../storage/postgres/api-keys';
+import { configOption } from '../config-flag';
 import { examples } from '../help';
 import { type DatabaseFlags, withKeys } from './key-database';
 import { say, table } from '../output';
@@ -23,31 +24,37 @@ const EXAMPLES = examples([
   'nightshift keys revoke 0123456789abcdef --data-dir .nightshift',
 ]);
 
-/** `nightshift keys`: who may use the API in `auth.mode: api_key`. */
+/** Adds `nightshift keys`, which manages the API keys of `auth.mode: api_key`. */
 export function addKeyCommands(program: Command): void {
-  const keys = program.command('keys').description('keys for the API, with auth.mode: api_key');
+  const keys = program
+    .command('keys')
+    .description('create, list and revoke API keys (auth.mode: api_key)');
   withDatabaseFlags(keys.command('create'))
-    .description('make a key; it is written to stdout this once and kept nowhere')
-    .option('--tenant <name>', 'whose requests it makes', parseTenant, 'default')
-    .option('--name <text>', 'what it is for', parseName, '')
-    .option('--expires <duration>', 'after which time it is refused, such as 90d', parseExpiry)
+    .description('create a key and print it; it is stored only as a hash and cannot be shown again')
+    .option('--tenant <name>', 'tenant that the key belongs to', parseTenant, 'default')
+    .option('--name <text>', 'what the key is for', parseName, '')
+    .option(
+      '--expires <duration>',
+      'lifetime of the key, such as 90d (default: unlimited)',
+      parseExpiry,
+    )
     .action(createKey);
   withDatabaseFlags(keys.command('list'))
-    .description('show all keys but not themselves')
-    .option('--tenant <name>', 'only those of one tenant')
+    .description('list keys by id; the keys themselves are not stored')
+    .option('--tenant <name>', 'list only the keys of one tenant')
     .action(listKeys);
   withDatabaseFlags(keys.command('revoke'))
-    .argument('<id>', 'as `keys list` shows it')
-    .description('refuse a key from now on')
+    .argument('<id>', 'id of the key, as shown by nightshift keys list')
+    .description('revoke a key: requests with it are refused from now on')
     .action(revokeKey);
 }
 
 function withDatabaseFlags(command: Command): Command {
   return command
-    .option('-c, --config <file>', 'YAML file of settings; environment variables go over it')
+    .addOption(configOption())
     .option(
       '--data-dir <dir>',
-      'data directory of a stack that `nightshift dev` is running (default: .nightshift)',
+      'data directory of a stack that nightshift dev is running (default: .nightshift)',
     )
     .addHelpText('after', EXAMPLES);
 }
@@ -57,7 +64,7 @@ async function createKey({ tenant, name, expires, ...flags }: CreateFlags): Prom
   const expiresAtSec = expires === undefined ? null : nowSec + Math.round(expires / 1000);
   const made = await withKeys(flags, (keys) => keys.create({ tenant, name, expiresAtSec, nowSec }));
   process.stdout.write(`${made.key}\n`);
-  say(`key ${made.record.id} for tenant ${tenant}; keep it now, it cannot be shown again`);
+  say(`created key ${made.record.id} for tenant ${tenant}; store it now, it cannot be shown again`);
 }
 
 async function listKeys({ tenant, ...flags }: ListFlags): Promise<void> {
@@ -70,8 +77,8 @@ async function listKeys({ tenant, ...flags }: ListFlags): Promise<void> {
 
 function rowOf(record: ApiKeyRecord, nowSec: number): string[] {
   const { id, tenant, name, createdAtSec, expiresAtSec, revokedAtSec, lastUsedAtSec } = record;
-  const isOver = expiresAtSec !== null && expiresAtSec <= nowSec;
-  const state = revokedAtSec !== null ? 'revoked' : isOver ? 'expired' : 'valid';
+  const isExpired = expiresAtSec !== null && expiresAtSec <= nowSec;
+  const state = revokedAtSec !== null ? 'revoked' : isExpired ? 'expired' : 'valid';
   const times = [createdAtSec, expiresAtSec, lastUsedAtSec].map(timeText);
   return [id, tenant, name === '' ? '-' : name, ...times, state];
 }
@@ -86,15 +93,15 @@ async function revokeKey(id: string, flags: DatabaseFlags): Promise<void> {
   if (sinceSec === null) {
     throw new NightshiftError(
       'not_found',
-      `there is no key ${keyIdOf(id)}: see nightshift keys list`,
+      `there is no key ${keyIdOf(id)}: nightshift keys list shows all`,
     );
   }
   const when =
-    sinceSec < nowSec ? `was revoked already, ${timeText(sinceSec)} UTC` : 'is refused from now on';
+    sinceSec < nowSec ? `was already revoked on ${timeText(sinceSec)} UTC` : 'is revoked';
   say(`key ${keyIdOf(id)} ${when}`);
 }
 
-/** People paste the key itself: its id is in it, the rest is not repeated. */
+/** Users may paste the key itself. It contains its id; the secret rest must not be printed. */
 function keyIdOf(text: string): string {
   return /^nsk_([0-9a-f]+)_/.exec(text)?.[1] ?? text;
 }

@@ -3,6 +3,7 @@ import type { Logger } from '../../platform/logger';
 import type { RunningProcess } from '../../platform/process';
 import { installSignals } from '../../platform/shutdown';
 
+/** A process to run until a signal. */
 export interface ServeOptions {
   readonly name: string;
   readonly logger: Logger;
@@ -12,8 +13,8 @@ export interface ServeOptions {
 const FORCED_EXIT = 130;
 
 /**
- * Runs a process until a signal (it drains, a second signal ends it at once) or until it ends by
- * itself, which is an error. A signal during the start is obeyed when the start is done.
+ * Runs a process until a signal, then drains it. A second signal ends it at once. A signal during the
+ * start takes effect when the start is done. A process that ends without a signal is an error.
  *
  * @throws what `start` throws, and what the process ended with
  */
@@ -30,7 +31,7 @@ export async function serve({ name, logger, start }: ServeOptions): Promise<void
   try {
     const running = await start();
     logger.info({ url: running.url }, `${name} ready`);
-    const signal = await Promise.race([stopped, endedByItself(name, running)]);
+    const signal = await Promise.race([stopped, endsUnexpectedly(name, running)]);
     logger.info({ signal }, `${name} draining`);
     await running.close();
     logger.info(`${name} stopped`);
@@ -39,9 +40,9 @@ export async function serve({ name, logger, start }: ServeOptions): Promise<void
   }
 }
 
-function endedByItself(name: string, running: RunningProcess): Promise<never> {
+function endsUnexpectedly(name: string, running: RunningProcess): Promise<never> {
   if (running.finished === undefined) return new Promise<never>(() => undefined);
   return running.finished.then(() => {
-    throw new NightshiftError('internal', `the ${name} ended by itself`);
+    throw new NightshiftError('internal', `the ${name} ended without a signal`);
   });
 }

@@ -5,22 +5,30 @@ import { serve } from './serve';
 
 const NUMBERS: Readonly<Record<string, { readonly key: keyof SimulatorOptions; text: string }>> = {
   'port <n>': { key: 'port', text: 'port to listen on' },
-  'latency-ms <ms>': { key: 'latencyMs', text: 'time of an answer' },
-  'latency-jitter-ms <ms>': { key: 'latencyJitterMs', text: 'random part of it, either way' },
-  'output-tokens <n>': { key: 'outputTokens', text: 'tokens of an answer' },
-  'error-rate <share>': { key: 'errorRate', text: 'share of answers that are 500, 0 to 1' },
+  'latency-ms <ms>': { key: 'latencyMs', text: 'latency of an answer, ms' },
+  'latency-jitter-ms <ms>': {
+    key: 'latencyJitterMs',
+    text: 'random deviation of the latency in both directions, ms',
+  },
+  'output-tokens <n>': { key: 'outputTokens', text: 'tokens per answer' },
+  'error-rate <share>': {
+    key: 'errorRate',
+    text: 'share of requests that fail with 500, from 0 to 1',
+  },
   'max-concurrency <n>': {
     key: 'maxConcurrency',
-    text: 'requests at once before 429; 0: no bound',
+    text: 'concurrent requests before it answers 429; 0 for no limit',
   },
 };
 
-/** Flags of `nightshift simulator`, named after the simulator's options, with their defaults. */
+/** Flags of `nightshift simulator`, with the simulator's own defaults. */
 export function simulatorFlags(): Option[] {
   const numbers = Object.entries(NUMBERS).map(([flag, { key, text }]) =>
     new Option(`--${flag}`, text).default(simulatorOptions[key]).argParser(parseNumber),
   );
-  const host = new Option('--host <address>', 'address to bind to').default(simulatorOptions.host);
+  const host = new Option('--host <address>', 'address to listen on').default(
+    simulatorOptions.host,
+  );
   return [host, ...numbers];
 }
 

@@ -2,20 +2,20 @@ import type { Config } from '../../platform/config';
 import { withKeys } from '../admin/key-database';
 import { say } from '../output';
 
-/** What the demo shows at the API's door. */
+/** How the demo authenticates. */
 export interface DemoAccess {
-  /** The SDK insists on one, whatever the mode. */
+  /** The SDK requires a key, even if the server ignores it. */
   readonly key: string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
 const TENANT = 'demo';
-/** The key is revoked with the end of the demo; this is for one that was killed. */
-const KEY_LIFE_SEC = 24 * 3_600;
+/** The demo revokes its key at the end. A demo that is killed cannot, so the key expires as well. */
+const KEY_LIFETIME_SEC = 24 * 3_600;
 
 /**
- * Works with what the API's `auth.mode` asks for: a key that lives as long as the work, or the header
- * with the tenant. @throws postgres_unavailable, and what `work` throws
+ * Calls `work` with what the API's `auth.mode` requires: a key that is revoked afterwards, or the tenant
+ * header. @throws postgres_unavailable, and what `work` throws
  */
 export async function withAccess<T>(
   { auth, dataDir }: { readonly auth: Config['auth']; readonly dataDir: string },
@@ -26,18 +26,23 @@ export async function withAccess<T>(
     return work({ key: 'demo', headers });
   }
   const { key, record } = await withKeys({ dataDir }, (keys) => {
-    const nowSec = now();
-    const expiresAtSec = nowSec + KEY_LIFE_SEC;
-    return keys.create({ tenant: TENANT, name: 'nightshift demo', expiresAtSec, nowSec });
+    const createdAtSec = nowSec();
+    const expiresAtSec = createdAtSec + KEY_LIFETIME_SEC;
+    return keys.create({
+      tenant: TENANT,
+      name: 'nightshift demo',
+      expiresAtSec,
+      nowSec: createdAtSec,
+    });
   });
-  say(`auth.mode is api_key: the demo uses the key ${record.id}, which is revoked at its end`);
+  say(`auth.mode is api_key: the demo creates the key ${record.id} and revokes it at the end`);
   try {
     return await work({ key, headers: {} });
   } finally {
-    await withKeys({ dataDir }, (keys) => keys.revoke(record.id, now()));
+    await withKeys({ dataDir }, (keys) => keys.revoke(record.id, nowSec()));
   }
 }
 
-function now(): number {
+function nowSec(): number {
   return Math.floor(Date.now() / 1000);
 }

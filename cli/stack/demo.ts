@@ -26,17 +26,17 @@ interface DemoFlags extends StackFlags {
 const SHOWN: ShownLevels = { api: 'error', worker: 'error', simulator: 'error', temporal: 'none' };
 
 /**
- * `nightshift demo`: one real batch through a stack of its own, beside a `dev` that may be running.
- * The exit status is 0 only if the batch was completed and its results are on this disk.
+ * `nightshift demo`: runs one batch through a stack of its own, even while `dev` is running. The exit
+ * status is 0 only if the batch completed and its results were downloaded.
  */
 export async function runDemo(flags: DemoFlags): Promise<void> {
   const input = resolve(flags.input ?? join(packageRoot(), 'examples', 'demo.jsonl'));
   const endpoint = await endpointOf(openInput(input).path);
-  const place = chooseDataDir(flags.dataDir);
+  const dataDir = chooseDataDir(flags.dataDir);
   const terminal = createStackTerminal(SHOWN);
   const stack = createStack({
     ...terminal,
-    dataDir: place.path,
+    dataDir: dataDir.path,
     sources: sourcesOf(flags),
     simulator: flags.simulator,
     apiPort: flags.port === undefined ? 'next free' : 'exactly',
@@ -48,14 +48,14 @@ export async function runDemo(flags: DemoFlags): Promise<void> {
       terminal,
       onSignal: 'fail',
       work: (addresses, signal) => {
-        const { auth } = stackSettings(place.path);
-        return withAccess({ auth, dataDir: place.path }, (access) =>
+        const { auth } = stackSettings(dataDir.path);
+        return withAccess({ auth, dataDir: dataDir.path }, (access) =>
           showBatch({ addresses, access, signal, input, endpoint, results }),
         );
       },
     });
   } finally {
-    if (place.isTemporary) rmSync(place.path, { recursive: true, force: true });
+    if (dataDir.isTemporary) rmSync(dataDir.path, { recursive: true, force: true });
   }
 }
 
@@ -70,7 +70,7 @@ interface DemoRun {
 
 const SAMPLES = 4;
 
-/** @throws internal if the batch ended other than `completed` */
+/** Runs the batch and prints its results. @throws internal if the batch did not complete */
 async function showBatch(run: DemoRun): Promise<void> {
   const { addresses, ...batch } = run;
   const { api, ui, namespace } = addresses;
@@ -99,13 +99,13 @@ async function showBatch(run: DemoRun): Promise<void> {
   process.stdout.write('to keep a stack like this one running: npm start\n');
 }
 
-/** The usual directory, or one for this time alone while another stack runs in that one. */
+/** The wanted directory, or a temporary one if another stack runs in it. */
 function chooseDataDir(wanted: string): { path: string; isTemporary: boolean } {
   const holder = dataDirHolder(resolve(wanted));
   if (holder === null) return { path: wanted, isTemporary: false };
   const path = mkdtempSync(join(tmpdir(), 'nightshift-demo-'));
-  // Passable: as root, Postgres runs as another user and has its folder in here.
+  // Others may enter: as root, PostgreSQL runs as another user and has its folder in here.
   chmodSync(path, 0o711);
-  say(`${wanted} is in use by process ${holder}: this demo uses ${path}`);
+  say(`${wanted} is in use by process ${holder}: this demo uses the temporary directory ${path}`);
   return { path, isTemporary: true };
 }

@@ -9,7 +9,7 @@ import { withStack } from './with-stack';
 
 const SHOWN: ShownLevels = { api: 'info', worker: 'info', simulator: 'warn', temporal: 'warn' };
 
-/** `nightshift dev`: the whole stack until Ctrl-C; unfinished batches go on with the next start. */
+/** `nightshift dev`: runs the whole stack until Ctrl-C. The next start continues unfinished batches. */
 export async function runDev(flags: StackFlags): Promise<void> {
   const terminal = createStackTerminal(SHOWN);
   const stack = createStack({
@@ -24,22 +24,24 @@ export async function runDev(flags: StackFlags): Promise<void> {
     stack,
     terminal,
     onSignal: 'stop',
-    work: (addresses) => stay(addresses, flags.dataDir),
+    work: (addresses) => runUntilSignal(addresses, flags.dataDir),
   });
 }
 
-/** Says that all is ready, then leaves the stack running: only a signal ends it. */
-function stay(addresses: StackAddresses, dataDir: string): Promise<never> {
+/** Announces that the stack is ready. Never resolves: only a signal ends the stack. */
+function runUntilSignal(addresses: StackAddresses, dataDir: string): Promise<never> {
   process.stdout.write(`${readyLine(addresses)}\n`);
   say(`logs are in ${addresses.logs}; Ctrl-C drains and stops`);
   if (stackSettings(dataDir).auth.mode === 'api_key') {
-    say(`a key for it: nightshift keys create --tenant NAME --data-dir ${shellWord(dataDir)}`);
+    say(
+      `the API requires a key: nightshift keys create --tenant NAME --data-dir ${shellWord(dataDir)}`,
+    );
   }
   return new Promise<never>(() => undefined);
 }
 
 /** The line on stdout that tells programs that the stack is ready (docs/design/embedded-stack.md#ready-line). */
-export function readyLine({ api, temporal, ui }: StackAddresses): string {
-  const parts = [`api=${api}`, `temporal=${temporal}`, ...(ui === null ? [] : [`ui=${ui}`])];
-  return `nightshift ready ${parts.join(' ')} pid=${process.pid}`;
+function readyLine({ api, temporal, ui }: StackAddresses): string {
+  const members = [`api=${api}`, `temporal=${temporal}`, ...(ui === null ? [] : [`ui=${ui}`])];
+  return `nightshift ready ${members.join(' ')} pid=${process.pid}`;
 }

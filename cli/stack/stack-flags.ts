@@ -6,13 +6,13 @@ export interface StackFlags {
   readonly dataDir: string;
   readonly port?: number;
   readonly host?: string;
-  /** Only `dev` has it. */
+  /** Flag of `dev` only. */
   readonly headless?: boolean;
-  /** `--no-simulator` makes it false. */
+  /** False with `--no-simulator`. */
   readonly simulator: boolean;
 }
 
-/** The settings' sources as the flags tell them. */
+/** The sources of settings that the flags name. */
 export function sourcesOf({ config, port, host }: StackFlags): ConfigSources {
   const overrides = { api: { port, host } };
   return config === undefined ? { overrides } : { file: config, overrides };

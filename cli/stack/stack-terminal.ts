@@ -3,52 +3,52 @@ import type { ComponentEvent } from '../../embedded/supervision/component';
 import type { PhaseReport } from '../../platform/shutdown';
 import { say } from '../output';
 
-/** Lowest level shown of each part's log; a part that is not named shows `error` and above. */
+/** Lowest level shown of each component's log. Default: `error`. */
 export type ShownLevels = Readonly<Record<string, ShownLevel>>;
 
-/** What a stack tells its terminal. */
+/** Shows what a stack reports. */
 export interface StackTerminal {
   say(message: string): void;
-  onLine(part: string, line: string): void;
-  onEvent(part: string, event: ComponentEvent): void;
+  onLine(component: string, line: string): void;
+  onEvent(component: string, event: ComponentEvent): void;
   onPhase(phase: PhaseReport): void;
-  /** From now on parts end because they are told to: what they log is for their files alone. */
+  /** Shows no more log lines and events: the components are being stopped, so their ends are expected. */
   quiet(): void;
 }
 
-/** Prefixed log lines and the stack's news on stderr. */
+/** Writes log lines and events to stderr. */
 export function createStackTerminal(levels: ShownLevels): StackTerminal {
   let isQuiet = false;
   return {
     say,
-    onLine(part, line) {
-      const text = terminalLine(part, line, isQuiet ? 'none' : (levels[part] ?? 'error'));
+    onLine(component, line) {
+      const text = terminalLine(component, line, isQuiet ? 'none' : (levels[component] ?? 'error'));
       if (text !== null) process.stderr.write(`${text}\n`);
     },
-    onEvent(part, event) {
+    onEvent(component, event) {
       if (isQuiet) return;
-      const text = news(part, event);
+      const text = eventMessage(component, event);
       if (text !== null) say(text);
     },
-    onPhase: (phase) => say(phaseNews(phase)),
+    onPhase: (phase) => say(phaseMessage(phase)),
     quiet: () => void (isQuiet = true),
   };
 }
 
-function news(part: string, event: ComponentEvent): string | null {
+function eventMessage(component: string, event: ComponentEvent): string | null {
   switch (event.kind) {
     case 'started':
       return null;
     case 'ready':
-      return `${part} ready after ${seconds(event.tookMs)}`;
+      return `${component} ready after ${seconds(event.tookMs)}`;
     case 'died':
-      return `${part} ended (${event.how}): starting it again in ${seconds(event.restartInMs)}`;
+      return `${component} ended (${event.how}): restarting it in ${seconds(event.restartInMs)}`;
     case 'killed':
-      return `${part} did not stop within ${seconds(event.afterMs)}: killed`;
+      return `${component} did not stop within ${seconds(event.afterMs)}: killed`;
   }
 }
 
-function phaseNews({ name, result, tookMs, error }: PhaseReport): string {
+function phaseMessage({ name, result, tookMs, error }: PhaseReport): string {
   if (result === 'done') return `stopped ${name} in ${seconds(tookMs)}`;
   if (result === 'timeout') return `gave up on stopping ${name} after ${seconds(tookMs)}`;
   return `stopping ${name} failed: ${error instanceof Error ? error.message : String(error)}`;

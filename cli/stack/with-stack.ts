@@ -6,39 +6,39 @@ import type { StackTerminal } from './stack-terminal';
 
 const FORCED_EXIT = 130;
 
-/** A stack and what it is started for. */
+/** A stack, and what to do with it. */
 export interface StackRun {
   readonly stack: Stack;
   readonly terminal: StackTerminal;
-  /** Whether a signal is a failure (`demo`) or the way to stop (`dev`). */
+  /** Whether a signal is a failure (`demo`) or the normal end (`dev`). */
   readonly onSignal: 'fail' | 'stop';
-  /** What to do with the stack; it is stopped when this is done. `signal` aborts at Ctrl-C. */
+  /** Uses the stack, which is stopped afterwards. `signal` aborts at Ctrl-C. */
   work(addresses: StackAddresses, signal: AbortSignal): Promise<void>;
 }
 
 /**
- * Starts a stack, does the work, drains the stack. A second signal, at least 1 s after the first, ends
- * everything at once. What went wrong is said, and the exit status is 1.
+ * Starts a stack, does the work, and drains the stack. A second signal, at least 1 s after the first, kills
+ * everything at once. Errors are reported and make the exit status 1.
  */
 export async function withStack({ stack, terminal, onSignal, work }: StackRun): Promise<void> {
   const abort = new AbortController();
   const signalled = new Promise<void>((resolve) => {
     installSignals({
       drain: (signal) => {
-        say(`${signal}: draining; a second signal ends at once`);
+        say(`${signal}: draining; a second signal kills everything at once`);
         abort.abort();
         if (onSignal === 'fail') process.exitCode = 1;
         resolve();
       },
       force: () => {
-        say('second signal: ending at once');
+        say('second signal: killing everything at once');
         stack.kill();
         process.exit(FORCED_EXIT);
       },
     });
   });
   const crashed = new Promise<never>((_, reject) => {
-    // Our own mistake must not leave the parts behind.
+    // A bug of our own must not leave the components running.
     process.on('uncaughtException', reject);
   });
   crashed.catch(() => undefined);
@@ -49,7 +49,7 @@ export async function withStack({ stack, terminal, onSignal, work }: StackRun): 
     sayError(error);
     process.exitCode = 1;
   }
-  // Stopping the parts ends what still waits for them: that is no news.
+  // Stopping the components makes pending calls fail: do not report that.
   worked.catch(() => undefined);
   terminal.quiet();
   await stack.stop(terminal.onPhase);

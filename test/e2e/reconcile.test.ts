@@ -305,7 +305,7 @@ it(
     expect(late).toMatchObject({ exitCode: 0 });
     expect(late.stdout).toContain(String(files));
     await expectWhole(id, 'cancelled');
-    expect((await reconcile('--finalize', id)).stderr).toContain('has its files already');
+    expect((await reconcile('--finalize', id)).stderr).toContain('already has its result files');
     const refused = await reconcile('--finalize', `batch_${'9'.repeat(32)}`);
     expect(refused).toMatchObject({ exitCode: 1 });
     expect(refused.stderr).toContain('there is no batch');

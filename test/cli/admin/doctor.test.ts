@@ -29,7 +29,7 @@ it('looks at the stack that runs in the data directory', () => {
   putSettings();
   const lock = lockFile(join(dataDir, 'lock'));
   const { config, result } = readConfig({ dataDir });
-  expect(result).toEqual({ isOk: true, text: `of the stack in ${dataDir}, pid ${process.pid}` });
+  expect(result).toEqual({ isOk: true, text: `from the stack in ${dataDir}, pid ${process.pid}` });
   expect(config?.postgres.url).toBe('postgres://u:p@127.0.0.1:1/n');
   if (lock.kind === 'held') lock.release();
 });
@@ -65,7 +65,7 @@ describe('with the database in the environment, beside a stack in the usual dire
   });
 
   it.each([
-    ["the stack's own", 'postgres://u:p@127.0.0.1:1/n', 'of the stack in .nightshift'],
+    ["the stack's own", 'postgres://u:p@127.0.0.1:1/n', 'from the stack in .nightshift'],
     ['another', 'postgres://u:p@127.0.0.1:1/other', 'global_inference_gateway: required'],
   ])('%s decides what is looked at', (_which, url, text) => {
     const lock = lockFile(join('.nightshift', 'lock'));
@@ -97,7 +97,7 @@ describe('the ports of health and metrics', () => {
       };
       const config = loadConfig({ env: {}, overrides, needs: [] });
       const check = doctorChecks(config).find(({ name }) => name === `${part}.observability_port`);
-      expect(await check?.run()).toBe(`${port} answers: nightshift is running`);
+      expect(await check?.run()).toBe(`${port} is used by a running nightshift`);
     },
   );
 });

@@ -68,10 +68,10 @@ it('says so when there is no such key', async () => {
 it('says so when it was revoked before, by its id or by itself', async () => {
   const key = (await keys('create')).trim();
   await keys('revoke', key);
-  expect(said).toContain('is refused from now on');
+  expect(said).toContain('is revoked');
   await database.pool.query('update api_keys set revoked_at = revoked_at - 60');
   await keys('revoke', key);
-  expect(said).toMatch(/was revoked already, \d{4}-/);
+  expect(said).toMatch(/was already revoked on \d{4}-/);
   expect(said).not.toContain(key);
 });
 

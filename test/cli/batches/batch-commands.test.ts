@@ -195,7 +195,9 @@ describe('nightshift results', () => {
   it('refuses a batch that still runs', async () => {
     const client = nightshift(['results', BATCH_ID, '-o', join(folder, 'x')]);
     expect(await client.done).toBe(1);
-    expect(client.err()).toContain(`is validating and has no results yet: wait for its end with nightshift watch`);
+    expect(client.err()).toContain(
+      `is validating and has no results yet: wait for its end with nightshift watch`,
+    );
   });
 
   it('says that a file is gone', async () => {
