@@ -67,3 +67,13 @@ export class NightshiftError extends Error {
 export function isNightshiftError(error: unknown, code?: ErrorCode): error is NightshiftError {
   return error instanceof NightshiftError && (code === undefined || error.code === code);
 }
+
+/** The result of a look-up in the object store, or null if there is no such object. */
+export async function nullIfMissing<T>(lookUp: Promise<T>): Promise<T | null> {
+  try {
+    return await lookUp;
+  } catch (error) {
+    if (isNightshiftError(error, 'object_missing')) return null;
+    throw error;
+  }
+}

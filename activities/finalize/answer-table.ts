@@ -4,12 +4,12 @@ import type { FrameRef, SealedFrame } from '../../storage/journal/journal-store'
 import { indexOfOffset } from './plan-offsets';
 
 /**
- * The best answer found for each of some lines, in 25 bytes a line; walked, it gives those found in
- * order of offset.
+ * The best answer found for each of many lines, in 25 bytes a line
+ * (docs/design/journal.md#duplicate-answers). Iterates over the answers found, in order of offset.
  */
 export class AnswerTable implements Iterable<SealedFrame> {
   readonly #offsets: Float64Array;
-  /** 0 where there is no answer yet. */
+  /** 0 means no answer yet. */
   readonly #kinds: Uint8Array;
   readonly #objects: Uint32Array;
   readonly #positions: Float64Array;
@@ -26,13 +26,13 @@ export class AnswerTable implements Iterable<SealedFrame> {
     this.#lengths = new Uint32Array(offsets.length);
   }
 
-  /** Lines with an answer. */
+  /** Number of lines with an answer. */
   get length(): number {
     return this.#count;
   }
 
-  /** Takes an answer over unless a better one is known; those of other lines are ignored. */
-  learn({ header, objectKey, position, byteLength }: FrameRef): void {
+  /** Keeps an answer unless a better one is known. Answers of other lines are ignored. */
+  offer({ header, objectKey, position, byteLength }: FrameRef): void {
     const index = indexOfOffset(this.#offsets, header.offset);
     if (index === -1) return;
     const known = this.#claimOf(index);
@@ -62,7 +62,7 @@ export class AnswerTable implements Iterable<SealedFrame> {
     return { kind: kind as FrameKind, objectKey, position: this.#positions[index] ?? 0 };
   }
 
-  /** Frames come object by object, so that the last key is nearly always the one. */
+  /** Frames come object by object, so the key is nearly always the last one. */
   #numberOf(key: string): number {
     const last = this.#keys.length - 1;
     return this.#keys[last] === key ? last : this.#keys.push(key) - 1;

@@ -20,3 +20,11 @@ export interface BatchesToFinalize extends Pick<BatchRepository, 'recordEnd'> {
 
 /** What finalization reads of a batch's row. */
 export type BatchToFinalize = Pick<BatchRow, 'tenant' | 'inputObjectKey' | 'status' | 'stopCause'>;
+
+/** Progress of an attempt, for its heartbeats. */
+export interface FinalizeProgress {
+  /** Bytes of answers merged so far. */
+  bytes: number;
+  /** Throws when the attempt must end. */
+  check(): void;
+}

@@ -1,28 +1,28 @@
 import { Context } from '@temporalio/activity';
 import { NO_USAGE } from '../../core/batch/counts';
 import { isTerminal, type TerminalStatus } from '../../core/batch/status';
-import { NightshiftError, isNightshiftError } from '../../core/errors';
-import { inputErrorsKey, modelMapKey } from '../../core/names/object-names';
-import { parseModelMap, type ModelMap } from '../../core/plan/model-map';
-import type { ObjectStore } from '../../storage/object-store';
-import type { ErrorEntry, TerminalRecord } from '../../storage/postgres/batches/types';
-import { closeBatch } from './close-manifest';
-import type { BatchToFinalize, FinalizeDeps } from './deps';
-import { mergeBatch } from './merge-batch';
-import { FinalizeWindow } from './window';
-import type { Heartbeat } from '../runtime/heartbeat';
-import { withHeartbeat } from '../runtime/with-heartbeat';
+import { NightshiftError } from '../../core/errors';
+import type { TerminalRecord } from '../../storage/postgres/batches/types';
 import type { FinalizeInput, FinalizeResult } from '../contract';
+import { withHeartbeat } from '../runtime/with-heartbeat';
+import { hasReadablePlan, onlyModel, readInputErrors, readModelMap } from './batch-objects';
+import { closeBatch } from './close-batch';
+import type { BatchToFinalize, FinalizeDeps, FinalizeProgress } from './deps';
+import { FinalizeWindow } from './finalize-window';
+import { makeResultFiles } from './result-files';
 
 export type { FinalizeDeps } from './deps';
 
+const NO_COUNTS = { total: 0, completed: 0, failed: 0 };
+
 /**
- * The activity that ends a batch: manifest, result files, terminal record. Without a cause it first
- * demands an answer for every routed line, or answers the holes and writes nothing. Idempotent: every
- * object is put only if absent, and a second run, however late, makes the same files and counts from the
- * manifest that it finds. Heartbeats every second. Fails with `not_found` without a row;
- * `plan_unreadable`, `object_corrupt` and `input_missing` are final, all else is retried: for ever, or,
- * once an end was asked for, while `windowMs` lasts.
+ * The activity that ends a batch: manifest, result files, terminal record
+ * (docs/design/batch-path.md#finalization). Without a cause it first demands an answer for every planned
+ * line; if some are missing it returns their ranges and writes nothing. Idempotent: every object is put
+ * only if absent, and a second run, however late, makes the same files from the manifest that it finds.
+ *
+ * Fails with `not_found` without a row. `plan_unreadable`, `object_corrupt` and `input_missing` are final.
+ * Everything else is retried: without limit, or, once an end was asked for, while `windowMs` lasts.
  */
 export function createFinalize(
   deps: FinalizeDeps,
@@ -31,15 +31,14 @@ export function createFinalize(
     const window = openWindow(input);
     return withHeartbeat(
       async (heartbeat) => {
-        const batch = await deps.batches.find(input.batchId);
-        if (batch === null) throw new NightshiftError('not_found', `no batch ${input.batchId}`);
+        const batch = await findBatch(deps, input);
         if (batch.stopCause !== null) window.count();
         window.check();
-        return finalizeBatch(deps, input, { batch, liveness: heartbeat });
+        return finalizeBatch(deps, input, { batch, progress: heartbeat });
       },
       {
         details: (bytes) => ({ bytes, ...window.beat(Date.now()) }),
-        // The next attempt learns how long this one took.
+        // Tells the next attempt how long this one took.
         beatsOnFailure: true,
         judge: (failure) => window.judge(failure),
       },
@@ -47,15 +46,28 @@ export function createFinalize(
   };
 }
 
-/** One attempt inside another activity, which keeps itself alive; `check` ends it by throwing. */
+/** One attempt inside another activity, which heartbeats itself; `check` ends it by throwing. */
 export function createFinalizeNow(
   deps: FinalizeDeps,
 ): (input: FinalizeInput, check: () => void) => Promise<FinalizeResult> {
   return async (input, check) => {
-    const batch = await deps.batches.find(input.batchId);
-    if (batch === null) throw new NightshiftError('not_found', `no batch ${input.batchId}`);
-    return finalizeBatch(deps, input, { batch, liveness: { bytes: 0, check } });
+    const batch = await findBatch(deps, input);
+    return finalizeBatch(deps, input, { batch, progress: { bytes: 0, check } });
   };
+}
+
+interface Attempt {
+  readonly batch: BatchToFinalize;
+  readonly progress: FinalizeProgress;
+}
+
+async function findBatch(
+  { batches }: FinalizeDeps,
+  { batchId }: FinalizeInput,
+): Promise<BatchToFinalize> {
+  const batch = await batches.find(batchId);
+  if (batch === null) throw new NightshiftError('not_found', `there is no batch ${batchId}`);
+  return batch;
 }
 
 function openWindow({ windowMs, cause }: FinalizeInput): FinalizeWindow {
@@ -63,43 +75,21 @@ function openWindow({ windowMs, cause }: FinalizeInput): FinalizeWindow {
   return new FinalizeWindow({ windowMs: windowMs ?? null, earlier, isCounted: cause !== null });
 }
 
-/** One attempt, for those who keep it alive themselves. */
-export async function finalizeBatch(
+async function finalizeBatch(
   deps: FinalizeDeps,
   input: FinalizeInput,
-  at: { batch: BatchToFinalize; liveness: Pick<Heartbeat, 'bytes' | 'check'> },
+  attempt: Attempt,
 ): Promise<FinalizeResult> {
-  if (input.nonce !== null) return finalize(deps, input, at);
-  // What a lost ingestion writes after the end changes nothing any more.
-  if (isTerminal(at.batch.status)) return nothingMade(at.batch.status);
-  return (await hasPlan(deps, input)) ? finalize(deps, input, at) : recordOnly(deps, input);
+  if (input.nonce !== null) return finalizePlanned(deps, input, attempt);
+  // An ingestion that was given up may still write a plan after the end; it changes nothing any more.
+  const { status } = attempt.batch;
+  if (isTerminal(status)) return doneWithoutFiles(status);
+  // The workflow knows of no plan, but an earlier run may have made one and sent requests by it.
+  const isPlanned = input.cause !== null && (await hasReadablePlan(deps.store, input.batchId));
+  return isPlanned ? finalizePlanned(deps, input, attempt) : recordOnly(deps, input);
 }
 
-/**
- * Whether there is a plan though the workflow knows of none: an earlier run may have sent requests by
- * it. One that nobody can read is none.
- */
-async function hasPlan(
-  { store }: FinalizeDeps,
-  { batchId, cause }: FinalizeInput,
-): Promise<boolean> {
-  if (cause === null) return false;
-  try {
-    const map = await readIfThere(store, modelMapKey(batchId));
-    if (map !== null) parseModelMap(map);
-    return map !== null;
-  } catch (error) {
-    if (isNightshiftError(error) && !error.retryable) return false;
-    throw error;
-  }
-}
-
-function nothingMade(status: TerminalStatus): FinalizeResult {
-  const counts = { total: 0, completed: 0, failed: 0 };
-  return { kind: 'done', status, counts, outputFileId: null, errorFileId: null };
-}
-
-/** A batch without a plan: its file was refused, or it ended before one was made. */
+/** A batch without a plan: its file was refused, or it ended before there was one. */
 async function recordOnly(
   deps: FinalizeDeps,
   { batchId, cause }: FinalizeInput,
@@ -109,33 +99,29 @@ async function recordOnly(
     throw new NightshiftError('plan_unreadable', `${batchId} has neither a plan nor errors`);
   }
   const files = { outputFile: null, errorFile: null };
-  const counts = { total: 0, completed: 0, failed: 0 };
+  const counts = NO_COUNTS;
   const record = { batchId, cause, counts, usage: NO_USAGE, model: null, ...files, errors };
   return writeRecord(deps, record);
 }
 
-async function finalize(
+async function finalizePlanned(
   deps: FinalizeDeps,
   { batchId, cause }: FinalizeInput,
-  { batch, liveness }: { batch: BatchToFinalize; liveness: Pick<Heartbeat, 'bytes' | 'check'> },
+  { batch, progress }: Attempt,
 ): Promise<FinalizeResult> {
   const { store, journal } = deps;
   const map = await readModelMap(store, batchId);
-  const place = { store, batchId, map };
-  const check = () => liveness.check();
-  const closing = await closeBatch({ journal, place, cause, check });
+  const plan = { store, batchId, map };
+  const closing = await closeBatch({ journal, plan, cause, check: () => progress.check() });
   if (closing.kind === 'holes') return closing;
 
-  const { totals, outputFile, errorFile } = await mergeBatch({
-    journal,
-    place,
-    manifest: closing.manifest,
-    cause,
+  const { totals, outputFile, errorFile } = await makeResultFiles({
+    ...{ journal, plan, cause, manifest: closing.manifest },
     inputKey: batch.inputObjectKey,
     tenantFolder: deps.tenantHash(batch.tenant),
-    progress: (answerBytes) => {
-      liveness.bytes += answerBytes;
-      liveness.check();
+    onAnswers: (answerBytes) => {
+      progress.bytes += answerBytes;
+      progress.check();
     },
   });
   const { counts, usage } = totals;
@@ -157,36 +143,6 @@ async function writeRecord(deps: FinalizeDeps, record: TerminalRecord): Promise<
   };
 }
 
-async function readModelMap(store: ObjectStore, batchId: string): Promise<ModelMap> {
-  const bytes = await readIfThere(store, modelMapKey(batchId));
-  if (bytes === null) throw new NightshiftError('plan_unreadable', `${batchId} has no plan`);
-  return parseModelMap(bytes);
-}
-
-async function readInputErrors(store: ObjectStore, batchId: string): Promise<ErrorEntry[] | null> {
-  const bytes = await readIfThere(store, inputErrorsKey(batchId));
-  if (bytes === null) return null;
-  try {
-    const { data } = JSON.parse(bytes.toString('utf8')) as { data: ErrorEntry[] };
-    if (Array.isArray(data)) return data;
-  } catch (cause) {
-    throw new NightshiftError('object_corrupt', 'errors.json is not JSON', { cause });
-  }
-  throw new NightshiftError('object_corrupt', 'errors.json has no list of errors');
-}
-
-async function readIfThere(store: ObjectStore, key: string): Promise<Buffer | null> {
-  try {
-    return await store.read(key);
-  } catch (error) {
-    if (isNightshiftError(error, 'object_missing')) return null;
-    throw error;
-  }
-}
-
-/** The model of all lines, routed or not; null where they name more than one (contract §7.1). */
-function onlyModel(map: ModelMap): string | null {
-  const models = new Set([...Object.keys(map.model_to_safe), ...Object.keys(map.unrouted)]);
-  const [model = null] = models;
-  return models.size === 1 ? model : null;
+function doneWithoutFiles(status: TerminalStatus): FinalizeResult {
+  return { kind: 'done', status, counts: NO_COUNTS, outputFileId: null, errorFileId: null };
 }

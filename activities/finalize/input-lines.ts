@@ -4,12 +4,12 @@ import type { ObjectReader } from '../../storage/object-store';
 const WINDOW_BYTES = 256 * 1024;
 const LF = 0x0a;
 
-/** Reads single lines of the input, in order of offset, through one window. */
+/** Reads single lines of the input in order of offset, through a window. */
 export class InputLines {
   readonly #reader: ObjectReader;
   #buffer = Buffer.allocUnsafeSlow(WINDOW_BYTES);
   #window: Buffer = this.#buffer.subarray(0, 0);
-  /** Of the window in the input. */
+  /** Place of the window in the input. */
   #start = 0;
 
   constructor(reader: ObjectReader) {
@@ -21,14 +21,14 @@ export class InputLines {
     return offset < this.#start + this.#window.length && this.#endOfLine(offset) !== -1;
   }
 
-  /** Reads the line at `offset`, and as many as fit behind it. @throws object_store_failed */
+  /** Reads the line at `offset`, and those behind it that fit. @throws object_store_failed */
   async load(offset: number): Promise<void> {
     let length = WINDOW_BYTES;
     await this.#readFrom(offset, length);
     while (this.#endOfLine(offset) === -1) await this.#readFrom(offset, (length *= 2));
   }
 
-  /** `custom_id` of the line at `offset`; only while it is held. */
+  /** `custom_id` of the line at `offset`, which the window must hold. */
   customId(offset: number): string {
     const line = this.#window.subarray(offset - this.#start, this.#endOfLine(offset));
     return lineParts(line).customId;
@@ -44,7 +44,7 @@ export class InputLines {
     this.#start = offset;
   }
 
-  /** In the window; -1 where the line goes on behind it. */
+  /** Index in the window; -1 if the line continues behind the window. */
   #endOfLine(offset: number): number {
     const newline = this.#window.indexOf(LF, offset - this.#start);
     const isLast = this.#start + this.#window.length >= this.#reader.size;

@@ -4,51 +4,53 @@ import type { ModelMap } from '../../core/plan/model-map';
 import { decodePlanEntry, PLAN_ENTRY_BYTES } from '../../core/plan/plan-entry';
 import type { Range } from '../../core/range';
 import type { ObjectReader, ObjectStore } from '../../storage/object-store';
-import { LineTally } from './line-tally';
+import { LineChecksum } from './line-checksum';
 
 const ENTRIES_PER_READ = 16 * 1024;
 
 /** Ranges of one model's plan. */
-export interface PlanPart {
-  readonly safe: string;
+export interface PlanRanges {
+  readonly safeModel: string;
   readonly ranges: readonly Range[];
 }
 
-/** Where the plans of a batch lie. */
-export interface PlanPlace {
+/** The plans of a batch, and the store that they are read from. */
+export interface BatchPlan {
   readonly store: ObjectStore;
   readonly batchId: string;
   readonly map: ModelMap;
 }
 
-/** All of every plan. */
-export function wholePlan(map: ModelMap): PlanPart[] {
-  return Object.entries(map.entries).map(([safe, to]) => ({ safe, ranges: [{ from: 0, to }] }));
+/** All positions of all plans. */
+export function wholePlan(map: ModelMap): PlanRanges[] {
+  return Object.entries(map.entries).map(([safeModel, to]) => {
+    return { safeModel, ranges: [{ from: 0, to }] };
+  });
 }
 
-/** Offsets of the lines in these parts, ascending: 8 bytes a line. @throws plan_unreadable */
+/** Offsets of the lines in these ranges, ascending; takes 8 bytes a line. @throws plan_unreadable */
 export async function plannedOffsets(
-  place: PlanPlace,
-  parts: readonly PlanPart[],
+  plan: BatchPlan,
+  models: readonly PlanRanges[],
 ): Promise<Float64Array> {
-  const offsets = new Float64Array(sizeOf(parts));
+  const offsets = new Float64Array(sizeOf(models));
   let count = 0;
-  await readPlans(place, parts, (plan, index) => {
-    offsets[count++] = decodePlanEntry(plan, index).offset;
+  await readPlans(plan, models, (entries, index) => {
+    offsets[count++] = decodePlanEntry(entries, index).offset;
   });
   return offsets.sort();
 }
 
-/** All planned lines, in constant memory. @throws plan_unreadable */
-export async function plannedLines(place: PlanPlace): Promise<LineTally> {
-  const lines = new LineTally();
-  await readPlans(place, wholePlan(place.map), (plan, index) => {
-    lines.add(decodePlanEntry(plan, index).offset);
+/** The checksum of all planned lines, in constant memory. @throws plan_unreadable */
+export async function plannedChecksum(plan: BatchPlan): Promise<LineChecksum> {
+  const checksum = new LineChecksum();
+  await readPlans(plan, wholePlan(plan.map), (entries, index) => {
+    checksum.add(decodePlanEntry(entries, index).offset);
   });
-  return lines;
+  return checksum;
 }
 
-/** Place of `offset` in ascending offsets, or -1. */
+/** Index of `offset` in ascending offsets, or -1. */
 export function indexOfOffset(offsets: Float64Array, offset: number): number {
   let low = 0;
   let high = offsets.length;
@@ -60,21 +62,22 @@ export function indexOfOffset(offsets: Float64Array, offset: number): number {
   return offsets[low] === offset ? low : -1;
 }
 
-function sizeOf(parts: readonly PlanPart[]): number {
-  const sizes = parts.flatMap(({ ranges }) => ranges.map(({ from, to }) => to - from));
+function sizeOf(models: readonly PlanRanges[]): number {
+  const sizes = models.flatMap(({ ranges }) => ranges.map(({ from, to }) => to - from));
   return sizes.reduce((sum, size) => sum + size, 0);
 }
 
-type VisitEntry = (plan: Buffer, index: number) => void;
+type VisitEntry = (entries: Buffer, index: number) => void;
 
 async function readPlans(
-  { store, batchId, map }: PlanPlace,
-  parts: readonly PlanPart[],
+  { store, batchId, map }: BatchPlan,
+  models: readonly PlanRanges[],
   visit: VisitEntry,
 ): Promise<void> {
-  for (const { safe, ranges } of parts) {
+  for (const { safeModel, ranges } of models) {
     if (ranges.length === 0) continue;
-    const reader = await openPlan(store, planKey(batchId, map.nonce, safe), map.entries[safe]);
+    const key = planKey(batchId, map.nonce, safeModel);
+    const reader = await openPlan(store, key, map.entries[safeModel]);
     try {
       for (const range of ranges) await readEntries(reader, range, visit);
     } finally {
@@ -101,8 +104,8 @@ async function readEntries(reader: ObjectReader, { from, to }: Range, visit: Vis
   for (let at = from; at < to; at += ENTRIES_PER_READ) {
     const count = Math.min(ENTRIES_PER_READ, to - at);
     const length = count * PLAN_ENTRY_BYTES;
-    const plan = await reader.read(at * PLAN_ENTRY_BYTES, length, window);
-    for (let index = 0; index < count; index++) visit(plan, index);
+    const entries = await reader.read(at * PLAN_ENTRY_BYTES, length, window);
+    for (let index = 0; index < count; index++) visit(entries, index);
   }
 }
 

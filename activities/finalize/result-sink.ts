@@ -4,17 +4,17 @@ const BLOCK_BYTES = 1024 * 1024;
 const MAX_WAITING_BLOCKS = 3;
 const NEWLINE = 0x0a;
 
-/** A buffer that is being filled, waits, or is written. */
+/** A buffer that is filled, waits to be written, or is written. */
 interface Block {
   readonly bytes: Buffer;
   used: number;
 }
 
 /**
- * A result file that comes into being line by line: gathered in a few blocks of 1 MiB that take
- * turns, streamed to the store with back-pressure, put only if absent. The object is begun with its first line, so a file
- * without lines is none. One that exists already is taken as it is: the same manifest gives the same
- * bytes (execution §2).
+ * Writes a result file line by line, put only if absent. Lines are collected in a few reused blocks of
+ * 1 MiB and streamed to the store with back-pressure. The object is created with its first line, so a file
+ * without lines does not exist. An existing object is taken as it is: the same manifest gives the same
+ * bytes.
  */
 export class ResultSink {
   readonly #store: ObjectStore;
@@ -41,7 +41,7 @@ export class ResultSink {
     return new ResultSink(store, key, (await store.head(key)) !== null);
   }
 
-  /** Whether `drained` is to be awaited before more is written. */
+  /** Whether to await `drained` before writing more. */
   get isFull(): boolean {
     return this.#waiting.length >= MAX_WAITING_BLOCKS || this.#failure !== null;
   }
@@ -56,7 +56,7 @@ export class ResultSink {
     block.bytes[block.used - 1] = NEWLINE;
   }
 
-  /** Waits until the store has taken enough. @throws what the store failed with */
+  /** Waits until the store has caught up. @throws the error of the store */
   async drained(): Promise<void> {
     while (this.isFull) {
       if (this.#failure !== null) throw this.#failure.error;
@@ -64,7 +64,7 @@ export class ResultSink {
     }
   }
 
-  /** Completes the object; null where no line was written, else its size. @throws object_store_failed */
+  /** Completes the object and returns its size; null if no line was written. @throws object_store_failed */
   async end(): Promise<{ bytes: number } | null> {
     if (this.#lines === 0) return null;
     if (!this.#exists) {
@@ -78,7 +78,7 @@ export class ResultSink {
     return { bytes: head?.size ?? 0 };
   }
 
-  /** Gives up an unfinished object: the store leaves nothing of it behind. Idempotent. */
+  /** Gives up an unfinished object, of which the store keeps nothing. Idempotent. */
   async abandon(error: unknown): Promise<void> {
     if (this.#isEnded) return;
     this.#failure ??= { error };
@@ -86,7 +86,7 @@ export class ResultSink {
     await this.#put;
   }
 
-  /** The block at hand or, where it has no room for so many bytes, the next one. */
+  /** The current block, or the next one if `byteLength` bytes do not fit. */
   #blockWith(byteLength: number): Block {
     const block = this.#block;
     if (block !== null && block.used + byteLength <= block.bytes.length) return block;
@@ -108,7 +108,7 @@ export class ResultSink {
     this.#put ??= this.#startPut();
   }
 
-  /** A larger one was for one long line. */
+  /** Keeps the block for reuse, unless it was made larger for one long line. */
   #release(block: Block): void {
     block.used = 0;
     if (block.bytes.length === BLOCK_BYTES) this.#free.push(block);
@@ -130,7 +130,7 @@ export class ResultSink {
       this.#wakeWriter();
       if (block !== undefined) {
         yield block.bytes.subarray(0, block.used);
-        // The store is done with it: it asks for the next.
+        // The store asks for the next piece only after it has written this one.
         this.#release(block);
       } else if (this.#failure !== null) throw this.#failure.error;
       else if (this.#isEnded) return;

@@ -8,44 +8,45 @@ import {
 } from '../../core/journal/frame';
 import { answerUsage } from '../../core/openai/answer-usage';
 import { errorLine } from '../../core/openai/result-line';
-import { LineTally } from './line-tally';
+import { LineChecksum } from './line-checksum';
 import type { AnswerStream, ChosenAnswer } from '../../storage/journal/journal-store';
-import { StableModel } from './stable-model';
+import { CommonModel } from './common-model';
 import type { ResultSink } from './result-sink';
-import type { LineSource } from './unanswered';
+import type { LineSource } from './unanswered-lines';
 
-/** What the merge of a batch into its files takes. */
+/** What writing the lines of a batch takes. */
 export interface ResultsInput {
   readonly batchId: string;
   readonly answers: AnswerStream;
   /** Planned lines that may lack an answer. */
-  readonly open: LineSource;
-  /** Lines of models that no backend serves. */
+  readonly uncovered: LineSource;
+  /** Lines of models that no gateway serves. */
   readonly unrouted: LineSource;
   readonly output: ResultSink;
   readonly error: ResultSink;
-  /** Told how many bytes of answers came; throws when the activity is cancelled. */
-  progress(answerBytes: number): void;
+  /** Called with the bytes of answers merged since the last call; throws when the attempt must end. */
+  onAnswers(answerBytes: number): void;
 }
 
-/** What was counted on the way. */
+/** What was counted while the lines were written. */
 export interface ResultTotals {
   readonly counts: RequestCounts;
   /** Sum over the output lines. */
   readonly usage: Usage;
-  /** The model that the output's answers name, where all name the same; else null. */
+  /** The model that all lines of the output name; null if they name several. */
   readonly model: string | null;
-  /** Lines that came from frames. */
+  /** Planned lines with an answer. */
   readonly answered: number;
-  /** Planned lines that came without one. */
+  /** Planned lines without one. */
   readonly unanswered: number;
-  /** All of these. */
-  readonly lines: LineTally;
+  /** Checksum of all planned lines. */
+  readonly lines: LineChecksum;
 }
 
 /**
- * Writes every line of a batch once, in input order: output frames to the output file, everything
- * else to the error file (execution §2, contract §2.5). @throws object_corrupt, object_store_failed
+ * Writes every line of a batch once, in input order: output frames to the output file, everything else to
+ * the error file (docs/design/journal.md#merge). Input order comes from three sorted sources: the answers,
+ * the uncovered lines and the unrouted lines. @throws object_corrupt, object_store_failed
  */
 export async function writeResults(input: ResultsInput): Promise<ResultTotals> {
   const run = new ResultsRun(input);
@@ -62,8 +63,8 @@ class ResultsRun {
   #unanswered = 0;
   #unrouted = 0;
   #usage = NO_USAGE;
-  readonly #model = new StableModel();
-  readonly #lines = new LineTally();
+  readonly #model = new CommonModel();
+  readonly #lines = new LineChecksum();
 
   constructor(input: ResultsInput) {
     this.#input = input;
@@ -71,28 +72,28 @@ class ResultsRun {
 
   /** All answers that need no further read. */
   async takeAnswers(): Promise<void> {
-    const { answers, open, unrouted, output, error } = this.#input;
+    const { answers, uncovered, unrouted, output, error } = this.#input;
     let answerBytes = 0;
     for (let answer = answers.next(); answer !== null; answer = answers.next()) {
       const { offset } = answer;
-      if (open.offset < offset || unrouted.offset < offset) await this.takeLinesBefore(offset);
-      if (open.offset === offset) open.skip();
+      if (uncovered.offset < offset || unrouted.offset < offset) await this.takeLinesBefore(offset);
+      if (uncovered.offset === offset) uncovered.skip();
       this.#takeAnswer(answer);
       answerBytes += answer.end - answer.start;
       if (output.isFull) await output.drained();
       if (error.isFull) await error.drained();
     }
-    this.#input.progress(answerBytes);
+    this.#input.onAnswers(answerBytes);
   }
 
   async takeLinesBefore(offset: number): Promise<void> {
-    const { open, unrouted, error } = this.#input;
+    const { uncovered, unrouted, error } = this.#input;
     for (let lines = 1; ; lines++) {
-      const isOpen = open.offset < unrouted.offset;
-      const source = isOpen ? open : unrouted;
+      const isPlanned = uncovered.offset < unrouted.offset;
+      const source = isPlanned ? uncovered : unrouted;
       if (!(source.offset < offset)) return;
       if (!source.isReady) await source.load();
-      if (isOpen) this.#countUnanswered(source.offset);
+      if (isPlanned) this.#countUnanswered(source.offset);
       else this.#unrouted++;
       const line = source.take();
       if (line !== null) {
@@ -102,7 +103,7 @@ class ResultsRun {
         error.writeLine(bytes, 0, bytes.length);
       }
       if (error.isFull) await error.drained();
-      if (lines % 1_000 === 0) this.#input.progress(0);
+      if (lines % 1_000 === 0) this.#input.onAnswers(0);
     }
   }
 
@@ -130,7 +131,7 @@ class ResultsRun {
     this.#lines.add(offset);
     if (kind === FRAME_KIND.output) {
       this.#completed++;
-      this.#model.see(window, start, end);
+      this.#model.add(window, start, end);
       const usage = isUsageClamped(window, start)
         ? answerUsage(window.subarray(start + FRAME_HEADER_BYTES, end))
         : frameUsage(window, start);

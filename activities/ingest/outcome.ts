@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { NightshiftError } from '../../core/errors';
+import { NightshiftError, nullIfMissing } from '../../core/errors';
 import type { InputError } from '../../core/openai/input-errors';
 import { inputErrorsKey, modelMapKey, planKey } from '../../core/names/object-names';
 import { encodeModelMap, parseModelMap, type ModelMap } from '../../core/plan/model-map';
@@ -39,9 +39,9 @@ export async function earlierResult(
   store: ObjectStore,
   batchId: string,
 ): Promise<IngestResult | null> {
-  const map = await readIfThere(store, modelMapKey(batchId));
+  const map = await nullIfMissing(store.read(modelMapKey(batchId)));
   if (map !== null) return planned(parseModelMap(map));
-  const errors = await readIfThere(store, inputErrorsKey(batchId));
+  const errors = await nullIfMissing(store.read(inputErrorsKey(batchId)));
   return errors === null ? null : { kind: 'invalid', errorCount: countEntries(errors) };
 }
 
@@ -93,10 +93,6 @@ function planned(map: ModelMap): IngestResult {
     }),
     unroutedLines: Object.values(map.unrouted).reduce((sum, lines) => sum + lines, 0),
   };
-}
-
-async function readIfThere(store: ObjectStore, key: string): Promise<Buffer | null> {
-  return (await store.head(key)) === null ? null : store.read(key);
 }
 
 function countEntries(bytes: Buffer): number {

@@ -2,7 +2,7 @@ import type { Crc32 } from '../../core/journal/crc32';
 import { frameEnd, readFrame, readNotBeforeMs } from '../../core/journal/frame';
 import { hasObjectHeader, MAGIC, OBJECT_HEADER_BYTES } from '../../core/journal/magic';
 import { decodeSealTrailer, SEAL_TRAILER_BYTES } from '../../core/journal/seal';
-import { isNightshiftError } from '../../core/errors';
+import { isNightshiftError, nullIfMissing } from '../../core/errors';
 import type { ObjectReader, ObjectStore } from '../object-store';
 import type { FrameRef } from './journal-store';
 
@@ -18,7 +18,7 @@ export async function* readFrames(
   key: string,
   crc32: Crc32,
 ): AsyncGenerator<FrameRef> {
-  const reader = await openOrNull(store, key);
+  const reader = await nullIfMissing(store.open(key));
   if (reader === null) return;
   try {
     const header = await reader.read(0, OBJECT_HEADER_BYTES);
@@ -29,15 +29,6 @@ export async function* readFrames(
     }
   } finally {
     await reader.close();
-  }
-}
-
-async function openOrNull(store: ObjectStore, key: string): Promise<ObjectReader | null> {
-  try {
-    return await store.open(key);
-  } catch (error) {
-    if (isNightshiftError(error, 'object_missing')) return null;
-    throw error;
   }
 }
 

@@ -51,13 +51,3 @@ export async function mappedLookup<T>(
 export function expectStore(root: string): Promise<void> {
   return access(temporaryFolder(root));
 }
-
-/** The result of a look-up, or `absent` where the object is missing. */
-export async function orAbsent<T>(lookup: Promise<T>, absent: T): Promise<T> {
-  try {
-    return await lookup;
-  } catch (error) {
-    if (error instanceof NightshiftError && error.code === 'object_missing') return absent;
-    throw error;
-  }
-}

@@ -1,7 +1,8 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ListedObject } from '../object-store';
-import { mappedLookup, orAbsent } from './filesystem-errors';
+import { nullIfMissing } from '../../core/errors';
+import { mappedLookup } from './filesystem-errors';
 import { objectsFolder, splitPrefix } from './filesystem-layout';
 
 /**
@@ -28,14 +29,14 @@ async function* walk(root: string, folder: string, begin: string): AsyncGenerato
 }
 
 /** Names in a folder of keys; none where there is no such folder. Folders end with a slash. */
-export function namesInKeyOrder(root: string, folder: string): Promise<string[]> {
+export async function namesInKeyOrder(root: string, folder: string): Promise<string[]> {
   const path = join(objectsFolder(root), splitPrefix(folder).folder);
   const names = mappedLookup(root, `list ${folder}`, async () => {
     const entries = await readdir(path, { withFileTypes: true });
     // With their slash while sorting: `a-b` < `a/c`, though `a` < `a-b`.
     return entries.map((entry) => entry.name + (entry.isDirectory() ? '/' : '')).sort();
   });
-  return orAbsent(names, []);
+  return (await nullIfMissing(names)) ?? [];
 }
 
 function factsOf(root: string, key: string): Promise<Omit<ListedObject, 'key'> | null> {
@@ -44,5 +45,5 @@ function factsOf(root: string, key: string): Promise<Omit<ListedObject, 'key'> |
     const { size, mtimeMs } = await stat(path);
     return { size, writtenAtMs: mtimeMs };
   });
-  return orAbsent<Omit<ListedObject, 'key'> | null>(facts, null);
+  return nullIfMissing(facts);
 }

@@ -1,11 +1,11 @@
 import { constants } from 'node:fs';
 import { access, open, readdir, rmdir, stat, unlink, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { NightshiftError } from '../../core/errors';
+import { NightshiftError, nullIfMissing } from '../../core/errors';
 import type { Range } from '../../core/range';
 import type { ObjectHead, ObjectReader, ObjectStore } from '../object-store';
 import { ensureFolder } from './durable-folder';
-import { hasCode, mapped, mappedLookup, orAbsent } from './filesystem-errors';
+import { hasCode, mapped, mappedLookup } from './filesystem-errors';
 import { objectPath, objectsFolder, temporaryFolder } from './filesystem-layout';
 import { listFiles } from './filesystem-list';
 import { putFileIfAbsent } from './filesystem-put';
@@ -50,7 +50,7 @@ function filesystemStore(root: string, onPassed: (bytes: number) => void): Objec
   return {
     putIfAbsent: async (key, body) =>
       putFileIfAbsent(root, { path: objectPath(root, key), body, onPassed }),
-    head: (key) => orAbsent<ObjectHead | null>(headFile(root, key), null),
+    head: (key) => nullIfMissing(headFile(root, key)),
     read: (key, range) => readRange(root, key, range),
     stream: (key, range) => {
       const openFile = async (): Promise<FileHandle> => (await openObject(root, key)).file;
@@ -108,7 +108,7 @@ function isFolder(key: string): NightshiftError {
 /** Removes folders that became empty as well; a concurrent put makes its folder again. */
 async function deleteFile(root: string, key: string): Promise<void> {
   const path = objectPath(root, key);
-  const isThere = await orAbsent<ObjectHead | null>(headFile(root, key), null);
+  const isThere = await nullIfMissing(headFile(root, key));
   if (isThere === null) return;
   await unlink(path).catch((error: unknown) => {
     if (!hasCode(error, 'ENOENT')) throw error;

@@ -1,4 +1,3 @@
-import { holesOf } from '../../../activities/finalize/close-manifest';
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CancelledFailure } from '@temporalio/activity';
@@ -74,17 +73,6 @@ describe('finalization without a cause', () => {
     });
     expect(await place.store.head(manifestKey(BATCH))).toBeNull();
     expect(place.records).toEqual([]);
-  });
-
-  test('answers one range of each model where holes are too many for one result', () => {
-    const ranges = (count: number) =>
-      Array.from({ length: count }, (_, i) => ({ from: 2 * i + 1, to: 2 * i + 2 }));
-    const few = [{ safe: 'm', ranges: ranges(400) }];
-    expect(holesOf(few)).toHaveLength(400);
-    expect(holesOf([...few, { safe: 'n', ranges: ranges(101) }])).toEqual([
-      { safe: 'm', from: 1, to: 800 },
-      { safe: 'n', from: 1, to: 202 },
-    ]);
   });
 
   test('writes no empty file', async () => {

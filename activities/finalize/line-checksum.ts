@@ -2,11 +2,11 @@ const { floor, imul } = Math;
 const TWO_POW_32 = 2 ** 32;
 
 /**
- * Tells whether two runs over lines met the same ones, in whatever order, at the cost of two numbers.
- * Lines are named by their offset, and each run names a line once. Equal sets always tally; others do
- * so by chance alone, about once in 2^64.
+ * A checksum over a set of lines that does not depend on their order, in constant memory
+ * (docs/design/journal.md#checksum-of-the-lines). Lines are identified by their offsets, each added once.
+ * Equal sets have equal checksums; others agree by chance about once in 2^64.
  */
-export class LineTally {
+export class LineChecksum {
   #first = 0;
   #second = 0;
 
@@ -17,12 +17,12 @@ export class LineTally {
     this.#second = (this.#second + mixed(~low, high + 0x51ed270b)) | 0;
   }
 
-  equals(other: LineTally): boolean {
+  equals(other: LineChecksum): boolean {
     return this.#first === other.#first && this.#second === other.#second;
   }
 }
 
-/** 32 bits that neighbouring offsets share nothing of: sums of offsets themselves agree too easily. */
+/** 32 well-mixed bits of an offset: plain sums of offsets would agree too easily. */
 function mixed(low: number, seed: number): number {
   let h = low ^ imul(seed, 0x9e3779b1);
   h = imul(h ^ (h >>> 16), 0x7feb352d);

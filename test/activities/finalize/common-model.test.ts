@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import { StableModel } from '../../../activities/finalize/stable-model';
+import { CommonModel } from '../../../activities/finalize/common-model';
 import { NO_USAGE } from '../../../core/batch/counts';
 import { encodeFrame, FRAME_KIND } from '../../../core/journal/frame';
 import { modelTag } from '../../../core/openai/answer-model';
@@ -22,11 +22,11 @@ describe('the model of many answers', () => {
     [['m', 'n', 'm'], null],
     [['m', 'n', 'n', 'o'], null],
   ])('%j is %j', (models, expected) => {
-    const stable = new StableModel();
+    const common = new CommonModel();
     for (const model of models) {
       const bytes = Buffer.concat([Buffer.alloc(5), frame(model), Buffer.alloc(3)]);
-      stable.see(bytes, 5, bytes.length - 3);
+      common.add(bytes, 5, bytes.length - 3);
     }
-    expect(stable.name).toBe(expected);
+    expect(common.name).toBe(expected);
   });
 });

@@ -1,4 +1,4 @@
-import { FinalizeWindow } from '../../../activities/finalize/window';
+import { FinalizeWindow } from '../../../activities/finalize/finalize-window';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import { BatchPlace } from './fixtures';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
-import { LineTally } from '../../../activities/finalize/line-tally';
+import { LineChecksum } from '../../../activities/finalize/line-checksum';
 
-const tallyOf = (offsets: Iterable<number>): LineTally => {
-  const tally = new LineTally();
+const tallyOf = (offsets: Iterable<number>): LineChecksum => {
+  const tally = new LineChecksum();
   for (const offset of offsets) tally.add(offset);
   return tally;
 };

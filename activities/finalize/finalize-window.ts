@@ -2,32 +2,33 @@ import { ApplicationFailure, CancelledFailure } from '@temporalio/activity';
 import { failureText } from '../../core/batch/temporal-bounds';
 
 /**
- * How long workers have tried to make the files of a batch that is to end. Only time in which one was at
- * it counts: a pause between two tries does, a night without workers does not. Carried from attempt to
- * attempt in their heartbeats; one that was lost makes the window longer, never shorter.
+ * How long workers have tried to make the files of a batch that must end
+ * (docs/design/ends.md#finalization-window). Only time in which a worker tries is counted, with the pauses
+ * between two tries; a night without workers is not. Heartbeats carry the time from attempt to attempt. A
+ * lost heartbeat makes the window longer, never shorter.
  */
 export class FinalizeWindow {
   readonly #windowMs: number | null;
   #spentMs: number;
   #atMs: number | null;
-  /** False while nobody has asked for an end, as far as is known: tries are not counted. */
+  /** False while no end was asked for, as far as is known: then tries are not counted. */
   #isCounted: boolean;
 
   constructor(options: { windowMs: number | null; earlier: unknown; isCounted: boolean }) {
     this.#windowMs = options.windowMs;
     const { spentMs, atMs, counted } = (options.earlier ?? {}) as Partial<Record<string, unknown>>;
-    // Also before this attempt has read the row again: the pause before it counts.
+    // An earlier attempt knew of an end, so the pause before this attempt counts too.
     this.#isCounted = options.isCounted || counted === true;
     this.#spentMs = typeof spentMs === 'number' ? spentMs : 0;
     this.#atMs = typeof atMs === 'number' ? atMs : null;
   }
 
-  /** An end has been asked for: from now on tries count. */
+  /** Counts tries from now on, because an end was asked for. */
   count(): void {
     this.#isCounted = true;
   }
 
-  /** What a heartbeat carries. */
+  /** Counts the time until now and returns the heartbeat details. */
   beat(nowMs: number): { spentMs: number; atMs: number; counted: boolean } {
     const gapMs = nowMs - (this.#atMs ?? nowMs);
     if (this.#isCounted) this.#spentMs += Math.min(Math.max(0, gapMs), LONGEST_PAUSE_MS);
@@ -41,10 +42,10 @@ export class FinalizeWindow {
 
   /** @throws finalize_window_over */
   check(): void {
-    if (this.isOver) throw this.#over('the window is over');
+    if (this.isOver) throw this.#over('batch.finalize_window has passed');
   }
 
-  /** What an attempt that failed so throws: the last one is not tried again. */
+  /** The error that a failed attempt throws: after the window it is not retried. */
   judge(error: unknown): unknown {
     if (!this.isOver || error instanceof CancelledFailure) return error;
     return this.#over(error instanceof Error ? error.message : 'unknown');
@@ -59,5 +60,5 @@ export class FinalizeWindow {
   }
 }
 
-/** More than lies between two tries: what is longer is a time without a worker. */
+/** Longer than any pause between two tries: a longer gap is a time without a worker. */
 const LONGEST_PAUSE_MS = 30_000;

@@ -1,0 +1,120 @@
+import { NightshiftError, isNightshiftError } from '../../core/errors';
+import { resultFileId, resultFileName, type ResultKind } from '../../core/names/ids';
+import { fileKey } from '../../core/names/object-names';
+import type { AnswerStream, JournalStore } from '../../storage/journal/journal-store';
+import type { ResultFile } from '../../storage/postgres/batches/types';
+import { type LineSources, type LineSourcesInput, openLineSources } from './line-sources';
+import { plannedChecksum } from './plan-offsets';
+import { ResultSink } from './result-sink';
+import { writeResults, type ResultTotals } from './write-results';
+
+/** What making the result files takes. */
+export interface ResultFilesInput extends LineSourcesInput {
+  readonly journal: Pick<JournalStore, 'openAnswers'>;
+  readonly tenantFolder: string;
+  /** Called with the bytes of answers merged since the last call; throws when the attempt must end. */
+  onAnswers(answerBytes: number): void;
+}
+
+/** The durable files, and what was counted while they were made. */
+export interface MadeResultFiles {
+  readonly totals: ResultTotals;
+  readonly outputFile: ResultFile | null;
+  readonly errorFile: ResultFile | null;
+}
+
+/**
+ * Makes the result files of a manifest (docs/design/journal.md#merge). @throws object_corrupt if its seals
+ * do not hold what it says, input_missing if the input is gone and the batch was not given up,
+ * plan_unreadable, object_store_failed
+ */
+export async function makeResultFiles(input: ResultFilesInput): Promise<MadeResultFiles> {
+  const { journal, plan, manifest } = input;
+  const check = () => input.onAnswers(0);
+  const answers = await journal.openAnswers(plan.batchId, manifest.seals, check);
+  try {
+    const lines = await openLineSources(input);
+    try {
+      return await writeFiles(input, lines, answers);
+    } finally {
+      await lines.close();
+    }
+  } finally {
+    await answers.close();
+  }
+}
+
+async function writeFiles(
+  input: ResultFilesInput,
+  lines: LineSources,
+  answers: AnswerStream,
+): Promise<MadeResultFiles> {
+  const { plan, onAnswers } = input;
+  const { batchId } = plan;
+  const output = await ResultSink.open(plan.store, keyOf(input, 'output'));
+  const error = await ResultSink.open(plan.store, keyOf(input, 'error'));
+  try {
+    const { uncovered, unrouted } = lines;
+    const found = { uncovered, unrouted, answers, batchId, output, error, onAnswers };
+    const totals = addUnnamed(await writeResults(found), lines.unnamedLines);
+    checkTotals(input, totals);
+    await checkLines(input, totals);
+    const outputFile = await finished(input, 'output', output);
+    const errorFile = await finished(input, 'error', error);
+    return { totals, outputFile, errorFile };
+  } catch (failure) {
+    await output.abandon(failure);
+    await error.abandon(failure);
+    throw failure;
+  }
+}
+
+async function finished(
+  input: ResultFilesInput,
+  kind: ResultKind,
+  sink: ResultSink,
+): Promise<ResultFile | null> {
+  const { batchId } = input.plan;
+  const written = await sink.end();
+  return (
+    written && {
+      id: resultFileId(batchId, kind),
+      bytes: written.bytes,
+      filename: resultFileName(batchId, kind),
+      objectKey: keyOf(input, kind),
+    }
+  );
+}
+
+function keyOf({ plan, tenantFolder }: ResultFilesInput, kind: ResultKind): string {
+  return fileKey(tenantFolder, resultFileId(plan.batchId, kind));
+}
+
+/** Lines whose `custom_id` is unknown are counted all the same. */
+function addUnnamed(totals: ResultTotals, lines: number): ResultTotals {
+  const { total, completed, failed } = totals.counts;
+  return { ...totals, counts: { total: total + lines, completed, failed: failed + lines } };
+}
+
+/** Every line exactly once, or no files at all: a frame too many or too few is damage. */
+function checkTotals({ plan, manifest }: ResultFilesInput, totals: ResultTotals): void {
+  const planned = Object.values(plan.map.entries).reduce((sum, count) => sum + count, 0);
+  const isWhole = totals.answered + totals.unanswered === planned;
+  const isAnswered = manifest.cause !== null || totals.unanswered === 0;
+  if (isWhole && isAnswered && totals.counts.total === plan.map.line_count) return;
+  const message = `the seals hold ${totals.answered} answers for ${planned} planned lines`;
+  throw new NightshiftError('object_corrupt', message);
+}
+
+/**
+ * As many lines as planned may still be other lines: seals of another plan, after a store was restored in
+ * parts. A plan that is missing or damaged does not withhold the answers if every line is answered.
+ */
+async function checkLines({ plan }: ResultFilesInput, { lines }: ResultTotals): Promise<void> {
+  const planned = await plannedChecksum(plan).catch((error: unknown) => {
+    if (isNightshiftError(error, 'plan_unreadable')) return null;
+    throw error;
+  });
+  if (planned === null || planned.equals(lines)) return;
+  throw new NightshiftError('object_corrupt', 'the seals answer other lines than were planned');
+}
