@@ -10,7 +10,7 @@ import { answerUsage } from '../../core/openai/answer-usage';
 import { errorLine } from '../../core/openai/result-line';
 import { LineChecksum } from './line-checksum';
 import type { AnswerStream, ChosenAnswer } from '../../storage/journal/journal-store';
-import { CommonModel } from './common-model';
+import { AgreedModel } from './agreed-model';
 import type { ResultSink } from './result-sink';
 import type { LineSource } from './unanswered-lines';
 
@@ -63,7 +63,7 @@ class ResultsRun {
   #unanswered = 0;
   #unrouted = 0;
   #usage = NO_USAGE;
-  readonly #model = new CommonModel();
+  readonly #model = new AgreedModel();
   readonly #lines = new LineChecksum();
 
   constructor(input: ResultsInput) {

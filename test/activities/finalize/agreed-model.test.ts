@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import { CommonModel } from '../../../activities/finalize/common-model';
+import { AgreedModel } from '../../../activities/finalize/agreed-model';
 import { NO_USAGE } from '../../../core/batch/counts';
 import { encodeFrame, FRAME_KIND } from '../../../core/journal/frame';
 import { modelTag } from '../../../core/openai/answer-model';
@@ -22,11 +22,11 @@ describe('the model of many answers', () => {
     [['m', 'n', 'm'], null],
     [['m', 'n', 'n', 'o'], null],
   ])('%j is %j', (models, expected) => {
-    const common = new CommonModel();
+    const agreed = new AgreedModel();
     for (const model of models) {
       const bytes = Buffer.concat([Buffer.alloc(5), frame(model), Buffer.alloc(3)]);
-      common.add(bytes, 5, bytes.length - 3);
+      agreed.add(bytes, 5, bytes.length - 3);
     }
-    expect(common.name).toBe(expected);
+    expect(agreed.name).toBe(expected);
   });
 });

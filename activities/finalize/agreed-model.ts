@@ -2,7 +2,7 @@ import { FRAME_HEADER_BYTES, frameModelTag } from '../../core/journal/frame';
 import { answerModel } from '../../core/openai/answer-model';
 
 /** The model that all answers name. Answers that name none are ignored. */
-export class CommonModel {
+export class AgreedModel {
   #tag = 0;
   #name: string | null = null;
 
