@@ -2,11 +2,11 @@ import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { batchWorkflowId, deliveryWorkflowId, BATCH_QUEUE } from '../workflows/contract';
 import { MAINTENANCE_WORKFLOWS } from '../workflows/contract';
 
-/** What reconcile asks of Temporal when it ends a batch without its workflow. */
+/** What reconcile does to a workflow when it ends the batch without it. */
 export interface BatchEnder {
-  /** Ends what is left of the workflow; one that is closed or missing is success. */
+  /** Terminates what is left of the workflow. A closed or missing one is success. */
   terminate(batchId: string): Promise<void>;
-  /** Has the result files made later; a delivery under way is success. */
+  /** Starts a late delivery of the result files. One that runs already is success. */
   deliverLater(batchId: string): Promise<void>;
 }
 

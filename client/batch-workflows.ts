@@ -15,22 +15,26 @@ export interface BatchStart {
   readonly inputFileId: string;
 }
 
-/** The way into Temporal for whoever creates and cancels batches. */
+/** Starts and cancels the workflows of batches. */
 export interface BatchWorkflows {
-  /** Starts the workflow of a batch; one that runs or ran already is success. */
+  /** Starts the workflow of a batch. One that runs, or has run already, is success. */
   start(batch: BatchStart): Promise<void>;
-  /** Signals a cancel, already claimed in the row; a closed or missing workflow is success. */
+  /** Signals a cancel that is claimed in the row. A closed or missing workflow is success. */
   cancel(batchId: string): Promise<void>;
 }
 
+/** How workflows are started and called. */
 export interface BatchWorkflowsOptions {
-  /** How long one call may take before it counts as failed. */
+  /** A call that takes longer than this fails, ms. */
   readonly callTimeoutMs?: number;
-  /** `ALLOW_DUPLICATE` lets reconcile start a batch again whose workflow was closed. */
+  /** `ALLOW_DUPLICATE` lets reconcile start a batch again after its workflow was closed. */
   readonly reuse?: 'REJECT_DUPLICATE' | 'ALLOW_DUPLICATE';
 }
 
-/** {@link BatchWorkflows} over a Temporal client. Starting is idempotent by workflow id (temporal §2i). */
+/**
+ * {@link BatchWorkflows} over a Temporal client. Starting is idempotent by workflow id
+ * (docs/design/temporal.md#starting-a-batch).
+ */
 export function createBatchWorkflows(
   client: Client,
   options: BatchWorkflowsOptions = {},
@@ -71,14 +75,14 @@ async function signalCancel(client: Client, batchId: string): Promise<void> {
   try {
     await client.workflow.getHandle(batchWorkflowId(batchId)).signal(CANCEL_SIGNAL);
   } catch (error) {
-    // Closed, or not started yet: the row holds the cause, and every run begins by reading it.
+    // It is closed, or not started yet. The row holds the cause, and every run begins by reading the row.
     if (!(error instanceof WorkflowNotFoundError)) throw error;
   }
 }
 
 function summary(batch: BatchStart): string {
   const due = new Date(batch.expiresAtSec * 1000).toISOString().slice(0, 16).replace('T', ' ');
-  // The tenant is the part that may be long: it comes last.
+  // The tenant comes last, because it may be long and the text is cut at its end.
   return summaryText(`${batch.endpoint} · due ${due} UTC · ${batch.tenant}`);
 }
 

@@ -6,15 +6,15 @@ import {
 } from './temporal-credentials';
 
 /**
- * gRPC waits longer after each failure to connect, up to two minutes, whoever calls meanwhile: a server
- * that is back would not be heard of for as long again as it was away.
+ * By default gRPC doubles its pause after each failed connect, up to two minutes, and calls do not shorten
+ * it. A server that is back would stay unnoticed for as long again as it was away.
  */
 const RECONNECT = {
   'grpc.initial_reconnect_backoff_ms': 250,
   'grpc.max_reconnect_backoff_ms': 1_000,
 } as const;
 
-/** Address, TLS and key of the server, in the SDK's words. @throws config_invalid */
+/** Address, TLS and API key of the server as SDK options. @throws config_invalid */
 export function connectionOptions(
   config: TemporalConfig,
   credentials: TemporalCredentials = readCredentials(config),
@@ -24,7 +24,7 @@ export function connectionOptions(
     address: config.address,
     channelArgs: RECONNECT,
     ...(apiKey === null ? {} : { apiKey }),
-    // Said even if it is false: with a key and nothing said, the SDK decides by itself.
+    // Always stated: if it is left out and there is a key, the SDK turns TLS on by itself.
     tls: tls ?? false,
   };
 }

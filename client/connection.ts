@@ -5,8 +5,8 @@ import { openConnection } from './reloading-connection';
 import type { TemporalConfig } from './temporal-credentials';
 
 /**
- * A client whose connection is made at its first call, so that a process starts and answers while
- * Temporal is away. The caller closes `client.connection`. @throws config_invalid
+ * A client that connects at its first call, so that a process starts and answers while Temporal is away.
+ * The caller closes `client.connection`. @throws config_invalid
  */
 export function openClient(config: TemporalConfig, logger?: CredentialLog): Client {
   const dataConverter = loadDataConverter(config);

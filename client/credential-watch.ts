@@ -6,17 +6,18 @@ import {
   type TemporalCredentials,
 } from './temporal-credentials';
 
-/** The part of a logger that is needed here. */
+/** The methods of a logger that credentials are reported with. */
 export interface CredentialLog {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
 }
 
+/** What is watched, and what happens with changed credentials. */
 export interface CredentialWatchOptions {
   readonly config: TemporalConfig;
-  /** What the connection was made with. */
+  /** The credentials that the connection was made with. */
   readonly initial: TemporalCredentials;
-  /** Takes the new credentials into use; if it throws, they are offered again at the next look. */
+  /** Starts to use new credentials. If it throws, they are offered again at the next check. */
   readonly use: (
     next: TemporalCredentials,
     change: { readonly tls: boolean },
@@ -25,7 +26,7 @@ export interface CredentialWatchOptions {
   readonly everyMs?: number;
 }
 
-/** Looks at the files until it is closed. */
+/** Checks the files until it is closed. */
 export interface CredentialWatch {
   close(): void;
 }
@@ -33,9 +34,10 @@ export interface CredentialWatch {
 const EVERY_MS = 10_000;
 
 /**
- * Looks every ten seconds whether the files of API key and certificates hold something new. Looking
- * beats a watch of the file system: a mounted secret is replaced by moving a link two folders up.
- * Files that cannot be used (gone, half replaced) leave everything as it is, with one warning.
+ * Checks every ten seconds whether the files of the API key and the certificates have changed. Polling is
+ * more reliable than file-system events: a mounted secret is replaced by moving a link two folders up.
+ * Files that cannot be used (missing, half replaced) change nothing and are reported once
+ * (docs/design/temporal.md#temporal-credentials).
  */
 export function watchCredentials(options: CredentialWatchOptions): CredentialWatch {
   const { config, everyMs = EVERY_MS } = options;
@@ -57,10 +59,10 @@ export function watchCredentials(options: CredentialWatchOptions): CredentialWat
   };
 }
 
-/** One look; never rejects. */
+/** One check. It never rejects. */
 function createRound({ config, initial, use, logger }: CredentialWatchOptions) {
   let current = initial;
-  let complaint = '';
+  let reported = '';
   return async (): Promise<void> => {
     try {
       const next = await rereadCredentials(config);
@@ -68,16 +70,16 @@ function createRound({ config, initial, use, logger }: CredentialWatchOptions) {
       const isChanged = tls || current.apiKey !== next.apiKey;
       if (isChanged) {
         await use(next, { tls });
-        logger?.info({ certificates: tls }, 'new credentials for temporal are in use');
+        logger?.info({ certificates: tls }, 'new Temporal credentials are in use');
       }
       current = next;
-      complaint = '';
+      reported = '';
     } catch (error) {
       const { message } = error as Error;
-      if (message !== complaint) {
-        logger?.warn({ err: error }, 'changed credentials for temporal cannot be used yet');
+      if (message !== reported) {
+        logger?.warn({ err: error }, 'changed Temporal credentials cannot be used yet');
       }
-      complaint = message;
+      reported = message;
     }
   };
 }

@@ -4,9 +4,9 @@ import { NightshiftError } from '../core/errors';
 import type { TemporalConfig } from './temporal-credentials';
 
 /**
- * How payloads are encoded on their way to Temporal, if `temporal.payload_codec` names a module. The
- * texts of failures go through the codec as well. The workflow bundle stays as it is: codecs run
- * outside of the sandbox. @throws config_invalid
+ * Encodes payloads for Temporal with the module that `temporal.payload_codec` names; null if it names
+ * none. Failure messages go through the codec as well. The workflow bundle does not change, because
+ * codecs run outside the sandbox (docs/design/temporal.md#payload-codec). @throws config_invalid
  */
 export function loadDataConverter(
   config: Pick<TemporalConfig, 'payload_codec'>,

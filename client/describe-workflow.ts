@@ -3,7 +3,7 @@ import { WorkflowNotFoundError } from '@temporalio/client';
 import type { WorkflowState } from '../core/batch/orphans';
 import { batchWorkflowId } from '../workflows/contract';
 
-/** Tells how the workflow of a batch stands: its latest run, whichever that is. */
+/** Returns the state of the latest run of a batch's workflow. */
 export type DescribeWorkflow = (batchId: string) => Promise<WorkflowState>;
 
 const CLOSED: readonly WorkflowExecutionStatusName[] = [
@@ -15,8 +15,8 @@ const CLOSED: readonly WorkflowExecutionStatusName[] = [
 ];
 
 /**
- * {@link DescribeWorkflow} over a Temporal client. A server or namespace that does not answer is an
- * error of the SDK, never `missing`; a status that is not known counts as running.
+ * {@link DescribeWorkflow} over a Temporal client. A server or namespace that does not answer is an error
+ * of the SDK, never `missing`. An unknown status counts as running.
  */
 export function createDescribe(client: Client, callTimeoutMs = 5_000): DescribeWorkflow {
   return async (batchId) => {

@@ -1,4 +1,4 @@
 import { DefaultFailureConverter } from '@temporalio/common';
 
-/** Puts message and stack trace of a failure into a payload, which a codec can encrypt. */
+/** Moves message and stack trace of a failure into a payload, so that a codec can encrypt them. */
 export const failureConverter = new DefaultFailureConverter({ encodeCommonAttributes: true });

@@ -1,13 +1,13 @@
 import type { Client } from '@temporalio/client';
 import { BATCH_WORKFLOW } from '../workflows/contract';
 
-/** The ids of all batches whose workflow runs, as visibility has it: it lags behind, by seconds or more. */
+/** Ids of all batches whose workflow runs, according to visibility, which lags by seconds or more. */
 export type ListRunning = () => Promise<ReadonlySet<string>>;
 
 const PAGE = 1_000;
 const QUERY = `WorkflowType = '${BATCH_WORKFLOW}' AND ExecutionStatus = 'Running'`;
 
-/** {@link ListRunning} over a Temporal client: one call for each thousand. */
+/** {@link ListRunning} over a Temporal client: one call per 1,000 workflows. */
 export function createListRunning(client: Client, callTimeoutMs = 10_000): ListRunning {
   const { namespace } = client.options;
   return async () => {

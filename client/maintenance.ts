@@ -8,17 +8,18 @@ import type { LateDelivery, ReconcileReport } from '../workflows/maintenance';
 
 export type { LateDelivery, ReconcileAction, ReconcileReport } from '../workflows/maintenance';
 
+/** How long an operator waits. */
 export interface MaintenanceOptions {
-  /** How long a worker may take to begin. */
-  readonly patienceMs?: number;
+  /** How long a worker may take to begin, ms. */
+  readonly startTimeoutMs?: number;
 }
 
-const PATIENCE_MS = 30_000;
-const LOOK_EVERY_MS = 1_000;
+const START_TIMEOUT_MS = 30_000;
+const CHECK_EVERY_MS = 1_000;
 
 /**
- * Has a worker reconcile now, and waits for what it did; `dryRun` changes nothing.
- * @throws temporal_unavailable, unavailable where no worker takes it up
+ * Lets a worker reconcile now and returns its report. A dry run changes nothing.
+ * @throws temporal_unavailable; unavailable if no worker begins in time
  */
 export function requestReconcile(
   client: Client,
@@ -35,9 +36,9 @@ export function requestReconcile(
 }
 
 /**
- * Has a worker make the files of a batch that ended without them, and waits for the end.
- * @throws temporal_unavailable, unavailable where no worker takes it up, and what the delivery
- *   failed with: not_found, conflict, plan_unreadable, object_corrupt
+ * Lets a worker make the files of a batch that ended without them, and waits for the result.
+ * @throws temporal_unavailable; unavailable if no worker begins in time; not_found, conflict,
+ *   plan_unreadable or object_corrupt if the delivery failed
  */
 export function requestLateDelivery(
   client: Client,
@@ -58,7 +59,7 @@ interface Request {
 async function runByWorker<T>(
   client: Client,
   { type, workflowId, args }: Request,
-  { patienceMs = PATIENCE_MS }: MaintenanceOptions,
+  { startTimeoutMs = START_TIMEOUT_MS }: MaintenanceOptions,
 ): Promise<T> {
   const options = {
     workflowId,
@@ -75,35 +76,38 @@ async function runByWorker<T>(
   try {
     return await Promise.race([
       handle.result() as Promise<T>,
-      unlessTakenUp(handle, { patienceMs, signal: watch.signal }),
+      rejectUnlessStarted(handle, { startTimeoutMs, signal: watch.signal }),
     ]);
   } catch (error) {
-    throw reasonOf(error);
+    throw originalError(error);
   } finally {
     watch.abort();
   }
 }
 
-/** Rejects when no worker has begun in time; never resolves. What nobody took up is taken back. */
-async function unlessTakenUp(
+/** Rejects if no worker begins in time, and then terminates the workflow. Never resolves. */
+async function rejectUnlessStarted(
   handle: WorkflowHandle,
-  { patienceMs, signal }: { readonly patienceMs: number; readonly signal: AbortSignal },
+  { startTimeoutMs, signal }: { readonly startTimeoutMs: number; readonly signal: AbortSignal },
 ): Promise<never> {
-  const untilMs = performance.now() + patienceMs;
+  const untilMs = performance.now() + startTimeoutMs;
   while (!signal.aborted) {
-    await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+    await new Promise((resolve) => setTimeout(resolve, CHECK_EVERY_MS));
     const description = await handle.describe().catch(() => null);
-    // The first two events are the server's own; a worker adds a third.
+    // The server writes the first two events itself. A worker adds the third.
     if (description !== null && description.historyLength > 2) break;
     if (performance.now() < untilMs) continue;
-    await handle.terminate('no worker took it up').catch(() => undefined);
-    throw new NightshiftError('unavailable', 'No worker took it up: start one, then try again.');
+    await handle.terminate('no worker started it in time').catch(() => undefined);
+    throw new NightshiftError(
+      'unavailable',
+      'No worker started the task. Start a worker, then try again.',
+    );
   }
   return new Promise<never>(() => undefined);
 }
 
-/** The words of the activity that failed, as the error it was before it became a failure. */
-function reasonOf(error: unknown): unknown {
+/** The error that the failed activity threw, before it became a failure of Temporal. */
+function originalError(error: unknown): unknown {
   if (!(error instanceof WorkflowFailedError)) return error;
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof ApplicationFailure && isErrorCode(cause.type)) {

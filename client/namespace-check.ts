@@ -4,28 +4,28 @@ import { SEARCH_ATTRIBUTES } from '../workflows/contract';
 import { NAMESPACE_RETENTION_MS } from './namespace';
 import { SCHEDULES } from './schedules';
 
-/** What a namespace lacks, each in one phrase. */
+/** What a namespace lacks, in one phrase each. */
 export interface NamespaceFindings {
   readonly missing: readonly string[];
-  /** What this client may not look at. */
+  /** What this client has no permission to read. */
   readonly unknown: readonly string[];
 }
 
-/** Looks for everything that `migrate` makes; changes nothing. @throws the SDK's errors */
+/** Checks for everything that `nightshift migrate` makes, and changes nothing. @throws the SDK's errors */
 export async function checkNamespace(client: Client): Promise<NamespaceFindings> {
   const missing: string[] = [];
   const unknown: string[] = [];
-  const look = async (what: string, find: () => Promise<string[]>): Promise<void> => {
+  const check = async (what: string, find: () => Promise<string[]>): Promise<void> => {
     try {
       missing.push(...(await find()));
     } catch (error) {
-      if (!isRefusal(error)) throw error;
+      if (!isPermissionError(error)) throw error;
       unknown.push(what);
     }
   };
-  await look('search attributes', () => missingAttributes(client));
-  await look('retention', () => shortRetention(client));
-  await look('schedules', () => missingSchedules(client));
+  await check('search attributes', () => missingAttributes(client));
+  await check('retention', () => shortRetention(client));
+  await check('schedules', () => missingSchedules(client));
   return { missing, unknown };
 }
 
@@ -62,8 +62,8 @@ async function missingSchedules(client: Client): Promise<string[]> {
 const PERMISSION_DENIED = 7;
 const UNIMPLEMENTED = 12;
 
-/** The SDK wraps what gRPC said. */
-function isRefusal(error: unknown): boolean {
+/** The SDK wraps the error of gRPC. */
+function isPermissionError(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     const { code } = cause as { code?: unknown };
     if (code === PERMISSION_DENIED || code === UNIMPLEMENTED) return true;

@@ -5,15 +5,15 @@ import { SEARCH_ATTRIBUTES } from '../workflows/contract';
 import { connectionOptions } from './connection-options';
 import type { TemporalConfig } from './temporal-credentials';
 
-/** How long closed workflows must be kept at least. */
+/** How long the namespace must at least keep closed workflows. */
 export const NAMESPACE_RETENTION_MS = 7 * 24 * 3600 * 1000;
 
 /** Numbers of `temporal.api.enums.v1.IndexedValueType`. */
 const INDEXED_VALUE_TYPE = { Keyword: 2, Int: 3, Datetime: 6, KeywordList: 7 } as const;
 
 /**
- * Makes the namespace fit: search attributes exist, closed workflows are kept for at least 7 days
- * (execution §5). Idempotent. @throws temporal_unavailable
+ * Prepares the namespace: adds missing search attributes, and keeps closed workflows for at least 7 days
+ * (docs/design/temporal.md#namespace). Idempotent. @throws temporal_unavailable
  */
 export async function prepareNamespace(config: TemporalConfig): Promise<void> {
   const connection = await connect(config);

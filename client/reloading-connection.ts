@@ -11,20 +11,21 @@ import {
 /** What a client needs of a connection. */
 export type TemporalConnection = Client['connection'];
 
+/** How a connection is made and watched. */
 export interface OpenConnectionOptions {
   readonly logger?: CredentialLog | undefined;
-  /** Replaces the SDK's interceptors, which send a failed call again. */
+  /** Replaces the SDK's interceptors, which retry failed calls. */
   readonly interceptors?: NonNullable<ConnectionOptions['interceptors']>;
   readonly everyMs?: number;
 }
 
-/** Calls under way when certificates change may last as long as a poll of the server does. */
+/** Calls in flight when certificates change may last as long as a long poll. */
 const OLD_CALLS_MS = 90_000;
 
 /**
- * A connection that is made at its first call. When the files of its certificates change, new calls go
- * over a new connection, and those under way end on the old one. A new API key is sent from the next
- * call on. @throws config_invalid
+ * A connection that is made at its first call. When the files of its certificates change, new calls use a
+ * new connection, and calls in flight finish on the old one. A new API key is sent from the next call on.
+ * @throws config_invalid
  */
 export function openConnection(
   config: TemporalConfig,
@@ -64,7 +65,7 @@ function retire({ current, old }: Connections): void {
   old.set(current, timer);
 }
 
-/** Whatever is asked of it, the newest connection answers. */
+/** One connection that passes every call to the newest one. */
 function asOne(connections: Connections, stopWatching: () => void): TemporalConnection {
   return {
     get workflowService() {

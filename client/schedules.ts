@@ -5,7 +5,7 @@ import { openClient } from './connection';
 import type { TemporalConfig } from './temporal-credentials';
 import { untilSettled } from './until-settled';
 
-/** Ids of the schedules, which are also the beginning of their workflows' ids. */
+/** Ids of the schedules, with which the ids of their workflows begin. */
 export const SCHEDULES = { reconcile: 'nightshift-reconcile', sweep: 'nightshift-sweep' } as const;
 
 const DEFINITIONS: readonly ScheduleOptions[] = [
@@ -13,7 +13,10 @@ const DEFINITIONS: readonly ScheduleOptions[] = [
   schedule(SCHEDULES.sweep, MAINTENANCE_WORKFLOWS.sweep, '10m'),
 ];
 
-/** One run at a time; what an outage made it miss is not made up for (temporal §2l). */
+/**
+ * One run at a time. Runs that an outage prevented are not made up for, because one run does all the work
+ * (docs/design/temporal.md#schedules).
+ */
 function schedule(scheduleId: string, workflowType: string, every: '1m' | '10m'): ScheduleOptions {
   return {
     scheduleId,
@@ -25,23 +28,23 @@ function schedule(scheduleId: string, workflowType: string, every: '1m' | '10m')
       workflowId: scheduleId,
       taskQueue: BATCH_QUEUE,
       args: [{}],
-      // A run that hangs must not keep all later ones from starting.
+      // A run that hangs must not prevent all later ones.
       workflowExecutionTimeout: '1h',
     },
   };
 }
 
-/** Makes the schedules that are not there, and answers whether any was; the others stay as they are. */
+/** Creates the schedules that do not exist, and returns whether there were any. Changes no other. */
 export async function createSchedules(client: Client): Promise<boolean> {
   let isAnyNew = false;
   for (const definition of DEFINITIONS) {
-    if (await createUnlessThere(client, definition)) isAnyNew = true;
+    if (await createIfMissing(client, definition)) isAnyNew = true;
   }
   return isAnyNew;
 }
 
 /**
- * Makes the schedules, or brings them to this version's definition: paused ones stay paused.
+ * Creates the schedules, or updates them to this version's definition. A paused one stays paused.
  * Idempotent. @throws temporal_unavailable
  */
 export async function prepareSchedules(config: TemporalConfig): Promise<void> {
@@ -57,7 +60,7 @@ export async function prepareSchedules(config: TemporalConfig): Promise<void> {
 }
 
 async function prepareSchedule(client: Client, definition: ScheduleOptions): Promise<void> {
-  if (await createUnlessThere(client, definition)) return;
+  if (await createIfMissing(client, definition)) return;
   const { scheduleId, spec, policies, action } = definition;
   await client.schedule.getHandle(scheduleId).update(({ state }) => ({
     state,
@@ -67,12 +70,12 @@ async function prepareSchedule(client: Client, definition: ScheduleOptions): Pro
   }));
 }
 
-/** Runs reconcile now, unless it runs already. */
+/** Starts reconcile now, unless it runs already. */
 export async function triggerReconcile(client: Client): Promise<void> {
   await client.schedule.getHandle(SCHEDULES.reconcile).trigger(ScheduleOverlapPolicy.SKIP);
 }
 
-async function createUnlessThere(client: Client, definition: ScheduleOptions): Promise<boolean> {
+async function createIfMissing(client: Client, definition: ScheduleOptions): Promise<boolean> {
   try {
     await client.schedule.create(definition);
     return true;

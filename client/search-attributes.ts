@@ -5,7 +5,7 @@ import {
 } from '@temporalio/common';
 import { keyword as bounded } from '../core/batch/temporal-bounds';
 
-/** What operators can search a batch by from its first moment (design §5). */
+/** The search attributes that a workflow is started with (docs/design/temporal.md#search-attributes). */
 export function initialSearchAttributes(batch: {
   tenant: string;
   endpoint: string;

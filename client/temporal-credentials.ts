@@ -5,17 +5,17 @@ import type { TLSConfig } from '@temporalio/client';
 import { NightshiftError } from '../core/errors';
 import type { Config } from '../platform/config-schema';
 
-/** The settings below `temporal`. */
+/** The settings under `temporal`. */
 export type TemporalConfig = Config['temporal'];
 
-/** What proves who we are to the server, and the server to us, as read at one moment. */
+/** API key and TLS settings, as read at one moment. */
 export interface TemporalCredentials {
   readonly apiKey: string | null;
-  /** `null` is plaintext. */
+  /** Null for plaintext. */
   readonly tls: TLSConfig | null;
 }
 
-/** Reads every file that the settings name. @throws config_invalid with the setting and the file */
+/** Reads every file that the settings name. @throws config_invalid, naming the setting and the file */
 export function readCredentials(config: TemporalConfig): TemporalCredentials {
   const texts = new Map<string, string>();
   for (const { setting, path } of credentialFiles(config)) {
@@ -28,7 +28,7 @@ export function readCredentials(config: TemporalConfig): TemporalCredentials {
   return assemble(config, texts);
 }
 
-/** The same without blocking the event loop: a file may lie on a share that hangs. */
+/** The same without blocking the event loop, because a file may be on a network share that hangs. */
 export async function rereadCredentials(config: TemporalConfig): Promise<TemporalCredentials> {
   const texts = new Map<string, string>();
   for (const { setting, path } of credentialFiles(config)) {
@@ -40,12 +40,12 @@ export async function rereadCredentials(config: TemporalConfig): Promise<Tempora
   return assemble(config, texts);
 }
 
-/** Whether anything can change while the process runs. */
+/** Whether credentials come from files, so that they can change while the process runs. */
 export function hasCredentialFiles(config: TemporalConfig): boolean {
   return credentialFiles(config).length > 0;
 }
 
-/** Whether a connection made with one can go on with the other. */
+/** Whether a connection made with one can be used with the other. */
 export function isSameTls(a: TemporalCredentials, b: TemporalCredentials): boolean {
   return JSON.stringify(a.tls) === JSON.stringify(b.tls);
 }
@@ -70,11 +70,11 @@ function credentialFiles({ api_key_file: keyFile, tls }: TemporalConfig): Creden
 
 function assemble(config: TemporalConfig, texts: ReadonlyMap<string, string>): TemporalCredentials {
   const apiKey = config.api_key ?? texts.get('api_key_file')?.trim() ?? null;
-  if (apiKey === '') throw invalid('api_key_file', 'the file is empty: put the API key into it');
+  if (apiKey === '') throw invalid('api_key_file', 'the file is empty. Write the API key into it.');
   return { apiKey, tls: assembleTls(config, texts) };
 }
 
-/** A key turns TLS on, as in Temporal's own tools, unless the settings say otherwise. */
+/** An API key turns TLS on, as in Temporal's own tools, unless the settings state otherwise. */
 function assembleTls(config: TemporalConfig, texts: ReadonlyMap<string, string>): TLSConfig | null {
   const { tls } = config;
   if (typeof tls !== 'object') {
@@ -100,7 +100,10 @@ interface Pem {
   readonly key: string | undefined;
 }
 
-/** Refuses what is no PEM, and a certificate whose key is another's: one file is replaced before the other. */
+/**
+ * Rejects text that is not PEM, and a key that does not belong to the certificate: while the files are
+ * replaced, one is new before the other.
+ */
 function provePem({ ca, cert, key }: Pem): void {
   try {
     createSecureContext({

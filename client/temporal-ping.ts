@@ -1,9 +1,9 @@
 import type { TemporalConfig } from './temporal-credentials';
 import { openConnection } from './reloading-connection';
 
-/** Asks whether Temporal answers. */
+/** Checks whether Temporal answers. */
 export interface TemporalPing {
-  /** Resolves when the server answers. @throws the SDK's error, after two seconds at most */
+  /** Resolves when the server answers. @throws the SDK's error, within two seconds */
   ask(): Promise<void>;
   close(): Promise<void>;
 }
@@ -11,8 +11,8 @@ export interface TemporalPing {
 const ANSWER_MS = 2_000;
 
 /**
- * A ping over a connection of its own, made at the first one. It tries nothing twice: a try that the SDK
- * has put off would end the process when the connection is closed meanwhile.
+ * A ping over a connection of its own, which is made at the first call. Failed calls are not retried: a
+ * retry that the SDK has scheduled would crash the process if the connection were closed before it.
  */
 export function openTemporalPing(config: TemporalConfig): TemporalPing {
   const connection = openConnection(config, { interceptors: [] });

@@ -1,19 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isGrpcServiceError, ServiceError } from '@temporalio/client';
+import { retry, RETRY_POLICIES } from '../core/async/retry';
 import { NightshiftError } from '../core/errors';
 
+/** What is asked of the server, and for how long. */
 export interface UntilSettledOptions {
-  /** What is asked for, in words: `the schedule nightshift-sweep`. */
+  /** For the error message, such as `the schedule nightshift-sweep`. */
   readonly what: string;
   readonly limitMs?: number;
   readonly everyMs?: number;
 }
 
-const LIMIT_MS = 30_000;
-const EVERY_MS = 500;
-
-/** Codes of gRPC for answers that will not be others later. */
-const LASTING = new Set([
+/** gRPC codes of errors that another attempt does not change. */
+const PERMANENT = new Set([
   3, // INVALID_ARGUMENT
   5, // NOT_FOUND
   7, // PERMISSION_DENIED
@@ -21,34 +20,35 @@ const LASTING = new Set([
   16, // UNAUTHENTICATED
 ]);
 
+const { temporalStart: POLICY } = RETRY_POLICIES;
+
 /**
- * Does `work`, again and again for half a minute where the server refuses: one that has just begun
- * answers before it can answer for everything. @throws temporal_unavailable with the server's words, and
- * what the SDK throws where trying again is of no use
+ * Repeats `work` for half a minute while the server rejects it: a server that has just started accepts
+ * connections before it can serve every call. @throws temporal_unavailable with the server's message, or
+ * the SDK's error if another attempt could not succeed
  */
 export async function untilSettled<T>(
   work: () => Promise<T>,
-  { what, limitMs = LIMIT_MS, everyMs = EVERY_MS }: UntilSettledOptions,
+  { what, limitMs = POLICY.limitMs, everyMs = POLICY.firstPauseMs }: UntilSettledOptions,
 ): Promise<T> {
-  const endMs = performance.now() + limitMs;
-  for (;;) {
-    try {
-      return await work();
-    } catch (error) {
-      const words = passingWords(error);
-      if (words === null) throw error;
-      if (performance.now() >= endMs) {
-        const message = `Temporal answers, but not for ${what}: ${words}. Try again, or look into its log.`;
-        throw new NightshiftError('temporal_unavailable', message, { cause: error });
-      }
-    }
-    await sleep(everyMs);
+  try {
+    return await retry(work, {
+      policy: { firstPauseMs: everyMs, maxPauseMs: everyMs, limitMs },
+      nowMs: () => performance.now(),
+      sleep: (ms) => sleep(ms),
+      isRetryable: (error) => temporaryMessage(error) !== null,
+    });
+  } catch (error) {
+    const message = temporaryMessage(error);
+    if (message === null) throw error;
+    const text = `Temporal answers, but not for ${what}: ${message}. Try again, or check its log.`;
+    throw new NightshiftError('temporal_unavailable', text, { cause: error });
   }
 }
 
-/** What the server said, where it may say otherwise later. */
-function passingWords(error: unknown): string | null {
+/** The server's message if another attempt could succeed, else null. */
+function temporaryMessage(error: unknown): string | null {
   const cause = error instanceof ServiceError ? error.cause : error;
-  if (!isGrpcServiceError(cause) || LASTING.has(cause.code)) return null;
+  if (!isGrpcServiceError(cause) || PERMANENT.has(cause.code)) return null;
   return cause.details || cause.message;
 }

@@ -4,14 +4,14 @@ import { bundleWorkflowCode } from '@temporalio/worker';
 import { packageRoot } from '../platform/package-root';
 import { workflowInterceptorModules } from './workflow-source';
 
-/** Where the build leaves the workflow bundle and workers look for it. */
+/** Path of the workflow bundle: the build writes it, workers read it. */
 export function bundlePath(): string {
   return join(packageRoot(), 'dist', 'workflow-bundle.js');
 }
 
 /**
- * Bundles the workflows once, at build time: 1.7 s and a webpack in memory that no worker should pay
- * for at its start.
+ * Bundles the workflows at build time. It takes 1.7 s and loads webpack, which no worker should pay for
+ * when it starts.
  */
 export async function bundleWorkflows(workflowsPath: string): Promise<string> {
   const { code } = await bundleWorkflowCode({
@@ -32,8 +32,8 @@ export async function bundleWorkflows(workflowsPath: string): Promise<string> {
 const INLINE_MAP = /\n\/\/# sourceMappingURL=data:application\/json;base64,([A-Za-z0-9+/=]+)\s*$/;
 
 /**
- * The bundle with its source map, which stack traces need, less the sources in it: every worker keeps
- * several copies, 13 MB in all.
+ * Removes the sources from the bundle's source map. Stack traces need only the rest, and every worker
+ * would keep several copies of the sources, 13 MB in all.
  */
 function withoutSources(code: string): string {
   const found = INLINE_MAP.exec(code);
@@ -45,7 +45,7 @@ function withoutSources(code: string): string {
 }
 
 function trace(): void {
-  // Webpack's progress is of no use to whoever builds.
+  // Webpack's progress does not help anyone who builds.
 }
 
 async function main(): Promise<void> {

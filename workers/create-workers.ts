@@ -4,32 +4,34 @@ import type { Config } from '../platform/config-schema';
 import { BATCH_QUEUE } from '../workflows/contract';
 import type { WorkerActivities } from './wiring';
 
+/** What Temporal workers are made from. */
 export interface CreateWorkersOptions {
   readonly connection: NativeConnection;
   readonly namespace: string;
-  /** Encodes payloads for Temporal; `null` leaves them readable. */
+  /** Encodes payloads for Temporal; null or undefined leaves them readable. */
   readonly dataConverter?: WorkerOptions['dataConverter'] | null;
   readonly config: Pick<Config, 'worker'>;
   readonly activities: WorkerActivities;
-  /** Task queues of the gateways this worker serves. */
+  /** Task queues of the models that this worker can send. */
   readonly execQueues: readonly string[];
   readonly workflowBundle: NonNullable<WorkerOptions['workflowBundle']>;
   readonly plugins: NonNullable<WorkerOptions['plugins']>;
-  /** How long running chunks may finish after the stop. */
+  /** How long chunks may finish after a shutdown began, ms. */
   readonly drainBudgetMs: number;
   readonly identity: string;
 }
 
 /**
- * Polls of each queue for activities. A worker that is frozen takes tasks with those it has open, and
- * each is lost for a heartbeat timeout: two find all the work there is (activities last for seconds),
- * ten (the SDK's default) held chunks up for more than twice as long.
+ * Open polls per queue for activities. A frozen worker swallows one task with each poll that it has open,
+ * and each is lost until its heartbeat timeout. Two polls find all the work there is, because activities
+ * last for seconds. With the SDK's default of ten, a frozen worker held chunks up more than twice as long
+ * (docs/design/execution.md#late-attempts).
  */
 const ACTIVITY_POLLS = { type: 'simple-maximum', maximum: 2 } as const;
 
 /**
- * One Temporal worker for workflows, ingestion and records, and one for the chunks of each route, all
- * on one connection. Whoever calls runs them and shuts them down.
+ * Creates one Temporal worker for workflows and all activities except chunks, and one for the chunks of
+ * each queue, all on one connection. The caller runs them and shuts them down.
  */
 export async function createWorkers(options: CreateWorkersOptions): Promise<Worker[]> {
   const { executeChunk, ...batchActivities } = options.activities;
@@ -39,9 +41,9 @@ export async function createWorkers(options: CreateWorkersOptions): Promise<Work
     taskQueue: BATCH_QUEUE,
     workflowBundle: options.workflowBundle,
     activities: batchActivities,
-    // Ingestion and finalization stream whole files: not too many at a time keep memory flat.
+    // Ingestion and finalization stream whole files. This limit keeps memory bounded.
     maxConcurrentActivityTaskExecutions: 16,
-    // A workflow task waits this long for a worker that died before another may take it.
+    // If a worker has died, another one takes its workflow tasks after this time.
     stickyQueueScheduleToStartTimeout: '2s',
   });
   const exec = options.execQueues.map((taskQueue) =>
@@ -56,8 +58,8 @@ export async function createWorkers(options: CreateWorkersOptions): Promise<Work
 }
 
 function sharedOptions(options: CreateWorkersOptions) {
-  // A cancel reaches a running activity with the answer to a heartbeat: 2 s at most (temporal §0.4). Two
-  // of three heartbeats may come late before an attempt is taken for dead.
+  // A cancel reaches a running activity with the answer to a heartbeat, so it takes 2 s at most. Two of
+  // three heartbeats may be lost before an attempt counts as dead (docs/design/temporal.md#heartbeats).
   const heartbeatMs = Math.min(2_000, Math.floor(options.config.worker.heartbeat_timeout / 3));
   return {
     connection: options.connection,
@@ -66,11 +68,11 @@ function sharedOptions(options: CreateWorkersOptions) {
     identity: options.identity,
     plugins: options.plugins,
     activityTaskPollerBehavior: ACTIVITY_POLLS,
-    // Eager dispatch would pass by the queue's fairness and this worker's slots.
+    // Eager dispatch would bypass the fairness of the queue and the slots of this worker.
     maxEagerActivityReservationsPerWorkflowTask: 0,
     maxHeartbeatThrottleInterval: heartbeatMs,
     defaultHeartbeatThrottleInterval: heartbeatMs,
-    // Chunks heed the drain signal at once; the SDK's own cancel comes when the budget is over.
+    // Chunks react to the drain signal at once. The SDK cancels them when the budget is over.
     shutdownGraceTime: options.drainBudgetMs,
     shutdownForceTime: options.drainBudgetMs + 10_000,
   } satisfies Partial<WorkerOptions>;

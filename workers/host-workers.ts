@@ -6,29 +6,30 @@ import type { RunningProcess } from '../platform/process';
 import type { ShutdownPhase } from '../platform/shutdown';
 import { phaseRecord, runPhases } from '../platform/shutdown';
 
+/** What a worker process hosts. */
 export interface HostOptions {
   readonly workers: readonly Worker[];
   readonly observability: ObservabilityServer;
-  /** Aborted first: chunks stop sending and finish what runs. */
+  /** Aborted first: chunks send nothing new and finish what is in flight. */
   readonly drain: AbortController;
   readonly drainBudgetMs: number;
   readonly logger: Logger;
-  /** What the process opened, in the order in which it is released. */
+  /** Everything the process opened, in the order of release. */
   readonly release: readonly { name: string; run(): Promise<void> }[];
 }
 
 const RELEASE_TIMEOUT_MS = 5_000;
 
-/** Workers that run; see {@link hostWorkers}. */
+/** Running workers, see {@link hostWorkers}. */
 export interface HostedWorkers extends RunningProcess {
   /**
-   * This process can no longer be trusted, though it works: it is not ready any more for `reason`,
-   * takes nothing new, finishes what runs, and then ends with `error`.
+   * An invariant of this process is broken. It reports itself not ready with `reason`, takes nothing new,
+   * finishes what is in flight, and then ends with `error`.
    */
   distrust(reason: string, error: NightshiftError): void;
 }
 
-/** Runs the workers until `close`; a worker that fails ends the whole process. */
+/** Runs the workers until `close`. If one of them fails, the whole process ends. */
 export function hostWorkers(options: HostOptions): HostedWorkers {
   const running = Promise.all(options.workers.map((worker) => worker.run()));
   let closing: Promise<void> | null = null;
@@ -39,7 +40,7 @@ export function hostWorkers(options: HostOptions): HostedWorkers {
     await close();
     throw distrusted;
   });
-  // A worker that ends by itself takes the others with it; whoever started us hears of it.
+  // A worker that fails takes the others with it, and `finished` rejects.
   running.catch((error: unknown) => {
     options.logger.fatal({ err: error }, 'worker failed');
     takeNothingNew(options);

@@ -7,7 +7,7 @@ import type { BatchRepository } from '../storage/postgres/batches/repository';
 
 type Observed = Pick<BatchActivities, 'ingest' | 'finalize' | 'recordUnfinalized'>;
 
-/** What a batch's end counts as: `result` and `reason` of seed 000's `jobs_processed_total`. */
+/** How the end of a batch is counted: labels of `jobs_processed_total` (docs/design/configuration.md#metric-names). */
 export const END_RESULTS: Readonly<Record<TerminalStatus, { result: string; reason: string }>> = {
   completed: { result: 'success', reason: 'none' },
   cancelled: { result: 'cancelled', reason: 'none' },
@@ -16,28 +16,28 @@ export const END_RESULTS: Readonly<Record<TerminalStatus, { result: string; reas
 };
 
 /**
- * The same activities, measured: waits, planning and the ends of batches, under the names of seed 000.
- * A batch that ends twice over (an attempt that was thought dead) is counted by each.
+ * Wraps activities so that queue waits, planning and ends of batches are measured. If two attempts end the
+ * same batch, because one of them was thought dead, each counts it.
  */
 export function measureJobs<A extends Observed>(
   activities: A,
   { metrics, batches }: { metrics: WorkerMetrics; batches: Pick<BatchRepository, 'find'> },
 ): A {
-  const bornMsOf = async (batchId: string): Promise<number | null> => {
-    // For a metric alone: a database that is away must not hold up the batch.
+  const createdMsOf = async (batchId: string): Promise<number | null> => {
+    // This is only for a metric: an outage of the database must not hold up the batch.
     const row = await batches.find(batchId).catch(() => null);
     return row === null ? null : row.createdAtSec * 1000;
   };
   const ageOf = async (batchId: string): Promise<number | null> => {
-    const bornMs = await bornMsOf(batchId);
-    return bornMs === null ? null : secondsSince(bornMs);
+    const createdMs = await createdMsOf(batchId);
+    return createdMs === null ? null : secondsSince(createdMs);
   };
   return {
     ...activities,
     ingest: async (input) => {
       const startedMs = Date.now();
-      const bornMs = await bornMsOf(input.batchId);
-      if (bornMs !== null) metrics.queueWait.observe(secondsSince(bornMs));
+      const createdMs = await createdMsOf(input.batchId);
+      if (createdMs !== null) metrics.queueWait.observe(secondsSince(createdMs));
       const result = await activities.ingest(input);
       const lines = result.kind === 'planned' ? result.lineCount : 0;
       const size_bucket = sizeBucket(lines);
@@ -48,18 +48,18 @@ export function measureJobs<A extends Observed>(
       const result = await activities.finalize(input);
       if (result.kind === 'holes') return result;
       countEnd(metrics, result);
-      const tookSec = await ageOf(input.batchId);
-      if (tookSec === null) return result;
-      metrics.endToEndLatency.observe({ status: result.status }, tookSec);
-      metrics.jobDuration.observe({ size_bucket: sizeBucket(result.counts.total) }, tookSec);
+      const ageSec = await ageOf(input.batchId);
+      if (ageSec === null) return result;
+      metrics.endToEndLatency.observe({ status: result.status }, ageSec);
+      metrics.jobDuration.observe({ size_bucket: sizeBucket(result.counts.total) }, ageSec);
       return result;
     },
     recordUnfinalized: async (input) => {
       const row = await activities.recordUnfinalized(input);
       if (!row.found || !isTerminal(row.status)) return row;
       metrics.jobsProcessed.inc(END_RESULTS[row.status]);
-      const tookSec = await ageOf(input.batchId);
-      if (tookSec !== null) metrics.endToEndLatency.observe({ status: row.status }, tookSec);
+      const ageSec = await ageOf(input.batchId);
+      if (ageSec !== null) metrics.endToEndLatency.observe({ status: row.status }, ageSec);
       return row;
     },
   };

@@ -24,11 +24,11 @@ import { queuesOf } from './route-directory';
 import { openWorkerConnection } from './temporal-connection';
 import { createActivities } from './wiring';
 
-/** What the SDK warns of and we mean: workers for chunks have no workflows, none has Nexus. */
+/** Warnings of the SDK about what we intend: workers for chunks have no workflows, and none has Nexus. */
 const EXPECTED = /^No (workflows|Nexus services) registered/;
 
 /**
- * Runs a worker: its parts are opened by hand, hosted, and released in reverse.
+ * Runs a worker process until it is closed.
  * @throws temporal_unavailable, postgres_unavailable, store_mismatch, config_invalid, port_in_use
  */
 export async function runWorker(config: Config): Promise<RunningProcess> {
@@ -39,7 +39,7 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
   const metricsRegistry = createMetricsRegistry('worker');
   const metrics = createWorkerMetrics(metricsRegistry, seriesLimits(config));
   const drain = new AbortController();
-  // Before anything is hosted there is nothing in flight that could trip it.
+  // Replaced once workers are hosted. Before that nothing is in flight that could trip it.
   const guard: { trip: (error: NightshiftError) => void } = { trip: () => drain.abort() };
   const parts = await openParts(config, {
     logger,
@@ -92,7 +92,7 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
   return hosted;
 }
 
-/** `auto`: the longest answer that may be in flight, and time to write it down. */
+/** `auto`: the longest request timeout, and time to journal the answer. */
 function drainBudgetMs(config: Config): number {
   if (config.worker.drain_budget !== 'auto') return config.worker.drain_budget;
   const gateways = [config.global_inference_gateway, ...Object.values(config.model_gateways ?? {})];
@@ -100,7 +100,7 @@ function drainBudgetMs(config: Config): number {
   return longest + 15_000;
 }
 
-/** The SDK's own log lines go through our logger; installed once per process. */
+/** Passes the SDK's log lines to our logger. Once per process. */
 function bridgeTemporalLogs(logger: Logger): void {
   const levels = {
     TRACE: 'trace',

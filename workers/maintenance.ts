@@ -8,31 +8,31 @@ import type { WorkerMetrics } from '../platform/worker-metrics';
 import type { BatchRepository } from '../storage/postgres/batches/repository';
 import type { HeldBatch } from '../storage/postgres/batches/types';
 
+/** What maintenance works with. */
 export interface MaintenanceOptions {
   readonly config: Pick<Config, 'temporal'>;
   readonly client: ReturnType<typeof openClient>;
   readonly batches: Pick<BatchRepository, 'started' | 'stillHeld'>;
   readonly metrics: Pick<WorkerMetrics, 'startupRecovery'>;
   readonly logger: Logger;
-  /** Name of this worker in rows of progress. */
+  /** Identity of this worker in progress rows. */
   readonly worker: string;
   readonly everyMs?: number;
 }
 
-/** Whoever stops it waits for what it is at. */
+/** Running maintenance. `close` waits for the present round. */
 export interface Maintenance {
   close(): Promise<void>;
 }
 
 const EVERY_MS = 60_000;
-/** A worker that was killed touched nothing for longer than two of its ticks by then. */
-const LOOK_AGAIN_MS = 4_000;
+/** After this time a killed worker has missed more than two of its one-second ticks. */
+const CHECK_AGAIN_MS = 4_000;
 
 /**
- * What a worker does for all batches when it starts: it counts those that it resumes, and has them
- * reconciled at once. From then on it sees to it once a minute that search attributes and schedules
- * are there, for a Temporal server that lost its database comes back without them. Nothing here fails
- * the worker.
+ * When a worker starts, it counts the batches that it resumes and triggers reconcile. Then it checks once
+ * a minute that search attributes and schedules exist, because a Temporal server that lost its database
+ * comes back without them (docs/design/ends.md#restart). Nothing here fails the worker.
  */
 export function startMaintenance(options: MaintenanceOptions): Maintenance {
   const { client, logger } = options;
@@ -46,16 +46,17 @@ export function startMaintenance(options: MaintenanceOptions): Maintenance {
     if (!isReconciled) await triggerReconcile(client);
     isReconciled = true;
   };
-  let complaint = '';
-  const complain = (error: unknown): void => {
-    // A server that does not let us manage schedules says so every minute; the log needs it once.
+  let reported = '';
+  const report = (error: unknown): void => {
+    // A server that does not let us manage schedules says so every minute. Log it once.
     const text = String(error);
-    if (text !== complaint) logger.warn({ err: error }, 'schedules not looked after');
-    complaint = text;
+    if (text !== reported)
+      logger.warn({ err: error }, 'schedules and search attributes could not be checked');
+    reported = text;
   };
   let turn = Promise.resolve();
   const next = (): void => {
-    turn = turn.then(round).then(() => void (complaint = ''), complain);
+    turn = turn.then(round).then(() => void (reported = ''), report);
   };
   next();
   const timer = setInterval(next, options.everyMs ?? EVERY_MS);
@@ -70,8 +71,8 @@ export function startMaintenance(options: MaintenanceOptions): Maintenance {
 }
 
 /**
- * Counts, once, the open batches that nobody but this worker is at. A worker that died a moment ago
- * looks alive at first: its batches are looked at again.
+ * Counts, once, the open batches on which no other worker is working. A worker that died a moment ago
+ * looks alive at first, so its batches are checked again.
  */
 async function countResumed(options: MaintenanceOptions, signal: AbortSignal): Promise<void> {
   const { batches, worker } = options;
@@ -82,7 +83,7 @@ async function countResumed(options: MaintenanceOptions, signal: AbortSignal): P
     found.filter(({ holders }) => holders.length === 0),
   );
   if (doubtful.length === 0) return;
-  await delay(LOOK_AGAIN_MS, undefined, { signal, ref: false });
+  await delay(CHECK_AGAIN_MS, undefined, { signal, ref: false });
   const held = await batches.stillHeld(doubtful);
   count(
     options,
@@ -95,9 +96,12 @@ function count({ metrics, logger }: MaintenanceOptions, resumed: readonly HeldBa
   if (resumed.length > 0) logger.info({ batches: resumed.length }, 'open batches resumed');
 }
 
-/** True where there were none: the server is new. Attributes first, no workflow of ours starts without. */
+/**
+ * True if there were no schedules: the server is new. Search attributes come first, because no workflow of
+ * ours starts without them.
+ */
 async function ensureSchedules({ client, config, logger }: MaintenanceOptions): Promise<boolean> {
-  // A cloud's namespace is prepared by its operators: what we may not do, they have done.
+  // In a hosted namespace the operators have prepared what we have no permission for.
   await prepareNamespace(config.temporal).catch((error: unknown) =>
     logger.debug({ err: error }, 'namespace not prepared'),
   );

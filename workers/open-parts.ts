@@ -34,7 +34,7 @@ import { openRouteDirectory } from './route-directory';
 import type { ActivityParts } from './wiring';
 import { workerIdentity } from './wiring';
 
-/** What the parts of a worker share, and whom they tell when they must not go on. */
+/** What the resources of a worker share. */
 export interface PartsContext {
   readonly logger: Logger;
   readonly metrics: WorkerMetrics;
@@ -42,25 +42,25 @@ export interface PartsContext {
   readonly onGuardTripped: (error: NightshiftError) => void;
 }
 
-/** What activities work with, and how to check and release it. */
+/** Everything that activities work with, and how to check and release it. */
 export interface WorkerParts extends ActivityParts {
-  /** Reaches Temporal at its first call. */
+  /** Connects to Temporal at its first call. */
   readonly client: ReturnType<typeof openClient>;
   readonly checks: Readonly<Record<string, () => Promise<void>>>;
   readonly release: readonly { name: string; run(): Promise<void> }[];
 }
 
-/** Statements of the progress tick give up early: a chunk goes on unfenced rather than wait. */
+/** Statements of the progress tick give up early: a chunk runs unfenced rather than wait. */
 const PROGRESS_TIMEOUT_MS = 2_000;
 const STATEMENT_TIMEOUT_MS = 10_000;
 
-/** Opens everything a worker needs but Temporal. @throws store_mismatch, config_invalid, postgres_unavailable */
+/** Opens everything that a worker needs, except its connection to Temporal. @throws store_mismatch, config_invalid, postgres_unavailable */
 export async function openParts(config: Config, context: PartsContext): Promise<WorkerParts> {
   const { logger, metrics, drain } = context;
   // Every running chunk listens to it.
   setMaxListeners(0, drain);
   const worker = workerIdentity();
-  const registry = createRegistry(config, tellBreaker(context));
+  const registry = createRegistry(config, reportBreaker(context));
   const path = filesystemPath(config);
   const { store, journal } = await openObjects(path, context);
   const { url } = config.postgres;
@@ -157,7 +157,7 @@ function openPools(url: string, logger: Logger) {
   return { pool, progressPool, closePools };
 }
 
-/** What holds for a batch because of whose it is. @throws config_invalid */
+/** What depends on the tenant of a batch. @throws config_invalid */
 function openTenantParts(config: Config, pool: ReturnType<typeof openPool>) {
   const max = config.limits.tenant.max_enqueued_requests;
   const vault = openHeaderVault(config);
@@ -168,8 +168,8 @@ function openTenantParts(config: Config, pool: ReturnType<typeof openPool>) {
   };
 }
 
-/** An operator reads why a batch stands still, and that it goes on. */
-function tellBreaker({ logger, metrics }: PartsContext): OnBreaker {
+/** Tells operators why a batch stands still, and that it goes on. */
+function reportBreaker({ logger, metrics }: PartsContext): OnBreaker {
   return (gateway, state) => {
     metrics.gatewayBreakerOpen.set({ gateway }, state === 'open' ? 1 : 0);
     if (state === 'open') logger.warn({ gateway }, 'gateway is away: one probe at a time');
@@ -192,7 +192,7 @@ function openDispatcher(config: Config, { logger, metrics, onGuardTripped }: Par
   return dispatcher;
 }
 
-/** Objects and journal in one folder, counted; whatever fails is tried again by whoever asked. */
+/** Objects and journal in one folder, with metrics. Callers retry failed operations. */
 async function openObjects(path: string, { metrics, logger }: PartsContext) {
   const count: StoreObserver = (operation, ok) =>
     metrics.fileStorageOperations.inc({
@@ -206,6 +206,6 @@ async function openObjects(path: string, { metrics, logger }: PartsContext) {
 
 function filesystemPath(config: Config): string {
   if (config.object_store.type === 'filesystem') return config.object_store.path;
-  const message = 'object_store.type s3 is not available in this version: use filesystem';
+  const message = 'object_store.type s3 is not available in this version. Use filesystem.';
   throw new NightshiftError('config_invalid', message);
 }

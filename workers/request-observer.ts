@@ -2,8 +2,8 @@ import type { ExecuteObserver } from '../activities/execute/observer';
 import type { WorkerMetrics } from '../platform/worker-metrics';
 
 /**
- * Feeds the metrics of seed 000 from what chunks report. Labelled children are kept per label: to look
- * them up for every request costs a worker 1 % of its time.
+ * Feeds the metrics of requests. Labelled children are cached: looking them up for every request costs a
+ * worker 1 % of its time.
  */
 export function createRequestObserver(metrics: WorkerMetrics): ExecuteObserver {
   const { modelLabels } = metrics;

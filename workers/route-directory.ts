@@ -6,17 +6,18 @@ import type { Logger } from '../platform/logger';
 import type { WorkerRoutes } from '../storage/postgres/worker-routes';
 import { EXEC_QUEUE, modelQueue } from '../workflows/contract';
 
-/** Which queue a model's chunks go to, as far as all workers of the installation know. */
+/** Which task queue a model's chunks go to, according to all workers of the installation. */
 export interface RouteDirectory {
   /** Null while no live worker can send requests of `model`. */
   routeOf(model: string): ModelRoute | null;
-  /** Whether any worker of the last minutes could: such a model waits, it is not given up. */
+  /** Whether any recent worker could. Lines of such a model wait; they are not given up. */
   isKnown(model: string): boolean;
-  /** Asks PostgreSQL now, where an outage is no answer. @throws postgres_unavailable */
+  /** Reads the announcements now. @throws postgres_unavailable */
   update(): Promise<void>;
   close(): Promise<void>;
 }
 
+/** What a directory is made from. */
 export interface RouteDirectoryOptions {
   readonly registry: Registry;
   readonly table: WorkerRoutes;
@@ -28,9 +29,9 @@ export interface RouteDirectoryOptions {
 const INTERVAL_MS = 5_000;
 
 /**
- * Announces what this worker can send, and keeps what the others announced. Look-ups answer from
- * memory; while PostgreSQL is away they answer with what was heard last. Resolves after the first
- * announcement, so that a worker takes no work before the others can know of it.
+ * Announces what this worker can send, and caches what the others announced. Look-ups are answered from
+ * memory; while PostgreSQL is away, with what was read last. Resolves after the first announcement, so
+ * that a worker takes no work before the others can know of it (docs/design/execution.md#model-routes).
  */
 export async function openRouteDirectory(options: RouteDirectoryOptions): Promise<RouteDirectory> {
   const directory = new Directory(options);
@@ -38,7 +39,7 @@ export async function openRouteDirectory(options: RouteDirectoryOptions): Promis
   return directory;
 }
 
-/** Task queues that a worker serves: the shared one, and one for each configured model. */
+/** Task queues that a worker serves: the shared one and one for each configured model. */
 export function queuesOf(registry: Pick<Registry, 'gateways'>): string[] {
   const models = registry.gateways.flatMap((gateway) => gateway.models);
   return [...new Set([EXEC_QUEUE, ...models.map(modelQueue)])];
@@ -69,14 +70,14 @@ class Directory implements RouteDirectory {
     return isKnownModel(model, this.#workers());
   }
 
-  /** Callers share one statement at a time, so that many batches together cost no more than one. */
+  /** Callers share one statement at a time, so that many batches cost no more than one. */
   update(): Promise<void> {
     return (this.#updating ??= this.#announce().finally(() => (this.#updating = null)));
   }
 
   async refresh(): Promise<void> {
     await this.update().catch((error: unknown) => {
-      this.#options.logger.warn({ err: error }, 'routes not announced, trying again');
+      this.#options.logger.warn({ err: error }, 'routes could not be announced, trying again');
     });
   }
 
@@ -90,7 +91,7 @@ class Directory implements RouteDirectory {
     this.#others = await table.announce(worker, this.#own);
   }
 
-  /** While nothing is heard nobody ages: that PostgreSQL is away says nothing of the other workers. */
+  /** Announcements do not age while PostgreSQL is away: its outage says nothing about other workers. */
   #workers(): SeenRoutes[] {
     return [{ ...this.#own, ageMs: 0 }, ...this.#others];
   }

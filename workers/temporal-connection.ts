@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { NativeConnection, type Worker } from '@temporalio/worker';
 import { connectionOptions } from '../client/connection-options';
 import { watchCredentials } from '../client/credential-watch';
@@ -6,37 +7,37 @@ import {
   type TemporalConfig,
   type TemporalCredentials,
 } from '../client/temporal-credentials';
+import { retry, RETRY_POLICIES } from '../core/async/retry';
 import { NightshiftError, isNightshiftError } from '../core/errors';
 import type { Logger } from '../platform/logger';
 
+/** How a connection is made and watched. */
 export interface WorkerConnectionOptions {
   readonly config: TemporalConfig;
   readonly logger: Logger;
-  /** How often changed certificates and keys are looked for. */
+  /** How often changed certificates and keys are checked for, ms. */
   readonly everyMs?: number;
 }
 
 /** The connection that all workers of the process share. */
 export interface WorkerConnection {
   readonly first: NativeConnection;
-  /** From now on, changed credentials reach these workers without a restart. */
+  /** From now on these workers use changed credentials without a restart. */
   follow(workers: readonly Worker[]): void;
-  /** After the workers have ended. */
+  /** Call it after the workers have ended. */
   close(): Promise<void>;
 }
 
-const TEMPORAL_WAIT_MS = 60_000;
-
 /**
- * Connects, with a minute of patience: Temporal may come up after us.
- * @throws temporal_unavailable, config_invalid
+ * Connects, and waits up to a minute for Temporal, which may start after us
+ * (docs/design/temporal.md#connection). @throws temporal_unavailable, config_invalid
  */
 export async function openWorkerConnection(
   options: WorkerConnectionOptions,
 ): Promise<WorkerConnection> {
   const { config, logger, everyMs } = options;
   const initial = readCredentials(config);
-  const first = await connectPatiently(config, logger);
+  const first = await connectWhenReady(config, logger);
   let current = first;
   let workers: readonly Worker[] = [];
   const use = async (
@@ -46,7 +47,7 @@ export async function openWorkerConnection(
     if (!tls) return current.setApiKey(next.apiKey ?? '');
     const old = current;
     current = await connect(config, next);
-    // Polls under way end on the old connection; everything after them goes over the new one.
+    // Polls in flight finish on the old connection. Everything after them uses the new one.
     for (const worker of workers) worker.connection = current;
     await old.close();
   };
@@ -65,23 +66,24 @@ export async function openWorkerConnection(
   };
 }
 
-async function connectPatiently(config: TemporalConfig, logger: Logger): Promise<NativeConnection> {
-  const untilMs = Date.now() + TEMPORAL_WAIT_MS;
-  for (;;) {
-    try {
-      return await connect(config, readCredentials(config));
-    } catch (cause) {
-      if (isNightshiftError(cause, 'config_invalid')) throw cause;
-      if (Date.now() >= untilMs) {
-        throw new NightshiftError(
-          'temporal_unavailable',
-          `No Temporal server answers at ${config.address}. Start one, or set temporal.address (TEMPORAL_ADDRESS).`,
-          { cause },
-        );
-      }
-      logger.warn({ address: config.address }, 'temporal does not answer yet');
-      await new Promise((resolve) => setTimeout(resolve, 1_000));
-    }
+/** Waits a minute for Temporal. Settings that cannot work fail at once. */
+async function connectWhenReady(config: TemporalConfig, logger: Logger): Promise<NativeConnection> {
+  const { address } = config;
+  try {
+    return await retry(() => connect(config, readCredentials(config)), {
+      policy: RETRY_POLICIES.temporalConnection,
+      nowMs: () => performance.now(),
+      sleep: (ms) => sleep(ms),
+      isRetryable: (error) => !isNightshiftError(error, 'config_invalid'),
+      onRetry: () => logger.warn({ address }, 'temporal does not answer yet'),
+    });
+  } catch (cause) {
+    if (isNightshiftError(cause, 'config_invalid')) throw cause;
+    throw new NightshiftError(
+      'temporal_unavailable',
+      `No Temporal server answers at ${address}. Start one, or set temporal.address (TEMPORAL_ADDRESS).`,
+      { cause },
+    );
   }
 }
 

@@ -25,7 +25,7 @@ import type { RouteDirectory } from './route-directory';
 export interface ActivityParts extends ExecuteDeps {
   readonly config: Config;
   readonly batches: BatchRepository;
-  /** Left out where tenants have no limit of requests that wait. */
+  /** Counts a batch's requests against its tenant's limit; undefined without such a limit. */
   readonly enqueue?: NonNullable<IngestDeps['enqueue']>;
   /** Events after which a workflow continues as new; null: the server's suggestion. */
   readonly historyEvents?: number | null;
@@ -41,10 +41,10 @@ export interface MaintenanceParts {
   readonly removeTemporary: SweepDeps['removeTemporary'];
 }
 
-/** Everything that a worker's queues are served with. */
+/** All activities of a worker. */
 export type WorkerActivities = BatchActivities & ReconcileActivities & SweepActivities;
 
-/** All activities of a worker, from the parts that its process opened. */
+/** Makes all activities of a worker from what its process opened. */
 export function createActivities(parts: ActivityParts): WorkerActivities {
   const { store, batches, routes, config, progress } = parts;
   const ingest = createIngest({
@@ -109,14 +109,14 @@ function createMaintenance(parts: ActivityParts): ReconcileActivities & SweepAct
   };
 }
 
-/** Whether a worker of the last minutes could send `model`; asks PostgreSQL before it says no. */
+/** Whether a recent worker could send `model`. Reads the announcements before it says no. */
 async function isKnownNow(routes: ActivityParts['routes'], model: string): Promise<boolean> {
   if (routes.isKnown(model)) return true;
   await routes.update();
   return routes.isKnown(model);
 }
 
-/** What a model without a route is planned with: its chunks are routed before the first one goes out. */
+/** The route of a model that has none. Its first chunk is routed again before it is scheduled. */
 const NO_ROUTE = { queue: EXEC_QUEUE, requestTimeoutMs: 60_000 };
 
 /** Adds to each planned model where its chunks run. */
@@ -130,7 +130,7 @@ function withRoutes(result: IngestResult, routes: ActivityParts['routes']): Plan
   };
 }
 
-/** How this worker signs results, rows and Temporal's polls. */
+/** Identity of this process in results, rows and polls of Temporal. */
 export function workerIdentity(): string {
   return `${process.pid}@${hostname()}`;
 }
