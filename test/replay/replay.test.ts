@@ -27,18 +27,18 @@ async function replay(recorded: unknown): Promise<void> {
 beforeAll(() => workflowBundle(), 60_000);
 
 describe('recorded histories', () => {
-  it('has one for every scenario', () => {
+  it('exist for every scenario', () => {
     const recorded = new Set(FILES.map((file) => file.split('.')[0]));
     expect([...recorded].sort()).toEqual(
       [...Object.keys(SCENARIOS), ...Object.keys(MAINTENANCE_SCENARIOS)].sort(),
     );
   });
 
-  it.each(FILES)('%s replays against the workflows of today', async (file) => {
+  it.each(FILES)('replay against the present workflows: %s', async (file) => {
     await expect(replay(history(file))).resolves.toBeUndefined();
   });
 
-  it('would notice a changed workflow', async () => {
+  it('do not replay against a changed workflow', async () => {
     const recorded = history('completed.0.json');
     const ingest = recorded.events.find(
       (event) => event.activityTaskScheduledEventAttributes?.activityType?.name === 'ingest',

@@ -12,7 +12,7 @@ import {
 import type { Scenario } from './scenarios';
 import { type ScenarioPlayer, startScenarioPlayer } from './play-scenario';
 
-/** What a stop has to wait for, and whose cause it obeys: every test drives a real workflow. */
+/** What a stop waits for and which cause it takes (docs/design/ends.md). Every test runs a real workflow. */
 
 const GRACE = { cancelGraceMs: 7_000, expiryGraceMs: 3_000 };
 const MODEL = [{ model: 'alpha', entries: 40 }];
@@ -26,7 +26,7 @@ afterAll(() => player?.close(), 30_000);
 
 type Change = Partial<BatchActivities>;
 
-/** A batch that notes in which order its workflow asks for what ends it. */
+/** A batch that records the order of the activities that end it. */
 class WatchedBatch extends FakeBatch {
   readonly order: string[] = [];
   readonly opened: string[] = [];
@@ -75,14 +75,14 @@ async function run(batch: WatchedBatch, drive?: NonNullable<Scenario['drive']>) 
   return { result, error };
 }
 
-/** A chunk that is cut off by the stop: how far it came is not known. */
+/** A chunk whose worker dies while it is being stopped: nobody knows how far it came. */
 async function lostInTheStop(): Promise<never> {
   await untilCancelled();
   throw crash();
 }
 
 describe('the cause of an end', () => {
-  it('is the one in the row, also for a workflow that asks for another', async () => {
+  it('is the one in the row, even if the workflow claims another', async () => {
     const batch = new WatchedBatch({
       onChunk: (_, self) => {
         self.claim('cancelled');
@@ -94,7 +94,7 @@ describe('the cause of an end', () => {
     expect(batch.finalized).toEqual([{ nonce: 'n0', cause: 'cancelled' }]);
   });
 
-  it('is taken from the row when a signal comes second', async () => {
+  it('is taken from the row if a signal comes second', async () => {
     const batch = new WatchedBatch({ onChunk: untilCancelled });
     const { result } = await run(batch, async (handle) => {
       batch.claim('expired');
@@ -104,7 +104,7 @@ describe('the cause of an end', () => {
     expect(batch.finalized).toEqual([{ nonce: 'n0', cause: 'expired' }]);
   });
 
-  it('is taken from a chunk that heard of it before the workflow did', async () => {
+  it('is taken from a chunk that learned of it before the workflow', async () => {
     const batch = new WatchedBatch({
       onChunk: (input, self) => {
         self.claim('cancelled');
@@ -118,20 +118,20 @@ describe('the cause of an end', () => {
 });
 
 describe('a stop', () => {
-  it('waits for the holders of chunks that did not return, with the grace of a cancel', async () => {
+  it('waits for chunks that did not return, with the grace of a cancel', async () => {
     const batch = new WatchedBatch({ onChunk: lostInTheStop });
     const { result } = await run(batch, (handle) => handle.signal('cancelBatch'));
     expect(result).toMatchObject({ status: 'cancelled' });
     expect(batch.order).toEqual(['holders, grace 7000', 'finalize cancelled']);
   });
 
-  it('waits for them with the grace of an expiry at the deadline', async () => {
+  it('waits for chunks that did not return, with the grace of an expiry at the deadline', async () => {
     const batch = new WatchedBatch({ onChunk: lostInTheStop, expiresInMs: 1_500 });
     await run(batch);
     expect(batch.order).toEqual(['holders, grace 3000', 'finalize expired']);
   });
 
-  it('delivers also when nobody can tell whether holders are at work', async () => {
+  it('delivers even if it is unknown whether chunks still run', async () => {
     const batch = new WatchedBatch({ onChunk: lostInTheStop }, () => ({
       awaitReleased: () =>
         Promise.reject(ApplicationFailure.create({ message: 'no', nonRetryable: true })),
@@ -141,13 +141,13 @@ describe('a stop', () => {
     expect(batch.order).toEqual(['finalize cancelled']);
   });
 
-  it('waits for nobody when every chunk has returned', async () => {
+  it('does not wait if every chunk has returned', async () => {
     const batch = new WatchedBatch({ onChunk: untilCancelled });
     await run(batch, (handle) => handle.signal('cancelBatch'));
     expect(batch.order).toEqual(['finalize cancelled']);
   });
 
-  it('waits for chunks of an earlier run, whatever became of its own', async () => {
+  it('waits for chunks of an earlier run even if its own have returned', async () => {
     const batch = new WatchedBatch({ onChunk: untilCancelled });
     batch.status = 'in_progress';
     await run(batch, (handle) => handle.signal('cancelBatch'));
@@ -155,9 +155,9 @@ describe('a stop', () => {
   });
 });
 
-describe('a run that goes on from an earlier one', () => {
+describe('a run that continues an earlier one', () => {
   it('ends at the deadline of the batch', async () => {
-    // The window ends once the second run has begun, however long the first one took.
+    // The window ends after the second run has started, however long the first one took.
     const batch: WatchedBatch = new WatchedBatch(
       {
         models: [{ model: 'alpha', entries: 900 }],
@@ -180,7 +180,7 @@ describe('a run that goes on from an earlier one', () => {
     expect(batch.order).toEqual(['holders, grace 3000', 'finalize expired']);
   });
 
-  it('has nothing to do for a batch that has ended', async () => {
+  it('does nothing for a batch that has ended', async () => {
     const batch = new WatchedBatch({});
     batch.status = 'cancelled';
     const { result } = await run(batch);
@@ -188,7 +188,7 @@ describe('a run that goes on from an earlier one', () => {
     expect([batch.chunks, batch.order]).toEqual([[], []]);
   });
 
-  it('delivers what a manifest has settled, however late it is', async () => {
+  it('delivers what a manifest has settled, even after the deadline', async () => {
     const batch = new WatchedBatch({}, (own) => ({
       openBatch: async (input) => ({
         ...(await own.openBatch(input)),
@@ -202,7 +202,7 @@ describe('a run that goes on from an earlier one', () => {
     expect([batch.chunks, batch.order]).toEqual([[], ['finalize complete']]);
   });
 
-  it('sends nothing when its time was over before it began, and still delivers', async () => {
+  it('sends nothing if the deadline had passed when it started, and still delivers', async () => {
     const batch = new WatchedBatch({ expiresInMs: -60_000 });
     batch.status = 'in_progress';
     const { result } = await run(batch);
@@ -211,7 +211,7 @@ describe('a run that goes on from an earlier one', () => {
   });
 });
 
-describe('an ingestion that fails for good', () => {
+describe('an ingestion that fails without retry', () => {
   it('ends the batch as failed', async () => {
     const batch = new WatchedBatch({ onIngest: () => Promise.reject(systemFailure()) });
     const { error } = await run(batch);
@@ -220,8 +220,8 @@ describe('an ingestion that fails for good', () => {
   });
 });
 
-describe('holes', () => {
-  it('are not run any more when a stop was claimed meanwhile', async () => {
+describe('unanswered ranges', () => {
+  it('are not sent if a stop was claimed meanwhile', async () => {
     const batch = new WatchedBatch({
       onFinalize: (self) => {
         if (self.finalized.length > 1) return null;

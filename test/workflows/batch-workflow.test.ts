@@ -43,7 +43,7 @@ describe('batchWorkflow', () => {
   });
 
   it.each(['cancel-by-signal', 'native-cancel'])(
-    'delivers what was answered when cancelled: %s',
+    'delivers the answers it has when cancelled: %s',
     async (name) => {
       const { batch, played } = await run(name);
       expect(played.result).toMatchObject({ status: 'cancelled', total: 40, completed: 20 });
@@ -52,16 +52,16 @@ describe('batchWorkflow', () => {
     },
   );
 
-  it('expires when its window passes, with what was answered', async () => {
+  it('expires at its deadline with the answers it has', async () => {
     const { batch, played } = await run('expired');
     expect(played.result).toMatchObject({ status: 'expired', completed: 20 });
     expect(batch.finalized).toEqual([{ nonce: 'n0', cause: 'expired' }]);
   });
 
-  it('expires also where lanes pause that were started late', async () => {
+  it('expires also if lanes that started late are pausing', async () => {
     const { batch, played } = await run('expired-while-pausing');
     expect(played.result).toMatchObject({ status: 'expired' });
-    // Four that answered, then one for each lane, and once more after its pause: they wake nobody.
+    // Four answered chunks, then one per lane and one more after its pause: pausing lanes wake no other lane.
     expect(batch.chunks.length).toBeGreaterThan(8);
     expect(batch.chunks.length).toBeLessThanOrEqual(4 + 2 * 8);
     expect(batch.finalized).toEqual([{ nonce: 'n0', cause: 'expired' }]);
@@ -74,12 +74,12 @@ describe('batchWorkflow', () => {
     expect(batch.answered.size).toBeGreaterThan(0);
   });
 
-  it('continues as new on a long history and loses no range', async () => {
+  it('continues as new after a long history and loses no range', async () => {
     const { batch, played } = await run('continue-as-new');
     expect(played.result).toMatchObject({ status: 'completed', total: 900, completed: 900 });
     everyLineOnce(batch);
     expect(played.histories.length).toBeGreaterThan(1);
-    // The age of the batch goes along.
+    // The new run knows the age of the batch.
     const [first, second] = played.histories.map(({ events }) => events?.[0]);
     const payload = second?.workflowExecutionStartedEventAttributes?.input?.payloads?.[0]?.data;
     const input = JSON.parse(Buffer.from(payload ?? []).toString()) as BatchInput;
@@ -87,7 +87,7 @@ describe('batchWorkflow', () => {
     expect(Math.floor((input.resume?.startedAtMs ?? 0) / 1000) * 1000).toBe(startedMs);
   });
 
-  it('measures the time of a chunk from the start of the batch, not of its run', async () => {
+  it('derives time slices from the age of the batch, not of its run', async () => {
     const batch = new FakeBatch();
     const model = { safe: 'alpha', model: 'alpha', entries: 40, queue: EXEC_QUEUE };
     const rest = { requestTimeoutMs: 1_000, open: [{ from: 0, to: 40 }], completed: 0, failed: 0 };
@@ -98,7 +98,7 @@ describe('batchWorkflow', () => {
     expect(batch.chunks[0]?.boxMs).toBeGreaterThanOrEqual(100_000);
   });
 
-  it('halves failing chunks down to the one line that kills them, and answers it unsent', async () => {
+  it('halves failing chunks down to the line that kills them, and gives it an error without sending it', async () => {
     const { batch, played } = await run('poisoned-line');
     expect(played.result).toMatchObject({ status: 'completed' });
     expect(batch.poisoned).toEqual(['alpha/5']);
@@ -111,40 +111,40 @@ describe('batchWorkflow', () => {
     ).toEqual([undefined, undefined, undefined, true]);
   });
 
-  it('runs again what finalization finds without an answer', async () => {
+  it('sends again what finalization finds unanswered', async () => {
     const { batch, played } = await run('holes-in-the-journal');
     expect(played.result).toMatchObject({ status: 'completed' });
     expect(batch.chunks.at(-1)).toMatchObject({ from: 3, to: 5 });
     expect(batch.finalized).toHaveLength(2);
   });
 
-  it('ends at once under a stop during ingestion, also where that never ends', async () => {
+  it('ends soon after a stop during ingestion, even if the ingestion never ends', async () => {
     const { batch, played } = await run('cancelled-while-ingesting');
     expect(played.result).toMatchObject({ status: 'cancelled' });
     expect(batch.finalized).toEqual([{ nonce: null, cause: 'cancelled' }]);
     expect(batch.details).toContain('stopping: **cancelled**');
   });
 
-  it('completes where its window ends while every line is settled', async () => {
+  it('completes if its window ends while every line is settled', async () => {
     const { batch, played } = await run('deadline-while-finalizing');
     expect(played.result).toMatchObject({ status: 'completed' });
     expect(batch.stopCause).toBeNull();
   });
 
-  it('expires where lines turn out to lack an answer that nobody gives', async () => {
+  it('expires if unanswered ranges get no answer before the deadline', async () => {
     const { batch, played } = await run('holes-until-the-deadline');
     expect(played.result).toMatchObject({ status: 'expired' });
     expect(batch.finalized.map(({ cause }) => cause)).toEqual([null, 'expired']);
   });
 
-  it('is finalized at once where an earlier run had found every line settled', async () => {
+  it('finalizes at once if an earlier run had found every line settled', async () => {
     const { batch, played } = await run('answered-when-opened');
     expect(played.result).toMatchObject({ status: 'completed' });
     expect(batch.chunks).toEqual([]);
     expect(batch.finalized).toEqual([{ nonce: 'n0', cause: null }]);
   });
 
-  it('says which queue nobody serves, and waits on: it can still be cancelled', async () => {
+  it('reports a queue that no worker serves, and can still be cancelled', async () => {
     const { batch, played } = await run('queue-that-nobody-serves');
     expect(batch.details).toMatch(
       /No worker takes chunks of alpha\*\* from queue `nightshift-exec.nobody` since \d{4}-/,
@@ -153,12 +153,11 @@ describe('batchWorkflow', () => {
     expect(batch.chunks).toEqual([]);
   });
 
-  it('waits for a permit with one chunk, at the server, without a trace in the history', async () => {
+  it('waits for a permit with one chunk at the server, without events in the history', async () => {
     const { batch, played } = await run('waits-for-a-permit');
     expect(played.result).toMatchObject({ status: 'completed', total: 300 });
     everyLineOnce(batch);
-    // The last heartbeat of an attempt reaches the next one: also right behind another, also of one
-    // that failed.
+    // The next attempt gets the last heartbeat, even a throttled one and even of a failed attempt.
     expect(batch.notes).toEqual([
       null,
       { deaths: 0, holding: false },
@@ -171,19 +170,19 @@ describe('batchWorkflow', () => {
       (event) => event.activityTaskScheduledEventAttributes?.activityType?.name === 'executeChunk',
     );
     expect(scheduled).toHaveLength(batch.chunks.length - 3);
-    // The other lanes go on with the rest.
+    // The other lanes run the remaining lines.
     const rest = batch.chunks.slice(batch.chunks.findLastIndex(({ mayWait }) => mayWait) + 1);
     expect(rest.length).toBeGreaterThan(1);
   });
 
-  it('takes chunks back from a queue that nobody serves any more, and waits for a route', async () => {
+  it('takes chunks back from a queue that is no longer served, and waits for a route', async () => {
     const { batch, played } = await run('routed-again');
     expect(batch.details).toMatch(/No worker can send requests of alpha\*\* since \d{4}-.* UTC/);
     expect(played.result).toMatchObject({ status: 'completed', total: 300, completed: 300 });
     everyLineOnce(batch);
   });
 
-  it('asks again for models without a route when all others are settled', async () => {
+  it('looks up models without a route again when all other lines are settled', async () => {
     const { batch, played } = await run('routed-at-last');
     expect(played.result).toMatchObject({ status: 'completed', total: 12_080 });
     everyLineOnce(batch);
@@ -197,7 +196,7 @@ describe('batchWorkflow', () => {
     expect(batch.finalized).toEqual([{ nonce: 'n0', cause: null }]);
   });
 
-  it('gives up models without a route across runs', async () => {
+  it('gives up models without a route, also across runs', async () => {
     const { batch, played } = await run('unrouted-continued');
     expect(played.result).toMatchObject({ status: 'completed', total: 25_000 });
     expect(played.histories.length).toBeGreaterThan(1);
@@ -205,7 +204,7 @@ describe('batchWorkflow', () => {
     expect(batch.chunks).toEqual([]);
   });
 
-  it('leaves models without a route to the stop that comes before the answer', async () => {
+  it('leaves models without a route undecided if a stop comes first', async () => {
     const { batch, played } = await run('cancelled-before-it-is-decided');
     expect(played.result).toMatchObject({ status: 'cancelled', total: 40 });
     expect(batch.ended).toEqual([]);

@@ -22,23 +22,23 @@ export interface FakeBatchOptions {
   readonly undecided?: readonly string[];
   /** Whether a worker can send one of them when the workflow asks again. */
   readonly routedLater?: (input: ExecuteChunkInput, batch: FakeBatch) => boolean | Promise<boolean>;
-  /** Counted from when the workflow opens the batch: how long that takes says nothing of it. */
+  /** Counted from when the workflow opens the batch, so that a slow start does not shorten it. */
   readonly expiresInMs?: number;
-  /** What chunks report; a low rate makes many small ones. */
+  /** The rate that chunks report. A low rate makes chunks small. */
   readonly ratePerSec?: number;
   readonly settings?: Partial<BatchSettings>;
-  /** Where its chunks go; the one that is served unless named. */
+  /** The queue of its chunks; by default the one that is served. */
   readonly queue?: string;
-  /** Where its chunks may go when the workflow asks; as planned unless given. */
+  /** The route that the workflow gets when it looks the model up again; by default the planned one. */
   readonly routeOf?: (batch: FakeBatch) => ModelRoute | null;
-  /** Runs instead of answering a chunk at once; what it resolves with replaces parts of the result. */
+  /** Runs before a chunk is answered. Its result overrides members of the chunk's result. */
   readonly onChunk?: (
     input: ExecuteChunkInput,
     batch: FakeBatch,
   ) => Promise<void | Partial<ExecuteChunkResult>>;
   readonly onIngest?: (batch: FakeBatch) => Promise<void>;
   readonly onFinalize?: (batch: FakeBatch) => FinalizeResult | null | Promise<null>;
-  /** Its row says that an earlier run found every line settled. */
+  /** Whether the row says that an earlier run found every line settled. */
   readonly answered?: boolean;
 }
 
@@ -53,7 +53,7 @@ const SETTINGS: BatchSettings = {
 
 /**
  * A batch whose activities live in memory: a row with the rules of the real one, and a set of answered
- * lines. What the workflow made of it is read off afterwards.
+ * lines. Tests read from it what the workflow did.
  */
 export class FakeBatch {
   readonly options: FakeBatchOptions;
@@ -65,11 +65,11 @@ export class FakeBatch {
   readonly poisoned: string[] = [];
   /** Ranges that were ended as `model_not_found`. */
   readonly ended: ExecuteChunkInput[] = [];
-  /** What the workflow showed to operators when the scenario looked. */
+  /** The workflow's details when the scenario queried them. */
   details = '';
-  /** How often the workflow has asked for a route. */
+  /** How often the workflow has looked up a route. */
   routeLookUps = 0;
-  /** What each attempt of the chunk that waits found of the one before. */
+  /** For each attempt of the waiting chunk: the heartbeat details of the attempt before. */
   readonly notes: unknown[] = [];
   finalized: { nonce: string | null; cause: StopCause | null }[] = [];
   readonly #createdMs = Date.now();
@@ -118,7 +118,7 @@ export class FakeBatch {
     };
   }
 
-  /** As the API's cancel does it. */
+  /** Claims the stop as the API's cancel does. */
   claim(cause: StopCause): void {
     if (this.stopCause !== null) return;
     this.stopCause = cause;
@@ -220,7 +220,7 @@ export class FakeBatch {
   }
 }
 
-/** Resolves when the activity is cancelled, heartbeating meanwhile. */
+/** Resolves when the activity is cancelled; sends heartbeats until then. */
 export async function untilCancelled(): Promise<void> {
   const context = Context.current();
   const heart = setInterval(() => context.heartbeat(), 100);
@@ -232,17 +232,17 @@ export function systemFailure(): ApplicationFailure {
   return ApplicationFailure.create({ message: 'gone', type: 'object_corrupt', nonRetryable: true });
 }
 
-/** A chunk whose worker dies; without the heartbeat timeout in which that is noticed. */
+/** The failure of a chunk whose worker dies, without waiting for the heartbeat timeout. */
 export function crash(): ApplicationFailure {
   return ApplicationFailure.create({ message: 'crashed', type: 'crash' });
 }
 
-/** What the real activity fails with while no worker can send requests of the model. */
+/** The failure of the real activity while no worker can send requests of the model. */
 function notRouted(): ApplicationFailure {
   return ApplicationFailure.create({ message: 'no route', type: 'not_routed' });
 }
 
-/** A chunk that may wait and finds no permit; `died` is one whose worker dies at it instead. */
+/** Fails a chunk that waits for a permit. With `died` its worker dies instead. */
 export function waitOrDie(batch: FakeBatch, died: boolean): never {
   const { info, heartbeat } = Context.current();
   batch.notes.push(info.heartbeatDetails ?? null);

@@ -11,8 +11,8 @@ beforeAll(async () => {
 }, TEMPORAL_START_MS);
 afterAll(() => player?.close(), 30_000);
 
-/** What the second attempt at an ingestion learns of the first. */
-async function learned(firstAttempt: (context: Context) => Promise<void>): Promise<unknown> {
+/** The heartbeat details that the second attempt of an ingestion gets from the first. */
+async function detailsAfter(firstAttempt: (context: Context) => Promise<void>): Promise<unknown> {
   let details: unknown;
   const batch = new FakeBatch({
     settings: { heartbeatTimeoutMs: 1_000 },
@@ -26,18 +26,18 @@ async function learned(firstAttempt: (context: Context) => Promise<void>): Promi
   return details;
 }
 
-// Counting the deaths of workers, and the time that finalization took, relies on both.
-it('the next attempt learns what one that failed told last, held back or not', async () => {
-  const details = await learned((context) => {
+// Counting the deaths of workers and measuring finalization rely on both.
+it('the attempt after a failed one gets its last heartbeat, even a throttled one', async () => {
+  const details = await detailsAfter((context) => {
     context.heartbeat('reads');
-    context.heartbeat('left');
+    context.heartbeat('fails');
     return new Promise((_resolve, reject) => setImmediate(() => reject(new Error('away'))));
   });
-  expect(details).toBe('left');
+  expect(details).toBe('fails');
 });
 
-it('the next attempt learns what one that died told last', async () => {
-  const details = await learned(async (context) => {
+it('the attempt after a worker died gets the last heartbeat that was sent', async () => {
+  const details = await detailsAfter(async (context) => {
     context.heartbeat('reads');
     await until(() => context.cancellationSignal.aborted, 20_000, 'the heartbeat timeout');
     throw new Error('too late to be heard');

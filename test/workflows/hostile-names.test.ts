@@ -18,21 +18,21 @@ const start = {
   inputFileId: 'file-x',
 };
 
-// What the server refuses it refuses again and again: only a server tells.
+// A value that the server refuses would be refused at every retry. Only a real server shows it.
 it.each([
   ['20 models of 110 characters', start, models(20, 'm'.repeat(108))],
-  ['2 models of 256 emoji', start, models(2, '😀'.repeat(255))],
+  ['2 models of 255 emoji', start, models(2, '😀'.repeat(255))],
   ['20 models of quotes and backslashes', start, models(20, '"\\'.repeat(127))],
   ['models of control characters', start, models(3, '\0\n\x1f'.repeat(85))],
-  ['models with halves of characters', start, models(3, '\ud83d'.repeat(255))],
+  ['models with lone surrogates', start, models(3, '\ud83d'.repeat(255))],
   ['a tenant of 256 emoji', { ...start, tenant: '😀'.repeat(256) }, models(1, 'm')],
   ['a tenant of 256 quotes', { ...start, tenant: '"'.repeat(256) }, models(1, '漢'.repeat(255))],
   [
-    'an input file that is no id',
+    'an input file id with lone surrogates',
     { ...start, inputFileId: '\ud83d漢'.repeat(127) },
     models(1, 'm'),
   ],
-])('a batch ends that has %s', async (_what, begun, named) => {
+])('a batch with %s completes', async (_what, begun, named) => {
   const batch = new FakeBatch({ models: named });
   const { result } = await player.play({ batch, start: begun });
   expect(result).toMatchObject({ status: 'completed', total: named.length });

@@ -7,23 +7,23 @@ import { BATCH_QUEUE, MAINTENANCE_WORKFLOWS } from '../../workflows/contract';
 import type { PlayedScenario } from './play-scenario';
 import { historiesOf, tracingPlugin, workflowBundle } from './play-scenario';
 
-/** One maintenance workflow with what it is given, and the pages that its activities answer. */
+/** A maintenance workflow with its input and the number of pages that its activities have. */
 export interface MaintenanceScenario {
   readonly workflow: string;
   readonly input: unknown;
-  /** What reconcile finds: pages of so many batches. */
+  /** How many pages of batches reconcile finds. */
   readonly pages?: number;
   /** How many pages each kind of the sweep has. */
   readonly sweepPages?: number;
 }
 
-/** What the activities were asked, in order. */
+/** The inputs of the activities, in order. */
 export interface PlayedMaintenance extends PlayedScenario {
   readonly reconciled: readonly ReconcilePageInput[];
   readonly swept: readonly SweepPageInput[];
 }
 
-/** The ways of the maintenance workflows: run by their tests, recorded once for the replay tier. */
+/** Courses of the maintenance workflows, played by their tests and recorded once for the replay tests. */
 export const MAINTENANCE_SCENARIOS: Readonly<Record<string, MaintenanceScenario>> = {
   reconcile: { workflow: MAINTENANCE_WORKFLOWS.reconcile, input: {}, pages: 3 },
   'reconcile-continued': {

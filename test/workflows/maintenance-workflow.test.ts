@@ -17,14 +17,14 @@ function play(name: string) {
   return playMaintenance(temporal, scenario);
 }
 
-it('reconcile goes through all pages and adds up what it did', async () => {
+it('reconcile goes through all pages and sums up its actions', async () => {
   const { result, reconciled } = await play('reconcile');
   expect(result).toMatchObject({ examined: 30, errors: 1, acted: 3 });
   expect(reconciled.map(({ afterSeq }) => afterSeq)).toEqual([0, 10, 20]);
   expect(new Set(reconciled.map(({ cycleStartedAtMs }) => cycleStartedAtMs)).size).toBe(1);
 });
 
-it('reconcile goes on in a new run after many pages, and forgets nothing', async () => {
+it('reconcile continues in a new run after many pages and keeps its sums', async () => {
   const { result, reconciled, histories } = await play('reconcile-continued');
   expect(histories).toHaveLength(2);
   expect(result).toMatchObject({ examined: 600, errors: 1, acted: 60 });
@@ -47,13 +47,13 @@ const KINDS = [
   'temporary',
 ];
 
-it('the sweep does each kind once: bytes before rows', async () => {
+it('the sweep handles each kind once, bytes before rows', async () => {
   const { result, swept } = await play('sweep');
   expect(swept.map(({ kind }) => kind)).toEqual(KINDS);
   expect(result).toEqual(Object.fromEntries(KINDS.map((kind) => [kind, 2])));
 });
 
-it('the sweep goes on in a new run where it was, page by page', async () => {
+it('the sweep continues in a new run at the next page', async () => {
   const { result, swept, histories } = await play('sweep-continued');
   expect(histories).toHaveLength(2);
   expect(swept).toEqual(
@@ -62,7 +62,7 @@ it('the sweep goes on in a new run where it was, page by page', async () => {
   expect(result).toEqual(Object.fromEntries(KINDS.map((kind) => [kind, 18])));
 });
 
-it('a late delivery tells the files', async () => {
+it('a late delivery returns the files', async () => {
   const { result } = await play('deliver-late');
   expect(result).toMatchObject({ outputFileId: 'file-o', delivered: true });
 });

@@ -30,7 +30,7 @@ Runtime.install({
   telemetryOptions: { logging: { forward: {}, filter: 'ERROR' } },
 });
 
-/** The workflows as they stand in the source, bundled once for all test files of a Jest run. */
+/** The bundle of the present workflow sources, built once for all test files of a Jest run. */
 export async function workflowBundle(): Promise<WorkflowBundle> {
   const shared = { name: 'workflow-bundle', start: bundleInto, patienceMs: BUNDLE_MS };
   bundle ??= oncePerRun(shared).then(({ codePath }) => ({ code: readFileSync(codePath, 'utf8') }));
@@ -39,7 +39,7 @@ export async function workflowBundle(): Promise<WorkflowBundle> {
 
 let bundle: Promise<WorkflowBundle> | null = null;
 
-/** On a machine that others use too. */
+/** On a busy machine. */
 const BUNDLE_MS = 60_000;
 
 async function bundleInto(folder: string): Promise<{ codePath: string }> {
@@ -52,7 +52,7 @@ async function bundleInto(folder: string): Promise<{ codePath: string }> {
   return { codePath };
 }
 
-/** The tracing interceptors as the product wires them, with nobody listening. */
+/** The tracing interceptors as the product installs them, without an exporter. */
 export function tracingPlugin(): OpenTelemetryPlugin {
   return new OpenTelemetryPlugin({
     resource: resourceFromAttributes({}),
@@ -63,7 +63,7 @@ export function tracingPlugin(): OpenTelemetryPlugin {
 type History = Awaited<ReturnType<WorkflowHandle['fetchHistory']>>;
 
 export interface PlayedScenario {
-  /** Of every run, in order: more than one after continue-as-new. */
+  /** Histories of all runs in order: more than one after continue-as-new. */
   readonly histories: readonly History[];
   /** The workflow's result, or the error with which it failed. */
   readonly result: unknown;

@@ -9,23 +9,23 @@ export interface Scenario {
   readonly batch: FakeBatch;
   /** Starts the workflow as a later run of its batch. */
   readonly resume?: BatchResume;
-  /** What the API would start it with; left out, it is started with its id alone. */
+  /** What the API starts it with. Without this it is started with its id alone. */
   readonly start?: Omit<BatchStart, 'id'>;
-  /** Acts on the running workflow: signals, cancels. */
+  /** Signals or cancels the running workflow. */
   readonly drive?: (handle: WorkflowHandle) => Promise<void>;
 }
 
 const running = (batch: FakeBatch) => until(() => batch.chunks.length > 0, 20_000, 'a first chunk');
 
-/** The batch as an operator sees it in the UI. */
+/** The details of a batch, as operators see them in Temporal's UI. */
 async function detailsOf(handle: WorkflowHandle): Promise<string> {
   const metadata = await handle.query<{ currentDetails?: string }>('__temporal_workflow_metadata');
   return metadata.currentDetails ?? '';
 }
 
 /**
- * The ways a batch can go, each with a fresh {@link FakeBatch}: run against a real server by the
- * workflow tests, and recorded once for the replay tier.
+ * Every course a batch can take, each with a new {@link FakeBatch}. The workflow tests play them on a real
+ * server. Each was recorded once for the replay tests: the names are those of the recorded histories.
  */
 export const SCENARIOS: Readonly<Record<string, () => Scenario>> = {
   completed: () => ({
@@ -58,7 +58,7 @@ export const SCENARIOS: Readonly<Record<string, () => Scenario>> = {
     };
   },
   expired: () => ({ batch: new FakeBatch({ expiresInMs: 3_000, onChunk: untilCancelled }) }),
-  // Lanes that were added for further workers find no permit and pause when the window ends.
+  // Lanes that were added for further workers get no permit and pause until the window ends.
   'expired-while-pausing': () => ({
     batch: new FakeBatch({
       expiresInMs: 4_000,
@@ -95,7 +95,7 @@ export const SCENARIOS: Readonly<Record<string, () => Scenario>> = {
           : Promise.resolve(),
     }),
   }),
-  // Lines enough for four lanes: the first of them has a short box, and is the first to be missed.
+  // Enough lines for four lanes. The first chunk has a short time slice and is missed first.
   'queue-that-nobody-serves': () => {
     const batch: FakeBatch = new FakeBatch({
       models: [{ model: 'alpha', entries: 300 }],
@@ -118,12 +118,12 @@ export const SCENARIOS: Readonly<Record<string, () => Scenario>> = {
       },
     };
   },
-  // None of four lanes gets a permit: one chunk waits for all, and every lane is back when it has some.
+  // No lane gets a permit. One chunk waits for all four, and every lane returns once it has one.
   'waits-for-a-permit': () => ({
     batch: new FakeBatch({
       models: [{ model: 'alpha', entries: 300 }],
       settings: { queuedWarningMs: 60_000 },
-      // Small chunks: the one that waits leaves lines for the other lanes.
+      // Small chunks, so that the waiting one leaves lines for the other lanes.
       ratePerSec: 1,
       onChunk: (input, batch) => {
         if (batch.notes.length === 3) return Promise.resolve();
@@ -132,7 +132,7 @@ export const SCENARIOS: Readonly<Record<string, () => Scenario>> = {
       },
     }),
   }),
-  // Planned for a queue that no worker serves any more; then for a while no worker has its model.
+  // Planned for a queue that is no longer served. Then no worker has its model for a while.
   'routed-again': () => {
     const batch: FakeBatch = new FakeBatch({
       models: [{ model: 'alpha', entries: 300 }],
@@ -156,7 +156,7 @@ export const SCENARIOS: Readonly<Record<string, () => Scenario>> = {
       },
     };
   },
-  // Two models that no worker could send: one is routed when all else is settled, the other is given up.
+  // Two models without a route: one gets a route when all else is settled, the other is given up.
   'routed-at-last': () => ({
     batch: new FakeBatch({
       models: [
@@ -168,7 +168,7 @@ export const SCENARIOS: Readonly<Record<string, () => Scenario>> = {
       routedLater: ({ model }) => model === 'late',
     }),
   }),
-  // The history is long after the first range: the next run goes on to give up the others.
+  // The history is too long after the first range, so the next run gives up the others.
   'unrouted-continued': () => ({
     batch: new FakeBatch({
       models: [{ model: 'never', entries: 25_000 }],
@@ -181,7 +181,7 @@ export const SCENARIOS: Readonly<Record<string, () => Scenario>> = {
     const batch: FakeBatch = new FakeBatch({
       models: [{ model: 'never', entries: 40 }],
       undecided: ['never'],
-      // As the real one while PostgreSQL does not answer.
+      // Like the real activity while PostgreSQL does not answer.
       routedLater: () => {
         asked = true;
         return Promise.reject(new Error('away'));
@@ -211,7 +211,7 @@ export const SCENARIOS: Readonly<Record<string, () => Scenario>> = {
     });
     return { batch, drive: (handle) => handle.signal(CANCEL_SIGNAL) };
   },
-  // Its worker never answers: the stop does not wait for it.
+  // The worker never returns from the ingestion, and the stop does not wait for it.
   'cancelled-while-ingesting': () => {
     let ingesting = false;
     const batch: FakeBatch = new FakeBatch({
@@ -219,7 +219,7 @@ export const SCENARIOS: Readonly<Record<string, () => Scenario>> = {
         ingesting = true;
         await until(() => self.finalized.length > 0, 60_000, 'an end that does not wait for it');
       },
-      // The details of the stop are gone when the batch has ended.
+      // The details of the stop disappear when the batch has ended.
       onFinalize: async (self) => {
         await until(() => self.details !== '', 20_000, 'a look at the details');
         return null;
@@ -242,7 +242,7 @@ export const SCENARIOS: Readonly<Record<string, () => Scenario>> = {
       },
     };
   },
-  // Time cannot expire a batch of which every line is settled.
+  // A batch whose lines are all settled cannot expire.
   'deadline-while-finalizing': () => ({
     batch: new FakeBatch({
       expiresInMs: 3_000,
@@ -263,7 +263,7 @@ export const SCENARIOS: Readonly<Record<string, () => Scenario>> = {
           : null,
     }),
   }),
-  // Its earlier run was lost while it made the manifest; by now its window is over.
+  // An earlier run was lost while it wrote the manifest. Meanwhile the window has ended.
   'answered-when-opened': () => ({
     batch: new FakeBatch({ answered: true, expiresInMs: -1_000 }),
   }),
