@@ -20,7 +20,7 @@ afterAll(async () => {
   await temporal?.stop();
 });
 
-it('lists the batches that run, until they are ended without their workflow', async () => {
+it('lists running batches until they are ended without their workflow', async () => {
   const client = new Client({ connection, namespace: temporal.namespace });
   const batchWorkflows = createBatchWorkflows(client, { callTimeoutMs: 10_000 });
   const id = batchIdFromBytes(randomBytes(16));

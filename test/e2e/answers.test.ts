@@ -12,13 +12,13 @@ const MAX_RETRIES = 2;
 const TRIES = MAX_RETRIES + 1;
 const MIB = 1024 * 1024;
 
-/** Answers one try of one line; tries are counted from 1. */
+/** Answers one attempt of one line; attempts count from 1. */
 type Reply = (response: ServerResponse, attempt: number) => void;
 
 let server: LocalServer;
 let stack: TestStack;
 let replies: Readonly<Record<string, Reply>> = {};
-/** When each line was tried, by its name. */
+/** Times of the attempts of each line, by its name. */
 const triedAtMs = new Map<string, number[]>();
 
 beforeAll(async () => {
@@ -76,14 +76,14 @@ const send =
     response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body);
 const fine = send('{"model":"m"}');
 
-/** The file itself: what parsing would hide. */
+/** A line of a result file as it is stored, which parsing would hide. */
 async function rawLine(fileId: string | null | undefined, customId: string): Promise<string> {
   const text = await (await stack.client.files.content(fileId ?? '')).text();
   return text.split('\n').find((line) => line.includes(`"custom_id":"${customId}"`)) ?? '';
 }
 
-describe('answers that are a JSON object', () => {
-  it('are embedded token by token, on one line of ASCII', async () => {
+describe('answers of model servers that are a JSON object', () => {
+  it('are embedded token by token on one line of ASCII', async () => {
     const numbers = '{"big":9007199254740993,"one":1.0,"huge":1E400,"zero":-0,"twice":1,"twice":2}';
     const { batch, output } = await ask({
       numbers: send(numbers),
@@ -108,7 +108,7 @@ describe('answers that are a JSON object', () => {
     );
   });
 
-  it('may come in any coding, in pieces, under any content type, after early hints', async () => {
+  it('are read in any content coding, in pieces, with any content type, and after early hints', async () => {
     const text = '{"text":"é漢😀","model":"m"}';
     const { batch, output } = await ask({
       gzip: send(gzipSync(text), 200, { 'content-encoding': 'gzip' }),
@@ -130,7 +130,7 @@ describe('answers that are a JSON object', () => {
     expect(named(output, 'typeless')?.response?.status_code).toBe(201);
   });
 
-  it('count no tokens where their usage makes no sense', async () => {
+  it('count no tokens if their usage is invalid', async () => {
     const { batch } = await ask({
       words: send('{"usage":{"prompt_tokens":"7","completion_tokens":null}}'),
       negative: send('{"usage":{"prompt_tokens":-7,"total_tokens":-1}}'),
@@ -142,8 +142,8 @@ describe('answers that are a JSON object', () => {
   });
 });
 
-describe('answers that are not a JSON object', () => {
-  it('are wrapped under their status and fail their line, also with 200; none is sent again', async () => {
+describe('answers of model servers that are not a JSON object', () => {
+  it('fail their line and are wrapped under their status, also with 200, without a retry', async () => {
     const odd: Record<string, string | Buffer> = {
       text: 'hello <b>you</b>',
       empty: '',
@@ -184,8 +184,8 @@ describe('answers that are not a JSON object', () => {
   });
 });
 
-describe('other statuses', () => {
-  it('are kept as they are where another try would not help', async () => {
+describe('answers of model servers with an error status', () => {
+  it('are kept as they are if a retry would not help', async () => {
     const dropped = { 'x-llm-d-request-dropped-reason': 'rejected-ttl-expired' };
     const elsewhere = { location: `${server.url}/elsewhere` };
     const error = (status: number) => `{"error":{"message":"no ${status}"}}`;
@@ -207,7 +207,7 @@ describe('other statuses', () => {
     expect(server.received.filter(({ url }) => url.includes('elsewhere'))).toEqual([]);
   });
 
-  it('are tried again while there are tries; then the last answer is kept', async () => {
+  it('are retried up to the limit; then the last answer is kept', async () => {
     const lastWord = (status: number): Reply => {
       return (response, attempt) => send(`{"attempt":${attempt}}`, status)(response, attempt);
     };
@@ -228,7 +228,7 @@ describe('other statuses', () => {
     }
   });
 
-  it('that refuse a request beside others cost it no try, twenty times at most', async () => {
+  it('that refuse a request among others do not count as attempts, at most twenty times', async () => {
     const { batch, errors } = await ask({ busy: send('{}', 429), other: fine });
     expect(batch.request_counts).toEqual({ total: 2, completed: 1, failed: 1 });
     expect(named(errors, 'busy')).toMatchObject({ response: { status_code: 429 }, error: null });
@@ -236,12 +236,12 @@ describe('other statuses', () => {
     expect(tries('busy')).toBeLessThanOrEqual(TRIES + 20);
   });
 
-  it('say when to come back', async () => {
+  it('pause the model for their Retry-After', async () => {
     const busy = (value: string): Reply => {
       return (response, attempt) =>
         (attempt === 1 ? send('{}', 429, { 'retry-after': value }) : fine)(response, attempt);
     };
-    // One after the other: who asks for a pause pauses the model.
+    // One after the other, because a pause concerns the whole model.
     for (const replies of [{ garbage: busy('soon') }, { seconds: busy('2') }]) {
       const { batch } = await ask(replies);
       expect(batch.request_counts?.completed).toBe(1);
@@ -251,13 +251,13 @@ describe('other statuses', () => {
       return second - first;
     };
     expect(pauseMs('seconds')).toBeGreaterThanOrEqual(1_990);
-    // Its back-off is a tenth of a second at the longest.
+    // Without a valid header the backoff is a tenth of a second at most.
     expect(pauseMs('garbage')).toBeLessThan(pauseMs('seconds'));
   });
 });
 
-describe('no answer', () => {
-  it('is request_timeout where the server is silent, before or after it began', async () => {
+describe('a request without an answer', () => {
+  it('ends as request_timeout if the server is silent, before or after it began to answer', async () => {
     const silence: Record<string, Reply> = {
       silent: () => undefined,
       halfway: (response) => response.writeHead(200).write('{"a":'),
@@ -274,7 +274,7 @@ describe('no answer', () => {
     }
   });
 
-  it('is connection_error where the connection breaks each time', async () => {
+  it('ends as connection_error if the connection breaks each time', async () => {
     const { batch, errors } = await ask({
       reset: (response) => response.socket?.destroy(),
       cut: (response) => {
@@ -292,7 +292,7 @@ describe('no answer', () => {
     }
   });
 
-  it('is connection_error where the coding of the answer is broken', async () => {
+  it('ends as connection_error if the content coding of the answer is broken', async () => {
     const { errors } = await ask({
       coding: send('not gzip at all', 200, { 'content-encoding': 'gzip' }),
       fine,
@@ -302,8 +302,8 @@ describe('no answer', () => {
   });
 });
 
-describe('large answers', () => {
-  it('pass up to the limit; beyond it they are response_too_large, at once', async () => {
+describe('large answers of model servers', () => {
+  it('are delivered up to the limit and fail as response_too_large beyond it, without a retry', async () => {
     const large = (bytes: number) => Buffer.from(`{"text":"${'x'.repeat(bytes)}"}`);
     const beyond = large(65 * MIB);
     const replies: Record<string, Reply> = {

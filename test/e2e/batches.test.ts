@@ -27,7 +27,7 @@ beforeAll(async () => {
         initial_backoff: '10ms',
         max_backoff: '100ms',
       },
-      // Longer than any answer here takes: what is in flight at a cancel gets in.
+      // Longer than any answer takes here, so that requests in flight at a cancel are answered.
       batch: { cancel_grace: '5s' },
       concurrency: { global: 100, per_model: 50 },
     },
@@ -50,8 +50,8 @@ const GSM8K = [process.env['NIGHTSHIFT_TEST_DATA'], join(__dirname, '../../../sh
   .map((folder) => join(folder, 'gsm8k', 'test.jsonl'))
   .find((file) => existsSync(file));
 
-describe('a batch, with the official SDK', () => {
-  it('comes back in input order, the server having seen exactly the bytes of each body once', async () => {
+describe('a batch, with the official client', () => {
+  it('returns results in input order, and the server gets the exact bytes of each body once', async () => {
     const odd =
       '{"custom_id":"odd","method":"POST","url":"/v1/chat/completions","body": {"model":"m",  "n":9007199254740993,"x":1.0,"messages":[]} }\r\n';
     const text = chatLines(300) + odd;
@@ -80,13 +80,13 @@ describe('a batch, with the official SDK', () => {
     );
   }, 60_000);
 
-  it('delivers every answer of one line within the time a person waits', async () => {
+  it('of one line completes within seconds', async () => {
     const batch = await submit(stack.client, chatLines(1));
     const done = await untilTerminal(stack.client, batch.id);
     expect(done).toMatchObject({ status: 'completed', request_counts: { total: 1, completed: 1 } });
   });
 
-  it('puts failed requests into the error file and keeps the rest', async () => {
+  it('puts failed requests into the error file and the others into the output file', async () => {
     backend.judge = ({ body }) =>
       body.includes('question 3') ? { status: 400, body: '{"error":{"message":"bad"}}' } : null;
     const batch = await submit(stack.client, chatLines(6));
@@ -103,7 +103,7 @@ describe('a batch, with the official SDK', () => {
     expect(await resultLines(stack.client, done.output_file_id)).toHaveLength(5);
   });
 
-  it('names every fault of an invalid file and sends nothing', async () => {
+  it('with an invalid file fails with every error named, and sends nothing', async () => {
     const bad = `${chatLines(2)}{"custom_id":"c-0","method":"GET","url":"/v1/chat/completions","body":{"model":"m","messages":[]}}\n`;
     const batch = await submit(stack.client, bad);
     const done = await untilTerminal(stack.client, batch.id);
@@ -120,7 +120,7 @@ describe('a batch, with the official SDK', () => {
     expect(backend.seen).toEqual([]);
   });
 
-  it('keeps what was answered when it is cancelled, twice', async () => {
+  it('keeps its answers when it is cancelled twice', async () => {
     backend.latencyMs = 200;
     const batch = await submit(stack.client, chatLines(1_500));
     await until(() => backend.seen.length >= 100, 30_000, 'a hundred requests');
@@ -128,7 +128,7 @@ describe('a batch, with the official SDK', () => {
       stack.client.batches.cancel(batch.id),
       stack.client.batches.cancel(batch.id),
     ]);
-    // Whichever comes later may come after the end.
+    // The later of the two may come after the end.
     expect([one.status, two.status]).toContain('cancelling');
     for (const { status } of [one, two]) expect(['cancelling', 'cancelled']).toContain(status);
     const done = await untilTerminal(stack.client, batch.id);
@@ -145,7 +145,7 @@ describe('a batch, with the official SDK', () => {
     expect(output.length + errors.length).toBe(1_500);
   }, 60_000);
 
-  it('expires with what it has when its window passes', async () => {
+  it('expires with the answers it has when its window ends', async () => {
     backend.latencyMs = 300;
     const batch = await submit(stack.client, chatLines(600), '2s');
     const done = await untilTerminal(stack.client, batch.id);
@@ -157,9 +157,9 @@ describe('a batch, with the official SDK', () => {
     expect(sentAfter(deadlineMs, backend.seen)).toEqual([]);
   }, 60_000);
 
-  it('runs several models side by side: a slow one does not hold up a fast one', async () => {
+  it('runs several models side by side, so that a slow one does not delay a fast one', async () => {
     const of = (model: string) => backend.seen.filter(({ body }) => body.includes(`"${model}"`));
-    // As slow as can be: answered when the fast one has been asked for everything.
+    // It answers nothing before the fast model has received all its lines.
     backend.hold = ({ body }) => body.includes('"slow"') && of('fast').length < 400;
     const text = chatLines(560, (i) => (i < 160 ? 'slow' : 'fast'));
     const batch = await submit(stack.client, text);

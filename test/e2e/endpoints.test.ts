@@ -28,7 +28,7 @@ beforeAll(async () => {
   });
   stack = await startStack({
     config: {
-      // Many write the base URL the way the SDKs want it.
+      // Many users write the base URL as the SDKs expect it.
       global_inference_gateway: { url: `${server.url}/v1`, request_timeout: '10s', max_retries: 0 },
       batch: { endpoints: [...DEFAULTS, IMAGES, OWN], moderation_default_model: 'the-default' },
       limits: { max_requests: 20, max_inputs: 12 },
@@ -83,7 +83,7 @@ describe('a batch of each endpoint', () => {
         output_tokens: 9,
         output_tokens_details: { reasoning_tokens: 6 },
       },
-      // Where no total is reported it is input and output.
+      // If no total is reported, it is the sum of input and output.
       sums: [60, 48, 27, 18, 87],
     },
     { endpoint: '/v1/moderations', body: { input: 'hello' }, usage: null, sums: [0, 0, 0, 0, 0] },
@@ -95,7 +95,7 @@ describe('a batch of each endpoint', () => {
     },
     { endpoint: OWN, body: { query: 'q', documents: [] }, usage: null, sums: [0, 0, 0, 0, 0] },
   ])(
-    'sends $endpoint to its path and sums the usage it reports',
+    'of $endpoint is sent to its path, and its usage is summed',
     async ({ endpoint, body, usage, sums }) => {
       reply = () => (usage === null ? { results: [] } : { usage });
       const { batch, output, errors } = await runRequests(stack.client, three(body), { endpoint });
@@ -121,7 +121,7 @@ describe('a batch of each endpoint', () => {
     },
   );
 
-  it('routes moderations without a model under the default one and leaves their bytes alone', async () => {
+  it('of moderations without a model uses the default model and leaves the bytes unchanged', async () => {
     reply = () => ({ results: [{ flagged: false }] });
     const { batch, output } = await runRequests(stack.client, [{ body: { input: 'hello' } }], {
       endpoint: '/v1/moderations',
@@ -132,9 +132,9 @@ describe('a batch of each endpoint', () => {
   });
 });
 
-describe('endpoints that are not served', () => {
+describe('an endpoint that is not served', () => {
   it.each(['/v1/images/edits', '/v1/videos', '/v1/nothing', 'chat/completions'])(
-    'refuses %s when the batch is created',
+    'is refused when the batch is created: %s',
     async (endpoint) => {
       const refused = createBatch(stack.client, inputLines(endpoint, three({})), { endpoint });
       await expect(refused).rejects.toMatchObject({
@@ -147,7 +147,7 @@ describe('endpoints that are not served', () => {
   );
 });
 
-describe('what each endpoint requires', () => {
+describe('an input file', () => {
   it.each([
     ['/v1/chat/completions', 'messages'],
     ['/v1/completions', 'prompt'],
@@ -155,7 +155,7 @@ describe('what each endpoint requires', () => {
     ['/v1/responses', 'input'],
     ['/v1/moderations', 'input'],
     [IMAGES, 'prompt'],
-  ])('%s without %s fails its file, and nothing is sent', async (endpoint, member) => {
+  ])('for %s fails without %s, and nothing is sent', async (endpoint, member) => {
     const lines = inputLines(endpoint, [
       { body: { model: 'm', [member]: 'given' } },
       { body: { model: 'm' } },
@@ -173,7 +173,7 @@ describe('what each endpoint requires', () => {
     expect(sent()).toEqual([]);
   });
 
-  it('asks for nothing but a model at an endpoint of the configuration alone', async () => {
+  it('for an endpoint known from the configuration only needs nothing but a model', async () => {
     const lines = inputLines(OWN, [{ body: { model: 'm' } }, { body: {} }]);
     const batch = await createBatch(stack.client, lines, { endpoint: OWN });
     const ended = await untilTerminal(stack.client, batch.id);
@@ -184,7 +184,7 @@ describe('what each endpoint requires', () => {
 });
 
 describe('the configured limits', () => {
-  it('bound the requests of a file', async () => {
+  it('bound the requests of an input file', async () => {
     const requests = Array.from({ length: 21 }, () => ({ body: { model: 'm', prompt: 'x' } }));
     const endpoint = '/v1/completions';
     const batch = await createBatch(stack.client, inputLines(endpoint, requests), { endpoint });
@@ -194,7 +194,7 @@ describe('the configured limits', () => {
     ]);
   });
 
-  it('bound the inputs of embeddings, not the requests', async () => {
+  it('bound the inputs of embeddings, not their requests', async () => {
     const endpoint = '/v1/embeddings';
     const four = { body: { model: 'm', input: ['a', 'b', 'c', 'd'] } };
     const tokens = { body: { model: 'm', input: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13] } };

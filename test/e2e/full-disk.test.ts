@@ -19,13 +19,13 @@ import { runReconcile } from './reconcile-command';
 const MIB = 1024 * 1024;
 const LINES = 300;
 const ANSWER_BYTES = 8 * 1024;
-/** What journal and seals of one batch take; its results take about half as much again. */
+/** The size of journal and seals of one batch. Its results take about half of that in addition. */
 const JOURNAL_BYTES = 2 * LINES * (ANSWER_BYTES + 512);
 const LATENCY_MS = 50;
 const FINALIZE_WINDOW_MS = 15_000;
 const TEST_MS = 120_000;
 
-/** Journals stay for an hour after the end of their batch: room for those of all tests here, twice over. */
+/** Journals stay for an hour after the end of their batch. This is twice the space that all tests here need. */
 const disk = mountSmallDisk(96 * MIB);
 let backend: RecordingBackend;
 let stack: TestStack;
@@ -63,7 +63,7 @@ let temporal: Client;
   beforeEach(() => void (backend.seen.length = 0));
   afterEach(() => full.free());
 
-  it('refuses an upload in the words of the contract, leaves nothing behind, and takes it later', async () => {
+  it('makes the API refuse an upload with 503, leave nothing behind, and accept it later', async () => {
     const upload = async (): Promise<Response> => {
       const form = new FormData();
       form.set('purpose', 'batch');
@@ -88,7 +88,7 @@ let temporal: Client;
   });
 
   it(
-    'keeps a batch validating, and says why, until there is space for its plan',
+    'keeps a batch validating, with the reason, until there is space for its plan',
     async () => {
       const file = await stack.client.files.create({
         file: new File([chatLines(LINES)], 'input.jsonl'),
@@ -110,7 +110,7 @@ let temporal: Client;
   );
 
   it(
-    'stops a batch in the middle, loses nothing, and pays for nothing twice',
+    'pauses a running batch, which loses no answer and sends no line twice',
     async () => {
       const { id } = await startedBatch();
       full.fill();
@@ -130,7 +130,7 @@ let temporal: Client;
   );
 
   it(
-    'holds a cancel up, not its answers: those in hand are delivered when there is space',
+    'delays a cancel, and answers in memory are delivered when there is space',
     async () => {
       const { id } = await startedBatch();
       full.fill();
@@ -159,7 +159,7 @@ let temporal: Client;
   );
 
   it(
-    'beyond the window keeps a batch finalizing that nobody asked to end',
+    'keeps a batch finalizing beyond its finalization window if nothing asked it to stop',
     async () => {
       full.fill(JOURNAL_BYTES + MIB);
       const { id } = await submit(stack.client, chatLines(LINES));
@@ -175,7 +175,7 @@ let temporal: Client;
   );
 
   it(
-    'beyond the window ends a cancelled batch without files; they are delivered later',
+    'ends a cancelled batch without files after the finalization window; they are delivered later',
     async () => {
       full.fill(JOURNAL_BYTES + MIB);
       const { id } = await submit(stack.client, chatLines(LINES));
@@ -209,7 +209,7 @@ let temporal: Client;
     return batch;
   }
 
-  /** Nothing is in flight, and nothing more is sent. */
+  /** Resolves when nothing is in flight and nothing more is sent. */
   async function untilQuiet(): Promise<void> {
     let sent = -1;
     const isQuiet = (): boolean => {
@@ -221,7 +221,7 @@ let temporal: Client;
     expect(sent).toBeLessThan(LINES);
   }
 
-  /** Every line once over both files, and each was sent at most once. */
+  /** Every line is once in one of the files, and was sent at most once. */
   async function expectWhole(id: string, status: string): Promise<{ output: number }> {
     const batch = await untilTerminal(stack.client, id);
     expect(batch.status).toBe(status);
@@ -244,7 +244,7 @@ let temporal: Client;
     return (await stack.client.batches.retrieve(id)).status;
   }
 
-  /** What an operator reads at the pending activities of the batch. */
+  /** The last failures of pending activities, as operators see them. */
   async function lastFailure(id: string): Promise<string> {
     const { raw } = await temporal.workflow.getHandle(id).describe();
     return JSON.stringify(raw.pendingActivities?.map(({ lastFailure: failure }) => failure) ?? []);

@@ -10,7 +10,7 @@ import { until } from '../support/until';
 
 const LINES = 10;
 const STEP_MS = 30_000;
-/** A worker counts for 30 s after its last word, and a chunk that came back has waited up to 16 s again. */
+/** A worker counts as present for 30 s after its last announcement, and a returned chunk waits up to 16 s more. */
 const UNROUTED_MS = 90_000;
 
 interface Held {
@@ -20,9 +20,9 @@ interface Held {
 
 let server: LocalServer;
 let stack: TestStack;
-/** Requests that wait for their answer, of connections that are still there. */
+/** Requests that wait for their answer on open connections. */
 const held = new Set<Held>();
-/** Answers that are to be given, by model. */
+/** How many answers may be given, by model. */
 const credit = new Map<string, number>();
 
 const modelOf = ({ body }: Received) => (JSON.parse(body.toString()) as { model: string }).model;
@@ -67,7 +67,7 @@ afterAll(async () => {
   await server?.close();
 }, 60_000);
 
-/** The worker comes back with other gateways: SIGTERM, as a deploy does it, or SIGKILL. */
+/** Restarts the worker with other gateways: by SIGTERM, as a deploy does, or by SIGKILL. */
 async function reconfigure(
   change: Record<string, unknown>,
   signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM',
@@ -83,7 +83,7 @@ async function reconfigure(
   await until(isAnother, STEP_MS, 'another worker', 50);
 }
 
-/** Lets some requests of a model be answered, which takes a worker that sends them. */
+/** Lets some requests of a model be answered, which needs a worker that sends them. */
 async function answers(model: string, count: number): Promise<void> {
   credit.set(model, count);
   serve();
@@ -104,7 +104,7 @@ async function details(id: string): Promise<string> {
 }
 
 it(
-  'goes on through every change of the gateways, wherever a model has one, and loses no line',
+  'a batch goes on through every change of gateways while its models have one, and loses no line',
   async () => {
     const endpoint = '/v1/chat/completions';
     const requests = Array.from({ length: 2 * LINES }, (_, i) => ({
@@ -114,12 +114,12 @@ it(
     await answers('a', 1);
     await answers('b', 1);
 
-    // Split, and in another order: nothing is named after the first of a group.
+    // Other settings in another order.
     await reconfigure({ model_gateways: { b: gateway(), a: gateway({ max_retries: 4 }) } });
     await answers('a', 1);
     await answers('b', 1);
 
-    // The first entry is gone: the other model goes on, this one waits, and the batch says so.
+    // The first gateway is removed: its model waits, the other one goes on, and the batch reports it.
     await reconfigure({ model_gateways: { b: gateway() } });
     await answers('b', 1);
     await until(
@@ -129,12 +129,12 @@ it(
       250,
     );
 
-    // One gateway for all. A worker that was killed hands nothing back: chunks come out of its queues.
+    // One gateway for all models. A killed worker returns no chunks, so they are taken from its queues.
     await reconfigure({ global_inference_gateway: gateway() }, 'SIGKILL');
     await answers('a', 1);
     await answers('b', 1);
 
-    // And back, joined, with a model that the batch does not name.
+    // Both gateways again, and one of a model that the batch does not name.
     await reconfigure({ model_gateways: { c: gateway(), a: gateway(), b: gateway() } });
     for (const model of ['a', 'b']) credit.set(model, 100);
     serve();

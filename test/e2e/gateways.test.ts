@@ -14,15 +14,15 @@ import { until } from '../support/until';
 
 const CHAT = { endpoint: '/v1/chat/completions' };
 const PER_MODEL = 4;
-/** Of two models with the same settings together: more than one of them may have. */
+/** The limit that two models with the same settings share: more than one of them may have alone. */
 const SHARED = 6;
 const FAST_MS = 10;
 const REQUEST_TIMEOUT_MS = 30_000;
-/** Less than its request may take, so that nothing is sent twice. */
+/** Shorter than the request timeout, so that nothing is sent twice. */
 const HELD_MS = REQUEST_TIMEOUT_MS - 5_000;
 const certificate = (name: string) => join(__dirname, '..', 'inference', 'certificates', name);
 
-/** A model server and what it saw of the parallelism of its clients. */
+/** A model server and the most requests that it had at once. */
 interface Gauge {
   server: LocalServer;
   most: number;
@@ -35,11 +35,12 @@ let secure: LocalServer;
 let shared: Gauge;
 let fast: Gauge;
 let slow: LocalServer;
-/** Common names of the client certificates that the server with TLS was shown. */
+/** Common names of the client certificates that the TLS server received. */
 const shownNames: unknown[] = [];
-/** Answers of the plain server, by what was asked. */
+/** How the servers answer. */
 let answerPlain: Answer = () => undefined;
 let answerSlow: Answer = () => undefined;
+let answerShared: Answer = () => undefined;
 
 const chat = (model: string, content = 'x'): TestRequest => ({
   body: { model, messages: [{ role: 'user', content }] },
@@ -77,8 +78,8 @@ beforeAll(async () => {
       rejectUnauthorized: true,
     },
   );
-  shared = await startGauge(20);
-  fast = await startGauge(FAST_MS);
+  shared = await startGauge((...args) => answerShared(...args));
+  fast = await startGauge(after(FAST_MS));
   slow = await startLocalServer((...args) => answerSlow(...args));
   const common = {
     request_timeout: `${REQUEST_TIMEOUT_MS}ms`,
@@ -122,21 +123,22 @@ beforeEach(() => {
   for (const server of [plain, secure, shared.server, fast.server, slow])
     server.received.length = 0;
   answerPlain = ok;
+  answerShared = ok;
 });
 
-async function startGauge(latencyMs: number): Promise<Gauge> {
+async function startGauge(answer: Answer): Promise<Gauge> {
   let now = 0;
   const gauge = { most: 0 } as Gauge;
   gauge.server = await startLocalServer((request, response, socket) => {
     gauge.most = Math.max(gauge.most, ++now);
     response.on('finish', () => now--);
-    after(latencyMs)(request, response, socket);
+    answer(request, response, socket);
   });
   return gauge;
 }
 
 describe('a gateway for each model', () => {
-  it('takes each line to the server of its model, with that server its own key and certificate', async () => {
+  it('sends each line to the server of its model, with the key and certificate of that server', async () => {
     const requests = [chat('org/plain:1'), chat('secure'), chat('org/plain:1')];
     const { batch, output } = await runRequests(stack.client, requests, CHAT);
     expect(batch).toMatchObject({ status: 'completed', model: null });
@@ -152,7 +154,7 @@ describe('a gateway for each model', () => {
     expect(shownNames).toEqual(['test client']);
   });
 
-  it('sends the headers of the contract, the time left anew with each try', async () => {
+  it('sends the documented headers, and the time left anew with each try', async () => {
     answerPlain = (request, response, socket) => {
       if (plain.received.length === 1) response.writeHead(500).end('{}');
       else ok(request, response.setHeader('x-request-id', 'theirs'), socket);
@@ -183,14 +185,14 @@ describe('a gateway for each model', () => {
     expect(Number(leftLater)).toBeLessThan(Number(left));
   });
 
-  it('sends no key, objective or tenant where none is configured', async () => {
+  it('sends no key, objective or tenant if none is configured', async () => {
     await runRequests(stack.client, [chat('fast')], CHAT);
     const names = Object.keys(fast.server.received[0]?.headers ?? {});
     expect(names).toContain('x-request-id');
     expect(names.filter((name) => /^authorization$|gateway/.test(name))).toEqual([]);
   });
 
-  it('answers lines of other models with model_not_found, counted as failed, and goes on', async () => {
+  it('fails lines of unknown models with model_not_found and completes the others', async () => {
     const requests = [chat('nobody'), chat('fast'), chat('no/body'), chat('fast')];
     const { batch, output, errors } = await runRequests(stack.client, requests, CHAT);
     expect(batch).toMatchObject({
@@ -205,7 +207,7 @@ describe('a gateway for each model', () => {
     ]);
   });
 
-  it('completes a batch of which no line has a server', async () => {
+  it('completes a batch whose lines all name unknown models', async () => {
     const { batch, errors } = await runRequests(stack.client, many(3, 'nobody'), CHAT);
     expect(batch).toMatchObject({
       status: 'completed',
@@ -226,8 +228,14 @@ describe('a gateway for each model', () => {
     ]);
   });
 
-  it('lets models with the same settings share a limit beside those of their own', async () => {
+  it('lets models with the same settings share a limit, in addition to their own limits', async () => {
     shared.most = 0;
+    // Answers nothing before the limit is reached, and each request after a moment in which it may be exceeded.
+    answerShared = (...args) =>
+      void until(() => shared.most >= SHARED, HELD_MS, 'the limit to be reached').then(
+        () => after(20)(...args),
+        () => undefined,
+      );
     const requests = [...many(60, 'twin-a'), ...many(60, 'twin-b')];
     const { batch } = await runRequests(stack.client, requests, CHAT);
     expect(batch.request_counts?.completed).toBe(120);
@@ -235,7 +243,7 @@ describe('a gateway for each model', () => {
   });
 });
 
-describe('a model that is slower than another', () => {
+describe('a slow model', () => {
   const fastLines = many(150, 'fast');
   const slowLines = many(50, 'slow');
   const mixed = fastLines.flatMap((line, i) => (i % 3 === 0 ? [line, chat('slow')] : [line]));
@@ -245,9 +253,9 @@ describe('a model that is slower than another', () => {
     ['last', [...fastLines, ...slowLines]],
     ['in between', mixed],
   ])(
-    'does not hold it up when its lines come %s',
+    'does not delay a fast one when its lines come %s',
     async (_, requests) => {
-      // As slow as can be: it answers nothing before the fast one has been asked for everything.
+      // It answers nothing before the fast model has received all its lines.
       const isFastDone = () => fast.server.received.length === fastLines.length;
       let heldUp = 0;
       fast.most = 0;
@@ -266,7 +274,7 @@ describe('a model that is slower than another', () => {
   );
 });
 
-/** Task queues of a batch's chunks, out of the workflow's history. */
+/** Task queues of a batch's chunks, from the history of its workflow. */
 async function chunkQueues(batchId: string): Promise<string[]> {
   const connection = await Connection.connect({ address: stack.temporalAddress });
   try {

@@ -10,7 +10,7 @@ import { STACK_START_MS, startStack, untilTerminal } from '../support/stack';
 const CHAT = { endpoint: '/v1/chat/completions' };
 const MIB = 1024 * 1024;
 const MAX_LINE = 16 * MIB;
-/** A whole file of the largest size, and a million lines: minutes, by `NIGHTSHIFT_LARGE=1`. */
+/** A file of the largest size and a million lines take minutes: they run with `NIGHTSHIFT_LARGE=1`. */
 const isLarge = process.env['NIGHTSHIFT_LARGE'] === '1';
 
 let server: LocalServer;
@@ -22,7 +22,7 @@ beforeAll(async () => {
   server = await startLocalServer(({ body }, response) => {
     if (firstRequestAtMs === 0) firstRequestAtMs = performance.now();
     lengths.push(body.length);
-    // Bodies of a whole large file would weigh on this process.
+    // Keeping all bodies would use too much memory of this process.
     server.received.length = 0;
     response.end(
       '{"model":"m","usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}',
@@ -46,7 +46,7 @@ beforeEach(() => {
   firstRequestAtMs = 0;
 });
 
-/** A line of exactly `bytes` bytes without its end. */
+/** A line of exactly `bytes` bytes, without a line feed. */
 function lineOf(bytes: number, customId: string): string {
   const [head, tail] = [
     `{"custom_id":"${customId}","method":"POST","url":"/v1/chat/completions","body":{"model":"m","messages":[{"role":"user","content":"`,
@@ -67,7 +67,7 @@ interface Run {
   readonly peakMib: number;
 }
 
-/** Uploads `count` lines as they are made, runs them and looks at every line of the output. */
+/** Uploads `count` lines as a stream, runs them and checks every line of the output. */
 async function runLines(count: number, bytes: number, timeoutMs: number): Promise<Run> {
   const file = await stack.client.files.create({
     file: await OpenAI.toFile(Readable.from(blocks(count, bytes)), 'input.jsonl'),
@@ -114,8 +114,8 @@ async function expectInOrder(fileId: string, count: number): Promise<void> {
   expect([next, rest]).toEqual([count, '']);
 }
 
-describe('lines', () => {
-  it('may have 16 MiB', async () => {
+describe('an input file', () => {
+  it('may have lines of 16 MiB', async () => {
     const text = [lineOf(MAX_LINE, 'largest'), lineOf(300, 'small')].join('\r\n');
     const created = await createBatch(stack.client, text, CHAT);
     const { batch, output } = await outcomeOf(stack.client, created.id);
@@ -125,7 +125,7 @@ describe('lines', () => {
     expect(Math.max(...lengths)).toBe(MAX_LINE - around);
   }, 60_000);
 
-  it('of one byte more fail their file', async () => {
+  it('fails if a line is one byte longer', async () => {
     const text = [lineOf(300, 'small'), lineOf(MAX_LINE + 1, 'beyond')].join('\n');
     const created = await createBatch(stack.client, text, CHAT);
     const ended = await untilTerminal(stack.client, created.id);
@@ -134,21 +134,21 @@ describe('lines', () => {
     expect(lengths).toEqual([]);
   }, 60_000);
 
-  it('may be many, in bounded memory', async () => {
+  it('of 10,000 lines runs in bounded memory', async () => {
     const run = await runLines(10_000, 4_000, 120_000);
     expect(run.peakMib).toBeLessThan(600);
   }, 180_000);
 });
 
-(isLarge ? describe : describe.skip)('the largest files', () => {
-  it('of 50,000 lines of 4 KB run in bounded memory', async () => {
+(isLarge ? describe : describe.skip)('the largest input file', () => {
+  it('of 50,000 lines of 4 KB runs in bounded memory', async () => {
     const beforeMib = workerPeakMib();
     const run = await runLines(50_000, 4_000, 600_000);
     process.stderr.write(`50,000 lines: ${JSON.stringify({ beforeMib, ...run })}\n`);
     expect(run.peakMib).toBeLessThan(600);
   }, 900_000);
 
-  it('of a million short lines, where the limits allow them, cost little more', async () => {
+  it('of a million short lines runs in bounded memory, if the limits allow it', async () => {
     const beforeMib = workerPeakMib();
     const run = await runLines(1_000_000, 190, 1_500_000);
     process.stderr.write(`a million lines: ${JSON.stringify({ beforeMib, ...run })}\n`);

@@ -20,7 +20,7 @@ let connection: Connection;
 let temporal: Client;
 
 beforeAll(async () => {
-  // A server that asks for a new run after 20 events instead of 4,096: a round of chunks.
+  // A server that suggests continue-as-new after 20 events instead of 4,096: after one round of chunks.
   const { address } = await startOwnTemporal('impatient', [
     'limit.historyCount.suggestContinueAsNew=20',
   ]);
@@ -58,13 +58,13 @@ const currentRun = async (id: string): Promise<string> =>
 
 const journalled = (id: string): number => journalledAnswers(stack.dataDir, id);
 
-/** Resolves as soon as the batch's workflow has gone on in a new run. */
+/** Resolves as soon as the batch's workflow has continued as a new run. */
 async function switched(id: string): Promise<void> {
   const first = await until(() => currentRun(id).catch(() => null), 10_000, 'the first run', 5);
   await until(async () => (await currentRun(id)) !== first, 30_000, 'the second run', 5);
 }
 
-/** A batch that has switched before its window ends: that of a busy machine is longer. */
+/** A batch whose workflow continued as a new run before its window ended. A busy machine gets a longer window. */
 async function switchedInTime(): Promise<OpenAI.Batch> {
   for (let windowSec = 4; ; windowSec *= 2) {
     backend.latencyMs = LATENCY_MS;
@@ -73,7 +73,7 @@ async function switchedInTime(): Promise<OpenAI.Batch> {
     const first = await until(() => currentRun(batch.id).catch(() => null), 10_000, 'a run', 5);
     const isSwitched = async () => (await currentRun(batch.id)) !== first;
     await until(async () => Date.now() >= endMs || isSwitched(), 30_000, 'the second run', 5);
-    // Nothing completes it now.
+    // From now on it cannot complete within its window.
     backend.latencyMs = STALLED_MS;
     if (Date.now() < endMs) return batch;
     await untilTerminal(stack.client, batch.id);
@@ -89,7 +89,7 @@ async function runsOf(id: string): Promise<number> {
   return runs;
 }
 
-/** Every line once over both files; those without an answer carry `code`. */
+/** Every line is once in one of the files. Those without an answer have `code`. */
 async function expectEveryLineOnce(id: string, code: string | null): Promise<number> {
   const { batch, output, errors } = await outcomeOf(stack.client, id);
   const ids = [...output, ...errors].map((line) => line.custom_id);
@@ -101,29 +101,31 @@ async function expectEveryLineOnce(id: string, code: string | null): Promise<num
   return output.length;
 }
 
-describe('a batch whose workflow goes on in new runs', () => {
-  it('completes, each line having been sent once', async () => {
+describe('a batch whose workflow continues in new runs', () => {
+  it('completes with each line sent once', async () => {
     const { id } = await submit(stack.client, chatLines(LINES));
     await expectEveryLineOnce(id, null);
     expect(backend.seen).toHaveLength(LINES);
     await until(async () => (await runsOf(id)) >= 3, 10_000, 'three runs to be listed');
   }, 90_000);
 
-  it('is cancelled around the switch, with what was answered', async () => {
+  it('is cancelled around the change of runs and keeps its answers', async () => {
     const { id } = await submit(stack.client, chatLines(LINES));
     await switched(id);
+    // It cannot complete before the cancel.
+    backend.latencyMs = STALLED_MS;
     expect((await stack.client.batches.cancel(id)).status).toBe('cancelling');
     expect(await expectEveryLineOnce(id, 'batch_cancelled')).toBeGreaterThan(0);
   }, 90_000);
 
-  it('expires after the switch, by the deadline it was created with', async () => {
+  it('expires in a later run at the deadline it was created with', async () => {
     const created = await switchedInTime();
     expect(await expectEveryLineOnce(created.id, 'batch_expired')).toBeGreaterThan(0);
     const deadlineMs = (created.expires_at ?? 0) * 1000;
     expect(sentAfter(deadlineMs, backend.seen)).toEqual([]);
   }, 90_000);
 
-  it('survives a worker that is killed around the switch', async () => {
+  it('completes if its worker is killed around the change of runs', async () => {
     const { id } = await submit(stack.client, chatLines(LINES));
     await switched(id);
     const pid = stack.pidOf('worker');

@@ -13,9 +13,9 @@ import { until } from '../support/until';
 const LINES = 300;
 const IN_FLIGHT = 10;
 const LATENCY_MS = 200;
-/** Two ticks in a row that Postgres did not take. */
+/** Two progress writes in a row that PostgreSQL did not take. */
 const FAILED_TICKS = 2;
-/** A statement's 10 s and the second for its answer, and room for a busy machine. */
+/** The statement timeout of 10 s, a second for its answer, and a reserve for busy machines. */
 const ANSWER_MS = 20_000;
 const TEST_MS = 120_000;
 
@@ -53,7 +53,7 @@ async function startedBatch(): Promise<string> {
   return id;
 }
 
-/** Completed with every line once; at most what was in flight was asked for a second time. */
+/** The batch completes with every line once, and at most `resent` requests were sent twice. */
 async function expectWhole(id: string, resent: number): Promise<void> {
   const batch = await untilTerminal(proxied.stack.client, id);
   expect(batch).toMatchObject({
@@ -70,10 +70,10 @@ async function expectWhole(id: string, resent: number): Promise<void> {
 const pids = () => [proxied.stack.pidOf('api'), proxied.stack.pidOf('worker')];
 
 describe.each(['refuse', 'hang'] as const)(
-  'an outage in the middle of a batch: calls %s',
+  'an outage in the middle of a batch, in which connections %s,',
   (mood) => {
     it(
-      'of Postgres: requests go on, the API says so in time, and no process dies of it',
+      'to PostgreSQL: requests go on, the API answers 503 in time, and no process ends',
       async () => {
         const id = await startedBatch();
         const before = pids();
@@ -94,7 +94,7 @@ describe.each(['refuse', 'hang'] as const)(
         const hasFailed = async () => (await failedTicks()) >= ticks + FAILED_TICKS;
         await until(hasFailed, 30_000, 'ticks that Postgres did not take');
         expect(proxied.stack.logOf('worker').slice(logs.worker)).toContain('progress not written');
-        await untilTold('postgres', logs);
+        await untilReported('postgres', logs);
         await proxied.postgresProxy.become('pass');
         await expectWhole(id, 0);
         expect(pids()).toEqual(before);
@@ -103,7 +103,7 @@ describe.each(['refuse', 'hang'] as const)(
     );
 
     it(
-      'of Temporal: the chunk goes on, new batches wait, and no process dies of it',
+      'to Temporal: the chunk goes on, new batches wait, and no process ends',
       async () => {
         const id = await startedBatch();
         const before = pids();
@@ -116,10 +116,10 @@ describe.each(['refuse', 'hang'] as const)(
         const late = await submit(proxied.stack.client, chatLines(1));
         expect(late.status).toBe('validating');
         await until(() => backend.seen.length > sent, 10_000, 'further requests');
-        await until(() => isTakenForLost(id), 30_000, 'a heartbeat timeout');
-        await untilTold('temporal', logs);
+        await until(() => hasTimedOut(id), 30_000, 'a heartbeat timeout');
+        await untilReported('temporal', logs);
         await proxied.temporalProxy.become('pass');
-        // The server took the silent chunk for lost: what was in flight may be asked for again.
+        // The heartbeat of the chunk timed out, so requests in flight may be sent again.
         await expectWholeBut(id, late.id);
         expect(pids()).toEqual(before);
       },
@@ -128,20 +128,20 @@ describe.each(['refuse', 'hang'] as const)(
   },
 );
 
-/** Ticks of the worker's progress that failed since it began. */
+/** How many progress writes of the worker have failed since its start. */
 async function failedTicks(): Promise<number> {
   const [line = ''] = await proxied.stack.metric('worker', 'progress_write_failures_total');
   return Number(line.split(' ').at(-1));
 }
 
-/** Whether the server has heard nothing of a chunk for so long that another worker may have it. */
-async function isTakenForLost(id: string): Promise<boolean> {
+/** Whether the heartbeat of a chunk has timed out, so that another worker may run it. */
+async function hasTimedOut(id: string): Promise<boolean> {
   const { raw } = await proxied.temporal.workflow.getHandle(id).describe();
   return (raw.pendingActivities ?? []).some(({ attempt }) => (attempt ?? 0) > 1);
 }
 
-/** An operator reads it in the metrics and in the log of both. */
-async function untilTold(
+/** Resolves when metrics and logs of API and worker report the outage. */
+async function untilReported(
   dependency: string,
   logs: Readonly<Record<'api' | 'worker', number>>,
 ): Promise<void> {
@@ -169,7 +169,7 @@ async function expectWholeBut(id: string, other: string): Promise<void> {
 }
 
 it(
-  'an object store that is not mounted for a while costs time alone',
+  'an object store that is unmounted for a while delays a batch, which sends no line twice',
   async () => {
     const id = await startedBatch();
     const logs = {
@@ -183,7 +183,7 @@ it(
     form.set('file', new Blob([chatLines(1)]), 'input.jsonl');
     const refused = await fetch(`${proxied.stack.baseUrl}/files`, { method: 'POST', body: form });
     expect(refused.status).toBe(503);
-    await untilTold('object_store', logs);
+    await untilReported('object_store', logs);
     await until(() => backend.inFlight() === 0, 20_000, 'the end of sending');
     await rename(`${store}-away`, store);
     await expectWhole(id, 0);

@@ -17,15 +17,15 @@ import {
 import { until } from '../support/until';
 
 /**
- * What becomes of every kind of batch that a dead worker leaves behind: the branches of the recovery
- * table of the specification, under our rules. Where it starts from scratch or fails, we resume.
+ * What happens to every kind of batch that a dead worker leaves behind
+ * (docs/design/ends.md#restart): one batch for each status and its special cases.
  */
 const LINES = 80;
-/** What a batch that is held has had answered, and what of it is in flight then. */
+/** How many answers a held batch has, and how many of its requests are in flight. */
 const ANSWERED = 20;
 const IN_FLIGHT = 10;
 const DAY_SEC = 24 * 3600;
-/** Each batch asks for a model of its own, by which its requests are known. */
+/** Each batch names a model of its own, which identifies its requests. */
 const BATCHES = ['ended', 'written', 'unwritable', 'silent', 'begun', 'late', 'unwanted'] as const;
 type Name = (typeof BATCHES)[number] | 'fresh';
 const HELD = ['begun', 'late', 'unwanted'] as const;
@@ -33,9 +33,11 @@ const HELD = ['begun', 'late', 'unwanted'] as const;
 let backend: RecordingBackend;
 let stack: TestStack;
 const ids = {} as Record<Name, string>;
-/** Requests of each batch when everything was dead. */
+/** Requests of each batch when all processes were dead. */
 const sentBefore = {} as Record<Name, number>;
 let ended: OpenAI.Batches.Batch;
+/** The batch whose manifest is about to be blocked. */
+let blocking: Name | null = null;
 const leftovers = { temporary: '', unknown: '' };
 
 const sent = (name: Name) => backend.seen.filter(({ body }) => body.includes(`"${name}"`));
@@ -45,6 +47,8 @@ beforeAll(async () => {
   backend = await startRecordingBackend(20);
   backend.hold = (request) => {
     if (request.body.includes('"silent"')) return true;
+    // They must not be finalized before their manifest is blocked.
+    if (blocking !== null && request.body.includes(`"${blocking}"`)) return true;
     return HELD.some((name) => sent(name).indexOf(request) >= ANSWERED);
   };
   stack = await startStack({
@@ -80,14 +84,16 @@ async function statusOf(name: Name): Promise<string> {
   return (await stack.client.batches.retrieve(ids[name])).status;
 }
 
-/** One batch for every branch, then the sudden end of all processes. */
+/** Brings one batch into every state, then kills all processes. */
 async function leaveEverything(): Promise<void> {
   await start('ended');
   ended = await untilTerminal(stack.client, ids.ended);
   for (const name of ['written', 'unwritable'] as const) {
+    blocking = name;
     await start(name);
-    await until(() => sent(name).length > 0, 20_000, 'a first request', 2);
+    await until(() => sent(name).length > 0, 20_000, 'a first request');
     mkdirSync(objects('objects', manifestKey(ids[name])));
+    blocking = null;
     await until(async () => (await statusOf(name)) === 'finalizing', 30_000, 'finalizing');
   }
   for (const name of ['silent', 'begun', 'unwanted'] as const) await start(name);
@@ -107,15 +113,15 @@ async function leaveEverything(): Promise<void> {
   for (const name of [...BATCHES, 'fresh'] as const) sentBefore[name] = sent(name).length;
 }
 
-/** Its answers are in the journal, and as many again as may be are on their way. */
+/** Whether its answers are in the journal and as many requests as allowed are in flight. */
 function isHeld(name: (typeof HELD)[number]): boolean {
   const isFull = sent(name).length === ANSWERED + IN_FLIGHT;
   return isFull && journalledAnswers(stack.dataDir, ids[name]) === ANSWERED;
 }
 
 /**
- * Stops the worker within the window of `late`, Unix ms of whose end it answers: that of a busy machine
- * is longer.
+ * Stops the worker within the window of `late` and returns the end of that window, Unix ms. If the machine
+ * is too busy for the window, it tries again with a longer one.
  */
 async function stopWithin(worker: number): Promise<number> {
   for (let windowSec = 4; ; windowSec *= 2) {
@@ -174,51 +180,51 @@ async function expectPart(name: Name, status: 'cancelled' | 'expired'): Promise<
 }
 
 describe('a batch that a dead worker left', () => {
-  it('in progress without any output is resumed and completes', () => expectCompleted('silent'));
+  it('in progress without any answer is resumed and completes', () => expectCompleted('silent'));
 
-  it('in progress with output is resumed, and what was answered is not sent again', async () => {
+  it('in progress with answers is resumed, and answered lines are not sent again', async () => {
     await expectCompleted('begun');
     expect(sent('begun')).toHaveLength(LINES + IN_FLIGHT);
     expect(sentBefore.begun).toBe(ANSWERED + IN_FLIGHT);
   });
 
-  it('in progress past its window expires with what was answered, and sends nothing more', () =>
+  it('in progress past its window expires with its answers and sends nothing more', () =>
     expectPart('late', 'expired'));
 
-  it('finalizing is finalized, and sends nothing more', async () => {
+  it('while finalizing is finalized and sends nothing more', async () => {
     await expectCompleted('written');
     expect(sent('written')).toHaveLength(LINES);
   });
 
-  it('finalizing whose files cannot be written waits, and completes when they can be', async () => {
+  it('while finalizing, with files that cannot be written, completes once they can be', async () => {
     expect(await statusOf('unwritable')).toBe('finalizing');
     rmdirSync(objects('objects', manifestKey(ids.unwritable)));
     await expectCompleted('unwritable');
     expect(sent('unwritable')).toHaveLength(LINES);
   });
 
-  it('cancelling ends cancelled with what was answered, and sends nothing more', () =>
+  it('while cancelling ends cancelled with its answers and sends nothing more', () =>
     expectPart('unwanted', 'cancelled'));
 
-  it('validating is resumed and completes, each line sent once', async () => {
+  it('while validating is resumed and completes, with each line sent once', async () => {
     await expectCompleted('fresh');
     expect(sent('fresh')).toHaveLength(LINES);
   });
 
-  it('ended stays as it is', async () => {
+  it('after its end stays as it is', async () => {
     expect(await stack.client.batches.retrieve(ids.ended)).toEqual(ended);
     expect(sent('ended')).toHaveLength(LINES);
   });
 
-  it('unknown to the database is nobody’s: it is left alone and counted nowhere', () => {
+  it('but the database does not know is left alone and not counted', () => {
     expect(existsSync(leftovers.unknown)).toBe(true);
   });
 
-  it('as a half-written object is removed a day later', () => {
+  it('half-written leaves objects that are removed after a day', () => {
     expect(existsSync(leftovers.temporary)).toBe(false);
   });
 
-  it('is counted once, by the status in which it was found', async () => {
+  it('is counted once, under the status in which it was found', async () => {
     const counted = await until(
       async () => {
         const lines = await stack.metric('worker', 'batch_startup_recovery_total{');

@@ -7,7 +7,7 @@ import type { TestStack } from '../support/stack';
 import { chatLines, STACK_START_MS, startStack, untilTerminal } from '../support/stack';
 import OpenAI from 'openai';
 
-const SECRET = 'Zk7-pass-me-on-and-tell-nobody-19c4';
+const SECRET = 'Zk7-a-header-value-to-keep-secret-19c4';
 const LINES = 40;
 
 let backend: RecordingBackend;
@@ -29,7 +29,7 @@ afterAll(async () => {
   await backend?.close();
 }, 60_000);
 
-/** The secret as it is, and as parts of a text in Base64 would have it, wherever they begin. */
+/** The secret in plain text, in hex, and as part of a Base64 text at each of the three alignments. */
 function shapesOf(secret: string): Buffer[] {
   const inside = [0, 1, 2].map((shift) => {
     const text = Buffer.from(' '.repeat(shift) + secret).toString('base64');
@@ -38,8 +38,8 @@ function shapesOf(secret: string): Buffer[] {
   return [secret, ...inside, Buffer.from(secret).toString('hex')].map((text) => Buffer.from(text));
 }
 
-/** Files below a folder that hold the secret, whatever they are for. */
-function tellers(folder: string, secret: string): string[] {
+/** Files below a folder that contain the secret in any of its encodings. */
+function filesWith(folder: string, secret: string): string[] {
   const shapes = shapesOf(secret);
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -63,8 +63,8 @@ async function submit(headers: Record<string, string>, lines: number) {
   return stack.client.batches.create(params, { headers });
 }
 
-it('what passes through is in no log at any level, in no history and in no file', async () => {
-  // Failures and retries have words of their own.
+it('a pass-through header is in no log at any level, in no workflow history and in no file', async () => {
+  // Failures and retries write log lines of their own.
   let refusals = 10;
   backend.judge = () => (refusals-- > 0 ? { status: 503, body: '{"error":"busy"}' } : null);
   const headers = { 'x-user-secret': SECRET };
@@ -84,7 +84,7 @@ it('what passes through is in no log at any level, in no history and in no file'
     );
   expect(refused).toBeInstanceOf(OpenAI.BadRequestError);
   expect((await untilTerminal(stack.client, id)).status).toBe('completed');
-  // Still running when its cancel comes.
+  // It still runs when the cancel comes.
   backend.latencyMs = 1_000;
   const cut = await submit(headers, LINES);
   await stack.client.batches.cancel(cut.id);
@@ -109,7 +109,7 @@ it('what passes through is in no log at any level, in no history and in no file'
   }
   const logs = readFileSync(join(stack.dataDir, 'logs', 'worker.log'), 'utf8');
   expect(logs).toMatch(/"level":"(trace|debug)"/);
-  expect(tellers(stack.dataDir, SECRET)).toEqual([]);
-  // The search finds what is there: an answer to the first batch.
-  expect(tellers(join(stack.dataDir, 'objects'), 'received ').length).toBeGreaterThan(0);
+  expect(filesWith(stack.dataDir, SECRET)).toEqual([]);
+  // The search works: it finds an answer to the first batch.
+  expect(filesWith(join(stack.dataDir, 'objects'), 'received ').length).toBeGreaterThan(0);
 }, 180_000);

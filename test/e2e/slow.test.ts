@@ -84,14 +84,14 @@ function gateway(url: string): object {
   return {
     url,
     request_timeout: '10s',
-    // Every line has three tries: an outage that counted would burn them within a second.
+    // Every line has three tries: an outage that counted would use them up within a second.
     max_retries: MAX_RETRIES,
     initial_backoff: `${INITIAL_BACKOFF_MS}ms`,
     max_backoff: '500ms',
   };
 }
 
-/** A batch of which a quarter has been sent. */
+/** Starts a batch and waits until a quarter of it was sent. */
 async function begunBatch({ model, seenAtMs }: ModelServer): Promise<string> {
   const line: TestRequest = { body: { model, messages: [] } };
   const text = inputLines(CHAT.endpoint, Array<TestRequest>(LINES).fill(line));
@@ -110,22 +110,22 @@ async function expectWhole(id: string): Promise<void> {
   expect(new Set(output.map((line) => line.custom_id)).size).toBe(LINES);
 }
 
-describe('a model server that goes away in the middle of a batch', () => {
-  it('and takes no connections for a moment burns no line', () => told.moment, TEST_MS);
+describe('a model server that becomes unavailable during a batch', () => {
+  it('refuses connections for a moment: no line fails', () => told.moment, TEST_MS);
 
   it(
-    'and takes no connections for longer than its breaker waits burns no line',
+    'refuses connections for longer than the breaker waits: no line fails',
     () => told.long,
     TEST_MS,
   );
 
   it(
-    'and answers 503 meanwhile burns no line, and is left alone but for single probes',
+    'answers 503 meanwhile: no line fails, and only single probes are sent',
     () => told.loading,
     TEST_MS,
   );
 
-  it('and says when to come back is asked again no earlier', () => told.busy, TEST_MS);
+  it('sends Retry-After: no request comes earlier', () => told.busy, TEST_MS);
 });
 
 async function takesNoConnections(
@@ -140,7 +140,7 @@ async function takesNoConnections(
   await expectWhole(id);
 }
 
-/** Lines have had all the tries that an outage might cost them. */
+/** Whether lines have had as many tries as an outage could cost them. */
 async function isRetried({ model }: ModelServer): Promise<boolean> {
   const retries = await metric(`model_request_retries_total{`, model);
   return retries >= MAX_RETRIES * LINES_AT_ONCE;
@@ -161,7 +161,7 @@ async function metric(name: string, model: string): Promise<number> {
 async function loading(one: ModelServer): Promise<void> {
   const id = await begunBatch(one);
   one.mood = (_, response) => response.writeHead(503).end('{"error":{"message":"loading"}}');
-  // Hundreds of lines that wait for half a second at the longest leave no such gaps by themselves.
+  // Hundreds of lines with a backoff of at most half a second leave no such gaps without a breaker.
   const gapsMs = (from: number): number[] =>
     one.seenAtMs.slice(from).map((atMs, i, all) => atMs - (all[i - 1] ?? -Infinity));
   const isProbedAlone = (from: number): boolean => Math.min(...gapsMs(from)) >= PROBE_PAUSE_MS;
@@ -173,7 +173,7 @@ async function loading(one: ModelServer): Promise<void> {
   await expectWhole(id);
 }
 
-/** Each line that is refused comes again, and not before its time. */
+/** Each refused line is sent again, and not earlier than the server asked. */
 async function busy(one: ModelServer): Promise<void> {
   const id = await begunBatch(one);
   const refusedAtMs = new Map<string, number>();
