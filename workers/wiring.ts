@@ -14,7 +14,8 @@ import type { SweepDeps } from '../activities/sweep/ports';
 import { createSweepPage } from '../activities/sweep/sweep';
 import type { SweepActivities } from '../activities/sweep/contract';
 import type { BatchActivities, PlannedOrInvalid } from '../activities/contract';
-import type { IngestDeps, IngestResult } from '../activities/ingest/ingest';
+import type { IngestDeps } from '../activities/ingest/deps';
+import type { IngestResult } from '../activities/ingest/outcome';
 import type { Config } from '../platform/config-schema';
 import type { BatchRepository } from '../storage/postgres/batches/repository';
 import { tenantHash } from '../storage/objects/tenant-hash';
@@ -119,13 +120,13 @@ async function isKnownNow(routes: ActivityParts['routes'], model: string): Promi
 /** The route of a model that has none. Its first chunk is routed again before it is scheduled. */
 const NO_ROUTE = { queue: EXEC_QUEUE, requestTimeoutMs: 60_000 };
 
-/** Adds to each planned model where its chunks run. */
+/** The result in its wire format, with the route of each planned model. */
 function withRoutes(result: IngestResult, routes: ActivityParts['routes']): PlannedOrInvalid {
   if (result.kind === 'invalid') return result;
   return {
     ...result,
-    models: result.models.map((model) => {
-      return { ...model, ...(routes.routeOf(model.model) ?? NO_ROUTE) };
+    models: result.models.map(({ safeModel, ...model }) => {
+      return { ...model, safe: safeModel, ...(routes.routeOf(model.model) ?? NO_ROUTE) };
     }),
   };
 }

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { mapConcurrently } from '../../core/async/map-concurrently';
 import { NightshiftError, nullIfMissing } from '../../core/errors';
 import type { InputError } from '../../core/openai/input-errors';
 import { inputErrorsKey, modelMapKey, planKey } from '../../core/names/object-names';
@@ -6,23 +7,23 @@ import { encodeModelMap, parseModelMap, type ModelMap } from '../../core/plan/mo
 import type { ObjectStore } from '../../storage/object-store';
 import type { PlanCollector } from './plan-collector';
 
-/** What ingestion found; the objects it speaks of are durable. */
+/** What ingestion found. The objects that it names are durable. */
 export type IngestResult =
   | {
       readonly kind: 'planned';
-      /** The folder of the plans. */
+      /** Names the folder of the plans. */
       readonly nonce: string;
-      /** Requests in the file, routed or not. */
+      /** Requests in the file, also of models without a plan. */
       readonly lineCount: number;
       /** Models with a plan. */
       readonly models: readonly {
-        readonly safe: string;
+        readonly safeModel: string;
         readonly model: string;
         readonly entries: number;
         /** No worker could send it when the file was read. */
         readonly undecided?: boolean;
       }[];
-      /** Lines of models that no backend serves. */
+      /** Lines of models without a plan. */
       readonly unroutedLines: number;
     }
   | {
@@ -31,10 +32,10 @@ export type IngestResult =
       readonly errorCount: number;
     };
 
-/** Plans are small and many only where a file names many models. */
-const WRITES_AT_ONCE = 8;
+/** Plans that are written concurrently. */
+const CONCURRENT_WRITES = 8;
 
-/** The durable result of an earlier run, or null. @throws plan_unreadable, object_corrupt */
+/** The durable result of an earlier attempt, or null. @throws plan_unreadable, object_corrupt */
 export async function earlierResult(
   store: ObjectStore,
   batchId: string,
@@ -45,7 +46,7 @@ export async function earlierResult(
   return errors === null ? null : { kind: 'invalid', errorCount: countEntries(errors) };
 }
 
-/** Makes `errors.json`, unless it is there: then that one counts. */
+/** Writes `errors.json`. If there is a result already, that one counts. */
 export async function writeErrors(
   store: ObjectStore,
   batchId: string,
@@ -53,13 +54,13 @@ export async function writeErrors(
 ): Promise<IngestResult> {
   const body = Buffer.from(`${JSON.stringify({ data: errors })}\n`);
   await store.putIfAbsent(inputErrorsKey(batchId), body);
-  // A rival may have been first, or have found a plan: the answer is what lies there.
+  // Another attempt may have been first, and may even have written a plan.
   return (await earlierResult(store, batchId)) ?? { kind: 'invalid', errorCount: errors.length };
 }
 
 /**
- * Makes the plans under a nonce of their own and then `model_map.json`. Who finds the map there lost a
- * race and obeys it; its own plans are scratch.
+ * Writes the plans into a folder with a nonce of its own, and then `model_map.json`. If the map exists
+ * already, another attempt was first: its map is the result, and our plans are garbage for the sweep.
  */
 export async function writePlan(
   store: ObjectStore,
@@ -68,14 +69,9 @@ export async function writePlan(
 ): Promise<IngestResult> {
   const nonce = randomBytes(8).toString('hex');
   const models = plan.models();
-  for (let i = 0; i < models.length; i += WRITES_AT_ONCE) {
-    const few = models.slice(i, i + WRITES_AT_ONCE);
-    await Promise.all(
-      few.map(({ safe, builder }) =>
-        store.putIfAbsent(planKey(batchId, nonce, safe), builder.pieces()),
-      ),
-    );
-  }
+  await mapConcurrently(models, CONCURRENT_WRITES, async ({ safeModel, builder }) => {
+    await store.putIfAbsent(planKey(batchId, nonce, safeModel), builder.pieces());
+  });
   const map = plan.modelMap(nonce, lineCount);
   const put = await store.putIfAbsent(modelMapKey(batchId), encodeModelMap(map));
   if (put === 'created') return planned(map);
@@ -87,9 +83,9 @@ function planned(map: ModelMap): IngestResult {
     kind: 'planned',
     nonce: map.nonce,
     lineCount: map.line_count,
-    models: Object.entries(map.safe_to_model).map(([safe, model]) => {
-      const entry = { safe, model, entries: map.entries[safe] ?? 0 };
-      return map.undecided?.includes(safe) === true ? { ...entry, undecided: true } : entry;
+    models: Object.entries(map.safe_to_model).map(([safeModel, model]) => {
+      const entry = { safeModel, model, entries: map.entries[safeModel] ?? 0 };
+      return map.undecided?.includes(safeModel) === true ? { ...entry, undecided: true } : entry;
     }),
     unroutedLines: Object.values(map.unrouted).reduce((sum, lines) => sum + lines, 0),
   };

@@ -3,34 +3,37 @@ import type { ModelMap } from '../../core/plan/model-map';
 import { createPlanBuilder, type PlanBuilder } from '../../core/plan/plan-builder';
 import { safeModelNames } from '../../core/names/safe-model';
 
-/** The plans of a batch while its input is read: 16 bytes a request. */
+/** The plans of a batch while its input is read: 16 bytes per request. */
 export interface PlanCollector {
   add(request: ScannedRequest): void;
-  /** Every model that has a plan with its builder, in order of first appearance. */
+  /** Every model with a plan, in order of first appearance. */
   models(): CollectedModel[];
-  /** Every model that a line names, routed or not. */
+  /** Every model that a line names. */
   modelNames(): string[];
   /** Models that had no route when a line first named them. */
   readonly unknown: UnknownModels;
-  /** What `model_map.json` says of these plans under `nonce`. */
+  /** The content of `model_map.json` for these plans under `nonce`. */
   modelMap(nonce: string, lineCount: number): ModelMap;
 }
 
-/** Models without a route: those that have a plan all the same, and those that have none. */
+/** Models without a route. */
 export interface UnknownModels {
+  /** They have a plan all the same, and are looked up again later. */
   readonly planned: ReadonlySet<string>;
+  /** They have no plan; with the number of their lines. */
   readonly unplanned: ReadonlyMap<string, number>;
 }
 
-/** The plan of one model, not yet built. */
+/** The plan of one model, before it is written. */
 export interface CollectedModel {
   readonly model: string;
-  readonly safe: string;
+  readonly safeModel: string;
   readonly builder: PlanBuilder;
 }
 
+/** Which models get a plan. */
 export interface PlanCollectorOptions {
-  /** Asked once for each model while lines are read, and again for the map. */
+  /** Called once for each model while lines are read, and again for the map. */
   isRouted(model: string): boolean;
   /** How many models without a route get a plan. */
   readonly maxUndecided: number;
@@ -60,12 +63,12 @@ export function createPlanCollector(options: PlanCollectorOptions): PlanCollecto
   const models = (): CollectedModel[] => {
     const safeNames = safeModelNames([...builders.keys()]);
     return [...builders].map(([model, builder]) => {
-      return { model, safe: safeNames.get(model) ?? model, builder };
+      return { model, safeModel: safeNames.get(model) ?? model, builder };
     });
   };
   const undecided = (): string[] => {
     const still = models().filter(({ model }) => planned.has(model) && !options.isRouted(model));
-    return still.map(({ safe }) => safe);
+    return still.map(({ safeModel }) => safeModel);
   };
   return {
     add(request) {
@@ -82,9 +85,15 @@ export function createPlanCollector(options: PlanCollectorOptions): PlanCollecto
         version: 1,
         nonce,
         line_count: lineCount,
-        model_to_safe: Object.fromEntries(models().map(({ model, safe }) => [model, safe])),
-        safe_to_model: Object.fromEntries(models().map(({ model, safe }) => [safe, model])),
-        entries: Object.fromEntries(models().map(({ safe, builder }) => [safe, builder.count])),
+        model_to_safe: Object.fromEntries(
+          models().map(({ model, safeModel }) => [model, safeModel]),
+        ),
+        safe_to_model: Object.fromEntries(
+          models().map(({ model, safeModel }) => [safeModel, model]),
+        ),
+        entries: Object.fromEntries(
+          models().map(({ safeModel, builder }) => [safeModel, builder.count]),
+        ),
         unrouted: Object.fromEntries(unplanned),
         ...(open.length === 0 ? {} : { undecided: open }),
       };

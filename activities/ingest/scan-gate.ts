@@ -1,33 +1,36 @@
 interface Waiting {
-  readonly alone: boolean;
+  readonly exclusive: boolean;
   start(): void;
 }
 
-/** Who reads input files in this process: any number side by side, or one suspect alone. */
+/**
+ * Lets input files be read: any number concurrently, or one suspect file exclusively
+ * (docs/design/batch-path.md#files-that-kill-workers).
+ */
 export class ScanGate {
   readonly #queue: Waiting[] = [];
   #running = 0;
-  #isAlone = false;
+  #isExclusive = false;
 
   /**
-   * Runs `scan` when its turn comes, first come, first served. While it waits it ends with what `signal`
-   * is aborted with.
+   * Runs `scan` when its turn comes, in order of arrival. If `signal` aborts before that, it rejects with
+   * the signal's reason.
    */
   async run<T>(
-    { alone, signal }: { readonly alone: boolean; readonly signal: AbortSignal },
+    { exclusive, signal }: { readonly exclusive: boolean; readonly signal: AbortSignal },
     scan: () => Promise<T>,
   ): Promise<T> {
-    await this.#turn(alone, signal);
+    await this.#turn(exclusive, signal);
     try {
       return await scan();
     } finally {
       this.#running--;
-      this.#isAlone = false;
+      this.#isExclusive = false;
       this.#next();
     }
   }
 
-  #turn(alone: boolean, signal: AbortSignal): Promise<void> {
+  #turn(exclusive: boolean, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const abort = (): void => {
         this.#queue.splice(this.#queue.indexOf(entry), 1);
@@ -38,7 +41,7 @@ export class ScanGate {
         signal.removeEventListener('abort', abort);
         resolve();
       };
-      const entry = { alone, start };
+      const entry = { exclusive, start };
       this.#queue.push(entry);
       signal.addEventListener('abort', abort, { once: true });
       if (signal.aborted) abort();
@@ -48,10 +51,10 @@ export class ScanGate {
 
   #next(): void {
     for (let first = this.#queue[0]; first !== undefined; first = this.#queue[0]) {
-      if (this.#isAlone || (first.alone && this.#running > 0)) return;
+      if (this.#isExclusive || (first.exclusive && this.#running > 0)) return;
       this.#queue.shift();
       this.#running++;
-      this.#isAlone = first.alone;
+      this.#isExclusive = first.exclusive;
       first.start();
     }
   }

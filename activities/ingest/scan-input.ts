@@ -10,12 +10,12 @@ import {
 } from '../../core/openai/line-scanner';
 import type { Heartbeat } from '../runtime/heartbeat';
 
-/** Other activities of this process get their turn after so much work. */
+/** The event loop turns after this much work, so that other activities of the process go on. */
 const TURN_MS = 5;
-/** Looked at the clock after each: even lines of a few bytes that are all refused take 0.1 s, not 1. */
+/** The clock is read after each slice. Even the most expensive slice, of tiny invalid lines, takes 0.1 s. */
 const SLICE_BYTES = 64 * 1024;
 
-/** What one pass over an input file takes. */
+/** What one pass over an input file needs. */
 export interface InputScan {
   readonly stream: Readable;
   readonly rules: ScanRules;
@@ -24,8 +24,8 @@ export interface InputScan {
 }
 
 /**
- * Reads the whole stream through a scanner, which closes it. When the activity is cancelled, also while
- * no byte comes, it fails with what that was cancelled with.
+ * Passes the whole stream through a scanner and closes it. If the activity is cancelled, it rejects with
+ * the cancellation, also while no byte arrives.
  */
 export async function scanInput(scan: InputScan): Promise<ScanTotals> {
   const { stream, heartbeat } = scan;

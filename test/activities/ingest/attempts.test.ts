@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
-import { createIngest, type IngestDeps } from '../../../activities/ingest/ingest';
-import { IngestAttempt, type IngestDetails } from '../../../activities/ingest/attempt';
+import type { IngestDeps } from '../../../activities/ingest/deps';
+import { createIngest } from '../../../activities/ingest/ingest';
+import { IngestAttempt, type IngestDetails } from '../../../activities/ingest/ingest-attempt';
 import { ScanGate } from '../../../activities/ingest/scan-gate';
 import { NightshiftError } from '../../../core/errors';
 import { inputErrorsKey } from '../../../core/names/object-names';
@@ -79,25 +80,25 @@ const after = (...phases: IngestDetails['phase'][]): IngestAttempt => {
 
 describe('the attempts at an ingestion', () => {
   it('are suspect after a death while reading, and count those while reading alone', () => {
-    expect(after()).toMatchObject({ isSuspect: false, deaths: 0 });
-    expect(after('reading')).toMatchObject({ isSuspect: true, deaths: 0 });
-    expect(after('reading', 'alone', 'alone')).toMatchObject({ isSuspect: true, deaths: 2 });
+    expect(after()).toMatchObject({ isSuspect: false, crashes: 0 });
+    expect(after('reading')).toMatchObject({ isSuspect: true, crashes: 0 });
+    expect(after('reading', 'alone', 'alone')).toMatchObject({ isSuspect: true, crashes: 2 });
   });
 
   it('count no attempt that ended by itself, or that died before it read', () => {
-    expect(after('left', 'left', 'left')).toMatchObject({ isSuspect: false, deaths: 0 });
-    expect(after('reading', 'waiting', 'waiting', 'left')).toMatchObject({ deaths: 0 });
-    expect(after('reading', 'alone', 'left', 'waiting')).toMatchObject({ deaths: 1 });
+    expect(after('left', 'left', 'left')).toMatchObject({ isSuspect: false, crashes: 0 });
+    expect(after('reading', 'waiting', 'waiting', 'left')).toMatchObject({ crashes: 0 });
+    expect(after('reading', 'alone', 'left', 'waiting')).toMatchObject({ crashes: 1 });
   });
 
   it('are suspect where the last one died before its first heartbeat', () => {
     const attempt = new IngestAttempt({ attempt: 2, heartbeatDetails: undefined });
-    expect(attempt).toMatchObject({ isSuspect: true, deaths: 0 });
+    expect(attempt).toMatchObject({ isSuspect: true, crashes: 0 });
   });
 
   it('of a release that told bytes alone change nothing', () => {
     const attempt = new IngestAttempt({ attempt: 9, heartbeatDetails: { bytes: 7 } });
-    expect(attempt).toMatchObject({ isSuspect: false, deaths: 0 });
+    expect(attempt).toMatchObject({ isSuspect: false, crashes: 0 });
   });
 });
 
@@ -157,10 +158,10 @@ describe('reading side by side', () => {
       order.push(`${name} ends`);
     };
     const all = [
-      gate.run({ alone: false, signal }, scan('first', first.closed)),
-      gate.run({ alone: false, signal }, scan('second', first.closed)),
-      gate.run({ alone: true, signal }, scan('suspect')),
-      gate.run({ alone: false, signal }, scan('last')),
+      gate.run({ exclusive: false, signal }, scan('first', first.closed)),
+      gate.run({ exclusive: false, signal }, scan('second', first.closed)),
+      gate.run({ exclusive: true, signal }, scan('suspect')),
+      gate.run({ exclusive: false, signal }, scan('last')),
     ];
     await new Promise(setImmediate);
     expect(order).toEqual(['first begins', 'second begins']);
@@ -173,9 +174,9 @@ describe('reading side by side', () => {
     const gate = new ScanGate();
     const first = open();
     const cancel = new AbortController();
-    const running = gate.run({ alone: false, signal }, () => first.closed);
-    const suspect = gate.run({ alone: true, signal: cancel.signal }, () => Promise.resolve());
-    const next = gate.run({ alone: false, signal }, () => Promise.resolve('read'));
+    const running = gate.run({ exclusive: false, signal }, () => first.closed);
+    const suspect = gate.run({ exclusive: true, signal: cancel.signal }, () => Promise.resolve());
+    const next = gate.run({ exclusive: false, signal }, () => Promise.resolve('read'));
     cancel.abort(new Error('cancelled'));
     await expect(suspect).rejects.toThrow('cancelled');
     expect(await next).toBe('read');

@@ -2,11 +2,9 @@ import { ApplicationFailure, CancelledFailure } from '@temporalio/activity';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import { Readable } from 'node:stream';
-import {
-  createIngest,
-  type IngestDeps,
-  type IngestResult,
-} from '../../../activities/ingest/ingest';
+import type { IngestDeps } from '../../../activities/ingest/deps';
+import { createIngest } from '../../../activities/ingest/ingest';
+import type { IngestResult } from '../../../activities/ingest/outcome';
 import { NightshiftError } from '../../../core/errors';
 import type { InputError } from '../../../core/openai/input-errors';
 import { inputErrorsKey, modelMapKey, planKey } from '../../../core/names/object-names';
@@ -99,8 +97,8 @@ describe('ingestion of a valid file', () => {
       nonce: expect.stringMatching(/^[0-9a-f]{16}$/) as string,
       lineCount: 4,
       models: [
-        { safe: 'org_m', model: 'org/m', entries: 3 },
-        { safe: 'n', model: 'n', entries: 1 },
+        { safeModel: 'org_m', model: 'org/m', entries: 3 },
+        { safeModel: 'n', model: 'n', entries: 1 },
       ],
       unroutedLines: 0,
     });
@@ -120,7 +118,7 @@ describe('ingestion of a valid file', () => {
   it('plans no line of a model that no backend serves, and counts it', async () => {
     const here = house(GOOD, { isRouted: (model) => model === 'n' });
     const result = await ingest(here.deps);
-    const models = [{ safe: 'n', model: 'n', entries: 1 }];
+    const models = [{ safeModel: 'n', model: 'n', entries: 1 }];
     expect(result).toMatchObject({ kind: 'planned', lineCount: 4, models, unroutedLines: 3 });
     const map = parseModelMap(here.store.objects.get(modelMapKey(BATCH))!);
     expect(map.unrouted).toEqual({ 'org/m': 3 });
@@ -138,8 +136,8 @@ describe('ingestion of a valid file', () => {
       if (result.kind !== 'planned') throw new Error('not planned');
       expect(result.unroutedLines).toBe(0);
       expect(result.models).toEqual([
-        { safe: 'org_m', model: 'org/m', entries: 3, undecided: true },
-        { safe: 'n', model: 'n', entries: 1 },
+        { safeModel: 'org_m', model: 'org/m', entries: 3, undecided: true },
+        { safeModel: 'n', model: 'n', entries: 1 },
       ]);
       expect(planned(here, result.nonce, 'org_m')).toEqual(['c', 'a', 'd']);
       const map = parseModelMap(here.store.objects.get(modelMapKey(BATCH))!);
@@ -173,8 +171,8 @@ describe('ingestion of a valid file', () => {
       const { deps, asked } = announced(GOOD, ['org/m']);
       const env = quietEnvironment();
       const result = await env.run(createIngest(deps), { batchId: BATCH, decidesLater });
-      const found = { safe: 'org_m', model: 'org/m', entries: 3 };
-      const lost = { safe: 'n', model: 'n', entries: 1, undecided: true };
+      const found = { safeModel: 'org_m', model: 'org/m', entries: 3 };
+      const lost = { safeModel: 'n', model: 'n', entries: 1, undecided: true };
       expect(result).toMatchObject({
         models: decidesLater ? [found, lost] : [found],
         unroutedLines: decidesLater ? 0 : 1,
@@ -189,7 +187,7 @@ describe('ingestion of a valid file', () => {
       const input = { batchId: BATCH, decidesLater: true };
       const result: IngestResult = await env.run(createIngest(deps), input);
       if (result.kind !== 'planned') throw new Error('not planned');
-      expect(result.models).toContainEqual({ safe: 'm24', model: 'm24', entries: 1 });
+      expect(result.models).toContainEqual({ safeModel: 'm24', model: 'm24', entries: 1 });
       expect(result.unroutedLines).toBe(4);
     });
 

@@ -1,10 +1,8 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
-import {
-  createIngest,
-  type IngestDeps,
-  type IngestResult,
-} from '../../../activities/ingest/ingest';
+import type { IngestDeps } from '../../../activities/ingest/deps';
+import { createIngest } from '../../../activities/ingest/ingest';
+import type { IngestResult } from '../../../activities/ingest/outcome';
 import { inputErrorsKey, modelMapKey, planKey } from '../../../core/names/object-names';
 import { parseModelMap } from '../../../core/plan/model-map';
 import { PLAN_ENTRY_BYTES } from '../../../core/plan/plan-entry';
@@ -60,8 +58,8 @@ test('every one of many models has its plan, and the map names them all', async 
   const result = await ingest();
   if (result.kind !== 'planned') throw new Error('not planned');
   expect(result.models.map(({ model }) => model)).toEqual(models);
-  for (const { safe } of result.models) {
-    expect(store.objects.get(planKey(BATCH, result.nonce, safe))).toHaveLength(
+  for (const { safeModel } of result.models) {
+    expect(store.objects.get(planKey(BATCH, result.nonce, safeModel))).toHaveLength(
       2 * PLAN_ENTRY_BYTES,
     );
   }

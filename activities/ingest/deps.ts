@@ -1,0 +1,46 @@
+import type { Config } from '../../platform/config-schema';
+import type { ObjectStore } from '../../storage/object-store';
+import type { Heartbeat } from '../runtime/heartbeat';
+import type { IngestAttempt } from './ingest-attempt';
+import type { ScanGate } from './scan-gate';
+
+/** What ingestion needs of its process. */
+export interface IngestDeps {
+  readonly store: ObjectStore;
+  readonly batches: BatchInputs;
+  /** Whether some worker can send `model`, answered from memory. Always true with a global gateway. */
+  isRouted(model: string): boolean;
+  /** Reads the announcements of all workers for `isRouted`. @throws postgres_unavailable */
+  refreshRoutes?(): Promise<void>;
+  /** Counts the batch's requests against its tenant's limit; false if they exceed it. */
+  enqueue?(batchId: string, requests: number): Promise<boolean>;
+  /** Time in which a heartbeat reaches the server, ms. */
+  readonly announceMs?: number;
+  readonly limits: Config['limits'];
+  readonly batch: Config['batch'];
+}
+
+/** Finds what a batch reads. */
+export interface BatchInputs {
+  /** Null if there is no such batch. */
+  input(batchId: string): Promise<BatchInput | null>;
+}
+
+/** The columns of a batch's row that ingestion reads. */
+export interface BatchInput {
+  readonly endpoint: string;
+  /** Null if there was no usable file when the batch was created. */
+  readonly inputObjectKey: string | null;
+  readonly inputBytes: number | null;
+}
+
+/** One attempt, and what it shares with others of its process. */
+export interface Ingestion {
+  readonly deps: IngestDeps;
+  readonly batchId: string;
+  readonly heartbeat: Heartbeat;
+  readonly attempt: IngestAttempt;
+  readonly gate: ScanGate;
+  /** How many models without a route get a plan. */
+  readonly maxUndecided: number;
+}

@@ -1,0 +1,94 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { NightshiftError, isNightshiftError } from '../../core/errors';
+import { createInputErrors, type InputErrors } from '../../core/openai/input-errors';
+import type { LineRules } from '../../core/openai/line-check';
+import type { ScanSink } from '../../core/openai/line-scanner';
+import type { IngestDeps, Ingestion } from './deps';
+import { createPlanCollector, type PlanCollector } from './plan-collector';
+import { scanInput } from './scan-input';
+
+/** What one pass over the input found. */
+export interface ScannedFile {
+  readonly plan: PlanCollector;
+  readonly errors: InputErrors;
+  readonly requests: number;
+}
+
+/** The SDK sends heartbeats at least every 2 s. After this time the server has the latest one. */
+const ANNOUNCE_MS = 2_500;
+
+/** Reads the input once. @throws input_missing if the object is gone */
+export async function scanFile(
+  ingestion: Ingestion,
+  { key, endpoint }: { readonly key: string; readonly endpoint: string },
+): Promise<ScannedFile> {
+  const { deps, batchId, heartbeat, maxUndecided } = ingestion;
+  const errors = createInputErrors();
+  const isRouted = (model: string) => deps.isRouted(model);
+  const plan = createPlanCollector({ isRouted, maxUndecided });
+  const rules = scanRules(deps, endpoint);
+  const sink: ScanSink = {
+    request: (request) => {
+      if (errors.count === 0) plan.add(request);
+    },
+    fault: (error) => errors.add(error),
+  };
+  const { requests } = await inTurn(ingestion, () =>
+    scanInput({ stream: deps.store.stream(key), rules, heartbeat, sink }),
+  ).catch((error: unknown) => {
+    throw isNightshiftError(error, 'object_missing') ? inputMissing(batchId) : error;
+  });
+  heartbeat.check();
+  return { plan, errors, requests };
+}
+
+/**
+ * Reads the announcements of all workers before models without a route are given up. True if one of the
+ * models without a plan has a route by now: the file must be read again.
+ */
+export async function hasNewRoutes(
+  deps: IngestDeps,
+  { plan, errors }: ScannedFile,
+): Promise<boolean> {
+  const { planned, unplanned } = plan.unknown;
+  if (errors.count > 0 || planned.size + unplanned.size === 0) return false;
+  await deps.refreshRoutes?.();
+  return [...unplanned.keys()].some((model) => deps.isRouted(model));
+}
+
+/** The error that ends a batch whose input object does not exist. */
+export function inputMissing(batchId: string): NightshiftError {
+  return new NightshiftError('input_missing', `the input object of ${batchId} is gone`);
+}
+
+/** A suspect file waits until no other file is read here, and until the server knows that it is read now. */
+function inTurn<T>(
+  { deps, attempt, heartbeat, gate }: Ingestion,
+  scan: () => Promise<T>,
+): Promise<T> {
+  const { isSuspect: exclusive } = attempt;
+  const { signal } = heartbeat;
+  return gate.run({ exclusive, signal }, async () => {
+    if (!exclusive) return scan();
+    attempt.readsExclusively();
+    heartbeat.beat();
+    await sleep(deps.announceMs ?? ANNOUNCE_MS, undefined, { signal }).catch(() => undefined);
+    heartbeat.check();
+    return scan();
+  });
+}
+
+function scanRules({ limits, batch }: IngestDeps, endpoint: string) {
+  const rules: LineRules = {
+    endpoint,
+    moderationDefaultModel: batch.moderation_default_model,
+  };
+  return {
+    ...rules,
+    maxLineBytes: limits.max_line_bytes,
+    maxRequests: limits.max_requests,
+    maxInputs: limits.max_inputs,
+    singleModel: batch.single_model_batches,
+    json: { maxDepth: limits.max_json_depth, maxTokens: limits.max_json_tokens },
+  };
+}
