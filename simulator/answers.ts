@@ -3,17 +3,17 @@ import { invalid, type ModelRequest } from './request';
 import type { SimulatorSettings } from './settings';
 import { hashOf, nextNumber, wordsFrom } from './words';
 
-/** An answer's body and what it counts. */
+/** The body of an answer, and the tokens it reports. */
 export interface ModelAnswer {
   readonly body: Record<string, unknown>;
   readonly inputTokens: number;
   readonly outputTokens: number;
 }
 
-type Answerer = (request: ModelRequest, settings: SimulatorSettings) => ModelAnswer;
+type AnswerBuilder = (request: ModelRequest, settings: SimulatorSettings) => ModelAnswer;
 
-/** The model endpoints; each makes the same answer from the same request and settings. */
-export const ANSWERERS: ReadonlyMap<string, Answerer> = new Map([
+/** Builds the answer of each model endpoint. Equal requests and settings give equal answers. */
+export const ANSWER_BUILDERS: ReadonlyMap<string, AnswerBuilder> = new Map([
   ['/v1/chat/completions', chatCompletion],
   ['/v1/completions', completion],
   ['/v1/embeddings', embedding],
@@ -127,7 +127,7 @@ const MODERATION_CATEGORIES = [
   'violence/graphic',
 ];
 
-/** Flags nothing: the scores are small and depend on the text alone. */
+/** Flags nothing. The scores are small and depend only on the text. */
 function moderation(request: ModelRequest): ModelAnswer {
   const { input } = request.body;
   if (input === undefined || input === null) throw invalid('input', 'input is required');
@@ -170,7 +170,7 @@ function outputOf(
   return { text: wordsFrom(seed, tokens), tokens, finish };
 }
 
-/** A vector of length 1 that the item alone decides. */
+/** A vector of length 1 that depends only on the item. */
 function vectorOf(item: unknown, length: number): Float32Array {
   let state = hashOf(Buffer.from(JSON.stringify(item)));
   const vector = new Float32Array(length);
@@ -197,7 +197,7 @@ function hexOf(seed: number): string {
   return seed.toString(16).padStart(8, '0') + nextNumber(seed).toString(16).padStart(8, '0');
 }
 
-/** A fixed moment: equal requests get equal answers at any time. */
+/** Depends on the request, not on the clock: equal requests get equal answers at any time. */
 function createdOf(seed: number): number {
   return 1_735_689_600 + (seed % 86_400);
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-/** Answers `body` as JSON. */
+/** Sends `body` as JSON. */
 export function sendJson(response: ServerResponse, status: number, body: unknown): void {
   const text = JSON.stringify(body);
   response.writeHead(status, {
@@ -10,7 +10,7 @@ export function sendJson(response: ServerResponse, status: number, body: unknown
   response.end(text);
 }
 
-/** The error object of OpenAI's API; its type follows from the status. */
+/** An error in the form of OpenAI's API; its type depends on the status. */
 export function errorBody(error: {
   readonly httpStatus: number;
   readonly message: string;
@@ -26,7 +26,7 @@ function errorType(status: number): string {
   return status >= 500 ? 'server_error' : 'invalid_request_error';
 }
 
-/** Collects a body of at most `maxBytes` and hands it on; null where it is larger. */
+/** Reads a body of at most `maxBytes`; `onBody` gets `null` if it is larger. */
 export function readBody(
   request: IncomingMessage,
   maxBytes: number,

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { NightshiftError, isNightshiftError } from '../core/errors';
-import { ANSWERERS } from './answers';
+import { ANSWER_BUILDERS } from './answers';
 import { errorBody, readBody, sendJson } from './http';
 import { answerModelCall } from './model-endpoint';
 import {
@@ -11,14 +11,14 @@ import {
 } from './settings';
 import { Traffic } from './traffic';
 
-/** Where the simulator listens and how it behaves at first. */
+/** Where the simulator listens, and its first settings. */
 export interface SimulatorOptions extends SimulatorSettings {
   readonly host: string;
-  /** 0 for a free one. */
+  /** 0 lets the system choose a free port. */
   readonly port: number;
 }
 
-/** Defaults of every option: a quick model on loopback that never fails. */
+/** Default options: a fast model on loopback that never fails. */
 export const simulatorOptions: SimulatorOptions = {
   host: '127.0.0.1',
   port: 8001,
@@ -36,21 +36,22 @@ export const simulatorOptions: SimulatorOptions = {
 export interface Simulator {
   /** Base URL without a path, such as `http://127.0.0.1:8001`. */
   readonly url: string;
-  /** Stops listening and cuts off what is still open. */
+  /** Stops listening and closes open connections. */
   close(): Promise<void>;
 }
 
 const MAX_BODY_BYTES = 256 * 1024 * 1024;
-/** Longer than any client keeps an idle connection, so that only the client ends it. */
+/** Longer than clients keep idle connections: a server that closes first makes requests fail by chance. */
 const KEEP_ALIVE_MS = 75_000;
 
 /**
- * Starts an OpenAI-compatible model server that answers at once and without a model: the model
- * endpoints of `ANSWERERS`, `GET /v1/models`, `GET /health`, `GET` and `PUT /simulator/config`
- * (settings in snake_case, in part or whole), `GET /simulator/stats`. Equal requests get equal
- * answers. A request can ask for a fault by its body member `simulate`, see {@link SimulateWish}.
- * @throws invalid_request for an option out of its range, port_in_use, config_invalid for a host or port
- *   that cannot be listened on.
+ * Starts an OpenAI-compatible model server without a model. It has the endpoints of `ANSWER_BUILDERS`,
+ * `GET /v1/models`, `GET /health`, `GET` and `PUT /simulator/config` (settings in snake_case; a PUT changes
+ * only those it names) and `GET /simulator/stats`. Equal requests get equal answers. The body member
+ * `simulate` of a request asks for a fault, see {@link RequestedFault}.
+ *
+ * @throws invalid_request for an option out of range, port_in_use, config_invalid if it cannot listen
+ *   on the host or port
  */
 export async function startSimulator(options: Partial<SimulatorOptions> = {}): Promise<Simulator> {
   const { host, port, ...settings } = { ...simulatorOptions, ...options };
@@ -89,7 +90,7 @@ function createSimulatorServer(initial: SimulatorSettings): Server {
       sendJson(response, 200, settingsToWire(settings));
     },
   };
-  for (const endpoint of ANSWERERS.keys()) {
+  for (const endpoint of ANSWER_BUILDERS.keys()) {
     routes[`POST ${endpoint}`] = ({ request, response, body }) => {
       const given = request.headers['x-request-id'];
       const requestId = typeof given === 'string' ? given : undefined;
@@ -101,7 +102,13 @@ function createSimulatorServer(initial: SimulatorSettings): Server {
     const route = routes[`${request.method} ${path}`];
     readBody(request, MAX_BODY_BYTES, (body) => {
       if (body === null)
-        return sendError(response, new NightshiftError('payload_too_large', 'body too large'));
+        return sendError(
+          response,
+          new NightshiftError(
+            'payload_too_large',
+            `the body is larger than ${MAX_BODY_BYTES} bytes`,
+          ),
+        );
       if (route === undefined) return sendError(response, noSuchRoute(request, path));
       try {
         route({ request, response, path, body });
@@ -125,7 +132,7 @@ function parseJson(body: Buffer): unknown {
   try {
     return JSON.parse(body.toString('utf8'));
   } catch (cause) {
-    throw new NightshiftError('invalid_request', 'the configuration must be JSON', { cause });
+    throw new NightshiftError('invalid_request', 'the settings must be JSON', { cause });
   }
 }
 
@@ -137,7 +144,7 @@ function noSuchRoute(request: IncomingMessage, path: string): NightshiftError {
 function sendError(response: ServerResponse, error: unknown): void {
   const known = isNightshiftError(error)
     ? error
-    : new NightshiftError('internal', 'the simulator itself failed', { cause: error });
+    : new NightshiftError('internal', 'the simulator failed: this is a bug', { cause: error });
   sendJson(response, known.httpStatus, errorBody(known));
 }
 

@@ -1,12 +1,12 @@
 import type { ServerResponse } from 'node:http';
 import { NightshiftError, isNightshiftError } from '../core/errors';
-import { ANSWERERS, type ModelAnswer } from './answers';
+import { ANSWER_BUILDERS, type ModelAnswer } from './answers';
 import { errorBody, sendJson } from './http';
 import { parseModelRequest, type ModelRequest, type RequestedFault } from './request';
 import type { SimulatorSettings } from './settings';
 import type { Traffic } from './traffic';
 
-/** What the server knows about one request to a model endpoint. */
+/** One request to a model endpoint. */
 export interface ModelCall {
   readonly endpoint: string;
   readonly requestId: string | undefined;
@@ -16,7 +16,7 @@ export interface ModelCall {
   readonly traffic: Traffic;
 }
 
-/** A decided answer: what is sent after `delayMs`. */
+/** What is sent after `delayMs`. */
 interface Reply {
   readonly status: number;
   readonly body: unknown;
@@ -26,7 +26,7 @@ interface Reply {
   readonly drop: boolean;
 }
 
-/** Decides and, after its latency, sends the answer to one request. */
+/** Chooses the answer to one request and sends it after its latency. */
 export function answerModelCall(call: ModelCall): void {
   const { traffic, response } = call;
   const tries = traffic.began(call.endpoint, call.requestId);
@@ -66,11 +66,11 @@ function replyTo(call: ModelCall, tries: number): Reply {
     const request = parseModelRequest(call.endpoint, call.body);
     checkModel(request, settings);
     traffic.asked(request.model);
-    const { wish } = request;
-    const disturbed = wish.times === null || tries <= wish.times;
-    return disturbed && isFault(wish)
-      ? fault(wish, settings)
-      : success(request, settings, disturbed ? wish.delayMs : null);
+    const { fault } = request;
+    const applies = fault.times === null || tries <= fault.times;
+    return applies && isFailure(fault)
+      ? faultReply(fault, settings)
+      : success(request, settings, applies ? fault.delayMs : null);
   } catch (error) {
     if (!isNightshiftError(error)) throw error;
     return { ...failure(error.httpStatus, error.message), body: errorBody(error) };
@@ -86,20 +86,20 @@ function success(
   if (settings.errorRate > 0 && Math.random() < settings.errorRate) {
     return failure(500, 'the simulated model failed at random', { delayMs: delay });
   }
-  const answer = ANSWERERS.get(request.endpoint)?.(request, settings);
+  const answer = ANSWER_BUILDERS.get(request.endpoint)?.(request, settings);
   if (answer === undefined) throw new NightshiftError('not_found', `no such endpoint`);
   const { body } = answer;
   return { status: 200, body, answer, delayMs: delay, retryAfterSec: null, drop: false };
 }
 
-function isFault({ drop, status }: RequestedFault): boolean {
+function isFailure({ drop, status }: RequestedFault): boolean {
   return drop || (status !== null && status !== 200);
 }
 
-function fault(wish: RequestedFault, settings: SimulatorSettings): Reply {
-  const { retryAfterSec, drop, status } = wish;
-  const delayMs = wish.delayMs ?? latencyOf(settings);
-  const message = `the request asked to be answered ${status}`;
+function faultReply(fault: RequestedFault, settings: SimulatorSettings): Reply {
+  const { retryAfterSec, drop, status } = fault;
+  const delayMs = fault.delayMs ?? latencyOf(settings);
+  const message = `the request asked for status ${status}`;
   return { ...failure(status ?? 500, message, { retryAfterSec, delayMs }), drop };
 }
 

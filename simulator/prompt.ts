@@ -1,17 +1,17 @@
 import { isJsonObject } from '../core/openai/json-object';
 import { tokensOf } from './words';
 
-/** Tokens of what was sent, and how many of them a prefix cache would hold. */
+/** Tokens of a prompt, and how many of them a prefix cache would hold. */
 export interface PromptTokens {
   readonly total: number;
-  /** Whole blocks of the system prompt. */
+  /** Complete blocks of the system prompt. */
   readonly cached: number;
 }
 
 /** Tokens in one block of the simulated prefix cache. */
 const BLOCK_TOKENS = 16;
 
-/** Counts chat messages or the input items of a response, after `instructions` if given. */
+/** Counts chat messages, or `instructions` and input items of a response. */
 export function promptTokens(messages: unknown, instructions?: unknown): PromptTokens {
   const leading = typeof instructions === 'string' ? tokensOf(instructions) : 0;
   if (typeof messages === 'string') return withCache(leading + tokensOf(messages), leading);
@@ -35,13 +35,13 @@ export function inputTokens(input: unknown): number {
   return Array.isArray(input) ? input.reduce<number>((sum, item) => sum + inputTokens(item), 0) : 0;
 }
 
-/** Text parts count; images, audio and files do not. */
+/** Counts text; images, audio and files count 0. */
 function contentTokens(content: unknown): number {
   if (typeof content === 'string') return tokensOf(content);
   if (!Array.isArray(content)) return 0;
   let total = 0;
-  for (const part of content) {
-    if (isJsonObject(part) && typeof part['text'] === 'string') total += tokensOf(part['text']);
+  for (const item of content) {
+    if (isJsonObject(item) && typeof item['text'] === 'string') total += tokensOf(item['text']);
   }
   return total;
 }

@@ -2,33 +2,33 @@ import { NightshiftError } from '../core/errors';
 import { isJsonObject } from '../core/openai/json-object';
 import { hashOf } from './words';
 
-/** A request to a model endpoint, parsed and checked for what every endpoint needs. */
+/** A parsed request to a model endpoint, with what every endpoint requires. */
 export interface ModelRequest {
   readonly endpoint: string;
   readonly body: Readonly<Record<string, unknown>>;
   readonly model: string;
-  /** Decides everything in the answer: equal bodies get equal answers. */
+  /** Hash of the body. It determines the answer, so equal bodies get equal answers. */
   readonly seed: number;
-  readonly wish: RequestedFault;
+  readonly fault: RequestedFault;
 }
 
 /**
- * The body member `simulate`, by which a request asks for a fault:
+ * The fault that a request asks for with its body member `simulate`:
  * `{ "status": 503, "delay_ms": 2000, "retry_after_sec": 1, "times": 2, "drop": true }`.
  */
 export interface RequestedFault {
-  /** Answer this status with an error body; 200 answers as usual. */
+  /** Answers with this status and an error body; 200 answers normally. */
   readonly status: number | null;
-  /** Wait this long instead of the configured latency, ms. */
+  /** Delay in ms, instead of the configured latency. */
   readonly delayMs: number | null;
   readonly retryAfterSec: number | null;
-  /** Only the first tries of a request (known by `x-request-id`) are disturbed; null: all of them. */
+  /** How many tries of the request (identified by `x-request-id`) have the fault; `null` means all. */
   readonly times: number | null;
-  /** Close the connection instead of answering. */
+  /** Closes the connection instead of answering. */
   readonly drop: boolean;
 }
 
-const NO_WISH: RequestedFault = {
+const NO_FAULT: RequestedFault = {
   status: null,
   delayMs: null,
   retryAfterSec: null,
@@ -36,18 +36,19 @@ const NO_WISH: RequestedFault = {
   drop: false,
 };
 
-/** @throws invalid_request for what OpenAI's endpoints refuse, and for a malformed `simulate`. */
+/** Parses a body. @throws invalid_request for what OpenAI refuses, and for an invalid `simulate` */
 export function parseModelRequest(endpoint: string, bytes: Buffer): ModelRequest {
   const body = parseObject(bytes);
   const model = body['model'] ?? (endpoint === '/v1/moderations' ? 'omni-moderation-latest' : null);
   if (typeof model !== 'string' || model === '') {
     throw invalid('model', 'you must provide a model parameter');
   }
-  if (body['stream'] === true) throw invalid('stream', 'streaming is not simulated');
-  return { endpoint, body, model, seed: hashOf(bytes), wish: parseWish(body['simulate']) };
+  if (body['stream'] === true)
+    throw invalid('stream', 'the simulator does not stream: leave out stream');
+  return { endpoint, body, model, seed: hashOf(bytes), fault: parseFault(body['simulate']) };
 }
 
-function parseObject(bytes: Buffer): Record<string, unknown> {
+function parseObject(bytes: Buffer): Readonly<Record<string, unknown>> {
   let value: unknown;
   try {
     value = JSON.parse(bytes.toString('utf8'));
@@ -58,8 +59,8 @@ function parseObject(bytes: Buffer): Record<string, unknown> {
   throw new NightshiftError('invalid_request', 'the body must be a JSON object');
 }
 
-function parseWish(value: unknown): RequestedFault {
-  if (value === undefined || value === null) return NO_WISH;
+function parseFault(value: unknown): RequestedFault {
+  if (value === undefined || value === null) return NO_FAULT;
   if (!isJsonObject(value)) throw invalid('simulate', 'simulate must be an object');
   const known = ['status', 'delay_ms', 'retry_after_sec', 'times', 'drop'];
   const unknown = Object.keys(value).find((key) => !known.includes(key));
@@ -74,12 +75,12 @@ function parseWish(value: unknown): RequestedFault {
 }
 
 function wholeNumber(
-  wish: Record<string, unknown>,
+  fault: Readonly<Record<string, unknown>>,
   member: string,
   min: number,
   max: number,
 ): number | null {
-  const value = wish[member];
+  const value = fault[member];
   if (value === undefined || value === null) return null;
   if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) {
     return value;
@@ -87,7 +88,7 @@ function wholeNumber(
   throw invalid('simulate', `simulate.${member} must be a whole number from ${min} to ${max}`);
 }
 
-/** The error of a parameter, as OpenAI reports it. */
-export function invalid(param: string, message: string): NightshiftError {
-  return new NightshiftError('invalid_request', message, { param });
+/** An error about one parameter, as OpenAI reports it. */
+export function invalid(param: string | null, message: string): NightshiftError {
+  return new NightshiftError('invalid_request', message, param === null ? {} : { param });
 }

@@ -1,23 +1,23 @@
-import { NightshiftError } from '../core/errors';
 import { isJsonObject } from '../core/openai/json-object';
+import { invalid } from './request';
 
-/** How the simulated model server behaves; all of it can be changed while it runs. */
+/** How the simulated model server behaves. All settings can be changed while it runs. */
 export interface SimulatorSettings {
-  /** Time from the whole request to the answer, ms. */
+  /** Time from the end of the request to the answer, ms. */
   readonly latencyMs: number;
-  /** The latency of each request is moved at random by up to this much either way, ms. */
+  /** Largest random deviation of the latency in both directions, ms. */
   readonly latencyJitterMs: number;
-  /** Tokens of each answer; a smaller limit in the request wins. */
+  /** Tokens per answer, unless the request has a smaller limit. */
   readonly outputTokens: number;
-  /** Share of requests, 0 to 1, that are answered 500 at random. */
+  /** Share of requests, 0 to 1, that fail with 500 at random. */
   readonly errorRate: number;
-  /** Requests at once before the next is answered 429; 0 for no bound. */
+  /** Concurrent requests before the next one is answered with 429; 0 for no limit. */
   readonly maxConcurrency: number;
   /** `Retry-After` of such a 429, seconds. */
   readonly retryAfterSec: number;
-  /** Numbers in an embedding, unless the request names `dimensions`. */
+  /** Length of an embedding, unless the request sets `dimensions`. */
   readonly embeddingDimensions: number;
-  /** Models that are served; others are answered 404. Empty: any model. */
+  /** Models that exist; others are answered with 404. Empty means any model. */
   readonly models: readonly string[];
 }
 
@@ -41,34 +41,31 @@ const RANGES: Readonly<Record<NumericSetting, Range>> = {
 };
 const NUMERIC = Object.keys(RANGES) as NumericSetting[];
 
-/** The settings as `GET /simulator/config` shows them and `PUT` takes them, in part or whole. */
+/** The settings in the form of `/simulator/config`. */
 export function settingsToWire(settings: SimulatorSettings): Record<string, unknown> {
   const wire: Record<string, unknown> = {};
   for (const name of NUMERIC) wire[RANGES[name].wire] = settings[name];
   return { ...wire, models: settings.models };
 }
 
-/**
- * `settings` with the given wire members in their place.
- * @throws invalid_request for an unknown member or a value out of range; nothing is changed then.
- */
+/** `settings` with the members of `patch` replaced. @throws invalid_request for an unknown member or a value out of range */
 export function changedSettings(settings: SimulatorSettings, patch: unknown): SimulatorSettings {
   if (!isJsonObject(patch)) {
-    throw new NightshiftError('invalid_request', 'the configuration must be a JSON object');
+    throw invalid(null, 'the settings must be a JSON object');
   }
   const changes: Partial<Record<keyof SimulatorSettings, unknown>> = {};
   for (const [wire, value] of Object.entries(patch)) {
     const name = wire === 'models' ? wire : NUMERIC.find((key) => RANGES[key].wire === wire);
     if (name === undefined) {
       const known = Object.keys(settingsToWire(settings)).join(', ');
-      throw invalid(wire, `unknown setting ${wire}; known are ${known}`);
+      throw invalid(wire, `there is no setting ${wire}; the settings are ${known}`);
     }
     changes[name] = value;
   }
   return checkedSettings({ ...settings, ...changes });
 }
 
-/** The same settings. @throws invalid_request where one is out of its range. */
+/** Returns `settings` if all values are valid. @throws invalid_request for one that is out of range */
 export function checkedSettings(
   settings: Readonly<Record<keyof SimulatorSettings, unknown>>,
 ): SimulatorSettings {
@@ -85,8 +82,4 @@ export function checkedSettings(
     throw invalid('models', 'models must be a list of names');
   }
   return settings as SimulatorSettings;
-}
-
-function invalid(param: string, message: string): NightshiftError {
-  return new NightshiftError('invalid_request', message, { param });
 }

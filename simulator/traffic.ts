@@ -1,9 +1,9 @@
 import type { ModelAnswer } from './answers';
 
-/** Request ids that are remembered; the oldest are forgotten beyond it. */
+/** Request ids that are remembered; beyond this, the oldest are forgotten. */
 const MAX_REMEMBERED = 200_000;
 
-/** Counts what passes, for `GET /simulator/stats`. */
+/** Counts requests for `GET /simulator/stats`. */
 export class Traffic {
   #requests = 0;
   #inFlight = 0;
@@ -20,7 +20,7 @@ export class Traffic {
   readonly #byModel = new Map<string, number>();
   readonly #tries = new Map<string, number>();
 
-  /** Requests to model endpoints that were not answered yet. */
+  /** Requests to model endpoints without an answer yet. */
   get inFlight(): number {
     return this.#inFlight;
   }
@@ -29,7 +29,7 @@ export class Traffic {
     this.#connections++;
   }
 
-  /** @returns how often a request of this id has begun, this time included; 1 without an id. */
+  /** Counts a new request. @returns how many requests with this id have begun, including this one */
   began(endpoint: string, requestId: string | undefined): number {
     this.#requests++;
     this.#inFlight++;
@@ -40,7 +40,7 @@ export class Traffic {
     return requestId === undefined ? 1 : this.#remember(requestId);
   }
 
-  /** The model is known and the request is well-formed. */
+  /** Counts a valid request for a model. */
   asked(model: string): void {
     count(this.#byModel, model);
   }
@@ -52,13 +52,13 @@ export class Traffic {
     this.#outputTokens += answer?.outputTokens ?? 0;
   }
 
-  /** The client went away, or was dropped on purpose, before its answer. */
+  /** Counts a request whose connection ended before its answer. */
   cutOff(): void {
     this.#inFlight--;
     this.#aborted++;
   }
 
-  /** All counters, as `GET /simulator/stats` shows them. */
+  /** The counters in the form of `/simulator/stats`. */
   toWire(): Record<string, unknown> {
     return {
       requests: this.#requests,
@@ -91,7 +91,7 @@ export class Traffic {
   }
 }
 
-/** Names beyond the first thousand share one entry: they come from outside. */
+/** Names come from clients, so only a thousand are counted separately; the rest share one entry. */
 function count<K extends string | number>(counters: Map<K | string, number>, key: K): void {
   const known = counters.has(key) || counters.size < 1_000 ? key : 'other';
   counters.set(known, (counters.get(known) ?? 0) + 1);

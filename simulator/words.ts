@@ -1,4 +1,4 @@
-/** 64 short words, so that six bits of a hash choose one. */
+/** 64 short words: six bits of a hash choose one. */
 const WORDS = (
   'night shift lamp quiet river stone paper engine copper window morning signal garden winter ' +
   'ladder harbor silver thread candle bridge forest mirror basket anchor marble velvet meadow ' +
@@ -7,7 +7,7 @@ const WORDS = (
   'saffron tundra umber violet walnut yarrow zephyr alder birch cedar'
 ).split(' ');
 
-/** FNV-1a, 32 bits: the same bytes give the same number, everywhere. */
+/** FNV-1a with 32 bits. */
 export function hashOf(bytes: Uint8Array): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < bytes.length; i++) {
@@ -16,7 +16,7 @@ export function hashOf(bytes: Uint8Array): number {
   return hash >>> 0;
 }
 
-/** The number after `state` in a fixed pseudo-random order (xorshift32), never 0. */
+/** The next number after `state` in a fixed pseudo-random sequence (xorshift32); never 0. */
 export function nextNumber(state: number): number {
   let next = state === 0 ? 0x9e3779b9 : state;
   next ^= next << 13;
@@ -25,7 +25,7 @@ export function nextNumber(state: number): number {
   return next >>> 0;
 }
 
-/** A text of `count` words that `seed` decides. */
+/** A text of `count` words, determined by `seed`. */
 export function wordsFrom(seed: number, count: number): string {
   let state = seed;
   let text = '';
@@ -36,7 +36,7 @@ export function wordsFrom(seed: number, count: number): string {
   return text;
 }
 
-/** Tokens of a text, by the rule of thumb of four characters each. */
+/** Estimated tokens of a text: one per four characters. */
 export function tokensOf(text: string): number {
   return Math.ceil(text.length / 4);
 }
