@@ -2,11 +2,17 @@ import { NightshiftError } from '../../core/errors';
 import { describeBatch } from './describe-batch';
 import type { ClientIo } from './client-io';
 import type { ConnectionFlags } from './connection-flags';
+import { deliverResults } from './deliver-results';
 import { endSummary } from './end-summary';
 import { EXIT, exitCodeOf, hasEnded } from './exit-codes';
 import { batchTable } from './list-batches';
-import { checkTargets, targetsOf } from './result-targets';
-import { chosenTargets, deliver, refuseMixedStdout, type ResultFlags } from './run-command';
+import {
+  checkTargets,
+  chosenTargets,
+  refuseMixedStdout,
+  targetsOf,
+  type ResultFlags,
+} from './result-targets';
 import { withSession } from './session';
 import { submitBatch, type SubmitFlags } from './submit-batch';
 import { watchBatch } from './watch-batch';
@@ -103,6 +109,6 @@ export async function runResults(
       const message = `${id} is ${batch.status} and has no results yet: wait for its end with nightshift watch ${id}${service.repeated}`;
       throw new NightshiftError('conflict', message);
     }
-    return deliver(batch, { session, flags, targets, startedAtMs: null });
+    return deliverResults(batch, { session, flags, targets, startedAtMs: null });
   });
 }

@@ -5,7 +5,8 @@ import { runCancel, runList, runResults, runShow, runSubmit, runWatch } from './
 import { processIo, type ClientIo } from './client-io';
 import { withConnectionFlags, type ConnectionFlags } from './connection-flags';
 import { BATCH_EXIT_HELP, PLAIN_EXIT_HELP } from './exit-codes';
-import { runRun, type ResultFlags, type RunFlags } from './run-command';
+import type { ResultFlags } from './result-targets';
+import { runRun, type RunFlags } from './run-command';
 import type { SubmitFlags } from './submit-batch';
 
 /** Adds the commands for users of a server. They work with any OpenAI-compatible Batches API. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 import type { Batch } from 'openai/resources/batches';
-import { NightshiftError, isNightshiftError } from '../../core/errors';
+import { NightshiftError } from '../../core/errors';
 import type { BatchService } from './batch-service';
 import type { ClientIo } from './client-io';
 import { createFailureTally, type FailureKind } from './failure-tally';
@@ -9,7 +9,8 @@ import type { Interrupts } from './interrupts';
 import type { Reporter } from './reporter';
 import { STDOUT, type ResultTargets } from './result-targets';
 import { saveFile } from './save-file';
-import { humanBytes, humanDuration } from './human-format';
+import { retryTransfer } from './transfer-retry';
+import { humanBytes } from './human-format';
 
 /** Where results come from and where they go. */
 export interface FetchOptions {
@@ -36,7 +37,6 @@ export interface FetchedResults {
 }
 
 const ATTEMPTS = 5;
-const FIRST_WAIT_MS = 1_000;
 
 /**
  * Downloads the result files of an ended batch. If the connection breaks, the download starts again, up to
@@ -60,27 +60,19 @@ async function fetchFile(
 ): Promise<SavedFile | null> {
   if (!fileId) return null;
   const { reporter, interrupts } = options;
-  for (let attempt = 1; ; attempt++) {
-    const transfer: Transfer = {
-      fileId,
-      target,
-      sent: 0,
-      ...(tally === undefined ? {} : { tally }),
-    };
+  let sent = 0;
+  const mayRepeat = (): boolean => target !== STDOUT || sent === 0;
+  const retries = { attempts: ATTEMPTS, action: 'downloading', interrupts, reporter, mayRepeat };
+  return retryTransfer(retries, async () => {
+    const transfer: Transfer = { fileId, target, sent: 0, ...(tally && { tally }) };
     try {
       await fetchOnce(transfer, options);
       return { target, bytes: transfer.sent };
-    } catch (error) {
-      const mayRepeat = attempt < ATTEMPTS && !(target === STDOUT && transfer.sent > 0);
-      const isTransient = isNightshiftError(error, 'unavailable') && interrupts.pending === null;
-      if (!mayRepeat || !isTransient) throw error;
-      const waitMs = FIRST_WAIT_MS * 2 ** (attempt - 1);
-      reporter.say(`${error.message}; downloading again in ${humanDuration(waitMs)}`);
-      await interrupts.sleep(waitMs);
     } finally {
+      ({ sent } = transfer);
       reporter.clear();
     }
-  }
+  });
 }
 
 interface Transfer {

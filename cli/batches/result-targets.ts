@@ -8,8 +8,37 @@ export interface ResultTargets {
   readonly errors: string;
 }
 
-/** stdout, as it is named on a command line. */
+/** Flags that name the targets. */
+export interface ResultFlags {
+  readonly output?: string;
+  readonly errors?: string;
+  readonly force?: boolean;
+}
+
+/** The name of stdout on a command line. */
 export const STDOUT = '-';
+
+/** The targets that the flags name. */
+export function chosenTargets({ output, errors }: ResultFlags): Partial<ResultTargets> {
+  return {
+    ...(output === undefined ? {} : { output }),
+    ...(errors === undefined ? {} : { errors }),
+  };
+}
+
+/** Whether a result file goes to stdout. */
+export function usesStdout({ output, errors }: ResultTargets): boolean {
+  return output === STDOUT || errors === STDOUT;
+}
+
+/** @throws invalid_request if a JSON document and result lines would mix on stdout */
+export function refuseMixedStdout(
+  targets: ResultTargets,
+  { json }: { readonly json?: boolean },
+): void {
+  if (json !== true || !usesStdout(targets)) return;
+  throw refusal('--json and results on stdout (-) would mix: leave out one of them');
+}
 
 /** Results of `data/input.jsonl` go to `data/input.output.jsonl` and `data/input.errors.jsonl`. */
 export function targetsBeside(input: string): ResultTargets {

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { basename } from 'node:path';
-import { NightshiftError, isNightshiftError } from '../../core/errors';
+import { NightshiftError } from '../../core/errors';
 import type { BatchService } from './batch-service';
 import type { InputFile } from './input-file';
 import type { Interrupts } from './interrupts';
 import type { Reporter } from './reporter';
+import { retryTransfer } from './transfer-retry';
 import { humanBytes, humanDuration } from './human-format';
 
 /** What to upload, and how to report it. */
@@ -17,7 +18,6 @@ export interface UploadOptions {
 }
 
 const ATTEMPTS = 4;
-const FIRST_WAIT_MS = 1_000;
 const READ_BYTES = 256 * 1024;
 
 /**
@@ -32,17 +32,9 @@ export async function uploadInput(options: UploadOptions): Promise<string> {
   // A server that refuses an upload may close the connection before it is read to the end, and its
   // answer is lost then. So check the access first.
   await service.checkAccess(interrupts.signal);
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await uploadOnce(options, idempotencyKey);
-    } catch (error) {
-      const isLast = attempt === ATTEMPTS || interrupts.pending !== null;
-      if (isLast || !isNightshiftError(error, 'unavailable')) throw error;
-      const waitMs = FIRST_WAIT_MS * 2 ** (attempt - 1);
-      reporter.say(`${error.message}; uploading again in ${humanDuration(waitMs)}`);
-      await interrupts.sleep(waitMs);
-    }
-  }
+  return retryTransfer({ attempts: ATTEMPTS, action: 'uploading', interrupts, reporter }, () =>
+    uploadOnce(options, idempotencyKey),
+  );
 }
 
 async function uploadOnce(options: UploadOptions, idempotencyKey: string): Promise<string> {

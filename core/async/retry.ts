@@ -18,6 +18,8 @@ export const RETRY_POLICIES = {
   temporalConnection: { firstPauseMs: 1_000, maxPauseMs: 1_000, limitMs: 60_000 },
   /** A Temporal server that has just started accepts connections before it can serve every call. */
   temporalStart: { firstPauseMs: 500, maxPauseMs: 500, limitMs: 30_000 },
+  /** Uploads and downloads of the command line, which limits the attempts and not the time. */
+  transfer: { firstPauseMs: 1_000, maxPauseMs: 8_000, limitMs: Infinity },
 } as const satisfies Readonly<Record<string, RetryPolicy>>;
 
 /** What a retry needs of its surroundings, and what it does about a failure. */
