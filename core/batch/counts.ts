@@ -5,7 +5,7 @@ export interface RequestCounts {
   readonly failed: number;
 }
 
-/** Token usage of one answer or the sum over many; absent numbers count 0 (contract §6, §7.1). */
+/** Token usage of one answer, or the sum over many (docs/design/api-contract.md#batch-usage). */
 export interface Usage {
   readonly inputTokens: number;
   readonly cachedTokens: number;
@@ -14,7 +14,7 @@ export interface Usage {
   readonly totalTokens: number;
 }
 
-/** Nothing used: where sums begin. */
+/** No usage: the start of every sum. */
 export const NO_USAGE: Usage = {
   inputTokens: 0,
   cachedTokens: 0,
@@ -23,7 +23,7 @@ export const NO_USAGE: Usage = {
   totalTokens: 0,
 };
 
-/** The sum, number by number. */
+/** The sum of each count. */
 export function addUsage(a: Usage, b: Usage): Usage {
   return {
     inputTokens: sum(a.inputTokens, b.inputTokens),
@@ -34,7 +34,7 @@ export function addUsage(a: Usage, b: Usage): Usage {
   };
 }
 
-/** A model server that reports nonsense must not make a number that the database refuses. */
+/** Bounded, because model servers may report any number and PostgreSQL refuses one that is too large. */
 function sum(a: number, b: number): number {
   return Math.min(a + b, Number.MAX_SAFE_INTEGER);
 }

@@ -1,32 +1,32 @@
 import type { WorkflowState } from './orphans';
 
-/** What reconcile remembers of an open batch. */
+/** What reconcile remembers of an open batch (docs/design/ends.md#last-resort). */
 export interface TriedRow {
-  /** Restarts of its closed workflow, one soon after the other. */
+  /** Restarts of its closed workflow in quick succession. */
   readonly restarts: number;
   readonly restartedAtSec: number | null;
 }
 
-/** A workflow that ends soon after its restart, this often in a row, will not end its batch. */
+/** A workflow that ends soon after this many restarts in a row will not end its batch. */
 const MAX_RESTARTS = 3;
 /** Restarts within this time of each other count together. */
 export const RESTARTS_TOGETHER_SEC = 600;
 
 /**
- * Whether restarting is of no use any more: the workflow was found closed within minutes of each of three
- * restarts. It is found at the next look, up to a minute after its end.
+ * Whether further restarts are useless: the workflow was found closed within minutes of each of three
+ * restarts. Reconcile finds it at its next cycle, up to a minute after its end.
  */
 export function isRestartedInVain(row: TriedRow, workflow: WorkflowState, nowSec: number): boolean {
   if (workflow !== 'closed' || row.restartedAtSec === null) return false;
   return row.restarts >= MAX_RESTARTS && nowSec - row.restartedAtSec < RESTARTS_TOGETHER_SEC;
 }
 
-/** One of so many rows that visibility says run is looked at in each cycle, whatever it says. */
+/** In each cycle, one of this many rows is checked although visibility says that it runs. */
 const SAMPLE = 30;
-/** Visibility may lag so far behind. */
+/** How far visibility may lag behind. */
 const LAG_SEC = 10;
 
-/** An open row before its workflow is looked at; times in Unix seconds. */
+/** An open row before its workflow is described; times in Unix seconds. */
 export interface ListedRow {
   readonly seq: number;
   readonly isListed: boolean;
@@ -37,8 +37,9 @@ export interface ListedRow {
 }
 
 /**
- * Whether the workflow of a row has to be asked for. Visibility saves calls and decides nothing: a row that
- * it says runs is asked for once in 30 cycles, and as soon as something is due with it.
+ * Whether the workflow of a row must be described. Visibility may be wrong, so it only saves calls and
+ * never decides: a row that is listed as running is still checked once in 30 cycles, and as soon as
+ * something is due (docs/design/ends.md#reconcile).
  */
 export function isSuspect(
   row: ListedRow,

@@ -1,5 +1,6 @@
 /**
- * Life of a batch (contract §2.3, seed 000), with the words of the wire.
+ * The statuses of a batch, as in the API (docs/design/api-contract.md#batch-lifecycle), and the
+ * transitions between them.
  *
  * | from        | to                                                    |
  * |-------------|-------------------------------------------------------|
@@ -8,8 +9,8 @@
  * | finalizing  | completed, failed, expired, cancelling                |
  * | cancelling  | cancelled                                             |
  *
- * `validating → finalizing` covers the `in_progress` projection, which nobody waits for: where it is
- * late, the next one overtakes it. `cancelling` never becomes `completed`; terminal never changes.
+ * `validating → finalizing` exists because nothing waits for the write of `in_progress`: if that is late,
+ * the next one overtakes it. `cancelling` never becomes `completed`, and a terminal status never changes.
  */
 export const BATCH_STATUSES = [
   'validating',
@@ -24,11 +25,11 @@ export const BATCH_STATUSES = [
 
 export type BatchStatus = (typeof BATCH_STATUSES)[number];
 
-/** Statuses that never change again. */
+/** Statuses that never change. */
 export const TERMINAL_STATUSES = ['completed', 'failed', 'expired', 'cancelled'] as const;
 export type TerminalStatus = (typeof TERMINAL_STATUSES)[number];
 
-/** Statuses of batches that still have a way to go. */
+/** Statuses of batches that have not ended. */
 export const OPEN_STATUSES = ['validating', 'in_progress', 'finalizing', 'cancelling'] as const;
 
 const NEXT: Readonly<Record<BatchStatus, readonly BatchStatus[]>> = {
@@ -42,29 +43,24 @@ const NEXT: Readonly<Record<BatchStatus, readonly BatchStatus[]>> = {
   cancelled: [],
 };
 
-/** Whether the table above allows `from → to`. */
-export function isLegalTransition(from: BatchStatus, to: BatchStatus): boolean {
-  return NEXT[from].includes(to);
-}
-
-/** Statuses from which `to` may be written: the guard of every status statement. */
+/** Statuses from which `to` may be written; every SQL statement that sets a status checks it. */
 export function legalPredecessors(to: BatchStatus): BatchStatus[] {
   return BATCH_STATUSES.filter((from) => NEXT[from].includes(to));
 }
 
-/** Whether `status` never changes again. */
+/** Whether the batch has ended. */
 export function isTerminal(status: BatchStatus): status is TerminalStatus {
   return (TERMINAL_STATUSES as readonly BatchStatus[]).includes(status);
 }
 
 /**
- * Why a batch ends before all its lines are answered; the first cause is decided in its row
- * (execution §4).
+ * Why a batch ends before all its lines are answered. The first cause that is written to the row wins
+ * (docs/design/ends.md#the-first-cause).
  */
 export const STOP_CAUSES = ['cancelled', 'expired', 'failed'] as const;
 export type StopCause = (typeof STOP_CAUSES)[number];
 
-/** Code of a line that was never answered, by the cause of the end (contract §7.1). */
+/** The error code of lines that were never answered (docs/design/api-contract.md#lines-without-an-answer). */
 export function unansweredCode(cause: StopCause): `batch_${StopCause}` {
   return `batch_${cause}`;
 }

@@ -1,29 +1,29 @@
-/** What one worker can send: a request timeout in ms for each model, and one for all others. */
+/** What one worker can send: the request timeout of each model, ms (docs/design/execution.md#model-routes). */
 export interface AnnouncedRoutes {
-  /** Null unless the worker has one gateway for every model. */
+  /** The timeout for every model; null unless the worker has one gateway for all of them. */
   readonly global: number | null;
   readonly models: Readonly<Record<string, number>>;
 }
 
-/** The announcement of a worker, and how long ago it was made. */
+/** The announcement of a worker, and its age. */
 export interface SeenRoutes extends AnnouncedRoutes {
   readonly ageMs: number;
 }
 
-/** A queue that some worker serves for a model: its own, or the one that all models share. */
+/** The task queue on which a worker serves a model: the model's own, or the shared one. */
 export interface FoundRoute {
   readonly queue: 'model' | 'shared';
   readonly requestTimeoutMs: number;
 }
 
-/** Workers announce themselves every few seconds: one that missed several of them is gone. */
-export const LIVE_MS = 30_000;
-/** How long a model counts as served after its last worker: a restart or a deploy may take minutes. */
+/** Workers announce themselves every 5 s. One that missed several announcements is gone. */
+const LIVE_MS = 30_000;
+/** How long a model counts as known after its last worker: a restart or a deploy may take minutes. */
 export const KNOWN_MS = 15 * 60_000;
 
 /**
- * Where the requests of `model` can be sent now, or null. A worker that names the model comes before
- * one that takes every model. The longest timeout wins: it only bounds how long a hung chunk lasts.
+ * Where requests of `model` can be sent now, or null. A worker that lists the model takes precedence
+ * over one that takes every model. The longest timeout wins: it only bounds how long a hung chunk lasts.
  */
 export function findRoute(model: string, workers: readonly SeenRoutes[]): FoundRoute | null {
   const live = workers.filter(({ ageMs }) => ageMs <= LIVE_MS);
@@ -34,7 +34,7 @@ export function findRoute(model: string, workers: readonly SeenRoutes[]): FoundR
   return shared === null ? null : { queue: 'shared', requestTimeoutMs: shared };
 }
 
-/** Whether a worker that was alive in the last {@link KNOWN_MS} can send requests of `model`. */
+/** Whether a worker that was live within the last {@link KNOWN_MS} can send requests of `model`. */
 export function isKnownModel(model: string, workers: readonly SeenRoutes[]): boolean {
   return workers.some(
     ({ ageMs, global, models }) =>

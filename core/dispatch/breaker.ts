@@ -1,18 +1,18 @@
-/** What counts against a gateway: no connection, a broken one, or a status of a gateway without its server. */
+/** Failures that count: no connection, a broken one, or the status of a proxy without its server. */
 export type BreakerFailureKind = 'connect' | 'connection' | 502 | 503 | 504;
 
-/** `go`: send. `probe`: send this one, alone, and report it as probe. `wait`: nothing until `retryAtMs`. */
+/** `go`: send. `probe`: send this one and report it as a probe. `wait`: send nothing until `retryAtMs`. */
 export type Admission = 'go' | 'probe' | 'wait';
 
-/** Pauses of a breaker, from the settings of its gateway. */
+/** The pauses of a breaker, from the settings of its gateway. */
 export interface BreakerOptions {
-  /** First pause before a probe, ms; doubles with each failed probe. */
+  /** Pause before the first probe, ms; it doubles with each failed probe. */
   readonly initialBackoffMs: number;
   /** Longest pause between probes, ms. */
   readonly maxBackoffMs: number;
-  /** A probe that nobody reported for this long is taken for lost, ms. */
+  /** A probe that is not reported for this long counts as failed, ms. */
   readonly probeTimeoutMs: number;
-  /** Told when it opens and when it closes again; must not throw. */
+  /** Called when it opens and when it closes; must not throw. */
   readonly onChange?: (state: Breaker['state']) => void;
 }
 
@@ -21,30 +21,30 @@ export interface BreakerFailure {
   readonly lineId: string;
   readonly kind: BreakerFailureKind;
   readonly nowMs: number;
-  /** Whether `admit` had answered `probe` for this request. */
+  /** Whether `admit` had returned `probe` for this request. */
   readonly probe?: boolean;
 }
 
-/** Holds back a gateway that is away, so that it does not burn a batch (execution §3 "Breaker"). */
+/** Stops sending to a gateway that does not answer (docs/design/execution.md#circuit-breaker). */
 export interface Breaker {
   readonly state: 'closed' | 'open';
-  /** When `admit` may next answer something other than `wait`, Unix ms; 0 while closed. */
+  /** When `admit` may next return something other than `wait`, Unix ms; 0 while closed. */
   readonly retryAtMs: number;
-  /** Begin of the present run of failures, Unix ms, or null after a success. */
+  /** Start of the current run of failures, Unix ms; null after a success. */
   readonly failingSinceMs: number | null;
   /**
-   * The gateway may be away, though not for long enough to open: until that is decided, no line may
-   * end for want of tries (a connection that cannot be made at all is enough to suspect it).
+   * The gateway may be down, but not yet for long enough to open the breaker. Until that is clear, no
+   * line should end because its tries are used up. One refused connection is enough to be suspect.
    */
   readonly suspect: boolean;
-  /** When the latest of the successful requests was sent, Unix ms; null before the first. */
+  /** When the latest successful request was sent, Unix ms; null before the first success. */
   readonly lastSuccessSentMs: number | null;
-  /** Asks leave for one request. `probe` must be followed by exactly one report. */
+  /** Asks whether one request may be sent. `probe` must be followed by exactly one report. */
   admit(nowMs: number): Admission;
-  /** An answer that shows a living server, whatever its status. Closes the breaker. */
+  /** Reports a reply that shows a running server, with any status. Closes the breaker. */
   onSuccess(sentMs: number): void;
   onFailure(failure: BreakerFailure): void;
-  /** The probe ended without telling anything: aborted or never sent. */
+  /** Reports that the probe was aborted or never sent: it says nothing. */
   onProbeLost(nowMs: number): void;
 }
 
@@ -53,15 +53,21 @@ const MIN_SPAN_MS = 10_000;
 const MIN_LINES = 3;
 
 /**
- * A closed breaker. Table (execution §3):
+ * A circuit breaker, closed.
+ *
+ * A model server that restarts must not use up the tries of a whole batch: 10,000 waiting lines with
+ * four tries each would all end as errors within minutes. But a breaker that opens too easily stops
+ * healthy servers, because one bad request can break its connection again and again. So failures must
+ * come in a row, of at least three lines, over at least 10 s; only refused connections, which no request
+ * can cause, need no second line. While it is open, one probe at a time finds out when the server is back.
  *
  * | state | event | then |
  * |---|---|---|
- * | closed | ≥ 5 failures in a row, ≥ 10 s apart, of ≥ 3 lines (or ≥ 5 of them never connected) | open, first probe after `initialBackoffMs` |
- * | closed, open | success | closed, run forgotten |
- * | open, no probe out | `admit` at or after `retryAtMs` | `probe` |
- * | open, probe out | probe fails | pause doubles, at most `maxBackoffMs` |
- * | open, probe out | `probeTimeoutMs` passes | as if it had failed |
+ * | closed | ≥ 5 failures in a row, over ≥ 10 s, of ≥ 3 lines (or ≥ 5 of them without a connection) | open, first probe after `initialBackoffMs` |
+ * | closed, open | success | closed, the run of failures is forgotten |
+ * | open, no probe in flight | `admit` at or after `retryAtMs` | `probe` |
+ * | open, probe in flight | the probe fails | the pause doubles, to `maxBackoffMs` at most |
+ * | open, probe in flight | `probeTimeoutMs` passes | as if it had failed |
  */
 export function createBreaker(options: BreakerOptions): Breaker {
   return new CountingBreaker(options);

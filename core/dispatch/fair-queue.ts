@@ -1,19 +1,21 @@
 import { FairShares } from './fair-shares';
 import { QueuePlace, TenantBacklog, type Turn } from './tenant-backlog';
 
-/** Of so many turns at most one goes to urgent work out of its tenant's turn. */
+/** At most one of this many turns goes to urgent work out of its tenant's turn. */
 const TURNS_PER_URGENT = 5;
-/** Tenants without waiters that are remembered before those that can be forgotten are looked for. */
+/** Above this number of tenants, those that can be forgotten are removed. */
 const REMEMBERED_TENANTS = 64;
 
 /**
- * A queue that no tenant can shut others out of. Tenants take turns by weight ({@link FairShares}),
- * whatever their priorities; within a tenant see {@link TenantBacklog}.
+ * A queue in which no tenant can starve another. Tenants take turns by weight ({@link FairShares});
+ * within a tenant, {@link TenantBacklog} decides (docs/design/execution.md#fair-turns).
  *
- * Urgent work of all tenants together gets one turn in five, if the tenants' own turns do not give it
- * as much. Such a turn is free for its tenant, or it would only be borrowed from the next one. So work
- * close to its deadline moves among many tenants, and a tenant that makes all its work urgent gains a
- * fifth at most, and nothing if its own share is larger.
+ * Priority alone would be unfair: clients choose the completion window, so a tenant could make all its
+ * work urgent. Turns alone would miss deadlines: with a hundred tenants, urgent work would wait for its
+ * hundredth turn. So urgent work of all tenants together gets one turn in five, unless the tenants' own
+ * turns give it as much already. Such a turn is not charged to the tenant, or it would only be borrowed
+ * from its next one. A tenant that makes everything urgent thus gains at most a fifth of the turns, and
+ * nothing if its own share is larger.
  */
 export class FairQueue<T> {
   readonly #weightOf: (tenant: string) => number;
@@ -39,13 +41,13 @@ export class FairQueue<T> {
     return place;
   }
 
-  /** Puts back to the front what had its turn and could not use it; its next turn is free. */
+  /** Puts back to the front what had its turn but could not use it; its next turn is free. */
   giveBack(place: QueuePlace<T>): void {
     place.isPaid = true;
     this.#add(place, 'front');
   }
 
-  /** The next in turn, or null if nobody waits. */
+  /** The next in turn, or null if nothing waits. */
   shift(): QueuePlace<T> | null {
     const first = this.#shares.first;
     if (first === undefined) return null;
@@ -54,19 +56,19 @@ export class FairQueue<T> {
     const place = (promoted ?? first).shift();
     if (place === null) return null;
     if (promoted === null && !place.isPaid) this.#shares.serve(first);
-    this.#taken(promoted ?? first);
+    this.#onTaken(promoted ?? first);
     return place;
   }
 
-  /** Leaves without being served; a place that does not wait is left as it is. */
+  /** Removes a place from the queue; does nothing if it does not wait. */
   remove(place: QueuePlace<T>): void {
     const { backlog } = place;
     if (backlog === null) return;
     backlog.remove(place);
-    this.#taken(backlog);
+    this.#onTaken(backlog);
   }
 
-  /** Whose urgent work goes before the turn of `first`; null if nobody's does. */
+  /** The tenant whose urgent work goes before the turn of `first`; null if there is none. */
   #promoted(first: TenantBacklog<T>): TenantBacklog<T> | null {
     if (this.#urgent.size === 0) return null;
     const isDue = this.#turnsWithoutUrgent >= TURNS_PER_URGENT;
@@ -87,7 +89,7 @@ export class FairQueue<T> {
     this.#size++;
   }
 
-  #taken(backlog: TenantBacklog<T>): void {
+  #onTaken(backlog: TenantBacklog<T>): void {
     this.#size--;
     if (backlog.hasUrgent) this.#urgent.add(backlog);
     else this.#urgent.delete(backlog);
@@ -105,7 +107,7 @@ export class FairQueue<T> {
     return backlog;
   }
 
-  /** Any number of tenants may pass by over the months. */
+  /** Clients choose tenant names, so their number is unbounded over time. */
   #forgetSpent(): void {
     for (const [tenant, backlog] of this.#backlogs) {
       if (backlog.size === 0 && this.#shares.isSpent(backlog)) this.#backlogs.delete(tenant);

@@ -1,11 +1,11 @@
-/** A competitor for shares; its owner keeps it, {@link FairShares} keeps its numbers. */
+/** One competitor. Its owner keeps the object; {@link FairShares} sets its numbers. */
 export class Share {
   readonly weight: number;
   /** Virtual time at which its next turn begins; set while it waits. */
   start = 0;
   /** Virtual time at which its last turn ended. */
   finish = 0;
-  /** Decides between equal start tags: who has waited longer comes first. */
+  /** Decides between equal start tags: the one that has waited longer comes first. */
   order = 0;
   /** Place in the heap; -1 while it does not wait. */
   at = -1;
@@ -17,25 +17,32 @@ export class Share {
 
 /**
  * Turns by weight: start-time fair queuing (Goyal, Vin and Cheng, "Start-time Fair Queuing", SIGCOMM
- * 1996) with turns of equal cost. Whoever waits has a start tag, the least tag goes first, and a turn
- * moves the next tag by 1 / weight. Over any time in which two both wait, their turns divided by their
- * weights differ by at most 1 / w1 + 1 / w2.
+ * 1996) with turns of equal cost.
  *
- * Tags outlive a wait. Someone who waits for one turn at a time, and asks again at once, gets the same
- * share as someone with a thousand requests in line; deficit round robin would forget its weight.
- * All operations take O(log n) steps for n that wait.
+ * Each waiting competitor has a start tag, a point in virtual time. The smallest tag goes first, and a
+ * turn moves the tag of its owner by 1 / weight: with twice the weight, tags advance half as fast and
+ * turns come twice as often. Virtual time is the start tag of the last turn. A newcomer starts there, so
+ * it can claim nothing for the time in which it did not wait. While two competitors both wait, their
+ * turns divided by their weights differ by at most 1 / w1 + 1 / w2.
+ *
+ * Why not deficit round robin, which is simpler? A chunk waits for one permit at a time and asks again
+ * as soon as it has it. Round robin forgets the deficit of a queue that runs empty, so such a tenant
+ * would get one turn per round whatever its weight. Finish tags outlive the wait: a tenant with one
+ * request in line gets the same share as one with a thousand.
+ *
+ * The tags are in a heap: every operation takes O(log n) steps for n competitors.
  */
 export class FairShares<S extends Share> {
   readonly #heap: S[] = [];
   #virtual = 0;
   #orders = 0;
 
-  /** Whose turn it is; undefined if nobody waits. */
+  /** Whose turn it is; undefined if nothing waits. */
   get first(): S | undefined {
     return this.#heap[0];
   }
 
-  /** Begins to wait. */
+  /** Starts to wait. */
   join(share: S): void {
     share.start = Math.max(this.#virtual, share.finish);
     share.order = this.#orders++;
@@ -44,7 +51,7 @@ export class FairShares<S extends Share> {
     this.#up(share);
   }
 
-  /** Waits no longer, without a turn: costs nothing. */
+  /** Stops waiting without a turn, at no cost. */
   leave(share: S): void {
     const { at } = share;
     const last = this.#heap.pop();
@@ -55,7 +62,7 @@ export class FairShares<S extends Share> {
     this.#down(last);
   }
 
-  /** Gives {@link first} its turn; it goes on waiting for the next one. */
+  /** Gives {@link first} its turn; it keeps waiting for the next one. */
   serve(share: S): void {
     this.#virtual = share.start;
     share.finish = share.start + 1 / share.weight;
@@ -64,7 +71,7 @@ export class FairShares<S extends Share> {
     this.#down(share);
   }
 
-  /** Whether `share`, which does not wait, could be forgotten: a new one would get the same tag. */
+  /** Whether `share`, which does not wait, can be forgotten: a new one would get the same tag. */
   isSpent(share: Share): boolean {
     return share.finish <= this.#virtual;
   }

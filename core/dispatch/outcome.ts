@@ -1,7 +1,7 @@
 import type { BreakerFailureKind } from './breaker';
 import { retryAfterMs } from './retry-after';
 
-/** What the rules of this folder need to know about the end of one try. */
+/** The end of one try, as far as the rules of this folder need it. */
 export type TryOutcome =
   | {
       readonly kind: 'answer';
@@ -21,10 +21,10 @@ export type TryOutcome =
 /** What a reply says about the load of its server. */
 export type LoadSignal = 'success' | 'overload' | 'none';
 
-/** A gateway's word for "its deadline has passed": the line's answer, and never retried. */
+/** Means that the request's deadline has passed: this is the line's answer, and never retried. */
 const TTL_EXPIRED = 'rejected-ttl-expired';
 
-/** Why a gateway drops a request when it has no room for it. */
+/** Reasons for a drop that mean a lack of capacity. */
 const NO_CAPACITY: readonly string[] = [
   'too_many_flows',
   'insufficient_flow_capacity',
@@ -32,12 +32,12 @@ const NO_CAPACITY: readonly string[] = [
   'not_critical',
 ];
 
-/** Whether the gateway gave the request up unserved, and says so: never a try, and no failure. */
+/** Whether the gateway dropped the request unserved and says so: neither a try nor a failure. */
 export function isDropped(outcome: TryOutcome): boolean {
   return outcome.kind === 'answer' && typeof outcome.dropped === 'string';
 }
 
-/** Whether the gateway dropped the request because its time was over (contract §7.1). */
+/** Whether the gateway rejected the request because its deadline has passed. */
 export function isDroppedAsExpired(outcome: TryOutcome): boolean {
   return (
     outcome.kind === 'answer' &&
@@ -48,8 +48,8 @@ export function isDroppedAsExpired(outcome: TryOutcome): boolean {
 }
 
 /**
- * What a try says about its gateway: a failure that counts, `alive` for every other answer, or
- * `unknown` (slow, aborted, dropped or unsent), which neither opens nor closes a breaker.
+ * What a try says about its gateway: a failure that counts, `alive` for every other reply, or `unknown`
+ * (timed out, aborted, dropped or unsent), which neither opens nor closes a breaker.
  */
 export function gatewayHealth(outcome: TryOutcome): BreakerFailureKind | 'alive' | 'unknown' {
   if (outcome.kind === 'failure') {
@@ -63,8 +63,8 @@ export function gatewayHealth(outcome: TryOutcome): BreakerFailureKind | 'alive'
 }
 
 /**
- * What a try says about the load of its server: a 429, a 503 that names a time, or a request dropped
- * for lack of room is `overload`. A request dropped for another reason says nothing.
+ * What a try says about the load of its server: a 429, a 503 with a valid `Retry-After`, or a drop for
+ * lack of capacity is `overload`. A request dropped for another reason says nothing.
  */
 export function loadSignal(outcome: TryOutcome): LoadSignal {
   if (outcome.kind === 'failure') return 'none';

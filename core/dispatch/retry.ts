@@ -8,7 +8,10 @@ export interface RetrySettings {
   readonly max_backoff: number;
 }
 
-/** Whether another try could end better: transport errors, timeouts, 408, 425, 429, 5xx. */
+/**
+ * Whether another try could end better: transport errors, timeouts, 408, 425, 429, 5xx
+ * (docs/design/execution.md#retries).
+ */
 export function isRetryable(outcome: TryOutcome): boolean {
   if (outcome.kind === 'failure') {
     return outcome.reason !== 'aborted' && outcome.reason !== 'too_large';
@@ -20,8 +23,8 @@ export function isRetryable(outcome: TryOutcome): boolean {
 }
 
 /**
- * A line's 429s that are not counted as tries; further ones are. A line that its server refuses each
- * time would otherwise come back until the deadline, and cut the limit for all the others.
+ * How many 429s of a line are not counted as tries. Without this bound, a line that its server always
+ * refuses would come back until the deadline and keep cutting the limit for all others.
  */
 const MAX_UNCOUNTED = 20;
 
@@ -30,14 +33,14 @@ export interface CountInput {
   readonly outcome: TryOutcome;
   /** The limit of the model when the request was sent; null if it is fixed. */
   readonly limit: number | null;
-  /** 429s of this line that were not counted so far. */
+  /** 429s of this line so far that were not counted. */
   readonly refusals: number;
 }
 
 /**
  * What an outcome costs its line: a `try`; a `refusal`, if we sent more at once than the server takes,
- * which is not the line's fault; or `nothing`, if a gateway dropped it unserved. At a limit of 1 there
- * is nothing left to lower, so a 429 is a try.
+ * which is not the line's fault; or `nothing`, if a gateway dropped it unserved. At a limit of 1 we
+ * cannot send less, so there a 429 is a try (docs/design/execution.md#refusals).
  */
 export function costOf({ outcome, limit, refusals }: CountInput): 'try' | 'refusal' | 'nothing' {
   if (isDropped(outcome)) return 'nothing';
@@ -47,7 +50,7 @@ export function costOf({ outcome, limit, refusals }: CountInput): 'try' | 'refus
   return limit !== null && limit > 1 && refusals < MAX_UNCOUNTED ? 'refusal' : 'try';
 }
 
-/** What decides the pause before a try. */
+/** What decides the pause before the next try. */
 export interface BackoffInput {
   /** Tries and refusals so far, at least 1. */
   readonly attempt: number;
@@ -75,14 +78,14 @@ export type NextTry =
   | { readonly kind: 'retry'; readonly atMs: number }
   | { readonly kind: 'expired' };
 
-/** One try and its surroundings. */
+/** One try and what decides about the next one. */
 export interface NextTryInput {
   readonly outcome: TryOutcome;
   /** Counted tries made so far, this one included. */
   readonly attempt: number;
-  /** 429s that were not counted, this one included: they lengthen the pause all the same. */
+  /** 429s that were not counted, this one included: they lengthen the pause too. */
   readonly refusals?: number;
-  /** Whether this one is a try; one that is not never uses up the last try. */
+  /** Whether this outcome counts as a try; one that does not never uses up the last try. */
   readonly counted?: boolean;
   readonly nowMs: number;
   /** End of the batch, Unix ms. */
@@ -92,7 +95,7 @@ export interface NextTryInput {
   readonly gateway: RetrySettings;
 }
 
-/** What follows a try: attempts = `max_retries` + 1, never past the deadline. */
+/** What follows a try. A line has `max_retries` + 1 tries, none of them after the deadline. */
 export function nextTry(input: NextTryInput): NextTry {
   const { outcome, attempt, refusals = 0, counted = true, nowMs, deadlineMs, gateway } = input;
   if (!isRetryable(outcome)) return { kind: 'final' };

@@ -2,7 +2,7 @@ import { Share } from './fair-shares';
 import { PRIORITY } from '../chunks/priority';
 import { Place, WaitingLine } from './waiting-line';
 
-/** Who waits, and for what. */
+/** What waits, and for what. */
 export interface Turn {
   readonly tenant: string;
   readonly model: string;
@@ -10,12 +10,12 @@ export interface Turn {
   readonly priority: number;
 }
 
-/** A place in a queue; hand it back to leave. */
+/** A place in a queue; pass it to `remove` to stop waiting. */
 export class QueuePlace<T> extends Place<T> {
   readonly turn: Turn;
   /** The backlog it waits in; null while it does not wait. */
   backlog: TenantBacklog<T> | null = null;
-  /** Its turn was charged before: it came back through no fault of its own. */
+  /** Its turn was charged before: it was put back through no fault of its own. */
   isPaid = false;
 
   constructor(item: T, turn: Turn) {
@@ -24,16 +24,15 @@ export class QueuePlace<T> extends Place<T> {
   }
 }
 
-/** Requests of equal priority: models in the order of their turns, a `Map` keeps it. */
+/** Requests of equal priority, by model; the `Map` keeps the models in the order of their turns. */
 interface PriorityClass<T> {
   readonly priority: number;
   readonly turns: Map<string, WaitingLine<T>>;
 }
 
 /**
- * What one tenant waits for: urgent before normal before relaxed, models in turn, first come first
- * served inside a model. All operations are O(1) apart from the number of distinct priorities, of
- * which there are a handful.
+ * The waiting requests of one tenant: urgent before normal before relaxed, then models in turn, then
+ * first come, first served. All operations take O(1) steps for the few priorities there are.
  */
 export class TenantBacklog<T> extends Share {
   readonly tenant: string;

@@ -9,7 +9,7 @@ export class Place<T> {
   }
 }
 
-/** First come, first served; leaving from anywhere and going back to the front are O(1). */
+/** A first-in, first-out list; removing from anywhere and pushing to the front take O(1) steps. */
 export class WaitingLine<T> {
   #first: Place<T> | null = null;
   #last: Place<T> | null = null;

@@ -3,73 +3,74 @@ import { isSafeInt64, readInt64, writeInt64 } from './int64';
 import type { Crc32 } from './crc32';
 
 /**
- * A frame is one answer or one put-back of one line (execution §6): a header of 44 bytes, then the
- * payload. Little-endian: payload length u32, CRC-32 u32 (of all that follows), offset i64, kind u8,
- * flags u8, HTTP status u16, tries u16, model tag u16 (0: none; in a retry frame: refusals), usage
- * 5 × u32 (input, cached, output, reasoning, total). Flag 1: a count does not fit into its 32 bits, and
- * the payload has the exact ones.
+ * A frame is the answer to one line, or a note that the line waits for its next try
+ * (docs/design/journal.md#frames): a header of 44 bytes, then the payload. Little-endian: payload length
+ * u32, CRC-32 u32 (of everything after it), offset i64, kind u8, flags u8, HTTP status u16, tries u16,
+ * model tag u16 (0 for none; in a retry frame: refusals), usage 5 × u32 (input, cached, output, reasoning,
+ * total). Flag 1: a count does not fit into 32 bits; the payload has the exact counts.
  */
 export const FRAME_HEADER_BYTES = 44;
 
-/** Larger lengths are taken for damage; no answer comes near it (`limits.max_answer_bytes`). */
-export const MAX_PAYLOAD_BYTES = 1024 ** 3;
+/** A larger length means damage: `limits.max_answer_bytes` is far below. */
+const MAX_PAYLOAD_BYTES = 1024 ** 3;
 
-/** `output` and `error` carry a result line without its newline; `retry` is no answer. */
+/** `output` and `error` hold a result line without its newline; `retry` is not an answer. */
 export const FRAME_KIND = { output: 1, error: 2, retry: 3 } as const;
 export type FrameKind = (typeof FRAME_KIND)[keyof typeof FRAME_KIND];
 
 /**
- * Status of a retry frame written down before a suspected line is sent alone (execution §3 "Poison").
- * Where it is the last word on the line in its segment, the process died of it, or with it.
+ * Status of a retry frame that is made durable before a suspect line is sent exclusively
+ * (docs/design/execution.md#poison-lines). If it is the last frame of the line in its segment, the
+ * process died while only this line was in flight.
  */
 export const SENT_ALONE = 1;
 
-/** What a frame says of its payload (execution §6). */
+/** The header of a frame. */
 export interface FrameHeader {
   /** Byte offset of the line in the input file: its identity. */
   readonly offset: number;
   readonly kind: FrameKind;
-  /** HTTP status of the answer, 0 where there was none; in a retry frame 0 or {@link SENT_ALONE}. */
+  /** HTTP status of the answer, 0 if there was none; in a retry frame 0 or {@link SENT_ALONE}. */
   readonly status: number;
   /** Tries made so far, this one included. */
   readonly tries: number;
-  /** Only of a retry frame, absent for 0: 429s so far that were not counted as tries. */
+  /** In a retry frame: 429s so far that were not counted as tries; absent for 0. */
   readonly refusals?: number;
   readonly usage: Usage;
   readonly payloadLength: number;
 }
 
-/** What a new frame says; its payload knows its own length. */
+/** The header of a new frame; the length follows from the payload. */
 export interface NewFrame extends Omit<FrameHeader, 'payloadLength'> {
-  /** Tells answers that name different models apart; absent or 0 where the answer names none. */
+  /** Differs between answers that name different models; absent or 0 if the answer names none. */
   readonly modelTag?: number;
 }
 
-/** A frame found intact in a buffer, and where its parts lie. */
+/** An intact frame in a buffer, and its positions there. */
 export interface ReadFrame {
   readonly header: FrameHeader;
   readonly payloadStart: number;
-  /** Position behind the frame. */
+  /** Position after the frame. */
   readonly end: number;
 }
 
-/** A line put back while it waited for its next try: no answer, but its tries are remembered. */
+/** A line that waited for its next try when its chunk ended: its tries are remembered. */
 export interface RetryFrame {
   readonly offset: number;
   readonly tries: number;
-  /** 429s that were not counted as tries; bounded for each line, however often its chunk changes. */
+  /** 429s that were not counted as tries. */
   readonly refusals?: number;
-  /** Unix ms before which the line is not to be sent again. */
+  /** The line must not be sent before this time, Unix ms. */
   readonly notBeforeMs: number;
-  /** The line is about to be sent, with nothing else in flight in its process. */
+  /** The line is about to be sent exclusively: nothing else is in flight in its process. */
   readonly alone?: boolean;
 }
 
-/** The time before which a line is not to be sent again. */
+/** The payload of a retry frame is its not-before time, i64. */
 const RETRY_PAYLOAD_BYTES = 8;
 const MAX_U16 = 0xffff;
 const MAX_U32 = 0xffffffff;
-/** Readers that do not know the flag take the clamped counts. */
+/** Old readers ignore the flag and use the clamped counts. */
 const USAGE_CLAMPED = 1;
 const NO_TOKENS: Usage = {
   inputTokens: 0,
@@ -79,7 +80,7 @@ const NO_TOKENS: Usage = {
   totalTokens: 0,
 };
 
-/** One frame as bytes. Numbers beyond their field are held at its limit. */
+/** The bytes of a frame. A number that exceeds its field becomes the largest one that fits. */
 export function encodeFrame(header: NewFrame, payload: Uint8Array, crc32: Crc32): Buffer {
   const frame = Buffer.allocUnsafe(FRAME_HEADER_BYTES + payload.length);
   frame.writeUInt32LE(payload.length, 0);
@@ -95,14 +96,14 @@ export function encodeFrame(header: NewFrame, payload: Uint8Array, crc32: Crc32)
   return frame;
 }
 
-/** A frame that remembers tries and back-off of a line that was put back; not an answer. */
+/** The bytes of a retry frame. */
 export function encodeRetryFrame(retry: RetryFrame, crc32: Crc32): Buffer {
   const payload = Buffer.allocUnsafe(RETRY_PAYLOAD_BYTES);
   writeInt64(payload, retry.notBeforeMs, 0);
   return encodeFrame(retryHeader(retry), payload, crc32);
 }
 
-/** What the frame of {@link encodeRetryFrame} says of itself. */
+/** The header of the frame that {@link encodeRetryFrame} makes. */
 export function retryHeader({ offset, tries, refusals = 0, alone }: RetryFrame): FrameHeader {
   const status = alone === true ? SENT_ALONE : 0;
   const payloadLength = RETRY_PAYLOAD_BYTES;
@@ -110,14 +111,14 @@ export function retryHeader({ offset, tries, refusals = 0, alone }: RetryFrame):
   return refusals > 0 ? { ...header, refusals } : header;
 }
 
-/** The not-before time of a retry frame, in Unix ms; null where the payload is not one. */
+/** The not-before time of a retry frame, Unix ms; null for any other frame. */
 export function readNotBeforeMs(bytes: Buffer, frame: ReadFrame): number | null {
   if (frame.header.kind !== FRAME_KIND.retry || frame.header.payloadLength !== RETRY_PAYLOAD_BYTES)
     return null;
   return isSafeInt64(bytes, frame.payloadStart) ? readInt64(bytes, frame.payloadStart) : null;
 }
 
-/** The whole frame at `position`, or null where its length or CRC is bad or bytes are missing. */
+/** The frame at `position`; null if its length or CRC is wrong, or bytes are missing. */
 export function readFrame(bytes: Buffer, position: number, crc32: Crc32): ReadFrame | null {
   const end = checkedEnd(bytes, position, crc32);
   const header = end === null ? null : readHeader(bytes, position);
@@ -126,8 +127,8 @@ export function readFrame(bytes: Buffer, position: number, crc32: Crc32): ReadFr
 }
 
 /**
- * Where the frame at `position` ends; null where {@link readFrame} would find none. For frames whose
- * fields are read one by one: no object is made of it.
+ * Where the frame at `position` ends; null if {@link readFrame} would return null. For readers that take
+ * single fields: it allocates no object.
  */
 export function checkedEnd(bytes: Buffer, position: number, crc32: Crc32): number | null {
   const end = frameEnd(bytes, position);
@@ -138,8 +139,8 @@ export function checkedEnd(bytes: Buffer, position: number, crc32: Crc32): numbe
 }
 
 /**
- * Where the frame at `position` ends by its length field, which may lie beyond `bytes`; null where
- * not even the header is there or the length is impossible. Proves nothing about the content.
+ * Where the frame at `position` ends by its length field, which may be beyond `bytes`; null if the header
+ * is incomplete or the length impossible. Does not check the content.
  */
 export function frameEnd(bytes: Buffer, position: number): number | null {
   if (position + FRAME_HEADER_BYTES > bytes.length) return null;
@@ -148,22 +149,22 @@ export function frameEnd(bytes: Buffer, position: number): number | null {
   return position + FRAME_HEADER_BYTES + payloadLength;
 }
 
-/** Offset field of the frame at `position`; the frame was checked before. */
+/** Offset field of the frame at `position`; the frame must have been checked. */
 export function frameOffset(bytes: Buffer, position: number): number {
   return readInt64(bytes, position + 8);
 }
 
-/** Kind field of the frame at `position`; the frame was checked before. */
+/** Kind field of the frame at `position`; the frame must have been checked. */
 export function frameKind(bytes: Buffer, position: number): FrameKind {
   return bytes[position + 16] as FrameKind;
 }
 
-/** Model tag of the frame at `position`; the frame was checked before. */
+/** Model tag of the frame at `position`; the frame must have been checked. */
 export function frameModelTag(bytes: Buffer, position: number): number {
   return bytes.readUInt16LE(position + 22);
 }
 
-/** Usage fields of the frame at `position`; the frame was checked before. */
+/** Usage fields of the frame at `position`; the frame must have been checked. */
 export function frameUsage(bytes: Buffer, position: number): Usage {
   return {
     inputTokens: bytes.readUInt32LE(position + 24),
@@ -174,7 +175,7 @@ export function frameUsage(bytes: Buffer, position: number): Usage {
   };
 }
 
-/** Whether the frame at `position` has counts beyond its usage fields; the frame was checked before. */
+/** Whether the frame at `position` has counts beyond its usage fields; the frame must have been checked. */
 export function isUsageClamped(bytes: Buffer, position: number): boolean {
   return ((bytes[position + 17] ?? 0) & USAGE_CLAMPED) !== 0;
 }
@@ -219,7 +220,7 @@ function writeUsage(frame: Buffer, usage: Usage): void {
   frame.writeUInt32LE(clampU32(usage.totalTokens), 40);
 }
 
-/** Token counts come from model servers: whatever is no whole number in range must not throw here. */
+/** Model servers report the counts: a value that is not an integer in range must not throw here. */
 function clampU32(value: number): number {
   return value > 0 ? Math.min(Math.trunc(value), MAX_U32) : 0;
 }

@@ -1,15 +1,15 @@
 /**
- * The 16 bytes at the head of every journal object (execution §6): magic (4), version u16,
- * flags u16, 8 zero bytes. Integers are little-endian.
+ * The 16 bytes at the start of every journal object: magic (4), version u16, flags u16, 8 zero bytes.
+ * Integers are little-endian (docs/design/journal.md#segments).
  */
 export const OBJECT_HEADER_BYTES = 16;
-export const JOURNAL_VERSION = 1;
+const JOURNAL_VERSION = 1;
 
 /** `NSJ1` of a segment, `NSS1` of a seal. */
 export const MAGIC = { segment: 'NSJ1', seal: 'NSS1' } as const;
 export type Magic = (typeof MAGIC)[keyof typeof MAGIC];
 
-/** A fresh header. */
+/** The header of a new object. */
 export function encodeObjectHeader(magic: Magic): Buffer {
   const header = Buffer.alloc(OBJECT_HEADER_BYTES);
   header.write(magic, 0, 'latin1');
@@ -17,7 +17,7 @@ export function encodeObjectHeader(magic: Magic): Buffer {
   return header;
 }
 
-/** Whether `bytes` begin with a whole header of this kind and of a version that this code reads. */
+/** Whether `bytes` start with a complete header of this kind, in a version that this code reads. */
 export function hasObjectHeader(bytes: Buffer, magic: Magic): boolean {
   return (
     bytes.length >= OBJECT_HEADER_BYTES &&

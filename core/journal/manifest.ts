@@ -3,14 +3,14 @@ import { NightshiftError } from '../errors';
 import { isJsonObject } from '../openai/json-object';
 
 /**
- * What the result files of a batch are made of, decided once (execution §2): output bytes, counts,
- * usage and file ids are a pure function of it and the input.
+ * What the result files of a batch are made from, decided once (docs/design/journal.md#manifest). Output
+ * bytes, counts, usage and file ids are a pure function of the manifest and the input.
  */
 export interface Manifest {
   readonly version: 1;
-  /** Of the plan that the seals belong to. */
+  /** The nonce of the plan that the seals belong to. */
   readonly nonce: string;
-  /** Why lines may be unanswered; null says that every routed line is answered. */
+  /** Why lines may be unanswered; null means that every routed line is answered. */
   readonly cause: StopCause | null;
   readonly seals: readonly ManifestSeal[];
   /** Unix seconds. */
@@ -23,7 +23,7 @@ export interface ManifestSeal {
   readonly size: number;
 }
 
-/** The manifest as JSON; seals in key order, so that their place is their rank in the merge. */
+/** The manifest as JSON. Seals are in key order: their position is their rank in the merge. */
 export function encodeManifest(manifest: Manifest): Buffer {
   const { version, nonce, cause, closed_at } = manifest;
   const seals = manifest.seals
@@ -32,7 +32,7 @@ export function encodeManifest(manifest: Manifest): Buffer {
   return Buffer.from(JSON.stringify({ version, nonce, cause, seals, closed_at }));
 }
 
-/** @throws object_corrupt where the bytes are not a manifest of a version that this code reads */
+/** @throws object_corrupt if the bytes are not a manifest of a version that this code reads */
 export function parseManifest(bytes: Buffer): Manifest {
   const value = parseJson(bytes);
   if (!isManifest(value)) throw corrupt();
@@ -69,6 +69,6 @@ function isSeal(value: unknown): value is ManifestSeal {
 }
 
 function corrupt(cause?: unknown): NightshiftError {
-  const message = 'the manifest of the batch cannot be read';
+  const message = 'the manifest of the batch is damaged or of an unknown version';
   return new NightshiftError('object_corrupt', message, { cause });
 }

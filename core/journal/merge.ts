@@ -1,6 +1,6 @@
 import { FRAME_KIND, type FrameKind } from './frame';
 
-/** One of several frames for the same offset: what decides between them. */
+/** What decides between several frames for the same offset. */
 export interface Claim {
   readonly kind: FrameKind;
   readonly objectKey: string;
@@ -8,9 +8,9 @@ export interface Claim {
 }
 
 /**
- * Whether `candidate` is the answer rather than `current` (execution §2): an output line first, then
- * the smaller object name, then the smaller position. A total order: the choice does not depend on
- * the order in which frames are met.
+ * Whether `candidate` replaces `current` as the answer of a line: an output line wins over an error, then
+ * the smaller object name wins, then the smaller position. This is a total order, so the choice does not
+ * depend on the order in which frames are read (docs/design/journal.md#duplicate-answers).
  */
 export function isPreferred(candidate: Claim, current: Claim): boolean {
   const isOutput = candidate.kind === FRAME_KIND.output;

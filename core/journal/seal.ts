@@ -4,16 +4,16 @@ import type { Crc32 } from './crc32';
 import { encodeObjectHeader, MAGIC, OBJECT_HEADER_BYTES } from './magic';
 
 /**
- * A seal (execution §6): header `NSS1`; frames in order of offset, one per offset; an index of 16
- * bytes each (offset i64, position in the object u64); a trailer of 20 bytes: index position u64,
- * number of frames u32, CRC-32 of the index u32, magic.
+ * A seal (docs/design/journal.md#seals): header `NSS1`; frames in order of offset, one per offset; an
+ * index with 16 bytes per frame (offset i64, position in the object u64); a trailer of 20 bytes: position
+ * of the index u64, number of frames u32, CRC-32 of the index u32, magic.
  */
 export const SEAL_INDEX_ENTRY_BYTES = 16;
 export const SEAL_TRAILER_BYTES = 20;
 
-/** The end of a seal: where its index lies and how to check it. */
+/** The end of a seal: where its index is and how to check it. */
 export interface SealTrailer {
-  /** Frames lie in `[16, indexPosition)`. */
+  /** Frames are in `[16, indexPosition)`. */
   readonly indexPosition: number;
   readonly frameCount: number;
   readonly indexCrc: number;
@@ -24,7 +24,7 @@ export function encodeSealHeader(): Buffer {
   return encodeObjectHeader(MAGIC.seal);
 }
 
-/** Index and trailer for `count` frames of the given offsets and positions, which end at `indexPosition`. */
+/** Index and trailer for `count` frames, the last of which ends at `indexPosition`. */
 export function encodeSealEnd(
   frames: Iterable<{ readonly offset: number; readonly position: number }>,
   { count, indexPosition }: { readonly count: number; readonly indexPosition: number },
@@ -51,35 +51,15 @@ export function encodeSealEnd(
  */
 export function decodeSealTrailer(tail: Buffer, size: number): SealTrailer {
   const at = tail.length - SEAL_TRAILER_BYTES;
-  if (at < 0 || tail.toString('latin1', at + 16) !== MAGIC.seal) throw corrupt('no trailer');
+  if (at < 0 || tail.toString('latin1', at + 16) !== MAGIC.seal) throw corrupt('it has no trailer');
   const indexPosition = readInt64(tail, at);
   const frameCount = tail.readUInt32LE(at + 8);
   const end = indexPosition + frameCount * SEAL_INDEX_ENTRY_BYTES + SEAL_TRAILER_BYTES;
   if (indexPosition < OBJECT_HEADER_BYTES || end !== size)
-    throw corrupt('its parts do not fill it');
+    throw corrupt('its sections do not add up to its size');
   return { indexPosition, frameCount, indexCrc: tail.readUInt32LE(at + 12) };
 }
 
-/** Where the frame of the line at `offset` begins in the object. */
-export interface SealIndexEntry {
-  readonly offset: number;
-  readonly position: number;
-}
-
-/** The index, checked against the trailer's CRC. @throws object_corrupt */
-export function decodeSealIndex(
-  index: Buffer,
-  trailer: SealTrailer,
-  crc32: Crc32,
-): SealIndexEntry[] {
-  if (index.length !== trailer.frameCount * SEAL_INDEX_ENTRY_BYTES) throw corrupt('index cut off');
-  if (crc32(index) !== trailer.indexCrc) throw corrupt('index damaged');
-  return Array.from({ length: trailer.frameCount }, (_, i) => ({
-    offset: readInt64(index, i * SEAL_INDEX_ENTRY_BYTES),
-    position: readInt64(index, i * SEAL_INDEX_ENTRY_BYTES + 8),
-  }));
-}
-
 function corrupt(what: string): NightshiftError {
-  return new NightshiftError('object_corrupt', `this is not a whole seal: ${what}`);
+  return new NightshiftError('object_corrupt', `this is not a complete seal: ${what}`);
 }

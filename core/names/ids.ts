@@ -1,6 +1,6 @@
 /**
- * Identifiers of the wire (contract §0): opaque, prefix-typed. Randomness comes from the caller, so
- * that this file stays pure.
+ * Ids of API objects: opaque, with a prefix for the type (docs/design/api-contract.md#ids-and-times).
+ * The caller passes random bytes, because core has no source of randomness.
  */
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
@@ -25,8 +25,8 @@ export function partIdFromBytes(random: Uint8Array): string {
 }
 
 /**
- * Id of a result file: a pure function of the batch and the kind, so that finalizing twice names the
- * same files. One character longer than an uploaded file's id, so the two can never meet.
+ * Id of a result file: a pure function of the batch and the kind, so that a second finalization names
+ * the same files. It is one character longer than the id of an uploaded file, so they never collide.
  */
 export function resultFileId(batchId: string, kind: ResultKind): string {
   return `file-${base62(batchHex(batchId))}${kind === 'output' ? 'o' : 'e'}`;
@@ -44,12 +44,12 @@ export function batchOfResultFile(fileId: string): string | null {
 /** The two result files of a batch. */
 export type ResultKind = 'output' | 'error';
 
-/** Name under which a result file is listed (contract §7.1). */
+/** The `filename` of a result file (docs/design/api-contract.md#result-file-names). */
 export function resultFileName(batchId: string, kind: ResultKind): string {
   return `${batchId}_${kind}.jsonl`;
 }
 
-/** `batch_req_`, the batch's hex, the line's byte offset as 12 hex digits (execution §6). */
+/** `batch_req_`, the batch's hex digits, and the line's byte offset as 12 hex digits. */
 export function lineId(batchId: string, offset: number): string {
   return `batch_req_${batchHex(batchId)}${offset.toString(16).padStart(12, '0')}`;
 }
@@ -59,8 +59,7 @@ function batchHex(batchId: string): string {
   return batchId.slice('batch_'.length);
 }
 
-/** Lower-case hex of bytes. */
-export function hex(bytes: Uint8Array): string {
+function hex(bytes: Uint8Array): string {
   let out = '';
   for (const byte of bytes) out += byte.toString(16).padStart(2, '0');
   return out;

@@ -1,9 +1,9 @@
 import type { Range } from '../range';
 
 /**
- * Every object key of a batch (execution §6). No key is a folder of another. Numbers are plan
- * positions, zero-padded to 10 digits so that key order is number order; `r` is 16 hex digits of
- * random, made by the caller.
+ * The keys of all objects (docs/design/journal.md#object-names). No key is a folder of another one.
+ * Numbers are plan positions, zero-padded to 10 digits, so that the order of keys is the order of the
+ * plan. `r` is 16 random hex digits from the caller.
  */
 const DIGITS = 10;
 const SEGMENT_KEY = /^batches\/([^/]+)\/journal\/([^/]+)\/(\d{10})-(\d{10})\.([0-9a-f]{16})\.seg$/;
@@ -26,12 +26,12 @@ export interface SealName {
   readonly r: string;
 }
 
-/** `batches/<id>/`: everything that belongs to a batch, except its result files. */
+/** The prefix of everything that belongs to a batch, except its result files. */
 export function batchPrefix(batchId: string): string {
   return `batches/${batchId}/`;
 }
 
-/** Written last by ingestion, only if absent: the plan it names is the plan. */
+/** Ingestion writes it last, only if absent: it decides which plan counts. */
 export function modelMapKey(batchId: string): string {
   return `${batchPrefix(batchId)}model_map.json`;
 }
@@ -41,7 +41,7 @@ export function inputErrorsKey(batchId: string): string {
   return `${batchPrefix(batchId)}errors.json`;
 }
 
-/** The plan of one model: 16-byte entries and nothing else. */
+/** The plan of one model. */
 export function planKey(batchId: string, nonce: string, safeModel: string): string {
   return `${batchPrefix(batchId)}plans/${nonce}/${safeModel}.plan`;
 }
@@ -76,7 +76,7 @@ export function sealKey(batchId: string, safeModel: string, range: Range, r: str
   return `${sealsPrefix(batchId)}${safeModel}/${padded(from)}-${padded(to)}.${r}.seal`;
 }
 
-/** The one object for answers outside all seals; it alone may have holes. */
+/** The object for answers that no seal of a range covers; its positions may have gaps. */
 export function restKey(batchId: string, safeModel: string, r: string): string {
   return `${sealsPrefix(batchId)}${safeModel}/rest.${r}.seal`;
 }
@@ -90,7 +90,7 @@ export function parseSealKey(key: string): SealName | null {
   return { batchId, safeModel, range, r };
 }
 
-/** What the result files are made from; only if absent. */
+/** What the result files are made from; written only if absent. */
 export function manifestKey(batchId: string): string {
   return `${batchPrefix(batchId)}manifest.json`;
 }

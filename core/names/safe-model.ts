@@ -4,10 +4,10 @@ const MAX_BYTES = 100;
 const HASH_DIGITS = 16;
 
 /**
- * A path segment for each model (execution §6): `[A-Za-z0-9._-]`, 1 to 100 bytes, never `.` or `..`,
- * and no two alike after case folding. A name that would break a rule, or meet another, gets a hash of
- * the model's own name; all others only have foreign characters replaced by `_`. The result depends on
- * the set of models alone, not on their order. Repeated models are one.
+ * A path segment for each model (docs/design/journal.md#safe-model-names): `[A-Za-z0-9._-]`, 1 to 100
+ * bytes, never `.` or `..`, and no two equal after case folding. Other characters become `_`. A name that
+ * would break a rule, or equal another one, gets a hash of the model's name appended. The result depends
+ * only on the set of models, not on their order or repetition.
  */
 export function safeModelNames(models: readonly string[]): Map<string, string> {
   const distinct = [...new Set(models)].sort();

@@ -4,7 +4,7 @@ import { valueEnd } from './json-bytes';
 import { memberStarts } from './json-keys';
 import { usageOf } from './usage';
 
-/** A longer `usage` does not hold token counts. */
+/** A longer `usage` is not one: it is ignored rather than parsed. */
 const MAX_USAGE_BYTES = 64 * 1024;
 const USAGE = Buffer.from('usage');
 

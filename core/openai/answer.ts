@@ -6,30 +6,36 @@ import { createJsonCheck, NO_JSON_LIMITS } from './json-check';
 import { memberStarts } from './json-keys';
 import { usageAt } from './answer-usage';
 
-/** A backend's answer, ready to stand as `body` in a result line. */
+/** An answer of a model server, ready to be the `body` of a result line. */
 export interface EmbeddedAnswer {
-  /** 2xx and a valid JSON object: the line belongs into the output file. */
+  /** A 2xx status and a valid JSON object: the line belongs in the output file. */
   readonly ok: boolean;
-  /** ASCII JSON without blanks outside strings: the answer token for token, or the wrapped error. */
+  /** ASCII JSON without white space outside strings: the answer token by token, or the wrapped error. */
   readonly json: Buffer;
-  /** Zeros where not `ok` (contract §6: the batch's usage sums over output lines). */
+  /** Zeros unless `ok`: the usage of a batch is the sum over its output lines. */
   readonly usage: Usage;
-  /** The answer's `model`, where it is `ok` and names one. */
+  /** The answer's `model`; null unless `ok`, or if it names none. */
   readonly model: string | null;
 }
 
 const WRAPPED_CHARACTERS = 2000;
+/** What decoding puts in place of bytes that are not UTF-8. */
 const REPLACEMENT = '\ufffd';
+const MODEL = Buffer.from('model');
+const USAGE = Buffer.from('usage');
+/** Without limits: of an answer, only usage and model are parsed, so any size and depth is harmless. */
+const fault = createJsonCheck(NO_JSON_LIMITS);
 
 /**
- * Embeds an answer (contract §2.5, §7.1). A JSON object in valid UTF-8 without BOM keeps every token:
- * numbers, escapes and repeated members are not touched, only blanks outside strings go and non-ASCII
- * is escaped. Anything else is wrapped as an `invalid_response` error of its first 2,000 characters.
+ * Embeds an answer (docs/design/api-contract.md#embedded-answers). A JSON object in valid UTF-8 without a
+ * BOM keeps every token: numbers, escapes and repeated members stay as they are. Only white space outside
+ * strings is removed, and non-ASCII characters are escaped. Anything else becomes an `invalid_response`
+ * error with its first 2,000 characters.
  */
 export function embedAnswer(status: number, body: Buffer): EmbeddedAnswer {
   const text = body.toString('utf8');
   if (!isWholeUtf8(text, body) || fault(body) !== null) return invalidResponse(text);
-  // One code unit per byte means ASCII, for valid UTF-8.
+  // In valid UTF-8, one code unit per byte means ASCII.
   const ascii = text.length === body.length ? body : asciiJson(text);
   const json = withoutBlanks(ascii);
   if (json[0] !== OPEN_BRACE) return invalidResponse(text);
@@ -38,20 +44,16 @@ export function embedAnswer(status: number, body: Buffer): EmbeddedAnswer {
   return { ok: true, json, usage: usageAt(json, usage), model: modelAt(json, model) };
 }
 
-/** Nothing of an answer is built but its usage, so it may be as large and as deep as it likes. */
-const fault = createJsonCheck(NO_JSON_LIMITS);
-const MODEL = Buffer.from('model');
-const USAGE = Buffer.from('usage');
 function invalidResponse(text: string): EmbeddedAnswer {
   return { ok: false, json: wrapped(text), usage: NO_USAGE, model: null };
 }
 
-/** Decoding replaces what is not UTF-8 by U+FFFD, which may also have been sent: then bytes decide. */
+/** U+FFFD may also have been sent as such: only then the bytes are compared. */
 function isWholeUtf8(text: string, body: Buffer): boolean {
   return !text.includes(REPLACEMENT) || Buffer.from(text, 'utf8').equals(body);
 }
 
-/** Drops blanks outside strings; `json` itself where there are none. */
+/** Removes white space outside strings; returns `json` itself if there is none. */
 function withoutBlanks(json: Buffer): Buffer {
   let compact: Buffer | null = null;
   let length = 0;

@@ -1,10 +1,10 @@
-/** What a request to an endpoint must carry for us to plan it (contract §6). */
+/** What a request to an endpoint must contain (docs/design/api-contract.md#endpoints). */
 export interface EndpointRule {
-  /** Members of `body` that must be there; `model` is checked apart. */
+  /** Required members of `body`; `model` is checked separately. */
   readonly required: readonly string[];
-  /** Whether the member `input` counts against the limit of inputs in a file. */
+  /** Whether `input` counts towards the limit of inputs in a file. */
   readonly countsInputs: boolean;
-  /** Whether a missing `model` stands for the configured default. */
+  /** Whether a missing `model` means the configured default. */
   readonly modelOptional: boolean;
 }
 
@@ -21,7 +21,7 @@ const RULES: ReadonlyMap<string, EndpointRule> = new Map([
   ['/v1/videos', { ...PLAIN, required: ['prompt'] }],
 ]);
 
-/** The rule of an endpoint; one that is only known by configuration asks for nothing but `model`. */
+/** The rule of an endpoint. One that only the configuration lists requires nothing but `model`. */
 export function endpointRule(endpoint: string): EndpointRule {
   return RULES.get(endpoint) ?? PLAIN;
 }

@@ -1,31 +1,31 @@
 /**
- * A set of strings in 20 bytes each, whatever their length. It holds 96-bit hashes, not the strings:
- * the chance that any two of a million different ones are taken for the same is below 10^-17.
+ * A set of strings that takes 20 bytes for each, whatever their length: it holds 96-bit hashes. Among a
+ * million different strings, the probability of any collision is below 10^-17.
  */
 export interface IdSet {
   readonly size: number;
-  /** False where the very same string was added before. */
+  /** False if the same string was added before. */
   add(id: string): boolean;
 }
 
 const FIRST_SLOTS = 1024;
-/** Hashes lie in pages, so that growing copies nothing: 16 Ki of three words each. */
+/** Hashes are kept in pages of 16 Ki, three words each, so that growing copies nothing. */
 const PAGE_SHIFT = 14;
 const PAGE_MASK = (1 << PAGE_SHIFT) - 1;
 const WORDS = 3;
 
 /**
- * An empty set. Hashes lie one after the other, found through an open-addressed table of their
- * numbers. `seed` is random: nobody can choose ids that all collide.
+ * An empty set: a list of hashes, and an open-addressed table of their positions. `seed` is random, so
+ * that no client can choose ids that all fall into the same slot.
  */
 export function createIdSet(seed: number): IdSet {
   const hash = new Uint32Array(WORDS);
   const pages: Uint32Array[] = [];
-  /** Number of the id + 1, 0 for a free slot; never more than half full. */
+  /** Position of the hash + 1, or 0 for a free slot. At most half full. */
   let slots = new Uint32Array(FIRST_SLOTS);
   let size = 0;
 
-  /** The slot that holds `hash`, or the free one where it belongs. */
+  /** The slot that holds `hash`, or the free slot where it belongs. */
   function slotOf(): number {
     const mask = slots.length - 1;
     for (let slot = (hash[0] as number) & mask; ; slot = (slot + 1) & mask) {
@@ -74,30 +74,31 @@ function isAt(pages: readonly Uint32Array[], number: number, hash: Uint32Array):
 }
 
 /**
- * Three lanes over the code units, two at a time. A lane is a chain of bijections, of its own rotation
- * and multiplier, so that strings which differ in one place never meet; at the end the lanes mix.
+ * Three 32-bit hashes over the code units, two at a time. Each is a chain of bijections with its own
+ * rotation and multiplier, so that strings which differ in one place never collide; at the end the three
+ * are mixed.
  */
 function hashInto(hash: Uint32Array, id: string, seed: number): void {
   let a = seed | 0;
   let b = Math.imul(seed ^ 0x5bd1e995, 0x7feb352d);
   let c = Math.imul(seed ^ 0x2545f491, 0x846ca68b);
   for (let i = 0; i < id.length; i += 2) {
-    // Behind an odd end comes NaN, which counts 0: the length, mixed in below, tells the two apart.
+    // After an odd end comes NaN, which becomes 0. The length, mixed in below, tells the two apart.
     const pair = id.charCodeAt(i) | (id.charCodeAt(i + 1) << 16);
     a = Math.imul(((a << 13) | (a >>> 19)) ^ pair, 0x2c1b3c6d);
     b = Math.imul(((b << 15) | (b >>> 17)) ^ pair, 0x85ebca6b);
     c = Math.imul(((c << 11) | (c >>> 21)) ^ pair, 0xc2b2ae35);
   }
-  a = scrambled(a ^ id.length);
-  b = scrambled(b ^ a);
-  c = scrambled(c ^ b);
-  hash[0] = scrambled(a + c);
+  a = mixed(a ^ id.length);
+  b = mixed(b ^ a);
+  c = mixed(c ^ b);
+  hash[0] = mixed(a + c);
   hash[1] = b;
   hash[2] = c;
 }
 
-/** Every bit has a say in every other; one to one. */
-function scrambled(word: number): number {
+/** A bijection in which every input bit affects every output bit. */
+function mixed(word: number): number {
   let h = word;
   h = Math.imul(h ^ (h >>> 16), 0x7feb352d);
   h = Math.imul(h ^ (h >>> 15), 0x846ca68b);

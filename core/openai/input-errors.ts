@@ -1,4 +1,4 @@
-/** Codes of faults in an input file (contract §3, §7, §7.1). */
+/** Codes of faults in an input file (docs/design/api-contract.md#input-errors). */
 export type InputErrorCode =
   | 'empty_file'
   | 'invalid_json_line'
@@ -28,13 +28,13 @@ export interface InputError {
 
 /** Collects faults in bounded memory, however many lines are bad. */
 export interface InputErrors {
-  /** All faults so far, kept or only counted. */
+  /** All faults so far, including those that are only counted. */
   readonly count: number;
-  /** Faults of lines must come in line order. */
+  /** Faults of lines must be added in line order. */
   add(error: InputError): void;
   /**
-   * At most 100 entries: those without a line first, then by line; where there were more, a last one
-   * with code `too_many_errors` says how many (contract §7.1).
+   * At most 100 entries: those without a line first, then in line order. If there are more, one further
+   * entry with the code `too_many_errors` says how many.
    */
   list(): InputError[];
 }

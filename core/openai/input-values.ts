@@ -1,13 +1,13 @@
 const SHOWN_UNITS = 64;
 
-/** What kind of JSON value something is, as a message to users says it. */
+/** The kind of a JSON value, for messages to users. */
 export function kindOf(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'an array';
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
 
-/** A value as a message may show it: a short text as JSON, which hides no character; else its kind. */
+/** A value for messages to users: a text as JSON, which hides no character, cut if long; else its kind. */
 export function quoted(value: unknown): string {
   if (typeof value !== 'string') return kindOf(value);
   if (value.length <= SHOWN_UNITS) return JSON.stringify(value);

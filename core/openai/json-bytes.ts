@@ -1,4 +1,4 @@
-/** Steps over the bytes of JSON that is already known to be valid. */
+/** Bytes of JSON. The functions of this file step over JSON that is known to be valid. */
 export const QUOTE = 0x22;
 export const BACKSLASH = 0x5c;
 export const COMMA = 0x2c;
@@ -6,15 +6,15 @@ export const OPEN_BRACE = 0x7b;
 export const CLOSE_BRACE = 0x7d;
 export const OPEN_BRACKET = 0x5b;
 export const CLOSE_BRACKET = 0x5d;
-/** JSON's four blanks are all at or below this, and nothing else outside a string is. */
+/** JSON's four white-space bytes are at or below this, and nothing else outside strings is. */
 export const LAST_BLANK = 0x20;
 
-/** A native search costs about as much as looking at this many bytes here: keys are mostly shorter. */
+/** A native search costs as much as a loop over this many bytes, and most keys are shorter. */
 const NEAR_BYTES = 24;
 
 /**
  * Position of the quote that ends the string whose opening quote is at `open`.
- * @throws RangeError where there is none
+ * @throws RangeError if there is none
  */
 export function stringEnd(json: Buffer, open: number): number {
   const near = Math.min(json.length, open + 1 + NEAR_BYTES);
@@ -26,7 +26,7 @@ export function stringEnd(json: Buffer, open: number): number {
   return farStringEnd(json, open);
 }
 
-/** Looks for quotes natively; one counts when the backslashes right before it are even in number. */
+/** Finds quotes natively; a quote ends the string if an even number of backslashes precedes it. */
 function farStringEnd(json: Buffer, open: number): number {
   let quote = json.indexOf(QUOTE, open + 1);
   while (quote !== -1) {
@@ -38,13 +38,13 @@ function farStringEnd(json: Buffer, open: number): number {
   throw new RangeError('string without an end');
 }
 
-/** First position at or after `at` that is not a blank. */
+/** First position at or after `at` that is not white space. */
 export function skipBlanks(json: Buffer, at: number): number {
   while (at < json.length && (json[at] ?? 0) <= LAST_BLANK) at++;
   return at;
 }
 
-/** Position just after the value that begins at `at`. @throws RangeError where it does not end */
+/** Position after the value that begins at `at`. @throws RangeError if it does not end */
 export function valueEnd(json: Buffer, at: number): number {
   const first = json[at];
   if (first === QUOTE) return stringEnd(json, at) + 1;

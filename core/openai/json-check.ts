@@ -1,9 +1,9 @@
 import { CLOSE_BRACE, CLOSE_BRACKET, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE } from './json-bytes';
 import { blanksEnd, NONE, scalarEnd, textEnd } from './json-tokens';
 
-/** What a JSON text may cost its reader. */
+/** Bounds of what a JSON text costs its parser (docs/design/batch-path.md#json-bounds). */
 export interface JsonLimits {
-  /** Objects and arrays inside one another. */
+  /** Nested objects and arrays. */
   readonly maxDepth: number;
   /** Each comma counts 1; each object, array, member, and string counts {@link HEAVY_TOKENS}. */
   readonly maxTokens: number;
@@ -12,23 +12,28 @@ export interface JsonLimits {
 /** Why a JSON text is refused. */
 export type JsonFault = 'invalid' | 'too_deep' | 'too_many_tokens';
 
-/** The fault of the bytes `[start, end)`, which must be one JSON value; null if there is none. */
+/** The fault of the bytes `[start, end)`, which must hold one JSON value; null if there is none. */
 export type JsonCheck = (bytes: Buffer, start?: number, end?: number) => JsonFault | null;
 
-/** No limit: for text of which nothing is built. */
+/** No limits: for text that is not parsed as a whole. */
 export const NO_JSON_LIMITS: JsonLimits = { maxDepth: Infinity, maxTokens: Infinity };
 
-/** Parsing an object, an array, a member, or a string takes about as long as this many numbers. */
+/** Parsing an object, array, member or string costs about as much as parsing this many numbers. */
 export const HEAVY_TOKENS = 32;
 
 const COLON = 0x3a;
-/** Levels that the memory of a check has room for between two calls. */
+/** Levels of nesting whose memory is kept between two calls. */
 const KEPT_LEVELS = 1024;
 
 /**
- * Checks JSON without building it. `JSON.parse` takes up to 90 bytes of memory for one byte of text and
- * cannot be interrupted, so text from outside passes this check first. It accepts exactly what
- * `JSON.parse` accepts within the limits, given valid UTF-8, and needs one byte for each level of depth.
+ * Checks JSON without building objects.
+ *
+ * `JSON.parse` takes up to 90 bytes of memory per byte of text, cannot be interrupted, and blocks every
+ * other request meanwhile: one line of 16 MiB can exhaust the heap of a worker. No limit of bytes helps,
+ * because a legitimate line of the same size (one long string) costs almost nothing. What costs is the
+ * number of values, so that is measured first, in one pass over the bytes with one byte of memory per
+ * level of nesting. Text from outside passes this check before it is parsed. Within the limits it accepts
+ * exactly what `JSON.parse` accepts, given valid UTF-8.
  */
 export function createJsonCheck({ maxDepth, maxTokens }: JsonLimits): JsonCheck {
   /** The closing byte of every open object and array. */
@@ -41,7 +46,7 @@ export function createJsonCheck({ maxDepth, maxTokens }: JsonLimits): JsonCheck 
     return tokens > maxTokens ? NONE : textEnd(bytes, at, end);
   };
 
-  /** Steps over a key and its colon, to the value. */
+  /** Steps over a key and its colon to the value. */
   const member = (bytes: Buffer, at: number, end: number): number => {
     const keyEnd = textEnd(bytes, at, end);
     if (keyEnd === NONE) return NONE;
@@ -51,7 +56,7 @@ export function createJsonCheck({ maxDepth, maxTokens }: JsonLimits): JsonCheck 
     return tokens > maxTokens ? NONE : blanksEnd(bytes, colon + 1, end);
   };
 
-  /** From behind a value to the next one; to `end` behind the last. */
+  /** From the end of a value to the next value; to `end` after the last one. */
   const leave = (bytes: Buffer, from: number, end: number): number => {
     let at = blanksEnd(bytes, from, end);
     while (depth > 0 && at < end && bytes[at] === closers[depth - 1]) {
@@ -64,7 +69,7 @@ export function createJsonCheck({ maxDepth, maxTokens }: JsonLimits): JsonCheck 
     return closers[depth - 1] === CLOSE_BRACE ? member(bytes, at, end) : at;
   };
 
-  /** Steps into an object or array: to its first value, or over it if it is empty. */
+  /** Steps into an object or array to its first value, or over it if it is empty. */
   const enter = (bytes: Buffer, open: number, end: number): number => {
     const closer = bytes[open] === OPEN_BRACE ? CLOSE_BRACE : CLOSE_BRACKET;
     if (depth === closers.length) closers = grown(closers);
@@ -102,8 +107,8 @@ export function createJsonCheck({ maxDepth, maxTokens }: JsonLimits): JsonCheck 
 }
 
 /**
- * The check of text that is parsed right after it: passes over the many lines that are so short and so
- * flat that they cannot exceed the limits, and leaves it to the parser whether they are valid.
+ * The check for text that is parsed right afterwards. Most lines are so short and flat that they cannot
+ * exceed the limits; it skips those and leaves their validity to the parser.
  */
 export function createJsonGuard(limits: JsonLimits): JsonCheck {
   const check = createJsonCheck(limits);
@@ -114,7 +119,7 @@ export function createJsonGuard(limits: JsonLimits): JsonCheck {
   };
 }
 
-/** Whether there are at most `maxDepth` opening brackets, strings included; 0.1 ns for a byte. */
+/** Whether there are at most `maxDepth` opening brackets, even inside strings; takes 0.1 ns per byte. */
 function isFlat(text: Buffer, maxDepth: number): boolean {
   if (text.length <= maxDepth) return true;
   let left = maxDepth;

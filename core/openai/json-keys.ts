@@ -1,8 +1,6 @@
 import { BACKSLASH, COMMA, OPEN_BRACE, QUOTE, skipBlanks, stringEnd, valueEnd } from './json-bytes';
 
-/** Members of objects in JSON that is known to be valid, found without parsing it. */
-
-/** Whether the key with quotes at `open` and `close` reads `name`, which is ASCII. */
+/** Whether the key with quotes at `open` and `close` equals `name`, which is ASCII. The JSON is valid. */
 export function isKey(
   json: Buffer,
   [open, close]: readonly [number, number],
@@ -12,7 +10,7 @@ export function isKey(
   if (length === name.length) {
     return json.compare(name, 0, length, open + 1, close) === 0;
   }
-  // An escape makes a key longer, never shorter, and never more than six times as long.
+  // An escape makes a key longer, by a factor of six at most.
   if (length < name.length || length > 6 * name.length) return false;
   return hasEscape(json, open, close) && decoded(json, open, close) === name.toString('latin1');
 }
@@ -24,8 +22,8 @@ export function decoded(json: Buffer, open: number, close: number): string {
 }
 
 /**
- * Where the value of each named member of the object at `open` begins; null for one that is not there.
- * Of repeated members the last counts, as with `JSON.parse`.
+ * Where the value of each named member of the object at `open` begins; null for an absent member. Does
+ * not parse the values. As with `JSON.parse`, the last of repeated members counts.
  */
 export function memberStarts(
   json: Buffer,

@@ -1,12 +1,12 @@
 import { HEAVY_TOKENS, type JsonFault, type JsonLimits } from './json-check';
 
-/** How the settings name the limits of one line of an input file. */
+/** The settings that limit one line of an input file. */
 const SETTINGS = {
   maxDepth: 'limits.max_json_depth',
   maxTokens: 'limits.max_json_tokens',
 } as const;
 
-/** Says which limit a line of an input file exceeds, and what to do about it. */
+/** Which limit a line of an input file exceeds, and what to do. */
 export function lineOverLimit(fault: Exclude<JsonFault, 'invalid'>, limits: JsonLimits): string {
   if (fault === 'too_deep') {
     return (

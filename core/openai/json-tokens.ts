@@ -1,8 +1,8 @@
 import { BACKSLASH, QUOTE } from './json-bytes';
 
 /**
- * The tokens of JSON, held against RFC 8259 byte by byte. Every function takes the position where the
- * token begins and returns the one behind it, or {@link NONE} if there is no such token before `end`.
+ * The tokens of JSON, checked against RFC 8259 byte by byte. Every function takes the position where a
+ * token begins and returns the one after it, or {@link NONE} if there is no such token before `end`.
  */
 export const NONE = -1;
 
@@ -21,15 +21,15 @@ const TAB = 0x09;
 const LF = 0x0a;
 const CR = 0x0d;
 const SPACE = 0x20;
-/** What may stand behind a backslash, except `u`. */
+/** What may follow a backslash, except `u`. */
 const ESCAPED: ReadonlySet<number> = new Set(Buffer.from('"\\/bfnrt'));
-/** By byte: 1 if it stands for itself within a string. */
+/** For each byte: 1 if it stands for itself inside a string. */
 const IS_PLAIN = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte < FIRST_PRINTABLE || byte === QUOTE || byte === BACKSLASH ? 0 : 1,
 );
 const LITERALS = ['true', 'false', 'null'].map((word) => Buffer.from(word));
 
-/** Position of the first byte at or after `at` that is not one of JSON's four blanks. */
+/** Position of the first byte at or after `at` that is not JSON white space. */
 export function blanksEnd(bytes: Uint8Array, at: number, end: number): number {
   while (at < end) {
     const byte = bytes[at] as number;
@@ -45,7 +45,7 @@ export function textEnd(bytes: Uint8Array, open: number, end: number): number {
   if (open >= end || bytes[open] !== QUOTE) return NONE;
   let at = open + 1;
   for (;;) {
-    // One look into a table is twice as fast as three comparisons.
+    // One table lookup is twice as fast as three comparisons.
     while (at < end && IS_PLAIN[bytes[at] as number] === 1) at++;
     if (at >= end) return NONE;
     if (bytes[at] === QUOTE) return at + 1;

@@ -3,38 +3,38 @@ import type { InputErrorCode } from './input-errors';
 import { kindOf, quoted } from './input-values';
 import { isJsonObject } from './json-object';
 
-/** What the lines of one batch are held against. */
+/** What the lines of one batch are checked against. */
 export interface LineRules {
   /** The batch's endpoint; every `url` must equal it. */
   readonly endpoint: string;
-  /** Model of a moderation that names none. */
+  /** The model of a moderation that names none. */
   readonly moderationDefaultModel: string;
 }
 
-/** What planning needs of a line; null where the line does not say it properly. */
+/** What planning needs of a line; a member is null if it is missing or wrong. */
 export interface CheckedLine {
   readonly customId: string | null;
-  /** The effective model, a default applied. */
+  /** The effective model: the default if it may be omitted. */
   readonly model: string | null;
   readonly body: Readonly<Record<string, unknown>> | null;
   /** Inputs of an embeddings request; 0 at other endpoints. */
   readonly inputs: number;
 }
 
-/** Takes one fault of the line at hand. */
+/** Receives one fault of the current line. */
 export type ReportFault = (code: InputErrorCode, message: string, param: string) => void;
 
 type Members = Readonly<Record<string, unknown>>;
 
 const MAX_CUSTOM_ID = 512;
-/** Models stand in names, keys and the records of the engine, which are small. */
+/** Model names are part of object names, task queues and workflow histories, which are bounded. */
 const MAX_MODEL = 256;
 
 /**
- * Holds a parsed line against contract §3 and §7.1. One line may have several faults; they are reported
- * in the order `custom_id`, `method`, `url`, `body`, then the members of `body`. A member that is null
- * counts as absent. What `body` holds beyond `model`, the endpoint's required members and `stream` is
- * the model server's business.
+ * Checks a parsed line (docs/design/api-contract.md#line-format). All its faults are reported, in the order
+ * `custom_id`, `method`, `url`, `body`, then the members of `body`. A member that is null counts as absent.
+ * Of `body`, only `model`, the required members of the endpoint and `stream` are checked; the rest is for
+ * the model server to judge.
  */
 export function checkLine(line: Members, rules: LineRules, report: ReportFault): CheckedLine {
   const customId = checkCustomId(line['custom_id'], report);
@@ -44,7 +44,7 @@ export function checkLine(line: Members, rules: LineRules, report: ReportFault):
   if (body === null) return { customId, model: null, body, inputs: 0 };
   const model = checkModel(body['model'], rules, report);
   const rule = endpointRule(rules.endpoint);
-  // A line for another endpoint has that endpoint's members: one fault says enough.
+  // A line for another endpoint has the members of that one: the wrong URL is fault enough.
   if (urlFits) checkRequired(body, rule.required, report);
   if (body['stream'] === true) {
     const message = 'Streaming is not possible in a batch: remove `stream` or set it to false.';
@@ -105,7 +105,7 @@ function checkRequired(body: Members, required: readonly string[], report: Repor
   for (const name of required) if (isAbsent(body[name])) missing(`body.${name}`, report);
 }
 
-/** A text or a token array is one input, an array of texts or of token arrays its length. */
+/** A text or an array of tokens is one input; an array of these counts each element. */
 function countInputs(input: unknown): number {
   if (!Array.isArray(input)) return 1;
   return typeof input[0] === 'number' ? 1 : input.length;
@@ -125,7 +125,7 @@ function isAbsent(value: unknown): boolean {
   return value === undefined || value === null;
 }
 
-/** Lengths are in code points, of which a string has at most as many as code units. */
+/** Limits are in code points; a string never has more of them than code units. */
 function isLonger(text: string, maxCharacters: number): boolean {
   if (text.length <= maxCharacters) return false;
   return text.length > 2 * maxCharacters || Array.from(text).length > maxCharacters;

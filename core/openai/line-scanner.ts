@@ -9,21 +9,20 @@ import { createLineSplitter, type ByteChecks, type RawLine } from './line-splitt
 import { createPrefixHasher } from './system-prompt';
 
 /**
- * Reads an input file once, as its bytes come, and finds requests and faults (execution §1).
- *
- * An implementation MUST accept and refuse exactly what the one here does, in bounded memory: 16 bytes
- * and its `custom_id` for a line, one line of `maxLineBytes`, and nothing of a longer one.
+ * Reads an input file once, while its bytes arrive, and finds requests and faults
+ * (docs/design/batch-path.md#line-checks). Memory is bounded: one line of at most `maxLineBytes`, and 20
+ * bytes for each `custom_id`.
  */
 export interface LineScanner {
   /** Takes the next bytes of the file. They may be changed after this returns. */
   push(chunk: Buffer): void;
-  /** The file has ended: reports what concerns it as a whole. */
+  /** The file has ended: reports faults of the whole file. */
   end(): ScanTotals;
 }
 
-/** What a scanner finds, in line order; the faults of the whole file at its end. */
+/** Receives what a scanner finds, in line order; the faults of the whole file come last. */
 export interface ScanSink {
-  /** A request without a fault. The object is good until this returns. */
+  /** A request without a fault. The object is valid until this returns. */
   request(request: ScannedRequest): void;
   fault(error: InputError): void;
 }
@@ -34,7 +33,7 @@ export interface ScannedRequest {
   /** Bytes without the line end. */
   readonly length: number;
   readonly prefixHash: number;
-  /** The effective model: a moderation without one has the default. */
+  /** The effective model: the default for a moderation without one. */
   readonly model: string;
 }
 
@@ -50,13 +49,12 @@ export interface ScanRules extends LineRules {
   readonly maxRequests: number;
   /** Embedding inputs over the whole file. */
   readonly maxInputs: number;
-  /** One model per file, else `mismatched_model`. */
+  /** Whether a second model is a fault (`mismatched_model`). */
   readonly singleModel: boolean;
-  /** What a line may cost before it is parsed, else `invalid_json_line`. */
+  /** Bounds of what parsing a line may cost; beyond them: `invalid_json_line`. */
   readonly json: JsonLimits;
 }
 
-/** What {@link createLineScanner} takes. */
 export interface LineScannerOptions {
   readonly rules: ScanRules;
   readonly checks: ByteChecks;
@@ -65,10 +63,10 @@ export interface LineScannerOptions {
   readonly sink: ScanSink;
 }
 
-/** Each model is a plan, lanes and a row in the records of the engine: a file names at most this many. */
-export const MAX_MODELS = 500;
+/** Each model has a plan, lanes and entries in the workflow history, so their number is bounded. */
+const MAX_MODELS = 500;
 
-/** The scanner that parses each line with `JSON.parse`, once it is known what that costs. */
+/** A scanner that parses each line with `JSON.parse`, after the cost of that has been bounded. */
 export function createLineScanner(options: LineScannerOptions): LineScanner {
   const judge = new LineJudge(options);
   const { checks, rules } = options;
@@ -98,7 +96,7 @@ class LineJudge {
   readonly #models = new Set<string>();
   #requests = 0;
   #inputs = 0;
-  /** Number of the line at hand, and its faults so far. */
+  /** Number of the current line, and its faults so far. */
   #number = 0;
   #faults = 0;
 
@@ -132,7 +130,7 @@ class LineJudge {
 
   tooLong(number: number): void {
     if (!this.#begin(number)) return;
-    const message = `A line can have ${this.#rules.maxLineBytes} bytes; this one is longer.`;
+    const message = `A line can have at most ${this.#rules.maxLineBytes} bytes; this one is longer.`;
     this.#fault('line_too_long', message, null);
   }
 
@@ -150,14 +148,14 @@ class LineJudge {
     return { requests };
   }
 
-  /** Counts a request; lines beyond the limit are only counted, for their file is lost already. */
+  /** Counts a request. Lines beyond the limit are only counted: the file has failed already. */
   #begin(number: number): boolean {
     this.#number = number;
     this.#faults = 0;
     return ++this.#requests <= this.#rules.maxRequests;
   }
 
-  /** Undefined where the line is not JSON; the fault is reported. */
+  /** Undefined if the line is not JSON; the fault has been reported. */
   #parse({ bytes, start, end, encoding }: RawLine): unknown {
     if (encoding === 'invalid') {
       this.#fault(
@@ -173,7 +171,7 @@ class LineJudge {
       return undefined;
     }
     try {
-      // A string of one byte per character is faster to make and to parse: 190 against 154 MB/s.
+      // A string with one byte per character is faster to make and to parse: 190 instead of 154 MB/s.
       return JSON.parse(bytes.toString(encoding === 'ascii' ? 'latin1' : 'utf8', start, end));
     } catch {
       this.#fault('invalid_json_line', NOT_JSON, null);
@@ -183,7 +181,7 @@ class LineJudge {
 
   #checkAmongOthers({ customId, model }: CheckedLine): void {
     if (customId !== null && !this.#ids.add(customId)) {
-      const message = `An earlier line has the \`custom_id\` ${quoted(customId)} too; each must be unique.`;
+      const message = `An earlier line has the same \`custom_id\`, ${quoted(customId)}; each must be unique.`;
       this.#fault('duplicate_custom_id', message, 'custom_id');
     }
     if (model === null || this.#models.has(model)) return;
@@ -212,7 +210,7 @@ class LineJudge {
   #checkLimit(code: InputErrorCode, what: string, [count, max]: readonly [number, number]): void {
     if (count <= max) return;
     const found = code === 'too_many_models' ? 'more' : String(count);
-    const message = `A batch can hold ${max} ${what}; this one has ${found}. Split it into several.`;
+    const message = `A batch can have at most ${max} ${what}; this one has ${found}. Split it into several batches.`;
     this.#faultOfFile(code, message);
   }
 }

@@ -1,17 +1,17 @@
 /**
- * Cuts a file into lines by the lexical rules of contract §3 and §7: one leading UTF-8 BOM is stripped,
- * a line ends with LF or CRLF or the file, blank lines are numbered and otherwise skipped.
+ * Splits a file into lines (docs/design/api-contract.md#line-format): one leading UTF-8 BOM is removed, a
+ * line ends with LF, CRLF or the end of the file, and blank lines are counted but skipped.
  */
 export interface LineSplitter {
   /** Takes the next bytes of the file. They may be changed after this returns. */
   push(chunk: Buffer): void;
-  /** The file has ended; its last line needs no newline. */
+  /** The file has ended. Its last line needs no newline. */
   end(): void;
 }
 
-/** Who gets the lines, in order. */
+/** Receives the lines, in order. */
 export interface LineConsumer {
-  /** A line that is neither blank nor too long. Its bytes are good until this returns. */
+  /** A line that is neither blank nor too long. Its bytes are valid until this returns. */
   line(line: RawLine): void;
   /** A line of more than `maxLineBytes`. */
   tooLong(number: number): void;
@@ -32,13 +32,12 @@ export interface RawLine {
 /** `ascii` is valid UTF-8 too. */
 export type LineEncoding = 'ascii' | 'utf8' | 'invalid';
 
-/** Checks of the engine, which `core` cannot import: `isAscii` and `isUtf8` of `node:buffer`. */
+/** `isAscii` and `isUtf8` of `node:buffer`; a port, because core imports no Node modules. */
 export interface ByteChecks {
   isAscii(bytes: Uint8Array): boolean;
   isUtf8(bytes: Uint8Array): boolean;
 }
 
-/** What {@link createLineSplitter} takes. */
 export interface LineSplitterOptions {
   readonly maxLineBytes: number;
   readonly checks: ByteChecks;
@@ -50,10 +49,10 @@ const CR = 0x0d;
 const SPACE = 0x20;
 const TAB = 0x09;
 const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
-/** A line this much over the limit is over it with BOM and CR taken off, too. */
+/** A line that exceeds the limit by more than this does so even without its BOM and CR. */
 const SLACK = BOM.length + 1;
 
-/** A splitter that holds at most one line, and of a line that is too long nothing. */
+/** A splitter that holds at most one line, and nothing of a line that is too long. */
 export function createLineSplitter(options: LineSplitterOptions): LineSplitter {
   return new ChunkSplitter(options);
 }
@@ -89,7 +88,7 @@ class ChunkSplitter implements LineSplitter {
     if (this.#pendingBytes > 0) this.#finishPending(0);
   }
 
-  /** Whole lines: encodings are checked for all of them at once, which is nearly free. */
+  /** Whole lines: the encoding is checked for all of them at once, which costs almost nothing. */
   #lines(region: Buffer): void {
     const encoding = this.#encodingOf(region);
     let start = 0;
@@ -101,7 +100,7 @@ class ChunkSplitter implements LineSplitter {
     }
   }
 
-  /** Copies, so that a small piece does not hold a large chunk. */
+  /** Copies, so that a small piece does not keep a large chunk in memory. */
   #keep(chunk: Buffer, start: number, end: number): void {
     if (end === start) return;
     this.#pendingBytes += end - start;

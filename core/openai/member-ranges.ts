@@ -1,9 +1,9 @@
 import { COMMA, skipBlanks, stringEnd, valueEnd } from './json-bytes';
 import { decoded, isKey } from './json-keys';
 
-/** Where a request line keeps what is sent, and what names its answer. */
+/** Which part of a request line is sent, and the id of its answer. */
 export interface LineParts {
-  /** Byte range `[bodyStart, bodyEnd)` of the value of `body`, sent as it is. */
+  /** Bytes `[bodyStart, bodyEnd)` are the value of `body`, sent unchanged. */
   readonly bodyStart: number;
   readonly bodyEnd: number;
   readonly customId: string;
@@ -14,9 +14,9 @@ const CUSTOM_ID = Buffer.from('custom_id');
 const ABSENT = -1;
 
 /**
- * Finds `body` and `custom_id` among the top-level members of a line that has passed validation. As
- * with `JSON.parse`, the last of repeated members counts, and keys and ids are compared and returned
- * after unescaping. Nothing but the two is decoded. @throws RangeError for a line that is not valid
+ * Finds `body` and `custom_id` among the top-level members of a line that has passed validation, without
+ * parsing it: a request is sent byte for byte. As with `JSON.parse`, the last of repeated members counts,
+ * and keys and ids are unescaped. @throws RangeError for an invalid line
  */
 export function lineParts(line: Buffer): LineParts {
   let bodyStart = ABSENT;

@@ -1,17 +1,17 @@
-/** What one client may still ask: a bucket of requests that fills up at a steady rate. */
+/** What one client may still request: a token bucket. */
 export interface RequestBudget {
-  /** Requests left at `atMs`, with fractions; at most those of a minute. */
+  /** Requests left at `atMs`, with fractions; at most the requests of one minute. */
   readonly left: number;
   readonly atMs: number;
 }
 
-/** What became of one request. */
+/** Whether one request is allowed, and what its headers report. */
 export interface RateVerdict {
   readonly isAllowed: boolean;
   readonly budget: RequestBudget;
   /** Whole requests left after this one. */
   readonly remaining: number;
-  /** Time until all requests of a minute are there again. */
+  /** Time until the bucket is full again. */
   readonly resetMs: number;
   /** Time until the next request is allowed; 0 if one is allowed now. */
   readonly retryMs: number;
@@ -20,9 +20,9 @@ export interface RateVerdict {
 const MINUTE_MS = 60_000;
 
 /**
- * Takes one request from the budget. A client that was quiet may send the requests of a minute at once,
- * and then as many as the rate gives back. A refused request costs nothing. A clock that steps back
- * gives back nothing.
+ * Takes one request from the bucket. A client that was idle may send the requests of one minute at once,
+ * and then as many as the rate adds. A refused request costs nothing. A clock that steps back adds
+ * nothing (docs/design/api-contract.md#request-rate).
  */
 export function takeRequest(
   before: RequestBudget | undefined,
@@ -31,9 +31,9 @@ export function takeRequest(
 ): RateVerdict {
   const perMs = perMinute / MINUTE_MS;
   const elapsedMs = Math.max(0, nowMs - (before?.atMs ?? nowMs));
-  const there = Math.min(perMinute, (before?.left ?? perMinute) + elapsedMs * perMs);
-  const isAllowed = there >= 1;
-  const left = isAllowed ? there - 1 : there;
+  const available = Math.min(perMinute, (before?.left ?? perMinute) + elapsedMs * perMs);
+  const isAllowed = available >= 1;
+  const left = isAllowed ? available - 1 : available;
   return {
     isAllowed,
     budget: { left, atMs: nowMs },
@@ -43,7 +43,7 @@ export function takeRequest(
   };
 }
 
-/** A time as OpenAI's headers write it: `120ms`, `6s`, `2m5s`. */
+/** A time in the format of OpenAI's headers: `120ms`, `6s`, `2m5s`. */
 export function resetText(ms: number): string {
   if (ms > 0 && ms < 1_000) return `${Math.ceil(ms)}ms`;
   const seconds = Math.ceil(ms / 1_000);

@@ -1,17 +1,21 @@
 import type { EmbeddedAnswer } from './answer';
 import { asciiJsonString } from './ascii-json';
 
-/** Codes of lines without an HTTP answer, with their messages; there are no others (contract §7.1). */
+/**
+ * The codes of lines without an HTTP answer, and their messages
+ * (docs/design/api-contract.md#lines-without-an-answer).
+ */
 export const LINE_ERROR_CODES = {
   request_timeout: 'The model server did not answer this request in time.',
   connection_error:
-    'The model server could not be reached, or its connection broke before the answer was whole.',
-  response_too_large: 'The answer to this request was larger than this service keeps.',
+    'The model server could not be reached, or the connection broke before the answer was complete.',
+  response_too_large: 'The answer to this request was larger than this service accepts.',
   model_not_found: 'No model server serves the model of this request.',
   batch_cancelled: 'This request was not executed, because the batch was cancelled.',
   batch_expired: 'This request could not be executed before the completion window expired.',
   batch_failed: 'This request was not executed, because the batch failed.',
-  internal_error: 'This request could not be executed, because it stopped its worker repeatedly.',
+  internal_error:
+    'This request could not be executed, because its worker failed repeatedly while executing it.',
 } as const;
 
 export type LineErrorCode = keyof typeof LINE_ERROR_CODES;
@@ -22,23 +26,23 @@ export interface AnswerLineInput {
   readonly lineId: string;
   readonly customId: string;
   readonly status: number;
-  /** The model server's own request id; null or empty: `lineId`, which was sent to it. */
+  /** The model server's own request id. If null or empty, `lineId` is used, which was sent to it. */
   readonly requestId: string | null;
   readonly embedded: EmbeddedAnswer;
 }
 
-/** A request and the reason why it got no answer. */
+/** A request and the reason why it has no answer. */
 export interface ErrorLineInput {
   readonly lineId: string;
   readonly customId: string;
   readonly code: LineErrorCode;
-  /** Left out: the standard message of `code`. */
+  /** The message of `code` by default. */
   readonly message?: string;
 }
 
 const ANSWER_TAIL = Buffer.from('},"error":null}');
 
-/** A line of the output or, where not `ok`, the error file: ASCII, no newline (contract §2.5). */
+/** A line of the output file, or of the error file unless `ok`: ASCII, without a newline. */
 export function answerLine(input: AnswerLineInput): Buffer {
   const { status, embedded } = input;
   const requestId = asciiJsonString(input.requestId || input.lineId);
@@ -47,7 +51,7 @@ export function answerLine(input: AnswerLineInput): Buffer {
   return Buffer.concat([head, embedded.json, ANSWER_TAIL]);
 }
 
-/** A line of the error file for a request without an HTTP answer: ASCII, no newline. */
+/** A line of the error file for a request without an HTTP answer: ASCII, without a newline. */
 export function errorLine(input: ErrorLineInput): Buffer {
   const message = asciiJsonString(input.message ?? LINE_ERROR_CODES[input.code]);
   const error = `"error":{"code":"${input.code}","message":${message}}`;

@@ -6,10 +6,10 @@ const SLOTS = 512;
 const MAX_REMEMBERED = 16 * 1024;
 
 /**
- * The text that requests are grouped by (execution §1): that of the first `system` or `developer`
- * message, content parts joined, or `instructions`. Null where there is none.
+ * The text that requests are grouped by: the first `system` or `developer` message, with its content parts
+ * joined, or `instructions`. Null if there is none (docs/design/batch-path.md#order-of-sending).
  */
-export function systemPrompt(body: Members): string | null {
+function systemPrompt(body: Members): string | null {
   const instructions = body['instructions'];
   return (
     firstSystemText(body['messages']) ??
@@ -19,9 +19,9 @@ export function systemPrompt(body: Members): string | null {
 }
 
 /**
- * FNV-32a over the decoded UTF-8 text of a body's system prompt, 0 where there is none. Batches share
- * few prompts: some hundred are remembered by their text, up to 16 KiB each, for comparing 2 KB costs a
- * tenth of hashing them.
+ * FNV-32a of the UTF-8 text of a body's system prompt, or 0 if there is none. Most batches have few
+ * prompts, so up to 512 of them, of at most 16 KiB each, are remembered with their hash: comparing 2 KB
+ * costs a tenth of hashing them.
  */
 export function createPrefixHasher(): (body: Members) => number {
   const texts = new Array<string | undefined>(SLOTS);
@@ -43,7 +43,7 @@ export function createPrefixHasher(): (body: Members) => number {
 function firstSystemText(messages: unknown): string | null {
   if (!Array.isArray(messages)) return null;
   for (const message of messages as unknown[]) {
-    // Embedding inputs are arrays of texts or numbers, and long.
+    // The inputs of embeddings are long arrays of texts or numbers: stop at the first element.
     if (typeof message !== 'object' || message === null) return null;
     const { role, content } = message as { role?: unknown; content?: unknown };
     if (role === 'system' || role === 'developer') return textOf(content);
@@ -62,7 +62,7 @@ function textOf(content: unknown): string | null {
   return joined;
 }
 
-/** Length and a few characters tell most prompts apart. */
+/** Length and a few characters distinguish most prompts. */
 function slotOf(text: string): number {
   let mix = text.length;
   const step = (text.length >> 3) + 1;

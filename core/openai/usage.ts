@@ -1,13 +1,13 @@
 import { NO_USAGE, type Usage } from '../batch/counts';
 import { isJsonObject } from './json-object';
 
-/** A larger number is no count: JSON cannot say which whole number it is. */
+/** A larger number is ignored: a double cannot represent every integer there. */
 const MAX_TOKENS = Number.MAX_SAFE_INTEGER;
 
 /**
- * Token usage out of an answer's `usage` member, under the names of chat, completions and embeddings
- * (`prompt_tokens` …) or of responses (`input_tokens` …). Missing values and values that are
- * no counts are 0; a missing total is input + output (contract §6, §7.1).
+ * Token usage from an answer's `usage` member, with the names of chat, completions and embeddings
+ * (`prompt_tokens` …) or of responses (`input_tokens` …). Missing and invalid values count as 0; a missing
+ * total is input + output (docs/design/api-contract.md#batch-usage).
  */
 export function usageOf(usage: unknown): Usage {
   if (!isJsonObject(usage)) return NO_USAGE;
@@ -39,7 +39,7 @@ function detail(
   return firstTokens(...values) ?? 0;
 }
 
-/** The first that is a number of tokens; null if none is. */
+/** The first valid number of tokens, or null. */
 function firstTokens(...values: readonly unknown[]): number | null {
   for (const value of values) {
     if (typeof value === 'number' && value >= 0 && value <= MAX_TOKENS) return Math.floor(value);

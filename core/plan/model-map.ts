@@ -2,9 +2,9 @@ import { NightshiftError } from '../errors';
 import { isJsonObject } from '../openai/json-object';
 
 /**
- * `model_map.json` (execution §6, seed 000): which plan counts, and what is in it. Records may have any
- * string as a key, `__proto__` too: build them with `Object.fromEntries`, read them with
- * `Object.entries` or `Object.hasOwn`.
+ * `model_map.json` (docs/design/journal.md#model-map): which plan counts, and what is in it. Its names are
+ * those of the stored object. Records may have any string as a key, even `__proto__`: build them with
+ * `Object.fromEntries`, read them with `Object.entries` or `Object.hasOwn`.
  */
 export interface ModelMap {
   readonly version: 1;
@@ -15,13 +15,13 @@ export interface ModelMap {
   /** Planned models only. */
   readonly model_to_safe: Readonly<Record<string, string>>;
   readonly safe_to_model: Readonly<Record<string, string>>;
-  /** Plan entries by safe name. */
+  /** Plan entries by safe model name. */
   readonly entries: Readonly<Record<string, number>>;
-  /** Lines by model, of models that no backend serves. */
+  /** Lines of each model that no gateway serves and that is not planned. */
   readonly unrouted: Readonly<Record<string, number>>;
   /**
-   * Safe names of planned models that no worker could send when the file was read: they are looked up
-   * again before their lines are given up. Left out if there are none.
+   * Safe names of planned models that no worker could send when the file was read. Their routes are
+   * looked up again before their lines end as `model_not_found`. Absent if there are none.
    */
   readonly undecided?: readonly string[];
 }

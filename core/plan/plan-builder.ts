@@ -2,7 +2,7 @@ import { encodePlanEntry, PLAN_ENTRY_BYTES, type PlanEntry } from './plan-entry'
 import { dispatchOrder } from './plan-order';
 
 const FIRST_BYTES = 64 * PLAN_ENTRY_BYTES;
-/** Entries lie in pages, so that a large plan grows without copying. */
+/** Entries are kept in pages, so that a large plan grows without copying. */
 const PAGE_ENTRIES = 4096;
 const PAGE_BYTES = PAGE_ENTRIES * PLAN_ENTRY_BYTES;
 const HASH_AT = 12;
@@ -12,8 +12,8 @@ export interface PlanBuilder {
   readonly count: number;
   add(entry: PlanEntry): void;
   /**
-   * The plan's bytes in dispatch order ({@link dispatchOrder}), piece by piece; a piece is good until
-   * the next one is asked for.
+   * The plan's bytes in the order of sending ({@link dispatchOrder}), piece by piece. A piece is valid
+   * until the next one is requested.
    */
   pieces(): AsyncGenerator<Buffer>;
 }
@@ -63,11 +63,11 @@ class PagedPlan implements PlanBuilder {
 
   #page(index: number): Buffer {
     const page = this.#pages[Math.floor(index / PAGE_ENTRIES)];
-    if (page === undefined) throw new RangeError(`there is no entry ${index}`);
+    if (page === undefined) throw new RangeError(`no plan entry ${index}`);
     return page;
   }
 
-  /** The last page, with room at byte `at`; only the first one begins small, for there are many models. */
+  /** The last page, with room at byte `at`. The first page starts small: a file may have many models. */
   #pageFor(at: number): Buffer {
     const last = this.#pages.at(-1);
     if (last === undefined) return this.#pushed(Buffer.allocUnsafe(FIRST_BYTES));

@@ -1,18 +1,18 @@
 import { readInt64, writeInt64 } from '../journal/int64';
 
 /**
- * One line of a plan (execution §1, §6): little-endian, offset int64, length uint32, prefixHash
- * uint32. A plan is an index into the input file and holds nothing of its bytes.
+ * One entry of a plan (docs/design/journal.md#plan): little-endian, offset i64, length u32, prefix hash
+ * u32. A plan is an index into the input file and contains none of its bytes.
  */
 export const PLAN_ENTRY_BYTES = 16;
 
-/** Where one request lies, and what it is grouped by. */
+/** Where one request is, and what it is grouped by. */
 export interface PlanEntry {
-  /** Byte offset of the line in the input file: the request's name everywhere. */
+  /** Byte offset of the line in the input file: the request's identity. */
   readonly offset: number;
   /** Bytes of the line without its line end. */
   readonly length: number;
-  /** FNV-32a of the system prompt, 0 where there is none. */
+  /** FNV-32a of the system prompt, 0 if there is none. */
   readonly prefixHash: number;
 }
 

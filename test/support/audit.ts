@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import type { BatchStatus } from '../../core/batch/status';
-import { isLegalTransition, isTerminal } from '../../core/batch/status';
+import { isLegalTransition } from './transitions';
+import { isTerminal } from '../../core/batch/status';
 
 type State = Readonly<Record<string, unknown>>;
 

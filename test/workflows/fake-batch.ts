@@ -12,7 +12,8 @@ import type {
   RowState,
 } from '../../activities/contract';
 import type { BatchStatus, StopCause } from '../../core/batch/status';
-import { isLegalTransition, isTerminal } from '../../core/batch/status';
+import { isLegalTransition } from '../support/transitions';
+import { isTerminal } from '../../core/batch/status';
 import { EXEC_QUEUE } from '../../workflows/contract';
 
 export interface FakeBatchOptions {

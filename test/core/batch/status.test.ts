@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import {
   BATCH_STATUSES,
-  isLegalTransition,
   isTerminal,
   legalPredecessors,
   TERMINAL_STATUSES,
 } from '../../../core/batch/status';
+import { isLegalTransition } from '../../support/transitions';
 
 describe('the transition table', () => {
   it('has no way out of a terminal status', () => {

@@ -4,13 +4,13 @@ import {
   failureText,
   fairnessKey,
   fitsModelNames,
-  jsonBytes,
   keyword,
   keywordList,
   memoText,
   summaryText,
   TEMPORAL_LIMITS,
 } from '../../../core/batch/temporal-bounds';
+import { jsonBytes } from '../../../core/batch/json-size';
 
 const EMOJI = '😀';
 /** Texts as a hostile client would send them. */

@@ -2,12 +2,12 @@ import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
 import { encodeFrame, FRAME_KIND } from '../../../core/journal/frame';
 import {
-  decodeSealIndex,
   decodeSealTrailer,
   encodeSealEnd,
   encodeSealHeader,
   SEAL_TRAILER_BYTES,
 } from '../../../core/journal/seal';
+import { decodeSealIndex } from '../../support/seal-index';
 import { NO_USAGE } from '../../../core/batch/counts';
 
 function sealOf(offsets: readonly number[]): Buffer {
@@ -35,7 +35,7 @@ test('index and trailer lead to every frame', () => {
       const trailer = decodeSealTrailer(seal, seal.length);
       expect(trailer.frameCount).toBe(offsets.length);
       const indexBytes = seal.subarray(trailer.indexPosition, seal.length - SEAL_TRAILER_BYTES);
-      const index = decodeSealIndex(indexBytes, trailer, crc32);
+      const index = decodeSealIndex(indexBytes, trailer);
       expect(index.map((entry) => entry.offset)).toEqual(offsets);
       for (const { offset, position } of index) {
         expect(seal.subarray(position + 44).toString()).toMatch(new RegExp(`^line ${offset}`));
@@ -51,7 +51,7 @@ test('a seal that was cut or grown is object_corrupt', () => {
       expect.objectContaining({ code: 'object_corrupt' }),
     );
   }
-  expect(() => decodeSealTrailer(seal, seal.length + 1)).toThrow('not a whole seal');
+  expect(() => decodeSealTrailer(seal, seal.length + 1)).toThrow('not a complete seal');
 });
 
 test('a damaged index is object_corrupt', () => {
@@ -59,6 +59,8 @@ test('a damaged index is object_corrupt', () => {
   const trailer = decodeSealTrailer(seal, seal.length);
   const index = Buffer.from(seal.subarray(trailer.indexPosition, -SEAL_TRAILER_BYTES));
   index.writeUInt8(index.readUInt8(3) ^ 1, 3);
-  expect(() => decodeSealIndex(index, trailer, crc32)).toThrow('index damaged');
-  expect(() => decodeSealIndex(index.subarray(16), trailer, crc32)).toThrow('index cut off');
+  expect(() => decodeSealIndex(index, trailer)).toThrow('index of the seal is damaged');
+  expect(() => decodeSealIndex(index.subarray(16), trailer)).toThrow(
+    'index of the seal is cut off',
+  );
 });

@@ -1,5 +1,6 @@
 import type { BatchStatus } from '../../../core/batch/status';
-import { BATCH_STATUSES, isLegalTransition, isTerminal } from '../../../core/batch/status';
+import { isLegalTransition } from '../../support/transitions';
+import { BATCH_STATUSES, isTerminal } from '../../../core/batch/status';
 import type { BatchEvidence, BatchView, Violation } from './evidence';
 import { lastSeen } from './evidence';
 
