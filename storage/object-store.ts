@@ -2,28 +2,31 @@ import type { Readable } from 'node:stream';
 import type { Range } from '../core/range';
 
 /**
- * Where all bytes live: inputs, plans, journal, results. Keys are slash-separated names of
- * `[A-Za-z0-9._-]`; no key is a folder of another (execution §6).
+ * Holds all bytes: inputs, plans, journal, results (docs/design/journal.md#object-store). Keys are
+ * slash-separated names of `[A-Za-z0-9._-]`, and no key is a folder of another.
  *
- * An implementation MUST make `putIfAbsent` atomic and durable: after it answers, every reader sees
- * the whole object or, when it answered `exists`, somebody else's whole object; a crash in the middle
- * leaves no object under the key. Temporary errors (full disk, outage) are thrown as
- * `object_store_failed` (retryable), a missing object as `object_missing`; never the other way round.
+ * An implementation MUST make `putIfAbsent` atomic and durable. When it returns, every reader sees the
+ * whole object, or, after `exists`, the whole object of another writer. A crash in the middle leaves no
+ * object under the key. Transient errors (full disk, outage) are thrown as `object_store_failed`, which is
+ * retryable, and a missing object as `object_missing`; never one for the other.
  */
 export interface ObjectStore {
   /**
-   * Writes the whole object, unless the key exists: then nothing changes and `exists` is answered. A
-   * piece of the body may be overwritten by its owner once the next one is asked for.
+   * Writes the whole object. If the key exists, nothing changes and `exists` is returned. A piece of the
+   * body may be overwritten by its owner once the next one is requested.
    */
   putIfAbsent(key: string, body: ObjectBody): Promise<PutResult>;
 
-  /** Size in bytes, or `null` where there is no such object. */
+  /** Size in bytes; null if there is no such object. */
   head(key: string): Promise<ObjectHead | null>;
 
-  /** Bytes `[start, end)` (whole object where left out). @throws object_missing */
+  /** The bytes of `range`, or the whole object without it. @throws object_missing */
   read(key: string, range?: Range): Promise<Buffer>;
 
-  /** Streams bytes `[start, end)`. Errors arrive on the stream. The caller destroys it when it leaves early. */
+  /**
+   * Streams the bytes of `range`, or the whole object. Errors arrive on the stream. A caller that stops
+   * early destroys it.
+   */
   stream(key: string, range?: Range): Readable;
 
   /**
@@ -44,9 +47,9 @@ export interface ObjectStore {
   close(): Promise<void>;
 }
 
-/** The bytes of an object, whole or as they come. */
+/** The bytes of an object, whole or in pieces. */
 export type ObjectBody = Uint8Array | AsyncIterable<Uint8Array>;
-/** `exists`: the name was taken, and nothing was changed. */
+/** `exists`: the key was taken, and nothing changed. */
 export type PutResult = 'created' | 'exists';
 
 /** What is known of an object without reading it; `size` in bytes. */
@@ -58,7 +61,7 @@ export interface ObjectHead {
 export interface ListedObject {
   readonly key: string;
   readonly size: number;
-  /** When its bytes were written, by the clock of the store. */
+  /** When its bytes were written, on the clock of the store. */
   readonly writtenAtMs: number;
 }
 
@@ -66,13 +69,13 @@ export interface ListedObject {
 export interface ObjectReader {
   readonly size: number;
   /**
-   * Exactly `length` bytes from `position`, or fewer at the end of the object: a fresh buffer that
-   * callers may keep or, where `into` is given, its first bytes; it holds at least `length`.
+   * Exactly `length` bytes from `position`, or fewer at the end of the object. Returns a fresh buffer that
+   * callers may keep, or the first bytes of `into`, which must hold at least `length`.
    */
   read(position: number, length: number, into?: Buffer): Promise<Buffer>;
   /**
-   * The same from memory, without waiting and without a system call, or null if the bytes are not at
-   * hand: `read` is called then.
+   * The same from memory, without a promise or a system call; null if the bytes are not in memory, so that
+   * the caller must use `read`.
    */
   readNow?(position: number, length: number, into?: Buffer): Buffer | null;
   close(): Promise<void>;

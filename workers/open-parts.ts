@@ -67,7 +67,7 @@ export async function openParts(config: Config, context: PartsContext): Promise<
   const { pool, progressPool, closePools } = openPools(url, logger);
   await verifyStoreIdentity(pool, await readOrCreateStoreId(path));
   const progress = openProgress(progressPool, { worker, logger, metrics });
-  const stops = listenForStops({ url, logger, onStop: (batchId) => progress.hurry(batchId) });
+  const stops = listenForStops({ url, logger, onStop: (batchId) => progress.checkNow(batchId) });
   const routes = await openRoutes(progressPool, { registry, worker, logger });
   const client = openClient(config.temporal, logger);
   const ping = openTemporalPing(config.temporal);

@@ -83,7 +83,7 @@ export class ChunkAttempt {
     try {
       const ledger = await this.#readJournal();
       this.#ledger = ledger;
-      lease.follow(ledger);
+      lease.trackCounts(ledger);
       const exitReason = ledger.allAnswered
         ? EXIT_REASON.done
         : await this.#settleOpen({ ledger, lease, writer });

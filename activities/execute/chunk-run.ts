@@ -182,7 +182,7 @@ export class ChunkRun implements LineRun {
     while (this.#exit.reason === null) {
       // In addition to the timer, which may fire late: nothing leaves after the deadline.
       if (Date.now() >= this.#o.chunk.deadlineMs) return this.#exit.stop('expired');
-      if (this.#o.lease.unheard) return this.#exit.exit(EXIT_REASON.unconfirmed);
+      if (this.#o.lease.unconfirmed) return this.#exit.exit(EXIT_REASON.unconfirmed);
       if (this.#queue.isEmpty && this.#inFlight === 0) return;
       const nowMs = Date.now();
       const line = this.#mayTry(nowMs) ? this.#nextLine(nowMs) : null;

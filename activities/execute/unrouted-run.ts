@@ -88,7 +88,7 @@ export class UnroutedRun implements LineRun {
     const { lease, chunk } = this.#o;
     if (lease.lost || this.#cancelled === 'superseded') return EXIT_REASON.fenced;
     if (lease.terminal) return EXIT_REASON.rowTerminal;
-    if (lease.unheard) return EXIT_REASON.unconfirmed;
+    if (lease.unconfirmed) return EXIT_REASON.unconfirmed;
     if (Date.now() >= chunk.deadlineMs) return this.#stop('expired');
     if (lease.stopCause !== null) return this.#stop(lease.stopCause);
     if (this.#cancelled === 'stop') return this.#stop('cancelled');

@@ -2,12 +2,12 @@ import { mkdir, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 const FOLDER_MODE = 0o700;
-/** Requests and answers are for the user of the processes alone, wherever the operator puts the store. */
+/** Only the user of the processes may read requests and answers, wherever the store is. */
 export const FILE_MODE = 0o600;
 
 /**
- * Folders that hold the name of a folder this process has made and not synced yet, with a number that
- * grows. Someone who finds a folder in its place must not take its name for durable.
+ * Folders in which this process has created a folder and not synced its name yet, each with a growing
+ * number. A caller that finds such a new folder must not assume that its name is durable.
  */
 const unsynced = new Map<string, number>();
 let made = 0;
@@ -21,7 +21,7 @@ export async function syncFolder(path: string): Promise<void> {
   } finally {
     await folder.close();
   }
-  // A name that was made while the sync ran waits for the next one.
+  // A name created while the sync ran needs another one.
   if (unsynced.get(path) === seen) unsynced.delete(path);
 }
 
@@ -31,7 +31,7 @@ export async function syncFolderAndAbove(path: string): Promise<void> {
   await syncAbove(path);
 }
 
-/** Creates a folder and what lies above it; their names need a sync. */
+/** Creates a folder and those above it. Their names still need a sync. */
 export async function makeFolder(path: string): Promise<void> {
   const firstNew = await mkdir(path, { recursive: true, mode: FOLDER_MODE });
   if (firstNew === undefined) return;
@@ -41,7 +41,7 @@ export async function makeFolder(path: string): Promise<void> {
   }
 }
 
-/** Creates a folder and what lies above it; every name survives power loss. */
+/** Creates a folder and those above it. All names survive power loss. */
 export async function ensureFolder(path: string): Promise<void> {
   await makeFolder(path);
   await syncAbove(path);

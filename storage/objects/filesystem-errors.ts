@@ -8,7 +8,7 @@ export function hasCode(error: unknown, ...codes: readonly string[]): boolean {
   return typeof error.code === 'string' && codes.includes(error.code);
 }
 
-/** `object_store_failed` (retryable) with the cause kept; errors of ours stay as they are. */
+/** `object_store_failed`, which is retryable, with its cause; a NightshiftError stays as it is. */
 export function asStoreError(error: unknown, action: string): NightshiftError {
   if (error instanceof NightshiftError) return error;
   return new NightshiftError('object_store_failed', `${action}: ${String(error)}`, {
@@ -26,9 +26,9 @@ export async function mapped<T>(action: string, run: () => Promise<T>): Promise<
 }
 
 /**
- * Runs an operation on an object that may be missing: `ENOENT` becomes `object_missing`, but only
- * while the store itself is there. A store that was unmounted has lost nothing, and a batch must not
- * fail for it: that is `object_store_failed`, like every other error.
+ * Runs an operation on an object that may be missing: `ENOENT` becomes `object_missing`, but only while
+ * the store is mounted. An unmounted store has lost nothing, and no batch may fail because of it, so that
+ * is `object_store_failed` like every other error.
  */
 export async function mappedLookup<T>(
   root: string,
@@ -45,8 +45,8 @@ export async function mappedLookup<T>(
 }
 
 /**
- * Fails where the store is not there: an unmounted one leaves an empty folder, in which nothing may be
- * looked for or made.
+ * Fails if the store is not mounted. Unmounting leaves an empty folder, in which nothing may be looked up
+ * or created.
  */
 export function expectStore(root: string): Promise<void> {
   return access(temporaryFolder(root));

@@ -9,19 +9,19 @@ export function objectsFolder(root: string): string {
   return resolve(root, 'objects');
 }
 
-/** Folder of objects that are still being written: on the same filesystem, so that `link` works. */
+/** Folder of objects being written, on the same filesystem so that `link` works. */
 export function temporaryFolder(root: string): string {
   return resolve(root, 'tmp');
 }
 
-/** File with the random name of this store. */
+/** File with the random id of this store. */
 export function storeIdPath(root: string): string {
   return resolve(root, 'store-id');
 }
 
 /**
- * The folder part and the rest of a prefix of keys: `a/b/c` is all of folder `a/b/` that begins with
- * `c`. @throws internal for a prefix that no key can have
+ * Splits a prefix of keys: `a/b/c` means everything in folder `a/b/` that begins with `c`.
+ * @throws internal for a prefix that no key can have
  */
 export function splitPrefix(prefix: string): { folder: string; begin: string } {
   const slash = prefix.lastIndexOf('/') + 1;

@@ -6,9 +6,8 @@ import { mappedLookup } from './filesystem-errors';
 import { objectsFolder, splitPrefix } from './filesystem-layout';
 
 /**
- * Objects whose key begins with `prefix`, in key order; only folders that can hold such keys are
- * read, each when its turn comes. Objects that vanish meanwhile are left out.
- * @throws object_store_failed
+ * Objects whose key begins with `prefix`, in key order. Reads only folders that can hold such keys, each
+ * when its turn comes. Objects that are deleted meanwhile are left out. @throws object_store_failed
  */
 export async function* listFiles(root: string, prefix: string): AsyncGenerator<ListedObject> {
   const { folder, begin } = splitPrefix(prefix);
@@ -28,12 +27,12 @@ async function* walk(root: string, folder: string, begin: string): AsyncGenerato
   }
 }
 
-/** Names in a folder of keys; none where there is no such folder. Folders end with a slash. */
+/** Names in a folder of keys, none if there is no such folder. Names of folders end with a slash. */
 export async function namesInKeyOrder(root: string, folder: string): Promise<string[]> {
   const path = join(objectsFolder(root), splitPrefix(folder).folder);
   const names = mappedLookup(root, `list ${folder}`, async () => {
     const entries = await readdir(path, { withFileTypes: true });
-    // With their slash while sorting: `a-b` < `a/c`, though `a` < `a-b`.
+    // Sorted with their slash: `a-b` < `a/c`, although `a` < `a-b`.
     return entries.map((entry) => entry.name + (entry.isDirectory() ? '/' : '')).sort();
   });
   return (await nullIfMissing(names)) ?? [];

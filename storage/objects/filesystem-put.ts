@@ -6,20 +6,20 @@ import { FILE_MODE, makeFolder, syncFolderAndAbove } from './durable-folder';
 import { hasCode, mapped } from './filesystem-errors';
 import { temporaryFolder } from './filesystem-layout';
 
-/** A folder may vanish between its creation and the link, when the last object in it is deleted. */
+/** A folder may vanish between its creation and the link, if the last object in it is deleted. */
 const LINK_TRIES = 5;
 
 export interface PutFileOptions {
   readonly path: string;
   readonly body: ObjectBody;
-  /** Told of the bytes of each chunk that is written. */
+  /** Called with the size of each piece that is written. */
   readonly onPassed?: (bytes: number) => void;
 }
 
 /**
- * Writes `body` to `path` if nothing is there: temporary file, `fdatasync`, `link` to the name
- * (exists: lost the race), fsync of the folder and of new ones above it, unlink. A crash in between
- * leaves at most the temporary file. @throws object_store_failed, and what the body throws
+ * Writes `body` to `path` if there is no file: temporary file, `fdatasync`, `link` to the name (which fails
+ * if another writer was first), fsync of the folder and of new folders above it, unlink. A crash in
+ * between leaves at most the temporary file. @throws object_store_failed, and what the body throws
  */
 export async function putFileIfAbsent(root: string, options: PutFileOptions): Promise<PutResult> {
   const { path } = options;
@@ -28,7 +28,7 @@ export async function putFileIfAbsent(root: string, options: PutFileOptions): Pr
     await writeWhole(temporary, options);
     return await mapped(`link ${path}`, async () => {
       const result = await linkIfAbsent(temporary, path);
-      // The loser syncs too: the winner may not have come to it yet, and `exists` promises durability.
+      // The loser syncs too: the winner may not have synced yet, and `exists` promises durability.
       await syncFolderAndAbove(dirname(path));
       return result;
     });
@@ -37,7 +37,7 @@ export async function putFileIfAbsent(root: string, options: PutFileOptions): Pr
   }
 }
 
-/** Errors of the body itself pass unmapped: they are not the store's. */
+/** Errors of the body itself are not mapped: they are not errors of the store. */
 async function writeWhole(path: string, { body, onPassed }: PutFileOptions): Promise<void> {
   const action = `write ${path}`;
   const file = await mapped(action, () => open(path, 'wx', FILE_MODE));

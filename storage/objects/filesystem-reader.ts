@@ -4,8 +4,8 @@ import { mapped } from './filesystem-errors';
 import { ReadAhead } from './read-ahead';
 
 /**
- * Reads from an open file, which it owns. No read is made on the event loop: a file on a share may
- * hang for minutes, and with it heartbeats, health and every other chunk of the process.
+ * Reads from an open file, which it owns. No read is synchronous: a file on a network share may hang for
+ * minutes, and with it heartbeats, health checks and every other chunk of the process.
  */
 export function createFileReader(file: FileHandle, size: number): ObjectReader {
   let closing: Promise<void> | null = null;
@@ -32,7 +32,7 @@ export function createFileReader(file: FileHandle, size: number): ObjectReader {
   };
 }
 
-/** Fills `buffer`, or less of it where the file ends, and returns how much. */
+/** Fills `buffer` as far as the file goes; returns how many bytes. */
 async function fill(file: FileHandle, position: number, buffer: Buffer): Promise<number> {
   let done = 0;
   while (done < buffer.length) {

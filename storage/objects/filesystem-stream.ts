@@ -7,7 +7,7 @@ const STREAM_CHUNK_BYTES = 256 * 1024;
 
 export interface FileStreamOptions {
   readonly range: Range | undefined;
-  /** Told of the bytes of each chunk. */
+  /** Called with the size of each chunk once it was consumed. */
   readonly onPassed: (bytes: number) => void;
 }
 
@@ -43,7 +43,7 @@ export class FileStream extends Readable {
   override _read(): void {
     this.#readChunk().then(
       (chunk) => {
-        // Whoever asks for more has let the chunk before go.
+        // A consumer that asks for more has released the chunk before.
         this.#onPassed(chunk?.length ?? 0);
         this.push(chunk);
       },

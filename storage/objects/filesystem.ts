@@ -16,15 +16,16 @@ import { readStoreId } from './store-id';
 const STALE_TEMPORARY_MS = 24 * 3_600_000;
 
 export interface FilesystemStoreOptions {
-  /** Root folder; created where missing. */
+  /** Root folder; created if it is missing. */
   readonly path: string;
-  /** Told of each chunk, once it is written or handed on, how many bytes it has. */
+  /** Called with the size of each chunk once it is written or consumed. */
   readonly onPassed?: (bytes: number) => void;
 }
 
 /**
- * The object store of one host: a key is a path below `<path>/objects`. Sweeps temporary files of
- * crashed writers that are older than a day. The caller closes it. @throws object_store_failed
+ * The object store in a folder of this host: a key is a path below `<path>/objects`. Opening removes
+ * temporary files of crashed writers that are older than a day. The caller closes it.
+ * @throws object_store_failed
  */
 export async function openFilesystemStore(options: FilesystemStoreOptions): Promise<ObjectStore> {
   const { path, onPassed = () => undefined } = options;
@@ -37,7 +38,7 @@ export async function openFilesystemStore(options: FilesystemStoreOptions): Prom
 }
 
 /**
- * Removes temporary files of crashed writers that are older than a day from an open store; how many.
+ * Removes temporary files of crashed writers that are older than a day; returns how many.
  * @throws object_store_failed
  */
 export function removeTemporaryFiles({
@@ -102,10 +103,10 @@ function headFile(root: string, key: string): Promise<ObjectHead> {
 }
 
 function isFolder(key: string): NightshiftError {
-  return new NightshiftError('object_missing', `${key} is a part of keys, not an object`);
+  return new NightshiftError('object_missing', `${key} is a folder of keys, not an object`);
 }
 
-/** Removes folders that became empty as well; a concurrent put makes its folder again. */
+/** Removes folders that became empty too. A concurrent put creates its folder again. */
 async function deleteFile(root: string, key: string): Promise<void> {
   const path = objectPath(root, key);
   const isThere = await nullIfMissing(headFile(root, key));
@@ -118,11 +119,11 @@ async function deleteFile(root: string, key: string): Promise<void> {
       await rmdir(folder);
     }
   } catch {
-    // Not empty, or gone already: either way there is nothing left to tidy.
+    // Not empty, or removed already.
   }
 }
 
-/** Reads a file, too: folders can be looked up in a store whose disk fails. */
+/** Reads a file too, because a failing disk may still list its folders. */
 async function checkFolders(root: string): Promise<void> {
   await access(objectsFolder(root), constants.R_OK | constants.W_OK | constants.X_OK);
   await access(temporaryFolder(root), constants.R_OK | constants.W_OK | constants.X_OK);

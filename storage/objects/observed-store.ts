@@ -2,19 +2,19 @@ import type { Readable } from 'node:stream';
 import { isNightshiftError } from '../../core/errors';
 import type { ObjectReader, ObjectStore } from '../object-store';
 
-/** What is done to objects, in the words of seed 000's `file_storage_operations_total`. */
+/** Values of the label `operation` of `file_storage_operations_total`. */
 export type StoreOperation = 'store' | 'retrieve' | 'delete';
 
-/** Told how each operation ended; must not throw. */
+/** Called with the outcome of each operation; must not throw. */
 export type StoreObserver = (operation: StoreOperation, ok: boolean) => void;
 
 /**
- * The same store, observed. An operation is not ok where the store failed; an object that is not
- * there, or a body that breaks off, is none of its faults and counts as ok or not at all. Reads of an
- * open object are told only where they fail: there are as many as requests.
+ * The same store, observed. An operation is not ok if the store failed. A missing object, or a body that
+ * breaks off, is not a fault of the store and is not counted. Reads of an open object are counted only
+ * when they fail: there are as many of them as requests.
  */
 export function observeStore(store: ObjectStore, observe: StoreObserver): ObjectStore {
-  const told = <T>(operation: StoreOperation, work: Promise<T>): Promise<T> =>
+  const observed = <T>(operation: StoreOperation, work: Promise<T>): Promise<T> =>
     work.then(
       (value) => {
         observe(operation, true);
@@ -26,11 +26,11 @@ export function observeStore(store: ObjectStore, observe: StoreObserver): Object
       },
     );
   return {
-    putIfAbsent: (key, body) => told('store', store.putIfAbsent(key, body)),
-    read: (key, range) => told('retrieve', store.read(key, range)),
+    putIfAbsent: (key, body) => observed('store', store.putIfAbsent(key, body)),
+    read: (key, range) => observed('retrieve', store.read(key, range)),
     stream: (key, range) => observedStream(store.stream(key, range), observe),
-    open: async (key) => observedReader(await told('retrieve', store.open(key)), observe),
-    delete: (key) => told('delete', store.delete(key)),
+    open: async (key) => observedReader(await observed('retrieve', store.open(key)), observe),
+    delete: (key) => observed('delete', store.delete(key)),
     head: (key) => store.head(key),
     list: (prefix) => store.list(prefix),
     check: () => store.check(),
@@ -42,7 +42,7 @@ function isFault(error: unknown): boolean {
   return isNightshiftError(error, 'object_store_failed');
 }
 
-/** By `close`, not by `error`: a listener of errors would hide those that nobody else listens for. */
+/** Listens to `close` instead of `error`: an error listener would hide errors that nobody else handles. */
 function observedStream(stream: Readable, observe: StoreObserver): Readable {
   return stream.once('close', () => observe('retrieve', !isFault(stream.errored)));
 }

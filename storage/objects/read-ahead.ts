@@ -1,24 +1,24 @@
-/** A run of request lines is read in pieces of this size: about 16 lines of 4 KB, 300 short ones. */
+/** Request lines are read in windows of this size: about 16 lines of 4 KB, or 300 short ones. */
 const WINDOW_BYTES = 64 * 1024;
 
-/** Fills `into` from `position` and says how much of it, less at the end of the file. */
+/** Fills `into` from `position`; returns how many bytes, fewer at the end of the file. */
 export type ReadInto = (position: number, into: Buffer) => Promise<number>;
 
 /**
- * Serves small reads that go forward through a file from a piece that was read ahead, without a system
- * call and without waiting. One buffer for each open file. Reads that jump are left to the caller:
- * reading ahead for them would read for nothing.
+ * Serves small reads that go forward through a file from a window that was read ahead, without a system
+ * call or a promise. It takes one buffer for each open file. Reads that jump are left to the caller,
+ * because reading ahead would be wasted on them.
  */
 export class ReadAhead {
   readonly #readInto: ReadInto;
   readonly #size: number;
   #buffer: Buffer | null = null;
-  /** What the buffer holds. */
+  /** Range of the file in the buffer. */
   #start = 0;
   #end = 0;
   #loading: { readonly start: number; readonly end: number; readonly done: Promise<void> } | null =
     null;
-  /** Where the newest read ended. */
+  /** Where the last read ended. */
   #at: number | null = null;
 
   constructor(readInto: ReadInto, size: number) {
@@ -26,7 +26,7 @@ export class ReadAhead {
     this.#size = size;
   }
 
-  /** Copies the bytes into `target` if they are at hand. */
+  /** Copies the bytes into `target` if the buffer holds them. */
   serve(position: number, target: Buffer): boolean {
     const end = position + target.length;
     if (this.#buffer === null || position < this.#start || end > this.#end) return false;
@@ -35,7 +35,7 @@ export class ReadAhead {
     return true;
   }
 
-  /** The same with waiting; false if the caller had better read by itself. */
+  /** The same, after reading ahead if that pays; false if the caller must read by itself. */
   async load(position: number, target: Buffer): Promise<boolean> {
     const end = position + target.length;
     const isNext = this.#at !== null && position >= this.#at && position < this.#at + WINDOW_BYTES;
@@ -53,7 +53,7 @@ export class ReadAhead {
   #begin(start: number) {
     const end = Math.min(start + WINDOW_BYTES, this.#size);
     const buffer = (this.#buffer ??= Buffer.allocUnsafeSlow(WINDOW_BYTES));
-    // Nothing is served from a buffer that is being filled.
+    // Serves nothing while the buffer is being filled.
     this.#start = this.#end = start;
     const fill = async (): Promise<void> => {
       try {

@@ -5,9 +5,9 @@ import { storeIdPath } from './filesystem-layout';
 import { putFileIfAbsent } from './filesystem-put';
 
 /**
- * The random name of a filesystem store, 32 hex digits, made on first use. Postgres knows it too: a
- * process that finds another one there refuses to start. The store must have been opened before.
- * @throws object_store_failed
+ * The random id of a filesystem store, 32 hex digits, created on first use. PostgreSQL holds it too: a
+ * process that finds another id there refuses to start (docs/design/read-model.md#store-identity). The
+ * store must have been opened before. @throws object_store_failed
  */
 export function readOrCreateStoreId(root: string): Promise<string> {
   return mapped('store id', async () => {
@@ -20,7 +20,7 @@ export function readOrCreateStoreId(root: string): Promise<string> {
   });
 }
 
-/** The name of a store, `null` where it has none yet. */
+/** The id of a store; null if it has none yet. */
 export async function readStoreId(root: string): Promise<string | null> {
   try {
     return await readFile(storeIdPath(root), 'latin1');

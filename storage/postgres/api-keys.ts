@@ -2,7 +2,7 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Pool } from 'pg';
 import { query } from './sql';
 
-/** A key as it may be shown: without itself. Times in Unix seconds. */
+/** A key without its secret. Times in Unix seconds. */
 export interface ApiKeyRecord {
   readonly id: string;
   readonly tenant: string;
@@ -10,35 +10,35 @@ export interface ApiKeyRecord {
   readonly createdAtSec: number;
   readonly expiresAtSec: number | null;
   readonly revokedAtSec: number | null;
-  /** To the minute; null where it was never used. */
+  /** To the minute; null if it was never used. */
   readonly lastUsedAtSec: number | null;
 }
 
-/** A key to be made. */
+/** A key to be created. */
 export interface NewApiKey {
   readonly tenant: string;
-  /** For people. */
+  /** A label for people. */
   readonly name: string;
   readonly expiresAtSec: number | null;
   readonly nowSec: number;
 }
 
-/** Keys of tenants (design §5). All methods: @throws postgres_unavailable */
+/** API keys of tenants (docs/design/read-model.md#api-keys). All methods: @throws postgres_unavailable */
 export interface ApiKeyRepository {
-  /** Makes a key; `key` is shown this once and kept nowhere. */
+  /** Creates a key. `key` is returned only here; the database keeps its hash. */
   create(key: NewApiKey): Promise<{ readonly key: string; readonly record: ApiKeyRecord }>;
-  /** Whose key it is; null where it is unknown, revoked or over, and nobody can tell which. */
+  /** The tenant of a valid key; null if the key is unknown, revoked, or expired. */
   authenticate(key: string, nowSec: number): Promise<{ readonly tenant: string } | null>;
-  /** Newest first; of one tenant where one is given. */
+  /** Newest first; of one tenant if one is given. */
   list(tenant?: string): Promise<ApiKeyRecord[]>;
-  /** From now on the key is refused; the time since when it is, or null where there is none with this id. */
+  /** Revokes a key; returns when it was revoked first, or null if there is no key with this id. */
   revoke(id: string, nowSec: number): Promise<number | null>;
 }
 
 const SHAPE = /^nsk_([0-9a-f]{16})_[A-Za-z0-9_-]{43}$/;
 const LAST_USE_STEP_SEC = 60;
-/** Compared with where there is no such key, so that the answer takes as long. */
-const NOBODYS_HASH = Buffer.alloc(32);
+/** Compared with if there is no such key, so that the answer takes as long. */
+const NO_KEY_HASH = Buffer.alloc(32);
 const COLUMNS = `id, tenant, name, created_at as "createdAtSec", expires_at as "expiresAtSec",
   revoked_at as "revokedAtSec", last_used_at as "lastUsedAtSec"`;
 
@@ -78,7 +78,7 @@ interface FoundKey extends ApiKeyRecord {
   readonly hash: Buffer;
 }
 
-/** The id finds the row, the digest decides: in constant time, whatever was found. */
+/** The id finds the row and the digest decides, in constant time whether or not there is a row. */
 async function authenticate(
   pool: Pool,
   key: string,
@@ -89,14 +89,14 @@ async function authenticate(
     id === undefined
       ? []
       : await query<FoundKey>(pool, `select ${COLUMNS}, hash from api_keys where id = $1`, [id]);
-  const isTheKey = timingSafeEqual(hashOf(key), row?.hash ?? NOBODYS_HASH);
+  const isTheKey = timingSafeEqual(hashOf(key), row?.hash ?? NO_KEY_HASH);
   if (row === undefined || !isTheKey || row.revokedAtSec !== null) return null;
   if (row.expiresAtSec !== null && row.expiresAtSec <= nowSec) return null;
   if ((row.lastUsedAtSec ?? 0) <= nowSec - LAST_USE_STEP_SEC) await noteUse(pool, row.id, nowSec);
   return { tenant: row.tenant };
 }
 
-/** Once a minute for each key: a write for every request would cost more than it tells. */
+/** At most once a minute for each key: a write for every request would cost too much. */
 async function noteUse(pool: Pool, id: string, nowSec: number): Promise<void> {
   const text = `update api_keys set last_used_at = greatest(last_used_at, $2) where id = $1`;
   await query(pool, text, [id, nowSec]);

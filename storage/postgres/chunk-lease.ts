@@ -2,40 +2,40 @@ import type { StopCause } from '../../core/batch/status';
 import { isTerminal } from '../../core/batch/status';
 import type { ChunkKey, ProgressRow, ProgressVerdict } from './progress-sql';
 
-/** One attempt's hold on its range. */
+/** The hold of one chunk attempt on its range (docs/design/execution.md#progress-and-fencing). */
 export interface ChunkLease {
-  /** Somebody with a higher number holds the range: send nothing more, write no seal. */
+  /** An attempt with a higher epoch holds the range: send nothing more, write no seal. */
   readonly lost: boolean;
   readonly stopCause: StopCause | null;
   /** The batch has ended: its chunks send nothing. */
   readonly terminal: boolean;
-  /** False while this process may have been frozen and nothing has been heard since. */
+  /** False if the lease is lost, the batch has ended, or this process was frozen and is not confirmed yet. */
   maySend(): boolean;
   /**
-   * Nothing has been heard for so long since this process stood still that the chunk is better off
-   * elsewhere; whether it still holds its range it does not know.
+   * This process was frozen, and PostgreSQL has not answered for so long since that the chunk should run
+   * elsewhere. Whether it still holds its range is unknown.
    */
-  readonly unheard: boolean;
-  /** Where the counts over the chunk's range stand; read at every tick. */
-  follow(counts: { readonly completed: number; readonly failed: number }): void;
-  /** Called whenever the verdict changes. */
+  readonly unconfirmed: boolean;
+  /** Passes the object whose counts over the chunk's range are read at every tick. */
+  trackCounts(counts: { readonly completed: number; readonly failed: number }): void;
+  /** Registers a listener for changes of `lost`, `terminal` and `stopCause`. */
   onChange(listener: () => void): void;
-  /** The last word: range, counts and `released`, written at once where Postgres answers. */
+  /** Gives the range back with its final counts; written at once if PostgreSQL answers. */
   release(final: { to: number; completed: number; failed: number }): Promise<void>;
 }
 
-/** What a lease asks of the reporter that keeps it. */
+/** What a lease asks of the reporter that created it. */
 export interface LeaseKeeper {
-  /** This process may have stood still, and has heard nothing since. */
+  /** This process was frozen, and PostgreSQL has not answered since. */
   isFrozen(): boolean;
-  /** It has heard nothing for long since. */
-  isUnheard(): boolean;
-  /** Writes all leases once; does not wait for a Postgres that hangs. */
+  /** PostgreSQL has not answered for long since. */
+  isUnconfirmed(): boolean;
+  /** Writes all leases once; ends also while PostgreSQL hangs. */
   flush(): Promise<void>;
   forget(lease: Lease): void;
 }
 
-/** A lease that its keeper fills with what the database says. */
+/** A lease that its keeper updates with the answers of the database. */
 export class Lease implements ChunkLease {
   readonly key: ChunkKey;
   epoch: number | null = null;
@@ -62,11 +62,11 @@ export class Lease implements ChunkLease {
     return !this.lost && !this.terminal && !this.#keeper.isFrozen();
   }
 
-  get unheard(): boolean {
-    return this.#keeper.isUnheard();
+  get unconfirmed(): boolean {
+    return this.#keeper.isUnconfirmed();
   }
 
-  follow(counts: { readonly completed: number; readonly failed: number }): void {
+  trackCounts(counts: { readonly completed: number; readonly failed: number }): void {
     this.#counts = counts;
   }
 
@@ -78,18 +78,18 @@ export class Lease implements ChunkLease {
     this.to = final.to;
     this.#counts = final;
     this.#released = true;
-    // Without a number there is no row to let go, and who hears nothing will hardly get one now.
+    // Without an epoch there is no row to release, and a frozen process will hardly get one now.
     if (this.epoch !== null || !this.#keeper.isFrozen()) await this.#keeper.flush();
     this.#keeper.forget(this);
   }
 
-  /** A later attempt of the same chunk runs in this very process. */
+  /** A later attempt at the same chunk runs in this process. */
   supersede(): void {
     this.lost = true;
     this.#listener?.();
   }
 
-  hear(verdict: ProgressVerdict): void {
+  apply(verdict: ProgressVerdict): void {
     const changed =
       (!verdict.held && !this.lost) ||
       verdict.stopCause !== this.stopCause ||
@@ -107,7 +107,7 @@ export class Lease implements ChunkLease {
   }
 }
 
-/** Equal for the attempts at one chunk, and in the order of the rows. */
+/** A key that is equal for all attempts at one chunk, and sorts like the rows. */
 export function sortKeyOf(key: ChunkKey): string {
   return `${key.batchId}/${key.safeModel}/${String(key.from).padStart(12, '0')}`;
 }

@@ -4,7 +4,7 @@ import { type ListCursor, type Page, toPage } from './list-page';
 import { type Database, inTransaction, query } from './sql';
 import { admitFile, type StorageRequest, type TenantLimits } from './tenant-limits';
 
-/** A row of `files`: an upload, or a batch's result. Times in Unix seconds. */
+/** A row of `files`: an uploaded file or a result file. Times in Unix seconds. */
 export interface FileRecord {
   readonly id: string;
   readonly purpose: string;
@@ -15,13 +15,14 @@ export interface FileRecord {
   readonly expiresAtSec: number | null;
 }
 
-/** An uploaded file whose bytes are in the object store already. */
+/** An uploaded file whose bytes are already in the object store. */
 export interface NewFile extends FileRecord {
   readonly tenant: string;
   /** SHA-256 of the bytes. */
   readonly sha256: Uint8Array;
 }
 
+/** A page of a tenant's files. */
 export interface FileQuery {
   readonly tenant: string;
   readonly order: 'asc' | 'desc';
@@ -32,7 +33,7 @@ export interface FileQuery {
   readonly nowSec: number;
 }
 
-/** How a file of one tenant is asked for. */
+/** Identifies a file of one tenant. */
 export interface FileLookUp {
   readonly id: string;
   readonly tenant: string;
@@ -40,25 +41,25 @@ export interface FileLookUp {
 }
 
 /**
- * Files of the read model. A file that was deleted or has expired, or belongs to another tenant, is
- * not there for any method.
+ * The rows of files. For every method, a file that was deleted, has expired or belongs to another tenant
+ * does not exist (docs/design/read-model.md#files-and-uploads).
  */
 export interface FileRepository {
   insert(file: NewFile): Promise<FileRecord>;
-  /** Inserts the file of a request that may be sent again. */
+  /** Inserts the file of a request with an idempotency key. */
   insertOnce(file: NewFile, key: IdempotencyKey): Promise<Once<FileRecord>>;
   /**
-   * Whether a file of so many bytes would be let in now; how many there is room for. A request whose
-   * key made a file before needs no room. @throws quota_exceeded
+   * Checks whether a file of so many bytes would be admitted now; returns how many bytes may be stored. A
+   * request whose key has made a file before is always admitted. @throws quota_exceeded
    */
   admit(request: StorageRequest, key: KeyPlace | null): Promise<number>;
   get(file: FileLookUp): Promise<FileRecord | null>;
   /**
-   * Ordered by creation, then by insertion. Answers null where `after` names no file: a cursor keeps
-   * its place for 24 h after its file was deleted or expired, under any `purpose` (contract §7.1).
+   * Ordered by creation, then by insertion. Null if `after` names no file. A file stays valid as a cursor
+   * for 24 h after it was deleted or expired, under any `purpose` (docs/design/api-contract.md#cursors).
    */
   list(page: FileQuery): Promise<Page<FileRecord> | null>;
-  /** Hides a file at once; its bytes stay until they are swept. False where there is none. */
+  /** Hides a file at once; the sweep removes its bytes later. False if there is no such file. */
   hide(file: FileLookUp): Promise<boolean>;
 }
 
@@ -93,7 +94,7 @@ export function createFileRepository(pool: Pool, limits: TenantLimits = {}): Fil
   };
 }
 
-/** Inserts a file, on its own or as a part of a transaction. @throws postgres_unavailable */
+/** Inserts a file, alone or within a transaction. @throws postgres_unavailable */
 export async function insertFile(database: Database, file: NewFile): Promise<FileRecord> {
   await query(
     database,

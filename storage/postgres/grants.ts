@@ -3,7 +3,7 @@ import { DatabaseError, escapeIdentifier } from 'pg';
 import { NightshiftError } from '../../core/errors';
 import { query } from './sql';
 
-/** A process that may have a database user of its own, beside the one that owns the tables. */
+/** A process that may have its own database user, other than the owner of the tables. */
 export type Component = 'api' | 'worker';
 
 /** The role of each component that has one. */
@@ -11,26 +11,26 @@ export type Grants = { readonly [component in Component]?: string | undefined };
 
 type Privileges = Readonly<Record<string, string>>;
 
-/** Both check the schema, and that database and object store belong together. */
+/** Both check the schema and the store identity. */
 const BOTH: Privileges = {
   'table schema_migrations': 'select',
   'table installation': 'select, insert',
 };
 
 /**
- * What the statements of each component need. Parts of an upload go with it by a cascade, which runs with
- * the rights of the owner. A statement that locks rows (`for share`) needs `update`.
+ * What the statements of each component need (docs/design/read-model.md#grants). Parts of an upload are
+ * deleted by a cascade, which runs with the rights of the owner. Locking rows (`for share`) needs `update`.
  */
 const NEEDED: Readonly<Record<Component, Privileges>> = {
   api: {
     ...BOTH,
-    // Making and revoking keys is for the owner (nightshift keys).
+    // Only the owner creates and revokes keys (nightshift keys).
     'table api_keys': 'select, update (last_used_at)',
     'table files': 'select, insert, update',
     'table uploads': 'select, insert, update',
     'table upload_parts': 'select, insert',
     'table batches': 'select, insert, update',
-    // Headers of clients hold their keys: only the worker reads them.
+    // Headers of clients contain their keys: only the worker reads them.
     'table batch_headers': 'insert',
     'table removed_batches': 'select',
     'table idempotency_keys': 'select, insert, update',
@@ -50,8 +50,8 @@ const NEEDED: Readonly<Record<Component, Privileges>> = {
 };
 
 /**
- * Lets the roles of the components use the tables. Takes nothing away: while a release is rolled out, the
- * previous one may need more. @throws config_invalid if a role does not exist, postgres_unavailable
+ * Grants the roles of the components what they need. Revokes nothing: during a rollout, the previous
+ * release may need more. @throws config_invalid if a role does not exist, postgres_unavailable
  */
 export async function grantTo(client: PoolClient, grants: Grants): Promise<void> {
   for (const component of ['api', 'worker'] as const) {
@@ -76,7 +76,7 @@ async function grantAll(client: PoolClient, component: Component, role: string):
 }
 
 /**
- * The first statements of a process: what they lack in rights, all others lack too.
+ * Wraps the first statements of a process: if they lack privileges, all others do too.
  * @throws config_invalid with what to do
  */
 export async function explainRefusal<T>(statements: Promise<T>): Promise<T> {

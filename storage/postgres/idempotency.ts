@@ -1,24 +1,24 @@
 import type { Pool, PoolClient } from 'pg';
 import { inTransaction, query } from './sql';
 
-/** Where a key belongs. */
+/** A client's idempotency key and the scope that it is unique in. */
 export interface KeyPlace {
   readonly tenant: string;
-  /** What the key belongs to beside the tenant, such as `POST /v1/files`. */
+  /** Route of the request, such as `POST /v1/files`. */
   readonly route: string;
   readonly key: string;
   readonly nowSec: number;
 }
 
-/** The key that a client gave a request, so that it may send it again (contract §7.1). */
+/** A key with its request, which the client may repeat (docs/design/api-contract.md#idempotency). */
 export interface IdempotencyKey extends KeyPlace {
   /** Digest of the request's parsed fields. */
   readonly fingerprint: string;
 }
 
 /**
- * What became of a request with a key: `made`; `repeated`, where the same request made `id` before;
- * `reused`, where another request had the key.
+ * The outcome of a request with a key: `made`; `repeated` if the same request made `id` before; `reused`
+ * if the key belongs to another request.
  */
 export type Once<T> =
   | { readonly kind: 'made'; readonly object: T }
@@ -28,9 +28,9 @@ export type Once<T> =
 const KEY_LIFE_SEC = 24 * 3600;
 
 /**
- * Makes the object of a request in the transaction that takes its key, so that there is never one
- * without the other. A request with the same key that comes meanwhile waits in the database until it
- * is known how this one ended. @throws postgres_unavailable, and what `make` throws
+ * Makes the object of a request in the transaction that takes its key, so that neither exists without the
+ * other. A concurrent request with the same key waits in the database until this one has ended.
+ * @throws postgres_unavailable, and what `make` throws
  */
 export function once<T>(
   pool: Pool,
@@ -45,7 +45,7 @@ export function once<T>(
   });
 }
 
-/** Whether a request with this key made an object before. @throws postgres_unavailable */
+/** Whether a request with this key has made an object. @throws postgres_unavailable */
 export async function isKeyTaken(
   client: PoolClient,
   { tenant, route, key, nowSec }: KeyPlace,
@@ -65,7 +65,7 @@ interface KeyHolder {
   readonly objectId: string;
 }
 
-/** Null where the key was free or its time is over, and is now ours. */
+/** Null if the key was free or had expired, and is now ours. */
 async function takeKey(
   client: PoolClient,
   { tenant, route, key, fingerprint, nowSec }: IdempotencyKey,

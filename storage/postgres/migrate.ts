@@ -13,16 +13,16 @@ interface Migration {
   readonly file: string;
 }
 
-/** Any constant will do; nobody else takes advisory locks of this number in our database. */
+/** An arbitrary number that no other advisory lock of our database uses. */
 const LOCK = 7_205_113_001;
 
 /**
- * Brings the schema to this version: applies the missing steps of `storage/postgres/migrations`, all
- * in one transaction, and lets the roles of `grants` use the tables, new ones included. Several processes
- * may call it at once: one migrates, the others wait.
+ * Brings the schema to this version: applies the missing steps of `storage/postgres/migrations` in one
+ * transaction, and grants the roles of `grants` what they need, on new tables too. Several processes may
+ * call it at once: one migrates, the others wait (docs/design/read-model.md#migrations).
  *
  * @returns names of the steps applied now
- * @throws schema_newer where a later version of Nightshift has migrated this database
+ * @throws schema_newer if a later version of Nightshift has migrated this database
  * @throws config_invalid if a role of `grants` does not exist
  * @throws postgres_unavailable
  */
@@ -43,8 +43,8 @@ export async function migrate(pool: Pool, grants: Grants = {}): Promise<string[]
 }
 
 /**
- * Says whether the schema is what this version needs. @throws schema_outdated, schema_newer,
- * config_invalid if this user may not look, postgres_unavailable
+ * Checks that the schema is the one of this version. @throws schema_outdated, schema_newer,
+ * config_invalid if this user may not read it, postgres_unavailable
  */
 export async function checkSchema(pool: Pool): Promise<void> {
   const known = await readMigrations();

@@ -4,9 +4,10 @@ import { parseFileKey, parseUploadPartKey } from '../../core/names/object-names'
 import { query } from './sql';
 
 /**
- * Those of the keys whose object belongs to nobody: no file and no open completion of an upload for the
- * bytes of a file, no batch for a result, whether recorded already or not, no upload with parts for a
- * part. Keys of any other kind always have an owner. @throws postgres_unavailable
+ * Those of the keys whose objects have no owner. The owner of a file's bytes is its row, or a completion
+ * of an upload that is open; of a result file, its batch, even before the file has a row; of an upload
+ * part, an upload whose parts are not removed yet. Other objects always count as owned.
+ * @throws postgres_unavailable
  */
 export async function unownedKeys(pool: Pool, keys: readonly string[]): Promise<string[]> {
   const files = [];

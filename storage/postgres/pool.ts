@@ -5,19 +5,19 @@ export interface PoolOptions {
   /** Most connections at a time. */
   readonly max?: number;
   /**
-   * The server ends statements that take longer; a server that does not answer even then is given up
-   * {@link GIVE_UP_MS} later, with its connection. 0 is without limit.
+   * The server cancels statements that take longer. If it does not answer even then, the statement fails
+   * {@link GIVE_UP_MS} later and its connection is closed. 0 means no limit.
    */
   readonly statementTimeoutMs?: number;
   /** Longest wait for a connection, free or new. */
   readonly connectTimeoutMs?: number;
   /** Shown in `pg_stat_activity`. */
   readonly applicationName?: string;
-  /** Hears of idle connections that broke; they are replaced by themselves. */
+  /** Logs idle connections that broke; the pool replaces them. */
   readonly logger?: Logger;
 }
 
-/** What an answer may need beyond the time that its statement may take. */
+/** Time for the server's answer after a statement was cancelled. */
 const GIVE_UP_MS = 1_000;
 
 /**
@@ -39,7 +39,7 @@ export function openPool(url: string, options: PoolOptions = {}): Pool {
     application_name: options.applicationName ?? 'nightshift',
     types: overrides,
   });
-  // Without a listener a broken idle connection would end the process.
+  // Without a listener, a broken idle connection would end the process.
   pool.on('error', (error) => options.logger?.warn({ err: error }, 'idle connection lost'));
   return pool;
 }

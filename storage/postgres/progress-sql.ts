@@ -3,15 +3,16 @@ import type { BatchStatus, StopCause } from '../../core/batch/status';
 import { OPEN_STATUSES } from '../../core/batch/status';
 import type { Database } from './sql';
 
-/** The statements of progress and fence on `chunk_progress` (execution §3). */
+/** The statements of progress and fencing on `chunk_progress` (docs/design/read-model.md#progress). */
 
+/** Identifies a chunk: the rows of its attempts. */
 export interface ChunkKey {
   readonly batchId: string;
   readonly safeModel: string;
   readonly from: number;
 }
 
-/** A chunk's progress as its holder reports it: counts over `[from, to)`, not increments. */
+/** A chunk's progress as its holder reports it: counts over `[from, to)`, no increments. */
 export interface ProgressRow extends ChunkKey {
   readonly to: number;
   readonly epoch: number;
@@ -20,30 +21,30 @@ export interface ProgressRow extends ChunkKey {
   readonly released: boolean;
 }
 
-/** What the database says of one row: whether we still hold it, and how its batch stands. */
+/** What the database says about one row: whether we still hold it, and the state of its batch. */
 export interface ProgressVerdict extends ChunkKey {
   readonly held: boolean;
   readonly status: BatchStatus | null;
   readonly stopCause: StopCause | null;
 }
 
-/** The number an attempt has taken, and whom it may have to wait for (execution §3). */
+/** The epoch that an attempt has taken, and an earlier holder that it may have to wait for. */
 export interface TakenEpoch {
-  /** Null where it yielded to a holder at work. */
+  /** Null if it yielded to a holder at work. */
   readonly epoch: number | null;
-  /** An earlier holder that did not release and was touched so long ago, ms; null: nobody. */
+  /** How long ago an earlier holder that did not release touched its row, ms; null if there is none. */
   readonly earlierTouchedMsAgo: number | null;
-  /** How its batch stands: one that is to be stopped sends nothing, not for a moment. */
+  /** State of its batch: under a stop the chunk sends nothing from its first moment. */
   readonly status: BatchStatus | null;
   readonly stopCause: StopCause | null;
 }
 
-/** A holder that was touched this lately may be at work. */
+/** A holder that touched its row within this time may be at work. */
 export const AT_WORK_MS = 3_000;
 
 /**
- * Takes the next epoch into the chunk's row and removes older rows that begin inside its range. With
- * `yielding` only where no holder may be at work there: else nothing changes.
+ * Takes the next epoch into the chunk's row and removes rows with older epochs that begin inside its
+ * range. With `yielding`, nothing changes if a holder may be at work there.
  */
 export async function takeEpoch(
   pool: Pool,
@@ -76,7 +77,7 @@ export async function takeEpoch(
     [key.batchId, key.safeModel, key.from, key.to, key.worker, key.yielding, AT_WORK_MS],
   );
   const row = rows[0];
-  if (row === undefined) throw new Error('no epoch was answered');
+  if (row === undefined) throw new Error('the statement returned no epoch');
   return {
     epoch: row.epoch === null ? null : Number(row.epoch),
     earlierTouchedMsAgo: row.ago_ms === null ? null : Number(row.ago_ms),
@@ -86,8 +87,8 @@ export async function takeEpoch(
 }
 
 /**
- * Writes the state of every chunk of this worker in one statement. Rows are given sorted by key, each
- * key once: two workers can then never wait for each other in a circle.
+ * Writes the state of every chunk of this worker in one statement. Rows must be sorted by key, each key
+ * once, so that two workers never deadlock.
  */
 export async function touchRows(
   pool: Pool,
@@ -128,7 +129,7 @@ export async function touchRows(
   }));
 }
 
-/** Shows the sums in `batches`: they only grow and never pass the total. */
+/** Raises the counts in `batches` to the sums of progress. They only grow and never exceed the total. */
 export async function showCounts(database: Database, batchIds: readonly string[]): Promise<void> {
   await database.query(
     `with locked as (
@@ -146,7 +147,7 @@ export async function showCounts(database: Database, batchIds: readonly string[]
   );
 }
 
-/** Whether chunks of the batch may still be at work, and the freshest sign of it, ms ago. */
+/** Unreleased chunks of the batch, and how long ago the latest of them touched its row, ms. */
 export async function unreleased(
   pool: Pool,
   batchId: string,

@@ -8,22 +8,23 @@ import type { ChunkKey } from './progress-sql';
 import { AT_WORK_MS, showCounts, takeEpoch, touchRows, unreleased } from './progress-sql';
 
 /**
- * Progress and fence of all chunks of this process (execution §3): one statement a second carries
- * every chunk's counts out and brings back whether the chunk still holds its row and whether its
- * batch has been stopped. Postgres being away fails no chunk: it then runs unfenced.
+ * Progress and fencing of all chunks of this process (docs/design/execution.md#progress-and-fencing). One
+ * statement a second writes the counts of every chunk, and returns whether the chunk still holds its row
+ * and whether its batch was stopped. An outage of PostgreSQL fails no chunk: it then runs unfenced.
  */
 export interface ProgressReporter {
   /**
-   * Takes the chunk's row; returns at once, the number arrives in the background when Postgres is away.
-   * Where a holder is at work an attempt may be one that comes late, given to a process that stood still
-   * or was cut off: it waits for the answer to its first heartbeat, and takes nothing (the lease is
-   * lost) when `signal` says that it is not wanted any more.
+   * Takes the row of a chunk. Returns at once while PostgreSQL is away; the epoch then arrives in the
+   * background. With `signal`, an attempt that finds a holder at work may be a late one, given to a
+   * process that was frozen or cut off: it waits for the answer to its first heartbeat. If `signal`
+   * aborts, the attempt is no longer wanted, and the lease it gets is lost
+   * (docs/design/execution.md#late-attempts).
    */
   begin(key: ChunkKey & { to: number }, signal?: AbortSignal): Promise<ChunkLease>;
-  /** Resolves when no chunk of the batch is at work: released, untouched for 5 s, or `limitMs` over. */
+  /** Resolves when all chunks of the batch are released or untouched for 5 s, or after `limitMs`. */
   awaitReleased(batchId: string, limitMs: number): Promise<void>;
-  /** A stop of this batch was claimed: its chunks here hear of it now instead of with the next tick. */
-  hurry(batchId: string): void;
+  /** Checks the leases of a batch now instead of with the next tick, because a stop was claimed. */
+  checkNow(batchId: string): void;
   close(): Promise<void>;
 }
 
@@ -31,15 +32,15 @@ export interface ProgressOptions {
   readonly pool: Pool;
   readonly worker: string;
   readonly logger: Logger;
-  /** Told of each tick that Postgres did not take, for metrics. */
+  /** Called for each tick that PostgreSQL did not take, for metrics. */
   readonly onFailed?: () => void;
   readonly intervalMs?: number;
 }
 
 const FROZEN_MS = 2_000;
-/** Longest that chunks of a process that stood still wait for word; then they are better off elsewhere. */
-const UNHEARD_MS = 5_000;
-/** In which Temporal answers a heartbeat; the fence may take 2 s in all (execution §3). */
+/** How long the chunks of a process that was frozen wait for an answer before they return. */
+const UNCONFIRMED_MS = 5_000;
+/** Time in which Temporal answers a heartbeat. */
 const HEARTBEAT_ANSWER_MS = 500;
 const UNTOUCHED_MS = 5_000;
 
@@ -56,19 +57,19 @@ class Reporter implements ProgressReporter, LeaseKeeper {
   readonly #writing: OutageLog;
   readonly #taking: OutageLog;
   #lastTickMs = monotonicMs();
-  /** When a standstill was noticed, until one statement that was begun after it is answered. */
+  /** When a standstill was noticed; null once a statement that began after it was answered. */
   #frozenSinceMs: number | null = null;
-  /** Grows whenever a standstill is noticed: an answer to an older statement says nothing of after. */
+  /** Counts standstills: the answer to a statement that began before one says nothing about after it. */
   #standstills = 0;
   #tick: Promise<void> | null = null;
-  /** What follows the tick under way, for those who asked since it began. */
+  /** The tick after the running one, for callers that asked since that began. */
   #next: Promise<void> | null = null;
 
   constructor(options: ProgressOptions) {
     this.#options = options;
     this.#intervalMs = options.intervalMs ?? 1_000;
     this.#writing = createOutageLog(options.logger, {
-      begins: 'progress not written; it is tried every second',
+      begins: 'progress not written; retried every second',
       ends: 'progress is written again',
     });
     this.#taking = createOutageLog(options.logger, {
@@ -103,7 +104,7 @@ class Reporter implements ProgressReporter, LeaseKeeper {
     }
   }
 
-  hurry(batchId: string): void {
+  checkNow(batchId: string): void {
     for (const lease of this.#leases) {
       if (lease.key.batchId === batchId) return void this.flush();
     }
@@ -115,8 +116,8 @@ class Reporter implements ProgressReporter, LeaseKeeper {
   }
 
   /**
-   * A tick that comes late means that this process stood still, and that others may have taken over:
-   * nothing is sent until the database has answered once.
+   * A late tick means that this process was frozen and that others may have taken over its chunks. It
+   * sends nothing until the database has answered (docs/design/execution.md#frozen-processes).
    */
   isFrozen(): boolean {
     if (monotonicMs() - this.#lastTickMs > this.#intervalMs + FROZEN_MS) {
@@ -126,11 +127,11 @@ class Reporter implements ProgressReporter, LeaseKeeper {
     return this.#frozenSinceMs !== null;
   }
 
-  isUnheard(): boolean {
-    return this.#frozenSinceMs !== null && monotonicMs() - this.#frozenSinceMs > UNHEARD_MS;
+  isUnconfirmed(): boolean {
+    return this.#frozenSinceMs !== null && monotonicMs() - this.#frozenSinceMs > UNCONFIRMED_MS;
   }
 
-  /** Writes now, or right after what is under way; ends also while Postgres hangs. */
+  /** Writes now, or right after the running tick. Ends also while PostgreSQL hangs. */
   flush(): Promise<void> {
     if (this.#tick === null) {
       this.#tick = this.#write().finally(() => (this.#tick = null));
@@ -150,7 +151,7 @@ class Reporter implements ProgressReporter, LeaseKeeper {
   #onTimer(): void {
     this.isFrozen();
     this.#lastTickMs = monotonicMs();
-    // A tick that is late brings all that this one would.
+    // A running tick that is late already carries everything that this one would.
     if (this.#tick === null) void this.flush();
   }
 
@@ -164,7 +165,7 @@ class Reporter implements ProgressReporter, LeaseKeeper {
       byKey.set(lease.sortKey, lease);
     }
     const leases = [...byKey.keys()].sort().map((key) => byKey.get(key) as Lease);
-    // A process that stood still asks even with no rows to write: until it is answered, none may send.
+    // A process that was frozen asks even without rows: no chunk may send until it is answered.
     if (leases.length === 0 && !this.isFrozen()) {
       if (!isTaken) this.#options.onFailed?.();
       return;
@@ -177,17 +178,17 @@ class Reporter implements ProgressReporter, LeaseKeeper {
         leases.map((lease) => lease.toRow()),
       );
       if (standstills === this.#standstills) this.#frozenSinceMs = null;
-      for (const verdict of verdicts) byKey.get(sortKeyOf(verdict))?.hear(verdict);
+      for (const verdict of verdicts) byKey.get(sortKeyOf(verdict))?.apply(verdict);
       await showCounts(this.#options.pool, [...new Set(leases.map((lease) => lease.key.batchId))]);
       this.#writing.worked();
     } catch (error) {
-      // Errors of this statement never fail a chunk: it goes on, unfenced, and is heard later.
+      // Errors of this statement fail no chunk: chunks go on unfenced, and the next tick tries again.
       this.#options.onFailed?.();
       this.#writing.failed(error);
     }
   }
 
-  /** Numbers for chunks that began without; the first that is not to be had stands for all: false. */
+  /** Takes epochs for chunks that began without one. Stops at the first that it cannot take: false. */
   async #takeMissing(): Promise<boolean> {
     for (const lease of this.#leases) {
       if (lease.epoch !== null) continue;
@@ -212,10 +213,10 @@ class Reporter implements ProgressReporter, LeaseKeeper {
       if (taken.epoch === null) return 'yielded';
       lease.epoch = taken.epoch;
       const { status, stopCause } = taken;
-      lease.hear({ ...key, held: true, status, stopCause });
+      lease.apply({ ...key, held: true, status, stopCause });
       const ago = taken.earlierTouchedMsAgo;
-      // The earlier holder learns with its next tick that the row is ours; it cannot release a row that
-      // it no longer holds, so the time it has for that is simply waited out.
+      // The earlier holder learns with its next tick that the row is ours. It cannot release a row that
+      // it no longer holds, so we wait until that tick must have come.
       if (ago !== null && ago < AT_WORK_MS) await sleep(AT_WORK_MS - ago);
       return 'taken';
     } catch (error) {

@@ -1,17 +1,17 @@
 import { DatabaseError, type Pool, type PoolClient, type QueryResultRow } from 'pg';
 import { NightshiftError, isNightshiftError } from '../../core/errors';
 
-/** Whatever runs a statement: a pool, or the client of a transaction. */
+/** Runs statements: a pool, or the client of a transaction. */
 export type Database = Pool | PoolClient;
 
-/** SQLSTATE classes and codes that pass by themselves: no connection, shutting down, out of resources. */
-const PASSING = /^(08|53|57P|57014|40001|40P01|25006)/;
+/** SQLSTATE classes and codes of transient errors: no connection, shutdown, overload, timeout, deadlock. */
+const TRANSIENT = /^(08|53|57P|57014|40001|40P01|25006)/;
 
 /**
- * Runs one statement and answers its rows.
+ * Runs one statement and returns its rows.
  *
- * @throws postgres_unavailable where trying again later may help: no connection, a server that shuts
- *   down or is overloaded, a timeout, a deadlock. Any other fault is ours and passes as it is.
+ * @throws postgres_unavailable if a retry may help: no connection, a server that shuts down or is
+ *   overloaded, a timeout, a deadlock. Any other error is a fault of ours and is thrown as it is.
  */
 export async function query<Row extends QueryResultRow>(
   database: Database,
@@ -30,8 +30,8 @@ export async function query<Row extends QueryResultRow>(
  * Runs `work` in a transaction on one connection: committed when it resolves, rolled back when it
  * throws.
  *
- * @throws postgres_unavailable; commit_unknown where nobody can tell whether it was committed; and what
- *   `work` throws
+ * @throws postgres_unavailable; commit_unknown if the connection broke during the commit, so that it may
+ *   or may not have happened; and what `work` throws
  */
 export async function inTransaction<T>(
   pool: Pool,
@@ -41,7 +41,8 @@ export async function inTransaction<T>(
     throw mapped(error);
   });
   let broken: Error | undefined;
-  // A connection that breaks between two statements tells nobody else: unheard, it ends the process.
+  // A connection that breaks between two statements emits an error event. Without a listener that would
+  // end the process.
   const onError = (error: Error): void => void (broken = error);
   client.on('error', onError);
   try {
@@ -58,9 +59,9 @@ export async function inTransaction<T>(
   }
 }
 
-/** What the connection must be closed for, if anything: with it its transaction is over, too. */
+/** The error for which the connection must be closed, if any; closing it ends its transaction too. */
 async function rollBack(client: PoolClient, reason: unknown): Promise<Error | undefined> {
-  // A server that has not answered is not waited for a second time.
+  // Do not wait a second time for a server that did not answer.
   const isSilent = isNightshiftError(reason, 'postgres_unavailable');
   if (isSilent || isNightshiftError(reason, 'commit_unknown')) return reason;
   return client.query('rollback').then(
@@ -69,34 +70,34 @@ async function rollBack(client: PoolClient, reason: unknown): Promise<Error | un
   );
 }
 
-/** A connection that breaks under a commit takes with it what became of that. */
+/** If the connection breaks during the commit, its outcome is unknown. */
 async function commit(client: PoolClient): Promise<void> {
   try {
     await query(client, 'commit');
   } catch (cause) {
     if (!isNightshiftError(cause, 'postgres_unavailable')) throw cause;
-    const message = `${cause.message}; what was asked of it may have been done`;
+    const message = `${cause.message}; the change may have been made`;
     throw new NightshiftError('commit_unknown', message, { cause });
   }
 }
 
-/** Text that Postgres can keep: neither NUL nor half a surrogate pair, which a model's name may hold. */
+/** Text that PostgreSQL can store: NUL and lone surrogates, which model names may contain, are replaced. */
 export function storable(text: string): string {
   return text.replace(/\0|\p{Surrogate}/gu, '\uFFFD');
 }
 
 function mapped(error: unknown): unknown {
-  if (!isPassing(error)) return error;
+  if (!isTransient(error)) return error;
   const message = `Postgres does not answer: ${error.message}`;
   return new NightshiftError('postgres_unavailable', message, { cause: error });
 }
 
 /** The server's errors carry an SQLSTATE, the system's an `E…` code, the driver's own only a text. */
-function isPassing(error: unknown): error is { message: string } {
+function isTransient(error: unknown): error is { message: string } {
   if (error instanceof NightshiftError || typeof error !== 'object' || error === null) return false;
   if (!('message' in error) || typeof error.message !== 'string') return false;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : null;
-  if (error instanceof DatabaseError) return PASSING.test(code ?? '');
+  if (error instanceof DatabaseError) return TRANSIENT.test(code ?? '');
   if (code !== null) return /^E[A-Z]+$/.test(code);
   return /connect|terminat|timeout|closed/i.test(error.message);
 }

@@ -2,17 +2,17 @@ import { Client } from 'pg';
 import type { Logger } from '../../platform/logger';
 
 /**
- * Tells workers of a claimed stop at once (execution §4). It only makes a cancel faster: whoever
- * misses it learns of the stop with the next progress tick, a second later.
+ * Notifies workers of a claimed stop at once (docs/design/read-model.md#stop-notices). It only makes a
+ * cancel faster: a worker that misses it learns of the stop with its next progress tick, within a second.
  */
 const CHANNEL = 'nightshift_stop';
 
-/** SQL that tells the channel of the batch in `$n` when its transaction commits. */
-export function notifyStop(batchIdParameter: string): string {
-  return `pg_notify('${CHANNEL}', ${batchIdParameter})`;
+/** SQL that notifies the channel of a batch when the transaction commits; the id is an SQL expression. */
+export function notifyStop(batchId: string): string {
+  return `pg_notify('${CHANNEL}', ${batchId})`;
 }
 
-/** A listener that keeps itself connected until it is closed. */
+/** A listener that reconnects until it is closed. */
 export interface StopListener {
   close(): Promise<void>;
 }
@@ -20,8 +20,8 @@ export interface StopListener {
 const RECONNECT_MS = 1_000;
 
 /**
- * Listens on a connection of its own (not through a transaction pooler) and calls `onStop` for each
- * claimed stop; connects again whenever the connection is lost.
+ * Calls `onStop` for each claimed stop. Listens on a connection of its own, which must not go through a
+ * transaction pooler, and reconnects whenever it is lost.
  */
 export function listenForStops(options: {
   readonly url: string;
@@ -45,7 +45,7 @@ export function listenForStops(options: {
   const connect = async (): Promise<void> => {
     const fresh = new Client({ connectionString: url, keepAlive: true });
     client = fresh;
-    // `end` follows whatever ends it: a failed connect, a lost connection, an `end()`.
+    // `end` follows a failed connect, a lost connection and an `end()` alike.
     fresh.on('error', (error) => logger.debug({ err: error }, 'stop channel lost'));
     fresh.on('end', again);
     fresh.on('notification', ({ payload }) => onStop(payload ?? ''));
@@ -54,7 +54,7 @@ export function listenForStops(options: {
       await fresh.query(`listen ${CHANNEL}`);
     } catch (error) {
       logger.debug({ err: error }, 'stop channel not open');
-      // A server that lets us in and not listen would keep every attempt's connection.
+      // A server that accepts connections but no `listen` would otherwise keep one for every attempt.
       await fresh.end();
     }
   };

@@ -4,8 +4,8 @@ import { explainRefusal } from './grants';
 import { query } from './sql';
 
 /**
- * Makes sure that this database and this object store belong together (design §2): the first process
- * notes the store's id, every later one must bring the same.
+ * Checks that this database and this object store belong together: the first process writes the id of the
+ * store, and every later one must find the same (docs/design/read-model.md#store-identity).
  *
  * @throws store_mismatch, postgres_unavailable, config_invalid if this user may not use the tables
  */

@@ -4,38 +4,38 @@ import { unownedKeys } from './object-owners';
 import { query } from './sql';
 
 /**
- * What the sweep reads and writes of the read model. Rows tell which objects may go and, once those
- * are gone, go themselves: a sweep that dies in between is taken up by the next one. All methods:
- * @throws postgres_unavailable
+ * What the sweep reads and writes of the read model (docs/design/read-model.md#retention). Rows say which
+ * objects may be removed, and are removed after them, so that the next sweep continues one that crashed.
+ * All methods: @throws postgres_unavailable
  */
 export interface SweepRows {
-  /** Files that nobody can see any more, with bytes that no open batch needs. */
+  /** Files that are deleted or expired, with bytes that no open batch needs. */
   filesToEmpty(limit: number): Promise<{ id: string; objectKey: string }[]>;
-  /** Their bytes are gone. */
+  /** Notes that their bytes are removed. */
   markEmptied(fileIds: readonly string[]): Promise<void>;
-  /** Removes rows of files whose bytes are gone and that no cursor can name any more; how many. */
+  /** Removes rows of files without bytes that are no longer valid as cursors; returns how many. */
   removeFiles(limit: number): Promise<number>;
-  /** Batches that ended before `endedBeforeSec` (Unix) and have scratch, behind `afterSeq`. */
+  /** Batches that ended before `endedBeforeSec` (Unix) and still have plan and journal, behind `afterSeq`. */
   batchesToClear(page: BatchSweepPage): Promise<EndedBatchRow[]>;
-  /** Their plans, journals and seals are gone. */
+  /** Notes that their plans, journals and seals are removed. */
   markCleared(batchIds: readonly string[]): Promise<void>;
   /** Batches that ended before `endedBeforeSec` (Unix), behind `afterSeq`. */
   batchesToRemove(page: BatchSweepPage): Promise<EndedBatchRow[]>;
-  /** Removes rows of ended batches; lists still know their places. */
+  /** Removes rows of ended batches; their places stay valid as cursors. */
   removeBatches(batchIds: readonly string[]): Promise<void>;
-  /** Removes the places of batches that were removed a day ago. */
+  /** Forgets the places of batches that were removed a day ago. */
   forgetPlaces(limit: number): Promise<void>;
-  /** Removes progress of chunks whose batch has ended or is gone; how many. */
+  /** Removes progress of chunks whose batch has ended or is removed; returns how many. */
   removeStaleProgress(limit: number): Promise<number>;
-  /** Uploads that ended an hour ago, with objects that nobody needs any more. */
+  /** Uploads that ended an hour ago and still have objects. */
   uploadsToClear(limit: number): Promise<EndedUploadRow[]>;
-  /** Their objects are gone. */
+  /** Notes that their objects are removed. */
   markUploadsCleared(uploadIds: readonly string[]): Promise<void>;
-  /** Removes rows of uploads that ended a day ago, those of their parts included; how many. */
+  /** Removes rows of uploads that ended a day ago, with those of their parts; returns how many. */
   removeUploads(limit: number): Promise<number>;
-  /** Of these keys of objects those that belong to nobody. */
+  /** Those of the keys whose objects have no owner. */
   unownedKeys(keys: readonly string[]): Promise<string[]>;
-  /** Removes keys of requests that were made more than a day ago; how many. */
+  /** Removes keys of requests that were made more than a day ago; returns how many. */
   removeIdempotencyKeys(limit: number): Promise<number>;
 }
 
@@ -46,7 +46,7 @@ export interface BatchSweepPage {
   readonly limit: number;
 }
 
-/** A batch that has ended; `hasFiles`: its results were delivered. */
+/** A batch that has ended; `hasFiles` if its result files were delivered. */
 export interface EndedBatchRow {
   readonly id: string;
   readonly seq: number;
@@ -56,22 +56,22 @@ export interface EndedBatchRow {
 /** An upload that has ended; its parts lie under its prefix. */
 export interface EndedUploadRow {
   readonly id: string;
-  /** Objects of completions that came to nothing. */
+  /** Objects of completions that failed. */
   readonly leftOverKeys: readonly string[];
 }
 
 /**
- * Clocks differ: a batch created by another process may just have pinned a file that it took for
- * alive. What is hidden for this long is hidden for everybody.
+ * Clocks differ: a batch that another process creates may still pin a file that has expired here. After
+ * this time it has expired for every process.
  */
 const CLOCK_MARGIN_SEC = 300;
-/** As long as lists know what was hidden or removed as a cursor (contract §7.1). */
+/** How long a hidden or removed row stays valid as a cursor (docs/design/api-contract.md#cursors). */
 const CURSOR_LIFE_SEC = 24 * 3600;
-/** A part or a completion that was under way at the end is over after this. */
+/** Parts and completions in flight when an upload ended are done after this time. */
 const UPLOAD_MARGIN_SEC = 3600;
-/** As long as a repeated completion gets its answer, and a repeated key its object (contract §7.1). */
+/** How long a repeated completion or idempotency key gets its object (docs/design/api-contract.md#idempotency). */
 const REPEAT_LIFE_SEC = 24 * 3600;
-/** A chunk that outlives its batch needs its row to learn of it. */
+/** A chunk that outlives its batch learns of the end from its row. */
 const STALE_PROGRESS = '1 hour';
 
 const NOW_SEC = 'floor(extract(epoch from now()))::bigint';
@@ -108,7 +108,7 @@ export function createSweepRows(pool: Pool): SweepRows {
   };
 }
 
-/** A delete waits for the creation of a batch that pins the file, so what is hidden gets no new pins. */
+/** A delete waits for a concurrent insert of a batch that pins the file, so hidden files get no new pins. */
 function filesToEmpty(pool: Pool, limit: number): Promise<{ id: string; objectKey: string }[]> {
   return query<{ id: string; objectKey: string }>(
     pool,

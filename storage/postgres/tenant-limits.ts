@@ -3,21 +3,21 @@ import { OPEN_STATUSES } from '../../core/batch/status';
 import { NightshiftError } from '../../core/errors';
 import { type Database, inTransaction, query } from './sql';
 
-/** What one tenant may have; what is left out is without limit. */
+/** What one tenant may have; a field that is left out means no limit (docs/design/api-contract.md#tenant-quotas). */
 export interface TenantLimits {
-  /** Batches that have not ended. */
+  /** Open batches. */
   readonly maxBatches?: number | undefined;
-  /** Bytes of all its files, results and what open uploads have declared included. */
+  /** Bytes of all its files, with result files and the declared sizes of open uploads. */
   readonly maxStoredBytes?: number | undefined;
-  /** Files that it has uploaded, open uploads included. Results of batches do not count. */
+  /** Uploaded files and open uploads. Result files do not count. */
   readonly maxFiles?: number | undefined;
-  /** Uploads that are open. */
+  /** Open uploads. */
   readonly maxUploads?: number | undefined;
   /** Parts of one upload. */
   readonly maxUploadParts?: number | undefined;
 }
 
-/** One more file or upload that a tenant wants to keep. */
+/** One more file or upload that a tenant wants to store. */
 export interface StorageRequest {
   readonly tenant: string;
   readonly bytes: number;
@@ -27,9 +27,9 @@ export interface StorageRequest {
 const OPEN = [...OPEN_STATUSES];
 
 /**
- * Lets one more file in, in the transaction that stores it: others of the same tenant wait, so that
- * together they are never more than allowed. Returns how many bytes there is room for, this file
- * included. @throws quota_exceeded, postgres_unavailable
+ * Admits one more file, in the transaction that stores it. Other transactions of the tenant wait, so that
+ * together they never exceed the limits. Returns how many bytes may still be stored, with this file.
+ * @throws quota_exceeded, postgres_unavailable
  */
 export async function admitFile(
   client: PoolClient,
@@ -42,7 +42,7 @@ export async function admitFile(
   return admitBytes(client, request, limits);
 }
 
-/** Lets one more upload in, like {@link admitFile}. @throws quota_exceeded, postgres_unavailable */
+/** Admits one more upload, like {@link admitFile}. @throws quota_exceeded, postgres_unavailable */
 export async function admitUpload(
   client: PoolClient,
   request: StorageRequest,
@@ -79,7 +79,7 @@ async function admitOneMore(
   );
 }
 
-/** Counts no further than `most`. */
+/** Counts at most `most`. */
 async function countUploads(
   client: PoolClient,
   { tenant, nowSec, most }: { tenant: string; nowSec: number; most: number },
@@ -120,13 +120,13 @@ function full(message: string): NightshiftError {
   return new NightshiftError('quota_exceeded', message, { apiCode: 'insufficient_quota' });
 }
 
-/** A tenant's limit of open batches, and how many more it may have. */
+/** A tenant's limit of open batches, and how many more it may open. */
 export interface BatchQuota {
   readonly limit: number;
   readonly remaining: number;
 }
 
-/** Null where there is no limit. @throws postgres_unavailable */
+/** Null if there is no limit. @throws postgres_unavailable */
 export async function batchQuota(
   database: Database,
   tenant: string,
@@ -141,7 +141,7 @@ export async function batchQuota(
   return { limit, remaining: Math.max(0, limit - (open?.count ?? 0)) };
 }
 
-/** Lets one more batch in, like {@link admitFile}. @throws rate_limited, postgres_unavailable */
+/** Admits one more batch, like {@link admitFile}. @throws rate_limited, postgres_unavailable */
 export async function admitBatch(
   client: PoolClient,
   tenant: string,
@@ -149,15 +149,15 @@ export async function admitBatch(
 ): Promise<void> {
   if (limits.maxBatches === undefined) return;
   await inTurn(client, tenant);
-  const room = await batchQuota(client, tenant, limits);
-  if (room === null || room.remaining > 0) return;
-  const message = `You may have ${room.limit} batches at a time: try again when one of them has ended.`;
+  const quota = await batchQuota(client, tenant, limits);
+  if (quota === null || quota.remaining > 0) return;
+  const message = `You may have ${quota.limit} batches at a time: try again when one of them has ended.`;
   throw new NightshiftError('rate_limited', message, { apiCode: 'rate_limit_exceeded' });
 }
 
 /**
- * Counts the requests of a batch among those that its tenant has waiting, if there is room for them:
- * false where there is not. A batch that is to be stopped sends nothing and always has room.
+ * Adds the requests of a batch to those that its tenant has waiting; false if that would exceed the limit.
+ * A batch under a stop sends nothing and is always admitted.
  */
 export function enqueueRequests(
   pool: Pool,
@@ -185,7 +185,7 @@ export function enqueueRequests(
   });
 }
 
-/** Any constant will do; the second half is the tenant. */
+/** First half of the advisory lock, an arbitrary number; the second half is the tenant. */
 const LOCK = 720_511;
 
 async function inTurn(client: PoolClient, tenant: string): Promise<void> {

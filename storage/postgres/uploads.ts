@@ -3,7 +3,7 @@ import { FILE_COLUMNS, insertFile, type FileRecord, type NewFile } from './files
 import { type Database, inTransaction, query } from './sql';
 import { admitUpload, type TenantLimits } from './tenant-limits';
 
-/** What may become of an upload; its time is over where `expiresAtSec` has passed while it is pending. */
+/** Status of an upload; `expired` if `expiresAtSec` passed while it was pending. */
 export type UploadStatus = 'pending' | 'completed' | 'cancelled' | 'expired';
 
 /** A row of `uploads`. Times in Unix seconds. */
@@ -12,17 +12,17 @@ export interface UploadRecord {
   readonly tenant: string;
   readonly filename: string;
   readonly purpose: string;
-  /** As declared at create. */
+  /** As declared when it was created. */
   readonly bytes: number;
-  /** Life of the file from the creation of the upload, seconds; null is the purpose's own. */
+  /** Life of the file from the creation of the upload, seconds; null means that of its purpose. */
   readonly fileExpiresAfterSec: number | null;
   readonly status: UploadStatus;
   readonly createdAtSec: number;
   readonly expiresAtSec: number;
-  /** Parts of the completion in order; null before it. */
+  /** Parts of the completed file in order; null before completion. */
   readonly partIds: readonly string[] | null;
   readonly fileId: string | null;
-  /** Completions that its client got wrong. */
+  /** Completions that were refused because of the client's request. */
   readonly refusedCompletions: number;
 }
 
@@ -42,15 +42,15 @@ export interface PartRecord {
   readonly createdAtSec: number;
 }
 
-/** A part to be taken into its upload. */
+/** A part to be added to its upload. */
 export interface NewPart extends PartRecord {
   /** SHA-256 of the bytes. */
   readonly sha256: Uint8Array;
-  /** Whether its client says that it has sent this before. */
+  /** Whether the client says that it has sent this part before. */
   readonly isRetry: boolean;
 }
 
-/** How an upload of one tenant is asked for. */
+/** Identifies an upload of one tenant. */
 export interface UploadLookUp {
   readonly id: string;
   readonly tenant: string;
@@ -58,15 +58,15 @@ export interface UploadLookUp {
 }
 
 /**
- * What became of a part: `added`; `same`, where it would exceed the declared size and is a retry of
- * `part`, which is already there; `exceeds`; `too_many` if the upload has as many parts as it may have;
- * `closed` where the upload is not pending any more.
+ * The outcome of adding a part: `added`; `same` if it would exceed the declared size and is a retry of
+ * `part`, which is already stored; `exceeds`; `too_many` if the upload has its most parts; `closed` if
+ * the upload is no longer pending.
  */
 export type PartVerdict =
   | { readonly kind: 'added' | 'same'; readonly part: PartRecord }
   | { readonly kind: 'exceeds' | 'too_many' | 'closed' };
 
-/** The end of a join: the file to be made a row, and from which parts it was joined. */
+/** A completed file to be inserted, and the parts that it was joined from. */
 export interface Completion {
   readonly uploadId: string;
   readonly partIds: readonly string[];
@@ -74,29 +74,32 @@ export interface Completion {
   readonly nowSec: number;
 }
 
-/** Uploads of the read model: each belongs to one tenant and is not there for any other. */
+/**
+ * The rows of uploads and their parts. An upload does not exist for other tenants
+ * (docs/design/read-model.md#upload-rows).
+ */
 export interface UploadRepository {
   insert(upload: NewUpload): Promise<UploadRecord>;
   get(upload: UploadLookUp): Promise<UploadRecord | null>;
-  /** Takes a part in, if the upload still takes parts and its declared size allows it. */
+  /** Adds a part, if the upload still takes parts and its declared size allows it. */
   addPart(part: NewPart, nowSec: number): Promise<PartVerdict>;
-  /** How many parts it has now. */
+  /** Number of its parts. */
   countParts(uploadId: string): Promise<number>;
   /** Parts in order of creation. */
   parts(uploadId: string): Promise<PartRecord[]>;
-  /** Counts one more completion that its client got wrong. */
+  /** Counts one more refused completion. */
   noteRefusal(uploadId: string): Promise<void>;
-  /** Notes the object that a completion is about to write, so that no crash leaves it for ever. */
+  /** Notes the object that a completion is about to write, so that the sweep finds it after a crash. */
   noteJoin(uploadId: string, objectKey: string): Promise<void>;
-  /** File row and end of the upload in one; false where another completion or a cancel was first. */
+  /** Inserts the file and ends the upload; false if another completion or a cancel was first. */
   complete(completion: Completion): Promise<boolean>;
-  /** Ends a pending upload; false where it is not pending. */
+  /** Ends a pending upload; false if it is not pending. */
   cancel(upload: UploadLookUp): Promise<boolean>;
-  /** The file of a completed upload, also where it was deleted since; null once its row is gone. */
+  /** The file of a completed upload, even if it was deleted since; null once its row is removed. */
   fileOf(upload: UploadRecord): Promise<FileRecord | null>;
 }
 
-/** What the parts of an upload may take in the store, in terms of its declared size. */
+/** Most bytes that the parts of an upload may take in the store, as a multiple of its declared size. */
 const STORED_FACTOR = 2;
 
 const STATUS = `case when status = 'pending' and expires_at <= $2 then 'expired' else status end`;
@@ -180,17 +183,17 @@ async function addPart(
   part: NewPart,
   { nowSec, limits }: { nowSec: number; limits: TenantLimits },
 ): Promise<PartVerdict> {
-  // Locked: parts that arrive together are added up one after another, and never after an end.
+  // The lock makes concurrent parts add up one after the other, and never after the upload has ended.
   const [upload] = await query<{ status: UploadStatus; bytes: number }>(
     client,
     `select ${STATUS} as status, bytes from uploads where id = $1 for update`,
     [part.uploadId, nowSec],
   );
   if (upload?.status !== 'pending') return { kind: 'closed' };
-  const room = await roomFor(client, part, { maxBytes: upload.bytes, ...limits });
-  if (room !== 'enough') {
+  const verdict = await fits(client, part, { maxBytes: upload.bytes, ...limits });
+  if (verdict !== 'enough') {
     const same = part.isRetry ? await samePart(client, part) : null;
-    return same === null ? { kind: room } : { kind: 'same', part: same };
+    return same === null ? { kind: verdict } : { kind: 'same', part: same };
   }
   await query(
     client,
@@ -203,10 +206,10 @@ async function addPart(
 }
 
 /**
- * A retry whose first attempt is here after all, its answer lost or still to come, takes no room of
- * the declared size a second time; the space it takes is bounded all the same.
+ * The first attempt at a part may have succeeded although its response was lost. Then its retry does not
+ * count towards the declared size again, but the space that retries take in the store is bounded too.
  */
-async function roomFor(
+async function fits(
   client: PoolClient,
   part: NewPart,
   { maxBytes, maxUploadParts = Infinity }: TenantLimits & { maxBytes: number },
@@ -249,7 +252,7 @@ function partsOf(database: Database, uploadId: string): Promise<PartRecord[]> {
 
 async function complete(client: PoolClient, completion: Completion): Promise<boolean> {
   const { uploadId, partIds, file, nowSec } = completion;
-  // The join may have taken longer than the session lives: it began in time, and that counts.
+  // Joining the parts may have taken until after the upload expired: it began in time, and that counts.
   const rows = await query(
     client,
     `update uploads set status = 'completed', ended_at = $2, part_ids = $3, file_id = $4

@@ -3,13 +3,13 @@ import type { AnnouncedRoutes, SeenRoutes } from '../../core/dispatch/announced-
 import { KNOWN_MS } from '../../core/dispatch/announced-routes';
 import { query } from './sql';
 
-/** Rows of workers that are long gone; no rule looks at them any more. */
+/** Age after which rows of workers are deleted. Rules only look at the last minutes. */
 const FORGET_AFTER = '1 day';
 
-/** What workers tell each other about the models that they can send. */
+/** How workers share which models they can send (docs/design/read-model.md#worker-routes). */
 export interface WorkerRoutes {
   /**
-   * Writes what `worker` can send and returns what all others could within the last {@link KNOWN_MS}.
+   * Writes the routes of `worker` and returns those that others had within the last {@link KNOWN_MS}.
    * @throws postgres_unavailable
    */
   announce(worker: string, routes: AnnouncedRoutes): Promise<SeenRoutes[]>;

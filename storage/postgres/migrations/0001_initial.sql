@@ -1,6 +1,6 @@
--- The read model (design §2, execution §5). Times are Unix seconds where the wire shows them.
+-- The read model (docs/design/read-model.md). Times that the API shows are Unix seconds.
 
--- One row: which object store belongs to this database. A process that finds another refuses to start.
+-- One row: the object store of this database. A process that finds another one refuses to start.
 create table installation (
   singleton  boolean primary key default true check (singleton),
   store_id   text not null,
@@ -74,7 +74,7 @@ create index batches_open on batches (created_at)
 create index batches_by_input on batches (input_file_id);
 create index batches_to_start on batches (created_at) where workflow_started_at is null;
 
--- Progress and fence of running chunks (execution §3): the holder of the highest epoch may send.
+-- Progress and fencing of running chunks: the holder of the highest epoch may send.
 create sequence chunk_epoch;
 
 create table chunk_progress (

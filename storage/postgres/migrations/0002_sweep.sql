@@ -1,6 +1,6 @@
--- What the sweep has done already: it looks at each file and each batch until then, and not again.
+-- Marks of the sweep: files and batches that carry one are not looked at again.
 
--- when the bytes were removed; the row stays a while for the cursors of lists
+-- when the bytes were removed; the row stays for a day as a cursor of lists
 alter table files add column bytes_gone_at bigint;
 create index files_hidden on files (deleted_at) where deleted_at is not null;
 

@@ -7,17 +7,17 @@ create table uploads (
   mime_type          text not null,
   -- as declared; a completion must bring exactly as many
   bytes              bigint not null,
-  -- life of the file, seconds from the creation of the upload; null: the purpose's own
+  -- life of the file, seconds from the creation of the upload; null means that of its purpose
   file_expires_after integer,
-  -- an upload whose time is over stays 'pending' here: the clock says the rest
+  -- an upload that expires stays 'pending' here; reads compare expires_at with the clock
   status             text not null default 'pending' check (status in ('pending', 'completed', 'cancelled')),
   created_at         bigint not null,
   expires_at         bigint not null,
   ended_at           bigint,
-  -- the completion, so that its repetition gets the same answer
+  -- the completion, so that a repeated one gets the same response
   part_ids           text[],
   file_id            text,
-  -- objects that completions have written or begun to write; all but the file's own are left-overs
+  -- objects that completions have written or begun to write; all but that of the file are left-overs
   joined_keys        text[] not null default '{}',
   -- parts and left-overs are removed
   parts_gone_at      bigint

@@ -1,7 +1,7 @@
--- Keys that the API accepts in auth.mode api_key; a key itself is kept nowhere. Times are Unix seconds.
+-- Keys that the API accepts in auth.mode api_key; keys themselves are not stored. Times are Unix seconds.
 create table api_keys (
   id           text primary key,
-  -- SHA-256 of the whole key: it is random, so nobody can guess it from the digest
+  -- SHA-256 of the whole key: random, so it cannot be guessed from the digest
   hash         bytea not null,
   tenant       text not null,
   name         text not null,

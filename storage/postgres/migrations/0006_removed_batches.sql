@@ -1,4 +1,4 @@
--- Where batches that retention has removed stood in lists: somebody may just be paging past them.
+-- Places in lists of batches that retention has removed: a client may be paging past them.
 create table removed_batches (
   id         text primary key,
   tenant     text not null,

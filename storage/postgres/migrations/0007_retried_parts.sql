@@ -1,2 +1,2 @@
--- true where its client said that it had sent these bytes before: they may be here twice then
+-- true if the client said that it had sent these bytes before, so that they may be stored twice
 alter table upload_parts add column is_retry boolean not null default false;

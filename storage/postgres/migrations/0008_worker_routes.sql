@@ -1,4 +1,4 @@
--- Which models each worker can send, for the workers that do not know a model themselves.
+-- Which models each worker can send, shared with the other workers.
 create table worker_routes (
   worker  text primary key,
   -- { "global": request timeout in ms or null, "models": { model: request timeout in ms } }

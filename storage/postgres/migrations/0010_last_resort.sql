@@ -1,4 +1,4 @@
--- What reconcile has tried with an open batch, so that no row stays open for ever.
+-- What reconcile has tried with an open batch, so that no row stays open forever.
 
 -- restarts of a closed workflow, each within minutes of the one before
 alter table batches add column restarts integer not null default 0;

@@ -41,7 +41,7 @@ export class FakeLease implements ChunkLease {
   stopCause: StopCause | null = null;
   terminal = false;
   frozen = false;
-  unheard = false;
+  unconfirmed = false;
   released: ({ to: number } & RequestTally) | null = null;
   /** What the row is told at every tick. */
   followed: Readonly<RequestTally> | null = null;
@@ -50,7 +50,7 @@ export class FakeLease implements ChunkLease {
   maySend(): boolean {
     return !this.lost && !this.terminal && !this.frozen;
   }
-  follow(counts: Readonly<RequestTally>): void {
+  trackCounts(counts: Readonly<RequestTally>): void {
     this.followed = counts;
   }
   onChange(listener: () => void): void {

@@ -178,7 +178,7 @@ describe('executeChunk', () => {
     });
     const running = run();
     await until(() => slow.held().length === 1, 5_000, 'a request in flight');
-    Object.assign(lease, { frozen: true, unheard: true });
+    Object.assign(lease, { frozen: true, unconfirmed: true });
     slow.open();
     expect(await running).toMatchObject({ next: 0, completed: 0, answered: 1, left: 'unheard' });
     expect((await answers()).size).toBe(1);

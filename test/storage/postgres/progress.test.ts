@@ -76,11 +76,11 @@ describe('progress and fence', () => {
     const id = await newBatch(10);
     const one = await reporter('w1').begin({ batchId: id, safeModel: 'm', from: 0, to: 5 });
     const two = await reporter('w2').begin({ batchId: id, safeModel: 'm', from: 5, to: 10 });
-    one.follow({ completed: 3, failed: 1 });
-    two.follow({ completed: 4, failed: 0 });
+    one.trackCounts({ completed: 3, failed: 1 });
+    two.trackCounts({ completed: 4, failed: 0 });
     await until(async () => (await counts(id)).completed === 7, 5_000, 'the sum');
     expect(await counts(id)).toEqual({ completed: 7, failed: 1 });
-    two.follow({ completed: 40, failed: 40 });
+    two.trackCounts({ completed: 40, failed: 40 });
     await until(async () => (await counts(id)).completed >= 9, 5_000, 'the cap');
     const capped = await counts(id);
     expect(capped.completed + capped.failed).toBeLessThanOrEqual(10);
@@ -185,7 +185,7 @@ describe('progress and fence', () => {
       logger: pino({ level: 'silent' }),
       onStop: (batchId) => {
         heard.push(batchId);
-        slow.hurry(batchId);
+        slow.checkNow(batchId);
       },
     });
     const lease = await slow.begin({ batchId: id, safeModel: 'm', from: 0, to: 10 });
@@ -269,9 +269,9 @@ describe('progress and fence', () => {
       intervalMs: 60_000,
     });
     await closing.begin({ batchId: id, safeModel: 'm', from: 0, to: 1 });
-    closing.hurry(id);
+    closing.checkNow(id);
     await until(() => touches.begun === 1, 5_000, 'a statement under way');
-    closing.hurry(id);
+    closing.checkNow(id);
     const closed = closing.close();
     letGo();
     await closed;
@@ -330,7 +330,7 @@ describe('progress and fence', () => {
         'chunks are fenced again',
         'chunks run unfenced for now',
         'progress is written again',
-        'progress not written; it is tried every second',
+        'progress not written; retried every second',
       ]);
       expect(Number(said('fenced again')[0]?.['failures'])).toBeGreaterThan(2);
       expect(first.maySend()).toBe(true);
@@ -358,18 +358,18 @@ describe('progress and fence', () => {
       await proxy.become('hang');
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_300);
       await until(() => !lease.maySend(), 1_000, 'the standstill to be noticed', 1);
-      expect(lease.unheard).toBe(false);
-      await until(() => lease.unheard, 10_000, 'the time in which it may hear');
+      expect(lease.unconfirmed).toBe(false);
+      await until(() => lease.unconfirmed, 10_000, 'the time in which it may hear');
       await lease.release({ to: 0, completed: 0, failed: 0 });
       const next = await begin(1);
       expect(next.maySend()).toBe(false);
-      expect(next.unheard).toBe(true);
+      expect(next.unconfirmed).toBe(true);
       await next.release({ to: 1, completed: 0, failed: 0 });
 
       await proxy.become('pass');
       const later = await begin(2);
       await until(() => later.maySend(), 10_000, 'an answer');
-      expect(later.unheard).toBe(false);
+      expect(later.unconfirmed).toBe(false);
     });
   });
 
