@@ -1,47 +1,39 @@
-import { mkdirSync, rmdirSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type OpenAI from 'openai';
 import { APIError } from 'openai';
 import { Client as Postgres } from 'pg';
-import { manifestKey } from '../../core/names/object-names';
 import { faultsOf, startAudit, statesOf, wayOf } from '../support/audit';
 import { journalledAnswers } from '../support/journal-files';
 import { POSTGRES_START_MS } from '../support/postgres';
+import type { PhaseScene } from './held-batch';
+import { holdBatch, holdInTime } from './held-batch';
 import type { ProxiedStack } from './proxied-stack';
 import { startProxiedStack } from './proxied-stack';
 import type { RecordingBackend } from '../support/recording-backend';
 import { sentAfter, startRecordingBackend } from '../support/recording-backend';
 import type { ResultLine } from '../support/stack';
-import {
-  chatLines,
-  createBatch,
-  resultLines,
-  STACK_START_MS,
-  submit,
-  untilTerminal,
-  upload,
-} from '../support/stack';
+import { chatLines, resultLines, STACK_START_MS, submit, untilTerminal } from '../support/stack';
 import { TEMPORAL_START_MS } from '../support/temporal';
 import { until } from '../support/until';
 
-/** At {@link IN_FLIGHT} at a time enough for seconds: what is done to a batch finds it running. */
+/** At {@link IN_FLIGHT} at a time enough for seconds, so that a test finds the batch running. */
 const LINES = 300;
 const IN_FLIGHT = 10;
 const LATENCY_MS = 150;
 const TEST_MS = 120_000;
-/** First half of the lock that ingestion takes where tenants have limits. */
-const TENANT_LOCK = 720_511;
 
 let backend: RecordingBackend;
 let proxied: ProxiedStack;
 let holder: Postgres;
+let scene: PhaseScene;
 
 beforeAll(
   async () => {
     backend = await startRecordingBackend(LATENCY_MS);
     proxied = await startProxiedStack({
       global_inference_gateway: { url: backend.url, request_timeout: '10s' },
-      // Longer than any answer here takes: what is in flight at a cancel gets in.
+      // Longer than any answer takes here, so that requests in flight at a cancel are answered.
       batch: { cancel_grace: '5s' },
       concurrency: { global: IN_FLIGHT, per_model: IN_FLIGHT },
       limits: { tenant: { max_enqueued_requests: 1_000_000 } },
@@ -50,6 +42,7 @@ beforeAll(
     await startAudit(proxied.database.pool);
     holder = new Postgres({ connectionString: proxied.database.url });
     await holder.connect();
+    scene = { proxied, backend, holder, lines: LINES };
   },
   TEMPORAL_START_MS + POSTGRES_START_MS + STACK_START_MS,
 );
@@ -69,65 +62,11 @@ afterEach(async () => {
 
 const api = (): OpenAI => proxied.stack.client;
 const cancel = (id: string) => api().batches.cancel(id);
-/** As the button in Temporal's UI does it. */
+/** Cancels as the button in Temporal's UI does. */
 const cancelNatively = (id: string) => proxied.temporal.workflow.getHandle(id).cancel();
 const statusOf = async (id: string) => (await api().batches.retrieve(id)).status;
 
-/** A batch that stands in a phase, and what lets it go on. */
-interface Held {
-  readonly id: string;
-  release(): Promise<unknown>;
-}
-
-/** Brings a batch into a phase and keeps it there. */
-const PHASES = {
-  'before its workflow starts': async (window): Promise<Held> => {
-    await proxied.temporalProxy.become('refuse');
-    const { id } = await submit(api(), chatLines(LINES), window);
-    return { id, release: () => proxied.temporalProxy.become('pass') };
-  },
-  validating: async (window): Promise<Held> => {
-    const file = await upload(api(), chatLines(LINES));
-    // Ingestion counts the requests of the tenant one batch at a time; so do uploads count its files.
-    await holder.query('begin');
-    await holder.query(`select pg_advisory_xact_lock($1, hashtext('default'))`, [TENANT_LOCK]);
-    const { id } = await createBatch(api(), file.id, window);
-    await until(async () => (await pendingActivities(id)).includes('ingest'), 20_000, 'ingestion');
-    return { id, release: () => holder.query('rollback') };
-  },
-  'in progress': async (window): Promise<Held> => {
-    const { id, expires_at: endSec } = await submit(api(), chatLines(LINES), window);
-    await until(() => backend.seen.length > IN_FLIGHT || isOver(endSec), 20_000, 'answers');
-    return { id, release: () => Promise.resolve() };
-  },
-  finalizing: async (window): Promise<Held> => {
-    const { id, expires_at: endSec } = await submit(api(), chatLines(LINES), window);
-    await until(() => backend.seen.length > 0 || isOver(endSec), 20_000, 'a first request');
-    // Something that is no object lies where the manifest has to be.
-    const place = join(proxied.stack.dataDir, 'objects', 'objects', manifestKey(id));
-    mkdirSync(place);
-    backend.latencyMs = 5;
-    const isThere = async () => (await statusOf(id)) === 'finalizing' || isOver(endSec);
-    await until(isThere, 20_000, 'finalizing');
-    return { id, release: () => Promise.resolve(rmdirSync(place)) };
-  },
-} satisfies Record<string, (window: string) => Promise<Held>>;
-
-const isOver = (endSec: number | null | undefined): boolean => Date.now() >= (endSec ?? 0) * 1000;
-
-/** A batch in a phase before its window ends: that of a busy machine is longer. */
-async function heldInTime(phase: 'in progress' | 'finalizing'): Promise<Held> {
-  const { latencyMs } = backend;
-  for (let windowSec = 3; ; windowSec *= 2) {
-    const held = await PHASES[phase](`${windowSec}s`);
-    if (!isOver((await api().batches.retrieve(held.id)).expires_at)) return held;
-    await held.release();
-    await untilTerminal(api(), held.id);
-    Object.assign(backend, { latencyMs }).seen.length = 0;
-  }
-}
-
-/** Chunks of a batch that may still send something. */
+/** How many chunks of a batch may still send requests. */
 async function chunksAtWork(id: string): Promise<number> {
   const { rows } = await proxied.database.pool.query<{ count: number }>(
     'select count(*) as count from chunk_progress where batch_id = $1 and not released',
@@ -136,17 +75,7 @@ async function chunksAtWork(id: string): Promise<number> {
   return rows[0]?.count ?? 0;
 }
 
-async function pendingActivities(id: string): Promise<string[]> {
-  const description = await proxied.temporal.workflow
-    .getHandle(id)
-    .describe()
-    .catch(() => null);
-  return (description?.raw.pendingActivities ?? []).map(({ activityType }) =>
-    String(activityType?.name),
-  );
-}
-
-/** The end, every line once over both files, and the codes of those that have no answer. */
+/** The ended batch with every line once in one of the files, and the codes of lines without an answer. */
 async function endOf(id: string) {
   const batch = await untilTerminal(api(), id, 60_000);
   const output = await resultLines(api(), batch.output_file_id);
@@ -164,7 +93,7 @@ const CANCELS = [
   ['Temporal UI', cancelNatively],
 ] as const;
 
-/** The end of a small batch that is cancelled so long after its start. */
+/** The final status of a small batch that is cancelled this long after its start. */
 async function cancelledAfter(waitMs: number): Promise<string> {
   const { id } = await submit(api(), chatLines(2));
   await until(async () => (await statusOf(id)) !== 'validating', 20_000, 'its start', 5);
@@ -180,14 +109,14 @@ async function cancelledAfter(waitMs: number): Promise<string> {
   return status;
 }
 
-describe('a cancel', () => {
+describe('a cancel request', () => {
   it.each([
-    ['before its workflow starts', 'API', cancel],
+    ['before the workflow starts', 'API', cancel],
     ...CANCELS.map(([by, act]) => ['validating', by, act] as const),
   ] as const)(
-    '%s, by the %s, ends the batch with nothing sent and every line named',
+    '%s, by the %s, ends the batch with nothing sent and every line in the error file',
     async (phase, _by, act) => {
-      const { id, release } = await PHASES[phase]('24h');
+      const { id, release } = await holdBatch(scene, phase);
       await act(id);
       await until(async () => (await statusOf(id)) === 'cancelling', 10_000, 'cancelling');
       await release();
@@ -204,14 +133,14 @@ describe('a cancel', () => {
   );
 
   it.each(CANCELS)(
-    'in progress, by the %s, keeps what was answered',
+    'in progress, by the %s, keeps the answers',
     async (_by, act) => {
-      const { id } = await PHASES['in progress']('24h');
+      const { id } = await holdBatch(scene, 'in progress');
       await act(id);
       const { batch, output, codes, way } = await endOf(id);
       expect(batch.status).toBe('cancelled');
       expect(batch.finalizing_at).toBeNull();
-      // Those in flight may finish within the grace, and do.
+      // Requests in flight may finish within the grace, and do.
       expect(output).toHaveLength(backend.seen.length);
       expect(output.length).toBeLessThan(LINES);
       expect(codes).toEqual(['batch_cancelled']);
@@ -223,7 +152,7 @@ describe('a cancel', () => {
   it.each(CANCELS)(
     'while finalizing, by the %s, ends cancelled with the whole output',
     async (_by, act) => {
-      const { id, release } = await PHASES.finalizing('24h');
+      const { id, release } = await holdBatch(scene, 'finalizing');
       await act(id);
       await until(async () => (await statusOf(id)) === 'cancelling', 10_000, 'cancelling');
       await release();
@@ -238,12 +167,12 @@ describe('a cancel', () => {
   );
 
   it(
-    'asked for a hundred times at once is one',
+    'that is sent a hundred times at once counts once',
     async () => {
       const counted = async () =>
         (await proxied.stack.metric('api', 'batch_cancellation_total{')).join();
       const before = await counted();
-      const { id } = await PHASES['in progress']('24h');
+      const { id } = await holdBatch(scene, 'in progress');
       const answers = await Promise.all(Array.from({ length: 100 }, () => cancel(id)));
       for (const { status } of answers) expect(['cancelling', 'cancelled']).toContain(status);
       await endOf(id);
@@ -258,11 +187,11 @@ describe('a cancel', () => {
   );
 
   it(
-    'that meets the completion ends in one of the two, and never turns back',
+    'at the moment of completion ends in one of the two statuses and stays there',
     async () => {
       backend.latencyMs = 1;
       const ends = new Set<string>();
-      // Sought where it is: later after a cancel that won, earlier after one that came too late.
+      // Searches for that moment: later after a cancel that won, earlier after one that came too late.
       const seek = async (firstWaitMs: number): Promise<void> => {
         let waitMs = firstWaitMs;
         for (let round = 0; round < 10 || (ends.size < 2 && round < 30); round++) {
@@ -278,9 +207,9 @@ describe('a cancel', () => {
   );
 
   it(
-    'asked for while Temporal is away stops the requests at once and is there when it is back',
+    'while Temporal is down stops the requests at once and ends the batch when Temporal is back',
     async () => {
-      const { id } = await PHASES['in progress']('24h');
+      const { id } = await holdBatch(scene, 'in progress');
       await proxied.temporalProxy.become('refuse');
       expect((await cancel(id)).status).toBe('cancelling');
       await until(async () => (await chunksAtWork(id)) === 0, 20_000, 'the last chunk to end');
@@ -297,10 +226,10 @@ describe('a cancel', () => {
   );
 
   it(
-    'while a worker hands its chunk over at a shutdown is found by the next one',
+    'while a worker hands over its chunk at a shutdown reaches the next worker',
     async () => {
       backend.latencyMs = 1_500;
-      const { id } = await PHASES['in progress']('24h');
+      const { id } = await holdBatch(scene, 'in progress');
       const worker = proxied.stack.pidOf('worker');
       process.kill(worker, 'SIGTERM');
       await cancel(id);
@@ -315,9 +244,9 @@ describe('a cancel', () => {
 });
 
 it(
-  'an input that is gone fails the batch in progress, with what was answered',
+  'a batch in progress whose input is gone fails and keeps its answers',
   async () => {
-    const { id } = await PHASES['in progress']('24h');
+    const { id } = await holdBatch(scene, 'in progress');
     const isWritten = (): boolean => journalledAnswers(proxied.stack.dataDir, id) > 0;
     await until(isWritten, 10_000, 'a first answer in the journal');
     const { rows } = await proxied.database.pool.query<{ key: string }>(
@@ -341,10 +270,10 @@ it(
 );
 
 describe('the end of the window', () => {
-  it.each(['before its workflow starts', 'validating'] as const)(
-    '%s expires the batch with nothing sent and every line named',
+  it.each(['before the workflow starts', 'validating'] as const)(
+    '%s expires the batch with nothing sent and every line in the error file',
     async (phase) => {
-      const { id, release } = await PHASES[phase]('1s');
+      const { id, release } = await holdBatch(scene, phase, '1s');
       const { expires_at: expiresAt } = await api().batches.retrieve(id);
       await until(() => Date.now() > ((expiresAt ?? 0) + 1) * 1000, 10_000, 'the end');
       await release();
@@ -361,10 +290,10 @@ describe('the end of the window', () => {
   );
 
   it.each(['pass', 'refuse'] as const)(
-    'in progress, with a Temporal that lets calls %s, stops the requests in time',
+    'in progress stops the requests in time while connections to Temporal %s',
     async (mood) => {
       backend.latencyMs = 500;
-      const { id } = await heldInTime('in progress');
+      const { id } = await holdInTime(scene, 'in progress');
       const { expires_at: expiresAt } = await api().batches.retrieve(id);
       const deadlineMs = (expiresAt ?? 0) * 1000;
       await proxied.temporalProxy.become(mood);
@@ -380,7 +309,7 @@ describe('the end of the window', () => {
   );
 
   it(
-    'while no worker is there expires the batch as soon as one is back',
+    'while no worker runs expires the batch as soon as one is back',
     async () => {
       const worker = proxied.stack.pidOf('worker');
       process.kill(worker, 'SIGSTOP');
@@ -396,9 +325,9 @@ describe('the end of the window', () => {
   );
 
   it(
-    'while finalizing comes too late: everything is answered',
+    'while finalizing does not expire the batch: everything is answered',
     async () => {
-      const { id, release } = await heldInTime('finalizing');
+      const { id, release } = await holdInTime(scene, 'finalizing');
       const { expires_at: expiresAt } = await api().batches.retrieve(id);
       await until(() => Date.now() > ((expiresAt ?? 0) + 1) * 1000, 10_000, 'the end');
       await release();
@@ -411,7 +340,7 @@ describe('the end of the window', () => {
   );
 
   it(
-    'a second after create is enough for one line, and for what is answered of many',
+    'a second after creation delivers the answers that the batch has',
     async () => {
       backend.latencyMs = 1;
       const one = await submit(api(), chatLines(1), '1s');

@@ -19,13 +19,14 @@ import {
 } from '../support/stack';
 import { until } from '../support/until';
 import { runReconcile } from './reconcile-command';
+import { strayRow } from './stray-row';
 
 const LINES = 300;
 const IN_FLIGHT = 20;
 const LATENCY_MS = 100;
-/** Answers that the backend wrote within the last flush of the journal, 0.2 s. */
+/** Answers within one flush interval of the journal, 0.2 s. */
 const LAST_FLUSH = Math.ceil((IN_FLIGHT * 200) / LATENCY_MS);
-/** Of a workflow that is there before its row. */
+/** Id of a workflow that starts before its row exists. */
 const EARLY_ID = `batch_${'0badcafe'.repeat(4)}`;
 const TEST_MS = 180_000;
 
@@ -51,7 +52,7 @@ beforeAll(async () => {
     },
   });
   await connect();
-  // Whatever is reconciled here is reconciled by hand.
+  // Only the tests reconcile.
   const schedule = temporal.schedule.getHandle(SCHEDULES.reconcile);
   const isPaused = () =>
     schedule.pause().then(
@@ -108,7 +109,7 @@ async function startedBatch(share = 0.25): Promise<string> {
   return id;
 }
 
-/** Every line once over both files; what was journalled was sent once. */
+/** Every line is once in one of the files, and journalled answers were not sent again. */
 async function expectWhole(
   id: string,
   status: string,
@@ -129,7 +130,7 @@ async function expectWhole(
 }
 
 it(
-  'a workflow whose row comes late is no orphan',
+  'a workflow whose row comes late is not treated as an orphan',
   async () => {
     const handle = await temporal.workflow.start(BATCH_WORKFLOW, {
       workflowId: EARLY_ID,
@@ -137,7 +138,7 @@ it(
       args: [{ batchId: EARLY_ID }],
     });
     expect(await reconcile()).toMatchObject({ exitCode: 0 });
-    await strayRow({ id: EARLY_ID, expiresInSec: 3600, isStarted: true });
+    await strayRow({ stack, postgres }, { id: EARLY_ID, expiresInSec: 3600, isStarted: true });
     expect(await reconcile()).toMatchObject({ exitCode: 0 });
     const { runId, status } = await handle.describe();
     expect([runId, status.name]).toEqual([handle.firstExecutionRunId, 'RUNNING']);
@@ -148,7 +149,7 @@ it(
 
 describe('a batch that lost its workflow', () => {
   it(
-    'is delivered as failed when it was terminated: every answer that was paid for is in',
+    'is delivered as failed with all its answers if the workflow was terminated',
     async () => {
       const id = await startedBatch();
       await temporal.workflow.getHandle(id).terminate('by an operator');
@@ -170,10 +171,10 @@ describe('a batch that lost its workflow', () => {
   );
 
   it(
-    'completes when it was terminated with its manifest there',
+    'completes if the workflow was terminated after the manifest was written',
     async () => {
       const id = await startedBatch();
-      // The terminal record waits for the lock; its worker is dead when it gets it.
+      // The terminal record waits for the lock. Its worker is dead before it gets it.
       await postgres.query('begin');
       await postgres.query('lock table files in share mode');
       await until(() => existsSync(objectPath(manifestKey(id))), 60_000, 'the manifest');
@@ -195,7 +196,7 @@ describe('a batch that lost its workflow', () => {
   );
 
   it(
-    'is delivered as cancelled when its cancel came while it had none',
+    'is delivered as cancelled if it was cancelled meanwhile',
     async () => {
       const id = await startedBatch();
       await temporal.workflow.getHandle(id).terminate('by an operator');
@@ -210,14 +211,14 @@ describe('a batch that lost its workflow', () => {
     ['timed out', BATCH_WORKFLOW, 'nobody'],
     ['failed', MAINTENANCE_WORKFLOWS.deliverLate, BATCH_QUEUE],
   ])(
-    'ends by its window when the workflow of its id %s',
+    'expires or fails, depending on its window, if the workflow %s',
     async (_what, type, taskQueue) => {
       const lost = async (expiresInSec: number): Promise<string> => {
-        const id = await strayRow({ expiresInSec, isStarted: true });
+        const id = await strayRow({ stack, postgres }, { expiresInSec, isStarted: true });
         const handle = await temporal.workflow.start(type, {
           workflowId: id,
           taskQueue,
-          // There is no such batch: a delivery of it fails.
+          // There is no such batch, so its delivery fails.
           args: [{ batchId: `batch_${'0'.repeat(32)}` }],
           workflowRunTimeout: taskQueue === BATCH_QUEUE ? '1m' : '1s',
         });
@@ -235,9 +236,9 @@ describe('a batch that lost its workflow', () => {
   );
 
   it(
-    'is started when it never was, and the row says so',
+    'is started if it never was, and the row records the start',
     async () => {
-      const id = await strayRow({ expiresInSec: 3600 });
+      const id = await strayRow({ stack, postgres }, { expiresInSec: 3600 });
       await reconcile();
       expect((await untilTerminal(stack.client, id)).status).toBe('completed');
       expect((await rowOf(id))['workflow_started_at']).not.toBeNull();
@@ -246,32 +247,8 @@ describe('a batch that lost its workflow', () => {
   );
 });
 
-/**
- * A row like one whose creator died before it started the workflow: ten minutes old, with a file. The API
- * looks after such rows too, unless they are started by their own account.
- */
-async function strayRow(row: {
-  expiresInSec: number;
-  isStarted?: boolean;
-  id?: string;
-}): Promise<string> {
-  const template = await submit(stack.client, chatLines(3));
-  await untilTerminal(stack.client, template.id);
-  const reversed = template.id.slice('batch_'.length).split('').reverse().join('');
-  const { expiresInSec, isStarted = false, id = `batch_${reversed}` } = row;
-  await postgres.query(
-    `insert into batches (id, tenant, endpoint, input_file_id, input_object_key, input_bytes,
-       completion_window, created_at, expires_at, workflow_started_at)
-     select $1, tenant, endpoint, input_file_id, input_object_key, input_bytes, completion_window,
-       created_at - 600, extract(epoch from now())::bigint + $3, case when $4 then now() end
-     from batches where id = $2`,
-    [id, template.id, expiresInSec, isStarted],
-  );
-  return id;
-}
-
 it(
-  'a workflow that was reset in the UI goes on from the journal',
+  'a workflow that was reset in the UI resumes from the journal',
   async () => {
     const id = await startedBatch(0.5);
     const history = await temporal.workflow.getHandle(id).fetchHistory();
@@ -290,7 +267,7 @@ it(
 );
 
 it(
-  'files of a batch whose finalization was given up are delivered late; its status stays',
+  'files of a batch that ended without them are delivered late, and its status stays',
   async () => {
     const id = await startedBatch();
     await stack.client.batches.cancel(id);
@@ -314,7 +291,7 @@ it(
 );
 
 it(
-  'Temporal and Postgres away at once: the batch goes on when they are back',
+  'a batch goes on after Temporal and PostgreSQL were down at the same time',
   async () => {
     const id = await startedBatch();
     await disconnect();
@@ -326,9 +303,9 @@ it(
   TEST_MS,
 );
 
-// The others run while it waits for the next of its looks, of which there is one a minute.
+// The workflow looks for its row once a minute. The tests in between run while it waits.
 it(
-  'a workflow whose row came late goes on by itself',
+  'a workflow whose row came late goes on without help',
   async () => {
     expect((await untilTerminal(stack.client, EARLY_ID)).status).toBe('completed');
     const handle = temporal.workflow.getHandle(EARLY_ID);
@@ -337,9 +314,9 @@ it(
   TEST_MS,
 );
 
-describe('Temporal with an empty database', () => {
+describe('a Temporal server that lost its database', () => {
   it(
-    'under running workers: schedules and batches are back, and nothing journalled is paid twice',
+    'under running workers gets schedules and batches back, and journalled answers are not sent again',
     async () => {
       const id = await startedBatch();
       const pid = stack.pidOf('temporal');
@@ -360,7 +337,7 @@ describe('Temporal with an empty database', () => {
   );
 
   it(
-    'and no worker either: the next start resumes from the journal, and counts it',
+    'while no worker ran is recovered at the next start from the journal, which is counted',
     async () => {
       const id = await startedBatch();
       await until(() => journalled(id) > 0, 10_000, 'a first answer in the journal');
@@ -372,7 +349,7 @@ describe('Temporal with an empty database', () => {
       stack = await stack.restart();
       await connect();
       await expectWhole(id, 'completed', lost);
-      // A worker that died a moment ago is looked at a second time, 4 s later.
+      // A batch whose worker died a moment ago is examined a second time, 4 s later.
       const counted = await until(
         async () => {
           const lines = await stack.metric('worker', 'batch_startup_recovery_total{');
@@ -402,7 +379,7 @@ function removeTemporalDatabase(): void {
 
 const journalled = (id: string): number => journalledAnswers(stack.dataDir, id);
 
-it('the sweep has left all of this alone, and runs', async () => {
+it('the sweep runs and removes nothing of all these batches', async () => {
   const handle = await temporal.workflow.start('sweepWorkflow', {
     workflowId: 'sweep-by-the-test',
     taskQueue: BATCH_QUEUE,

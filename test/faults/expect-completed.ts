@@ -2,8 +2,8 @@ import type OpenAI from 'openai';
 import { resultLines, untilTerminal } from '../support/stack';
 
 /**
- * Waits for the end of a batch of {@link chatLines}: it has completed, with every line once, in the order
- * of the input, in its output file.
+ * Waits for the end of a batch of {@link chatLines} and expects that it has completed, with every line once
+ * and in input order in its output file.
  */
 export async function expectCompleted(
   client: OpenAI,

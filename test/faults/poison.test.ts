@@ -11,10 +11,10 @@ import {
 } from '../support/stack';
 import { until } from '../support/until';
 
-/** The first chunk fails whole, the halves of it tell which line it was. */
+/** The first chunk fails as a whole; its halves show which line is the killer. */
 const LINES = 2;
 const KILLER = 'question 1 ';
-/** Long enough for an innocent request to be in flight whenever the killer strikes. */
+/** Long enough for an innocent request to be in flight whenever the killer is sent. */
 const INNOCENT_MS = 1_500;
 const END_MS = 150_000;
 
@@ -29,7 +29,7 @@ beforeAll(async () => {
       concurrency: { global: 40, per_model: 40 },
       worker: { heartbeat_timeout: '2s' },
     },
-    // What the worker may use, so that an answer of a few megabytes is too much for it.
+    // So little memory for the worker that parsing an answer of a few megabytes would exhaust it.
     env: { NODE_OPTIONS: '--max-old-space-size=140' },
   });
 }, STACK_START_MS);
@@ -41,12 +41,12 @@ afterAll(async () => {
 
 const isKiller = ({ body }: Seen): boolean => body.includes(KILLER);
 
-/** The process that the request came from is dead before it could get its answer. */
+/** Kills the process that sent the request before it gets the answer. */
 function killWorker(): void {
   try {
     process.kill(stack.pidOf('worker'), 'SIGKILL');
   } catch {
-    // Between two lives.
+    // It is being restarted.
   }
 }
 
@@ -56,18 +56,18 @@ async function expectInnocent(id: string, lines: number): Promise<void> {
   expect(done).toMatchObject({ status: 'completed', request_counts: counts, error_file_id: null });
 }
 
-/** Small as it comes, far beyond the memory of the worker once it is parsed. */
+/** Small on the wire, but parsed it would exceed the memory of the worker. */
 const HUGE = `{"a":[${'{},'.repeat(6_000_000)}{}]}`;
 
 describe('a line that kills its worker', () => {
   it(
-    'ends as internal_error; all other lines, also of batches beside it, are answered',
+    'ends as internal_error; all other lines, also of other batches, are answered',
     async () => {
       backend.seen.length = 0;
       const isInnocent = ({ body }: Seen): boolean => body.includes('slowly');
       let hasStruck = false;
       backend.latencyOf = (seen) => (isInnocent(seen) ? INNOCENT_MS : null);
-      // However long it takes until all of them are in flight.
+      // Held until all of them are in flight.
       backend.hold = (seen) => isInnocent(seen) && !hasStruck;
       backend.judge = (seen) => {
         if (!isKiller(seen)) return null;
@@ -92,8 +92,8 @@ describe('a line that kills its worker', () => {
       const results = await resultLines(stack.client, done.output_file_id);
       expect(results.map((line) => line.custom_id)).toEqual(['c-0']);
       expect(stack.pidOf('worker')).not.toBe(firstWorker);
-      // Three attempts beside the other line, of which some may end before their heartbeat, and three
-      // with it alone.
+      // Three attempts together with the other line, some of which may end before their first heartbeat,
+      // and three exclusive ones.
       const sent = backend.seen.filter(isKiller).length;
       expect(sent).toBeGreaterThanOrEqual(4);
       expect(sent).toBeLessThanOrEqual(6);
@@ -105,7 +105,7 @@ describe('a line that kills its worker', () => {
 });
 
 it(
-  'an answer that would take all memory of its worker once parsed is delivered as it is',
+  'an answer that would exhaust the memory of its worker if parsed is delivered unchanged',
   async () => {
     backend.judge = (seen) => (isKiller(seen) ? { status: 200, body: HUGE } : null);
     const worker = stack.pidOf('worker');

@@ -9,7 +9,7 @@ import { until } from '../support/until';
 
 const IN_FLIGHT = 20;
 const TEST_MS = 180_000;
-/** Less than the drain budget, which is the longest request timeout and 15 s. */
+/** Less than the drain budget, which is the longest request timeout plus 15 s. */
 const DRAIN_MS = 30_000;
 
 let backend: RecordingBackend;
@@ -36,8 +36,8 @@ beforeEach(() => {
   backend.hold = () => false;
 });
 
-/** SIGTERM to a part, and the wait for the end of its process. */
-async function tell(part: string, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+/** Signals a part and waits for the end of its process. */
+async function signalPart(part: string, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
   const pid = stack.pidOf(part);
   process.kill(pid, signal);
   await until(() => isGone(pid), part === 'worker' ? DRAIN_MS : 60_000, `the end of ${part}`, 5);
@@ -48,7 +48,7 @@ async function untilBack(part: string, pid: number): Promise<void> {
   await until(isBack, 60_000, `a new ${part}`);
 }
 
-/** Names of the phases that a process of this part has gone through, each with its time. */
+/** The shutdown phases that a process of this part has logged. */
 function phasesOf(part: string, pid: number): { phase: string; tookMs: number; result: string }[] {
   return stack
     .logOf(part)
@@ -58,20 +58,20 @@ function phasesOf(part: string, pid: number): { phase: string; tookMs: number; r
     .filter((line) => !('pid' in line) || (line as { pid?: number }).pid === pid);
 }
 
-async function underWay(lines: number, sent: number): Promise<string> {
+async function startedBatch(lines: number, sent: number): Promise<string> {
   const { id } = await submit(stack.client, chatLines(lines));
   await until(() => backend.seen.length >= sent, 60_000, `${sent} requests`);
   return id;
 }
 
-describe('a worker that is told to stop', () => {
+describe('a worker that gets SIGTERM', () => {
   it(
-    'waits for the answers in flight and for nothing else; none of them is paid for twice',
+    'waits for the requests in flight only, and none of them is sent twice',
     async () => {
       backend.latencyMs = 2_000;
-      const id = await underWay(60, IN_FLIGHT);
+      const id = await startedBatch(60, IN_FLIGHT);
       const pid = stack.pidOf('worker');
-      await tell('worker');
+      await signalPart('worker');
       expect(backend.seen.filter(({ answered }) => answered)).toHaveLength(IN_FLIGHT);
       const phases = phasesOf('worker', pid);
       expect(phases[0]).toMatchObject({ phase: 'drain', result: 'done' });
@@ -86,19 +86,19 @@ describe('a worker that is told to stop', () => {
   );
 
   it.each<NodeJS.Signals>(['SIGTERM', 'SIGINT'])(
-    'a second time, by %s, ends at once; what was in flight is sent again',
+    'ends at once on a second signal, %s, and its requests in flight are sent again',
     async (second) => {
       backend.latencyMs = 50;
       backend.hold = () => true;
-      const id = await underWay(40, IN_FLIGHT);
+      const id = await startedBatch(40, IN_FLIGHT);
       const pid = stack.pidOf('worker');
       process.kill(pid, 'SIGTERM');
-      // The same signal within a second is the same one, delivered twice by a terminal and by npm.
+      // The same signal within a second counts once: a terminal and npm both deliver it.
       const again = async (): Promise<boolean> => {
         if (!isGone(pid)) process.kill(pid, second);
         return isGone(pid);
       };
-      // No answer comes meanwhile: it can have waited for none.
+      // No answer comes meanwhile, so it did not wait for one.
       await until(again, DRAIN_MS, 'the end after the second signal', 100);
       backend.hold = () => false;
       await expectCompleted(stack.client, id, { lines: 40 });
@@ -108,9 +108,9 @@ describe('a worker that is told to stop', () => {
   );
 });
 
-describe('an API that is told to stop', () => {
+describe('an API that gets SIGTERM', () => {
   it(
-    'finishes the upload and the download that run, and accepts nothing new',
+    'finishes a running upload and a running download, and accepts no new connections',
     async () => {
       const pid = stack.pidOf('api');
       const text = chatLines(20_000);
@@ -137,25 +137,25 @@ describe('an API that is told to stop', () => {
   );
 });
 
-describe('a rolling restart of everything', () => {
+describe('a rolling restart of all parts', () => {
   it(
-    'under load fails nothing and sends nothing again that was answered',
+    'under load fails no line and sends no answered line again',
     async () => {
       backend.latencyMs = 100;
       const lines = 1_100;
-      const id = await underWay(lines, 150);
+      const id = await startedBatch(lines, 150);
       const resent = (): number =>
         backend.seen.length - new Set(backend.seen.map(({ requestId }) => requestId)).size;
       let mayResend = 0;
       for (const part of ['worker', 'api', 'temporal', 'postgres', 'worker']) {
         const pid = stack.pidOf(part);
-        // Away for longer than a heartbeat timeout it takes an attempt for dead, whose requests in flight
-        // are aborted then, and sent by the next one.
+        // If Temporal is down for longer than a heartbeat timeout, it starts another attempt. The requests in
+        // flight of the first one are aborted and sent again.
         if (part === 'temporal') mayResend = IN_FLIGHT;
-        // SIGTERM makes Postgres wait for its clients to leave.
-        await tell(part, part === 'postgres' ? 'SIGINT' : 'SIGTERM');
+        // After SIGTERM PostgreSQL would wait until its clients disconnect.
+        await signalPart(part, part === 'postgres' ? 'SIGINT' : 'SIGTERM');
         await untilBack(part, pid);
-        // The next one in the middle of the work, too.
+        // The next part, too, is restarted while requests are in flight.
         const goal = Math.min(lines, backend.seen.length + 3 * IN_FLIGHT);
         await until(() => backend.seen.length >= goal, 60_000, `work after the end of ${part}`);
         expect(resent()).toBeLessThanOrEqual(mayResend);
@@ -168,9 +168,9 @@ describe('a rolling restart of everything', () => {
 });
 
 interface Uploading {
-  /** The server has the first half of it. */
+  /** Resolves when the server has the first half. */
   readonly started: Promise<void>;
-  /** Sends the rest; the answer. */
+  /** Sends the rest and resolves with the answer. */
   finish(): Promise<{ id: string; bytes: number; object: string }>;
 }
 
@@ -209,7 +209,7 @@ function upload(text: string): Uploading {
   };
 }
 
-/** A client that has read a little and reads on when it is told to. */
+/** A download that stops reading after its beginning until `rest` is called. */
 async function slowDownload(fileId: string): Promise<{ rest(): Promise<number> }> {
   return new Promise((resolve, reject) => {
     const getting = request(`${stack.baseUrl}/files/${fileId}/content`, (response) => {

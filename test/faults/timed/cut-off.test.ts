@@ -11,23 +11,23 @@ import { chatLines, STACK_START_MS, startStack, submit } from '../../support/sta
 import type { ProxyMood } from '../../support/tcp-proxy';
 import { until } from '../../support/until';
 
-/** Work for the worker that is left, beyond the end of the cut. */
+/** Enough work for the remaining worker until after the end of the cut. */
 const LINES = 700;
-/** The same where both go on. */
+/** The same if both workers go on. */
 const LINES_FOR_BOTH = 1_000;
 const IN_FLIGHT = 20;
 /** Slow enough for chunks to outlast a heartbeat timeout. */
 const LATENCY_MS = 400;
 const HEARTBEAT_MS = 3_000;
-/** Requests in which a worker shows that it goes on. */
+/** Requests after which a worker counts as going on. */
 const FURTHER = 2 * IN_FLIGHT;
-/** For each thing that the cut has to bring about. */
+/** The longest wait for each effect of a cut. */
 const CUT_MS = 60_000;
 /** From a new attempt's start to the last request of the old one (docs/design/execution.md#progress-and-fencing). */
 const FENCE_MS = 2_000;
 const CLOCK_MS = 250;
 
-/** What the stack's own worker sends to, and what the worker that is cut off sends to. */
+/** The model servers of the stack's own worker and of the worker that is cut off. */
 let near: RecordingBackend;
 let far: RecordingBackend;
 let stack: TestStack;
@@ -65,7 +65,7 @@ beforeEach(() => {
   far.seen.length = 0;
 });
 
-/** Lines that both workers sent, the far one by then; its last time and the first of the other. */
+/** For lines that both workers sent: the last time of the far one until `untilMs`, and the first of the near one. */
 function sentByBoth(untilMs: number): { farMs: number; nearMs: number }[] {
   const times = (seen: readonly Seen[]): Map<string, number[]> => {
     const byLine = new Map<string, number[]>();
@@ -88,7 +88,7 @@ async function further({ seen }: RecordingBackend, count: number, who: string): 
   await until(() => seen.length >= goal, CUT_MS, `further requests of the ${who} worker`);
 }
 
-/** A chunk of the far worker belongs to an attempt of the near one, and the far one has fallen silent. */
+/** Resolves when the near worker has taken over a chunk of the far one, which sends nothing any more. */
 async function takenOver(id: string): Promise<void> {
   const isTaken = async (): Promise<boolean> => {
     const { raw } = await temporal.workflow.getHandle(id).describe();
@@ -99,13 +99,13 @@ async function takenOver(id: string): Promise<void> {
   await further(near, FURTHER, 'near');
 }
 
-/** The far worker can reach no model server, and the near one goes on. */
+/** Resolves when the far worker sends nothing any more and the near one goes on. */
 async function goneOnWithout(): Promise<void> {
   await until(() => far.inFlight() === 0, CUT_MS, 'the far worker to fall silent');
   await further(near, 3 * FURTHER, 'near');
 }
 
-/** It runs unfenced: it says that nobody takes its progress, and goes on. */
+/** Resolves when the far worker has logged that it cannot write its progress, and goes on. */
 async function unfenced(): Promise<void> {
   const log = join(stack.dataDir, 'logs', 'second-worker.log');
   const told = (): number => readFileSync(log, 'utf8').split('progress not written').length - 1;
@@ -114,7 +114,7 @@ async function unfenced(): Promise<void> {
   await further(far, FURTHER, 'far');
 }
 
-/** When it began to end, Unix ms. */
+/** Cuts links until `hasStruck` resolves. Returns when the mending began, Unix ms. */
 async function cutOff(
   links: readonly LinkName[],
   mood: ProxyMood,
@@ -128,8 +128,8 @@ async function cutOff(
 }
 
 /**
- * Silence towards model servers is dearer: what waits in the line is sent once more by the attempt that
- * takes over, and so is what that one has in flight when a chunk of both is cut anew.
+ * Silence towards model servers costs more: requests that hang are sent again by the attempt that takes over,
+ * and so are its own requests in flight when a chunk of both is divided again.
  */
 describe('a worker that is cut off', () => {
   it.each<[string, readonly LinkName[], ProxyMood, (id: string) => Promise<void>, number, number?]>(
@@ -147,7 +147,7 @@ describe('a worker that is cut off', () => {
       ],
     ],
   )(
-    '%s: the batch completes, each line once; what is paid for twice was in flight',
+    '%s: the batch completes with each line once, and only requests in flight are sent twice',
     async (_, links, mood, hasStruck, mayResend, lines = LINES) => {
       const { id } = await submit(stack.client, chatLines(lines));
       const bothAtWork = (): boolean =>

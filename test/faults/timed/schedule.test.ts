@@ -23,8 +23,8 @@ const TWO_WORKERS = env['NIGHTSHIFT_FAULT_WORKERS'] === '2';
 const LONG = env['NIGHTSHIFT_FAULT_ROUNDS'] !== undefined;
 const ROUND_MS = 240_000;
 /**
- * The long version holds the product to its word, 0.2 s. The few rounds of `npm test` run on whatever
- * machine, where a starved process writes its journal late: they look for loss, not for lateness.
+ * The long version checks the flush interval of 0.2 s. The few rounds of `npm test` run on machines of any
+ * speed, where a starved process writes its journal late, so they check for loss and not for delays.
  */
 const TOLERANCE: Tolerance = {
   lastFlushMs: LONG ? 200 : 1_500,
@@ -44,7 +44,7 @@ beforeAll(async () => {
   const gateway = {
     url: modelServer.url,
     request_timeout: '10s',
-    // A try to connect counts: many are needed to get over a cut with some left.
+    // Failed connection attempts count, and a cut costs many of them.
     max_retries: 15,
     initial_backoff: '20ms',
     max_backoff: '500ms',
@@ -74,7 +74,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await second?.stop();
   await stack?.stop();
-  if (failed) console.error(`kept for a look: ${stack.dataDir}`);
+  if (failed) console.error(`kept for inspection: ${stack.dataDir}`);
   else stack?.remove();
   await modelServer?.close();
   if (LONG) process.stderr.write(`${figures.toString()}\n`);
@@ -84,7 +84,7 @@ describe(`a schedule of faults, seed ${SEED}`, () => {
   const rounds = Array.from({ length: ROUNDS }, (_, i) => FIRST_ROUND + i);
 
   it.each(rounds)(
-    'round %i: every batch ends, whole, and nothing is paid for twice without a reason',
+    'round %i: every batch ends complete, and no line is sent twice without a reason',
     async (round) => {
       const plan = planRound({ seed: SEED, round, twoWorkers: TWO_WORKERS });
       await parts.calm();
