@@ -57,7 +57,7 @@ describe('the start of a batch', () => {
   it.each<[string, BatchWorkflowsOptions, string]>([
     ['the API never starts one a second time', {}, 'REJECT_DUPLICATE'],
     ['reconcile starts one again that was closed', { reuse: 'ALLOW_DUPLICATE' }, 'ALLOW_DUPLICATE'],
-  ])('joins the one that runs, and %s', async (_, options, reuse) => {
+  ])('joins a running workflow, and %s', async (_, options, reuse) => {
     await createBatchWorkflows(fakeClient(), options).start(BATCH);
     expect(calls).toMatchObject([
       {
@@ -72,11 +72,11 @@ describe('the start of a batch', () => {
     ]);
   });
 
-  it('succeeds where it was started before', async () => {
+  it('succeeds if the workflow was started before', async () => {
     await expect(createBatchWorkflows(failing(running)).start(BATCH)).resolves.toBeUndefined();
   });
 
-  it('fails where nobody can tell whether it was started', async () => {
+  it('fails if it is unknown whether the workflow was started', async () => {
     await expect(createBatchWorkflows(failing(away)).start(BATCH)).rejects.toBe(away);
   });
 
@@ -92,18 +92,18 @@ describe('the start of a batch', () => {
 });
 
 describe('the cancel of a batch', () => {
-  it('is a signal, and succeeds where the workflow is closed or was never started', async () => {
+  it('is a signal, and succeeds if the workflow is closed or was never started', async () => {
     await createBatchWorkflows(fakeClient()).cancel('batch_1');
     expect(calls).toMatchObject([{ what: 'signal cancelBatch', id: 'batch_1' }]);
     await expect(createBatchWorkflows(failing(gone)).cancel('batch_1')).resolves.toBeUndefined();
   });
 
-  it('fails where Temporal does not answer, so that it is signalled again', async () => {
+  it('fails if Temporal does not answer, so that the caller repeats it', async () => {
     await expect(createBatchWorkflows(failing(away)).cancel('batch_1')).rejects.toBe(away);
   });
 });
 
-describe('the workflow of a batch', () => {
+describe('the state of the workflow of a batch', () => {
   it.each([
     ['RUNNING', 'running'],
     ['COMPLETED', 'closed'],
@@ -114,18 +114,18 @@ describe('the workflow of a batch', () => {
     ['CONTINUED_AS_NEW', 'running'],
     ['PAUSED', 'running'],
     ['UNKNOWN', 'running'],
-  ])('that is %s counts as %s', async (name, state) => {
+  ])('%s counts as %s', async (name, state) => {
     const client = fakeClient(async () => ({ status: { name } }));
     expect(await createDescribe(client)('batch_1')).toBe(state);
   });
 
-  it('is missing only where Temporal says so', async () => {
+  it('is missing only if Temporal says so', async () => {
     expect(await createDescribe(failing(gone))('batch_1')).toBe('missing');
     await expect(createDescribe(failing(away))('batch_1')).rejects.toBe(away);
   });
 });
 
-it('gives every call a few seconds', async () => {
+it('limits every call to Temporal to a few seconds', async () => {
   const client = fakeClient(async () => ({ status: { name: 'RUNNING' } }));
   await createBatchWorkflows(client).start(BATCH);
   await createBatchWorkflows(client).cancel('batch_1');

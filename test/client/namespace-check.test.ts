@@ -9,7 +9,7 @@ let temporal: TestTemporal;
 beforeAll(async () => void (temporal = await startTemporal()), TEMPORAL_START_MS);
 afterAll(() => temporal?.stop());
 
-it('finds what migrate would make, and nothing after it did', async () => {
+it('lists what migrate would create, and nothing once it has run', async () => {
   const { address, namespace } = temporal;
   const config = configSchema.parse({ temporal: { address, namespace } }).temporal;
   const client = openClient(config);
@@ -25,7 +25,7 @@ it('finds what migrate would make, and nothing after it did', async () => {
   }
 }, 30_000);
 
-it('tells missing attributes and a short retention, and does without what it may not see', async () => {
+it('reports missing attributes and a short retention, and what it has no permission to read', async () => {
   const denied = Object.assign(new Error('no'), { code: 7 });
   const client = {
     options: { namespace: 'n' },

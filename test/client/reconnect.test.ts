@@ -8,7 +8,7 @@ import { until } from '../support/until';
 let server: Server;
 afterEach(() => new Promise((resolve) => void server.close(resolve)));
 
-it('tries to reach a Temporal server that is away about every second, however long it is', async () => {
+it('retries a Temporal server that is away about once a second, even after a long outage', async () => {
   let tries = 0;
   server = createServer((socket) => {
     tries++;

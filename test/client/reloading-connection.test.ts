@@ -58,13 +58,13 @@ function open(config: TemporalConfig, warnings: string[] = []): TemporalConnecti
 const call = (on: TemporalConnection) => on.workflowService.getSystemInfo({});
 
 describe('a connection to Temporal with certificates in files', () => {
-  it('presents ours, and checks the server against the name in the settings', async () => {
+  it('presents the client certificate and checks the server name from the settings', async () => {
     putClient('first');
     await call(open(settings()));
     expect(server.calls).toMatchObject([{ client: 'first client', serverName: 'temporal.test' }]);
   });
 
-  it('refuses a server whose certificate has another name', async () => {
+  it('rejects a server whose certificate has another name', async () => {
     putClient('first');
     const tls = {
       ca_cert_file: pem('ca'),
@@ -76,7 +76,7 @@ describe('a connection to Temporal with certificates in files', () => {
     expect(server.calls).toEqual([]);
   });
 
-  it('uses changed certificates for new calls, and lets those under way end', async () => {
+  it('uses changed certificates for new calls and lets calls in flight finish', async () => {
     putClient('first');
     const opened = open(settings());
     const release = server.hold();
@@ -91,7 +91,7 @@ describe('a connection to Temporal with certificates in files', () => {
     expect(server.calls.map(({ client }) => client)).toEqual(['first client', 'second client']);
   });
 
-  it('keeps what it has while a certificate and its key do not belong together', async () => {
+  it('keeps the old credentials while certificate and key do not match', async () => {
     putClient('first');
     const warnings: string[] = [];
     const opened = open(settings(), warnings);
@@ -104,7 +104,7 @@ describe('a connection to Temporal with certificates in files', () => {
     expect(warnings).toHaveLength(1);
   });
 
-  it('sends the API key that the file holds now', async () => {
+  it('sends the API key that the file contains now', async () => {
     putClient('first');
     writeFileSync(inFolder('key'), 'one\n');
     const opened = open(settings({ api_key_file: inFolder('key') }));
@@ -123,7 +123,7 @@ describe('a connection to Temporal with certificates in files', () => {
     expect(server.calls[0]?.authorization).toBe('Bearer one');
   });
 
-  it('says which file is missing, or that it is none', () => {
+  it('says which file is missing or is not a certificate', () => {
     expect(() => open(settings())).toThrow(
       /temporal\.tls\.client_cert_file: .*client\.pem cannot be read \(ENOENT\)/,
     );

@@ -10,12 +10,12 @@ function refusal(code: number, details: string): ServiceError {
 const UNAVAILABLE = 14;
 const OPTIONS = { what: 'the schedule s', limitMs: 1_000, everyMs: 1 };
 
-describe('what is asked of a server that has just begun', () => {
+describe('a call to a server that has just started', () => {
   it.each([
     ['does not know yet', 14],
     ['is late', 4],
     ['is not ready for', 9],
-  ])('is asked again where the server %s', async (_, code) => {
+  ])('is repeated if the server %s', async (_, code) => {
     let asked = 0;
     const work = () => (++asked < 3 ? Promise.reject(refusal(code, 'no')) : Promise.resolve('yes'));
     expect(await untilSettled(work, OPTIONS)).toBe('yes');
@@ -25,14 +25,14 @@ describe('what is asked of a server that has just begun', () => {
   it.each([
     ['a refusal for good', refusal(7, 'not allowed')],
     ['no word of a server', new TypeError('no')],
-  ])('is not asked again after %s', async (_, error) => {
+  ])('is not repeated after %s', async (_, error) => {
     let asked = 0;
     const work = () => (asked++, Promise.reject(error));
     await expect(untilSettled(work, OPTIONS)).rejects.toBe(error);
     expect(asked).toBe(1);
   });
 
-  it('fails with the words of the server when the time is over', async () => {
+  it('fails with the message of the server when time is up', async () => {
     const work = () => Promise.reject(refusal(UNAVAILABLE, 'shard is not there'));
     await expect(untilSettled(work, { ...OPTIONS, limitMs: 5 })).rejects.toMatchObject({
       code: 'temporal_unavailable',

@@ -52,7 +52,7 @@ async function workerProcess() {
 }
 
 describe('a permit that is released twice', () => {
-  it('makes its worker unready, takes nothing new, finishes what runs, then ends it', async () => {
+  it('makes the worker not ready, and ends it once requests in flight are finished', async () => {
     const { workers, drain, released, phases, hosted, dispatcher, ready } = await workerProcess();
     const permit = await dispatcher.acquire(PERMIT);
     permit.release();
@@ -81,7 +81,7 @@ describe('a permit that is released twice', () => {
     await hosted.close();
   });
 
-  it('hands out no permit twice', async () => {
+  it('never grants a permit twice', async () => {
     const { dispatcher, hosted, workers } = await workerProcess();
     const permit = await dispatcher.acquire(PERMIT);
     permit.release();

@@ -51,8 +51,8 @@ async function hostTwo(drainBudgetMs = 30_000) {
   return { workers, order, drain, hosted, ready, states };
 }
 
-describe('workers that are told to stop', () => {
-  it('tell their chunks to drain, take nothing new, and release only what no job uses', async () => {
+describe('workers that shut down', () => {
+  it('drain their chunks, take nothing new, and release resources only afterwards', async () => {
     const { workers, order, drain, hosted, ready, states } = await hostTwo();
     expect(drain.signal.aborted).toBe(false);
     const closed = hosted.close();
@@ -69,7 +69,7 @@ describe('workers that are told to stop', () => {
     await hosted.finished;
   });
 
-  it('a second time wait for the same end', async () => {
+  it('await the same end when they are closed twice', async () => {
     const { workers, order, hosted, states } = await hostTwo();
     const closed = [hosted.close(), hosted.close()];
     await until(() => states().every((state) => state === 'DRAINING'), 5_000, 'no new jobs');
@@ -81,7 +81,7 @@ describe('workers that are told to stop', () => {
 });
 
 describe('a worker that fails', () => {
-  it('takes the other one with it, and whoever started both hears why', async () => {
+  it('ends the other workers of the process, and the reason is reported', async () => {
     const { workers, hosted, states } = await hostTwo();
     workers[0].state = 'FAILED';
     workers[0].fail(new Error('lost its connection'));

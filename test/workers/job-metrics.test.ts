@@ -16,7 +16,7 @@ function done(status: 'completed' | 'failed' | 'expired', total: number): Finali
 }
 
 describe('the metrics of jobs', () => {
-  it('count every end once, by result and reason, and pass results on untouched', async () => {
+  it('count every end once, by result and reason, and do not change results', async () => {
     const registry = createMetricsRegistry('worker');
     const ends = [
       done('completed', 5),
@@ -59,7 +59,7 @@ describe('the metrics of jobs', () => {
     expect(text).toMatch(/job_queue_wait_duration_seconds_count\{[^}]*\} 1/);
   });
 
-  it('let a batch go on where its row cannot be read', async () => {
+  it('do not hold up a batch whose row cannot be read', async () => {
     const measured = measureJobs<Observed>(
       {
         ingest: () => Promise.resolve({ kind: 'invalid', errorCount: 1 }),

@@ -41,7 +41,7 @@ function open(maxLabelValues?: number, models: string[] = []) {
   return { observer, send, clock, values, series };
 }
 
-it('a thousand invented models have the series of two hundred, and nothing is lost', async () => {
+it('limits a thousand invented models to the series of two hundred, and loses no count', async () => {
   const { send, series, values } = open();
   send('m0');
   const ofOne = await series();
@@ -57,7 +57,7 @@ it('a thousand invented models have the series of two hundred, and nothing is lo
   expect((await values('batch_request_prompt_tokens_total'))['other']).toBe(2_400);
 });
 
-it('the series of a model that is gone leave, and make room for others', async () => {
+it('removes the series of an idle model, which makes room for others', async () => {
   const { send, series, values, clock, observer } = open(2);
   send('a');
   observer.requestStarted('b');
@@ -74,7 +74,7 @@ it('the series of a model that is gone leave, and make room for others', async (
   expect((await values('request_errors_by_model_total'))['a']).toBe(1);
 });
 
-it('models that an operator has named always have series of their own', async () => {
+it('always gives configured models series of their own', async () => {
   const { send, values } = open(1, ['named']);
   for (const model of ['x', 'y', 'named']) send(model);
   expect(Object.keys(await values('request_errors_by_model_total')).sort()).toEqual([
@@ -84,7 +84,7 @@ it('models that an operator has named always have series of their own', async ()
   ]);
 });
 
-it('requests in flight are counted right, whoever comes, goes, and is called other', async () => {
+it('counts requests in flight correctly while models come, go and share a label', async () => {
   const model = fc.constantFrom('a', 'b', 'c', 'd', 'other');
   const step = fc.record({ model, waitMs: fc.constantFrom(0, IDLE_MS), end: fc.boolean() });
   await fc.assert(

@@ -137,7 +137,7 @@ function putClient(name: 'first' | 'second'): void {
 }
 
 it(
-  'changed certificates are taken into use while batches run, without a restart',
+  'uses changed certificates while batches run, without a restart',
   async () => {
     const proxy = await startTlsProxy(Number(temporal.address.split(':')[1]));
     putClient('first');
@@ -188,7 +188,7 @@ describe('with a payload codec', () => {
   }
 
   it(
-    'a batch runs, and neither its payloads nor the texts of its failures can be read in the history',
+    'runs a batch whose payloads and failure messages are unreadable in the history',
     async () => {
       const config = secured();
       const batch = new FakeBatch({

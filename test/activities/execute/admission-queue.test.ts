@@ -1,8 +1,8 @@
 import { crashesBefore } from '../../../activities/execute/worker-crashes';
 import { AdmissionQueue } from '../../../activities/execute/admission-queue';
 
-describe('who waits for a permit inside a process', () => {
-  it('are four chunks of a model, and one of each further tenant', () => {
+describe('chunks that wait for a permit inside a process', () => {
+  it('are at most four per model, and one more for each further tenant', () => {
     const room = new AdmissionQueue();
     for (let i = 0; i < 4; i++) expect(room.enter('m', 'a')).toBe(true);
     expect([room.enter('m', 'a'), room.enter('other', 'a')]).toEqual([false, true]);
@@ -14,10 +14,10 @@ describe('who waits for a permit inside a process', () => {
   });
 });
 
-describe('how long the others stay away', () => {
+describe('the delay of chunks that wait at the server', () => {
   const at = (nowMs: number, random = 0.5) => ({ nowMs, random });
 
-  it('grows with their number, so that a process sees five attempts a second', () => {
+  it('grows with their number, so that a process sees five attempts per second', () => {
     const room = new AdmissionQueue();
     expect(room.retryInMs('m', 'k0', at(0))).toBe(200);
     for (let i = 1; i < 100; i++) room.retryInMs('m', `k${i}`, at(i));
@@ -28,7 +28,7 @@ describe('how long the others stay away', () => {
     expect(room.retryInMs('m', 'k0', at(300, 0))).toBe(45_000);
   });
 
-  it('shrinks when some have begun, or came no more', () => {
+  it('shrinks when some have begun or no longer come back', () => {
     const room = new AdmissionQueue();
     for (let i = 0; i < 100; i++) room.retryInMs('m', `k${i}`, at(0));
     for (let i = 0; i < 50; i++) room.forget('m', `k${i}`);
@@ -37,14 +37,14 @@ describe('how long the others stay away', () => {
   });
 });
 
-describe('deaths of earlier attempts', () => {
+describe('worker crashes of earlier attempts', () => {
   it.each([
     ['the first attempt', undefined, 1, 0],
     ['attempts that found no place', undefined, 7, 0],
     ['one that ended by itself', { deaths: 2, holding: false }, 5, 2],
     ['one that never did', { deaths: 2, holding: true }, 4, 3],
     ['a worker of an older version', { next: 3, inFlight: 1 }, 3, 2],
-  ])('after %s', (_, details, attempt, deaths) => {
+  ])('are counted from the last heartbeat: %s', (_, details, attempt, deaths) => {
     expect(crashesBefore(details, attempt)).toBe(deaths);
   });
 });

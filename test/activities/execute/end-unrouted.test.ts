@@ -69,14 +69,14 @@ it('journals model_not_found for every line, seals, and sends nothing', async ()
   expect(world.server.received).toEqual([]);
 });
 
-it('changes nothing where a worker can send the model after all', async () => {
+it('changes nothing if a worker can send the model after all', async () => {
   isKnown = () => true;
   expect(await endUnrouted()).toBeNull();
   expect(begun).toBe(0);
   expect(await seals()).toBe(0);
 });
 
-it('fails, to be tried again, while nobody can say what the workers send', async () => {
+it('fails with a retryable error while PostgreSQL cannot say what the workers send', async () => {
   isKnown = () => {
     throw new NightshiftError('postgres_unavailable', 'away');
   };
@@ -85,7 +85,7 @@ it('fails, to be tried again, while nobody can say what the workers send', async
   expect(begun).toBe(0);
 });
 
-it('leaves lines alone that have an answer', async () => {
+it('does not touch lines that have an answer', async () => {
   await world.run({ to: 2 });
   const result = await endUnrouted({ to: 4 });
   expect(result).toMatchObject({ next: 4, completed: 2, failed: 2, answered: 2 });
@@ -105,20 +105,20 @@ it.each([
   ['a stop', { stopCause: 'cancelled' as const }, { left: 'stopped', stopCause: 'cancelled' }],
   ['the end of the batch', { terminal: true }, { left: 'row_terminal' }],
   ['the loss of its range', { lost: true }, { left: 'fenced' }],
-])('writes no line after %s', async (_, told, expected) => {
+])('ends no line after %s', async (_, told, expected) => {
   world.lease.tell(told);
   expect(await endUnrouted()).toMatchObject({ next: 0, answered: 0, ...expected });
   expect((await world.answers()).size).toBe(0);
   expect(await seals()).toBe(0);
 });
 
-it('leaves lines to the end that names them when the deadline has passed', async () => {
+it('ends no line after the deadline, so that they end as expired', async () => {
   const result = await endUnrouted({ deadlineMs: Date.now() - 1 });
   expect(result).toMatchObject({ next: 0, left: 'stopped', stopCause: 'expired' });
   expect((await world.answers()).size).toBe(0);
 });
 
-it('ends when it is cancelled', async () => {
+it('returns when it is cancelled', async () => {
   const env = new MockActivityEnvironment();
   world.lease.frozen = true;
   const end = endUnrouted({}, env);

@@ -51,8 +51,8 @@ function jumpBy(ms: number): void {
   jest.spyOn(Date, 'now').mockImplementation(() => now() + ms);
 }
 
-describe('the deadline', () => {
-  it('is checked again when the line has been read', async () => {
+describe('the deadline of a batch', () => {
+  it('is checked again after a line has been read', async () => {
     // The line has its memory, and only now it is late.
     const { run, seen, tries } = await open(1, ok, { expiry_grace: '60s' }, ({ memory }) => ({
       memory: {
@@ -70,7 +70,7 @@ describe('the deadline', () => {
     expect([tries(), seen()]).toEqual([0, []]);
   });
 
-  it('is checked again right before the first byte', async () => {
+  it('is checked again right before the first byte leaves', async () => {
     const { run, seen, tries } = await open(1, ok, { expiry_grace: '60s' }, ({ registry }) => ({
       registry: {
         ...registry,
@@ -92,7 +92,7 @@ describe('the deadline', () => {
     expect([tries(), seen()]).toEqual([1, []]);
   });
 
-  it('aborts what is in flight, whatever the grace of a cancel', async () => {
+  it('aborts requests in flight after the expiry grace, not the cancel grace', async () => {
     const slow = gate();
     const { run, answers } = await open(2, slow.answer);
     running = run({ deadlineMs: Date.now() + 300 });
@@ -102,7 +102,7 @@ describe('the deadline', () => {
     expect((await answers()).size).toBe(0);
   });
 
-  it('aborts what is in flight also where the chunk has begun to leave', async () => {
+  it('aborts requests in flight also if the chunk is exiting already', async () => {
     const slow = gate();
     const { run, drain } = await open(2, slow.answer);
     running = run({ deadlineMs: Date.now() + 500 });
@@ -112,7 +112,7 @@ describe('the deadline', () => {
     await until(() => slow.dropped().length === 2, 5_000, 'both connections closed');
   });
 
-  it('names the cause of a cancel that comes after it', async () => {
+  it('makes a later cancel count as expired', async () => {
     const slow = gate();
     const env = new MockActivityEnvironment();
     const { run } = await open(1, slow.answer);
@@ -124,8 +124,8 @@ describe('the deadline', () => {
   });
 });
 
-describe('a stop', () => {
-  it('keeps no answer that would be tried again, though it is the last try', async () => {
+describe('a stop of the batch', () => {
+  it('drops an outcome that would be retried, even of the last try', async () => {
     const slow = gate();
     const { run, lease, answers } = await open(2, slow.answer);
     running = run();
@@ -137,7 +137,7 @@ describe('a stop', () => {
     expect([...(await answers()).keys()]).toEqual([0]);
   });
 
-  it('that came before the chunk began sends nothing', async () => {
+  it('lets a chunk that begins afterwards send nothing', async () => {
     const { run, lease, seen } = await open(3, ok);
     lease.tell({ stopCause: 'cancelled' });
     running = run();
@@ -145,7 +145,7 @@ describe('a stop', () => {
     expect(seen()).toEqual([]);
   });
 
-  it('that came while the chunk was preparing sends nothing', async () => {
+  it('lets a chunk send nothing if it comes while the journal is read', async () => {
     const env = new MockActivityEnvironment();
     const { run, seen, store } = await open(3, ok);
     const opened = store.open.bind(store);
@@ -158,7 +158,7 @@ describe('a stop', () => {
     expect(seen()).toEqual([]);
   });
 
-  it('of a failed batch lets what runs end in its own time', async () => {
+  it('lets requests in flight finish if the cause is failed', async () => {
     const slow = gate();
     const { run, lease, answers } = await open(2, slow.answer, { cancel_grace: '1ms' });
     running = run();
@@ -172,7 +172,7 @@ describe('a stop', () => {
   });
 });
 
-describe('the loss of the range', () => {
+describe('the loss of the range of a chunk', () => {
   it.each([
     ['another attempt has it', { lost: true }, 'fenced'],
     ['the batch has ended', { terminal: true }, 'row_terminal'],
@@ -186,7 +186,7 @@ describe('the loss of the range', () => {
     await until(() => slow.dropped().length === 2, 5_000, 'both connections closed');
   });
 
-  it('after the end of a box is heeded: no seal, and no answer is claimed', async () => {
+  it('after the end of the time slice prevents the seal and the report of answers', async () => {
     const slow = gate();
     const { run, lease, drain, journal, answers } = await open(3, slow.answer);
     running = run();
@@ -199,7 +199,7 @@ describe('the loss of the range', () => {
     expect(await journal.listSeals(`batch_${'5e'.repeat(16)}`)).toEqual([]);
   });
 
-  it('is what the server means that does not know the attempt any more', async () => {
+  it('follows if the server no longer knows the attempt', async () => {
     const slow = gate();
     const env = new MockActivityEnvironment();
     const { run } = await open(2, slow.answer);
@@ -210,8 +210,8 @@ describe('the loss of the range', () => {
   });
 });
 
-describe('a worker that goes down', () => {
-  it('sends nothing of a chunk that begins then', async () => {
+describe('a worker that shuts down', () => {
+  it('sends nothing of a chunk that begins during the shutdown', async () => {
     const { run, drain, seen } = await open(3, ok);
     drain.abort();
     running = run();
@@ -219,7 +219,7 @@ describe('a worker that goes down', () => {
     expect(seen()).toEqual([]);
   });
 
-  it('aborts what is in flight when its time to drain is over', async () => {
+  it('aborts requests in flight when the drain budget is over', async () => {
     const slow = gate();
     const env = new MockActivityEnvironment();
     const { run, drain } = await open(2, slow.answer);

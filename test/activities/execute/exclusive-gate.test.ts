@@ -1,13 +1,13 @@
 import { ExclusiveGate } from '../../../activities/execute/exclusive-gate';
 
-describe('the gate for suspected lines', () => {
-  it('lets everybody begin while nobody asks to be alone', () => {
+describe('the gate for exclusive sends', () => {
+  it('lets every try begin while no suspect asks', () => {
     const gate = new ExclusiveGate();
     gate.enter();
     expect(gate.mayBegin(null)).toBe(true);
   });
 
-  it('holds others back, and lets the suspect begin when they have come back', () => {
+  it('holds other tries back and lets the suspect begin when they have returned', () => {
     const gate = new ExclusiveGate();
     const suspect = Symbol('suspect');
     gate.enter();
@@ -23,7 +23,7 @@ describe('the gate for suspected lines', () => {
     expect(gate.mayBegin(null)).toBe(true);
   });
 
-  it('serves suspects one after another', () => {
+  it('serves suspects one after the other', () => {
     const gate = new ExclusiveGate();
     const [one, two] = [Symbol('one'), Symbol('two')];
     gate.request(one);

@@ -54,7 +54,7 @@ describe('executeChunk', () => {
     expect(seen()).toHaveLength(10);
   });
 
-  it('retries what may succeed, keeps what may not, and counts by the last answer', async () => {
+  it('retries what may succeed, keeps other answers, and counts by the last answer', async () => {
     const tries = new Map<string, number>();
     const { run, answers } = await open(3, (request, response, socket) => {
       const name = nameOf(request);
@@ -74,7 +74,7 @@ describe('executeChunk', () => {
     });
   });
 
-  it('ends a line by its code when there is no HTTP answer', async () => {
+  it('ends a line with an error code when there is no HTTP answer', async () => {
     const { run, answers } = await open(1, (_request, _response, socket) => socket.destroy());
     expect(await run()).toMatchObject({ next: 1, failed: 1 });
     expect((await answers()).get(0)?.line).toMatchObject({
@@ -83,19 +83,19 @@ describe('executeChunk', () => {
     });
   });
 
-  it('begins no try after its box, finishes what runs, and says where it stopped', async () => {
+  it('begins no try after its time slice, finishes requests in flight, and returns its position', async () => {
     const slow = gate();
     const { run, seen } = await open(30, slow.answer, { concurrency: { per_model: 3 } });
     const running = run({ boxMs: 150 });
     await until(() => slow.held().length === 3, 5_000, 'three in flight');
-    // No answer yet: the box goes on until the first one.
+    // No answer yet: the time slice goes on until the first one.
     slow.open();
     const result = await running;
     expect(result.next).toBeGreaterThanOrEqual(3);
     expect(result.answered).toBe(seen().length);
   });
 
-  it('drains at a shutdown: what runs is journalled, the rest is left to others', async () => {
+  it('journals requests in flight at a shutdown and leaves the rest to other workers', async () => {
     const slow = gate();
     const { run, drain, seen, answers } = await open(30, slow.answer, {
       concurrency: { per_model: 3 },
@@ -109,7 +109,7 @@ describe('executeChunk', () => {
     expect((await answers()).size).toBe(3);
   });
 
-  it('lets what runs finish within the grace of a cancel, and retries nothing', async () => {
+  it('lets requests in flight finish within the cancel grace, and retries nothing', async () => {
     const slow = gate();
     const env = new MockActivityEnvironment();
     const { run, lease, seen } = await open(30, slow.answer, { concurrency: { per_model: 2 } });
@@ -121,7 +121,7 @@ describe('executeChunk', () => {
     expect(seen()).toHaveLength(2);
   });
 
-  it('aborts what is still in flight when the grace is over, and journals nothing of it', async () => {
+  it('aborts requests still in flight after the grace, and journals nothing of them', async () => {
     const slow = gate();
     const env = new MockActivityEnvironment();
     const { run, answers } = await open(5, slow.answer, { batch: { cancel_grace: '50ms' } });
@@ -137,7 +137,7 @@ describe('executeChunk', () => {
     expect((await answers()).size).toBe(0);
   });
 
-  it('sends nothing after the deadline, even when nobody tells it to stop', async () => {
+  it('sends nothing after the deadline, even without a cancel', async () => {
     const { run, seen } = await open(5, ok);
     expect(await run({ deadlineMs: Date.now() - 1 })).toMatchObject({
       next: 0,
@@ -146,7 +146,7 @@ describe('executeChunk', () => {
     expect(seen()).toEqual([]);
   });
 
-  it('leaves without a seal when another attempt holds its range', async () => {
+  it('exits without a seal when another attempt holds its range', async () => {
     const slow = gate();
     const { run, lease, journal } = await open(5, slow.answer);
     const running = run();
@@ -171,7 +171,7 @@ describe('executeChunk', () => {
     expect(await running).toMatchObject({ next: 3 });
   });
 
-  it('gives its lines back, without a seal, when nothing is heard for long after a standstill', async () => {
+  it('gives its lines back without a seal if its lease is not confirmed long after a freeze', async () => {
     const slow = gate();
     const { run, lease, journal, answers } = await open(5, slow.answer, {
       concurrency: { per_model: 1 },
@@ -185,7 +185,7 @@ describe('executeChunk', () => {
     expect(await journal.listSeals(BATCH_ID)).toEqual([]);
   });
 
-  it('asks again when a line has been read: the process may have stood still since', async () => {
+  it('checks its lease again after a line has been read, because the process may have been frozen', async () => {
     let asked = 0;
     let askedWhenSent = 0;
     const { run, lease, seen } = await open(1, (request, response, socket) => {
@@ -199,7 +199,7 @@ describe('executeChunk', () => {
     expect(askedWhenSent).toBeGreaterThanOrEqual(4);
   });
 
-  it('asks once more when there is a connection: the line waits for the next time', async () => {
+  it('checks its lease again when there is a connection, and retries the line later', async () => {
     const { run, lease, seen, tries } = await open(1, ok);
     let refused = 0;
     // Once a request has begun both questions are refused, the loop's and the one before its first byte.
@@ -209,7 +209,7 @@ describe('executeChunk', () => {
     expect(seen()).toHaveLength(1);
   });
 
-  it('waits while its input cannot be read, and says so once in the log and with each heartbeat', async () => {
+  it('waits while its input cannot be read, with one log line and a reason in each heartbeat', async () => {
     const { run, store, warnings, tries } = await open(40, ok);
     const reader = store.open.bind(store);
     let fails = 0;
@@ -234,7 +234,7 @@ describe('executeChunk', () => {
     expect(await running).toMatchObject({ next: 40, completed: 40, failed: 0 });
   });
 
-  it('burns no line on a gateway that is away: they all succeed when it is back', async () => {
+  it('loses no line while its gateway is away: all succeed when it is back', async () => {
     let away = true;
     const { run, answers } = await open(
       60,
@@ -251,7 +251,7 @@ describe('executeChunk', () => {
     expect((await answers()).size).toBe(60);
   });
 
-  it('ends lines that their gateway never bears, by its last answer', async () => {
+  it('ends lines that always fail with the last answer of their gateway', async () => {
     const tries = new Map<string, number>();
     const { run, answers } = await open(5, (request, response) => {
       tries.set(nameOf(request), (tries.get(nameOf(request)) ?? 0) + 1);
@@ -262,7 +262,7 @@ describe('executeChunk', () => {
     expect((await answers()).get(0)?.line.response).toMatchObject({ status_code: 503 });
   });
 
-  it('waits for a gateway that cannot be reached at all, however few lines there are', async () => {
+  it('waits for an unreachable gateway even for a few lines', async () => {
     const { run, server } = await open(1, ok);
     const port = server.port;
     await server.close();
@@ -277,7 +277,7 @@ describe('executeChunk', () => {
     await back.close();
   });
 
-  it('counts no try that found no connection: what comes then is met with all of them', async () => {
+  it('does not count tries without a connection: all tries are left afterwards', async () => {
     const { run, server } = await open(1, ok);
     const port = server.port;
     await server.close();
@@ -302,7 +302,7 @@ describe('executeChunk', () => {
     await back.close();
   });
 
-  describe('a line that seems to kill its workers', () => {
+  describe('a line that is suspected of killing its workers', () => {
     const suspect = { from: 1, to: 2, solo: true, poison: true };
 
     /** A worker sends line 1 with nothing else in flight and dies of it. */
@@ -365,7 +365,7 @@ describe('executeChunk', () => {
     await expect(run()).rejects.toMatchObject({ type, nonRetryable: true });
   });
 
-  it('is a worker shutdown, not a stop, when the SDK cancels for one', async () => {
+  it('exits for a drain, not for a stop, when the SDK cancels it at a worker shutdown', async () => {
     const slow = gate();
     const env = new MockActivityEnvironment();
     const { run } = await open(3, slow.answer);

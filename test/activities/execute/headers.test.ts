@@ -31,7 +31,7 @@ it('sends the headers of the create call with every request', async () => {
   }
 });
 
-it('waits for them, and sends nothing without', async () => {
+it('sends nothing while the headers of the create call cannot be read', async () => {
   let asked = 0;
   const seenBefore: number[] = [];
   const { run, server } = await open(async () => {
@@ -44,17 +44,17 @@ it('waits for them, and sends nothing without', async () => {
   expect(server.received.map(({ headers }) => headers['x-team'])).toEqual(['blue', 'blue', 'blue']);
 });
 
-it('does not ask for them where the batch has none', async () => {
+it('does not read headers if the batch has none', async () => {
   const { run, server } = await open(() => Promise.reject(new Error('asked')));
   expect(await run()).toMatchObject({ completed: 3 });
   expect(server.received[0]?.headers['authorization']).toBeUndefined();
 });
 
-describe('the headers of a worker', () => {
+describe('the header cache of a worker', () => {
   const sealed = { keyId: 'k', sealed: Buffer.alloc(1) };
   const vault = { open: (batchId: string) => ({ 'x-batch': batchId }) };
 
-  it('are read once for many chunks of a batch', async () => {
+  it('reads once for many chunks of a batch', async () => {
     let reads = 0;
     const passThrough = createPassThrough(async () => (reads++, sealed), vault);
     for (let i = 0; i < 5; i++) expect(await passThrough('a')).toEqual({ 'x-batch': 'a' });
@@ -62,12 +62,12 @@ describe('the headers of a worker', () => {
     expect(reads).toBe(2);
   });
 
-  it('are never taken for none when they are gone', async () => {
+  it('fails when the headers are gone, rather than return none', async () => {
     const passThrough = createPassThrough(async () => null, vault);
     await expect(passThrough('a')).rejects.toMatchObject({ code: 'unavailable', retryable: true });
   });
 
-  it('take bounded memory', async () => {
+  it('takes bounded memory', async () => {
     let reads = 0;
     const passThrough = createPassThrough(async () => (reads++, sealed), vault);
     for (let i = 0; i < 300; i++) await passThrough(`b${i}`);

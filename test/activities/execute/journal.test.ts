@@ -47,7 +47,7 @@ function showing(journal: JournalStore, shown: Partial<JournalWriter>): JournalS
   };
 }
 
-describe('nothing is sent', () => {
+describe('a chunk sends nothing', () => {
   it('while more than 32 MiB of answers wait for the disk', async () => {
     let asked = 0;
     let unwritten = 33 * MIB;
@@ -87,8 +87,8 @@ describe('nothing is sent', () => {
   });
 });
 
-describe('a chunk that leaves', () => {
-  it('writes down the tries and the time of every line that waits for another one', async () => {
+describe('a chunk that exits', () => {
+  it('journals tries and due time of every line in backoff', async () => {
     const busy = new Set(['l0', 'l2']);
     const retryAfter = status(503, { 'retry-after': '60' });
     const { run, drain, retries, seen } = await open(3, (request, response, socket) => {
@@ -111,7 +111,7 @@ describe('a chunk that leaves', () => {
     }
   });
 
-  it('seals in the order of the input what was sent in another order', async () => {
+  it('seals in input order what was sent in another order', async () => {
     const { run, store, offsetOf, journal } = await open(3, ok);
     // As a plan is that brings requests with the same prefix together.
     const plan = await store.read(planKey(BATCH_ID, 'aaaaaaaaaaaaaaaa', 'm'));
@@ -134,14 +134,14 @@ describe('a chunk that leaves', () => {
 });
 
 describe('a chunk that fails', () => {
-  it('gives its row back', async () => {
+  it('releases its row', async () => {
     const { run, store, lease } = await open(3, ok);
     await store.delete(INPUT_KEY);
     await expect(run()).rejects.toMatchObject({ type: 'input_missing' });
     expect(lease.released).toEqual({ to: 0, completed: 0, failed: 0 });
   });
 
-  it('gives it back with what the journal already answers', async () => {
+  it('releases its row with the counts that the journal already answers', async () => {
     const { run, store, lease } = await open(3, ok);
     await run({ to: 2 });
     await store.delete(INPUT_KEY);
@@ -149,7 +149,7 @@ describe('a chunk that fails', () => {
     expect(lease.released).toEqual({ to: 2, completed: 2, failed: 0 });
   });
 
-  it('ends at once when it is cancelled while the store is away', async () => {
+  it('returns at once when it is cancelled while the object store is away', async () => {
     const env = new MockActivityEnvironment();
     const { run, store, lease } = await open(3, ok);
     let asked = 0;
@@ -171,7 +171,7 @@ describe('a chunk that fails', () => {
 });
 
 describe('the row of a chunk', () => {
-  it('is told what is answered while the chunk runs', async () => {
+  it('gets the counts while the chunk runs', async () => {
     const slow = gate();
     const { run, lease } = await open(3, slow.answer);
     running = run();
@@ -185,7 +185,7 @@ describe('the row of a chunk', () => {
   });
 });
 
-describe('the writer of a chunk', () => {
+describe('the journal writer of a chunk', () => {
   it.each([
     ['when it ends', async () => undefined],
     ['when it fails', (world: ChunkWorld) => world.store.delete(INPUT_KEY)],
@@ -213,7 +213,7 @@ describe('the writer of a chunk', () => {
   });
 });
 
-describe('the input', () => {
+describe('the input reader of a chunk', () => {
   it('is closed when the chunk ends', async () => {
     const { run, store } = await open(3, ok);
     const opened = store.open.bind(store);
@@ -234,8 +234,8 @@ describe('the input', () => {
   });
 });
 
-describe('an attempt', () => {
-  it('sends a heartbeat before it takes its row: the answer says whether it is still wanted', async () => {
+describe('a chunk attempt', () => {
+  it('sends a heartbeat before it takes its row, to learn whether it is still wanted', async () => {
     const env = new MockActivityEnvironment();
     const events: string[] = [];
     env.on('heartbeat', () => events.push('heartbeat'));

@@ -62,7 +62,7 @@ describe('the ledger of a chunk', () => {
     expect(ledger.framesToSeal([]).map((frame) => frame.header.offset)).toEqual([0, 100]);
   });
 
-  it('ignores frames of other lines and takes a retry frame for no answer', () => {
+  it('ignores frames of other lines and does not count a retry frame as an answer', () => {
     const ledger = ledgerOf(2);
     ledger.addFrame(ref(7, FRAME_KIND.output));
     ledger.addFrame(ref(0, FRAME_KIND.retry, { tries: 2 }));
@@ -71,7 +71,7 @@ describe('the ledger of a chunk', () => {
     expect(ledger.line(0)).toMatchObject({ tries: 2, notBeforeMs: 500 });
   });
 
-  it('counts a death where a line sent alone is the last that its segment says of it', () => {
+  it('counts a crash if the note of an exclusive send is the last frame of the line in its segment', () => {
     const ledger = ledgerOf(2);
     const alone = { status: SENT_ALONE };
     ledger.addFrame(ref(0, FRAME_KIND.retry, { ...alone, key: 'a', position: 0 }));
@@ -84,7 +84,7 @@ describe('the ledger of a chunk', () => {
     expect(ledger.crashesAlone(1)).toBe(0);
   });
 
-  it('counts each line once and seals the same frames in whatever order they are met', () => {
+  it('counts each line once and seals the same frames in any order of reading', () => {
     const frame = fc.record({
       index: fc.nat(5),
       kind: fc.constantFrom(FRAME_KIND.output, FRAME_KIND.error, FRAME_KIND.retry),
@@ -114,7 +114,7 @@ describe('the ledger of a chunk', () => {
 });
 
 describe('the queue of lines', () => {
-  it('gives fresh lines in plan order, skipping answered ones, then is empty', () => {
+  it('returns fresh lines in plan order, skips answered ones, and is empty then', () => {
     const ledger = ledgerOf(4);
     ledger.addFrame(ref(1, FRAME_KIND.output));
     const queue = new LineQueue(ledger, 10);
@@ -124,7 +124,7 @@ describe('the queue of lines', () => {
     expect(queue.take(0)).toBeNull();
   });
 
-  it('gives a put-back line when its time has come, before fresh ones', () => {
+  it('returns a line whose backoff is over before fresh lines', () => {
     const queue = new LineQueue(ledgerOf(3), 10);
     const line = queue.take(0);
     if (line === null) throw new Error('no line');
@@ -135,7 +135,7 @@ describe('the queue of lines', () => {
     expect(queue.take(100)?.position).toBe(0);
   });
 
-  it('gives nothing new while too many lines wait for their time', () => {
+  it('returns no fresh line while too many lines are in backoff', () => {
     const queue = new LineQueue(ledgerOf(5), 2);
     for (let i = 0; i < 2; i++) {
       const line = queue.take(0);
@@ -145,7 +145,7 @@ describe('the queue of lines', () => {
     expect(queue.take(1_000)?.position).toBe(0);
   });
 
-  it('asks an absent gateway with another line each time, in turn', () => {
+  it('probes an absent gateway with another line each time', () => {
     const queue = new LineQueue(ledgerOf(3), 10);
     const asked: (number | undefined)[] = [];
     for (let nowMs = 100; nowMs <= 600; nowMs += 100) {
@@ -156,7 +156,7 @@ describe('the queue of lines', () => {
     expect(asked).toEqual([0, 1, 2, 0, 1, 2]);
   });
 
-  it('asks nothing before its time, also where the gateway is absent', () => {
+  it('returns no line before its time, not even as a probe', () => {
     const ledger = ledgerOf(2);
     ledger.addFrame(ref(0, FRAME_KIND.retry, { tries: 1 }));
     const queue = new LineQueue(ledger, 10);
@@ -165,7 +165,7 @@ describe('the queue of lines', () => {
     expect(queue.takeForProbe(500)?.position).toBe(0);
   });
 
-  it('honours the pause that an earlier attempt wrote down', () => {
+  it('keeps the pause that an earlier attempt journalled', () => {
     const ledger = ledgerOf(2);
     ledger.addFrame(ref(0, FRAME_KIND.retry, { tries: 1 }));
     const queue = new LineQueue(ledger, 10);
@@ -176,7 +176,7 @@ describe('the queue of lines', () => {
 });
 
 describe('open ranges', () => {
-  it('hands out every position exactly once, whatever is taken, given back and halved', () => {
+  it('hand out every position exactly once, in any order of taking, giving back and halving', () => {
     const action = fc.record({
       size: fc.integer({ min: 1, max: 40 }),
       done: fc.nat(40),
@@ -211,7 +211,7 @@ describe('open ranges', () => {
     );
   });
 
-  it('runs a single line alone after it has failed, and counts its failures from then on', () => {
+  it('count the failures of a single line once it runs exclusively', () => {
     const open = new OpenRanges([{ from: 4, to: 5 }]);
     for (const failures of [undefined, 0, 1, 2]) {
       const range = open.take(100);

@@ -19,7 +19,7 @@ export function status(code: number, headers: Record<string, string> = {}): Answ
   return (_request, response) => response.writeHead(code, headers).end('{"error":{}}');
 }
 
-/** A model server that answers nobody until told to. */
+/** A model server that answers only when the test says so. */
 export interface Gate {
   readonly answer: Answer;
   /** Answers everything that waits, and from now on everything at once. */

@@ -31,7 +31,7 @@ function busyServer(slots: number, tookMs: number) {
 
 const nameOf = (body: Buffer): string => (JSON.parse(body.toString()) as { n: string }).n;
 
-describe('a server that takes fewer requests at once than it may be sent', () => {
+describe('a server that takes fewer requests at once than the configured limit', () => {
   it.each([
     [1, 20],
     [5, 100],
@@ -56,7 +56,7 @@ describe('a server that takes fewer requests at once than it may be sent', () =>
     expect(failed).toBeGreaterThan(0);
   });
 
-  it('is left alone for as long as it asks, and heartbeats say so', async () => {
+  it('gets no request during its Retry-After, and heartbeats say so', async () => {
     const sentMs: number[] = [];
     let refusedMs = 0;
     const answer: Answer = (_request, response) => {
@@ -81,8 +81,8 @@ describe('a server that takes fewer requests at once than it may be sent', () =>
   });
 });
 
-describe('a line that is refused each time', () => {
-  it('ends by its tries after twenty refusals that did not count', async () => {
+describe('a line that is always refused with 429', () => {
+  it('uses up its tries after twenty refusals that did not count', async () => {
     let refused = 0;
     world = await chunkWorld(
       400,
@@ -100,7 +100,7 @@ describe('a line that is refused each time', () => {
     expect((await world.answers()).get(0)).toMatchObject({ kind: FRAME_KIND.error, status: 429 });
   });
 
-  it('keeps its refusals, apart from its tries, when its chunk goes to another worker', async () => {
+  it('keeps its refusals and its tries when its chunk goes to another worker', async () => {
     let refused = 0;
     world = await chunkWorld(
       1,
@@ -123,7 +123,7 @@ describe('a line that is refused each time', () => {
   });
 });
 
-it('a request that a gateway drops unserved costs no try, however often', async () => {
+it('does not count a request that a gateway drops unserved as a try', async () => {
   const drops = new Map<string, number>();
   world = await chunkWorld(
     4,

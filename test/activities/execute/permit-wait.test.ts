@@ -6,8 +6,8 @@ it.each([
   [{ limit: 2, max: 8, pausedMs: 0 }, true, /^a permit of model m: .* overloaded, 2 of 8 /],
   [{ limit: 8, max: 8, pausedMs: 0 }, true, /^a permit of model m: 8 requests at once are allowed/],
   [{ limit: 8, max: 8, pausedMs: 1_001 }, false, /^model m: .* 2 s are left \(Retry-After\)$/],
-])('what a chunk waits for: %j, in line: %s', (limit, isWaiting, expected) => {
-  const told = permitWait('m', limit, isWaiting);
-  if (expected === null) expect(told).toBeNull();
-  else expect(told).toMatch(expected);
+])('describes what a chunk waits for: %j, waiting: %s', (limit, isWaiting, expected) => {
+  const blocked = permitWait('m', limit, isWaiting);
+  if (expected === null) expect(blocked).toBeNull();
+  else expect(blocked).toMatch(expected);
 });

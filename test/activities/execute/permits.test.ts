@@ -73,7 +73,7 @@ function start(over: Parameters<ChunkWorld['run']>[0]): Promise<ExecuteChunkResu
 }
 
 describe('a line that waits for its permit', () => {
-  it('lets a suspected line go first that asked to run alone meanwhile', async () => {
+  it('lets a suspect line go first that asked for an exclusive send meanwhile', async () => {
     const slow = gate();
     await open(4, slow.answer, 2);
     const ordinary = start({ from: 0, to: 3 });
@@ -93,7 +93,7 @@ describe('a line that waits for its permit', () => {
     expect(world.seen().slice(2)).toEqual(['l3', 'l2']);
   });
 
-  it('gives it back when it is granted in the moment that the chunk leaves', async () => {
+  it('gives the permit back if it is granted at the moment the chunk exits', async () => {
     const { deps } = await open(2, ok, 1);
     const model = deps.registry.route('m')?.limiterKey ?? '';
     const held = permits.tryAcquire({ tenant: 't', batchId: 'b', model, deadlineMs: 0, cost: 1 });
@@ -106,7 +106,7 @@ describe('a line that waits for its permit', () => {
     expect(permits.stats()).toMatchObject({ inFlight: 0, waiting: 0 });
   });
 
-  it('remembers its tries when the chunk leaves meanwhile', async () => {
+  it('keeps its tries when the chunk exits meanwhile', async () => {
     const slow = gate();
     await open(2, slow.answer, 1);
     const chunk = start({});
@@ -122,7 +122,7 @@ describe('a line that waits for its permit', () => {
 });
 
 describe('a process that may have been frozen', () => {
-  it('takes no permit that others could use', async () => {
+  it('takes no permit that other processes or chunks could use', async () => {
     await open(2, ok, 1);
     let [asked, taken] = [0, 0];
     const acquire = permits.tryAcquire.bind(permits);
@@ -146,8 +146,8 @@ describe('a process that may have been frozen', () => {
   });
 });
 
-describe('permits and memory', () => {
-  it('are all given back, whatever becomes of the requests', async () => {
+describe('permits and reserved memory', () => {
+  it('are all given back for every outcome of a request', async () => {
     let asked = 0;
     await open(
       30,
@@ -166,7 +166,7 @@ describe('permits and memory', () => {
     expect(await start({ from: 0, to: 30, solo: true })).toMatchObject({ next: 30, answered: 0 });
   });
 
-  it('of a line that its breaker holds back are free for others', async () => {
+  it('are free for others while the breaker holds a line back', async () => {
     const { deps } = await open(6, ok, 3, { initial_backoff: '5ms', max_backoff: '20ms' });
     const { breaker } = deps.registry.route('m') ?? {};
     // Closed while the loop looks, open when the permit is there.

@@ -38,7 +38,7 @@ describe('a line without an answer', () => {
     ['timeout', 'request_timeout'],
     ['connection', 'connection_error'],
     ['too_large', 'response_too_large'],
-  ] as const)('for %s ends with %s in the error file', async (reason, code) => {
+  ] as const)('that failed with %s is in the error file as %s', async (reason, code) => {
     const { run, answers } = await play({ kind: 'failure', reason, message: 'for the test' });
     expect(await run()).toMatchObject({ next: 1, completed: 0, failed: 1 });
     expect((await answers()).get(0)).toMatchObject({
@@ -56,7 +56,7 @@ describe('a line with an answer', () => {
     [307, FRAME_KIND.error],
     [404, FRAME_KIND.error],
     [500, FRAME_KIND.error],
-  ])('of status %d is kept with it, in its file', async (status, kind) => {
+  ])('keeps status %d and goes to the right file', async (status, kind) => {
     const { run, answers } = await play(answer(status, '{"model":"m"}'));
     const counts = kind === FRAME_KIND.output ? [1, 0] : [0, 1];
     expect(await run()).toMatchObject({ next: 1, completed: counts[0], failed: counts[1] });
@@ -70,7 +70,7 @@ describe('a line with an answer', () => {
     });
   });
 
-  it('carries the tokens and the tries of that answer', async () => {
+  it('carries the usage and the tries of that answer', async () => {
     const usage = {
       prompt_tokens: 7,
       prompt_tokens_details: { cached_tokens: 2 },

@@ -23,7 +23,7 @@ async function open(
   return (world = await chunkWorld(lines, answer, settings));
 }
 
-it('lets only so many lines wait for their next try, and sends nothing new meanwhile', async () => {
+it('bounds the lines in backoff and sends no fresh line meanwhile', async () => {
   const later = status(500, { 'retry-after': '60' });
   const { run, lease, tries, drain, retries } = await open(20, later, {
     concurrency: { per_model: 2 },
@@ -44,7 +44,7 @@ it('lets only so many lines wait for their next try, and sends nothing new meanw
   expect(await retries()).toHaveLength(tries());
 });
 
-it('counts no try of a probe that found the gateway away: the line has all of them later', async () => {
+it('does not count a probe that found the gateway away as a try', async () => {
   // Away for six probes, then busy for as many tries as a line can bear.
   const away = status(503);
   const busy = status(500);
@@ -65,7 +65,7 @@ it('counts no try of a probe that found the gateway away: the line has all of th
   expect(seen).toBe(9);
 });
 
-it('gives each line its own tries, no fewer and no more', async () => {
+it('gives each line its own tries, neither fewer nor more', async () => {
   const tries = new Map<string, number>();
   const { run } = await open(12, (request, response, socket) => {
     const name = nameOf(request);
@@ -80,7 +80,7 @@ it('gives each line its own tries, no fewer and no more', async () => {
   expect(byLine).toEqual([1, 2, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3]);
 });
 
-it('takes over the tries that an earlier attempt has made', async () => {
+it('takes over the tries of an earlier attempt', async () => {
   const { run, journal, offsetOf, seen } = await open(1, status(500));
   const writer = journal.openWriter({ batchId: BATCH_ID, safeModel: 'm' }, { from: 0, to: 1 });
   const retry = { offset: offsetOf(0), tries: 2, notBeforeMs: 0 };
@@ -91,7 +91,7 @@ it('takes over the tries that an earlier attempt has made', async () => {
   expect(seen()).toHaveLength(1);
 });
 
-it('takes over the refusals as well: a line gets its twenty but once', async () => {
+it('takes over the refusals of an earlier attempt, so a line has twenty in total', async () => {
   const { run, journal, offsetOf, seen } = await open(1, status(429), {
     concurrency: { per_model: 16 },
   });

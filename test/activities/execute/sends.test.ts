@@ -44,8 +44,8 @@ async function ended(): Promise<ExecuteChunkResult> {
   return until(() => result, 5_000, 'the end of the chunk');
 }
 
-describe('a probe that tells nothing of its gateway', () => {
-  it('is followed by another one where its line could not be read', async () => {
+describe('a probe that says nothing about its gateway', () => {
+  it('is followed by another one if its line could not be read', async () => {
     const world = await open(2, ok);
     const { run, store } = world;
     const opened = store.open.bind(store);
@@ -65,7 +65,7 @@ describe('a probe that tells nothing of its gateway', () => {
     expect(breaker.state).toBe('closed');
   });
 
-  it('is followed by another one where it was not to be sent', async () => {
+  it('is followed by another one if it might not be sent', async () => {
     const world = await open(2, ok);
     const { run, lease } = world;
     let refused = 0;
@@ -76,7 +76,7 @@ describe('a probe that tells nothing of its gateway', () => {
     expect(await ended()).toMatchObject({ next: 2, completed: 2 });
   });
 
-  it('is followed by another one where there was a connection too late', async () => {
+  it('is followed by another one if the connection came too late', async () => {
     const world = await open(2, ok);
     const { run, lease, tries } = world;
     lease.maySend = () => tries() !== 1 || ++refusedSent > 1;
@@ -87,8 +87,8 @@ describe('a probe that tells nothing of its gateway', () => {
   });
 });
 
-describe('a line', () => {
-  it('is known by its place in the input, to the gateway and in its result', async () => {
+describe('a request line', () => {
+  it('has an id from its byte offset, in the request and in the result', async () => {
     const { run, server, answers, offsetOf } = await open(3, (request, response, socket) =>
       (request.body.includes('l2') ? status(400) : ok)(request, response, socket),
     );
@@ -103,14 +103,14 @@ describe('a line', () => {
     }
   });
 
-  it('that could only be tried again after the deadline has no answer: the end names it', async () => {
+  it('stays unanswered if its next try would come after the deadline', async () => {
     const { run, answers } = await open(1, status(500, { 'retry-after': '200' }));
     running = run({ deadlineMs: Date.now() + 1_000 });
     expect(await ended()).toMatchObject({ next: 0, failed: 0, stopCause: 'expired' });
     expect((await answers()).size).toBe(0);
   });
 
-  it('tells its gateway the time that its batch has left, not its chunk', async () => {
+  it('tells its gateway the time left for the batch, not for the chunk', async () => {
     const { run, server } = await open(1, ok);
     running = run({ deadlineMs: Date.now() + 3_600_000, boxMs: 5_000 });
     await running;
@@ -120,7 +120,7 @@ describe('a line', () => {
   it.each([
     [false, undefined],
     [true, 'default'],
-  ])('tells its tenant only to a gateway that is to know it: %s', async (isTold, tenant) => {
+  ])('names its tenant only to a gateway that is configured for it: %s', async (isTold, tenant) => {
     const { run, server } = await open(1, ok, { gateway: { send_fairness_header: isTold } });
     running = run();
     await running;
@@ -144,7 +144,7 @@ async function fail(reason: 'timeout' | 'connection') {
 }
 
 describe('the bytes of a request', () => {
-  it('stay as they are after a try without an answer: the connection may still hold them', async () => {
+  it('are not reused after a try without an answer, because the connection may still read them', async () => {
     const sent: { body: Uint8Array; text: string }[] = [];
     const { run } = await open(20, ok, {
       replace: ({ registry }) => ({
@@ -159,7 +159,7 @@ describe('the bytes of a request', () => {
     for (const { body, text } of sent) expect(Buffer.from(body).toString()).toBe(text);
   });
 
-  it('and of its answer count against the memory of the process', async () => {
+  it('count against the memory budget of the process, as do those of its answer', async () => {
     const grown: number[] = [];
     const { run } = await open(1, ok, {
       replace: ({ memory, registry }) => ({

@@ -18,9 +18,9 @@ async function open(lines: number): Promise<ChunkWorld> {
 }
 
 const held = (name: string) => until(() => slow.held()[0] === name, 5_000, `${name} in flight`);
-const past = (ms: number) => until(() => Date.now() > ms, 5_000, 'the end of the box');
+const past = (ms: number) => until(() => Date.now() > ms, 5_000, 'the end of the time slice');
 
-it('begins no try after its box, and finishes the one in flight', async () => {
+it('begins no try after its time slice, and finishes the one in flight', async () => {
   const { run, seen } = await open(5);
   const endMs = Date.now() + 1_000;
   const running = run({ boxMs: 1_000 });
@@ -33,7 +33,7 @@ it('begins no try after its box, and finishes the one in flight', async () => {
   expect(seen()).toEqual(['l0', 'l1']);
 });
 
-it('goes on past its box until the first answer has come, and no further', async () => {
+it('goes on past its time slice until the first answer, and no further', async () => {
   const { run, seen } = await open(5);
   const endMs = Date.now() + 50;
   const running = run({ boxMs: 50 });
@@ -44,7 +44,7 @@ it('goes on past its box until the first answer has come, and no further', async
   expect(seen()).toEqual(['l0']);
 });
 
-it('lets a line that was busy be tried again past its box while no answer has come', async () => {
+it('retries a line past its time slice while there is no answer', async () => {
   const { run, seen } = await open(1);
   const endMs = Date.now() + 50;
   const running = run({ boxMs: 50 });

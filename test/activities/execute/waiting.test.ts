@@ -66,7 +66,7 @@ async function fill(): Promise<void> {
   await until(() => inLine() === 5, 5_000, 'a line', 10);
 }
 
-it('is turned away before it takes its row or says a word, when the line is long', async () => {
+it('defers a chunk before it takes its row or heartbeats, if many are waiting', async () => {
   world = await hold({ concurrency: { per_model: 1 } });
   await fill();
   const before = begun;
@@ -83,7 +83,7 @@ it('is turned away before it takes its row or says a word, when the line is long
   expect(plain).toMatchObject({ left: 'no_permit', answered: 0, next: 0 });
 });
 
-it('waits at the server for a gateway that is away, and counts no death', async () => {
+it('waits at the server for a gateway that is away, and counts no crash', async () => {
   world = await hold();
   const { breaker } = world.deps.registry.route('m')!;
   for (let i = 0; i < 5; i++) {
@@ -107,7 +107,7 @@ it('waits at the server for a gateway that is away, and counts no death', async 
   expect(later.heartbeats[0]).toMatchObject({ deaths: 1, holding: true });
 });
 
-it('takes its word back that it is at work before it goes to wait', async () => {
+it('reports with its last heartbeat that it ended by itself before it waits', async () => {
   world = await hold();
   world.lease.frozen = true;
   const { heartbeats, end } = attempt({ ...WAITING, boxMs: 100 });
@@ -116,7 +116,7 @@ it('takes its word back that it is at work before it goes to wait', async () => 
   expect(heartbeats.at(-1)).toMatchObject({ deaths: 0, holding: false });
 });
 
-it('gives up when as many workers have died of it as may', async () => {
+it('gives up after the allowed number of worker crashes', async () => {
   world = await hold();
   const dead = { attempt: 9, heartbeatDetails: { deaths: 2, holding: true } };
   expect(await attempt(WAITING, dead).end).toMatchObject({
@@ -126,7 +126,7 @@ it('gives up when as many workers have died of it as may', async () => {
   expect(world.server.received).toEqual([]);
 });
 
-it('sends nothing where its model has lost its gateway, and says where it may go', async () => {
+it('sends nothing if its model has lost its gateway, and returns unrouted or waits', async () => {
   world = await hold({
     global_inference_gateway: undefined,
     model_gateways: {

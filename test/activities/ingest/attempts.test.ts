@@ -17,7 +17,7 @@ const LINE = JSON.stringify({
   body: { model: 'm', messages: [] },
 });
 
-/** One ingestion and its attempts, each of which learns what the last one told with its heartbeats. */
+/** One ingestion and its attempts, each of which reads the last heartbeat of the one before. */
 class Attempts {
   readonly store = createMemoryStore();
   last: (IngestDetails & { bytes: number }) | undefined;
@@ -78,32 +78,32 @@ const after = (...phases: IngestDetails['phase'][]): IngestAttempt => {
   return attempt;
 };
 
-describe('the attempts at an ingestion', () => {
-  it('are suspect after a death while reading, and count those while reading alone', () => {
+describe('attempts at an ingestion', () => {
+  it('are suspect after a crash while reading, and count crashes while reading exclusively', () => {
     expect(after()).toMatchObject({ isSuspect: false, crashes: 0 });
     expect(after('reading')).toMatchObject({ isSuspect: true, crashes: 0 });
     expect(after('reading', 'alone', 'alone')).toMatchObject({ isSuspect: true, crashes: 2 });
   });
 
-  it('count no attempt that ended by itself, or that died before it read', () => {
+  it('do not count an attempt that ended by itself or died before it read', () => {
     expect(after('left', 'left', 'left')).toMatchObject({ isSuspect: false, crashes: 0 });
     expect(after('reading', 'waiting', 'waiting', 'left')).toMatchObject({ crashes: 0 });
     expect(after('reading', 'alone', 'left', 'waiting')).toMatchObject({ crashes: 1 });
   });
 
-  it('are suspect where the last one died before its first heartbeat', () => {
+  it('are suspect if the last one died before its first heartbeat', () => {
     const attempt = new IngestAttempt({ attempt: 2, heartbeatDetails: undefined });
     expect(attempt).toMatchObject({ isSuspect: true, crashes: 0 });
   });
 
-  it('of a release that told bytes alone change nothing', () => {
+  it('ignore heartbeats of a release that reported only bytes', () => {
     const attempt = new IngestAttempt({ attempt: 9, heartbeatDetails: { bytes: 7 } });
     expect(attempt).toMatchObject({ isSuspect: false, crashes: 0 });
   });
 });
 
 describe('an input file', () => {
-  it('that kills its workers is refused with a reason, and not read again', async () => {
+  it('is refused with a reason and not read again if it kills its workers', async () => {
     const attempts = new Attempts();
     await attempts.dies('reading');
     for (let death = 0; death < 3; death++) {
@@ -117,7 +117,7 @@ describe('an input file', () => {
     expect(attempts.errors()).toMatchObject({ data: [{ code: 'unprocessable_file', line: null }] });
   });
 
-  it('is read however often PostgreSQL was away', async () => {
+  it('is still read after many failures of PostgreSQL', async () => {
     let isAway = true;
     const row = { endpoint: '/v1/chat/completions', inputObjectKey: INPUT, inputBytes: null };
     const input = () =>
@@ -133,14 +133,14 @@ describe('an input file', () => {
     expect(await attempts.run()).toMatchObject({ kind: 'planned', lineCount: 1 });
   });
 
-  it('that was suspect by chance is planned when it is read alone', async () => {
+  it('is planned when it is read exclusively, if it was suspect by chance', async () => {
     const attempts = new Attempts();
     await attempts.dies('reading');
     expect(await attempts.run()).toMatchObject({ kind: 'planned', lineCount: 1 });
   });
 });
 
-describe('reading side by side', () => {
+describe('concurrent reading', () => {
   const signal = new AbortController().signal;
   const open = () => {
     let close = (): void => undefined;
@@ -148,7 +148,7 @@ describe('reading side by side', () => {
     return { close, closed };
   };
 
-  it('stops while a suspect is read alone', async () => {
+  it('pauses while a suspect file is read exclusively', async () => {
     const gate = new ScanGate();
     const order: string[] = [];
     const first = open();
@@ -170,7 +170,7 @@ describe('reading side by side', () => {
     expect(order.slice(4)).toEqual(['suspect begins', 'suspect ends', 'last begins', 'last ends']);
   });
 
-  it('goes on when a suspect that waits is cancelled', async () => {
+  it('goes on when a waiting suspect is cancelled', async () => {
     const gate = new ScanGate();
     const first = open();
     const cancel = new AbortController();

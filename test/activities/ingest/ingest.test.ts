@@ -88,7 +88,7 @@ const GOOD = [
 ].join('\n');
 
 describe('ingestion of a valid file', () => {
-  it('leaves a plan for each model, grouped by system prompt, and the map of models', async () => {
+  it('writes a plan for each model, grouped by system prompt, and the model map', async () => {
     const here = house(GOOD);
     const result = await ingest(here.deps);
     if (result.kind !== 'planned') throw new Error('not planned');
@@ -115,7 +115,7 @@ describe('ingestion of a valid file', () => {
     });
   });
 
-  it('plans no line of a model that no backend serves, and counts it', async () => {
+  it('counts the lines of a model without a gateway and plans none of them', async () => {
     const here = house(GOOD, { isRouted: (model) => model === 'n' });
     const result = await ingest(here.deps);
     const models = [{ safeModel: 'n', model: 'n', entries: 1 }];
@@ -155,7 +155,7 @@ describe('ingestion of a valid file', () => {
     });
   });
 
-  describe('asks what other workers can send before it gives up a model', () => {
+  describe('reads the routes of other workers before it gives up a model', () => {
     function announced(lines: string, models: string[]) {
       const known = new Set<string>();
       let asked = 0;
@@ -167,7 +167,7 @@ describe('ingestion of a valid file', () => {
       return { deps, asked: () => asked };
     }
 
-    it.each([true, false])('whether it is decided later or not (%s)', async (decidesLater) => {
+    it.each([true, false])('with a workflow that decides later: %s', async (decidesLater) => {
       const { deps, asked } = announced(GOOD, ['org/m']);
       const env = quietEnvironment();
       const result = await env.run(createIngest(deps), { batchId: BATCH, decidesLater });
@@ -203,14 +203,14 @@ describe('ingestion of a valid file', () => {
     });
   });
 
-  it('answers what an earlier run left, without reading the input again', async () => {
+  it('returns the result of an earlier attempt without reading the input again', async () => {
     const here = house(GOOD);
     const first = await ingest(here.deps);
     here.store.objects.delete(INPUT);
     expect(await ingest({ ...here.deps, isRouted: () => false })).toEqual(first);
   });
 
-  it('obeys the winner of a race', async () => {
+  it('returns the result of the attempt that was first', async () => {
     const { deps, store } = house(GOOD);
     const both = await Promise.all([ingest(deps), ingest(deps)]);
     expect(both[0]).toEqual(both[1]);
@@ -228,7 +228,7 @@ describe('ingestion of a valid file', () => {
 });
 
 describe('ingestion of an invalid file', () => {
-  it('leaves the errors and no plan, and answers them again', async () => {
+  it('writes the errors and no plan, and returns them again', async () => {
     const here = house(`${GOOD}\n${request('a', 'n')}\n[]`);
     expect(await ingest(here.deps)).toEqual({ kind: 'invalid', errorCount: 2 });
     expect(errorsOf(here).map(({ code, param, line }) => [code, param, line])).toEqual([
@@ -253,7 +253,7 @@ describe('ingestion of an invalid file', () => {
     ['five faults each', () => '{"custom_id":7,"method":1,"url":2,"body":{"stream":true}}'],
     ['urls of 500 characters', (i) => request(`${i}`, 'm').replace('/v1/', `/${'é'.repeat(500)}`)],
     ['one id', () => request('same', 'm')],
-  ])('keeps what it writes small where 50,000 lines have %s', async (_what, text) => {
+  ])('keeps errors.json small when 50,000 lines have %s', async (_what, text) => {
     const lines = Array.from({ length: 50_000 }, (_, i) => text(i));
     const here = house(lines.join('\n'));
     expect(await ingest(here.deps)).toEqual({ kind: 'invalid', errorCount: 101 });
@@ -267,7 +267,7 @@ describe('ingestion of an invalid file', () => {
     });
   });
 
-  it('refuses model names that are together too long for what the engine carries', async () => {
+  it('refuses model names whose total length exceeds the limit of the workflow engine', async () => {
     const names = Array.from({ length: 140 }, (_, i) => `${i}`.padStart(250, '😀'));
     const lines = (some: string[]) => some.map((name, i) => request(`c${i}`, name)).join('\n');
     const place = house(lines(names));
@@ -278,7 +278,7 @@ describe('ingestion of an invalid file', () => {
     expect(await ingest(house(lines(names.slice(0, 120))).deps)).toMatchObject({ kind: 'planned' });
   });
 
-  it('says that lines are bad and that they are too many', async () => {
+  it('reports invalid lines and too many lines together', async () => {
     const { limits } = house(null).deps;
     const file = ['[]', request('a', 'm'), request('b', 'm')].join('\n');
     const here = house(file, { limits: { ...limits, max_requests: 2 } });
@@ -298,7 +298,7 @@ describe('ingestion of an invalid file', () => {
     expect(errorsOf(here)).toMatchObject([{ code: 'file_too_large', param: null, line: null }]);
   });
 
-  it('names the file where there was no usable one at create', async () => {
+  it('reports the file id if there was no usable file when the batch was created', async () => {
     const row = { endpoint: '/v1/embeddings', inputObjectKey: null, inputBytes: null };
     const here = house(null, { batches: { input: async () => row } });
     expect(await ingest(here.deps)).toEqual({ kind: 'invalid', errorCount: 1 });
@@ -307,7 +307,7 @@ describe('ingestion of an invalid file', () => {
     ]);
   });
 
-  it.each(['single_model_batches'] as const)('obeys %s', async (setting) => {
+  it.each(['single_model_batches'] as const)('applies the setting %s', async (setting) => {
     const { batch } = house(GOOD).deps;
     const here = house(GOOD, { batch: { ...batch, [setting]: true } });
     expect(await ingest(here.deps)).toEqual({ kind: 'invalid', errorCount: 1 });
@@ -316,7 +316,7 @@ describe('ingestion of an invalid file', () => {
 });
 
 describe('ingestion fails', () => {
-  it('for good where the input object is gone', async () => {
+  it('for good if the input object is gone', async () => {
     const gone = await failureOf(ingest(house(null).deps));
     expect(gone).toMatchObject({ type: 'input_missing', nonRetryable: true });
     const { deps } = house(null);
@@ -326,7 +326,7 @@ describe('ingestion fails', () => {
     expect(lost).toMatchObject({ type: 'input_missing', nonRetryable: true });
   });
 
-  it('for good where there is no such batch, or its map cannot be read', async () => {
+  it('for good if there is no such batch or its model map is unreadable', async () => {
     const { deps, store } = house(GOOD);
     const none = await failureOf(ingest({ ...deps, batches: { input: async () => null } }));
     expect(none).toMatchObject({ type: 'not_found', nonRetryable: true });
@@ -335,7 +335,7 @@ describe('ingestion fails', () => {
     expect(unreadable).toMatchObject({ type: 'plan_unreadable', nonRetryable: true });
   });
 
-  it('for now where the store does not answer, and leaves nothing behind', async () => {
+  it('with a retryable error if the store does not answer, and leaves nothing behind', async () => {
     const { deps, store } = house(GOOD);
     const stream = () =>
       Readable.from(
@@ -352,7 +352,7 @@ describe('ingestion fails', () => {
   it.each([
     ['after its first plan', '.plan', 1],
     ['between its last plan and the map', 'model_map.json', 0],
-  ])('%s, and the next run plans anew beside what lies there', async (_, name, written) => {
+  ])('%s, and the next attempt writes new plans beside the old ones', async (_, name, written) => {
     const { deps, store } = house(GOOD);
     let left = written;
     const putIfAbsent: typeof store.putIfAbsent = async (key, body) => {
@@ -374,7 +374,7 @@ describe('ingestion fails', () => {
     expect(parseModelMap(store.objects.get(modelMapKey(BATCH))!).nonce).toBe(result.nonce);
   });
 
-  it('with its cancellation, also while no byte comes', async () => {
+  it('with its cancellation, also while no byte arrives', async () => {
     const { deps, store } = house(GOOD);
     const env = quietEnvironment();
     const silent = new Readable({ read: () => env.cancel() });
@@ -385,7 +385,7 @@ describe('ingestion fails', () => {
   });
 });
 
-it('refuses a batch whose requests are more than its tenant may have waiting', async () => {
+it('refuses a batch that exceeds the waiting requests of its tenant', async () => {
   const asked: [string, number][] = [];
   const over = house(`${request('a', 'm')}\n${request('b', 'm')}\n`, {
     enqueue: async (batchId, requests) => asked.push([batchId, requests]) === 0,

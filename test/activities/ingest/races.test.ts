@@ -52,7 +52,7 @@ function beforeWriting(act: () => Promise<unknown>): Partial<IngestDeps> {
   };
 }
 
-test('every one of many models has its plan, and the map names them all', async () => {
+it('writes a plan for each of many models, and a map that names them all', async () => {
   const models = Array.from({ length: 50 }, (_, i) => `model-${i}`);
   input([...models, ...models]);
   const result = await ingest();
@@ -65,7 +65,7 @@ test('every one of many models has its plan, and the map names them all', async 
   }
 });
 
-test('the map of models is there only after every plan is', async () => {
+it('writes the model map only after every plan', async () => {
   input(Array.from({ length: 20 }, (_, i) => `model-${i}`));
   const puts: string[] = [];
   const put = store.putIfAbsent;
@@ -79,7 +79,7 @@ test('the map of models is there only after every plan is', async () => {
   expect(puts.at(-1)).toBe(modelMapKey(BATCH));
 });
 
-test('of two ingestions that end at once, both answer the plan that was first', async () => {
+it('returns the plan that was first from two concurrent attempts', async () => {
   input(['m', 'n']);
   const rivals: unknown[] = [];
   const late = await ingest(beforeWriting(async () => rivals.push(await ingest())));
@@ -88,7 +88,7 @@ test('of two ingestions that end at once, both answer the plan that was first', 
   expect(late).toMatchObject({ kind: 'planned', nonce: map.nonce });
 });
 
-test('one that refuses the file obeys a plan that a rival has made meanwhile', async () => {
+it('returns the plan of a concurrent attempt although it would refuse the file itself', async () => {
   input(['m']);
   const rivals: unknown[] = [];
   // Its own look says that the tenant has too many requests waiting.
@@ -101,7 +101,7 @@ test('one that refuses the file obeys a plan that a rival has made meanwhile', a
   expect(late).toEqual(rivals[0]);
 });
 
-test('one that comes after a refusal answers that refusal, whatever it would find itself', async () => {
+it('returns an earlier refusal although it would plan the file itself', async () => {
   input(['m']);
   const refused = await ingest({ enqueue: async () => false });
   expect(refused).toEqual({ kind: 'invalid', errorCount: 1 });
@@ -110,7 +110,7 @@ test('one that comes after a refusal answers that refusal, whatever it would fin
   expect(store.objects.has(inputErrorsKey(BATCH))).toBe(true);
 });
 
-test('lines of models that nobody serves are counted, model by model', async () => {
+it('counts the lines of each model that no worker can send', async () => {
   input(['m', 'x', 'x', 'y', 'x']);
   const result = await ingest({ isRouted: (model) => model === 'm' });
   expect(result).toMatchObject({ lineCount: 5, unroutedLines: 4 });

@@ -6,8 +6,8 @@ import {
 } from '../../../activities/runtime/failure';
 import { NightshiftError } from '../../../core/errors';
 
-describe('what an activity throws', () => {
-  it('has the code of a gateway error as its type, and is retried only where the code is', () => {
+describe('the failure of an activity', () => {
+  it('has the error code as its type, and is retried only if the error is retryable', () => {
     const lasting = asFailure(new NightshiftError('input_missing', 'gone'));
     expect(lasting).toBeInstanceOf(ApplicationFailure);
     expect(lasting).toMatchObject({ type: 'input_missing', nonRetryable: true, message: 'gone' });
@@ -15,23 +15,23 @@ describe('what an activity throws', () => {
     expect(passing).toMatchObject({ type: 'object_store_failed', nonRetryable: false });
   });
 
-  it('is anything else unchanged', () => {
+  it('is every other error unchanged', () => {
     const error = new Error('x');
     expect(asFailure(error)).toBe(error);
   });
 });
 
-describe('the failures that Temporal is given', () => {
+describe('failures on their way to Temporal', () => {
   const long = '😀\0'.repeat(1_000_000);
 
-  it('keep what fits as it is, and a cancellation always', () => {
+  it('are unchanged if they fit, and cancellations always', () => {
     const error = new Error('x', { cause: new NightshiftError('object_missing', 'gone') });
     expect(boundedFailure(error)).toBe(error);
     const cancelled = new CancelledFailure(long);
     expect(boundedFailure(cancelled)).toBe(cancelled);
   });
 
-  it('are short, with their type, however long the message and its causes are', () => {
+  it('are short and keep their type, even if message and causes are long', () => {
     const failure = asFailure(
       new NightshiftError('input_missing', long, { cause: new Error(long) }),
     );
@@ -44,13 +44,13 @@ describe('the failures that Temporal is given', () => {
     expect((bounded.cause as Error).cause).toBeInstanceOf(Error);
   });
 
-  it('end also where an error is its own cause', () => {
+  it('are finite even if an error is its own cause', () => {
     const error = new Error(long);
     error.cause = error;
     expect((boundedFailure(error) as Error).message.length).toBeLessThan(2_000);
   });
 
-  it('come from every activity', async () => {
+  it('are bounded for every activity', async () => {
     const { one } = withBoundedFailures({ one: () => Promise.reject(new Error(long)) });
     await expect(one()).rejects.toMatchObject({ message: expect.stringMatching(/^.{1,2000}$/u) });
   });

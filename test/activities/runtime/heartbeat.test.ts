@@ -9,12 +9,12 @@ function environment(): { env: MockActivityEnvironment; beats: unknown[] } {
   return { env, beats };
 }
 
-describe('the liveness of an activity', () => {
+describe('the heartbeat of an activity', () => {
   afterEach(() => {
     jest.useRealTimers();
   });
 
-  it('heartbeats at once and every second with the bytes so far, until it is stopped', async () => {
+  it('is sent at once and every second with the bytes so far, until it is stopped', async () => {
     const { env, beats } = environment();
     await env.run(async () => {
       jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask'] });
@@ -28,7 +28,7 @@ describe('the liveness of an activity', () => {
     expect(beats).toEqual([{ bytes: 0 }, { bytes: 5 }, { bytes: 5 }]);
   });
 
-  it('checks for the cancellation of the activity', async () => {
+  it('reports the cancellation of the activity', async () => {
     const { env } = environment();
     await env.run(async () => {
       const liveness = startHeartbeat();

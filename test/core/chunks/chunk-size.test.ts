@@ -12,11 +12,11 @@ describe('chunkSize', () => {
     [{ remaining: 50_000, lanes: 32, lastRatePerSec: 700 }, 1_400],
     [{ remaining: 50_000, lanes: 32, lastRatePerSec: 9_000 }, 2_000],
     [{ remaining: 0, lanes: 4, lastRatePerSec: 5 }, 0],
-  ])('%j is %d', (input, expected) => {
+  ])('for %j is %d', (input, expected) => {
     expect(chunkSize(input)).toBe(expected);
   });
 
-  it('cuts any plan to its end with whole chunks within the bounds', () => {
+  it('cuts any plan completely, with chunks within the bounds', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 500_000 }),

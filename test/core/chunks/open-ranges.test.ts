@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { OpenRanges } from '../../../core/chunks/open-ranges';
 
 describe('open ranges', () => {
-  it('are worked through from the front, with what chunks left over in its place', () => {
+  it('are taken from the front, and what chunks leave goes back to its place', () => {
     const open = new OpenRanges([
       { from: 50, to: 60 },
       { from: 0, to: 40 },
@@ -19,7 +19,7 @@ describe('open ranges', () => {
     expect(open.take(100)).toEqual({ from: 3, to: 10 });
   });
 
-  it('keep a suspect apart from its neighbours, and whole', () => {
+  it('keep a failed range whole and apart from its neighbours', () => {
     const open = new OpenRanges([{ from: 0, to: 12 }]);
     open.take(4);
     const suspects = open.take(4);
@@ -37,7 +37,7 @@ describe('open ranges', () => {
     expect(open.take(1)).toEqual({ from: 4, to: 6, failures: 0 });
   });
 
-  it('bring a line that kills its worker to its third death alone, wherever it is', () => {
+  it('isolate a line that kills its worker and count three crashes, wherever it is', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 200 }),
