@@ -13,11 +13,17 @@ import { POSTGRES_START_MS } from '../support/postgres';
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- looked into freely
 let document: any;
 let api: TestApi;
+/** Without authentication, which would answer before anything else. */
+let open: TestApi;
 beforeAll(async () => {
   api = await openTestApi({ auth: { mode: 'api_key' } });
+  open = await openTestApi();
   document = (await api.call({ method: 'GET', url: '/openapi.json' })).body;
 }, POSTGRES_START_MS);
-afterAll(() => api.close());
+afterAll(async () => {
+  await open.close();
+  await api.close();
+});
 
 it('is served to everybody', () => {
   expect(document).toMatchObject({ openapi: '3.1.0', info: { title: 'Nightshift' } });
@@ -93,11 +99,8 @@ function routes(): string[] {
 it.each([...new Set(operations([]).map(({ path }) => path))])(
   'names the methods that %s takes',
   async (pattern) => {
-    // Authentication comes before: a mode without it shows the methods.
-    const open = await openTestApi();
     const url = pattern.replace(/\{(\w+)\}/g, 'batch_x');
     const { headers } = await open.call({ method: 'PUT', url });
-    await open.close();
     const allowed = String(headers['allow']).toLowerCase().split(', ');
     const documented = Object.keys(document.paths[pattern]);
     expect(allowed.filter((method) => method !== 'head').sort()).toEqual(documented.sort());
@@ -142,10 +145,6 @@ describe('a request that the API', () => {
     { name: 'expires_after[seconds]', value: seconds },
   ];
   const get = (url: string) => ({ method: 'GET' as const, url });
-  let open: TestApi;
-  beforeAll(async () => (open = await openTestApi()), POSTGRES_START_MS);
-  afterAll(() => open.close());
-
   // `call` compares each request with the document: one is accepted by both, or by neither.
   it.each<[string, InjectOptions]>([
     ['a batch', post('/v1/batches', BATCH)],

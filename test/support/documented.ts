@@ -37,7 +37,10 @@ const validator = createRequire(
   require.resolve('@seriousme/openapi-schema-validator/package.json'),
 );
 const { default: Ajv } = validator('ajv/dist/2020') as {
-  default: new (options: object) => { compile(schema: object): Check };
+  default: new (options: object) => {
+    addSchema(schema: object, name: string): void;
+    compile(schema: object): Check;
+  };
 };
 
 const { auth, batch } = configSchema.parse({});
@@ -47,6 +50,7 @@ const DOCUMENT = openApiDocument({ auth, endpoints: batch.endpoints }) as {
 };
 const CHECKS = new Map<Json, Check>();
 const ajv = new Ajv({ strict: false, validateFormats: false });
+ajv.addSchema(DOCUMENT, 'api');
 
 /**
  * Faults that the document cannot express: they depend on other objects, on bytes, on the bounds of a
@@ -155,7 +159,10 @@ function isAboutField(body: unknown): boolean {
 }
 
 function faults(what: string, schema: Json, value: unknown): string[] {
-  const check = CHECKS.get(schema) ?? ajv.compile({ ...schema, components: DOCUMENT.components });
+  const reference = schema['$ref'];
+  const check =
+    CHECKS.get(schema) ??
+    ajv.compile(typeof reference === 'string' ? { $ref: `api${reference}` } : schema);
   CHECKS.set(schema, check);
   return check(value) ? [] : [`${what}: ${JSON.stringify(check.errors)}`];
 }

@@ -1,5 +1,5 @@
-import { openTestApi, post, type TestApi } from '../../support/api';
-import { POSTGRES_START_MS } from '../../support/postgres';
+import { openTestApi, post, type TestApi } from '../support/api';
+import { POSTGRES_START_MS } from '../support/postgres';
 
 let api: TestApi;
 beforeAll(async () => {
