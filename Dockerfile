@@ -7,10 +7,11 @@ COPY . .
 RUN node cli/build.js && npm prune --omit=dev
 
 FROM node:22-bookworm-slim
-# One malloc arena and a small young generation: the API grows by 31 MB under its first large upload, not 54.
+# With one malloc arena and a small young generation (below), the API grows by 31 MB instead of 54 MB during
+# its first large upload.
 ENV NODE_ENV=production MALLOC_ARENA_MAX=1
 WORKDIR /app
-# Without tsconfig.build.json the executable takes dist/ as it is and installs nothing.
+# Without tsconfig.build.json the executable uses dist/ as it is, and neither installs nor builds.
 COPY --from=build /build/package.json ./
 COPY --from=build /build/node_modules ./node_modules
 COPY --from=build /build/dist ./dist
@@ -19,6 +20,6 @@ COPY --from=build /build/storage/postgres/migrations ./storage/postgres/migratio
 RUN mkdir /data && chown node:node /data
 VOLUME /data
 USER node
-# Signals go straight to Node, which drains; give it longer than worker.drain_budget.
+# Node gets signals directly and drains. Its stop timeout must be longer than worker.drain_budget.
 ENTRYPOINT ["node", "--max-semi-space-size=8", "cli/nightshift.js"]
 CMD ["--help"]

@@ -1,5 +1,5 @@
--- Users and databases of docker-compose.yml. The image of PostgreSQL runs this once, on an empty volume.
--- What the users of the API and the worker may do with tables is granted by nightshift migrate.
+-- Users and databases of docker-compose.yml. PostgreSQL's image runs this once, on an empty volume.
+-- nightshift migrate grants the users of the API and the worker their rights on tables.
 do $$
 declare
   name text;
@@ -14,6 +14,6 @@ create database nightshift owner nightshift_migrate;
 create database temporal owner temporal;
 create database temporal_visibility owner temporal;
 
--- By default every user may connect to every database, and make temporary tables there.
+-- By default every user may connect to every database and create temporary tables there.
 revoke all on database nightshift, temporal, temporal_visibility, postgres, template1 from public;
 grant connect on database nightshift to nightshift_api, nightshift_worker;

@@ -1,10 +1,10 @@
-// A payload codec for temporal.payload_codec: everything that Nightshift hands to Temporal is encrypted
-// with AES-256-GCM before it leaves the process.
+// A codec for the setting temporal.payload_codec. It encrypts every payload that Nightshift sends to
+// Temporal with AES-256-GCM, before it leaves the process.
 //
 //   openssl rand -hex 32 > /etc/nightshift/payload.key
 //
-// Copy this file, set KEY_FILE, and name the copy in the settings of the API, of every worker and of
-// the command line:
+// Copy this file, set KEY_FILE, and name the copy in the settings of the API, the workers and the command
+// line:
 //
 //   temporal:
 //     payload_codec: /etc/nightshift/payload-codec.js
@@ -22,7 +22,7 @@ const TAG_BYTES = 16;
 
 const key = Buffer.from(readFileSync(KEY_FILE, 'utf8').trim(), 'hex');
 
-/** A payload is `{ metadata, data }`, both made of bytes: it is encrypted as a whole. */
+/** Encrypts a whole payload, `{ metadata, data }`, whose values are bytes. */
 function encrypt(payload) {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv(CIPHER, key, nonce);
@@ -32,7 +32,7 @@ function encrypt(payload) {
 
 function decrypt(payload) {
   const encoding = Buffer.from(payload.metadata?.encoding ?? []).toString();
-  // Batches that were created before the codec was configured have readable payloads.
+  // Payloads of batches that were created before the codec was configured are not encrypted.
   if (encoding !== ENCODING) return payload;
   const data = Buffer.from(payload.data);
   const decipher = createDecipheriv(CIPHER, key, data.subarray(0, NONCE_BYTES));
