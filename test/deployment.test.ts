@@ -38,7 +38,7 @@ describe('docker-compose.yml', () => {
   beforeAll(() => fs.writeFileSync(passwordFile, 'a-password'));
   afterAll(() => fs.rmSync(scratch, { recursive: true }));
 
-  /** The environment of a service, with a password file that is here. */
+  /** The environment of a service, with a password file of this test. */
   function variables(name: string): Record<string, string> {
     const entries = Object.entries(compose.services[name]?.environment ?? {});
     const env = Object.fromEntries(entries.map(([key, value]) => [key, String(value)]));
@@ -49,40 +49,43 @@ describe('docker-compose.yml', () => {
     expect(ours.map(([name]) => name).sort()).toEqual(['api', 'migrate', 'simulator', 'worker']);
   });
 
-  it.each(ours)('gives %s a command and flags that exist', (_name, { command = [] }) => {
+  it.each(ours)('runs %s with a command and flags that exist', (_name, { command = [] }) => {
     expect(unknownWords(command)).toEqual([]);
   });
 
-  it.each(withDatabase)('gives %s settings that the product accepts', (name) => {
+  it.each(withDatabase)('gives %s valid settings', (name) => {
     const env = variables(name);
     const config = loadConfig({ env, needs: ['gateway', 'postgres'] });
     expect(config.object_store).toEqual({ type: 'filesystem', path: '/data' });
-    // Every variable is one that is read: an unknown one would leave no trace.
+    // An unknown variable would have no effect and go unnoticed.
     const names = Object.keys(env).filter((name) => !name.startsWith('NIGHTSHIFT__'));
     const ofMemory = name === 'worker' ? ['MALLOC_ARENA_MAX', 'NODE_OPTIONS'] : [];
     expect(names.sort()).toEqual(['DATABASE_URL', ...ofMemory, 'TEMPORAL_ADDRESS']);
   });
 
-  it.each(withDatabase)('lets %s in as its own user, with its own password', (name, service) => {
-    const { postgres } = loadConfig({ env: variables(name), needs: [] });
-    const { username, password, pathname } = new URL(postgres.url);
-    expect([username, password, pathname]).toEqual([
-      `nightshift_${name}`,
-      'a-password',
-      '/nightshift',
-    ]);
-    const file = service.environment?.['NIGHTSHIFT__POSTGRES__PASSWORD_FILE'];
-    expect(file).toBe('/run/nightshift/postgres-password');
-    const mounted = (service.volumes ?? []).filter((volume) => volume.startsWith('password-'));
-    expect(mounted).toEqual([`password-${name}:/run/nightshift:ro`]);
-  });
+  it.each(withDatabase)(
+    'connects %s to PostgreSQL as its own user, with its own password',
+    (name, service) => {
+      const { postgres } = loadConfig({ env: variables(name), needs: [] });
+      const { username, password, pathname } = new URL(postgres.url);
+      expect([username, password, pathname]).toEqual([
+        `nightshift_${name}`,
+        'a-password',
+        '/nightshift',
+      ]);
+      const file = service.environment?.['NIGHTSHIFT__POSTGRES__PASSWORD_FILE'];
+      expect(file).toBe('/run/nightshift/postgres-password');
+      const mounted = (service.volumes ?? []).filter((volume) => volume.startsWith('password-'));
+      expect(mounted).toEqual([`password-${name}:/run/nightshift:ro`]);
+    },
+  );
 
-  it('grants the users of the API and the worker what they need', () => {
+  it('grants database rights to the users of the API and the worker', () => {
     const { postgres } = loadConfig({ env: variables('migrate'), needs: [] });
     expect(postgres.grants).toEqual({ api: 'nightshift_api', worker: 'nightshift_worker' });
   });
 
-  it.each(all)('gives %s no privileges, and bounds what it may use', (name, service) => {
+  it.each(all)('gives %s no privileges, and bounds its memory and processes', (name, service) => {
     const isWritable = ['temporal', 'temporal-ui'].includes(name);
     expect(service).toMatchObject({
       ...(isWritable ? {} : { read_only: true }),
@@ -95,7 +98,7 @@ describe('docker-compose.yml', () => {
     if (!isWritable) expect(service.configs).toBeUndefined();
   });
 
-  it('has no password in it', () => {
+  it('contains no password', () => {
     const passwords = all.flatMap(([, { environment = {} }]) =>
       Object.keys(environment).filter((name) => /PASSWORD$|PWD$/.test(name)),
     );
@@ -103,7 +106,7 @@ describe('docker-compose.yml', () => {
     expect(read('docker-compose.yml')).not.toMatch(/:\/\/[^/\s@]*:[^/\s@]*@/);
   });
 
-  it('makes passwords once, one for each user of the database, and keeps them', () => {
+  it('creates one password per database user, once, and keeps it', () => {
     const { entrypoint = [], command = [], volumes = [] } = compose.services['passwords']!;
     const [shell = '', ...flags] = entrypoint;
     const script = (command[0] ?? '').replaceAll('$$', '$').replaceAll('/passwords', scratch);
@@ -121,7 +124,7 @@ describe('docker-compose.yml', () => {
     expect(make()).toEqual(made);
   });
 
-  it('hands PostgreSQL the passwords of exactly the users that it makes', () => {
+  it('mounts into PostgreSQL the passwords of exactly the users that it creates', () => {
     const folders = (name: string): string[] =>
       (compose.services[name]?.volumes ?? [])
         .filter((volume) => volume.startsWith('password-'))
@@ -132,14 +135,14 @@ describe('docker-compose.yml', () => {
     expect(folders('postgres').map((one) => one.split(' ')[1])).toEqual(['postgres', ...made]);
   });
 
-  it('lets Temporal in as its own user', () => {
+  it('connects Temporal to PostgreSQL as its own user', () => {
     const { environment, command = [], volumes } = compose.services['temporal']!;
     expect(environment).toMatchObject({ POSTGRES_USER: 'temporal', SKIP_DB_CREATE: 'true' });
     expect(volumes).toEqual(['password-temporal:/run/temporal:ro']);
     expect(command[0]).toContain('cat /run/temporal/postgres-password');
   });
 
-  it('publishes on loopback only, and the ports that are listened on', () => {
+  it('publishes only ports that are in use, on loopback only', () => {
     const { api } = loadConfig({ env: variables('api'), needs: [] });
     const published = Object.values(compose.services).flatMap(({ ports = [] }) => ports);
     expect(published.filter((port) => !port.startsWith('127.0.0.1:'))).toEqual([]);
@@ -149,19 +152,19 @@ describe('docker-compose.yml', () => {
     ]);
   });
 
-  it('lets other containers reach the ports of health and metrics', () => {
+  it('lets other containers reach the observability ports', () => {
     const { api, worker } = loadConfig({ env: variables('worker'), needs: [] });
     expect([api.observability_host, worker.observability_host]).toEqual(['0.0.0.0', '0.0.0.0']);
     expect(api.allowed_hosts).toEqual(['api', 'worker']);
   });
 
-  it('sends to the simulator where it listens', () => {
+  it('sends requests to the port on which the simulator listens', () => {
     const { command = [] } = compose.services['simulator']!;
     const url = variables('worker')['NIGHTSHIFT__GLOBAL_INFERENCE_GATEWAY__URL'];
     expect(url).toBe(`http://simulator:${command[command.indexOf('--port') + 1]}`);
   });
 
-  it('refers only to services, volumes and configs that it has', () => {
+  it('refers only to services, volumes and configs that it defines', () => {
     for (const service of Object.values(compose.services)) {
       const before = service.depends_on ?? [];
       const services = Array.isArray(before) ? (before as string[]) : Object.keys(before);
@@ -186,7 +189,7 @@ describe('Dockerfile', () => {
     expect(named.flatMap((command) => unknownWords([command]))).toEqual([]);
   });
 
-  it('copies what is there, and all that the executable needs', () => {
+  it('copies files that exist, and all that the executable needs', () => {
     const copied = [...text.matchAll(/^COPY (?:--from=build )?(.+) \S+$/gm)].flatMap(([, words]) =>
       (words ?? '').split(' ').map((name) => name.replace(/^\/build\//, '')),
     );

@@ -33,7 +33,7 @@ describe('the preparation of a fresh clone', () => {
   });
   afterEach(() => fs.rmSync(root, { recursive: true }));
 
-  it('refuses a Node that is too old and takes newer ones', () => {
+  it('refuses a Node that is too old and accepts newer ones', () => {
     expect(() => ensureNode('18.20.0')).toThrow('needs Node 20.19');
     expect(() => ensureNode('20.18.3')).toThrow('needs Node 20.19');
     for (const version of ['20.19.0', '22.0.0', '24.1.2']) {
@@ -41,28 +41,28 @@ describe('the preparation of a fresh clone', () => {
     }
   });
 
-  it('sees that nothing is installed', () => {
+  it('detects that nothing is installed', () => {
     expect(isInstalled(root)).toBe(false);
   });
 
-  it('is content with what the lock asks for, optional packages aside', () => {
+  it('accepts packages that match the lock file, even without the optional ones', () => {
     install({ 'node_modules/pg': { version: '1.0.0' } });
     expect(isInstalled(root)).toBe(true);
   });
 
-  it('sees a package of another version, and a missing one', () => {
+  it('detects a package of another version, and a missing one', () => {
     install({ 'node_modules/pg': { version: '0.9.0' } });
     expect(isInstalled(root)).toBe(false);
     install({});
     expect(isInstalled(root)).toBe(false);
   });
 
-  it('sees an installation that was interrupted', () => {
+  it('detects an interrupted installation', () => {
     write('node_modules/pg/package.json', '{}');
     expect(isInstalled(root)).toBe(false);
   });
 
-  it('knows sources by content and name, not by time', () => {
+  it('identifies sources by content and name, not by modification time', () => {
     const before = sourcesHash(root);
     fs.utimesSync(path.join(root, 'core/a.ts'), 1, 1);
     expect(sourcesHash(root)).toBe(before);

@@ -38,8 +38,8 @@ function put(url: string, settings: unknown): Promise<Response> {
   return fetch(`${url}/simulator/config`, { method: 'PUT', body: JSON.stringify(settings) });
 }
 
-describe('the model endpoints', () => {
-  it('satisfy the official client', async () => {
+describe('the model endpoints of the simulator', () => {
+  it('work with the official OpenAI client', async () => {
     const client = new OpenAI({ baseURL: `${await start()}/v1`, apiKey: 'none', maxRetries: 0 });
     const completion = await client.chat.completions.create(chat({ max_tokens: 5 }) as never);
     expect(completion.choices[0]).toMatchObject({ index: 0, finish_reason: 'length' });
@@ -76,13 +76,16 @@ describe('the model endpoints', () => {
     ['/v1/embeddings', { model: 'm', input: 'i' }, { model: 'm', input: 'j' }],
     ['/v1/responses', { model: 'm', input: 'i' }, { model: 'm', input: 'j' }],
     ['/v1/moderations', { input: 'i' }, { input: 'j' }],
-  ])('%s answers equal requests alike, and others otherwise', async (path, body, other) => {
-    const url = await start();
-    const send = async (sent: object) => (await post(url, path, sent)).text();
-    const first = await send(body);
-    expect(await send(body)).toBe(first);
-    expect(await send(other)).not.toBe(first);
-  });
+  ])(
+    'give equal requests to %s equal answers, and other requests other answers',
+    async (path, body, other) => {
+      const url = await start();
+      const send = async (sent: object) => (await post(url, path, sent)).text();
+      const first = await send(body);
+      expect(await send(body)).toBe(first);
+      expect(await send(other)).not.toBe(first);
+    },
+  );
 
   it('report usage with the cached blocks of the system prompt', async () => {
     const answer = await post(await start(), '/v1/chat/completions', chat());
@@ -95,7 +98,7 @@ describe('the model endpoints', () => {
     });
   });
 
-  it('refuse what is malformed in the form of OpenAI', async () => {
+  it('refuse malformed requests with errors in the form of OpenAI', async () => {
     const url = await start({ models: ['known'] });
     const refusals = [
       ['{', 400, { param: null }],
@@ -121,8 +124,8 @@ describe('the model endpoints', () => {
   });
 });
 
-describe('faults on demand', () => {
-  it('come with the status, delay and Retry-After that the request names', async () => {
+describe('simulated faults', () => {
+  it('have the status, delay and Retry-After that the request names', async () => {
     const url = await start();
     const began = performance.now();
     const body = chat({ simulate: { status: 503, delay_ms: 60, retry_after_sec: 2 } });
@@ -132,7 +135,7 @@ describe('faults on demand', () => {
     expect(await response.json()).toMatchObject({ error: { type: 'server_error' } });
   });
 
-  it('can stop after the first tries of a request', async () => {
+  it('can be limited to the first tries of a request', async () => {
     const url = await start();
     const body = chat({ simulate: { status: 429, times: 2 } });
     const statuses: number[] = [];
@@ -143,7 +146,7 @@ describe('faults on demand', () => {
     expect(await get(url, '/simulator/stats')).toMatchObject({ requests: 3, repeated: 2 });
   });
 
-  it('can cut the connection', async () => {
+  it('can close the connection', async () => {
     const url = await start();
     const body = chat({ simulate: { drop: true } });
     await expect(post(url, '/v1/chat/completions', body)).rejects.toThrow('fetch failed');
@@ -151,8 +154,8 @@ describe('faults on demand', () => {
   });
 });
 
-describe('while it runs', () => {
-  it('shows and takes its configuration, whole or in part', async () => {
+describe('a running simulator', () => {
+  it('shows its settings and accepts changes of all or some', async () => {
     const url = await start();
     const before = await get(url, '/simulator/config');
     expect(before).toMatchObject({ latency_ms: 0, error_rate: 0, models: [] });
@@ -164,7 +167,7 @@ describe('while it runs', () => {
     expect(await answer.json()).toMatchObject({ usage: { completion_tokens: 2 } });
   });
 
-  it('refuses settings that are unknown or out of range and keeps the old ones', async () => {
+  it('refuses unknown settings and values out of range, and keeps the old ones', async () => {
     const url = await start();
     const before = await get(url, '/simulator/config');
     for (const settings of [
@@ -179,7 +182,7 @@ describe('while it runs', () => {
     expect(await get(url, '/simulator/config')).toEqual(before);
   });
 
-  it('turns away what comes above its concurrency', async () => {
+  it('answers 429 above its concurrency limit', async () => {
     const url = await start({ latencyMs: 100, maxConcurrency: 2, retryAfterSec: 3 });
     const responses = await Promise.all(
       [1, 2, 3, 4].map(() => post(url, '/v1/chat/completions', chat())),
@@ -197,7 +200,7 @@ describe('while it runs', () => {
     });
   });
 
-  it('counts clients that go away and forgets their requests', async () => {
+  it('counts aborted requests and drops them', async () => {
     const url = await start({ latencyMs: 60_000 });
     const controller = new AbortController();
     const body = JSON.stringify(chat());
@@ -211,7 +214,7 @@ describe('while it runs', () => {
   });
 });
 
-it('starting says which port is taken, and refuses options out of range', async () => {
+it('the simulator does not start on a port in use or with options out of range', async () => {
   const url = await start();
   const port = Number(new URL(url).port);
   await expect(startSimulator({ port })).rejects.toMatchObject({ code: 'port_in_use' });

@@ -25,7 +25,7 @@ function putSettings(): void {
   writeFileSync(join(dataDir, 'run', 'config.json'), JSON.stringify(settings));
 }
 
-it('looks at the stack that runs in the data directory', () => {
+it('the doctor checks the stack that runs in the data directory', () => {
   putSettings();
   const lock = lockFile(join(dataDir, 'lock'));
   const { config, result } = readConfig({ dataDir });
@@ -34,7 +34,7 @@ it('looks at the stack that runs in the data directory', () => {
   if (lock.kind === 'held') lock.release();
 });
 
-it('says that no stack is running there, or ever was', () => {
+it('the doctor reports that no stack is running in a data directory, or never was', () => {
   expect(readConfig({ dataDir }).result.text).toContain(`no stack has run in ${dataDir}`);
   putSettings();
   expect(readConfig({ dataDir }).result.text).toContain(`no stack is running in ${dataDir}`);
@@ -45,9 +45,11 @@ it.each([
   ['::', '[::1]'],
   ['0.0.0.0', '127.0.0.1'],
   ['localhost', 'localhost'],
-])('asks %s as %s', (host, asked) => expect(urlHost(host)).toBe(asked));
+])('a server that listens on %s is reached at %s', (host, asked) =>
+  expect(urlHost(host)).toBe(asked),
+);
 
-describe('with the database in the environment, beside a stack in the usual directory', () => {
+describe('the doctor with a database in the environment and a stack in the default directory', () => {
   const startedIn = process.cwd();
   const before = process.env['DATABASE_URL'];
   beforeEach(() => {
@@ -65,9 +67,17 @@ describe('with the database in the environment, beside a stack in the usual dire
   });
 
   it.each([
-    ["the stack's own", 'postgres://u:p@127.0.0.1:1/n', 'from the stack in .nightshift'],
-    ['another', 'postgres://u:p@127.0.0.1:1/other', 'global_inference_gateway: required'],
-  ])('%s decides what is looked at', (_which, url, text) => {
+    [
+      "the stack if the database is the stack's own",
+      'postgres://u:p@127.0.0.1:1/n',
+      'from the stack in .nightshift',
+    ],
+    [
+      'the environment if it is another database',
+      'postgres://u:p@127.0.0.1:1/other',
+      'global_inference_gateway: required',
+    ],
+  ])('checks %s', (_which, url, text) => {
     const lock = lockFile(join('.nightshift', 'lock'));
     process.env['DATABASE_URL'] = url;
     expect(readConfig({}).result.text).toContain(text);
@@ -75,7 +85,7 @@ describe('with the database in the environment, beside a stack in the usual dire
   });
 });
 
-describe('the ports of health and metrics', () => {
+describe('the doctor and the observability ports', () => {
   let server: Server;
   beforeEach(async () => {
     server = createServer((_, response) => response.end('{"status":"ok"}'));
@@ -84,19 +94,21 @@ describe('the ports of health and metrics', () => {
   afterEach(() => server.close());
 
   it.each(['api', 'worker'] as const)(
-    'of the %s are looked for at their own address',
-    async (part) => {
+    'checks the port of the %s at its own address',
+    async (process) => {
       const { port } = server.address() as AddressInfo;
       const overrides = {
         // Nothing listens on this one.
         api: { host: '127.0.0.2' },
-        [part]: {
-          ...(part === 'api' ? { host: '127.0.0.2' } : {}),
+        [process]: {
+          ...(process === 'api' ? { host: '127.0.0.2' } : {}),
           ...{ observability_host: '127.0.0.1', observability_port: port },
         },
       };
       const config = loadConfig({ env: {}, overrides, needs: [] });
-      const check = doctorChecks(config).find(({ name }) => name === `${part}.observability_port`);
+      const check = doctorChecks(config).find(
+        ({ name }) => name === `${process}.observability_port`,
+      );
       expect(await check?.run()).toBe(`${port} is used by a running nightshift`);
     },
   );

@@ -46,7 +46,7 @@ async function keys(...args: string[]): Promise<string> {
 
 const nowSec = () => Math.floor(Date.now() / 1000);
 
-it('makes a key that opens the door, lists it and takes it back', async () => {
+it('keys create makes a valid key, keys list shows it, keys revoke revokes it', async () => {
   const repository = createApiKeyRepository(database.pool);
   const key = (await keys('create', '--tenant', 'ann', '--name', 'ci', '--expires', '90d')).trim();
   expect(await repository.authenticate(key, nowSec())).toEqual({ tenant: 'ann' });
@@ -61,11 +61,11 @@ it('makes a key that opens the door, lists it and takes it back', async () => {
   expect(await keys('list')).toMatch(new RegExp(`^${id} .* revoked$`, 'm'));
 });
 
-it('says so when there is no such key', async () => {
+it('keys revoke fails for an unknown key', async () => {
   await expect(keys('revoke', 'none')).rejects.toMatchObject({ code: 'not_found' });
 });
 
-it('says so when it was revoked before, by its id or by itself', async () => {
+it('keys revoke reports a key that was already revoked, by its id or by the key itself', async () => {
   const key = (await keys('create')).trim();
   await keys('revoke', key);
   expect(said).toContain('is revoked');
@@ -83,18 +83,18 @@ it.each([
   ['--expires', '0s'],
   ['--expires', '1 week'],
   ['--expires', '99999999d'],
-])('makes no key with %s %j', async (flag, value) => {
+])('keys create refuses %s %j', async (flag, value) => {
   await expect(keys('create', flag, value)).rejects.toMatchObject({
     code: 'commander.invalidArgument',
   });
 });
 
-describe('with a data directory', () => {
+describe('nightshift keys with a data directory', () => {
   let dataDir: string;
   beforeAll(() => (dataDir = mkdtempSync(join(tmpdir(), 'nightshift-keys-'))));
   afterAll(() => rmSync(dataDir, { recursive: true }));
 
-  it('works on the keys of the stack in it, whatever database the environment names', async () => {
+  it('uses the database of the stack in it, whatever the environment names', async () => {
     const settings = {
       postgres: { url: database.url },
       global_inference_gateway: { url: 'http://a' },
@@ -107,7 +107,7 @@ describe('with a data directory', () => {
     expect(await repository.authenticate(key, nowSec())).toEqual({ tenant: 'default' });
   });
 
-  it('says so where no stack has run in it', async () => {
+  it('fails if no stack has run in it', async () => {
     await expect(keys('list', '--data-dir', '/nowhere')).rejects.toThrow(
       'no stack has run in /nowhere',
     );

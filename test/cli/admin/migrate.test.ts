@@ -61,14 +61,14 @@ async function expectTables(): Promise<void> {
   await checkSchema(pool).finally(() => pool.end());
 }
 
-it('prepares tables and namespace', async () => {
+it('nightshift migrate prepares tables and namespace', async () => {
   await migrate();
   await expectTables();
   expect(temporal.calls.length).toBeGreaterThan(0);
   expect(said).toContain(`namespace theirs of ${temporal.address} is up to date`);
 });
 
-it('with --skip-namespace prepares tables, and says nothing to Temporal', async () => {
+it('nightshift migrate --skip-namespace prepares tables and sends nothing to Temporal', async () => {
   await migrate('--skip-namespace');
   await expectTables();
   expect(temporal.calls).toEqual([]);

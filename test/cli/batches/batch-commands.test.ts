@@ -45,7 +45,7 @@ function nightshift(args: readonly string[], settings: RunSettings = {}): Client
 }
 
 describe('nightshift submit', () => {
-  it('prints the id alone on stdout', async () => {
+  it('prints only the batch id on stdout', async () => {
     const input = join(folder, 'in.jsonl');
     writeFileSync(input, '{"url":"/v1/responses"}\n');
     const client = nightshift(['submit', input]);
@@ -55,7 +55,7 @@ describe('nightshift submit', () => {
 });
 
 describe('nightshift list', () => {
-  it('shows a table of equal columns and says that there is more', async () => {
+  it('shows a table with aligned columns, and says if there are more batches', async () => {
     const client = nightshift(['list', '--limit', '3']);
     expect(await client.done).toBe(0);
     const lines = client.out().trimEnd().split('\n');
@@ -64,7 +64,7 @@ describe('nightshift list', () => {
     expect(client.err()).toContain('there are more');
   });
 
-  it('pages on for more than one page and gives JSON to scripts', async () => {
+  it('reads several pages if needed, and prints JSON with --json', async () => {
     const client = nightshift(['list', '--limit', '150', '--json']);
     expect(await client.done).toBe(0);
     expect(JSON.parse(client.out())).toHaveLength(150);
@@ -79,7 +79,7 @@ describe('nightshift list', () => {
 });
 
 describe('nightshift show', () => {
-  it('shows all facts: counts, tokens, times, files, metadata', async () => {
+  it('shows counts, tokens, times, files and metadata', async () => {
     server.script = [{ ...ENDED, metadata: { team: 'search\u001b[2J' } }];
     const client = nightshift(['show', BATCH_ID]);
     expect(await client.done).toBe(0);
@@ -91,7 +91,7 @@ describe('nightshift show', () => {
     expect(client.out()).toMatch(/metadata +team=search\?\[2J/);
   });
 
-  it('shows why a file was rejected, and still exits 0: the batch was shown', async () => {
+  it('shows why an input file was rejected, with exit status 0', async () => {
     const data = [{ code: 'invalid_url', message: 'wrong', param: 'url', line: 12 }];
     server.script = [{ status: 'failed', failed_at: 1_700_000_002, errors: { data } }];
     const client = nightshift(['show', BATCH_ID]);
@@ -99,19 +99,19 @@ describe('nightshift show', () => {
     expect(client.out()).toMatch(/line 12 +invalid_url +url +wrong/);
   });
 
-  it('gives the very object to scripts', async () => {
+  it('prints the batch object unchanged with --json', async () => {
     const client = nightshift(['show', BATCH_ID, '--json']);
     expect(await client.done).toBe(0);
     expect(JSON.parse(client.out())).toEqual(batchObject());
   });
 
-  it('says what the server says of an unknown batch', async () => {
+  it("passes on the server's message about an unknown batch", async () => {
     const client = nightshift(['show', 'batch_x']);
     expect(await client.done).toBe(1);
     expect(client.err()).toBe("nightshift: No batch found with id 'batch_x'\n");
   });
 
-  it('points at the base URL where there is no such API', async () => {
+  it('suggests to check the base URL if the server has no Batches API', async () => {
     server.react = () => ({ status: 404, body: { detail: 'Not Found' } });
     const client = nightshift(['show', BATCH_ID]);
     expect(await client.done).toBe(1);
@@ -120,19 +120,19 @@ describe('nightshift show', () => {
 });
 
 describe('nightshift watch', () => {
-  it('ends with the batch, its exit status, and the way to the results', async () => {
+  it('ends with the batch, with its exit status and the command that fetches the results', async () => {
     server.script = [{ status: 'in_progress' }, { status: 'finalizing' }, ENDED];
     const client = nightshift(['watch', BATCH_ID, '--tenant', "o'neill"]);
     expect(await client.done).toBe(0);
     expect(client.err()).toContain(`nightshift results ${BATCH_ID} --tenant 'o'\\''neill'`);
   });
 
-  it('exits 3 for a batch in which requests failed', async () => {
+  it('exits with 3 if requests of a completed batch failed', async () => {
     server.script = [{ ...ENDED, request_counts: { total: 2, completed: 1, failed: 1 } }];
     expect(await nightshift(['watch', BATCH_ID]).done).toBe(3);
   });
 
-  it('lets go at Ctrl-C without a terminal', async () => {
+  it('leaves the batch running at Ctrl-C without a terminal', async () => {
     server.script = [{ status: 'in_progress' }];
     const client = nightshift(['watch', BATCH_ID]);
     await until(() => server.seen.length > 2, 10_000, 'the watch');
@@ -142,8 +142,8 @@ describe('nightshift watch', () => {
   });
 });
 
-describe('the service', () => {
-  it('leaves no listener on a signal, however often a batch is looked at', async () => {
+describe('the batch service', () => {
+  it('leaves no listener on the abort signal, however often a batch is retrieved', async () => {
     const connection = {
       baseUrl: server.url,
       apiKey: null,
@@ -161,19 +161,19 @@ describe('the service', () => {
 });
 
 describe('nightshift cancel', () => {
-  it('says what the batch is now', async () => {
+  it('prints the new status of the batch', async () => {
     const client = nightshift(['cancel', BATCH_ID]);
     expect(await client.done).toBe(0);
     expect(client.out()).toBe(`${BATCH_ID} is cancelling\n`);
   });
 
-  it('says how to see it end, with the same tenant', async () => {
+  it('suggests the command that watches the end, with the same tenant', async () => {
     const client = nightshift(['cancel', BATCH_ID, '--tenant', 'ann']);
     await client.done;
     expect(client.err()).toContain(`nightshift watch ${BATCH_ID} --tenant ann\n`);
   });
 
-  it('is refused for a batch that has ended', async () => {
+  it('fails for a batch that has ended', async () => {
     server.react = () => openaiError(409, 'Cannot cancel a batch with status completed.');
     const client = nightshift(['cancel', BATCH_ID]);
     expect(await client.done).toBe(1);
@@ -182,7 +182,7 @@ describe('nightshift cancel', () => {
 });
 
 describe('nightshift results', () => {
-  it('writes to the file that was named', async () => {
+  it('writes to the file that -o names', async () => {
     server.script = [ENDED];
     server.files.set('file-output', '{"a":"ä"}\n');
     const target = join(folder, 'answers.jsonl');
@@ -192,7 +192,7 @@ describe('nightshift results', () => {
     expect(readFileSync(target, 'utf8')).toBe('{"a":"ä"}\n');
   });
 
-  it('refuses a batch that still runs', async () => {
+  it('refuses a batch that is still running', async () => {
     const client = nightshift(['results', BATCH_ID, '-o', join(folder, 'x')]);
     expect(await client.done).toBe(1);
     expect(client.err()).toContain(
@@ -200,14 +200,14 @@ describe('nightshift results', () => {
     );
   });
 
-  it('says that a file is gone', async () => {
+  it('reports a result file that was deleted', async () => {
     server.script = [ENDED];
     const client = nightshift(['results', BATCH_ID, '-o', join(folder, 'x')]);
     expect(await client.done).toBe(1);
     expect(client.err()).toContain('No such File object');
   });
 
-  it('does not mix JSON and answers', async () => {
+  it('refuses to mix JSON and answers on stdout', async () => {
     const client = nightshift(['results', BATCH_ID, '-o', '-', '--json']);
     expect(await client.done).toBe(1);
     expect(client.err()).toContain('would mix');
@@ -215,7 +215,7 @@ describe('nightshift results', () => {
   });
 });
 
-describe('usage', () => {
+describe('the batch commands', () => {
   it.each([
     [['run'], "missing required argument 'input.jsonl'"],
     [['run', 'x', '--metadata', 'novalue'], 'expected key=value'],
@@ -223,14 +223,14 @@ describe('usage', () => {
     [['show', 'x', '--header', 'nonsense'], 'expected "Name: value"'],
     [['show', 'x', '--base-url', 'localhost:8000'], 'is not a base URL'],
     [['show', 'x', '--nonsense'], "unknown option '--nonsense'"],
-  ])('%p exits 1 and says why', async (args, words) => {
+  ])('exit with 1 and an explanation for %p', async (args, words) => {
     const client = nightshift(args);
     expect(await client.done).toBe(1);
     expect(client.err()).toContain(words);
   });
 
   it.each(['run', 'submit', 'list', 'show', 'watch', 'cancel', 'results'])(
-    '%s --help tells flags, exit status and examples',
+    'list flags, exit statuses and examples in nightshift %s --help',
     async (name) => {
       const client = nightshift([name, '--help']);
       expect(await client.done).toBe(0);

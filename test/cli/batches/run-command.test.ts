@@ -60,7 +60,7 @@ function run(args: readonly string[] = [], settings: RunSettings = {}): ClientRu
 }
 
 describe('nightshift run', () => {
-  it('takes a batch from file to results beside the input and exits 0', async () => {
+  it('uploads, watches, and saves the results next to the input, with exit status 0', async () => {
     server.script = [IN_PROGRESS, ALL_WELL];
     const client = run(['--metadata', 'team=search', '--metadata', 'note=a=b', '--window', '2h']);
     expect(await client.done).toBe(0);
@@ -81,7 +81,7 @@ describe('nightshift run', () => {
     expect(client.out()).toMatch(/requests +1: 1 completed, 0 failed/);
   });
 
-  it('exits 3 and counts failures by code where some requests failed', async () => {
+  it('exits with 3 and counts failures by code if some requests failed', async () => {
     server.script = [SOME_FAILED];
     const client = run();
     expect(await client.done).toBe(3);
@@ -90,7 +90,7 @@ describe('nightshift run', () => {
     expect(client.out()).toMatch(/1 {2}HTTP 429 rate_limit_exceeded +too many/);
   });
 
-  it('exits 2 and shows the lines the server rejected', async () => {
+  it('exits with 2 and shows the input lines that the server rejected', async () => {
     const data = [
       { code: 'invalid_json_line', message: 'not JSON\u001b[31m', param: null, line: 7 },
       { code: 'empty_file', message: 'no requests', param: null, line: null },
@@ -106,7 +106,7 @@ describe('nightshift run', () => {
   it.each([
     ['expired', 5],
     ['cancelled', 4],
-  ])('delivers what an %s batch has and exits %i', async (status, code) => {
+  ])('saves the partial results of an %s batch and exits with %i', async (status, code) => {
     server.script = [
       { ...SOME_FAILED, status, completed_at: null, [`${status}_at`]: 1_700_000_009 },
     ];
@@ -126,7 +126,7 @@ describe('nightshift run', () => {
     });
   });
 
-  it('writes answers alone to stdout with -o -', async () => {
+  it('writes only answers to stdout with -o -', async () => {
     server.script = [SOME_FAILED];
     const client = run(['-o', '-']);
     expect(await client.done).toBe(3);
@@ -134,7 +134,7 @@ describe('nightshift run', () => {
     expect(client.err()).toMatch(/errors +.*input.errors.jsonl/);
   });
 
-  it('sends key, tenant and headers, and keeps the key out of what it says', async () => {
+  it('sends key, tenant and headers, and never prints the key', async () => {
     server.script = [ALL_WELL];
     const flags = ['--tenant', 'ann', '--header', 'X-Team: a: b'];
     const client = run(flags, { env: { OPENAI_API_KEY: 'sk-secret' } });
@@ -149,7 +149,7 @@ describe('nightshift run', () => {
     expect(client.out() + client.err()).not.toContain('sk-secret');
   });
 
-  it('draws a bar and colors on a terminal, no colors with NO_COLOR', async () => {
+  it('draws a colored bar on a terminal, without colors if NO_COLOR is set', async () => {
     server.script = [IN_PROGRESS, ALL_WELL];
     const colored = run([], { isTTY: true });
     expect(await colored.done).toBe(0);
@@ -162,8 +162,8 @@ describe('nightshift run', () => {
   });
 });
 
-describe('result files', () => {
-  it('are not overwritten without --force, and nothing is sent then', async () => {
+describe('result files of nightshift run', () => {
+  it('that exist are not overwritten without --force, and nothing is sent', async () => {
     writeFileSync(join(folder, 'input.output.jsonl'), 'precious');
     const client = run();
     expect(await client.done).toBe(1);
@@ -174,7 +174,7 @@ describe('result files', () => {
     expect(readFileSync(join(folder, 'input.output.jsonl'), 'utf8')).toBe(OUTPUT);
   });
 
-  it('are not overwritten when they come into being meanwhile', async () => {
+  it('that appear during the run are not overwritten', async () => {
     const target = join(folder, 'input.output.jsonl');
     server.script = [ALL_WELL];
     server.react = ({ path }) => {
@@ -188,7 +188,7 @@ describe('result files', () => {
     expect(readdirSync(folder)).toEqual(['input.jsonl', 'input.output.jsonl']);
   });
 
-  it('never replace the input, not even by force or through a link', async () => {
+  it('never replace the input, even with --force or through a link', async () => {
     const alias = join(folder, 'alias.jsonl');
     symlinkSync(input, alias);
     const client = run(['-o', alias, '--force']);
@@ -197,13 +197,13 @@ describe('result files', () => {
     expect(readFileSync(input, 'utf8')).toBe(LINE);
   });
 
-  it('are two', async () => {
+  it('must be two different files', async () => {
     const client = run(['-o', join(folder, 'x'), '--errors', join(folder, 'x')]);
     expect(await client.done).toBe(1);
     expect(client.err()).toContain('would both go to');
   });
 
-  it('are downloaded again when the connection breaks off in the middle', async () => {
+  it('are downloaded again if the connection breaks', async () => {
     server.script = [SOME_FAILED];
     let breaks = 1;
     server.react = ({ path }) => (path.includes('file-errors') && breaks-- > 0 ? 'cut' : null);
@@ -215,7 +215,7 @@ describe('result files', () => {
     expect(readdirSync(folder)).toHaveLength(3);
   });
 
-  it('are not repeated into stdout, where a part cannot be taken back', async () => {
+  it('are not downloaded again once bytes went to stdout', async () => {
     server.script = [ALL_WELL];
     server.react = ({ path }) => (path.endsWith('/content') ? 'cut' : null);
     const client = run(['-o', '-']);
@@ -224,14 +224,14 @@ describe('result files', () => {
     expect(client.err()).toContain(`nightshift results ${BATCH_ID} -o -`);
   });
 
-  it('go into a device, which stays', async () => {
+  it('are written into a device without replacing it', async () => {
     server.script = [SOME_FAILED];
     expect(await run(['-o', '/dev/null', '--errors', '/dev/null']).done).toBe(3);
     expect(readdirSync(folder)).toEqual(['input.jsonl']);
   });
 });
 
-describe('Ctrl-C', () => {
+describe('an interrupt of nightshift run', () => {
   const goesOn = { ...IN_PROGRESS };
 
   async function watched(client: ClientRun): Promise<void> {
@@ -239,7 +239,7 @@ describe('Ctrl-C', () => {
     client.signals.emit('SIGINT', 'SIGINT');
   }
 
-  it('leaves the batch running without a terminal and says how to go on', async () => {
+  it('leaves the batch running without a terminal, and prints commands to continue', async () => {
     server.script = [goesOn];
     const client = run();
     await watched(client);
@@ -249,7 +249,7 @@ describe('Ctrl-C', () => {
     expect(server.count('POST', /cancel/)).toBe(0);
   });
 
-  it('cancels where the answer is to cancel, and delivers what there is', async () => {
+  it('cancels the batch if the user chooses so, and saves the partial results', async () => {
     server.script = [goesOn];
     server.afterCancel = [{ ...SOME_FAILED, status: 'cancelled', cancelled_at: 1_700_000_009 }];
     const client = run([], { answer: async () => 'c\n' });
@@ -259,15 +259,18 @@ describe('Ctrl-C', () => {
     expect(readFileSync(join(folder, 'input.output.jsonl'), 'utf8')).toBe(OUTPUT);
   });
 
-  it.each([['l'], [''], [null]])('leaves the batch running at the answer %p', async (answer) => {
-    server.script = [goesOn];
-    const client = run([], { answer: async () => answer });
-    await watched(client);
-    expect(await client.done).toBe(130);
-    expect(server.count('POST', /cancel/)).toBe(0);
-  });
+  it.each([['l'], [''], [null]])(
+    'leaves the batch running if the user answers %p',
+    async (answer) => {
+      server.script = [goesOn];
+      const client = run([], { answer: async () => answer });
+      await watched(client);
+      expect(await client.done).toBe(130);
+      expect(server.count('POST', /cancel/)).toBe(0);
+    },
+  );
 
-  it('watches on where the answer is to watch on', async () => {
+  it('continues to watch if the user chooses so', async () => {
     server.script = [goesOn];
     const client = run([], {
       answer: async () => {
@@ -279,7 +282,7 @@ describe('Ctrl-C', () => {
     expect(await client.done).toBe(0);
   });
 
-  it('is not asked about at SIGTERM', async () => {
+  it('by SIGTERM leaves the batch running without a question', async () => {
     server.script = [goesOn];
     const client = run([], { answer: async () => 'c' });
     await until(() => server.count('GET', /batches\/batch_/) > 1, 10_000, 'the watch');
@@ -288,7 +291,7 @@ describe('Ctrl-C', () => {
     expect(server.count('POST', /cancel/)).toBe(0);
   });
 
-  it('finds a batch that ended before the cancel and delivers it', async () => {
+  it('saves the results of a batch that ended before the cancel arrived', async () => {
     server.script = [goesOn];
     server.react = ({ path }) => {
       if (!path.endsWith('/cancel')) return null;
@@ -300,7 +303,7 @@ describe('Ctrl-C', () => {
     expect(await client.done).toBe(0);
   });
 
-  it('during the upload creates nothing', async () => {
+  it('during the upload creates no batch', async () => {
     server.react = ({ path }) => (path === '/v1/files' ? 'hang' : null);
     const client = run();
     await until(() => server.count('POST', /files/) === 1, 10_000, 'the upload');
@@ -310,7 +313,7 @@ describe('Ctrl-C', () => {
     expect(server.count('POST', /batches/)).toBe(0);
   });
 
-  it('works while a look at the batch hangs, and leaves no listener behind', async () => {
+  it('works while a request hangs, and leaves no listener behind', async () => {
     server.script = [goesOn];
     server.react = ({ path }) =>
       path.includes('/batches/batch_') && server.count('GET', /batches\/batch_/) > 1
@@ -323,8 +326,8 @@ describe('Ctrl-C', () => {
   });
 });
 
-describe('a server that fails', () => {
-  it('is asked again with words while it is away, and the watch goes on', async () => {
+describe('a server that fails during nightshift run', () => {
+  it('is polled again with a message while it is away, and the watch continues', async () => {
     server.script = [IN_PROGRESS, ALL_WELL];
     let away = 4;
     server.react = ({ path }) => {
@@ -337,14 +340,14 @@ describe('a server that fails', () => {
     expect(client.err()).toContain('the server answers again');
   });
 
-  it('ends the watch with 6 when the patience is over, with words on how to go on', async () => {
+  it('ends the watch with exit status 6 after --patience, with commands to continue', async () => {
     server.react = ({ path }) => (path.includes('/batches/batch_') ? 'break' : null);
     const client = run(['--patience', '100ms']);
     expect(await client.done).toBe(6);
     expect(client.err()).toContain(`nightshift watch ${BATCH_ID}`);
   });
 
-  it('gets the upload again when the connection breaks', async () => {
+  it('gets the upload again if the connection breaks', async () => {
     server.script = [ALL_WELL];
     let breaks = 1;
     server.react = ({ path }) => (path === '/v1/files' && breaks-- > 0 ? 'break' : null);
@@ -356,7 +359,7 @@ describe('a server that fails', () => {
     expect(keys.size).toBe(1);
   });
 
-  it('is named with what to do when nobody listens', async () => {
+  it('is named with advice if nothing listens there', async () => {
     await server.close();
     const client = run();
     expect(await client.done).toBe(6);
@@ -367,7 +370,7 @@ describe('a server that fails', () => {
   it.each([
     [{}, 'requires an API key'],
     [{ OPENAI_API_KEY: 'sk-wrong' }, 'refuses the API key'],
-  ])('is heard when it answers 401 (%p)', async (env, words) => {
+  ])('is reported with advice about keys if it answers 401 (%p)', async (env, words) => {
     server.react = () => openaiError(401, 'Incorrect API key provided.');
     const client = run([], { env });
     expect(await client.done).toBe(1);
@@ -375,7 +378,7 @@ describe('a server that fails', () => {
     expect(server.count('POST', /files/)).toBe(0);
   });
 
-  it('is heard when it refuses the file', async () => {
+  it('is quoted if it refuses the file', async () => {
     server.react = ({ path }) =>
       path === '/v1/files' ? openaiError(400, 'Invalid file format: .jsonl only.') : null;
     const client = run();
@@ -383,7 +386,7 @@ describe('a server that fails', () => {
     expect(client.err()).toContain('refused with 400: Invalid file format: .jsonl only');
   });
 
-  it('that is no API at all is told from its pages', async () => {
+  it('is recognized by its pages if it is an ordinary web server', async () => {
     server.react = ({ path }) =>
       path === '/v1/batches' ? { status: 200, raw: '<html></html>' } : null;
     const client = run();
@@ -392,7 +395,7 @@ describe('a server that fails', () => {
   });
 });
 
-describe('the input', () => {
+describe('the input of nightshift run', () => {
   it.each([
     ['is no file', null, 'there is no file'],
     ['is empty', '', 'is empty'],
@@ -400,7 +403,7 @@ describe('the input', () => {
     ['is not JSON Lines', '\n{\n  "a": 1\n}\n', 'line 2 is not JSON'],
     ['has no url', '{"a":1}\n', 'has no "url"'],
     ['is an array', '[]\n', 'has no "url"'],
-  ])('that %s is refused before anything is sent', async (_what, text, words) => {
+  ])('is refused before anything is sent if it %s', async (_what, text, words) => {
     if (text === null) rmSync(input);
     else writeFileSync(input, text);
     const client = run();
@@ -415,7 +418,7 @@ describe('the input', () => {
     expect(await run().done).toBe(0);
   });
 
-  it('is judged by the server where the endpoint is given', async () => {
+  it('is not checked locally if --endpoint is given', async () => {
     writeFileSync(input, 'not JSON at all\n');
     server.script = [ALL_WELL];
     expect(await run(['--endpoint', '/v1/responses']).done).toBe(0);

@@ -30,11 +30,11 @@ async function headersOfList(baseUrl: string | undefined): Promise<string> {
   return JSON.stringify(server.seen.at(-1)?.headers);
 }
 
-it('nothing secret of the environment goes to an address that nobody chose', async () => {
+it('no secret from the environment is sent to the default address', async () => {
   expect(await headersOfList(undefined)).not.toContain('secret');
 });
 
-it('a server that was named gets the key, and never the key of an administrator', async () => {
+it('a server that the user named gets the API key, and never the admin key', async () => {
   const headers = await headersOfList(server.url);
   expect(headers).toContain('secret');
   expect(headers).not.toContain('sk-admin-secret');
@@ -43,14 +43,14 @@ it('a server that was named gets the key, and never the key of an administrator'
 it.each([
   ['--api-key', ['--api-key', 'sk-secret']],
   ['--header Authorization', ['--header', 'Authorization: Bearer sk-secret']],
-])('%s asks for the server that it is for', async (flag, args) => {
+])('%s requires a base URL', async (flag, args) => {
   const client = runClient(['list', ...args]);
   expect(await client.done).not.toBe(0);
   expect(client.err()).toContain(`${flag} is not sent to the default address`);
   expect(client.err()).not.toContain('sk-secret');
 });
 
-it('a default address that wants a key says how to send one', async () => {
+it('a 401 from the default address explains how to send a key', async () => {
   server.react = () => openaiError(401, 'no key');
   const connection = { ...connectionOf({}, ENV), baseUrl: server.url };
   const listing = createBatchService(connection).list(1, new AbortController().signal);

@@ -7,7 +7,7 @@ import { createBatchService } from '../../../cli/batches/batch-service';
 const MIB = 1024 * 1024;
 const CHUNKS = 64;
 
-it('an upload does not stay in memory', async () => {
+it('an upload is streamed, not kept in memory', async () => {
   let received = 0;
   const server = createServer((request, response) => {
     request.on('data', (chunk: Buffer) => void (received += chunk.length));

@@ -108,7 +108,7 @@ describe('sample answers', () => {
     ['a completion', { choices: [{ text: 'words' }] }, 'words'],
     ['a response', { output: [{ content: [{ text: 'words' }] }] }, 'words'],
     ['an embedding', { object: 'list' }, 'list'],
-  ])('show the text of %s, or its kind of object', async (_kind, body, expected) => {
+  ])('show the text of %s, or the kind of its object', async (_kind, body, expected) => {
     const file = write('output.jsonl', [answer('a', body)]);
     expect(await sampleAnswers(file, 4)).toEqual([['a', expected]]);
   });

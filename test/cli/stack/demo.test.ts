@@ -8,11 +8,11 @@ beforeAll(() => (folder = mkdtempSync(join(tmpdir(), 'nightshift-demo-input-')))
 afterAll(() => rmSync(folder, { recursive: true }));
 
 it.each([
-  ['is not there', null, 'there is no file'],
+  ['does not exist', null, 'there is no file'],
   ['is empty', '', 'is empty'],
-  ['is no JSON Lines', '\n{"custom_id":\n', 'line 2 is not JSON'],
+  ['is not JSON Lines', '\n{"custom_id":\n', 'line 2 is not JSON'],
   ['names no endpoint', '{"custom_id":"a"}\n', 'has no "url"'],
-])('refuses an input that %s before anything is started', async (_what, text, expected) => {
+])('the demo refuses an input that %s before it starts anything', async (_what, text, expected) => {
   const input = join(folder, 'input.jsonl');
   rmSync(input, { force: true });
   if (text !== null) writeFileSync(input, text);

@@ -46,7 +46,7 @@ afterEach(() => {
 });
 
 describe('a command with a stack', () => {
-  test('stops the stack when its work is done', async () => {
+  it('stops the stack when its work is done', async () => {
     const { calls, ...rest } = setUp();
     const work = async ({ api }: StackAddresses) => void calls.push(api);
     await withStack({ ...rest, onSignal: 'fail', work });
@@ -54,31 +54,34 @@ describe('a command with a stack', () => {
     expect(process.exitCode).toBeUndefined();
   });
 
-  test.each([
+  it.each([
     ['fail', 1],
     ['stop', undefined],
-  ] as const)('drains at a signal; for %s the exit status is %s', async (onSignal, status) => {
-    const { calls, ...rest } = setUp();
-    let aborted: AbortSignal | undefined;
-    const done = withStack({
-      ...rest,
-      onSignal,
-      work: (_, signal) => {
-        aborted = signal;
-        process.emit('SIGTERM', 'SIGTERM');
-        return forever();
-      },
-    });
-    await done;
-    expect(calls).toEqual(['stop']);
-    expect(aborted?.aborted).toBe(true);
-    expect(process.exitCode).toBe(status);
-  });
+  ] as const)(
+    'drains at a signal; with onSignal "%s" the exit status is %s',
+    async (onSignal, status) => {
+      const { calls, ...rest } = setUp();
+      let aborted: AbortSignal | undefined;
+      const done = withStack({
+        ...rest,
+        onSignal,
+        work: (_, signal) => {
+          aborted = signal;
+          process.emit('SIGTERM', 'SIGTERM');
+          return forever();
+        },
+      });
+      await done;
+      expect(calls).toEqual(['stop']);
+      expect(aborted?.aborted).toBe(true);
+      expect(process.exitCode).toBe(status);
+    },
+  );
 
-  test.each([
+  it.each([
     ['the start fails', { start: () => Promise.reject(new Error('no')) }],
-    ['a part keeps dying', { failed: Promise.reject(new Error('no')) }],
-  ])('stops what there is and fails when %s', async (_, change) => {
+    ['a component keeps dying', { failed: Promise.reject(new Error('no')) }],
+  ])('stops everything and exits with 1 if %s', async (_, change) => {
     const { calls, ...rest } = setUp(change);
     await withStack({ ...rest, onSignal: 'stop', work: forever });
     expect(calls).toEqual(['stop']);
