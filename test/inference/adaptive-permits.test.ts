@@ -27,7 +27,7 @@ function replied(permit: Permit, signal: 'success' | 'overload', pauseMs = 0) {
 }
 
 describe('permits of an overloaded server', () => {
-  it('are halved by a burst of refusals once, and taken from nobody', () => {
+  it('are halved once by a burst of refusals, and not taken from requests in flight', () => {
     const dispatcher = dispatcherOf({});
     const permits = Array.from({ length: 8 }, () => dispatcher.tryAcquire(request())!);
     expect(permits.map((permit) => permit.sent())).toEqual(Array(8).fill(8));
@@ -42,7 +42,7 @@ describe('permits of an overloaded server', () => {
     expect(dispatcher.tryAcquire(request())).toBeNull();
   });
 
-  it('of one model tell nothing about another', () => {
+  it('of one model do not affect another model', () => {
     const dispatcher = dispatcherOf({});
     replied(dispatcher.tryAcquire(request('m'))!, 'overload', 5_000);
     expect(dispatcher.limitOf('n')).toEqual({ limit: 8, max: 8, pausedMs: 0 });
@@ -50,7 +50,7 @@ describe('permits of an overloaded server', () => {
     expect(dispatcher.tryAcquire(request('n'))).not.toBeNull();
   });
 
-  it('keep a lowered limit while nobody uses the model', () => {
+  it('keep a lowered limit while the model is idle', () => {
     const dispatcher = dispatcherOf({});
     replied(dispatcher.tryAcquire(request())!, 'overload');
     expect(dispatcher.limitOf('m').limit).toBe(4);
@@ -60,7 +60,7 @@ describe('permits of an overloaded server', () => {
     expect(dispatcher.stats().models).toEqual([]);
   });
 
-  it('remember the limits of so many idle models only: clients name them', () => {
+  it('keep the lowered limits of a bounded number of idle models', () => {
     const dispatcher = dispatcherOf({});
     const busy = dispatcher.tryAcquire(request('busy'))!;
     for (let i = 0; i < 1_500; i++) {
@@ -72,7 +72,7 @@ describe('permits of an overloaded server', () => {
     busy.release();
   });
 
-  it('are fixed if the limit is not adaptive', () => {
+  it('have a fixed limit if it is not adaptive', () => {
     const options = { global: 9, perModel: 2, adaptive: false, onGuardTripped: unguarded };
     const dispatcher = createPermitDispatcher(options);
     const permit = dispatcher.tryAcquire(request())!;
@@ -84,7 +84,7 @@ describe('permits of an overloaded server', () => {
 });
 
 describe('Retry-After', () => {
-  it('pauses a model until its time is over, however often it is extended', async () => {
+  it('pauses a model until its time is over, even if it is extended', async () => {
     const dispatcher = dispatcherOf({});
     const [first, second] = [dispatcher.tryAcquire(request())!, dispatcher.tryAcquire(request())!];
     second.sent();
@@ -109,7 +109,7 @@ describe('Retry-After', () => {
     for (const wait of waits) replied(await wait, 'success');
   });
 
-  it('leaves no timer behind when nobody waits any more', async () => {
+  it('leaves no timer when no request waits any more', async () => {
     const dispatcher = dispatcherOf({});
     replied(dispatcher.tryAcquire(request())!, 'overload', 300_000);
     expect(jest.getTimerCount()).toBe(0);
@@ -122,7 +122,7 @@ describe('Retry-After', () => {
     expect(dispatcher.stats().waiting).toBe(0);
   });
 
-  it('sends those back to the front who held a slot and waited for a wider one', async () => {
+  it("returns staged waiters to the front of the model's queue", async () => {
     const dispatcher = dispatcherOf({ global: 2, perModel: 4 });
     const first = dispatcher.tryAcquire(request('m'))!;
     const other = dispatcher.tryAcquire(request('x'))!;
@@ -148,7 +148,7 @@ describe('Retry-After', () => {
   });
 });
 
-describe('any history of waiting, replies and time', () => {
+describe('adaptive permits with any history', () => {
   const step = fc.oneof(
     fc.record({
       do: fc.constant('acquire' as const),
@@ -166,7 +166,7 @@ describe('any history of waiting, replies and time', () => {
     fc.record({ do: fc.constant('pass' as const), ms: fc.constantFrom(10, 100, 300_000) }),
   );
 
-  it('grants nothing above a limit or in a pause, and loses neither permit nor waiter (W3)', async () => {
+  it('grants nothing above a limit or in a pause, and loses neither permit nor waiter', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(step, { maxLength: 150 }),

@@ -76,7 +76,7 @@ describe('the key of a gateway', () => {
     },
   );
 
-  it('goes along once where the caller passes none', async () => {
+  it('is sent once if the caller passes no authorization', async () => {
     const wire = await startWire();
     const gateway = gatewayOf(wire.url, { api_key_file: keyFile('key', OWN_KEY) });
     const backend = createHttpBackend(gateway, {
@@ -91,7 +91,7 @@ describe('the key of a gateway', () => {
     expect(namesOf(request).filter((name) => name === 'authorization')).toHaveLength(1);
   });
 
-  it('goes to no other model, though both are at one address', async () => {
+  it('is not sent for another model at the same address', async () => {
     const wire = await startWire();
     const settings = {
       url: wire.url,
@@ -120,7 +120,7 @@ describe('the key of a gateway', () => {
     ['holds a blank', 'two words'],
     ['holds a line end', 'first\nsecond'],
     ['is not ASCII', 'schlüssel'],
-  ])('is not in the error where it %s', (_what, content) => {
+  ])('does not appear in the error if it %s', (_what, content) => {
     const gateway = gatewayOf('http://127.0.0.1:1', { api_key_file: keyFile('key', content) });
     let message = '';
     try {
@@ -133,7 +133,7 @@ describe('the key of a gateway', () => {
   });
 });
 
-describe('headers that are ours to decide', () => {
+describe('reserved headers', () => {
   const headersOf = createHeaderBuilder({ authorization: null, objective: 'batch' });
 
   it.each([
@@ -144,7 +144,7 @@ describe('headers that are ours to decide', () => {
     'x-slo-ttft-ms',
     'X-Gateway-Inference-Objective',
     'Proxy-Authorization',
-  ])('are never those of the caller, however written: %s', (name) => {
+  ])('are never taken from the caller, in any spelling: %s', (name) => {
     const flat = headersOf(requestOf({ headers: { [name]: 'theirs' } }), 0);
     expect(flat).not.toContain('theirs');
     const names = flat.filter((_text, i) => i % 2 === 0);
@@ -159,8 +159,8 @@ describe('headers that are ours to decide', () => {
   );
 });
 
-describe('a server that takes connections and never says hello', () => {
-  it('has not been sent anything: that is no try', async () => {
+describe('a server that accepts connections and never answers the TLS handshake', () => {
+  it('was sent nothing, so it costs no try', async () => {
     const server = createServer((socket) => void socket.on('error', () => undefined));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;

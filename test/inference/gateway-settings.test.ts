@@ -24,7 +24,7 @@ async function open(answer: Answer, settings: Record<string, unknown>): Promise<
   return registry;
 }
 
-it('holds every answer to limits.max_answer_bytes', async () => {
+it('refuses answers larger than limits.max_answer_bytes', async () => {
   const { route } = await open(
     (request, response) => response.end(Buffer.alloc(Number(request.headers['x-bytes']), 'a')),
     { limits: { max_answer_bytes: '1KiB' } },
@@ -53,7 +53,7 @@ it('opens no more connections than concurrency.global', async () => {
   expect(server.connections()).toBeLessThanOrEqual(3);
 });
 
-it('probes a gateway that is away first after initial_backoff, then at most every max_backoff', async () => {
+it('probes a gateway that is down after initial_backoff first, then at most every max_backoff', async () => {
   const { route } = await open((_request, response) => response.end('{}'), {});
   const breaker = route('m')?.breaker;
   for (let i = 0; i < 5; i++) {

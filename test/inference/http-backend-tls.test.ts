@@ -38,7 +38,7 @@ async function sendTo(url: string, settings: Partial<GatewayConfig>) {
   return outcome;
 }
 
-describe('TLS', () => {
+describe('TLS to a gateway', () => {
   it('refuses a certificate that no known authority signed', async () => {
     expect(await sendTo(server.url, {})).toMatchObject({ kind: 'failure', reason: 'connect' });
     expect(server.received).toHaveLength(0);
@@ -51,12 +51,12 @@ describe('TLS', () => {
     expect(await sendTo(byName, settings)).toMatchObject({ status: 200 });
   });
 
-  it('can be told not to verify', async () => {
+  it('can be configured not to verify', async () => {
     const outcome = await sendTo(server.url, { tls_insecure_skip_verify: true });
     expect(outcome).toMatchObject({ status: 200 });
   });
 
-  it('shows the client certificate where one is configured', async () => {
+  it('presents the client certificate if one is configured', async () => {
     const trust = { tls_ca_cert_file: file('ca.pem') };
     const client = {
       tls_client_cert_file: file('client.pem'),

@@ -39,8 +39,8 @@ function expectFailure(outcome: BackendOutcome, reason: string): void {
   expect(outcome).toMatchObject({ kind: 'failure', reason });
 }
 
-describe('requests', () => {
-  it('send the exact bytes by POST to base path and endpoint', async () => {
+describe('a request to a model server', () => {
+  it('is the exact body, sent by POST to base path and endpoint', async () => {
     const server = await serve((_, response) => response.end('{}'));
     const body = Buffer.from('{ "model":"m", "n": 1.0e0, "x":"\\u00e9é" }');
     for (const base of ['/prefix/', '/prefix', '']) {
@@ -54,7 +54,7 @@ describe('requests', () => {
     for (const received of server.received) expect(received.body.equals(body)).toBe(true);
   });
 
-  it('go to one /v1, whether or not the base URL ends in it', async () => {
+  it('has /v1 once in its path, whether or not the base URL ends in it', async () => {
     const server = await serve((_, response) => response.end('{}'));
     const paths = ['/v1/chat/completions', '/rerank'];
     for (const base of ['/v1', '/v1/', '/a/v1/', '/av1']) {
@@ -73,7 +73,7 @@ describe('requests', () => {
     ]);
   });
 
-  it('carry the headers of the contract and what the caller passes through', async () => {
+  it('has the documented headers and those that the caller passes through', async () => {
     const server = await serve((_, response) => response.end('{}'));
     const backend = backendFor(
       server.url,
@@ -103,7 +103,7 @@ describe('requests', () => {
     });
   });
 
-  it('prefer a passed-through authorization to the key, and never say less than 0 ms left', async () => {
+  it('prefers a passed-through authorization to the key, and never says less than 0 ms left', async () => {
     const server = await serve((_, response) => response.end('{}'));
     const backend = backendFor(
       server.url,
@@ -120,7 +120,7 @@ describe('requests', () => {
     });
   });
 
-  it('reuse connections and open no more than allowed', async () => {
+  it('reuses connections and opens no more than allowed', async () => {
     const server = await serve((_, response) => response.end('{}'));
     const backend = backendFor(server.url, {}, { connections: 3 });
     const sends = Array.from({ length: 50 }, () => backend.send(requestOf(), never));
@@ -129,8 +129,8 @@ describe('requests', () => {
   });
 });
 
-describe('answers', () => {
-  it('come whole with status and the header fields that matter', async () => {
+describe('the answer of a model server', () => {
+  it('is complete, with its status and the relevant header fields', async () => {
     const server = await serve((_, response) => {
       response.writeHead(429, {
         'Retry-After': '7',
@@ -157,13 +157,13 @@ describe('answers', () => {
     expect(outcome).toMatchObject({ status: 204, body: Buffer.alloc(0), retryAfter: null });
   });
 
-  it('that redirect are answers and are not followed', async () => {
+  it('may be a redirect, which is not followed', async () => {
     const server = await serve((_, response) => response.writeHead(307, { location: '/x' }).end());
     expect(await backendFor(server.url).send(requestOf(), never)).toMatchObject({ status: 307 });
     expect(server.received).toHaveLength(1);
   });
 
-  it('after informational ones are the final ones', async () => {
+  it('is the final one after informational responses', async () => {
     const server = await serve((_, response) => {
       response.writeProcessing();
       response.end('{"ok":1}');
@@ -182,7 +182,7 @@ describe('answers', () => {
     ['gzip, br', brotliCompressSync(gzipSync(plain))],
     ['identity', plain],
     ['unheard-of', plain],
-  ])('with content coding %s are decoded', async (coding, body) => {
+  ])('with content coding %s is decoded', async (coding, body) => {
     const server = await serve((_, response) => {
       response.writeHead(200, { 'content-encoding': coding });
       response.end(body);
@@ -191,7 +191,7 @@ describe('answers', () => {
     expect(outcome.kind === 'answer' && outcome.body.equals(plain)).toBe(true);
   });
 
-  it('are too large if a coding in between unpacks to too much, however little is left', async () => {
+  it('is too large if an intermediate coding unpacks to too much', async () => {
     // Members of gzip without content: a megabyte of them unpacks to nothing.
     const empty = gzipSync('');
     const between = Buffer.concat([
@@ -210,14 +210,14 @@ describe('answers', () => {
     expect(await send(last)).toMatchObject({ status: 200, body: Buffer.from('{}') });
   });
 
-  it('with a coding but without bytes are empty', async () => {
+  it('with a coding but without bytes is empty', async () => {
     const server = await serve((_, response) =>
       response.writeHead(204, { 'content-encoding': 'gzip' }).end(),
     );
     expect(await backendFor(server.url).send(requestOf(), never)).toMatchObject({ status: 204 });
   });
 
-  it('whose coding is cut short are broken connections', async () => {
+  it('with a truncated coding is a broken connection', async () => {
     const server = await serve((_, response) => {
       response.writeHead(200, { 'content-encoding': 'gzip' });
       response.end(gzipSync(plain).subarray(0, 40));
@@ -225,7 +225,7 @@ describe('answers', () => {
     expectFailure(await backendFor(server.url).send(requestOf(), never), 'connection');
   });
 
-  it('are told piece by piece, and reading waits for the listener', async () => {
+  it('is reported piece by piece, and reading waits for the listener', async () => {
     const server = await serve((_, response) => response.end(Buffer.alloc(900_000, 'x')));
     let told = 0;
     let waiting: (() => void) | null = null;
@@ -244,25 +244,25 @@ describe('answers', () => {
   });
 });
 
-describe('failures', () => {
-  it('without a listener at the other end are connect', async () => {
+describe('a request without an answer', () => {
+  it('fails with connect if nothing listens', async () => {
     const server = await serve((_, response) => response.end());
     await server.close();
     expectFailure(await backendFor(server.url).send(requestOf(), never), 'connect');
   });
 
-  it('of a name that does not exist are connect', async () => {
+  it('fails with connect if the host name does not exist', async () => {
     const backend = backendFor('http://no-such-host.invalid');
     expectFailure(await backend.send(requestOf(), never), 'connect');
   });
 
-  it('in the middle of an exchange are connection, and are not retried', async () => {
+  it('fails with connection if the connection breaks before the answer, and is not retried', async () => {
     const server = await serve((_, __, socket) => socket.destroy());
     expectFailure(await backendFor(server.url).send(requestOf(), never), 'connection');
     expect(server.received).toHaveLength(1);
   });
 
-  it('in the middle of a body are connection', async () => {
+  it('fails with connection if the connection breaks within the body', async () => {
     const server = await serve((_, response, socket) => {
       response.writeHead(200, { 'content-length': '100' });
       response.write('half', () => socket.destroy());
@@ -270,7 +270,7 @@ describe('failures', () => {
     expectFailure(await backendFor(server.url).send(requestOf(), never), 'connection');
   });
 
-  it('of servers that do not speak HTTP are connection', async () => {
+  it('fails with connection if the server does not speak HTTP', async () => {
     const server = createServer((socket) => socket.resume().end('hello\r\n\r\n'));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     closers.push(() => new Promise((resolve) => server.close(() => resolve())));
@@ -279,7 +279,7 @@ describe('failures', () => {
     expectFailure(outcome, 'connection');
   });
 
-  it('by time count headers and body together', async () => {
+  it('times out over headers and body together', async () => {
     const silent = await serve(() => undefined);
     expectFailure(
       await backendFor(silent.url, { request_timeout: 100 }).send(requestOf(), never),
@@ -296,7 +296,7 @@ describe('failures', () => {
     timers.forEach(clearInterval);
   });
 
-  it('by time come late, not at once, for the longest durations; 0 is refused', async () => {
+  it('does not time out at once with the longest durations, and refuses 0', async () => {
     const server = await serve((_, response) => response.end('{}'));
     const days = 60 * 86_400_000;
     const outcome = await backendFor(server.url, { request_timeout: days }).send(
@@ -309,7 +309,7 @@ describe('failures', () => {
     );
   });
 
-  it('of size are known by the declared length, by the bytes that come, and after decoding', async () => {
+  it('is too large by declared length, by received bytes, or after decoding', async () => {
     const closed: string[] = [];
     const server = await serve(({ url }, response, socket) => {
       socket.on('close', () => closed.push(url));
@@ -333,7 +333,7 @@ describe('failures', () => {
     expect(outcome.kind).toBe('answer');
   });
 
-  it('by abort end the request at once, before and while it runs', async () => {
+  it('ends at once when it is aborted, before or while it is sent', async () => {
     let disconnected = false;
     const server = await serve((_, response) => {
       response.on('close', () => (disconnected = true));
@@ -349,7 +349,7 @@ describe('failures', () => {
     expect(server.received).toHaveLength(1);
   });
 
-  it('before the connection stands leave it usable for the next request', async () => {
+  it('leaves the connection usable if it is aborted before it is sent', async () => {
     const server = await serve((_, response) => response.end('{}'));
     const backend = backendFor(server.url, {}, { connections: 1 });
     const controller = new AbortController();
@@ -361,7 +361,7 @@ describe('failures', () => {
     expect(server.received.map(({ headers }) => headers['x-request-id'])).toEqual(['second']);
   });
 
-  it('by the last question before the first byte send nothing and leave the connection usable', async () => {
+  it('sends nothing and keeps the connection if maySend refuses it before the first byte', async () => {
     const server = await serve((_, response) => response.end('{}'));
     const backend = backendFor(server.url, {}, { connections: 1 });
     // The second waits for the connection of the first, as one does that follows an answer at once.
@@ -383,7 +383,7 @@ describe('failures', () => {
     expect(server.connections()).toBe(1);
   });
 
-  it('leave nobody behind when one signal ends many', async () => {
+  it('is settled for each of many requests when one signal aborts them', async () => {
     const server = await serve(() => undefined);
     const backend = backendFor(server.url);
     const controller = new AbortController();
@@ -394,8 +394,8 @@ describe('failures', () => {
   });
 });
 
-describe('closing', () => {
-  it('waits for what runs and sends nothing more', async () => {
+describe('closing a backend', () => {
+  it('waits for requests in flight and sends nothing more', async () => {
     const replies: (() => void)[] = [];
     const server = await serve((_, response) => replies.push(() => response.end('{}')));
     const backend = backendFor(server.url);

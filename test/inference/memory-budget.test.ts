@@ -12,8 +12,8 @@ async function isHeld(wait: Promise<void> | undefined): Promise<boolean> {
   return held;
 }
 
-describe('reserving', () => {
-  it('takes the body and 256 KiB, and waits in order until they fit', async () => {
+describe('a memory reservation', () => {
+  it('takes the body and 256 KiB, and waits in order until both fit', async () => {
     const budget = createMemoryBudget(2 * ROOM + 100);
     const first = budget.tryReserve(50)!;
     const second = budget.tryReserve(50)!;
@@ -39,7 +39,7 @@ describe('reserving', () => {
     expect(budget.stats()).toMatchObject({ usedBytes: 0, waiting: 0 });
   });
 
-  it('lets an item larger than the whole bound pass alone', async () => {
+  it('is granted alone if it is larger than the whole budget', async () => {
     const budget = createMemoryBudget(1_000_000);
     const small = budget.tryReserve(10)!;
     expect(budget.tryReserve(5_000_000)).toBeNull();
@@ -51,7 +51,7 @@ describe('reserving', () => {
     expect(budget.tryReserve(0)).not.toBeNull();
   });
 
-  it('lets those behind go on when a waiter gives up', async () => {
+  it('is granted to the next waiter when one before it aborts', async () => {
     const budget = createMemoryBudget(ROOM * 2);
     const held = budget.tryReserve(0)!;
     const controller = new AbortController();
@@ -68,8 +68,8 @@ describe('reserving', () => {
   });
 });
 
-describe('growing answers', () => {
-  it('fill their room for nothing and then take from the rest', () => {
+describe('answers that grow', () => {
+  it('use their reserved room first and then the rest of the budget', () => {
     const budget = createMemoryBudget(ROOM * 4);
     const reservation = budget.tryReserve(0)!;
     expect(reservation.grow(ROOM)).toBeUndefined();
@@ -82,7 +82,7 @@ describe('growing answers', () => {
     expect(budget.stats().usedBytes).toBe(0);
   });
 
-  it('stop when all is used up, except for the oldest', async () => {
+  it('stop being read when the budget is used up, except for the oldest', async () => {
     const budget = createMemoryBudget(ROOM * 3);
     const [oldest, middle, youngest] = [0, 0, 0].map((bytes) => budget.tryReserve(bytes)!);
     expect(oldest!.grow(ROOM + KIB)).toBeUndefined();
@@ -99,7 +99,7 @@ describe('growing answers', () => {
     expect(budget.stats().usedBytes).toBe(0);
   });
 
-  it('go before new reservations, and only as many at once as there is room for', async () => {
+  it('continue before new reservations, only as many at once as fit', async () => {
     const budget = createMemoryBudget(ROOM * 4);
     const [first, second, third, other] = [0, 0, 0, 0].map((bytes) => budget.tryReserve(bytes)!);
     void first!.grow(ROOM + 98 * KIB);
@@ -118,7 +118,7 @@ describe('growing answers', () => {
   });
 });
 
-it('any history ends with nothing used, nobody waiting and always one reader going', async () => {
+it('ends any history with nothing used and no waiter, and always has one reader that continues', async () => {
   const step = fc.oneof(
     fc.record({ do: fc.constant('reserve' as const), bytes: fc.nat(3_000_000) }),
     fc.record({ do: fc.constant('grow' as const), pick: fc.nat(), bytes: fc.nat(600_000) }),

@@ -31,7 +31,7 @@ describe('permits', () => {
     expect(dispatcher.tryAcquire(request({ model: 'n' }))).not.toBeNull();
   });
 
-  it('go to a waiter before the release returns, so that nobody overtakes', async () => {
+  it('go to a waiter before the release returns, so that no newcomer overtakes', async () => {
     const dispatcher = createPermitDispatcher({
       global: 1,
       perModel: 1,
@@ -52,7 +52,7 @@ describe('permits', () => {
     });
   });
 
-  it('of a model that waits for a global one do not hold back other models', async () => {
+  it('held while waiting for a process permit do not block other models', async () => {
     const dispatcher = createPermitDispatcher({
       global: 2,
       perModel: 2,
@@ -153,7 +153,7 @@ describe('permits', () => {
     expect(granted.hasty / (granted.hasty + granted.calm)).toBeCloseTo(expected, 1);
   });
 
-  it('leave no trace of waiters that were aborted', async () => {
+  it('keep no trace of aborted waiters', async () => {
     const dispatcher = createPermitDispatcher({
       global: 1,
       perModel: 2,
@@ -178,7 +178,7 @@ describe('permits', () => {
     expect(dispatcher.stats().models).toEqual([]);
   });
 
-  it('released twice trip the guard once and free nothing', async () => {
+  it('that are released twice trip the guard once and free nothing', async () => {
     const tripped: string[] = [];
     const dispatcher = createPermitDispatcher({
       global: 2,
@@ -196,7 +196,7 @@ describe('permits', () => {
     expect(dispatcher.tryAcquire(request())).toBeNull();
   });
 
-  it('refuse limits that are not whole numbers from 1', () => {
+  it('cannot have limits below 1 or with fractions', () => {
     for (const global of [0, 1.5, Number.NaN]) {
       expect(() =>
         createPermitDispatcher({ global, perModel: 1, onGuardTripped: unguarded }),
@@ -205,7 +205,7 @@ describe('permits', () => {
   });
 });
 
-describe('any history of waiting, releasing and aborting', () => {
+describe('permits with any history of waiting, releasing and aborting', () => {
   const MODELS = ['m', 'n', 'o'];
   const step = fc.oneof(
     fc.record({
@@ -218,7 +218,7 @@ describe('any history of waiting, releasing and aborting', () => {
     fc.record({ do: fc.constant('abort' as const), pick: fc.nat() }),
   );
 
-  it('keeps both limits, loses no waiter and ends with nothing held', async () => {
+  it('stay within both limits, lose no waiter and are all free at the end', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(step, { maxLength: 120 }),
@@ -280,7 +280,7 @@ describe('any history of waiting, releasing and aborting', () => {
     );
   });
 
-  it('starves no tenant of equal priority: nobody is served twice while another waits', async () => {
+  it('never serve a tenant twice while another one of equal priority waits', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { minLength: 2, maxLength: 60 }),

@@ -15,7 +15,7 @@ const unguarded = () => {
 };
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 
-it('a limit never falls below one request, however often its server refuses', () => {
+it('never lowers a limit below one request, however often the server refuses', () => {
   const limit = new AdaptiveLimit(16);
   const seen = [];
   for (let i = 0; i < 7; i++) {
@@ -28,7 +28,7 @@ it('a limit never falls below one request, however often its server refuses', ()
   expect(limit.limit).toBe(2);
 });
 
-it('a waiter that is called back holds no slot of its gateway meanwhile', async () => {
+it('frees the gateway permit of a waiter that is recalled', async () => {
   const dispatcher = createPermitDispatcher({
     global: 4,
     perModel: 4,
@@ -54,7 +54,7 @@ it('a waiter that is called back holds no slot of its gateway meanwhile', async 
   for (const permit of after) permit?.release();
 });
 
-it('nobody overtakes those who wait for the end of a pause', async () => {
+it('lets no newcomer overtake requests that wait for the end of a pause', async () => {
   jest.useFakeTimers({ doNotFake: ['setImmediate'] });
   let nowMs = 0;
   const dispatcher = createPermitDispatcher({

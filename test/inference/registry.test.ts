@@ -71,7 +71,7 @@ describe('per-model mode', () => {
     expect([registry.isRouted('a'), registry.isRouted('b')]).toEqual([true, false]);
   });
 
-  it('shares pool and breaker between identical settings, however they are written', () => {
+  it('shares connections and breaker between equal settings in any order', () => {
     const settings = gatewayOf(server.url, { max_concurrency: 7 });
     const reversed = Object.fromEntries(Object.entries(settings).reverse()) as typeof settings;
     const registry = open({
@@ -94,8 +94,8 @@ describe('per-model mode', () => {
   });
 });
 
-describe('keys', () => {
-  it('are read from the secrets folder or any file, without white space around them', async () => {
+describe('the keys of gateways', () => {
+  it('are read from the secrets folder or any file, without surrounding white space', async () => {
     const ways = [
       { api_key_name: 'gateway-key' },
       { api_key_file: join(folder, 'gateway-key') },
@@ -122,14 +122,14 @@ describe('keys', () => {
       { tls_client_cert_file: '/nowhere' },
       /set both of tls_client_cert_file and tls_client_key_file/,
     ],
-  ])('and files that cannot serve are refused at start: %j', (settings, message) => {
+  ])('and certificate files that are unusable are refused at start: %j', (settings, message) => {
     const config = { global_inference_gateway: gatewayOf(server.url, settings) };
     expect(() => open(config)).toThrow(expect.objectContaining({ code: 'config_invalid' }));
     expect(() => open(config)).toThrow(message);
   });
 });
 
-it('exactly one mode must be configured', () => {
+it('requires exactly one of the two gateway modes', () => {
   const gateway = gatewayOf(server.url);
   expect(() => open({})).toThrow(/exactly one of/);
   expect(() => open({ global_inference_gateway: gateway, model_gateways: { a: gateway } })).toThrow(

@@ -27,13 +27,13 @@ it.each(['plain', 'with %41 @ / : ? # ä and blanks ', "'\\"])(
   },
 );
 
-it('is not printed', () => {
+it('does not print the password of password_file', () => {
   const config = load('hunter2');
   expect(config.postgres.url).toContain('hunter2');
   expect(printConfig(config)).not.toContain('hunter2');
 });
 
-it('goes with the URL of the variables of libpq', () => {
+it("combines password_file with the URL of libpq's variables", () => {
   writeFileSync(join(folder, 'p'), 'secret');
   const env = {
     ...{ PGHOST: 'db', PGUSER: 'me', PGDATABASE: 'n' },
@@ -55,7 +55,7 @@ it.each([
   expect(() => load(password, url)).toThrow(message);
 });
 
-it('says which file cannot be read', () => {
+it('names the password file that cannot be read', () => {
   const file = join(folder, 'none');
   const env = { DATABASE_URL: URL_OF, NIGHTSHIFT__POSTGRES__PASSWORD_FILE: file };
   expect(() => loadConfig({ env, needs: [] })).toThrow(

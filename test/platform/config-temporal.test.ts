@@ -22,7 +22,7 @@ function problem(temporal: Record<string, unknown>, env: Record<string, string> 
 }
 
 describe('the API key of Temporal', () => {
-  test.each([[{ api_key: 'k' }], [{ api_key_file: '/k' }]])(
+  it.each([[{ api_key: 'k' }], [{ api_key_file: '/k' }]])(
     'is never sent in clear text (%j)',
     (key) => {
       expect(problem({ ...key, tls: false })).toContain(
@@ -32,18 +32,18 @@ describe('the API key of Temporal', () => {
     },
   );
 
-  test('turns TLS on', () => {
+  it('turns TLS on', () => {
     expect(readCredentials(load({ api_key: 'k' }).temporal)).toEqual({ apiKey: 'k', tls: {} });
     expect(readCredentials(load({}).temporal)).toEqual({ apiKey: null, tls: null });
   });
 
-  test('comes from one place', () => {
+  it('may be set in one place only', () => {
     expect(problem({ api_key: 'k', api_key_file: '/k' })).toContain('set only one of');
   });
 });
 
 describe('the TLS settings of Temporal', () => {
-  test('come from the variables that its own tools use', () => {
+  it("are read from the variables of Temporal's own tools", () => {
     const env = {
       TEMPORAL_TLS: 'true',
       TEMPORAL_TLS_SERVER_CA_CERT_PATH: '/ca',
@@ -61,7 +61,7 @@ describe('the TLS settings of Temporal', () => {
     });
   });
 
-  test('one variable is enough, and TEMPORAL_TLS=true leaves what the settings say', () => {
+  it('need only one variable, and TEMPORAL_TLS=true keeps the other settings', () => {
     expect(load({}, { TEMPORAL_TLS_SERVER_NAME: 'a' }).temporal.tls).toMatchObject({
       server_name: 'a',
     });
@@ -70,7 +70,7 @@ describe('the TLS settings of Temporal', () => {
     expect(readCredentials(load({}, { TEMPORAL_TLS: 'true' }).temporal).tls).toEqual({});
   });
 
-  test('our own variables win, in whichever order they stand', () => {
+  it('are overridden by our own variables, in any order', () => {
     const env = {
       NIGHTSHIFT__TEMPORAL__TLS__SERVER_NAME: 'ours',
       NIGHTSHIFT__TEMPORAL__TLS: 'true',
@@ -79,16 +79,16 @@ describe('the TLS settings of Temporal', () => {
     expect(load({}, env).temporal.tls).toMatchObject({ server_name: 'ours' });
   });
 
-  test.each([
+  it.each([
     [{ client_cert_file: '/c' }, 'a client certificate needs both'],
     [{ client_key_data: 'k' }, 'a client certificate needs both'],
     [{ ca_cert_file: '/c', ca_cert_data: 'c' }, 'set only one of ca_cert_file and ca_cert_data'],
     [{ disable_host_verification: true }, 'workers always verify the server'],
-  ])('%j is a mistake', (tls, message) => {
+  ])('are refused if they are %j', (tls, message) => {
     expect(problem({ tls })).toContain(message);
   });
 
-  test('are refused with another word than true or false', () => {
+  it('are refused with any other word than true or false', () => {
     expect(problem({}, { TEMPORAL_TLS: 'yes' })).toContain(
       'environment TEMPORAL_TLS: temporal.tls',
     );
@@ -96,7 +96,7 @@ describe('the TLS settings of Temporal', () => {
 });
 
 describe('a printed configuration', () => {
-  test('shows no secret, wherever it stands', () => {
+  it('shows no secret in any place', () => {
     const secret = 'hunter2';
     const config = loadConfig({
       env: {},
@@ -118,7 +118,7 @@ describe('a printed configuration', () => {
     expect(text).toContain('api-version=2024-10-21');
   });
 
-  test('hides the keys of every gateway', () => {
+  it('hides the keys of every gateway', () => {
     const entry = {
       request_timeout: '1m',
       max_retries: 1,
@@ -129,13 +129,13 @@ describe('a printed configuration', () => {
     expect(printConfig(loadConfig({ env: {}, overrides }))).not.toContain('hunter2');
   });
 
-  test('leaves an address without secrets as it was written', () => {
+  it('shows a URL without secrets as it was written', () => {
     const url = 'postgres://db/x?sslmode=require';
     expect(redactUrl(url)).toBe(url);
   });
 });
 
-test('no message about a wrong setting shows the secret in it', () => {
+it('never shows a secret in a message about a wrong setting', () => {
   const wrong = [
     { postgres: 'postgres://db/x?sslpassword=hunter2' },
     { tracing: { otlp_endpoint: ['https://otlp?token=hunter2'] } },

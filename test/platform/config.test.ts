@@ -29,7 +29,7 @@ function problemsOf(options: Parameters<typeof loadConfig>[0]): string[] {
 }
 
 describe('the configuration', () => {
-  test('needs nothing but one gateway, whose other settings have defaults', () => {
+  it('requires nothing but one gateway, whose other settings have defaults', () => {
     const config = loadConfig({ env: {}, overrides: GATEWAY });
     expect(config.global_inference_gateway).toMatchObject({
       request_timeout: 300_000,
@@ -41,7 +41,7 @@ describe('the configuration', () => {
     expect(config.limits.max_file_bytes).toBe(200 * 1024 ** 2);
   });
 
-  test('lets the environment win over the file, and flags over both', () => {
+  it('lets the environment override the file, and flags override both', () => {
     const path = file(
       'api: { port: 1, host: 127.0.0.2 }\nconcurrency: { global: 7, per_model: 8 }\n',
     );
@@ -52,7 +52,7 @@ describe('the configuration', () => {
     expect(config.concurrency).toMatchObject({ global: 200, per_model: 8 });
   });
 
-  test('takes weights of tenants that Temporal takes too, and no others', () => {
+  it('accepts exactly the tenant weights that Temporal accepts', () => {
     const weights = (of: unknown) => ({
       overrides: { ...GATEWAY, concurrency: { tenant_weights: of } },
     });
@@ -66,7 +66,7 @@ describe('the configuration', () => {
     }
   });
 
-  test('refuses an unknown key of a gateway', () => {
+  it('refuses an unknown key of a gateway', () => {
     const entry = {
       ...{ url: 'http://127.0.0.1:8001', request_timeout: '5m', max_retries: 3 },
       ...{ initial_backoff: '1s', max_backoff: '60s' },
@@ -80,7 +80,7 @@ describe('the configuration', () => {
     ).toEqual([expect.stringContaining('model_gateways.m.max_retry: unknown key')]);
   });
 
-  test('puts fallbacks below the file', () => {
+  it('lets the file override fallbacks', () => {
     const path = file('temporal: { address: "there:1" }\n');
     const fallbacks = { ...GATEWAY, temporal: { address: 'here:1', namespace: 'n' } };
     expect(loadConfig({ file: path, env: {}, fallbacks }).temporal).toMatchObject({
@@ -89,7 +89,7 @@ describe('the configuration', () => {
     });
   });
 
-  test('honours the usual variables of Temporal and Postgres below its own', () => {
+  it('reads the common variables of Temporal and PostgreSQL with lower precedence than its own', () => {
     const env = {
       TEMPORAL_ADDRESS: 'temporal:7233',
       TEMPORAL_NAMESPACE: 'ns',
@@ -112,7 +112,7 @@ describe('the configuration', () => {
     expect(own.temporal.address).toBe('own:1');
   });
 
-  test('reads booleans, lists and objects of the environment, and takes an empty one for not set', () => {
+  it('reads booleans, lists and objects from the environment, and ignores empty variables', () => {
     const env = {
       NIGHTSHIFT__PASS_THROUGH_HEADERS: '["X-A", "X-B"]',
       NIGHTSHIFT__TEMPORAL__TLS: 'true',
@@ -128,7 +128,7 @@ describe('the configuration', () => {
   });
 
   const GATEWAY_YAML = 'global_inference_gateway: { url: "http://g" }\n';
-  test.each([
+  it.each([
     [
       'a missing unit',
       'worker:\n  heartbeat_timeout: 10',
@@ -214,7 +214,7 @@ describe('the configuration', () => {
     expect(problems[0]).toContain(`${path}:${line}: ${expected}`);
   });
 
-  test('reports all problems together, wherever they were written', () => {
+  it('reports all problems together, from whatever source', () => {
     const path = file('api: { port: x }\nconcurency: {}\n');
     const env = { NIGHTSHIFT__CONCURRENCY__GLOBAL: '0' };
     const problems = problemsOf({
@@ -232,7 +232,7 @@ describe('the configuration', () => {
     );
   });
 
-  test.each([
+  it.each([
     { temporal: { api_key: 12_345 } },
     { postgres: 'postgres://me:12345@db/x' },
     { api: { host: ['http://me:12345@h'] } },
@@ -242,7 +242,7 @@ describe('the configuration', () => {
     expect(problems[0]).not.toContain('12345');
   });
 
-  test('says where YAML is broken, and that a file is missing', () => {
+  it('reports where YAML is malformed, and that a file is missing', () => {
     expect(problemsOf({ file: file('api: {\n  port: 1\n') })[0]).toMatch(/nightshift\.yaml:\d+: /);
     expect(problemsOf({ file: file('a: 1\na: 2\n') })[0]).toContain('nightshift.yaml:2: ');
     expect(problemsOf({ file: '/nowhere/x.yaml' })).toEqual([
@@ -251,7 +251,7 @@ describe('the configuration', () => {
   });
 });
 
-describe('the gateways', () => {
+describe('the configured gateways', () => {
   const entry = {
     url: 'http://a',
     request_timeout: '1m',
@@ -260,24 +260,24 @@ describe('the gateways', () => {
     max_backoff: '2s',
   };
 
-  test('must be configured in one of the two modes', () => {
+  it('must be configured in one of the two modes', () => {
     expect(problemsOf({})).toEqual([expect.stringContaining('global_inference_gateway: required')]);
     expect(problemsOf({ needs: [] })).toEqual([]);
   });
 
-  test('must not be configured in both modes', () => {
+  it('must not be configured in both modes', () => {
     const overrides = { ...GATEWAY, model_gateways: { m: entry } };
     expect(problemsOf({ overrides })).toEqual([expect.stringContaining('set only one of')]);
   });
 
-  test('inherit nothing: an entry of model_gateways names every setting', () => {
+  it('inherit nothing: an entry of model_gateways must name every setting', () => {
     const problems = problemsOf({ overrides: { model_gateways: { m: { url: 'http://a' } } } });
     expect(
       problems.map((problem) => /model_gateways\.m\.(\w+): required/.exec(problem)?.[1]),
     ).toEqual(['request_timeout', 'max_retries', 'initial_backoff', 'max_backoff']);
   });
 
-  test.each([
+  it.each([
     [{ initial_backoff: '3s' }, 'initial_backoff: must not be longer than max_backoff'],
     [{ api_key_name: 'a', api_key_file: 'b' }, 'api_key_file: set only one'],
     [{ tls_client_cert_file: 'a' }, 'needs both'],
@@ -293,8 +293,8 @@ describe('the gateways', () => {
   });
 });
 
-describe('what is handed on', () => {
-  test('a printed configuration says the same when it is read again', () => {
+describe('configuration that is passed on', () => {
+  it('reads a printed configuration back with the same meaning', () => {
     const config = loadConfig({
       env: {},
       overrides: { ...GATEWAY, worker: { drain_budget: '90s' } },
@@ -302,7 +302,7 @@ describe('what is handed on', () => {
     expect(loadConfig({ env: {}, file: file(printConfig(config)) })).toEqual(config);
   });
 
-  test('a redacted configuration holds no password and no key', () => {
+  it('redacts every password and key', () => {
     const overrides = {
       ...GATEWAY,
       postgres: { url: 'postgres://me:hunter2@db/x?password=hunter2' },
@@ -314,23 +314,23 @@ describe('what is handed on', () => {
     expect(text).toContain('postgres://me:***@db/x');
   });
 
-  test('an address without a password is shown as it was written', () => {
+  it('shows a URL without a password as it was written', () => {
     expect(redactUrl('http://otlp:4317')).toBe('http://otlp:4317');
   });
 
-  test('merged settings stay as they were written', () => {
+  it('keeps merged settings as they were written', () => {
     const path = file('worker: { drain_budget: 5m }\n');
     const settings = mergeSettings({ file: path, env: {}, overrides: { api: { port: 1 } } });
     expect(settings).toEqual({ worker: { drain_budget: '5m' }, api: { port: 1 } });
   });
 
-  test('settings are found wherever they were set, empty ones are not', () => {
+  it('finds settings of every source, except empty ones', () => {
     const env = { DATABASE_URL: 'postgres://a/b', NIGHTSHIFT__TEMPORAL__ADDRESS: '' };
     const paths = ['postgres.url', 'temporal.address', 'model_gateways'];
     expect(findSettings({ env }, paths)).toEqual(new Set(['postgres.url']));
   });
 
-  test('a child that gets a file gets none of the variables that would win over it', () => {
+  it('gives a child with a config file none of the variables that would override it', () => {
     const env = {
       PATH: '/bin',
       NIGHTSHIFT__API__PORT: '1',

@@ -35,8 +35,8 @@ function watched(checkTimeoutMs = 1_000) {
   return { world, told, value };
 }
 
-describe('the watch over what a process needs', () => {
-  it('says once that it is away, and once that it is back', async () => {
+describe('the dependency watch', () => {
+  it('logs once when a dependency stops answering and once when it answers again', async () => {
     const { world, told, value } = watched();
     await until(() => world.calls > 2, WAIT_MS, 'some calls');
     expect([told, await value()]).toEqual([[], 1]);
@@ -49,7 +49,7 @@ describe('the watch over what a process needs', () => {
     expect([told[1], await value()]).toEqual(['temporal answers again', 1]);
   });
 
-  it('takes one that hangs for away, and does not ask it again meanwhile', async () => {
+  it('treats a hanging check as an outage and does not start it again meanwhile', async () => {
     const { world, told, value } = watched(20);
     let answer: () => void = () => undefined;
     world.answer = () => new Promise((resolve) => (answer = resolve));

@@ -18,7 +18,7 @@ function vault(text: string, settings: Record<string, unknown> = {}) {
   return openHeaderVault(configSchema.parse({ pass_through_key_file: file, ...settings }));
 }
 
-it('opens what it sealed, which tells nothing before', () => {
+it('decrypts what it encrypted, and the ciphertext reveals nothing', () => {
   const { seal, open } = vault(`${KEYS[0]}\n`);
   const sealed = seal('batch_1', HEADERS);
   expect(sealed.sealed.includes(Buffer.from('secret'))).toBe(false);
@@ -26,7 +26,7 @@ it('opens what it sealed, which tells nothing before', () => {
   expect(open('batch_1', sealed)).toEqual(HEADERS);
 });
 
-it('opens nothing of another batch, or that was changed, and says nothing of it', () => {
+it('does not decrypt headers of another batch or altered ones, nor quote them in the error', () => {
   const { seal, open } = vault(`${KEYS[0]}`);
   const sealed = seal('batch_1', HEADERS);
   expect(() => open('batch_2', sealed)).toThrow(/cannot be decrypted/);
@@ -42,7 +42,7 @@ it('opens nothing of another batch, or that was changed, and says nothing of it'
   );
 });
 
-it('seals with the first key and opens with every one', () => {
+it('encrypts with the first key and decrypts with any key', () => {
   const old = vault(KEYS[0] ?? '').seal('batch_1', HEADERS);
   const both = vault(`${KEYS[1]}\n${KEYS[0]}\n`);
   expect(both.open('batch_1', old)).toEqual(HEADERS);
@@ -53,7 +53,7 @@ it('seals with the first key and opens with every one', () => {
   );
 });
 
-it('finds its key in the folder of secrets where no file is named', () => {
+it('finds its key in the secrets folder if no file is configured', () => {
   fs.writeFileSync(path.join(folder, 'pass_through_key'), KEYS[0] ?? '');
   const found = openHeaderVault(configSchema.parse({ secrets_dir: folder }));
   expect(found.open('batch_1', found.seal('batch_1', HEADERS))).toEqual(HEADERS);
@@ -62,7 +62,7 @@ it('finds its key in the folder of secrets where no file is named', () => {
 it.each([
   ['no key', { secrets_dir: '/nowhere' }],
   ['a key file that is not there', { pass_through_key_file: '/nowhere/key' }],
-])('does not start with %s where headers are to be passed on', (_what, settings) => {
+])('does not start with %s if headers must be passed on', (_what, settings) => {
   const config = configSchema.parse({ ...settings, pass_through_headers: ['x-team'] });
   expect(() => openHeaderVault(config)).toThrow(
     expect.objectContaining({ code: 'config_invalid', message: expect.stringContaining('key') }),
@@ -76,7 +76,7 @@ it.each(['', 'short', `${'a'.repeat(64)}\nbroken`])(
   },
 );
 
-it('makes a key once, for its owner alone', () => {
+it('creates a key file once, readable only by its owner', () => {
   const file = path.join(folder, 'made');
   ensureKeyFile(file);
   const text = fs.readFileSync(file, 'utf8');
@@ -87,7 +87,7 @@ it('makes a key once, for its owner alone', () => {
   expect(made.open('b', made.seal('b', HEADERS))).toEqual(HEADERS);
 });
 
-it('never passes on the key of this API', () => {
+it("refuses to pass on the API's own key", () => {
   const broken = (mode: string, name: string) =>
     checkRules(configSchema.parse({ auth: { mode }, pass_through_headers: [name] }), []).map(
       ({ path: where }) => where.join('.'),
@@ -112,7 +112,7 @@ it.each(['Host', 'content-length', 'Connection', 'X-Request-Id', 'idempotency-ke
   },
 );
 
-it('says which batch waits for which key', () => {
+it('names the batch that waits and the missing key', () => {
   const [old = '', fresh = ''] = KEYS;
   const sealed = vault(old).seal('batch_a', HEADERS);
   expect(() => vault(fresh).open('batch_a', sealed)).toThrow(

@@ -3,8 +3,8 @@ import { createChunkCollector } from '../../platform/heap';
 const MIB = 1024 ** 2;
 const CHUNK_BYTES = 64 * 1024;
 
-describe('the collector of chunks', () => {
-  it('collects once for every 4 MiB that have passed', () => {
+describe('the chunk collector', () => {
+  it('collects once for every 4 MiB of streamed bytes', () => {
     const collected: unknown[] = [];
     const passed = createChunkCollector((options) => collected.push(options));
     for (let bytes = CHUNK_BYTES; bytes < 4 * MIB; bytes += CHUNK_BYTES) passed(CHUNK_BYTES);
@@ -16,7 +16,7 @@ describe('the collector of chunks', () => {
     expect(collected).toHaveLength(2);
   });
 
-  it('keeps what dead chunks hold far below what V8 would let them', () => {
+  it("keeps the memory of dead chunks far below V8's default", () => {
     const held = (): number => process.memoryUsage().arrayBuffers;
     const passed = createChunkCollector();
     const before = held();
@@ -29,7 +29,7 @@ describe('the collector of chunks', () => {
     expect(most - before).toBeLessThan(16 * MIB);
   });
 
-  it('leaves no collector behind for others', () => {
+  it('does not expose gc to other code', () => {
     createChunkCollector();
     expect('gc' in globalThis).toBe(false);
   });

@@ -14,8 +14,8 @@ async function seriesOf(samples: () => readonly ModelLimitSample[]) {
   };
 }
 
-describe('the gauges of learnt limits', () => {
-  it('show what holds now, and leave with their model', async () => {
+describe('the gauges of learned limits', () => {
+  it('show the current values and disappear with their model', async () => {
     let samples: ModelLimitSample[] = [
       { model: 'a', limit: 5, pausedMs: 0 },
       { model: 'b', limit: 1, pausedMs: 20 },
@@ -31,7 +31,7 @@ describe('the gauges of learnt limits', () => {
     expect(await series()).toHaveLength(2);
   });
 
-  it('make at most 201 series each: the rest shows its worst value', async () => {
+  it('have at most 201 series each, the last one with the worst value of the rest', async () => {
     const samples = Array.from({ length: 500 }, (_, i) => ({
       ...{ model: `m${i}`, limit: 500 - i, pausedMs: i === 300 ? 1 : 0 },
     }));

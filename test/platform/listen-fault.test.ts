@@ -17,12 +17,12 @@ function refusal(host: string, port = 0): Promise<NodeJS.ErrnoException> {
 const PLACE = { port: 0, portSetting: 'api.port' };
 /** A name that no resolver may know, and an address that is given to nobody. */
 const HOSTS: [string, string, string][] = [
-  ['a name that leads nowhere', 'nowhere.invalid', 'has no address in DNS'],
-  ['an address of no machine', '192.0.2.1', 'is not an address of this machine'],
-  ['an address that is none', '300.1.2.3', 'has no address in DNS'],
+  ['a name without an address', 'nowhere.invalid', 'has no address in DNS'],
+  ['an address of another machine', '192.0.2.1', 'is not an address of this machine'],
+  ['an address that is malformed', '300.1.2.3', 'has no address in DNS'],
 ];
 
-describe('a host that cannot be listened on', () => {
+describe('a host on which nothing can listen', () => {
   it.each(HOSTS)('%s is a wrong setting, and what to do is said', async (_, host, words) => {
     const fault = listenFault(await refusal(host), { ...PLACE, host });
     expect(fault).toMatchObject({ code: 'config_invalid' });
@@ -41,14 +41,14 @@ describe('a host that cannot be listened on', () => {
 });
 
 describe('a port', () => {
-  it('that takes rights which we lack is a wrong setting', () => {
+  it('that requires privileges is reported as a configuration error', () => {
     const error = Object.assign(new Error('denied'), { code: 'EACCES', syscall: 'listen' });
     const fault = listenFault(error, { host: '127.0.0.1', port: 80, portSetting: 'api.port' });
     expect(fault).toMatchObject({ code: 'config_invalid' });
     expect(fault.message).toMatch(/^api\.port: listening on port 80 requires privileges/);
   });
 
-  it('that somebody has is a port in use', () => {
+  it('that another process has is reported as port_in_use', () => {
     const error = Object.assign(new Error('taken'), { code: 'EADDRINUSE', syscall: 'listen' });
     const fault = listenFault(error, { host: '127.0.0.1', port: 80, portSetting: 'api.port' });
     expect(fault).toMatchObject({ code: 'port_in_use' });
@@ -56,7 +56,7 @@ describe('a port', () => {
   });
 });
 
-it('an error that is no matter of addresses stays what it is', () => {
+it('returns an error that is not about addresses unchanged', () => {
   const error = Object.assign(new Error('too many files'), { code: 'EMFILE' });
   expect(listenFault(error, { ...PLACE, host: '127.0.0.1' })).toBe(error);
 });

@@ -26,12 +26,12 @@ describe('a logger', () => {
     });
   });
 
-  it('leaves an error as it is that is a text already', () => {
+  it('logs an error that is text unchanged', () => {
     const [line] = linesOf((logger) => logger.warn({ error: 'no plan' }, 'failed'));
     expect(line).toMatchObject({ error: 'no plan' });
   });
 
-  it('hides what may be a secret', () => {
+  it('redacts members that may hold secrets', () => {
     const [line] = linesOf((logger) => logger.info({ headers: { authorization: 'hunter2' } }, 'x'));
     expect(JSON.stringify(line)).not.toContain('hunter2');
   });

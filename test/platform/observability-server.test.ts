@@ -34,12 +34,12 @@ async function get(server: ObservabilityServer, path: string) {
 }
 
 describe('the observability server', () => {
-  test('is healthy while the process lives, ready or not', async () => {
+  it('is healthy while the process lives, ready or not', async () => {
     const server = await start({ checks: { postgres: () => Promise.reject(new Error('away')) } });
     expect((await get(server, '/health')).status).toBe(200);
   });
 
-  test('is ready only when every check passes, says which one fails, and not why', async () => {
+  it('is ready only if every check passes, and names the failed one but not the reason', async () => {
     let isUp = false;
     const server = await start({
       checks: {
@@ -59,7 +59,7 @@ describe('the observability server', () => {
     expect((await get(server, '/ready')).status).toBe(200);
   });
 
-  test('does not wait longer for a check than its limit', async () => {
+  it('does not wait longer for a check than its limit', async () => {
     const stuck = () => new Promise<void>(() => undefined);
     const server = await start({ checks: { stuck }, checkTimeoutMs: 20 });
     const { status, text } = await get(server, '/ready');
@@ -67,7 +67,7 @@ describe('the observability server', () => {
     expect(text).toContain('no answer within 20 ms');
   });
 
-  test('is not ready any more once it was told so', async () => {
+  it('is no longer ready after markNotReady', async () => {
     const server = await start();
     expect((await get(server, '/ready')).status).toBe(200);
     server.markNotReady('guard_shutdown');
@@ -76,7 +76,7 @@ describe('the observability server', () => {
     expect(text).toContain('guard_shutdown');
   });
 
-  test('serves the metrics of its registry under the names of the dashboards', async () => {
+  it('serves the metrics of its registry under the names of the dashboards', async () => {
     const registry = createMetricsRegistry('worker');
     const metrics = createWorkerMetrics(registry);
     metrics.modelInflightRequests.set({ model: 'm' }, 3);
@@ -86,7 +86,7 @@ describe('the observability server', () => {
     expect(text).toContain('nodejs_eventloop_lag_seconds');
   });
 
-  test('names the setting to change when its port is taken', async () => {
+  it('names the setting to change if its port is in use', async () => {
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
     const { port } = other.address() as AddressInfo;
@@ -97,7 +97,7 @@ describe('the observability server', () => {
     await new Promise((resolve) => other.close(resolve));
   });
 
-  test('answers only requests for its own name, and none of foreign pages', async () => {
+  it('answers only requests for its own name, and none from foreign pages', async () => {
     const server = await start({ originCheck: originCheck(configSchema.parse({}), '127.0.0.1') });
     const ask = (headers: Record<string, string>) =>
       new Promise<{ status: number | undefined; text: string }>((resolve, reject) => {
@@ -121,7 +121,7 @@ describe('the observability server', () => {
     }
   });
 
-  test('says nothing of what went wrong in it', async () => {
+  it('does not reveal internal errors in responses', async () => {
     const registry = createMetricsRegistry('worker');
     registry.metrics = () => Promise.reject(new Error('password of postgres://u:p@db'));
     const errors: unknown[] = [];

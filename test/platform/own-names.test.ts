@@ -11,18 +11,18 @@ describe('the names of a server without authentication', () => {
   it.each([
     ...['localhost', 'LOCALHOST:8000', 'localhost.', '127.0.0.1', '127.0.0.1:9', '127.9.8.7'],
     ...['[::1]', '[::1]:8000'],
-  ])('on loopback include %s', (host) => {
+  ])('include %s on loopback', (host) => {
     expect(check()({ ...NONE, host })).toBeNull();
   });
 
   it.each([
     ...['evil.example', 'evil.example:8000', '127.0.0.1.evil.example', 'localhost.evil.example'],
     ...['192.168.0.1', '0.0.0.0', '', 'localhost:8000@evil.example', '[::1', 'a b', '127.0.0.1:x'],
-  ])('on loopback do not include %j', (host) => {
+  ])('do not include %j on loopback', (host) => {
     expect(check()({ ...NONE, host })).toContain('api.allowed_hosts');
   });
 
-  it('include the address that is listened on, and what the operator lists', () => {
+  it('include the listening address and what the operator lists', () => {
     const listed = check({ api: { allowed_hosts: ['Batch.internal'] } }, 'node-7.internal');
     for (const host of ['batch.internal:80', 'node-7.internal', 'localhost']) {
       expect(listed({ ...NONE, host })).toBeNull();
@@ -30,7 +30,7 @@ describe('the names of a server without authentication', () => {
     expect(listed({ ...NONE, host: 'other.internal' })).not.toBeNull();
   });
 
-  it('include every address where others can reach the port, but no other name', () => {
+  it('include every IP address, but no other name, if others can reach the port', () => {
     const open = check({}, '0.0.0.0');
     for (const host of ['10.0.0.7:8000', '[fd00::7]:8000', 'localhost']) {
       expect(open({ ...NONE, host })).toBeNull();
@@ -38,17 +38,17 @@ describe('the names of a server without authentication', () => {
     expect(open({ ...NONE, host: 'evil.example' })).not.toBeNull();
   });
 
-  it('are all names where the operator says so', () => {
+  it('include all names if the operator lists *', () => {
     const any = check({ api: { allowed_hosts: ['*'] } });
     expect(any({ ...NONE, host: 'evil.example' })).toBeNull();
   });
 
-  it('are not asked of a request without one', () => {
+  it('are not required of a request without a Host header', () => {
     expect(check()({ ...NONE, host: undefined })).toBeNull();
   });
 });
 
-describe('with authentication', () => {
+describe('the names of a server with authentication', () => {
   it.each(['header', 'api_key'])('any name will do in mode %s, unless some are listed', (mode) => {
     const request = {
       host: 'evil.example',
@@ -75,22 +75,22 @@ describe('a web page', () => {
   it.each([
     ...['https://evil.example', 'null', '', 'http://localhost:3000', 'http://localhost'],
     ...['http://localhost:8000.evil.example', 'http://localhost:8000, http://evil.example'],
-  ])('of another origin may not: %j', (origin) => {
+  ])('of another origin is refused: %j', (origin) => {
     expect(check()({ host, origin, fetchSite: undefined })).toContain('auth.mode none');
   });
 
-  it('of a host that the operator lists may ask', () => {
+  it('of a listed host is served', () => {
     const listed = check({ api: { allowed_hosts: ['batch.example'] } });
     expect(listed({ host, origin: 'https://batch.example', fetchSite: undefined })).toBeNull();
   });
 
-  it('of another site may not, even without an origin', () => {
+  it('of another site is refused, even without an origin', () => {
     const ask = (fetchSite: string) => check()({ host, origin: undefined, fetchSite });
     expect(ask('Cross-Site')).toContain('Sec-Fetch-Site');
     for (const site of ['same-origin', 'same-site', 'none']) expect(ask(site)).toBeNull();
   });
 });
 
-it('shows no more of a long name than is useful', () => {
+it('repeats only the start of a long host name in the error', () => {
   expect(check()({ ...NONE, host: `${'x'.repeat(10_000)}` })!.length).toBeLessThan(400);
 });

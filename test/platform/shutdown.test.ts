@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import { installSignals, runPhases } from '../../platform/shutdown';
 
 describe('the phases of a shutdown', () => {
-  test('run one after another and are reported by name', async () => {
+  it('run one after another and are reported by name', async () => {
     const order: string[] = [];
     const phase = (name: string) => ({
       name,
@@ -21,7 +21,7 @@ describe('the phases of a shutdown', () => {
     expect(heard).toEqual(['api done', 'worker done']);
   });
 
-  test('leave a late phase behind and go on after a failed one', async () => {
+  it('continue after a late or failed phase', async () => {
     const failure = new Error('broken');
     const reports = await runPhases([
       { name: 'stuck', timeoutMs: 10, run: () => new Promise(() => undefined) },
@@ -51,7 +51,7 @@ describe('signals', () => {
     return { source, heard, clock, remove };
   }
 
-  test('drain at the first and end at once at the second', () => {
+  it('drain on the first and end at once on the second', () => {
     const { source, heard, clock } = listen();
     source.emit('SIGINT', 'SIGINT');
     clock.nowMs = 1_000;
@@ -59,7 +59,7 @@ describe('signals', () => {
     expect(heard).toEqual(['drain SIGINT', 'force']);
   });
 
-  test('that come twice within a second are one Ctrl-C', () => {
+  it('that arrive twice within a second count as one Ctrl-C', () => {
     const { source, heard, clock } = listen();
     source.emit('SIGINT', 'SIGINT');
     clock.nowMs = 999;
@@ -67,13 +67,13 @@ describe('signals', () => {
     expect(heard).toEqual(['drain SIGINT']);
   });
 
-  test('of a terminal that closes drain too', () => {
+  it('of a closing terminal drain too', () => {
     const { source, heard } = listen();
     source.emit('SIGHUP', 'SIGHUP');
     expect(heard).toEqual(['drain SIGHUP']);
   });
 
-  test('are left alone when the handlers are removed', () => {
+  it('are no longer handled after the handlers are removed', () => {
     const { source, remove } = listen();
     remove();
     expect(source.eventNames()).toEqual([]);

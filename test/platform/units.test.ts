@@ -1,7 +1,7 @@
 import { formatDuration, parseDurationMs, parseSizeBytes } from '../../platform/units';
 
 describe('durations and sizes', () => {
-  test.each([
+  it.each([
     ['250ms', 250],
     ['4s', 4_000],
     ['1.5h', 5_400_000],
@@ -9,21 +9,21 @@ describe('durations and sizes', () => {
     [0, 0],
   ])('%s is %d ms', (text, ms) => expect(parseDurationMs(text)).toBe(ms));
 
-  test.each(['5', 5, '', '-1s', '1 s', '1w', 's', '1e3s'])('%s is no duration', (text) =>
+  it.each(['5', 5, '', '-1s', '1 s', '1w', 's', '1e3s'])('%s is no duration', (text) =>
     expect(parseDurationMs(text)).toBeNull(),
   );
 
-  test.each([
+  it.each([
     ['200MiB', 209_715_200],
     ['1KiB', 1_024],
     [42, 42],
   ])('%s is %d bytes', (text, bytes) => expect(parseSizeBytes(text)).toBe(bytes));
 
-  test.each(['2MB', '-1', '1.5GiB', '', 'MiB'])('%s is no size', (text) =>
+  it.each(['2MB', '-1', '1.5GiB', '', 'MiB'])('%s is no size', (text) =>
     expect(parseSizeBytes(text)).toBeNull(),
   );
 
-  test.each([0, 1, 250, 999, 1_000, 1_500, 30_000, 90_000, 5_400_000, 86_400_000, 123_456])(
+  it.each([0, 1, 250, 999, 1_000, 1_500, 30_000, 90_000, 5_400_000, 86_400_000, 123_456])(
     '%d ms is the same after printing and reading',
     (ms) => expect(parseDurationMs(formatDuration(ms))).toBe(ms),
   );

@@ -38,7 +38,7 @@ describe('a workflow', () => {
     expect(isSuspect(one, at)).toBe(suspect);
   });
 
-  it('is asked for once in 30 cycles whatever visibility shows', () => {
+  it('is checked once in 30 cycles whatever visibility shows', () => {
     const cycles = Array.from({ length: 30 }, (_, cycle) => isSuspect(row, { ...at, cycle }));
     expect(cycles.filter(Boolean)).toHaveLength(1);
   });

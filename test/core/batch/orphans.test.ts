@@ -17,7 +17,7 @@ function row(over: Partial<OrphanRow> = {}): OrphanRow {
 }
 
 describe('an open row whose workflow is', () => {
-  it('running is left alone, even past its end: the workflow has a timer of its own', () => {
+  it('running needs nothing, even past its deadline: the workflow has its own timer', () => {
     expect(judgeOrphan(row(), 'running', NOW_SEC)).toEqual({ kind: 'none' });
     expect(judgeOrphan(row({ expiresAtSec: NOW_SEC - 5 }), 'running', NOW_SEC)).toEqual({
       kind: 'none',
@@ -33,19 +33,19 @@ describe('an open row whose workflow is', () => {
     expect(judgeOrphan(cancelled, 'running', NOW_SEC)).toEqual({ kind });
   });
 
-  it('missing is started again, under no cause', () => {
+  it('missing is started again, without a cause', () => {
     expect(judgeOrphan(row(), 'missing', NOW_SEC)).toEqual({ kind: 'start', claim: null });
   });
 
   it.each([
     [14, { kind: 'none' }],
     [15, { kind: 'start', claim: null }],
-  ])('missing and never started is left to its creator at first: %d s old', (age, verdict) => {
+  ])('missing and never started is left to the API at first: %d s old', (age, verdict) => {
     const fresh = row({ startSeen: false, createdAtSec: NOW_SEC - age });
     expect(judgeOrphan(fresh, 'missing', NOW_SEC)).toEqual(verdict);
   });
 
-  it('closed ends failed', () => {
+  it('closed ends as failed', () => {
     expect(judgeOrphan(row(), 'closed', NOW_SEC)).toEqual({ kind: 'start', claim: 'failed' });
   });
 

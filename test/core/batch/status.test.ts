@@ -8,13 +8,13 @@ import {
 import { isLegalTransition } from '../../support/transitions';
 
 describe('the transition table', () => {
-  it('has no way out of a terminal status', () => {
+  it('allows no change of a terminal status', () => {
     for (const from of TERMINAL_STATUSES) {
       for (const to of BATCH_STATUSES) expect(isLegalTransition(from, to)).toBe(false);
     }
   });
 
-  it('never lets cancelling become completed, at any number of steps', () => {
+  it('never lets cancelling become completed, in any number of steps', () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom(...BATCH_STATUSES)), (targets) => {
         let status: (typeof BATCH_STATUSES)[number] = 'cancelling';
@@ -24,7 +24,7 @@ describe('the transition table', () => {
     );
   });
 
-  it('names as predecessors exactly the statuses that may go there', () => {
+  it('lists exactly the statuses that may precede another one', () => {
     for (const to of BATCH_STATUSES) {
       const expected = BATCH_STATUSES.filter((from) => isLegalTransition(from, to));
       expect(legalPredecessors(to)).toEqual(expected);

@@ -57,24 +57,24 @@ it.each([
   );
 });
 
-it('measures as JSON.stringify and UTF-8 do', () => {
+it('measures text as JSON.stringify and UTF-8 encode it', () => {
   fc.assert(fc.property(hostile, (text) => expect(jsonBytes(text)).toBe(encodedBytes(text))));
 });
 
-it('leaves ordinary names as they are', () => {
+it('keeps ordinary names unchanged', () => {
   expect(keyword('llama-3')).toBe('llama-3');
   expect(keyword('équipe 漢字')).toBe('équipe 漢字');
   expect(keywordList(['a', 'b'])).toEqual(['a', 'b']);
   expect(failureText('one\ntwo')).toBe('one\ntwo');
 });
 
-it('keeps different long names apart', () => {
+it('keeps different long names distinct', () => {
   const long = EMOJI.repeat(255);
   expect(keyword(`${long}a`)).not.toBe(keyword(`${long}b`));
   expect(keyword('a\0')).not.toBe(keyword('a\x01'));
 });
 
-it('holds as many keywords as fit, from the front', () => {
+it('keeps the first keywords that fit', () => {
   fc.assert(
     fc.property(fc.array(hostile, { maxLength: 30 }), (texts) => {
       const list = keywordList(texts);
@@ -100,7 +100,7 @@ it('makes a fairness key of at most 64 bytes', () => {
   expect(fairnessKey('team-a', digest)).toBe('team-a');
 });
 
-it('says when the names of all models are too much for one result', () => {
+it('reports when the model names of a file are too large for one result', () => {
   const names = (count: number, name: string) => Array.from({ length: count }, () => name);
   expect(fitsModelNames(names(500, 'm'.repeat(100)))).toBe(true);
   expect(fitsModelNames(names(500, 'm'.repeat(256)))).toBe(false);

@@ -5,7 +5,7 @@ const reply = (limit: AdaptiveLimit, signal: 'success' | 'overload' | 'none', ma
   limit.onReply({ signal, mark, pauseMs: 0, nowMs: 0 });
 
 describe('the adaptive limit', () => {
-  it('stays between 1 and its maximum, and moves by one up or by half down (W1, W2)', () => {
+  it('stays between 1 and its maximum, grows by one and shrinks by half', () => {
     const event = fc.record({
       signal: fc.constantFrom('success', 'success', 'success', 'overload', 'none'),
       /** Which of the requests in flight is answered. */
@@ -36,7 +36,7 @@ describe('the adaptive limit', () => {
     );
   });
 
-  it('comes back fast to what the server bore, then grows after as many successes as it allows', () => {
+  it('recovers quickly to the limit before the last cut, then grows once per limit successes', () => {
     const limit = new AdaptiveLimit(8);
     const seen = (successes: number) =>
       Array.from({ length: successes }, () => {
@@ -53,7 +53,7 @@ describe('the adaptive limit', () => {
     expect(seen(10)).toEqual([4, 5, 6, 6, 6, 6, 6, 6, 7, 7]);
   });
 
-  it('pauses for the longest time that was asked for, five minutes at most', () => {
+  it('pauses for the longest requested time, five minutes at most', () => {
     const limit = new AdaptiveLimit(2);
     const mark = limit.mark;
     const pause = (pauseMs: number, nowMs: number) =>
@@ -72,7 +72,7 @@ describe('the adaptive limit', () => {
     [2, 0.9],
     [5, 0.9],
     [50, 0.9],
-  ])('lets a server that answers %d at once work at least %d of its time', (slots, least) => {
+  ])('keeps a server with %d places busy for at least %d of the time', (slots, least) => {
     expect(utilization({ slots, max: 4 * slots, jitter: 0 })).toBeGreaterThanOrEqual(least);
     expect(utilization({ slots, max: 4 * slots, jitter: 0.8 })).toBeGreaterThanOrEqual(least);
   });

@@ -9,7 +9,7 @@ const worker = (ageMs: number, models: Record<string, number>, global: number | 
 });
 
 describe('the route of a model', () => {
-  it('is a queue of its own where a live worker names it, else the shared one', () => {
+  it("is the model's own queue if a live worker lists it, else the shared queue", () => {
     const named = worker(0, { a: 1_000 });
     const all = worker(0, {}, 9_000);
     expect(findRoute('a', [named, all])).toEqual({ queue: 'model', requestTimeoutMs: 1_000 });
@@ -18,12 +18,12 @@ describe('the route of a model', () => {
     expect(findRoute('toString', [named])).toBeNull();
   });
 
-  it('has the longest timeout of those who serve it', () => {
+  it('has the longest timeout of the workers that serve the model', () => {
     const workers = [worker(0, { a: 1_000 }), worker(5_000, { a: 3_000 }), worker(0, { a: 2_000 })];
     expect(findRoute('a', workers)?.requestTimeoutMs).toBe(3_000);
   });
 
-  it('goes with its last live worker; the model stays known for a while', () => {
+  it('ends with the last live worker, while the model stays known for a while', () => {
     const gone = [worker(30_001, { a: 1_000 })];
     expect(findRoute('a', gone)).toBeNull();
     expect(isKnownModel('a', gone)).toBe(true);
@@ -32,7 +32,7 @@ describe('the route of a model', () => {
     expect(isKnownModel('b', [worker(0, {}, 1)])).toBe(true);
   });
 
-  it('knows every model that has a route', () => {
+  it('exists only for models that are known', () => {
     const age = fc.integer({ min: 0, max: 2 * KNOWN_MS });
     const seen: fc.Arbitrary<SeenRoutes> = fc.record({
       ageMs: age,

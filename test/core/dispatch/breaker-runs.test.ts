@@ -3,8 +3,8 @@ import { createBreaker } from '../../../core/dispatch/breaker';
 const options = { initialBackoffMs: 1_000, maxBackoffMs: 5_000, probeTimeoutMs: 60_000 };
 const fail = (lineId: string, nowMs: number) => ({ lineId, nowMs, kind: 503 as const });
 
-describe('after a success', () => {
-  it('lines that failed before it no longer speak against the gateway', () => {
+describe('a circuit breaker after a success', () => {
+  it('ignores the lines that failed before it', () => {
     const breaker = createBreaker(options);
     for (const [i, line] of ['a', 'b', 'c', 'd'].entries()) breaker.onFailure(fail(line, i));
     breaker.onSuccess(10);
@@ -13,7 +13,7 @@ describe('after a success', () => {
     expect([breaker.state, breaker.suspect]).toEqual(['closed', false]);
   });
 
-  it('an older one that is reported later does not put it back', () => {
+  it('keeps the newest send time if an older success is reported later', () => {
     const breaker = createBreaker(options);
     expect(breaker.lastSuccessSentMs).toBeNull();
     breaker.onSuccess(500);
@@ -24,7 +24,7 @@ describe('after a success', () => {
   });
 });
 
-it('a probe that is reported lost long after it was given up hastens nothing', () => {
+it('does not probe earlier if a probe is reported lost after it timed out', () => {
   const breaker = createBreaker(options);
   for (const [i, line] of ['a', 'b', 'c', 'd', 'e'].entries()) {
     breaker.onFailure(fail(line, i * 2_500));

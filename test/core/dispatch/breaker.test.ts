@@ -28,7 +28,7 @@ function opened(): Breaker {
   ]);
 }
 
-describe('a breaker opens', () => {
+describe('a closed circuit breaker', () => {
   it.each<[string, readonly (readonly [string, number, BreakerFailureKind?])[], string]>([
     [
       '5 failures, 10 s, 3 lines',
@@ -88,11 +88,11 @@ describe('a breaker opens', () => {
       [['a', 0], ['a', 1], ...[2, 3, 4, 10_000].map((at) => ['a', at, 'connect'] as const)],
       'closed',
     ],
-  ])('or not: %s', (_, failures, state) => {
+  ])('opens only if it should: %s', (_, failures, state) => {
     expect(failing(createBreaker(options), failures).state).toBe(state);
   });
 
-  it('never across a success', () => {
+  it('never opens because of failures before a success', () => {
     const breaker = failing(createBreaker(options), [
       ['a', 0],
       ['b', 1],
@@ -109,7 +109,7 @@ describe('a breaker opens', () => {
   });
 });
 
-describe('a gateway is suspect', () => {
+describe('a gateway', () => {
   it.each<[string, Parameters<typeof failing>[1], boolean]>([
     ['nothing failed', [], false],
     ['one connection could not be made', [['a', 0, 'connect']], true],
@@ -135,7 +135,7 @@ describe('a gateway is suspect', () => {
       ],
       false,
     ],
-  ])('or not when %s', (_, failures, suspect) => {
+  ])('is suspect, or not, when %s', (_, failures, suspect) => {
     const breaker = failing(createBreaker(options), failures);
     expect(breaker.suspect).toBe(suspect);
     breaker.onSuccess(0);
@@ -143,8 +143,8 @@ describe('a gateway is suspect', () => {
   });
 });
 
-describe('an open breaker', () => {
-  it('lets one probe at a time through, first after the initial backoff', () => {
+describe('an open circuit breaker', () => {
+  it('admits one probe at a time, the first one after the initial backoff', () => {
     const breaker = opened();
     expect(breaker.retryAtMs).toBe(11_000);
     expect(breaker.admit(10_999)).toBe('wait');
@@ -153,7 +153,7 @@ describe('an open breaker', () => {
     expect(breaker.admit(30_000)).toBe('wait');
   });
 
-  it('doubles the pause between probes up to the longest', () => {
+  it('doubles the pause between probes up to its maximum', () => {
     const breaker = opened();
     const pauses: number[] = [];
     let nowMs = 11_000;
@@ -166,14 +166,14 @@ describe('an open breaker', () => {
     expect(pauses).toEqual([2_000, 4_000, 5_000, 5_000, 5_000]);
   });
 
-  it('does not take the failure of an older request for the probe', () => {
+  it('does not mistake the failure of an older request for that of the probe', () => {
     const breaker = opened();
     expect(breaker.admit(11_000)).toBe('probe');
     breaker.onFailure({ lineId: 'old', kind: 503, nowMs: 11_500 });
     expect(breaker.admit(20_000)).toBe('wait');
   });
 
-  it('closes at any success and forgets the run', () => {
+  it('closes after any success and forgets the failures', () => {
     const breaker = opened();
     breaker.admit(11_000);
     breaker.onSuccess(0);
@@ -187,7 +187,7 @@ describe('an open breaker', () => {
     expect(breaker.state).toBe('closed');
   });
 
-  it('goes on when a probe is lost or never reported', () => {
+  it('admits another probe when one is lost or never reported', () => {
     const lost = opened();
     lost.admit(11_000);
     lost.onProbeLost(12_000);
@@ -200,8 +200,8 @@ describe('an open breaker', () => {
   });
 });
 
-describe('whoever watches a breaker', () => {
-  it('hears once that it opens and once that it closes', () => {
+describe('the listener of a circuit breaker', () => {
+  it('is called once when it opens and once when it closes', () => {
     const heard: string[] = [];
     const watched = createBreaker({ ...options, onChange: (state) => heard.push(state) });
     watched.onSuccess(0);
@@ -216,8 +216,8 @@ describe('whoever watches a breaker', () => {
   });
 });
 
-describe('any history', () => {
-  it('never has two probes out, and never waits without an end', () => {
+describe('a circuit breaker with any history', () => {
+  it('never has two probes in flight and never waits forever', () => {
     const step = fc.record({
       advanceMs: fc.integer({ min: 0, max: 20_000 }),
       line: fc.constantFrom('a', 'b', 'c', 'd'),

@@ -30,19 +30,19 @@ function countsOf(served: readonly string[]): Record<string, number> {
   return counts;
 }
 
-describe('tenants', () => {
+describe('tenants in a fair queue', () => {
   it('take turns, however many requests each has in line', () => {
     const serve = crowd([{ tenant: 'many', count: 50 }, { tenant: 'one' }]);
     expect(countsOf(serve(1_000))).toEqual({ many: 500, one: 500 });
   });
 
-  it('take turns by their weight', () => {
+  it('take turns by weight', () => {
     const members = [{ tenant: 'a', count: 3 }, { tenant: 'b', count: 9 }, { tenant: 'c' }];
     const serve = crowd(members, { a: 3, c: 0.5 });
     expect(countsOf(serve(900))).toEqual({ a: 600, b: 200, c: 100 });
   });
 
-  it('gain nothing by urgency if their own turns give them a fifth', () => {
+  it('gain nothing by urgency if their own turns are a fifth already', () => {
     const serve = crowd([
       { tenant: 'hasty', priority: URGENT, count: 30 },
       { tenant: 'calm', count: 3 },
@@ -50,7 +50,7 @@ describe('tenants', () => {
     expect(countsOf(serve(1_000))).toEqual({ hasty: 500, calm: 500 });
   });
 
-  it('get a fifth of the turns for urgent work, among however many', () => {
+  it('get a fifth of the turns for urgent work, however many tenants there are', () => {
     const calm = Array.from({ length: 19 }, (_, i) => ({ tenant: `calm${i}` }));
     const serve = crowd([...calm, { tenant: 'hasty', priority: URGENT, count: 30 }]);
     const served = countsOf(serve(1_900));
@@ -60,7 +60,7 @@ describe('tenants', () => {
     expect(Math.max(...others) - Math.min(...others)).toBeLessThanOrEqual(1);
   });
 
-  it('lose no turn to one that urgent work was given', () => {
+  it('lose none of their own turns for a promoted urgent request', () => {
     const calm = Array.from({ length: 6 }, (_, i) => ({ tenant: `c${i}` }));
     const serve = crowd([...calm, { tenant: 'h', priority: URGENT, count: 9 }]);
     const order = ['c0 c1 c2 c3 h c4 c5 h', 'c0 c1 c2 c3 h c4 c5 h'];
@@ -76,7 +76,7 @@ describe('tenants', () => {
     expect(x + y).toBeLessThanOrEqual(3_000 / 4);
   });
 
-  it('are served by priority within themselves, then models in turn, then first come', () => {
+  it('are served by priority, then models in turn, then first come', () => {
     const queue = new FairQueue<string>();
     const wait = (item: string, model: string, priority: number) =>
       queue.push(item, { tenant: 't', model, priority });
@@ -89,7 +89,7 @@ describe('tenants', () => {
     expect(queue.shift()).toBeNull();
   });
 
-  it('gain nothing by naming many models', () => {
+  it('gain nothing by using many models', () => {
     const members = Array.from({ length: 40 }, (_, i) => ({ tenant: 'a', model: `m${i}` }));
     const served = crowd([...members, { tenant: 'b' }])(800);
     expect(served.filter((one) => one === 'b')).toHaveLength(400);
@@ -98,8 +98,8 @@ describe('tenants', () => {
   });
 });
 
-describe('any history of joining, leaving, coming back and turns', () => {
-  it('serves each once, in order within a tenant and priority, and leaves nothing behind', () => {
+describe('a fair queue with any history', () => {
+  it('serves every request once, in order within tenant and priority, and ends empty', () => {
     const step = fc.record({
       do: fc.constantFrom('push', 'push', 'shift', 'shift', 'remove', 'giveBack'),
       tenant: fc.constantFrom('a', 'b', 'c'),

@@ -3,8 +3,8 @@ import { FairShares, Share } from '../../../core/dispatch/fair-shares';
 
 const WEIGHTS = [0.001, 0.5, 1, 1, 3, 1_000];
 
-describe('turns by weight', () => {
-  it('differ by no more than one turn of each, divided by the weights, while both wait', () => {
+describe('fair shares', () => {
+  it('differ by at most one weighted turn each while both wait', () => {
     const step = fc.record({
       do: fc.constantFrom('serve', 'serve', 'serve', 'join', 'leave'),
       pick: fc.nat(WEIGHTS.length - 1),
@@ -51,7 +51,7 @@ describe('turns by weight', () => {
     );
   });
 
-  it('hold for someone who waits for one turn at a time', () => {
+  it('hold for a competitor that waits for one turn at a time', () => {
     const shares = new FairShares();
     const [heavy, light] = [new Share(3), new Share(1)];
     shares.join(heavy);
@@ -68,7 +68,7 @@ describe('turns by weight', () => {
     expect(turns).toEqual({ heavy: 300, light: 100 });
   });
 
-  it('cost nothing who leaves without one, and forget who was away for long', () => {
+  it('charge nothing for leaving without a turn, and forget idle competitors', () => {
     const shares = new FairShares();
     const [a, b, c] = [new Share(1), new Share(1), new Share(1)];
     for (const share of [a, b, c]) shares.join(share);

@@ -6,7 +6,7 @@ const answer = (status: number, over: Partial<TryOutcome & { kind: 'answer' }> =
   ({ kind: 'answer', status, retryAfter: null, droppedReason: null, ...over }) as const;
 const gateway = { max_retries: 4, initial_backoff: 100, max_backoff: 60_000 };
 
-describe('what a reply says about the load of its server', () => {
+describe('the load signal of a reply', () => {
   it.each([
     [answer(200), 'success'],
     [answer(204), 'success'],
@@ -27,13 +27,13 @@ describe('what a reply says about the load of its server', () => {
     [answer(429, { dropped: 'evicted', retryAfter: '1' }), 'none'],
     [{ kind: 'failure', reason: 'connect' } as const, 'none'],
     [{ kind: 'failure', reason: 'timeout' } as const, 'none'],
-  ])('%j: %s', (outcome, expected) => {
+  ])('of %j is %s', (outcome, expected) => {
     expect(loadSignal(outcome)).toBe(expected);
   });
 });
 
-describe('a line', () => {
-  it('is never charged for a drop, which tells the breaker nothing (W4, W5)', () => {
+describe('the tries of a line', () => {
+  it('do not include drops, which the circuit breaker ignores too', () => {
     const dropped = answer(503, { dropped: 'evicted', retryAfter: '2' });
     expect(costOf({ outcome: dropped, limit: 1, refusals: 99 })).toBe('nothing');
     expect(gatewayHealth(dropped)).toBe('unknown');
@@ -44,7 +44,7 @@ describe('a line', () => {
     expect(nextTry({ ...input, outcome: dropped })).toEqual({ kind: 'retry', atMs: 2_000 });
   });
 
-  it('pays for a 429 only at a limit of 1, at a fixed limit, or after twenty others', () => {
+  it('include a 429 only at a limit of 1, at a fixed limit, or after twenty refusals', () => {
     const cost = (limit: number | null, refusals: number) =>
       costOf({ outcome: answer(429), limit, refusals });
     expect([cost(2, 0), cost(2, 19), cost(2, 20)]).toEqual(['refusal', 'refusal', 'try']);
@@ -54,7 +54,7 @@ describe('a line', () => {
     );
   });
 
-  it('makes at most max_retries + 1 counted tries, whatever it is answered (W4)', () => {
+  it('are at most max_retries + 1, whatever the replies', () => {
     const event = fc.record({
       outcome: fc.constantFrom(
         answer(429),
@@ -94,7 +94,7 @@ describe('a line', () => {
     );
   });
 
-  it('waits longer with each of its 429s, counted or not', () => {
+  it('are further apart after each 429, counted or not', () => {
     const pause = (attempt: number, refusals: number) => {
       const input = { attempt, refusals, counted: false, nowMs: 0, deadlineMs: 9e9, random: 0.5 };
       return nextTry({ ...input, outcome: answer(429), gateway });

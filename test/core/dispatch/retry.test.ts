@@ -13,7 +13,7 @@ const failure = (reason: 'connect' | 'connection' | 'timeout' | 'too_large' | 'a
   ({ kind: 'failure', reason }) as const;
 const gateway = { max_retries: 3, initial_backoff: 1_000, max_backoff: 60_000 };
 
-describe('what is tried again', () => {
+describe('the retry decision', () => {
   it.each([
     [answer(200), false],
     [answer(307), false],
@@ -36,12 +36,12 @@ describe('what is tried again', () => {
     [failure('timeout'), true],
     [failure('too_large'), false],
     [failure('aborted'), false],
-  ])('%j: %s', (outcome, expected) => {
+  ])('of %j is %s', (outcome, expected) => {
     expect(isRetryable(outcome)).toBe(expected);
   });
 });
 
-describe('what a try says about its gateway', () => {
+describe('the health of a gateway after a try', () => {
   it.each([
     [answer(200), 'alive'],
     [answer(400), 'alive'],
@@ -56,13 +56,13 @@ describe('what a try says about its gateway', () => {
     [failure('too_large'), 'alive'],
     [failure('timeout'), 'unknown'],
     [failure('aborted'), 'unknown'],
-  ])('%j: %s', (outcome, expected) => {
+  ])('of %j is %s', (outcome, expected) => {
     expect(gatewayHealth(outcome)).toBe(expected);
   });
 });
 
-describe('the pause', () => {
-  it('doubles under full jitter up to the longest one', () => {
+describe('the pause before the next try', () => {
+  it('doubles up to its maximum, with full jitter', () => {
     const at = (attempt: number, random: number) =>
       backoffMs({ attempt, retryAfter: null, nowMs: 0, random, gateway });
     expect([1, 2, 3, 4, 7, 50, 5_000].map((attempt) => at(attempt, 0.5))).toEqual([
@@ -118,7 +118,7 @@ describe('Retry-After', () => {
 describe('the next try', () => {
   const input = { nowMs: 1_000, deadlineMs: 1e9, random: 0.5, gateway };
 
-  it('comes max_retries times and no more', () => {
+  it('is made max_retries times and not more often', () => {
     const kinds = [1, 2, 3, 4].map(
       (attempt) => nextTry({ ...input, outcome: answer(500), attempt }).kind,
     );
@@ -129,14 +129,14 @@ describe('the next try', () => {
     );
   });
 
-  it('never begins at or after the deadline', () => {
+  it('never starts at or after the deadline', () => {
     const at = (deadlineMs: number) =>
       nextTry({ ...input, outcome: failure('timeout'), attempt: 1, deadlineMs });
     expect(at(1_501)).toEqual({ kind: 'retry', atMs: 1_500 });
     expect(at(1_500)).toEqual({ kind: 'expired' });
   });
 
-  it('is not made after a settled answer', () => {
+  it('is not made after a final answer', () => {
     expect(nextTry({ ...input, outcome: answer(400), attempt: 1 })).toEqual({ kind: 'final' });
   });
 });

@@ -3,7 +3,7 @@ import { inSlices, uncovered } from '../../../core/journal/coverage';
 
 const span = fc.tuple(fc.nat(60), fc.nat(60)).map(([a, b]) => ({ from: a, to: a + b }));
 
-test('uncovered ranges are exactly the positions that no range covers, merged and in order', () => {
+it('finds exactly the positions that no range covers, merged and in order', () => {
   fc.assert(
     fc.property(fc.array(span, { maxLength: 10 }), fc.nat(80), (ranges, entries) => {
       const positions = Array.from({ length: entries }, (_, i) => i).filter(
@@ -16,7 +16,7 @@ test('uncovered ranges are exactly the positions that no range covers, merged an
   );
 });
 
-test('slices hold every position once and no more than allowed', () => {
+it('cuts ranges into slices that hold every position once and stay within their size', () => {
   fc.assert(
     fc.property(
       fc.array(span, { maxLength: 8 }),

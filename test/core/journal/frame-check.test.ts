@@ -11,17 +11,17 @@ function foreign(change: (frame: Buffer) => void): Buffer {
   return frame;
 }
 
-test.each<[string, (frame: Buffer) => void]>([
-  ['of a kind that is not known', (frame) => frame.writeUInt8(4, 16)],
+it.each<[string, (frame: Buffer) => void]>([
+  ['of an unknown kind', (frame) => frame.writeUInt8(4, 16)],
   ['of kind 0', (frame) => frame.writeUInt8(0, 16)],
-  ['whose offset is no safe integer', (frame) => frame.writeUInt32LE(2 ** 21, 12)],
-])('a frame %s is not taken for an answer, by neither reader', (_what, change) => {
+  ['with an offset that is not a safe integer', (frame) => frame.writeUInt32LE(2 ** 21, 12)],
+])('treats a frame %s as damaged, in both readers', (_what, change) => {
   const frame = foreign(change);
   expect(checkedEnd(frame, 0, crc32)).toBeNull();
   expect(readFrame(frame, 0, crc32)).toBeNull();
 });
 
-test('both readers find the same end of a whole frame', () => {
+it('finds the same end of an intact frame with both readers', () => {
   const frame = foreign(() => undefined);
   expect(checkedEnd(frame, 0, crc32)).toBe(frame.length);
   expect(readFrame(frame, 0, crc32)?.end).toBe(frame.length);

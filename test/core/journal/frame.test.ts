@@ -52,7 +52,7 @@ it('stores the CRC-32 (IEEE 802.3) of everything after the checksum field', () =
   );
 });
 
-test('a frame has the layout that is meant to last', () => {
+it('writes a frame in the documented byte layout', () => {
   const frame = encodeFrame(
     {
       offset: 0x1_0203_0405,
@@ -84,7 +84,7 @@ test('a frame has the layout that is meant to last', () => {
   );
 });
 
-test('what is encoded is read back', () => {
+it('reads back every frame that it wrote', () => {
   fc.assert(
     fc.property(header, payload, fc.nat(20), (fields, body, shift) => {
       const bytes = Buffer.concat([Buffer.alloc(shift, 7), encodeFrame(fields, body, crc32)]);
@@ -100,7 +100,7 @@ test('what is encoded is read back', () => {
   );
 });
 
-test('a frame carries the tag of its model in two bytes that nothing else uses', () => {
+it('stores the model tag in two bytes of its own', () => {
   fc.assert(
     fc.property(header, payload, fc.nat(0xffff), (fields, body, modelTag) => {
       const bytes = encodeFrame({ ...fields, modelTag }, body, crc32);
@@ -111,7 +111,7 @@ test('a frame carries the tag of its model in two bytes that nothing else uses',
   );
 });
 
-test('a retry frame remembers tries and time', () => {
+it('stores tries, refusals and not-before time in a retry frame', () => {
   fc.assert(
     fc.property(fc.maxSafeNat(), fc.nat(0xffff), fc.maxSafeNat(), (offset, tries, notBeforeMs) => {
       const bytes = encodeRetryFrame({ offset, tries, notBeforeMs }, crc32);
@@ -122,7 +122,7 @@ test('a retry frame remembers tries and time', () => {
   );
 });
 
-test('numbers that model servers make up are held at the limits of their fields', () => {
+it('clamps absurd token counts to the size of their fields', () => {
   const wild = {
     inputTokens: 2 ** 40,
     cachedTokens: -5,
@@ -144,7 +144,7 @@ test('numbers that model servers make up are held at the limits of their fields'
   });
 });
 
-test('a frame says whether its counts were cut, and is as it was before if they were not', () => {
+it('flags a frame whose counts were clamped, and no other', () => {
   const flagOf = (inputTokens: number): [number | undefined, boolean] => {
     const usage = { ...NO_USAGE, inputTokens };
     const fields = { offset: 1, kind: FRAME_KIND.output, status: 200, tries: 1, usage };
@@ -158,7 +158,7 @@ test('a frame says whether its counts were cut, and is as it was before if they 
   expect(flagOf(2 ** 32)).toEqual([1, true]);
 });
 
-test('a frame cut at any byte is no frame', () => {
+it('does not read a frame that is cut at any byte', () => {
   fc.assert(
     fc.property(header, payload, fc.nat(), (fields, body, at) => {
       const bytes = encodeFrame(fields, body, crc32);
@@ -167,7 +167,7 @@ test('a frame cut at any byte is no frame', () => {
   );
 });
 
-test('a frame with any flipped bit is no frame', () => {
+it('does not read a frame with any flipped bit', () => {
   fc.assert(
     fc.property(header, payload, fc.nat(), (fields, body, at) => {
       const bytes = Buffer.concat([encodeFrame(fields, body, crc32), Buffer.alloc(64, 1)]);
@@ -178,11 +178,11 @@ test('a frame with any flipped bit is no frame', () => {
   );
 });
 
-test('zeros, as a file system leaves them after power loss, are no frame', () => {
+it('does not read zeros, as left by power loss, as a frame', () => {
   expect(readFrame(Buffer.alloc(4096), 0, crc32)).toBeNull();
 });
 
-test('a segment gives its frames up to the first damage', () => {
+it('reads the frames of a segment up to the first damaged one', () => {
   fc.assert(
     fc.property(
       fc.array(fc.tuple(header, payload), { minLength: 1, maxLength: 8 }),
@@ -203,7 +203,7 @@ test('a segment gives its frames up to the first damage', () => {
   );
 });
 
-test('an object of another kind or version is no segment', () => {
+it('reads no frames from an object of another kind or version', () => {
   expect(hasObjectHeader(encodeObjectHeader(MAGIC.seal), MAGIC.segment)).toBe(false);
   const newer = encodeObjectHeader(MAGIC.segment);
   newer.writeUInt16LE(2, 4);

@@ -11,7 +11,7 @@ const manifest: Manifest = {
   closed_at: 1_700_000_000,
 };
 
-test('a manifest is JSON with its seals in key order', () => {
+it('writes a manifest as JSON with its seals in key order', () => {
   expect(encodeManifest(manifest).toString()).toBe(
     '{"version":1,"nonce":"00ff00ff00ff00ff","cause":"cancelled",' +
       '"seals":[{"key":"batches/b/seals/m/0-5.1.seal","size":9},' +
@@ -21,7 +21,7 @@ test('a manifest is JSON with its seals in key order', () => {
   expect(parseManifest(encodeManifest({ ...manifest, cause: null })).cause).toBeNull();
 });
 
-test.each([
+it.each([
   ['{'],
   ['null'],
   ['[]'],
@@ -29,7 +29,7 @@ test.each([
   ['{"version":1,"nonce":"a","cause":"bored","seals":[],"closed_at":1}'],
   ['{"version":1,"nonce":"a","cause":null,"seals":[{"key":"a"}],"closed_at":1}'],
   ['{"version":1,"nonce":"a","cause":null,"seals":null,"closed_at":1}'],
-])('%s is object_corrupt', (text) => {
+])('reports %s as object_corrupt', (text) => {
   expect(() => parseManifest(Buffer.from(text))).toThrow(
     expect.objectContaining({ code: 'object_corrupt' }),
   );

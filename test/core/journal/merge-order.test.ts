@@ -8,7 +8,7 @@ const ORDER: readonly Claim[] = [FRAME_KIND.output, FRAME_KIND.error].flatMap((k
   ),
 );
 
-test('an answer wins by kind, then by the smaller object name, then by the smaller position', () => {
+it('prefers answers by kind, then by smaller object name, then by smaller position', () => {
   for (const [i, candidate] of ORDER.entries()) {
     for (const [j, current] of ORDER.entries()) {
       expect([i, j, isPreferred(candidate, current)]).toEqual([i, j, i < j]);

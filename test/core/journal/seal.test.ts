@@ -27,7 +27,7 @@ function sealOf(offsets: readonly number[]): Buffer {
   ]);
 }
 
-test('index and trailer lead to every frame', () => {
+it('finds every frame of a seal through trailer and index', () => {
   fc.assert(
     fc.property(fc.uniqueArray(fc.maxSafeNat(), { maxLength: 20 }), (offsets) => {
       const seal = sealOf(offsets);
@@ -44,7 +44,7 @@ test('index and trailer lead to every frame', () => {
   );
 });
 
-test('a seal that was cut or grown is object_corrupt', () => {
+it('reports a truncated or extended seal as object_corrupt', () => {
   const seal = sealOf([1, 5, 9]);
   for (let size = 0; size < seal.length; size++) {
     expect(() => decodeSealTrailer(seal.subarray(0, size), size)).toThrow(
@@ -54,7 +54,7 @@ test('a seal that was cut or grown is object_corrupt', () => {
   expect(() => decodeSealTrailer(seal, seal.length + 1)).toThrow('not a complete seal');
 });
 
-test('a damaged index is object_corrupt', () => {
+it('reports a damaged seal index as object_corrupt', () => {
   const seal = sealOf([1, 5, 9]);
   const trailer = decodeSealTrailer(seal, seal.length);
   const index = Buffer.from(seal.subarray(trailer.indexPosition, -SEAL_TRAILER_BYTES));

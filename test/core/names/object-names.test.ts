@@ -4,7 +4,7 @@ const batch = `batch_${'0a'.repeat(16)}`;
 const r = '0123456789abcdef';
 
 describe('object keys', () => {
-  it('are those of the table of formats', () => {
+  it('have the documented format', () => {
     expect(keys.modelMapKey(batch)).toBe(`batches/${batch}/model_map.json`);
     expect(keys.inputErrorsKey(batch)).toBe(`batches/${batch}/errors.json`);
     expect(keys.planKey(batch, r, 'm')).toBe(`batches/${batch}/plans/${r}/m.plan`);
@@ -20,7 +20,7 @@ describe('object keys', () => {
     expect(keys.fileKey('t1', 'file-x')).toBe('files/t1/file-x');
   });
 
-  it('lie under their prefixes', () => {
+  it('start with their prefixes', () => {
     expect(
       keys.sealKey(batch, 'm', { from: 0, to: 1 }, r).startsWith(keys.sealsPrefix(batch)),
     ).toBe(true);
@@ -30,13 +30,13 @@ describe('object keys', () => {
     expect(keys.planKey(batch, r, 'm').startsWith(keys.batchPrefix(batch))).toBe(true);
   });
 
-  it('give back what segment names were made of', () => {
+  it('can be parsed back into the parts of a segment name', () => {
     const key = keys.segmentKey(batch, 'org_model.A-1', { from: 7, to: 13 }, r);
     const expected = { batchId: batch, safeModel: 'org_model.A-1', range: { from: 7, to: 13 }, r };
     expect(keys.parseSegmentKey(key)).toEqual(expected);
   });
 
-  it('give back what seal names were made of, and null for the range of the rest', () => {
+  it('can be parsed back into the parts of a seal name, without a range for the rest', () => {
     expect(keys.parseSealKey(keys.sealKey(batch, 'm', { from: 3, to: 9 }, r))).toEqual({
       batchId: batch,
       safeModel: 'm',
@@ -51,7 +51,7 @@ describe('object keys', () => {
     });
   });
 
-  it('give back what keys of files and parts were made of', () => {
+  it('can be parsed back into the ids of files and upload parts', () => {
     expect(keys.parseFileKey(keys.fileKey('t1', 'file-x'))).toEqual({ fileId: 'file-x' });
     const part = keys.uploadPartKey('upload_1', 'part_2');
     expect(keys.parseUploadPartKey(part)).toEqual({ uploadId: 'upload_1' });
@@ -64,7 +64,7 @@ describe('object keys', () => {
     'x',
     keys.modelMapKey(batch),
     `${keys.sealKey(batch, 'm', { from: 0, to: 1 }, r)}.tmp`,
-  ])('are not found in %j', (key) => {
+  ])('are not parsed from %j', (key) => {
     expect(keys.parseSegmentKey(key)).toBeNull();
     expect(keys.parseSealKey(key)).toBeNull();
   });

@@ -8,7 +8,7 @@ const awkward = fc.oneof(
 );
 
 describe('safe model names', () => {
-  it('keep what a path segment may hold and replace the rest', () => {
+  it('keep the characters of a path segment and replace all others', () => {
     expect(safeModelNames(['org/model-A:1', 'llama-3.1_8b'])).toEqual(
       new Map([
         ['org/model-A:1', 'org_model-A_1'],
@@ -18,7 +18,7 @@ describe('safe model names', () => {
   });
 
   it.each([[['a/b', 'a:b']], [['GPT', 'gpt']], [['']], [['.']], [['..']], [['é'.repeat(101)]]])(
-    'carry a hash where %j would break a rule',
+    'carry a hash if %j would break a rule',
     (models) => {
       const names = [...safeModelNames(models).values()];
       expect(new Set(names.map((n) => n.toLowerCase())).size).toBe(models.length);
@@ -26,14 +26,14 @@ describe('safe model names', () => {
     },
   );
 
-  it('do not let a hashed name meet a plain one', () => {
+  it('never give a hashed name that equals a plain one', () => {
     const [, hashed = ''] = [...safeModelNames(['a/b', 'a:b']).values()];
     const names = [...safeModelNames(['a/b', 'a:b', hashed]).values()];
     expect(new Set(names).size).toBe(3);
     expect(names).toContain(hashed);
   });
 
-  it('are usable, distinct after case folding and independent of order for any models', () => {
+  it('are valid, distinct after case folding, and independent of the order of models', () => {
     fc.assert(
       fc.property(fc.array(awkward, { maxLength: 12 }), (models) => {
         const names = safeModelNames(models);

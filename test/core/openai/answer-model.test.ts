@@ -24,23 +24,23 @@ describe('the model of an output line', () => {
     expect(embedAnswer(200, Buffer.from(answer)).model).toBe(model);
   });
 
-  it('is not taken from a custom_id that looks like an answer', () => {
+  it('is never read from a custom_id that looks like an answer', () => {
     const line = outputLine('{"model":"real"}', '"response":{"body":{"model":"fake"}}');
     expect(answerModel(line)).toBe('real');
   });
 
-  it('of a line without an answer is null', () => {
+  it('is null if the line has no answer', () => {
     expect(answerModel(Buffer.from('{"id":"x","custom_id":"a","response":null}'))).toBeNull();
     expect(answerModel(Buffer.from(''))).toBeNull();
   });
 });
 
 describe('the tag of a model', () => {
-  it('is 0 for none, and for what is no name', () => {
+  it('is 0 without a model and for an invalid name', () => {
     for (const model of [null, '', 'x'.repeat(257)]) expect(modelTag(model)).toBe(0);
   });
 
-  it('is 1 to 65,535 and differs between the names of a family', () => {
+  it('is 1 to 65,535 and differs between similar names', () => {
     const names = Array.from({ length: 50 }, (_, i) => `gpt-4o-mini-2024-07-${i}`);
     const tags = names.map(modelTag);
     expect(new Set(tags).size).toBe(names.length);

@@ -46,14 +46,14 @@ describe('an embedded answer', () => {
       `{"a":${'['.repeat(50_000)}${']'.repeat(50_000)}}`,
       `{"a":${'['.repeat(50_000)}${']'.repeat(50_000)}}`,
     ],
-  ])('of %s keeps its tokens', (text, json) => {
+  ])('keeps the tokens of %s', (text, json) => {
     expect(embedded(text)).toBe(json);
     expect(embedAnswer(200, Buffer.from(text)).ok).toBe(true);
     expect(embedded(text, 404)).toBe(json);
     expect(embedAnswer(404, Buffer.from(text)).ok).toBe(false);
   });
 
-  it('that is compact ASCII is passed on without a copy', () => {
+  it('is not copied if it is compact ASCII', () => {
     const body = Buffer.from('{"id":"x","choices":[{"text":"a b"}]}');
     expect(embedAnswer(200, body).json).toBe(body);
   });
@@ -76,24 +76,24 @@ describe('an embedded answer', () => {
     '{"a":"\n"}',
     '{"a":1,}',
     '\u00a0{}',
-  ])('of %j is wrapped', (text) => {
+  ])('is wrapped as an error if it is %j', (text) => {
     expect(wrappedMessage(text)).toBe(text);
     expect(wrappedMessage(text, 502)).toBe(text);
   });
 
-  it('that begins with a BOM or is not UTF-8 is wrapped', () => {
+  it('is wrapped as an error if it begins with a BOM or is not UTF-8', () => {
     expect(wrappedMessage('\ufeff{}')).toBe('\ufeff{}');
     const invalid = Buffer.concat([Buffer.from('{"a":"'), Buffer.from([0xc3]), Buffer.from('"}')]);
     expect(wrappedMessage(invalid)).toBe('{"a":"\ufffd"}');
     expect(wrappedMessage(Buffer.from([0x7b, 0xff, 0x7d]))).toBe('{\ufffd}');
   });
 
-  it('is wrapped with its first 2,000 characters, never half of one', () => {
+  it('is wrapped with its first 2,000 whole characters', () => {
     expect(wrappedMessage('x'.repeat(5000))).toBe('x'.repeat(2000));
     expect(wrappedMessage(`x${'😀'.repeat(3000)}`)).toBe(`x${'😀'.repeat(1999)}`);
   });
 
-  it('is one line of ASCII that means the same, for any JSON object however it is laid out', () => {
+  it('is one line of ASCII with the same meaning for any JSON object', () => {
     fc.assert(
       fc.property(
         fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue(), { maxKeys: 6 }),
@@ -110,7 +110,7 @@ describe('an embedded answer', () => {
     );
   });
 
-  it('names its model only when it counts as output', () => {
+  it('has a model only if it is output', () => {
     const body = Buffer.from('{"model":"m-1"}');
     expect(embedAnswer(200, body).model).toBe('m-1');
     expect(embedAnswer(400, body).model).toBeNull();
@@ -157,7 +157,7 @@ describe('the usage of an answer', () => {
     });
   });
 
-  it('counts nothing for what is absent, null or odd', () => {
+  it('counts absent, null and invalid values as 0', () => {
     expect(usage(undefined)).toEqual(NO_USAGE);
     expect(usage(null)).toEqual(NO_USAGE);
     expect(usage('many')).toEqual(NO_USAGE);
@@ -180,7 +180,7 @@ describe('the usage of an answer', () => {
     ['an input alone, as embeddings do', { prompt_tokens: 8, total_tokens: 8 }, [8, 0, 8]],
     ['both namings', { prompt_tokens: 1, input_tokens: 7, output_tokens: 2 }, [1, 2, 3]],
     ['32 bits and more', { input_tokens: 2 ** 32, output_tokens: 1 }, [2 ** 32, 1, 2 ** 32 + 1]],
-  ])('of %s counts input, output and total', (_what, reported, counts) => {
+  ])('counts input, output and total of %s', (_what, reported, counts) => {
     const { inputTokens, outputTokens, totalTokens } = usage(reported);
     expect([inputTokens, outputTokens, totalTokens]).toEqual(counts);
   });
@@ -207,7 +207,7 @@ describe('a large or deep answer', () => {
     ['a million levels', '['.repeat(1_000_000) + ']'.repeat(1_000_000)],
     ['a million arrays', `[${'[],'.repeat(1_000_000)}1]`],
     ['a million members', `{${Array.from({ length: 1_000_000 }, (_, i) => `"${i}":1`).join()}}`],
-  ])('is checked without being built: %s', (_name, value) => {
+  ])('is checked without being parsed: %s', (_name, value) => {
     const usage = '{"prompt_tokens":3,"completion_tokens":4}';
     const body = Buffer.from(`{"x":${value},"\\u0075sage":${usage},"model":"m"}`);
     const parse = jest.spyOn(JSON, 'parse');
@@ -220,7 +220,7 @@ describe('a large or deep answer', () => {
     expect(longest).toBe(usage.length);
   });
 
-  it('counts no tokens of a usage that is none', () => {
+  it('ignores a usage that is not an object of counts', () => {
     const body = Buffer.from(`{"usage":{"prompt_tokens":3,"x":[${'[],'.repeat(30_000)}1]}}`);
     expect(embedAnswer(200, body)).toMatchObject({ ok: true, usage: NO_USAGE });
   });

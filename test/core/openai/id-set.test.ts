@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { createIdSet } from '../../../core/openai/id-set';
 
 describe('a set of ids', () => {
-  it('knows exactly what was added, lone surrogates and lookalikes included', () => {
+  it('contains exactly what was added, including lone surrogates and lookalikes', () => {
     const id = fc.oneof(
       fc.string({ unit: fc.constantFrom('a', 'ÿ', '\ud800', '\udc00', '\0', 'é'), maxLength: 4 }),
       fc.string({ unit: 'binary', maxLength: 40 }),
@@ -20,7 +20,7 @@ describe('a set of ids', () => {
     );
   });
 
-  it('takes no two of 300,000 ids for one, as 32 bits of their hashes would', () => {
+  it('distinguishes 300,000 ids, which 32-bit hashes would not', () => {
     const set = createIdSet(1);
     const taken = [];
     for (let i = 0; i < 300_000; i++) if (!set.add(`request-${i}`)) taken.push(i);

@@ -22,7 +22,7 @@ describe('the errors of an input file', () => {
     expect(listOf([])).toEqual([]);
   });
 
-  it('are at most 100, and a last one that counts the others', () => {
+  it('are at most 100, plus one entry that counts the rest', () => {
     expect(listOf(numbers(100))).toHaveLength(100);
     const many = listOf([...numbers(50_000), null]);
     expect(many).toHaveLength(101);

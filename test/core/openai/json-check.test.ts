@@ -44,7 +44,7 @@ const piece = fc.constantFrom(
 );
 
 describe('the check of JSON', () => {
-  it('accepts what JSON.parse accepts, of pieces put together', () => {
+  it('accepts what JSON.parse accepts, for text made of random pieces', () => {
     const text = fc.array(piece, { maxLength: 12 }).map((pieces) => pieces.join(''));
     fc.assert(
       fc.property(text, (json) => {
@@ -54,7 +54,7 @@ describe('the check of JSON', () => {
     );
   });
 
-  it('accepts what JSON.parse accepts, of values with one change', () => {
+  it('accepts what JSON.parse accepts, for values with one changed byte', () => {
     const changed = fc.tuple(fc.json({ maxDepth: 4 }), fc.nat(), fc.oneof(piece, fc.constant('')));
     fc.assert(
       fc.property(changed, ([json, place, change]) => {
@@ -69,7 +69,7 @@ describe('the check of JSON', () => {
     );
   });
 
-  it('counts depth and tokens as they are', () => {
+  it('counts depth and tokens exactly', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 6 }), fc.boolean(), (value, isPretty) => {
         const text = JSON.stringify(value, null, isPretty ? 1 : 0);
@@ -84,7 +84,7 @@ describe('the check of JSON', () => {
     );
   });
 
-  it('is left out only where nothing can be over the limits', () => {
+  it('is skipped only if no limit can be exceeded', () => {
     const limits = { maxDepth: 3, maxTokens: 200 };
     const check = createJsonCheck(limits);
     const guard = createJsonGuard(limits);
@@ -96,7 +96,7 @@ describe('the check of JSON', () => {
     );
   });
 
-  it('looks at its range only', () => {
+  it('reads only its range', () => {
     const bytes = Buffer.from('x[1,{"a":"]"}]\n"');
     const check = createJsonCheck(UNLIMITED);
     expect(check(bytes, 1, 14)).toBeNull();
@@ -110,7 +110,7 @@ describe('the check of JSON', () => {
     ['nested objects', '{"a":'.repeat(1_600_000), 'too_deep'],
     ['arrays side by side', `[${'[],'.repeat(2_000_000)}1]`, 'too_many_tokens'],
     ['numbers side by side', `[${'1,'.repeat(2_000_000)}1]`, 'too_many_tokens'],
-  ])('stops at the limit: %s', (_name, text, fault) => {
+  ])('stops at a limit: %s', (_name, text, fault) => {
     expect(faultOf(text, { maxDepth: 128, maxTokens: 1_000_000 })).toBe(fault);
   });
 });

@@ -10,7 +10,7 @@ function faults(file: Buffer | string, rules: Parameters<typeof scan>[1] = {}): 
 }
 
 describe('a line of the input file', () => {
-  it('without a fault is known by offset, length, model and prefix', () => {
+  it('is reported with offset, length, model and prefix hash if it has no fault', () => {
     const first = line();
     const { found, errors, requests } = scan(`${first}\n${line({ custom_id: 'b' })}`);
     expect(errors).toEqual([]);
@@ -102,18 +102,18 @@ describe('a line of the input file', () => {
     ['has no messages', line({}, { messages: undefined }), absent('body.messages')],
     ['has null messages', line({}, { messages: null }), absent('body.messages')],
     ['asks for a stream', line({}, { stream: true }), ['streaming_unsupported', 'body.stream', 1]],
-  ])('that %s is a fault', (_, text, fault) => {
+  ])('is a fault if it %s', (_, text, fault) => {
     expect(faults(text)).toEqual([fault]);
   });
 
-  it('that repeats a custom_id is a fault on the later line, whatever the spelling', () => {
+  it('is a fault if it repeats the custom_id of an earlier line, in any spelling', () => {
     const again = line().replace('"a"', '"\\u0061"');
     expect(faults(`${line()}\n\n${again}\n${line({ custom_id: 'A' })}`)).toEqual([
       ['duplicate_custom_id', 'custom_id', 3],
     ]);
   });
 
-  it('may have several faults, in a fixed order', () => {
+  it('reports several faults in a fixed order', () => {
     expect(faults('{}')).toEqual(
       ['custom_id', 'method', 'url', 'body'].map((name) => ['missing_required_parameter', name, 1]),
     );
@@ -127,7 +127,7 @@ describe('a line of the input file', () => {
     ]);
   });
 
-  it('is read as its last members say, after unescaping', () => {
+  it('is read with the last of repeated members, after unescaping', () => {
     const text = line({ url: 'x' }).slice(0, -1);
     expect(faults(`${text},"u\\u0072l":"\\/v1/chat/completions"}`)).toEqual([]);
     expect(faults(line().replace('"model":"m"', '"model":"m","mode\\u006c":""'))).toEqual([
@@ -145,7 +145,7 @@ describe('a line of the input file', () => {
     ['what looks like an escape', ['a', '\\u0061']],
     ['one place in 512 characters', [`${'x'.repeat(511)}y`, `${'x'.repeat(511)}z`]],
     ['JSON', ['{"a":1}', '{"a": 1}']],
-  ])('has an id of its own where it differs by %s', (_what, ids) => {
+  ])('has a custom_id of its own if it differs by %s', (_what, ids) => {
     expect(faults(ids.map((id) => line({ custom_id: id })).join('\n'))).toEqual([]);
   });
 
@@ -157,12 +157,12 @@ describe('a line of the input file', () => {
     ['1', undefined],
     ['false,"stream":true', 'streaming_unsupported'],
     ['true,"stream":false', undefined],
-  ])('may say "stream":%s or not: %s', (stream, code) => {
+  ])('with "stream":%s has the fault %s', (stream, code) => {
     const text = line().replace('"model"', `"stream":${stream},"model"`);
     expect(scan(text).errors[0]?.code).toBe(code);
   });
 
-  it('may hold numbers beyond all bounds and nest 9,000 deep', () => {
+  it('may contain huge numbers and 9,000 levels of nesting', () => {
     for (const value of ['1e400', '-1E-400', '9007199254740993', '0.1e1']) {
       expect(faults(line({}, { n: 0 }).replace('"n":0', `"n":${value}`))).toEqual([]);
     }
@@ -174,7 +174,7 @@ describe('a line of the input file', () => {
     }
   });
 
-  it('may begin with a BOM only at the beginning of the file', () => {
+  it('may begin with a BOM only at the start of the file', () => {
     const file = [`\ufeff${line()}`, `\ufeff${line({ custom_id: 'b' })}`, ''].join('\n');
     const { errors, found } = scan(file);
     expect(errors).toMatchObject([{ code: 'invalid_json_line', line: 2 }]);
@@ -213,12 +213,12 @@ describe('a line of the input file', () => {
     ['numbers to the brim', `[${'1,'.repeat(8_388_500)}1]`],
     ['50,000 arrays of tokens', `[${'[101,2023,2003,1037,7953],'.repeat(49_999)}[1]]`],
     ['20,000 messages', `[${'{"role":"user","content":"Hi {[, \\"there"},'.repeat(20_000)}1]`],
-  ])('passes with what an honest client sends: %s', (_name, value) => {
+  ])('passes with what ordinary clients send: %s', (_name, value) => {
     const text = line({}, { n: 0 }).replace('"n":0', `"n":${value}`);
     expect(faults(text, { maxLineBytes: 32 * MiB })).toEqual([]);
   });
 
-  it('passes with unknown members, false or null streams and the longest names', () => {
+  it('passes with unknown members, a false or null stream, and the longest names', () => {
     const file = [
       line({ custom_id: '😀'.repeat(512), priority: 1, __proto__: { url: 1 } }, { stream: false }),
       line({ custom_id: ' a ' }, { stream: null, model: 'é'.repeat(256) }),
@@ -227,7 +227,7 @@ describe('a line of the input file', () => {
     expect(faults(file.join('\n'))).toEqual([]);
   });
 
-  it('that is not UTF-8 is a fault of its own, and spares its neighbours', () => {
+  it('that is not UTF-8 is a fault and does not affect its neighbours', () => {
     const bad = Buffer.from(line({ custom_id: 'b' }, { user: 'é' }), 'latin1');
     const newline = Buffer.from('\n');
     const parts = [line(), newline, bad, newline, line({ custom_id: 'ü' })].map((part) =>
@@ -236,7 +236,7 @@ describe('a line of the input file', () => {
     expect(faults(Buffer.concat(parts))).toEqual([['invalid_json_line', null, 2]]);
   });
 
-  it('over the byte limit is too long, the limit itself is not', () => {
+  it('is too long above the byte limit, not at it', () => {
     const maxLineBytes = Buffer.byteLength(line());
     const rules = { maxLineBytes };
     expect(faults(`${line()}\r\n`, rules)).toEqual([]);
@@ -248,7 +248,7 @@ describe('a line of the input file', () => {
 
 describe('the message of a fault', () => {
   it.each<[string, string, string]>([
-    ['an id used before', `${line()}\n${line()}`, 'same `custom_id`, "a"; each must be unique'],
+    ['a repeated custom_id', `${line()}\n${line()}`, 'same `custom_id`, "a"; each must be unique'],
     ['an id of another type', line({ custom_id: 7 }), '1 to 512 characters; it is a number'],
     ['an empty id', line({ custom_id: '' }), 'it is empty'],
     ['a longer id', line({ custom_id: 'x'.repeat(513) }), 'it is longer'],
@@ -268,7 +268,7 @@ describe('the message of a fault', () => {
     expect(scan(file).errors[0]?.message).toContain(text);
   });
 
-  it('names both models where one is asked for, and the limits that a file breaks', () => {
+  it('names both models of a single-model batch, and the limits that a file exceeds', () => {
     const two = [line(), line({ custom_id: 'b' }, { model: 'n' })].join('\n');
     const messageOf = (rules: Parameters<typeof scan>[1]) => scan(two, rules).errors[0]?.message;
     expect(messageOf({ singleModel: true })).toMatch(/here it is "n", on the first line "m"/);
@@ -284,7 +284,7 @@ describe('the endpoints', () => {
     ['/v1/embeddings', 'input'],
     ['/v1/responses', 'input'],
     ['/v1/moderations', 'input'],
-  ])('%s wants body.%s', (endpoint, field) => {
+  ])('%s requires body.%s', (endpoint, field) => {
     const request = (body: object) =>
       JSON.stringify({ custom_id: 'a', method: 'POST', url: endpoint, body });
     expect(faults(request({ model: 'm', [field]: 'x' }), { endpoint })).toEqual([]);
@@ -293,7 +293,7 @@ describe('the endpoints', () => {
     ]);
   });
 
-  it('plan a moderation without model under the default', () => {
+  it('use the default model for a moderation without one', () => {
     const endpoint = '/v1/moderations';
     const file = ['m', undefined, null].map((model, i) =>
       line({ custom_id: `${i}`, url: endpoint, body: { input: 'x', model } }),
@@ -304,32 +304,35 @@ describe('the endpoints', () => {
     expect(single).toEqual([2, 3].map((n) => ['mismatched_model', 'body.model', n]));
   });
 
-  it('known by configuration only want a model', () => {
+  it('that only the configuration lists require nothing but a model', () => {
     const endpoint = '/v1/rerank';
     expect(faults(line({ url: endpoint, body: { model: 'm' } }), { endpoint })).toEqual([]);
   });
 });
 
 describe('a file', () => {
-  it.each(['', '\n', '\r\n \t\n', '\ufeff', '\ufeff\n'])('of %j has no requests', (file) => {
-    expect(faults(file)).toEqual([['empty_file', null, null]]);
-  });
+  it.each(['', '\n', '\r\n \t\n', '\ufeff', '\ufeff\n'])(
+    'with the content %j has no requests',
+    (file) => {
+      expect(faults(file)).toEqual([['empty_file', null, null]]);
+    },
+  );
 
-  it('may name several models, unless one is asked for', () => {
+  it('may use several models unless the batch must have one', () => {
     const file = ['m', 'm', 'n'].map((model, i) => line({ custom_id: `${i}` }, { model }));
     expect(faults(file.join('\n'))).toEqual([]);
     const single = faults(file.join('\n'), { singleModel: true });
     expect(single).toEqual([['mismatched_model', 'body.model', 3]]);
   });
 
-  it('may not name more models than the engine can keep apart', () => {
+  it('may not use more than 500 models', () => {
     const file = (models: number) =>
       Array.from({ length: models }, (_, i) => line({ custom_id: `${i}` }, { model: `m${i}` }));
     expect(faults(file(500).join('\n'))).toEqual([]);
     expect(faults(file(501).join('\n'))).toEqual([['too_many_models', null, null]]);
   });
 
-  it('of too many lines has that fault beside those of its first lines', () => {
+  it('with too many lines has that fault and those of its first lines', () => {
     const file = ['[]', line(), line(), '{}', ''].join('\n');
     expect(faults(file, { maxRequests: 4 })).not.toContainEqual(['too_many_tasks', null, null]);
     expect(faults(file, { maxRequests: 3 })).toEqual([
@@ -354,7 +357,7 @@ describe('a file', () => {
     expect(fault).toEqual([['too_many_inputs', null, null]]);
   });
 
-  it('is cut into the same lines wherever its chunks end', () => {
+  it('is split into the same lines wherever its chunks end', () => {
     const file = Buffer.from(
       [
         `\ufeff${line({ custom_id: 'ü' })}\r\n`,
@@ -380,7 +383,7 @@ describe('a file', () => {
     for (const size of [1, 2, 3, 7, 64]) expect(scanChunks(inChunks(file, size))).toEqual(whole);
   });
 
-  it('with a line of any length is read in the memory of the longest allowed one', () => {
+  it('with a line of any length needs only the memory of the longest allowed line', () => {
     const chunk = Buffer.alloc(MiB, 'x');
     const { scanner, errors, found } = openScan({ maxLineBytes: 2 * MiB });
     const before = process.memoryUsage().arrayBuffers;
@@ -400,7 +403,7 @@ describe('a file', () => {
 });
 
 describe('the scanner', () => {
-  it('accepts and refuses what JSON.parse and a UTF-8 check do, for any bytes', () => {
+  it('accepts and refuses the same bytes as JSON.parse and a UTF-8 check', () => {
     const valid = Buffer.from(line({ custom_id: 'é\\' }, { n: -1.5e3, t: [true, null, '\u2028'] }));
     const change = fc.record({
       at: fc.nat(valid.length - 1),

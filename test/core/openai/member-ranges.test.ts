@@ -45,8 +45,8 @@ const member = fc.oneof(
   fc.tuple(fc.oneof(fc.constantFrom('method', 'Body', 'custom_i', ''), strange), value),
 );
 
-describe('the parts of a line', () => {
-  it('are those that JSON.parse sees, with repeated members, odd blanks and escaped keys', () => {
+describe('the body and custom_id of a line', () => {
+  it('are those that JSON.parse finds, despite repeated members, white space and escaped keys', () => {
     fc.assert(
       fc.property(
         fc.array(member, { maxLength: 8 }),
@@ -77,7 +77,7 @@ describe('the parts of a line', () => {
     expect(customId).toBe('äb');
   });
 
-  it('are refused where there are none', () => {
+  it('must both be present', () => {
     expect(() => lineParts(Buffer.from('{"custom_id":"a"}'))).toThrow(RangeError);
     expect(() => lineParts(Buffer.from('{}'))).toThrow(RangeError);
     expect(() => lineParts(Buffer.from('{"body":{"a":"'))).toThrow(RangeError);

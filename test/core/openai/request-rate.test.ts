@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { type RequestBudget, resetText, takeRequest } from '../../../core/openai/request-rate';
 
-it('allows the requests of a minute at once, and then as many as the rate gives back', () => {
+it('allows the requests of one minute at once, and then as many as the rate adds', () => {
   let budget: RequestBudget | undefined;
   for (let left = 2; left >= 0; left--) {
     const verdict = takeRequest(budget, 3, 0);
@@ -14,7 +14,7 @@ it('allows the requests of a minute at once, and then as many as the rate gives 
   expect(takeRequest(refused.budget, 3, 20_000)).toMatchObject({ isAllowed: true, remaining: 0 });
 });
 
-it('never allows more than the limit and what the time gives back', () => {
+it('never allows more than the limit plus what the rate added', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 1_000 }),

@@ -15,7 +15,7 @@ describe('a result line', () => {
     );
   });
 
-  it('falls back to the id that was sent as request id', () => {
+  it('uses the line id if the model server sent no request id', () => {
     const embedded = embedAnswer(500, Buffer.from('oops'));
     for (const requestId of [null, '']) {
       const line = answerLine({ lineId, customId: 'a', status: 500, requestId, embedded });
@@ -26,7 +26,7 @@ describe('a result line', () => {
     }
   });
 
-  it('names an error by code and message, and no response', () => {
+  it('has an error with code and message, and no response', () => {
     const line = errorLine({ lineId, customId, code: 'batch_expired' });
     expect(line.toString('latin1')).toBe(
       `{"id":"${lineId}","custom_id":${spelledId},"response":null,` +

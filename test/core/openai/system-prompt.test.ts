@@ -34,15 +34,15 @@ describe('the system prompt', () => {
   });
 });
 
-describe('the prefix hash', () => {
-  it('is 0 without a system prompt, and known values with one', () => {
+describe('the prefix hash of a request', () => {
+  it('is 0 without a system prompt and matches known FNV values with one', () => {
     expect(hash({})).toBe(0);
     expect(hash({ instructions: '' })).toBe(0x811c9dc5);
     expect(hash({ instructions: 'a' })).toBe(0xe40c292c);
     expect(hash({ instructions: 'foobar' })).toBe(0xbf9cf968);
   });
 
-  it('is FNV-32a over the UTF-8 text, also when prompts come back in any order', () => {
+  it('is FNV-32a of the UTF-8 text, in whatever order prompts repeat', () => {
     const prompts = fc.array(fc.string({ unit: 'grapheme', maxLength: 12 }), { minLength: 1 });
     fc.assert(
       fc.property(prompts, fc.array(fc.nat(), { maxLength: 60 }), (texts, order) => {

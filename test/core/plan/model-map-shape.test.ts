@@ -12,8 +12,8 @@ const map: ModelMap = {
 
 const refused = expect.objectContaining({ code: 'plan_unreadable' }) as Error;
 
-describe('model_map.json is refused', () => {
-  it.each(Object.keys(map))('without its %s', (member) => {
+describe('parsing model_map.json', () => {
+  it.each(Object.keys(map))('fails if %s is missing', (member) => {
     const bytes = encodeModelMap({ ...map, [member]: undefined });
     expect(() => parseModelMap(bytes)).toThrow(refused);
   });
@@ -30,7 +30,7 @@ describe('model_map.json is refused', () => {
     ['unrouted', { other: '1' }],
     ['undecided', 'm'],
     ['undecided', ['m', 1]],
-  ])('with this %s: %j', (member, value) => {
+  ])('fails if %s is %j', (member, value) => {
     const bytes = Buffer.from(JSON.stringify({ ...map, [member]: value }));
     expect(() => parseModelMap(bytes)).toThrow(refused);
   });

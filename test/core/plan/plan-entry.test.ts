@@ -24,15 +24,15 @@ async function gather(builder: PlanBuilder): Promise<Buffer> {
   return Buffer.concat(pieces);
 }
 
-describe('plan entries', () => {
-  it('are 16 little-endian bytes', () => {
+describe('a plan entry', () => {
+  it('is written as 16 little-endian bytes', () => {
     const bytes = Buffer.alloc(PLAN_ENTRY_BYTES);
     encodePlanEntry(bytes, 0, { offset: 2 ** 32 + 5, length: 258, prefixHash: 0xfffffffe });
     expect(bytes.toString('hex')).toBe('050000000100000002010000feffffff');
     expect(bytes.readBigInt64LE(0)).toBe(2n ** 32n + 5n);
   });
 
-  it('come back as they were', () => {
+  it('is read back unchanged', () => {
     fc.assert(
       fc.property(fc.array(entry, { maxLength: 20 }), (entries) => {
         const bytes = Buffer.alloc(entries.length * PLAN_ENTRY_BYTES);
@@ -59,7 +59,7 @@ describe('a plan', () => {
   it.each([
     ['in input order', () => 7],
     ['in another order', (i: number) => 9_000 - (i % 10)],
-  ])('of many lines comes in pieces, %s', async (_, hashOf) => {
+  ])('with many lines is written in pieces, %s', async (_, hashOf) => {
     const builder = createPlanBuilder();
     const entries = Array.from({ length: 9_000 }, (_, i): PlanEntry => {
       return { offset: 2 ** 33 + i, length: i, prefixHash: hashOf(i) };
@@ -69,7 +69,7 @@ describe('a plan', () => {
     expect(decodeAll(await gather(builder))).toEqual(expected);
   });
 
-  it('of no lines is empty', async () => {
+  it('without lines is empty', async () => {
     expect(await gather(createPlanBuilder())).toHaveLength(0);
   });
 });
