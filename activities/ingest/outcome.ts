@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mapConcurrently } from '../../core/async/map-concurrently';
+import { forEachConcurrently } from '../../core/async/for-each-concurrently';
 import { NightshiftError, nullIfMissing } from '../../core/errors';
 import type { InputError } from '../../core/openai/input-errors';
 import { inputErrorsKey, modelMapKey, planKey } from '../../core/names/object-names';
@@ -69,7 +69,7 @@ export async function writePlan(
 ): Promise<IngestResult> {
   const nonce = randomBytes(8).toString('hex');
   const models = plan.models();
-  await mapConcurrently(models, CONCURRENT_WRITES, async ({ safeModel, builder }) => {
+  await forEachConcurrently(models, CONCURRENT_WRITES, async ({ safeModel, builder }) => {
     await store.putIfAbsent(planKey(batchId, nonce, safeModel), builder.pieces());
   });
   const map = plan.modelMap(nonce, lineCount);

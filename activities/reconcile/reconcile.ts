@@ -1,5 +1,5 @@
 import { log } from '@temporalio/activity';
-import { mapConcurrently } from '../../core/async/map-concurrently';
+import { forEachConcurrently } from '../../core/async/for-each-concurrently';
 import type { OpenBatch } from '../../storage/postgres/batches/types';
 import type { Heartbeat } from '../runtime/heartbeat';
 import { withHeartbeat } from '../runtime/with-heartbeat';
@@ -56,7 +56,7 @@ async function reconcilePage(
   const batches = dryRun ? suspects : await addOverdueTime(deps, suspects);
   const page = new Page(deps, { dryRun, heartbeat });
   const toEnd: OpenBatch[] = [];
-  await mapConcurrently(batches, BATCHES_AT_ONCE, (batch) =>
+  await forEachConcurrently(batches, BATCHES_AT_ONCE, (batch) =>
     page.attempt(batch, async () => {
       const judgement = await judgeBatch(deps, batch);
       if (dryRun) return plannedAction(deps, batch, judgement);

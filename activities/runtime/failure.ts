@@ -44,7 +44,7 @@ export function withBoundedFailures<A extends Readonly<Record<keyof A, Activity>
 const MAX_CAUSES = 4;
 
 /** The error itself if it fits, else a copy with shortened texts and fewer causes. */
-export function boundedFailure(error: unknown, causes = MAX_CAUSES): unknown {
+function boundedFailure(error: unknown, causes = MAX_CAUSES): unknown {
   if (error === undefined || isCancellation(error)) return error;
   if (!(error instanceof Error)) return failureText(inspect(error));
   const message = failureText(error.message);

@@ -1,4 +1,4 @@
-import { mapConcurrently } from '../../core/async/map-concurrently';
+import { forEachConcurrently } from '../../core/async/for-each-concurrently';
 import type { ObjectStore } from '../../storage/object-store';
 
 const DELETES_AT_ONCE = 8;
@@ -9,7 +9,7 @@ export async function deleteKeys(
   keys: Iterable<string>,
   check: () => void,
 ): Promise<void> {
-  await mapConcurrently(keys, DELETES_AT_ONCE, async (key) => {
+  await forEachConcurrently(keys, DELETES_AT_ONCE, async (key) => {
     check();
     await store.delete(key);
   });
@@ -22,7 +22,7 @@ export async function deletePrefix(
   { kept, check }: { readonly kept: readonly string[]; check(): void },
 ): Promise<number> {
   let deleted = 0;
-  await mapConcurrently(store.list(prefix), DELETES_AT_ONCE, async ({ key }) => {
+  await forEachConcurrently(store.list(prefix), DELETES_AT_ONCE, async ({ key }) => {
     check();
     if (kept.includes(key)) return;
     await store.delete(key);

@@ -1,4 +1,4 @@
-import { mapConcurrently } from '../../core/async/map-concurrently';
+import { forEachConcurrently } from '../../core/async/for-each-concurrently';
 
 /** Something written that a sync makes survive power loss. `sync` handles its own errors. */
 export interface Syncable {
@@ -60,6 +60,6 @@ export class SyncRounds {
   async #syncMarked(): Promise<void> {
     const items = [...this.#marked];
     this.#marked = new Set();
-    await mapConcurrently(items, this.#options.parallel, (item) => item.sync());
+    await forEachConcurrently(items, this.#options.parallel, (item) => item.sync());
   }
 }

@@ -1,4 +1,4 @@
-import { mapConcurrently } from '../../../core/async/map-concurrently';
+import { forEachConcurrently } from '../../../core/async/for-each-concurrently';
 import { NightshiftError, isNightshiftError } from '../../../core/errors';
 import type { ManifestSeal } from '../../../core/journal/manifest';
 import { FRAME_HEADER_BYTES, frameOffset } from '../../../core/journal/frame';
@@ -25,7 +25,7 @@ export async function probeSeals(
   seals: readonly ManifestSeal[],
 ): Promise<FrameSource[]> {
   const sources: (FrameSource | null)[] = new Array<FrameSource | null>(seals.length).fill(null);
-  await mapConcurrently(seals.entries(), PROBES_AT_ONCE, async ([i, seal]) => {
+  await forEachConcurrently(seals.entries(), PROBES_AT_ONCE, async ([i, seal]) => {
     sources[i] = await probeSeal(store, seal);
   });
   return sources.filter((source) => source !== null);

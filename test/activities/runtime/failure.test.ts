@@ -1,9 +1,5 @@
 import { ApplicationFailure, CancelledFailure } from '@temporalio/activity';
-import {
-  asFailure,
-  boundedFailure,
-  withBoundedFailures,
-} from '../../../activities/runtime/failure';
+import { asFailure, withBoundedFailures } from '../../../activities/runtime/failure';
 import { NightshiftError } from '../../../core/errors';
 
 describe('the failure of an activity', () => {
@@ -24,18 +20,22 @@ describe('the failure of an activity', () => {
 describe('failures on their way to Temporal', () => {
   const long = '😀\0'.repeat(1_000_000);
 
-  it('are unchanged if they fit, and cancellations always', () => {
+  /** What an activity fails with that throws `error`. */
+  function failureOf(error: Error): Promise<unknown> {
+    const { fail } = withBoundedFailures({ fail: () => Promise.reject(error) });
+    return fail().catch((failure: unknown) => failure);
+  }
+
+  it('are unchanged if they fit, and cancellations always', async () => {
     const error = new Error('x', { cause: new NightshiftError('object_missing', 'gone') });
-    expect(boundedFailure(error)).toBe(error);
+    expect(await failureOf(error)).toBe(error);
     const cancelled = new CancelledFailure(long);
-    expect(boundedFailure(cancelled)).toBe(cancelled);
+    expect(await failureOf(cancelled)).toBe(cancelled);
   });
 
-  it('are short and keep their type, even if message and causes are long', () => {
-    const failure = asFailure(
-      new NightshiftError('input_missing', long, { cause: new Error(long) }),
-    );
-    const bounded = boundedFailure(failure) as ApplicationFailure;
+  it('are short and keep their type, even if message and causes are long', async () => {
+    const thrown = new NightshiftError('input_missing', long, { cause: new Error(long) });
+    const bounded = (await failureOf(asFailure(thrown) as Error)) as ApplicationFailure;
     expect(bounded).toMatchObject({ type: 'input_missing', nonRetryable: true });
     for (let error: unknown = bounded; error instanceof Error; error = error.cause) {
       expect(Buffer.byteLength(JSON.stringify(error.message))).toBeLessThanOrEqual(2_000);
@@ -44,10 +44,10 @@ describe('failures on their way to Temporal', () => {
     expect((bounded.cause as Error).cause).toBeInstanceOf(Error);
   });
 
-  it('are finite even if an error is its own cause', () => {
+  it('are finite even if an error is its own cause', async () => {
     const error = new Error(long);
     error.cause = error;
-    expect((boundedFailure(error) as Error).message.length).toBeLessThan(2_000);
+    expect(((await failureOf(error)) as Error).message.length).toBeLessThan(2_000);
   });
 
   it('are bounded for every activity', async () => {

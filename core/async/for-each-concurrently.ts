@@ -1,8 +1,8 @@
 /**
- * Runs `work` on every item, at most `limit` at a time. The first rejection ends it: it is thrown when
- * what runs has settled.
+ * Runs `work` on every item, at most `limit` at a time, in the order of the items. After the first
+ * rejection it starts no more, waits until what is running has settled, and throws that error.
  */
-export async function mapConcurrently<T>(
+export async function forEachConcurrently<T>(
   items: Iterable<T> | AsyncIterable<T>,
   limit: number,
   work: (item: T) => Promise<void>,
@@ -11,7 +11,7 @@ export async function mapConcurrently<T>(
   try {
     for await (const item of items) {
       const one: Promise<void> = work(item).then(() => void running.delete(one));
-      // Thrown by the race or the end; in between it is not unhandled.
+      // The race or the end throws it. Until then it must not count as unhandled.
       one.catch(() => undefined);
       running.add(one);
       if (running.size >= limit) await Promise.race(running);
