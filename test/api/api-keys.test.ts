@@ -24,7 +24,7 @@ const refusal = (code: string | null) => ({
   error: { message: expect.any(String), type: 'invalid_request_error', param: null, code },
 });
 
-it('lets in whoever has a key, as its tenant', async () => {
+it('serves a request with a key as the tenant of the key', async () => {
   const { key } = await make('ann');
   expect(key).toMatch(/^nsk_[0-9a-f]{16}_[A-Za-z0-9_-]{43}$/);
   const answer = await list({ authorization: `bearer ${key}` });
@@ -39,14 +39,14 @@ it.each([
   { authorization: 'Bearer  ' },
   { authorization: '' },
   { 'api-key': 'nsk_0' },
-])('says that there is no key: %j', async (headers) => {
+])('answers 401 without a code if there is no key: %j', async (headers) => {
   const answer = await list(headers);
   expect(answer.status).toBe(401);
   expect(answer.body).toEqual(refusal(null));
   expect(answer.headers['www-authenticate']).toBe('Bearer');
 });
 
-describe('whatever the header Authorization looks like', () => {
+describe('the header Authorization', () => {
   const ann = () => make('ann').then(({ key }) => key);
 
   it.each([
@@ -55,7 +55,7 @@ describe('whatever the header Authorization looks like', () => {
     ['a tab', (key: string) => `Bearer\t${key}`],
     ['the same value twice', (key: string) => [`Bearer ${key}`, `Bearer ${key}`]],
     ['an empty one beside it', (key: string) => ['', `Bearer ${key}`]],
-  ])('a good key is taken with %s', async (_what, write) => {
+  ])('is accepted with a valid key and %s', async (_what, write) => {
     const headers = { authorization: write(await ann()) } as Record<string, string>;
     expect((await list(headers)).status).toBe(200);
   });
@@ -67,7 +67,7 @@ describe('whatever the header Authorization looks like', () => {
     ['another key beside it', (key: string) => [`Bearer ${key}`, 'Bearer nsk_other']],
     ['another scheme beside it', (key: string) => [`Bearer ${key}`, 'Basic abc']],
     ['letters of no alphabet', (key: string) => `Bearer ${key}\xff`],
-  ])('a good key is refused with %s', async (_what, write) => {
+  ])('is refused with a valid key and %s', async (_what, write) => {
     const headers = { authorization: write(await ann()) } as Record<string, string>;
     const answer = await list(headers);
     expect(answer.status).toBe(401);
@@ -76,7 +76,7 @@ describe('whatever the header Authorization looks like', () => {
 });
 
 it.each(['日本', 'Zoë & Co, Ltd', 'x'.repeat(256)])(
-  'names the tenant %s in a header',
+  'names the tenant %s in the answer',
   async (tenant) => {
     const { headers, status } = await list(bearer((await make(tenant)).key));
     expect(status).toBe(200);
@@ -84,7 +84,7 @@ it.each(['日本', 'Zoë & Co, Ltd', 'x'.repeat(256)])(
   },
 );
 
-it('refuses a key that is unknown, changed, revoked or over, all with the same words', async () => {
+it('refuses an unknown, changed, revoked or expired key with the same message', async () => {
   const revoked = await make('ann');
   await keys.revoke(revoked.record.id, NOW_SEC);
   const { key } = await make('ann');
@@ -102,7 +102,7 @@ it('refuses a key that is unknown, changed, revoked or over, all with the same w
   expect(new Set(bodies).size).toBe(1);
 });
 
-it('lets a key in until it is over or revoked', async () => {
+it('accepts a key until it expires or is revoked', async () => {
   const { key, record } = await make('ann', NOW_SEC + 60);
   api.clock.nowMs += 59_000;
   expect((await list(bearer(key))).status).toBe(200);
@@ -115,7 +115,7 @@ it('lets a key in until it is over or revoked', async () => {
   expect((await list(bearer(key))).status).toBe(401);
 });
 
-it('notes the last use to the minute, and keeps no key', async () => {
+it('stores the last use of a key to the minute, and never the key', async () => {
   const { key, record } = await make('cleo');
   const lastUse = async () => (await keys.list('cleo'))[0]?.lastUsedAtSec;
   expect(await lastUse()).toBeNull();
@@ -133,13 +133,13 @@ it('notes the last use to the minute, and keeps no key', async () => {
 });
 
 it.each(operations([]).map(({ method, path }) => [method.toUpperCase(), path]))(
-  'answers nobody without a key: %s %s',
+  'answers 401 without a key: %s %s',
   async (method, path) => {
     const url = path?.replace(/\{\w+\}/, 'batch_x') ?? '';
     expect((await api.call({ method: method, url })).status).toBe(401);
   },
 );
 
-it('asks nobody for a key who looks at its health', async () => {
+it('needs no key for /health', async () => {
   expect((await api.call({ method: 'GET', url: '/health' })).status).toBe(200);
 });

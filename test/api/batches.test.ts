@@ -44,7 +44,7 @@ function wrongExpiry(member: string, values: [unknown, string][]): [object, stri
 }
 
 describe('creating a batch', () => {
-  it('answers every key, null when empty, and starts the workflow', async () => {
+  it('answers an object with every key, null when empty, and starts the workflow', async () => {
     const answer = await create({ ...valid(), metadata: { team: 'red' } });
     expect(answer.status).toBe(200);
     expect(answer.body).toEqual({
@@ -95,7 +95,7 @@ describe('creating a batch', () => {
     ['30m', 1_800],
     ['48h', 172_800],
     ['30d', 2_592_000],
-  ])('takes the window %s', async (window, seconds) => {
+  ])('accepts the completion window %s', async (window, seconds) => {
     const { body } = await create({ ...valid(), completion_window: window });
     expect(body).toMatchObject({
       completion_window: window,
@@ -103,7 +103,7 @@ describe('creating a batch', () => {
     });
   });
 
-  it.each(['720h', '43200m', '2592000s'])('takes %s, which is 30 days', async (window) => {
+  it.each(['720h', '43200m', '2592000s'])('accepts %s, which is 30 days', async (window) => {
     const { body } = await create({ ...valid(), completion_window: window });
     expect(body.expires_at).toBe(NOW_SEC + 2_592_000);
   });
@@ -111,7 +111,7 @@ describe('creating a batch', () => {
   it.each([
     ...['', '0s', '00s', '024h', '1.5h', '-1h', '+1h', ' 24h', '24h ', '24h\n', '24H', '24', 'h'],
     ...['1w', '1e3s', '1h30m', '1y', '１h', '31d', '721h', '43201m', '2592001s', '9'.repeat(400)],
-  ])('refuses the window %j', async (window) => {
+  ])('refuses the completion window %j', async (window) => {
     const answer = await create({ ...valid(), completion_window: window });
     expect(answer.status).toBe(400);
     expect(answer.body.error).toMatchObject({ param: 'completion_window', code: 'invalid_value' });
@@ -121,7 +121,7 @@ describe('creating a batch', () => {
     ['nothing', ''],
     ['no members', '{}'],
     ['null for all', '{"input_file_id":null,"endpoint":null,"completion_window":null}'],
-  ])('asks for the input file first where the body has %s', async (_what, payload) => {
+  ])('reports the missing input file first if the body has %s', async (_what, payload) => {
     const answer = await api.call({ method: 'POST', url: '/v1/batches', payload });
     expect(answer.status).toBe(400);
     expect(answer.body.error).toMatchObject({
@@ -156,14 +156,14 @@ describe('creating a batch', () => {
     'application/json; charset=utf-8',
     'text/plain',
     'application/x-www-form-urlencoded',
-  ])('reads its JSON whatever the header says, if there is a key: %s', async (type) => {
+  ])('reads JSON from a client with a key, whatever its content type: %s', async (type) => {
     const payload = JSON.stringify(valid());
     const headers = { 'content-type': type, authorization: 'Bearer unused' };
     const answer = await api.call({ method: 'POST', url: '/v1/batches', payload, headers });
     expect(answer.status).toBe(200);
   });
 
-  it('reads the last of repeated members', async () => {
+  it('uses the last value of a repeated member', async () => {
     const payload = JSON.stringify(valid()).replace('{', '{"endpoint":"no","metadata":7,');
     const last = payload.replace(/\}$/, ',"metadata":null}');
     const headers = { 'content-type': 'application/json' };
@@ -172,7 +172,7 @@ describe('creating a batch', () => {
     expect([answer.status, answer.body.metadata]).toEqual([200, null]);
   });
 
-  it('answers the first of several faults, in the order of the fields', async () => {
+  it('reports the first of several faults, in the order of the fields', async () => {
     const faults: [string, unknown, unknown][] = [
       ['input_file_id', 7, fileId],
       ['endpoint', '/v1/none', '/v1/responses'],
@@ -198,14 +198,14 @@ describe('creating a batch', () => {
     ['empty texts', { '': '', a: '' }],
     ['the longest texts', { ['k'.repeat(64)]: 'v'.repeat(512) }],
     ['keys that look like paths', { 'a.b': '1', 'a[0]': '2', constructor: '3' }],
-  ])('echoes metadata that is %s', async (_what, metadata) => {
+  ])('returns metadata that is %s', async (_what, metadata) => {
     const answer = await create({ ...valid(), metadata });
     expect([answer.status, answer.body.metadata]).toEqual([200, metadata]);
     expect((await get(answer.body.id as string)).body.metadata).toEqual(metadata);
   });
 
   it.each(['file-', 'batch_x', '../../etc/passwd', 'file-é日😀', ' ', 'x'.repeat(255)])(
-    'takes any text for a file that is not there: %j',
+    'accepts any text as the id of a file that does not exist: %j',
     async (id) => {
       const answer = await create({ ...valid(), input_file_id: id });
       expect(answer.status).toBe(200);
@@ -213,7 +213,7 @@ describe('creating a batch', () => {
     },
   );
 
-  it('takes null for absent, and keeps metadata as it came', async () => {
+  it('treats null as absent, and returns metadata unchanged', async () => {
     expect((await create({ ...valid(), metadata: null, output_expires_after: null })).status).toBe(
       200,
     );
@@ -230,7 +230,7 @@ describe('creating a batch', () => {
     expect((await create({ ...valid(), metadata })).body.metadata).toEqual(metadata);
   });
 
-  it('notes how long the result files live', async () => {
+  it('stores the lifetime of the result files', async () => {
     const id = await created({
       ...valid(),
       output_expires_after: { anchor: 'created_at', seconds: 3600 },
@@ -353,7 +353,7 @@ describe('creating a batch', () => {
     expect(api.batchWorkflows.started.length).toBe(started);
   });
 
-  it('refuses a file of another purpose before it looks at the other fields', async () => {
+  it('refuses a file of another purpose before it checks the other fields', async () => {
     const form = [{ name: 'purpose', value: 'vision' }, batchForm()[1]!];
     const { id } = (await api.call(upload(form))).body;
     const answer = await create({ input_file_id: id });
@@ -361,14 +361,14 @@ describe('creating a batch', () => {
     expect(answer.body.error).toMatchObject({ param: 'input_file_id', code: 'invalid_value' });
   });
 
-  it('takes a file that is not there: the batch fails later', async () => {
+  it('accepts a file that does not exist: the batch fails later', async () => {
     const answer = await create({ ...valid(), input_file_id: 'file-none' });
     expect(answer.status).toBe(200);
     expect(answer.body).toMatchObject({ status: 'validating', input_file_id: 'file-none' });
     expect(await row(answer.body.id as string)).toMatchObject({ input_object_key: null });
   });
 
-  it('takes a file that has expired the same way', async () => {
+  it('accepts an expired file: the batch fails later', async () => {
     const expiry = [
       { name: 'expires_after[anchor]', value: 'created_at' },
       { name: 'expires_after[seconds]', value: '3600' },
@@ -385,7 +385,7 @@ describe('creating a batch', () => {
     api.clock.nowMs -= 3_600_000;
   });
 
-  it('takes a deleted file the same way, but a later delete changes nothing', async () => {
+  it('accepts a deleted file, too; a delete after the creation changes nothing', async () => {
     const { id: file } = (await api.call(upload(batchForm()))).body;
     const before = await created({ ...valid(), input_file_id: file });
     await api.call({ method: 'DELETE', url: `/v1/files/${file}` });
@@ -397,9 +397,9 @@ describe('creating a batch', () => {
   });
 });
 
-describe('where the workflow cannot be started', () => {
+describe('creating a batch whose workflow cannot be started', () => {
   it.each([{ fail: true }, { hang: true }])(
-    'answers all the same (%j), and a later sweep starts it',
+    'succeeds (%j), and a later sweep starts the workflow',
     async (state) => {
       Object.assign(api.batchWorkflows, state);
       const id = await created();
@@ -414,7 +414,7 @@ describe('where the workflow cannot be started', () => {
     },
   );
 
-  it('tries again soon, for most outages are short', async () => {
+  it('tries the start again soon, because most outages are short', async () => {
     const other = await openTestApi({ outbox: { startWaitMs: 50, repeatStartAfterMs: [20, 20] } });
     try {
       other.batchWorkflows.fail = true;
@@ -437,7 +437,7 @@ describe('where the workflow cannot be started', () => {
 });
 
 describe('retrieving a batch', () => {
-  it('shows what the row holds', async () => {
+  it('shows what the row contains', async () => {
     const id = await created();
     await set(
       id,
@@ -475,26 +475,29 @@ describe('retrieving a batch', () => {
     expect(await counts()).toEqual({ total: 7, completed: 0, failed: 0 });
   });
 
-  it.each(['', '/cancel'])('tells a wrong id from an unknown one%s', async (action) => {
-    const method = action === '' ? ('GET' as const) : ('POST' as const);
-    const wrong = await api.call({ method, url: `/v1/batches/job-1${action}` });
-    expect(wrong.status).toBe(400);
-    expect(wrong.body.error).toMatchObject({ param: 'batch_id', code: 'invalid_value' });
-    for (const id of ['batch_none', 'batch_%00', `batch_${'a'.repeat(8_000)}`]) {
-      const unknown = await api.call({ method, url: `/v1/batches/${id}${action}` });
-      expect(unknown.status).toBe(404);
-      expect(unknown.body.error).toMatchObject({
-        message: expect.stringContaining('No batch found with id'),
-        param: null,
-        code: null,
-      });
-    }
-  });
+  it.each(['', '/cancel'])(
+    'answers 400 to an id of another kind and 404 to an unknown one: /v1/batches/{id}%s',
+    async (action) => {
+      const method = action === '' ? ('GET' as const) : ('POST' as const);
+      const wrong = await api.call({ method, url: `/v1/batches/job-1${action}` });
+      expect(wrong.status).toBe(400);
+      expect(wrong.body.error).toMatchObject({ param: 'batch_id', code: 'invalid_value' });
+      for (const id of ['batch_none', 'batch_%00', `batch_${'a'.repeat(8_000)}`]) {
+        const unknown = await api.call({ method, url: `/v1/batches/${id}${action}` });
+        expect(unknown.status).toBe(404);
+        expect(unknown.body.error).toMatchObject({
+          message: expect.stringContaining('No batch found with id'),
+          param: null,
+          code: null,
+        });
+      }
+    },
+  );
 });
 
-describe('cancelling', () => {
+describe('cancelling a batch', () => {
   it.each(['validating', 'in_progress', 'finalizing'])(
-    'claims the row of a batch that is %s, and signals until the workflow has taken it',
+    'claims the row of a batch that is %s, and signals until the workflow has received it',
     async (status) => {
       const id = await created();
       await set(id, `status = '${status}'`);
@@ -510,7 +513,7 @@ describe('cancelling', () => {
     },
   );
 
-  it('stops signalling when the workflow has taken it', async () => {
+  it('stops signalling when the workflow has received the signal', async () => {
     const id = await created();
     await cancel(id);
     await set(id, 'stop_taken_at = now()');
@@ -522,7 +525,7 @@ describe('cancelling', () => {
     expect(signals(id)).toBe(1);
   });
 
-  it('signals again where the first signal failed', async () => {
+  it('signals again if the first signal failed', async () => {
     const id = await created();
     api.batchWorkflows.fail = true;
     expect((await cancel(id)).body.status).toBe('cancelling');
@@ -538,7 +541,7 @@ describe('cancelling', () => {
     expect(answer.body).toMatchObject({ status: 'cancelled', cancelled_at: 9 });
   });
 
-  it('changes nothing where another cause came first', async () => {
+  it('changes nothing if another cause came first', async () => {
     const id = await created();
     await set(id, `status = 'in_progress', stop_cause = 'expired'`);
     const answer = await cancel(id);
@@ -548,7 +551,7 @@ describe('cancelling', () => {
     expect(api.batchWorkflows.cancelled).not.toContain(id);
   });
 
-  it.each(['completed', 'failed', 'expired'])('answers 409 where it has %s', async (status) => {
+  it.each(['completed', 'failed', 'expired'])('answers 409 if the batch has %s', async (status) => {
     const id = await created();
     await set(id, `status = '${status}'`);
     const answer = await cancel(id);
@@ -562,7 +565,7 @@ describe('cancelling', () => {
     });
   });
 
-  it('lets one of many cancels at once claim the row', async () => {
+  it('lets one of several simultaneous cancels claim the row', async () => {
     const id = await created();
     const answers = await Promise.all(Array.from({ length: 8 }, () => cancel(id)));
     expect(answers.map((answer) => answer.body.status)).toEqual(Array(8).fill('cancelling'));
@@ -570,7 +573,7 @@ describe('cancelling', () => {
     expect(text).toMatch(/phase="queued"/);
   });
 
-  it('takes any body, and a JSON content type without one', async () => {
+  it('accepts any body, and a JSON content type without a body', async () => {
     const headers = { 'content-type': 'application/json' };
     for (const payload of ['', 'broken {']) {
       const url = `/v1/batches/${await created()}/cancel`;

@@ -14,7 +14,7 @@ const remove = (url: string) => api.call({ method: 'DELETE', url });
 const create = async (parts: TestPart[] = batchForm()) => (await api.call(upload(parts))).body;
 
 describe('creating a file', () => {
-  it('answers the File that retrieve answers later, processed at once, 30 days to live', async () => {
+  it('answers the same File as a later retrieve: processed, expiring after 30 days', async () => {
     const answer = await api.call(upload(batchForm()));
     expect(answer.status).toBe(200);
     expect(answer.body).toEqual({
@@ -35,7 +35,7 @@ describe('creating a file', () => {
     ['file first', ['file', 'purpose', 'anchor', 'seconds']],
     ['file last', ['purpose', 'anchor', 'seconds', 'file']],
     ['file between', ['anchor', 'file', 'seconds', 'purpose']],
-  ])('takes the parts in any order: %s', async (_name, order) => {
+  ])('accepts the fields in any order: %s', async (_name, order) => {
     const parts: Record<string, TestPart> = {
       file: { name: 'file', value: LINE, filename: 'in.jsonl' },
       purpose: { name: 'purpose', value: 'batch' },
@@ -47,7 +47,7 @@ describe('creating a file', () => {
     expect((await get(`/v1/files/${file.id}/content`)).bytes.toString()).toBe(LINE);
   });
 
-  it('never expires a file of another purpose by itself', async () => {
+  it('never expires a file of another purpose', async () => {
     const file = await create([
       { name: 'file', value: 'anything', filename: 'a.txt' },
       { name: 'purpose', value: 'user_data' },
@@ -66,7 +66,7 @@ describe('creating a file', () => {
     expect((await create(batchForm(LINE, sent))).filename).toBe(kept);
   });
 
-  it('accepts a BOM, blank lines, CRLF and damage on later lines', async () => {
+  it('accepts a byte order mark, blank lines, CRLF, and damaged later lines', async () => {
     for (const content of [`\ufeff${LINE}`, `\n \r\n${LINE}`, `${LINE.trim()}\r\nbroken\n`]) {
       expect(await create(batchForm(content))).toMatchObject({ object: 'file' });
     }
@@ -186,7 +186,7 @@ describe('creating a file', () => {
     expect(answer.body.error).toMatchObject({ code, param: 'expires_after[seconds]' });
   });
 
-  it('refuses a body that is no form', async () => {
+  it('refuses a body that is not a form', async () => {
     const payload = LINE;
     for (const type of ['application/json', 'text/plain', 'multipart/form-data']) {
       const headers = { 'content-type': type };
@@ -196,21 +196,21 @@ describe('creating a file', () => {
     }
   });
 
-  it('refuses a declared length over the limit before it reads', async () => {
+  it('refuses a declared length over the limit before it reads the body', async () => {
     const answer = await api.call(upload(batchForm(), { 'content-length': '99000000' }));
     expect(answer.status).toBe(413);
     expect(answer.body.error).toMatchObject({ type: 'invalid_request_error', code: null });
   });
 });
 
-describe('content', () => {
+describe('downloading a file', () => {
   const text = Array.from({ length: 100 }, (_, i) => JSON.stringify({ i })).join('\n');
   let url: string;
   beforeAll(async () => {
     url = `/v1/files/${(await create(batchForm(text))).id}/content`;
   });
 
-  it('is the bytes as they came, with length and a plain type', async () => {
+  it('returns the uploaded bytes with their length and a plain type', async () => {
     const answer = await get(url, { accept: 'application/binary' });
     expect(answer.status).toBe(200);
     expect(answer.bytes.toString()).toBe(text);
@@ -260,14 +260,14 @@ describe('content', () => {
     },
   );
 
-  it('answers HEAD with the headers alone', async () => {
+  it('answers HEAD with the headers only', async () => {
     const answer = await api.call({ method: 'HEAD', url });
     expect(answer.status).toBe(200);
     expect(answer.headers['content-length']).toBe(String(text.length));
     expect(answer.bytes.length).toBe(0);
   });
 
-  it('serves a file without bytes', async () => {
+  it('serves an empty file', async () => {
     const file = await create([
       { name: 'file', value: '', filename: 'empty' },
       { name: 'purpose', value: 'user_data' },
@@ -290,7 +290,7 @@ describe('content', () => {
         await api.store.putIfAbsent(key, Buffer.from('{'));
       },
     ],
-  ])('answers 500 in the envelope where the object %s', async (_name, damage) => {
+  ])('answers 500 in the error envelope if the object %s', async (_name, damage) => {
     const file = await create();
     for (const key of await api.keys()) if (key.endsWith(file.id)) await damage(key);
     const answer = await get(`/v1/files/${file.id}/content`);
@@ -301,8 +301,8 @@ describe('content', () => {
   });
 });
 
-describe('deleting', () => {
-  it('hides the file from everything, at once and once', async () => {
+describe('deleting a file', () => {
+  it('hides the file everywhere at once, and succeeds once', async () => {
     const { id } = await create();
     expect((await remove(`/v1/files/${id}`)).body).toEqual({ id, object: 'file', deleted: true });
     for (const answer of [
@@ -320,7 +320,7 @@ describe('deleting', () => {
     }
   });
 
-  it('takes a JSON content type without a body, as an SDK sends it', async () => {
+  it('accepts a JSON content type without a body, as SDKs send it', async () => {
     const { id } = await create();
     const headers = { 'content-type': 'application/json', 'content-length': '0' };
     const answer = await api.call({ method: 'DELETE', url: `/v1/files/${id}`, headers });
@@ -328,7 +328,7 @@ describe('deleting', () => {
   });
 });
 
-it('lets a file vanish everywhere when it expires', async () => {
+it('hides a file everywhere when it expires', async () => {
   const form = [
     ...batchForm(),
     { name: 'expires_after[anchor]', value: 'created_at' },

@@ -105,7 +105,7 @@ const damagedForm = fc
   );
 
 it.each(['/v1/files', 'parts'])(
-  'a form for %s is taken or refused',
+  'a damaged form for %s is accepted or refused, never a 5xx',
   async (where) => {
     const url = where === 'parts' ? `/v1/uploads/${uploadId}/parts` : where;
     const statuses = new Set<number>();
@@ -123,7 +123,7 @@ it.each(['/v1/files', 'parts'])(
   120_000,
 );
 
-it('a form whose boundary is strange is taken or refused', async () => {
+it('a form with a strange boundary is accepted or refused, never a 5xx', async () => {
   const boundary = fc.string({ minLength: 1, maxLength: 80 }).map((text) => text.trim() || 'x');
   await fc.assert(
     fc.asyncProperty(boundary, part, async (text, one) => {
@@ -154,7 +154,7 @@ const BODIES: [string, readonly string[]][] = [
 ];
 
 it.each(BODIES)(
-  'a JSON body for %s is taken or refused',
+  'a random JSON body for %s is accepted or refused, never a 5xx',
   async (where, names) => {
     const url = where === 'complete' ? `/v1/uploads/${uploadId}/complete` : where;
     await fc.assert(
@@ -168,7 +168,7 @@ it.each(BODIES)(
   60_000,
 );
 
-it('bytes that are no JSON are refused', async () => {
+it('bytes that are not JSON are refused', async () => {
   const text = fc.oneof(
     fc.uint8Array({ maxLength: 100 }).map((bytes) => Buffer.from(bytes)),
     fc.string().map((junk) => Buffer.from(`{"input_file_id":${junk}`)),
@@ -184,7 +184,7 @@ it('bytes that are no JSON are refused', async () => {
   );
 }, 60_000);
 
-it('paths and queries of any letters are answered', async () => {
+it('paths and queries of random characters are answered, never with a 5xx', async () => {
   const segment = fc.string({ maxLength: 40, unit: 'binary' }).map(encodeURIComponentSafely);
   await fc.assert(
     fc.asyncProperty(segment, segment, async (id, text) => {
@@ -207,7 +207,7 @@ function encodeURIComponentSafely(text: string): string {
   return encodeURIComponent(Buffer.from(text).toString());
 }
 
-it('clients that leave in the middle of a form leave nothing behind', async () => {
+it('nothing remains of the forms of clients that disconnect', async () => {
   await api.app.listen({ host: '127.0.0.1', port: 0 });
   const { port } = api.app.server.address() as AddressInfo;
   const whole = formBytes([

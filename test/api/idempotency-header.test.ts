@@ -37,7 +37,7 @@ describe.each(['/v1/batches', '/v1/files'] as const)('POST %s', (url) => {
     ['an empty one beside it', ['a', '']],
     ['an empty one before it', ['', 'a']],
     ['three keys', ['a', 'b', 'c']],
-  ])('refuses %s, and makes nothing', async (_what, keys) => {
+  ])('refuses %s, and creates nothing', async (_what, keys) => {
     const before = await everything();
     const { status, body } = await send(keys);
     expect(status).toBe(400);
@@ -46,7 +46,7 @@ describe.each(['/v1/batches', '/v1/files'] as const)('POST %s', (url) => {
     expect(await everything()).toEqual(before);
   });
 
-  it('takes one', async () => {
+  it('accepts one Idempotency-Key', async () => {
     const { id } = (await send('one')).body;
     expect((await send(['one'])).body.id).toBe(id);
   });

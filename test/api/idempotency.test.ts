@@ -19,7 +19,7 @@ const send = (key: string, form = batchForm(), tenant = 'ann') =>
 const objects = async () => (await api.keys()).filter((key) => key.startsWith('files/')).length;
 
 describe('a batch with an Idempotency-Key', () => {
-  it('is made once, however often and in whatever order of members it is asked for', async () => {
+  it('is created once, however often it is requested, and in any order of members', async () => {
     const first = await create('once');
     const started = api.batchWorkflows.started.length;
     const members = Object.entries({ ...BATCH, metadata: { b: '2', a: '1' } }).reverse();
@@ -29,13 +29,13 @@ describe('a batch with an Idempotency-Key', () => {
     expect(api.batchWorkflows.started).toHaveLength(started);
   });
 
-  it('is made once by requests that come at the same time', async () => {
+  it('is created once by simultaneous requests', async () => {
     const answers = await Promise.all(Array.from({ length: 4 }, () => create('race')));
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
     expect(new Set(answers.map(({ body }) => body.id)).size).toBe(1);
   });
 
-  it('is answered as it is now', async () => {
+  it('is answered in its current state when the request is repeated', async () => {
     const { id } = (await create('now')).body;
     await api.call(post(`/v1/batches/${id}/cancel`, {}, { 'x-maas-username': 'ann' }));
     expect((await create('now')).body).toMatchObject({ id, status: 'cancelling' });
@@ -52,7 +52,7 @@ describe('a batch with an Idempotency-Key', () => {
     });
   });
 
-  it('has a key that belongs to its tenant and its route, for a day', async () => {
+  it('has a key that belongs to its tenant and its route for a day', async () => {
     const { id } = (await create('mine')).body;
     expect((await create('mine', BATCH, 'bob')).body.id).not.toBe(id);
     expect((await send('mine')).status).toBe(200);
@@ -62,7 +62,7 @@ describe('a batch with an Idempotency-Key', () => {
     expect((await create('mine', { ...BATCH, metadata: null })).status).toBe(200);
   });
 
-  it('that was refused leaves its key free', async () => {
+  it('that was refused does not use its key', async () => {
     expect((await create('free', { ...BATCH, endpoint: '/v1/none' })).status).toBe(400);
     expect((await create('free')).status).toBe(200);
   });
@@ -75,14 +75,14 @@ describe('a batch with an Idempotency-Key', () => {
     ['another endpoint', { ...BATCH, endpoint: '/v1/embeddings' }],
     ['the same window in other words', { ...BATCH, completion_window: '1d' }],
     ['an expiry', { ...BATCH, output_expires_after: { anchor: 'created_at', seconds: 3600 } }],
-  ])('takes %s for other content', async (what, body) => {
+  ])('treats %s as other content', async (what, body) => {
     await create(`content ${what}`);
     const answer = await create(`content ${what}`, body);
     expect([answer.status, answer.body.error?.code]).toEqual([400, 'idempotency_key_reused']);
     expect((await create(`content ${what}`)).status).toBe(200);
   });
 
-  it('takes other spellings for the same content', async () => {
+  it('treats other spellings of the same values as the same content', async () => {
     const members = { ...BATCH, metadata: null, output_expires_after: null };
     const { id } = (await create('spelling', members)).body;
     const absent = { ...BATCH, metadata: undefined };
@@ -99,7 +99,7 @@ describe('a batch with an Idempotency-Key', () => {
     }
   });
 
-  it('lets one of two that come at the same time with other content win', async () => {
+  it('is created by one of two simultaneous requests with different content', async () => {
     const bodies = [BATCH, { ...BATCH, metadata: null }];
     const answers = await Promise.all([...bodies, ...bodies].map((body) => create('fight', body)));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 400, 400]);
@@ -107,7 +107,7 @@ describe('a batch with an Idempotency-Key', () => {
     expect(new Set(made.map(({ body }) => body.id)).size).toBe(1);
   });
 
-  it('is answered though its input file was deleted since', async () => {
+  it('is answered even if its input file was deleted since', async () => {
     const file = (await send('its file')).body.id as string;
     const { id } = (await create('deleted since', { ...BATCH, input_file_id: file })).body;
     const headers = { 'x-maas-username': 'ann' };
@@ -116,7 +116,7 @@ describe('a batch with an Idempotency-Key', () => {
   });
 
   it.each(['x', 'x'.repeat(255), 'a b', 'a,b', '"q"', '~!@#$%^&*()'])(
-    'takes the key %j',
+    'accepts the key %j',
     async (key) => {
       const { id } = (await create(key)).body;
       expect((await create(key)).body.id).toBe(id);
@@ -128,7 +128,7 @@ describe('a batch with an Idempotency-Key', () => {
     ['too long', 'x'.repeat(256)],
     ['not printable', 'a\tb'],
     ['ü', 'ü'],
-  ])('needs a key that is well formed: %s', async (_what, key) => {
+  ])('refuses a malformed key: %s', async (_what, key) => {
     const answer = await create(key);
     expect(answer.status).toBe(400);
     expect(answer.body.error).toMatchObject({ code: 'invalid_value', param: 'Idempotency-Key' });
@@ -156,7 +156,7 @@ describe('a file with an Idempotency-Key', () => {
         { name: 'expires_after[seconds]', value: '3600' },
       ],
     ],
-  ])('refuses another %s under the same key and keeps nothing of it', async (what, form) => {
+  ])('refuses another %s under the same key, and keeps nothing of it', async (what, form) => {
     await send(`other-${what}`);
     const before = await objects();
     const answer = await send(`other-${what}`, form);
@@ -165,7 +165,7 @@ describe('a file with an Idempotency-Key', () => {
     expect(await objects()).toBe(before);
   });
 
-  it('that was deleted since is not there any more', async () => {
+  it('answers 404 if it was deleted since', async () => {
     const { id } = (await send('gone')).body;
     await api.call({
       method: 'DELETE',

@@ -44,8 +44,8 @@ async function pageThrough(tenant: string, query: string, what = 'files'): Promi
   throw new Error('the list does not end');
 }
 
-describe('files', () => {
-  it('come newest first, or oldest first, with all five keys', async () => {
+describe('lists of files', () => {
+  it('are in order of creation, newest or oldest first, with all five keys', async () => {
     const { tenant, ids } = await tenantWithFiles('batch', 'batch', 'batch');
     const newest = await list(tenant, '');
     expect(newest.body).toEqual({
@@ -59,7 +59,7 @@ describe('files', () => {
     expect(idsOf(await list(tenant, '?order=asc'))).toEqual(ids);
   });
 
-  it('come page by page, each once', async () => {
+  it('show each file once, page by page', async () => {
     const { tenant, ids } = await tenantWithFiles('batch', 'batch', 'batch', 'batch', 'batch');
     expect(await pageThrough(tenant, 'limit=2&order=asc')).toEqual([
       ids.slice(0, 2),
@@ -70,12 +70,12 @@ describe('files', () => {
     expect((await pageThrough(tenant, 'limit=5')).length).toBe(1);
   });
 
-  it('are filtered by purpose before the page is cut', async () => {
+  it('are filtered by purpose before they are divided into pages', async () => {
     const { tenant, ids } = await tenantWithFiles('batch', 'vision', 'batch', 'vision');
     expect(await pageThrough(tenant, 'limit=1&purpose=vision')).toEqual([[ids[3]], [ids[1]]]);
   });
 
-  it('answer an empty page with null ids', async () => {
+  it('have null ids on an empty page', async () => {
     expect((await list('nobody', '')).body).toEqual({
       object: 'list',
       data: [],
@@ -85,14 +85,14 @@ describe('files', () => {
     });
   });
 
-  it('go on behind a file that was deleted in the meantime, under any purpose', async () => {
+  it('continue after a file that was deleted in the meantime, under any purpose', async () => {
     const { tenant, ids } = await tenantWithFiles('batch', 'vision', 'batch');
     await remove(tenant, ids[2]!);
     expect(idsOf(await list(tenant, `?after=${ids[2]}`))).toEqual([ids[1], ids[0]]);
     expect(idsOf(await list(tenant, `?after=${ids[2]}&purpose=vision`))).toEqual([ids[1]]);
   });
 
-  it('forget the place of a deleted file after a day', async () => {
+  it('forget the position of a deleted file after a day', async () => {
     const { tenant, ids } = await tenantWithFiles('batch', 'batch');
     await remove(tenant, ids[1]!);
     api.clock.nowMs += DAY_MS;
@@ -105,7 +105,7 @@ describe('files', () => {
     }
   });
 
-  it('never show the files of another tenant, nor take them for a cursor', async () => {
+  it('never show files of another tenant, nor accept them as a cursor', async () => {
     const one = await tenantWithFiles('batch');
     const other = await tenantWithFiles('batch');
     expect(idsOf(await list(other.tenant, ''))).toEqual(other.ids);
@@ -139,7 +139,7 @@ describe('files', () => {
   });
 });
 
-describe('batches', () => {
+describe('lists of batches', () => {
   async function tenantWithBatches(count: number): Promise<{ tenant: string; ids: string[] }> {
     const { tenant, ids: files } = await tenantWithFiles('batch');
     const ids: string[] = [];
@@ -151,14 +151,14 @@ describe('batches', () => {
     return { tenant, ids };
   }
 
-  it('come newest first, page by page, each once', async () => {
+  it('show each batch once, newest first, page by page', async () => {
     const { tenant, ids } = await tenantWithBatches(5);
     const pages = await pageThrough(tenant, 'limit=2', 'batches');
     expect(pages.map((page) => page.length)).toEqual([2, 2, 1]);
     expect(pages.flat()).toEqual(ids.toReversed());
   });
 
-  it('answer 20 where no limit is given, and an empty page for 0', async () => {
+  it('have 20 batches by default, and none with limit=0', async () => {
     const { tenant } = await tenantWithBatches(21);
     expect((await list(tenant, '', 'batches')).body).toMatchObject({ has_more: true });
     expect((await list(tenant, '', 'batches')).body.data).toHaveLength(20);
@@ -171,7 +171,7 @@ describe('batches', () => {
     });
   });
 
-  it('are not mixed up by batches that are made between two pages', async () => {
+  it('are not affected by batches that are created between two pages', async () => {
     const { tenant, ids } = await tenantWithBatches(5);
     const first = await list(tenant, '?limit=3', 'batches');
     const body = { input_file_id: 'file-x', endpoint: '/v1/responses', completion_window: '24h' };
@@ -181,7 +181,7 @@ describe('batches', () => {
     expect(second.body).toMatchObject({ first_id: ids[1], last_id: ids[0], has_more: false });
   });
 
-  it('take every limit from 1 to 100, and what they do not know is not heeded', async () => {
+  it('accept every limit from 1 to 100, and ignore unknown parameters', async () => {
     const { tenant, ids } = await tenantWithBatches(2);
     for (const query of ['?limit=100', '?limit=2', '?order=asc&purpose=batch&foo=1']) {
       const answer = await list(tenant, query, 'batches');
@@ -194,7 +194,7 @@ describe('batches', () => {
     expect(behind.body).toMatchObject({ data: [], first_id: null, last_id: null, has_more: false });
   });
 
-  it('go on behind a batch that retention has removed, for a day', async () => {
+  it('continue for a day after a batch that retention has removed', async () => {
     const { tenant, ids } = await tenantWithBatches(3);
     const { pool } = api.database;
     const rows = createSweepRows(pool);
@@ -242,7 +242,7 @@ describe('batches', () => {
   });
 });
 
-it('sees a file at once after its creation, also from the batches', async () => {
+it('a file can be used in a batch as soon as it was answered', async () => {
   for (let i = 0; i < 5; i++) {
     const file = (await api.call(upload(batchForm(LINE)))).body;
     const body = { input_file_id: file.id, endpoint: '/v1/completions', completion_window: '24h' };

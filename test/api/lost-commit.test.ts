@@ -26,8 +26,8 @@ async function sentAgain(send: (headers: Record<string, string>) => ReturnType<T
   return send({ 'x-stainless-retry-count': '1' });
 }
 
-describe('a request whose commit Postgres was cut off from confirming', () => {
-  it('keeps the bytes of a file, which its repetition is answered with', async () => {
+describe('a request whose commit PostgreSQL could not confirm', () => {
+  it('keeps the bytes of a file, and its repetition returns that file', async () => {
     const key = { 'idempotency-key': 'cut off' };
     const again = await sentAgain((headers) =>
       api.call(upload(batchForm(), { ...key, ...headers })),

@@ -32,7 +32,7 @@ function config(change: Record<string, unknown> = {}) {
   });
 }
 
-it('serves files and batches while Temporal is away, and closes twice as well as once', async () => {
+it('serves files and batches while Temporal is down, and can be closed twice', async () => {
   const api = await runApi(config());
   try {
     expect((await fetch(`${api.url}/ready`)).status).toBe(200);
@@ -59,7 +59,7 @@ it('serves files and batches while Temporal is away, and closes twice as well as
   await expect(fetch(`${api.url}/health`)).rejects.toThrow();
 });
 
-it('tells its health, readiness and metrics on a port of its own', async () => {
+it('reports health, readiness and metrics on a separate port', async () => {
   const port = await freePort();
   const api = await runApi(config({ api: { observability_port: port } }));
   try {
@@ -71,7 +71,7 @@ it('tells its health, readiness and metrics on a port of its own', async () => {
   }
 });
 
-it('says whose port is in use, and leaves nothing open', async () => {
+it('reports a port that is in use, and leaves nothing open', async () => {
   const server = net.createServer().listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
   const { port } = server.address() as AddressInfo;
@@ -95,7 +95,7 @@ it('names its host setting if the address is not one of this machine', async () 
   );
 });
 
-it('refuses to be reachable from outside without authentication, unless it is told to', async () => {
+it('refuses a public address without authentication, unless the setting allows it', async () => {
   const open = { host: '0.0.0.0' };
   await expect(runApi(config({ api: open }))).rejects.toMatchObject({ code: 'config_invalid' });
   const forced = await runApi(config({ api: open, auth: { allow_public_bind: true } }));
@@ -104,7 +104,7 @@ it('refuses to be reachable from outside without authentication, unless it is to
   await header.close();
 });
 
-it('refuses an object store that is not the one of its database', async () => {
+it('refuses an object store that belongs to another database', async () => {
   await (await runApi(config())).close();
   const other = { type: 'filesystem', path: path.join(folder, 'other') };
   await expect(runApi(config({ object_store: other }))).rejects.toMatchObject({

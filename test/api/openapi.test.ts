@@ -25,11 +25,11 @@ afterAll(async () => {
   await api.close();
 });
 
-it('is served to everybody', () => {
+it('the document is served without a key', () => {
   expect(document).toMatchObject({ openapi: '3.1.0', info: { title: 'Nightshift' } });
 });
 
-it('is valid by the schemas of OpenAPI 3.1', () => {
+it('the document is valid OpenAPI 3.1', () => {
   const script = path.join(__dirname, '..', 'support', 'validate-openapi.mjs');
   const judge = (text: string): unknown[] =>
     JSON.parse(execFileSync(process.execPath, [script], { input: text }).toString()) as unknown[];
@@ -42,7 +42,7 @@ it.each([
   ['api_key', {}, { type: 'http', scheme: 'bearer' }, [{ caller: [] }]],
   ['header', {}, { type: 'apiKey', in: 'header', name: 'X-MaaS-Username' }, [{ caller: [] }]],
   ['header', { require_tenant: false }, { type: 'apiKey' }, [{ caller: [] }, {}]],
-])('says who may ask in mode %s %j', (mode, more, scheme, security) => {
+])('the document names the authentication of mode %s %j', (mode, more, scheme, security) => {
   const { auth, batch } = configSchema.parse({ auth: { mode, ...more } });
   // eslint-disable-next-line @typescript-eslint/no-explicit-any -- looked into freely
   const made: any = openApiDocument({ auth, endpoints: batch.endpoints });
@@ -52,7 +52,7 @@ it.each([
   else expect(caller).toMatchObject(scheme);
 });
 
-it('names the endpoints that are served here', () => {
+it('the document lists the endpoints of the installation', () => {
   const { auth } = configSchema.parse({});
   const { components } = openApiDocument({ auth, endpoints: ['/v1/embeddings'] });
   expect(components).toMatchObject({
@@ -60,7 +60,7 @@ it('names the endpoints that are served here', () => {
   });
 });
 
-it('describes the headers that answers carry', async () => {
+it('the document describes the headers of every answer', async () => {
   const names = Object.keys(document.components.headers);
   for (const { path: url, method } of operations([])) {
     for (const [status, { headers }] of Object.entries<{ headers: object }>(
@@ -78,7 +78,7 @@ it('describes the headers that answers carry', async () => {
   expect(declared.filter((name) => headers[name] === undefined)).toEqual([]);
 });
 
-it('describes every route under /v1 and no other', () => {
+it('the document describes every route under /v1 and no other', () => {
   const served = routes().filter((path) => path.startsWith('/v1/'));
   expect(Object.keys(document.paths).sort()).toEqual([...new Set(served)].sort());
 });
@@ -97,7 +97,7 @@ function routes(): string[] {
 }
 
 it.each([...new Set(operations([]).map(({ path }) => path))])(
-  'names the methods that %s takes',
+  'the document lists the methods of %s',
   async (pattern) => {
     const url = pattern.replace(/\{(\w+)\}/g, 'batch_x');
     const { headers } = await open.call({ method: 'PUT', url });
@@ -107,7 +107,7 @@ it.each([...new Set(operations([]).map(({ path }) => path))])(
   },
 );
 
-it('refers only to what it holds, and names each operation once', () => {
+it('the document has no dangling or unused component, and unique operation ids', () => {
   const refs = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(([, ref]) => ref);
   expect(refs.length).toBeGreaterThan(20);
   const { schemas, headers } = document.components;
@@ -121,7 +121,7 @@ it('refers only to what it holds, and names each operation once', () => {
   expect(new Set(ids).size).toBe(ids.length);
 });
 
-it('declares what is variable in a path, and what goes with it', () => {
+it('the document declares path parameters, headers and the form of an upload', () => {
   for (const { path, method } of operations([])) {
     const { parameters } = document.paths[path][method];
     const inPath = parameters.filter((one: { in: string }) => one.in === 'path');
@@ -205,7 +205,7 @@ describe('a request that the API', () => {
     expect(answer.body.error.code).not.toBeNull();
   });
 
-  it('refuses for reasons beyond a schema is refused all the same', async () => {
+  it('refuses may also be one that a schema cannot exclude', async () => {
     const window = post('/v1/batches', { ...BATCH, completion_window: '31d' });
     const mime = post('/v1/uploads', { ...UPLOAD, mime_type: 'é'.repeat(200) });
     for (const request of [window, mime, upload([...batchForm(), ...batchForm()])]) {
@@ -220,7 +220,7 @@ describe('the comparison with the document', () => {
   };
   const error = { message: '', type: '', param: null, code: null };
 
-  it('sees a member that is missing, and a status that is not named', async () => {
+  it('finds a missing member and an undocumented status', async () => {
     const compared = (status: number, body: unknown) => undocumented({ ...exchange, status, body });
     expect(await compared(200, { id: 'batch_a' })).not.toEqual([]);
     expect(await compared(404, { error })).toEqual([]);
@@ -228,7 +228,7 @@ describe('the comparison with the document', () => {
     expect(await compared(404, { error: {} })).not.toEqual([]);
   });
 
-  it('sees a request that was accepted or refused against the document', async () => {
+  it('finds a request that was accepted or refused against the document', async () => {
     const create = { ...exchange, method: 'POST', url: '/v1/uploads' };
     const payload = '{"filename":"a","purpose":"batch","bytes":1,"mime_type":"x"}';
     const refusal = { error: { ...error, param: 'bytes', code: 'invalid_type' } };

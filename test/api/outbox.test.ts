@@ -74,8 +74,8 @@ afterEach(async () => {
 
 const pass = (ms: number) => jest.advanceTimersByTimeAsync(ms);
 
-describe('a start', () => {
-  it('is noted in the row once it has worked, and not before', async () => {
+describe('the start of a workflow', () => {
+  it('is recorded in the row after it has succeeded, and not before', async () => {
     world.temporal = 'fails';
     await outbox.start(batch('a'));
     expect([world.started, world.marked]).toEqual([['a'], []]);
@@ -103,7 +103,7 @@ describe('a start', () => {
     }
   });
 
-  it('that hangs keeps its request for 2 s only, and still counts when it works', async () => {
+  it('that hangs delays its request by 2 s at most, and still counts when it succeeds', async () => {
     world.temporal = 'hangs';
     let isAnswered = false;
     const started = outbox.start(batch('a')).then(() => (isAnswered = true));
@@ -130,7 +130,7 @@ describe('rows without a workflow', () => {
     ]);
   });
 
-  it('wait for the next pass when Temporal does not answer for the first of them', async () => {
+  it('wait for the next pass if Temporal does not answer for the first of them', async () => {
     world.waiting = [batch('a'), batch('b')];
     world.temporal = 'fails';
     await pass(15_000);
@@ -140,7 +140,7 @@ describe('rows without a workflow', () => {
     expect(world.marked).toEqual(['a', 'b']);
   });
 
-  it('are looked for again after Postgres was away', async () => {
+  it('are looked up again after PostgreSQL was down', async () => {
     world.waiting = [batch('a')];
     world.postgresFails = true;
     await pass(15_000);
@@ -158,7 +158,7 @@ describe('rows without a workflow', () => {
 });
 
 describe('a claimed cancel', () => {
-  it('is signalled at once, and after 1, 5 and 15 s while the workflow has not taken it', async () => {
+  it('is signalled at once, and after 1, 5 and 15 s until the workflow has received it', async () => {
     outbox.signalCancel('a');
     for (const [afterMs, signals] of [
       [0, 1],
@@ -172,7 +172,7 @@ describe('a claimed cancel', () => {
     }
   });
 
-  it('is not signalled again once it was taken', async () => {
+  it('is not signalled again after the workflow has received it', async () => {
     outbox.signalCancel('a');
     await pass(1_000);
     world.awaitsCancel = false;
@@ -180,7 +180,7 @@ describe('a claimed cancel', () => {
     expect(world.cancelled).toHaveLength(2);
   });
 
-  it('is signalled again when nobody can tell whether it was taken', async () => {
+  it('is signalled again if it is unknown whether the workflow has received it', async () => {
     world.postgresFails = true;
     outbox.signalCancel('a');
     await pass(1_000);
@@ -189,7 +189,7 @@ describe('a claimed cancel', () => {
 });
 
 describe('an outbox that closes', () => {
-  it('starts and signals nothing any more', async () => {
+  it('starts and signals nothing more', async () => {
     world.temporal = 'fails';
     world.waiting = [batch('b')];
     await outbox.start(batch('a'));

@@ -37,7 +37,7 @@ async function create(headers: Record<string, string>): Promise<string> {
 }
 const records = () => createBatchRepository(api.database.pool, { outputFilesSec: 1 });
 
-it('keeps the headers of the list and no others, and nobody can read them in the database', async () => {
+it('stores the listed headers and no others, encrypted', async () => {
   const id = await create({ authorization: 'Bearer s3cret', 'x-team': 'blue', 'x-other': 'no' });
   const row = await findBatchHeaders(api.database.pool, id);
   const text = JSON.stringify(await api.database.pool.query('select * from batch_headers'));
@@ -48,21 +48,24 @@ it('keeps the headers of the list and no others, and nobody can read them in the
   expect(await records().find(id)).toMatchObject({ passesHeaders: true });
 });
 
-it('keeps nothing where none was sent', async () => {
+it('stores nothing if none of the listed headers was sent', async () => {
   const id = await create({ 'x-other': 'no' });
   expect(await findBatchHeaders(api.database.pool, id)).toBeNull();
   expect(await records().find(id)).toMatchObject({ passesHeaders: false });
 });
 
-it.each(['completed', 'failed', 'unfinalized'])('forgets them with the end: %s', async (end) => {
-  const id = await create({ 'x-team': 'blue' });
-  if (end === 'unfinalized') await records().recordUnfinalized(id, 'failed');
-  else {
-    await records().recordEnd({
-      ...{ batchId: id, counts: { total: 0, completed: 0, failed: 0 }, usage: NO_USAGE },
-      ...{ cause: null, model: null, outputFile: null, errorFile: null },
-      errors: end === 'failed' ? [] : null,
-    });
-  }
-  expect(await findBatchHeaders(api.database.pool, id)).toBeNull();
-});
+it.each(['completed', 'failed', 'unfinalized'])(
+  'removes the headers when the batch has ended: %s',
+  async (end) => {
+    const id = await create({ 'x-team': 'blue' });
+    if (end === 'unfinalized') await records().recordUnfinalized(id, 'failed');
+    else {
+      await records().recordEnd({
+        ...{ batchId: id, counts: { total: 0, completed: 0, failed: 0 }, usage: NO_USAGE },
+        ...{ cause: null, model: null, outputFile: null, errorFile: null },
+        errors: end === 'failed' ? [] : null,
+      });
+    }
+    expect(await findBatchHeaders(api.database.pool, id)).toBeNull();
+  },
+);

@@ -33,7 +33,7 @@ describe('every answer', () => {
     ['PUT', '/v1/files', 405],
     ['GET', '/v1/files/%', 400],
     ['GET', '/health', 200],
-  ] as const)('carries the headers of the contract: %s %s', async (method, url, status) => {
+  ] as const)('has the common headers: %s %s', async (method, url, status) => {
     const answer = await api.call({ method, url });
     expect(answer.status).toBe(status);
     expect(answer.headers).toMatchObject({
@@ -46,7 +46,7 @@ describe('every answer', () => {
     });
   });
 
-  it('carries them on a download too', async () => {
+  it('has the common headers on a download, too', async () => {
     const { id } = (await api.call(upload(batchForm()))).body;
     const answer = await api.call({ method: 'GET', url: `/v1/files/${id}/content` });
     expect(answer.headers).toMatchObject({
@@ -55,7 +55,7 @@ describe('every answer', () => {
     });
   });
 
-  it('echoes an id that is fit to be echoed, and no other', async () => {
+  it("has the client's request id if that is safe to log, else a new one", async () => {
     const ask = async (id: string) =>
       (await api.call({ method: 'GET', url: '/v1/files', headers: { 'x-request-id': id } }))
         .headers['x-request-id'];
@@ -65,8 +65,8 @@ describe('every answer', () => {
   });
 });
 
-describe('what is wrong with a request', () => {
-  it('names an unknown route, method and path', async () => {
+describe('a request that is refused', () => {
+  it('has its method and path in the message if there is no such route', async () => {
     const answer = await api.call({ method: 'POST', url: '/v1/nothing?x=1' });
     expect(answer.status).toBe(404);
     expect(answer.body).toEqual(ENVELOPE);
@@ -80,7 +80,7 @@ describe('what is wrong with a request', () => {
     ['GET', '/v1/batches/batch_a/cancel', 'POST'],
     ['PATCH', '/v1/files/file-a/content', 'GET, HEAD'],
     ['POST', '/health', 'GET, HEAD'],
-  ] as const)('names the methods allowed: %s %s', async (method, url, allow) => {
+  ] as const)('gets the allowed methods: %s %s', async (method, url, allow) => {
     const headers = { 'content-type': 'application/json' };
     const payload = method === 'GET' ? undefined : '{broken';
     const answer = await api.call({ method, url, headers, ...(payload ? { payload } : {}) });
@@ -90,7 +90,7 @@ describe('what is wrong with a request', () => {
   });
 
   it.each(['{broken', '{"a":1}x', '"text', '\u0000'])(
-    'answers 400 to the body %j',
+    'is answered with 400 if its body is %j',
     async (payload) => {
       const headers = { 'content-type': 'application/json' };
       const answer = await api.call({ method: 'POST', url: '/v1/batches', headers, payload });
@@ -99,14 +99,17 @@ describe('what is wrong with a request', () => {
     },
   );
 
-  it.each(['[]', '"text"', '7', 'null'])('answers 400 to the JSON %s', async (payload) => {
-    const headers = { 'content-type': 'application/json' };
-    const answer = await api.call({ method: 'POST', url: '/v1/batches', payload, headers });
-    expect(answer.status).toBe(400);
-    expect(answer.body).toEqual(ENVELOPE);
-  });
+  it.each(['[]', '"text"', '7', 'null'])(
+    'is answered with 400 if its JSON is %s',
+    async (payload) => {
+      const headers = { 'content-type': 'application/json' };
+      const answer = await api.call({ method: 'POST', url: '/v1/batches', payload, headers });
+      expect(answer.status).toBe(400);
+      expect(answer.body).toEqual(ENVELOPE);
+    },
+  );
 
-  it('answers 413 to a JSON body over 1 MiB, and takes one just below', async () => {
+  it('is answered with 413 if its JSON has more than 1 MiB, not if it has a bit less', async () => {
     const body = (length: number) => post('/v1/batches', { x: 'a'.repeat(length) });
     const large = await api.call(body(1024 * 1024));
     expect(large.status).toBe(413);
@@ -123,7 +126,7 @@ describe('what is wrong with a request', () => {
     ';',
     '',
     undefined,
-  ])('reads JSON of a client with a key, whatever the content type says: %s', async (type) => {
+  ])('is not one with a key and JSON of another content type: %s', async (type) => {
     const headers = {
       authorization: 'Bearer unused',
       ...(type === undefined ? {} : { 'content-type': type }),
@@ -140,7 +143,7 @@ describe('what is wrong with a request', () => {
     'application/jsonx',
     ';',
     undefined,
-  ])('refuses JSON without a key, as a web page could send it: %s', async (type) => {
+  ])('is one without a key and with JSON of another content type: %s', async (type) => {
     const payload = JSON.stringify({ input_file_id: 'file-x', endpoint: 'x' });
     for (const authorization of [undefined, 'Basic dXNlcjpwYXNz']) {
       const headers = {
@@ -154,7 +157,7 @@ describe('what is wrong with a request', () => {
     }
   });
 
-  it('takes a request without a body whatever its content type says', async () => {
+  it('is not one without a body, whatever its content type', async () => {
     for (const type of [undefined, 'text/plain', 'application/json']) {
       const headers = type === undefined ? {} : { 'content-type': type };
       const url = `/v1/batches/batch_${'0'.repeat(32)}/cancel`;
@@ -165,7 +168,7 @@ describe('what is wrong with a request', () => {
   it.each([
     ['/v1/batches', 'application/json', '{}'],
     ['/v1/files', `multipart/form-data; boundary=${BOUNDARY}`, formBytes(batchForm())],
-  ])('answers 415 to a compressed body: %s', async (url, type, payload) => {
+  ])('is answered with 415 if its body is compressed: %s', async (url, type, payload) => {
     for (const coding of ['gzip', 'identity, br']) {
       const headers = { 'content-type': type, 'content-encoding': coding };
       const answer = await api.call({ method: 'POST', url, headers, payload });
@@ -174,44 +177,44 @@ describe('what is wrong with a request', () => {
     }
   });
 
-  it('takes no JSON that is not UTF-8', async () => {
+  it('is one whose JSON is not UTF-8', async () => {
     const payload = Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]);
     const answer = await api.call({ method: 'POST', url: '/v1/batches', payload });
     expect(answer.status).toBe(400);
     expect(answer.body).toEqual(ENVELOPE);
   });
 
-  it('takes no JSON out of a form', async () => {
+  it('is one with JSON under the content type of a form', async () => {
     const headers = { 'content-type': 'multipart/form-data; boundary=x' };
     const answer = await api.call({ method: 'POST', url: '/v1/batches', headers, payload: '{}' });
     expect(answer.status).toBe(400);
   });
 
-  it('says what is missing of an empty body', async () => {
+  it('gets the name of the first missing field if its body is empty', async () => {
     const headers = { 'content-type': 'application/json' };
     const answer = await api.call({ method: 'POST', url: '/v1/batches', headers, payload: '' });
     expect(answer.body.error).toMatchObject({ code: 'missing_required_parameter' });
   });
 
-  it('does not take members of the prototype for fields', async () => {
+  it('cannot provide fields through __proto__', async () => {
     const payload = '{"__proto__":{"input_file_id":"file-a"}}';
     const answer = await api.call({ method: 'POST', url: '/v1/batches', payload });
     expect(answer.body.error).toMatchObject({ param: 'input_file_id' });
   });
 });
 
-it('takes a slash at the end of a path', async () => {
+it('ignores a slash at the end of a path', async () => {
   expect((await api.call({ method: 'GET', url: '/v1/files/' })).status).toBe(200);
   expect((await api.call({ method: 'GET', url: '/v1/batches/' })).status).toBe(200);
 });
 
-it('answers HEAD where it answers GET, without a body', async () => {
+it('answers HEAD wherever it answers GET, without a body', async () => {
   const answer = await api.call({ method: 'HEAD', url: '/v1/files' });
   expect(answer.status).toBe(200);
   expect(answer.bytes.length).toBe(0);
 });
 
-it('says nothing of its inside when a handler crashes', async () => {
+it('reveals nothing internal when a handler crashes', async () => {
   const broken = await openTestApi({
     deps: {
       files: {
@@ -242,7 +245,7 @@ it('says nothing of its inside when a handler crashes', async () => {
   }
 });
 
-it('answers 503 with a time to wait while Postgres is away', async () => {
+it('answers 503 with Retry-After while PostgreSQL is down', async () => {
   const nobody = openPool('postgres://postgres@127.0.0.1:1/none');
   const lost = await openTestApi({
     deps: {

@@ -46,7 +46,7 @@ const several = <T>(count: number, act: () => Promise<T>): Promise<T[]> =>
 const statuses = (answers: readonly Answer[]) => answers.map(({ status }) => status).sort();
 
 describe('the number of files', () => {
-  it('is limited, also for empty ones and for many at once', async () => {
+  it('is limited, also for empty files and simultaneous requests', async () => {
     const answers = await several(6, sendEmpty);
     expect(statuses(answers)).toEqual([200, 200, 200, 429, 429, 429]);
     const refused = answers.find(({ status }) => status === 429);
@@ -62,7 +62,7 @@ describe('the number of files', () => {
     expect((await sendEmpty()).status).toBe(200);
   });
 
-  it('includes open uploads, which end as files', async () => {
+  it('includes open uploads, which become files', async () => {
     const first = (await open({ bytes: 1 })).body.id;
     expect((await open()).status).toBe(200);
     expect((await sendEmpty()).status).toBe(200);
@@ -81,7 +81,7 @@ describe('the number of files', () => {
   });
 });
 
-it('the number of open uploads is limited, also for many at once', async () => {
+it('limits the number of open uploads, also for simultaneous requests', async () => {
   const answers = await several(5, () => open());
   expect(statuses(answers)).toEqual([200, 200, 429, 429, 429]);
   expect(answers.find(({ status }) => status === 429)?.body.error).toMatchObject({
@@ -94,7 +94,7 @@ it('the number of open uploads is limited, also for many at once', async () => {
 });
 
 describe('the number of parts', () => {
-  it('is limited, also for empty ones and for many at once, and no object stays', async () => {
+  it('is limited, also for empty parts and simultaneous requests, and no object remains', async () => {
     const { id } = (await open()).body;
     const before = (await api.keys()).length;
     const answers = await several(7, () => sendPart(id, ''));
@@ -106,7 +106,7 @@ describe('the number of parts', () => {
     expect((await api.keys()).length).toBe(before + MAX_PARTS);
   });
 
-  it('still lets a retry find the part that its first attempt made', async () => {
+  it('does not keep a retry from finding the part of its first attempt', async () => {
     const { id } = (await open()).body;
     const made = await several(MAX_PARTS, () => sendPart(id, 'x'));
     const retry = { 'x-stainless-retry-count': '1' };
@@ -117,7 +117,7 @@ describe('the number of parts', () => {
   });
 });
 
-describe('a declared size without room', () => {
+describe('a file larger than the remaining quota', () => {
   const declare = (url: string, length: number, headers = {}) => {
     const request = upload(batchForm(), as('ann', headers));
     // More is declared than comes: what is answered is answered before the body is read.
@@ -146,13 +146,13 @@ describe('a declared size without room', () => {
     expect(await api.keys()).toEqual(before);
   });
 
-  it('is refused of a part that is larger than its upload', async () => {
+  it('is refused before a part is read that is larger than its upload', async () => {
     const { id } = (await open()).body;
     const answer = await declare(`/v1/uploads/${id}/parts`, 70_000);
     expect([answer.status, answer.body.error.param]).toEqual([400, 'data']);
   });
 
-  it('is refused as soon as it is passed if nothing was declared', async () => {
+  it('is refused as soon as the quota is passed if no length was declared', async () => {
     const before = await api.keys();
     const request = upload(batchForm(LINE.repeat(20_000)), as('ann'));
     const answer = await api.call({ ...request, payload: Readable.from([request.payload]) });
@@ -178,7 +178,7 @@ describe('stored texts', () => {
     });
   });
 
-  it('are all short, however long they are sent', async () => {
+  it('are short, even if clients send long ones', async () => {
     const long = '😀'.repeat(30_000);
     const { id } = (await open({ filename: long })).body;
     const { rows } = await api.database.pool.query(
@@ -195,7 +195,7 @@ describe('stored texts', () => {
 describe('completions that are refused', () => {
   const md5 = createHash('md5').update('not this').digest('hex');
 
-  it('end after 20, for good and all, and leave the upload to be cancelled', async () => {
+  it('are possible 20 times, and the upload can be cancelled after that', async () => {
     const { id } = (await open({ bytes: 1 })).body;
     const part_ids = [(await sendPart(id, 'x')).body.id];
     for (let i = 0; i < 20; i++) {
@@ -210,7 +210,7 @@ describe('completions that are refused', () => {
     expect(cancel.body.status).toBe('cancelled');
   });
 
-  it('do not count if the fault was ours', async () => {
+  it('do not count if the server was at fault', async () => {
     const { id } = (await open({ bytes: 1 })).body;
     const part_ids = [(await sendPart(id, 'x')).body.id];
     const broken = jest.spyOn(api.store, 'stream').mockImplementation(() => {

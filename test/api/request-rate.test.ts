@@ -14,7 +14,7 @@ afterAll(() => api.close());
 const list = (tenant: string) =>
   api.call({ method: 'GET', url: '/v1/files', headers: { 'x-maas-username': tenant } });
 
-it('says how many requests are left, refuses the next one, and goes on in time', async () => {
+it('a tenant sees how many requests remain, and is refused until there are more', async () => {
   for (let left = 4; left >= 0; left--) {
     const { status, headers } = await list('ann');
     expect(status).toBe(200);
@@ -43,7 +43,7 @@ it('says how many requests are left, refuses the next one, and goes on in time',
   expect((await list('ann')).status).toBe(429);
 });
 
-it('counts each tenant by itself, and no probe', async () => {
+it('requests are counted per tenant, and probes not at all', async () => {
   for (let i = 0; i < 6; i++) await list('bob');
   expect((await list('bob')).status).toBe(429);
   expect((await list('cleo')).headers['x-ratelimit-remaining-requests']).toBe('4');
@@ -52,7 +52,7 @@ it('counts each tenant by itself, and no probe', async () => {
   expect(probe.headers['x-ratelimit-limit-requests']).toBeUndefined();
 });
 
-it('tells the nearer limit where batches are limited too', async () => {
+it('the headers report the nearer limit if open batches are limited too', async () => {
   const create = () =>
     api.call(post('/v1/batches', { input_file_id: 7 }, { 'x-maas-username': 'dan' }));
   const limitOf = async () => (await create()).headers['x-ratelimit-limit-requests'];
@@ -62,7 +62,7 @@ it('tells the nearer limit where batches are limited too', async () => {
   expect(await limitOf()).toBe('5');
 });
 
-it('limits nothing without the setting', async () => {
+it('nothing is limited without the setting', async () => {
   const free = await openTestApi();
   const { headers } = await free.call({ method: 'GET', url: '/v1/files' });
   expect(headers['x-ratelimit-limit-requests']).toBeUndefined();

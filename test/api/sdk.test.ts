@@ -58,7 +58,7 @@ const createBatch = async () =>
     completion_window: '24h',
   });
 
-it('uploads from a buffer, a web File and a stream', async () => {
+it('the client uploads from a buffer, a web File and a stream', async () => {
   const stream = Object.assign(Readable.from([Buffer.from(LINE)]), { path: 'a/b/stream.jsonl' });
   const uploads = [
     await toFile(Buffer.from(LINE), 'größe "x".jsonl'),
@@ -78,7 +78,7 @@ it('uploads from a buffer, a web File and a stream', async () => {
   expect(names).toEqual(['größe "x".jsonl', 'web.jsonl', 'stream.jsonl']);
 });
 
-it('sets an expiry', async () => {
+it('the client sets the lifetime of a file', async () => {
   const file = await client.files.create({
     file: new File([LINE], 'in.jsonl'),
     purpose: 'batch',
@@ -87,7 +87,7 @@ it('sets an expiry', async () => {
   expect(file.expires_at! - file.created_at).toBe(3600);
 });
 
-it('pages through files, each once, also while it deletes them', async () => {
+it('the client pages through files, each once, also while it deletes them', async () => {
   const made = new Set<string>();
   for (let i = 0; i < 5; i++) made.add((await uploadLine(`page-${i}.jsonl`)).id);
   const seen: string[] = [];
@@ -100,7 +100,7 @@ it('pages through files, each once, also while it deletes them', async () => {
   expect(new Set(seen)).toEqual(made);
 });
 
-it('raises its own errors for what is not there', async () => {
+it('the client throws NotFoundError for a deleted file', async () => {
   const { id } = await uploadLine();
   await client.files.delete(id);
   for (const call of [
@@ -114,7 +114,7 @@ it('raises its own errors for what is not there', async () => {
   }
 });
 
-it('creates, reads, lists and cancels batches', async () => {
+it('the client creates, reads, lists and cancels batches', async () => {
   const batch = await createBatch();
   expect(batch.status).toBe('validating');
   expect(batch.expires_at! - batch.created_at).toBe(86_400);
@@ -133,7 +133,7 @@ it('creates, reads, lists and cancels batches', async () => {
   expect((await client.batches.cancel(batch.id)).status).toBe('cancelling');
 });
 
-it('does not send a cancel again that came too late', async () => {
+it('the client does not repeat a cancel that is answered with 409', async () => {
   const { id } = await createBatch();
   await api.database.pool.query(`update batches set status = 'completed' where id = $1`, [id]);
   const before = requests;

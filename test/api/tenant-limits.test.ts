@@ -30,7 +30,7 @@ const open = (tenant: string, bytes: number) =>
   );
 
 describe('a tenant with as many open batches as it may have', () => {
-  it('is told to come back, also where requests come at once, until one has ended', async () => {
+  it('is refused another one, also at the same time, until one has ended', async () => {
     const answers = await Promise.all(Array.from({ length: 5 }, () => create('ann')));
     const created = answers.filter(({ status }) => status === 200);
     expect(created).toHaveLength(2);
@@ -52,7 +52,7 @@ describe('a tenant with as many open batches as it may have', () => {
   });
 });
 
-it('tells how many more batches there may be, on every answer to a create and on no other', async () => {
+it('sees how many more batches it may open on every answer to a create, and on no other', async () => {
   const room = ({ headers }: { headers: Record<string, string> }) =>
     ['limit', 'remaining', 'reset'].map((name) => headers[`x-ratelimit-${name}-requests`]);
   const wrong = await api.call(post('/v1/batches', {}, as('cleo')));
@@ -65,7 +65,7 @@ it('tells how many more batches there may be, on every answer to a create and on
   expect(room(list)).toEqual([undefined, undefined, undefined]);
 });
 
-it('keeps its limit where repeated requests come at once, and lets the repetition pass', async () => {
+it('stays within its limit if repeated requests arrive at once, and the repetition succeeds', async () => {
   const body = { input_file_id: 'file-x', endpoint: '/v1/responses', completion_window: '24h' };
   const send = (key: string) =>
     api.call(post('/v1/batches', body, as('dan', { 'idempotency-key': key })));
@@ -77,7 +77,7 @@ it('keeps its limit where repeated requests come at once, and lets the repetitio
 });
 
 describe('a tenant with as many bytes as it may store', () => {
-  it('is refused more, also where they come at once, and nothing of them stays', async () => {
+  it('is refused more, also at the same time, and nothing of them remains', async () => {
     const before = (await api.keys()).length;
     const answers = await Promise.all(Array.from({ length: 5 }, () => send('ann')));
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(3);
@@ -94,7 +94,7 @@ describe('a tenant with as many bytes as it may store', () => {
     expect((await send('bob')).status).toBe(200);
   });
 
-  it('may store again what it deletes, and what an upload has let go', async () => {
+  it('may use the space again that a delete or a cancelled upload has freed', async () => {
     const { id } = (await open('ann', ROOM)).body;
     expect((await send('ann')).status).toBe(429);
     expect((await open('ann', 1)).status).toBe(429);

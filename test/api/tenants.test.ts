@@ -77,12 +77,12 @@ const ON_ONE = operations([])
     return (name === 'GET' ? ['GET', 'HEAD'] : [name]).map((verb) => [verb, path] as const);
   });
 
-it('looks at all operations on one object', () => {
+it('covers all operations on one object', () => {
   expect(ON_ONE.length).toBeGreaterThanOrEqual(11);
 });
 
 it.each(ON_ONE)(
-  "answers %s %s with another tenant's id as with one that nobody has, and changes nothing",
+  "answers %s %s with another tenant's id like an unknown one, and changes nothing",
   async (verb, path) => {
     const answer = async (ids: typeof UNKNOWN) => {
       const url = path
@@ -109,34 +109,37 @@ it.each(ON_ONE)(
   },
 );
 
-it.each(['/v1/files', '/v1/batches'])('shows nothing of it in %s, nor by a cursor', async (url) => {
-  const page = await api.call({ method: 'GET', url, headers: bob });
-  expect(page.body.data).toEqual([]);
-  const kind = url === '/v1/files' ? 'file' : 'batch';
-  const after = async (id: string) => {
-    const { status, body } = await api.call({
-      method: 'GET',
-      url: `${url}?after=${id}`,
-      headers: bob,
-    });
-    return { status, error: body.error };
-  };
-  expect(await after(own[kind])).toMatchObject({ status: 400, error: { param: 'after' } });
-  expect(await after(own[kind])).toEqual(await after(UNKNOWN[kind]));
-  if (kind === 'batch') expect(await after(REMOVED)).toEqual(await after(UNKNOWN.batch));
-});
+it.each(['/v1/files', '/v1/batches'])(
+  'shows nothing of another tenant in %s, nor by a cursor',
+  async (url) => {
+    const page = await api.call({ method: 'GET', url, headers: bob });
+    expect(page.body.data).toEqual([]);
+    const kind = url === '/v1/files' ? 'file' : 'batch';
+    const after = async (id: string) => {
+      const { status, body } = await api.call({
+        method: 'GET',
+        url: `${url}?after=${id}`,
+        headers: bob,
+      });
+      return { status, error: body.error };
+    };
+    expect(await after(own[kind])).toMatchObject({ status: 400, error: { param: 'after' } });
+    expect(await after(own[kind])).toEqual(await after(UNKNOWN[kind]));
+    if (kind === 'batch') expect(await after(REMOVED)).toEqual(await after(UNKNOWN.batch));
+  },
+);
 
 it.each([
   ['files', () => own.file],
   ['batches', () => own.batch],
   ['batches', () => REMOVED],
-])('gives their owner the pages of %s behind each', async (list, id) => {
+])('accepts each object of %s as a cursor of its owner', async (list, id) => {
   const headers = ann;
   const url = `/v1/${list}?after=${id()}`;
   expect((await api.call({ method: 'GET', url, headers })).status).toBe(200);
 });
 
-it('takes no part of it into an upload', async () => {
+it("refuses a part of another tenant's upload", async () => {
   const open = { filename: 'a', purpose: 'user_data', bytes: LINE.length, mime_type: 'x' };
   const mine = (await api.call(post('/v1/uploads', open, bob))).body.id;
   const complete = async (id: string) => {
@@ -147,7 +150,7 @@ it('takes no part of it into an upload', async () => {
   expect(await complete(own.part)).toEqual(await complete(UNKNOWN.part));
 });
 
-it('makes no batch of its file', async () => {
+it("treats another tenant's file like one that does not exist", async () => {
   const { status, body } = await createBatch(own.file, bob);
   expect([status, body.status]).toEqual([200, 'validating']);
   const { rows } = await api.database.pool.query(
@@ -158,7 +161,7 @@ it('makes no batch of its file', async () => {
   expect(rows).toEqual([{ key: null }]);
 });
 
-it.each(['/v1/files', '/v1/batches'])('keeps idempotency keys of %s apart', async (url) => {
+it.each(['/v1/files', '/v1/batches'])('keeps the idempotency keys of %s apart', async (url) => {
   const send = (headers: Record<string, string>) => {
     const keyed = { ...headers, 'idempotency-key': 'the same' };
     const body = { input_file_id: 'file-x', endpoint: '/v1/responses', completion_window: '24h' };
@@ -183,7 +186,7 @@ describe('the header that names the tenant', () => {
     ['letters of every alphabet', utf8('日本 é'), '日本 é'],
     ['a name of 256 letters', utf8('é'.repeat(256)), 'é'.repeat(256)],
     ['a name with a space that breaks no line at its end', utf8('à'), 'à'],
-  ])('may come with %s', async (_what, value, tenant) => {
+  ])('may have %s', async (_what, value, tenant) => {
     const { status, headers } = await ask({ 'x-maas-username': value });
     expect(status).toBe(200);
     expect(Buffer.from(headers['openai-organization'] ?? '', 'latin1').toString()).toBe(tenant);

@@ -17,7 +17,7 @@ afterEach(() => jest.restoreAllMocks());
 
 const cuts = fc.array(fc.nat(60), { maxLength: 20 });
 
-it('finds the same wherever the bytes are cut', () => {
+it('finds the same facts wherever the bytes are cut', () => {
   const text = fc.oneof(
     fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.from(bytes)),
     fc.string({ unit: 'grapheme', maxLength: 30 }).map((s) => Buffer.from(s)),
@@ -58,11 +58,11 @@ it.each([
   ['{"a":1} {"b":2}\n', 'other'],
   ['x', 'other'],
   ['\n\ufeff{}', 'other'],
-])('judges %j by its first line', (text, verdict) => {
+])('recognizes %j by its first line', (text, verdict) => {
   expect(inspect(Buffer.from(text)).firstLine).toBe(verdict);
 });
 
-it('leaves a line that is too long to ingestion, and keeps none of it', () => {
+it('leaves a line that is too long to ingestion, and keeps none of it in memory', () => {
   const bytes = Buffer.from(`{"a":"${'x'.repeat(5_000)}`);
   expect(inspect(bytes, [100, 900, 1_500]).firstLine).toBe('jsonl');
 });
@@ -73,7 +73,7 @@ it.each([
   ['many nested arrays, closed', `{"a":${'['.repeat(50_000)}${']'.repeat(50_000)}}\n{}`],
   ['many keys', `{${Array.from({ length: 80_000 }, (_, i) => `"${i}":1`).join()}}`],
   ['more than 1 MiB', `{"a":"${'x'.repeat(1024 ** 2)}"}`],
-])('leaves a line to ingestion that costs too much to parse: %s', (_name, text) => {
+])('leaves a line that is too complex to ingestion: %s', (_name, text) => {
   const parse = jest.spyOn(JSON, 'parse');
   expect(inspect(Buffer.from(text), [], 16 * 1024 ** 2).firstLine).toBe('jsonl');
   expect(parse.mock.calls.length).toBe(0);

@@ -42,7 +42,7 @@ async function openWithPart(): Promise<{ id: string; part: string }> {
   return { id, part: part.body.id };
 }
 
-it('makes one file of it, which both of them answer, as does every later completion', async () => {
+it('two completions at once make one file, which both of them and every later one answer', async () => {
   const { id, part } = await openWithPart();
   const complete = (api: TestApi, part_ids = [part]) =>
     api.call(post(`/v1/uploads/${id}/complete`, { part_ids }));

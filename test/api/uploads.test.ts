@@ -32,7 +32,7 @@ const objects = async (prefix: string) =>
   (await api.keys()).filter((key) => key.startsWith(prefix));
 
 describe('an upload', () => {
-  it('joins parts in the order of part_ids, whatever order they came in', async () => {
+  it('joins parts in the order of part_ids, not of their arrival', async () => {
     const id = await open({ bytes: LINE.length });
     const pieces = [LINE.slice(0, 10), LINE.slice(10, 40), LINE.slice(40)];
     const parts = await Promise.all([...pieces].reverse().map((piece) => sendPart(id, piece)));
@@ -67,7 +67,7 @@ describe('an upload', () => {
     expect(await objects(`uploads/${id}/`)).toEqual([]);
   });
 
-  it('answers a repeated completion with the same object, another one not', async () => {
+  it('answers a repeated completion with the same object, and refuses a different one', async () => {
     const id = await open({ bytes: LINE.length });
     const part = (await sendPart(id, LINE)).body.id;
     const both = await Promise.all([
@@ -86,7 +86,7 @@ describe('an upload', () => {
     expect(await objects(`uploads/${id}/`)).toEqual([]);
   });
 
-  it('counts a given expiry from its own creation', async () => {
+  it('counts a given lifetime from its own creation', async () => {
     const expires_after = { anchor: 'created_at', seconds: 3_600 };
     const id = await open({ bytes: LINE.length, expires_after });
     api.clock.nowMs += 600_000;
@@ -117,7 +117,7 @@ describe('an upload', () => {
     expect(answer.body.error).toMatchObject({ code, param, type: 'invalid_request_error' });
   });
 
-  it('is created from JSON whatever the content type says', async () => {
+  it('is created from JSON of any content type', async () => {
     const request = post('/v1/uploads', { ...FIELDS, bytes: 8 * 1024 ** 3 });
     const headers = {
       'content-type': 'application/x-www-form-urlencoded',
@@ -130,7 +130,7 @@ describe('an upload', () => {
   });
 });
 
-it('keeps a name as it answers it, also where it is no whole Unicode', async () => {
+it('stores a name as it answers it, even with a lone surrogate', async () => {
   const asked = post('/v1/uploads', {
     ...FIELDS,
     bytes: LINE.length,
@@ -143,7 +143,7 @@ it('keeps a name as it answers it, also where it is no whole Unicode', async () 
   expect(done.file.filename).toBe(opened.filename);
 });
 
-describe('a part', () => {
+describe('a part of an upload', () => {
   it('that would exceed the declared size is refused and leaves nothing', async () => {
     const id = await open({ bytes: 10 });
     expect((await sendPart(id, '12345678')).status).toBe(200);
@@ -162,7 +162,7 @@ describe('a part', () => {
     ['the last answer is lost, again and again', 'aaa bbb BBB BBB BBB BBB', [0, 5]],
     ['the second request is lost, and the parts are alike', 'aaa AAA', [0, 1]],
     ['a first attempt comes in behind its retry', 'AAA aaa bbb', [0, 2]],
-  ])('that is sent again does not count twice where %s', async (_what, sent, used) => {
+  ])('that is sent again does not count twice if %s', async (_what, sent, used) => {
     const id = await open({ bytes: 3 * used.length, purpose: 'user_data' });
     const attempts = sent.split(' ');
     const parts: string[] = [];
@@ -195,7 +195,7 @@ describe('a part', () => {
     expect(await objects(`uploads/${id}/`)).toHaveLength(1);
   });
 
-  it('of many at once are never more than the declared size', async () => {
+  it('and its simultaneous siblings never exceed the declared size', async () => {
     const id = await open({ bytes: 30 });
     const answers = await Promise.all(
       Array.from({ length: 8 }, (_, i) => sendPart(id, String(i).repeat(10))),
@@ -244,7 +244,7 @@ describe('a completion', () => {
     expect((await complete(id, { part_ids: [half, rest] })).body.status).toBe('completed');
   });
 
-  it('with another md5 leaves the upload open for a better one', async () => {
+  it('with a wrong md5 leaves the upload pending', async () => {
     const id = await open({ bytes: LINE.length });
     const part = (await sendPart(id, LINE)).body.id;
     const before = await objects('files/');
@@ -260,7 +260,7 @@ describe('a completion', () => {
     ['text', 'hello world', 'jsonl'],
     ['bytes that are not UTF-8', Buffer.from([0x7b, 0x7d, 0x0a, 0xff]), 'utf-8'],
     ['blank lines', '\n\n\n', 'jsonl'],
-  ])('of %s is no file for batches', async (_what, content, word) => {
+  ])('of %s is not a file for batches', async (_what, content, word) => {
     const id = await open({ bytes: content.length });
     const part = (await sendPart(id, content)).body.id;
     const before = await objects('files/');
@@ -270,7 +270,7 @@ describe('a completion', () => {
     expect(await objects('files/')).toEqual(before);
   });
 
-  it('takes any bytes for another purpose', async () => {
+  it('accepts any bytes for another purpose', async () => {
     const id = await open({ bytes: 2, purpose: 'user_data', filename: '../x/ä.bin' });
     const part = (await sendPart(id, Buffer.from([0xff, 0]))).body.id;
     const { file } = (await complete(id, { part_ids: [part] })).body;
@@ -289,7 +289,7 @@ describe('a completion', () => {
 });
 
 describe('the end of an upload', () => {
-  it('is one, however a completion and a cancel race', async () => {
+  it('happens once, even if a completion and a cancel race', async () => {
     for (let round = 0; round < 15; round++) {
       const id = await open({ bytes: 300, purpose: 'user_data' });
       const parts = await Promise.all(
@@ -306,7 +306,7 @@ describe('the end of an upload', () => {
     expect(await objects('files/')).toEqual(rows.map(({ key }) => key).sort());
   });
 
-  it('by a cancel removes its parts, and can be asked for twice', async () => {
+  it('by a cancel removes its parts, and the cancel can be repeated', async () => {
     const id = await open({ bytes: 10 });
     const part = (await sendPart(id, 'abc')).body.id;
     const answers = [await cancel(id), await cancel(id)];
@@ -334,7 +334,7 @@ describe('the end of an upload', () => {
     }
   });
 
-  it('of an unknown or foreign one is a 404', async () => {
+  it('is a 404 for an unknown upload, and for one of another tenant', async () => {
     const other = await openTestApi({ auth: { mode: 'header', require_tenant: false } });
     const ann = { 'x-maas-username': 'ann' };
     const { id } = (await other.call(post('/v1/uploads', { ...FIELDS, bytes: 2 }, ann))).body;

@@ -59,7 +59,7 @@ it('reads what was written, wherever the network cuts it', async () => {
   );
 });
 
-it('never takes a cut form for a whole one', async () => {
+it('never accepts a form that was cut', async () => {
   const bytes = formBytes([
     { name: 'file', value: 'abc\r\n', filename: 'a' },
     { name: 'purpose', value: 'batch' },
@@ -73,7 +73,7 @@ it('never takes a cut form for a whole one', async () => {
   await expect(read(inPieces(bytes.subarray(0, -2), []))).resolves.toHaveLength(2);
 });
 
-it('takes a longer boundary for content', async () => {
+it('treats a line that only begins with the boundary as content', async () => {
   const value = Buffer.from(
     [`--${BOUNDARY}X`, `--${BOUNDARY}-`, `--${BOUNDARY}--X`, `--${BOUNDARY} x`, ''].join('\r\n'),
   );
@@ -84,7 +84,7 @@ it('takes a longer boundary for content', async () => {
   }
 });
 
-it('takes blanks between a boundary and the end of its line', async () => {
+it('accepts blanks between a boundary and the end of its line', async () => {
   const text = formBytes([{ name: 'a', value: 'b' }]).toString();
   const padded = text.replaceAll(/(BOUNDARYxx(?:--)?)\r\n/g, '$1 \t\r\n');
   expect(padded).not.toBe(text);
@@ -93,7 +93,7 @@ it('takes blanks between a boundary and the end of its line', async () => {
   await expect(read(inPieces(Buffer.from(long), []))).rejects.toThrow('too long');
 });
 
-it('skips what stands before the first boundary and what is not read', async () => {
+it('skips the bytes before the first boundary, and entries that are not read', async () => {
   const bytes = Buffer.concat([
     Buffer.from('preamble\r\n'),
     formBytes([
@@ -124,7 +124,7 @@ it.each(['base64', 'quoted-printable', 'x-own'])('refuses a part sent as %s', as
   expect(await read(inPieces(Buffer.from(plain), []))).toHaveLength(1);
 });
 
-it('refuses a form of more than a hundred parts, and a field that is too long', async () => {
+it('refuses a form of more than 100 entries, and a field that is too long', async () => {
   const many = Array.from({ length: 101 }, (_, i) => ({ name: `n${i}`, value: '' }));
   await expect(read(inPieces(formBytes(many), []))).rejects.toThrow('more than 100 parts');
   const long = formBytes([{ name: 'purpose', value: 'x'.repeat(1_000_001) }]);
@@ -166,7 +166,7 @@ it.each([
   expect(formBoundary(type)).toBe(boundary);
 });
 
-it('takes a boundary as it is, and refuses one that is too long', () => {
+it('accepts a boundary of 200 characters, and refuses a longer one', () => {
   const type = (length: number) => `multipart/form-data; boundary=${'b'.repeat(length)}`;
   expect(formBoundary(type(200))).toHaveLength(200);
   expect(() => formBoundary(type(201))).toThrow('its boundary has 201 characters');
