@@ -13,14 +13,13 @@ const ELSEWHERE = ['test', 'bench', 'examples'];
 const KNOWN_VIOLATIONS: Readonly<Record<string, number>> = {
   'cycle of modules': 4,
   'cycle of rooms': 1,
-  'lines, at most 400': 10,
-  'lines, at most 60': 11,
+  'lines, at most 400': 8,
+  'lines, at most 60': 10,
 };
 /** Likewise, for imports that lead upwards or sideways. */
 const KNOWN_UPWARD_IMPORTS: readonly string[] = [];
 /** The most exports a room may have that only tests use. The numbers only become smaller. */
 const MAX_UNUSED_EXPORTS: Readonly<Record<string, number>> = {
-  storage: 1,
   workflows: 1,
   activities: 3,
   workers: 1,

@@ -13,7 +13,7 @@ const unsynced = new Map<string, number>();
 let made = 0;
 
 /** Makes the names in a folder survive power loss. */
-export async function syncFolder(path: string): Promise<void> {
+async function syncFolder(path: string): Promise<void> {
   const seen = unsynced.get(path);
   const folder = await open(path, 'r');
   try {

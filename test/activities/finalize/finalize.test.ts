@@ -4,12 +4,7 @@ import { CancelledFailure } from '@temporalio/activity';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { FRAME_KIND } from '../../../core/journal/frame';
 import { parseManifest } from '../../../core/journal/manifest';
-import {
-  batchPrefix,
-  inputErrorsKey,
-  manifestKey,
-  modelMapKey,
-} from '../../../core/names/object-names';
+import { batchPrefix, manifestKey } from '../../../core/names/object-names';
 import { MAX_OPEN_SOURCES } from '../../../storage/journal/merge/frame-merge';
 import { BATCH, BatchPlace, type Answer, type InputLine } from './fixtures';
 
@@ -347,62 +342,4 @@ test('a cancelled finalization stops, and leaves no file', async () => {
   expect(await place.resultLines('output')).toBeNull();
   expect(await place.resultLines('error')).toBeNull();
   expect(place.records).toEqual([]);
-});
-
-describe('a batch without a plan', () => {
-  test('that was refused is recorded with its errors', async () => {
-    place = await BatchPlace.create(models('m'));
-    await place.store.delete(modelMapKey(BATCH));
-    const errors = [{ code: 'empty_file', message: 'No lines.', param: null, line: null }];
-    await place.store.putIfAbsent(
-      inputErrorsKey(BATCH),
-      Buffer.from(JSON.stringify({ data: errors })),
-    );
-    const result = await place.finalize('failed', null);
-    expect(result).toEqual({
-      kind: 'done',
-      status: 'failed',
-      counts: { total: 0, completed: 0, failed: 0 },
-      outputFileId: null,
-      errorFileId: null,
-    });
-    expect(place.records[0]).toMatchObject({ errors, outputFile: null, errorFile: null });
-    expect(await place.store.head(manifestKey(BATCH))).toBeNull();
-  });
-
-  test('and without errors is recorded only under a cause', async () => {
-    place = await BatchPlace.create(models('m'));
-    await place.store.delete(modelMapKey(BATCH));
-    await expect(place.finalize(null, null)).rejects.toMatchObject({ type: 'plan_unreadable' });
-    expect(await place.finalize('expired', null)).toMatchObject({ status: 'expired' });
-    expect(place.records[0]?.errors).toBeNull();
-  });
-
-  test('as far as its workflow knows is delivered all the same where there is one', async () => {
-    place = await BatchPlace.create(models('m', 'm'));
-    await answerAll('m', 0, 1);
-    expect(await place.finalize('cancelled', null)).toMatchObject({
-      status: 'cancelled',
-      counts: { total: 2, completed: 1, failed: 0 },
-    });
-    expect(await place.resultLines('output')).toHaveLength(1);
-  });
-
-  test('keeps its end when a lost ingestion writes one afterwards', async () => {
-    place = await BatchPlace.create(models('m'));
-    place.rowStatus = 'cancelled';
-    expect(await place.finalize('cancelled', null)).toMatchObject({
-      ...{ status: 'cancelled', outputFileId: null, errorFileId: null },
-      counts: { total: 0 },
-    });
-    expect(place.records).toEqual([]);
-    expect(await place.resultLines('error')).toBeNull();
-  });
-
-  test('is recorded also where what lies there is no plan', async () => {
-    place = await BatchPlace.create(models('m'));
-    await place.store.delete(modelMapKey(BATCH));
-    await place.store.putIfAbsent(modelMapKey(BATCH), Buffer.from('{'));
-    expect(await place.finalize('failed', null)).toMatchObject({ status: 'failed' });
-  });
 });

@@ -1,0 +1,77 @@
+import { FRAME_KIND } from '../../../core/journal/frame';
+import { inputErrorsKey, manifestKey, modelMapKey } from '../../../core/names/object-names';
+import { BATCH, BatchPlace, type Answer, type InputLine } from './fixtures';
+
+let place: BatchPlace;
+
+afterEach(() => place.remove());
+
+const models = (...names: string[]): InputLine[] => names.map((model) => ({ model }));
+const output = (text: string): Answer => ({ kind: FRAME_KIND.output, text });
+
+/** Answers every position of `model` in `[from, to)` with its custom id, and seals them. */
+async function answerAll(model: string, from: number, to: number, answer = output): Promise<void> {
+  const plan = place.planOf(model);
+  const answers = new Map<number, Answer>();
+  for (let at = from; at < to; at++) answers.set(at, answer(`${plan[at]!.customId} of ${model}`));
+  await place.segment(model, { from, to, answers });
+  expect(await place.seal(model, from, to)).toBe(to);
+}
+
+describe('a batch without a plan', () => {
+  test('that was refused is recorded with its errors', async () => {
+    place = await BatchPlace.create(models('m'));
+    await place.store.delete(modelMapKey(BATCH));
+    const errors = [{ code: 'empty_file', message: 'No lines.', param: null, line: null }];
+    await place.store.putIfAbsent(
+      inputErrorsKey(BATCH),
+      Buffer.from(JSON.stringify({ data: errors })),
+    );
+    const result = await place.finalize('failed', null);
+    expect(result).toEqual({
+      kind: 'done',
+      status: 'failed',
+      counts: { total: 0, completed: 0, failed: 0 },
+      outputFileId: null,
+      errorFileId: null,
+    });
+    expect(place.records[0]).toMatchObject({ errors, outputFile: null, errorFile: null });
+    expect(await place.store.head(manifestKey(BATCH))).toBeNull();
+  });
+
+  test('and without errors is recorded only under a cause', async () => {
+    place = await BatchPlace.create(models('m'));
+    await place.store.delete(modelMapKey(BATCH));
+    await expect(place.finalize(null, null)).rejects.toMatchObject({ type: 'plan_unreadable' });
+    expect(await place.finalize('expired', null)).toMatchObject({ status: 'expired' });
+    expect(place.records[0]?.errors).toBeNull();
+  });
+
+  test('as far as its workflow knows is delivered all the same where there is one', async () => {
+    place = await BatchPlace.create(models('m', 'm'));
+    await answerAll('m', 0, 1);
+    expect(await place.finalize('cancelled', null)).toMatchObject({
+      status: 'cancelled',
+      counts: { total: 2, completed: 1, failed: 0 },
+    });
+    expect(await place.resultLines('output')).toHaveLength(1);
+  });
+
+  test('keeps its end when a lost ingestion writes one afterwards', async () => {
+    place = await BatchPlace.create(models('m'));
+    place.rowStatus = 'cancelled';
+    expect(await place.finalize('cancelled', null)).toMatchObject({
+      ...{ status: 'cancelled', outputFileId: null, errorFileId: null },
+      counts: { total: 0 },
+    });
+    expect(place.records).toEqual([]);
+    expect(await place.resultLines('error')).toBeNull();
+  });
+
+  test('is recorded also where what lies there is no plan', async () => {
+    place = await BatchPlace.create(models('m'));
+    await place.store.delete(modelMapKey(BATCH));
+    await place.store.putIfAbsent(modelMapKey(BATCH), Buffer.from('{'));
+    expect(await place.finalize('failed', null)).toMatchObject({ status: 'failed' });
+  });
+});
