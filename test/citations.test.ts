@@ -4,8 +4,6 @@ import path from 'node:path';
 import { deadCitations, foreignReferences, headingAnchors } from './architecture/citations';
 
 const ROOT = path.resolve(__dirname, '..');
-/** One file for each room that still cites foreign documents, with the number of such lines. */
-const TODO = path.join(__dirname, 'citations-todo');
 const OURS = /\.(ts|js|mjs|py|go|md|sql|ya?ml|json)$|^(Dockerfile|\.ci\/run)$/;
 const NOT_OURS = /(^|\/)package-lock\.json$|^test\/replay\/histories\//;
 
@@ -15,12 +13,7 @@ describe('citations', () => {
   });
 
   it('name nothing outside this repository', () => {
-    const found = foreignReferences(repository());
-    const allowed = allowances();
-    const rooms = [...new Set([...found.keys(), ...allowed.keys()])].sort();
-    expect(rooms.flatMap((room) => judge(room, found.get(room) ?? [], allowed.get(room)))).toEqual(
-      [],
-    );
+    expect(foreignReferences(repository())).toEqual([]);
   });
 });
 
@@ -63,48 +56,20 @@ describe('the check of citations', () => {
   });
 
   it.each([
-    ['a section of a foreign page', 'core/a.ts', '// (execution §3)', 'core'],
-    ['a section alone', 'api/b/a.ts', '// its §4', 'api'],
-    ['a seed document', 'docs/a.md', 'as Seed 000 says', 'docs'],
-    ['the id of a case', 'test/e2e/a.test.ts', "it('E21 fails', …)", 'test.e2e'],
-    ['a folder beside the repository', 'README.md', 'see ../shared/data', 'root'],
-  ])('sees %s', (_what, file, text, room) => {
-    expect([...foreignReferences(new Map([[file, text]])).keys()]).toEqual([room]);
+    ['a section of a foreign page', 'core/a.ts', '// (execution §3)'],
+    ['a section alone', 'api/b/a.ts', '// its §4'],
+    ['a seed document', 'docs/a.md', 'as Seed 000 says'],
+    ['the id of a case', 'test/e2e/a.test.ts', "it('E21 fails', …)"],
+    ['a folder beside the repository', 'README.md', 'see ../shared/data'],
+  ])('sees %s', (_what, file, text) => {
+    expect(foreignReferences(new Map([[file, text]]))).toEqual([`${file}:1: ${text}`]);
   });
 
   it('accepts sections of RFCs, and letters with numbers outside of tests', () => {
     const files = { 'api/a.ts': '// RFC 9110 §5.5; E7 and E10' };
-    expect(foreignReferences(new Map(Object.entries(files))).size).toBe(0);
-  });
-
-  it('asks for a lower number as soon as a room has fewer than listed', () => {
-    expect(judge('core', ['a', 'b'], 2)).toEqual([]);
-    expect(judge('core', ['a', 'b'], 1)[0]).toContain('core: 2 lines');
-    expect(judge('core', ['a'], 2)[0]).toContain('write 1 into test/citations-todo/core.txt');
-    expect(judge('core', [], 2)[0]).toContain('delete test/citations-todo/core.txt');
+    expect(foreignReferences(new Map(Object.entries(files)))).toEqual([]);
   });
 });
-
-function judge(room: string, found: readonly string[], allowed = 0): string[] {
-  const file = `test/citations-todo/${room}.txt`;
-  if (found.length > allowed) {
-    const what = `${room}: ${found.length} lines cite documents outside the repository, at most ${allowed} may (${file})`;
-    return [[what, ...found].join('\n')];
-  }
-  if (found.length === allowed) return [];
-  const remedy = found.length === 0 ? `delete ${file}` : `write ${found.length} into ${file}`;
-  return [`${room}: fewer lines than listed cite documents outside the repository: ${remedy}`];
-}
-
-function allowances(): Map<string, number> {
-  const files = fs.existsSync(TODO) ? fs.readdirSync(TODO) : [];
-  return new Map(
-    files.map((name) => [
-      name.replace(/\.txt$/, ''),
-      Number(fs.readFileSync(path.join(TODO, name), 'utf8')),
-    ]),
-  );
-}
 
 /** Text of every tracked file that we wrote ourselves. */
 function repository(): Map<string, string> {

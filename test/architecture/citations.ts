@@ -44,21 +44,17 @@ export function deadCitations(files: Files): string[] {
   );
 }
 
-/** Lines that refer to documents outside the repository, by room: `file:line: text`. */
-export function foreignReferences(files: Files): ReadonlyMap<string, readonly string[]> {
-  const found = new Map<string, string[]>();
-  for (const [file, text] of files) {
-    if (ABOUT_CITATIONS.includes(file)) continue;
-    const offenders = text
-      .split('\n')
-      .map((line, index) => ({ line, at: `${file}:${index + 1}` }))
-      .filter(({ line }) => isForeign(file, line))
-      .map(({ line, at }) => `${at}: ${line.trim()}`);
-    if (offenders.length > 0) {
-      found.set(roomOf(file), [...(found.get(roomOf(file)) ?? []), ...offenders]);
-    }
-  }
-  return found;
+/** Lines that refer to documents outside the repository, as `file:line: text`. */
+export function foreignReferences(files: Files): string[] {
+  return [...files]
+    .filter(([file]) => !ABOUT_CITATIONS.includes(file))
+    .flatMap(([file, text]) =>
+      text
+        .split('\n')
+        .map((line, index) => ({ line, at: `${file}:${index + 1}` }))
+        .filter(({ line }) => isForeign(file, line))
+        .map(({ line, at }) => `${at}: ${line.trim()}`),
+    );
 }
 
 /** The anchors that GitHub gives to the headings of a page. */
@@ -132,11 +128,4 @@ function isForeign(file: string, line: string): boolean {
     (pattern) =>
       pattern.test(text) && !(READS_LOCAL_DATA.includes(file) && pattern.source.includes('shared')),
   );
-}
-
-/** The top-level folder; of tests the folder below too, since each mirrors another room. */
-function roomOf(file: string): string {
-  const folders = file.split('/').slice(0, -1);
-  if (folders.length === 0) return 'root';
-  return folders.slice(0, folders[0] === 'test' ? 2 : 1).join('.');
 }
