@@ -19,7 +19,7 @@ import { createWorkers } from './create-workers';
 import { hostWorkers } from './host-workers';
 import { measureJobs } from './job-metrics';
 import { startMaintenance } from './maintenance';
-import { openParts } from './open-parts';
+import { openResources } from './open-resources';
 import { queuesOf } from './route-directory';
 import { openWorkerConnection } from './temporal-connection';
 import { createActivities } from './wiring';
@@ -41,7 +41,7 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
   const drain = new AbortController();
   // Replaced once workers are hosted. Before that nothing is in flight that could trip it.
   const guard: { trip: (error: NightshiftError) => void } = { trip: () => drain.abort() };
-  const parts = await openParts(config, {
+  const resources = await openResources(config, {
     logger,
     metrics,
     drain: drain.signal,
@@ -54,24 +54,24 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
     dataConverter: loadDataConverter(config.temporal),
     namespace: config.temporal.namespace,
     config,
-    activities: measureJobs(createActivities(parts), { metrics, batches: parts.batches }),
-    execQueues: queuesOf(parts.registry),
+    activities: measureJobs(createActivities(resources), { metrics, batches: resources.batches }),
+    execQueues: queuesOf(resources.registry),
     workflowBundle: { code: await readFile(bundlePath(), 'utf8') },
     plugins: [new OpenTelemetryPlugin(tracing)],
     drainBudgetMs: budgetMs,
-    identity: parts.worker,
+    identity: resources.worker,
   });
   connection.follow(workers);
   const observability = await startObservabilityServer({
     ...observabilityPlace(config, 'worker'),
     logger,
     registry: metricsRegistry,
-    checks: parts.checks,
+    checks: resources.checks,
   });
-  const watch = watchDependencies({ checks: parts.checks, logger, up: metrics.dependencyUp });
+  const watch = watchDependencies({ checks: resources.checks, logger, up: metrics.dependencyUp });
   const maintenance = startMaintenance({
-    ...parts,
-    batches: parts.batches,
+    ...resources,
+    batches: resources.batches,
     metrics,
   });
   const hosted = hostWorkers({
@@ -84,7 +84,7 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
       { name: 'maintenance', run: () => maintenance.close() },
       { name: 'dependency watch', run: () => watch.close() },
       { name: 'temporal', run: () => connection.close() },
-      ...parts.release,
+      ...resources.release,
       { name: 'tracing', run: () => tracing.close() },
     ],
   });

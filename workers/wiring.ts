@@ -23,19 +23,19 @@ import { EXEC_QUEUE } from '../workflows/contract';
 import type { RouteDirectory } from './route-directory';
 
 /** Everything that the activities of a worker are made from. */
-export interface ActivityParts extends ExecuteDeps {
+export interface ActivityDeps extends ExecuteDeps {
   readonly config: Config;
   readonly batches: BatchRepository;
   /** Counts a batch's requests against its tenant's limit; undefined without such a limit. */
   readonly enqueue?: NonNullable<IngestDeps['enqueue']>;
   /** Events after which a workflow continues as new; null: the server's suggestion. */
   readonly historyEvents?: number | null;
-  readonly maintenance: MaintenanceParts;
+  readonly maintenance: MaintenanceDeps;
   readonly routes: Pick<RouteDirectory, 'routeOf' | 'isKnown' | 'update'>;
 }
 
 /** What only reconcile and sweep are made from. */
-export interface MaintenanceParts {
+export interface MaintenanceDeps {
   readonly workflows: ReconcileDeps['workflows'];
   readonly observer: ReconcileDeps['observer'] & SweepDeps['observer'];
   readonly sweepRows: SweepDeps['rows'];
@@ -46,41 +46,41 @@ export interface MaintenanceParts {
 export type WorkerActivities = BatchActivities & ReconcileActivities & SweepActivities;
 
 /** Makes all activities of a worker from what its process opened. */
-export function createActivities(parts: ActivityParts): WorkerActivities {
-  const { store, batches, routes, config, progress } = parts;
+export function createActivities(deps: ActivityDeps): WorkerActivities {
+  const { store, batches, routes, config, progress } = deps;
   const ingest = createIngest({
     store,
     batches: { input: (batchId) => batches.find(batchId) },
     isRouted: (model) => routes.isKnown(model),
     refreshRoutes: () => routes.update(),
-    ...(parts.enqueue === undefined ? {} : { enqueue: parts.enqueue }),
+    ...(deps.enqueue === undefined ? {} : { enqueue: deps.enqueue }),
     limits: config.limits,
     batch: config.batch,
   });
   return withBoundedFailures({
-    ...createMaintenance(parts),
+    ...createMaintenance(deps),
     ...createBatchSteps({
       store,
       batches,
       progress,
       config,
-      historyEvents: parts.historyEvents ?? null,
+      historyEvents: deps.historyEvents ?? null,
       routeOf: (model) => routes.routeOf(model),
     }),
     ingest: async (input) => withRoutes(await ingest(input), routes),
-    executeChunk: createExecuteChunk(parts),
-    endUnrouted: createEndUnrouted({ ...parts, isKnownNow: (model) => isKnownNow(routes, model) }),
-    finalize: createFinalize(finalizing(parts)),
+    executeChunk: createExecuteChunk(deps),
+    endUnrouted: createEndUnrouted({ ...deps, isKnownNow: (model) => isKnownNow(routes, model) }),
+    finalize: createFinalize(finalizing(deps)),
   });
 }
 
-function finalizing({ store, journal, batches }: ActivityParts) {
+function finalizing({ store, journal, batches }: ActivityDeps) {
   return { store, journal, batches, tenantHash };
 }
 
 /** What looks after all batches together. */
-function createMaintenance(parts: ActivityParts): ReconcileActivities & SweepActivities {
-  const { store, batches, progress, config, maintenance } = parts;
+function createMaintenance(deps: ActivityDeps): ReconcileActivities & SweepActivities {
+  const { store, batches, progress, config, maintenance } = deps;
   const { sweepRows, workflows, observer } = maintenance;
   const { cancel_grace, expiry_grace, finalize_window } = config.batch;
   const graceMs = cancel_grace + 5_000;
@@ -90,13 +90,13 @@ function createMaintenance(parts: ActivityParts): ReconcileActivities & SweepAct
       ...{ graceMs, finalizeWindowMs: finalize_window },
       overdueAfterSec: Math.ceil((Math.max(cancel_grace, expiry_grace) + 5_000) / 1000),
       nonceOf: (batchId) => readNonce(store, batchId),
-      finalize: createFinalizeNow(finalizing(parts)),
+      finalize: createFinalizeNow(finalizing(deps)),
     }),
     deliverLate: createDeliverLate({
       batches,
       store,
       finalize: createFinalize({
-        ...finalizing(parts),
+        ...finalizing(deps),
         batches: { ...batches, recordEnd: (record) => batches.recordLateDelivery(record) },
       }),
     }),
@@ -111,7 +111,7 @@ function createMaintenance(parts: ActivityParts): ReconcileActivities & SweepAct
 }
 
 /** Whether a recent worker could send `model`. Reads the announcements before it says no. */
-async function isKnownNow(routes: ActivityParts['routes'], model: string): Promise<boolean> {
+async function isKnownNow(routes: ActivityDeps['routes'], model: string): Promise<boolean> {
   if (routes.isKnown(model)) return true;
   await routes.update();
   return routes.isKnown(model);
@@ -121,7 +121,7 @@ async function isKnownNow(routes: ActivityParts['routes'], model: string): Promi
 const NO_ROUTE = { queue: EXEC_QUEUE, requestTimeoutMs: 60_000 };
 
 /** The result in its wire format, with the route of each planned model. */
-function withRoutes(result: IngestResult, routes: ActivityParts['routes']): PlannedOrInvalid {
+function withRoutes(result: IngestResult, routes: ActivityDeps['routes']): PlannedOrInvalid {
   if (result.kind === 'invalid') return result;
   return {
     ...result,

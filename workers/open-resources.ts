@@ -31,11 +31,11 @@ import { createMaintenanceObserver } from './maintenance-observer';
 import { createPassThrough } from './pass-through';
 import { createRequestObserver } from './request-observer';
 import { openRouteDirectory } from './route-directory';
-import type { ActivityParts } from './wiring';
+import type { ActivityDeps } from './wiring';
 import { workerIdentity } from './wiring';
 
 /** What the resources of a worker share. */
-export interface PartsContext {
+export interface ResourceContext {
   readonly logger: Logger;
   readonly metrics: WorkerMetrics;
   readonly drain: AbortSignal;
@@ -43,7 +43,7 @@ export interface PartsContext {
 }
 
 /** Everything that activities work with, and how to check and release it. */
-export interface WorkerParts extends ActivityParts {
+export interface WorkerResources extends ActivityDeps {
   /** Connects to Temporal at its first call. */
   readonly client: ReturnType<typeof openClient>;
   readonly checks: Readonly<Record<string, () => Promise<void>>>;
@@ -55,7 +55,10 @@ const PROGRESS_TIMEOUT_MS = 2_000;
 const STATEMENT_TIMEOUT_MS = 10_000;
 
 /** Opens everything that a worker needs, except its connection to Temporal. @throws store_mismatch, config_invalid, postgres_unavailable */
-export async function openParts(config: Config, context: PartsContext): Promise<WorkerParts> {
+export async function openResources(
+  config: Config,
+  context: ResourceContext,
+): Promise<WorkerResources> {
   const { logger, metrics, drain } = context;
   // Every running chunk listens to it.
   setMaxListeners(0, drain);
@@ -85,7 +88,7 @@ export async function openParts(config: Config, context: PartsContext): Promise<
     dispatcher: openDispatcher(config, context),
     memory: createMemoryBudget(config.concurrency.in_flight_bytes),
     batches: createBatchRepository(pool, expiryOf(config)),
-    ...openTenantParts(config, pool),
+    ...openTenantDeps(config, pool),
     observer: createRequestObserver(metrics),
     client,
     maintenance: {
@@ -114,7 +117,9 @@ export async function openParts(config: Config, context: PartsContext): Promise<
 }
 
 /** The client's side of what reconcile does with workflows. */
-function openWorkflows(client: WorkerParts['client']): ActivityParts['maintenance']['workflows'] {
+function openWorkflows(
+  client: WorkerResources['client'],
+): ActivityDeps['maintenance']['workflows'] {
   return {
     ...createBatchWorkflows(client, { reuse: 'ALLOW_DUPLICATE' }),
     ...createBatchEnder(client),
@@ -136,7 +141,7 @@ function openRoutes(
 
 function openProgress(
   pool: ReturnType<typeof openPool>,
-  { worker, logger, metrics }: Pick<PartsContext, 'logger' | 'metrics'> & { worker: string },
+  { worker, logger, metrics }: Pick<ResourceContext, 'logger' | 'metrics'> & { worker: string },
 ) {
   const onFailed = () => metrics.progressWriteFailures.inc();
   return createProgressReporter({ pool, worker, logger, onFailed });
@@ -158,7 +163,7 @@ function openPools(url: string, logger: Logger) {
 }
 
 /** What depends on the tenant of a batch. @throws config_invalid */
-function openTenantParts(config: Config, pool: ReturnType<typeof openPool>) {
+function openTenantDeps(config: Config, pool: ReturnType<typeof openPool>) {
   const max = config.limits.tenant.max_enqueued_requests;
   const vault = openHeaderVault(config);
   return {
@@ -169,7 +174,7 @@ function openTenantParts(config: Config, pool: ReturnType<typeof openPool>) {
 }
 
 /** Tells operators why a batch stands still, and that it goes on. */
-function reportBreaker({ logger, metrics }: PartsContext): OnBreaker {
+function reportBreaker({ logger, metrics }: ResourceContext): OnBreaker {
   return (gateway, state) => {
     metrics.gatewayBreakerOpen.set({ gateway }, state === 'open' ? 1 : 0);
     if (state === 'open') logger.warn({ gateway }, 'gateway is away: one probe at a time');
@@ -177,7 +182,7 @@ function reportBreaker({ logger, metrics }: PartsContext): OnBreaker {
   };
 }
 
-function openDispatcher(config: Config, { logger, metrics, onGuardTripped }: PartsContext) {
+function openDispatcher(config: Config, { logger, metrics, onGuardTripped }: ResourceContext) {
   const dispatcher = createPermitDispatcher({
     global: config.concurrency.global,
     perModel: config.concurrency.per_model,
@@ -193,7 +198,7 @@ function openDispatcher(config: Config, { logger, metrics, onGuardTripped }: Par
 }
 
 /** Objects and journal in one folder, with metrics. Callers retry failed operations. */
-async function openObjects(path: string, { metrics, logger }: PartsContext) {
+async function openObjects(path: string, { metrics, logger }: ResourceContext) {
   const count: StoreObserver = (operation, ok) =>
     metrics.fileStorageOperations.inc({
       ...{ operation, component: 'processor' },
