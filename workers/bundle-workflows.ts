@@ -13,7 +13,7 @@ export function bundlePath(): string {
  * Bundles the workflows at build time. It takes 1.7 s and loads webpack, which no worker should pay for
  * when it starts.
  */
-export async function bundleWorkflows(workflowsPath: string): Promise<string> {
+async function bundleWorkflows(workflowsPath: string): Promise<string> {
   const { code } = await bundleWorkflowCode({
     workflowsPath,
     workflowInterceptorModules: workflowInterceptorModules(),

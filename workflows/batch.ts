@@ -32,7 +32,7 @@ const STOPPED_INGESTION_MS = 5_000;
 const DECIDES_LATER = 'unrouted-decided-last';
 
 /** Asks a batch to stop. Repeating it changes nothing. */
-export const cancelBatch = defineSignal(CANCEL_SIGNAL);
+const cancelBatch = defineSignal(CANCEL_SIGNAL);
 
 /**
  * Takes one batch from its row to its terminal record: open → ingest → execute → finalize

@@ -1,19 +1,12 @@
-import { NightshiftError, isNightshiftError } from '../../core/errors';
-import { dataDirHolder } from '../../embedded/locks/data-dir-lock';
-import { findSettings, loadConfig, mergeSettings, type Config } from '../../platform/config';
-import { doctorChecks, type CheckResult } from './doctor-checks';
+import { NightshiftError } from '../../core/errors';
+import type { Config } from '../../platform/config';
 import { table } from '../output';
-import { DEFAULT_DATA_DIR, hasStack, stackSettings } from '../stack/stack-settings';
-
-/** Flags that name the settings to check. */
-export interface DoctorFlags {
-  readonly config?: string;
-  readonly dataDir?: string;
-}
+import { doctorChecks, type CheckResult } from './doctor-checks';
+import { findDoctorConfig, type DoctorFlags } from './doctor-config';
 
 /** `nightshift doctor`: a table of checks, with advice for each that failed. Exit status 1 if one failed. */
 export async function runDoctor(flags: DoctorFlags): Promise<void> {
-  const { config, result } = readConfig(flags);
+  const { config, result } = findDoctorConfig(flags);
   const results = [
     ['Node', ok(`${process.version} on ${process.platform} ${process.arch}`)] as const,
     ['settings', result] as const,
@@ -39,54 +32,6 @@ function runChecks(config: Config): Promise<(readonly [string, CheckResult])[]> 
       return [name, result] as const;
     }),
   );
-}
-
-/**
- * Finds the settings to check. Settings that a flag or the environment names come first. Without them it
- * is the stack in the data directory, whose settings are in no file that the user wrote.
- */
-export function readConfig({ config: file, dataDir }: DoctorFlags): {
-  config: Config | null;
-  result: CheckResult;
-} {
-  const directory = dataDir ?? DEFAULT_DATA_DIR;
-  try {
-    const mayUseStack = dataDir !== undefined || file === undefined;
-    if (
-      mayUseStack &&
-      hasStack(directory) &&
-      (dataDir !== undefined || !namesOtherDatabase(directory))
-    ) {
-      const pid = dataDirHolder(directory);
-      if (pid !== null) {
-        return {
-          config: stackSettings(directory),
-          result: ok(`from the stack in ${directory}, pid ${pid}`),
-        };
-      }
-      const text = `no stack is running in ${directory}: start it with nightshift dev, or name settings with --config`;
-      return { config: null, result: { isOk: false, text } };
-    }
-    if (dataDir !== undefined) {
-      const text = `no stack has run in ${dataDir}: start one with nightshift dev --data-dir ${dataDir}`;
-      return { config: null, result: { isOk: false, text } };
-    }
-    const config = loadConfig({
-      ...(file === undefined ? {} : { file }),
-      needs: ['gateway', 'postgres'],
-    });
-    return { config, result: ok(file ?? 'from the environment and defaults') };
-  } catch (error) {
-    if (!isNightshiftError(error, 'config_invalid')) throw error;
-    return { config: null, result: { isOk: false, text: error.message } };
-  }
-}
-
-/** Whether the environment names a database other than the stack's. It may name the stack's own too. */
-function namesOtherDatabase(directory: string): boolean {
-  if (findSettings({}, ['postgres.url']).size === 0) return false;
-  const { postgres } = mergeSettings({}) as { postgres?: { url?: unknown } };
-  return postgres?.url !== stackSettings(directory).postgres.url;
 }
 
 async function withTimeout(check: Promise<string>): Promise<string> {

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, statSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { NightshiftError } from '../../core/errors';
+import { cachedBinary } from './binary-cache';
 import { downloadServer } from './download';
 import { buildServer } from './go-build';
 import { inspectBinary, type ServerBinary } from './server-binary';
@@ -44,7 +44,7 @@ export async function findServer(options: FindServerOptions): Promise<ServerBina
     const binary = await usable(path, source, options, tried);
     if (binary !== null) return binary;
   }
-  const cached = cachedBinary(options.env);
+  const cached = cachedBinary(CLI_VERSION, options.env);
   for (const slow of slowSources(options, cached)) {
     const binary = await trySource(slow, cached, options, tried);
     if (binary !== null) return binary;
@@ -52,17 +52,11 @@ export async function findServer(options: FindServerOptions): Promise<ServerBina
   throw nothingFound(tried, options);
 }
 
-/** `~/.cache/nightshift/temporal/<version>/temporal`, or below `XDG_CACHE_HOME`. */
-export function cachedBinary(env: FindServerOptions['env']): string {
-  const cache = env['XDG_CACHE_HOME'] || join(env['HOME'] || homedir(), '.cache');
-  return join(cache, 'nightshift', 'temporal', CLI_VERSION.slice(1), 'temporal');
-}
-
 function candidates(env: FindServerOptions['env']): { path: string; source: string }[] {
   const folders = (env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '');
   return [
     ...folders.map((folder) => ({ path: join(folder, 'temporal'), source: 'PATH' })),
-    { path: cachedBinary(env), source: 'cache' },
+    { path: cachedBinary(CLI_VERSION, env), source: 'cache' },
   ].filter(({ path }) => existsSync(path) && statSync(path).isFile());
 }
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { readConfig } from '../../../cli/admin/doctor';
+import { findDoctorConfig } from '../../../cli/admin/doctor-config';
 import { doctorChecks } from '../../../cli/admin/doctor-checks';
 import { lockFile } from '../../../embedded/locks/lock-file';
 import { urlHost } from '../../../embedded/url-host';
@@ -28,16 +28,16 @@ function putSettings(): void {
 it('the doctor checks the stack that runs in the data directory', () => {
   putSettings();
   const lock = lockFile(join(dataDir, 'lock'));
-  const { config, result } = readConfig({ dataDir });
+  const { config, result } = findDoctorConfig({ dataDir });
   expect(result).toEqual({ isOk: true, text: `from the stack in ${dataDir}, pid ${process.pid}` });
   expect(config?.postgres.url).toBe('postgres://u:p@127.0.0.1:1/n');
   if (lock.kind === 'held') lock.release();
 });
 
 it('the doctor reports that no stack is running in a data directory, or never was', () => {
-  expect(readConfig({ dataDir }).result.text).toContain(`no stack has run in ${dataDir}`);
+  expect(findDoctorConfig({ dataDir }).result.text).toContain(`no stack has run in ${dataDir}`);
   putSettings();
-  expect(readConfig({ dataDir }).result.text).toContain(`no stack is running in ${dataDir}`);
+  expect(findDoctorConfig({ dataDir }).result.text).toContain(`no stack is running in ${dataDir}`);
 });
 
 it.each([
@@ -80,7 +80,7 @@ describe('the doctor with a database in the environment and a stack in the defau
   ])('checks %s', (_which, url, text) => {
     const lock = lockFile(join('.nightshift', 'lock'));
     process.env['DATABASE_URL'] = url;
-    expect(readConfig({}).result.text).toContain(text);
+    expect(findDoctorConfig({}).result.text).toContain(text);
     if (lock.kind === 'held') lock.release();
   });
 });
