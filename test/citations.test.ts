@@ -71,7 +71,7 @@ describe('the check of citations', () => {
   });
 });
 
-/** Text of every tracked file that we wrote ourselves. */
+/** Text of every tracked file; empty for formats that hold no citations. */
 function repository(): Map<string, string> {
   const listed = execFileSync('git', ['ls-files', '-z'], { cwd: ROOT, encoding: 'utf8' });
   const names = listed.split('\0').filter((name) => name !== '' && !NOT_OURS.test(name));
