@@ -1,6 +1,8 @@
 import fc from 'fast-check';
+import type { LoadSignal } from '../../core/dispatch/outcome';
 import type { AcquireRequest, Permit } from '../../inference/dispatcher';
 import { createPermitDispatcher } from '../../inference/permit-dispatcher';
+import { PermitHistory } from './permit-history';
 
 const GATEWAY = { key: 'g', limit: 6 };
 const request = (model = 'm', changes: Partial<AcquireRequest> = {}): AcquireRequest => ({
@@ -159,83 +161,40 @@ describe('adaptive permits with any history', () => {
     fc.record({
       do: fc.constant('reply' as const),
       pick: fc.nat(),
-      signal: fc.constantFrom('success', 'success', 'overload', 'none'),
+      signal: fc.constantFrom<LoadSignal>('success', 'success', 'overload', 'none'),
       pauseMs: fc.constantFrom(0, 0, 100, 900_000),
     }),
     fc.record({ do: fc.constant('abort' as const), pick: fc.nat() }),
     fc.record({ do: fc.constant('pass' as const), ms: fc.constantFrom(10, 100, 300_000) }),
   );
+  type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
   it('grants nothing above a limit or in a pause, and loses neither permit nor waiter', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(step, { maxLength: 150 }),
-        fc.integer({ min: 1, max: 8 }),
-        fc.integer({ min: 1, max: 6 }),
-        fc.integer({ min: 1, max: 5 }),
-        async (steps, global, gatewayLimit, perModel) => {
-          const dispatcher = dispatcherOf({ global, perModel });
-          const held: { model: string; permit: Permit }[] = [];
-          const waiting = new Map<number, AbortController>();
-          const ends: Promise<void>[] = [];
-          let ids = 0;
-          const open = (models: string[]) =>
-            held.filter((one) => models.includes(one.model)).length;
-          const granted = (model: string, permit: Permit) => {
-            held.push({ model, permit });
-            const { limit, pausedMs } = dispatcher.limitOf(model);
-            expect(open([model])).toBeLessThanOrEqual(limit);
-            expect(pausedMs).toBe(0);
-            expect(held.length).toBeLessThanOrEqual(global);
-            // Models m and n share a gateway.
-            expect(open(['m', 'n'])).toBeLessThanOrEqual(gatewayLimit);
-            permit.sent();
-          };
-          const check = () => {
-            const { inFlight, waiting: waits, gateways } = dispatcher.stats();
-            for (const gateway of gateways) {
-              expect(gateway.held).toBeGreaterThanOrEqual(open(['m', 'n']));
-              expect(gateway.held).toBeLessThanOrEqual(gatewayLimit);
-            }
-            expect({ inFlight, waits }).toEqual({ inFlight: held.length, waits: waiting.size });
-            expect(jest.getTimerCount()).toBeLessThanOrEqual(3);
-          };
-          const run = async (action: (typeof steps)[number]) => {
-            if (action.do === 'acquire') {
-              const id = ids++;
-              const controller = new AbortController();
-              waiting.set(id, controller);
-              const shared = { gateway: { ...GATEWAY, limit: gatewayLimit } };
-              const asked = request(action.model, action.model === 'o' ? {} : shared);
-              const { tenant, priority } = action;
-              ends.push(
-                dispatcher.acquire({ ...asked, tenant, priority }, controller.signal).then(
-                  (permit) => {
-                    waiting.delete(id);
-                    granted(action.model, permit);
-                  },
-                  () => void waiting.delete(id),
-                ),
-              );
-            } else if (action.do === 'reply' && held.length > 0) {
-              const [one] = held.splice(action.pick % held.length, 1);
-              one!.permit.replied(action.signal, action.pauseMs);
-              one!.permit.release();
-            } else if (action.do === 'abort' && waiting.size > 0) {
-              [...waiting.values()][action.pick % waiting.size]!.abort();
-            } else if (action.do === 'pass') {
-              await jest.advanceTimersByTimeAsync(action.ms);
-            }
+        fc.record({
+          global: fc.integer({ min: 1, max: 8 }),
+          gateway: fc.integer({ min: 1, max: 6 }),
+          perModel: fc.integer({ min: 1, max: 5 }),
+        }),
+        async (steps, limits) => {
+          const { dispatcher, history, check } = openHistory(limits);
+          const run = async (action: Step) => {
+            if (action.do === 'acquire') history.acquire(requestOf(action, limits.gateway));
+            else if (action.do === 'abort') history.abort(action.pick);
+            else if (action.do === 'pass') await jest.advanceTimersByTimeAsync(action.ms);
+            else answer(history.take(action.pick), action);
             await settle();
             check();
           };
           for (const action of steps) await run(action);
-          for (let i = 0; i < 400 && (held.length > 0 || waiting.size > 0); i++) {
+          for (let i = 0; i < 400 && !history.isOver; i++) {
             await run({ do: 'pass', ms: 300_000 });
             await run({ do: 'reply', pick: 0, signal: 'success', pauseMs: 0 });
           }
-          await Promise.all(ends);
-          expect([held.length, waiting.size]).toEqual([0, 0]);
+          await history.end();
+          expect(history.isOver).toBe(true);
           expect(dispatcher.stats().gateways.filter((one) => one.held > 0)).toEqual([]);
           expect(jest.getTimerCount()).toBe(0);
         },
@@ -244,3 +203,48 @@ describe('adaptive permits with any history', () => {
     );
   });
 });
+
+interface Limits {
+  readonly global: number;
+  readonly gateway: number;
+  readonly perModel: number;
+}
+
+/** Models m and n share a gateway. */
+const OF_GATEWAY = ['m', 'n'];
+
+/** A dispatcher whose grants and snapshots are checked against its limits. */
+function openHistory({ global, gateway, perModel }: Limits) {
+  const dispatcher = dispatcherOf({ global, perModel });
+  const history: PermitHistory = new PermitHistory(dispatcher, ({ model, permit }) => {
+    const { limit, pausedMs } = dispatcher.limitOf(model);
+    expect(history.heldOf(model)).toBeLessThanOrEqual(limit);
+    expect(pausedMs).toBe(0);
+    expect(history.held.length).toBeLessThanOrEqual(global);
+    expect(history.heldOf(...OF_GATEWAY)).toBeLessThanOrEqual(gateway);
+    permit.sent();
+  });
+  const check = (): void => {
+    const { inFlight, waiting, gateways } = dispatcher.stats();
+    for (const { held } of gateways) {
+      expect(held).toBeGreaterThanOrEqual(history.heldOf(...OF_GATEWAY));
+      expect(held).toBeLessThanOrEqual(gateway);
+    }
+    expect([inFlight, waiting]).toEqual([history.held.length, history.waiting]);
+    expect(jest.getTimerCount()).toBeLessThanOrEqual(3);
+  };
+  return { dispatcher, history, check };
+}
+
+function requestOf(
+  { model, tenant, priority }: { model: string; tenant: string; priority: number },
+  limit: number,
+): AcquireRequest {
+  const shared = OF_GATEWAY.includes(model) ? { gateway: { ...GATEWAY, limit } } : {};
+  return { ...request(model, shared), tenant, priority };
+}
+
+function answer(permit: Permit | undefined, reply: { signal: LoadSignal; pauseMs: number }): void {
+  permit?.replied(reply.signal, reply.pauseMs);
+  permit?.release();
+}

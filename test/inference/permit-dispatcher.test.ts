@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import type { AcquireRequest, Permit } from '../../inference/dispatcher';
 import { createPermitDispatcher } from '../../inference/permit-dispatcher';
+import { PermitHistory } from './permit-history';
 
 const request = (changes: Partial<AcquireRequest> = {}): AcquireRequest => ({
   tenant: 't',
@@ -230,49 +231,31 @@ describe('permits with any history of waiting, releasing and aborting', () => {
             perModel,
             onGuardTripped: unguarded,
           });
-          const held: { model: string; permit: Permit }[] = [];
-          const waiting = new Map<number, AbortController>();
-          let ids = 0;
-          const ends: Promise<void>[] = [];
+          const history = new PermitHistory(dispatcher);
           const check = () => {
-            expect(held.length).toBeLessThanOrEqual(global);
+            expect(history.held.length).toBeLessThanOrEqual(global);
             for (const model of MODELS) {
-              const ofModel = held.filter((entry) => entry.model === model).length;
-              expect(ofModel).toBeLessThanOrEqual(perModel);
+              expect(history.heldOf(model)).toBeLessThanOrEqual(perModel);
             }
             expect(dispatcher.stats()).toMatchObject({
-              inFlight: held.length,
-              waiting: waiting.size,
+              inFlight: history.held.length,
+              waiting: history.waiting,
             });
           };
           for (const action of steps) {
-            if (action.do === 'acquire') {
-              const id = ids++;
-              const controller = new AbortController();
-              waiting.set(id, controller);
-              ends.push(
-                dispatcher.acquire(request(action), controller.signal).then(
-                  (permit) => {
-                    waiting.delete(id);
-                    held.push({ model: action.model, permit });
-                  },
-                  () => void waiting.delete(id),
-                ),
-              );
-            } else if (action.do === 'release' && held.length > 0) {
-              held.splice(action.pick % held.length, 1)[0]!.permit.release();
-            } else if (action.do === 'abort' && waiting.size > 0) {
-              [...waiting.values()][action.pick % waiting.size]!.abort();
-            }
+            if (action.do === 'acquire') history.acquire(request(action));
+            else if (action.do === 'abort') history.abort(action.pick);
+            else history.take(action.pick)?.release();
             await settle();
             check();
           }
-          for (let i = 0; i < 200 && (held.length > 0 || waiting.size > 0); i++) {
-            held.shift()?.permit.release();
+          for (let i = 0; i < 200 && !history.isOver; i++) {
+            history.take(0)?.release();
             await settle();
             check();
           }
-          await Promise.all(ends);
+          await history.end();
+          expect(history.isOver).toBe(true);
           expect(dispatcher.stats()).toMatchObject({ inFlight: 0, waiting: 0, models: [] });
         },
       ),
