@@ -164,7 +164,7 @@ describe('a power cut takes nothing of', () => {
   });
 });
 
-it('nobody takes over a segment that is there', async () => {
+it('never takes over an existing segment', async () => {
   const segment = join(root, 'segment');
   const file = await openAppendFile(segment);
   await file.append(Buffer.from('frames'));
@@ -173,7 +173,7 @@ it('nobody takes over a segment that is there', async () => {
   expect(await fs.readFile(segment, 'utf8')).toBe('frames');
 });
 
-it('an object is whole although the disk takes it bit by bit', async () => {
+it('writes an object whole although the disk takes it piece by piece', async () => {
   const store = await openStore();
   trace.stop();
   type Write = (this: unknown, bytes: Buffer, from: number, length: number) => unknown;

@@ -56,7 +56,7 @@ async function expectNothing(): Promise<void> {
 }
 
 describe('an input file', () => {
-  test('that cannot be read now fails the finalization, to be tried again', async () => {
+  it('that cannot be read now makes finalization fail with a retryable error', async () => {
     await answered([M, LOST, M]);
     failing('open', place.inputKey!, 1);
     await expect(place.finalize('cancelled')).rejects.toMatchObject(AGAIN);
@@ -65,7 +65,7 @@ describe('an input file', () => {
     expect(await place.resultLines('error')).toHaveLength(1);
   });
 
-  test('that is gone ends a batch only when somebody has given it up', async () => {
+  it('that is gone ends a batch only under a stop cause', async () => {
     await answered([M, LOST, M]);
     await place.store.delete(place.inputKey!);
     await expect(place.finalize(null)).rejects.toMatchObject({ type: 'input_missing' });
@@ -78,7 +78,7 @@ describe('an input file', () => {
 });
 
 describe('a manifest', () => {
-  test('that cannot be read now is not taken for none', async () => {
+  it('that cannot be read now is not treated as missing', async () => {
     await answered([M, M]);
     await place.finalize('expired');
     await place.store.delete((await place.journal.listSeals(BATCH))[0]!.key);
@@ -88,7 +88,7 @@ describe('a manifest', () => {
 });
 
 describe('a result file', () => {
-  test.each(['output', 'error'] as const)(
+  it.each(['output', 'error'] as const)(
     'that the store does not take fails the finalization: %s',
     async (kind) => {
       await answered([M, LOST, M]);
@@ -102,7 +102,7 @@ describe('a result file', () => {
     },
   );
 
-  test('that the store refuses while lines still come fails it at once', async () => {
+  it('that the store refuses while lines are still written fails at once', async () => {
     await answered([M, M, M, M, M, M, M, M], () => 'x'.repeat(1_000_000));
     failing('putIfAbsent', place.resultKey('output').split('/').at(-1)!);
     await expect(place.finalize(null)).rejects.toMatchObject(AGAIN);
@@ -111,7 +111,7 @@ describe('a result file', () => {
 });
 
 describe('the errors of a refused file', () => {
-  test('that cannot be read now are not taken for none', async () => {
+  it('that cannot be read now are not treated as missing', async () => {
     place = await BatchPlace.create([M]);
     await place.store.delete(modelMapKey(BATCH));
     const errors = [{ code: 'empty_file', message: 'No lines.', param: null, line: null }];
@@ -125,7 +125,7 @@ describe('the errors of a refused file', () => {
 });
 
 describe('a plan', () => {
-  test('that is longer than ingestion made it is not read', async () => {
+  it('that is longer than ingestion made it is refused', async () => {
     await answered([M, M]);
     const key = planKey(BATCH, NONCE, 'm');
     const plan = await place.store.read(key);
@@ -168,13 +168,13 @@ describe('a seal', () => {
     await place.store.putIfAbsent(manifestKey(BATCH), encodeManifest({ ...manifest, seals }));
   }
 
-  test('that is whole is delivered', async () => {
+  it('that is whole is delivered', async () => {
     place = await BatchPlace.create([M, M]);
     await putSealed(sealBytes(place.lines));
     expect(await place.finalize(null)).toMatchObject({ counts: { completed: 2 } });
   });
 
-  test.each<[string, (offsets: readonly number[]) => Frame[], number]>([
+  it.each<[string, (offsets: readonly number[]) => Frame[], number]>([
     ['has become another one', ([a = 0, b = 0]) => [{ offset: a }, { offset: b }], 1],
     ['answers a line twice', ([a = 0]) => [{ offset: a }, { offset: a }], 0],
     ['is out of order', ([a = 0, b = 0]) => [{ offset: b }, { offset: a }], 0],
@@ -192,7 +192,7 @@ describe('a seal', () => {
   });
 });
 
-test('a manifest without a cause is delivered under the cause that the workflow comes with', async () => {
+it('delivers a manifest without a cause under the cause of the workflow', async () => {
   await answered([M, M]);
   await place.finalize(null);
   await place.finalize('cancelled');

@@ -26,7 +26,7 @@ async function answerAll(model: string, from: number, to: number, answer = outpu
 }
 
 describe('finalization without a cause', () => {
-  test('writes both files in input order and records counts, usage and model', async () => {
+  it('writes both files in input order and records counts, usage and model', async () => {
     place = await BatchPlace.create(models('m', 'm', 'm', 'm', 'm'));
     await answerAll('m', 0, 2, error);
     await answerAll('m', 2, 5);
@@ -53,7 +53,7 @@ describe('finalization without a cause', () => {
     });
   });
 
-  test('answers the holes and writes nothing while entries are not sealed', async () => {
+  it('returns the unanswered ranges and writes nothing while positions are not sealed', async () => {
     place = await BatchPlace.create(models('m', 'm', 'm', 'm', 'n', 'n'));
     await answerAll('m', 1, 3);
     // Answered, but in no seal: still a hole.
@@ -70,7 +70,7 @@ describe('finalization without a cause', () => {
     expect(place.records).toEqual([]);
   });
 
-  test('writes no empty file', async () => {
+  it('writes no empty file', async () => {
     place = await BatchPlace.create(models('m', 'm'));
     await answerAll('m', 0, 2, error);
     const result = await place.finalize(null);
@@ -79,7 +79,7 @@ describe('finalization without a cause', () => {
     expect(place.records[0]?.outputFile).toBeNull();
   });
 
-  test('names no model where lines name several', async () => {
+  it('records no model if lines name several', async () => {
     place = await BatchPlace.create(models('m', 'n'));
     await answerAll('m', 0, 1);
     await answerAll('n', 0, 1);
@@ -88,7 +88,7 @@ describe('finalization without a cause', () => {
     expect(await place.resultLines('output')).toEqual(['request-0 of m', 'request-1 of n']);
   });
 
-  test.each([false, true])(
+  it.each([false, true])(
     'writes lines of unrouted models in their place (BOM: %s)',
     async (bom) => {
       const lost = { model: 'lost', unrouted: true };
@@ -112,13 +112,13 @@ describe('finalization without a cause', () => {
     },
   );
 
-  test('ends a batch that has unrouted lines only', async () => {
+  it('ends a batch that has unrouted lines only', async () => {
     place = await BatchPlace.create([{ model: 'lost', unrouted: true }]);
     expect(await place.finalize(null)).toMatchObject({ counts: { total: 1, failed: 1 } });
     expect(place.records[0]?.model).toBe('lost');
   });
 
-  test('prefers the output line where seals overlap, and then the smaller name', async () => {
+  it('prefers the output line if seals overlap, and then the smaller name', async () => {
     place = await BatchPlace.create(models('m', 'm', 'm'));
     await answerAll('m', 0, 2, error);
     const again = new Map([0, 1, 2].map((at) => [at, output(`second ${at}`)]));
@@ -133,7 +133,7 @@ describe('finalization without a cause', () => {
 });
 
 describe('finalization under a cause', () => {
-  test('seals what is answered outside all seals, and names the rest by the cause', async () => {
+  it('writes answers outside all seals to rest objects, and gives the other lines the code of the cause', async () => {
     place = await BatchPlace.create(models('m', 'm', 'm', 'm', 'm', 'm'));
     await answerAll('m', 0, 2);
     const answers = new Map([
@@ -162,7 +162,7 @@ describe('finalization under a cause', () => {
     expect(manifest.seals.filter(({ key }) => key.includes('/rest.'))).toHaveLength(1);
   });
 
-  test('names every line of a batch that never ran', async () => {
+  it('gives every line of a batch that never ran the code of the cause', async () => {
     place = await BatchPlace.create(models('m', 'n', 'm'));
     const result = await place.finalize('expired');
     expect(result).toMatchObject({
@@ -174,7 +174,7 @@ describe('finalization under a cause', () => {
     expect(await place.resultLines('output')).toBeNull();
   });
 
-  test('keeps the answers there are when the input is gone', async () => {
+  it('delivers the existing answers when the input is gone', async () => {
     place = await BatchPlace.create([...models('m', 'm'), { model: 'lost', unrouted: true }]);
     await answerAll('m', 0, 1);
     await place.store.delete(place.inputKey!);
@@ -189,7 +189,7 @@ describe('finalization under a cause', () => {
 });
 
 describe('a manifest', () => {
-  test('that is there is obeyed: its seals and its cause, whatever came later', async () => {
+  it('that exists is obeyed, with its seals and its cause, whatever came later', async () => {
     place = await BatchPlace.create(models('m', 'm', 'm'));
     await answerAll('m', 0, 1);
     const first = await place.finalize('expired');
@@ -203,7 +203,7 @@ describe('a manifest', () => {
     expect(place.records.map(({ cause }) => cause)).toEqual(['expired', 'expired']);
   });
 
-  test('without a cause stays whole when the batch is cancelled afterwards', async () => {
+  it('without a cause stays complete when the batch is cancelled afterwards', async () => {
     place = await BatchPlace.create(models('m', 'm'));
     await answerAll('m', 0, 2);
     await place.finalize(null);
@@ -212,7 +212,7 @@ describe('a manifest', () => {
     expect(result).toMatchObject({ status: 'cancelled', counts: { total: 2, completed: 2 } });
   });
 
-  test('is decided once when two finalizations run at the same time', async () => {
+  it('is decided once when two finalizations run at the same time', async () => {
     place = await BatchPlace.create(models('m', 'm', 'm'));
     await place.segment('m', { from: 0, to: 3, answers: new Map([[1, output('one')]]) });
     const causes = ['cancelled', 'expired', 'failed'] as const;
@@ -222,7 +222,7 @@ describe('a manifest', () => {
     expect(lines).toHaveLength(2);
   });
 
-  test('whose seals have gone or changed ends in object_corrupt, without files', async () => {
+  it('whose seals are missing or changed ends in object_corrupt, without files', async () => {
     place = await BatchPlace.create(models('m', 'm'));
     await answerAll('m', 0, 2);
     await place.finalize(null);
@@ -240,7 +240,7 @@ describe('a manifest', () => {
 });
 
 describe('result files', () => {
-  test('that exist are taken as they are', async () => {
+  it('that exist are taken as they are', async () => {
     place = await BatchPlace.create(models('m'));
     await answerAll('m', 0, 1);
     await place.store.putIfAbsent(place.resultKey('output'), Buffer.from('from an earlier run\n'));
@@ -249,7 +249,7 @@ describe('result files', () => {
     expect(place.records[0]).toMatchObject({ outputFile: { bytes: 20 }, counts: { completed: 1 } });
   });
 
-  test('come from more seals than can be open, in two passes, and leave no scratch', async () => {
+  it('are made of more seals than can be open at once, in two passes, without scratch objects left', async () => {
     const count = 2 * MAX_OPEN_SOURCES + 40;
     place = await BatchPlace.create(models(...Array.from({ length: 2 * count }, () => 'm')));
     const plan = place.planOf('m');
@@ -284,7 +284,7 @@ describe('result files', () => {
     }
   });
 
-  test('hold answers larger than any window and block', async () => {
+  it('hold answers larger than any window and block', async () => {
     place = await BatchPlace.create(models('m', 'm', 'm'));
     const big = 'x'.repeat(3_000_000);
     await answerAll('m', 0, 3, (text) => output(text.startsWith('request-1') ? big : text));
@@ -294,7 +294,7 @@ describe('result files', () => {
 });
 
 describe('a finalization that died', () => {
-  test.each([
+  it.each([
     ['after the manifest', []],
     ['between its two files', ['error']],
     ['between its two files, the other way round', ['output']],
@@ -317,7 +317,7 @@ describe('a finalization that died', () => {
     expect(place.records[1]).toEqual(place.records[0]);
   });
 
-  test('in the middle of a file leaves half of it under no name that anybody reads', async () => {
+  it('in the middle of a file leaves no partial object under its key', async () => {
     place = await BatchPlace.create(models('m', 'm', 'm'));
     await answerAll('m', 0, 3);
     const half = join(place.path, 'tmp', '4711-0123456789abcdef');
@@ -330,7 +330,7 @@ describe('a finalization that died', () => {
   });
 });
 
-test('a cancelled finalization stops, and leaves no file', async () => {
+it('stops when the activity is cancelled, and leaves no file', async () => {
   place = await BatchPlace.create(models('m', 'm'));
   await answerAll('m', 0, 2);
   const env = new MockActivityEnvironment();

@@ -98,7 +98,7 @@ async function filesOf(batch: BatchPlace) {
   return { output: await batch.resultLines('output'), error: await batch.resultLines('error') };
 }
 
-test('every request is in the files exactly once, in input order, with its answer', async () => {
+it('writes every request exactly once, in input order, with its answer', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.oneof(input, unroutedInput),
@@ -145,7 +145,7 @@ test('every request is in the files exactly once, in input order, with its answe
   );
 }, 120_000);
 
-test('two histories with other cuts, order and repetitions make the same bytes', async () => {
+it('makes the same bytes from histories with different cuts, orders and repetitions', async () => {
   await fc.assert(
     fc.asyncProperty(
       input,
@@ -168,7 +168,7 @@ test('two histories with other cuts, order and repetitions make the same bytes',
   );
 }, 120_000);
 
-test('where attempts got different answers, one is chosen for good, and a 2xx before an error', async () => {
+it('always chooses the same of several different answers, and a 2xx before an error', async () => {
   await fc.assert(
     fc.asyncProperty(
       input,

@@ -12,7 +12,7 @@ afterEach(() => place.remove());
 
 const output = (text: string): Answer => ({ kind: FRAME_KIND.output, text });
 
-test('a line that was put back for its next try has no answer', async () => {
+it('does not count a retry frame as an answer', async () => {
   place = await BatchPlace.create([MODEL, MODEL]);
   const answers = new Map([
     [0, { kind: FRAME_KIND.retry, text: '\0\0\0\0\0\0\0\0' }],
@@ -27,7 +27,7 @@ test('a line that was put back for its next try has no answer', async () => {
   expect(more).toEqual([]);
 });
 
-test('an answer of an earlier segment counts, though its line was put back later', async () => {
+it('counts an answer although a later segment has a retry frame for its line', async () => {
   place = await BatchPlace.create([MODEL]);
   await place.segment('m', { from: 0, to: 1, answers: new Map([[0, output('answered')]]) });
   const retry = { kind: FRAME_KIND.retry, text: '\0\0\0\0\0\0\0\0' };
@@ -36,7 +36,7 @@ test('an answer of an earlier segment counts, though its line was put back later
   expect(await place.resultLines('output')).toEqual(['answered']);
 });
 
-test('answers are found in every gap between seals, in segments that reach beyond it', async () => {
+it('finds answers in every gap between seals, in segments that reach beyond it', async () => {
   place = await BatchPlace.create(Array(12).fill(MODEL));
   const answers = (from: number, to: number) =>
     new Map(Array.from({ length: to - from }, (_, i) => [from + i, output(`a${from + i}`)]));
@@ -59,7 +59,7 @@ test('answers are found in every gap between seals, in segments that reach beyon
   expect(rest.map(({ safeModel }) => safeModel)).toEqual([SCOPE.safeModel]);
 });
 
-test('a rest that an earlier finalization left without a manifest settles nothing', async () => {
+it('does not count a rest object of an earlier finalization without a manifest as coverage', async () => {
   place = await BatchPlace.create([MODEL, MODEL]);
   const frames = await place.segment('m', {
     from: 0,

@@ -53,13 +53,13 @@ async function expectRefused(cause: StopCause | null, type: string): Promise<voi
 }
 
 describe('a finalization delivers nothing', () => {
-  test('where seals that should answer every line lack one', async () => {
+  it('if a seal lacks an answer', async () => {
     await seal(0, 2);
     await putManifest({});
     await expectRefused(null, 'object_corrupt');
   });
 
-  test.each<StopCause | null>([null, 'cancelled'])(
+  it.each<StopCause | null>([null, 'cancelled'])(
     'where a seal answers a line that was never planned, under cause %s',
     async (cause) => {
       await seal(0, 3);
@@ -69,7 +69,7 @@ describe('a finalization delivers nothing', () => {
     },
   );
 
-  test.each([
+  it.each([
     ['every planned line is answered, but the input has more lines', 3, 4],
     ['the numbers of the input agree, but a planned line has no answer', 2, 2],
     ['the numbers of the input agree, but an answer is to none of its lines', 3, 4],
@@ -84,7 +84,7 @@ describe('a finalization delivers nothing', () => {
     await expectRefused(null, 'object_corrupt');
   });
 
-  test.each<StopCause | null>([null, 'cancelled'])(
+  it.each<StopCause | null>([null, 'cancelled'])(
     'where an answer to a stranger takes the place of one to a planned line, under cause %s',
     async (cause) => {
       await seal(0, 2);
@@ -99,7 +99,7 @@ describe('a finalization delivers nothing', () => {
     },
   );
 
-  test('from a manifest that was made for another plan', async () => {
+  it('if the manifest was made for another plan', async () => {
     await seal(0, 3);
     await putManifest({ nonce: 'eeeeffffeeeeffff' });
     await expectRefused(null, 'plan_unreadable');
@@ -107,14 +107,14 @@ describe('a finalization delivers nothing', () => {
   });
 });
 
-test('a plan that is gone costs nobody the answers, where every line has one', async () => {
+it('delivers the answers although the plan is gone, if every line has one', async () => {
   await seal(0, 3);
   await place.store.delete(planKey(BATCH, NONCE, 'm'));
   expect(await place.finalize(null)).toMatchObject({ status: 'completed' });
   expect(await place.resultLines('output')).toHaveLength(3);
 });
 
-test('a plan that cannot be read now fails the finalization, to be tried again', async () => {
+it('fails with a retryable error if a plan cannot be read now', async () => {
   await seal(0, 3);
   const open = place.store.open.bind(place.store);
   place.store.open = (key) =>
@@ -128,7 +128,7 @@ test('a plan that cannot be read now fails the finalization, to be tried again',
   expect(await place.finalize(null)).toMatchObject({ status: 'completed' });
 });
 
-test('token counts beyond 32 bits are summed as the model server reported them', async () => {
+it('sums token counts beyond 32 bits as the model server reported them', async () => {
   const answerOf = (usage: string): Answer => {
     const embedded = embedAnswer(200, Buffer.from(`{"usage":${usage}}`));
     const text = `{"id":"a","custom_id":"b","response":{"status_code":200,"body":${embedded.json.toString()}},"error":null}`;
@@ -150,7 +150,7 @@ test('token counts beyond 32 bits are summed as the model server reported them',
   });
 });
 
-test('a count of five billion tokens is not cut to 32 bits', async () => {
+it('does not truncate a count of five billion tokens to 32 bits', async () => {
   const body = '{"usage":{"input_tokens":5000000000,"output_tokens":2}}';
   const { usage } = embedAnswer(200, Buffer.from(body));
   const text = `{"id":"a","custom_id":"b","response":{"status_code":200,"body":${body}},"error":null}`;

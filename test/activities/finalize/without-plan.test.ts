@@ -19,7 +19,7 @@ async function answerAll(model: string, from: number, to: number, answer = outpu
 }
 
 describe('a batch without a plan', () => {
-  test('that was refused is recorded with its errors', async () => {
+  it('that was refused is recorded with its errors', async () => {
     place = await BatchPlace.create(models('m'));
     await place.store.delete(modelMapKey(BATCH));
     const errors = [{ code: 'empty_file', message: 'No lines.', param: null, line: null }];
@@ -39,7 +39,7 @@ describe('a batch without a plan', () => {
     expect(await place.store.head(manifestKey(BATCH))).toBeNull();
   });
 
-  test('and without errors is recorded only under a cause', async () => {
+  it('and without errors is recorded only under a cause', async () => {
     place = await BatchPlace.create(models('m'));
     await place.store.delete(modelMapKey(BATCH));
     await expect(place.finalize(null, null)).rejects.toMatchObject({ type: 'plan_unreadable' });
@@ -47,7 +47,7 @@ describe('a batch without a plan', () => {
     expect(place.records[0]?.errors).toBeNull();
   });
 
-  test('as far as its workflow knows is delivered all the same where there is one', async () => {
+  it('according to its workflow is delivered all the same if there is a plan', async () => {
     place = await BatchPlace.create(models('m', 'm'));
     await answerAll('m', 0, 1);
     expect(await place.finalize('cancelled', null)).toMatchObject({
@@ -57,7 +57,7 @@ describe('a batch without a plan', () => {
     expect(await place.resultLines('output')).toHaveLength(1);
   });
 
-  test('keeps its end when a lost ingestion writes one afterwards', async () => {
+  it('keeps its end when a lost ingestion writes a plan afterwards', async () => {
     place = await BatchPlace.create(models('m'));
     place.rowStatus = 'cancelled';
     expect(await place.finalize('cancelled', null)).toMatchObject({
@@ -68,7 +68,7 @@ describe('a batch without a plan', () => {
     expect(await place.resultLines('error')).toBeNull();
   });
 
-  test('is recorded also where what lies there is no plan', async () => {
+  it('is recorded even if the model map is damaged', async () => {
     place = await BatchPlace.create(models('m'));
     await place.store.delete(modelMapKey(BATCH));
     await place.store.putIfAbsent(modelMapKey(BATCH), Buffer.from('{'));

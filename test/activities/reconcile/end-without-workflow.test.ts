@@ -68,7 +68,7 @@ describe('the last resort', () => {
     },
   );
 
-  it('ends it also where Temporal cannot tell of its workflow', async () => {
+  it('ends a batch even if Temporal cannot describe its workflow', async () => {
     const id = await open('running', OVERDUE);
     temporal.broken.add(id);
     temporal.onFinalize = finish;
@@ -126,7 +126,7 @@ describe('the last resort', () => {
     expect(await stateOf(id)).toEqual({ status: 'completed', stop_cause: null });
   });
 
-  it('expires a batch that turns out to have holes', async () => {
+  it('expires a batch that turns out to have unanswered ranges', async () => {
     const id = await open('running', { ...OVERDUE, status: 'finalizing' });
     const map = { version: 1 as const, nonce: 'b'.repeat(16), line_count: 0, unrouted: {} };
     const none = { model_to_safe: {}, safe_to_model: {}, entries: {} };

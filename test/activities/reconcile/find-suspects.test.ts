@@ -16,7 +16,7 @@ describe('listing by visibility', () => {
     expect([described, temporal.lists]).toEqual([300, 30]);
   });
 
-  it('asks for those that visibility does not know, once it could', async () => {
+  it('describes batches that visibility does not list, once it could know them', async () => {
     await open('running', { workflow_started_at: new Date() });
     const late = await open('running', { workflow_started_at: LONG_AGO });
     temporal.listed = new Set();
@@ -25,7 +25,7 @@ describe('listing by visibility', () => {
     expect(late).toBeDefined();
   });
 
-  it('finds a closed workflow that visibility shows as running for ever', async () => {
+  it('finds a closed workflow that visibility keeps listing as running', async () => {
     const id = await open('closed', { workflow_started_at: LONG_AGO });
     temporal.listed = new Set([id]);
     for (let cycle = 0; cycle < 30; cycle++) await reconcile({ cycleStartedAtMs: cycle * 60_000 });

@@ -44,14 +44,14 @@ describe('a late delivery', () => {
     expect(finalized).toEqual([{ batchId: id, nonce: 'bbbbbbbbbbbbbbbb', cause: 'cancelled' }]);
   });
 
-  it('finalizes under the cause failed a batch that ended without any', async () => {
+  it('finalizes under the cause failed if the batch ended without a cause', async () => {
     const id = await insertBatch(database.pool, { status: 'failed' });
     await store.putIfAbsent(modelMapKey(id), map);
     await deliver(id);
     expect(finalized).toMatchObject([{ cause: 'failed' }]);
   });
 
-  it('tells the files of a batch that has them', async () => {
+  it('returns the files of a batch that has them', async () => {
     const id = await insertBatch(database.pool, { status: 'completed', error_file_id: 'file-e' });
     expect(await deliver(id)).toEqual({
       status: 'completed',

@@ -61,7 +61,7 @@ describe('reconcile', () => {
     },
   );
 
-  it.each(CASES)('says so in a dry run, and changes nothing: %s', async (...found) => {
+  it.each(CASES)('reports the action in a dry run, and changes nothing: %s', async (...found) => {
     const [, workflow, over, action] = found;
     const id = await open(workflow, over);
     const before = await everything();
@@ -75,7 +75,7 @@ describe('reconcile', () => {
     ['closed', {}],
     ['closed', LATE],
     ['missing', LATE],
-  ] as const)('claims nothing where every line is settled: %s %j', async (workflow, over) => {
+  ] as const)('claims nothing if every line is settled: %s %j', async (workflow, over) => {
     const id = await open(workflow, over);
     await store.putIfAbsent(manifestKey(id), Buffer.from('{}'));
     expect(await reconcile({ dryRun: true })).toMatchObject({ actions: [{ action: 'finalized' }] });
@@ -84,7 +84,7 @@ describe('reconcile', () => {
     expect(temporal.started).toEqual([id]);
   });
 
-  it('leaves alone what runs, what has ended and what is being created', async () => {
+  it('leaves alone batches that run, have ended or are being created', async () => {
     await open('running');
     await open('running', LATE);
     await open('running', { ...CANCELLED, stop_taken_at: new Date() });
@@ -105,7 +105,7 @@ describe('reconcile', () => {
     expect(temporal.started).toEqual([]);
   });
 
-  it('obeys a cancel that was claimed while it waited', async () => {
+  it('obeys a cancel that is claimed while it waits', async () => {
     const id = await open('closed');
     temporal.meanwhile = async () => {
       await database.pool.query(
@@ -124,7 +124,7 @@ describe('reconcile', () => {
         database.pool.query(`update batches set status = 'completed' where id = $1`, [id]),
     ],
     ['its workflow was reset', (id: string) => temporal.workflows.set(id, 'running')],
-  ])('claims nothing where, while it waited, %s', async (_what, change) => {
+  ])('claims nothing if, while it waited, %s', async (_what, change) => {
     const id = await open('closed');
     temporal.meanwhile = async (batchId) => void (await change(batchId));
     expect((await reconcile()).actions).toEqual([]);
@@ -132,7 +132,7 @@ describe('reconcile', () => {
     expect(await stateOf(id)).toMatchObject({ stop_cause: null });
   });
 
-  it('claims what is true after it waited, not what was true before', async () => {
+  it('claims the cause that is true after the wait, not before it', async () => {
     const id = await open('missing');
     temporal.meanwhile = async (batchId) => {
       const text = 'update batches set expires_at = $2 where id = $1';
@@ -154,7 +154,7 @@ describe('reconcile', () => {
     expect(await stateOf(id)).toEqual({ status: 'completed', stop_cause: null });
   });
 
-  it('never takes a Temporal that does not answer for one that lost its workflows', async () => {
+  it('never treats an error of Temporal as a missing workflow', async () => {
     const broken = await open('closed');
     const other = await open('missing');
     temporal.broken.add(broken);

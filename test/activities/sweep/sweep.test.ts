@@ -104,7 +104,7 @@ describe('files', () => {
     expect(keys()).toEqual([]);
   });
 
-  it('lose their row last: when the bytes are gone and no cursor can name them', async () => {
+  it('lose their row last: when the bytes are removed and no cursor can name them', async () => {
     const old = await insertFile(database.pool, { deleted_at: NOW_SEC - 2 * DAY_SEC });
     const young = await insertFile(database.pool, { deleted_at: NOW_SEC - 60 });
     const alive = await insertFile(database.pool, { expires_at: NOW_SEC + DAY_SEC });
@@ -115,7 +115,7 @@ describe('files', () => {
     expect(await ids('files')).toEqual([young.id, alive.id]);
   });
 
-  it('are taken up again where the store failed half-way', async () => {
+  it('are removed by the next sweep if the store failed half-way', async () => {
     const files = [];
     for (let i = 0; i < 20; i++) {
       files.push(await insertFile(database.pool, { deleted_at: NOW_SEC - 2 * DAY_SEC }));
@@ -153,7 +153,7 @@ describe('scratch', () => {
       ...over,
     });
 
-  it('of delivered batches goes after its time; what says how they ended stays', async () => {
+  it('of delivered batches is removed after its retention; the objects that say how they ended stay', async () => {
     const old = await ended(2);
     const young = await ended(0.5);
     await putBatch(old);
@@ -167,7 +167,7 @@ describe('scratch', () => {
     expect(await ids('batches')).toEqual([old, young]);
   });
 
-  it('of a batch whose finalization was given up stays: it is all that it has', async () => {
+  it('of a batch whose finalization was given up stays, because it holds the answers', async () => {
     const given = await ended(9, {
       status: 'failed',
       completed_at: null,
@@ -192,7 +192,7 @@ describe('scratch', () => {
     expect(await ids('batches')).toEqual([id]);
   });
 
-  it('of more batches than a page holds goes in one sweep', async () => {
+  it('of more batches than a page holds is removed in one sweep', async () => {
     for (let i = 0; i < 45; i++) await putBatch(await ended(2));
     expect(await sweep('scratch')).toBe(45 * 3);
     expect(removed.reduce((sum, [, count]) => sum + count, 0)).toBe(45 * 3);
@@ -201,7 +201,7 @@ describe('scratch', () => {
 });
 
 describe('batches', () => {
-  it('go after their time with everything below their name', async () => {
+  it('are removed after their retention with everything below their prefix', async () => {
     const old = await insertBatch(database.pool, {
       status: 'failed',
       failed_at: NOW_SEC - 91 * DAY_SEC,
@@ -222,7 +222,7 @@ describe('batches', () => {
     expect(keys()).toHaveLength(5);
   });
 
-  it('keep their row where their objects could not be removed', async () => {
+  it('keep their row if their objects could not be removed', async () => {
     const old = await insertBatch(database.pool, { status: 'failed', failed_at: 1 });
     await putBatch(old);
     const failing = { ...store, delete: () => Promise.reject(new Error('away')) };
@@ -232,7 +232,7 @@ describe('batches', () => {
 });
 
 describe('the rest', () => {
-  it('removes progress of batches that have ended or are gone, once nobody can be at it', async () => {
+  it('removes progress of batches that have ended or are removed, once no worker can be at work on it', async () => {
     const open = await insertBatch(database.pool, { status: 'in_progress' });
     const done = await insertBatch(database.pool, { status: 'completed' });
     const touch = (batch: string, from: number, ago: string) =>
@@ -252,7 +252,7 @@ describe('the rest', () => {
     expect(rows.map((row) => row.batch_id)).toEqual([open, done]);
   });
 
-  it('has the store remove what crashed writers left', async () => {
+  it('makes the store remove what crashed writers left', async () => {
     expect(await sweep('temporary')).toBe(3);
     expect(removed).toEqual([['temporary', 3]]);
   });
@@ -298,14 +298,14 @@ describe('objects that never got a row', () => {
     expect(keys()).toEqual([...owned].sort());
   });
 
-  it('are parts too that came after their upload had been cleared', async () => {
+  it('include parts that arrived after their upload had been cleared', async () => {
     await insertUpload('upload_a', { parts_gone_at: NOW_SEC - 600 });
     await putOld('uploads/upload_a/part_1');
     expect(await sweep('temporary', none)).toBe(1);
     expect(keys()).toEqual([]);
   });
 
-  it('go by the thousand', async () => {
+  it('are removed by the thousand', async () => {
     const { key } = await insertFile(database.pool, {});
     await putOld(key);
     for (let i = 0; i < 1_200; i++) await putOld(fileKey('t', fileIdFromBytes(random())));
@@ -313,7 +313,7 @@ describe('objects that never got a row', () => {
     expect(keys()).toEqual([key]);
   });
 
-  it('stay an hour even where no scratch is kept', async () => {
+  it('stay an hour even if scratch is not kept', async () => {
     const retention = { scratch: 0, batches: 0 };
     const young = await putOld(fileKey('t', fileIdFromBytes(random())), 3_000_000);
     await putOld(fileKey('t', fileIdFromBytes(random())), 4_000_000);
@@ -321,7 +321,7 @@ describe('objects that never got a row', () => {
     expect(keys()).toEqual([young]);
   });
 
-  it('are looked for once in an hour', async () => {
+  it('are searched for once an hour', async () => {
     const run = createSweepPage({ ...deps(), ...none });
     const page = () =>
       new MockActivityEnvironment({}).run(run, { kind: 'temporary', afterSeq: 0 } as const);
@@ -365,7 +365,7 @@ describe('uploads', () => {
     expect(await sweep('uploads')).toBe(0);
   });
 
-  it('keep the file that came of them, and lose what other completions left', async () => {
+  it('keep their file and lose what other completions left', async () => {
     const { id, key } = await insertFile(database.pool, {});
     await insertUpload('upload_a', {
       ...{ status: 'completed', ended_at: NOW_SEC - 4_000, file_id: id },
@@ -376,7 +376,7 @@ describe('uploads', () => {
     expect(keys()).toEqual([key]);
   });
 
-  it('go as rows a day after they were cleared', async () => {
+  it('lose their rows a day after they were cleared', async () => {
     await insertUpload('upload_a', { parts_gone_at: NOW_SEC });
     await insertUpload('upload_b', { parts_gone_at: NOW_SEC, ended_at: NOW_SEC - 4_000 });
     await database.pool.query(
@@ -388,7 +388,7 @@ describe('uploads', () => {
   });
 });
 
-it('forgets keys of requests after a day', async () => {
+it('removes idempotency keys after a day', async () => {
   await database.pool.query(
     `insert into idempotency_keys (tenant, route, key, fingerprint, created_at) values
        ('t', 'r', 'old', '', now() - interval '25 hours'), ('t', 'r', 'new', '', now())`,

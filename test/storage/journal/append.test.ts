@@ -38,7 +38,7 @@ async function writeUnderWay(): Promise<() => void> {
   return held.shift() ?? (() => undefined);
 }
 
-test('a flush waits for what was appended while a write ran, and none of it is lost', async () => {
+it('flushes what was appended while a write ran, and loses nothing', async () => {
   const writer = place.journal.openWriter(SCOPE, range);
   const flushed: string[] = [];
   append(writer, 1);
@@ -59,7 +59,7 @@ test('a flush waits for what was appended while a write ran, and none of it is l
   expect(writer.unwrittenBytes).toBe(0);
 });
 
-test('a close waits for the write under way and writes what came since', async () => {
+it('waits at close for the running write and writes what was appended since', async () => {
   const writer = place.journal.openWriter(SCOPE, range);
   append(writer, 1);
   void writer.flush();
@@ -72,7 +72,7 @@ test('a close waits for the write under way and writes what came since', async (
   expect(offsetsOf(writer.frames)).toEqual([1, 2]);
 });
 
-test('two writes of one writer never run at the same time', async () => {
+it('never runs two writes of one writer at the same time', async () => {
   const writer = place.journal.openWriter(SCOPE, range);
   const offsets = [1, 2, 3, 4, 5];
   let most = 0;

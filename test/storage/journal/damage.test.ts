@@ -11,7 +11,7 @@ beforeEach(async () => {
 });
 afterEach(() => place.remove());
 
-test('a seal that has lost its end still gives the answers that are whole', async () => {
+it('reads the whole frames of a seal that has lost its end', async () => {
   const writer = place.journal.openWriter(SCOPE, { from: 0, to: 3 });
   for (const offset of [1, 2, 3]) append(writer, offset);
   await writer.flush();

@@ -34,7 +34,7 @@ async function written(from: number, to: number, offsets: readonly number[]): Pr
   return [...writer.frames];
 }
 
-test('a scan finds what every writer wrote into objects that overlap the range', async () => {
+it('finds the frames of all writers in objects that overlap the range', async () => {
   await written(0, 10, [1, 2]);
   await written(0, 5, [2]);
   await written(10, 20, [11]);
@@ -45,7 +45,7 @@ test('a scan finds what every writer wrote into objects that overlap the range',
   expect(offsetsOf(await scan(39, 40))).toEqual([31]);
 });
 
-test('a scan reads seals that overlap the range, and every rest object', async () => {
+it('reads seals that overlap the range, and every rest object', async () => {
   const frames = await written(0, 3, [1, 2, 3]);
   await place.journal.writeSeal(SCOPE, { from: 0, to: 3 }, frames);
   await place.journal.writeSeal(SCOPE, 'rest', frames.slice(1, 2));
@@ -56,7 +56,7 @@ test('a scan reads seals that overlap the range, and every rest object', async (
   expect(offsetsOf(await scan(0, 1))).toEqual([1, 2, 3, 1, 2, 3, 2]);
 });
 
-test('a scan leaves out what the caller does not want, told by its name and range', async () => {
+it('skips objects that the caller refuses by name and range', async () => {
   const frames = await written(0, 3, [1, 2, 3]);
   await written(3, 6, [4]);
   const seal = await place.journal.writeSeal(SCOPE, { from: 0, to: 3 }, frames);
@@ -73,11 +73,11 @@ test('a scan leaves out what the caller does not want, told by its name and rang
   expect(seen.get(frames[0]!.objectKey)).toEqual({ from: 0, to: 3 });
 });
 
-test('a scan of a model that has no journal finds nothing', async () => {
+it('finds nothing for a model without a journal', async () => {
   expect(await scan(0, 100)).toEqual([]);
 });
 
-test('a scan gives frames larger than its window, and those behind them', async () => {
+it('reads frames larger than its window, and those behind them', async () => {
   const writer = place.journal.openWriter(SCOPE, { from: 0, to: 9 });
   append(writer, 1, 'a'.repeat(3_000_000));
   append(writer, 2);
@@ -92,7 +92,7 @@ test('a scan gives frames larger than its window, and those behind them', async 
   ]);
 });
 
-test('a tail torn at any byte costs exactly the frames it touches', async () => {
+it('loses exactly the frames that a torn tail touches, at any byte', async () => {
   const frames = [1, 2, 3].map((offset) => answer(offset, 'x'.repeat(offset * 5)).bytes);
   const whole = Buffer.concat([encodeObjectHeader(MAGIC.segment), ...frames]);
   const ends = frames.map((_, i) => 16 + Buffer.concat(frames.slice(0, i + 1)).length);
@@ -107,7 +107,7 @@ test('a tail torn at any byte costs exactly the frames it touches', async () => 
   }
 });
 
-test('a damaged byte anywhere hides its frame and those behind it, never another one', async () => {
+it('hides the frame of a damaged byte and those behind it, and no other', async () => {
   const frames = [1, 2, 3].map((offset) => answer(offset, 'answer').bytes);
   const whole = Buffer.concat([encodeObjectHeader(MAGIC.segment), ...frames]);
   const length = frames[0]!.length;
@@ -125,7 +125,7 @@ test('a damaged byte anywhere hides its frame and those behind it, never another
   }
 });
 
-test('a length that claims gigabytes stops the scan at once', async () => {
+it('stops at once at a frame length of gigabytes', async () => {
   const bytes = Buffer.concat([
     encodeObjectHeader(MAGIC.segment),
     answer(1, 'whole').bytes,
@@ -137,7 +137,7 @@ test('a length that claims gigabytes stops the scan at once', async () => {
   expect(offsetsOf(await scan(5, 10))).toEqual([1]);
 });
 
-test('a seal holds the bytes of its frames in order of offset, with an index that finds each', async () => {
+it('writes a seal with its frames in order of offset and an index that finds each', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.uniqueArray(fc.nat(1_000_000), { minLength: 1, maxLength: 30 }),
@@ -169,7 +169,7 @@ test('a seal holds the bytes of its frames in order of offset, with an index tha
   );
 });
 
-test('seals are listed in key order, with range and size', async () => {
+it('lists seals in key order, with range and size', async () => {
   const frames = await written(0, 4, [1, 2, 3, 4]);
   const late = await place.journal.writeSeal(SCOPE, { from: 2, to: 4 }, frames.slice(2));
   const early = await place.journal.writeSeal(SCOPE, { from: 0, to: 2 }, frames.slice(0, 2));
@@ -180,7 +180,7 @@ test('seals are listed in key order, with range and size', async () => {
   expect(await place.journal.listSeals(`batch_${'0'.repeat(32)}`)).toEqual([]);
 });
 
-test('a seal is refused where its frames are not one answer for each position, in order', async () => {
+it('refuses to seal frames that are not one answer for each position, in order', async () => {
   const [a, b] = await written(0, 4, [1, 2]);
   const refused = { code: 'internal' };
   const seal = (frames: FrameRef[], to = frames.length) =>
@@ -193,7 +193,7 @@ test('a seal is refused where its frames are not one answer for each position, i
   expect(await place.journal.listSeals(SCOPE.batchId)).toEqual([]);
 });
 
-test('a seal is not written from frames that have changed or gone since they were scanned', async () => {
+it('refuses to seal frames that were changed or deleted since they were scanned', async () => {
   const frames = await written(0, 2, [1, 2]);
   const failed = { code: 'object_store_failed', retryable: true };
   const moved = frames.map((ref) => ({ ...ref, position: ref.position + 1 }));

@@ -3,7 +3,7 @@ import { SyncRounds } from '../../../storage/journal/sync-rounds';
 beforeEach(() => jest.useFakeTimers());
 afterEach(() => jest.useRealTimers());
 
-test('syncs all that was marked, a few at a time, once an interval', async () => {
+it('syncs everything marked once per interval, a few at a time', async () => {
   const rounds = new SyncRounds({ intervalMs: 2_000, parallel: 3 });
   let running = 0;
   let most = 0;
@@ -61,7 +61,7 @@ describe('what is marked during a round', () => {
 
   const passes = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-  test.each([
+  it.each([
     ['as its sync begins', 3],
     ['while its sync runs', 3],
     // The other one is marked but once.
@@ -75,7 +75,7 @@ describe('what is marked during a round', () => {
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  test('waits for the end of a round that takes longer than the interval', async () => {
+  it('waits for the end of a round that takes longer than the interval', async () => {
     const rounds = new SyncRounds({ intervalMs: 100, parallel: 1 });
     let running = 0;
     const most: number[] = [];
@@ -93,7 +93,7 @@ describe('what is marked during a round', () => {
   });
 });
 
-test('runNow waits for a running round and takes what came meanwhile', async () => {
+it('waits in runNow for the running round and syncs what was marked meanwhile', async () => {
   jest.useRealTimers();
   const rounds = new SyncRounds({ intervalMs: 60_000, parallel: 2 });
   const synced: string[] = [];

@@ -25,7 +25,7 @@ describe('a writer on a filesystem', () => {
     place = await journalPlace();
   });
 
-  test('creates nothing before its first write', async () => {
+  it('creates nothing before its first write', async () => {
     const writer = place.journal.openWriter(SCOPE, range);
     await writer.flush();
     await writer.close();
@@ -33,7 +33,7 @@ describe('a writer on a filesystem', () => {
     expect(await readdir(join(place.path, 'objects'))).toEqual([]);
   });
 
-  test('writes by its own timer, and shows what it has written', async () => {
+  it('writes on its own timer and lists the frames it has written', async () => {
     const writer = place.journal.openWriter(SCOPE, range);
     append(writer, 7);
     expect(writer.frames).toEqual([]);
@@ -46,7 +46,7 @@ describe('a writer on a filesystem', () => {
     await writer.close();
   });
 
-  test('makes nothing where the store is not mounted, keeps what it has, and goes on by itself', async () => {
+  it('creates nothing while the store is unmounted, keeps its frames, and recovers by itself', async () => {
     const away = `${place.path}-away`;
     const writer = place.journal.openWriter(SCOPE, range);
     await rename(place.path, away);
@@ -62,7 +62,7 @@ describe('a writer on a filesystem', () => {
     await writer.close();
   });
 
-  test('names its segment after the positions of its range, both ends included', async () => {
+  it('names its segment after the positions of its range, both ends included', async () => {
     const writer = place.journal.openWriter(SCOPE, range);
     append(writer, 1);
     await writer.flush();
@@ -72,7 +72,7 @@ describe('a writer on a filesystem', () => {
     await writer.close();
   });
 
-  test('keeps all frames in order through many writes, in one segment', async () => {
+  it('keeps all frames in order through many writes, in one segment', async () => {
     const writer = place.journal.openWriter(SCOPE, { from: 0, to: 10_000 });
     const big = 'x'.repeat(20_000);
     for (let offset = 0; offset < 200; offset++) {
@@ -90,7 +90,7 @@ describe('a writer on a filesystem', () => {
     expect(offsetsOf(writer.frames)).toEqual(found);
   });
 
-  test('remembers when a line that was put back may be sent again', async () => {
+  it('lists when a line in backoff may be sent again', async () => {
     const writer = place.journal.openWriter(SCOPE, range);
     const bytes = encodeRetryFrame({ offset: 5, tries: 2, notBeforeMs: 1_700_000_000_123 }, crc32);
     writer.append(readFrame(bytes, 0, crc32)!.header, bytes);
@@ -103,7 +103,7 @@ describe('a writer on a filesystem', () => {
     expect(() => append(writer, 1)).toThrow(expect.objectContaining({ code: 'internal' }));
   });
 
-  test('refuses ranges that the format does not allow', () => {
+  it('refuses ranges that the format does not allow', () => {
     for (const bad of [
       { from: 0, to: 10_001 },
       { from: 5, to: 5 },
@@ -121,7 +121,7 @@ describe('a writer on a disk that fails', () => {
     place = await journalPlace(disk.open);
   });
 
-  test('keeps frames while the disk is full, and puts all of them into a new segment', async () => {
+  it('keeps frames while the disk is full and writes all of them to a new segment', async () => {
     const writer = place.journal.openWriter(SCOPE, range);
     append(writer, 1);
     await writer.flush();
@@ -149,7 +149,7 @@ describe('a writer on a disk that fails', () => {
     await writer.close();
   });
 
-  test('leaves no segments behind that never took a frame', async () => {
+  it('removes segments that never took a frame', async () => {
     disk.freeBytes = 30;
     const writer = place.journal.openWriter(SCOPE, range);
     append(writer, 1);
@@ -163,7 +163,7 @@ describe('a writer on a disk that fails', () => {
     await writer.close();
   });
 
-  test('is unhealthy while no segment can be created', async () => {
+  it('is unhealthy while no segment can be created', async () => {
     disk.failOpens = 2;
     const writer = place.journal.openWriter(SCOPE, range);
     append(writer, 1);
@@ -174,7 +174,7 @@ describe('a writer on a disk that fails', () => {
     await writer.close();
   });
 
-  test('lets a flush be given up, without losing what it waited for', async () => {
+  it('can abort a flush without losing the frames it waited for', async () => {
     disk.failOpens = 1_000;
     const writer = place.journal.openWriter(SCOPE, range);
     append(writer, 1);
@@ -189,7 +189,7 @@ describe('a writer on a disk that fails', () => {
     await writer.close();
   });
 
-  test('says at close what could not be written, and leaves nothing running', async () => {
+  it('reports unwritten frames at close and leaves nothing running', async () => {
     disk.failOpens = 1_000;
     const writer = place.journal.openWriter(SCOPE, range);
     append(writer, 1);
@@ -199,7 +199,7 @@ describe('a writer on a disk that fails', () => {
     await flushed;
   });
 
-  test('leaves a segment whose sync failed, and goes on in a new one', async () => {
+  it('abandons a segment whose sync failed and continues in a new one', async () => {
     const writer = place.journal.openWriter(SCOPE, range);
     append(writer, 1);
     await writer.flush();
@@ -213,7 +213,7 @@ describe('a writer on a disk that fails', () => {
     expect(disk.files.map((file) => file.closed)).toEqual([true, true]);
   });
 
-  test('syncs what was written and closes its files', async () => {
+  it('syncs what was written and closes its files', async () => {
     const writer = place.journal.openWriter(SCOPE, range);
     append(writer, 1);
     await writer.close();

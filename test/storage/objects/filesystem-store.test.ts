@@ -18,7 +18,7 @@ describe('the filesystem store as an object store', () => {
 });
 
 describe('the filesystem store', () => {
-  test('sweeps temporary files older than a day when it opens, and no younger ones', async () => {
+  it('removes temporary files older than a day when it opens, and no younger ones', async () => {
     const stale = join(root, 'tmp', 'stale');
     const fresh = join(root, 'tmp', 'fresh');
     await writeFile(stale, 'x');
@@ -29,7 +29,7 @@ describe('the filesystem store', () => {
     expect(await readdir(join(root, 'tmp'))).toEqual(['fresh']);
   });
 
-  test('leaves no temporary file after a put, won, lost or failed', async () => {
+  it('leaves no temporary file after a put, won, lost or failed', async () => {
     const path = join(root, 'tidy');
     const store = await openFilesystemStore({ path });
     await store.putIfAbsent('a', Buffer.from('1'));
@@ -43,7 +43,7 @@ describe('the filesystem store', () => {
     expect(await readdir(join(path, 'objects'))).toEqual(['a']);
   });
 
-  test('removes folders that a delete has emptied', async () => {
+  it('removes folders that a delete has emptied', async () => {
     const path = join(root, 'prune');
     const store = await openFilesystemStore({ path });
     await store.putIfAbsent('a/b/c', Buffer.alloc(1));
@@ -52,7 +52,7 @@ describe('the filesystem store', () => {
     expect(await readdir(join(path, 'objects', 'a'))).toEqual(['d']);
   });
 
-  test('lists without reading folders beside the prefix', async () => {
+  it('lists without reading folders beside the prefix', async () => {
     const path = join(root, 'lazy');
     const store = await openFilesystemStore({ path });
     await store.putIfAbsent('batches/one/seal', Buffer.alloc(1));
@@ -66,7 +66,7 @@ describe('the filesystem store', () => {
     });
   });
 
-  test('is retryable, and misses nothing, while its folder is not mounted', async () => {
+  it('fails with retryable errors, and reports no object missing, while its folder is unmounted', async () => {
     const path = join(root, 'unmounted');
     const store = await openFilesystemStore({ path });
     await store.putIfAbsent('a/b', Buffer.alloc(1));
@@ -82,7 +82,7 @@ describe('the filesystem store', () => {
     expect(await store.head('a/b')).toEqual({ size: 1 });
   });
 
-  test('does not answer while its files cannot be read', async () => {
+  it('fails its check while its files cannot be read', async () => {
     const path = join(root, 'unreadable');
     const store = await openFilesystemStore({ path });
     await readOrCreateStoreId(path);
@@ -93,13 +93,13 @@ describe('the filesystem store', () => {
     await expect(store.check()).rejects.toMatchObject({ code: 'object_store_failed' });
   });
 
-  test('keeps the cause of a failure', () => {
+  it('keeps the cause of a failure', () => {
     const full = Object.assign(new Error('no space left'), { code: 'ENOSPC' });
     const failed = { code: 'object_store_failed', retryable: true, cause: full };
     expect(asStoreError(full, 'write x')).toMatchObject(failed);
   });
 
-  test('keeps one random id, whoever asks first', async () => {
+  it('keeps one random id, even if several processes create it at once', async () => {
     const path = join(root, 'identity');
     await openFilesystemStore({ path });
     const ids = await Promise.all([1, 2, 3, 4].map(() => readOrCreateStoreId(path)));

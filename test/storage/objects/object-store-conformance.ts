@@ -18,7 +18,7 @@ export function describeObjectStore(open: () => Promise<ObjectStore>): void {
   describeReads(at);
   describeReadsOfOpenObjects(at);
   describeNames(at);
-  describeConcurrentDeletes(at);
+  describeKeyRules(at);
 }
 
 /** The store under test, and a prefix of its own for each test. */
@@ -212,7 +212,7 @@ function describeNames(at: Area): void {
   });
 }
 
-function describeConcurrentDeletes(at: Area): void {
+function describeKeyRules(at: Area): void {
   it('refuses names that are not keys', async () => {
     for (const key of ['', '/a', 'a/', 'a//b', '../a', 'a/../b', 'a/./b', 'a b', 'a\\b', 'ä']) {
       await expect(at.store.putIfAbsent(key, Buffer.alloc(0))).rejects.toMatchObject({

@@ -28,7 +28,7 @@ async function read(stream: AsyncIterable<Buffer>): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-test('tells each operation once, and lets everything through', async () => {
+it('reports each operation once and passes everything through', async () => {
   const store = await openStore();
   expect(await store.putIfAbsent('a', Buffer.from('hello'))).toBe('created');
   expect(await store.putIfAbsent('a', Buffer.from('other'))).toBe('exists');
@@ -48,7 +48,7 @@ test('tells each operation once, and lets everything through', async () => {
   ]);
 });
 
-test('tells faults of the store, not objects that are missing nor bodies that break off', async () => {
+it('reports faults of the store, but not missing objects or bodies that break off', async () => {
   const store = await openStore();
   await expect(store.read('none')).rejects.toMatchObject({ code: 'object_missing' });
   async function* broken(): AsyncGenerator<Buffer> {

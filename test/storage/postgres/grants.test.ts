@@ -360,7 +360,7 @@ it.each([
   await expect(worker.query(statement)).rejects.toMatchObject(DENIED);
 });
 
-it('users come to their own databases only, and Temporal makes its tables', async () => {
+it('lets users connect only to their own databases, and Temporal create its tables', async () => {
   const query = async (url: string, statement: string): Promise<unknown> => {
     const pool = new Pool({ connectionString: url, max: 1 });
     return pool.query(statement).finally(() => pool.end());
@@ -375,7 +375,7 @@ it('users come to their own databases only, and Temporal makes its tables', asyn
   await expect(query(roles.url('temporal'), 'select 1')).rejects.toMatchObject(DENIED);
 });
 
-it('tells a process whose user was not granted anything what to do', async () => {
+it('tells a process whose user has no privileges what to do', async () => {
   for (const table of ['schema_migrations', 'installation']) {
     await owner.query(`revoke all on ${table} from ${roles.name('nightshift_api')}`);
   }
@@ -390,7 +390,7 @@ it('tells a process whose user was not granted anything what to do', async () =>
   await verifyStoreIdentity(api, 'store');
 });
 
-it('grants again without harm, and says which role does not exist', async () => {
+it('can grant again, and names a role that does not exist', async () => {
   await migrate(owner, { worker: roles.name('nightshift_worker') });
   await expect(migrate(owner, { api: 'nobody"s' })).rejects.toMatchObject({
     code: 'config_invalid',

@@ -42,7 +42,7 @@ it.each(OTHERS)('is another key with %j', async (other) => {
   expect(await make('third', other)).toEqual({ kind: 'repeated', id: 'second' });
 });
 
-it('lives for a day, to the second, and then stands for another request', async () => {
+it('keeps a key for a day, to the second, and then lets another request have it', async () => {
   await make('first');
   const last = { nowSec: NOW_SEC + DAY_SEC - 1 };
   expect(await isTaken(last)).toBe(true);
@@ -60,7 +60,7 @@ it('lives for a day, to the second, and then stands for another request', async 
   expect(await make('third', later)).toEqual({ kind: 'reused' });
 });
 
-it('is free again when the request that took it made nothing', async () => {
+it('frees a key if the request that took it made nothing', async () => {
   const failed = once(database.pool, { key: keyOf({}), objectId: 'first' }, () =>
     Promise.reject(new Error('no room')),
   );

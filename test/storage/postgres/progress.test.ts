@@ -55,7 +55,7 @@ async function counts(id: string): Promise<{ completed: number; failed: number }
 }
 
 describe('progress and fence', () => {
-  it('tells a chunk from its first moment that its batch is to be stopped, or has ended', async () => {
+  it('tells a chunk from its first moment that its batch is stopped or has ended', async () => {
     const id = await newBatch();
     const records = createBatchRepository(database.pool, { outputFilesSec: 1 });
     const key = { batchId: id, safeModel: 'm', from: 0, to: 5 };
@@ -72,7 +72,7 @@ describe('progress and fence', () => {
     expect(late.maySend()).toBe(false);
   });
 
-  it('shows the sums of all chunks in the batch, and never more than the total', async () => {
+  it('shows the sums of all chunks of the batch, and never more than the total', async () => {
     const id = await newBatch(10);
     const one = await reporter('w1').begin({ batchId: id, safeModel: 'm', from: 0, to: 5 });
     const two = await reporter('w2').begin({ batchId: id, safeModel: 'm', from: 5, to: 10 });
@@ -86,7 +86,7 @@ describe('progress and fence', () => {
     expect(capped.completed + capped.failed).toBeLessThanOrEqual(10);
   });
 
-  it('takes nothing from a holder at work when it hears that it comes too late', async () => {
+  it('takes nothing from a holder at work if its heartbeat says that it is not wanted', async () => {
     const id = await newBatch();
     const key = { batchId: id, safeModel: 'm', from: 0, to: 10 };
     const holder = await reporter('w1').begin(key, new AbortController().signal);
@@ -104,7 +104,7 @@ describe('progress and fence', () => {
     expect(rows).toEqual([{ worker: 'w1', released: true }]);
   });
 
-  it('takes the range from a holder at work when nothing speaks against it', async () => {
+  it('takes the range from a holder at work if its heartbeat does not refuse it', async () => {
     const id = await newBatch();
     const key = { batchId: id, safeModel: 'm', from: 0, to: 10 };
     const holder = await reporter('w1').begin(key);
@@ -113,7 +113,7 @@ describe('progress and fence', () => {
     expect(next.lost).toBe(false);
   });
 
-  it('takes the range from an earlier attempt, which learns it and must not send', async () => {
+  it('takes the range from an earlier attempt, which learns it and stops sending', async () => {
     const id = await newBatch();
     const key = { batchId: id, safeModel: 'm', from: 0, to: 10 };
     const old = await reporter('w1').begin(key);
@@ -128,7 +128,7 @@ describe('progress and fence', () => {
     expect(fresh.lost).toBe(false);
   });
 
-  it('sends nothing before an earlier holder has heard that it must not', async () => {
+  it('sends nothing before an earlier holder has learned that it lost its range', async () => {
     const id = await newBatch();
     const key = { batchId: id, safeModel: 'm', from: 0, to: 10 };
     // Long enough between two ticks that it does not hear of it by itself at once.
@@ -137,7 +137,7 @@ describe('progress and fence', () => {
     expect(holder.lost).toBe(true);
   });
 
-  it('waits for nobody to take a range that was released', async () => {
+  it('takes a released range without waiting', async () => {
     const id = await newBatch();
     const key = { batchId: id, safeModel: 'm', from: 0, to: 10 };
     const first = await reporter('w1').begin(key);
@@ -157,7 +157,7 @@ describe('progress and fence', () => {
     expect((await taken).lost).toBe(false);
   });
 
-  it('brings back the stop cause and the end of the batch', async () => {
+  it('returns the stop cause and the end of the batch', async () => {
     const id = await newBatch();
     const lease = await reporter('w1').begin({ batchId: id, safeModel: 'm', from: 0, to: 10 });
     const heard: string[] = [];
@@ -170,7 +170,7 @@ describe('progress and fence', () => {
     expect(lease.maySend()).toBe(false);
   });
 
-  it('hears of a claimed stop at once through the channel, also after the connection was lost', async () => {
+  it('learns of a claimed stop at once through the channel, also after the connection was lost', async () => {
     const id = await newBatch();
     const slow = createProgressReporter({
       pool: database.pool,
@@ -214,7 +214,7 @@ describe('progress and fence', () => {
     await listener.close();
   });
 
-  it('does not trust an answer to what it asked before it stood still', async () => {
+  it('does not trust an answer to a statement from before a standstill', async () => {
     const id = await newBatch();
     const held: (() => void)[] = [];
     let holding = false;
@@ -248,7 +248,7 @@ describe('progress and fence', () => {
     await until(() => lease.maySend(), 5_000, 'the answer to a statement of afterwards');
   });
 
-  it('is closed when all is written, also what waits behind a statement under way', async () => {
+  it('closes when everything is written, with what waits behind a running statement', async () => {
     const id = await newBatch();
     let letGo = (): void => undefined;
     const isLetGo = new Promise<void>((resolve) => (letGo = resolve));
@@ -278,7 +278,7 @@ describe('progress and fence', () => {
     expect(touches).toEqual({ begun: 2, ended: 2 });
   });
 
-  it('runs unfenced while Postgres is away, and tells the metrics with each tick', async () => {
+  it('runs unfenced while PostgreSQL is away, and counts each failed tick', async () => {
     const away = openPool('postgres://nobody@127.0.0.1:1/none', { connectTimeoutMs: 200 });
     let failures = 0;
     const progress = reporter('w1', { pool: away, onFailed: () => void failures++ });
@@ -305,7 +305,7 @@ describe('progress and fence', () => {
       await proxy.close();
     });
 
-    it('says once that chunks run unfenced, and once that they do not any more', async () => {
+    it('logs once that chunks run unfenced, and once that they are fenced again', async () => {
       const lines: Record<string, unknown>[] = [];
       const write = (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>);
       let failures = 0;
@@ -336,7 +336,7 @@ describe('progress and fence', () => {
       expect(first.maySend()).toBe(true);
     });
 
-    it('lets chunks go that have ended, and the next ones begin', async () => {
+    it('lets ended chunks return and new ones begin', async () => {
       const id = await newBatch();
       const shared = reporter('w1', { pool });
       const begin = (from: number): Promise<ChunkLease> =>
@@ -349,7 +349,7 @@ describe('progress and fence', () => {
       await next.release({ to: 4, completed: 1, failed: 0 });
     });
 
-    it('a process that stood still sends nothing, and gives its chunks back after a while', async () => {
+    it('sends nothing after a standstill, and gives its chunks back after a while', async () => {
       const id = await newBatch();
       const shared = reporter('w1', { pool });
       const begin = (from: number): Promise<ChunkLease> =>
@@ -373,7 +373,7 @@ describe('progress and fence', () => {
     });
   });
 
-  it('waits for holders that are at work, not for those that have let go', async () => {
+  it('waits for holders at work, not for those that have released', async () => {
     const id = await newBatch();
     const shared = reporter('w1');
     const lease = await shared.begin({ batchId: id, safeModel: 'm', from: 0, to: 10 });

@@ -22,7 +22,7 @@ function speakPostgres(socket: Socket): void {
   });
 }
 
-it('leaves no connection behind where a server lets it in but not listen', async () => {
+it('leaves no connection open if the server accepts it but refuses to listen', async () => {
   let seen = 0;
   const open = new Set<Socket>();
   const server = createServer((socket) => {

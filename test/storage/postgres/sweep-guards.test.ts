@@ -26,7 +26,7 @@ async function count(table: string): Promise<number> {
 
 const page = { endedBeforeSec: NOW_SEC + HOUR_SEC, afterSeq: 0, limit: 10 };
 
-it.each(OPEN)('a batch that is %s is neither cleared nor removed, however old', async (status) => {
+it.each(OPEN)('neither clears nor removes a batch that is %s, however old', async (status) => {
   const id = await insertBatch(database.pool, { status, created_at: 1, expires_at: 2 });
   expect(await rows.batchesToClear(page)).toEqual([]);
   expect(await rows.batchesToRemove(page)).toEqual([]);
@@ -34,7 +34,7 @@ it.each(OPEN)('a batch that is %s is neither cleared nor removed, however old', 
   expect([await count('batches'), await count('removed_batches')]).toEqual([1, 0]);
 });
 
-it('a batch that has ended is removed when its time is over, and keeps its place in lists', async () => {
+it('removes an ended batch after its retention, and keeps its place in lists', async () => {
   const id = await insertBatch(database.pool, { status: 'expired', expired_at: NOW_SEC });
   expect(await rows.batchesToRemove({ ...page, endedBeforeSec: NOW_SEC - 1 })).toEqual([]);
   expect(await rows.batchesToRemove(page)).toMatchObject([{ id, hasFiles: false }]);
@@ -50,14 +50,14 @@ describe('the progress of a chunk', () => {
       [batchId, ago],
     );
 
-  it.each(OPEN)('stays while its batch is %s, also when an end was claimed', async (status) => {
+  it.each(OPEN)('stays while its batch is %s, even if an end was claimed', async (status) => {
     const stop_cause = status === 'cancelling' ? 'cancelled' : 'expired';
     await touch(await insertBatch(database.pool, { status, stop_cause }), '2 days');
     expect(await rows.removeStaleProgress(10)).toBe(0);
     expect(await count('chunk_progress')).toBe(1);
   });
 
-  it('goes an hour after its holder was last heard of, once its batch has ended or is gone', async () => {
+  it('is removed an hour after its last touch, once its batch has ended or is removed', async () => {
     await touch(await insertBatch(database.pool, { status: 'completed' }), '59 minutes');
     await touch(await insertBatch(database.pool, { status: 'completed' }), '61 minutes');
     await touch('batch_gone', '61 minutes');

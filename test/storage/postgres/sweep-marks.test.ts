@@ -27,7 +27,7 @@ describe('a batch whose scratch is gone', () => {
   const page = { endedBeforeSec: NOW_SEC, afterSeq: 0, limit: 10 };
   const clearable = async () => (await rows.batchesToClear(page)).map(({ id }) => id);
 
-  it('is not looked at again, and no other batch is taken for it', async () => {
+  it('is not looked at again, and no other batch is affected', async () => {
     const ended = { status: 'completed', completed_at: NOW_SEC - HOUR_SEC };
     const [first, second, third] = [
       await insertBatch(database.pool, ended),
@@ -72,7 +72,7 @@ describe('a part', () => {
     expect(await rows.unownedKeys([key, gone])).toEqual(isNobodys ? [key, gone] : [gone]);
   });
 
-  it('has an owner until its upload is marked, which marks no other', async () => {
+  it('has an owner until its upload is marked, and marking affects no other', async () => {
     const ended = { status: 'cancelled', ended_at: NOW_SEC - 2 * HOUR_SEC };
     const [first, second] = [await insertUpload(ended), await insertUpload(ended)];
     const keys = [first, second].map((id) => uploadPartKey(id, 'part_1'));
@@ -83,7 +83,7 @@ describe('a part', () => {
   });
 });
 
-it('the object of a completion has an owner while the row of its upload stands', async () => {
+it('counts the object of a completion as owned while the row of its upload exists', async () => {
   const key = fileKey('t', 'file-joined');
   const id = await insertUpload({ joined_keys: [key], parts_gone_at: NOW_SEC });
   expect(await rows.unownedKeys([key])).toEqual([]);
@@ -91,7 +91,7 @@ it('the object of a completion has an owner while the row of its upload stands',
   expect(await rows.unownedKeys([key])).toEqual([key]);
 });
 
-it('asks for owners of nothing but files and parts', async () => {
+it('asks only for the owners of files and parts', async () => {
   const others = ['files/t/own', 'other/thing', `batches/${batchIdFromBytes(randomBytes(16))}/x`];
   expect(await rows.unownedKeys(others)).toEqual([]);
   expect(await rows.unownedKeys([])).toEqual([]);

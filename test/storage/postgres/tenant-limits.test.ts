@@ -26,21 +26,21 @@ async function insertBatch(tenant = 'ann'): Promise<string> {
 const enqueue = (batchId: string, requests: number, max: number | undefined = 100) =>
   enqueueRequests(database.pool, { batchId, requests, max });
 
-it('never lets more requests wait than a tenant may have, however many batches ask at once', async () => {
+it('never lets more requests wait than the limit, however many batches ask at once', async () => {
   const ids = await Promise.all(Array.from({ length: 6 }, () => insertBatch()));
   const verdicts = await Promise.all(ids.map((id) => enqueue(id, 40)));
   expect(verdicts.filter(Boolean)).toHaveLength(2);
   expect(await enqueue(await insertBatch('bob'), 100)).toBe(true);
 });
 
-it('answers a batch that asks again as before', async () => {
+it('gives a batch that asks again the same answer', async () => {
   const id = await insertBatch();
   expect(await enqueue(id, 100)).toBe(true);
   expect(await enqueue(id, 100)).toBe(true);
   expect(await enqueue(await insertBatch(), 1)).toBe(false);
 });
 
-it('counts what has no answer yet, of batches that are open', async () => {
+it('counts unanswered requests of open batches', async () => {
   const id = await insertBatch();
   await enqueue(id, 100);
   await database.pool.query(
@@ -54,7 +54,7 @@ it('counts what has no answer yet, of batches that are open', async () => {
   expect(await enqueue(await insertBatch(), 60)).toBe(true);
 });
 
-it('lets a batch pass that is to be stopped, and every one where there is no limit', async () => {
+it('admits a stopped batch, and every batch without a limit', async () => {
   const id = await insertBatch();
   await database.pool.query(`update batches set stop_cause = 'cancelled' where id = $1`, [id]);
   expect(await enqueue(id, 1_000)).toBe(true);

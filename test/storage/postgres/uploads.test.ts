@@ -44,7 +44,7 @@ async function fileIds(): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-it('is there for its own tenant alone, who alone can cancel it', async () => {
+it('exists only for its tenant, which alone can cancel it', async () => {
   const id = await open();
   expect(await get(id, 'bob')).toBeNull();
   expect(await cancel(id, 'bob')).toBe(false);
@@ -53,7 +53,7 @@ it('is there for its own tenant alone, who alone can cancel it', async () => {
   expect(await get(id)).toMatchObject({ status: 'cancelled' });
 });
 
-it('becomes one file, however many completions come, and keeps the parts of the first', async () => {
+it('becomes one file whatever the number of completions, and keeps the parts of the first', async () => {
   const id = await open();
   const won = await Promise.all(['part_a', 'part_b', 'part_c'].map((part) => complete(id, part)));
   expect(won.filter(Boolean)).toHaveLength(1);
@@ -65,7 +65,7 @@ it('becomes one file, however many completions come, and keeps the parts of the 
   expect(await fileIds()).toEqual([after?.fileId]);
 });
 
-it('that was cancelled becomes no file, and one that was completed cannot be cancelled', async () => {
+it('becomes no file after a cancel, and cannot be cancelled after completion', async () => {
   const cancelled = await open();
   await cancel(cancelled);
   expect(await complete(cancelled, 'part_a')).toBe(false);

@@ -37,7 +37,7 @@ it('gives the row one cause, however a cancel and an expiry race', async () => {
   }
 });
 
-it('finds nothing of another tenant', async () => {
+it('finds no batch of another tenant', async () => {
   const batches = createBatchRepository(database.pool);
   const id = await insertBatch();
   expect(await batches.claimCancel(id, 'bob', 1_500)).toBeNull();
@@ -45,7 +45,7 @@ it('finds nothing of another tenant', async () => {
   expect(await batches.get(id, 'ann')).toMatchObject({ id, stopCause: null });
 });
 
-it('lists as unstarted what is old, open and not marked', async () => {
+it('lists as unstarted the old open batches that are not marked', async () => {
   const batches = createBatchRepository(database.pool);
   await database.pool.query('delete from batches');
   const [waiting, marked, ended] = [await insertBatch(), await insertBatch(), await insertBatch()];

@@ -61,7 +61,7 @@ describe('a batch that has ended', () => {
 });
 
 describe('a batch that ends without files', () => {
-  it('ends under the cause that its row has', async () => {
+  it('ends under the cause in its row', async () => {
     const id = await insertBatch(database.pool, { status: 'in_progress' });
     await batches.claimCause(id, 'cancelled');
     expect(await batches.recordUnfinalized(id, 'expired')).toMatchObject({ status: 'cancelled' });

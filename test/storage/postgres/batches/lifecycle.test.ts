@@ -58,7 +58,7 @@ function terminal(batchId: string, over: Partial<TerminalRecord> = {}): Terminal
 }
 
 describe('the row of a batch', () => {
-  it('says that there is no row instead of failing', async () => {
+  it('reports a missing row instead of failing', async () => {
     const missing = batchIdFromBytes(randomBytes(16));
     expect(await batches.find(missing)).toBeNull();
     expect(await batches.claimCause(missing, 'expired')).toMatchObject({ found: false });
@@ -67,7 +67,7 @@ describe('the row of a batch', () => {
     });
   });
 
-  it('goes the whole way to completed and sets each time once', async () => {
+  it('goes through all phases to completed and sets each time once', async () => {
     const id = await newBatch();
     await batches.recordPhase(id, { status: 'in_progress', total: 3, model: 'm', models: ['m'] });
     const before = await row(id);
@@ -113,7 +113,7 @@ describe('the row of a batch', () => {
     expect(await row(id)).toMatchObject({ cancelling_at: ahead, cancelled_at: ahead });
   });
 
-  it('keeps a model whose name Postgres could not hold', async () => {
+  it('keeps a model whose name PostgreSQL cannot store', async () => {
     const id = await newBatch();
     const model = 'a\u0000b\ud800c';
     await batches.recordPhase(id, { status: 'in_progress', total: 3, model, models: [model] });
@@ -148,7 +148,7 @@ describe('the row of a batch', () => {
     });
   });
 
-  it('lets exactly one of many concurrent claims win, and all see it', async () => {
+  it('lets exactly one of many concurrent claims win, and shows it to all', async () => {
     const id = await newBatch();
     const claims = Array.from({ length: 30 }, (_, i) =>
       batches.claimCause(id, STOP_CAUSES[i % 3] as StopCause),
@@ -179,7 +179,7 @@ describe('the row of a batch', () => {
     expect([cancelling, cancelled]).toEqual([expect.any(Number), expect.any(Number)]);
   });
 
-  it('ends without files with the counts that progress had, and forgets the work', async () => {
+  it('ends without files with the counts of progress, and deletes progress and headers', async () => {
     const id = await newBatch();
     await batches.recordPhase(id, { status: 'in_progress', total: 10 });
     await batches.recordPhase(id, { status: 'finalizing' });
@@ -208,7 +208,7 @@ describe('the row of a batch', () => {
     expect(await row(id)).toEqual(after);
   });
 
-  it('has nothing to end where there is no row', async () => {
+  it('has nothing to end if there is no row', async () => {
     const missing = batchIdFromBytes(randomBytes(16));
     expect(await batches.recordUnfinalized(missing, null)).toMatchObject({ found: false });
     await expect(batches.recordEnd(terminal(missing))).rejects.toMatchObject({

@@ -40,7 +40,7 @@ it('pages through open batches alone, in order of insertion', async () => {
   expect([...first, ...second].map(({ id }) => id)).toEqual(open);
 });
 
-it('tells what decides about a row', async () => {
+it('returns what decides about an open batch', async () => {
   const id = await insert({
     status: 'cancelling',
     stop_cause: 'cancelled',
@@ -65,7 +65,7 @@ it('tells what decides about a row', async () => {
   expect(await batches.findOpen(await insert({ status: 'failed' }))).toBeNull();
 });
 
-it('tells a worker that starts who may be at the batches that it finds, and who still is', async () => {
+it('returns the workers that may hold a batch when another worker starts, and those that still do', async () => {
   const started = { status: 'in_progress', workflow_started_at: new Date() };
   await insert({ status: 'validating' });
   const alone = await insert(started);
@@ -131,14 +131,14 @@ describe('late files', () => {
     ]);
   });
 
-  it('never replace files that are there', async () => {
+  it('never replace existing files', async () => {
     const id = await insert({ status: 'cancelled', output_file_id: 'file-first' });
     const before = await columns(id);
     expect(await batches.recordLateDelivery(record(id))).toBe('cancelled');
     expect(await columns(id)).toEqual(before);
   });
 
-  it('are refused for a batch that goes on, and for none', async () => {
+  it('are refused for an open batch and for a missing one', async () => {
     const id = await insert({ status: 'finalizing' });
     await expect(batches.recordLateDelivery(record(id))).rejects.toMatchObject({
       code: 'conflict',
