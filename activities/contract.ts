@@ -42,7 +42,7 @@ export interface BatchStepActivities {
   openBatch(input: { batchId: string }): Promise<OpenedBatch>;
   /** Writes a phase into the row if the transition is legal. Otherwise it changes nothing. */
   projectStatus(input: ProjectStatusInput): Promise<RowState>;
-  /** Claims the first cause of an end. The caller obeys the cause in the returned row, whoever set it. */
+  /** Claims the first cause of an end. The caller obeys the cause in the returned row, which another claim may have set. */
   claimStop(input: { batchId: string; cause: StopCause }): Promise<RowState>;
   /** Where the chunks of a model go now; null while no live worker can send its requests. */
   routeModel(input: { model: string }): Promise<ModelRoute | null>;

@@ -69,7 +69,7 @@ export function ingestActivity(settings: BatchSettings): BatchActivities['ingest
 
 /**
  * Writes the result files: hours for the largest batch. The activity itself limits how long finalization
- * may take, because it counts only the time in which a worker is at it, and only once the batch must end.
+ * may take, because it counts only the time in which a worker works on it, and only once the batch must end.
  */
 export function finalizeActivity(settings: BatchSettings): BatchActivities['finalize'] {
   return longActivities(settings, '6h', 'make the result files and end the batch').finalize;

@@ -70,7 +70,7 @@ export class ChunkAttempt {
   }
 
   /** The attempt ends by itself without a result: its next heartbeat says that its worker lives. */
-  endAtWork(): void {
+  endByItself(): void {
     this.#isAtWork = false;
   }
 

@@ -8,6 +8,7 @@ import { checkAdmission } from './chunk-admission';
 import { ChunkAttempt } from './chunk-attempt';
 import type { ExecuteDeps } from './deps';
 import { ExclusiveGate } from './exclusive-gate';
+import type { RunContext } from './open-run';
 import type { SharedState } from './open-send-run';
 import { openSendRun } from './open-send-run';
 import { ReadBlocks } from './read-blocks';
@@ -37,8 +38,8 @@ export function createExecuteChunk(
     if (deferral !== null) return deferredResult(chunk, deferral, deps.worker);
     deps.observer.chunkStarted();
     try {
-      const ours = info.attempt > 1 ? withShortSlice(chunk) : chunk;
-      return await runAttempt(ours, { deps, shared, crashes });
+      const sized = info.attempt > 1 ? withShortSlice(chunk) : chunk;
+      return await runAttempt(sized, { deps, shared, crashes });
     } finally {
       deps.observer.chunkEnded();
     }
@@ -50,8 +51,7 @@ async function runAttempt(
   chunk: Chunk,
   { deps, shared, crashes }: { deps: ExecuteDeps; shared: SharedState; crashes: number },
 ): Promise<ExecuteChunkResult> {
-  const openRun: ConstructorParameters<typeof ChunkAttempt>[1]['openRun'] = (context) =>
-    openSendRun(context, deps, shared);
+  const openRun = (context: RunContext) => openSendRun(context, deps, shared);
   const attempt = new ChunkAttempt(chunk, { deps, crashes, openRun });
   // The first heartbeat goes out before the attempt takes its row: the answer tells an attempt that comes
   // late that it is no longer wanted (docs/design/execution.md#late-attempts).
@@ -64,7 +64,7 @@ async function runAttempt(
       const { nextDueMs } = attempt;
       const failure = waitAfter({ chunk, route, exitReason, nextDueMs }, shared.admissionQueue);
       if (failure === null) return result;
-      attempt.endAtWork();
+      attempt.endByItself();
       heartbeat.beat();
       throw failure;
     },
