@@ -12,8 +12,8 @@ import {
 import { POSTGRES_START_MS } from '../support/postgres';
 
 /**
- * Bodies that no client would send on purpose. Whatever comes, the answer is one of the contract and
- * never a 5xx, and what was refused leaves nothing in the store.
+ * Random and damaged requests. Every answer is one of the contract and never a 5xx, and a refused request
+ * leaves nothing in the store.
  */
 
 let api: TestApi;
@@ -37,7 +37,7 @@ const form = (url: string, payload: Buffer, boundary = BOUNDARY) =>
     payload,
   });
 
-/** Objects in the store beyond those of files and parts that exist. */
+/** Objects in the store that belong to no file and no part. */
 async function leftOvers(): Promise<string[]> {
   const { rows } = await api.database.pool.query<{ key: string }>(
     `select object_key as key from files
@@ -64,7 +64,7 @@ const part: fc.Arbitrary<TestPart> = fc.oneof(
     filename: fc.string({ maxLength: 20 }).map((text) => text.replace(/["\r\n]/g, '')),
   }),
 );
-/** Parts of a good form, some of them gone, others beside them. */
+/** Entries of a valid form, some of them removed, others added. */
 const nearGood: fc.Arbitrary<TestPart[]> = fc
   .record({
     good: fc.subarray<TestPart>([
@@ -77,7 +77,7 @@ const nearGood: fc.Arbitrary<TestPart[]> = fc
   })
   .map(({ good, data, other, isFile }) => [...(isFile ? good : data), ...other]);
 
-/** A form, and what becomes of its bytes on the way. */
+/** A form whose bytes are cut, changed or interrupted. */
 const damagedForm = fc
   .record({
     parts: fc.oneof(nearGood, fc.array(part, { maxLength: 6 })),
@@ -136,7 +136,7 @@ it('a form with a strange boundary is accepted or refused, never a 5xx', async (
   expect(await leftOvers()).toEqual([]);
 }, 60_000);
 
-/** Bodies near to good ones: each member right, wrong, odd, or left out. */
+/** Bodies that are almost valid: each member valid, wrong, odd, or missing. */
 const odd = fc.oneof(
   fc.jsonValue({ maxDepth: 3 }),
   fc.constantFrom(null, '', '\0', '\ud800', -1, 0, 1e308, 2 ** 53, [], {}, true, '24h', '1s'),

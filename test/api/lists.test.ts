@@ -12,7 +12,7 @@ const DAY_MS = 24 * 3_600_000;
 const TENANT = 'x-maas-username';
 let tenants = 0;
 
-/** A tenant of its own for each test, with files of these purposes, oldest first. */
+/** A new tenant with files of these purposes, oldest first. */
 async function tenantWithFiles(...purposes: string[]): Promise<{ tenant: string; ids: string[] }> {
   const tenant = `tenant-${++tenants}`;
   const ids: string[] = [];

@@ -19,7 +19,7 @@ afterAll(() => api.close());
 const content = async (fileId: string) =>
   (await api.call({ method: 'GET', url: `/v1/files/${fileId}/content` })).bytes.toString();
 
-/** What the SDKs do with a 503: the same request once more. */
+/** Repeats a request that was answered with 503, as SDKs do. */
 async function sentAgain(send: (headers: Record<string, string>) => ReturnType<TestApi['call']>) {
   loseNextCommit(api.database.pool);
   expect((await send({})).status).toBe(503);

@@ -23,7 +23,7 @@ afterAll(async () => {
 function config(change: Record<string, unknown> = {}) {
   return configSchema.parse({
     postgres: { url: database.url },
-    // Nobody listens there: the API starts and answers all the same.
+    // Nothing listens there; the API starts and answers nevertheless.
     temporal: { address: '127.0.0.1:1' },
     object_store: { type: 'filesystem', path: path.join(folder, 'store') },
     log: { level: 'error', format: 'json' },

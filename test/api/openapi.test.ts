@@ -83,7 +83,7 @@ it('the document describes every route under /v1 and no other', () => {
   expect(Object.keys(document.paths).sort()).toEqual([...new Set(served)].sort());
 });
 
-/** Paths of all routes, off the tree that the framework prints: four columns for each level. */
+/** Paths of all routes, read from the tree that the framework prints with four columns for each level. */
 function routes(): string[] {
   const steps: string[] = [];
   const paths: string[] = [];

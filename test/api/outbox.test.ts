@@ -2,7 +2,7 @@ import pino from 'pino';
 import { createOutbox, type Outbox, type OutboxOptions } from '../../api/outbox';
 import type { BatchToStart } from '../../storage/postgres/batches/types';
 
-/** What becomes of starts and cancels that Temporal does not take at once; time is the test's own. */
+/** Starts and cancels that Temporal does not accept at once, on fake timers. */
 
 const NOW_MS = 1_700_000_000_000;
 
@@ -15,7 +15,7 @@ class World {
   waiting: BatchToStart[] = [];
   temporal: 'answers' | 'fails' | 'hangs' = 'answers';
   postgresFails = false;
-  /** The row of a cancel that its workflow has not taken. */
+  /** Cancelled batches whose workflow has not received the signal. */
   awaitsCancel = true;
   endHang: () => void = () => undefined;
 

@@ -120,7 +120,7 @@ describe('the number of parts', () => {
 describe('a file larger than the remaining quota', () => {
   const declare = (url: string, length: number, headers = {}) => {
     const request = upload(batchForm(), as('ann', headers));
-    // More is declared than comes: what is answered is answered before the body is read.
+    // More bytes are declared than are sent, so an answer must have come before the body was read.
     return api.call({
       ...request,
       url,

@@ -12,7 +12,7 @@ import {
 } from '../support/api';
 import { POSTGRES_START_MS } from '../support/postgres';
 
-/** What belongs to ann is, for bob, exactly as if it had never been there. */
+/** For bob, the objects of ann look as if they did not exist. */
 
 const as = (tenant: string | Buffer) => ({ 'x-maas-username': String(tenant) });
 const [ann, bob] = [as('ann'), as('bob')];
@@ -20,7 +20,7 @@ const [ann, bob] = [as('ann'), as('bob')];
 let api: TestApi;
 /** Ids of ann's objects. */
 let own: Record<'file' | 'upload' | 'part' | 'batch', string>;
-/** A batch of hers that retention has removed: lists still know its place. */
+/** A batch of hers that retention has removed; lists still know its position. */
 const REMOVED = `batch_${'1'.repeat(32)}`;
 beforeAll(async () => {
   api = await openTestApi({ auth: { mode: 'header' } });
@@ -35,7 +35,7 @@ beforeAll(async () => {
 }, POSTGRES_START_MS);
 afterAll(() => api.close());
 
-/** Every row of every table, and every object; what a refused request must leave as it was. */
+/** Every row of every table, and every object. A refused request changes none of them. */
 async function everything(): Promise<unknown> {
   const { pool } = api.database;
   const { rows: tables } = await pool.query<{ name: string }>(
@@ -69,7 +69,7 @@ const UNKNOWN = {
   batch: `batch_${'0'.repeat(32)}`,
 };
 
-/** Every operation on one object, HEAD beside each GET; a table that a new route lengthens by itself. */
+/** Every operation on one object, and HEAD for each GET. New routes are included without a change here. */
 const ON_ONE = operations([])
   .filter(({ path }) => path.includes('{'))
   .flatMap(({ method, path }) => {

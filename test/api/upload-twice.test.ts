@@ -8,7 +8,7 @@ import { until } from '../support/until';
 
 let base: TestApi;
 let processes: readonly TestApi[];
-/** Completions under way; each waits for the other, so that neither sees the other's end. */
+/** Completions under way. Each waits for the other, so that neither sees the other's result. */
 let joining: number;
 
 beforeAll(async () => {
