@@ -1,6 +1,6 @@
 /**
  * Every error that Nightshift raises on purpose, by code. Codes are stable and never reused;
- * `docs/errors.md` explains each to its reader.
+ * docs/errors.md explains each of them. `retryable` says whether the same call may succeed later.
  */
 export const ERROR_CODES = {
   invalid_request: { httpStatus: 400, retryable: false },
@@ -34,17 +34,19 @@ export const ERROR_CODES = {
   internal: { httpStatus: 500, retryable: false },
 } as const satisfies Record<string, { httpStatus: number; retryable: boolean }>;
 
+/** A code of {@link ERROR_CODES}. */
 export type ErrorCode = keyof typeof ERROR_CODES;
 
+/** What an error says beyond code and message. */
 export interface NightshiftErrorOptions {
-  /** Name of the offending request field, as OpenAI's `param`. */
+  /** Name of the invalid request field, as OpenAI's `param`. */
   readonly param?: string;
-  /** OpenAI's `code` in the error body, where the contract asks for one. */
+  /** `code` in the API's error body (docs/design/api-contract.md#request-error-codes). */
   readonly apiCode?: string;
   readonly cause?: unknown;
 }
 
-/** The one error class of the product: a code of {@link ERROR_CODES} and a message that says what to do. */
+/** The only error class of the product: a code of {@link ERROR_CODES}, and a message that says what to do. */
 export class NightshiftError extends Error {
   readonly code: ErrorCode;
   readonly httpStatus: number;
@@ -63,7 +65,7 @@ export class NightshiftError extends Error {
   }
 }
 
-/** Whether `error` is a {@link NightshiftError}, of `code` where one is given. */
+/** Whether `error` is a {@link NightshiftError}, with this `code` if one is given. */
 export function isNightshiftError(error: unknown, code?: ErrorCode): error is NightshiftError {
   return error instanceof NightshiftError && (code === undefined || error.code === code);
 }

@@ -257,7 +257,7 @@ export const configSchema = z.strictObject({
     .prefault({}),
 });
 
-/** The parsed and complete configuration; nobody changes it. */
+/** The parsed and complete configuration. Treat it as immutable. */
 export type Config = z.output<typeof configSchema>;
 /** How to call one model server; the same type in both gateway modes. */
 export type GatewayConfig = z.output<typeof globalGateway>;
