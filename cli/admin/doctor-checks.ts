@@ -12,6 +12,16 @@ export interface CheckResult {
   readonly text: string;
 }
 
+/** The result of a check that passed. */
+export function passed(text: string): CheckResult {
+  return { isOk: true, text };
+}
+
+/** The result of a check that failed. */
+export function failed(text: string): CheckResult {
+  return { isOk: false, text };
+}
+
 /** One check, one line in the doctor's table. */
 export interface Check {
   readonly name: string;

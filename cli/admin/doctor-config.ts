@@ -1,54 +1,56 @@
 import { isNightshiftError } from '../../core/errors';
 import { dataDirHolder } from '../../embedded/locks/data-dir-lock';
 import { findSettings, loadConfig, mergeSettings, type Config } from '../../platform/config';
+import { configFile, type ConfigFlag } from '../config-flag';
 import { DEFAULT_DATA_DIR, hasStack, stackSettings } from '../stack/stack-settings';
-import type { CheckResult } from './doctor-checks';
+import { failed, passed, type CheckResult } from './doctor-checks';
 
 /** Flags that name the settings to check. */
-export interface DoctorFlags {
-  readonly config?: string;
+export interface DoctorFlags extends ConfigFlag {
   readonly dataDir?: string;
+}
+
+/** The settings to check, or `null`, and the result of finding them. */
+export interface FoundSettings {
+  readonly config: Config | null;
+  readonly result: CheckResult;
 }
 
 /**
  * Finds the settings to check. Settings that a flag or the environment names come first. Without them it
  * is the stack in the data directory, whose settings are in no file that the user wrote.
  */
-export function findDoctorConfig({ config: file, dataDir }: DoctorFlags): {
-  config: Config | null;
-  result: CheckResult;
-} {
-  const directory = dataDir ?? DEFAULT_DATA_DIR;
+export function findDoctorConfig(flags: DoctorFlags): FoundSettings {
+  const { dataDir } = flags;
   try {
-    const mayUseStack = dataDir !== undefined || file === undefined;
-    if (
-      mayUseStack &&
-      hasStack(directory) &&
-      (dataDir !== undefined || !namesOtherDatabase(directory))
-    ) {
-      const pid = dataDirHolder(directory);
-      if (pid !== null) {
-        return {
-          config: stackSettings(directory),
-          result: { isOk: true, text: `from the stack in ${directory}, pid ${pid}` },
-        };
-      }
-      const text = `no stack is running in ${directory}: start it with nightshift dev, or name settings with --config`;
-      return { config: null, result: { isOk: false, text } };
-    }
+    if (usesStack(flags)) return settingsOfStack(dataDir ?? DEFAULT_DATA_DIR);
     if (dataDir !== undefined) {
       const text = `no stack has run in ${dataDir}: start one with nightshift dev --data-dir ${dataDir}`;
-      return { config: null, result: { isOk: false, text } };
+      return { config: null, result: failed(text) };
     }
-    const config = loadConfig({
-      ...(file === undefined ? {} : { file }),
-      needs: ['gateway', 'postgres'],
-    });
-    return { config, result: { isOk: true, text: file ?? 'from the environment and defaults' } };
+    const config = loadConfig({ ...configFile(flags), needs: ['gateway', 'postgres'] });
+    return { config, result: passed(flags.config ?? 'from the environment and defaults') };
   } catch (error) {
     if (!isNightshiftError(error, 'config_invalid')) throw error;
-    return { config: null, result: { isOk: false, text: error.message } };
+    return { config: null, result: failed(error.message) };
   }
+}
+
+function usesStack({ config, dataDir }: DoctorFlags): boolean {
+  if (dataDir !== undefined) return hasStack(dataDir);
+  return (
+    config === undefined && hasStack(DEFAULT_DATA_DIR) && !namesOtherDatabase(DEFAULT_DATA_DIR)
+  );
+}
+
+function settingsOfStack(directory: string): FoundSettings {
+  const pid = dataDirHolder(directory);
+  if (pid === null) {
+    const text = `no stack is running in ${directory}: start it with nightshift dev, or name settings with --config`;
+    return { config: null, result: failed(text) };
+  }
+  const result = passed(`from the stack in ${directory}, pid ${pid}`);
+  return { config: stackSettings(directory), result };
 }
 
 /** Whether the environment names a database other than the stack's. It may name the stack's own too. */

@@ -1,14 +1,14 @@
 import { NightshiftError } from '../../core/errors';
 import type { Config } from '../../platform/config';
 import { table } from '../output';
-import { doctorChecks, type CheckResult } from './doctor-checks';
+import { doctorChecks, passed, type CheckResult } from './doctor-checks';
 import { findDoctorConfig, type DoctorFlags } from './doctor-config';
 
 /** `nightshift doctor`: a table of checks, with advice for each that failed. Exit status 1 if one failed. */
 export async function runDoctor(flags: DoctorFlags): Promise<void> {
   const { config, result } = findDoctorConfig(flags);
   const results = [
-    ['Node', ok(`${process.version} on ${process.platform} ${process.arch}`)] as const,
+    ['Node', passed(`${process.version} on ${process.platform} ${process.arch}`)] as const,
     ['settings', result] as const,
     ...(config === null ? [] : await runChecks(config)),
   ];
@@ -25,7 +25,7 @@ const CHECK_TIMEOUT_MS = 15_000;
 function runChecks(config: Config): Promise<(readonly [string, CheckResult])[]> {
   return Promise.all(
     doctorChecks(config).map(async ({ name, run, advice }) => {
-      const result = await withTimeout(run()).then(ok, (error: unknown) => ({
+      const result = await withTimeout(run()).then(passed, (error: unknown) => ({
         isOk: false,
         text: `${oneLine(error)}. ${advice}`,
       }));
@@ -44,10 +44,6 @@ async function withTimeout(check: Promise<string>): Promise<string> {
     timer = setTimeout(() => reject(error), CHECK_TIMEOUT_MS);
   });
   return Promise.race([check, late]).finally(() => clearTimeout(timer));
-}
-
-function ok(text: string): CheckResult {
-  return { isOk: true, text };
 }
 
 function oneLine(error: unknown): string {

@@ -5,8 +5,8 @@ import { parseDurationMs } from '../../platform/units';
 import type { ApiKeyRecord } from '../../storage/postgres/api-keys';
 import { configOption } from '../config-flag';
 import { examples } from '../help';
-import { type DatabaseFlags, withKeys } from './key-database';
 import { say, table } from '../output';
+import { type DatabaseFlags, withKeys } from './key-database';
 
 interface CreateFlags extends DatabaseFlags {
   readonly tenant: string;

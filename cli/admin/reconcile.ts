@@ -1,8 +1,8 @@
 import type { LateDelivery, ReconcileReport } from '../../client/maintenance';
 import { loadConfig } from '../../platform/config';
 import { configFile, type ConfigFlag } from '../config-flag';
-import { say, table } from '../output';
 import { lazy } from '../lazy-modules';
+import { say, table } from '../output';
 
 /** Flags of `nightshift reconcile`. */
 export interface ReconcileFlags extends ConfigFlag {

@@ -1,8 +1,8 @@
 import { NightshiftError } from '../../core/errors';
-import { describeBatch } from './describe-batch';
 import type { ClientIo } from './client-io';
 import type { ConnectionFlags } from './connection-flags';
 import { deliverResults } from './deliver-results';
+import { describeBatch } from './describe-batch';
 import { endSummary } from './end-summary';
 import { EXIT, exitCodeOf, hasEnded } from './exit-codes';
 import { batchTable } from './list-batches';

@@ -3,9 +3,9 @@ import type OpenAI from 'openai';
 import type { Batch, BatchCreateParams } from 'openai/resources/batches';
 import type { FileObject } from 'openai/resources/files';
 import { NightshiftError } from '../../core/errors';
-import { openOpenAi } from './openai-client';
 import type { Connection } from './connection-flags';
 import { explainFailure } from './failures';
+import { openOpenAi } from './openai-client';
 
 const REQUEST_TIMEOUT_MS = 60_000;
 /** Longest upload. */

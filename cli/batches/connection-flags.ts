@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { NightshiftError } from '../../core/errors';
-import { withoutTrailingSlashes } from '../../platform/http-client/base-url';
 import type { Environment } from '../../platform/config';
+import { withoutTrailingSlashes } from '../../platform/http-client/base-url';
 
 /** Flags of every batch command. */
 export interface ConnectionFlags {

@@ -1,8 +1,8 @@
 import type { Batch, BatchError } from 'openai/resources/batches';
 import { grouped } from '../output';
 import { hasEnded } from './exit-codes';
-import { paintedTable, statusColor, type Cell, type Paint } from './paint';
 import { relativeTime, humanDuration, localTime, printable } from './human-format';
+import { paintedTable, statusColor, type Cell, type Paint } from './paint';
 
 type Row = readonly Cell[];
 

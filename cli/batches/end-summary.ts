@@ -2,9 +2,9 @@ import type { Batch } from 'openai/resources/batches';
 import { grouped } from '../output';
 import { describeErrors, endedAtSec, requestSummary, tokenSummary } from './describe-batch';
 import type { FetchedResults } from './fetch-results';
+import { humanBytes, humanDuration, printable, humanRate } from './human-format';
 import { paintedTable, statusColor, type Cell, type Paint } from './paint';
 import { STDOUT } from './result-targets';
-import { humanBytes, humanDuration, printable, humanRate } from './human-format';
 
 /** How to show the summary, and what is known besides the batch. */
 export interface SummaryOptions {

@@ -5,12 +5,12 @@ import { NightshiftError } from '../../core/errors';
 import type { BatchService } from './batch-service';
 import type { ClientIo } from './client-io';
 import { createFailureTally, type FailureKind } from './failure-tally';
+import { humanBytes } from './human-format';
 import type { Interrupts } from './interrupts';
 import type { Reporter } from './reporter';
 import { STDOUT, type ResultTargets } from './result-targets';
 import { saveFile } from './save-file';
 import { retryTransfer } from './transfer-retry';
-import { humanBytes } from './human-format';
 
 /** Where results come from and where they go. */
 export interface FetchOptions {

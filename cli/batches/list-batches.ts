@@ -1,8 +1,8 @@
 import type { Batch } from 'openai/resources/batches';
 import { grouped } from '../output';
 import { hasEnded } from './exit-codes';
-import { paintedTable, statusColor, type Cell, type Paint } from './paint';
 import { relativeTime, printable } from './human-format';
+import { paintedTable, statusColor, type Cell, type Paint } from './paint';
 
 /** A table with a heading and one row per batch. */
 export function batchTable(batches: readonly Batch[], paint: Paint, nowMs: number): string {

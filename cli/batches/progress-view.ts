@@ -1,10 +1,10 @@
 import type { Batch } from 'openai/resources/batches';
 import { grouped } from '../output';
 import { hasEnded } from './exit-codes';
-import { statusColor } from './paint';
-import type { Reporter } from './reporter';
-import { createRate } from './rate';
 import { humanDuration, humanRate } from './human-format';
+import { statusColor } from './paint';
+import { createRate } from './rate';
+import type { Reporter } from './reporter';
 
 /** Shows the progress of one batch. */
 export interface ProgressView {

@@ -3,11 +3,11 @@ import { createReadStream } from 'node:fs';
 import { basename } from 'node:path';
 import { NightshiftError } from '../../core/errors';
 import type { BatchService } from './batch-service';
+import { humanBytes, humanDuration } from './human-format';
 import type { InputFile } from './input-file';
 import type { Interrupts } from './interrupts';
 import type { Reporter } from './reporter';
 import { retryTransfer } from './transfer-retry';
-import { humanBytes, humanDuration } from './human-format';
 
 /** What to upload, and how to report it. */
 export interface UploadOptions {

@@ -3,10 +3,10 @@ import { isNightshiftError } from '../../core/errors';
 import type { BatchService } from './batch-service';
 import type { ClientIo } from './client-io';
 import { hasEnded } from './exit-codes';
+import { humanDuration } from './human-format';
 import type { Interrupts } from './interrupts';
 import { createProgressView } from './progress-view';
 import type { Reporter } from './reporter';
-import { humanDuration } from './human-format';
 
 /** How to watch a batch. */
 export interface WatchOptions {

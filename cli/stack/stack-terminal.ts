@@ -1,5 +1,5 @@
-import { terminalLine, type ShownLevel } from '../../embedded/terminal-lines';
 import type { ComponentEvent } from '../../embedded/supervision/component';
+import { terminalLine, type ShownLevel } from '../../embedded/terminal-lines';
 import type { PhaseReport } from '../../platform/shutdown';
 import { say } from '../output';
 

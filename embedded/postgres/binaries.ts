@@ -1,6 +1,6 @@
+import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { spawnSync } from 'node:child_process';
 import { NightshiftError } from '../../core/errors';
 import { packageRoot } from '../../platform/package-root';
 import type { RunAs } from './run-as';

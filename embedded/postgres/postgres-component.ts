@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { identify } from '../supervision/process-identity';
 import type { ComponentSpec } from '../supervision/component';
+import { identify } from '../supervision/process-identity';
 import { findPostgres } from './binaries';
 import { DATABASE_NAME, DATABASE_USER, openCluster } from './cluster';
 import { chooseUser, databaseFolder, sharedFolder } from './run-as';

@@ -2,29 +2,9 @@ import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { NightshiftError } from '../../core/errors';
 import { cachedBinary } from './binary-cache';
-import { downloadServer } from './download';
-import { buildServer } from './go-build';
+import type { FindServerOptions } from './find-server-options';
 import { inspectBinary, type ServerBinary } from './server-binary';
-
-/** The version that is downloaded or built if none is found. */
-const CLI_VERSION = 'v1.5.1';
-/** The server inside it. */
-const CLI_SERVER_VERSION = '1.29.1';
-
-/** Where to look for the server, and what to tell. */
-export interface FindServerOptions {
-  readonly env: Readonly<Record<string, string | undefined>>;
-  /** Server version that created the data directory; programs of other versions are skipped. */
-  readonly wantedVersion?: string | null;
-  /** Aborts a download or a build. */
-  readonly signal?: AbortSignal;
-  /** Gets a sentence about each step that takes time. */
-  say(message: string): void;
-  /** Address of the download service. Default: the one that Temporal's SDK uses. */
-  readonly downloadService?: string;
-  /** Which of the slow sources to try. Default: all. */
-  readonly slowSources?: readonly SlowSource['name'][];
-}
+import { CLI_VERSION, slowSources, type SlowSource } from './slow-sources';
 
 /**
  * Finds the program of Temporal's development server, from the cheapest source to the dearest: on the
@@ -76,51 +56,6 @@ async function usable(
   if (wanted === null || binary.serverVersion === wanted) return binary;
   tried.push(`${source}: ${path} is server ${binary.serverVersion}, not ${wanted}`);
   return null;
-}
-
-interface SlowSource {
-  readonly name: 'download' | 'go install';
-  run(): Promise<void>;
-}
-
-function slowSources(options: FindServerOptions, target: string): SlowSource[] {
-  const { env, say, downloadService, slowSources: allowed } = options;
-  const megabytes = (bytes: number): string => `${Math.round(bytes / 1e6)} MB`;
-  let saidAtMs = 0;
-  const onProgress = (receivedBytes: number): void => {
-    if (performance.now() - saidAtMs < 2_000) return;
-    saidAtMs = performance.now();
-    say(`downloading the Temporal server: ${megabytes(receivedBytes)}`);
-  };
-  const service = downloadService === undefined ? {} : { service: downloadService };
-  const abort = options.signal === undefined ? {} : { signal: options.signal };
-  const sources: SlowSource[] = [
-    {
-      name: 'download',
-      run: () => downloadServer({ version: CLI_VERSION, target, onProgress, ...service, ...abort }),
-    },
-    {
-      name: 'go install',
-      run: () => {
-        say(`building the Temporal server with Go ${CLI_VERSION}: 4 to 9 minutes, once`);
-        return buildServer({
-          version: CLI_VERSION,
-          target,
-          env,
-          onProgress: sayElapsed(say),
-          ...abort,
-        });
-      },
-    },
-  ];
-  const wanted = options.wantedVersion ?? null;
-  if (wanted !== null && wanted !== CLI_SERVER_VERSION) return [];
-  return sources.filter(({ name }) => allowed === undefined || allowed.includes(name));
-}
-
-function sayElapsed(say: FindServerOptions['say']): (elapsedMs: number) => void {
-  return (elapsedMs) =>
-    say(`still building the Temporal server: ${Math.round(elapsedMs / 1_000)} s`);
 }
 
 async function trySource(

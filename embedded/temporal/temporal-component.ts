@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { isServing } from './grpc-health';
 import type { ComponentSpec } from '../supervision/component';
+import { isServing } from './grpc-health';
 import type { ServerBinary } from './server-binary';
 
 /**

@@ -1,8 +1,8 @@
 import { EventEmitter } from 'node:events';
 import { Writable } from 'node:stream';
 import { Command } from 'commander';
-import { addBatchCommands } from '../../../cli/batches/commands';
 import type { ClientIo, Screen } from '../../../cli/batches/client-io';
+import { addBatchCommands } from '../../../cli/batches/commands';
 
 export interface ClientRun {
   /** Resolves with the exit status. */

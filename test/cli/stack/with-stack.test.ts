@@ -1,7 +1,7 @@
+import type { StackTerminal } from '../../../cli/stack/stack-terminal';
 import { withStack } from '../../../cli/stack/with-stack';
 import type { Stack } from '../../../embedded/stack';
 import type { StackAddresses } from '../../../embedded/start-components';
-import type { StackTerminal } from '../../../cli/stack/stack-terminal';
 
 const ADDRESSES: StackAddresses = {
   api: 'http://127.0.0.1:1/v1',

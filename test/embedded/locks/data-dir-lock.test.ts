@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { identify } from '../../../embedded/supervision/process-identity';
 import { dataDirHolder, lockDataDir } from '../../../embedded/locks/data-dir-lock';
+import { identify } from '../../../embedded/supervision/process-identity';
 
 let folder: string;
 let file: string;

@@ -2,10 +2,10 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { createSupervisor } from '../../../embedded/supervision/supervisor';
 import { openDataDir } from '../../../embedded/data-dir';
 import { postgresComponent } from '../../../embedded/postgres/postgres-component';
 import { openRunState } from '../../../embedded/supervision/run-state';
+import { createSupervisor } from '../../../embedded/supervision/supervisor';
 import { freePort } from '../../support/free-port';
 import { until } from '../../support/until';
 

@@ -1,14 +1,14 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { ComponentEvent, ComponentSpec } from '../../../embedded/supervision/component';
+import { identify } from '../../../embedded/supervision/process-identity';
 import {
   createRestartPolicy,
   type RestartPolicy,
 } from '../../../embedded/supervision/restart-policy';
-import { createSupervisor, type Supervisor } from '../../../embedded/supervision/supervisor';
-import type { ComponentEvent, ComponentSpec } from '../../../embedded/supervision/component';
-import { identify } from '../../../embedded/supervision/process-identity';
 import { openRunState, stopOrphans } from '../../../embedded/supervision/run-state';
+import { createSupervisor, type Supervisor } from '../../../embedded/supervision/supervisor';
 import { until } from '../../support/until';
 
 /** A component that writes down what happens to it, and ends 50 ms after a SIGTERM. */

@@ -1,7 +1,7 @@
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Header } from 'tar';
 import { gzipSync } from 'node:zlib';
+import { Header } from 'tar';
 
 const BLOCK_BYTES = 512;
 
