@@ -10,7 +10,7 @@ import { deleteBatchHeaders } from './headers';
 import { recordPhase } from './phases';
 import { lockBatch, readState } from './read';
 import { insertResultFiles, resultValues, SET_RESULT } from './result-files';
-import type { BatchState, ErrorEntry, TerminalRecord } from './types';
+import type { BatchRow, BatchState, ErrorEntry, TerminalRecord } from './types';
 
 /**
  * The last statements of a batch, each in a transaction of the caller. The row decides how the batch
@@ -42,8 +42,7 @@ export async function recordEnd(
   lifeSec: number | null,
 ): Promise<TerminalStatus> {
   const { batchId, outputFile, errorFile } = record;
-  const row = await lockBatch(client, batchId);
-  if (row === null) throw new NightshiftError('not_found', `there is no batch ${batchId}`);
+  const row = await lockExisting(client, batchId);
   const cause = row.stopCause ?? record.cause;
   const status: TerminalStatus = cause ?? (record.errors === null ? 'completed' : 'failed');
   if (isTerminal(row.status)) return row.status;
@@ -93,8 +92,7 @@ export async function recordLateDelivery(
   lifeSec: number | null,
 ): Promise<TerminalStatus> {
   const { batchId, outputFile, errorFile } = record;
-  const row = await lockBatch(client, batchId);
-  if (row === null) throw new NightshiftError('not_found', `there is no batch ${batchId}`);
+  const row = await lockExisting(client, batchId);
   if (!isTerminal(row.status)) {
     throw new NightshiftError('conflict', `${batchId} is ${row.status}: its workflow delivers it`);
   }
@@ -102,6 +100,13 @@ export async function recordLateDelivery(
   await insertResultFiles(client, row, { files: [outputFile, errorFile], lifeSec });
   await query(client, `update batches set ${SET_RESULT} where id = $1`, resultValues(record));
   return row.status;
+}
+
+/** @throws not_found */
+async function lockExisting(client: PoolClient, batchId: string): Promise<BatchRow> {
+  const row = await lockBatch(client, batchId);
+  if (row === null) throw new NightshiftError('not_found', `there is no batch ${batchId}`);
+  return row;
 }
 
 interface End {

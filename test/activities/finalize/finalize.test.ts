@@ -2,34 +2,20 @@ import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CancelledFailure } from '@temporalio/activity';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { FRAME_KIND } from '../../../core/journal/frame';
 import { parseManifest } from '../../../core/journal/manifest';
 import { batchPrefix, manifestKey } from '../../../core/names/object-names';
 import { MAX_OPEN_SOURCES } from '../../../storage/journal/merge/frame-merge';
-import { BATCH, BatchPlace, type Answer, type InputLine } from './fixtures';
+import { BATCH, BatchPlace, error, models, output } from './fixtures';
 
 let place: BatchPlace;
 
 afterEach(() => place.remove());
 
-const models = (...names: string[]): InputLine[] => names.map((model) => ({ model }));
-const output = (text: string): Answer => ({ kind: FRAME_KIND.output, text });
-const error = (text: string): Answer => ({ kind: FRAME_KIND.error, text });
-
-/** Answers every position of `model` in `[from, to)` with its custom id, and seals them. */
-async function answerAll(model: string, from: number, to: number, answer = output): Promise<void> {
-  const plan = place.planOf(model);
-  const answers = new Map<number, Answer>();
-  for (let at = from; at < to; at++) answers.set(at, answer(`${plan[at]!.customId} of ${model}`));
-  await place.segment(model, { from, to, answers });
-  expect(await place.seal(model, from, to)).toBe(to);
-}
-
 describe('finalization without a cause', () => {
   it('writes both files in input order and records counts, usage and model', async () => {
     place = await BatchPlace.create(models('m', 'm', 'm', 'm', 'm'));
-    await answerAll('m', 0, 2, error);
-    await answerAll('m', 2, 5);
+    await place.answerAll('m', 0, 2, error);
+    await place.answerAll('m', 2, 5);
     const result = await place.finalize(null);
     const counts = { total: 5, completed: 3, failed: 2 };
     expect(result).toMatchObject({ kind: 'done', status: 'completed', counts });
@@ -55,7 +41,7 @@ describe('finalization without a cause', () => {
 
   it('returns the unanswered ranges and writes nothing while positions are not sealed', async () => {
     place = await BatchPlace.create(models('m', 'm', 'm', 'm', 'n', 'n'));
-    await answerAll('m', 1, 3);
+    await place.answerAll('m', 1, 3);
     // Answered, but in no seal: still a hole.
     await place.segment('n', { from: 0, to: 2, answers: new Map([[0, output('x')]]) });
     expect(await place.finalize(null)).toEqual({
@@ -72,7 +58,7 @@ describe('finalization without a cause', () => {
 
   it('writes no empty file', async () => {
     place = await BatchPlace.create(models('m', 'm'));
-    await answerAll('m', 0, 2, error);
+    await place.answerAll('m', 0, 2, error);
     const result = await place.finalize(null);
     expect(result).toMatchObject({ outputFileId: null, counts: { completed: 0, failed: 2 } });
     expect(await place.resultLines('output')).toBeNull();
@@ -81,8 +67,8 @@ describe('finalization without a cause', () => {
 
   it('records no model if lines name several', async () => {
     place = await BatchPlace.create(models('m', 'n'));
-    await answerAll('m', 0, 1);
-    await answerAll('n', 0, 1);
+    await place.answerAll('m', 0, 1);
+    await place.answerAll('n', 0, 1);
     await place.finalize(null);
     expect(place.records[0]?.model).toBeNull();
     expect(await place.resultLines('output')).toEqual(['request-0 of m', 'request-1 of n']);
@@ -95,7 +81,7 @@ describe('finalization without a cause', () => {
       place = await BatchPlace.create([lost, ...models('m', 'm'), lost, ...models('m'), lost], {
         bom,
       });
-      await answerAll('m', 0, 3, error);
+      await place.answerAll('m', 0, 3, error);
       const result = await place.finalize(null);
       expect(result).toMatchObject({ counts: { total: 6, completed: 0, failed: 6 } });
       const lines = await place.resultLines('error');
@@ -120,7 +106,7 @@ describe('finalization without a cause', () => {
 
   it('prefers the output line if seals overlap, and then the smaller name', async () => {
     place = await BatchPlace.create(models('m', 'm', 'm'));
-    await answerAll('m', 0, 2, error);
+    await place.answerAll('m', 0, 2, error);
     const again = new Map([0, 1, 2].map((at) => [at, output(`second ${at}`)]));
     await place.segment('m', { from: 1, to: 3, answers: again });
     await place.seal('m', 1, 3);
@@ -135,7 +121,7 @@ describe('finalization without a cause', () => {
 describe('finalization under a cause', () => {
   it('writes answers outside all seals to rest objects, and gives the other lines the code of the cause', async () => {
     place = await BatchPlace.create(models('m', 'm', 'm', 'm', 'm', 'm'));
-    await answerAll('m', 0, 2);
+    await place.answerAll('m', 0, 2);
     const answers = new Map([
       [3, output('three')],
       [5, error('five')],
@@ -176,7 +162,7 @@ describe('finalization under a cause', () => {
 
   it('delivers the existing answers when the input is gone', async () => {
     place = await BatchPlace.create([...models('m', 'm'), { model: 'lost', unrouted: true }]);
-    await answerAll('m', 0, 1);
+    await place.answerAll('m', 0, 1);
     await place.store.delete(place.inputKey!);
     const result = await place.finalize('failed');
     expect(result).toMatchObject({
@@ -191,10 +177,10 @@ describe('finalization under a cause', () => {
 describe('a manifest', () => {
   it('that exists is obeyed, with its seals and its cause, whatever came later', async () => {
     place = await BatchPlace.create(models('m', 'm', 'm'));
-    await answerAll('m', 0, 1);
+    await place.answerAll('m', 0, 1);
     const first = await place.finalize('expired');
     const bytes = await place.store.read(place.resultKey('error'));
-    await answerAll('m', 0, 3);
+    await place.answerAll('m', 0, 3);
     await place.store.delete(place.resultKey('error'));
     await place.store.delete(place.resultKey('output'));
     const second = await place.finalize(null);
@@ -205,7 +191,7 @@ describe('a manifest', () => {
 
   it('without a cause stays complete when the batch is cancelled afterwards', async () => {
     place = await BatchPlace.create(models('m', 'm'));
-    await answerAll('m', 0, 2);
+    await place.answerAll('m', 0, 2);
     await place.finalize(null);
     place.rowCause = 'cancelled';
     const result = await place.finalize('cancelled');
@@ -224,7 +210,7 @@ describe('a manifest', () => {
 
   it('whose seals are missing or changed ends in object_corrupt, without files', async () => {
     place = await BatchPlace.create(models('m', 'm'));
-    await answerAll('m', 0, 2);
+    await place.answerAll('m', 0, 2);
     await place.finalize(null);
     await place.store.delete(place.resultKey('output'));
     const [seal] = await place.journal.listSeals(BATCH);
@@ -242,7 +228,7 @@ describe('a manifest', () => {
 describe('result files', () => {
   it('that exist are taken as they are', async () => {
     place = await BatchPlace.create(models('m'));
-    await answerAll('m', 0, 1);
+    await place.answerAll('m', 0, 1);
     await place.store.putIfAbsent(place.resultKey('output'), Buffer.from('from an earlier run\n'));
     await place.finalize(null);
     expect(await place.resultLines('output')).toEqual(['from an earlier run']);
@@ -287,7 +273,7 @@ describe('result files', () => {
   it('hold answers larger than any window and block', async () => {
     place = await BatchPlace.create(models('m', 'm', 'm'));
     const big = 'x'.repeat(3_000_000);
-    await answerAll('m', 0, 3, (text) => output(text.startsWith('request-1') ? big : text));
+    await place.answerAll('m', 0, 3, (text) => output(text.startsWith('request-1') ? big : text));
     await place.finalize(null);
     expect(await place.resultLines('output')).toEqual(['request-0 of m', big, 'request-2 of m']);
   });
@@ -301,7 +287,7 @@ describe('a finalization that died', () => {
     ['before its record', ['output', 'error']],
   ] as const)('%s is finished by the next one, with the same bytes', async (_, made) => {
     place = await BatchPlace.create([...models('m', 'm', 'm'), { model: 'none', unrouted: true }]);
-    await answerAll('m', 0, 3);
+    await place.answerAll('m', 0, 3);
     const first = await place.finalize(null);
     const bytesOf = async () => [
       await place.store.read(place.resultKey('output')),
@@ -319,7 +305,7 @@ describe('a finalization that died', () => {
 
   it('in the middle of a file leaves no partial object under its key', async () => {
     place = await BatchPlace.create(models('m', 'm', 'm'));
-    await answerAll('m', 0, 3);
+    await place.answerAll('m', 0, 3);
     const half = join(place.path, 'tmp', '4711-0123456789abcdef');
     await writeFile(half, 'request-0 of m\nrequ');
     const result = await place.finalize(null);
@@ -332,7 +318,7 @@ describe('a finalization that died', () => {
 
 it('stops when the activity is cancelled, and leaves no file', async () => {
   place = await BatchPlace.create(models('m', 'm'));
-  await answerAll('m', 0, 2);
+  await place.answerAll('m', 0, 2);
   const env = new MockActivityEnvironment();
   jest.spyOn(place.journal, 'listSeals').mockImplementationOnce(async () => {
     env.cancel();

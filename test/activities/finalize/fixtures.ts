@@ -46,7 +46,14 @@ export interface Answer {
   readonly usage?: Usage;
 }
 
-/** A batch with its plan in a store of its own; chunks are played by the test. */
+/** Input lines, one for each model. */
+export const models = (...names: string[]): InputLine[] => names.map((model) => ({ model }));
+/** An answer for the output file. */
+export const output = (text: string): Answer => ({ kind: FRAME_KIND.output, text });
+/** An answer for the error file. */
+export const error = (text: string): Answer => ({ kind: FRAME_KIND.error, text });
+
+/** A batch with its plan in a store of its own. The test does the work of its chunks. */
 export class BatchPlace {
   readonly lines: PlannedLine[] = [];
   readonly records: TerminalRecord[] = [];
@@ -98,6 +105,15 @@ export class BatchPlace {
     }
     await writer.close();
     return [...writer.frames];
+  }
+
+  /** Answers every position of `model` in `[from, to)` with its custom id, and seals them. */
+  async answerAll(model: string, from: number, to: number, answer = output): Promise<void> {
+    const plan = this.planOf(model);
+    const answers = new Map<number, Answer>();
+    for (let at = from; at < to; at++) answers.set(at, answer(`${plan[at]!.customId} of ${model}`));
+    await this.segment(model, { from, to, answers });
+    expect(await this.seal(model, from, to)).toBe(to);
   }
 
   /** Cuts the last bytes off a segment: a write that power loss tore. */

@@ -1,5 +1,5 @@
 import { FRAME_KIND } from '../../../core/journal/frame';
-import { BATCH, BatchPlace, type Answer } from './fixtures';
+import { BATCH, BatchPlace, output } from './fixtures';
 
 /** What a stopped batch gathers from outside its seals. */
 
@@ -9,8 +9,6 @@ const SCOPE = { batchId: BATCH, safeModel: 'm' };
 let place: BatchPlace;
 
 afterEach(() => place.remove());
-
-const output = (text: string): Answer => ({ kind: FRAME_KIND.output, text });
 
 it('does not count a retry frame as an answer', async () => {
   place = await BatchPlace.create([MODEL, MODEL]);

@@ -1,22 +1,9 @@
-import { FRAME_KIND } from '../../../core/journal/frame';
 import { inputErrorsKey, manifestKey, modelMapKey } from '../../../core/names/object-names';
-import { BATCH, BatchPlace, type Answer, type InputLine } from './fixtures';
+import { BATCH, BatchPlace, models } from './fixtures';
 
 let place: BatchPlace;
 
 afterEach(() => place.remove());
-
-const models = (...names: string[]): InputLine[] => names.map((model) => ({ model }));
-const output = (text: string): Answer => ({ kind: FRAME_KIND.output, text });
-
-/** Answers every position of `model` in `[from, to)` with its custom id, and seals them. */
-async function answerAll(model: string, from: number, to: number, answer = output): Promise<void> {
-  const plan = place.planOf(model);
-  const answers = new Map<number, Answer>();
-  for (let at = from; at < to; at++) answers.set(at, answer(`${plan[at]!.customId} of ${model}`));
-  await place.segment(model, { from, to, answers });
-  expect(await place.seal(model, from, to)).toBe(to);
-}
 
 describe('a batch without a plan', () => {
   it('that was refused is recorded with its errors', async () => {
@@ -49,7 +36,7 @@ describe('a batch without a plan', () => {
 
   it('according to its workflow is delivered all the same if there is a plan', async () => {
     place = await BatchPlace.create(models('m', 'm'));
-    await answerAll('m', 0, 1);
+    await place.answerAll('m', 0, 1);
     expect(await place.finalize('cancelled', null)).toMatchObject({
       status: 'cancelled',
       counts: { total: 2, completed: 1, failed: 0 },

@@ -1,30 +1,18 @@
 import { createBatchRepository } from '../../../../storage/postgres/batches/repository';
 import { POSTGRES_START_MS, type TestDatabase, withDatabase } from '../../../support/postgres';
+import { insertBatch } from '../../../support/rows';
 
 let database: TestDatabase;
 beforeAll(async () => (database = await withDatabase()), POSTGRES_START_MS);
 afterAll(() => database.close());
 
-let count = 0;
-async function insertBatch(): Promise<string> {
-  const { id } = await createBatchRepository(database.pool).insert({
-    id: `batch_${String(count++).padStart(32, '0')}`,
-    tenant: 'ann',
-    endpoint: '/v1/responses',
-    inputFileId: 'file-none',
-    completionWindow: '24h',
-    metadata: null,
-    outputExpiresAfterSec: null,
-    createdAtSec: 1_000,
-    expiresAtSec: 2_000,
-  });
-  return id;
-}
+const newBatch = () =>
+  insertBatch(database.pool, { tenant: 'ann', created_at: 1_000, expires_at: 2_000 });
 
 it('gives the row one cause, however a cancel and an expiry race', async () => {
   const batches = createBatchRepository(database.pool);
   for (let round = 0; round < 20; round++) {
-    const id = await insertBatch();
+    const id = await newBatch();
     const [claim, verdict] = await Promise.all([
       batches.claimCancel(id, 'ann', 1_500),
       batches.claimCause(id, 'expired'),
@@ -39,7 +27,7 @@ it('gives the row one cause, however a cancel and an expiry race', async () => {
 
 it('finds no batch of another tenant', async () => {
   const batches = createBatchRepository(database.pool);
-  const id = await insertBatch();
+  const id = await newBatch();
   expect(await batches.claimCancel(id, 'bob', 1_500)).toBeNull();
   expect(await batches.get(id, 'bob')).toBeNull();
   expect(await batches.get(id, 'ann')).toMatchObject({ id, stopCause: null });
@@ -48,7 +36,7 @@ it('finds no batch of another tenant', async () => {
 it('lists as unstarted the old open batches that are not marked', async () => {
   const batches = createBatchRepository(database.pool);
   await database.pool.query('delete from batches');
-  const [waiting, marked, ended] = [await insertBatch(), await insertBatch(), await insertBatch()];
+  const [waiting, marked, ended] = [await newBatch(), await newBatch(), await newBatch()];
   await batches.markStarted(marked);
   await database.pool.query(`update batches set status = 'failed' where id = $1`, [ended]);
   expect((await batches.unstarted(1_001, 10)).map(({ id }) => id)).toEqual([waiting]);
