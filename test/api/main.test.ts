@@ -78,7 +78,7 @@ it('reports a port that is in use, and leaves nothing open', async () => {
   try {
     const start = runApi(config({ api: { port } }));
     await expect(start).rejects.toMatchObject({ code: 'port_in_use' });
-    await expect(start).rejects.toThrow(`port ${port} is in use`);
+    await expect(start).rejects.toThrow(`port ${port} is already in use`);
     const sideways = runApi(config({ api: { observability_port: port } }));
     await expect(sideways).rejects.toThrow('api.observability_port');
   } finally {
