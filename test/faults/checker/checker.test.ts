@@ -108,13 +108,13 @@ function arrival(index: number, over: Partial<Arrival> = {}): Arrival {
 
 const SENT = KINDS.flatMap((kind, i) => (kind === 'unrouted' ? [] : [arrival(i)]));
 
-interface World {
+interface Scene {
   batch?: Partial<BatchEvidence>;
   arrivals?: readonly Arrival[];
   disturbances?: readonly Disturbance[];
 }
 
-function round({ batch = {}, arrivals = SENT, disturbances = [] }: World = {}): RoundEvidence {
+function round({ batch = {}, arrivals = SENT, disturbances = [] }: Scene = {}): RoundEvidence {
   const whole: BatchEvidence = {
     plan: PLAN,
     id: ID,
@@ -128,8 +128,8 @@ function round({ batch = {}, arrivals = SENT, disturbances = [] }: World = {}): 
   return { batches: [whole], arrivals, disturbances, tolerance };
 }
 
-function rules(world: World): string[] {
-  return [...new Set(checkRound(round(world)).violations.map(({ rule }) => rule))];
+function rules(scene: Scene): string[] {
+  return [...new Set(checkRound(round(scene)).violations.map(({ rule }) => rule))];
 }
 
 const KILL: Disturbance = {
@@ -139,13 +139,13 @@ const KILL: Disturbance = {
   toMs: NOW_MS + 900,
 };
 
-describe('a round in order', () => {
+describe('the check of a round without violations', () => {
   it('passes', () => {
     expect(checkRound(round())).toEqual({ violations: [], resends: [] });
   });
 
   it.each([
-    ['whose lines without a route had their code by then', true],
+    ['whose lines without a route had their error code already', true],
     ['whose lines without a route were still undecided', false],
   ])('passes with a batch that was cancelled half way, %s', (_, isDecided) => {
     const answered = LINES.filter(({ index }) => index < 3);
@@ -183,15 +183,15 @@ describe('a round in order', () => {
   });
 });
 
-describe('the files', () => {
+describe('the check of result files', () => {
   const output = OUTPUT.map(({ answered }) => answered.text);
   const errors = ERRORS.map(({ answered }) => answered.text);
 
   it.each<[string, Partial<BatchEvidence>, string]>([
-    ['a doubled line', { output: textOf([...output, output.at(-1)!]) }, 'doubled-line'],
+    ['a repeated line', { output: textOf([...output, output.at(-1)!]) }, 'doubled-line'],
     ['a line in both files', { errors: textOf([output[0]!, ...errors]) }, 'doubled-line'],
     ['a lost line', { output: textOf(output.slice(1)) }, 'lost-line'],
-    ['a file that is missing', { errors: null }, 'lost-line'],
+    ['a missing file', { errors: null }, 'lost-line'],
     ['another order', { output: textOf([...output].reverse()) }, 'order'],
     [
       'a line of another batch',
@@ -201,36 +201,36 @@ describe('the files', () => {
     ['half a line', { output: textOf(output).slice(0, -30) }, 'file-end'],
     ['a changed answer', { output: textOf(output).replace('Antwort', 'antwort') }, 'bytes'],
     [
-      'a line that gave up in a completed batch',
+      'a line that was not sent in a completed batch',
       { errors: textOf([...errors.slice(0, -1), unansweredText(ERRORS.at(-1)!, 'batch_expired')]) },
       'bytes',
     ],
-  ])('%s is found', (_, batch, rule) => {
+  ])('finds %s', (_, batch, rule) => {
     expect(rules({ batch })).toContain(rule);
   });
 
   it.each<[string, Partial<BatchView>, string]>([
     ['counts that differ', { request_counts: { total: 7, completed: 5, failed: 2 } }, 'counts'],
     ['a usage that differs', { usage: { ...WHOLE.usage!, output_tokens: 14 } }, 'usage'],
-  ])('%s from them are found', (_, over, rule) => {
+  ])('finds %s from the files', (_, over, rule) => {
     const end = view('completed', { ...WHOLE, ...over });
     expect(rules({ batch: { samples: samples(end) } })).toEqual([rule]);
   });
 });
 
-describe('the life of a batch', () => {
+describe('the check of the states of a batch', () => {
   it.each<[string, BatchView[], string]>([
-    ['no end', [view('in_progress')], 'no-end'],
-    ['an end that it should not have', [view('failed', WHOLE)], 'end'],
+    ['a missing end', [view('in_progress')], 'no-end'],
+    ['an impossible end', [view('failed', WHOLE)], 'end'],
     [
-      'a step back',
+      'a status that goes back',
       [view('finalizing'), view('in_progress'), view('completed', WHOLE)],
       'transition',
     ],
-    ['completed after cancelling', [view('cancelling'), view('completed', WHOLE)], 'transition'],
+    ['a completion after a cancel', [view('cancelling'), view('completed', WHOLE)], 'transition'],
     ['a change after the end', [view('completed'), view('completed', WHOLE)], 'terminal'],
     [
-      'a time that moves',
+      'a time that changes',
       [view('in_progress', { in_progress_at: 5 }), view('completed', WHOLE)],
       'times',
     ],
@@ -244,19 +244,19 @@ describe('the life of a batch', () => {
       ],
       'counts',
     ],
-  ])('%s is found', (_, seen, rule) => {
+  ])('finds %s', (_, seen, rule) => {
     expect(rules({ batch: { samples: samples(...seen) } })).toContain(rule);
   });
 
   it.each<[string, number, BatchView | null]>([
-    ['accepted, though it completed', 200, view('cancelling')],
-    ['answered with an error of the client', 400, null],
-  ])('a cancel that was %s is found', (_, httpStatus, batch) => {
+    ['accepted although the batch completed', 200, view('cancelling')],
+    ['refused as a client error', 400, null],
+  ])('finds a cancel that was %s', (_, httpStatus, batch) => {
     const cancel = { sentMs: NOW_MS + 1_050, gotMs: NOW_MS + 1_060, httpStatus, batch };
     expect(rules({ batch: { cancels: [cancel] } })).toContain('cancel');
   });
 
-  it('statuses that nobody saw may lie between two that were seen', () => {
+  it('allows statuses between two samples that no sample shows', () => {
     expect(isReachable('validating', 'completed')).toBe(true);
     expect(isReachable('validating', 'cancelled')).toBe(true);
     expect(isReachable('cancelling', 'completed')).toBe(false);
@@ -264,14 +264,14 @@ describe('the life of a batch', () => {
   });
 });
 
-describe('what was sent', () => {
+describe('the check of requests', () => {
   const again = arrival(0, { atMs: NOW_MS + 950, endedAtMs: NOW_MS + 960 });
 
-  it('a second request without a reason is found', () => {
+  it('finds a second request without a reason', () => {
     expect(rules({ arrivals: [...SENT, again] })).toEqual(['sent-again']);
   });
 
-  it('a request may follow one that failed', () => {
+  it('allows a request after a failed one', () => {
     const failed = arrival(0, { final: false });
     const dropped = arrival(2, { end: 'dropped' });
     const arrivals = [
@@ -285,7 +285,7 @@ describe('what was sent', () => {
     expect(checkRound(round({ arrivals: inTime }))).toEqual({ violations: [], resends: [] });
   });
 
-  it('a kill excuses what was in flight and what was answered just before, nothing older', () => {
+  it('allows resending what was in flight or answered just before a kill, nothing older', () => {
     const answeredAt = (agoMs: number): Arrival =>
       arrival(0, { atMs: NOW_MS + 100, endedAtMs: KILL.fromMs - agoMs });
     const others = SENT.slice(1);
@@ -302,17 +302,17 @@ describe('what was sent', () => {
     expect(resends).toMatchObject([{ fault: KILL }]);
   });
 
-  it('an answer that crosses the end of its connection may be asked for again', () => {
+  it('allows resending a request whose answer was on its way when the connection ended', () => {
     const frozen: Disturbance = { ...KILL, kind: 'freeze', fromMs: NOW_MS, toMs: NOW_MS + 300 };
     const crossing = arrival(0, { endedAtMs: NOW_MS + 700 });
     const other = arrival(2, { end: 'aborted', final: false, endedAtMs: NOW_MS + 701 });
     const others = SENT.filter((_, i) => i !== 0 && i !== 2);
-    const world = (arrivals: readonly Arrival[]) => ({ arrivals, disturbances: [frozen] });
-    expect(rules(world([crossing, other, ...others, again]))).toEqual([]);
-    expect(rules(world([crossing, SENT[2]!, ...others, again]))).toEqual(['sent-again']);
+    const scene = (arrivals: readonly Arrival[]) => ({ arrivals, disturbances: [frozen] });
+    expect(rules(scene([crossing, other, ...others, again]))).toEqual([]);
+    expect(rules(scene([crossing, SENT[2]!, ...others, again]))).toEqual(['sent-again']);
   });
 
-  it('a drain and a killed API excuse nothing that was answered', () => {
+  it('does not allow resending answered requests after a drain or a killed API', () => {
     const first = arrival(0, { endedAtMs: KILL.fromMs - 10 });
     const arrivals = [first, ...SENT.slice(1), again];
     for (const fault of [{ kind: 'drain' }, { part: 'api' }] as Partial<Disturbance>[]) {
@@ -326,12 +326,12 @@ describe('what was sent', () => {
     ['with another body', arrival(0, { body: '{"model":"alpha"}' }), 'body'],
     ['for a line that no model serves', arrival(KINDS.indexOf('unrouted')), 'unrouted'],
     ['for no line at all', arrival(0, { lineId: 'batch_req_0' }), 'foreign-request'],
-  ])('a request %s is found', (_, late, rule) => {
+  ])('finds a request %s', (_, late, rule) => {
     const others = SENT.filter(({ lineId }) => lineId !== late.lineId);
     expect(rules({ arrivals: [...others, late] })).toContain(rule);
   });
 
-  it('a request that a silent link held up beyond the window is forgiven as it is mended, then alone', () => {
+  it('allows a request after the window only if a silent link held it back and only when that is mended', () => {
     const hang: Disturbance = {
       kind: 'hang',
       part: 'to-all',
@@ -361,7 +361,7 @@ describe('what was sent', () => {
     expect(found(hang.toMs + 40, { fromMs: hang.toMs - 500 })).toBe(true);
   });
 
-  it('a request after the end is forgiven a worker that was cut off from all that could tell it', () => {
+  it('allows a request after the end from a worker that was cut off from everything', () => {
     const cut: Disturbance = {
       kind: 'cut',
       part: 'to-all',
@@ -380,11 +380,11 @@ describe('what was sent', () => {
     expect(found(cut.toMs + 500, { fromMs: NOW_MS + 2_000 })).toBe(true);
   });
 
-  it('an answer that nobody asked for is found', () => {
+  it('finds an answer without a request', () => {
     expect(rules({ arrivals: SENT.slice(1) })).toEqual(['invented']);
   });
 
-  it('a request long after an undisturbed cancel is found', () => {
+  it('finds a request long after an undisturbed cancel', () => {
     const cancelling = view('cancelling');
     const cancel = {
       sentMs: NOW_MS + 400,
@@ -393,7 +393,7 @@ describe('what was sent', () => {
       batch: cancelling,
     };
     const late = arrival(0, { atMs: NOW_MS + 3_500 });
-    const world = { batch: { cancels: [cancel] }, arrivals: [...SENT.slice(1), late] };
-    expect(rules(world)).toContain('cancel');
+    const scene = { batch: { cancels: [cancel] }, arrivals: [...SENT.slice(1), late] };
+    expect(rules(scene)).toContain('cancel');
   });
 });

@@ -1,8 +1,8 @@
 import { planRound } from './plan';
 import { randomFrom } from './random';
 
-describe('the schedule', () => {
-  it('is the same for the same seed and another for another', () => {
+describe('the schedule of faults', () => {
+  it('depends on the seed only', () => {
     const plan = (seed: number) => planRound({ seed, round: 3, twoWorkers: false });
     expect(plan(1)).toEqual(plan(1));
     expect(plan(1)).not.toEqual(plan(2));
@@ -22,11 +22,11 @@ describe('the schedule', () => {
     }
   });
 
-  it('spreads its numbers evenly', () => {
+  it('draws numbers evenly', () => {
     const random = randomFrom(42);
-    const thrown = Array.from({ length: 6_000 }, () => random.between(1, 6));
+    const drawn = Array.from({ length: 6_000 }, () => random.between(1, 6));
     for (let eyes = 1; eyes <= 6; eyes++) {
-      const times = thrown.filter((one) => one === eyes).length;
+      const times = drawn.filter((one) => one === eyes).length;
       expect(times).toBeGreaterThan(850);
       expect(times).toBeLessThan(1_150);
     }
