@@ -3,17 +3,17 @@ import { closeSync, mkdtempSync, openSync, rmSync, statfsSync, writeSync } from 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A filesystem of its own, small enough to be filled. */
+/** A filesystem that is small enough to be filled. */
 export interface SmallDisk {
   readonly path: string;
-  /** Takes all space but so many bytes. */
+  /** Fills all space except `leaveBytes`. */
   fill(leaveBytes?: number): void;
-  /** Gives back what `fill` took. */
+  /** Frees what `fill` took. */
   free(): void;
   unmount(): void;
 }
 
-/** Null where this machine does not let us mount one: that takes root, and Linux. */
+/** Mounts one. Null if this machine does not allow it: it needs Linux and root. */
 export function mountSmallDisk(bytes: number): SmallDisk | null {
   const path = mkdtempSync(join(tmpdir(), 'nightshift-disk-'));
   try {
@@ -45,7 +45,7 @@ function fill(filler: string, leaveBytes: number): void {
       writeSync(file, page);
     }
   } catch (error) {
-    // Somebody else took the last page.
+    // Another process took the last page.
     if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
   } finally {
     closeSync(file);

@@ -15,7 +15,7 @@ const TIMES = [
   'cancelled_at',
 ] as const;
 
-/** Has the database itself remember every state that a batch's row is ever in. */
+/** Makes the database record every state of every batch row. */
 export async function startAudit(pool: Pool): Promise<void> {
   await pool.query(
     `create table audit (n serial, id text, row jsonb);
@@ -25,7 +25,7 @@ export async function startAudit(pool: Pool): Promise<void> {
   );
 }
 
-/** States of one row, or of all, each row's in their order. */
+/** Recorded states of one row, or of all rows, in order for each row. */
 export async function statesOf(pool: Pool, id?: string): Promise<State[]> {
   const { rows } = await pool.query<{ row: State }>(
     'select row from audit where $1::text is null or id = $1 order by id, n',
@@ -34,13 +34,13 @@ export async function statesOf(pool: Pool, id?: string): Promise<State[]> {
   return rows.map(({ row }) => row);
 }
 
-/** Statuses of one row in their order, each once. */
+/** The sequence of statuses of one row. */
 export async function wayOf(pool: Pool, id: string): Promise<BatchStatus[]> {
   const statuses = (await statesOf(pool, id)).map((state) => state['status'] as BatchStatus);
   return statuses.filter((status, i) => status !== statuses[i - 1]);
 }
 
-/** What must hold of any two states that follow each other (docs/design/ends.md#status-guard); the faults in words. */
+/** Violations of what must hold between consecutive states of a row (docs/design/ends.md#status-guard). */
 export function faultsOf(states: readonly State[]): string[] {
   return states.flatMap((now, i) => {
     const before = states[i - 1];

@@ -1,4 +1,4 @@
-/** The users and databases of docker-compose.yml in the PostgreSQL of this run, under names of their own. */
+/** The users and databases of docker-compose.yml, created under unique names in the PostgreSQL of this run. */
 import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -8,11 +8,11 @@ import type { Pool } from 'pg';
 export type RoleName = 'nightshift_migrate' | 'nightshift_api' | 'nightshift_worker' | 'temporal';
 
 export interface ComponentRoles {
-  /** What a user of the file is called here. */
+  /** The unique name of a user. */
   name(role: RoleName): string;
-  /** The URL of a user, to the database of Nightshift unless another one of the file is named. */
+  /** The URL for a user; by default to the database of Nightshift. */
   url(role: RoleName, database?: string): string;
-  /** Connections must have ended. */
+  /** Removes all. Connections must be closed before. */
   remove(): Promise<void>;
 }
 
@@ -53,7 +53,7 @@ export async function createComponentRoles(admin: Pool, url: string): Promise<Co
   };
 }
 
-/** `create database` must come alone. What concerns the databases of everybody is left out here. */
+/** Single statements, because `create database` must run alone. Skips what would affect other databases. */
 function statements(suffix: string, folder: string): string[] {
   return fs
     .readFileSync(SQL, 'utf8')

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { parseSegmentKey } from '../../core/names/object-names';
 import { exists } from './process-state';
 
-/** Answers that a stack with the data directory `dataDir` holds in the journal of a batch. */
+/** How many answers the journal of a batch holds, in the data directory of a stack. */
 export function journalledAnswers(dataDir: string, batchId: string): number {
   const folder = join(dataDir, 'objects', 'objects');
   const options = { recursive: true, encoding: 'utf8' } as const;

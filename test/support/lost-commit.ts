@@ -1,9 +1,9 @@
-/** A database that does what it is told and is cut off before it can say so. */
+/** A database whose connection breaks after a commit, before the client learns of it. */
 import type { Pool, PoolClient } from 'pg';
 
 type Connect = (callback?: unknown) => Promise<PoolClient>;
 
-/** The next transaction of `pool` is committed, and its connection breaks before the answer comes. */
+/** Makes the connection of the next transaction of `pool` break after its commit. */
 export function loseNextCommit(pool: Pool): void {
   const connect = pool.connect.bind(pool) as Connect;
   const own = pool as { connect: Connect };

@@ -3,25 +3,25 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { until } from './until';
 
-/** A server that is started once for all test files of a Jest run, whichever process asks first. */
+/** A server that all test files of a Jest run share. The first process that needs it starts it. */
 export interface SharedServer<T> {
   /** Distinguishes the servers of a run; also the name of its files in the run's folder. */
   readonly name: string;
   /**
-   * Starts it and resolves with what the others need to know (plain JSON). Long-lived processes
-   * go through {@link spawnGuarded}, so that they end with the run.
+   * Starts it and resolves with its description (plain JSON) for the other processes. Long-lived processes
+   * are started with {@link spawnGuarded}, so that they end with the run.
    */
   readonly start: (folder: string) => Promise<T>;
-  /** How long the other test files wait for the first one to have it started. */
-  readonly patienceMs: number;
+  /** How long other test files wait for the first one to start it. */
+  readonly startLimitMs: number;
 }
 
-/** Starts the server unless another test file of this run has; resolves with its description. */
+/** Starts the server unless another test file of this run has started it. Resolves with its description. */
 export async function oncePerRun<T>(server: SharedServer<T>): Promise<T> {
   const run = runFolder();
   const answer = path.join(run, `${server.name}.json`);
   if (!claims(path.join(run, `${server.name}.lock`))) {
-    await until(() => fs.existsSync(answer), server.patienceMs, `${server.name} to be started`);
+    await until(() => fs.existsSync(answer), server.startLimitMs, `${server.name} to be started`);
     return readAnswer<T>(answer);
   }
   const folder = path.join(run, server.name);
@@ -30,13 +30,13 @@ export async function oncePerRun<T>(server: SharedServer<T>): Promise<T> {
     (value) => ({ value }),
     (error: unknown) => ({ error: error instanceof Error ? error.message : String(error) }),
   );
-  // Renamed into place: nobody reads half an answer.
+  // Renamed into place, so that no reader sees half a file.
   fs.writeFileSync(`${answer}.part`, JSON.stringify(outcome));
   fs.renameSync(`${answer}.part`, answer);
   return readAnswer<T>(answer);
 }
 
-/** Starts a process that ends with this Jest run at the latest; its output goes to `logFile`. */
+/** Starts a process that ends with this Jest run at the latest. Returns the log file of its output. */
 export function spawnGuarded(name: string, command: string, args: readonly string[]): string {
   const run = runFolder();
   const logFile = path.join(run, `${name}.log`);

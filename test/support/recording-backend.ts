@@ -20,21 +20,21 @@ export interface RecordingBackend {
   latencyMs: number;
   /** Latency of one request; null: that of every answer. */
   latencyOf: (seen: Seen) => number | null;
-  /** Whether an answer that is due has to wait for longer; asked every 20 ms. */
+  /** Whether an answer that is due must wait longer; evaluated every 20 ms. */
   hold: (seen: Seen) => boolean;
-  /** Status and body for a request; null is the ordinary answer. */
+  /** Status and body for a request; null for the ordinary answer. */
   judge: (seen: Seen) => { status: number; body: string } | null;
   inFlight(): number;
   close(): Promise<void>;
 }
 
 const HOLD_AGAIN_MS = 20;
-/** What a request may take from one process to the other on a busy machine. */
+/** The longest way of a request from process to process on a busy machine. */
 const TRANSIT_MS = 2_000;
 
 /**
- * Requests that left after `deadlineMs`, by the time left that they carry themselves: one that left just
- * before it may be seen after it.
+ * Requests that were sent after `deadlineMs`. The time left in their headers decides, because a request
+ * that was sent just before the deadline may arrive after it.
  */
 export function sentAfter(deadlineMs: number, seen: readonly Seen[]): Seen[] {
   return seen.filter(
@@ -43,7 +43,7 @@ export function sentAfter(deadlineMs: number, seen: readonly Seen[]): Seen[] {
   );
 }
 
-/** A model server that forgets nothing: what was sent, when, and what got its answer. */
+/** A model server that records every request, when it came, and whether it was answered. */
 export async function startRecordingBackend(latencyMs = 0): Promise<RecordingBackend> {
   const seen: Seen[] = [];
   let inFlight = 0;

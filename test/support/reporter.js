@@ -1,8 +1,8 @@
 'use strict';
 
 /**
- * Writes the counts of a Jest run to the file named by NIGHTSHIFT_TEST_COUNTS, for `test/run.js`
- * to add up. A suite that could not be run at all counts as one failed test.
+ * Writes the counts of a Jest run to the file named by NIGHTSHIFT_TEST_COUNTS, which `test/run.js` adds
+ * up. A suite that could not run counts as one failed test.
  */
 const fs = require('node:fs');
 

@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto';
 import type { Pool } from 'pg';
 import { batchIdFromBytes, fileIdFromBytes } from '../../core/names/ids';
 
-/** Columns of a batch, as the database names them. */
+/** Columns of a batch row, by their names in the database. */
 export type BatchOverrides = Readonly<Record<string, unknown>>;
 
-/** Puts a row into `batches` as it stands; an hour to go and `validating`, unless told otherwise. */
+/** Inserts a row into `batches`; by default `validating` with a window of an hour. */
 export async function insertBatch(pool: Pool, over: BatchOverrides = {}): Promise<string> {
   const nowSec = Math.floor(Date.now() / 1000);
   const row: Record<string, unknown> = {
@@ -22,7 +22,7 @@ export async function insertBatch(pool: Pool, over: BatchOverrides = {}): Promis
   return String(row['id']);
 }
 
-/** Puts a row into `files` as it stands: an upload that never expires, unless told otherwise. */
+/** Inserts a row into `files`; by default an upload that never expires. */
 export async function insertFile(
   pool: Pool,
   over: Readonly<Record<string, unknown>> = {},

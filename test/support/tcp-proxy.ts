@@ -3,22 +3,22 @@ import type { AddressInfo } from 'node:net';
 
 /**
  * - `pass`: bytes go through
- * - `refuse`: nobody listens, connections that were open are reset
- * - `hang`: connections open and stay open, nothing goes through until the mood changes
+ * - `refuse`: new connections are refused, and open ones are reset
+ * - `hang`: connections open and stay open, but deliver nothing until the mood changes
  */
 export type ProxyMood = 'pass' | 'refuse' | 'hang';
 
 /** A server's address that can be made to fail like a network or a machine does. */
 export interface TcpProxy {
   readonly port: number;
-  /** Since when bytes have gone through, Unix ms; Infinity while they do not. */
+  /** Since when it has passed bytes, Unix ms; Infinity while it does not. */
   readonly openSinceMs: number;
-  /** Resolves when it holds, for open connections too. */
+  /** Resolves when the new mood applies, to open connections too. */
   become(mood: ProxyMood): Promise<void>;
   close(): Promise<void>;
 }
 
-/** A proxy in front of `127.0.0.1:target` on a port of its own, that passes everything at first. */
+/** A proxy in front of `127.0.0.1:target` on a port of its own. It passes everything at first. */
 export async function startTcpProxy(target: number): Promise<TcpProxy> {
   const pairs = new Set<readonly [Socket, Socket]>();
   let mood: ProxyMood = 'pass';

@@ -10,11 +10,11 @@ import { freePort } from './free-port';
 import { oncePerRun, runFolder, spawnGuarded } from './once-per-run';
 import { until } from './until';
 
-/** A Temporal server with a namespace that nobody else uses. */
+/** A Temporal server with a namespace of its own. */
 export interface TestTemporal {
   readonly address: string;
   readonly namespace: string;
-  /** Releases what this file holds; the server is shared and ends with the Jest run. */
+  /** Releases what this test file holds. The server is shared and ends with the Jest run. */
   stop(): Promise<void>;
 }
 
@@ -30,7 +30,7 @@ const DYNAMIC_CONFIG = [
   'system.forceSearchAttributesCacheRefreshOnRead=true',
 ];
 const DAY_MS = 24 * 3600 * 1000;
-/** Where no binary is at hand the look-up builds one, which takes minutes, once. */
+/** If the machine has no binary, the lookup builds one, which takes minutes, once. */
 const LOOK_UP_MS = 15 * 60_000;
 const START_MS = 30_000;
 
@@ -43,7 +43,7 @@ export async function startTemporal(): Promise<TestTemporal> {
   const { address } = await oncePerRun({
     name: 'temporal',
     start: startServer,
-    patienceMs: LOOK_UP_MS + START_MS,
+    startLimitMs: LOOK_UP_MS + START_MS,
   });
   const namespace = await openNamespace(address);
   return { address, namespace, stop: () => Promise.resolve() };
@@ -122,7 +122,7 @@ async function openNamespace(address: string): Promise<string> {
   return namespace;
 }
 
-/** A new namespace is not known to every part of the server at once. */
+/** A new namespace is not visible in every service of the server at once. */
 async function isPrepared(config: Parameters<typeof prepareNamespace>[0]): Promise<boolean> {
   return prepareNamespace(config).then(
     () => true,

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 /**
- * Waits for a condition instead of for a time: asks again every `everyMs` and resolves with the
- * first truthy answer. Throws "waited N ms for WHAT" after `timeoutMs`.
+ * Waits for a condition instead of a fixed time: evaluates it every `everyMs` and resolves with the
+ * first truthy result. Throws "waited N ms for WHAT" after `timeoutMs`.
  */
 export async function until<T>(
   condition: () => T | Promise<T>,

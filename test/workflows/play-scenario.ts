@@ -32,7 +32,7 @@ Runtime.install({
 
 /** The bundle of the present workflow sources, built once for all test files of a Jest run. */
 export async function workflowBundle(): Promise<WorkflowBundle> {
-  const shared = { name: 'workflow-bundle', start: bundleInto, patienceMs: BUNDLE_MS };
+  const shared = { name: 'workflow-bundle', start: bundleInto, startLimitMs: BUNDLE_MS };
   bundle ??= oncePerRun(shared).then(({ codePath }) => ({ code: readFileSync(codePath, 'utf8') }));
   return bundle;
 }

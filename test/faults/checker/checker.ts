@@ -10,7 +10,7 @@ export interface Verdict {
   readonly resends: readonly Resend[];
 }
 
-/** Judges a round by what was seen from outside alone; pure. */
+/** Checks a round by what was visible from outside. A pure function. */
 export function checkRound(round: RoundEvidence): Verdict {
   const sends = new SendsCheck(round);
   const violations: Violation[] = [];
@@ -25,7 +25,7 @@ export function checkRound(round: RoundEvidence): Verdict {
   };
 }
 
-/** Requests of no line of this round: invented, or of a batch that has long ended. */
+/** Requests that belong to no line of this round: invented, or of a batch that ended long ago. */
 function foreign({ arrivals, batches }: RoundEvidence): Violation[] {
   const lines = batches.flatMap(({ plan, id }) => expectedLines(plan, id));
   const known = new Set(lines.map(({ lineId }) => lineId));

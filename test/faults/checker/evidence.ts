@@ -1,20 +1,20 @@
 import type { BatchStatus } from '../../../core/batch/status';
 import type { BatchPlan, FaultKind, Part } from '../round/plan';
 
-/** One request as the model server saw it; filled while it runs. Times are Unix ms. */
+/** One request as the model server saw it, updated while it runs. Times are Unix ms. */
 export interface Arrival {
   /** `x-request-id`. */
   readonly lineId: string;
   readonly atMs: number;
   body: string;
-  /** Its answer is the line's last word: nobody has a reason to send the line again. */
+  /** Whether the answer is final, so that there is no reason to send the line again. */
   final: boolean;
   /** `dropped`: by the server; `aborted`: by the client, or with it. */
   end: 'open' | 'answered' | 'dropped' | 'aborted';
   endedAtMs: number | null;
 }
 
-/** The parts of a batch object that the checker looks at; times in Unix seconds. */
+/** The members of a batch object that the checker uses. Times are Unix seconds. */
 export interface BatchView {
   readonly id: string;
   readonly status: BatchStatus;
@@ -45,7 +45,7 @@ export interface Sample {
   readonly batch: BatchView;
 }
 
-/** One call of cancel: its HTTP status and the object where that was 200. */
+/** One cancel call: its HTTP status, and the batch object if that was 200. */
 export interface CancelCall {
   readonly sentMs: number;
   readonly gotMs: number;

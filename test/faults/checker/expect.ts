@@ -1,12 +1,12 @@
 import type { BatchPlan } from '../round/plan';
 import { finalAnswer, inputText, type PlacedLine, tokensOf, type Tokens } from '../round/answers';
 
-/** What a line of the input must have become, written without any code of the product. */
+/** The expected result of an input line, computed without product code. */
 export interface ExpectedLine extends PlacedLine {
   readonly lineId: string;
-  /** The line with its answer, and the file that it belongs into. */
+  /** The result line, and the file that it belongs to. */
   readonly answered: { readonly text: string; readonly file: 'output' | 'errors' };
-  /** Counted where it was answered. */
+  /** Counted if it was answered. */
   readonly tokens: Tokens | null;
 }
 
@@ -27,7 +27,7 @@ export function expectedLines(plan: BatchPlan, batchId: string): ExpectedLine[] 
   });
 }
 
-/** The line as it stands in the error file where the batch ended before its answer. */
+/** The line in the error file if the batch ended before its answer. */
 export function unansweredText(
   expected: Pick<ExpectedLine, 'line' | 'lineId'>,
   code: keyof typeof MESSAGES,

@@ -2,7 +2,7 @@ import type { BatchEvidence, BatchView, Violation } from './evidence';
 import { lastSeen } from './evidence';
 import { expectedLines, type ExpectedLine, unansweredText } from './expect';
 
-/** How each line ended, by its place in the input; lines that are missing or wrong are left out. */
+/** How each line ended, by its position in the input, without missing and wrong lines. */
 export type LineEndings = ReadonlyMap<number, 'answered' | 'unanswered'>;
 
 export interface FilesVerdict {
@@ -11,8 +11,8 @@ export interface FilesVerdict {
 }
 
 /**
- * The two files: every line once over both, in the file where it belongs, in the order of the input,
- * byte for byte what its answer makes of it; counts and usage as the files have them.
+ * Checks the two files: every line is once in the right one, in input order, with the expected bytes.
+ * Counts and usage of the batch agree with the files.
  */
 export function checkFiles(evidence: BatchEvidence): FilesVerdict {
   const batch = lastSeen(evidence);
@@ -70,7 +70,7 @@ class Reading implements FilesVerdict {
     }
   }
 
-  /** The only other line that may stand there, under the status that the batch has. */
+  /** The only other line that the status of the batch allows. */
   #unanswered(expected: ExpectedLine): string | null {
     if (this.#status === 'cancelled') return unansweredText(expected, 'batch_cancelled');
     return this.#status === 'expired' ? unansweredText(expected, 'batch_expired') : null;

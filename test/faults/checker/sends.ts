@@ -12,25 +12,25 @@ import { expectedLines, type ExpectedLine } from './expect';
 import { requestBody } from '../round/answers';
 import type { LineEndings } from './files';
 
-/** Faults after which an attempt may have been given up while its requests were running. */
+/** Faults after which an attempt may have been abandoned with requests in flight. */
 const UNSETTLING = [
   ...['worker', 'second-worker', 'temporal', 'supervisor', 'stack'],
   ...['to-temporal', 'to-models', 'to-all'],
 ];
-/** Faults that an answer on its way can be lost to: its receiver is gone, or the way. */
+/** Faults that can lose an answer on its way: they end its receiver or its connection. */
 const LOSING = [
   ...['kill worker', 'kill second-worker', 'kill stack', 'freeze worker', 'freeze second-worker'],
   ...['cut to-models', 'cut to-all', 'hang to-models', 'hang to-all'],
 ];
-/** Faults that hold requests up on their way. */
+/** Faults that delay requests on their way. */
 const HOLDING = ['hang to-models', 'hang to-all'];
-/** An outage shows its effect when the heartbeat has timed out and the next attempt has begun. */
+/** How long after an outage its effect appears: the heartbeat times out and the next attempt begins. */
 const AFTER_EFFECT_MS = 20_000;
-/** From the mending of a link to the first answer of the database: a tick, and a new connection. */
+/** From the mending of a link to the first answer of the database: a progress interval and a new connection. */
 const UNFENCED_MS = 2_000;
-/** Of the line's place in a line id. */
+/** Digits of the line's position in a line id. */
 const OFFSET_DIGITS = 12;
-/** Cancel → no further request (docs/design/ends.md#cancel). */
+/** From a cancel to the last request of the batch (docs/design/ends.md#cancel). */
 const CANCEL_LIMIT_MS = 3_000;
 
 /** One line that was sent although an earlier request for it had not failed. */
@@ -42,7 +42,7 @@ export interface Resend {
   readonly fault: Disturbance | null;
 }
 
-/** What was sent: no line too often, too late or changed, and no answer thrown away. */
+/** Checks the requests: none too often, too late or changed, and no answer lost. */
 export class SendsCheck {
   readonly violations: Violation[] = [];
   readonly resends: Resend[] = [];
@@ -58,7 +58,7 @@ export class SendsCheck {
     }
   }
 
-  /** @param endings as the files tell them */
+  /** @param endings from the result files */
   check(batch: BatchEvidence, endings: LineEndings): void {
     const blame = (rule: string, detail: string): void => {
       this.violations.push({ rule, batch: batch.plan.name, detail });
@@ -81,7 +81,7 @@ export class SendsCheck {
     const { customId } = line.line;
     const { clockMs } = this.#round.tolerance;
     if (line.line.kind === 'unrouted') blame('unrouted', `${customId} was sent`);
-    // A killed worker may not have finished to send its request.
+    // A killed worker may have sent only a part of its request.
     else if (arrival.end === 'answered' && arrival.body !== requestBody(line)) {
       blame('body', `${customId} arrived as ${arrival.body}`);
     }
@@ -95,7 +95,7 @@ export class SendsCheck {
       blame('after-end', `${customId} arrived ${afterMs} ms after the end`);
   }
 
-  /** Whether it may have left by then: a silent link delivers what it holds when it is mended. */
+  /** Whether it may have been sent by then: a silent link delivers what it holds when it is mended. */
   #wasHeldUp({ atMs }: Arrival, leftMs: number): boolean {
     const { disturbances, tolerance } = this.#round;
     return disturbances.some(
@@ -106,7 +106,7 @@ export class SendsCheck {
     );
   }
 
-  /** Whether the batch ended while a worker was cut off from everything, and it goes on just now. */
+  /** Whether the batch ended while a worker was cut off from everything, which goes on at this moment. */
   #wasUntold({ atMs }: Arrival, endedMs: number): boolean {
     const { disturbances, tolerance } = this.#round;
     return disturbances.some(
@@ -133,12 +133,12 @@ export class SendsCheck {
     const { disturbances, tolerance } = this.#round;
     const answered = before.end === 'answered' && before.final;
     const answeredMs = before.endedAtMs ?? Infinity;
-    // Where an attempt was given up just then, the answer crossed the end of its connection.
+    // If an attempt was abandoned at that moment, the answer was on its way when its connection ended.
     const crossed = answered && this.#wasGivenUp(before, answeredMs);
     const fits = ({ part, kind, fromMs, toMs }: Disturbance): boolean => {
       if (!UNSETTLING.includes(part) || fromMs > again.atMs) return false;
       if (!answered || crossed) return toMs >= before.atMs - AFTER_EFFECT_MS;
-      // Its answer was on its way to a worker that was killed or frozen before it was written down.
+      // The worker was killed or frozen before it journalled the answer.
       if (!LOSING.includes(`${kind} ${part}`)) return false;
       const endMs = overMs({ part, kind, fromMs, toMs });
       return (
@@ -160,7 +160,7 @@ export class SendsCheck {
     );
   }
 
-  /** Whatever was answered in time stands in the files, also of a batch that was stopped. */
+  /** Every answer that came in time is in the files, even if the batch was stopped. */
   #checkLost(arrivals: readonly Arrival[], { line, life, blame }: Context): void {
     const { disturbances, tolerance } = this.#round;
     for (const { end, final, atMs, endedAtMs } of arrivals) {
@@ -177,7 +177,7 @@ export class SendsCheck {
     }
   }
 
-  /** Only where nothing else happened: a fault may hold up the word of the cancel. */
+  /** Checked only without faults nearby, because a fault may delay the notice of the cancel. */
   #checkCancelled({ plan, id, cancels }: BatchEvidence, blame: Blame): void {
     const taken = cancels.find(({ batch }) => batch?.status === 'cancelling');
     if (taken === undefined) return;
@@ -193,8 +193,8 @@ export class SendsCheck {
 }
 
 /**
- * Until when its victim may send what others took over. One that was cut off from everything has had
- * nobody to tell it: it goes on, unfenced, until the database answers it again.
+ * Until when its victim may send lines that others took over. A worker that was cut off from everything
+ * cannot learn that it was overtaken: it goes on, unfenced, until the database answers it again.
  */
 function overMs({ kind, part, fromMs, toMs }: Disturbance): number {
   if (kind === 'kill') return fromMs;
@@ -207,7 +207,7 @@ interface Life {
   readonly expiresMs: number;
   /** When the batch was first seen to have ended. */
   readonly endSeenMs: number;
-  /** Until when an answer had to be taken. */
+  /** Until when an answer had to be accepted. */
   readonly answersUntilMs: number;
   readonly words: string;
 }

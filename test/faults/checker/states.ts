@@ -14,7 +14,7 @@ const TIMES = [
   'cancelled_at',
 ] as const;
 
-/** Whether `to` can come after `from`, with any number of statuses in between that nobody saw. */
+/** Whether `to` can follow `from`, with any number of unseen statuses in between. */
 export function isReachable(from: BatchStatus, to: BatchStatus): boolean {
   return (
     from === to ||
@@ -22,7 +22,7 @@ export function isReachable(from: BatchStatus, to: BatchStatus): boolean {
   );
 }
 
-/** The life of a batch as its objects tell it: legal order, times that stay, counts that grow. */
+/** Checks the samples of a batch: statuses in legal order, times that stay, counts that grow. */
 export function checkStates(evidence: BatchEvidence): Violation[] {
   const { samples, plan } = evidence;
   const violations: Violation[] = [];
@@ -81,7 +81,7 @@ function checkStep(before: BatchView, after: BatchView, blame: Blame): void {
   }
 }
 
-/** An accepted cancel decides the end, a refused one needs another; its answer fits into the life. */
+/** An accepted cancel decides the end. A refused one needs another end. Its answer fits the samples. */
 function checkCancels({ cancels, samples }: BatchEvidence, blame: Blame): void {
   const end = samples.at(-1)?.batch.status;
   for (const { httpStatus, batch, sentMs, gotMs } of cancels) {

@@ -1,33 +1,33 @@
 import type { BatchPlan, LinePlan } from './plan';
 
-/** What the model server writes for a line at last: a pure function of the line. */
+/** The final answer of the model server to a line: a pure function of the line. */
 export interface FinalAnswer {
   readonly status: number;
-  /** As it goes over the wire: blanks and non-ASCII letters included. */
+  /** The bytes on the wire, with blanks and non-ASCII letters. */
   readonly text: string;
-  /** The server's own name for the request; null: it gives none. */
+  /** The server's own request id; null if it sends none. */
   readonly requestId: string | null;
 }
 
-/** Tokens that each fine answer reports. */
+/** Tokens that a successful answer reports. */
 export interface Tokens {
   readonly input: number;
   readonly cached: number;
   readonly output: number;
 }
 
-/** Place of a line in its batch, which its body names too. */
+/** A line and its position in the batch, which its body contains too. */
 export interface PlacedLine {
   readonly line: LinePlan;
   readonly index: number;
 }
 
-/** Body of a request: all that the model server needs to know what it does with it. */
+/** The body of a request, which tells the model server how to answer it. */
 export function requestBody({ line, index }: PlacedLine): string {
   const { customId, model, kind, latencyMs } = line;
   const messages = [{ role: 'user', content: `Frage ${index} über ${customId} 漢` }];
   const metadata = { kind, index: String(index), latency: String(latencyMs), customId };
-  // Blanks as no serializer of ours writes them: the body must arrive byte by byte.
+  // With blanks that no serializer of ours writes, to check that the body arrives byte for byte.
   return `{ "model":"${model}",  "messages": ${JSON.stringify(messages)},"metadata":${JSON.stringify(metadata)} }`;
 }
 

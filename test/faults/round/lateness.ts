@@ -4,30 +4,30 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { TcpProxy } from '../../support/tcp-proxy';
 
 /**
- * How much later than it was there a request is seen by a server of this process. On a busy machine
- * that is far more than the longest delay of the event loop: a server accepts one connection each time
- * round, so that of twenty opened at once the last is seen twenty rounds later.
+ * How late a server of this process sees requests after they arrived. On a busy machine that is far more
+ * than the longest delay of the event loop: a server accepts one connection per turn of the loop, so that
+ * the last of twenty simultaneous connections is seen twenty turns later.
  */
 export interface Lateness {
-  /** Measures what comes through this proxy, too: it waits twice. */
+  /** Measures requests through this proxy, too, which are delayed twice. */
   alsoThrough(proxy: TcpProxy): void;
-  /** Whether a request is one of these; it is noted then, and wants any answer. */
+  /** Whether a request is a probe. Records its delay; the caller answers it with anything. */
   isProbe(received: IncomingMessage): boolean;
-  /** The longest since the last call, ms. */
+  /** The longest delay since the last call, ms. */
   takeMs(): number;
   close(): void;
 }
 
 const PAUSE_MS = 25;
 const SAMPLE_MS = 10;
-/** A header that says when the probe was sent, and one that says which way. */
+/** Headers of a probe: when it was sent, and through which way. */
 const [SENT, WAY] = ['x-probe-sent', 'x-probe-way'];
 
-/** Probes are sent to `port` one after the other, each on a connection of its own. */
+/** Sends probes to `port` one after the other, each on a new connection. */
 export function watchLateness(port: number): Lateness {
   const loop = monitorEventLoopDelay({ resolution: SAMPLE_MS });
   loop.enable();
-  /** Of each way: its port, and since when it has been open. */
+  /** The port of each way, and since when it has been open. */
   const ways: { port: number; openSinceMs(): number }[] = [];
   const timers = new Set<NodeJS.Timeout>();
   let longestMs = 0;
@@ -58,7 +58,7 @@ export function watchLateness(port: number): Lateness {
       const way = ways[Number(headers[WAY] ?? NaN)];
       if (way === undefined) return false;
       const sentMs = Number(headers[SENT]);
-      // What a closed way has held up tells nothing of this process.
+      // A probe that waited for a closed way says nothing about this process.
       if (sentMs > way.openSinceMs()) longestMs = Math.max(longestMs, Date.now() - sentMs);
       return true;
     },

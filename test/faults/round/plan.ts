@@ -1,7 +1,7 @@
 import type { Random } from './random';
 import { randomFrom } from './random';
 
-/** What the model server does with a line; the end of each is the same however often it is sent. */
+/** What the model server does with a line. The final answer does not depend on how often it is sent. */
 export type LineKind =
   | 'fine'
   /** 429 or 503 at first, then fine. */
@@ -26,15 +26,15 @@ export interface BatchPlan {
   /** Completion window; null: a day. */
   readonly windowSec: number | null;
   readonly lines: readonly LinePlan[];
-  /** Waves of cancels: after the batch was created, so many at once. */
+  /** Waves of cancels: when, after the creation of the batch, and how many at once. */
   readonly cancels: readonly { readonly afterMs: number; readonly together: number }[];
-  /** When its input file is deleted, after it was created; left out: never. */
+  /** When its input file is deleted, after its creation. Without this it is kept. */
   readonly deletesInputAfterMs?: number;
 }
 
 /**
- * `stack` is all of it at once, `supervisor` the process that starts the others; `to-…` are the links
- * of the second worker alone.
+ * `stack` is all processes at once, `supervisor` the process that starts the others. `to-…` are links of
+ * the second worker only.
  */
 export type Part =
   | 'worker'
@@ -50,12 +50,12 @@ export type Part =
   | 'to-models'
   | 'to-all';
 /**
- * `drain`: SIGTERM, and started again. `roll`: that for one process after the other. `cut`:
- * connections are reset and refused. `hang`: they stay, and nothing comes through.
+ * `drain`: SIGTERM and a restart. `roll`: the same for one process after the other. `cut`: connections are
+ * reset and refused. `hang`: connections stay open and deliver nothing.
  */
 export type FaultKind = 'kill' | 'freeze' | 'drain' | 'roll' | 'cut' | 'hang';
 
-/** A fault strikes at a time of the round or when a batch has come so far. */
+/** A fault strikes at a time of the round, or when a share of a batch is answered. */
 export interface FaultPlan {
   readonly kind: FaultKind;
   readonly part: Part;
@@ -65,7 +65,7 @@ export interface FaultPlan {
     | { readonly batch: string; readonly answeredShare: number; readonly afterMs: number };
 }
 
-/** One round of the schedule: everything that chance decides, a pure function of seed and number. */
+/** One round of the schedule: all random choices, a pure function of seed and round number. */
 export interface RoundPlan {
   readonly seed: number;
   readonly round: number;
@@ -81,7 +81,7 @@ const MOODS: Readonly<Record<string, Readonly<Record<LineKind, number>>>> = {
   sour: { fine: 5, busy: 20, dropped: 10, refused: 50, broken: 5, unrouted: 10 },
 };
 const MAX_LINES_A_ROUND = 700;
-/** Each round begins with another of these, so that a few rounds have seen all of them. */
+/** Each round begins with another one of these, so that a few rounds cover all of them. */
 const FIRST_FAULTS: readonly (readonly [FaultKind, Part])[] = [
   ['kill', 'worker'],
   ['kill', 'temporal'],
@@ -92,14 +92,14 @@ const FIRST_FAULTS: readonly (readonly [FaultKind, Part])[] = [
   ['cut', 'model-server'],
   ['freeze', 'temporal'],
 ];
-/** Beside them, where one worker runs: what strikes all at once. */
+/** In addition, if one worker runs: faults that strike everything at once. */
 const WHOLE_FAULTS: typeof FIRST_FAULTS = [
   ['kill', 'stack'],
   ['roll', 'stack'],
   ['kill', 'supervisor'],
   ['drain', 'stack'],
 ];
-/** Where two run: what strikes the links of one. */
+/** In addition, if two workers run: faults that strike the links of one. */
 const LINK_FAULTS: typeof FIRST_FAULTS = [
   ['cut', 'to-temporal'],
   ['hang', 'to-all'],
@@ -113,7 +113,7 @@ const LINK_FAULTS: typeof FIRST_FAULTS = [
 export interface PlanOptions {
   readonly seed: number;
   readonly round: number;
-  /** Whether a second worker runs, on which faults may strike too. */
+  /** Whether a second worker runs, which faults may strike too. */
   readonly twoWorkers: boolean;
 }
 
@@ -140,7 +140,7 @@ function planBatch(random: Random, name: string, room: number): BatchPlan {
     const kind = random.weighted(mood);
     const model = kind === 'unrouted' ? 'nobody' : random.pick(models);
     const spreadMs = random.between(0, latencyMs);
-    // A broken line is tried many times, which must not take longer than the round.
+    // A broken line is retried many times, which must not take longer than the round.
     const ownMs = kind === 'broken' ? 5 : latencyMs + spreadMs;
     return { customId: `${name}-${i}`, model, kind, latencyMs: ownMs };
   });
@@ -169,10 +169,10 @@ interface Scene {
 function planFaults(random: Random, round: number, scene: Scene): FaultPlan[] {
   const own = [...FIRST_FAULTS, ...(scene.twoWorkers ? LINK_FAULTS : WHOLE_FAULTS)];
   const first = own[round % (own.length + 1)];
-  // The last round of each turn is quiet: cancels and windows alone.
+  // The last round of each cycle has no faults, only cancels and windows.
   if (first === undefined) return [];
   const chosen = [first];
-  // A stack that is being started anew has no parts to strike on.
+  // While a stack restarts it has no parts to strike.
   const others = scene.twoWorkers ? own : FIRST_FAULTS;
   const more = isWhole(first) ? 0 : random.between(0, 2);
   for (let i = more; i > 0; i--) chosen.push(random.pick(others));
@@ -188,13 +188,13 @@ function isWhole([, part]: readonly [FaultKind, Part]): boolean {
   return part === 'stack' || part === 'supervisor';
 }
 
-/** A frozen worker, and one that is cut off from Temporal, stays so beyond its heartbeat timeout of 3 s, mostly. */
+/** Most freezes and cuts from Temporal last longer than the heartbeat timeout of 3 s. */
 function faultMs(random: Random, [kind, part]: readonly [FaultKind, Part]): number {
   if (kind === 'freeze' || part.startsWith('to-')) return random.between(1_500, 6_500);
   return kind === 'cut' ? random.between(300, 1_500) : 0;
 }
 
-/** Where there is most to lose. */
+/** In the middle of the largest batch, which has the most to lose. */
 function amidTheLargest(random: Random, batches: readonly BatchPlan[]): FaultPlan['when'] {
   const unstopped = batches.filter((batch) => batch.windowSec === null && !batch.cancels.length);
   const candidates = unstopped.length > 0 ? unstopped : [...batches];
@@ -203,7 +203,7 @@ function amidTheLargest(random: Random, batches: readonly BatchPlan[]): FaultPla
   return { batch: largest!.name, answeredShare, afterMs: random.between(0, 150) };
 }
 
-/** Times of the clock meet ingestion and execution; the last answers meet finalization. */
+/** Fixed times hit ingestion and execution; shares of answers hit execution and finalization. */
 function planMoment(random: Random, batches: readonly BatchPlan[]): FaultPlan['when'] {
   if (random.chance(0.4)) return { atMs: random.between(300, 4_000) };
   const answeredShare = random.pick([0.3, 0.7, 1]);

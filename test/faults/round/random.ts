@@ -1,12 +1,12 @@
-/** A reproducible source of chance: the same seed, the same sequence (mulberry32, 32 bits of state). */
+/** Reproducible random numbers: the same seed gives the same sequence (mulberry32, 32 bits of state). */
 export interface Random {
   /** Uniform in [0, 1). */
   next(): number;
-  /** A whole number between both, inclusive. */
+  /** An integer from `low` to `high`, inclusive. */
   between(low: number, high: number): number;
   chance(probability: number): boolean;
   pick<T>(from: readonly T[]): T;
-  /** One of the names, each as likely as its weight says. */
+  /** One of the names, with a probability in proportion to its weight. */
   weighted<K extends string>(weights: Readonly<Record<K, number>>): K;
 }
 
@@ -27,8 +27,8 @@ export function randomFrom(seed: number): Random {
     pick: (from) => from[between(0, from.length - 1)]!,
     weighted: (weights) => {
       const entries = Object.entries<number>(weights);
-      let left = next() * entries.reduce((sum, [, weight]) => sum + weight, 0);
-      const found = entries.find(([, weight]) => (left -= weight) < 0) ?? entries.at(-1)!;
+      let rest = next() * entries.reduce((sum, [, weight]) => sum + weight, 0);
+      const found = entries.find(([, weight]) => (rest -= weight) < 0) ?? entries.at(-1)!;
       return found[0] as never;
     },
   };

@@ -9,12 +9,12 @@ export interface RoundStory {
   readonly plan: RoundPlan;
   readonly evidence: RoundEvidence;
   readonly verdict: Verdict;
-  /** Where plan, evidence and verdict lie as JSON. */
+  /** The file with plan, evidence and verdict as JSON. */
   readonly file: string;
   readonly twoWorkers: boolean;
 }
 
-/** One line of a long run: what struck, and when each batch had ended after its first look. */
+/** One line of a long run: the faults, and when each batch ended after its first sample. */
 export function roundLine(round: number, { batches, disturbances }: RoundEvidence): string {
   const faults = disturbances.map(
     ({ kind, part, fromMs, toMs }) => `${kind} ${part} ${toMs - fromMs} ms`,
@@ -27,7 +27,7 @@ export function roundLine(round: number, { batches, disturbances }: RoundEvidenc
   return `round ${round}: ${faults.join(', ')}; ${ends.join(', ')}`;
 }
 
-/** All that is needed to understand a failed round and to play it again. */
+/** Everything needed to understand a failed round and to repeat it. */
 export function describeRound({ plan, evidence, verdict, file, twoWorkers }: RoundStory): string {
   const { violations } = verdict;
   const startMs = Math.min(...evidence.batches.flatMap(({ samples }) => samples[0]?.sentMs ?? []));
@@ -55,7 +55,7 @@ export function describeRound({ plan, evidence, verdict, file, twoWorkers }: Rou
   ].join('\n');
 }
 
-/** What the faults cost, over all rounds. */
+/** What the faults cost over all rounds. */
 export class FaultFigures {
   readonly #drainMs: number[] = [];
   readonly #redispatchMs: number[] = [];
@@ -98,7 +98,7 @@ export class FaultFigures {
     }
   }
 
-  /** Cancel → last request of the batch, where no fault was near. */
+  /** From a cancel to the last request of the batch, without faults nearby. */
   #addCancel({ id, cancels }: RoundEvidence['batches'][number], evidence: RoundEvidence): void {
     const taken = cancels.find(({ batch }) => batch?.status === 'cancelling');
     if (taken === undefined) return;

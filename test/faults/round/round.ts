@@ -24,11 +24,11 @@ export interface RoundScene {
 }
 
 const POLL_MS = 60;
-/** From the creation of a batch to its end, whatever strikes meanwhile. */
+/** The longest life of a batch under any faults. */
 const END_LIMIT_MS = 120_000;
 const MOMENT_LIMIT_MS = 20_000;
 
-/** Plays one round against the stack and brings back what was seen. */
+/** Plays one round against the stack and returns what was observed. */
 export async function playRound(plan: RoundPlan, scene: RoundScene): Promise<RoundEvidence> {
   const { modelServer } = scene;
   const firstArrival = modelServer.arrivals.length;
@@ -38,7 +38,7 @@ export async function playRound(plan: RoundPlan, scene: RoundScene): Promise<Rou
     Promise.all(plan.batches.map((batch) => play.batch(batch))),
     Promise.all(plan.faults.map((fault) => play.fault(fault))),
   ]);
-  // Late requests, too, are in the evidence: nothing may come for batches that have ended.
+  // Wait for late requests: nothing may be sent for batches that have ended.
   await delay(500);
   const lagMs = modelServer.lateness.takeMs();
   const { tolerance } = scene;
@@ -46,7 +46,7 @@ export async function playRound(plan: RoundPlan, scene: RoundScene): Promise<Rou
     batches: await Promise.all(batches.map((batch) => play.withFiles(batch))),
     disturbances: disturbances.flatMap((one) => (one === null ? [] : [one])),
     arrivals: modelServer.arrivals.slice(firstArrival),
-    // What this process saw late did not happen late.
+    // Delays of this process are not delays of the product.
     tolerance: {
       ...tolerance,
       clockMs: tolerance.clockMs + lagMs,
@@ -97,7 +97,7 @@ class Play {
   async #watch({ id, samples }: Watched): Promise<void> {
     const untilMs = performance.now() + END_LIMIT_MS;
     let after = 2;
-    // Looked at again after the end: it must not change any more.
+    // Sampled again after the end, when it must not change any more.
     while (performance.now() < untilMs && after > 0) {
       const sentMs = Date.now();
       const batch = await this.#scene.api.look(id);
@@ -134,7 +134,7 @@ class Play {
     return this.#scene.parts.strike(fault);
   }
 
-  /** False where the moment does not come any more. */
+  /** False if the moment cannot come any more. */
   async #moment(when: FaultPlan['when']): Promise<boolean> {
     if ('atMs' in when) {
       await delay(this.#startedMs + when.atMs - Date.now());
@@ -154,7 +154,7 @@ class Play {
     return last !== undefined && isTerminal(last.batch.status);
   }
 
-  /** Answered requests of a batch, of its lines. */
+  /** The answered share of a batch's lines. */
   #share(name: string): number {
     const watched = this.#known.get(name);
     if (watched === undefined) return 0;

@@ -7,13 +7,13 @@ import type { TestStack } from '../../support/stack';
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy';
 import { until } from '../../support/until';
 
-/** What a worker talks to. */
+/** The servers that a worker connects to. */
 export type LinkName = 'temporal' | 'postgres' | 'models';
 
-/** A worker beside the stack's own, started again whenever it dies; each of its links can be cut. */
+/** A worker in addition to the stack's own. It is restarted whenever it dies, and each of its links can be cut. */
 export interface SecondWorker {
   readonly links: Readonly<Record<LinkName, TcpProxy>>;
-  /** Null between two lives. */
+  /** Null while it is being restarted. */
   pid(): number | null;
   stop(): Promise<void>;
 }
@@ -22,9 +22,9 @@ const RESTART_MS = 250;
 const READY_MS = 60_000;
 
 /**
- * Starts it with the stack's settings, another port for its health; ready when it says so.
+ * Starts it with the stack's settings and another observability port, and waits until it is ready.
  *
- * @param modelsUrl a model server of its own, so that its requests can be told apart
+ * @param modelsUrl a model server of its own, so that its requests can be distinguished
  */
 export async function startSecondWorker(
   stack: TestStack,
@@ -68,7 +68,7 @@ export async function startSecondWorker(
   };
 }
 
-/** Puts a proxy before everything that the settings lead to. */
+/** Puts a proxy before every server of the settings. */
 async function openLinks(
   settings: Record<string, Record<string, unknown>>,
   modelsUrl: string | undefined,
