@@ -38,7 +38,7 @@ export async function withDatabase(): Promise<TestDatabase> {
   const server = await oncePerRun({
     name: 'postgres',
     start: startServer,
-    patienceMs: POSTGRES_START_MS,
+    startLimitMs: POSTGRES_START_MS,
   });
   const name = `test_${randomBytes(6).toString('hex')}`;
   await administer(server.port, `create database ${name} template ${TEMPLATE} strategy file_copy`);
