@@ -1,6 +1,6 @@
 'use strict';
 
-/** The few calls of the OpenAI API that a row makes, with the moments between which it measures. */
+/** The calls of the OpenAI API that a row makes, with the times between which it measures. */
 const fs = require('node:fs');
 
 const TERMINAL = ['completed', 'failed', 'expired', 'cancelled'];

@@ -1,9 +1,9 @@
 'use strict';
 
 /**
- * Repetition on a machine that others use too: waits for a calm moment before each run and repeats
- * the runs that were disturbed. Everything is bounded; where no calm is found the least disturbed
- * runs are given, and their disturbance stands beside them in the table.
+ * Repetition on a shared machine: waits for a calm moment before each run and repeats runs that other
+ * processes disturbed. All waits are bounded. If the machine does not become calm, the least disturbed
+ * runs count, and the table shows how much they were disturbed.
  */
 const { pause } = require('./api-client');
 const { machineCpuSec } = require('./process-stats');
@@ -14,7 +14,7 @@ const LOOK_MS = 1_000;
  * @template {Record<string, unknown>} Run with a column `others, cores`
  * @param {{ repeat: number, calmCores: number, patienceMs: number, retries: number }} bench
  * @param {() => Promise<Run>} work one run
- * @param {number} [times] runs that are asked for
+ * @param {number} [times] how many runs
  * @returns {Promise<Run[]>} exactly `times`
  */
 async function calmRuns(bench, work, times = bench.repeat) {

@@ -1,6 +1,6 @@
 'use strict';
 
-/** Programs that the benchmarks start. Whatever happens, each of them is ended by its own pid. */
+/** Programs that the benchmarks start. Each is always ended, by its own process id. */
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
 const { createInterface } = require('node:readline');

@@ -1,8 +1,8 @@
 'use strict';
 
-/** Small arithmetic on measured values. */
+/** Statistics of measured values. */
 
-/** The middle one, the mean of both where there are two. */
+/** The median. */
 function median(values) {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length / 2;

@@ -1,6 +1,6 @@
 'use strict';
 
-/** Input files, made once and kept in the scratch folder: the same bytes on every machine. */
+/** Input files, created once and kept in the scratch folder, with the same bytes on every machine. */
 const fs = require('node:fs');
 const { once } = require('node:events');
 const path = require('node:path');
@@ -15,11 +15,11 @@ const SMALL_BYTES = 279;
 const LARGE_BYTES = 4_096;
 
 /**
- * A file of `lines` requests of `lineBytes` each, their newlines included.
+ * A file of `lines` requests of `lineBytes` each, including line feeds.
  *
  * @param {string} scratch folder to keep it in
  * @param {{ lines: number, lineBytes?: number, modelOf?: (index: number) => string, name?: string }} shape
- *   `name` is asked for where `modelOf` is given
+ *   `name` is required with `modelOf`
  * @returns {Promise<string>} its path
  */
 async function inputFile(scratch, { lines, lineBytes = SMALL_BYTES, modelOf, name = 'bench' }) {

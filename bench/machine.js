@@ -1,6 +1,6 @@
 'use strict';
 
-/** What a reader must know of the machine to read the figures. */
+/** The facts about the machine that a reader needs to judge the figures. */
 const { spawnSync } = require('node:child_process');
 const os = require('node:os');
 const path = require('node:path');

@@ -1,10 +1,10 @@
 'use strict';
 
-/** Memory and processor time of other processes, as Linux tells them in /proc. */
+/** Memory and processor time of other processes, from /proc. */
 const fs = require('node:fs');
 const os = require('node:os');
 
-/** Ticks of /proc/<pid>/stat per second: fixed in Linux' interface to programs. */
+/** Ticks of /proc/<pid>/stat per second: fixed in the Linux interface. */
 const TICKS_PER_SEC = 100;
 const SAMPLE_MS = 200;
 

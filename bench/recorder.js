@@ -1,6 +1,6 @@
 'use strict';
 
-/** A model server that remembers every request: what was sent, when, and what got its answer. */
+/** A model server that records every request, when it came, and whether it was answered. */
 const http = require('node:http');
 const { nowMs } = require('./api-client');
 
@@ -8,11 +8,11 @@ const { nowMs } = require('./api-client');
  * @typedef {object} Arrival
  * @property {string} lineId `x-request-id`
  * @property {number} atMs Unix ms
- * @property {number | null} endedAtMs when its answer was out, or its connection gone
+ * @property {number | null} endedAtMs when its answer was written or its connection ended
  * @property {boolean} answered
  */
 
-/** Spreads the answers evenly: those in flight together must not end together for ever. */
+/** Spreads the answers, so that requests that start together do not always end together. */
 const GOLDEN = 0.618034;
 
 /** Starts one on a free loopback port; it answers after half to one and a half `latencyMs`. */

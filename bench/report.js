@@ -1,14 +1,14 @@
 'use strict';
 
-/** Results as tables for people, on stdout, and as JSON for programs, in a file. */
+/** Prints results as tables on stdout and writes them as JSON to a file. */
 const fs = require('node:fs');
 
 /**
- * @typedef {object} Result what a row gives back
+ * @typedef {object} Result the result of a row
  * @property {number} row number in docs/benchmarks.md
  * @property {string} title
  * @property {{ what: string, value: string, must: string, aim: string, met: boolean }[]} verdicts
- * @property {Record<string, unknown>[]} runs one object a measured run, all with the same keys
+ * @property {Record<string, unknown>[]} runs one object per measured run, all with the same keys
  */
 
 /** @param {Result} result */

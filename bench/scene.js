@@ -1,6 +1,6 @@
 'use strict';
 
-/** A mock model server and a Nightshift before it: the place where a row measures. */
+/** A mock model server and a whole stack in front of it, on which a row measures. */
 const { createClient, expectComplete, nowMs } = require('./api-client');
 const { inputFile } = require('./input-files');
 const { startMock } = require('./mock-server');
