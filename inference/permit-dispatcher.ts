@@ -113,8 +113,9 @@ class StagedDispatcher implements PermitDispatcher, PermitOwner {
   }
 
   learn(permits: ModelPermits, reply: LearnedReply): void {
-    const isOverload = reply.signal === 'overload';
-    permits.limit?.onReply({ ...reply, nowMs: isOverload ? this.#now() : 0 });
+    const { signal, mark, pauseMs } = reply;
+    const isOverload = signal === 'overload';
+    permits.limit?.onReply({ signal, mark, pauseMs, nowMs: isOverload ? this.#now() : 0 });
     if (isOverload) this.#recall(permits);
     else this.#fill(permits, 0);
   }
