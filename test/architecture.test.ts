@@ -11,7 +11,7 @@ const ELSEWHERE = ['test', 'bench', 'examples'];
  * The numbers only become smaller.
  */
 const KNOWN_VIOLATIONS: Readonly<Record<string, number>> = {
-  'lines, at most 400': 2,
+  'lines, at most 400': 1,
   'lines, at most 60': 2,
 };
 /** Exports that no product code imports, each with the reason why it is an export nevertheless. */
