@@ -11,7 +11,7 @@ export function jsonBytes(text: string): number {
 export function charJsonBytes(char: string): number {
   const point = char.codePointAt(0) ?? 0;
   if (ESCAPED_SHORT.has(char)) return 2;
-  // `\u0000`: control characters, and lone surrogates, which JSON.stringify escapes as well.
+  // JSON.stringify writes control characters and lone surrogates as six bytes: `\u0000`.
   if (point < 0x20 || (point >= 0xd800 && point <= 0xdfff)) return 6;
   return pointBytes(point);
 }

@@ -1,7 +1,7 @@
 import type { StopCause } from './status';
 
 /**
- * What to do with an open row, by the state of the workflow that has its id
+ * What to do with an open row, by the state of the workflow with the same id
  * (docs/design/ends.md#reconcile).
  *
  * | workflow | row                                | verdict                               |
@@ -12,8 +12,8 @@ import type { StopCause } from './status';
  * | missing  | otherwise                          | start; past its deadline claim `expired` |
  * | closed   | any                                | start; claim `expired` past its deadline, else `failed` |
  *
- * A cause that the row already has is never replaced. Whether a complete manifest forbids the claim is
- * for the caller to check.
+ * A cause that the row already has is never replaced. The caller checks whether a complete manifest
+ * forbids the claim.
  */
 export function judgeOrphan(
   row: OrphanRow,
@@ -35,7 +35,7 @@ export function judgeOrphan(
 /** The workflow of a batch at Temporal; `closed` for any reason. */
 export type WorkflowState = 'running' | 'closed' | 'missing';
 
-/** The part of an open row that decides; times in Unix seconds. */
+/** The fields of an open row that {@link judgeOrphan} needs; times in Unix seconds. */
 export interface OrphanRow {
   readonly stopCause: StopCause | null;
   /** Whether the workflow has seen the cause. */
@@ -47,7 +47,7 @@ export interface OrphanRow {
   readonly cancellingAtSec: number | null;
 }
 
-/** What to do; `claim` is the cause to write before the start. */
+/** What reconcile does next; `claim` is the cause to write before the start, null for none. */
 export type OrphanVerdict =
   | { readonly kind: 'none' }
   | { readonly kind: 'signal' }

@@ -9,8 +9,9 @@
  * | finalizing  | completed, failed, expired, cancelling                |
  * | cancelling  | cancelled                                             |
  *
- * `validating → finalizing` exists because nothing waits for the write of `in_progress`: if that is late,
- * the next one overtakes it. `cancelling` never becomes `completed`, and a terminal status never changes.
+ * `validating → finalizing` exists because the workflow does not wait for the write of `in_progress`. If
+ * that write is late, the write of `finalizing` overtakes it. `cancelling` never becomes `completed`, and
+ * a terminal status never changes.
  */
 export const BATCH_STATUSES = [
   'validating',

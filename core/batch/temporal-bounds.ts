@@ -2,9 +2,9 @@ import { fnv64Hex } from '../names/fnv';
 import { charJsonBytes, jsonBytes, utf8Bytes } from './json-size';
 
 /**
- * Makes every value that Temporal receives and that a client can influence, bounded as the server
- * measures it: the bytes of its JSON text in UTF-8. These bounds matter. If a value exceeds a limit of
- * the server, the server refuses to start the workflow or terminates a running one
+ * Bounds on every value that Temporal receives and that a client can influence. Sizes are measured as the
+ * server measures them: bytes of the JSON text in UTF-8. If a value exceeds a limit of the server, the
+ * server refuses to start the workflow or terminates a running one
  * (docs/design/temporal.md#bounds-on-values).
  *
  * | value                    | server's limit                                | ours      |
@@ -75,7 +75,7 @@ export function detailsText(markdown: string): string {
   return fits === -1 ? lines.join('\n') : lines.slice(0, fits).join('\n') + MORE;
 }
 
-/** A tenant as a fairness key. `digest` turns a name that does not fit into ASCII; 64 characters are kept. */
+/** A tenant as a fairness key. A name that does not fit becomes its ASCII `digest`, cut to 64 characters. */
 export function fairnessKey(tenant: string, digest: (text: string) => string): string {
   const isFit = cleaned(tenant) === tenant && utf8Bytes(tenant) <= TEMPORAL_LIMITS.fairnessKeyBytes;
   return isFit ? tenant : digest(tenant).slice(0, TEMPORAL_LIMITS.fairnessKeyBytes);
@@ -96,7 +96,7 @@ export function fitsModelNames(names: Iterable<string>): boolean {
 const REPLACEMENT = '\uFFFD';
 const ELLIPSIS = '…';
 const MORE = '\n\n… (more than can be shown here)';
-/** Control characters and lone surrogates: UTF-8 cannot encode the latter, and JSONB no NUL. */
+/** Control characters and lone surrogates. JSONB cannot hold NUL, and UTF-8 cannot encode lone surrogates. */
 const UNFIT = /[\p{Cc}\p{Cs}]/gu;
 const UNFIT_BUT_LINES = /[^\P{Cc}\n]|\p{Cs}/gu;
 const KEEPS_LINES = true;
@@ -106,7 +106,7 @@ function cleaned(text: string, keepsLines = false): string {
 }
 
 function fitted(text: string, maxBytes: number, keepsLines = false): string {
-  // Characters beyond `maxBytes` cannot fit: a text of megabytes is not scanned as a whole.
+  // Characters beyond `maxBytes` cannot fit, so they are not scanned: a text may have megabytes.
   const clean = cleaned(text.slice(0, maxBytes + 1), keepsLines);
   if (text.length <= maxBytes && jsonBytes(clean) <= maxBytes) return clean;
   return cut(clean, maxBytes - charJsonBytes(ELLIPSIS)) + ELLIPSIS;

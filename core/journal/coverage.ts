@@ -1,6 +1,6 @@
 import type { Range } from '../range';
 
-/** The parts of `[0, entries)` that no range covers, in order. Ranges may overlap and exceed it. */
+/** The gaps in `[0, entries)` that no range covers, in order. Ranges may overlap and exceed it. */
 export function uncovered(ranges: readonly Range[], entries: number): Range[] {
   const gaps: Range[] = [];
   let next = 0;

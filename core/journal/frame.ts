@@ -11,7 +11,7 @@ import type { Crc32 } from './crc32';
  */
 export const FRAME_HEADER_BYTES = 44;
 
-/** A larger length means damage: `limits.max_answer_bytes` is far below. */
+/** A larger length means damage: `limits.max_answer_bytes` is always far smaller. */
 const MAX_PAYLOAD_BYTES = 1024 ** 3;
 
 /** `output` and `error` hold a result line without its newline; `retry` is not an answer. */
@@ -54,7 +54,7 @@ export interface ReadFrame {
   readonly end: number;
 }
 
-/** A line that waited for its next try when its chunk ended: its tries are remembered. */
+/** The tries of a line that waited for its next try when its chunk ended. */
 export interface RetryFrame {
   readonly offset: number;
   readonly tries: number;
@@ -127,8 +127,8 @@ export function readFrame(bytes: Buffer, position: number, crc32: Crc32): ReadFr
 }
 
 /**
- * Where the frame at `position` ends; null if {@link readFrame} would return null. For readers that take
- * single fields: it allocates no object.
+ * Where the frame at `position` ends; null if {@link readFrame} would return null. Allocates no object, for
+ * readers that need only single fields.
  */
 export function checkedEnd(bytes: Buffer, position: number, crc32: Crc32): number | null {
   const end = frameEnd(bytes, position);
@@ -220,7 +220,7 @@ function writeUsage(frame: Buffer, usage: Usage): void {
   frame.writeUInt32LE(clampU32(usage.totalTokens), 40);
 }
 
-/** Model servers report the counts: a value that is not an integer in range must not throw here. */
+/** Model servers report the counts, so a value that is no integer or out of range must not throw here. */
 function clampU32(value: number): number {
   return value > 0 ? Math.min(Math.trunc(value), MAX_U32) : 0;
 }

@@ -4,8 +4,8 @@ const SAFE_HIGH = 2 ** 21;
 
 /**
  * Writes a non-negative safe integer as 8 little-endian bytes. Object formats call the field i64 or
- * u64; both read the same, because the top bit is never set. Two 32-bit halves cost a third of a
- * BigInt. @throws RangeError for any other value
+ * u64; both read the same, because the top bit is never set. Two 32-bit halves take a third of the time
+ * of a BigInt. @throws RangeError for any other value
  */
 export function writeInt64(bytes: Buffer, value: number, at: number): void {
   if (!Number.isSafeInteger(value) || value < 0) {

@@ -3,7 +3,7 @@ import { NightshiftError } from '../errors';
 import { isJsonObject } from '../openai/json-object';
 
 /**
- * What the result files of a batch are made from, decided once (docs/design/journal.md#manifest). Output
+ * What the result files of a batch are made from; written once (docs/design/journal.md#manifest). Output
  * bytes, counts, usage and file ids are a pure function of the manifest and the input.
  */
 export interface Manifest {
@@ -23,7 +23,7 @@ export interface ManifestSeal {
   readonly size: number;
 }
 
-/** The manifest as JSON. Seals are in key order: their position is their rank in the merge. */
+/** The manifest as JSON. Seals are in key order, because their position is their rank in the merge. */
 export function encodeManifest(manifest: Manifest): Buffer {
   const { version, nonce, cause, closed_at } = manifest;
   const seals = manifest.seals
@@ -69,6 +69,6 @@ function isSeal(value: unknown): value is ManifestSeal {
 }
 
 function corrupt(cause?: unknown): NightshiftError {
-  const message = 'the manifest of the batch is damaged or of an unknown version';
+  const message = 'the manifest of the batch is damaged or has an unknown version';
   return new NightshiftError('object_corrupt', message, { cause });
 }

@@ -1,6 +1,6 @@
 import { FRAME_KIND, type FrameKind } from './frame';
 
-/** What decides between several frames for the same offset. */
+/** The properties of a frame that decide between several frames for the same offset. */
 export interface Claim {
   readonly kind: FrameKind;
   readonly objectKey: string;

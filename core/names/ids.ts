@@ -25,8 +25,8 @@ export function partIdFromBytes(random: Uint8Array): string {
 }
 
 /**
- * Id of a result file: a pure function of the batch and the kind, so that a second finalization names
- * the same files. It is one character longer than the id of an uploaded file, so they never collide.
+ * Id of a result file: a pure function of the batch and the kind, so that a second finalization produces
+ * the same ids. It is one character longer than the id of an uploaded file, so they never collide.
  */
 export function resultFileId(batchId: string, kind: ResultKind): string {
   return `file-${base62(batchHex(batchId))}${kind === 'output' ? 'o' : 'e'}`;

@@ -1,7 +1,7 @@
 import type { Range } from '../range';
 
 /**
- * The keys of all objects (docs/design/journal.md#object-names). No key is a folder of another one.
+ * The keys of all objects (docs/design/journal.md#object-names). No key is a folder of another key.
  * Numbers are plan positions, zero-padded to 10 digits, so that the order of keys is the order of the
  * plan. `r` is 16 random hex digits from the caller.
  */
@@ -10,7 +10,7 @@ const SEGMENT_KEY = /^batches\/([^/]+)\/journal\/([^/]+)\/(\d{10})-(\d{10})\.([0
 const SEAL_KEY =
   /^batches\/([^/]+)\/seals\/([^/]+)\/(?:(\d{10})-(\d{10})|rest)\.([0-9a-f]{16})\.seal$/;
 
-/** What a segment's name says: the plan positions that it may hold. */
+/** The fields of a segment's name; `range` is the plan positions that it may hold. */
 export interface SegmentName {
   readonly batchId: string;
   readonly safeModel: string;
@@ -18,7 +18,7 @@ export interface SegmentName {
   readonly r: string;
 }
 
-/** What a seal's name says; `range` is null for the `rest` object. */
+/** The fields of a seal's name; `range` is null for the `rest` object. */
 export interface SealName {
   readonly batchId: string;
   readonly safeModel: string;
@@ -31,7 +31,7 @@ export function batchPrefix(batchId: string): string {
   return `batches/${batchId}/`;
 }
 
-/** Ingestion writes it last, only if absent: it decides which plan counts. */
+/** The model map. Ingestion writes it last and only if absent, so it decides which plan counts. */
 export function modelMapKey(batchId: string): string {
   return `${batchPrefix(batchId)}model_map.json`;
 }
@@ -70,7 +70,7 @@ export function sealsPrefix(batchId: string): string {
   return `${batchPrefix(batchId)}seals/`;
 }
 
-/** The seal of a range. Unlike a segment's, its name holds the position after the last one. */
+/** The seal of a range. Its name holds the position after the last one, unlike the name of a segment. */
 export function sealKey(batchId: string, safeModel: string, range: Range, r: string): string {
   const { from, to } = range;
   return `${sealsPrefix(batchId)}${safeModel}/${padded(from)}-${padded(to)}.${r}.seal`;
@@ -90,7 +90,7 @@ export function parseSealKey(key: string): SealName | null {
   return { batchId, safeModel, range, r };
 }
 
-/** What the result files are made from; written only if absent. */
+/** The manifest, from which the result files are made; written only if absent. */
 export function manifestKey(batchId: string): string {
   return `${batchPrefix(batchId)}manifest.json`;
 }

@@ -5,9 +5,9 @@ const HASH_DIGITS = 16;
 
 /**
  * A path segment for each model (docs/design/journal.md#safe-model-names): `[A-Za-z0-9._-]`, 1 to 100
- * bytes, never `.` or `..`, and no two equal after case folding. Other characters become `_`. A name that
- * would break a rule, or equal another one, gets a hash of the model's name appended. The result depends
- * only on the set of models, not on their order or repetition.
+ * bytes, never `.` or `..`, and no two equal after case folding. Other characters become `_`. If the name
+ * would break a rule or equal another one, a hash of the model's name is appended. The result depends only
+ * on the set of models, not on their order or repetition.
  */
 export function safeModelNames(models: readonly string[]): Map<string, string> {
   const distinct = [...new Set(models)].sort();

@@ -4,16 +4,16 @@ import { memberStarts } from './json-keys';
 
 /** A longer text is not a model name. */
 const MAX_MODEL_UNITS = 256;
-/** Quotes, and at most six bytes (an escape) for each code unit. */
+/** Two quotes, and at most six bytes (an escape) for each code unit. */
 const MAX_MODEL_BYTES = 6 * MAX_MODEL_UNITS + 2;
 const RESPONSE = Buffer.from('response');
 const BODY = Buffer.from('body');
 const MODEL = Buffer.from('model');
 
 /**
- * A 16-bit hash of an answer's model name; 0 if it names none. Finalization compares these tags to find
- * out whether all answers name the same model, without parsing them again. Two different models have the
- * same tag with a probability of 1 in 65,535.
+ * A 16-bit hash of an answer's model name; 0 if it names none. Finalization compares these tags to check
+ * whether all answers name the same model, without parsing them again. Two different models have the same
+ * tag with a probability of 1 in 65,535.
  */
 export function modelTag(model: string | null): number {
   if (model === null || model === '' || model.length > MAX_MODEL_UNITS) return 0;

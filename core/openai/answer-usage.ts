@@ -4,7 +4,7 @@ import { valueEnd } from './json-bytes';
 import { memberStarts } from './json-keys';
 import { usageOf } from './usage';
 
-/** A longer `usage` is not one: it is ignored rather than parsed. */
+/** A longer `usage` cannot be a few counts, so it is ignored instead of parsed. */
 const MAX_USAGE_BYTES = 64 * 1024;
 const USAGE = Buffer.from('usage');
 

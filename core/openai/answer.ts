@@ -19,11 +19,11 @@ export interface EmbeddedAnswer {
 }
 
 const WRAPPED_CHARACTERS = 2000;
-/** What decoding puts in place of bytes that are not UTF-8. */
+/** The character that decoding puts in place of bytes that are not UTF-8. */
 const REPLACEMENT = '\ufffd';
 const MODEL = Buffer.from('model');
 const USAGE = Buffer.from('usage');
-/** Without limits: of an answer, only usage and model are parsed, so any size and depth is harmless. */
+/** No limits: only usage and model of an answer are parsed, so any size and depth is harmless. */
 const fault = createJsonCheck(NO_JSON_LIMITS);
 
 /**
@@ -48,7 +48,7 @@ function invalidResponse(text: string): EmbeddedAnswer {
   return { ok: false, json: wrapped(text), usage: NO_USAGE, model: null };
 }
 
-/** U+FFFD may also have been sent as such: only then the bytes are compared. */
+/** A server may also send U+FFFD itself, so the bytes are compared if the text contains it. */
 function isWholeUtf8(text: string, body: Buffer): boolean {
   return !text.includes(REPLACEMENT) || Buffer.from(text, 'utf8').equals(body);
 }

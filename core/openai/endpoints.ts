@@ -21,7 +21,7 @@ const RULES: ReadonlyMap<string, EndpointRule> = new Map([
   ['/v1/videos', { ...PLAIN, required: ['prompt'] }],
 ]);
 
-/** The rule of an endpoint. One that only the configuration lists requires nothing but `model`. */
+/** The rule of an endpoint. An endpoint that is only in the configuration requires nothing but `model`. */
 export function endpointRule(endpoint: string): EndpointRule {
   return RULES.get(endpoint) ?? PLAIN;
 }

@@ -1,5 +1,5 @@
 /**
- * A set of strings that takes 20 bytes for each, whatever their length: it holds 96-bit hashes. Among a
+ * A set of strings that takes 20 bytes per string of any length, because it holds 96-bit hashes. Among a
  * million different strings, the probability of any collision is below 10^-17.
  */
 export interface IdSet {
@@ -9,14 +9,14 @@ export interface IdSet {
 }
 
 const FIRST_SLOTS = 1024;
-/** Hashes are kept in pages of 16 Ki, three words each, so that growing copies nothing. */
+/** Hashes are kept in pages of 16 Ki hashes, three words each, so that growing copies nothing. */
 const PAGE_SHIFT = 14;
 const PAGE_MASK = (1 << PAGE_SHIFT) - 1;
 const WORDS = 3;
 
 /**
- * An empty set: a list of hashes, and an open-addressed table of their positions. `seed` is random, so
- * that no client can choose ids that all fall into the same slot.
+ * An empty set: a list of hashes, and a hash table of their positions with open addressing. `seed` is
+ * random, so that no client can choose ids that all fall into the same slot.
  */
 export function createIdSet(seed: number): IdSet {
   const hash = new Uint32Array(WORDS);
@@ -83,7 +83,8 @@ function hashInto(hash: Uint32Array, id: string, seed: number): void {
   let b = Math.imul(seed ^ 0x5bd1e995, 0x7feb352d);
   let c = Math.imul(seed ^ 0x2545f491, 0x846ca68b);
   for (let i = 0; i < id.length; i += 2) {
-    // After an odd end comes NaN, which becomes 0. The length, mixed in below, tells the two apart.
+    // Behind an odd end, `charCodeAt` is NaN, which becomes 0. The length, mixed in below, distinguishes
+    // this from a text that ends with U+0000.
     const pair = id.charCodeAt(i) | (id.charCodeAt(i + 1) << 16);
     a = Math.imul(((a << 13) | (a >>> 19)) ^ pair, 0x2c1b3c6d);
     b = Math.imul(((b << 15) | (b >>> 17)) ^ pair, 0x85ebca6b);

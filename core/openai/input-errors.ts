@@ -18,7 +18,7 @@ export type InputErrorCode =
   | 'unprocessable_file'
   | 'too_many_errors';
 
-/** One entry of a failed batch's `errors.data`; `line` is 1-based and physical, null for the whole file. */
+/** One entry of a failed batch's `errors.data`; `line` counts all lines from 1, null for the whole file. */
 export interface InputError {
   readonly code: InputErrorCode;
   readonly message: string;
@@ -33,8 +33,8 @@ export interface InputErrors {
   /** Faults of lines must be added in line order. */
   add(error: InputError): void;
   /**
-   * At most 100 entries: those without a line first, then in line order. If there are more, one further
-   * entry with the code `too_many_errors` says how many.
+   * At most 100 entries: faults of the whole file first, then faults of lines in line order. If there are
+   * more, one further entry with the code `too_many_errors` says how many.
    */
   list(): InputError[];
 }

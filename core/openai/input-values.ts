@@ -7,7 +7,7 @@ export function kindOf(value: unknown): string {
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
 
-/** A value for messages to users: a text as JSON, which hides no character, cut if long; else its kind. */
+/** A value for messages to users: a string as JSON, cut after 64 characters; else the kind of the value. */
 export function quoted(value: unknown): string {
   if (typeof value !== 'string') return kindOf(value);
   if (value.length <= SHOWN_UNITS) return JSON.stringify(value);

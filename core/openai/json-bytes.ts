@@ -1,4 +1,4 @@
-/** Bytes of JSON. The functions of this file step over JSON that is known to be valid. */
+/** Bytes of JSON. The functions of this file require valid JSON and do not check it. */
 export const QUOTE = 0x22;
 export const BACKSLASH = 0x5c;
 export const COMMA = 0x2c;
@@ -6,10 +6,10 @@ export const OPEN_BRACE = 0x7b;
 export const CLOSE_BRACE = 0x7d;
 export const OPEN_BRACKET = 0x5b;
 export const CLOSE_BRACKET = 0x5d;
-/** JSON's four white-space bytes are at or below this, and nothing else outside strings is. */
+/** Outside strings, exactly the four white-space bytes of JSON are at or below this. */
 export const LAST_BLANK = 0x20;
 
-/** A native search costs as much as a loop over this many bytes, and most keys are shorter. */
+/** A call of the native search costs as much as a loop over this many bytes, and most keys are shorter. */
 const NEAR_BYTES = 24;
 
 /**

@@ -15,7 +15,7 @@ export type JsonFault = 'invalid' | 'too_deep' | 'too_many_tokens';
 /** The fault of the bytes `[start, end)`, which must hold one JSON value; null if there is none. */
 export type JsonCheck = (bytes: Buffer, start?: number, end?: number) => JsonFault | null;
 
-/** No limits: for text that is not parsed as a whole. */
+/** For text that is not parsed as a whole. */
 export const NO_JSON_LIMITS: JsonLimits = { maxDepth: Infinity, maxTokens: Infinity };
 
 /** Parsing an object, array, member or string costs about as much as parsing this many numbers. */
@@ -29,11 +29,11 @@ const KEPT_LEVELS = 1024;
  * Checks JSON without building objects.
  *
  * `JSON.parse` takes up to 90 bytes of memory per byte of text, cannot be interrupted, and blocks every
- * other request meanwhile: one line of 16 MiB can exhaust the heap of a worker. No limit of bytes helps,
- * because a legitimate line of the same size (one long string) costs almost nothing. What costs is the
- * number of values, so that is measured first, in one pass over the bytes with one byte of memory per
- * level of nesting. Text from outside passes this check before it is parsed. Within the limits it accepts
- * exactly what `JSON.parse` accepts, given valid UTF-8.
+ * other request meanwhile: one line of 16 MiB can exhaust the heap of a worker. A limit of bytes does not
+ * help, because a legitimate line of the same size (one long string) costs almost nothing. The cost grows
+ * with the number of values, so this check counts them first, in one pass over the bytes with one byte of
+ * memory per level of nesting. Text from outside passes this check before it is parsed. Within the limits
+ * it accepts exactly what `JSON.parse` accepts, given valid UTF-8.
  */
 export function createJsonCheck({ maxDepth, maxTokens }: JsonLimits): JsonCheck {
   /** The closing byte of every open object and array. */
@@ -108,7 +108,7 @@ export function createJsonCheck({ maxDepth, maxTokens }: JsonLimits): JsonCheck 
 
 /**
  * The check for text that is parsed right afterwards. Most lines are so short and flat that they cannot
- * exceed the limits; it skips those and leaves their validity to the parser.
+ * exceed the limits. It returns null for those without checking them, and the parser finds their faults.
  */
 export function createJsonGuard(limits: JsonLimits): JsonCheck {
   const check = createJsonCheck(limits);
@@ -119,7 +119,7 @@ export function createJsonGuard(limits: JsonLimits): JsonCheck {
   };
 }
 
-/** Whether there are at most `maxDepth` opening brackets, even inside strings; takes 0.1 ns per byte. */
+/** Whether there are at most `maxDepth` opening brackets, including those in strings; 0.1 ns per byte. */
 function isFlat(text: Buffer, maxDepth: number): boolean {
   if (text.length <= maxDepth) return true;
   let left = maxDepth;

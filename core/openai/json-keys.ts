@@ -10,7 +10,7 @@ export function isKey(
   if (length === name.length) {
     return json.compare(name, 0, length, open + 1, close) === 0;
   }
-  // An escape makes a key longer, by a factor of six at most.
+  // Escapes make a key longer, by a factor of six at most.
   if (length < name.length || length > 6 * name.length) return false;
   return hasEscape(json, open, close) && decoded(json, open, close) === name.toString('latin1');
 }

@@ -2,7 +2,7 @@ import { BACKSLASH, QUOTE } from './json-bytes';
 
 /**
  * The tokens of JSON, checked against RFC 8259 byte by byte. Every function takes the position where a
- * token begins and returns the one after it, or {@link NONE} if there is no such token before `end`.
+ * token begins. It returns the position after the token, or {@link NONE} if no such token ends by `end`.
  */
 export const NONE = -1;
 
@@ -23,7 +23,7 @@ const CR = 0x0d;
 const SPACE = 0x20;
 /** What may follow a backslash, except `u`. */
 const ESCAPED: ReadonlySet<number> = new Set(Buffer.from('"\\/bfnrt'));
-/** For each byte: 1 if it stands for itself inside a string. */
+/** For each byte: 1 if a string may contain it without an escape. */
 const IS_PLAIN = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte < FIRST_PRINTABLE || byte === QUOTE || byte === BACKSLASH ? 0 : 1,
 );

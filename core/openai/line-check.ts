@@ -3,7 +3,7 @@ import type { InputErrorCode } from './input-errors';
 import { kindOf, quoted } from './input-values';
 import { isJsonObject } from './json-object';
 
-/** What the lines of one batch are checked against. */
+/** Rules for all lines of one batch. */
 export interface LineRules {
   /** The batch's endpoint; every `url` must equal it. */
   readonly endpoint: string;
@@ -33,8 +33,8 @@ const MAX_MODEL = 256;
 /**
  * Checks a parsed line (docs/design/api-contract.md#line-format). All its faults are reported, in the order
  * `custom_id`, `method`, `url`, `body`, then the members of `body`. A member that is null counts as absent.
- * Of `body`, only `model`, the required members of the endpoint and `stream` are checked; the rest is for
- * the model server to judge.
+ * Of `body`, only `model`, the required members of the endpoint and `stream` are checked; the model server
+ * checks the rest.
  */
 export function checkLine(line: Members, rules: LineRules, report: ReportFault): CheckedLine {
   const customId = checkCustomId(line['custom_id'], report);
@@ -44,7 +44,7 @@ export function checkLine(line: Members, rules: LineRules, report: ReportFault):
   if (body === null) return { customId, model: null, body, inputs: 0 };
   const model = checkModel(body['model'], rules, report);
   const rule = endpointRule(rules.endpoint);
-  // A line for another endpoint has the members of that one: the wrong URL is fault enough.
+  // A line for another endpoint has the members of that endpoint; only its URL is reported.
   if (urlFits) checkRequired(body, rule.required, report);
   if (body['stream'] === true) {
     const message = 'Streaming is not possible in a batch: remove `stream` or set it to false.';

@@ -24,7 +24,7 @@ export interface RawLine {
   readonly end: number;
   /** Of the first byte, in the file. */
   readonly offset: number;
-  /** Physical, 1-based. */
+  /** Counted from 1, blank lines included. */
   readonly number: number;
   readonly encoding: LineEncoding;
 }
@@ -32,7 +32,7 @@ export interface RawLine {
 /** `ascii` is valid UTF-8 too. */
 export type LineEncoding = 'ascii' | 'utf8' | 'invalid';
 
-/** `isAscii` and `isUtf8` of `node:buffer`; a port, because core imports no Node modules. */
+/** `isAscii` and `isUtf8` of `node:buffer`. Callers pass them, because core imports no Node modules. */
 export interface ByteChecks {
   isAscii(bytes: Uint8Array): boolean;
   isUtf8(bytes: Uint8Array): boolean;
@@ -49,10 +49,10 @@ const CR = 0x0d;
 const SPACE = 0x20;
 const TAB = 0x09;
 const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
-/** A line that exceeds the limit by more than this does so even without its BOM and CR. */
+/** A pending line that exceeds the limit by more than this is too long even without its BOM and CR. */
 const SLACK = BOM.length + 1;
 
-/** A splitter that holds at most one line, and nothing of a line that is too long. */
+/** A splitter that buffers at most one line, and no bytes of a line that is too long. */
 export function createLineSplitter(options: LineSplitterOptions): LineSplitter {
   return new ChunkSplitter(options);
 }
@@ -88,7 +88,7 @@ class ChunkSplitter implements LineSplitter {
     if (this.#pendingBytes > 0) this.#finishPending(0);
   }
 
-  /** Whole lines: the encoding is checked for all of them at once, which costs almost nothing. */
+  /** Takes whole lines. One check of the encoding for all of them costs almost nothing. */
   #lines(region: Buffer): void {
     const encoding = this.#encodingOf(region);
     let start = 0;

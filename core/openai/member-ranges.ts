@@ -1,7 +1,7 @@
 import { COMMA, skipBlanks, stringEnd, valueEnd } from './json-bytes';
 import { decoded, isKey } from './json-keys';
 
-/** Which part of a request line is sent, and the id of its answer. */
+/** Which bytes of a request line are sent, and the id of its answer. */
 export interface LineParts {
   /** Bytes `[bodyStart, bodyEnd)` are the value of `body`, sent unchanged. */
   readonly bodyStart: number;
@@ -14,9 +14,9 @@ const CUSTOM_ID = Buffer.from('custom_id');
 const ABSENT = -1;
 
 /**
- * Finds `body` and `custom_id` among the top-level members of a line that has passed validation, without
- * parsing it: a request is sent byte for byte. As with `JSON.parse`, the last of repeated members counts,
- * and keys and ids are unescaped. @throws RangeError for an invalid line
+ * Finds `body` and `custom_id` among the top-level members of a line that has passed validation. It does
+ * not parse the line, because a body is sent byte for byte. As with `JSON.parse`, the last of repeated
+ * members counts, and keys and ids are unescaped. @throws RangeError for an invalid line
  */
 export function lineParts(line: Buffer): LineParts {
   let bodyStart = ABSENT;

@@ -1,11 +1,11 @@
-/** What one client may still request: a token bucket. */
+/** The token bucket of one client. */
 export interface RequestBudget {
   /** Requests left at `atMs`, with fractions; at most the requests of one minute. */
   readonly left: number;
   readonly atMs: number;
 }
 
-/** Whether one request is allowed, and what its headers report. */
+/** Whether one request is allowed, and the values for its rate-limit headers. */
 export interface RateVerdict {
   readonly isAllowed: boolean;
   readonly budget: RequestBudget;
@@ -21,8 +21,8 @@ const MINUTE_MS = 60_000;
 
 /**
  * Takes one request from the bucket. A client that was idle may send the requests of one minute at once,
- * and then as many as the rate adds. A refused request costs nothing. A clock that steps back adds
- * nothing (docs/design/api-contract.md#request-rate).
+ * and then as many as the rate adds. A refused request takes nothing from the bucket. A clock that steps
+ * back adds nothing (docs/design/api-contract.md#request-rate).
  */
 export function takeRequest(
   before: RequestBudget | undefined,

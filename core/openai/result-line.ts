@@ -26,7 +26,7 @@ export interface AnswerLineInput {
   readonly lineId: string;
   readonly customId: string;
   readonly status: number;
-  /** The model server's own request id. If null or empty, `lineId` is used, which was sent to it. */
+  /** The model server's own request id. If null or empty, `lineId` is used, the id that we sent. */
   readonly requestId: string | null;
   readonly embedded: EmbeddedAnswer;
 }

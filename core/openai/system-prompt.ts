@@ -19,9 +19,9 @@ function systemPrompt(body: Members): string | null {
 }
 
 /**
- * FNV-32a of the UTF-8 text of a body's system prompt, or 0 if there is none. Most batches have few
- * prompts, so up to 512 of them, of at most 16 KiB each, are remembered with their hash: comparing 2 KB
- * costs a tenth of hashing them.
+ * A function that returns FNV-32a of the UTF-8 text of a body's system prompt, or 0 if there is none. Most
+ * batches have few prompts, so it caches up to 512 of them, of at most 16 KiB each, with their hashes:
+ * comparing 2 KB takes a tenth of the time of hashing them.
  */
 export function createPrefixHasher(): (body: Members) => number {
   const texts = new Array<string | undefined>(SLOTS);
@@ -62,7 +62,7 @@ function textOf(content: unknown): string | null {
   return joined;
 }
 
-/** Length and a few characters distinguish most prompts. */
+/** A cheap hash of the length and at most eight characters: it distinguishes most prompts. */
 function slotOf(text: string): number {
   let mix = text.length;
   const step = (text.length >> 3) + 1;

@@ -6,12 +6,12 @@ const UNFIT = /[\p{Cc}\p{Cs}]/u;
 export const TENANT_NAME_RULE =
   '1 to 256 characters without control characters or spaces around them';
 
-/** Whether a text may be a tenant's name, which appears in headers, logs and search attributes. */
+/** Whether a text may be the name of a tenant. Names appear in headers, logs and search attributes. */
 export function isTenantName(text: string): boolean {
   return text !== '' && text.trim() === text && [...text].length <= MAX_CHARS && !UNFIT.test(text);
 }
 
-/** A text as a header value: its UTF-8 with one character per byte, as HTTP libraries expect it. */
+/** A text as a header value: its UTF-8 bytes as one character each, as HTTP libraries expect. */
 export function toHeaderText(text: string): string {
   return Buffer.from(text, 'utf8').toString('latin1');
 }

@@ -2,13 +2,13 @@ import { NightshiftError } from '../errors';
 import { isJsonObject } from '../openai/json-object';
 
 /**
- * `model_map.json` (docs/design/journal.md#model-map): which plan counts, and what is in it. Its names are
- * those of the stored object. Records may have any string as a key, even `__proto__`: build them with
+ * `model_map.json` (docs/design/journal.md#model-map): which plan counts, and what is in it. The fields are
+ * named as in the stored object. Records may have any string as a key, even `__proto__`: build them with
  * `Object.fromEntries`, read them with `Object.entries` or `Object.hasOwn`.
  */
 export interface ModelMap {
   readonly version: 1;
-  /** 16 hex digits: the folder of the plans. */
+  /** 16 hex digits: the name of the folder with the plans. */
   readonly nonce: string;
   /** Requests in the input file, routed or not. */
   readonly line_count: number;
@@ -17,7 +17,7 @@ export interface ModelMap {
   readonly safe_to_model: Readonly<Record<string, string>>;
   /** Plan entries by safe model name. */
   readonly entries: Readonly<Record<string, number>>;
-  /** Lines of each model that no gateway serves and that is not planned. */
+  /** Number of lines of each model that no gateway serves and that has no plan. */
   readonly unrouted: Readonly<Record<string, number>>;
   /**
    * Safe names of planned models that no worker could send when the file was read. Their routes are

@@ -7,13 +7,13 @@ const PAGE_ENTRIES = 4096;
 const PAGE_BYTES = PAGE_ENTRIES * PLAN_ENTRY_BYTES;
 const HASH_AT = 12;
 
-/** Collects the plan entries of one model at 16 bytes each; entries arrive in input order. */
+/** Collects the plan entries of one model, 16 bytes each; entries arrive in input order. */
 export interface PlanBuilder {
   readonly count: number;
   add(entry: PlanEntry): void;
   /**
-   * The plan's bytes in the order of sending ({@link dispatchOrder}), piece by piece. A piece is valid
-   * until the next one is requested.
+   * The plan's bytes in pieces, in the order of sending ({@link dispatchOrder}). A piece is valid until
+   * the next one is requested.
    */
   pieces(): AsyncGenerator<Buffer>;
 }
@@ -67,7 +67,10 @@ class PagedPlan implements PlanBuilder {
     return page;
   }
 
-  /** The last page, with room at byte `at`. The first page starts small: a file may have many models. */
+  /**
+   * The last page, large enough for an entry at byte `at`. The first page starts small, because a file
+   * may have many models.
+   */
   #pageFor(at: number): Buffer {
     const last = this.#pages.at(-1);
     if (last === undefined) return this.#pushed(Buffer.allocUnsafe(FIRST_BYTES));

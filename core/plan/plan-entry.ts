@@ -6,7 +6,7 @@ import { readInt64, writeInt64 } from '../journal/int64';
  */
 export const PLAN_ENTRY_BYTES = 16;
 
-/** Where one request is, and what it is grouped by. */
+/** Where one request is in the input file, and the hash that groups it. */
 export interface PlanEntry {
   /** Byte offset of the line in the input file: the request's identity. */
   readonly offset: number;
