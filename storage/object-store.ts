@@ -2,13 +2,13 @@ import type { Readable } from 'node:stream';
 import type { Range } from '../core/range';
 
 /**
- * Holds all bytes: inputs, plans, journal, results (docs/design/journal.md#object-store). Keys are
+ * Stores all bytes: inputs, plans, journal, results (docs/design/journal.md#object-store). Keys are
  * slash-separated names of `[A-Za-z0-9._-]`, and no key is a folder of another.
  *
  * An implementation MUST make `putIfAbsent` atomic and durable. When it returns, every reader sees the
  * whole object, or, after `exists`, the whole object of another writer. A crash in the middle leaves no
- * object under the key. Transient errors (full disk, outage) are thrown as `object_store_failed`, which is
- * retryable, and a missing object as `object_missing`; never one for the other.
+ * object under the key. A transient error (full disk, outage) is `object_store_failed`, which is retryable.
+ * A missing object is `object_missing`. An implementation MUST never report one as the other.
  */
 export interface ObjectStore {
   /**
@@ -30,8 +30,8 @@ export interface ObjectStore {
   stream(key: string, range?: Range): Readable;
 
   /**
-   * A handle for many small reads of one object (the input of a batch): positions are absolute.
-   * The caller closes it. @throws object_missing
+   * A handle for many small reads of one object, such as the input of a batch. The caller closes it.
+   * @throws object_missing
    */
   open(key: string): Promise<ObjectReader>;
 
@@ -74,7 +74,7 @@ export interface ObjectReader {
    */
   read(position: number, length: number, into?: Buffer): Promise<Buffer>;
   /**
-   * The same from memory, without a promise or a system call; null if the bytes are not in memory, so that
+   * The same, synchronously from memory, without a system call. Null if the bytes are not in memory; then
    * the caller must use `read`.
    */
   readNow?(position: number, length: number, into?: Buffer): Buffer | null;

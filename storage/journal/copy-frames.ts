@@ -6,13 +6,13 @@ import type { SealedFrame } from './journal-store';
 
 /** Bytes copied at once; a larger frame is copied alone. */
 const BLOCK_BYTES = 1024 * 1024;
-/** Reading this many unneeded bytes is cheaper than another read. */
+/** Reading up to this many unneeded bytes is cheaper than another read. */
 const GAP_BYTES = 16 * 1024;
 const MAX_OPEN_OBJECTS = 64;
 
 interface Placed {
   readonly ref: SealedFrame;
-  /** Its position in the block. */
+  /** Where its copy begins in the block. */
   readonly at: number;
 }
 

@@ -74,7 +74,7 @@ function writerFactory(options: FilesystemJournalOptions, rounds: SyncRounds) {
       scope,
       range,
       createSegment: async (key, onSyncError) => {
-        // With the volume unmounted, the folders would be created below the mount point.
+        // If the volume is unmounted, the folders would be created below the mount point.
         await expectStore(options.path);
         const file = await openFile(objectPath(options.path, key));
         return new SegmentFile(key, file, { rounds, onSyncError });
@@ -121,7 +121,7 @@ function parseObject(key: string): JournalObject | null {
   return seal && { key, range: seal.range };
 }
 
-/** A rest object may hold any position. */
+/** Whether an object may hold positions of `range`; a rest object may hold any position. */
 function overlaps({ range: own }: JournalObject, range: Range): boolean {
   return own === null || (own.from < range.to && own.to > range.from);
 }

@@ -3,8 +3,8 @@ import type { ManifestSeal } from '../../core/journal/manifest';
 import type { Range } from '../../core/range';
 
 /**
- * Keeps answers durably from the request until the result files are made (docs/design/journal.md). A
- * port: the filesystem is its one implementation, and the only code that knows where answers lie.
+ * Stores answers durably until the result files are made (docs/design/journal.md). The filesystem journal
+ * is the only implementation, and the only code that knows where answers are stored.
  *
  * An implementation MUST give every writer segments of its own, which no other process ever writes or
  * changes, and MUST make acknowledged frames survive a kill -9 of this process.
@@ -34,10 +34,10 @@ export interface JournalStore {
   listSeals(batchId: string): Promise<SealInfo[]>;
 
   /**
-   * One answer for each line that the seals of a manifest answer, in order of offset: of several answers
-   * to a line always the same one (docs/design/journal.md#duplicate-answers). `check` is called now and
-   * then while the stream is prepared, and throws to give up. The caller closes the stream.
-   * @throws object_corrupt if the seals are not as the manifest says, object_store_failed
+   * One answer for each line that has answers in the seals of a manifest, in order of offset. If a line has
+   * several answers, the choice is always the same (docs/design/journal.md#duplicate-answers). `check` is
+   * called repeatedly while the stream is prepared, and throws to abort. The caller closes the stream.
+   * @throws object_corrupt if a seal is missing, damaged, or not of the manifest's size, object_store_failed
    */
   openAnswers(
     batchId: string,
@@ -47,13 +47,13 @@ export interface JournalStore {
 }
 
 /**
- * Answers in order of offset, without a promise for each: millions of them are merged at the speed of
- * the disk. Take `next` until it returns null, then `load`, until that returns false.
+ * Answers in order of offset. Millions of them are merged, so `next` is synchronous. Call `next` until it
+ * returns null, then `load`, and repeat until `load` returns false.
  */
 export interface AnswerStream {
   /** The next answer, valid until the next call; null if `load` must be called first. */
   next(): ChosenAnswer | null;
-  /** Reads on; false at the end. @throws object_corrupt, object_store_failed */
+  /** Reads the next answers; false at the end. @throws object_corrupt, object_store_failed */
   load(): Promise<boolean>;
   /** Idempotent. */
   close(): Promise<void>;
@@ -73,18 +73,18 @@ export interface ChosenAnswer {
 /** One model of one batch. */
 export interface JournalScope {
   readonly batchId: string;
-  /** The model's name as a segment of object names. */
+  /** The model's name, made fit for object names. */
   readonly safeModel: string;
 }
 
 /** A segment or seal, before it is read. */
 export interface JournalObject {
   readonly key: string;
-  /** Plan positions that its name says it covers; null for a rest object. */
+  /** Plan positions in its name; null for a rest object. */
   readonly range: Range | null;
 }
 
-/** Where one whole frame lies; `byteLength` includes its header. */
+/** The place of one whole frame; `byteLength` includes its header. */
 export interface FrameRef {
   readonly header: FrameHeader;
   readonly objectKey: string;
@@ -94,12 +94,12 @@ export interface FrameRef {
   readonly notBeforeMs?: number;
 }
 
-/** What a seal needs to know of a frame. */
+/** The fields of a frame that are needed to copy it into a seal. */
 export interface SealedFrame extends Pick<FrameRef, 'objectKey' | 'position' | 'byteLength'> {
   readonly header: Pick<FrameHeader, 'offset' | 'kind'>;
 }
 
-/** Frames that can be iterated more than once: an array, or a table that creates them on the way. */
+/** Frames that can be iterated more than once: an array, or an object that creates them when iterated. */
 export interface SealedFrames extends Iterable<SealedFrame> {
   readonly length: number;
 }

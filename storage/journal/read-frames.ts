@@ -10,8 +10,8 @@ const WINDOW_BYTES = 256 * 1024;
 
 /**
  * Every frame of one segment or seal, in order of position, read in windows. Stops at the first bad
- * length or CRC: a torn write at the end, or damage (docs/design/journal.md#reading). An object that was
- * deleted meanwhile has no frames. @throws object_store_failed
+ * length or CRC: a torn write at the end, or damage (docs/design/journal.md#reading). Yields nothing if the
+ * object was deleted meanwhile. @throws object_store_failed
  */
 export async function* readFrames(
   store: ObjectStore,
@@ -73,8 +73,9 @@ async function* framesBetween(
 }
 
 /**
- * Bytes to read from `at` on to get the next frame whole, if the window ended before it; null if that
- * frame is damaged or reaches beyond the object.
+ * How many bytes to read from `at` to get the next frame whole, if the window ended before it. If the
+ * window ended within its header, 1: the caller reads a full window anyway. Null if the frame is damaged
+ * or reaches beyond the object.
  */
 function neededBytes(window: Buffer, at: number, left: number): number | null {
   const isAtHeader = window.length - at < left && frameEnd(window, at) === null;

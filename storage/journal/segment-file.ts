@@ -3,9 +3,9 @@ import type { AppendFile } from './append-file';
 import type { Syncable, SyncRounds } from './sync-rounds';
 
 /**
- * One segment on a filesystem. One writer appends to it, the sync rounds of the process sync it, and it
- * is closed when the writer has released it and it is synced. After an error the writer abandons it. Its
- * frames stay readable, but a segment that never took a whole write is removed: a full disk would
+ * One segment on a filesystem. One writer appends to it, and the sync rounds of the process sync it. It is
+ * closed when the writer has released it and it is synced. After an error the writer abandons it, and its
+ * frames stay readable. A segment in which no write succeeded is removed, because a full disk would
  * otherwise add one with every retry.
  */
 export class SegmentFile implements Syncable {

@@ -1,6 +1,6 @@
 import { forEachConcurrently } from '../../core/async/for-each-concurrently';
 
-/** Something written that a sync makes survive power loss. `sync` handles its own errors. */
+/** A file whose written bytes survive power loss after `sync`, which handles its own errors. */
 export interface Syncable {
   sync(): Promise<void>;
 }
@@ -13,9 +13,9 @@ export interface SyncRoundsOptions {
 }
 
 /**
- * Syncs the segments of all writers of a process in common rounds, a few at a time: one clock instead of
- * one per writer (docs/design/journal.md#writing-and-durability). Rounds never overlap, and none runs if
- * nothing was written.
+ * Syncs the segments of all writers of a process in common rounds, a few at a time, with one timer for all
+ * (docs/design/journal.md#writing-and-durability). Rounds never overlap, and none runs if nothing was
+ * written.
  */
 export class SyncRounds {
   readonly #options: SyncRoundsOptions;
@@ -33,7 +33,7 @@ export class SyncRounds {
     if (this.#timer === null && this.#round === null) this.#arm();
   }
 
-  /** Syncs now all that is marked, without waiting for the next round. */
+  /** Waits for the running round, then syncs all marked items at once. */
   async runNow(): Promise<void> {
     while (this.#round !== null) await this.#round;
     await this.#run();
@@ -48,7 +48,7 @@ export class SyncRounds {
   #run(): Promise<void> {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
-    // Starts after `#round` is set: an item marked during the first sync must not arm a second timer.
+    // The first sync must start after `#round` is set: an item marked during it must not arm a timer.
     const round = Promise.resolve().then(() => this.#syncMarked());
     this.#round = round.finally(() => {
       this.#round = null;

@@ -27,7 +27,7 @@ export interface WriteSealInput {
 /**
  * Writes one seal by copying the bytes of its frames (docs/design/journal.md#seals).
  * @throws object_store_failed, also if a frame has changed since it was scanned: scan again; internal if
- *   the frames are not those of a seal
+ *   the frames are out of order, contain a retry frame, or are not one per position of the range
  */
 export async function writeSeal(input: WriteSealInput): Promise<SealInfo> {
   const { store, scope, range, frames } = input;
@@ -48,14 +48,17 @@ function keyFor({ batchId, safeModel }: JournalScope, range: Range | 'rest'): st
 function checkFrames(frames: SealedFrames, range: Range | 'rest'): void {
   let previous = -1;
   for (const { header } of frames) {
-    if (header.offset <= previous) throw new NightshiftError('internal', 'frames out of order');
-    if (header.kind === FRAME_KIND.retry) throw new NightshiftError('internal', 'not an answer');
+    if (header.offset <= previous) throw refused('the frames are out of order');
+    if (header.kind === FRAME_KIND.retry) throw refused('a retry frame is not an answer');
     previous = header.offset;
   }
   if (range !== 'rest' && frames.length !== range.to - range.from) {
-    const message = `${frames.length} frames for positions ${range.from} to ${range.to}`;
-    throw new NightshiftError('internal', message);
+    throw refused(`${frames.length} frames for positions ${range.from} to ${range.to}`);
   }
+}
+
+function refused(reason: string): NightshiftError {
+  return new NightshiftError('internal', `cannot write a seal: ${reason}`);
 }
 
 async function* sealBytes({ store, frames, crc32 }: WriteSealInput): AsyncGenerator<Buffer> {

@@ -2,12 +2,13 @@ import { mkdir, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 const FOLDER_MODE = 0o700;
-/** Only the user of the processes may read requests and answers, wherever the store is. */
+/** Only the user that runs Nightshift may read requests and answers. */
 export const FILE_MODE = 0o600;
 
 /**
- * Folders in which this process has created a folder and not synced its name yet, each with a growing
- * number. A caller that finds such a new folder must not assume that its name is durable.
+ * Folders in which this process has created a folder whose name is not synced yet. The value is the number
+ * of the newest creation, so that a sync can detect a creation while it ran. Another caller that finds such
+ * a new folder must not assume that its name is durable.
  */
 const unsynced = new Map<string, number>();
 let made = 0;
@@ -25,7 +26,7 @@ async function syncFolder(path: string): Promise<void> {
   if (unsynced.get(path) === seen) unsynced.delete(path);
 }
 
-/** Makes the names in a folder survive power loss, with those of the folders above it. */
+/** Makes the names in a folder, and the names of the folders above it, survive power loss. */
 export async function syncFolderAndAbove(path: string): Promise<void> {
   await syncFolder(path);
   await syncAbove(path);

@@ -26,9 +26,9 @@ export async function mapped<T>(action: string, run: () => Promise<T>): Promise<
 }
 
 /**
- * Runs an operation on an object that may be missing: `ENOENT` becomes `object_missing`, but only while
- * the store is mounted. An unmounted store has lost nothing, and no batch may fail because of it, so that
- * is `object_store_failed` like every other error.
+ * Runs an operation on an object that may be missing. `ENOENT` becomes `object_missing`, but only while the
+ * store is mounted. All other errors are `object_store_failed`, which is retryable, and so is `ENOENT` of an
+ * unmounted store: it has lost nothing, and no batch may fail because of it.
  */
 export async function mappedLookup<T>(
   root: string,

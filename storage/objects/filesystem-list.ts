@@ -6,8 +6,8 @@ import { mappedLookup } from './filesystem-errors';
 import { objectsFolder, splitPrefix } from './filesystem-layout';
 
 /**
- * Objects whose key begins with `prefix`, in key order. Reads only folders that can hold such keys, each
- * when its turn comes. Objects that are deleted meanwhile are left out. @throws object_store_failed
+ * Objects whose key begins with `prefix`, in key order. Reads only folders that can hold such keys, one
+ * after the other. Omits objects that are deleted meanwhile. @throws object_store_failed
  */
 export async function* listFiles(root: string, prefix: string): AsyncGenerator<ListedObject> {
   const { folder, begin } = splitPrefix(prefix);
@@ -27,12 +27,12 @@ async function* walk(root: string, folder: string, begin: string): AsyncGenerato
   }
 }
 
-/** Names in a folder of keys, none if there is no such folder. Names of folders end with a slash. */
+/** Names in a folder of keys; an empty list if it is missing. Names of folders end with a slash. */
 export async function namesInKeyOrder(root: string, folder: string): Promise<string[]> {
   const path = join(objectsFolder(root), splitPrefix(folder).folder);
   const names = mappedLookup(root, `list ${folder}`, async () => {
     const entries = await readdir(path, { withFileTypes: true });
-    // Sorted with their slash: `a-b` < `a/c`, although `a` < `a-b`.
+    // Names of folders are sorted with their slash: `a-b` < `a/c`, although `a` < `a-b`.
     return entries.map((entry) => entry.name + (entry.isDirectory() ? '/' : '')).sort();
   });
   return (await nullIfMissing(names)) ?? [];

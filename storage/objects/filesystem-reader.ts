@@ -4,8 +4,8 @@ import { mapped } from './filesystem-errors';
 import { ReadAhead } from './read-ahead';
 
 /**
- * Reads from an open file, which it owns. No read is synchronous: a file on a network share may hang for
- * minutes, and with it heartbeats, health checks and every other chunk of the process.
+ * Reads from an open file, which it owns. All file operations are asynchronous: a network share may hang
+ * for minutes, and a synchronous read would block heartbeats, health checks and all other chunks.
  */
 export function createFileReader(file: FileHandle, size: number): ObjectReader {
   let closing: Promise<void> | null = null;
@@ -32,7 +32,7 @@ export function createFileReader(file: FileHandle, size: number): ObjectReader {
   };
 }
 
-/** Fills `buffer` as far as the file goes; returns how many bytes. */
+/** Reads until `buffer` is full or the file ends; returns how many bytes it has read. */
 async function fill(file: FileHandle, position: number, buffer: Buffer): Promise<number> {
   let done = 0;
   while (done < buffer.length) {

@@ -12,8 +12,8 @@ export interface FileStreamOptions {
 }
 
 /**
- * Streams the bytes of a file in fresh chunks of 256 KiB. Errors arrive on the stream: those of
- * `openFile` as they are, those of reading mapped.
+ * Streams the bytes of a file in fresh chunks of 256 KiB. Errors arrive on the stream: errors of `openFile`
+ * unchanged, read errors as `object_store_failed`.
  */
 export class FileStream extends Readable {
   readonly #openFile: () => Promise<FileHandle>;
@@ -43,7 +43,7 @@ export class FileStream extends Readable {
   override _read(): void {
     this.#readChunk().then(
       (chunk) => {
-        // A consumer that asks for more has released the chunk before.
+        // The consumer asked for more, so it has released the previous chunk, of about the same size.
         this.#onPassed(chunk?.length ?? 0);
         this.push(chunk);
       },

@@ -106,7 +106,7 @@ function isFolder(key: string): NightshiftError {
   return new NightshiftError('object_missing', `${key} is a folder of keys, not an object`);
 }
 
-/** Removes folders that became empty too. A concurrent put creates its folder again. */
+/** Also removes folders that became empty. A concurrent put creates its folder again. */
 async function deleteFile(root: string, key: string): Promise<void> {
   const path = objectPath(root, key);
   const isThere = await nullIfMissing(headFile(root, key));
@@ -123,7 +123,7 @@ async function deleteFile(root: string, key: string): Promise<void> {
   }
 }
 
-/** Reads a file too, because a failing disk may still list its folders. */
+/** Also reads a file, because a failing disk may still list its folders. */
 async function checkFolders(root: string): Promise<void> {
   await access(objectsFolder(root), constants.R_OK | constants.W_OK | constants.X_OK);
   await access(temporaryFolder(root), constants.R_OK | constants.W_OK | constants.X_OK);

@@ -42,7 +42,7 @@ function isFault(error: unknown): boolean {
   return isNightshiftError(error, 'object_store_failed');
 }
 
-/** Listens to `close` instead of `error`: an error listener would hide errors that nobody else handles. */
+/** Listens to `close` instead of `error`: an error listener would hide errors that have no other handler. */
 function observedStream(stream: Readable, observe: StoreObserver): Readable {
   return stream.once('close', () => observe('retrieve', !isFault(stream.errored)));
 }

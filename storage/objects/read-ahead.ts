@@ -1,13 +1,13 @@
 /** Request lines are read in windows of this size: about 16 lines of 4 KB, or 300 short ones. */
 const WINDOW_BYTES = 64 * 1024;
 
-/** Fills `into` from `position`; returns how many bytes, fewer at the end of the file. */
+/** Reads into `into` from `position`; returns how many bytes, fewer at the end of the file. */
 export type ReadInto = (position: number, into: Buffer) => Promise<number>;
 
 /**
- * Serves small reads that go forward through a file from a window that was read ahead, without a system
- * call or a promise. It takes one buffer for each open file. Reads that jump are left to the caller,
- * because reading ahead would be wasted on them.
+ * Serves small forward reads of a file from a window that was read ahead, without a system call or a
+ * promise. It takes one buffer for each open file. It refuses reads that jump, because reading ahead would
+ * be wasted on them; the caller makes those itself.
  */
 export class ReadAhead {
   readonly #readInto: ReadInto;
@@ -35,7 +35,7 @@ export class ReadAhead {
     return true;
   }
 
-  /** The same, after reading ahead if that pays; false if the caller must read by itself. */
+  /** The same, after reading ahead if that pays off; false if the caller must read by itself. */
   async load(position: number, target: Buffer): Promise<boolean> {
     const end = position + target.length;
     const isNext = this.#at !== null && position >= this.#at && position < this.#at + WINDOW_BYTES;
@@ -53,7 +53,7 @@ export class ReadAhead {
   #begin(start: number) {
     const end = Math.min(start + WINDOW_BYTES, this.#size);
     const buffer = (this.#buffer ??= Buffer.allocUnsafeSlow(WINDOW_BYTES));
-    // Serves nothing while the buffer is being filled.
+    // An empty range: nothing is served while the buffer is being filled.
     this.#start = this.#end = start;
     const fill = async (): Promise<void> => {
       try {

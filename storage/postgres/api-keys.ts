@@ -29,7 +29,7 @@ export interface ApiKeyRepository {
   create(key: NewApiKey): Promise<{ readonly key: string; readonly record: ApiKeyRecord }>;
   /** The tenant of a valid key; null if the key is unknown, revoked, or expired. */
   authenticate(key: string, nowSec: number): Promise<{ readonly tenant: string } | null>;
-  /** Newest first; of one tenant if one is given. */
+  /** All keys, or those of one tenant, newest first. */
   list(tenant?: string): Promise<ApiKeyRecord[]>;
   /** Revokes a key; returns when it was revoked first, or null if there is no key with this id. */
   revoke(id: string, nowSec: number): Promise<number | null>;
@@ -37,7 +37,7 @@ export interface ApiKeyRepository {
 
 const SHAPE = /^nsk_([0-9a-f]{16})_[A-Za-z0-9_-]{43}$/;
 const LAST_USE_STEP_SEC = 60;
-/** Compared with if there is no such key, so that the answer takes as long. */
+/** Stands in for the hash of an unknown key, so that both comparisons take the same time. */
 const NO_KEY_HASH = Buffer.alloc(32);
 const COLUMNS = `id, tenant, name, created_at as "createdAtSec", expires_at as "expiresAtSec",
   revoked_at as "revokedAtSec", last_used_at as "lastUsedAtSec"`;
@@ -78,7 +78,7 @@ interface FoundKey extends ApiKeyRecord {
   readonly hash: Buffer;
 }
 
-/** The id finds the row and the digest decides, in constant time whether or not there is a row. */
+/** Finds the row by its id, then compares digests in constant time, even if there is no row. */
 async function authenticate(
   pool: Pool,
   key: string,

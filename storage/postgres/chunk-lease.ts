@@ -2,7 +2,7 @@ import type { StopCause } from '../../core/batch/status';
 import { isTerminal } from '../../core/batch/status';
 import type { ChunkKey, ProgressRow, ProgressVerdict } from './progress-sql';
 
-/** The hold of one chunk attempt on its range (docs/design/execution.md#progress-and-fencing). */
+/** The lease of one chunk attempt on its range (docs/design/execution.md#progress-and-fencing). */
 export interface ChunkLease {
   /** An attempt with a higher epoch holds the range: send nothing more, write no seal. */
   readonly lost: boolean;
@@ -12,11 +12,11 @@ export interface ChunkLease {
   /** False if the lease is lost, the batch has ended, or this process was frozen and is not confirmed yet. */
   maySend(): boolean;
   /**
-   * This process was frozen, and PostgreSQL has not answered for so long since that the chunk should run
-   * elsewhere. Whether it still holds its range is unknown.
+   * This process was frozen, and PostgreSQL has not answered for 5 s since. Whether the chunk still holds
+   * its range is unknown, so it should run elsewhere.
    */
   readonly unconfirmed: boolean;
-  /** Passes the object whose counts over the chunk's range are read at every tick. */
+  /** Sets the object that holds the counts of the chunk's range; it is read at every tick. */
   trackCounts(counts: { readonly completed: number; readonly failed: number }): void;
   /** Registers a listener for changes of `lost`, `terminal` and `stopCause`. */
   onChange(listener: () => void): void;
@@ -24,13 +24,13 @@ export interface ChunkLease {
   release(final: { to: number; completed: number; failed: number }): Promise<void>;
 }
 
-/** What a lease asks of the reporter that created it. */
+/** The methods of the progress reporter that its leases call. */
 export interface LeaseKeeper {
   /** This process was frozen, and PostgreSQL has not answered since. */
   isFrozen(): boolean;
-  /** PostgreSQL has not answered for long since. */
+  /** This process was frozen, and PostgreSQL has not answered for 5 s since. */
   isUnconfirmed(): boolean;
-  /** Writes all leases once; ends also while PostgreSQL hangs. */
+  /** Writes all leases once. Resolves even if PostgreSQL hangs. */
   flush(): Promise<void>;
   forget(lease: Lease): void;
 }
@@ -78,12 +78,12 @@ export class Lease implements ChunkLease {
     this.to = final.to;
     this.#counts = final;
     this.#released = true;
-    // Without an epoch there is no row to release, and a frozen process will hardly get one now.
+    // Without an epoch there is no row to release, and a frozen process is unlikely to get one now.
     if (this.epoch !== null || !this.#keeper.isFrozen()) await this.#keeper.flush();
     this.#keeper.forget(this);
   }
 
-  /** A later attempt at the same chunk runs in this process. */
+  /** Marks the lease as lost, because a later attempt at the same chunk runs in this process. */
   supersede(): void {
     this.lost = true;
     this.#listener?.();

@@ -27,7 +27,7 @@ export interface FileQuery {
   readonly tenant: string;
   readonly order: 'asc' | 'desc';
   readonly limit: number;
-  /** Id of the object before the page, exclusive. */
+  /** Id of the last file of the previous page. */
   readonly after?: string;
   readonly purpose?: string;
   readonly nowSec: number;
@@ -49,8 +49,8 @@ export interface FileRepository {
   /** Inserts the file of a request with an idempotency key. */
   insertOnce(file: NewFile, key: IdempotencyKey): Promise<Once<FileRecord>>;
   /**
-   * Checks whether a file of so many bytes would be admitted now; returns how many bytes may be stored. A
-   * request whose key has made a file before is always admitted. @throws quota_exceeded
+   * Checks whether a file of this size would be admitted now; returns how many bytes may be stored. A
+   * request whose idempotency key has created a file before is always admitted. @throws quota_exceeded
    */
   admit(request: StorageRequest, key: KeyPlace | null): Promise<number>;
   get(file: FileLookUp): Promise<FileRecord | null>;

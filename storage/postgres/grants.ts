@@ -11,15 +11,16 @@ export type Grants = { readonly [component in Component]?: string | undefined };
 
 type Privileges = Readonly<Record<string, string>>;
 
-/** Both check the schema and the store identity. */
+/** What both components need to check the schema and the store identity. */
 const BOTH: Privileges = {
   'table schema_migrations': 'select',
   'table installation': 'select, insert',
 };
 
 /**
- * What the statements of each component need (docs/design/read-model.md#grants). Parts of an upload are
- * deleted by a cascade, which runs with the rights of the owner. Locking rows (`for share`) needs `update`.
+ * Privileges that the statements of each component need (docs/design/read-model.md#grants). Parts of an
+ * upload are deleted by a cascade, which runs with the privileges of the owner. Locking rows (`for share`)
+ * needs `update`.
  */
 const NEEDED: Readonly<Record<Component, Privileges>> = {
   api: {
@@ -50,8 +51,8 @@ const NEEDED: Readonly<Record<Component, Privileges>> = {
 };
 
 /**
- * Grants the roles of the components what they need. Revokes nothing: during a rollout, the previous
- * release may need more. @throws config_invalid if a role does not exist, postgres_unavailable
+ * Grants each component's role the privileges that it needs. Revokes nothing, because the previous release
+ * may need more during a rollout. @throws config_invalid if a role does not exist, postgres_unavailable
  */
 export async function grantTo(client: PoolClient, grants: Grants): Promise<void> {
   for (const component of ['api', 'worker'] as const) {
@@ -76,8 +77,8 @@ async function grantAll(client: PoolClient, component: Component, role: string):
 }
 
 /**
- * Wraps the first statements of a process: if they lack privileges, all others do too.
- * @throws config_invalid with what to do
+ * Turns a lack of privileges into an error that says what to do. Only the first statements of a process
+ * need it: a process without privileges fails there. @throws config_invalid
  */
 export async function explainRefusal<T>(statements: Promise<T>): Promise<T> {
   try {

@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { inTransaction, query } from './sql';
 
-/** A client's idempotency key and the scope that it is unique in. */
+/** A client's idempotency key, which is unique for its tenant and route. */
 export interface KeyPlace {
   readonly tenant: string;
   /** Route of the request, such as `POST /v1/files`. */
@@ -17,8 +17,8 @@ export interface IdempotencyKey extends KeyPlace {
 }
 
 /**
- * The outcome of a request with a key: `made`; `repeated` if the same request made `id` before; `reused`
- * if the key belongs to another request.
+ * The outcome of a request with a key: `made` if it created its object; `repeated` if the same request
+ * created the object `id` before; `reused` if the key belongs to a different request.
  */
 export type Once<T> =
   | { readonly kind: 'made'; readonly object: T }
@@ -28,8 +28,8 @@ export type Once<T> =
 const KEY_LIFE_SEC = 24 * 3600;
 
 /**
- * Makes the object of a request in the transaction that takes its key, so that neither exists without the
- * other. A concurrent request with the same key waits in the database until this one has ended.
+ * Creates the object of a request in the transaction that takes its key, so that neither exists without
+ * the other. A concurrent request with the same key waits in the database until this one has ended.
  * @throws postgres_unavailable, and what `make` throws
  */
 export function once<T>(
@@ -45,7 +45,7 @@ export function once<T>(
   });
 }
 
-/** Whether a request with this key has made an object. @throws postgres_unavailable */
+/** Whether a request with this key has created an object. @throws postgres_unavailable */
 export async function isKeyTaken(
   client: PoolClient,
   { tenant, route, key, nowSec }: KeyPlace,
@@ -65,7 +65,7 @@ interface KeyHolder {
   readonly objectId: string;
 }
 
-/** Null if the key was free or had expired, and is now ours. */
+/** Takes the key and returns null if it was free or had expired; else returns its holder. */
 async function takeKey(
   client: PoolClient,
   { tenant, route, key, fingerprint, nowSec }: IdempotencyKey,

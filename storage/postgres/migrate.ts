@@ -18,8 +18,9 @@ const LOCK = 7_205_113_001;
 
 /**
  * Brings the schema to this version: applies the missing steps of `storage/postgres/migrations` in one
- * transaction, and grants the roles of `grants` what they need, on new tables too. Several processes may
- * call it at once: one migrates, the others wait (docs/design/read-model.md#migrations).
+ * transaction, and grants the roles in `grants` the privileges that they need, also on new tables. If
+ * several processes call it at once, one migrates and the others wait
+ * (docs/design/read-model.md#migrations).
  *
  * @returns names of the steps applied now
  * @throws schema_newer if a later version of Nightshift has migrated this database
@@ -43,8 +44,8 @@ export async function migrate(pool: Pool, grants: Grants = {}): Promise<string[]
 }
 
 /**
- * Checks that the schema is the one of this version. @throws schema_outdated, schema_newer,
- * config_invalid if this user may not read it, postgres_unavailable
+ * Checks that the schema fits this version. @throws schema_outdated, schema_newer, config_invalid if this
+ * user may not read it, postgres_unavailable
  */
 export async function checkSchema(pool: Pool): Promise<void> {
   const known = await readMigrations();

@@ -4,9 +4,9 @@ import { parseFileKey, parseUploadPartKey } from '../../core/names/object-names'
 import { query } from './sql';
 
 /**
- * Those of the keys whose objects have no owner. The owner of a file's bytes is its row, or a completion
- * of an upload that is open; of a result file, its batch, even before the file has a row; of an upload
- * part, an upload whose parts are not removed yet. Other objects always count as owned.
+ * The given keys whose objects have no owner. The object of a file has an owner if one of these rows exists:
+ * the file, the batch whose result it is, or an upload with a completion that wrote it. An upload part has
+ * an owner until its upload is marked as cleared. All other objects count as owned.
  * @throws postgres_unavailable
  */
 export async function unownedKeys(pool: Pool, keys: readonly string[]): Promise<string[]> {

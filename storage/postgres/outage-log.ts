@@ -1,10 +1,10 @@
-/** The methods of a logger that are needed here. */
+/** The methods of a logger that an outage log calls. */
 export interface OutageLogger {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
 }
 
-/** Logs once that something began to fail, and once, with the number of failures, that it works again. */
+/** Logs once when an operation begins to fail, and once, with the number of failures, when it works again. */
 export interface OutageLog {
   failed(error: unknown): void;
   worked(): void;
@@ -16,7 +16,7 @@ export interface OutageMessages {
   readonly ends: string;
 }
 
-/** A line for each failure would be thousands of equal lines in an outage. */
+/** An outage log. One log line per failure would be thousands of equal lines in an outage. */
 export function createOutageLog(logger: OutageLogger, messages: OutageMessages): OutageLog {
   let outage: { readonly sinceMs: number; failures: number } | null = null;
   return {

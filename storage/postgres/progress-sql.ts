@@ -21,7 +21,7 @@ export interface ProgressRow extends ChunkKey {
   readonly released: boolean;
 }
 
-/** What the database says about one row: whether we still hold it, and the state of its batch. */
+/** The database's answer about one row: whether we still hold it, and the state of its batch. */
 export interface ProgressVerdict extends ChunkKey {
   readonly held: boolean;
   readonly status: BatchStatus | null;
@@ -30,16 +30,16 @@ export interface ProgressVerdict extends ChunkKey {
 
 /** The epoch that an attempt has taken, and an earlier holder that it may have to wait for. */
 export interface TakenEpoch {
-  /** Null if it yielded to a holder at work. */
+  /** Null if the attempt yielded to a holder at work. */
   readonly epoch: number | null;
-  /** How long ago an earlier holder that did not release touched its row, ms; null if there is none. */
+  /** How long ago an earlier holder that has not released touched its row, ms; null if there is none. */
   readonly earlierTouchedMsAgo: number | null;
-  /** State of its batch: under a stop the chunk sends nothing from its first moment. */
+  /** State of its batch, so that a chunk of a stopped batch sends nothing. */
   readonly status: BatchStatus | null;
   readonly stopCause: StopCause | null;
 }
 
-/** A holder that touched its row within this time may be at work. */
+/** A holder that touched its row within this time may still be at work. */
 export const AT_WORK_MS = 3_000;
 
 /**
@@ -147,7 +147,7 @@ export async function showCounts(database: Database, batchIds: readonly string[]
   );
 }
 
-/** Unreleased chunks of the batch, and how long ago the latest of them touched its row, ms. */
+/** The number of unreleased chunks of a batch, and the time since one of them last touched its row, ms. */
 export async function unreleased(
   pool: Pool,
   batchId: string,

@@ -10,20 +10,21 @@ import { AT_WORK_MS, showCounts, takeEpoch, touchRows, unreleased } from './prog
 /**
  * Progress and fencing of all chunks of this process (docs/design/execution.md#progress-and-fencing). One
  * statement a second writes the counts of every chunk, and returns whether the chunk still holds its row
- * and whether its batch was stopped. An outage of PostgreSQL fails no chunk: it then runs unfenced.
+ * and whether its batch was stopped. An outage of PostgreSQL fails no chunk: chunks then run unfenced.
  */
 export interface ProgressReporter {
   /**
-   * Takes the row of a chunk. Returns at once while PostgreSQL is away; the epoch then arrives in the
-   * background. With `signal`, an attempt that finds a holder at work may be a late one, given to a
-   * process that was frozen or cut off: it waits for the answer to its first heartbeat. If `signal`
-   * aborts, the attempt is no longer wanted, and the lease it gets is lost
-   * (docs/design/execution.md#late-attempts).
+   * Takes the row of a chunk. If PostgreSQL does not answer, it returns a lease without an epoch, which it
+   * takes later in the background.
+   *
+   * With `signal`, it first yields to a holder at work: a process that was frozen or cut off may begin an
+   * attempt that Temporal has given up. It waits 500 ms for the answer to the first heartbeat. If `signal`
+   * aborts, it returns a lost lease; otherwise it takes the row (docs/design/execution.md#late-attempts).
    */
   begin(key: ChunkKey & { to: number }, signal?: AbortSignal): Promise<ChunkLease>;
   /** Resolves when all chunks of the batch are released or untouched for 5 s, or after `limitMs`. */
   awaitReleased(batchId: string, limitMs: number): Promise<void>;
-  /** Checks the leases of a batch now instead of with the next tick, because a stop was claimed. */
+  /** Checks the leases of a batch now instead of at the next tick, because a stop was claimed. */
   checkNow(batchId: string): void;
   close(): Promise<void>;
 }
@@ -32,16 +33,18 @@ export interface ProgressOptions {
   readonly pool: Pool;
   readonly worker: string;
   readonly logger: Logger;
-  /** Called for each tick that PostgreSQL did not take, for metrics. */
+  /** Called for each tick that could not be written, for metrics. */
   readonly onFailed?: () => void;
   readonly intervalMs?: number;
 }
 
+/** A tick that is late by more than this means that the process was frozen. */
 const FROZEN_MS = 2_000;
-/** How long the chunks of a process that was frozen wait for an answer before they return. */
+/** How long the chunks of a process that was frozen wait for PostgreSQL before they return. */
 const UNCONFIRMED_MS = 5_000;
-/** Time in which Temporal answers a heartbeat. */
+/** Temporal answers a heartbeat within this time. */
 const HEARTBEAT_ANSWER_MS = 500;
+/** A chunk whose row was not touched for this long has no worker. */
 const UNTOUCHED_MS = 5_000;
 
 /** {@link ProgressReporter} over a pool whose statements time out after 2 s. */
@@ -57,12 +60,12 @@ class Reporter implements ProgressReporter, LeaseKeeper {
   readonly #writing: OutageLog;
   readonly #taking: OutageLog;
   #lastTickMs = monotonicMs();
-  /** When a standstill was noticed; null once a statement that began after it was answered. */
+  /** When a standstill was noticed; null again once a statement that began after it is answered. */
   #frozenSinceMs: number | null = null;
-  /** Counts standstills: the answer to a statement that began before one says nothing about after it. */
+  /** A statement that began before the latest standstill does not prove that the leases still hold. */
   #standstills = 0;
   #tick: Promise<void> | null = null;
-  /** The tick after the running one, for callers that asked since that began. */
+  /** The tick after the running one, for calls of `flush` since that began. */
   #next: Promise<void> | null = null;
 
   constructor(options: ProgressOptions) {
@@ -120,10 +123,7 @@ class Reporter implements ProgressReporter, LeaseKeeper {
    * sends nothing until the database has answered (docs/design/execution.md#frozen-processes).
    */
   isFrozen(): boolean {
-    if (monotonicMs() - this.#lastTickMs > this.#intervalMs + FROZEN_MS) {
-      this.#frozenSinceMs ??= monotonicMs();
-      this.#standstills++;
-    }
+    this.#noticeStandstill();
     return this.#frozenSinceMs !== null;
   }
 
@@ -131,7 +131,7 @@ class Reporter implements ProgressReporter, LeaseKeeper {
     return this.#frozenSinceMs !== null && monotonicMs() - this.#frozenSinceMs > UNCONFIRMED_MS;
   }
 
-  /** Writes now, or right after the running tick. Ends also while PostgreSQL hangs. */
+  /** Writes now, or right after the running tick. Resolves even if PostgreSQL hangs. */
   flush(): Promise<void> {
     if (this.#tick === null) {
       this.#tick = this.#write().finally(() => (this.#tick = null));
@@ -149,10 +149,16 @@ class Reporter implements ProgressReporter, LeaseKeeper {
   }
 
   #onTimer(): void {
-    this.isFrozen();
+    this.#noticeStandstill();
     this.#lastTickMs = monotonicMs();
-    // A running tick that is late already carries everything that this one would.
+    // If the previous tick still runs, the one after it writes the newest counts.
     if (this.#tick === null) void this.flush();
+  }
+
+  #noticeStandstill(): void {
+    if (monotonicMs() - this.#lastTickMs <= this.#intervalMs + FROZEN_MS) return;
+    this.#frozenSinceMs ??= monotonicMs();
+    this.#standstills++;
   }
 
   async #write(): Promise<void> {
@@ -165,13 +171,13 @@ class Reporter implements ProgressReporter, LeaseKeeper {
       byKey.set(lease.sortKey, lease);
     }
     const leases = [...byKey.keys()].sort().map((key) => byKey.get(key) as Lease);
-    // A process that was frozen asks even without rows: no chunk may send until it is answered.
+    // A process that was frozen runs the statement even without rows: no chunk may send until it is answered.
     if (leases.length === 0 && !this.isFrozen()) {
       if (!isTaken) this.#options.onFailed?.();
       return;
     }
     try {
-      this.isFrozen();
+      this.#noticeStandstill();
       const standstills = this.#standstills;
       const verdicts = await touchRows(
         this.#options.pool,
@@ -182,13 +188,13 @@ class Reporter implements ProgressReporter, LeaseKeeper {
       await showCounts(this.#options.pool, [...new Set(leases.map((lease) => lease.key.batchId))]);
       this.#writing.worked();
     } catch (error) {
-      // Errors of this statement fail no chunk: chunks go on unfenced, and the next tick tries again.
+      // An error fails no chunk: chunks go on unfenced, and the next tick tries again.
       this.#options.onFailed?.();
       this.#writing.failed(error);
     }
   }
 
-  /** Takes epochs for chunks that began without one. Stops at the first that it cannot take: false. */
+  /** Takes epochs for chunks that began without one. Stops at the first failure and returns false. */
   async #takeMissing(): Promise<boolean> {
     for (const lease of this.#leases) {
       if (lease.epoch !== null) continue;
@@ -215,8 +221,8 @@ class Reporter implements ProgressReporter, LeaseKeeper {
       const { status, stopCause } = taken;
       lease.apply({ ...key, held: true, status, stopCause });
       const ago = taken.earlierTouchedMsAgo;
-      // The earlier holder learns with its next tick that the row is ours. It cannot release a row that
-      // it no longer holds, so we wait until that tick must have come.
+      // The earlier holder learns with its next tick that it lost the row, and it cannot release a row that
+      // it does not hold. So wait until that tick must have happened.
       if (ago !== null && ago < AT_WORK_MS) await sleep(AT_WORK_MS - ago);
       return 'taken';
     } catch (error) {

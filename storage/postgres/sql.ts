@@ -59,9 +59,9 @@ export async function inTransaction<T>(
   }
 }
 
-/** The error for which the connection must be closed, if any; closing it ends its transaction too. */
+/** Returns an error if the connection must be closed because of it; closing ends the transaction too. */
 async function rollBack(client: PoolClient, reason: unknown): Promise<Error | undefined> {
-  // Do not wait a second time for a server that did not answer.
+  // The server did not answer: do not wait for it a second time.
   const isSilent = isNightshiftError(reason, 'postgres_unavailable');
   if (isSilent || isNightshiftError(reason, 'commit_unknown')) return reason;
   return client.query('rollback').then(

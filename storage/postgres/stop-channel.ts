@@ -33,7 +33,7 @@ export function listenForStops(options: {
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
 
-  const again = (): void => {
+  const reconnectLater = (): void => {
     client = null;
     if (closed || timer !== undefined) return;
     timer = setTimeout(() => {
@@ -45,16 +45,16 @@ export function listenForStops(options: {
   const connect = async (): Promise<void> => {
     const fresh = new Client({ connectionString: url, keepAlive: true });
     client = fresh;
-    // `end` follows a failed connect, a lost connection and an `end()` alike.
+    // The client emits `end` after a failed connect, a lost connection, and a call of `end()`.
     fresh.on('error', (error) => logger.debug({ err: error }, 'stop channel lost'));
-    fresh.on('end', again);
+    fresh.on('end', reconnectLater);
     fresh.on('notification', ({ payload }) => onStop(payload ?? ''));
     try {
       await fresh.connect();
       await fresh.query(`listen ${CHANNEL}`);
     } catch (error) {
       logger.debug({ err: error }, 'stop channel not open');
-      // A server that accepts connections but no `listen` would otherwise keep one for every attempt.
+      // Otherwise, a server that accepts connections but refuses `listen` would keep one per attempt.
       await fresh.end();
     }
   };

@@ -4,22 +4,22 @@ import { unownedKeys } from './object-owners';
 import { query } from './sql';
 
 /**
- * What the sweep reads and writes of the read model (docs/design/read-model.md#retention). Rows say which
- * objects may be removed, and are removed after them, so that the next sweep continues one that crashed.
+ * The statements of the sweep (docs/design/read-model.md#retention). Rows decide which objects may be
+ * removed. The sweep removes objects before their rows, so that the next sweep completes one that crashed.
  * All methods: @throws postgres_unavailable
  */
 export interface SweepRows {
-  /** Files that are deleted or expired, with bytes that no open batch needs. */
+  /** Files that are deleted or expired and still have bytes, which no open batch needs. */
   filesToEmpty(limit: number): Promise<{ id: string; objectKey: string }[]>;
   /** Notes that their bytes are removed. */
   markEmptied(fileIds: readonly string[]): Promise<void>;
   /** Removes rows of files without bytes that are no longer valid as cursors; returns how many. */
   removeFiles(limit: number): Promise<number>;
-  /** Batches that ended before `endedBeforeSec` (Unix) and still have plan and journal, behind `afterSeq`. */
+  /** Batches after `afterSeq` that ended before `endedBeforeSec` (Unix) and still have plan and journal. */
   batchesToClear(page: BatchSweepPage): Promise<EndedBatchRow[]>;
   /** Notes that their plans, journals and seals are removed. */
   markCleared(batchIds: readonly string[]): Promise<void>;
-  /** Batches that ended before `endedBeforeSec` (Unix), behind `afterSeq`. */
+  /** Batches after `afterSeq` that ended before `endedBeforeSec` (Unix). */
   batchesToRemove(page: BatchSweepPage): Promise<EndedBatchRow[]>;
   /** Removes rows of ended batches; their places stay valid as cursors. */
   removeBatches(batchIds: readonly string[]): Promise<void>;
@@ -33,7 +33,7 @@ export interface SweepRows {
   markUploadsCleared(uploadIds: readonly string[]): Promise<void>;
   /** Removes rows of uploads that ended a day ago, with those of their parts; returns how many. */
   removeUploads(limit: number): Promise<number>;
-  /** Those of the keys whose objects have no owner. */
+  /** The given keys whose objects have no owner. */
   unownedKeys(keys: readonly string[]): Promise<string[]>;
   /** Removes keys of requests that were made more than a day ago; returns how many. */
   removeIdempotencyKeys(limit: number): Promise<number>;
@@ -53,7 +53,7 @@ export interface EndedBatchRow {
   readonly hasFiles: boolean;
 }
 
-/** An upload that has ended; its parts lie under its prefix. */
+/** An upload that has ended; the keys of its parts share its prefix. */
 export interface EndedUploadRow {
   readonly id: string;
   /** Objects of completions that failed. */
@@ -61,17 +61,17 @@ export interface EndedUploadRow {
 }
 
 /**
- * Clocks differ: a batch that another process creates may still pin a file that has expired here. After
- * this time it has expired for every process.
+ * Clocks differ: a file that has expired here may still be valid for another process, whose new batch may
+ * pin it. After this time, the file has expired for every process.
  */
 const CLOCK_MARGIN_SEC = 300;
 /** How long a hidden or removed row stays valid as a cursor (docs/design/api-contract.md#cursors). */
 const CURSOR_LIFE_SEC = 24 * 3600;
-/** Parts and completions in flight when an upload ended are done after this time. */
+/** Parts and completions that were in flight when an upload ended have finished after this time. */
 const UPLOAD_MARGIN_SEC = 3600;
 /** How long a repeated completion or idempotency key gets its object (docs/design/api-contract.md#idempotency). */
 const REPEAT_LIFE_SEC = 24 * 3600;
-/** A chunk that outlives its batch learns of the end from its row. */
+/** A late chunk attempt may write progress after its batch has ended; the row is removed after this time. */
 const STALE_PROGRESS = '1 hour';
 
 const NOW_SEC = 'floor(extract(epoch from now()))::bigint';

@@ -3,11 +3,11 @@ import { OPEN_STATUSES } from '../../core/batch/status';
 import { NightshiftError } from '../../core/errors';
 import { type Database, inTransaction, query } from './sql';
 
-/** What one tenant may have; a field that is left out means no limit (docs/design/api-contract.md#tenant-quotas). */
+/** Limits of each tenant; an absent field means no limit (docs/design/api-contract.md#tenant-quotas). */
 export interface TenantLimits {
   /** Open batches. */
   readonly maxBatches?: number | undefined;
-  /** Bytes of all its files, with result files and the declared sizes of open uploads. */
+  /** Bytes of all its files, including result files and the declared sizes of open uploads. */
   readonly maxStoredBytes?: number | undefined;
   /** Uploaded files and open uploads. Result files do not count. */
   readonly maxFiles?: number | undefined;
@@ -28,7 +28,7 @@ const OPEN = [...OPEN_STATUSES];
 
 /**
  * Admits one more file, in the transaction that stores it. Other transactions of the tenant wait, so that
- * together they never exceed the limits. Returns how many bytes may still be stored, with this file.
+ * together they never exceed the limits. Returns how many bytes may be stored, including this file.
  * @throws quota_exceeded, postgres_unavailable
  */
 export async function admitFile(
@@ -79,7 +79,7 @@ async function admitOneMore(
   );
 }
 
-/** Counts at most `most`. */
+/** The number of open uploads; stops counting at `most`. */
 async function countUploads(
   client: PoolClient,
   { tenant, nowSec, most }: { tenant: string; nowSec: number; most: number },
@@ -126,7 +126,7 @@ export interface BatchQuota {
   readonly remaining: number;
 }
 
-/** Null if there is no limit. @throws postgres_unavailable */
+/** The quota of a tenant; null if there is no limit. @throws postgres_unavailable */
 export async function batchQuota(
   database: Database,
   tenant: string,
@@ -156,8 +156,8 @@ export async function admitBatch(
 }
 
 /**
- * Adds the requests of a batch to those that its tenant has waiting; false if that would exceed the limit.
- * A batch under a stop sends nothing and is always admitted.
+ * Adds the requests of a batch to the waiting requests of its tenant; false if that would exceed the limit.
+ * A stopped batch sends nothing and is always admitted.
  */
 export function enqueueRequests(
   pool: Pool,
@@ -185,7 +185,7 @@ export function enqueueRequests(
   });
 }
 
-/** First half of the advisory lock, an arbitrary number; the second half is the tenant. */
+/** The first key of our advisory locks, an arbitrary number; the second key is a hash of the tenant. */
 const LOCK = 720_511;
 
 async function inTurn(client: PoolClient, tenant: string): Promise<void> {

@@ -14,7 +14,7 @@ export interface UploadRecord {
   readonly purpose: string;
   /** As declared when it was created. */
   readonly bytes: number;
-  /** Life of the file from the creation of the upload, seconds; null means that of its purpose. */
+  /** Life of the file from the creation of the upload, seconds; null means the default of its purpose. */
   readonly fileExpiresAfterSec: number | null;
   readonly status: UploadStatus;
   readonly createdAtSec: number;
@@ -46,7 +46,7 @@ export interface PartRecord {
 export interface NewPart extends PartRecord {
   /** SHA-256 of the bytes. */
   readonly sha256: Uint8Array;
-  /** Whether the client says that it has sent this part before. */
+  /** Whether the client marked the part as a retry: it has sent these bytes before. */
   readonly isRetry: boolean;
 }
 
@@ -59,8 +59,8 @@ export interface UploadLookUp {
 
 /**
  * The outcome of adding a part: `added`; `same` if it would exceed the declared size and is a retry of
- * `part`, which is already stored; `exceeds`; `too_many` if the upload has its most parts; `closed` if
- * the upload is no longer pending.
+ * `part`, which is already stored; `exceeds` if it would exceed the declared size and is no such retry;
+ * `too_many` if the upload has the maximum number of parts; `closed` if the upload is not pending.
  */
 export type PartVerdict =
   | { readonly kind: 'added' | 'same'; readonly part: PartRecord }
@@ -183,7 +183,7 @@ async function addPart(
   part: NewPart,
   { nowSec, limits }: { nowSec: number; limits: TenantLimits },
 ): Promise<PartVerdict> {
-  // The lock makes concurrent parts add up one after the other, and never after the upload has ended.
+  // The lock makes concurrent parts count one after the other, and refuses parts once the upload has ended.
   const [upload] = await query<{ status: UploadStatus; bytes: number }>(
     client,
     `select ${STATUS} as status, bytes from uploads where id = $1 for update`,
@@ -206,8 +206,8 @@ async function addPart(
 }
 
 /**
- * The first attempt at a part may have succeeded although its response was lost. Then its retry does not
- * count towards the declared size again, but the space that retries take in the store is bounded too.
+ * The first attempt at a part may have succeeded although its response was lost. A retry therefore does not
+ * count towards the declared size again. The bytes that retries take in the store have their own limit.
  */
 async function fits(
   client: PoolClient,
@@ -252,7 +252,7 @@ function partsOf(database: Database, uploadId: string): Promise<PartRecord[]> {
 
 async function complete(client: PoolClient, completion: Completion): Promise<boolean> {
   const { uploadId, partIds, file, nowSec } = completion;
-  // Joining the parts may have taken until after the upload expired: it began in time, and that counts.
+  // A completion that began in time succeeds even if the upload expired while its parts were joined.
   const rows = await query(
     client,
     `update uploads set status = 'completed', ended_at = $2, part_ids = $3, file_id = $4

@@ -3,13 +3,13 @@ import type { AnnouncedRoutes, SeenRoutes } from '../../core/dispatch/announced-
 import { KNOWN_MS } from '../../core/dispatch/announced-routes';
 import { query } from './sql';
 
-/** Age after which rows of workers are deleted. Rules only look at the last minutes. */
+/** Age after which rows of workers are deleted. The routing rules use only the last minutes. */
 const FORGET_AFTER = '1 day';
 
-/** How workers share which models they can send (docs/design/read-model.md#worker-routes). */
+/** Lets workers share which models they can send (docs/design/read-model.md#worker-routes). */
 export interface WorkerRoutes {
   /**
-   * Writes the routes of `worker` and returns those that others had within the last {@link KNOWN_MS}.
+   * Writes the routes of `worker`; returns the routes that others announced in the last {@link KNOWN_MS}.
    * @throws postgres_unavailable
    */
   announce(worker: string, routes: AnnouncedRoutes): Promise<SeenRoutes[]>;

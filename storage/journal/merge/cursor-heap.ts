@@ -1,12 +1,12 @@
-/** What a heap is ordered by: the offset of a cursor's next frame. */
+/** An item of the heap; `offset` is that of the cursor's next frame. */
 export interface Ordered {
   readonly offset: number;
 }
 
 /**
- * A binary heap of a few cursors, the smallest offset first. A merge mostly moves the top forward, so
- * the top may change in place: `settleTop` then restores the order, with two comparisons if it stays
- * first.
+ * A binary heap of a few cursors, the smallest offset first. A merge mostly moves the top forward. The
+ * offset of the top may therefore change in place if `settleTop` is called afterwards: it restores the
+ * order, with two comparisons if the top stays first.
  */
 export class CursorHeap<T extends Ordered> {
   readonly #items: T[];

@@ -73,7 +73,7 @@ export class FrameMerge implements AnswerStream {
   }
 }
 
-/** The largest number of sources whose spans of offsets meet in one point. */
+/** The largest number of sources whose spans of offsets share one offset. */
 export function mostOpen(sources: readonly FrameSource[]): number {
   const starts = sources.map(({ firstOffset }) => firstOffset).sort((a, b) => a - b);
   const ends = sources.map(({ lastOffset }) => lastOffset).sort((a, b) => a - b);

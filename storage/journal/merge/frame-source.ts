@@ -2,7 +2,7 @@ import type { FrameKind } from '../../../core/journal/frame';
 
 /** An object of frames in order of offset: a seal, or a scratch object merged from several. */
 export interface FrameSource {
-  /** Decides between answers to the same line: the key of the seal, or of the first of several. */
+  /** Ranks answers to the same line: the key of the seal, or of the first of the merged seals. */
   readonly rankKey: string;
   readonly key: string;
   /** Frames lie in the bytes `[start, end)`. */
@@ -12,7 +12,7 @@ export interface FrameSource {
   readonly lastOffset: number;
 }
 
-/** A checked frame in its window, with what decides between it and others of the same line. */
+/** A checked frame in its window, with the fields that rank it among the frames of its line. */
 export interface MergedFrame {
   /** Of the line in the input. */
   readonly offset: number;

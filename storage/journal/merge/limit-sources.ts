@@ -25,9 +25,9 @@ export interface LimitedSources {
 }
 
 /**
- * Reduces sources of which more than 128 would be open at once: groups of 128 are merged into one
- * scratch object each, as often as needed. A group keeps the rank of its first seal, and groups follow
- * key order, so the answers chosen are those of a merge in one pass.
+ * Merges groups of 128 sources into one scratch object each, until at most 128 sources are open at the
+ * same time. A group keeps the rank of its first seal, and groups follow key order, so a merge of the
+ * groups chooses the same answers as a merge of all sources.
  * @throws object_corrupt, object_store_failed
  */
 export async function limitSources(

@@ -16,9 +16,9 @@ const PROBES_AT_ONCE = 16;
 const LAST_BYTES = SEAL_INDEX_ENTRY_BYTES + SEAL_TRAILER_BYTES;
 
 /**
- * Reads both ends of every seal of a manifest, to find where its frames lie and which offsets they
- * span. In key order, without seals that have no frames. @throws object_corrupt if a seal is missing or
- * has another size than the manifest says, object_store_failed
+ * Reads both ends of every seal of a manifest, to find where its frames are and which offsets they span.
+ * Returns the seals that have frames, in key order. @throws object_corrupt if a seal is missing, damaged,
+ * or not of the size in the manifest, object_store_failed
  */
 export async function probeSeals(
   store: ObjectStore,

@@ -18,8 +18,8 @@ const NOTHING = Buffer.alloc(0);
  * Walks through the frames of one source, read in windows. The cursor itself is the current frame, so
  * that a merge of millions of frames allocates no object for any of them.
  *
- * `load` must be called whenever `isLoaded` is false; it overwrites windows. Before the first `load`
- * only `offset` is known. The checksum of every frame is checked, and that offsets ascend.
+ * Call `load` whenever `isLoaded` is false; it overwrites windows. Before the first `load`, only `offset`
+ * is set. `load` checks the checksum of every frame, and that offsets ascend.
  */
 export class SealCursor implements MergedFrame {
   /** Of the current frame; infinity at the end. */
@@ -32,7 +32,7 @@ export class SealCursor implements MergedFrame {
   readonly #source: FrameSource;
   readonly #windows: WindowPool;
   #reader: ObjectReader | null = null;
-  /** Pooled buffer of the current window. A frame larger than that gets a buffer of its own. */
+  /** Pooled buffer of the current window. A frame larger than the buffer gets one of its own. */
   #current: Buffer = NOTHING;
   /** Pooled buffer of the next window, if windows are read ahead. */
   #spare: Buffer = NOTHING;
@@ -85,8 +85,8 @@ export class SealCursor implements MergedFrame {
   }
 
   /**
-   * Goes to the next frame. If it lies behind the window, `isLoaded` becomes false and `offset` stays;
-   * after the last frame `offset` is infinity.
+   * Goes to the next frame. If the window does not contain it, `isLoaded` becomes false and `offset` stays.
+   * After the last frame, `offset` is infinity.
    */
   advance(): void {
     if (this.end < this.#wholeEnd) this.#goTo(this.end);
@@ -146,8 +146,8 @@ export class SealCursor implements MergedFrame {
       const end = checkedEnd(window, at, crc32);
       if (end === null) break;
       const offset = frameOffset(window, at);
-      if (offset <= this.#lastOffset) throw this.#corrupt('frames out of order');
-      if (frameKind(window, at) === FRAME_KIND.retry) throw this.#corrupt('a frame is no answer');
+      if (offset <= this.#lastOffset) throw this.#corrupt('frames are out of order');
+      if (frameKind(window, at) === FRAME_KIND.retry) throw this.#corrupt('a frame is not an answer');
       this.#lastOffset = offset;
       at = end;
     }

@@ -10,15 +10,15 @@ import type { BatchRow, BatchState, CancelClaim } from './types';
 /**
  * The first cause of a batch's end is decided here, by one statement (docs/design/ends.md#the-first-cause).
  *
- * The API claims a cancel, the workflow claims `expired`, `failed` or a cancel that it heard of from
- * Temporal, and both may come in the same moment. The row lock orders them: the second statement waits,
- * is then evaluated on the row that the first one wrote, and finds its cause. Nobody overwrites a cause,
- * and everybody obeys the one that stands afterwards. A cancel sets `cancelling` in the same statement,
- * so no reader ever sees one without the other. Listeners are notified when the claim commits.
+ * The API claims a cancel. The workflow claims `expired`, `failed`, or a cancel that it received from
+ * Temporal. Both may happen at the same moment. The row lock orders them: the second statement waits, is
+ * then evaluated on the row that the first one wrote, and finds its cause. No process overwrites a cause,
+ * and every process obeys the cause that is in the row afterwards. A cancel sets `cancelling` in the same
+ * statement, so no reader ever sees one without the other. Listeners are notified when the claim commits.
  *
- * The workflow's claim also notes that the workflow knows the cause (`stop_taken_at`), even if the cause
- * is not its own; until then the API repeats its signal. The API's claim leaves a row alone that has a
- * cause already.
+ * The workflow's claim also notes in `stop_taken_at` that the workflow has received the cause, even if
+ * another process claimed it; until then the API repeats its signal. The API's claim does not change a row
+ * that has a cause already.
  */
 async function claim(
   database: Database,
@@ -53,8 +53,8 @@ async function claim(
 type Claimant = 'workflow' | { readonly tenant: string; readonly nowSec: number };
 
 /**
- * The workflow's claim; returns the cause that the row has afterwards. A missing or ended row is no
- * error. @throws postgres_unavailable
+ * The workflow's claim; returns the state of the row afterwards. A missing or ended row is not an error.
+ * @throws postgres_unavailable
  */
 export async function claimCause(
   database: Database,
@@ -77,7 +77,7 @@ export async function claimCancel(
     by: { tenant, nowSec },
   });
   if (claimed !== null) return { claimed: true, batch: claimed };
-  // A statement of its own sees what the claim that came first has written.
+  // A second statement sees what the earlier claim has written.
   const batch = await getBatch(pool, id, tenant);
   return batch === null ? null : { claimed: false, batch };
 }

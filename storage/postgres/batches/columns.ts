@@ -95,7 +95,7 @@ export function toBatchRow(columns: BatchColumns | undefined): BatchRow {
   };
 }
 
-/** Without other results of the statement, such as that of a notification. */
+/** Drops other columns that the statement returns, such as the result of `pg_notify`. */
 function named(columns: BatchColumns): BatchColumns {
   const names = Object.keys(BATCH);
   return Object.fromEntries(names.map((name) => [name, columns[name]])) as BatchColumns;

@@ -13,20 +13,20 @@ import { insertResultFiles, resultValues, SET_RESULT } from './result-files';
 import type { BatchRow, BatchState, ErrorEntry, TerminalRecord } from './types';
 
 /**
- * The last statements of a batch, each in a transaction of the caller. The row decides how the batch
- * ends, and an end never changes (docs/design/read-model.md#terminal-record).
+ * The statements that end a batch, in the caller's transaction. The cause in the row decides how the batch
+ * ends, and a terminal status never changes (docs/design/read-model.md#terminal-record).
  */
 
 const SYSTEM_ERROR: ErrorEntry = {
   code: 'system_error',
-  message: 'The batch could not be carried on. Requests without an answer carry batch_failed.',
+  message: 'The batch could not be continued. Requests without an answer have the error batch_failed.',
   param: null,
   line: null,
 };
 
 const UNFINALIZED: ErrorEntry = {
   code: 'system_error',
-  message: 'The result files could not be written in time. Answers are kept; ask your operator.',
+  message: 'The result files could not be written in time. The answers are kept: ask your operator.',
   param: null,
   line: null,
 };
@@ -46,8 +46,8 @@ export async function recordEnd(
   const cause = row.stopCause ?? record.cause;
   const status: TerminalStatus = cause ?? (record.errors === null ? 'completed' : 'failed');
   if (isTerminal(row.status)) return row.status;
-  // The workflow does not wait for its phases to be written, and a restored row may lack a claim: what
-  // is missing is written now, so that every transition is legal.
+  // The workflow does not wait until its phases are written, and a row from a backup may lack a claim.
+  // Write what is missing first, so that every transition is legal.
   if (status === 'completed') await recordPhase(client, batchId, { status: 'finalizing' });
   if (cause !== null && row.stopCause === null) await claimCause(client, batchId, cause);
   await insertResultFiles(client, row, { files: [outputFile, errorFile], lifeSec });
@@ -57,7 +57,7 @@ export async function recordEnd(
 }
 
 /**
- * The end of a batch whose files could not be made: the counts that progress has shown, and no files.
+ * Ends a batch whose result files could not be made, with the counts that progress has shown.
  * @throws postgres_unavailable
  */
 export async function recordUnfinalized(
@@ -83,8 +83,8 @@ export async function recordUnfinalized(
 }
 
 /**
- * Files, counts and usage of a batch that ended without them; its status stays. A batch that has files
- * keeps those. @throws not_found, conflict if the batch has not ended, postgres_unavailable
+ * Writes files, counts and usage of a batch that ended without them. Its status stays, and so do files that
+ * it has. @throws not_found, conflict if the batch has not ended, postgres_unavailable
  */
 export async function recordLateDelivery(
   client: PoolClient,
@@ -133,7 +133,7 @@ async function writeEnd(client: PoolClient, { record, status, cause }: End): Pro
   );
 }
 
-/** Why it failed. A cancelled or expired batch has no errors, even if its file was refused. */
+/** The errors of a failed batch. A cancelled or expired batch has none, even if its file was refused. */
 function errorsOf(
   { errors }: TerminalRecord,
   cause: StopCause | null,
@@ -146,7 +146,7 @@ function errorList(data: readonly ErrorEntry[]): string {
   return JSON.stringify({ object: 'list', data });
 }
 
-/** What only an open batch needs: progress of its chunks, headers of its create call. */
+/** Deletes rows that only an open batch needs: progress of its chunks, headers of its create call. */
 async function deleteWork(client: PoolClient, batchId: string): Promise<void> {
   await query(client, `delete from chunk_progress where batch_id = $1`, [batchId]);
   await deleteBatchHeaders(client, batchId);

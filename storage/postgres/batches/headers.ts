@@ -19,7 +19,7 @@ export async function findBatchHeaders(pool: Pool, batchId: string): Promise<Sea
   return row ?? null;
 }
 
-/** Deletes them, in the transaction that ends the batch. @throws postgres_unavailable */
+/** Deletes the headers of a batch, in the transaction that ends it. @throws postgres_unavailable */
 export async function deleteBatchHeaders(client: PoolClient, batchId: string): Promise<void> {
   await query(client, `delete from batch_headers where batch_id = $1`, [batchId]);
 }

@@ -9,8 +9,8 @@ const UNTOUCHED_SEC = 5;
 const JUST_TOUCHED_SEC = 2;
 
 /**
- * Open batches that were started once, each with the workers other than `worker` that may be at work
- * on it. @throws postgres_unavailable
+ * Open batches whose workflow has started, each with the other workers than `worker` that may be at work on
+ * it. @throws postgres_unavailable
  */
 export function startedBatches(pool: Pool, worker: string): Promise<HeldBatch[]> {
   return query<HeldBatch & QueryResultRow>(
@@ -26,8 +26,8 @@ export function startedBatches(pool: Pool, worker: string): Promise<HeldBatch[]>
 }
 
 /**
- * Ids of those batches that one of their holders has touched within the last two seconds: that worker
- * is alive. @throws postgres_unavailable
+ * Ids of the given batches that one of their holders has touched within the last two seconds, so that
+ * worker is alive. @throws postgres_unavailable
  */
 export async function stillHeld(pool: Pool, batches: readonly HeldBatch[]): Promise<Set<string>> {
   const pairs = batches.flatMap(({ id, holders }) =>

@@ -6,8 +6,8 @@ import { readState } from './read';
 import type { BatchState, PhaseUpdate } from './types';
 
 /**
- * Moves an open batch to a phase if the transition is legal and no cause of an end is claimed; total and
- * models are kept in any case. A missing or ended row is no error. @throws postgres_unavailable
+ * Moves an open batch to a phase if the transition is legal and no cause of an end is claimed. Stores total
+ * and models in any case. A missing or ended row is not an error. @throws postgres_unavailable
  */
 export async function recordPhase(
   database: Database,
@@ -40,7 +40,7 @@ export async function recordPhase(
   return row === undefined ? readState(database, batchId) : { found: true, ...row };
 }
 
-/** Notes that the start of the workflow was seen to work. @throws postgres_unavailable */
+/** Notes that the workflow of a batch has started. @throws postgres_unavailable */
 export async function markStarted(pool: Pool, id: string): Promise<void> {
   await query(
     pool,

@@ -32,8 +32,8 @@ async function selectBatch(
 }
 
 /**
- * Newest first. Null if `after` names no batch of the tenant; a batch that retention has removed keeps
- * its place for a day. @throws postgres_unavailable
+ * Newest first. Null if `after` names no batch of the tenant. A batch that retention has removed stays
+ * valid as `after` for a day. @throws postgres_unavailable
  */
 export async function listBatches(
   pool: Pool,
@@ -64,7 +64,7 @@ async function findCursor(pool: Pool, tenant: string, after: string): Promise<Li
   return row ?? null;
 }
 
-/** Status and cause as they stand now. @throws postgres_unavailable */
+/** Current status and cause. @throws postgres_unavailable */
 export async function readState(database: Database, batchId: string): Promise<BatchState> {
   const text = `select status, stop_cause as "stopCause" from batches where id = $1`;
   const [row] = await query<Omit<BatchState, 'found'>>(database, text, [batchId]);
@@ -73,7 +73,7 @@ export async function readState(database: Database, batchId: string): Promise<Ba
     : { found: true, ...row };
 }
 
-/** Whether the workflow has not yet noted a cancel that was claimed. @throws postgres_unavailable */
+/** Whether a cancel was claimed that the workflow has not received yet. @throws postgres_unavailable */
 export async function awaitsCancelSignal(pool: Pool, id: string): Promise<boolean> {
   const rows = await query(
     pool,
@@ -84,7 +84,7 @@ export async function awaitsCancelSignal(pool: Pool, id: string): Promise<boolea
 }
 
 /**
- * Open batches created before `createdBeforeSec` whose start was never seen to work, oldest first.
+ * Open batches created before `createdBeforeSec` that are not known to have started, oldest first.
  * @throws postgres_unavailable
  */
 export function unstartedBatches(
@@ -104,7 +104,7 @@ export function unstartedBatches(
   );
 }
 
-/** Open batches behind `afterSeq`, in order of insertion. @throws postgres_unavailable */
+/** Open batches after `afterSeq`, in order of insertion. @throws postgres_unavailable */
 export function pageOfOpenBatches(
   pool: Pool,
   { afterSeq, limit }: { readonly afterSeq: number; readonly limit: number },

@@ -3,11 +3,11 @@ import { RESTARTS_TOGETHER_SEC } from '../../../core/batch/last-resort';
 import { OPEN_STATUSES } from '../../../core/batch/status';
 import { query } from '../sql';
 
-/** Reconcile looks once a minute. A longer gap was a time without a worker and counts as one look. */
-const LONGEST_LOOK_SEC = 120;
+/** Reconcile runs once a minute. After a longer gap, in which no worker ran, only this time is added. */
+const MAX_ADDED_SEC = 120;
 
 /**
- * Counts a restart of a closed workflow; restarts that lie apart are counted from one again.
+ * Counts a restart of a closed workflow. If the last one was more than 10 minutes ago, counts from 1 again.
  * @throws postgres_unavailable
  */
 export async function noteRestart(pool: Pool, batchId: string): Promise<void> {
@@ -21,7 +21,7 @@ export async function noteRestart(pool: Pool, batchId: string): Promise<void> {
 }
 
 /**
- * Adds the time since the last look to each open batch; returns the sums, ms by id.
+ * Adds the time since the last call to each open batch that is overdue; returns the sums, ms by id.
  * @throws postgres_unavailable
  */
 export async function addOverdue(
@@ -34,12 +34,12 @@ export async function addOverdue(
          extract(epoch from now() - coalesce(overdue_seen_at, now())), $3) * 1000
      where id = any($1) and status = any($2)
      returning id, overdue_ms as ms`,
-    [batchIds, [...OPEN_STATUSES], LONGEST_LOOK_SEC],
+    [batchIds, [...OPEN_STATUSES], MAX_ADDED_SEC],
   );
   return new Map(rows.map(({ id, ms }) => [id, ms]));
 }
 
-/** Starts the overdue time again from zero. @throws postgres_unavailable */
+/** Sets the overdue time to zero. @throws postgres_unavailable */
 export async function resetOverdue(pool: Pool, batchId: string): Promise<void> {
   await query(pool, `update batches set overdue_ms = 0 where id = $1`, [batchId]);
 }

@@ -33,9 +33,9 @@ import type {
 } from './types';
 
 /**
- * The rows of `batches`. The API inserts them, reads them and claims cancels; the steps of the workflow
- * write everything else, always guarded by the table of legal transitions; reconcile reads the open
- * ones. Each takes the methods that it needs. All methods: @throws postgres_unavailable
+ * The rows of `batches`. The API inserts them, reads them and claims cancels. The workflow's activities
+ * write everything else, guarded by the table of legal transitions. Reconcile reads the open rows. Each
+ * caller picks the methods that it needs. All methods: @throws postgres_unavailable
  * (docs/design/read-model.md#columns-and-writers)
  */
 export interface BatchRepository {
@@ -49,8 +49,8 @@ export interface BatchRepository {
   /** A batch of the tenant; null if there is none. */
   get(id: string, tenant: string): Promise<BatchRow | null>;
   /**
-   * Newest first. Null if `after` names no batch of the tenant; a batch that retention has removed
-   * keeps its place for a day.
+   * Newest first. Null if `after` names no batch of the tenant. A batch that retention has removed stays
+   * valid as `after` for a day.
    */
   list(page: BatchQuery): Promise<Page<BatchRow> | null>;
   /** A batch of any tenant, for its workflow; null if there is none. */
@@ -58,44 +58,43 @@ export interface BatchRepository {
 
   /** The API's claim of the cause `cancelled`. Null if the tenant has no such batch. */
   claimCancel(id: string, tenant: string, nowSec: number): Promise<CancelClaim | null>;
-  /** The workflow's claim; returns the cause that the row has afterwards. */
+  /** The workflow's claim; returns the state of the row afterwards. */
   claimCause(batchId: string, cause: StopCause): Promise<BatchState>;
-  /** Whether the workflow has not yet noted a cancel that was claimed. */
+  /** Whether a cancel was claimed that the workflow has not received yet. */
   awaitsCancelSignal(id: string): Promise<boolean>;
 
-  /** Open batches created before `createdBeforeSec` whose start was never seen to work, oldest first. */
+  /** Open batches created before `createdBeforeSec` that are not known to have started, oldest first. */
   unstarted(createdBeforeSec: number, limit: number): Promise<BatchToStart[]>;
   markStarted(id: string): Promise<void>;
-  /** Phase, total and models; the phase is left if the transition is illegal or a cause is claimed. */
+  /** Stores total and models, and the phase unless the transition is illegal or a cause is claimed. */
   recordPhase(batchId: string, phase: PhaseUpdate): Promise<BatchState>;
 
-  /** File rows and terminal status in one transaction; the row decides which. @throws not_found */
+  /** Ends a batch with its files, in one transaction; returns the status of the row. @throws not_found */
   recordEnd(record: TerminalRecord): Promise<TerminalStatus>;
-  /** The end of a batch whose files could not be made: the counts that progress has shown. */
+  /** Ends a batch whose files could not be made, with the counts that progress has shown. */
   recordUnfinalized(batchId: string, cause: StopCause | null): Promise<BatchState>;
-  /** Files of a batch that ended without them; its status stays. @throws not_found, conflict */
+  /** Adds files to a batch that ended without them; its status stays. @throws not_found, conflict */
   recordLateDelivery(record: TerminalRecord): Promise<TerminalStatus>;
 
-  /** Open batches behind `afterSeq`, in order of insertion. */
+  /** Open batches after `afterSeq`, in order of insertion. */
   openPage(page: { afterSeq: number; limit: number }): Promise<OpenBatch[]>;
   /** One open batch; null if there is none or it has ended. */
   findOpen(batchId: string): Promise<OpenBatch | null>;
   /** Counts a restart of a closed workflow. */
   noteRestart(batchId: string): Promise<void>;
-  /** Adds the time since the last look to each open batch; returns the sums, ms by id. */
+  /** Adds the time since the last call to each open batch that is overdue; returns the sums, ms by id. */
   addOverdue(batchIds: readonly string[]): Promise<Map<string, number>>;
   resetOverdue(batchId: string): Promise<void>;
 
-  /** Open batches that were started once, with the workers other than `worker` that may hold them. */
+  /** Open batches whose workflow has started, with the other workers than `worker` that may hold them. */
   started(worker: string): Promise<HeldBatch[]>;
-  /** Ids of those batches whose holders were seen within the last two seconds. */
+  /** Ids of the given batches that a holder has touched within the last two seconds. */
   stillHeld(batches: readonly HeldBatch[]): Promise<Set<string>>;
 }
 
 export interface BatchRepositoryOptions {
-  /** What a tenant may have. */
   readonly limits?: TenantLimits;
-  /** Life of result files whose batch names none, seconds; they never expire if it is left out. */
+  /** Life of result files of batches that set none, seconds; without it they never expire. */
   readonly outputFilesSec?: number;
 }
 

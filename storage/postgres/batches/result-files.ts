@@ -30,8 +30,8 @@ export function resultValues(record: TerminalRecord): unknown[] {
 }
 
 /**
- * Rows for the result files of a batch; rows that exist stay as they are. `lifeSec` is the life of files
- * whose batch names none. @throws postgres_unavailable
+ * Inserts rows for the result files of a batch; existing rows stay as they are. `lifeSec` applies if the
+ * batch sets no life for its files. @throws postgres_unavailable
  */
 export async function insertResultFiles(
   client: PoolClient,

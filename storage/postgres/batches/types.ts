@@ -42,23 +42,23 @@ export interface BatchRow {
   readonly cancelledAtSec: number | null;
 }
 
-/** What a workflow is started with. */
+/** The columns of a batch that its workflow starts with. */
 export type BatchToStart = Pick<
   BatchRow,
   'id' | 'tenant' | 'endpoint' | 'inputFileId' | 'expiresAtSec'
 >;
 
 /**
- * What reconcile decides by. Narrower than {@link BatchRow}: it reads 10,000 rows at a time, and
- * metadata and errors of that many batches would not fit into memory.
+ * The columns of an open batch that reconcile needs. It reads 10,000 rows at a time, and metadata and errors
+ * of so many batches would not fit into memory.
  */
 export interface OpenBatch extends OrphanRow, TriedRow, BatchToStart {
-  /** Place in the order of insertion: the cursor of pages. */
+  /** Number in the order of insertion; the cursor of pages. */
   readonly seq: number;
   readonly status: BatchStatus;
-  /** For how long reconcile has seen it past its deadline and grace. */
+  /** How long reconcile has seen it past its deadline and grace. */
   readonly overdueMs: number;
-  /** When the start of its workflow was first seen to work. */
+  /** When its workflow was first seen as started. */
   readonly startedAtSec: number | null;
 }
 
@@ -71,8 +71,8 @@ export interface HeldBatch {
 }
 
 /**
- * Status and cause after a statement: the workflow obeys them, whoever set them. `found` is false if
- * there is no row. (docs/design/read-model.md#row-verdict)
+ * Status and cause of the row after a statement. The workflow obeys them, even if another process set them.
+ * `found` is false if there is no row (docs/design/read-model.md#row-verdict).
  */
 export interface BatchState {
   readonly found: boolean;
@@ -101,11 +101,11 @@ export interface NewBatch extends Pick<
 export interface BatchQuery {
   readonly tenant: string;
   readonly limit: number;
-  /** Id of the batch before the page, exclusive. */
+  /** Id of the last batch of the previous page. */
   readonly after?: string;
 }
 
-/** `claimed` is false if the row had a cause already or has ended; then nothing was changed. */
+/** The outcome of a cancel. `claimed` is false if the row had a cause or had ended; then it is unchanged. */
 export interface CancelClaim {
   readonly claimed: boolean;
   readonly batch: BatchRow;
@@ -125,15 +125,15 @@ export interface TerminalRecord {
   readonly cause: StopCause | null;
   readonly counts: RequestCounts;
   readonly usage: Usage;
-  /** The model that all answers name, else the one that all lines name; null if there are several. */
+  /** The model that all answers name, else the model that all lines name; null if there are several. */
   readonly model: string | null;
   readonly outputFile: ResultFile | null;
   readonly errorFile: ResultFile | null;
-  /** Entries of `errors.data` of a refused input file. */
+  /** Entries of `errors.data` if the input file was refused; otherwise null. */
   readonly errors: readonly ErrorEntry[] | null;
 }
 
-/** A result file that lies in the object store and gets its row. */
+/** A result file in the object store that gets a row. */
 export interface ResultFile {
   readonly id: string;
   readonly bytes: number;
