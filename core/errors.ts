@@ -37,7 +37,7 @@ export const ERROR_CODES = {
 /** A code of {@link ERROR_CODES}. */
 export type ErrorCode = keyof typeof ERROR_CODES;
 
-/** What an error says beyond code and message. */
+/** Details of an error beyond code and message. */
 export interface NightshiftErrorOptions {
   /** Name of the invalid request field, as OpenAI's `param`. */
   readonly param?: string;

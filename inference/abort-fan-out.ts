@@ -1,9 +1,9 @@
 import { setMaxListeners } from 'node:events';
 
 /**
- * One listener per signal for any number of waiters. All lines of a chunk share one signal, and an
- * `EventTarget` walks the list of its listeners on every add and remove: with one listener for each
- * line that would cost the square of their number.
+ * Registers one listener per signal for any number of waiters. All lines of a chunk share one signal, and
+ * an `EventTarget` walks the list of its listeners on every add and remove. One listener per line would
+ * therefore cost time quadratic in the number of lines.
  */
 export class AbortFanOut {
   readonly #bySignal = new WeakMap<AbortSignal, Set<() => void>>();
@@ -23,7 +23,7 @@ export class AbortFanOut {
   #listen(signal: AbortSignal): Set<() => void> {
     const waiting = new Set<() => void>();
     this.#bySignal.set(signal, waiting);
-    // Each gateway a signal passes through adds a listener. Node would warn of a leak from the 11th on.
+    // Each gateway and each limit adds a listener to a signal. Node would warn of a leak from the 11th on.
     setMaxListeners(0, signal);
     signal.addEventListener('abort', () => {
       for (const onAbort of waiting) onAbort();

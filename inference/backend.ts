@@ -1,8 +1,8 @@
 import type { AttemptFailure } from '../platform/http-client/attempt';
 
 /**
- * A gateway as senders see it: one try of one request, answered whole. Retries, permits and the circuit
- * breaker live above it.
+ * A gateway as senders see it: one try of one request, with a complete answer. Callers handle retries,
+ * permits and the circuit breaker.
  */
 export interface Backend {
   /**
@@ -31,7 +31,7 @@ export interface BackendRequest {
    * until it resolves.
    */
   readonly onBytes?: (byteLength: number) => Promise<void> | undefined;
-  /** Asked when there is a connection, before the first byte: on false the outcome is `unsent`. */
+  /** Called when there is a connection, before the first byte. False ends the try as `unsent`. */
   readonly maySend?: () => boolean;
 }
 

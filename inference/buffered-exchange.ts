@@ -7,10 +7,10 @@ import { createContentDecoder, type ContentDecoder } from '../platform/http-clie
 import { rawHeader } from '../platform/http-client/raw-headers';
 import type { BackendOutcome, BackendRequest } from './backend';
 
-/** One request and the bounds of its answer. */
+/** One request and the limits of its answer. */
 export interface BufferedExchangeOptions {
   readonly request: Pick<BackendRequest, 'onBytes' | 'maySend'>;
-  /** After content decoding. */
+  /** Largest answer after content decoding. */
   readonly maxAnswerBytes: number;
   readonly timeoutMs: number;
   /** Called exactly once, with the end of this try. */
@@ -29,9 +29,8 @@ interface AnswerHead {
 }
 
 /**
- * One request whose answer is kept whole: batch answers go to the journal in one piece. Undoes the
- * content coding, bounds the size, and holds back the connection while memory is short. An exchange
- * that passes its answer on while it arrives is another {@link ResponseReader}.
+ * One request whose answer is buffered, because an answer goes to the journal in one piece. It decodes the
+ * content, limits the size, and stops reading from the connection while memory is short.
  */
 export class BufferedExchange implements ResponseReader {
   /** The handler for undici. */
@@ -137,7 +136,7 @@ function readHead(status: number, raw: readonly Buffer[]): AnswerHead {
     status,
     retryAfter: rawHeader(raw, 'retry-after'),
     droppedReason: lowerCase(rawHeader(raw, 'x-llm-d-request-dropped-reason')),
-    // A success is never a drop: the usual answer costs no search.
+    // A success is never a drop, so the usual answer costs no search.
     dropped: status < 400 ? null : lowerCase(rawHeader(raw, 'x-nightshift-dropped')),
     requestId: rawHeader(raw, 'x-request-id'),
     encoding: rawHeader(raw, 'content-encoding'),

@@ -13,11 +13,11 @@ export interface Dispatcher {
   acquire(request: AcquireRequest, signal?: AbortSignal): Promise<Permit>;
 }
 
-/** Who asks for a permit, and for what. */
+/** A request for a permit. */
 export interface AcquireRequest {
   readonly tenant: string;
   readonly batchId: string;
-  /** What the per-model limit counts. */
+  /** The per-model limit counts requests of this name. */
   readonly model: string;
   /** The limit that all models of the gateway share; absent if it has none. */
   readonly gateway?: GatewayLimit;
@@ -38,29 +38,29 @@ export interface GatewayLimit {
 /** Allows one request in flight. It is held until the answer is complete, never during a backoff. */
 export interface Permit extends LoadReport {
   /**
-   * Gives back all that it holds. A second call is a bug: it trips the guard (`permit_released_twice`)
-   * and frees nothing.
+   * Gives back the permits of all limits. A second call is a bug: it trips the guard
+   * (`permit_released_twice`) and frees nothing.
    */
   release(): void;
 }
 
-/** What the limit of a model learns from the request that a permit was for. */
+/** Reports of one request, from which the limit of its model learns. */
 export interface LoadReport {
   /**
-   * The request is sent now. Returns the model's limit at this moment, or null if it is fixed: a 429
-   * to a request sent at a limit above 1 is not the fault of its line.
+   * Call it when the request is sent. Returns the model's limit at this moment, or null if it is fixed: a
+   * 429 to a request that was sent at a limit above 1 is not the fault of its line.
    */
   sent(): number | null;
   /** The reply has arrived; call it before the permit is released. */
   replied(signal: LoadSignal, pauseMs: number): void;
 }
 
-/** Why a model gets fewer permits than configured. */
+/** The current limit of a model. It explains why a model gets fewer permits than configured. */
 export interface ModelLimit {
   /** Requests that may be in flight now. */
   readonly limit: number;
   /** `concurrency.per_model`. */
   readonly max: number;
-  /** What is left of the model server's `Retry-After`, ms; 0 if it asked for no pause. */
+  /** Remaining time of the model server's `Retry-After`, ms; 0 outside a pause. */
   readonly pausedMs: number;
 }

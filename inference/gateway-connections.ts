@@ -7,7 +7,7 @@ import type { BackendRequest } from './backend';
 import { createHeaderBuilder, type HeaderBuilder } from './request-headers';
 import type { GatewaySecrets } from './secrets';
 
-/** What the gateway's own settings do not say. */
+/** Settings of the connections that are not in the gateway's configuration. */
 export interface GatewayConnectionsOptions {
   readonly secrets: GatewaySecrets;
   /** Requests that can run at once; more wait for a connection. */
@@ -19,8 +19,8 @@ export interface GatewayConnectionsOptions {
 }
 
 /**
- * The connections to one gateway, and the requests in flight on them. Knows how a request is written,
- * and nothing of how its answer is read, so that every kind of exchange can share it.
+ * The connections to one gateway, and the requests in flight on them. It builds and sends requests; the
+ * reader of the attempt handles the answer.
  */
 export class GatewayConnections {
   readonly #pool: ConnectionPool;
@@ -51,7 +51,7 @@ export class GatewayConnections {
   /**
    * Counts an attempt that is about to begin, and lets `signal` abort it. Call this before
    * {@link dispatch}, which may end the attempt before it returns.
-   * @returns what must be called once, when the attempt is over
+   * @returns a function that the caller must call once, when the attempt has ended
    */
   track(attempt: HttpAttempt, signal: AbortSignal): () => void {
     this.#inFlight++;

@@ -5,10 +5,10 @@ import type { Backend, BackendOutcome, BackendRequest } from './backend';
 import { BufferedExchange } from './buffered-exchange';
 import { GatewayConnections, type GatewayConnectionsOptions } from './gateway-connections';
 
-/** Node's timers take no longer delay; a longer one would fire at once. */
+/** The longest delay of a timer in Node; a longer one would fire at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** What the gateway's own settings do not say. */
+/** Settings of a backend that are not in the gateway's configuration. */
 export interface HttpBackendOptions extends Omit<GatewayConnectionsOptions, 'timeoutMs'> {
   /** `limits.max_answer_bytes`, after content decoding. */
   readonly maxAnswerBytes: number;
@@ -16,7 +16,7 @@ export interface HttpBackendOptions extends Omit<GatewayConnectionsOptions, 'tim
 
 /**
  * The backend of one gateway over HTTP/1.1. `request_timeout` counts from `send` to the last byte of
- * the answer. Nothing is retried here, a redirect is an answer, and gzip, deflate and br are decoded.
+ * the answer. It retries nothing, treats a redirect as an answer, and decodes gzip, deflate and br.
  * @throws config_invalid for a `request_timeout` of 0
  */
 export function createHttpBackend(gateway: GatewayConfig, options: HttpBackendOptions): Backend {

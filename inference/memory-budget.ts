@@ -1,15 +1,15 @@
 import { AbortFanOut } from './abort-fan-out';
 
-/** Reserved for the first bytes of every answer: most answers need no more. */
+/** Reserved for each answer; most answers are smaller. */
 const ANSWER_BYTES = 256 * 1024;
-/** What a reader adds, at most, before it asks again. */
+/** A reader that is resumed adds at most this many bytes before it calls `grow` again. */
 const READ_STEP_BYTES = 64 * 1024;
 
 /** Admission by memory, beside the dispatcher's admission by number. */
 export interface MemoryBudget {
   /**
-   * Waits, first come, first served, until a body and 256 KiB for its answer fit. A reservation that
-   * could never fit is granted while nothing else is reserved: one oversize request passes alone.
+   * Waits, first come, first served, until a body and 256 KiB for its answer fit. A reservation that is
+   * larger than the budget is granted when nothing else is reserved.
    * @throws AbortError if `signal` aborts first
    */
   reserve(bodyBytes: number, signal?: AbortSignal): Promise<Reservation>;
@@ -21,23 +21,22 @@ export interface MemoryBudget {
 
 /** Memory of one request, from before it is sent until its answer is written. */
 export interface Reservation {
-  /** Counts bytes of the answer that have arrived. A promise means: stop reading until it resolves. */
+  /** Counts bytes of the answer that have arrived. Stop reading until a returned promise resolves. */
   grow(bytes: number): Promise<void> | undefined;
   /** Gives everything back; a second call does nothing. */
   release(): void;
 }
 
 /**
- * Bounds the memory of all requests in flight of one process, `concurrency.in_flight_bytes`
+ * Limits the memory of all requests in flight of one process to `concurrency.in_flight_bytes`
  * (docs/design/execution.md#memory).
  *
  * The size of an answer is not known before it has arrived, so it cannot be reserved. Reserving the
- * maximum (64 MiB) would let two requests run at a time; reserving nothing would let a burst of large
- * answers exhaust the heap. So each request reserves a small room for its answer, and larger answers
- * take more while they arrive. When the budget is used up, no answer is read further except the oldest
- * one: TCP passes the back-pressure on to the model servers, and because one answer can always finish,
- * readers that wait for each other's memory cannot deadlock. That one answer may exceed the budget, by
- * at most `limits.max_answer_bytes`.
+ * maximum (64 MiB) would let two requests run at a time. Reserving nothing would let a burst of large
+ * answers exhaust the heap. So each request reserves 256 KiB for its answer, and larger answers take more
+ * while they arrive. When the budget is used up, only the oldest large answer is read further. TCP passes
+ * the back-pressure on to the model servers. One answer can always finish, so readers that wait for each
+ * other's memory cannot deadlock. That answer may exceed the budget, by at most `limits.max_answer_bytes`.
  */
 export function createMemoryBudget(limitBytes: number): MemoryBudget {
   if (!Number.isSafeInteger(limitBytes) || limitBytes < 1) {
@@ -54,7 +53,7 @@ interface Waiter {
 class Budget implements MemoryBudget {
   readonly #limitBytes: number;
   readonly #waiters = new Set<Waiter>();
-  /** Reservations whose answer is larger than its room, oldest first. */
+  /** Reservations whose answer has outgrown its 256 KiB, oldest first. */
   readonly #readers = new Set<Held>();
   readonly #aborts = new AbortFanOut();
   #usedBytes = 0;
@@ -98,7 +97,7 @@ class Budget implements MemoryBudget {
   #stopWaiting(waiter: Waiter, signal: AbortSignal, reject: (error: Error) => void): void {
     this.#waiters.delete(waiter);
     reject(abortError(signal));
-    // It may have been a large one in front of smaller ones that fit.
+    // A large waiter may have blocked smaller ones behind it that fit.
     this.#handOut();
   }
 
@@ -156,7 +155,7 @@ class Budget implements MemoryBudget {
 class Held {
   bytes: number;
   released = false;
-  /** What is left of the room reserved at the start. */
+  /** Unused bytes of the room that was reserved at the start. */
   #roomLeft = ANSWER_BYTES;
   #paused: { readonly until: Promise<void>; readonly end: () => void } | null = null;
 

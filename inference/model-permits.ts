@@ -17,13 +17,13 @@ export interface Waiter {
   place: QueuePlace<Waiter> | null;
 }
 
-/** What the permits of one model are made from. */
+/** The limits and settings of one model. */
 export interface ModelPermitsOptions {
   readonly model: string;
   /** `concurrency.per_model`. */
   readonly max: number;
   readonly adaptive: boolean;
-  /** The wider limits, in the order in which they are taken. */
+  /** The limits of gateway and process, in the order in which they are taken. */
   readonly wider: readonly Stage[];
   readonly weightOf: (tenant: string) => number;
   /** Milliseconds of a monotonic clock. */
@@ -61,7 +61,7 @@ export class ModelPermits {
   /** How long nothing may be sent, ms; 0 outside a pause. */
   get pausedMs(): number {
     const untilMs = this.limit?.pausedUntilMs ?? 0;
-    // The clock is read only after a first pause: this runs for every request.
+    // Every request comes here, so the clock is read only after a first pause.
     return untilMs === 0 ? 0 : Math.max(0, untilMs - this.#now());
   }
 
@@ -78,7 +78,7 @@ export class ModelPermits {
     return this.stage.held === 0 && this.stage.queue.size === 0;
   }
 
-  /** Whether nothing is lost if it is forgotten while it is idle. */
+  /** Whether it can be forgotten while it is idle, because a new one would have the same limit. */
   get isFresh(): boolean {
     return this.limit === null || this.limit.isFresh(this.#now());
   }

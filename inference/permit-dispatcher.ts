@@ -6,19 +6,19 @@ import type { ModelPermits, Stage, Waiter } from './model-permits';
 import { PermitTable, type PermitLimits } from './permit-table';
 import { StagedPermit, type LearnedReply, type PermitOwner } from './staged-permit';
 
-/** The limits of one process, and what to do when they can no longer be trusted. */
+/** The limits of one process, and a callback for when they can no longer be trusted. */
 export interface PermitDispatcherOptions extends PermitLimits {
-  /** Called once, when a permit is first released twice: a bug that makes the limits worthless. */
+  /** Called once, when a permit is first released twice. This is a bug that breaks the limits. */
   readonly onGuardTripped: (error: NightshiftError) => void;
 }
 
-/** A dispatcher that can also be asked without waiting, and read for gauges. */
+/** A dispatcher that can also grant without waiting, and report its state for gauges. */
 export interface PermitDispatcher extends Dispatcher {
   /** A permit at once, or null if `acquire` would wait. */
   tryAcquire(request: AcquireRequest): Permit | null;
   /** What `model` may have in flight now, and whether it is paused. */
   limitOf(model: string): ModelLimit;
-  /** For gauges; a model without permits, waiters and a lowered limit is left out. */
+  /** For gauges; omits models that have no permits, no waiters and no lowered limit. */
   stats(): PermitStats;
 }
 
@@ -44,16 +44,16 @@ export interface ModelStats extends ModelLimit {
  * Permits per model, then gateway, then process, released in reverse order
  * (docs/design/execution.md#permits).
  *
- * The order decides who suffers from a limit. A request that waits for a wider permit holds only
- * narrower ones, so it holds back its own model and no other one. Taken the other way round, requests
- * of one overloaded model would soon hold all permits of the process and stop every other model.
+ * The order decides which requests a limit delays. A request that waits for a wider permit holds only
+ * narrower ones, so it delays its own model and no other. In the opposite order, requests of one overloaded
+ * model would soon hold all permits of the process and stop every other model.
  *
  * Nothing polls. A release hands its permit to the next waiter before it returns, so a newcomer cannot
- * overtake. The only timer ends a server's `Retry-After`: one for each paused model with waiters.
+ * overtake. Only the end of a server's `Retry-After` needs a timer, one for each paused model with waiters.
  *
- * The limit of a model is learned from replies (core/dispatch/adaptive-limit.ts). A cut aborts nothing:
- * requests in flight end by themselves. But a waiter that already holds a model permit above the new
- * limit would be sent as soon as a wider permit is free; it goes back to the front of its first queue.
+ * The limit of a model is learned from replies (core/dispatch/adaptive-limit.ts). A cut aborts no request
+ * in flight. But a waiter that holds a model permit above the new limit would be sent as soon as a wider
+ * permit is free, so it returns to the front of its model's queue.
  */
 export function createPermitDispatcher(options: PermitDispatcherOptions): PermitDispatcher {
   for (const name of ['global', 'perModel'] as const) {
@@ -155,7 +155,7 @@ class StagedDispatcher implements PermitDispatcher, PermitOwner {
     });
   }
 
-  /** Takes permits from stage `at` on, and waits at the first stage without room. */
+  /** Takes permits from stage `at` on, and queues at the first stage that is not open. */
   #enter(waiter: Waiter, at: number): void {
     const { permits } = waiter;
     for (let i = at; i < permits.path.length; i++) {
@@ -176,19 +176,19 @@ class StagedDispatcher implements PermitDispatcher, PermitOwner {
     else this.#fillAfterPause(permits);
   }
 
-  /** Gives the room of a stage to its waiters. */
+  /** Grants free permits of a stage to its waiters. */
   #fill(permits: ModelPermits, at: number): void {
     const stage = permits.path[at] as Stage;
     while (stage.queue.size > 0 && stage.hasRoom) {
       const waiter = stage.queue.shift()?.item;
       if (waiter === undefined) return;
       stage.held++;
-      // Its model may have another path than the one whose release made room.
+      // The waiter may be of another model, whose path differs from that of `permits`.
       this.#enter(waiter, waiter.at + 1);
     }
   }
 
-  /** Frees stages `from` to 0, the widest first, so that its waiters get it before newcomers do. */
+  /** Frees stages `from` to 0, the widest first, so that waiters of the widest are served first. */
   #freeStages(permits: ModelPermits, from: number): void {
     for (let at = from; at >= 0; at--) this.#freeStage(permits, at);
   }
@@ -223,7 +223,7 @@ class StagedDispatcher implements PermitDispatcher, PermitOwner {
       waiter.at = 0;
       if (waiter.place !== null) permits.stage.queue.giveBack(waiter.place);
     }
-    // Only now: freeing a stage starts other waiters, which must see the queues as they will be.
+    // Freed last: this starts other waiters, which must see the final state of the queues.
     for (const at of vacated) this.#freeStage(permits, at);
     this.#fillAfterPause(permits);
   }
@@ -234,7 +234,7 @@ class StagedDispatcher implements PermitDispatcher, PermitOwner {
     permits.timer = setTimeout(() => {
       permits.timer = null;
       this.#fill(permits, 0);
-      // The server may have asked for more time meanwhile; timers may also fire a little early.
+      // The server may have extended the pause meanwhile, and timers may fire a little early.
       this.#fillAfterPause(permits);
     }, Math.ceil(pausedMs));
     permits.timer.unref();

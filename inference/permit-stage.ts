@@ -1,6 +1,6 @@
 import { FairQueue } from '../core/dispatch/fair-queue';
 
-/** One limit, and what waits for room under it. A waiter holds a permit of every stage before. */
+/** One limit and its queue. A waiter holds a permit of every earlier stage of its path. */
 export class PermitStage<Waiter> {
   readonly queue: FairQueue<Waiter>;
   readonly #hasRoom: (held: number) => boolean;
@@ -15,7 +15,7 @@ export class PermitStage<Waiter> {
     return this.#hasRoom(this.held);
   }
 
-  /** Whether a newcomer may pass at once: it never overtakes a waiter. */
+  /** Whether a newcomer gets a permit at once: there is room, and it overtakes no waiter. */
   get isOpen(): boolean {
     return this.queue.size === 0 && this.hasRoom;
   }

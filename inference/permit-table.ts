@@ -20,9 +20,9 @@ export interface PermitLimits {
 const REMEMBERED_MODELS = 1_000;
 
 /**
- * The permits of every model, gateway and the process, made when they are first asked for. Clients
- * choose model names, so a model without requests is forgotten, unless its limit was lowered. Of those
- * {@link REMEMBERED_MODELS} are kept.
+ * The permits of all models, all gateways and the process, created on first use. Clients choose model
+ * names, so a model without requests is forgotten, unless its limit was lowered. At most
+ * {@link REMEMBERED_MODELS} of those are kept.
  */
 export class PermitTable {
   readonly #limits: PermitLimits;
@@ -80,7 +80,7 @@ export class PermitTable {
     return stage;
   }
 
-  /** Drops the idle model that was first used; its limit is learned again. */
+  /** Drops the idle model whose first use was the earliest; its limit is learned again. */
   #forgetOneIdle(): void {
     for (const permits of this.#models.values()) {
       if (permits.isIdle) return void this.#models.delete(permits.model);

@@ -6,11 +6,11 @@ import type { GatewayLimit } from './dispatcher';
 import { createHttpBackend } from './http-backend';
 import { readGatewaySecrets } from './secrets';
 
-/** Where the requests of one model go. */
+/** The gateway that the requests of one model go to. */
 export interface Route {
   /** `default`, or the first configured model of this gateway: names its queue and metrics. */
   readonly key: string;
-  /** What the per-model limit counts: the model's name, also if models share the gateway. */
+  /** The key of the per-model limit: the model's name, also if models share a gateway. */
   readonly limiterKey: string;
   /** The limit that all models of the gateway share (`max_concurrency`); absent if it has none. */
   readonly gatewayLimit?: GatewayLimit;
@@ -36,7 +36,7 @@ export interface GatewayRoute extends Omit<Route, 'limiterKey' | 'gatewayLimit'>
   readonly models: readonly string[];
 }
 
-/** What the registry reads of the configuration. */
+/** The settings that the registry reads. */
 export type RegistryConfig = Pick<
   Config,
   'global_inference_gateway' | 'model_gateways' | 'secrets_dir' | 'concurrency' | 'limits'
@@ -130,7 +130,7 @@ function limitsOf(
   return { limiterKey: model, gatewayLimit: { key: settingsKey(gateway), limit } };
 }
 
-/** Equal for equal settings, in any order of their keys. */
+/** A key that is equal for equal settings, in any order of their names. */
 function settingsKey(gateway: GatewayConfig): string {
   return JSON.stringify(Object.entries(gateway).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

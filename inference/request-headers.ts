@@ -12,12 +12,12 @@ export interface HeaderSettings {
   readonly objective: string | undefined;
 }
 
-/** Makes the header list of a request: name, value, name, value, …. */
+/** Builds the header list of a request: name, value, name, value, …. */
 export type HeaderBuilder = (request: BackendRequest, nowMs: number) => string[];
 
 /**
- * The headers of a request to a model server (docs/design/api-contract.md#headers-sent). A given header
- * is left out if only we may set it, or if HTTP/1.1 cannot carry it.
+ * The headers of a request to a model server (docs/design/api-contract.md#headers-sent). Omits a given
+ * header if it is reserved for us, or if HTTP/1.1 cannot carry it.
  */
 export function createHeaderBuilder({ authorization, objective }: HeaderSettings): HeaderBuilder {
   const own = ['content-type', 'application/json', 'accept', 'application/json'];
@@ -31,7 +31,7 @@ export function createHeaderBuilder({ authorization, objective }: HeaderSettings
   };
 }
 
-/** @returns whether `authorization` was among them */
+/** @returns whether `given` contains `authorization` */
 function addGiven(flat: string[], given: BackendRequest['headers']): boolean {
   let isAuthorized = false;
   for (const [givenName, value] of Object.entries(given)) {

@@ -4,7 +4,7 @@ import { NightshiftError } from '../core/errors';
 import { redactUrl } from '../platform/config-redact';
 import type { GatewayConfig } from '../platform/config-schema';
 
-/** What the files of a gateway's settings hold: read once at start, never logged. */
+/** The contents of the files that a gateway's settings name: read once at start, never logged. */
 export interface GatewaySecrets {
   /** Value of `authorization`, or null without a key. */
   readonly authorization: string | null;

@@ -3,7 +3,7 @@ import type { LoadSignal } from '../core/dispatch/outcome';
 import type { Permit } from './dispatcher';
 import type { ModelPermits } from './model-permits';
 
-/** What a reply tells the limit of its model. */
+/** A reply, from which the limit of its model learns. */
 export interface LearnedReply {
   readonly signal: LoadSignal;
   readonly mark: SendMark;

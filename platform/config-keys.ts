@@ -1,6 +1,6 @@
 /**
- * Part of a zod schema, as its public `_zod.def` shows it. From it we learn which keys exist, to suggest
- * the nearest one for an unknown key.
+ * A node of a zod schema, with its public `_zod.def`. It lists the keys that exist, so that an error about
+ * an unknown key can suggest the nearest one.
  */
 interface SchemaNode {
   readonly _zod: { readonly def: SchemaDef };
@@ -22,7 +22,7 @@ export function keysAt(schema: unknown, path: readonly PropertyKey[]): string[] 
   return [...new Set(nodes.flatMap((node) => Object.keys(node._zod.def.shape ?? {})))];
 }
 
-/** Every path of the schema that ends in `key`, dotted: where a misplaced key may belong. */
+/** Every path of the schema that ends in `key`, dotted: the places where a misplaced key may belong. */
 export function pathsEndingIn(schema: unknown, key: string): string[] {
   const found: string[] = [];
   const walk = (node: SchemaNode, prefix: string): void => {

@@ -42,7 +42,7 @@ function mapValues<T>(values: Readonly<Record<string, T>>, map: (value: T) => T)
 
 /**
  * Query parameters whose values are never secret. All others are hidden, because credentials have many
- * names (`sslpassword`, `api-key`, `sig`), and one that was logged cannot be taken back.
+ * names (`sslpassword`, `api-key`, `sig`), and a logged secret cannot be taken back.
  */
 const OPEN_PARAMETERS = new Set([
   'api-version',

@@ -8,7 +8,7 @@ import { RESERVED_HEADERS } from './reserved-headers';
 /** Settings that a command requires. */
 export type ConfigNeed = 'gateway' | 'postgres';
 
-/** The broken ones of all rules between settings (docs/design/configuration.md#rules-between-settings). */
+/** All broken rules between settings (docs/design/configuration.md#rules-between-settings). */
 export function checkRules(config: Config, needs: readonly ConfigNeed[]): RuleBreak[] {
   return [
     ...modeRule(config, needs.includes('gateway')),
@@ -88,7 +88,7 @@ function limitRules(config: Config): RuleBreak[] {
   return [{ path: ['limits', 'max_line_bytes'], message: 'must not exceed limits.max_file_bytes' }];
 }
 
-/** Times in which a request must arrive; with 0, none could. */
+/** Time limits for the arrival of a request; with 0, no request could arrive in time. */
 function arrivalRules({ api }: Config): RuleBreak[] {
   return (['header_timeout', 'body_grace'] as const).flatMap((key) =>
     api[key] > 0 ? [] : [{ path: ['api', key], message: 'must be longer than 0' }],
@@ -102,7 +102,7 @@ function passThroughRule({ auth, pass_through_headers: names }: Config): RuleBre
   });
 }
 
-/** An error rather than silence: an operator who lists a header expects it at the model server. */
+/** Reported as an error, because an operator who lists a header expects that model servers receive it. */
 function whyNotPassed(name: string, auth: Config['auth']): string | null {
   if (RESERVED_HEADERS.has(name)) {
     return `${name} is set by Nightshift for every request and cannot be passed through: remove it`;
@@ -118,8 +118,8 @@ function bindRule(config: Config): RuleBreak[] {
 }
 
 /**
- * What is wrong with the API's listening address, or null. Without authentication, everyone who reaches
- * the port can read every batch (docs/design/configuration.md#listening-addresses).
+ * The fault of the API's listening address, or null. Without authentication, everyone who can reach the
+ * port can read every batch (docs/design/configuration.md#listening-addresses).
  */
 export function publicBindFault({ api, auth }: Pick<Config, 'api' | 'auth'>): string | null {
   if (auth.mode !== 'none' || auth.allow_public_bind || isLoopbackName(api.host)) return null;

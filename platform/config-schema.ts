@@ -25,7 +25,7 @@ const headerBytes = z.unknown().transform((value, ctx) => {
 });
 const duration = (fallback: string) => durationText.prefault(fallback);
 const size = (fallback: string) => sizeText.prefault(fallback);
-/** A whole number, also as the digits of an environment variable; an empty text is none. */
+/** A whole number, or its digits as text (from an environment variable); an empty text is invalid. */
 const whole = (min: number, max: number, expected: string) =>
   z.unknown().transform((value, ctx) => {
     const number = /^\d+$/.test(asText(value)) ? Number(value) : NaN;
@@ -81,7 +81,7 @@ const globalGateway = z.strictObject({
   max_backoff: duration('60s'),
 });
 
-/** Nothing is inherited: see docs/design/configuration.md#complete-entries. */
+/** Each entry must be complete, see docs/design/configuration.md#complete-entries. */
 const modelGateway = z.strictObject({
   ...gatewayKeys,
   request_timeout: durationText,
@@ -102,18 +102,18 @@ const objectStore = z.discriminatedUnion('type', [
   }),
 ]);
 
-const someText = z.string().min(1, 'expected a text that is not empty');
+const nonEmptyText = z.string().min(1, 'expected a text that is not empty');
 
 /** Each certificate and key is a file, which may be replaced while the process runs, or PEM text. */
 const temporalTls = z.strictObject({
-  ca_cert_file: someText.optional(),
-  ca_cert_data: someText.optional(),
-  client_cert_file: someText.optional(),
-  client_cert_data: someText.optional(),
-  client_key_file: someText.optional(),
-  client_key_data: someText.optional(),
-  server_name: someText.optional(),
-  /** Known because Temporal's own tools know it; the worker SDK does not support it. */
+  ca_cert_file: nonEmptyText.optional(),
+  ca_cert_data: nonEmptyText.optional(),
+  client_cert_file: nonEmptyText.optional(),
+  client_cert_data: nonEmptyText.optional(),
+  client_key_file: nonEmptyText.optional(),
+  client_key_data: nonEmptyText.optional(),
+  server_name: nonEmptyText.optional(),
+  /** Accepted because Temporal's own tools accept it; the SDK does not support it, so a rule refuses it. */
   disable_host_verification: z.boolean().optional(),
 });
 
@@ -169,20 +169,20 @@ export const configSchema = z.strictObject({
     .strictObject({
       address: z.string().default('127.0.0.1:7233'),
       namespace: z.string().default('default'),
-      api_key: someText.optional(),
-      api_key_file: someText.optional(),
+      api_key: nonEmptyText.optional(),
+      api_key_file: nonEmptyText.optional(),
       /** Without it, TLS is used if there is an API key. */
       tls: z.union([z.boolean(), temporalTls]).optional(),
-      payload_codec: someText.optional(),
+      payload_codec: nonEmptyText.optional(),
     })
     .prefault({}),
   postgres: z
     .strictObject({
       url: z.string().default(''),
-      /** Read once, with the settings; its text becomes the password of `url`. */
-      password_file: someText.optional(),
+      /** Read once, together with the settings; its content becomes the password of `url`. */
+      password_file: nonEmptyText.optional(),
       /** Database roles to which `migrate` grants access. */
-      grants: z.strictObject({ api: someText.optional(), worker: someText.optional() }).optional(),
+      grants: z.strictObject({ api: nonEmptyText.optional(), worker: nonEmptyText.optional() }).optional(),
     })
     .prefault({}),
   object_store: objectStore.prefault({ type: 'filesystem', path: './data' }),
@@ -218,7 +218,7 @@ export const configSchema = z.strictObject({
       max_json_depth: count.prefault(10_000),
       max_json_tokens: count.prefault(10_000_000),
       max_answer_bytes: size('64MiB'),
-      /** Of each tenant; an absent one means no limit. */
+      /** Limits of each tenant; an absent one means no limit. */
       tenant: z
         .strictObject({
           requests_per_minute: count.optional(),
@@ -247,7 +247,7 @@ export const configSchema = z.strictObject({
       idle_series: duration('1h'),
     })
     .prefault({}),
-  /** If set, spans are exported to it by OTLP over gRPC. */
+  /** If an endpoint is set, spans are exported to it by OTLP over gRPC. */
   tracing: z.strictObject({ otlp_endpoint: z.string().optional() }).prefault({}),
   log: z
     .strictObject({
@@ -279,7 +279,7 @@ function inRange(value: number, min: number, max: number): number | null {
   return value >= min && value <= max ? value : null;
 }
 
-/** The text of a scalar as it was written; empty for anything else, which cannot be a number. */
+/** The text of a string or number; empty for any other value, because that cannot be a number. */
 function asText(value: unknown): string {
   return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
 }

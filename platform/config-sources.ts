@@ -8,13 +8,13 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** Settings of one source, not yet checked. */
 export interface ConfigLayer {
   readonly values: Record<string, unknown>;
-  /** Where `path`, or the nearest setting above it, was written: `nightshift.yaml:12`. */
+  /** The place where `path`, or the nearest setting above it, is written: `nightshift.yaml:12`. */
   origin(path: readonly PropertyKey[]): string;
 }
 
 /** The settings of one file, or why there are none. */
 export interface FileLayer extends ConfigLayer {
-  /** Problems of the file itself, one line each: it cannot be read, or is not YAML. */
+  /** Problems of the file itself, one line each: it cannot be read, or it is not YAML. */
   readonly problems: readonly string[];
 }
 
@@ -114,7 +114,7 @@ function commonVariables(env: Environment): CommonVariable[] {
   return [...found, ...temporalTls(env)];
 }
 
-/** Temporal's own variables for TLS; each of them turns TLS on, and TEMPORAL_TLS=false turns it off. */
+/** Temporal's own variables for TLS. Each of them turns TLS on; TEMPORAL_TLS=false turns it off. */
 const TLS_VARIABLES: Readonly<Record<string, string>> = {
   TEMPORAL_TLS_SERVER_CA_CERT_PATH: 'ca_cert_file',
   TEMPORAL_TLS_SERVER_CA_CERT_DATA: 'ca_cert_data',
@@ -132,7 +132,7 @@ function temporalTls(env: Environment): CommonVariable[] {
   const wanted = env[name] ?? '';
   if (wanted === 'false') return [{ path, value: false, name }];
   const found: CommonVariable[] = [];
-  // An empty object turns TLS on and keeps what the file says about it.
+  // An empty object turns TLS on and keeps the TLS settings of the file.
   if (wanted !== '') found.push({ path, value: wanted === 'true' ? {} : wanted, name });
   for (const [variable, key] of Object.entries(TLS_VARIABLES)) {
     const text = env[variable];

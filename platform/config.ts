@@ -18,7 +18,7 @@ export type { ConfigNeed } from './config-rules';
 export type { Environment } from './config-sources';
 export { redactUrl } from './config-redact';
 
-/** Where settings come from; {@link loadConfig} says which one wins. */
+/** The sources of settings; {@link loadConfig} defines their precedence. */
 export interface ConfigSources {
   /** YAML or JSON file (docs/configuration.md). */
   readonly file?: string;
@@ -26,12 +26,12 @@ export interface ConfigSources {
   readonly env?: Environment;
   /** Command-line flags, nested as in the file; they override everything. */
   readonly overrides?: Readonly<Record<string, unknown>>;
-  /** Settings that everything else overrides: what `dev` sets for its embedded parts. */
+  /** Settings that all other sources override: those that `dev` sets for its embedded components. */
   readonly fallbacks?: Readonly<Record<string, unknown>>;
 }
 
 export interface LoadOptions extends ConfigSources {
-  /** What must be configured; by default a gateway. */
+  /** Settings that must be present; by default a gateway. */
   readonly needs?: readonly ConfigNeed[];
 }
 
@@ -61,8 +61,8 @@ export function loadConfig(options: LoadOptions = {}): Config {
 }
 
 /**
- * Which of `paths` (dotted) any source sets. Used to decide which parts of the stack to embed: those
- * whose address is not set. Checks nothing.
+ * The `paths` (dotted) that any source sets. The caller embeds the components of the stack whose address is
+ * not set. Checks nothing.
  */
 export function findSettings(sources: ConfigSources, paths: readonly string[]): Set<string> {
   const { values } = readSources(sources);
@@ -71,7 +71,7 @@ export function findSettings(sources: ConfigSources, paths: readonly string[]): 
 }
 
 /**
- * All settings merged, as they were written (durations are still text): the config file for a child
+ * All settings merged, as they were written (durations are still text), for the config file of a child
  * process. @throws config_invalid if the file cannot be read
  */
 export function mergeSettings(sources: ConfigSources): Record<string, unknown> {
@@ -85,7 +85,7 @@ export function processEnvironment(): Environment {
   return process.env;
 }
 
-/** `env` without the variables that {@link loadConfig} reads: for children that get a merged file. */
+/** `env` without the variables that {@link loadConfig} reads, for children that get a merged file. */
 export function withoutSettings(env: Environment): Record<string, string> {
   const kept = Object.entries(env).filter(([name]) => !SETTING_NAMES.test(name));
   return Object.fromEntries(
@@ -96,7 +96,7 @@ export function withoutSettings(env: Environment): Record<string, string> {
 const SETTING_NAMES = /^(NIGHTSHIFT__.*|TEMPORAL_.*|DATABASE_URL|PG[A-Z]+)$/;
 
 interface Sources {
-  /** Highest precedence first: the first layer that has a path is where its value was written. */
+  /** Highest precedence first: the value of a path comes from the first layer that has it. */
   readonly layers: readonly ConfigLayer[];
   readonly values: Record<string, unknown>;
   readonly problems: readonly string[];
@@ -151,10 +151,10 @@ function wording(issue: z.core.$ZodIssue, value: unknown): string {
   return issue.message.replace(/^Invalid input: /, '');
 }
 
-/** A URL with a user or a query: either may contain a key. */
+/** A URL with a user or a query, both of which may contain a key. */
 const URL_WITH_SECRET = /:\/\/[^/]*@|:\/\/.*\?/;
 
-/** The value as written, so that it can be searched for; never a secret. */
+/** The value as it was written, so that the operator can search for it; never a secret. */
 function got(path: readonly PropertyKey[], value: unknown): string {
   if (value === undefined) return '';
   const text = JSON.stringify(value);

@@ -34,10 +34,10 @@ export function createDependencyGauge(registers: Registry[]): DependencyGauge {
 }
 
 /**
- * Checks every few seconds whether the dependencies of a process answer. `/ready` is not enough: not
- * every installation probes it, and calls to a dependency that is down often just wait. So an operator
- * finds each outage in the log (one line at its beginning, one with its duration at its end) and in the
- * metrics. A check that hangs is not started a second time.
+ * Checks every 5 s whether the dependencies of a process answer. `/ready` is not enough: not every
+ * installation probes it, and calls to a dependency that is down often just wait. An operator finds each
+ * outage in the log (one line when it begins, one with its duration when it ends) and in the metrics. A
+ * check that hangs is not started a second time.
  */
 export function watchDependencies(options: DependencyWatchOptions): DependencyWatch {
   const { checks, everyMs = EVERY_MS } = options;
@@ -58,7 +58,7 @@ class Watched {
   readonly #name: string;
   readonly #check: ReadinessCheck;
   readonly #options: DependencyWatchOptions;
-  /** The check that has not been answered yet. It may be older than its time limit. */
+  /** The check that is still running. It may be older than its time limit. */
   #call: Promise<void> | null = null;
   #asking: Promise<void> | null = null;
   #downSinceMs: number | null = null;
@@ -86,7 +86,7 @@ class Watched {
       () => (this.#call ??= this.#check().finally(() => (this.#call = null))),
       this.#options.checkTimeoutMs ?? CHECK_TIMEOUT_MS,
     );
-    // During a shutdown the dependencies are closed too: that is no outage.
+    // A shutdown also closes the dependencies, which is not an outage.
     if (!this.#isClosed) this.#report(result);
   }
 

@@ -129,7 +129,7 @@ function open(key: VaultKey, { batchId, sealed }: { batchId: string; sealed: Buf
     ]);
     return JSON.parse(text.toString('utf8')) as Headers;
   } catch {
-    // Without the cause: it could quote decrypted text.
+    // Thrown without its cause, which could quote decrypted text.
     throw new NightshiftError('unavailable', `the headers of ${batchId} cannot be decrypted`);
   }
 }

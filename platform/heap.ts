@@ -2,8 +2,8 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 /**
- * How far the heap may grow beyond its live objects before V8 collects it, percent. V8's own rule lets
- * the heap of a streaming process become several times as large under load.
+ * How much the heap may grow beyond its live objects before V8 collects it, percent. V8's default lets the
+ * heap of a streaming process become several times as large under load.
  *
  * Measured for a worker with 50,000 lines of 4 KB and 500 in flight: the peak falls from 407 MB to
  * 271 MB, for 13 % more CPU time. V8 reads the flag at each collection; a version that does not know it
@@ -17,18 +17,19 @@ export function boundHeapGrowth(): void {
 }
 
 /**
- * V8 lets 32 MB of streamed chunks become garbage before it collects them. Measured for an API that
- * receives a file of 512 MB: without this it grows by 31 to 52 MB, with 8 MiB by 17 to 45 MB, with 4 MiB
- * by 11 to 20 MB. Young-generation collections are short: the CPU time of the upload does not change.
+ * Bytes of streamed chunks between two collections. V8 lets 32 MB of them become garbage before it collects
+ * them. Measured for an API that receives a file of 512 MB: its memory grows by 31 to 52 MB without this, by
+ * 17 to 45 MB with 8 MiB, and by 11 to 20 MB with 4 MiB. Young-generation collections are short: the CPU
+ * time of the upload does not change.
  */
 const COLLECTED_EVERY_BYTES = 4 * 1024 ** 2;
 
-/** Call it with the size of each chunk that was streamed. */
+/** Called with the size of each chunk that was streamed. */
 export type ChunkCollector = (bytes: number) => void;
 
 /**
  * Keeps the memory of a process flat while files stream through it: runs a young-generation collection
- * every 4 MiB. If this V8 offers no way to do that, its own schedule applies.
+ * every 4 MiB. If this version of V8 does not expose collections, its own schedule applies.
  */
 export function createChunkCollector(collect = youngCollection()): ChunkCollector {
   let passed = 0;
@@ -42,7 +43,7 @@ export function createChunkCollector(collect = youngCollection()): ChunkCollecto
 
 type Collect = (options: { type: 'minor' }) => void;
 
-/** `--expose-gc` affects new contexts only, and is switched off at once: `gc` stays out of all others. */
+/** `--expose-gc` affects only new contexts and is switched off at once, so no other code sees `gc`. */
 function youngCollection(): Collect | null {
   setFlagsFromString('--expose-gc');
   const collect: unknown = runInNewContext('globalThis.gc');

@@ -1,4 +1,4 @@
-/** The label of all values that have no label of their own. */
+/** The label that all values without a label of their own share. */
 export const OTHER = 'other';
 
 /**
@@ -6,15 +6,16 @@ export const OTHER = 'other';
  * memory here and in Prometheus for every series, so their number is bounded.
  */
 export interface LabelValues {
-  /** The label of a value now. */
+  /** The label of a value; counts as a use and admits the value if possible. */
   of(value: string): string;
-  /** The label of a value, without counting as a use. */
+  /** The current label of a value, without counting as a use. */
   peek(value: string): string;
   /**
    * The same as {@link of}, and pins the label until {@link release}: a gauge must be decremented under
    * the label under which it was incremented.
    */
   hold(value: string): string;
+  /** The counterpart of one {@link hold}; returns the same label. */
   release(value: string): string;
   /** Drops values that have not been used for a while; called when the metrics are read. */
   sweep(): void;
@@ -23,7 +24,7 @@ export interface LabelValues {
 export interface LabelValuesOptions {
   /** Values that may have a label of their own at the same time. */
   readonly max: number;
-  /** Values that always have one, even beyond `max`: those that the configuration names. */
+  /** Values that get a label even beyond `max`: those that the configuration names. */
   readonly reserved?: readonly string[];
   /** A value that is neither held nor used for this long is dropped. */
   readonly idleMs: number;

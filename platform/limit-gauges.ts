@@ -1,11 +1,11 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { LabelValues } from './label-values';
 
-/** What a model may have in flight now. */
+/** The current limit of one model. */
 export interface ModelLimitSample {
   readonly model: string;
   readonly limit: number;
-  /** What is left of the server's `Retry-After`, ms; 0 if there is no pause. */
+  /** Remaining time of the server's `Retry-After`, ms; 0 outside a pause. */
   readonly pausedMs: number;
 }
 
@@ -15,7 +15,7 @@ export interface LimitGauges {
   observe(samples: () => readonly ModelLimitSample[]): void;
 }
 
-/** Registers `model_concurrency_limit` and `model_paused`; models have the same labels as their requests. */
+/** Registers `model_concurrency_limit` and `model_paused`, with the model labels of the request metrics. */
 export function createLimitGauges(
   registers: Registry[],
   labels: Pick<LabelValues, 'peek'>,
@@ -40,7 +40,7 @@ export function createLimitGauges(
   return { observe: (source) => void (observed = source) };
 }
 
-/** Models that share a label show their worst value. */
+/** Sets the gauge for each label; models that share a label show their worst value. */
 function fill(
   gauge: Gauge<'model'>,
   samples: readonly ModelLimitSample[],

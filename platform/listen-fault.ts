@@ -1,6 +1,6 @@
 import { NightshiftError } from '../core/errors';
 
-/** Where a server should listen, and the settings that say so. */
+/** The address that a server should listen on, and the names of its settings. */
 export interface ListenPlace {
   readonly host: string;
   readonly port: number;
@@ -10,13 +10,13 @@ export interface ListenPlace {
   readonly portSetting: string;
 }
 
-/** System calls that refuse an address; an error of any other call is not caused by a setting. */
+/** System calls that fail for a wrong address; settings do not cause errors of other calls. */
 const CALLS = ['listen', 'bind', 'getaddrinfo'];
 
 /**
- * An error of `listen` as an error of the settings: `port_in_use` if another process has the port,
- * `config_invalid` if this machine does not have the address or the port requires privileges (below
- * 1024). Any other error is returned unchanged.
+ * Converts an error of `listen`: `port_in_use` if another process has the port, `config_invalid` if this
+ * machine does not have the address or the port requires privileges (below 1024). Returns any other error
+ * unchanged.
  */
 export function listenFault(error: NodeJS.ErrnoException, place: ListenPlace): Error {
   const { host, port, hostSetting = 'api.host', portSetting } = place;

@@ -4,7 +4,7 @@ import type { Config } from './config-schema';
 
 export type { Logger } from 'pino';
 
-/** Members that may hold a secret; they are replaced if they are logged by mistake. */
+/** Log fields that may hold a secret; they are replaced in case they are logged by mistake. */
 const REDACTED = [
   'authorization',
   'api_key',
@@ -44,9 +44,9 @@ function wantsPretty(format: Config['log']['format']): boolean {
 }
 
 /**
- * Synchronous, in this thread: the last lines before an exit are the most important ones, and
- * asynchronous writes would lose them. They would also block an exit forever if the reader of the pipe
- * has gone.
+ * Writes synchronously in this thread. The last lines before an exit are the most important ones, and
+ * asynchronous writes would lose them. Asynchronous writes would also block an exit forever if the reader
+ * of the pipe has gone.
  */
 function jsonStream(): pino.DestinationStream {
   return pino.destination({ dest: STDERR, sync: true });

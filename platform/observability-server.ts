@@ -9,7 +9,7 @@ import { tryCheck, type ReadinessCheck } from './readiness';
 
 export interface ObservabilityOptions {
   readonly host: string;
-  /** 0 takes any free port; `url` says which. */
+  /** 0 takes any free port; the server's `url` contains it. */
   readonly port: number;
   readonly registry: Registry;
   /** By name, e.g. `postgres`; all of them run on each `/ready`. */
@@ -22,7 +22,7 @@ export interface ObservabilityOptions {
   readonly portSetting?: string;
   /** Setting to name if nothing can listen on the host. */
   readonly hostSetting?: string;
-  /** Gets the errors. Responses do not show them: everyone who reaches the port can read those. */
+  /** Receives errors. Responses do not show them, because everyone who reaches the port can read those. */
   readonly logger?: Pick<Logger, 'error'>;
 }
 
@@ -74,7 +74,7 @@ interface Reply {
 }
 
 const JSON_TYPE = 'application/json';
-/** The pid tells a supervisor whether its own process answers or another one on the same port. */
+/** With the pid, a supervisor detects that another process answers on the same port. */
 const HEALTHY = JSON.stringify({ status: 'ok', pid: process.pid });
 
 async function answer(
@@ -124,7 +124,7 @@ async function readiness(options: ObservabilityOptions, notReady: string | null)
   return readyReply(failed ? 503 : 200, Object.fromEntries(results) as Record<string, string>);
 }
 
-/** An error may name hosts, users and paths. The dependency watch logs its text; the response hides it. */
+/** Hides the error, which may name hosts, users and paths; the dependency watch logs it. */
 async function withoutReason(check: ReadinessCheck): Promise<void> {
   try {
     await check();

@@ -1,27 +1,27 @@
 import { isIP } from 'node:net';
 import type { Config } from './config-schema';
 
-/** Which server a request was meant for, and which web page it comes from. */
+/** The headers that show which server a request is meant for, and which web page it comes from. */
 export interface RequestOrigin {
   readonly host: string | undefined;
   readonly origin: string | undefined;
   readonly fetchSite: string | undefined;
 }
 
-/** What is wrong with a request's origin, for its sender; null if it is fine. */
+/** The fault of a request's origin, as a message for its sender; null if there is none. */
 export type OriginCheck = (request: RequestOrigin) => string | null;
 
-/** An error repeats no more than this of a header. */
+/** An error quotes at most this many characters of a header. */
 const SHOWN_CHARS = 100;
 
 /**
  * The origin check of a port that listens on `listenHost` (docs/design/api-contract.md#web-pages).
  *
  * Without authentication, any web page that a browser on this machine opens can send requests to a
- * loopback port. Worse, if an attacker points a DNS name at 127.0.0.1, the page may also read the
- * responses (DNS rebinding). So a request must name this server by one of its own names, and must not
- * come from a page of another origin. With authentication a page has no key to send, so names are
- * checked only if `api.allowed_hosts` lists some.
+ * loopback port. If an attacker points a DNS name at 127.0.0.1, the page may even read the responses (DNS
+ * rebinding). So a request must name this server by one of its own names, and must not come from a page of
+ * another origin. With authentication, a page has no key to send, so names are checked only if
+ * `api.allowed_hosts` lists some.
  */
 export function originCheck(
   { api, auth }: Pick<Config, 'api' | 'auth'>,
@@ -50,9 +50,9 @@ interface NameSet {
 }
 
 /**
- * Loopback names, the listening address, and what the operator lists. A port that other machines can
- * reach may have addresses that we do not know, so any IP address is accepted there: DNS rebinding
- * needs a name.
+ * Loopback names, the listening address, and the names that the operator lists. A port that other machines
+ * can reach may have addresses that we do not know, so it accepts any IP address. That is safe, because DNS
+ * rebinding needs a name.
  */
 function ownNames(listenHost: string, allowed: readonly string[] = []): NameSet {
   const listed = new Set(allowed.map((name) => name.toLowerCase()));
@@ -69,7 +69,7 @@ function ownNames(listenHost: string, allowed: readonly string[] = []): NameSet 
   };
 }
 
-/** Whether only this machine can reach `host`. */
+/** Whether `host` is a loopback name or address, which only this machine can reach. */
 export function isLoopbackName(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }

@@ -5,8 +5,8 @@ import { NightshiftError } from '../core/errors';
 let cached: string | undefined;
 
 /**
- * Absolute path of the folder with our `package.json`, no matter whether the code runs from source or
- * from `dist/`. Files that are not compiled (migrations, examples) are read below it.
+ * Absolute path of the folder with our `package.json`, both for code that runs from source and for code in
+ * `dist/`. Files that are not compiled (migrations, examples) are read below it.
  *
  * @throws internal if there is no such folder above this file
  */

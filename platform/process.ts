@@ -7,8 +7,8 @@ export interface RunningProcess {
   close(): Promise<void>;
 
   /**
-   * Settles when the process ends by itself; rejects with the error that ended it. Absent if the
-   * process only ends on request.
+   * Resolves when the process ends by itself, and rejects with the error if one ended it. Absent if the
+   * process ends only on request.
    */
   readonly finished?: Promise<void>;
 }

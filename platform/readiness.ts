@@ -1,7 +1,7 @@
-/** Checks one dependency; rejects with an error that says what is wrong. */
+/** Checks one dependency; rejects with an error if it fails. */
 export type ReadinessCheck = () => Promise<void>;
 
-/** `ok`, or one line that says what is wrong. Waits at most `timeoutMs`. */
+/** `ok`, or the message of the error. Waits at most `timeoutMs`. */
 export async function tryCheck(check: ReadinessCheck, timeoutMs: number): Promise<string> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<string>((resolve) => {

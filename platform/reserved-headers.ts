@@ -1,8 +1,8 @@
 /**
- * Headers of a request to a model server that no client may set: those of the connection, and those that
- * Nightshift sets itself (docs/design/api-contract.md#headers-sent). `accept-encoding` is reserved
- * because a client could name a coding that we do not decode. `idempotency-key` belongs to the create
- * call: with it, a model server would take all lines of the batch for the same request.
+ * Headers that no client may set in requests to model servers: headers of the connection, and headers that
+ * Nightshift sets itself (docs/design/api-contract.md#headers-sent). `accept-encoding` is reserved because
+ * a client could name a coding that we do not decode. `idempotency-key` belongs to the create call: a model
+ * server that received it would treat all lines of the batch as the same request.
  */
 export const RESERVED_HEADERS: ReadonlySet<string> = new Set([
   'accept',

@@ -1,9 +1,9 @@
 import { NightshiftError } from '../core/errors';
 
-/** One step of a shutdown. Steps run one after another; a late or failed one does not stop the next. */
+/** One phase of a shutdown. Phases run one after another; a late or failed one does not stop the next. */
 export interface ShutdownPhase {
   readonly name: string;
-  /** How long to wait for it; after that the next step starts and this one is reported as `timeout`. */
+  /** How long to wait; after that the next phase starts, and this one is reported as `timeout`. */
   readonly timeoutMs: number;
   run(): Promise<void>;
 }
@@ -16,7 +16,7 @@ export interface PhaseReport {
   readonly error?: unknown;
 }
 
-/** A report as members of a log line, where `name` already means the logger. */
+/** A report as fields of a log line. The field is `phase`, because `name` is the name of the logger. */
 export function phaseRecord({ name, error, ...rest }: PhaseReport): Record<string, unknown> {
   return { phase: name, ...rest, ...(error === undefined ? {} : { err: error }) };
 }
@@ -45,7 +45,7 @@ async function runPhase(phase: ShutdownPhase): Promise<PhaseReport> {
   const late = new Promise<PhaseReport>((resolve) => {
     timer = setTimeout(() => resolve(end('timeout')), phase.timeoutMs);
   });
-  // Wrapped in an async function: a phase that throws before its first await is a failed phase too.
+  // An async function turns an error that `run` throws synchronously into a rejection.
   const finished = (async () => phase.run())().then(
     () => end('done'),
     (error: unknown) =>
@@ -58,7 +58,7 @@ async function runPhase(phase: ShutdownPhase): Promise<PhaseReport> {
   }
 }
 
-/** What the two stages of signals do. */
+/** The actions of the two stages of signals. */
 export interface SignalHandlers {
   /** The first signal: drain. Called once. */
   drain(signal: NodeJS.Signals): void;
@@ -66,7 +66,7 @@ export interface SignalHandlers {
   force(signal: NodeJS.Signals): void;
 }
 
-/** The part of `process` that delivers signals; tests pass an emitter. */
+/** The methods of `process` that deliver signals; tests pass an emitter. */
 export interface SignalSource {
   on(signal: NodeJS.Signals, listener: (signal: NodeJS.Signals) => void): unknown;
   off(signal: NodeJS.Signals, listener: (signal: NodeJS.Signals) => void): unknown;

@@ -19,8 +19,8 @@ export interface Tracing {
 }
 
 /**
- * Starts tracing if there is an `endpoint` (`OTEL_EXPORTER_OTLP_ENDPOINT`). The Temporal interceptors
- * are installed in any case: whether a history can be replayed must not depend on tracing.
+ * Starts tracing if there is an `endpoint` (`OTEL_EXPORTER_OTLP_ENDPOINT`). The Temporal interceptors are
+ * always installed, so that the replay of a history does not depend on tracing.
  */
 export function startTracing(serviceName: string, endpoint: string | undefined): Tracing {
   const resource = resourceFromAttributes({

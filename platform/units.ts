@@ -13,20 +13,20 @@ const SIZE_BYTES: Readonly<Record<string, number>> = {
   GiB: 1024 ** 3,
 };
 
-/** Milliseconds of `5m`, or null. A bare number other than 0 is refused: its unit would be a guess. */
+/** Milliseconds of a duration such as `5m`; null if invalid. A number without a unit must be 0. */
 export function parseDurationMs(text: string | number): number | null {
   if (text === 0 || text === '0') return 0;
   const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(String(text));
   return match ? Math.round(Number(match[1]) * (DURATION_MS[match[2] ?? ''] ?? NaN)) : null;
 }
 
-/** Bytes of `200MiB` or of a bare number, or null. */
+/** Bytes of a size such as `200MiB` or `4096`; null if invalid. */
 export function parseSizeBytes(text: string | number): number | null {
   const match = /^(\d+)(B|KiB|MiB|GiB)?$/.exec(String(text));
   return match ? Number(match[1]) * (SIZE_BYTES[match[2] ?? 'B'] ?? NaN) : null;
 }
 
-/** The shortest exact form of a duration for people: `90s`, `1.5h`. */
+/** A duration for people, in the largest unit that needs at most one decimal: `1.5h`, `45s`, `250ms`. */
 export function formatDuration(ms: number): string {
   for (const unit of ['d', 'h', 'm', 's'] as const) {
     const unitMs = DURATION_MS[unit] ?? 1;

@@ -6,10 +6,10 @@ import { Counter, exponentialBuckets, Gauge, Histogram, type Registry } from 'pr
 /** A worker's metrics: jobs, permits, requests per model, tokens, object store. */
 export type WorkerMetrics = ReturnType<typeof createWorkerMetrics>;
 
-/** Bounds the series of model names, which clients choose. */
+/** Limits on the series of model names, which clients choose. */
 export interface SeriesLimits {
   readonly maxLabelValues?: number;
-  /** Models of the configuration: they always have series of their own. */
+  /** Models in the configuration; each always has a series of its own. */
   readonly models?: readonly string[];
   readonly idleMs?: number;
   readonly nowMs?: () => number;
@@ -206,7 +206,7 @@ function maintenanceMetrics(registers: Registry[]) {
   };
 }
 
-/** Metrics that tell an operator why work waits. */
+/** Metrics that show an operator why work waits. */
 function outageMetrics(registers: Registry[]) {
   return {
     gatewayBreakerOpen: new Gauge({

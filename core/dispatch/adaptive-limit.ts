@@ -1,33 +1,34 @@
 import type { LoadSignal } from './outcome';
 
-/** The state of a limit when a request was sent: it decides what the reply may change. */
+/** The state of a limit when a request was sent. It decides what the reply may change. */
 export interface SendMark {
   readonly limit: number;
   /** Cuts made before the request was sent. */
   readonly cuts: number;
 }
 
-/** A reply, as far as it says something about the load of its server. */
+/** What a reply shows about the load of its server. */
 export interface LoadReply {
   readonly signal: LoadSignal;
   /** The mark taken when the request was sent. */
   readonly mark: SendMark;
-  /** The pause that the server asked for (`Retry-After`), ms; 0 if none. */
+  /** The pause that the server requested (`Retry-After`), ms; 0 for none. */
   readonly pauseMs: number;
   readonly nowMs: number;
 }
 
-/** A longer `Retry-After` pauses a model for this long only. */
+/** A longer `Retry-After` pauses a model for only this long. */
 const MAX_PAUSE_MS = 300_000;
 
 /**
- * How many requests of one model its server takes at once, learned from the replies
- * (docs/design/execution.md#adaptive-limits). One per model and process; a restart forgets it.
+ * How many requests of one model may be in flight at once, learned from the server's replies
+ * (docs/design/execution.md#adaptive-limits). There is one limit per model and process; a restart resets
+ * it.
  *
- * The capacity of a model server is unknown and changes: other clients, longer prompts, another GPU. A
- * fixed limit is either too low, and the server is idle, or too high, and most requests come back as
- * 429. The rule is the one that TCP uses, additive increase and multiplicative decrease (Chiu and Jain,
- * 1989): it converges to a fair share even if every worker learns by itself and knows of no other.
+ * The capacity of a model server is unknown and changes: other clients, longer prompts, another GPU. With
+ * a fixed limit that is too low, the server is idle; with one that is too high, most replies are 429. The
+ * limit follows the rule of TCP, additive increase and multiplicative decrease (Chiu and Jain, 1989), which
+ * converges to a fair share although every worker learns on its own.
  *
  * | reply      | effect                                                                          |
  * |------------|---------------------------------------------------------------------------------|
@@ -37,18 +38,18 @@ const MAX_PAUSE_MS = 300_000;
  * |            | sent before the last cut does not cut again                                     |
  * | `none`     | nothing                                                                         |
  *
- * The fast way back up is slow start. With one step per `limit` successes all the way, a server with
- * five places would be idle for a fifth of its time.
+ * The quick recovery resembles TCP's slow start. If the limit grew by one per `limit` successes all the
+ * way, a server that takes five requests at once would be idle for a fifth of its time.
  *
- * A request that was sent before a cut says nothing about the limit after it, so one burst of refusals
- * cuts once. Cuts are numbered rather than timed: two events in one millisecond keep their order, and a
+ * A request that was sent before a cut shows nothing about the limit after it, so one burst of refusals
+ * cuts once. Cuts are numbered instead of timed: two events in one millisecond keep their order, and a
  * clock that steps back changes nothing.
  */
 export class AdaptiveLimit {
   readonly max: number;
   #limit: number;
   #successes = 0;
-  /** One below the limit at the last cut: the server could bear about that much. */
+  /** One below the limit at the last cut: the server can take about this many requests. */
   #bearableLimit = 0;
   #pausedUntilMs = 0;
   #mark: SendMark;
@@ -69,7 +70,7 @@ export class AdaptiveLimit {
     return this.#pausedUntilMs;
   }
 
-  /** Take it when a request is sent, and pass it back with the reply. */
+  /** Read it when a request is sent, and pass it back with the reply. */
   get mark(): SendMark {
     return this.#mark;
   }
@@ -89,7 +90,7 @@ export class AdaptiveLimit {
   }
 
   #succeed(): void {
-    // At the maximum there is nothing to count; this runs for every request.
+    // At the maximum there is nothing to count. This is the fast path of every request.
     if (this.#limit === this.max) return;
     const needed = this.#limit < this.#bearableLimit ? 1 : this.#limit;
     if (++this.#successes < needed) return;

@@ -1,4 +1,4 @@
-/** What one worker can send: the request timeout of each model, ms (docs/design/execution.md#model-routes). */
+/** Models that one worker can send, with request timeouts in ms (docs/design/execution.md#model-routes). */
 export interface AnnouncedRoutes {
   /** The timeout for every model; null unless the worker has one gateway for all of them. */
   readonly global: number | null;
@@ -18,12 +18,13 @@ export interface FoundRoute {
 
 /** Workers announce themselves every 5 s. One that missed several announcements is gone. */
 const LIVE_MS = 30_000;
-/** How long a model counts as known after its last worker: a restart or a deploy may take minutes. */
+/** How long a model stays known without a live worker: a restart or a deployment may take minutes. */
 export const KNOWN_MS = 15 * 60_000;
 
 /**
- * Where requests of `model` can be sent now, or null. A worker that lists the model takes precedence
- * over one that takes every model. The longest timeout wins: it only bounds how long a hung chunk lasts.
+ * The route of requests of `model`, or null if no live worker can send them. A worker that lists the model
+ * takes precedence over one that takes every model. The longest timeout wins, because it only bounds how
+ * long a chunk that hangs may run.
  */
 export function findRoute(model: string, workers: readonly SeenRoutes[]): FoundRoute | null {
   const live = workers.filter(({ ageMs }) => ageMs <= LIVE_MS);

@@ -1,4 +1,4 @@
-/** Failures that count: no connection, a broken one, or the status of a proxy without its server. */
+/** Failures that count: no connection, a broken connection, or the status of a proxy without its server. */
 export type BreakerFailureKind = 'connect' | 'connection' | 502 | 503 | 504;
 
 /** `go`: send. `probe`: send this one and report it as a probe. `wait`: send nothing until `retryAtMs`. */
@@ -10,7 +10,7 @@ export interface BreakerOptions {
   readonly initialBackoffMs: number;
   /** Longest pause between probes, ms. */
   readonly maxBackoffMs: number;
-  /** A probe that is not reported for this long counts as failed, ms. */
+  /** A probe without a report for this long counts as failed, ms. */
   readonly probeTimeoutMs: number;
   /** Called when it opens and when it closes; must not throw. */
   readonly onChange?: (state: Breaker['state']) => void;
@@ -33,8 +33,8 @@ export interface Breaker {
   /** Start of the current run of failures, Unix ms; null after a success. */
   readonly failingSinceMs: number | null;
   /**
-   * The gateway may be down, but not yet for long enough to open the breaker. Until that is clear, no
-   * line should end because its tries are used up. One refused connection is enough to be suspect.
+   * The gateway may be down, but not for long enough yet to open the breaker. Meanwhile, no line should end
+   * because its tries are used up. One refused connection is enough to make a gateway suspect.
    */
   readonly suspect: boolean;
   /** When the latest successful request was sent, Unix ms; null before the first success. */
@@ -44,7 +44,7 @@ export interface Breaker {
   /** Reports a reply that shows a running server, with any status. Closes the breaker. */
   onSuccess(sentMs: number): void;
   onFailure(failure: BreakerFailure): void;
-  /** Reports that the probe was aborted or never sent: it says nothing. */
+  /** Reports that the probe was aborted or never sent, so that another one may be sent. */
   onProbeLost(nowMs: number): void;
 }
 
@@ -53,13 +53,13 @@ const MIN_SPAN_MS = 10_000;
 const MIN_LINES = 3;
 
 /**
- * A circuit breaker, closed.
+ * Creates a closed circuit breaker.
  *
  * A model server that restarts must not use up the tries of a whole batch: 10,000 waiting lines with
  * four tries each would all end as errors within minutes. But a breaker that opens too easily stops
- * healthy servers, because one bad request can break its connection again and again. So failures must
- * come in a row, of at least three lines, over at least 10 s; only refused connections, which no request
- * can cause, need no second line. While it is open, one probe at a time finds out when the server is back.
+ * healthy servers, because one bad request can break its connection again and again. So the breaker opens
+ * after failures in a row, of at least three lines, over at least 10 s. Refused connections may be of one
+ * line, because no request can cause them. While the breaker is open, it admits one probe at a time.
  *
  * | state | event | then |
  * |---|---|---|

@@ -1,9 +1,9 @@
 import { FairShares } from './fair-shares';
 import { QueuePlace, TenantBacklog, type Turn } from './tenant-backlog';
 
-/** At most one of this many turns goes to urgent work out of its tenant's turn. */
+/** At most one in this many turns goes to urgent work whose tenant does not have its turn. */
 const TURNS_PER_URGENT = 5;
-/** Above this number of tenants, those that can be forgotten are removed. */
+/** Above this number of tenants, idle tenants without a debt of turns are removed. */
 const REMEMBERED_TENANTS = 64;
 
 /**
@@ -11,11 +11,11 @@ const REMEMBERED_TENANTS = 64;
  * within a tenant, {@link TenantBacklog} decides (docs/design/execution.md#fair-turns).
  *
  * Priority alone would be unfair: clients choose the completion window, so a tenant could make all its
- * work urgent. Turns alone would miss deadlines: with a hundred tenants, urgent work would wait for its
- * hundredth turn. So urgent work of all tenants together gets one turn in five, unless the tenants' own
- * turns give it as much already. Such a turn is not charged to the tenant, or it would only be borrowed
- * from its next one. A tenant that makes everything urgent thus gains at most a fifth of the turns, and
- * nothing if its own share is larger.
+ * work urgent. Turns alone would miss deadlines: with a hundred tenants, urgent work would wait for a
+ * hundred turns. So urgent work of all tenants together gets one turn in five, unless the tenants' own
+ * turns give it as much already. Such a turn is not charged to the tenant, because it would then only be
+ * borrowed from the tenant's next turn. A tenant that makes everything urgent gains at most a fifth of the
+ * turns, and nothing if its own share is larger.
  */
 export class FairQueue<T> {
   readonly #weightOf: (tenant: string) => number;
@@ -41,13 +41,13 @@ export class FairQueue<T> {
     return place;
   }
 
-  /** Puts back to the front what had its turn but could not use it; its next turn is free. */
+  /** Returns a place that had its turn but could not use it to the front; its next turn is free. */
   giveBack(place: QueuePlace<T>): void {
     place.isPaid = true;
     this.#add(place, 'front');
   }
 
-  /** The next in turn, or null if nothing waits. */
+  /** Takes the place whose turn it is; null if nothing waits. */
   shift(): QueuePlace<T> | null {
     const first = this.#shares.first;
     if (first === undefined) return null;
@@ -68,7 +68,7 @@ export class FairQueue<T> {
     this.#onTaken(backlog);
   }
 
-  /** The tenant whose urgent work goes before the turn of `first`; null if there is none. */
+  /** The tenant whose urgent work is served instead of `first` in this turn; null if there is none. */
   #promoted(first: TenantBacklog<T>): TenantBacklog<T> | null {
     if (this.#urgent.size === 0) return null;
     const isDue = this.#turnsWithoutUrgent >= TURNS_PER_URGENT;
@@ -107,7 +107,7 @@ export class FairQueue<T> {
     return backlog;
   }
 
-  /** Clients choose tenant names, so their number is unbounded over time. */
+  /** Forgets idle tenants. Clients choose tenant names, so their number is unbounded over time. */
   #forgetSpent(): void {
     for (const [tenant, backlog] of this.#backlogs) {
       if (backlog.size === 0 && this.#shares.isSpent(backlog)) this.#backlogs.delete(tenant);

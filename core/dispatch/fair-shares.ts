@@ -5,7 +5,7 @@ export class Share {
   start = 0;
   /** Virtual time at which its last turn ended. */
   finish = 0;
-  /** Decides between equal start tags: the one that has waited longer comes first. */
+  /** Breaks ties between equal start tags: the smaller order has waited longer and is served first. */
   order = 0;
   /** Place in the heap; -1 while it does not wait. */
   at = -1;
@@ -16,14 +16,14 @@ export class Share {
 }
 
 /**
- * Turns by weight: start-time fair queuing (Goyal, Vin and Cheng, "Start-time Fair Queuing", SIGCOMM
- * 1996) with turns of equal cost.
+ * Gives turns by weight. This is start-time fair queuing (Goyal, Vin and Cheng, "Start-time Fair Queuing",
+ * SIGCOMM 1996) with turns of equal cost.
  *
  * Each waiting competitor has a start tag, a point in virtual time. The smallest tag goes first, and a
  * turn moves the tag of its owner by 1 / weight: with twice the weight, tags advance half as fast and
  * turns come twice as often. Virtual time is the start tag of the last turn. A newcomer starts there, so
- * it can claim nothing for the time in which it did not wait. While two competitors both wait, their
- * turns divided by their weights differ by at most 1 / w1 + 1 / w2.
+ * it gets no credit for the time in which it did not wait. While two competitors both wait, their turns
+ * divided by their weights differ by at most 1 / w1 + 1 / w2.
  *
  * Why not deficit round robin, which is simpler? A chunk waits for one permit at a time and asks again
  * as soon as it has it. Round robin forgets the deficit of a queue that runs empty, so such a tenant
@@ -37,7 +37,7 @@ export class FairShares<S extends Share> {
   #virtual = 0;
   #orders = 0;
 
-  /** Whose turn it is; undefined if nothing waits. */
+  /** The competitor whose turn it is; undefined if none waits. */
   get first(): S | undefined {
     return this.#heap[0];
   }
@@ -71,7 +71,7 @@ export class FairShares<S extends Share> {
     this.#down(share);
   }
 
-  /** Whether `share`, which does not wait, can be forgotten: a new one would get the same tag. */
+  /** Whether `share`, which does not wait, can be forgotten, because a new one would get the same tag. */
   isSpent(share: Share): boolean {
     return share.finish <= this.#virtual;
   }

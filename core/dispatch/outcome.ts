@@ -1,12 +1,12 @@
 import type { BreakerFailureKind } from './breaker';
 import { retryAfterMs } from './retry-after';
 
-/** The end of one try, as far as the rules of this folder need it. */
+/** The end of one try: the fields that the dispatch rules need. */
 export type TryOutcome =
   | {
       readonly kind: 'answer';
       readonly status: number;
-      /** `Retry-After` as it came, or null. */
+      /** The `Retry-After` header, unparsed, or null. */
       readonly retryAfter: string | null;
       /** `x-llm-d-request-dropped-reason`, lower-case, or null. */
       readonly droppedReason: string | null;
@@ -21,10 +21,10 @@ export type TryOutcome =
 /** What a reply says about the load of its server. */
 export type LoadSignal = 'success' | 'overload' | 'none';
 
-/** Means that the request's deadline has passed: this is the line's answer, and never retried. */
+/** The request's deadline has passed. This is the final answer of the line and is never retried. */
 const TTL_EXPIRED = 'rejected-ttl-expired';
 
-/** Reasons for a drop that mean a lack of capacity. */
+/** Drop reasons that mean a lack of capacity. */
 const NO_CAPACITY: readonly string[] = [
   'too_many_flows',
   'insufficient_flow_capacity',
@@ -32,7 +32,7 @@ const NO_CAPACITY: readonly string[] = [
   'not_critical',
 ];
 
-/** Whether the gateway dropped the request unserved and says so: neither a try nor a failure. */
+/** Whether the gateway reports that it dropped the request unserved, which is neither a try nor a failure. */
 export function isDropped(outcome: TryOutcome): boolean {
   return outcome.kind === 'answer' && typeof outcome.dropped === 'string';
 }
@@ -48,7 +48,7 @@ export function isDroppedAsExpired(outcome: TryOutcome): boolean {
 }
 
 /**
- * What a try says about its gateway: a failure that counts, `alive` for every other reply, or `unknown`
+ * What a try shows about its gateway: a failure that counts, `alive` for every other reply, or `unknown`
  * (timed out, aborted, dropped or unsent), which neither opens nor closes a breaker.
  */
 export function gatewayHealth(outcome: TryOutcome): BreakerFailureKind | 'alive' | 'unknown' {
@@ -63,8 +63,8 @@ export function gatewayHealth(outcome: TryOutcome): BreakerFailureKind | 'alive'
 }
 
 /**
- * What a try says about the load of its server: a 429, a 503 with a valid `Retry-After`, or a drop for
- * lack of capacity is `overload`. A request dropped for another reason says nothing.
+ * What a try shows about the load of its server. A 429, a 503 with a valid `Retry-After`, or a drop for
+ * lack of capacity is `overload`. A drop for another reason is `none`.
  */
 export function loadSignal(outcome: TryOutcome): LoadSignal {
   if (outcome.kind === 'failure') return 'none';

@@ -1,4 +1,4 @@
-/** A longer `Retry-After` counts as this much. */
+/** A longer `Retry-After` counts as this. */
 const MAX_RETRY_AFTER_MS = 300_000;
 
 const HTTP_DATE = /^[A-Z][a-z]+,? .+ GMT$/;

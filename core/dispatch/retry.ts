@@ -28,7 +28,7 @@ export function isRetryable(outcome: TryOutcome): boolean {
  */
 const MAX_UNCOUNTED = 20;
 
-/** What decides whether an outcome is a try. */
+/** An outcome, and the state that decides whether it counts as a try. */
 export interface CountInput {
   readonly outcome: TryOutcome;
   /** The limit of the model when the request was sent; null if it is fixed. */
@@ -38,9 +38,9 @@ export interface CountInput {
 }
 
 /**
- * What an outcome costs its line: a `try`; a `refusal`, if we sent more at once than the server takes,
- * which is not the line's fault; or `nothing`, if a gateway dropped it unserved. At a limit of 1 we
- * cannot send less, so there a 429 is a try (docs/design/execution.md#refusals).
+ * What an outcome costs its line. `refusal`: a 429 because we sent more at once than the server takes,
+ * which is not the line's fault. `nothing`: the gateway dropped the request unserved. `try`: everything
+ * else, including a 429 at a limit of 1, where we cannot send less (docs/design/execution.md#refusals).
  */
 export function costOf({ outcome, limit, refusals }: CountInput): 'try' | 'refusal' | 'nothing' {
   if (isDropped(outcome)) return 'nothing';
@@ -50,7 +50,7 @@ export function costOf({ outcome, limit, refusals }: CountInput): 'try' | 'refus
   return limit !== null && limit > 1 && refusals < MAX_UNCOUNTED ? 'refusal' : 'try';
 }
 
-/** What decides the pause before the next try. */
+/** The values from which the pause before the next try is computed. */
 export interface BackoffInput {
   /** Tries and refusals so far, at least 1. */
   readonly attempt: number;
@@ -70,22 +70,22 @@ export function backoffMs({ attempt, retryAfter, nowMs, random, gateway }: Backo
 }
 
 /**
- * `final`: the outcome is the line's result. `retry`: again at `atMs`. `expired`: it would be tried
- * again, but not before the deadline; the line stays unanswered.
+ * `final`: the outcome is the line's result. `retry`: the next try is at `atMs`. `expired`: the next try
+ * would be after the deadline, so the line stays unanswered.
  */
 export type NextTry =
   | { readonly kind: 'final' }
   | { readonly kind: 'retry'; readonly atMs: number }
   | { readonly kind: 'expired' };
 
-/** One try and what decides about the next one. */
+/** One try, and the state that decides about the next one. */
 export interface NextTryInput {
   readonly outcome: TryOutcome;
   /** Counted tries made so far, this one included. */
   readonly attempt: number;
   /** 429s that were not counted, this one included: they lengthen the pause too. */
   readonly refusals?: number;
-  /** Whether this outcome counts as a try; one that does not never uses up the last try. */
+  /** Whether this outcome counts as a try; otherwise it cannot use up the last try. */
   readonly counted?: boolean;
   readonly nowMs: number;
   /** End of the batch, Unix ms. */
@@ -95,7 +95,7 @@ export interface NextTryInput {
   readonly gateway: RetrySettings;
 }
 
-/** What follows a try. A line has `max_retries` + 1 tries, none of them after the deadline. */
+/** Decides what follows a try. A line has `max_retries` + 1 tries, none of them after the deadline. */
 export function nextTry(input: NextTryInput): NextTry {
   const { outcome, attempt, refusals = 0, counted = true, nowMs, deadlineMs, gateway } = input;
   if (!isRetryable(outcome)) return { kind: 'final' };

@@ -2,7 +2,7 @@ import { Share } from './fair-shares';
 import { PRIORITY } from '../chunks/priority';
 import { Place, WaitingLine } from './waiting-line';
 
-/** What waits, and for what. */
+/** The tenant, model and priority by which a request gets its turn. */
 export interface Turn {
   readonly tenant: string;
   readonly model: string;
@@ -15,7 +15,7 @@ export class QueuePlace<T> extends Place<T> {
   readonly turn: Turn;
   /** The backlog it waits in; null while it does not wait. */
   backlog: TenantBacklog<T> | null = null;
-  /** Its turn was charged before: it was put back through no fault of its own. */
+  /** Its turn was charged already: it had its turn and was put back unused. */
   isPaid = false;
 
   constructor(item: T, turn: Turn) {
@@ -31,8 +31,9 @@ interface PriorityClass<T> {
 }
 
 /**
- * The waiting requests of one tenant: urgent before normal before relaxed, then models in turn, then
- * first come, first served. All operations take O(1) steps for the few priorities there are.
+ * The waiting requests of one tenant. Urgent requests go before normal, normal before relaxed; within a
+ * priority, models take turns; within a model, first come, first served. All operations take O(1) steps,
+ * because there are only three priorities.
  */
 export class TenantBacklog<T> extends Share {
   readonly tenant: string;
@@ -63,7 +64,7 @@ export class TenantBacklog<T> extends Share {
     this.#size++;
   }
 
-  /** The next place; the model's next turn comes after those of the tenant's other models. */
+  /** Takes the next place. The model's next turn comes after the turns of the tenant's other models. */
   shift(): QueuePlace<T> | null {
     for (const { turns } of this.#classes) {
       for (const [model, line] of turns) {

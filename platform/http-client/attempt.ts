@@ -1,10 +1,10 @@
 /**
- * Why one attempt at a request brought no response.
+ * Why one attempt at a request got no response.
  *
  * | reason       | what happened                                        | may the server have it? |
  * |--------------|------------------------------------------------------|-------------------------|
  * | `connect`    | no connection could be made, or none in time         | no                      |
- * | `unsent`     | `maySend` answered false when a connection was ready | no                      |
+ * | `unsent`     | `maySend` returned false when a connection was ready | no                      |
  * | `connection` | the connection broke, or the response is malformed   | yes                     |
  * | `timeout`    | the response was not complete in time                | yes                     |
  * | `too_large`  | the reader refused a response of this size           | yes                     |
@@ -27,24 +27,23 @@ export interface ResponseReader {
   /** The final status; `rawHeaders` holds name, value, name, value, …. */
   onHead(status: number, rawHeaders: readonly Buffer[]): void;
   onBytes(chunk: Buffer): void;
-  /** The last byte has arrived. The reader calls {@link HttpAttempt.finish} when it has what it needs. */
+  /** The last byte has arrived. The reader calls {@link HttpAttempt.finish} when it has the response. */
   onEnd(): void;
   onFailure(failure: AttemptFailure): void;
 }
 
-/** One attempt and the bound of its time. */
+/** The time limit and the reader of one attempt. */
 export interface AttemptOptions {
-  /** From now to the last byte of the response, ms. */
+  /** Time limit from the creation of the attempt to the last byte of the response, ms. */
   readonly timeoutMs: number;
-  /** Asked once there is a connection, before the first byte: false ends the attempt as `unsent`. */
+  /** Called when there is a connection, before the first byte. False ends the attempt as `unsent`. */
   readonly maySend: (() => boolean) | undefined;
   readonly reader: ResponseReader;
 }
 
 /**
- * One attempt at one request, as the handler that `dispatch` of undici takes. It knows at each moment
- * whether anything was sent, bounds the total time, and reports one end. What is done with the response
- * is the reader's business: one keeps it whole, another may pass it on while it arrives.
+ * One attempt at one request, as the handler that `dispatch` of undici takes. It tracks whether anything
+ * was sent, limits the total time, and reports exactly one end. The reader consumes the response.
  *
  * undici calls the methods named `on…`. This older form of its handlers is the one that its HTTP/1.1
  * client uses internally; any other form costs a wrapper and a header object for each request.
@@ -52,7 +51,7 @@ export interface AttemptOptions {
 export class HttpAttempt {
   readonly #options: AttemptOptions;
   readonly #timer: NodeJS.Timeout;
-  /** Null until there is a connection: until then nothing was sent. */
+  /** Null until there is a connection. Nothing was sent before that. */
   #abortConnection: ((error?: Error) => void) | null = null;
   #resume: (() => void) | null = null;
   #holds = 0;
@@ -63,7 +62,7 @@ export class HttpAttempt {
     this.#timer = setTimeout(() => this.#onTimeout(), options.timeoutMs);
   }
 
-  /** Whether the attempt has ended, in whatever way. */
+  /** Whether the attempt has ended, with a response or a failure. */
   get isOver(): boolean {
     return this.#isOver;
   }
@@ -99,11 +98,11 @@ export class HttpAttempt {
   }
 
   onConnect(abort: (error?: Error) => void): void {
-    // Waiting for a connection takes time, and the process may have been frozen meanwhile: ask again.
+    // The process may have been frozen while this attempt waited for a connection, so check again.
     if (this.#options.maySend?.() === false) {
       this.fail('unsent', 'the request was no longer allowed to be sent');
     }
-    // Thrown before the first byte is written: undici drops the request and keeps the connection.
+    // Throwing before the first byte is written makes undici drop the request and keep the connection.
     if (this.#isOver) throw new Error('the attempt ended before anything was sent');
     this.#abortConnection = abort;
   }

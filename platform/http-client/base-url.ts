@@ -6,8 +6,8 @@ export function withoutTrailingSlashes(text: string): string {
 }
 
 /**
- * The path of an endpoint under a base path without trailing slashes. Many people write base URLs that
- * end in `/v1`, as OpenAI's SDKs do; the `/v1` of the endpoint is then not repeated.
+ * The path of an endpoint under a base path without trailing slashes. Many base URLs end in `/v1`, as in
+ * OpenAI's SDKs; the `/v1` of the endpoint is then not repeated.
  */
 export function joinPath(basePath: string, path: string): string {
   const isRepeated = basePath.endsWith('/v1') && path.startsWith('/v1/');

@@ -1,27 +1,27 @@
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib';
 import type { Transform } from 'node:stream';
 
-/** Receives what comes out of a {@link ContentDecoder}. */
+/** Receives the decoded bytes of a {@link ContentDecoder}. */
 export interface DecoderSink {
   onBytes(chunk: Buffer): void;
   onEnd(): void;
   onBroken(error: Error): void;
-  /** More came out of a coding than `maxBytes`; nothing follows. */
+  /** A coding unpacked to more than `maxBytes`. The sink must destroy the decoder. */
   onTooLarge(): void;
 }
 
-/** Bounds of the decoding. */
+/** Limits of the decoding. */
 export interface DecoderOptions {
   /**
-   * Bytes that each coding may unpack to. The reader bounds what comes out of the last one. The ones
-   * before it could turn a few bytes into gigabytes that the reader never sees.
+   * Bytes that each coding but the last may unpack to. The reader limits the output of the last coding. An
+   * earlier coding could unpack a few bytes to gigabytes that the reader never sees.
    */
   readonly maxBytes: number;
   /** Called when `write` had returned false and may be called again. */
   onDrain(): void;
 }
 
-/** Undoes the content codings of one response, piece by piece. */
+/** Decodes one response piece by piece. */
 export interface ContentDecoder {
   /** @returns false if nothing more should be written before `onDrain` */
   write(chunk: Buffer): boolean;
@@ -30,13 +30,13 @@ export interface ContentDecoder {
   destroy(): void;
 }
 
-/** Each coding costs a decompressor; real responses have one. */
+/** Each coding needs a decompressor; real responses have one coding. */
 const MAX_CODINGS = 4;
 const KNOWN_CODINGS = ['gzip', 'x-gzip', 'deflate', 'br'];
 
 /**
- * The decoder for a `content-encoding` value, or null if there is nothing to undo: no coding,
- * `identity`, or an unknown one (the bytes are then kept as they are).
+ * The decoder for a `content-encoding` value. Null if the bytes stay as they are: no coding, `identity`, an
+ * unknown coding, or more than four.
  */
 export function createContentDecoder(
   encoding: string,
@@ -58,7 +58,7 @@ class DecoderChain implements ContentDecoder {
   readonly #codings: readonly string[];
   readonly #sink: DecoderSink;
   readonly #options: DecoderOptions;
-  /** Made at the first byte: an empty body with a coding is an empty response. */
+  /** Created at the first byte, because an empty body with a coding is an empty response. */
   #stages: readonly Transform[] = [];
   #isDestroyed = false;
 

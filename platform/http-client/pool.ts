@@ -1,16 +1,16 @@
 import type { ConnectionOptions } from 'node:tls';
 import { Pool } from 'undici';
 
-/** At most this long for TCP and TLS together; a shorter total time counts instead. */
+/** Time limit for TCP and TLS together, unless the total time is shorter. */
 const CONNECT_TIMEOUT_MS = 10_000;
-/** uvicorn and Node close idle connections after 5 s: we close ours first, so no request meets it. */
+/** uvicorn and Node close idle connections after 5 s. We close ours first, so no request is cut off. */
 const KEEP_ALIVE_MS = 4_000;
 
 /** What a pool of connections to one origin needs. */
 export interface ConnectionPoolOptions {
   /** Requests that can run at once; more wait for a connection. */
   readonly connections: number;
-  /** Total time of one request, ms; connecting gets no more than that. */
+  /** Total time of one request, ms; it also limits the time to connect. */
   readonly timeoutMs: number;
   readonly tls: Pick<ConnectionOptions, 'rejectUnauthorized' | 'ca' | 'cert' | 'key'>;
 }
