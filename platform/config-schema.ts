@@ -102,17 +102,17 @@ const objectStore = z.discriminatedUnion('type', [
   }),
 ]);
 
-const nonEmptyText = z.string().min(1, 'expected a text that is not empty');
+const nonEmpty = z.string().min(1, 'expected a text that is not empty');
 
 /** Each certificate and key is a file, which may be replaced while the process runs, or PEM text. */
 const temporalTls = z.strictObject({
-  ca_cert_file: nonEmptyText.optional(),
-  ca_cert_data: nonEmptyText.optional(),
-  client_cert_file: nonEmptyText.optional(),
-  client_cert_data: nonEmptyText.optional(),
-  client_key_file: nonEmptyText.optional(),
-  client_key_data: nonEmptyText.optional(),
-  server_name: nonEmptyText.optional(),
+  ca_cert_file: nonEmpty.optional(),
+  ca_cert_data: nonEmpty.optional(),
+  client_cert_file: nonEmpty.optional(),
+  client_cert_data: nonEmpty.optional(),
+  client_key_file: nonEmpty.optional(),
+  client_key_data: nonEmpty.optional(),
+  server_name: nonEmpty.optional(),
   /** Accepted because Temporal's own tools accept it; the SDK does not support it, so a rule refuses it. */
   disable_host_verification: z.boolean().optional(),
 });
@@ -169,20 +169,20 @@ export const configSchema = z.strictObject({
     .strictObject({
       address: z.string().default('127.0.0.1:7233'),
       namespace: z.string().default('default'),
-      api_key: nonEmptyText.optional(),
-      api_key_file: nonEmptyText.optional(),
+      api_key: nonEmpty.optional(),
+      api_key_file: nonEmpty.optional(),
       /** Without it, TLS is used if there is an API key. */
       tls: z.union([z.boolean(), temporalTls]).optional(),
-      payload_codec: nonEmptyText.optional(),
+      payload_codec: nonEmpty.optional(),
     })
     .prefault({}),
   postgres: z
     .strictObject({
       url: z.string().default(''),
       /** Read once, together with the settings; its content becomes the password of `url`. */
-      password_file: nonEmptyText.optional(),
+      password_file: nonEmpty.optional(),
       /** Database roles to which `migrate` grants access. */
-      grants: z.strictObject({ api: nonEmptyText.optional(), worker: nonEmptyText.optional() }).optional(),
+      grants: z.strictObject({ api: nonEmpty.optional(), worker: nonEmpty.optional() }).optional(),
     })
     .prefault({}),
   object_store: objectStore.prefault({ type: 'filesystem', path: './data' }),

@@ -1,5 +1,5 @@
 import { log } from '@temporalio/activity';
-import { isSuspect } from '../../core/batch/last-resort';
+import { mustDescribe } from '../../core/batch/last-resort';
 import type { BatchRepository } from '../../storage/postgres/batches/repository';
 import type { OpenBatch } from '../../storage/postgres/batches/types';
 import type { ReconcilePageInput } from './contract';
@@ -80,6 +80,6 @@ function suspicion(
   return (batch) => {
     const cancelUntaken = batch.stopCause === 'cancelled' && !batch.stopTaken;
     const listedRow = { ...batch, isListed: running.has(batch.id), cancelUntaken };
-    return isSuspect(listedRow, { nowSec, cycle, graceSec });
+    return mustDescribe(listedRow, { nowSec, cycle, graceSec });
   };
 }

@@ -44,7 +44,7 @@ export interface ListedRow {
  * and always if its deadline and grace have passed or the workflow has not seen a cancel
  * (docs/design/ends.md#reconcile).
  */
-export function isSuspect(
+export function mustDescribe(
   row: ListedRow,
   { nowSec, cycle, graceSec }: { nowSec: number; cycle: number; graceSec: number },
 ): boolean {

@@ -21,7 +21,7 @@ function dispatcherOf(limits: { global?: number; perModel?: number }) {
 beforeEach(() => jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate'] }));
 afterEach(() => jest.useRealTimers());
 
-/** Sends with `permit` and is answered so. */
+/** Sends a request with `permit`, gets this reply, and releases the permit. */
 function replied(permit: Permit, signal: 'success' | 'overload', pauseMs = 0) {
   permit.sent();
   permit.replied(signal, pauseMs);
@@ -36,7 +36,7 @@ describe('permits of an overloaded server', () => {
     for (const permit of permits.slice(0, 3)) permit.replied('overload', 0);
     expect(dispatcher.limitOf('m')).toEqual({ limit: 4, max: 8, pausedMs: 0 });
     permits.slice(0, 4).forEach((permit) => permit.release());
-    // Four are open still: as many as may be.
+    // Four are still in flight, which is the limit.
     expect(dispatcher.tryAcquire(request())).toBeNull();
     permits[4]!.release();
     const next = dispatcher.tryAcquire(request());
@@ -138,7 +138,7 @@ describe('Retry-After', () => {
     wait('n1', 'n');
     first.sent();
     first.replied('overload', 1_000);
-    // A free global permit goes past the paused model.
+    // A free global permit skips the paused model.
     other.release();
     await settle();
     expect(order).toEqual(['n1']);

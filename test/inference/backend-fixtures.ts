@@ -7,17 +7,17 @@ import type { Answer, LocalServer } from './local-server';
 export const never = new AbortController().signal;
 const closers: (() => Promise<void>)[] = [];
 
-/** Closes what the helpers of this file opened. */
+/** Closes everything that the functions of this file have opened. */
 export async function closeAll(): Promise<void> {
   for (const close of closers.splice(0).reverse()) await close();
 }
 
-/** Closes something else with the rest. */
+/** Registers a function that {@link closeAll} calls too. */
 export function onClose(close: () => Promise<void>): void {
   closers.push(close);
 }
 
-/** A local server with this behaviour. */
+/** A local server that replies with `answer`. */
 export async function serve(answer: Answer): Promise<LocalServer> {
   const server = await startLocalServer(answer);
   closers.push(() => server.close());

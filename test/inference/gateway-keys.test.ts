@@ -29,7 +29,7 @@ function keyFile(name: string, content: string): string {
   return path;
 }
 
-/** A server that keeps the bytes of each request as they came over the wire. */
+/** A server that keeps the raw bytes of each request. */
 async function startWire(): Promise<{ url: string; requests: string[] }> {
   const requests: string[] = [];
   const server = createServer((socket) => {
@@ -45,7 +45,7 @@ async function startWire(): Promise<{ url: string; requests: string[] }> {
   return { url: `http://127.0.0.1:${port}`, requests };
 }
 
-/** Name and value of each header as it was written, repetitions too. */
+/** Name and value of each header as it was sent, including repetitions. */
 function rawHeaders(request: string): string[] {
   const head = request.slice(0, request.indexOf('\r\n\r\n'));
   return head.split('\r\n').slice(1);
@@ -57,7 +57,7 @@ function namesOf(request: string): string[] {
 
 describe('the key of a gateway', () => {
   it.each(['authorization', 'Authorization', 'AUTHORIZATION'])(
-    'stays here where the caller passes its own %s',
+    'is not sent if the caller passes its own %s',
     async (name) => {
       const wire = await startWire();
       const gateway = gatewayOf(wire.url, { api_key_file: keyFile('key', OWN_KEY) });
@@ -133,7 +133,7 @@ describe('the key of a gateway', () => {
   });
 });
 
-describe('reserved headers', () => {
+describe('headers of a request', () => {
   const headersOf = createHeaderBuilder({ authorization: null, objective: 'batch' });
 
   it.each([
@@ -144,7 +144,7 @@ describe('reserved headers', () => {
     'x-slo-ttft-ms',
     'X-Gateway-Inference-Objective',
     'Proxy-Authorization',
-  ])('are never taken from the caller, in any spelling: %s', (name) => {
+  ])('that are reserved are never taken from the caller, in any spelling: %s', (name) => {
     const flat = headersOf(requestOf({ headers: { [name]: 'theirs' } }), 0);
     expect(flat).not.toContain('theirs');
     const names = flat.filter((_text, i) => i % 2 === 0);
@@ -152,7 +152,7 @@ describe('reserved headers', () => {
   });
 
   it.each(['a\r\nx-injected: 1', 'a\nb', 'a\0b', 'π'])(
-    'and a value that HTTP cannot carry is left out: %j',
+    'are omitted if HTTP cannot carry their value: %j',
     (value) => {
       expect(headersOf(requestOf({ headers: { 'x-team': value } }), 0)).not.toContain('x-team');
     },
@@ -160,7 +160,7 @@ describe('reserved headers', () => {
 });
 
 describe('a server that accepts connections and never answers the TLS handshake', () => {
-  it('was sent nothing, so it costs no try', async () => {
+  it('has received nothing, so the failure is `connect`', async () => {
     const server = createServer((socket) => void socket.on('error', () => undefined));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;

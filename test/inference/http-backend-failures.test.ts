@@ -126,7 +126,7 @@ describe('a request without an answer', () => {
   it('sends nothing and keeps the connection if maySend refuses it before the first byte', async () => {
     const server = await serve((_, response) => response.end('{}'));
     const backend = backendFor(server.url, {}, { connections: 1 });
-    // The second waits for the connection of the first, as one does that follows an answer at once.
+    // There is only one connection, so the second request waits for it.
     const clock = { isOver: false };
     const maySend = (): boolean => !clock.isOver;
     const sends = ['new', 'next'].map((requestId) =>

@@ -68,7 +68,7 @@ describe('a request to a model server', () => {
     });
   });
 
-  it('prefers a passed-through authorization to the key, and never says less than 0 ms left', async () => {
+  it('prefers a passed-through authorization to the key, and never sends a negative time left', async () => {
     const server = await serve((_, response) => response.end('{}'));
     const backend = backendFor(
       server.url,
@@ -157,7 +157,7 @@ describe('the answer of a model server', () => {
   });
 
   it('is too large if an intermediate coding unpacks to too much', async () => {
-    // Members of gzip without content: a megabyte of them unpacks to nothing.
+    // Empty gzip members: a megabyte of them unpacks to nothing.
     const empty = gzipSync('');
     const between = Buffer.concat([
       ...Array.from({ length: Math.ceil(2_000_000 / empty.length) }, () => empty),

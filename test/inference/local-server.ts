@@ -23,8 +23,8 @@ export interface LocalServer {
 export type Answer = (request: Received, response: ServerResponse, socket: Socket) => void;
 
 /**
- * A real HTTP(S) server that notes every request and lets `answer` reply; on a free port, unless it
- * comes back to one it had.
+ * A real HTTP(S) server that records every request and lets `answer` reply. It listens on a free port,
+ * unless `atPort` is given, for a server that comes back.
  */
 export async function startLocalServer(
   answer: Answer,

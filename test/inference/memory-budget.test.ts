@@ -27,7 +27,7 @@ describe('a memory reservation', () => {
     const fourth = budget.reserve(0).then((r) => (order.push('fourth'), r));
     first.release();
     await settle();
-    // The fourth would fit, but it does not overtake.
+    // The fourth reservation would fit, but it must not overtake the third.
     expect(order).toEqual([]);
     expect(budget.tryReserve(0)).toBeNull();
     second.release();
@@ -108,7 +108,7 @@ describe('answers that grow', () => {
     const newcomer = budget.reserve(0);
     other!.release();
     expect(await isHeld(secondWaits)).toBe(false);
-    // Two readers may add 64 KiB each to what is used; a third would go over the limit.
+    // The limit allows two readers to add 64 KiB each, but not a third one.
     expect(await isHeld(thirdWaits)).toBe(true);
     expect(budget.stats().waiting).toBe(1);
     second!.release();
@@ -118,7 +118,7 @@ describe('answers that grow', () => {
   });
 });
 
-it('ends any history with nothing used and no waiter, and always has one reader that continues', async () => {
+it('uses nothing and has no waiter after any history, and always lets one reader continue', async () => {
   const step = fc.oneof(
     fc.record({ do: fc.constant('reserve' as const), bytes: fc.nat(3_000_000) }),
     fc.record({ do: fc.constant('grow' as const), pick: fc.nat(), bytes: fc.nat(600_000) }),

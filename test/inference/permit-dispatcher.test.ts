@@ -149,7 +149,7 @@ describe('permits', () => {
     const chunks = [...Array.from({ length: 20 }, () => chunk('hasty', 2)), chunk('calm', 4)];
     chunks.push(chunk('calm', 4));
     const isDone = Promise.all(chunks).then(() => true);
-    // One permit at a time comes back, as answers do.
+    // Permits are released one at a time, as answers arrive.
     while (!(await Promise.race([isDone, settle().then(() => false)]))) held.shift()?.release();
     expect(granted.hasty / (granted.hasty + granted.calm)).toBeCloseTo(expected, 1);
   });

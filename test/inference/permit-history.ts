@@ -7,7 +7,7 @@ export interface HeldPermit {
   readonly permit: Permit;
 }
 
-/** The requests of a property test that hold permits of one dispatcher or wait for one. */
+/** The requests of a property test that hold a permit of one dispatcher or wait for one. */
 export class PermitHistory {
   readonly held: HeldPermit[] = [];
   readonly #dispatcher: PermitDispatcher;

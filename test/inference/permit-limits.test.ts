@@ -23,7 +23,7 @@ it('never lowers a limit below one request, however often the server refuses', (
     seen.push(limit.limit);
   }
   expect(seen).toEqual([8, 4, 2, 1, 1, 1, 1]);
-  // At 1 a single success is enough to go on.
+  // At a limit of 1, a single success is enough to raise it.
   limit.onReply({ signal: 'success', mark: limit.mark, pauseMs: 0, nowMs: 9 });
   expect(limit.limit).toBe(2);
 });
@@ -39,10 +39,10 @@ it('frees the gateway permit of a waiter that is recalled', async () => {
   const others = [1, 2, 3].map(() => dispatcher.tryAcquire(request({ model: 'other' })));
   const first = dispatcher.tryAcquire(request({ gateway }));
   first?.sent();
-  // Both hold a slot of the model and one of the gateway, and wait for a global one.
+  // Both hold a permit of the model and one of the gateway, and wait for a global one.
   const waits = [1, 2].map(() => dispatcher.acquire(request({ gateway })));
   first?.replied('overload', 0);
-  // The limit is 2 now: one of them had to go back.
+  // The limit is 2 now, so one of them was recalled.
   expect(dispatcher.limitOf('m')).toMatchObject({ limit: 2 });
   first?.release();
   for (const permit of others) permit?.release();
@@ -73,7 +73,7 @@ it('lets no newcomer overtake requests that wait for the end of a pause', async 
     order.push('waiting');
     return permit;
   });
-  // The pause is over by the clock; its timer has not fired yet.
+  // By the clock, the pause is over, but its timer has not fired yet.
   nowMs = 1_000;
   expect(dispatcher.tryAcquire(request())).toBeNull();
   const late = dispatcher.acquire(request()).then((permit) => {

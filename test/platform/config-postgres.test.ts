@@ -19,7 +19,7 @@ function load(password: string, url = URL_OF) {
 }
 
 it.each(['plain', 'with %41 @ / : ? # ä and blanks ', "'\\"])(
-  'a password from a file goes into the URL as it is: %s',
+  'puts the password of a file into the URL unchanged: %s',
   (password) => {
     const { url } = load(`${password}\n`).postgres;
     expect(parse(url)).toMatchObject({ user: 'nightshift_api', password, host: 'db' });

@@ -37,7 +37,7 @@ describe('the API key of Temporal', () => {
     expect(readCredentials(load({}).temporal)).toEqual({ apiKey: null, tls: null });
   });
 
-  it('may be set in one place only', () => {
+  it('may be set in only one place', () => {
     expect(problem({ api_key: 'k', api_key_file: '/k' })).toContain('set only one of');
   });
 });
@@ -88,7 +88,7 @@ describe('the TLS settings of Temporal', () => {
     expect(problem({ tls })).toContain(message);
   });
 
-  it('are refused with any other word than true or false', () => {
+  it('are refused if TEMPORAL_TLS is neither true nor false', () => {
     expect(problem({}, { TEMPORAL_TLS: 'yes' })).toContain(
       'environment TEMPORAL_TLS: temporal.tls',
     );
@@ -96,7 +96,7 @@ describe('the TLS settings of Temporal', () => {
 });
 
 describe('a printed configuration', () => {
-  it('shows no secret in any place', () => {
+  it('shows no secret of any setting', () => {
     const secret = 'hunter2';
     const config = loadConfig({
       env: {},

@@ -13,13 +13,13 @@ const WAIT_MS = 5_000;
 let watch: DependencyWatch | null = null;
 afterEach(() => watch?.close());
 
-/** A dependency whose mood the test sets, and what is told of it. */
+/** Watches a dependency whose answers the test controls, and collects the log messages in `logged`. */
 function watched(checkTimeoutMs = 1_000) {
   const registry = createMetricsRegistry('worker');
   const up = createDependencyGauge([registry]);
-  const told: string[] = [];
+  const logged: string[] = [];
   const logger = createLogger({ level: 'info', format: 'json' }, 'test');
-  const note = (_: object, message?: string): void => void told.push(message ?? '');
+  const note = (_: object, message?: string): void => void logged.push(message ?? '');
   Object.assign(logger, { warn: note, info: note });
   const world = { calls: 0, inFlight: 0, most: 0, answer: () => Promise.resolve() };
   const temporal = async (): Promise<void> => {
@@ -32,33 +32,33 @@ function watched(checkTimeoutMs = 1_000) {
     ...{ everyMs: EVERY_MS, checkTimeoutMs },
   });
   const value = async (): Promise<number | undefined> => (await up.get()).values[0]?.value;
-  return { world, told, value };
+  return { world, logged, value };
 }
 
 describe('the dependency watch', () => {
   it('logs once when a dependency stops answering and once when it answers again', async () => {
-    const { world, told, value } = watched();
+    const { world, logged, value } = watched();
     await until(() => world.calls > 2, WAIT_MS, 'some calls');
-    expect([told, await value()]).toEqual([[], 1]);
+    expect([logged, await value()]).toEqual([[], 1]);
     world.answer = () => Promise.reject(new Error('connection refused'));
     const before = world.calls;
     await until(() => world.calls > before + 3, WAIT_MS, 'some failures');
-    expect([told, await value()]).toEqual([['temporal does not answer'], 0]);
+    expect([logged, await value()]).toEqual([['temporal does not answer'], 0]);
     world.answer = () => Promise.resolve();
-    await until(() => told.length === 2, WAIT_MS, 'the second word');
-    expect([told[1], await value()]).toEqual(['temporal answers again', 1]);
+    await until(() => logged.length === 2, WAIT_MS, 'the second message');
+    expect([logged[1], await value()]).toEqual(['temporal answers again', 1]);
   });
 
   it('treats a hanging check as an outage and does not start it again meanwhile', async () => {
-    const { world, told, value } = watched(20);
+    const { world, logged, value } = watched(20);
     let answer: () => void = () => undefined;
     world.answer = () => new Promise((resolve) => (answer = resolve));
-    await until(() => told.length === 1, WAIT_MS, 'a word');
-    expect(told).toEqual(['temporal does not answer']);
+    await until(() => logged.length === 1, WAIT_MS, 'a message');
+    expect(logged).toEqual(['temporal does not answer']);
     expect([await value(), world.inFlight, world.most]).toEqual([0, 1, 1]);
     world.answer = () => Promise.resolve();
     answer();
-    await until(() => told.length === 2, WAIT_MS, 'the second word');
+    await until(() => logged.length === 2, WAIT_MS, 'the second message');
     expect([await value(), world.most]).toEqual([1, 1]);
   });
 });

@@ -69,12 +69,9 @@ it.each([
   );
 });
 
-it.each(['', 'short', `${'a'.repeat(64)}\nbroken`])(
-  'does not start with a broken key: %j',
-  (text) => {
-    expect(() => vault(text)).toThrow(expect.objectContaining({ code: 'config_invalid' }));
-  },
-);
+it.each(['', 'short', `${'a'.repeat(64)}\nbroken`])('refuses a malformed key: %j', (text) => {
+  expect(() => vault(text)).toThrow(expect.objectContaining({ code: 'config_invalid' }));
+});
 
 it('creates a key file once, readable only by its owner', () => {
   const file = path.join(folder, 'made');
@@ -87,7 +84,7 @@ it('creates a key file once, readable only by its owner', () => {
   expect(made.open('b', made.seal('b', HEADERS))).toEqual(HEADERS);
 });
 
-it("refuses to pass on the API's own key", () => {
+it("refuses to pass the API's own key through", () => {
   const broken = (mode: string, name: string) =>
     checkRules(configSchema.parse({ auth: { mode }, pass_through_headers: [name] }), []).map(
       ({ path: where }) => where.join('.'),
@@ -99,7 +96,7 @@ it("refuses to pass on the API's own key", () => {
 });
 
 it.each(['Host', 'content-length', 'Connection', 'X-Request-Id', 'idempotency-key', 'TE'])(
-  'says that %s cannot be passed on, instead of dropping it',
+  'reports that %s cannot be passed through, instead of ignoring it',
   (name) => {
     const names = ['x-team', name];
     const broken = checkRules(configSchema.parse({ pass_through_headers: names }), []);

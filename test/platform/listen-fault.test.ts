@@ -3,7 +3,7 @@ import { isFree } from '../../embedded/locks/ports';
 import { listenFault } from '../../platform/listen-fault';
 import { startSimulator } from '../../simulator/main';
 
-/** What the system itself says when nobody can listen there. */
+/** The system's own error if no server can listen on this address. */
 function refusal(host: string, port = 0): Promise<NodeJS.ErrnoException> {
   return new Promise((resolve, reject) => {
     const server = createServer().once('error', resolve);
@@ -15,7 +15,7 @@ function refusal(host: string, port = 0): Promise<NodeJS.ErrnoException> {
 }
 
 const PLACE = { port: 0, portSetting: 'api.port' };
-/** A name that no resolver may know, and an address that is given to nobody. */
+/** Hosts that cannot work: a reserved name, a reserved address, and a malformed address. */
 const HOSTS: [string, string, string][] = [
   ['a name without an address', 'nowhere.invalid', 'has no address in DNS'],
   ['an address of another machine', '192.0.2.1', 'is not an address of this machine'],
@@ -23,18 +23,18 @@ const HOSTS: [string, string, string][] = [
 ];
 
 describe('a host on which nothing can listen', () => {
-  it.each(HOSTS)('%s is a wrong setting, and what to do is said', async (_, host, words) => {
+  it.each(HOSTS)('%s is a configuration error that says what to do', async (_, host, words) => {
     const fault = listenFault(await refusal(host), { ...PLACE, host });
     expect(fault).toMatchObject({ code: 'config_invalid' });
     expect(fault.message).toContain(`api.host: "${host}" ${words}`);
     expect(fault.message).toContain('such as 127.0.0.1');
   });
 
-  it.each(HOSTS)('%s is one too where a free port is looked for', async (_, host) => {
+  it.each(HOSTS)('%s is a configuration error for the search of a free port', async (_, host) => {
     await expect(isFree(host, 1)).rejects.toMatchObject({ code: 'config_invalid' });
   });
 
-  it.each(HOSTS)('%s is one for the simulator', async (_, host) => {
+  it.each(HOSTS)('%s is a configuration error for the simulator', async (_, host) => {
     const start = startSimulator({ host, port: 0 });
     await expect(start).rejects.toMatchObject({ code: 'config_invalid' });
   });

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import { createLogger } from '../../platform/logger';
 
-/** The lines of a logger, which writes them to stderr itself. */
+/** The log lines that `log` writes to stderr. */
 function linesOf(log: (logger: ReturnType<typeof createLogger>) => void): unknown[] {
   const written: string[] = [];
   const spy = jest.spyOn(fs, 'writeSync').mockImplementation((_fd, text) => {
@@ -17,7 +17,7 @@ function linesOf(log: (logger: ReturnType<typeof createLogger>) => void): unknow
 }
 
 describe('a logger', () => {
-  it.each(['err', 'error'])('tells message and stack of an error under %s', (member) => {
+  it.each(['err', 'error'])('logs message and stack of an error under %s', (member) => {
     const [line] = linesOf((logger) => logger.warn({ [member]: new Error('no plan') }, 'failed'));
     expect(line).toMatchObject({
       level: 'warn',

@@ -49,7 +49,7 @@ describe('the names of a server without authentication', () => {
 });
 
 describe('the names of a server with authentication', () => {
-  it.each(['header', 'api_key'])('any name will do in mode %s, unless some are listed', (mode) => {
+  it.each(['header', 'api_key'])('are not checked in mode %s unless some are listed', (mode) => {
     const request = {
       host: 'evil.example',
       origin: 'https://evil.example',
@@ -66,7 +66,7 @@ describe('a web page', () => {
   const host = 'localhost:8000';
 
   it.each(['http://localhost:8000', 'https://LOCALHOST:8000'])(
-    'of our own may ask: %s',
+    'of this server itself is served: %s',
     (origin) => {
       expect(check()({ host, origin, fetchSite: 'same-origin' })).toBeNull();
     },

@@ -2,17 +2,17 @@ import fs, { type FileHandle } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
 
 interface TracedFile {
-  /** Counts writes; what was synced is the number that the last sync found when it began. */
+  /** The number of writes; `synced` is this number at the beginning of the last sync. */
   written: number;
   synced: number;
 }
 
 /**
- * Watches what the process does to real files and knows what a power cut would leave of it: bytes that
- * were synced, under names whose folder was synced. What was there before the trace is taken for safe.
+ * Traces file operations of this process, and computes what a power cut would leave: bytes that were
+ * synced, under names whose folder was synced. Files from before the trace count as durable.
  */
 export class DiskTrace {
-  /** `datasync`, `sync` and `link`, in the order of their ends, with paths below the root. */
+  /** Completed `datasync`, `sync` and `link` calls in order, with paths below the root. */
   readonly events: string[] = [];
   readonly #root: string;
   readonly #files = new Map<string, TracedFile>();
@@ -24,7 +24,7 @@ export class DiskTrace {
     this.#root = resolve(root);
   }
 
-  /** Begins to watch; {@link stop} ends it. `root` is a folder that is there. */
+  /** Starts the trace; {@link stop} ends it. `root` is an existing folder. */
   static async start(root: string): Promise<DiskTrace> {
     const trace = new DiskTrace(root);
     const handles = await handlePrototype(root);
@@ -37,7 +37,7 @@ export class DiskTrace {
     for (const spy of this.#spies) spy.mockRestore();
   }
 
-  /** What a power cut now would take of a file or folder: its bytes, its name, those above it. */
+  /** What a power cut would lose now of a file or folder: its bytes, its name, or a name above it. */
   lost(path: string): string[] {
     const lost: string[] = [];
     const file = this.#files.get(resolve(path));
@@ -78,7 +78,7 @@ export class DiskTrace {
 
   #watchHandles(handles: FileHandle): void {
     const { write, datasync, sync } = handles;
-    // eslint-disable-next-line @typescript-eslint/no-this-alias -- methods of handles have their own
+    // eslint-disable-next-line @typescript-eslint/no-this-alias -- spied methods have a `this` of their own
     const trace = this;
     this.#spy(handles, 'write', async function (this: FileHandle, ...args: unknown[]) {
       const file = trace.#files.get(trace.#pathOf(this));
@@ -116,7 +116,7 @@ export class DiskTrace {
     return this.#paths.get(handle) ?? 'opened before the trace';
   }
 
-  /** Below the root, without what is random. */
+  /** The path below the root, without its random parts. */
   #name(path: string): string {
     const name = relative(this.#root, resolve(path)) || '.';
     return name
@@ -130,7 +130,7 @@ export class DiskTrace {
   }
 }
 
-/** Where all file handles have their methods; `folder` is any that is there. */
+/** The prototype of all file handles; `folder` is any existing folder. */
 export async function handlePrototype(folder: string): Promise<FileHandle> {
   const handle = await fs.open(folder, 'r');
   await handle.close();

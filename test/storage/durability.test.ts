@@ -27,7 +27,7 @@ afterEach(async () => {
   await fs.rm(root, { recursive: true, force: true });
 });
 
-/** A store whose own folders are safe, and nothing traced of their making. */
+/** A store whose folders are durable already; the trace starts after it is opened. */
 async function openStore() {
   const store = await openFilesystemStore({ path });
   trace.events.length = 0;
@@ -38,7 +38,7 @@ async function* pieces() {
   for (const piece of ['one ', 'two ', 'three']) yield Buffer.from(piece);
 }
 
-describe('a power cut takes nothing of', () => {
+describe('a power cut loses nothing of', () => {
   it.each([
     ['given whole', () => Buffer.from('answer')],
     ['given in pieces', pieces],
@@ -50,13 +50,13 @@ describe('a power cut takes nothing of', () => {
       'datasync store/tmp/*',
       'link store/objects/a/b/c',
       'sync store/objects/a/b',
-      // Its folders were not there.
+      // The folders are new, so their names are synced too.
       'sync store/objects/a',
       'sync store/objects',
     ]);
   });
 
-  it('an object that another one has put, but not synced yet, once `exists` is answered', async () => {
+  it('an object that another writer has not synced yet, once a put has returned `exists`', async () => {
     const store = await openStore();
     await store.putIfAbsent('a/first', Buffer.alloc(1));
     const other = join(temporaryFolder(path), 'other');
@@ -71,7 +71,7 @@ describe('a power cut takes nothing of', () => {
     expect(trace.lost(taken)).toEqual([]);
   });
 
-  it('any of several objects that are put at once into folders that were not there', async () => {
+  it('several objects that are put concurrently into new folders', async () => {
     const store = await openStore();
     const keys = Array.from({ length: 12 }, (_, i) => `x/y/${i % 3}/${i}`);
     await Promise.all(
@@ -102,7 +102,7 @@ describe('a power cut takes nothing of', () => {
     expect(trace.lost(temporaryFolder(path))).toEqual([]);
   });
 
-  it('a segment that was synced, and of the folders it lies in', async () => {
+  it('a synced segment and the folders above it', async () => {
     const store = await openStore();
     const journal = createFilesystemJournal({ path, store });
     const writer = journal.openWriter(SCOPE, { from: 0, to: 9 });
@@ -120,7 +120,7 @@ describe('a power cut takes nothing of', () => {
     await writer.close();
   });
 
-  it('what is appended to a segment after its first sync', async () => {
+  it('frames that are appended to a segment after its first sync', async () => {
     const store = await openStore();
     const journal = createFilesystemJournal({ path, store });
     const writer = journal.openWriter(SCOPE, { from: 0, to: 9 });
@@ -135,14 +135,14 @@ describe('a power cut takes nothing of', () => {
     await writer.close();
     await journal.close();
     const syncs = trace.events.filter((event) => event.startsWith('datasync'));
-    // Names are synced once, bytes with every round that found new ones.
+    // Names are synced once, bytes in each round that follows an append.
     expect(syncs).toHaveLength(3);
     expect(trace.events.length - syncs.length).toBe(
       foldersBetween(objectPath(path, writer.frames[0]?.objectKey ?? '')).length,
     );
   });
 
-  it('a segment whose writer has closed before the round', async () => {
+  it('a segment whose writer has closed before the sync round', async () => {
     const store = await openStore();
     const journal = createFilesystemJournal({ path, store });
     const writer = journal.openWriter(SCOPE, { from: 0, to: 9 });
@@ -190,12 +190,12 @@ it('writes an object whole although the disk takes it piece by piece', async () 
   expect((await store.read('a')).equals(body)).toBe(true);
 });
 
-/** Without its random part, as the trace shows it. */
+/** The segment's name as the trace shows it: without its random part. */
 function segmentName(segment: string): string {
   return `store${segment.slice(path.length)}`.replace(/[0-9a-f]{16}(?=\.seg)/, '*');
 }
 
-/** Folders that hold a name which is new because of the segment, from the bottom. */
+/** Folders that contain a new name because of the segment, the lowest first. */
 function foldersBetween(segment: string): string[] {
   const folders = [];
   for (let folder = dirname(segment); folder.length >= objectsFolder(path).length;) {

@@ -147,7 +147,7 @@ export class SealCursor implements MergedFrame {
       if (end === null) break;
       const offset = frameOffset(window, at);
       if (offset <= this.#lastOffset) throw this.#corrupt('frames are out of order');
-      if (frameKind(window, at) === FRAME_KIND.retry) throw this.#corrupt('a frame is not an answer');
+      if (frameKind(window, at) === FRAME_KIND.retry) throw this.#corrupt('it has a retry frame');
       this.#lastOffset = offset;
       at = end;
     }

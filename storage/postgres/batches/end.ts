@@ -19,14 +19,14 @@ import type { BatchRow, BatchState, ErrorEntry, TerminalRecord } from './types';
 
 const SYSTEM_ERROR: ErrorEntry = {
   code: 'system_error',
-  message: 'The batch could not be continued. Requests without an answer have the error batch_failed.',
+  message: 'The batch could not be continued. Requests without an answer carry batch_failed.',
   param: null,
   line: null,
 };
 
 const UNFINALIZED: ErrorEntry = {
   code: 'system_error',
-  message: 'The result files could not be written in time. The answers are kept: ask your operator.',
+  message: 'The result files could not be written in time. Answers are kept: ask your operator.',
   param: null,
   line: null,
 };

@@ -1,6 +1,6 @@
 import { forEachConcurrently } from '../../../core/async/for-each-concurrently';
 
-/** Work that ends when the test says so. */
+/** Work that ends when the test resolves it. */
 function heldWork() {
   const held = new Map<number, { done(): void; fail(error: Error): void }>();
   const work = (item: number): Promise<void> =>

@@ -1,6 +1,6 @@
 import { retry, type RetryOptions } from '../../../core/async/retry';
 
-/** A clock that moves only while something sleeps. */
+/** A clock that advances only when `sleep` is called. */
 function options(changes: Partial<RetryOptions> = {}): RetryOptions & { pauses: number[] } {
   const pauses: number[] = [];
   let nowMs = 0;

@@ -1,4 +1,4 @@
-import { isRestartedInVain, isSuspect } from '../../../core/batch/last-resort';
+import { isRestartedInVain, mustDescribe } from '../../../core/batch/last-resort';
 
 const NOW = 1_000_000;
 
@@ -9,7 +9,7 @@ it.each([
   [3, NOW - 600, 'closed', false],
   [3, null, 'closed', false],
   [9, NOW - 5, 'running', false],
-  // A server that lost its database is no fault of the batch.
+  // A missing workflow means that Temporal has lost its database, so a restart may help.
   [9, NOW - 5, 'missing', false],
 ] as const)('%s restarts, the last at %s, now %s: in vain is %s', (restarts, at, state, inVain) => {
   expect(isRestartedInVain({ restarts, restartedAtSec: at }, state, NOW)).toBe(inVain);
@@ -23,23 +23,23 @@ describe('a workflow', () => {
   const at = { nowSec: NOW, cycle: 0, graceSec: 60 };
 
   it.each([
-    ['is not asked for while visibility shows it', row, false],
-    ['that visibility does not show is asked for', { ...row, isListed: false }, true],
+    ['is not checked while visibility lists it', row, false],
+    ['that visibility does not list is checked', { ...row, isListed: false }, true],
     [
-      'that has just begun may not be shown yet',
+      'that has just started is not checked, because visibility may lag behind',
       { ...row, isListed: false, startedAtSec: NOW - 9 },
       false,
     ],
-    ['that never began is asked for', { ...row, isListed: false, startedAtSec: null }, true],
-    ['that has not taken a cancel is asked for', { ...row, cancelUntaken: true }, true],
-    ['may take its grace', { ...row, expiresAtSec: NOW - 59 }, false],
-    ['that is overdue is asked for', { ...row, expiresAtSec: NOW - 60 }, true],
+    ['that never started is checked', { ...row, isListed: false, startedAtSec: null }, true],
+    ['that has not received a cancel is checked', { ...row, cancelUntaken: true }, true],
+    ['is not checked within its grace', { ...row, expiresAtSec: NOW - 59 }, false],
+    ['that is overdue is checked', { ...row, expiresAtSec: NOW - 60 }, true],
   ])('%s', (_what, one, suspect) => {
-    expect(isSuspect(one, at)).toBe(suspect);
+    expect(mustDescribe(one, at)).toBe(suspect);
   });
 
-  it('is checked once in 30 cycles whatever visibility shows', () => {
-    const cycles = Array.from({ length: 30 }, (_, cycle) => isSuspect(row, { ...at, cycle }));
+  it('is checked once in 30 cycles even if visibility lists it', () => {
+    const cycles = Array.from({ length: 30 }, (_, cycle) => mustDescribe(row, { ...at, cycle }));
     expect(cycles.filter(Boolean)).toHaveLength(1);
   });
 });

@@ -33,11 +33,11 @@ describe('open ranges', () => {
       { from: 8, to: 12 },
     ]);
     open.take(100);
-    // However small the next chunk is to be.
+    // The range stays whole even for a chunk of 1.
     expect(open.take(1)).toEqual({ from: 4, to: 6, failures: 0 });
   });
 
-  it('isolate a line that kills its worker and count three crashes, wherever it is', () => {
+  it('isolate a line that kills its worker and count three crashes, at any position', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 200 }),

@@ -8,7 +8,7 @@ describe('the adaptive limit', () => {
   it('stays between 1 and its maximum, grows by one and shrinks by half', () => {
     const event = fc.record({
       signal: fc.constantFrom('success', 'success', 'success', 'overload', 'none'),
-      /** Which of the requests in flight is answered. */
+      /** Picks the request in flight that is answered. */
       pick: fc.nat(),
       sends: fc.integer({ min: 0, max: 3 }),
     });
@@ -48,7 +48,7 @@ describe('the adaptive limit', () => {
     expect(seen(10)).toEqual([5, 6, 7, 7, 7, 7, 7, 7, 7, 8]);
     reply(limit, 'overload', limit.mark);
     expect(seen(5)).toEqual([5, 6, 7, 7, 7]);
-    // A cut forgets the successes before it.
+    // A cut resets the count of successes.
     reply(limit, 'overload', limit.mark);
     expect(seen(10)).toEqual([4, 5, 6, 6, 6, 6, 6, 6, 7, 7]);
   });
@@ -78,7 +78,7 @@ describe('the adaptive limit', () => {
   });
 });
 
-/** Share of a server's time that is used, in virtual time: each answer takes about 1, a 429 none. */
+/** The used share of a server's time; an answer takes about 1 unit of virtual time, a 429 takes none. */
 function utilization({ slots, max, jitter }: { slots: number; max: number; jitter: number }) {
   const limit = new AdaptiveLimit(max);
   const open: { endsAt: number; mark: SendMark }[] = [];

@@ -8,7 +8,7 @@ describe('a circuit breaker after a success', () => {
     const breaker = createBreaker(options);
     for (const [i, line] of ['a', 'b', 'c', 'd'].entries()) breaker.onFailure(fail(line, i));
     breaker.onSuccess(10);
-    // One line that the gateway cannot bear, again and again.
+    // One line that breaks its connection again and again.
     for (let i = 0; i < 20; i++) breaker.onFailure(fail('poison', 1_000 + 1_000 * i));
     expect([breaker.state, breaker.suspect]).toEqual(['closed', false]);
   });
@@ -30,7 +30,7 @@ it('does not probe earlier if a probe is reported lost after it timed out', () =
     breaker.onFailure(fail(line, i * 2_500));
   }
   expect(breaker.admit(11_000)).toBe('probe');
-  // Given up after its time, which doubles the pause.
+  // The probe has timed out, which doubles the pause.
   expect(breaker.admit(71_000)).toBe('wait');
   const { retryAtMs } = breaker;
   expect(retryAtMs).toBe(73_000);

@@ -4,7 +4,7 @@ import type { QueuePlace } from '../../../core/dispatch/tenant-backlog';
 
 const [URGENT, NORMAL, RELAXED] = [2, 3, 4];
 
-/** A queue that every tenant stands in for ever: who is served joins again at once. */
+/** A queue in which every tenant always waits: a served tenant joins again at once. */
 function crowd(
   members: readonly { tenant: string; model?: string; priority?: number; count?: number }[],
   weights: Readonly<Record<string, number>> = {},

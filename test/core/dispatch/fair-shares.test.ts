@@ -61,7 +61,7 @@ describe('fair shares', () => {
       const next = shares.first!;
       shares.serve(next);
       turns[next === heavy ? 'heavy' : 'light']++;
-      // Away and back at once, like a chunk that asks for its next permit.
+      // Leaves and joins again at once, like a chunk that requests its next permit.
       shares.leave(next);
       shares.join(next);
     }
@@ -80,7 +80,7 @@ describe('fair shares', () => {
     for (let i = 0; i < 3; i++) shares.serve(c);
     expect(shares.isSpent(a)).toBe(true);
     shares.join(a);
-    // No credit for the time away.
+    // There is no credit for the time in which it did not wait.
     expect(a.start).toBeGreaterThanOrEqual(2);
   });
 });

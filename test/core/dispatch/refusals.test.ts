@@ -37,7 +37,7 @@ describe('the tries of a line', () => {
     const dropped = answer(503, { dropped: 'evicted', retryAfter: '2' });
     expect(costOf({ outcome: dropped, limit: 1, refusals: 99 })).toBe('nothing');
     expect(gatewayHealth(dropped)).toBe('unknown');
-    // Not even if its reason reads like the end of its time.
+    // Not even if the other header reports an expired deadline.
     const expired = answer(503, { dropped: 'deadline', droppedReason: 'rejected-ttl-expired' });
     expect(costOf({ outcome: expired, limit: null, refusals: 0 })).toBe('nothing');
     const input = { attempt: 5, counted: false, nowMs: 0, deadlineMs: 9e9, random: 0, gateway };

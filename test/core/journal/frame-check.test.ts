@@ -2,7 +2,7 @@ import { crc32 } from 'node:zlib';
 import { checkedEnd, encodeFrame, FRAME_KIND, readFrame } from '../../../core/journal/frame';
 import { NO_USAGE } from '../../../core/batch/counts';
 
-/** A frame whose bytes are changed and whose checksum agrees: as a later version would write it. */
+/** A frame with changed bytes and a matching checksum, as a later version might write it. */
 function foreign(change: (frame: Buffer) => void): Buffer {
   const fields = { offset: 5, kind: FRAME_KIND.output, status: 200, tries: 1, usage: NO_USAGE };
   const frame = encodeFrame(fields, Buffer.from('answer'), crc32);

@@ -32,7 +32,7 @@ const header = fc.record({
 });
 const payload = fc.uint8Array({ maxLength: 300 });
 
-/** CRC-32 as IEEE 802.3 defines it, bit by bit: what the format promises, whatever computes it. */
+/** CRC-32 bit by bit, as IEEE 802.3 defines it: a reference for the implementation in use. */
 function referenceCrc32(bytes: Uint8Array): number {
   let crc = -1;
   for (const byte of bytes) {

@@ -8,7 +8,7 @@ import {
 
 const UNLIMITED = { maxDepth: 1_000, maxTokens: 1_000_000 };
 
-/** What the value costs, counted on the value itself. */
+/** The cost of a value, counted on the parsed value. */
 function costOf(value: unknown): { depth: number; tokens: number } {
   if (typeof value === 'string') return { depth: 0, tokens: HEAVY_TOKENS };
   if (typeof value !== 'object' || value === null) return { depth: 0, tokens: 0 };
@@ -60,7 +60,7 @@ describe('the check of JSON', () => {
       fc.property(changed, ([json, place, change]) => {
         const at = place % (json.length + 1);
         const text = json.slice(0, at) + change + json.slice(at + (place % 2));
-        // Half a surrogate pair has no UTF-8.
+        // Half a surrogate pair cannot be encoded in UTF-8.
         fc.pre(Buffer.from(text).toString() === text);
         expect(faultOf(json)).toBeNull();
         expect(faultOf(text)).toBe(parses(text) ? null : 'invalid');
@@ -73,7 +73,7 @@ describe('the check of JSON', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 6 }), fc.boolean(), (value, isPretty) => {
         const text = JSON.stringify(value, null, isPretty ? 1 : 0);
-        // Written and read again: what stands in the text counts.
+        // Serialized and parsed again, so that the value has exactly the tokens of the text.
         const { depth, tokens } = costOf(JSON.parse(text));
         expect(faultOf(text, { maxDepth: depth, maxTokens: tokens })).toBeNull();
         if (depth === 0) return;

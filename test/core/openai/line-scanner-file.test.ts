@@ -30,7 +30,7 @@ describe('a file', () => {
     expect(faults(file(501).join('\n'))).toEqual([['too_many_models', null, null]]);
   });
 
-  it('with too many lines has that fault and those of its first lines', () => {
+  it('with too many lines has this fault and the faults of its first lines', () => {
     const file = ['[]', line(), line(), '{}', ''].join('\n');
     expect(faults(file, { maxRequests: 4 })).not.toContainEqual(['too_many_tasks', null, null]);
     expect(faults(file, { maxRequests: 3 })).toEqual([
@@ -55,7 +55,7 @@ describe('a file', () => {
     expect(fault).toEqual([['too_many_inputs', null, null]]);
   });
 
-  it('is split into the same lines wherever its chunks end', () => {
+  it('is split into the same lines for any sizes of its chunks', () => {
     const file = Buffer.from(
       [
         `\ufeff${line({ custom_id: 'ü' })}\r\n`,

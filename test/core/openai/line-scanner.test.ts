@@ -61,7 +61,7 @@ describe('a line of the input file', () => {
       ['invalid_request', 'custom_id', 1],
     ],
     [
-      'names its custom_id twice, the last time badly',
+      'repeats its custom_id, the last time with a number',
       `${line().slice(0, -1)},"custom\\u005fid":7}`,
       ['invalid_request', 'custom_id', 1],
     ],
@@ -178,7 +178,7 @@ describe('a line of the input file', () => {
     const { errors, found } = scan(file);
     expect(errors).toMatchObject([{ code: 'invalid_json_line', line: 2 }]);
     expect(found).toMatchObject([{ offset: 3, length: line().length }]);
-    // A blank line first: the BOM of the second line is none.
+    // After a blank line, a BOM does not start the file.
     expect(scan(`\n\ufeff${line()}`).errors).toMatchObject([
       { code: 'invalid_json_line', line: 2 },
     ]);

@@ -6,7 +6,7 @@ interface Line {
   custom_id: string;
 }
 
-/** JSON text of `value`, with blanks and escapes as odd as JSON allows. */
+/** JSON text of `value`, with the most unusual blanks and escapes that JSON allows. */
 function spelled(value: unknown, odd: () => number): string {
   const blank = () => [' ', '\t', '\r', '', ''][odd() % 5] ?? '';
   if (typeof value === 'string') return spelledString(value, odd);

@@ -14,7 +14,7 @@ it('allows the requests of one minute at once, and then as many as the rate adds
   expect(takeRequest(refused.budget, 3, 20_000)).toMatchObject({ isAllowed: true, remaining: 0 });
 });
 
-it('never allows more than the limit plus what the rate added', () => {
+it('never allows more than the limit plus the requests that the rate has added', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 1_000 }),

@@ -40,7 +40,7 @@ export function openScan(rules: Partial<ScanRules> = {}): {
   return { scanner, found, errors };
 }
 
-/** Scans chunks, each overwritten once the scanner has had it. */
+/** Scans chunks, and overwrites each one after the scanner has taken it. */
 export function scanChunks(chunks: Iterable<Buffer>, rules: Partial<ScanRules> = {}): Scanned {
   const { scanner, found, errors } = openScan(rules);
   for (const chunk of chunks) {

@@ -17,7 +17,7 @@ function decodeAll(plan: Buffer): PlanEntry[] {
   return Array.from({ length: plan.length / PLAN_ENTRY_BYTES }, (_, i) => decodePlanEntry(plan, i));
 }
 
-/** Copies each piece: it is good only until the next one. */
+/** Copies each piece, because it is valid only until the next one. */
 async function gather(builder: PlanBuilder): Promise<Buffer> {
   const pieces: Buffer[] = [];
   for await (const piece of builder.pieces()) pieces.push(Buffer.from(piece));

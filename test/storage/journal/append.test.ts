@@ -6,11 +6,11 @@ import type { JournalPlace } from './fixtures';
 const range = { from: 0, to: 10 };
 
 let place: JournalPlace;
-/** Ends of writes that the disk has not taken yet. */
+/** Functions that complete the writes in flight. */
 let held: (() => void)[];
 let disk: FakeDisk;
 
-/** A disk whose writes end when the test says so. */
+/** A disk whose writes complete when the test calls a function in `held`. */
 const slowDisk: OpenAppendFile = async (path) => {
   const file = await disk.open(path);
   return {

@@ -31,7 +31,7 @@ export async function journalPlace(openFile?: OpenAppendFile): Promise<JournalPl
     return writer;
   };
   const remove = async () => {
-    // A test that failed has left its writers open, and they never stop trying.
+    // A failed test leaves its writers open, and they retry until the disk works.
     await Promise.allSettled(writers.map((writer) => writer.close()));
     await journal.close();
     await rm(path, { recursive: true, force: true });

@@ -32,8 +32,8 @@ it('syncs everything marked once per interval, a few at a time', async () => {
   expect(jest.getTimerCount()).toBe(0);
 });
 
-describe('what is marked during a round', () => {
-  /** Something that is written again while it, or what comes with it, is synced. */
+describe('an item that is marked during a round', () => {
+  /** An item that is marked again at the given moment of a round; returns the times of its syncs. */
   function written(
     rounds: SyncRounds,
     when: 'as its sync begins' | 'while its sync runs' | 'while another one is synced',
@@ -64,7 +64,7 @@ describe('what is marked during a round', () => {
   it.each([
     ['as its sync begins', 3],
     ['while its sync runs', 3],
-    // The other one is marked but once.
+    // The other item is synced only in the first round.
     ['while another one is synced', 2],
   ] as const)('%s is synced once more, in the next round', async (when, expected) => {
     const rounds = new SyncRounds({ intervalMs: 100, parallel: 2 });

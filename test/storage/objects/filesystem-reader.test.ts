@@ -22,7 +22,7 @@ async function openFile(): Promise<FileHandle> {
   return open(path, 'r');
 }
 
-it('gives exactly the bytes that were asked for, in whichever order and side by side', async () => {
+it('returns exactly the requested bytes, in any order and concurrently', async () => {
   const reader = createFileReader(await openFile(), BYTES.length);
   const at = fc.record({
     position: fc.integer({ min: 0, max: BYTES.length + 10 }),
@@ -46,7 +46,7 @@ it('gives exactly the bytes that were asked for, in whichever order and side by 
   await reader.close();
 });
 
-it('reads a run of lines with few calls, and none of them on the event loop', async () => {
+it('reads consecutive lines with few asynchronous calls', async () => {
   const sync = jest.spyOn(fs, 'readSync');
   const file = await openFile();
   const read = jest.spyOn(file, 'read');
@@ -56,17 +56,17 @@ it('reads a run of lines with few calls, and none of them on the event loop', as
     expect(line.equals(BYTES.subarray(position, position + 999))).toBe(true);
   }
   expect(sync).not.toHaveBeenCalled();
-  // 300 KB in pieces of 64 KiB, and the first line, which may be the only one.
+  // 300 KB in windows of 64 KiB, and the first line alone, because it may be the only one.
   expect(read.mock.calls.length).toBeLessThan(8);
   await reader.close();
 });
 
-it('a store that hangs holds up its reader alone, and later reads succeed when it is back', async () => {
+it('blocks only the reader of a file that hangs, and completes its reads when the file is back', async () => {
   const file = await openFile();
   let letGo = (): void => undefined;
   const hang = new Promise<void>((resolve) => (letGo = resolve));
   const hanging = {
-    // Whoever reads synchronously from it fails: there is no such file.
+    // A synchronous read of this descriptor would fail.
     fd: -1,
     read: async (...args: Parameters<FileHandle['read']>) => {
       await hang;
@@ -90,7 +90,7 @@ it('a store that hangs holds up its reader alone, and later reads succeed when i
   await reader.close();
 });
 
-it('a read ahead that fails fails those who wait for it, and is made again', async () => {
+it('rejects the reads that wait for a failed read-ahead, and reads again for the next one', async () => {
   const file = await openFile();
   const reader = createFileReader(file, BYTES.length);
   await reader.read(0, 999);

@@ -56,7 +56,7 @@ describe('the filesystem store', () => {
     const path = join(root, 'lazy');
     const store = await openFilesystemStore({ path });
     await store.putIfAbsent('batches/one/seal', Buffer.alloc(1));
-    // A file in the place of a folder: reading it as one would fail.
+    // A file instead of a folder, so that listing it would fail.
     await writeFile(join(path, 'objects', 'batches', 'two'), '');
     const found = [];
     for await (const { key } of store.list('batches/one/')) found.push(key);
@@ -88,7 +88,7 @@ describe('the filesystem store', () => {
     await readOrCreateStoreId(path);
     await store.check();
     await rm(join(path, 'store-id'));
-    // Reading a folder as a file fails, whoever we are.
+    // Reading a folder as a file fails for every user, even root.
     await mkdir(join(path, 'store-id'));
     await expect(store.check()).rejects.toMatchObject({ code: 'object_store_failed' });
   });

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import type { ObjectStore } from '../../../storage/object-store';
 
 /**
- * What every implementation of the object store must do. Call it inside a `describe`; `open` gives a
- * store that may hold other objects, `close` is called once.
+ * The tests that every implementation of the object store must pass. Call it inside a `describe`. `open`
+ * returns a store that may hold other objects; `close` is called once.
  */
 export function describeObjectStore(open: () => Promise<ObjectStore>): void {
   const at = new Area();
@@ -114,7 +114,7 @@ function describeReads(at: Area): void {
     expect(await gather(at.store.stream(key, { from: 7, to: 7 }))).toHaveLength(0);
   });
 
-  it('says object_missing, or null, for an object that does not exist', async () => {
+  it('reports a missing object as object_missing or null', async () => {
     const key = `${at.area}/nothing`;
     const missing = { code: 'object_missing' };
     expect(await at.store.head(key)).toBeNull();
@@ -182,7 +182,7 @@ function describeNames(at: Area): void {
   });
 
   it('lists when objects were written', async () => {
-    // Clocks of files are coarser than ours.
+    // Timestamps of files are coarser than the clock of the process.
     const before = Date.now() - 1_000;
     await at.put('when', 'xy');
     for await (const { writtenAtMs } of at.store.list(`${at.area}/`)) {

@@ -25,7 +25,7 @@ function modesBelow(root: string): string[] {
   });
 }
 
-it('what the store and the journal write can be read by nobody else, whatever the umask', async () => {
+it('creates files and folders that no other user can read, with any umask', async () => {
   const path = join(folder, 'chosen', 'by', 'the', 'operator');
   const store = await openFilesystemStore({ path });
   await readOrCreateStoreId(path);
@@ -40,7 +40,7 @@ it('what the store and the journal write can be read by nobody else, whatever th
   expect(new Set(modes)).toEqual(new Set(['folder 700', 'file 600']));
 });
 
-it('a folder that the operator made keeps its mode', async () => {
+it('keeps the mode of a folder that the operator created', async () => {
   const path = join(folder, 'made');
   mkdirSync(path, { mode: 0o750 });
   const store = await openFilesystemStore({ path });

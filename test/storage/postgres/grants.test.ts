@@ -32,7 +32,7 @@ import { POSTGRES_START_MS, withDatabase, type TestDatabase } from '../../suppor
 import { insertBatch, insertFile } from '../../support/rows';
 import { until } from '../../support/until';
 
-/** API and worker work as the users of docker-compose.yml, who may do no more than they need. */
+/** API and worker run as the users of docker-compose.yml, which have only the privileges that they need. */
 
 const NOW_SEC = Math.floor(Date.now() / 1000);
 const LONG_AGO_SEC = 1_000;
@@ -61,7 +61,7 @@ afterAll(async () => {
   await database.close();
 });
 
-/** The same object, which keeps the names of the methods that are called; `used` are those to call. */
+/** A proxy that records which methods are called; `uncalled` returns the names in `used` that were not. */
 function noted<T extends object>(
   object: T,
   used = Object.keys(object),
@@ -83,7 +83,7 @@ const LIMITS = {
   maxUploads: 9,
   maxUploadParts: 9,
 };
-/** Methods of the repository of batches, by who calls them. */
+/** Methods of the repository of batches, by caller. */
 const CALLERS = {
   api: 'insert insertOnce quota get list claimCancel awaitsCancelSignal unstarted markStarted',
   steps: 'find claimCause recordPhase recordEnd recordUnfinalized',
@@ -182,7 +182,7 @@ describe('the API', () => {
     expect(uncalled()).toEqual([]);
   });
 
-  it('looks keys up that the owner of the tables makes', async () => {
+  it('looks up keys that the owner of the tables has created', async () => {
     const { key } = await createApiKeyRepository(owner).create({
       ...{ tenant: 't', name: 'n', expiresAtSec: null, nowSec: NOW_SEC },
     });
@@ -193,7 +193,7 @@ describe('the API', () => {
   });
 });
 
-it('knows who calls each method of the repository of batches', () => {
+it('lists a caller for each method of the repository of batches', () => {
   const all = Object.keys(createBatchRepository(owner));
   expect([...new Set(Object.values(CALLERS).join(' ').split(' '))].sort()).toEqual(all.sort());
 });
@@ -243,7 +243,7 @@ describe('the worker', () => {
     expect(await unreleased(worker, batchId)).toMatchObject({ rows: 1 });
   });
 
-  it('hears of a cancel that the API claims', async () => {
+  it('receives a notification when the API claims a cancel', async () => {
     const heard: string[] = [];
     const url = roles.url('nightshift_worker');
     const logger = createLogger({ level: 'error', format: 'json' }, 'worker');

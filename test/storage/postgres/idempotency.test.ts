@@ -31,18 +31,18 @@ const OTHERS: readonly Place[] = [
   { key: 'another' },
 ];
 
-it.each(OTHERS)('is another key with %j', async (other) => {
+it.each(OTHERS)('treats a key with %j as another key', async (other) => {
   expect(await make('first')).toEqual({ kind: 'made', object: 'first' });
   expect(await isTaken()).toBe(true);
   expect(await isTaken(other)).toBe(false);
   expect(await make('second', other)).toEqual({ kind: 'made', object: 'second' });
   expect(await isTaken(other)).toBe(true);
-  // Each of them leads to its own object, whichever row comes first.
+  // Each key leads to its own object.
   expect(await make('third')).toEqual({ kind: 'repeated', id: 'first' });
   expect(await make('third', other)).toEqual({ kind: 'repeated', id: 'second' });
 });
 
-it('keeps a key for a day, to the second, and then lets another request have it', async () => {
+it('keeps a key for exactly a day, and then gives it to another request', async () => {
   await make('first');
   const last = { nowSec: NOW_SEC + DAY_SEC - 1 };
   expect(await isTaken(last)).toBe(true);
@@ -51,7 +51,7 @@ it('keeps a key for a day, to the second, and then lets another request have it'
   const over = { nowSec: NOW_SEC + DAY_SEC, fingerprint: 'other' };
   expect(await isTaken(over)).toBe(false);
   expect(await make('second', over)).toEqual({ kind: 'made', object: 'second' });
-  // Its day begins anew, with the new request.
+  // The key is now kept for a day from the new request.
   const later = { nowSec: NOW_SEC + 2 * DAY_SEC - 1 };
   expect(await make('third', { ...later, fingerprint: 'other' })).toEqual({
     kind: 'repeated',
@@ -60,7 +60,7 @@ it('keeps a key for a day, to the second, and then lets another request have it'
   expect(await make('third', later)).toEqual({ kind: 'reused' });
 });
 
-it('frees a key if the request that took it made nothing', async () => {
+it('frees a key if the request that took it created no object', async () => {
   const failed = once(database.pool, { key: keyOf({}), objectId: 'first' }, () =>
     Promise.reject(new Error('no room')),
   );

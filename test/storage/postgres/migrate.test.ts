@@ -14,7 +14,7 @@ const steps = fs
   .readdirSync(path.join(packageRoot(), 'storage/postgres/migrations'))
   .map((name) => name.replace('.sql', ''));
 
-it('finds nothing to do where all steps are applied', async () => {
+it('does nothing if all steps are applied', async () => {
   await expect(migrate(database.pool)).resolves.toEqual([]);
   await expect(checkSchema(database.pool)).resolves.toBeUndefined();
 });
@@ -33,7 +33,7 @@ it('refuses a database of a later version', async () => {
   await database.pool.query('delete from schema_migrations where id = 9999');
 });
 
-it('says postgres_unavailable where nobody listens', async () => {
+it('reports postgres_unavailable if no server listens', async () => {
   const pool = openPool('postgres://postgres@127.0.0.1:1/none');
   await expect(migrate(pool)).rejects.toMatchObject({
     code: 'postgres_unavailable',

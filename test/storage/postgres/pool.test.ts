@@ -12,7 +12,7 @@ beforeAll(async () => {
   const url = new URL(database.url);
   proxy = await startTcpProxy(Number(url.port));
   url.port = String(proxy.port);
-  // A hung server is given up after 1.5 s, the limit of the statement and a second.
+  // A statement on a server that hangs fails after 1.5 s: its own limit and one second.
   pool = openPool(url.href, { statementTimeoutMs: 500, connectTimeoutMs: 500, max: 2 });
 }, POSTGRES_START_MS);
 afterAll(async () => {
@@ -29,11 +29,11 @@ describe.each(['refuse', 'hang'] as const)('a database that begins to %s', (mood
   it.each([
     ['statement', one],
     ['transaction', () => inTransaction(pool, (client) => query(client, 'select 1 as one'))],
-  ])('fails a %s in time, as something to try again, and serves the next', async (_what, work) => {
+  ])('fails a %s in time with a retryable error, and serves the next one', async (_what, work) => {
     await work();
     await proxy.become(mood);
     for (let round = 0; round < 3; round++) {
-      // A server that hangs says nothing for as long as this test runs: the pool itself must give up.
+      // A server that hangs never answers in this test, so the pool itself must give up.
       await expect(work()).rejects.toMatchObject({ code: 'postgres_unavailable', retryable: true });
     }
     await proxy.become('pass');

@@ -8,7 +8,7 @@ import type { TestDatabase } from '../../support/postgres';
 import { POSTGRES_START_MS, withDatabase } from '../../support/postgres';
 import { until } from '../../support/until';
 
-/** Statements that race each other: what they must never overwrite. */
+/** What concurrent statements must never overwrite. */
 
 let database: TestDatabase;
 
@@ -27,7 +27,7 @@ interface Chunk {
   readonly released?: boolean;
 }
 
-/** A row that nobody has touched for a minute, so that no later attempt waits for its holder. */
+/** A row that was not touched for a minute, so that no later attempt waits for its holder. */
 async function insertChunk(batchId: string, chunk: Chunk = {}): Promise<void> {
   const { from = 0, to = 10, epoch = 1, completed = 0, failed = 0, released = false } = chunk;
   await database.pool.query(
@@ -54,7 +54,7 @@ async function chunks(batchId: string): Promise<{ from: number; worker: string }
   return rows;
 }
 
-/** Above every number that the sequence has given out. */
+/** Above every epoch that the sequence has given out. */
 const NEWER = 2 ** 40;
 const attempt = (batchId: string, from = 0, to = 10) =>
   takeEpoch(database.pool, {
@@ -66,7 +66,7 @@ describe('the counts that a batch shows', () => {
   it.each([
     ['completed', { completed: 3, failed: 3 }, { completed: 6, failed: 3 }],
     ['failed', { completed: 7, failed: 1 }, { completed: 7, failed: 2 }],
-  ])('never go back when an attempt that knows less reports: %s', async (_, sums, shown) => {
+  ])('never decrease when an attempt reports fewer: %s', async (_, sums, shown) => {
     const id = await insert({ completed: 6, failed: 2 });
     await insertChunk(id, sums);
     await showCounts(database.pool, [id]);
@@ -95,8 +95,8 @@ describe('the counts that a batch shows', () => {
   );
 });
 
-describe('an attempt whose number is smaller than the one in the row', () => {
-  it('does not take the row, and hears with its next tick that it must not send', async () => {
+describe('an attempt whose epoch is smaller than the epoch in the row', () => {
+  it('does not take the row, and learns with its next tick that it must not send', async () => {
     const id = await insert();
     await insertChunk(id, { epoch: NEWER });
     const reporter = createProgressReporter({
@@ -135,8 +135,8 @@ describe('an attempt whose number is smaller than the one in the row', () => {
   });
 });
 
-describe('an attempt with the newest number', () => {
-  it('takes the row from an earlier one, and those inside its range with it, no others', async () => {
+describe('an attempt with the newest epoch', () => {
+  it('takes the row of an earlier one and the rows inside its range, and no others', async () => {
     const id = await insert({ total: 100 });
     for (const from of [0, 10, 15, 20]) await insertChunk(id, { from, to: from + 5 });
     await attempt(id, 10, 20);

@@ -55,7 +55,7 @@ async function counts(id: string): Promise<{ completed: number; failed: number }
 }
 
 describe('progress and fence', () => {
-  it('tells a chunk from its first moment that its batch is stopped or has ended', async () => {
+  it('gives a new chunk the stop cause or the end of its batch at once', async () => {
     const id = await newBatch();
     const records = createBatchRepository(database.pool, { outputFilesSec: 1 });
     const key = { batchId: id, safeModel: 'm', from: 0, to: 5 };
@@ -86,7 +86,7 @@ describe('progress and fence', () => {
     expect(capped.completed + capped.failed).toBeLessThanOrEqual(10);
   });
 
-  it('takes nothing from a holder at work if its heartbeat says that it is not wanted', async () => {
+  it('takes nothing from a holder at work if its heartbeat is answered with a cancel', async () => {
     const id = await newBatch();
     const key = { batchId: id, safeModel: 'm', from: 0, to: 10 };
     const holder = await reporter('w1').begin(key, new AbortController().signal);
@@ -104,7 +104,7 @@ describe('progress and fence', () => {
     expect(rows).toEqual([{ worker: 'w1', released: true }]);
   });
 
-  it('takes the range from a holder at work if its heartbeat does not refuse it', async () => {
+  it('takes the range from a holder at work if its heartbeat is not answered with a cancel', async () => {
     const id = await newBatch();
     const key = { batchId: id, safeModel: 'm', from: 0, to: 10 };
     const holder = await reporter('w1').begin(key);
@@ -131,7 +131,7 @@ describe('progress and fence', () => {
   it('sends nothing before an earlier holder has learned that it lost its range', async () => {
     const id = await newBatch();
     const key = { batchId: id, safeModel: 'm', from: 0, to: 10 };
-    // Long enough between two ticks that it does not hear of it by itself at once.
+    // The interval is so long that the holder does not learn of the loss at once.
     const holder = await reporter('w1', { intervalMs: 1_000 }).begin(key);
     await reporter('w2').begin(key);
     expect(holder.lost).toBe(true);
@@ -235,9 +235,9 @@ describe('progress and fence', () => {
     });
     holding = true;
     await until(() => held.length === 1, 5_000, 'a statement under way');
-    // Longer than a tick may be late; nothing else of this process runs meanwhile.
+    // Blocks the event loop for longer than a tick may be late.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_300);
-    // The tick that was due long ago comes first, then the old answer.
+    // The late tick runs first, then the old answer arrives.
     await new Promise((resolve) => setTimeout(resolve, 1));
     expect(lease.maySend()).toBe(false);
     held[0]?.();
@@ -245,10 +245,10 @@ describe('progress and fence', () => {
     expect(lease.maySend()).toBe(false);
     holding = false;
     held[1]?.();
-    await until(() => lease.maySend(), 5_000, 'the answer to a statement of afterwards');
+    await until(() => lease.maySend(), 5_000, 'the answer to a later statement');
   });
 
-  it('closes when everything is written, with what waits behind a running statement', async () => {
+  it('closes when everything is written, including a write behind a running statement', async () => {
     const id = await newBatch();
     let letGo = (): void => undefined;
     const isLetGo = new Promise<void>((resolve) => (letGo = resolve));

@@ -7,14 +7,14 @@ import { until } from '../../support/until';
 const AUTHENTICATED = Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 0]);
 const READY = Buffer.from([0x5a, 0, 0, 0, 5, 0x49]);
 
-/** What a standby answers to `listen`. */
+/** The answer of a standby to `listen`. */
 function refusal(): Buffer {
   const fields = Buffer.from('SERROR\0C25006\0Mcannot execute LISTEN during recovery\0\0');
   const head = Buffer.from([0x45, 0, 0, 0, 4 + fields.length]);
   return Buffer.concat([head, fields, READY]);
 }
 
-/** Lets everybody in and refuses every statement. */
+/** A server that accepts every user and refuses every statement. */
 function speakPostgres(socket: Socket): void {
   socket.once('data', () => {
     socket.write(Buffer.concat([AUTHENTICATED, READY]));

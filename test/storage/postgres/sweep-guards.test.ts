@@ -3,7 +3,7 @@ import type { TestDatabase } from '../../support/postgres';
 import { POSTGRES_START_MS, withDatabase } from '../../support/postgres';
 import { insertBatch } from '../../support/rows';
 
-/** What the sweep must leave alone, whatever it is asked to remove. */
+/** Rows that the sweep must not remove, even if a caller names them. */
 
 const HOUR_SEC = 3_600;
 const NOW_SEC = Math.floor(Date.now() / 1000);

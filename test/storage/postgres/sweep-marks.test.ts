@@ -6,7 +6,7 @@ import type { TestDatabase } from '../../support/postgres';
 import { POSTGRES_START_MS, withDatabase } from '../../support/postgres';
 import { insertBatch } from '../../support/rows';
 
-/** What the sweep notes of its work, and what it takes for nobody's. */
+/** The marks of the sweep, and the objects that it treats as unowned. */
 
 const NOW_SEC = Math.floor(Date.now() / 1000);
 const HOUR_SEC = 3_600;
@@ -23,11 +23,11 @@ beforeEach(() =>
   database.pool.query('truncate batches, uploads, upload_parts, files, idempotency_keys'),
 );
 
-describe('a batch whose scratch is gone', () => {
+describe('a batch whose scratch is removed', () => {
   const page = { endedBeforeSec: NOW_SEC, afterSeq: 0, limit: 10 };
   const clearable = async () => (await rows.batchesToClear(page)).map(({ id }) => id);
 
-  it('is not looked at again, and no other batch is affected', async () => {
+  it('is not listed again, and no other batch is affected', async () => {
     const ended = { status: 'completed', completed_at: NOW_SEC - HOUR_SEC };
     const [first, second, third] = [
       await insertBatch(database.pool, ended),
@@ -39,7 +39,7 @@ describe('a batch whose scratch is gone', () => {
     expect(await clearable()).toEqual([second]);
     await rows.markCleared([]);
     expect(await clearable()).toEqual([second]);
-    // The row itself goes when its own time comes.
+    // Its row is removed later, after its own retention.
     expect((await rows.batchesToRemove(page)).map(({ id }) => id)).toEqual([first, second, third]);
   });
 });
@@ -61,15 +61,15 @@ describe('a part', () => {
   it.each([
     ['pending', {}, false],
     ['expired', { expires_at: NOW_SEC - 9 }, false],
-    // Its parts are removed by the sweep of ended uploads, which waits for a join under way.
+    // The sweep of ended uploads removes these parts, after a margin for a join in flight.
     ['cancelled', { status: 'cancelled', ended_at: NOW_SEC - 9 }, false],
     ['completed', { status: 'completed', ended_at: NOW_SEC - 9 }, false],
     ['cancelled and cleared', { status: 'cancelled', parts_gone_at: NOW_SEC }, true],
     ['completed and cleared', { status: 'completed', parts_gone_at: NOW_SEC }, true],
-  ])('of an upload that is %s', async (_what, columns, isNobodys) => {
+  ])('of an upload has an owner unless cleared: %s', async (_what, columns, isUnowned) => {
     const key = uploadPartKey(await insertUpload(columns), 'part_1');
     const gone = uploadPartKey(uploadIdFromBytes(randomBytes(16)), 'part_1');
-    expect(await rows.unownedKeys([key, gone])).toEqual(isNobodys ? [key, gone] : [gone]);
+    expect(await rows.unownedKeys([key, gone])).toEqual(isUnowned ? [key, gone] : [gone]);
   });
 
   it('has an owner until its upload is marked, and marking affects no other', async () => {
@@ -91,7 +91,7 @@ it('counts the object of a completion as owned while the row of its upload exist
   expect(await rows.unownedKeys([key])).toEqual([key]);
 });
 
-it('asks only for the owners of files and parts', async () => {
+it('counts objects that are neither files nor parts as owned', async () => {
   const others = ['files/t/own', 'other/thing', `batches/${batchIdFromBytes(randomBytes(16))}/x`];
   expect(await rows.unownedKeys(others)).toEqual([]);
   expect(await rows.unownedKeys([])).toEqual([]);
@@ -100,7 +100,7 @@ it('asks only for the owners of files and parts', async () => {
 it.each([
   ['removeIdempotencyKeys', 'idempotency_keys'],
   ['removeUploads', 'uploads'],
-] as const)('%s waits for a whole day', async (remove, table) => {
+] as const)('%s removes only rows that are older than a day', async (remove, table) => {
   const ages = [24 * HOUR_SEC - 60, 24 * HOUR_SEC + 60, 25 * HOUR_SEC];
   for (const ageSec of ages) {
     const ended = { status: 'cancelled', ended_at: NOW_SEC - ageSec, parts_gone_at: NOW_SEC };

@@ -4,7 +4,7 @@ import type { NewFile } from '../../../storage/postgres/files';
 import { createUploadRepository, type UploadRepository } from '../../../storage/postgres/uploads';
 import { POSTGRES_START_MS, type TestDatabase, withDatabase } from '../../support/postgres';
 
-/** What the statements themselves guarantee, without the API in front of them. */
+/** Guarantees of the statements themselves, without the API. */
 
 const NOW_SEC = 1_000;
 
@@ -44,7 +44,7 @@ async function fileIds(): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-it('exists only for its tenant, which alone can cancel it', async () => {
+it('shows an upload only to its tenant, and lets no other tenant cancel it', async () => {
   const id = await open();
   expect(await get(id, 'bob')).toBeNull();
   expect(await cancel(id, 'bob')).toBe(false);
@@ -53,7 +53,7 @@ it('exists only for its tenant, which alone can cancel it', async () => {
   expect(await get(id)).toMatchObject({ status: 'cancelled' });
 });
 
-it('becomes one file whatever the number of completions, and keeps the parts of the first', async () => {
+it('makes one file of an upload that is completed several times, from the parts of the first', async () => {
   const id = await open();
   const won = await Promise.all(['part_a', 'part_b', 'part_c'].map((part) => complete(id, part)));
   expect(won.filter(Boolean)).toHaveLength(1);
@@ -65,7 +65,7 @@ it('becomes one file whatever the number of completions, and keeps the parts of 
   expect(await fileIds()).toEqual([after?.fileId]);
 });
 
-it('becomes no file after a cancel, and cannot be cancelled after completion', async () => {
+it('makes no file of a cancelled upload, and does not cancel a completed one', async () => {
   const cancelled = await open();
   await cancel(cancelled);
   expect(await complete(cancelled, 'part_a')).toBe(false);
@@ -76,7 +76,7 @@ it('becomes no file after a cancel, and cannot be cancelled after completion', a
   expect(await get(completed)).toMatchObject({ status: 'completed' });
 });
 
-it.each(['cancelled', 'completed'])('takes no part once it is %s', async (status) => {
+it.each(['cancelled', 'completed'])('adds no part to an upload that is %s', async (status) => {
   const id = await open();
   await (status === 'cancelled' ? cancel(id) : complete(id, 'part_a'));
   const part = {

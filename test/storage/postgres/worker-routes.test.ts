@@ -58,8 +58,8 @@ const forget = (name: string, seconds: number) =>
     [name, seconds],
   );
 
-describe('what a worker serves', () => {
-  it('is a queue for each of its models, and the shared one', () => {
+describe('the queues of a worker', () => {
+  it('are one for each of its models, and the shared one', () => {
     const twins = { a: gateway(), b: gateway(), c: gateway({ max_retries: 5 }) };
     expect(queuesOf(registryOf(twins))).toEqual([
       'nightshift-exec',
@@ -73,7 +73,7 @@ describe('what a worker serves', () => {
   const a = gateway();
   const b = gateway();
   const other = gateway({ request_timeout: '2m' });
-  // Each row: the gateways before and after, and where chunks of the model `b` go then.
+  // Each row: the gateways before and after the change, and the queue of the model `b` afterwards.
   it.each<[string, Gateways, Gateways, string | null]>([
     ['joining', { a, b: other }, { a, b }, 'nightshift-exec.b'],
     ['splitting', { a, b }, { a, b: other }, 'nightshift-exec.b'],
@@ -84,7 +84,7 @@ describe('what a worker serves', () => {
     ['one gateway for all', { a, b }, 'global', 'nightshift-exec'],
     ['gateways for each', 'global', { a, b }, 'nightshift-exec.b'],
     ['gateways for others', 'global', { a }, null],
-  ])('after %s is known to every other worker', async (_, before, after, queue) => {
+  ])('are known to the other workers after a change: %s', async (_, before, after, queue) => {
     const witness = await worker('witness', { w: gateway() });
     await (await worker('changed', before)).close();
     await until(() => witness.routeOf('b') !== null, 5_000, 'the route before', 20);
@@ -94,8 +94,8 @@ describe('what a worker serves', () => {
   });
 });
 
-describe('a worker that asks now', () => {
-  it('hears of a model that another worker has just announced', async () => {
+describe('an update of the routes', () => {
+  it('finds a model that another worker has just announced', async () => {
     const old = await worker('old', { a: gateway() }, 3_600_000);
     await (await worker('new', { n: gateway() })).close();
     expect(old.isKnown('n')).toBe(false);
@@ -103,7 +103,7 @@ describe('a worker that asks now', () => {
     expect(old.isKnown('n')).toBe(true);
   });
 
-  it('is told when nobody can say', async () => {
+  it('fails if the table cannot be read', async () => {
     let isAway = false;
     const table = createWorkerRoutes(database.pool);
     const directory = await openRouteDirectory({
@@ -122,8 +122,8 @@ describe('a worker that asks now', () => {
   });
 });
 
-describe('a worker that is gone', () => {
-  it('serves nothing any more, and its models stay known for a while', async () => {
+describe('the routes of a worker that is gone', () => {
+  it('end, but its models stay known for a while', async () => {
     const old = await worker('old', { a: gateway() });
     await (await worker('new', { n: gateway() })).close();
     await until(() => old.routeOf('n') !== null, 5_000, 'the new model', 20);
@@ -134,7 +134,7 @@ describe('a worker that is gone', () => {
     await until(() => !old.isKnown('n'), 5_000, 'the model to be forgotten', 20);
   });
 
-  it('is no reason to forget it while PostgreSQL does not answer', async () => {
+  it('are kept while PostgreSQL does not answer', async () => {
     let isAway = false;
     const table = createWorkerRoutes(database.pool);
     let asked = 0;
@@ -155,7 +155,7 @@ describe('a worker that is gone', () => {
     await until(() => old.routeOf('n') !== null, 5_000, 'the global gateway', 20);
     isAway = true;
     asked = 0;
-    await until(() => asked > 3, 5_000, 'a few answers that did not come', 20);
+    await until(() => asked > 3, 5_000, 'a few failed announcements', 20);
     expect(old.routeOf('n')).toEqual({ queue: 'nightshift-exec', requestTimeoutMs: 60_000 });
   });
 });

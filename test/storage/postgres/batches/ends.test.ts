@@ -9,7 +9,7 @@ import type { TestDatabase } from '../../../support/postgres';
 import { POSTGRES_START_MS, withDatabase } from '../../../support/postgres';
 import { insertBatch } from '../../../support/rows';
 
-/** The last statements of a batch, where row and workflow disagree. */
+/** The statements that end a batch, when row and workflow disagree. */
 
 const OUTPUT_FILES_SEC = 3_600;
 
@@ -46,7 +46,7 @@ async function files(batchId: string): Promise<Record<string, unknown>[]> {
 
 describe('a batch that has ended', () => {
   it.each(['completed', 'failed', 'expired', 'cancelled'] as const)(
-    'as %s answers so to whoever comes later with another cause, and gets no more files',
+    'as %s keeps its status when another cause comes later, and gets no more files',
     async (status) => {
       const id = await insertBatch(database.pool, { status, total: 3 });
       const before = await row(id);

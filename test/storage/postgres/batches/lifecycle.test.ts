@@ -91,7 +91,7 @@ describe('the row of a batch', () => {
     expect(await row(id)).toEqual(after);
   });
 
-  it('notes times in seconds that have begun, not in those that are near', async () => {
+  it('rounds times down to whole seconds', async () => {
     const id = await newBatch();
     await until(
       () => [6, 7, 8].includes(Math.floor(Date.now() / 100) % 10),
@@ -102,7 +102,7 @@ describe('the row of a batch', () => {
     expect(Number((await row(id))['in_progress_at'])).toBeLessThanOrEqual(Date.now() / 1000);
   });
 
-  it('notes no step before the one it follows, however the clocks of its writers differ', async () => {
+  it('never notes a step before the step that it follows, even if clocks differ', async () => {
     const id = await newBatch();
     const ahead = Math.floor(Date.now() / 1000) + 50;
     const text = `update batches set status = 'in_progress', in_progress_at = $2 where id = $1`;
@@ -208,7 +208,7 @@ describe('the row of a batch', () => {
     expect(await row(id)).toEqual(after);
   });
 
-  it('has nothing to end if there is no row', async () => {
+  it('cannot be ended if it does not exist', async () => {
     const missing = batchIdFromBytes(randomBytes(16));
     expect(await batches.recordUnfinalized(missing, null)).toMatchObject({ found: false });
     await expect(batches.recordEnd(terminal(missing))).rejects.toMatchObject({
@@ -218,7 +218,7 @@ describe('the row of a batch', () => {
 });
 
 describe('under any interleaving of writers', () => {
-  /** Everything that writes a status, or claims the right to. */
+  /** All operations that write a status or claim a cause. */
   const writer = fc.constantFrom(
     'in_progress',
     'finalizing',
@@ -238,7 +238,7 @@ describe('under any interleaving of writers', () => {
     ['one after another', 40],
     ['all at once', 40],
   ])(
-    '%s: only legal transitions, no way out of an end, one cause, times set once',
+    '%s: makes only legal transitions, never leaves an end, keeps one cause, sets times once',
     (how, numRuns) =>
       fc.assert(
         fc.asyncProperty(fc.array(writer, { minLength: 2, maxLength: 10 }), async (writers) => {

@@ -6,7 +6,7 @@ import {
 import { POSTGRES_START_MS, type TestDatabase, withDatabase } from '../../../support/postgres';
 import { insertBatch } from '../../../support/rows';
 
-/** How the API learns that a workflow has taken a cancel, and which rows it starts again. */
+/** How the API learns that a workflow has received a cancel, and which batches it starts again. */
 
 let database: TestDatabase;
 let batches: BatchRepository;
@@ -22,7 +22,7 @@ async function takenAt(id: string): Promise<Date | null> {
   return (await database.pool.query<{ at: Date | null }>(text, [id])).rows[0]?.at ?? null;
 }
 
-it('signals a cancel until the workflow claims it, and notes that once', async () => {
+it('awaits a signal of a claimed cancel until the workflow claims it, and notes the time once', async () => {
   const id = await insertBatch(database.pool, { tenant: 'ann', status: 'in_progress' });
   expect(await batches.awaitsCancelSignal(id)).toBe(false);
   await batches.claimCancel(id, 'ann', 1_500);
@@ -36,7 +36,7 @@ it('signals a cancel until the workflow claims it, and notes that once', async (
   expect(await takenAt(id)).toEqual(first);
 });
 
-it.each(STOP_CAUSES)('notes that the workflow has taken %s', async (cause) => {
+it.each(STOP_CAUSES)('notes that the workflow has received the cause %s', async (cause) => {
   const id = await insertBatch(database.pool, { status: 'in_progress' });
   await batches.claimCause(id, cause);
   expect(await takenAt(id)).not.toBeNull();
@@ -44,7 +44,7 @@ it.each(STOP_CAUSES)('notes that the workflow has taken %s', async (cause) => {
 });
 
 it.each(OPEN_STATUSES)(
-  'starts a batch again that is %s, until its start is seen',
+  'lists a batch that is %s as unstarted until its start is seen',
   async (status) => {
     const id = await insertBatch(database.pool, { status, created_at: 1_000 });
     expect((await batches.unstarted(1_001, 10)).map((batch) => batch.id)).toEqual([id]);
@@ -53,7 +53,7 @@ it.each(OPEN_STATUSES)(
   },
 );
 
-it.each(TERMINAL_STATUSES)('starts no batch again that is %s', async (status) => {
+it.each(TERMINAL_STATUSES)('never lists a batch that is %s as unstarted', async (status) => {
   await insertBatch(database.pool, { status, created_at: 1_000 });
   expect(await batches.unstarted(1_001, 10)).toEqual([]);
 });
