@@ -38,7 +38,7 @@ export interface BackendRequest {
 /** The end of one try: an answer of any status, or none. */
 export type BackendOutcome = BackendAnswer | BackendFailure;
 
-/** A complete answer, whatever its status; redirects are answers too. */
+/** A complete answer of any status, including redirects. */
 export interface BackendAnswer {
   readonly kind: 'answer';
   readonly status: number;

@@ -19,7 +19,7 @@ export interface Route {
   readonly breaker: Breaker;
 }
 
-/** All configured gateways, and which model goes where. */
+/** All configured gateways, and the route of each model. */
 export interface Registry {
   /** The route of `model`, or null if no gateway serves it (`model_not_found`). */
   route(model: string): Route | null;

@@ -21,8 +21,8 @@ export interface TlsOptions {
 }
 
 /**
- * Reads the key and TLS files of one gateway: `api_key_name` is a file in `secretsDir`, `api_key_file` a
- * path of its own (docs/design/configuration.md#gateway-keys). White space around a key is removed.
+ * Reads the key and TLS files of one gateway: `api_key_name` is a file in `secretsDir`, `api_key_file` is a
+ * path (docs/design/configuration.md#gateway-keys). White space around a key is removed.
  * @throws config_invalid if a file is missing or empty, or both settings name one
  */
 export function readGatewaySecrets(gateway: GatewayConfig, secretsDir: string): GatewaySecrets {

@@ -155,7 +155,7 @@ function postgresUrl(env: Environment): string | null {
   return `postgres://${user}${password}@${where}:${env['PGPORT'] || '5432'}/${database}${query}`;
 }
 
-/** Recognizes booleans, lists and objects by their form; everything else stays text for the schema. */
+/** Parses booleans, lists and objects; everything else stays text, which the schema parses. */
 function fromText(text: string): unknown {
   if (/^(true|false)$/.test(text)) return text === 'true';
   if (!/^\s*[[{]/.test(text)) return text;

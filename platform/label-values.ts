@@ -43,7 +43,7 @@ export function createLabelValues(options: LabelValuesOptions): LabelValues {
   const { max, idleMs, nowMs, onGone } = options;
   const reserved = new Set(options.reserved);
   const admitted = new Map<string, Admitted>();
-  /** How often each value is held under {@link OTHER}: it keeps that label until it is released. */
+  /** How often each value is held under {@link OTHER}, its label until it is released. */
   const sharing = new Map<string, number>();
 
   const sweep = (): void => {

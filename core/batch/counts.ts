@@ -34,7 +34,7 @@ export function addUsage(a: Usage, b: Usage): Usage {
   };
 }
 
-/** Bounded, because model servers may report any number and PostgreSQL refuses one that is too large. */
+/** Clamped, because model servers may report any number and PostgreSQL refuses numbers that are too large. */
 function sum(a: number, b: number): number {
   return Math.min(a + b, Number.MAX_SAFE_INTEGER);
 }

@@ -32,8 +32,8 @@ const MAX_PAUSE_MS = 300_000;
  *
  * | reply      | effect                                                                          |
  * |------------|---------------------------------------------------------------------------------|
- * | `success`  | the limit grows by 1, up to `max`: after each success while it is below the     |
- * |            | limit that the server could bear before the last cut, then after `limit` ones   |
+ * | `success`  | the limit grows by 1, up to `max`: after each success until it is one below the |
+ * |            | limit before the last cut, then after every `limit` successes                   |
  * | `overload` | halves the limit, to 1 at least, and pauses for `pauseMs`; a request that was   |
  * |            | sent before the last cut does not cut again                                     |
  * | `none`     | nothing                                                                         |

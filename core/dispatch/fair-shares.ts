@@ -25,10 +25,10 @@ export class Share {
  * it gets no credit for the time in which it did not wait. While two competitors both wait, their turns
  * divided by their weights differ by at most 1 / w1 + 1 / w2.
  *
- * Why not deficit round robin, which is simpler? A chunk waits for one permit at a time and asks again
- * as soon as it has it. Round robin forgets the deficit of a queue that runs empty, so such a tenant
- * would get one turn per round whatever its weight. Finish tags outlive the wait: a tenant with one
- * request in line gets the same share as one with a thousand.
+ * Deficit round robin would be simpler, but it does not work here. A chunk waits for one permit at a time
+ * and requests the next one as soon as it has it. Round robin forgets the deficit of a queue that runs
+ * empty, so such a tenant would get one turn per round, regardless of its weight. Finish tags outlive the
+ * wait: a tenant with one waiting request gets the same share as one with a thousand.
  *
  * The tags are in a heap: every operation takes O(log n) steps for n competitors.
  */

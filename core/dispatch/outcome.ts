@@ -18,7 +18,7 @@ export type TryOutcome =
       readonly reason: 'connect' | 'connection' | 'timeout' | 'too_large' | 'aborted' | 'unsent';
     };
 
-/** What a reply says about the load of its server. */
+/** What a reply shows about the load of its server. */
 export type LoadSignal = 'success' | 'overload' | 'none';
 
 /** The request's deadline has passed. This is the final answer of the line and is never retried. */

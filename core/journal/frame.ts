@@ -80,7 +80,7 @@ const NO_TOKENS: Usage = {
   totalTokens: 0,
 };
 
-/** The bytes of a frame. A number that exceeds its field becomes the largest one that fits. */
+/** The bytes of a frame. A number that exceeds its field is clamped to the largest value of the field. */
 export function encodeFrame(header: NewFrame, payload: Uint8Array, crc32: Crc32): Buffer {
   const frame = Buffer.allocUnsafe(FRAME_HEADER_BYTES + payload.length);
   frame.writeUInt32LE(payload.length, 0);

@@ -8,7 +8,7 @@ import { usageAt } from './answer-usage';
 
 /** An answer of a model server, ready to be the `body` of a result line. */
 export interface EmbeddedAnswer {
-  /** A 2xx status and a valid JSON object: the line belongs in the output file. */
+  /** Whether the status is 2xx and the body a valid JSON object. If so, the line goes to the output file. */
   readonly ok: boolean;
   /** ASCII JSON without white space outside strings: the answer token by token, or the wrapped error. */
   readonly json: Buffer;

@@ -27,7 +27,7 @@ export interface ScanSink {
   fault(error: InputError): void;
 }
 
-/** What a plan keeps of a request, and the plan it belongs to. */
+/** The fields of a request that its plan stores, and the model of that plan. */
 export interface ScannedRequest {
   readonly offset: number;
   /** Bytes without the line end. */

@@ -119,7 +119,7 @@ class DecoderChain implements ContentDecoder {
   }
 }
 
-/** `deflate` means the zlib format, but some servers send raw deflate: the first byte tells them apart. */
+/** `deflate` means the zlib format, but some servers send raw deflate; the first byte distinguishes them. */
 function transformOf(coding: string, firstByte: number | null): Transform {
   if (coding === 'br') return createBrotliDecompress();
   if (coding !== 'deflate') return createGunzip();

@@ -31,7 +31,7 @@ export interface SweepRows {
   uploadsToClear(limit: number): Promise<EndedUploadRow[]>;
   /** Notes that their objects are removed. */
   markUploadsCleared(uploadIds: readonly string[]): Promise<void>;
-  /** Removes rows of uploads that ended a day ago, with those of their parts; returns how many. */
+  /** Removes rows of uploads that ended a day ago, and the rows of their parts; returns how many uploads. */
   removeUploads(limit: number): Promise<number>;
   /** The given keys whose objects have no owner. */
   unownedKeys(keys: readonly string[]): Promise<string[]>;

@@ -37,7 +37,7 @@ export async function admitFile(
   limits: TenantLimits,
 ): Promise<number> {
   if (limits.maxFiles === undefined && limits.maxStoredBytes === undefined) return Infinity;
-  await inTurn(client, request.tenant);
+  await lockTenant(client, request.tenant);
   await admitOneMore(client, request, limits);
   return admitBytes(client, request, limits);
 }
@@ -50,10 +50,10 @@ export async function admitUpload(
 ): Promise<void> {
   const { tenant, nowSec } = request;
   if (limits.maxUploads !== undefined) {
-    await inTurn(client, tenant);
+    await lockTenant(client, tenant);
     const open = await countUploads(client, { tenant, nowSec, most: limits.maxUploads });
     if (open >= limits.maxUploads) {
-      throw full(`You may have ${limits.maxUploads} open uploads: complete or cancel some.`);
+      throw quotaExceeded(`You may have ${limits.maxUploads} open uploads: complete or cancel some.`);
     }
   }
   await admitFile(client, request, limits);
@@ -74,7 +74,7 @@ async function admitOneMore(
     [tenant, nowSec, most],
   );
   if ((files?.count ?? 0) + uploads < most) return;
-  throw full(
+  throw quotaExceeded(
     `You may have ${most} files, open uploads included: delete files that you do not need.`,
   );
 }
@@ -110,13 +110,13 @@ async function admitBytes(
   );
   const before = stored?.bytes ?? 0;
   if (before + bytes <= max) return max - before;
-  throw full(
+  throw quotaExceeded(
     `You may store ${max} bytes and have stored ${before}; this file needs ${bytes} more: ` +
       'delete files that you do not need.',
   );
 }
 
-function full(message: string): NightshiftError {
+function quotaExceeded(message: string): NightshiftError {
   return new NightshiftError('quota_exceeded', message, { apiCode: 'insufficient_quota' });
 }
 
@@ -148,7 +148,7 @@ export async function admitBatch(
   limits: TenantLimits,
 ): Promise<void> {
   if (limits.maxBatches === undefined) return;
-  await inTurn(client, tenant);
+  await lockTenant(client, tenant);
   const quota = await batchQuota(client, tenant, limits);
   if (quota === null || quota.remaining > 0) return;
   const message = `You may have ${quota.limit} batches at a time: try again when one of them has ended.`;
@@ -171,7 +171,7 @@ export function enqueueRequests(
       [batchId],
     );
     if (row === undefined || row.isStopped) return true;
-    await inTurn(client, row.tenant);
+    await lockTenant(client, row.tenant);
     const [waiting] = await query<{ requests: number }>(
       client,
       `select coalesce(sum(greatest(total - completed - failed, 0)), 0)::bigint as requests
@@ -188,6 +188,7 @@ export function enqueueRequests(
 /** The first key of our advisory locks, an arbitrary number; the second key is a hash of the tenant. */
 const LOCK = 720_511;
 
-async function inTurn(client: PoolClient, tenant: string): Promise<void> {
+/** Makes the admissions of one tenant run one after the other, until the transaction ends. */
+async function lockTenant(client: PoolClient, tenant: string): Promise<void> {
   await query(client, `select pg_advisory_xact_lock($1, hashtext($2))`, [LOCK, tenant]);
 }

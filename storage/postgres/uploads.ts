@@ -190,8 +190,8 @@ async function addPart(
     [part.uploadId, nowSec],
   );
   if (upload?.status !== 'pending') return { kind: 'closed' };
-  const verdict = await fits(client, part, { maxBytes: upload.bytes, ...limits });
-  if (verdict !== 'enough') {
+  const verdict = await checkFit(client, part, { maxBytes: upload.bytes, ...limits });
+  if (verdict !== 'fits') {
     const same = part.isRetry ? await samePart(client, part) : null;
     return same === null ? { kind: verdict } : { kind: 'same', part: same };
   }
@@ -209,11 +209,11 @@ async function addPart(
  * The first attempt at a part may have succeeded although its response was lost. A retry therefore does not
  * count towards the declared size again. The bytes that retries take in the store have their own limit.
  */
-async function fits(
+async function checkFit(
   client: PoolClient,
   part: NewPart,
   { maxBytes, maxUploadParts = Infinity }: TenantLimits & { maxBytes: number },
-): Promise<'enough' | 'exceeds' | 'too_many'> {
+): Promise<'fits' | 'exceeds' | 'too_many'> {
   const [sums] = await query<{ counted: number; stored: number; parts: number }>(
     client,
     `select coalesce(sum(counted), 0)::bigint as counted, coalesce(sum(stored), 0)::bigint as stored,
@@ -229,7 +229,7 @@ async function fits(
   );
   const { counted, stored, parts } = sums ?? { counted: 0, stored: 0, parts: 0 };
   if (parts > maxUploadParts) return 'too_many';
-  return counted <= maxBytes && stored <= STORED_FACTOR * maxBytes ? 'enough' : 'exceeds';
+  return counted <= maxBytes && stored <= STORED_FACTOR * maxBytes ? 'fits' : 'exceeds';
 }
 
 async function samePart(client: PoolClient, part: NewPart): Promise<PartRecord | null> {

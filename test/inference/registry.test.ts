@@ -47,7 +47,7 @@ function open(config: Partial<RegistryConfig>): Registry {
 }
 
 describe('global mode', () => {
-  it('routes every model to the one gateway, each with a limit of its own', async () => {
+  it('routes every model to the one gateway, each with its own limit', async () => {
     const registry = open({ global_inference_gateway: gatewayOf(server.url) });
     const [a, b] = [registry.route('org/a:1')!, registry.route('b')!];
     expect([a.key, a.limiterKey, b.key, b.limiterKey]).toEqual([

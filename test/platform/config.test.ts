@@ -214,7 +214,7 @@ describe('the configuration', () => {
     expect(problems[0]).toContain(`${path}:${line}: ${expected}`);
   });
 
-  it('reports all problems together, from whatever source', () => {
+  it('reports the problems of all sources together', () => {
     const path = file('api: { port: x }\nconcurency: {}\n');
     const env = { NIGHTSHIFT__CONCURRENCY__GLOBAL: '0' };
     const problems = problemsOf({

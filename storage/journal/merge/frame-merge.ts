@@ -18,7 +18,7 @@ export class FrameMerge implements AnswerStream {
   readonly #heap: CursorHeap<SealCursor>;
   /**
    * Cursors at the current offset, taken off the heap. Their windows stay untouched as long as the
-   * caller uses the frame, which lies in one of them.
+   * caller uses the returned frame, which is in one of them.
    */
   #current: SealCursor[] = [];
   #isReturned = false;

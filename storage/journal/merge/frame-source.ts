@@ -5,7 +5,7 @@ export interface FrameSource {
   /** Ranks answers to the same line: the key of the seal, or of the first of the merged seals. */
   readonly rankKey: string;
   readonly key: string;
-  /** Frames lie in the bytes `[start, end)`. */
+  /** Frames are in the bytes `[start, end)`. */
   readonly start: number;
   readonly end: number;
   readonly firstOffset: number;

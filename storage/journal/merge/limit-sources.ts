@@ -9,11 +9,11 @@ import type { FrameSource } from './frame-source';
 
 const BLOCK_BYTES = 1024 * 1024;
 
-/** Where scratch objects go. */
+/** The store and batch of the scratch objects. */
 export interface ScratchPlace {
   readonly store: ObjectStore;
   readonly batchId: string;
-  /** Called between groups; throws to give up. */
+  /** Called between groups; throws to abort. */
   check(): void;
 }
 
@@ -85,7 +85,7 @@ async function* mergedFrames(
   }
 }
 
-/** Every block is the same buffer: the store has written one before it asks for the next. */
+/** Every block is the same buffer, because the store writes a block before it requests the next one. */
 async function* inBlocks(frames: AnswerStream): AsyncGenerator<Buffer> {
   const block = Buffer.allocUnsafeSlow(BLOCK_BYTES);
   let used = 0;

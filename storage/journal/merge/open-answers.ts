@@ -10,7 +10,7 @@ export interface OpenAnswersInput {
   readonly store: ObjectStore;
   readonly batchId: string;
   readonly seals: readonly ManifestSeal[];
-  /** Called between groups of seals; throws to give up. */
+  /** Called between groups of seals; throws to abort. */
   check(): void;
 }
 

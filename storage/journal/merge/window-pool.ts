@@ -5,8 +5,8 @@ const LARGEST_BYTES = 256 * 1024;
 const SMALLEST_BYTES = 128 * 1024;
 
 /**
- * Read buffers for the sources of a merge, sized by how many are open at once: 16 MiB in all, whatever
- * the size of the batch. A buffer that one source returns is used by the next one.
+ * Read buffers for the sources of a merge. Their size depends on how many sources are open at once, so that
+ * all together take 16 MiB for a batch of any size. A buffer that one source returns is reused by the next.
  */
 export class WindowPool {
   readonly windowBytes: number;

@@ -9,7 +9,7 @@ describe('time slices', () => {
     [0, 10_000, 40_000],
     [86_400_000, 120_000, 480_000],
   ])(
-    'are last a tenth of the age %d ms, at least 4 × p95 %d ms: %d ms',
+    'last a tenth of the age of the batch (%d ms) and at least 4 × p95 (%d ms): %d ms',
     (batchAgeMs, p95Ms, expected) => {
       expect(timeSliceMs({ batchAgeMs, p95Ms })).toBe(expected);
     },

@@ -54,7 +54,7 @@ describe('the tries of a line', () => {
     );
   });
 
-  it('are at most max_retries + 1, whatever the replies', () => {
+  it('are at most max_retries + 1 with any replies', () => {
     const event = fc.record({
       outcome: fc.constantFrom(
         answer(429),

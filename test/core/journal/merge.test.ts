@@ -8,14 +8,14 @@ const claim: fc.Arbitrary<Claim> = fc.record({
   position: fc.nat(3),
 });
 
-it('prefers an output line to an error line, whatever their object names', () => {
+it('prefers an output line to an error line with any object names', () => {
   const output = { kind: FRAME_KIND.output, objectKey: 'z', position: 9 };
   const error = { kind: FRAME_KIND.error, objectKey: 'a', position: 1 };
   expect(isPreferred(output, error)).toBe(true);
   expect(isPreferred(error, output)).toBe(false);
 });
 
-it('chooses the same answer in whatever order frames are read', () => {
+it('chooses the same answer in any order of reading', () => {
   fc.assert(
     fc.property(
       fc.array(claim, { minLength: 1, maxLength: 6 }),

@@ -17,7 +17,7 @@ function listOf(lines: (number | null)[]): InputError[] {
 const numbers = (count: number) => Array.from({ length: count }, (_, i) => i + 1);
 
 describe('the errors of an input file', () => {
-  it('are listed with those of the whole file first, then by line', () => {
+  it('are listed by line, after the errors of the whole file', () => {
     expect(listOf([1, 1, 7, null]).map(({ line }) => line)).toEqual([null, 1, 1, 7]);
     expect(listOf([])).toEqual([]);
   });

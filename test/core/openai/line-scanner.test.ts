@@ -144,7 +144,7 @@ describe('a line of the input file', () => {
     ['what looks like an escape', ['a', '\\u0061']],
     ['one place in 512 characters', [`${'x'.repeat(511)}y`, `${'x'.repeat(511)}z`]],
     ['JSON', ['{"a":1}', '{"a": 1}']],
-  ])('has a custom_id of its own if it differs by %s', (_what, ids) => {
+  ])('has a different custom_id if the ids differ by %s', (_what, ids) => {
     expect(faults(ids.map((id) => line({ custom_id: id })).join('\n'))).toEqual([]);
   });
 

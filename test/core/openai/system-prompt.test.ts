@@ -42,7 +42,7 @@ describe('the prefix hash of a request', () => {
     expect(hash({ instructions: 'foobar' })).toBe(0xbf9cf968);
   });
 
-  it('is FNV-32a of the UTF-8 text, in whatever order prompts repeat', () => {
+  it('is FNV-32a of the UTF-8 text, also for repeated prompts in any order', () => {
     const prompts = fc.array(fc.string({ unit: 'grapheme', maxLength: 12 }), { minLength: 1 });
     fc.assert(
       fc.property(prompts, fc.array(fc.nat(), { maxLength: 60 }), (texts, order) => {

@@ -11,7 +11,7 @@ const map: ModelMap = {
 };
 
 describe('model_map.json', () => {
-  it('is read back unchanged, whatever the models are called', () => {
+  it('is read back unchanged with any model names', () => {
     const parsed = parseModelMap(encodeModelMap(map));
     expect(parsed).toEqual(map);
     expect(Object.entries(parsed.entries)).toEqual([['__proto__', 2]]);

@@ -375,7 +375,7 @@ it('lets users connect only to their own databases, and Temporal create its tabl
   await expect(query(roles.url('temporal'), 'select 1')).rejects.toMatchObject(DENIED);
 });
 
-it('tells a process whose user has no privileges what to do', async () => {
+it('fails with an error that says what to do if the user has no privileges', async () => {
   for (const table of ['schema_migrations', 'installation']) {
     await owner.query(`revoke all on ${table} from ${roles.name('nightshift_api')}`);
   }

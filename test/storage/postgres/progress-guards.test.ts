@@ -77,7 +77,7 @@ describe('the counts that a batch shows', () => {
     ['completed', { completed: 25 }, { completed: 10, failed: 0 }],
     ['failed', { failed: 25 }, { completed: 0, failed: 10 }],
     ['both', { completed: 7, failed: 7 }, { completed: 7, failed: 3 }],
-  ])('never come to more than its lines, whatever chunks report: %s', async (_, sums, shown) => {
+  ])('never exceed its number of lines: %s', async (_, sums, shown) => {
     const id = await insert();
     await insertChunk(id, sums);
     await showCounts(database.pool, [id]);

@@ -359,7 +359,7 @@ describe('progress and fence', () => {
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_300);
       await until(() => !lease.maySend(), 1_000, 'the standstill to be noticed', 1);
       expect(lease.unconfirmed).toBe(false);
-      await until(() => lease.unconfirmed, 10_000, 'the time in which it may hear');
+      await until(() => lease.unconfirmed, 10_000, 'the end of its wait for PostgreSQL');
       await lease.release({ to: 0, completed: 0, failed: 0 });
       const next = await begin(1);
       expect(next.maySend()).toBe(false);

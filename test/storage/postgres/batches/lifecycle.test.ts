@@ -170,7 +170,7 @@ describe('the row of a batch', () => {
   it.each([
     ['with files', (id: string) => batches.recordEnd(terminal(id, { cause: 'cancelled' }))],
     ['without files', (id: string) => batches.recordUnfinalized(id, 'cancelled')],
-  ])('ends cancelled %s a batch whose row, restored, knows nothing of it', async (_what, end) => {
+  ])('ends as cancelled %s if its row was restored without the cancel', async (_what, end) => {
     const id = await newBatch();
     await batches.recordPhase(id, { status: 'in_progress', total: 3 });
     await end(id);
