@@ -53,7 +53,9 @@ export async function admitUpload(
     await lockTenant(client, tenant);
     const open = await countUploads(client, { tenant, nowSec, most: limits.maxUploads });
     if (open >= limits.maxUploads) {
-      throw quotaExceeded(`You may have ${limits.maxUploads} open uploads: complete or cancel some.`);
+      throw quotaExceeded(
+        `You may have ${limits.maxUploads} open uploads: complete or cancel some.`,
+      );
     }
   }
   await admitFile(client, request, limits);
