@@ -15,8 +15,8 @@ import { BATCH_QUEUE } from './contract';
  */
 
 /**
- * What PostgreSQL or the object store refused is tried again without a limit, at most 10 s after they are
- * back. Attempts add nothing to the history.
+ * Retries without a limit, at least every 10 s: a call that fails during an outage of PostgreSQL or the
+ * object store succeeds soon after it. Failed attempts add no events to the history.
  */
 const UNTIL_IT_SUCCEEDS = { initialInterval: '1s', maximumInterval: '10s' } as const;
 
@@ -31,14 +31,17 @@ const AWAITED = {
   allowEagerDispatch: false,
 } as const;
 
-/** A step on the row, run in the workflow task itself. Two attempts within 2 s cost no history. */
+/**
+ * A step on the row, run within the workflow task. Both attempts together, of at most 2 s each, cost one
+ * marker event.
+ */
 const localSteps = proxyLocalActivities<BatchStepActivities>({
   startToCloseTimeout: '2s',
   retry: { maximumAttempts: 2, initialInterval: '100ms' },
   cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
 });
 
-/** The same step when PostgreSQL is away: it waits for PostgreSQL, however long. */
+/** The same step as a normal activity, which outlasts an outage of PostgreSQL. */
 const durableSteps = proxyActivities<BatchStepActivities>({
   taskQueue: BATCH_QUEUE,
   startToCloseTimeout: '10s',
@@ -68,14 +71,14 @@ export function ingestActivity(settings: BatchSettings): BatchActivities['ingest
 }
 
 /**
- * Writes the result files: hours for the largest batch. The activity itself limits how long finalization
- * may take, because it counts only the time in which a worker works on it, and only once the batch must end.
+ * Writes the result files: hours for the largest batch. The activity itself enforces the finalization
+ * window, which counts only while a worker works on it, and only once the batch must end.
  */
 export function finalizeActivity(settings: BatchSettings): BatchActivities['finalize'] {
   return longActivities(settings, '6h', 'make the result files and end the batch').finalize;
 }
 
-/** Waits until no chunk of the batch is running. It ends by itself soon after the grace. */
+/** Waits until no chunk of the batch is running, at most until shortly after the grace. */
 export function awaitReleasedActivity(settings: BatchSettings): BatchActivities['awaitReleased'] {
   return longActivities(settings, '6h', 'wait for requests in flight').awaitReleased;
 }
@@ -91,7 +94,7 @@ export function endUnroutedActivity(
   return longActivities(settings, '1h', summary).endUnrouted;
 }
 
-/** Activities that take long: a dead worker is noticed by its heartbeat, and another one takes over. */
+/** Activities that take long. If heartbeats stop, the worker is dead and another one takes over. */
 function longActivities(
   settings: BatchSettings,
   startToCloseTimeout: '1h' | '6h',
@@ -140,10 +143,10 @@ export function executeChunkActivity(policy: ChunkPolicy): BatchActivities['exec
 }
 
 /**
- * An attempt ends by itself with its time slice and the requests then in flight, so the start-to-close
- * timeout only catches one that hangs. A dead worker is noticed sooner, by its heartbeat. The
- * schedule-to-start timeout takes back a chunk from a queue that no worker serves any more, so that it
- * can be routed anew.
+ * An attempt ends by itself after its time slice, when the requests then in flight have ended. So the
+ * start-to-close timeout only catches an attempt that hangs. The heartbeat timeout detects a dead worker
+ * sooner. The schedule-to-start timeout takes a chunk back from a queue that no worker serves any more, so
+ * that it can be routed anew.
  */
 function chunkTimeouts(policy: ChunkPolicy) {
   const { timeSliceMs, requestTimeoutMs, scheduleToStartMs, settings } = policy;
@@ -156,8 +159,7 @@ function chunkTimeouts(policy: ChunkPolicy) {
 
 /**
  * Few attempts, because repeated failures point at a line of the chunk. A chunk that waits at the server
- * fails each time it finds nothing to do, so its attempts are unlimited: the server would end it
- * otherwise.
+ * has unlimited attempts, because each attempt that cannot send anything fails.
  */
 function chunkRetry({ mayWait, attempts }: ChunkPolicy): NonNullable<ActivityOptions['retry']> {
   return {
@@ -170,8 +172,8 @@ function chunkRetry({ mayWait, attempts }: ChunkPolicy): NonNullable<ActivityOpt
 /**
  * All chunks have the same priority. In a task queue of Temporal a priority outranks the fairness key,
  * which is the tenant. If the priority followed the batch's deadline, a tenant could choose a short
- * completion window and pass all others. The priority is stated all the same, because an activity
- * inherits from its workflow what is left out. The fairness key is inherited that way
+ * completion window and pass all others. The priority key must be given, because an activity inherits
+ * missing fields from its workflow. The fairness key is left out for the same reason: it is inherited
  * (docs/design/temporal.md#fairness-and-priority).
  */
 function chunkPriority({
@@ -184,8 +186,8 @@ function chunkPriority({
 }
 
 /**
- * Waits until some worker can send a model's requests. Its attempts are unlimited and add nothing to the
- * history, and the Temporal UI shows what it waits for.
+ * Waits until a worker can send a model's requests. Each attempt without a route fails and is retried,
+ * without a limit and without events in the history. The failure tells the Temporal UI what it waits for.
  */
 export const awaitRouteActivity: BatchActivities['awaitRoute'] = proxyActivities<BatchActivities>({
   taskQueue: BATCH_QUEUE,

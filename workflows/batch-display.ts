@@ -33,7 +33,7 @@ export class BatchDisplay {
     this.#models = models;
   }
 
-  /** Another source of overdue queues, for histories whose chunks wait in their queue without a limit. */
+  /** Replaces the source of overdue queues, in histories whose chunks wait in their queue without a limit. */
   watchQueues(overdue: () => readonly OverdueQueue[]): void {
     this.#overdue = overdue;
   }
@@ -51,7 +51,7 @@ export class BatchDisplay {
     this.refresh();
   }
 
-  /** A model that had no route has one. */
+  /** Updates the list of models after one of them got a route. */
   showModels(models: readonly string[]): void {
     upsertSearchAttributes([{ key: SEARCH_KEYS.models, value: keywordList(models) }]);
     this.refresh();
@@ -76,7 +76,7 @@ export class BatchDisplay {
     this.refresh();
   }
 
-  /** The batch has ended: the details keep its counts. */
+  /** Shows the final status and counts. */
   showEnd({ status, total, completed, failed }: BatchResult): void {
     upsertSearchAttributes([{ key: SEARCH_KEYS.phase, value: status }]);
     setCurrentDetails(`**${status}**: ${total} requests, ${completed} completed, ${failed} failed`);

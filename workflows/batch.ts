@@ -28,7 +28,7 @@ import { untilStopped } from './until-stopped';
 /** How long ingestion may go on under a stop: enough for a file of a few thousand lines. */
 const STOPPED_INGESTION_MS = 5_000;
 
-/** Marks workflows that look models without a route up again before they give up their lines. */
+/** Patch id of workflows that look up models without a route again before their lines are given up. */
 const DECIDES_LATER = 'unrouted-decided-last';
 
 /** Asks a batch to stop. Repeating it changes nothing. */
@@ -38,9 +38,8 @@ const cancelBatch = defineSignal(CANCEL_SIGNAL);
  * Takes one batch from its row to its terminal record: open → ingest → execute → finalize
  * (docs/design/batch-path.md#steps).
  *
- * The body runs in a non-cancellable scope, so that answers that were paid for are delivered whatever the
- * end. A stop (cancel signal, cancellation in the Temporal UI, the deadline, a system failure) cancels
- * only the chunks.
+ * The body runs in a non-cancellable scope, so that answers that were paid for are always delivered. A stop
+ * (cancel signal, cancellation in the Temporal UI, the deadline, a system failure) cancels only the chunks.
  */
 export async function batchWorkflow(input: BatchInput): Promise<BatchResult> {
   const stop = new StopControl(input.batchId);
@@ -83,7 +82,10 @@ class BatchRun {
     }
   }
 
-  /** Waits up to an hour for the row. The API inserts it before it starts us, but a restore may be late. */
+  /**
+   * Waits up to an hour for the row. The API inserts it before it starts the workflow, but PostgreSQL may
+   * have been restored to an earlier state.
+   */
   async #open(): Promise<OpenedBatch | null> {
     for (let minute = 0; minute < 60; minute++) {
       const opened = await step('openBatch', { batchId: this.#input.batchId });
@@ -134,14 +136,14 @@ class BatchRun {
       await this.#inProgress;
       if (this.#stop.requested) return null;
       if (lanes.handingOver()) return handOver(this.#input.batchId, plan, this.#models);
-      // Every line is settled: from here on time can no longer expire the batch.
+      // Every line is settled: from here on the deadline can no longer expire the batch.
       if (patched('deadline-until-done')) this.#deadline.hold();
       else this.#deadline.cancel();
       const result = await this.#finalizeComplete(opened, plan);
       if (result.kind === 'done') return result;
       this.#deadline.release();
       if (this.#stop.requested) return null;
-      // A run that began with every line settled has all ranges open anyway.
+      // If this run began with every line settled, it has run no chunk: all its ranges are still open.
       if (!isSettled) this.#reopen(result.holes);
     }
   }
@@ -178,7 +180,7 @@ class BatchRun {
   #announceInProgress({ lineCount, unroutedLines, models: planned }: BatchResume): void {
     const models = this.#routedModels;
     const areAllRouted = unroutedLines === 0 && models.length === planned.length;
-    // Under a stop only the end is of interest.
+    // During a stop operators need only the end, so save the event.
     const upserts = !this.#stop.requested || !patched('one-upsert-at-a-stop');
     this.#display.enterInProgress(models, lineCount, upserts);
     this.#inProgress = step('projectStatus', {
@@ -207,7 +209,7 @@ class BatchRun {
     await running.finally(() => watch.stop());
   }
 
-  /** Models without a route come last, so that workers have had time to announce them. */
+  /** Models without a route come last, which gives workers time to announce a route. */
   async #runModels(lanes: LaneContext): Promise<void> {
     const undecided = this.#models.filter(({ isUndecided }) => isUndecided);
     const routed = this.#models.filter((model) => !undecided.includes(model));

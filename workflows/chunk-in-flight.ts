@@ -2,7 +2,7 @@
 export interface ChunkInFlight {
   /** When it was scheduled, Unix ms. */
   readonly sinceMs: number;
-  /** How long an attempt could take that began at once. */
+  /** How long an attempt could take if it began at once, ms. */
   readonly attemptMs: number;
 }
 

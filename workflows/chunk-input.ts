@@ -19,7 +19,7 @@ export interface ChunkOrder {
   readonly maxCrashes?: number | undefined;
 }
 
-/** The activity input of a chunk. Optional fields are left out unless they say something. */
+/** The activity input of a chunk. Optional fields are left out if they have their default. */
 export function chunkInput(
   { batchId, planNonce, opened, waitsAtServer }: LaneContext,
   { model, safe }: Pick<PlannedModel, 'model' | 'safe'>,

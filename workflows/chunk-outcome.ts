@@ -12,7 +12,7 @@ export interface EmptyReturn {
   readonly mayWait: boolean;
 }
 
-/** Whether a chunk came back without progress, by the rule of its workflow's version. */
+/** Whether a chunk came back without progress. Older histories follow an older rule. */
 export function isEmptyReturn(
   range: Range,
   result: ExecuteChunkResult,
@@ -26,7 +26,7 @@ export function isEmptyReturn(
   return answered === 0 && next === range.from && exitReason !== EXIT_REASON.drain;
 }
 
-/** The same rule in histories from before chunks waited at the server. */
+/** In older histories: whether the lane goes on at once, because the worker of the last chunk shuts down. */
 function goesOnElsewhere(exitReason: ExitReason): boolean {
   return exitReason === EXIT_REASON.drain && patched('no-pause-after-drain');
 }
@@ -42,7 +42,7 @@ export function isSystemFailure(type: string | null): boolean {
   return type !== null && SYSTEM_FAILURES.includes(type);
 }
 
-/** Whether the chunk never began: it was taken back from a queue that no worker took it from. */
+/** Whether the chunk never began, because no worker took it from its queue in time. */
 export function isUntaken(error: unknown): boolean {
   const cause = error instanceof Error ? error.cause : null;
   return cause instanceof TimeoutFailure && cause.timeoutType === 'SCHEDULE_TO_START';

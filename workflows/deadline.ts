@@ -3,8 +3,8 @@ import type { StopControl } from './stop';
 
 /**
  * The end of a batch's completion window. The timer runs until the batch has ended, because finalization
- * may find lines without an answer. While every line is settled the deadline is held: if it passes, that
- * is only noted (docs/design/ends.md#expiry).
+ * may find lines without an answer. While every line is settled, the deadline is held: it may pass, but the
+ * batch does not expire unless the deadline is released (docs/design/ends.md#expiry).
  */
 export class Deadline {
   readonly #stop: StopControl;
@@ -25,18 +25,18 @@ export class Deadline {
     wait.catch(() => undefined);
   }
 
-  /** The window is over: the batch expires, unless the deadline is held. */
+  /** Expires the batch, unless the deadline is held. */
   pass(): void {
     this.#hasPassed = true;
     if (!this.#isHeld) this.#stop.request('expired');
   }
 
-  /** Every line is settled: the batch can no longer expire. */
+  /** Call it when every line is settled. */
   hold(): void {
     this.#isHeld = true;
   }
 
-  /** Some lines turned out to lack an answer. */
+  /** Call it when lines turn out to lack an answer. If the deadline has passed, the batch expires now. */
   release(): void {
     this.#isHeld = false;
     if (this.#hasPassed) this.pass();

@@ -2,7 +2,7 @@ import { detailsText, keyword } from '../core/batch/temporal-bounds';
 import type { OverdueQueue } from './chunk-in-flight';
 import type { ModelLanes } from './model-lanes';
 
-/** Where a batch is on its way, as operators see it. */
+/** The phase of a batch, as operators see it. */
 export type BatchPhase = 'validating' | 'in_progress' | 'finalizing' | 'stopping';
 
 /** What the details are made from. */

@@ -38,8 +38,8 @@ export async function finalizeBatch(
 }
 
 /**
- * Waits until no chunk holds its row any more, or the grace of `cause` is over: an answer that is still
- * being written belongs into the result files (docs/design/ends.md#waiting-for-chunks). Never rejects.
+ * Waits until no chunk holds its row any more, or the grace of `cause` is over, so that the result files
+ * contain answers that are still being written (docs/design/ends.md#waiting-for-chunks). Never rejects.
  */
 export async function awaitReleased(
   { settings }: OpenedBatch,
@@ -48,6 +48,6 @@ export async function awaitReleased(
 ): Promise<void> {
   const graceMs = cause === 'expired' ? settings.expiryGraceMs : settings.cancelGraceMs;
   await awaitReleasedActivity(settings)({ batchId, graceMs }).catch((error: unknown) =>
-    log.warn('chunks that may still run are unknown', { error: String(error) }),
+    log.warn('cannot tell whether chunks are still running', { error: String(error) }),
   );
 }

@@ -3,7 +3,7 @@ import type { BatchSettings, PlannedOrInvalid } from '../activities/contract';
 import type { BatchInput, BatchResume } from './contract';
 import type { ModelLanes } from './model-lanes';
 
-/** A plan of which nothing is answered yet. */
+/** The state of a new plan: every position is open. */
 export function freshResume({
   nonce,
   lineCount,
@@ -29,8 +29,8 @@ export function startOf({ startedAtMs }: BatchResume): number {
 }
 
 /**
- * Whether the batch should go on in a new run: its history is long, and some range is still open. By
- * default the server decides what is long (docs/design/temporal.md#continue-as-new).
+ * Whether the batch should go on in a new run: its history is long, and a range is still open. By default
+ * the server decides what counts as long (docs/design/temporal.md#continue-as-new).
  */
 export function shouldHandOver(
   { historyEvents: limit }: BatchSettings,

@@ -11,8 +11,8 @@ export interface LaneContext {
   /** When the batch began, Unix ms: time slices grow with its age. */
   readonly startedAtMs: number;
   /**
-   * One chunk of a model waits at the server for all lanes, routes are looked up again, and a chunk comes
-   * back from a queue that no worker serves. False in older histories.
+   * Whether one chunk of a model waits at the server for all lanes, routes are looked up again, and chunks
+   * come back from a queue that no worker serves. False in older histories.
    */
   readonly waitsAtServer: boolean;
   /** The routes in the plan were looked up in this run. */
@@ -21,7 +21,7 @@ export interface LaneContext {
   readonly decidesLater: boolean;
   /** True once the history is long enough for a new run: lanes take no further chunk. */
   handingOver(): boolean;
-  /** Called when a model that had no route has one. */
+  /** Called when a model without a route has got one. */
   onRouted(): void;
   /** Called after each chunk, to update the details for operators. */
   onChange(): void;
@@ -48,8 +48,8 @@ export async function pause(
   try {
     await condition(() => isHalted(context) || isOver(), pauseMs);
   } catch {
-    // A stop cancels the pause, and the lane sees the stop by itself. A lane that was started late is
-    // awaited by nothing yet: if this error passed, it would be an unhandled rejection, which fails the
-    // workflow task again and again.
+    // A stop cancels the pause, and then the lane checks for a stop. Do not rethrow: if the lane was
+    // started late, `ModelLanes.run` does not await it yet, and an unhandled rejection fails the workflow
+    // task again and again.
   }
 }

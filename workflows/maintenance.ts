@@ -15,7 +15,7 @@ import { BATCH_QUEUE } from './contract';
 
 export type { LateDelivery, ReconcileAction } from '../activities/reconcile/contract';
 
-/** Runs are short and on a schedule: the next run does a page that cannot be done now, so attempts are few. */
+/** Few attempts, because the next scheduled run repeats a page that fails. */
 const pages = proxyActivities<
   Pick<ReconcileActivities, 'reconcilePage'> & Pick<SweepActivities, 'sweepPage'>
 >({
@@ -27,7 +27,7 @@ const pages = proxyActivities<
   allowEagerDispatch: false,
 });
 
-/** Takes as long as a finalization. An operator waits for it, so it fails after few attempts, with a reason. */
+/** Takes as long as a finalization. An operator waits for it, so it reports a failure after few attempts. */
 const delivery = proxyActivities<Pick<ReconcileActivities, 'deliverLate'>>({
   taskQueue: BATCH_QUEUE,
   startToCloseTimeout: '6h',
@@ -37,7 +37,7 @@ const delivery = proxyActivities<Pick<ReconcileActivities, 'deliverLate'>>({
   allowEagerDispatch: false,
 });
 
-/** Pages in one run, which is a few hundred events. */
+/** Pages in one run: a few hundred events. */
 const PAGES_PER_RUN = 50;
 /** Actions that a report lists. */
 const LISTED_ACTIONS = 200;
@@ -103,7 +103,7 @@ export interface SweepInput {
   readonly resume?: SweepResume;
 }
 
-/** Where a sweep run goes on after it has continued as new: the kinds left, of which the first has begun. */
+/** Where a sweep run goes on after it has continued as new: in the first of `kinds`, after `afterSeq`. */
 export interface SweepResume {
   readonly kinds: readonly SweepKind[];
   readonly afterSeq: number;
@@ -113,7 +113,7 @@ export interface SweepResume {
 /** Number of removed items of each kind. */
 export type SweepReport = Readonly<Partial<Record<SweepKind, number>>>;
 
-/** In this order: file rows after their bytes, batches after everything else that holds objects. */
+/** Swept in this order. Rows of files and uploads come after their bytes. */
 const KINDS: readonly SweepKind[] = [
   'files',
   'file_rows',

@@ -25,18 +25,19 @@ import { QueueTimeout } from './queue-timeout';
 interface LaneChunk {
   readonly range: OpenRange;
   readonly timeSliceMs: number;
-  /** It may wait at the server. */
+  /** Whether it may wait at the server. */
   readonly mayWait: boolean;
 }
 
 /**
- * One model's chunks: a few lanes, each of which runs one chunk after another from the front of the open
- * ranges. Models know nothing of each other, so a slow one never holds up a fast one
+ * Runs one model's chunks in a few lanes. Each lane runs one chunk after another from the front of the open
+ * ranges. Models are independent, so a slow one never holds up a fast one
  * (docs/design/execution.md#lanes).
  *
- * When a model cannot send, its lanes do not poll: each round would add events to the history. A lane
- * whose chunk came back empty lets the next chunk wait at the server for the whole model, and the other
- * lanes end until it has returned (docs/design/execution.md#waiting-at-the-server).
+ * When a model's requests cannot be sent, its lanes do not poll, because each round would add events to the
+ * history. If a chunk comes back without progress, its lane lets the next chunk wait at the server for the
+ * whole model. The other lanes end and are started again when that chunk has returned
+ * (docs/design/execution.md#waiting-at-the-server).
  */
 export class ModelLanes {
   readonly plan: ResumedModel;
@@ -50,7 +51,7 @@ export class ModelLanes {
   readonly #inFlight = new Set<ChunkInFlight>();
   readonly #routing: ModelRouting;
   readonly #queueTimeout: QueueTimeout;
-  /** The chunk that may wait at the server while it is in flight; `next` if the next chunk will be it. */
+  /** The waiting chunk while it is in flight; `next` if the model's next chunk becomes it; null if none. */
   #waitingChunk: ChunkInFlight | 'next' | null = null;
   /** Pauses since a chunk of the model last answered something. */
   #pauses = 0;
@@ -130,7 +131,7 @@ export class ModelLanes {
   }
 
   #startLanes(): void {
-    // Beside a chunk that waits for a permit no other one would get one.
+    // While a chunk waits at the server, other chunks of the model could not send either.
     if (this.#waitingChunk !== null && this.#waitingChunk !== 'next') return;
     for (let lane = 0; lane < this.#wantedLanes && !this.progress.open.isEmpty; lane++) {
       if (this.#lanes.has(lane)) continue;
@@ -177,14 +178,14 @@ export class ModelLanes {
       await this.#routing.ensureRoute();
       return !isHalted(this.#context);
     } catch {
-      // As in `pause`: nothing may be awaiting this lane yet.
+      // A stop cancelled the look-up. Do not rethrow, for the reason given in `pause`.
       return false;
     }
   }
 
   /**
-   * The chunk could not send. Makes the next chunk the one that waits at the server, unless the model has
-   * one already. False if this lane must end.
+   * Called after a chunk that could not send. Makes the lane's next chunk the waiting chunk, unless the
+   * model has one already. False if this lane must end.
    */
   async #afterEmptyReturn({ exitReason, mayWait }: EmptyReturn): Promise<boolean> {
     if (exitReason === EXIT_REASON.unrouted) {
@@ -256,7 +257,7 @@ export class ModelLanes {
   #record(range: OpenRange, result: ExecuteChunkResult): void {
     const { left: exitReason, stopCause, answered } = result;
     this.#queueTimeout.taken();
-    // The worker shuts down, perhaps for another configuration, or has one without the model already.
+    // The worker shuts down, perhaps to change its configuration, or has no gateway for the model any more.
     if (exitReason === EXIT_REASON.drain || exitReason === EXIT_REASON.unrouted) {
       this.#routing.invalidate();
     }
@@ -297,8 +298,9 @@ export class ModelLanes {
   }
 
   /**
-   * Pauses a lane, longer each time, or until a chunk of the model has answered something and given its
-   * permits back. A chunk without an answer ends no pause: lanes would keep waking each other.
+   * Pauses a lane, longer each time. The pause ends early when a chunk of the model returns with answers,
+   * because its permits are free then. A chunk without answers does not end it, or lanes would keep waking
+   * each other.
    */
   #pause(): Promise<void> {
     const before = this.progress.answeringChunks;

@@ -15,7 +15,7 @@ export class ModelProgress {
   ratePerSec: number | null = null;
   /** 95th percentile of answer times, ms; null before the first answer. */
   p95Ms: number | null = null;
-  /** Chunks that answered something: a paused lane goes on when this grows. */
+  /** Number of chunks that returned with answers. A paused lane goes on when it grows. */
   answeringChunks = 0;
   readonly #entries: number;
   readonly #recentWorkers: string[] = [];
@@ -45,7 +45,7 @@ export class ModelProgress {
     this.lastExit = result.left;
   }
 
-  /** Learns rate, answer times and worker. */
+  /** Records rate, answer times and worker. */
   learn({ ratePerSec, p95Ms, answered, worker }: ExecuteChunkResult): void {
     if (ratePerSec !== null) this.ratePerSec = ratePerSec;
     if (p95Ms !== null) this.p95Ms = p95Ms;

@@ -2,10 +2,10 @@ import { log } from '@temporalio/workflow';
 import type { ModelRoute } from '../activities/contract';
 import { awaitRouteActivity, step } from './activity-policies';
 
-/** A route that was looked up this recently is used as it is, because the first chunks are short. */
+/** A route is not looked up again within this time. Without it, the short first chunks would cost many look-ups. */
 const FRESH_MS = 60_000;
 
-/** What the routing of a model begins with. */
+/** What the routing of a model starts with. */
 export interface ModelRoutingOptions {
   readonly model: string;
   readonly route: ModelRoute;
@@ -38,7 +38,7 @@ export class ModelRouting {
     return this.#route;
   }
 
-  /** The route may be gone: it is looked up before the next chunk, however fresh it is. */
+  /** Makes the next `ensureRoute` look the route up, even if it is fresh. */
   invalidate(): void {
     this.#lookedUpMs = 0;
   }

@@ -23,13 +23,13 @@ export class QueueTimeout {
     return this.#firstMs * 2 ** Math.min(this.#expirations, MAX_DOUBLINGS);
   }
 
-  /** A chunk that was scheduled at `scheduledMs` came back from its queue untaken. */
+  /** Call it when a chunk that was scheduled at `scheduledMs` came back untaken. */
   expired(scheduledMs: number): void {
     this.overdueSinceMs ??= scheduledMs;
     this.#expirations++;
   }
 
-  /** A worker has taken a chunk. */
+  /** Call it when a worker has taken a chunk. */
   taken(): void {
     this.overdueSinceMs = null;
     this.#expirations = 0;

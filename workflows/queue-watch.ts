@@ -29,7 +29,7 @@ export class QueueWatch {
     this.#onChange = options.onChange;
   }
 
-  /** One for each model with a reported chunk that is still in flight. */
+  /** One entry for each model with a reported chunk that is still in flight. */
   get overdue(): OverdueQueue[] {
     return this.#models.flatMap(({ plan: { model, queue }, inFlight }) => {
       const oldest = [...inFlight].find((chunk) => this.#reported.has(chunk));
@@ -53,7 +53,7 @@ export class QueueWatch {
     this.#scope.cancel();
   }
 
-  /** Time to the next check. A chunk that is scheduled later is due later than that. */
+  /** Time to the next check, ms. Chunks that are scheduled meanwhile cannot be due before it. */
   #untilNextMs(): number {
     const due = this.#models.flatMap(({ inFlight }) =>
       [...inFlight].filter((chunk) => !this.#reported.has(chunk)).map((one) => this.#dueMs(one)),

@@ -37,13 +37,13 @@ export class StopControl {
     if (this.#requested) chunks.cancel();
   }
 
-  /** Requests the end, also for a cause that a chunk saw in the row. Later requests change nothing. */
+  /** Stops the chunks and claims `cause` in the row. Later requests change nothing. */
   request(cause: StopCause): void {
     if (this.#requested) return;
     this.#requested = true;
     this.#cause = cause;
     this.#chunks?.cancel();
-    // The claim must run even if the workflow itself was cancelled, which cancels the root scope.
+    // The claim must run even if the workflow was cancelled, because that cancels the root scope.
     this.#claim = CancellationScope.nonCancellable(async () => {
       const row = await step('claimStop', { batchId: this.#batchId, cause });
       if (row.stopCause !== null) this.#cause = row.stopCause;

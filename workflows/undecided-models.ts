@@ -14,9 +14,9 @@ import type { ModelLanes } from './model-lanes';
 const MAX_LINES = 10_000;
 
 /**
- * Decides models that no worker could send when the file was read. Their lines end as `model_not_found`,
- * unless a worker has a gateway for them by now: then they run like any other model. The models are
- * decided one after the other, so that a batch takes one slot of its queue. Never rejects
+ * Decides models that no worker could send when the file was read. If a worker has a gateway for a model by
+ * now, the model runs like any other. Otherwise its lines end as `model_not_found`. Models are decided one
+ * after the other, so that a batch occupies only one slot of the batch queue. Never rejects
  * (docs/design/batch-path.md#unknown-models).
  */
 export async function settleUndecided(
@@ -30,7 +30,7 @@ export async function settleUndecided(
   await Promise.all(running);
 }
 
-/** Ends the model's lines; true as soon as a worker turns out to have a gateway for it. */
+/** Ends the model's lines. True as soon as a worker has a gateway for the model. */
 async function becomesRouted(model: ModelLanes, context: LaneContext): Promise<boolean> {
   for (let pauses = 0; !isHalted(context);) {
     const range = model.progress.open.take(MAX_LINES);
@@ -43,7 +43,7 @@ async function becomesRouted(model: ModelLanes, context: LaneContext): Promise<b
       context.onRouted();
       return true;
     }
-    // Another attempt has the range, or the worker shuts down: asking again at once would gain nothing.
+    // Another attempt has the range, or the worker shuts down. Trying again at once would gain nothing.
     if (result.next === range.from) await pause(context, pauses++);
   }
   return false;
@@ -77,7 +77,7 @@ async function endUnrouted(
   }
 }
 
-/** The activity's policy retries whatever can be retried: this failure is final. */
+/** Ends the batch as failed. The activity's policy retries what can be retried, so this failure is final. */
 function fail(model: ModelLanes, error: unknown, { stop }: LaneContext): void {
   log.error('batch cannot go on', { type: failureType(error), model: model.plan.model });
   stop.request('failed');

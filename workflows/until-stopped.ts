@@ -2,9 +2,9 @@ import { CancellationScope, condition, sleep } from '@temporalio/workflow';
 import type { StopControl } from './stop';
 
 /**
- * Runs `work` to its end. Once a stop is requested, `work` has `graceMs` left: then it is cancelled, no
- * longer awaited, and the result is null. So an activity that never heartbeats, or whose workers keep
- * dying, cannot hold up a stop (docs/design/ends.md#stop-during-ingestion).
+ * Runs `work` to its end. After a stop it has `graceMs` left. Then it is cancelled and no longer awaited,
+ * and the result is null. So an activity that never heartbeats, or whose workers keep dying, cannot hold up
+ * a stop (docs/design/ends.md#stop-during-ingestion).
  */
 export async function untilStopped<T>(
   stop: StopControl,
