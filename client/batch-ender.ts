@@ -2,11 +2,11 @@ import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { batchWorkflowId, deliveryWorkflowId, BATCH_QUEUE } from '../workflows/contract';
 import { MAINTENANCE_WORKFLOWS } from '../workflows/contract';
 
-/** What reconcile does to a workflow when it ends the batch without it. */
+/** What reconcile asks of Temporal when it ends a batch without its workflow. */
 export interface BatchEnder {
-  /** Terminates what is left of the workflow. A closed or missing one is success. */
+  /** Terminates the workflow. Succeeds if it is closed or missing. */
   terminate(batchId: string): Promise<void>;
-  /** Starts a late delivery of the result files. One that runs already is success. */
+  /** Starts a late delivery of the result files. Succeeds if one is running. */
   deliverLater(batchId: string): Promise<void>;
 }
 

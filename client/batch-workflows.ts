@@ -17,9 +17,9 @@ export interface BatchStart {
 
 /** Starts and cancels the workflows of batches. */
 export interface BatchWorkflows {
-  /** Starts the workflow of a batch. One that runs, or has run already, is success. */
+  /** Starts the workflow of a batch. Succeeds if Temporal answers that it was started before. */
   start(batch: BatchStart): Promise<void>;
-  /** Signals a cancel that is claimed in the row. A closed or missing workflow is success. */
+  /** Signals a cancel that is claimed in the row. Succeeds if the workflow is closed or missing. */
   cancel(batchId: string): Promise<void>;
 }
 
@@ -75,7 +75,7 @@ async function signalCancel(client: Client, batchId: string): Promise<void> {
   try {
     await client.workflow.getHandle(batchWorkflowId(batchId)).signal(CANCEL_SIGNAL);
   } catch (error) {
-    // It is closed, or not started yet. The row holds the cause, and every run begins by reading the row.
+    // The workflow is closed, or not started yet. Every run begins by reading the row, which has the cause.
     if (!(error instanceof WorkflowNotFoundError)) throw error;
   }
 }

@@ -7,7 +7,7 @@ import {
 
 /**
  * By default gRPC doubles its pause after each failed connect, up to two minutes, and calls do not shorten
- * it. A server that is back would stay unnoticed for as long again as it was away.
+ * it. After an outage, clients could then take two more minutes to reconnect.
  */
 const RECONNECT = {
   'grpc.initial_reconnect_backoff_ms': 250,
@@ -24,7 +24,7 @@ export function connectionOptions(
     address: config.address,
     channelArgs: RECONNECT,
     ...(apiKey === null ? {} : { apiKey }),
-    // Always stated: if it is left out and there is a key, the SDK turns TLS on by itself.
+    // Always given: the SDK turns TLS on if it is missing and there is an API key.
     tls: tls ?? false,
   };
 }

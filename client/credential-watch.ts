@@ -6,18 +6,18 @@ import {
   type TemporalCredentials,
 } from './temporal-credentials';
 
-/** The methods of a logger that credentials are reported with. */
+/** The logger methods that the watch uses. */
 export interface CredentialLog {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
 }
 
-/** What is watched, and what happens with changed credentials. */
+/** Which files are watched, and what happens when they change. */
 export interface CredentialWatchOptions {
   readonly config: TemporalConfig;
   /** The credentials that the connection was made with. */
   readonly initial: TemporalCredentials;
-  /** Starts to use new credentials. If it throws, they are offered again at the next check. */
+  /** Called with new credentials, to use them from now on. If it throws, the next check calls it again. */
   readonly use: (
     next: TemporalCredentials,
     change: { readonly tls: boolean },
@@ -26,7 +26,7 @@ export interface CredentialWatchOptions {
   readonly everyMs?: number;
 }
 
-/** Checks the files until it is closed. */
+/** A running watch. */
 export interface CredentialWatch {
   close(): void;
 }

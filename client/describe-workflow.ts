@@ -15,8 +15,8 @@ const CLOSED: readonly WorkflowExecutionStatusName[] = [
 ];
 
 /**
- * {@link DescribeWorkflow} over a Temporal client. A server or namespace that does not answer is an error
- * of the SDK, never `missing`. An unknown status counts as running.
+ * {@link DescribeWorkflow} over a Temporal client. If the server does not answer or has no such namespace,
+ * it throws the SDK's error and never returns `missing`. An unknown status counts as running.
  */
 export function createDescribe(client: Client, callTimeoutMs = 5_000): DescribeWorkflow {
   return async (batchId) => {

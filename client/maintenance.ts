@@ -18,7 +18,7 @@ const START_TIMEOUT_MS = 30_000;
 const CHECK_EVERY_MS = 1_000;
 
 /**
- * Lets a worker reconcile now and returns its report. A dry run changes nothing.
+ * Starts a reconcile run on a worker and returns its report. A dry run changes nothing.
  * @throws temporal_unavailable; unavailable if no worker begins in time
  */
 export function requestReconcile(
@@ -36,7 +36,7 @@ export function requestReconcile(
 }
 
 /**
- * Lets a worker make the files of a batch that ended without them, and waits for the result.
+ * Starts a late delivery on a worker, for a batch that ended without result files, and waits for its result.
  * @throws temporal_unavailable; unavailable if no worker begins in time; not_found, conflict,
  *   plan_unreadable or object_corrupt if the delivery failed
  */

@@ -4,7 +4,7 @@ import { SEARCH_ATTRIBUTES } from '../workflows/contract';
 import { NAMESPACE_RETENTION_MS } from './namespace';
 import { SCHEDULES } from './schedules';
 
-/** What a namespace lacks, in one phrase each. */
+/** What a namespace lacks, one phrase for each thing. */
 export interface NamespaceFindings {
   readonly missing: readonly string[];
   /** What this client has no permission to read. */

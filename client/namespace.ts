@@ -5,7 +5,7 @@ import { SEARCH_ATTRIBUTES } from '../workflows/contract';
 import { connectionOptions } from './connection-options';
 import type { TemporalConfig } from './temporal-credentials';
 
-/** How long the namespace must at least keep closed workflows. */
+/** Shortest time for which the namespace must keep closed workflows. */
 export const NAMESPACE_RETENTION_MS = 7 * 24 * 3600 * 1000;
 
 /** Numbers of `temporal.api.enums.v1.IndexedValueType`. */

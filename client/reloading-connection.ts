@@ -19,7 +19,7 @@ export interface OpenConnectionOptions {
   readonly everyMs?: number;
 }
 
-/** Calls in flight when certificates change may last as long as a long poll. */
+/** How long an old connection stays open for calls in flight: longer than a long poll. */
 const OLD_CALLS_MS = 90_000;
 
 /**

@@ -5,7 +5,7 @@ import { openClient } from './connection';
 import type { TemporalConfig } from './temporal-credentials';
 import { untilSettled } from './until-settled';
 
-/** Ids of the schedules, with which the ids of their workflows begin. */
+/** Ids of the schedules. The ids of their workflows begin with them. */
 export const SCHEDULES = { reconcile: 'nightshift-reconcile', sweep: 'nightshift-sweep' } as const;
 
 const DEFINITIONS: readonly ScheduleOptions[] = [
@@ -34,7 +34,7 @@ function schedule(scheduleId: string, workflowType: string, every: '1m' | '10m')
   };
 }
 
-/** Creates the schedules that do not exist, and returns whether there were any. Changes no other. */
+/** Creates missing schedules, and leaves existing ones as they are. True if it created one. */
 export async function createSchedules(client: Client): Promise<boolean> {
   let isAnyNew = false;
   for (const definition of DEFINITIONS) {

@@ -45,7 +45,7 @@ export function hasCredentialFiles(config: TemporalConfig): boolean {
   return credentialFiles(config).length > 0;
 }
 
-/** Whether a connection made with one can be used with the other. */
+/** Whether TLS settings are equal, so that a connection made with `a` works with `b`. */
 export function isSameTls(a: TemporalCredentials, b: TemporalCredentials): boolean {
   return JSON.stringify(a.tls) === JSON.stringify(b.tls);
 }
@@ -74,7 +74,7 @@ function assemble(config: TemporalConfig, texts: ReadonlyMap<string, string>): T
   return { apiKey, tls: assembleTls(config, texts) };
 }
 
-/** An API key turns TLS on, as in Temporal's own tools, unless the settings state otherwise. */
+/** An API key turns TLS on, as in Temporal's own tools, unless `temporal.tls` is set. */
 function assembleTls(config: TemporalConfig, texts: ReadonlyMap<string, string>): TLSConfig | null {
   const { tls } = config;
   if (typeof tls !== 'object') {

@@ -11,8 +11,8 @@ export interface TemporalPing {
 const ANSWER_MS = 2_000;
 
 /**
- * A ping over a connection of its own, which is made at the first call. Failed calls are not retried: a
- * retry that the SDK has scheduled would crash the process if the connection were closed before it.
+ * A ping over its own connection, which is made at the first call. Failed calls are not retried, because a
+ * retry that the SDK has scheduled crashes the process if the connection is closed first.
  */
 export function openTemporalPing(config: TemporalConfig): TemporalPing {
   const connection = openConnection(config, { interceptors: [] });

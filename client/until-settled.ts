@@ -3,7 +3,7 @@ import { isGrpcServiceError, ServiceError } from '@temporalio/client';
 import { retry, RETRY_POLICIES } from '../core/async/retry';
 import { NightshiftError } from '../core/errors';
 
-/** What is asked of the server, and for how long. */
+/** How long to repeat, and how an error names the work. */
 export interface UntilSettledOptions {
   /** For the error message, such as `the schedule nightshift-sweep`. */
   readonly what: string;
@@ -11,7 +11,7 @@ export interface UntilSettledOptions {
   readonly everyMs?: number;
 }
 
-/** gRPC codes of errors that another attempt does not change. */
+/** gRPC codes of errors that another attempt would meet again. */
 const PERMANENT = new Set([
   3, // INVALID_ARGUMENT
   5, // NOT_FOUND

@@ -45,7 +45,7 @@ function withoutSources(code: string): string {
 }
 
 function trace(): void {
-  // Webpack's progress does not help anyone who builds.
+  // Progress of webpack is noise in a build log.
 }
 
 async function main(): Promise<void> {

@@ -22,9 +22,9 @@ export interface CreateWorkersOptions {
 }
 
 /**
- * Open polls per queue for activities. A frozen worker swallows one task with each poll that it has open,
- * and each is lost until its heartbeat timeout. Two polls find all the work there is, because activities
- * last for seconds. With the SDK's default of ten, a frozen worker held chunks up more than twice as long
+ * Open polls for activities per queue. A frozen worker receives one task for each open poll, and each of
+ * these tasks is stuck until its heartbeat timeout. Two polls are enough to stay busy, because activities
+ * last for seconds. With the SDK's default of ten, a frozen worker delayed chunks more than twice as long
  * (docs/design/execution.md#late-attempts).
  */
 const ACTIVITY_POLLS = { type: 'simple-maximum', maximum: 2 } as const;
@@ -43,7 +43,7 @@ export async function createWorkers(options: CreateWorkersOptions): Promise<Work
     activities: batchActivities,
     // Ingestion and finalization stream whole files. This limit keeps memory bounded.
     maxConcurrentActivityTaskExecutions: 16,
-    // If a worker has died, another one takes its workflow tasks after this time.
+    // If a worker dies, another one takes over its workflow tasks after this time.
     stickyQueueScheduleToStartTimeout: '2s',
   });
   const exec = options.execQueues.map((taskQueue) =>

@@ -20,11 +20,11 @@ export interface HostOptions {
 
 const RELEASE_TIMEOUT_MS = 5_000;
 
-/** Running workers, see {@link hostWorkers}. */
+/** The running workers of a process. */
 export interface HostedWorkers extends RunningProcess {
   /**
-   * An invariant of this process is broken. It reports itself not ready with `reason`, takes nothing new,
-   * finishes what is in flight, and then ends with `error`.
+   * Call it when an invariant of this process is broken. The process reports itself not ready with `reason`,
+   * takes no new work, finishes what is in flight, and then ends with `error`.
    */
   distrust(reason: string, error: NightshiftError): void;
 }
@@ -40,7 +40,7 @@ export function hostWorkers(options: HostOptions): HostedWorkers {
     await close();
     throw distrusted;
   });
-  // A worker that fails takes the others with it, and `finished` rejects.
+  // If one worker fails, the others drain, and `finished` rejects.
   running.catch((error: unknown) => {
     options.logger.fatal({ err: error }, 'worker failed');
     takeNothingNew(options);

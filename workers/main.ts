@@ -24,7 +24,7 @@ import { queuesOf } from './route-directory';
 import { openWorkerConnection } from './temporal-connection';
 import { createActivities } from './wiring';
 
-/** Warnings of the SDK about what we intend: workers for chunks have no workflows, and none has Nexus. */
+/** SDK warnings about what we intend: workers for chunks have no workflows, and no worker has Nexus. */
 const EXPECTED = /^No (workflows|Nexus services) registered/;
 
 /**
@@ -39,7 +39,7 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
   const metricsRegistry = createMetricsRegistry('worker');
   const metrics = createWorkerMetrics(metricsRegistry, seriesLimits(config));
   const drain = new AbortController();
-  // Replaced once workers are hosted. Before that nothing is in flight that could trip it.
+  // Replaced when the workers run. Until then no permit is in use, so nothing can trip the guard.
   const guard: { trip: (error: NightshiftError) => void } = { trip: () => drain.abort() };
   const resources = await openResources(config, {
     logger,
@@ -92,7 +92,7 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
   return hosted;
 }
 
-/** `auto`: the longest request timeout, and time to journal the answer. */
+/** `auto` is the longest request timeout plus 15 s to journal the last answers. In ms. */
 function drainBudgetMs(config: Config): number {
   if (config.worker.drain_budget !== 'auto') return config.worker.drain_budget;
   const gateways = [config.global_inference_gateway, ...Object.values(config.model_gateways ?? {})];

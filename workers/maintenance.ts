@@ -8,7 +8,7 @@ import type { WorkerMetrics } from '../platform/worker-metrics';
 import type { BatchRepository } from '../storage/postgres/batches/repository';
 import type { HeldBatch } from '../storage/postgres/batches/types';
 
-/** What maintenance works with. */
+/** What {@link startMaintenance} needs. */
 export interface MaintenanceOptions {
   readonly config: Pick<Config, 'temporal'>;
   readonly client: ReturnType<typeof openClient>;
@@ -20,7 +20,7 @@ export interface MaintenanceOptions {
   readonly everyMs?: number;
 }
 
-/** Running maintenance. `close` waits for the present round. */
+/** Running maintenance. `close` waits for the current round. */
 export interface Maintenance {
   close(): Promise<void>;
 }
@@ -48,7 +48,7 @@ export function startMaintenance(options: MaintenanceOptions): Maintenance {
   };
   let reported = '';
   const report = (error: unknown): void => {
-    // A server that does not let us manage schedules says so every minute. Log it once.
+    // A server that denies us schedules would log the same error every minute. Log it once.
     const text = String(error);
     if (text !== reported)
       logger.warn({ err: error }, 'schedules and search attributes could not be checked');
@@ -71,8 +71,8 @@ export function startMaintenance(options: MaintenanceOptions): Maintenance {
 }
 
 /**
- * Counts, once, the open batches on which no other worker is working. A worker that died a moment ago
- * looks alive at first, so its batches are checked again.
+ * Counts, once, the open batches that no other worker works on. A worker that died a moment ago still
+ * looks alive, so its batches are checked again after a few seconds.
  */
 async function countResumed(options: MaintenanceOptions, signal: AbortSignal): Promise<void> {
   const { batches, worker } = options;
@@ -97,11 +97,11 @@ function count({ metrics, logger }: MaintenanceOptions, resumed: readonly HeldBa
 }
 
 /**
- * True if there were no schedules: the server is new. Search attributes come first, because no workflow of
- * ours starts without them.
+ * True if a schedule was missing, as on a new server. Search attributes come first, because the server
+ * rejects a batch's workflow without them.
  */
 async function ensureSchedules({ client, config, logger }: MaintenanceOptions): Promise<boolean> {
-  // In a hosted namespace the operators have prepared what we have no permission for.
+  // A failure is normal in a hosted namespace: we have no permission there, and its operators prepare it.
   await prepareNamespace(config.temporal).catch((error: unknown) =>
     logger.debug({ err: error }, 'namespace not prepared'),
   );

@@ -42,7 +42,7 @@ export interface ResourceContext {
   readonly onGuardTripped: (error: NightshiftError) => void;
 }
 
-/** Everything that activities work with, and how to check and release it. */
+/** Everything that activities use, with its health checks and its release steps. */
 export interface WorkerResources extends ActivityDeps {
   /** Connects to Temporal at its first call. */
   readonly client: ReturnType<typeof openClient>;
@@ -50,7 +50,7 @@ export interface WorkerResources extends ActivityDeps {
   readonly release: readonly { name: string; run(): Promise<void> }[];
 }
 
-/** Statements of the progress tick give up early: a chunk runs unfenced rather than wait. */
+/** Statements of the progress tick time out early, because chunks can go on without their result. */
 const PROGRESS_TIMEOUT_MS = 2_000;
 const STATEMENT_TIMEOUT_MS = 10_000;
 
@@ -60,7 +60,7 @@ export async function openResources(
   context: ResourceContext,
 ): Promise<WorkerResources> {
   const { logger, metrics, drain } = context;
-  // Every running chunk listens to it.
+  // Every running chunk adds a listener, so Node's default warning at 11 listeners makes no sense.
   setMaxListeners(0, drain);
   const worker = workerIdentity();
   const registry = createRegistry(config, reportBreaker(context));
@@ -116,7 +116,7 @@ export async function openResources(
   };
 }
 
-/** The client's side of what reconcile does with workflows. */
+/** The calls to Temporal that reconcile makes. */
 function openWorkflows(
   client: WorkerResources['client'],
 ): ActivityDeps['maintenance']['workflows'] {
@@ -173,7 +173,7 @@ function openTenantDeps(config: Config, pool: ReturnType<typeof openPool>) {
   };
 }
 
-/** Tells operators why a batch stands still, and that it goes on. */
+/** Shows operators, in a metric and the log, when a gateway's circuit breaker opens and closes. */
 function reportBreaker({ logger, metrics }: ResourceContext): OnBreaker {
   return (gateway, state) => {
     metrics.gatewayBreakerOpen.set({ gateway }, state === 'open' ? 1 : 0);
@@ -197,7 +197,7 @@ function openDispatcher(config: Config, { logger, metrics, onGuardTripped }: Res
   return dispatcher;
 }
 
-/** Objects and journal in one folder, with metrics. Callers retry failed operations. */
+/** Opens object store and journal in one folder, with metrics. Callers retry failed operations. */
 async function openObjects(path: string, { metrics, logger }: ResourceContext) {
   const count: StoreObserver = (operation, ok) =>
     metrics.fileStorageOperations.inc({

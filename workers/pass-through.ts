@@ -1,7 +1,7 @@
 import { NightshiftError } from '../core/errors';
 import type { Headers, HeaderVault, SealedHeaders } from '../platform/header-vault';
 
-/** How many batches a worker caches the headers of, and for how long. */
+/** Batches whose headers a worker caches, and for how long. */
 const CACHED_BATCHES = 256;
 const CACHED_MS = 60_000;
 
@@ -21,7 +21,7 @@ export function createPassThrough(
     if (known !== undefined && nowMs < known.untilMs) return known.headers;
     cached.delete(batchId);
     const sealed = await find(batchId);
-    // They are removed when the batch ends. Nothing may be sent without them.
+    // Headers are removed when the batch ends. No request may be sent without them.
     if (sealed === null)
       throw new NightshiftError('unavailable', `${batchId} has no headers any more`);
     const headers = vault.open(batchId, sealed);

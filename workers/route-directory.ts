@@ -10,7 +10,7 @@ import { EXEC_QUEUE, modelQueue } from '../workflows/contract';
 export interface RouteDirectory {
   /** Null while no live worker can send requests of `model`. */
   routeOf(model: string): ModelRoute | null;
-  /** Whether any recent worker could. Lines of such a model wait; they are not given up. */
+  /** Whether a recent worker could send requests of `model`. If so, its lines wait and are not given up. */
   isKnown(model: string): boolean;
   /** Reads the announcements now. @throws postgres_unavailable */
   update(): Promise<void>;
@@ -29,9 +29,10 @@ export interface RouteDirectoryOptions {
 const INTERVAL_MS = 5_000;
 
 /**
- * Announces what this worker can send, and caches what the others announced. Look-ups are answered from
- * memory; while PostgreSQL is away, with what was read last. Resolves after the first announcement, so
- * that a worker takes no work before the others can know of it (docs/design/execution.md#model-routes).
+ * Announces every 5 s which models this worker can send, and caches the announcements of the others.
+ * Look-ups are answered from memory, so they work while PostgreSQL is away. Resolves after the first
+ * announcement or its failure, so that a worker is announced before it takes work
+ * (docs/design/execution.md#model-routes).
  */
 export async function openRouteDirectory(options: RouteDirectoryOptions): Promise<RouteDirectory> {
   const directory = new Directory(options);
@@ -70,7 +71,7 @@ class Directory implements RouteDirectory {
     return isKnownModel(model, this.#workers());
   }
 
-  /** Callers share one statement at a time, so that many batches cost no more than one. */
+  /** Concurrent callers share one statement, so that many batches cost no more than one. */
   update(): Promise<void> {
     return (this.#updating ??= this.#announce().finally(() => (this.#updating = null)));
   }
@@ -91,7 +92,7 @@ class Directory implements RouteDirectory {
     this.#others = await table.announce(worker, this.#own);
   }
 
-  /** Announcements do not age while PostgreSQL is away: its outage says nothing about other workers. */
+  /** Announcements do not age while PostgreSQL is away, because other workers may still be alive. */
   #workers(): SeenRoutes[] {
     return [{ ...this.#own, ageMs: 0 }, ...this.#others];
   }

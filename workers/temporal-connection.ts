@@ -22,7 +22,7 @@ export interface WorkerConnectionOptions {
 /** The connection that all workers of the process share. */
 export interface WorkerConnection {
   readonly first: NativeConnection;
-  /** From now on these workers use changed credentials without a restart. */
+  /** Makes these workers use changed credentials without a restart. */
   follow(workers: readonly Worker[]): void;
   /** Call it after the workers have ended. */
   close(): Promise<void>;
@@ -47,7 +47,7 @@ export async function openWorkerConnection(
     if (!tls) return current.setApiKey(next.apiKey ?? '');
     const old = current;
     current = await connect(config, next);
-    // Polls in flight finish on the old connection. Everything after them uses the new one.
+    // Polls in flight finish on the old connection. Later polls use the new one.
     for (const worker of workers) worker.connection = current;
     await old.close();
   };
@@ -66,7 +66,7 @@ export async function openWorkerConnection(
   };
 }
 
-/** Waits a minute for Temporal. Settings that cannot work fail at once. */
+/** Waits up to a minute for Temporal. An invalid configuration fails at once. */
 async function connectWhenReady(config: TemporalConfig, logger: Logger): Promise<NativeConnection> {
   const { address } = config;
   try {
@@ -75,7 +75,7 @@ async function connectWhenReady(config: TemporalConfig, logger: Logger): Promise
       nowMs: () => performance.now(),
       sleep: (ms) => sleep(ms),
       isRetryable: (error) => !isNightshiftError(error, 'config_invalid'),
-      onRetry: () => logger.warn({ address }, 'temporal does not answer yet'),
+      onRetry: () => logger.warn({ address }, 'no Temporal server answers yet, trying again'),
     });
   } catch (cause) {
     if (isNightshiftError(cause, 'config_invalid')) throw cause;

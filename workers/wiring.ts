@@ -34,7 +34,7 @@ export interface ActivityDeps extends ExecuteDeps {
   readonly routes: Pick<RouteDirectory, 'routeOf' | 'isKnown' | 'update'>;
 }
 
-/** What only reconcile and sweep are made from. */
+/** What only reconcile and sweep need. */
 export interface MaintenanceDeps {
   readonly workflows: ReconcileDeps['workflows'];
   readonly observer: ReconcileDeps['observer'] & SweepDeps['observer'];
@@ -78,7 +78,7 @@ function finalizing({ store, journal, batches }: ActivityDeps) {
   return { store, journal, batches, tenantHash };
 }
 
-/** What looks after all batches together. */
+/** Activities that work on all batches: reconcile, late delivery and sweep. */
 function createMaintenance(deps: ActivityDeps): ReconcileActivities & SweepActivities {
   const { store, batches, progress, config, maintenance } = deps;
   const { sweepRows, workflows, observer } = maintenance;
@@ -110,14 +110,14 @@ function createMaintenance(deps: ActivityDeps): ReconcileActivities & SweepActiv
   };
 }
 
-/** Whether a recent worker could send `model`. Reads the announcements before it says no. */
+/** Whether a recent worker could send `model`. Reads the announcements again before it returns false. */
 async function isKnownNow(routes: ActivityDeps['routes'], model: string): Promise<boolean> {
   if (routes.isKnown(model)) return true;
   await routes.update();
   return routes.isKnown(model);
 }
 
-/** The route of a model that has none. Its first chunk is routed again before it is scheduled. */
+/** Placeholder for a model without a route. The workflow looks up its route before its first chunk. */
 const NO_ROUTE = { queue: EXEC_QUEUE, requestTimeoutMs: 60_000 };
 
 /** The result in its wire format, with the route of each planned model. */

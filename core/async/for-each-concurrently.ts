@@ -11,7 +11,7 @@ export async function forEachConcurrently<T>(
   try {
     for await (const item of items) {
       const one: Promise<void> = work(item).then(() => void running.delete(one));
-      // The race or the end throws it. Until then it must not count as unhandled.
+      // `Promise.race` or `Promise.all` below throws a rejection. Until then it must not be unhandled.
       one.catch(() => undefined);
       running.add(one);
       if (running.size >= limit) await Promise.race(running);

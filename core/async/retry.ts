@@ -10,19 +10,19 @@ export interface RetryPolicy {
 /** Every policy of {@link retry}. Requests to model servers have their own rules (core/dispatch/retry.ts). */
 export const RETRY_POLICIES = {
   /**
-   * Steps of a chunk that need the object store or PostgreSQL: an outage costs time, never an attempt of
-   * the chunk. The caller's signal ends it.
+   * Steps of a chunk that need the object store or PostgreSQL. An outage costs time but no attempt of the
+   * chunk. The caller's signal ends the retries.
    */
   chunkStep: { firstPauseMs: 100, maxPauseMs: 5_000, limitMs: Infinity },
   /** A worker's first connection to Temporal, which may start after the worker. */
   temporalConnection: { firstPauseMs: 1_000, maxPauseMs: 1_000, limitMs: 60_000 },
   /** A Temporal server that has just started accepts connections before it can serve every call. */
   temporalStart: { firstPauseMs: 500, maxPauseMs: 500, limitMs: 30_000 },
-  /** Uploads and downloads of the command line, which limits the attempts and not the time. */
+  /** Uploads and downloads of the command line, which limits the number of attempts itself. */
   transfer: { firstPauseMs: 1_000, maxPauseMs: 8_000, limitMs: Infinity },
 } as const satisfies Readonly<Record<string, RetryPolicy>>;
 
-/** What a retry needs of its surroundings, and what it does about a failure. */
+/** Policy, clock and callbacks of {@link retry}. */
 export interface RetryOptions {
   readonly policy: RetryPolicy;
   /** A clock that never steps back, ms. */

@@ -1,6 +1,6 @@
 /**
- * Most plan positions in one chunk, and so in one segment or seal with a range. A constant of the
- * journal's format: readers may rely on it (docs/design/journal.md#segments).
+ * Largest number of plan positions in a chunk, and so in a segment or seal with a range. Part of the
+ * journal's format: readers rely on it (docs/design/journal.md#segments).
  */
 export const MAX_CHUNK_ENTRIES = 10_000;
 /** Smallest chunk while the model's rate is unknown. */
@@ -12,7 +12,7 @@ export interface ChunkSizeInput {
   readonly remaining: number;
   /** Lanes of the model now. */
   readonly lanes: number;
-  /** Answers per second of the model's last chunk, or null before the first answer. */
+  /** Answers per second of the model's latest chunk with answers; null before the first answer. */
   readonly lastRatePerSec: number | null;
 }
 

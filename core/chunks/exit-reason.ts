@@ -1,6 +1,6 @@
 /**
  * Why an attempt at a chunk returned (docs/design/execution.md#exit-reasons). The values are stored in
- * workflow histories and shown to operators, so they keep their first spelling.
+ * workflow histories and shown to operators, so they keep their original spelling.
  */
 export const EXIT_REASON = {
   /** Every line of the chunk is answered. */
@@ -13,7 +13,7 @@ export const EXIT_REASON = {
   stopped: 'stopped',
   /** Another attempt holds the range, or Temporal no longer wants this one. */
   fenced: 'fenced',
-  /** The process was frozen and cannot find out whether the range is still its own. */
+  /** The process was frozen and cannot confirm in time that it still holds the range. */
   unconfirmed: 'unheard',
   /** No first permit in time. */
   noPermit: 'no_permit',

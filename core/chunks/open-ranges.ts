@@ -10,8 +10,8 @@ export interface OpenRange extends Range {
 }
 
 /**
- * The plan positions of one model that lack an answer, as disjoint half-open ranges in order. What a
- * chunk leaves unanswered goes back to its place, so the plan is worked through from the front.
+ * The plan positions of one model that lack an answer, as disjoint half-open ranges in order. Chunks take
+ * positions from the front, and give unanswered ones back to their place in the order.
  */
 export class OpenRanges {
   readonly #ranges: OpenRange[];
@@ -67,7 +67,7 @@ export class OpenRanges {
     return [...this.#ranges];
   }
 
-  /** Joins neighbours, so that the ranges do not fragment. Ranges that failed stay as they are. */
+  /** Joins adjacent ranges, so that they do not fragment. Ranges that failed stay separate. */
   #coalesce(): void {
     for (let i = this.#ranges.length - 1; i > 0; i--) {
       const left = this.#ranges[i - 1];

@@ -1,6 +1,6 @@
 /**
- * Priorities of permits: a lower number is served first within a tenant. Across tenants they hardly
- * count, because a client chooses its completion window (docs/design/execution.md#priority).
+ * Priorities of permits: within a tenant, a lower number is served first. Across tenants they have little
+ * effect, because a client chooses its completion window (docs/design/execution.md#priority).
  */
 export const PRIORITY = { urgent: 2, normal: 3, relaxed: 4 } as const;
 
@@ -17,8 +17,8 @@ export interface SlackInput {
 }
 
 /**
- * Priority from slack, the time left against the time needed: less than twice is urgent, more than eight
- * times is relaxed, everything else and an unknown rate is normal.
+ * Priority by slack. Less than twice the needed time left is urgent, more than eight times is relaxed.
+ * Everything else is normal, also while the rate is unknown.
  */
 export function priorityOf({ nowMs, deadlineMs, remainingMs }: SlackInput): Priority {
   if (remainingMs === null) return PRIORITY.normal;

@@ -1,8 +1,8 @@
 import type { OpenRange } from './open-ranges';
 
-/** Failed attempts after which a chunk's lines are suspected rather than its workers. */
+/** After this many failed attempts a chunk's lines are suspected, not its workers. */
 const ATTEMPTS = 3;
-/** A half of a failed range is halved again at once: the proof comes later, when one line is left. */
+/** One failure of a half is enough to halve it again. The proof comes later, when one line is left. */
 const ATTEMPTS_OF_A_HALF = 1;
 
 /** How a range is run, given its failures so far. */
@@ -11,7 +11,7 @@ export interface Suspicion {
   readonly attempts: number;
   /** The range is one suspect line: nothing else is in flight in its process while it is sent. */
   readonly exclusive: boolean;
-  /** The suspect line failed exclusively: it ends as `internal_error`, if the journal proves it guilty. */
+  /** The suspect line has failed exclusively. It ends as `internal_error` if the journal proves it guilty. */
   readonly mayBePoison: boolean;
 }
 

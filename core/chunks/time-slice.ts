@@ -16,8 +16,8 @@ export function timeSliceMs({ batchAgeMs, p95Ms }: TimeSliceInput): number {
 }
 
 /**
- * First time slice of lane `lane` of `lanes`, counted from 0, ms. The slices are staggered, so that the
- * lanes do not all run dry at the same moment.
+ * First time slice of lane `lane` of `lanes`, counted from 0, ms. The first slices are staggered, so that
+ * the chunks of a model do not all end at the same moment.
  */
 export function firstTimeSliceMs(sliceMs: number, lane: number, lanes: number): number {
   return Math.round((sliceMs * (lane + 1)) / Math.max(lanes, 1));
