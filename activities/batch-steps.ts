@@ -13,7 +13,7 @@ import type {
   OpenedBatch,
 } from './contract';
 
-/** What the steps on a batch's row take. */
+/** What the steps need. */
 export interface BatchStepDeps {
   readonly store: Pick<ObjectStore, 'head'>;
   readonly batches: Pick<
@@ -31,12 +31,12 @@ export interface BatchStepDeps {
 type Steps = BatchStepActivities &
   Pick<BatchActivities, 'awaitReleased' | 'awaitRoute' | 'recordUnfinalized'>;
 
-/** Chunks return by themselves within their grace. This is the time for the last of them to do so. */
+/** Added to the grace in which chunks return by themselves: time for the last one to release its row. */
 const AFTER_GRACE_MS = 5_000;
 
 /**
- * Short steps on the row of a batch (docs/design/temporal.md#local-activities). Each is idempotent, and
- * the row alone decides what it returns.
+ * Short steps: reading and changing the row of a batch, and looking up routes. All are idempotent
+ * (docs/design/temporal.md#local-activities).
  */
 export function createBatchSteps(deps: BatchStepDeps): Steps {
   const { batches, progress, routeOf } = deps;
@@ -60,7 +60,7 @@ export function createBatchSteps(deps: BatchStepDeps): Steps {
   };
 }
 
-/** The row of a batch, with the settings of this worker that hold for the run that opens it. */
+/** The row of a batch, and this worker's settings, which the workflow run keeps to its end. */
 async function openBatch(deps: BatchStepDeps, batchId: string): Promise<OpenedBatch> {
   const row = await deps.batches.find(batchId);
   const tenant = row?.tenant ?? '';
@@ -80,7 +80,7 @@ async function openBatch(deps: BatchStepDeps, batchId: string): Promise<OpenedBa
   };
 }
 
-/** Whether the manifest exists. If the store does not answer, the batch goes on as if there was none. */
+/** Whether the manifest exists. If the store does not answer, false: the batch goes on as without one. */
 async function isSettled(store: BatchStepDeps['store'], batchId: string): Promise<boolean> {
   return (await store.head(manifestKey(batchId)).catch(() => null)) !== null;
 }

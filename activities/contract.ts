@@ -5,30 +5,30 @@ import type { ExitReason } from '../core/chunks/exit-reason';
 /*
  * The wire format between workflows and activities. Temporal stores these inputs and results in the
  * histories of running batches, and workers of two releases run side by side during a deploy. So a field
- * keeps its name and its meaning for good, even where a better name exists today (`safe`, `boxMs`,
- * `solo`, `left`, `holes`); a new field is optional (docs/design/temporal.md#wire-names). Code on either
- * side maps these types to its own names once: `activities/execute/chunk.ts`, `workflows/chunk-input.ts`
- * and `workflows/model-progress.ts`.
+ * keeps its name and its meaning forever, even if there is a better name today (`safe`, `boxMs`, `solo`,
+ * `left`, `holes`). A new field is optional (docs/design/temporal.md#wire-names). Code on both sides maps
+ * these types to its own names once: `activities/execute/chunk.ts`, `workflows/chunk-input.ts` and
+ * `workflows/model-progress.ts`.
  */
 
 /**
- * What a workflow asks of its activities: ids, keys and counts, never a request or an answer
+ * The activities of a batch. Inputs and results hold ids, keys and counts, never a request or an answer
  * (docs/design/temporal.md#division-of-work). Every input is one object, so that fields can be added.
  */
 export interface BatchActivities extends BatchStepActivities {
-  /** Scans the input once. Afterwards its plan, or the finding that the file is invalid, is durable. */
+  /** Reads the input file. Afterwards its plan, or the list of its errors, is durable. */
   ingest(input: IngestInput): Promise<PlannedOrInvalid>;
   /** Answers plan entries `[from, to)` of one model until its time slice ends. */
   executeChunk(input: ExecuteChunkInput): Promise<ExecuteChunkResult>;
   /**
    * Ends plan entries `[from, to)` as `model_not_found`. If a worker can send the model after all, it
-   * changes nothing and returns null. Workers of earlier releases do not know this activity: its attempts
-   * fail there until a worker of this release takes it.
+   * changes nothing and returns null. Workers of earlier releases do not have this activity, so its attempts
+   * fail until a newer worker takes one.
    */
   endUnrouted(input: ExecuteChunkInput): Promise<ExecuteChunkResult | null>;
   /** Waits, after a stop, for chunks that did not return by themselves. */
   awaitReleased(input: { batchId: string; graceMs: number }): Promise<void>;
-  /** {@link BatchStepActivities.routeModel} that fails, and so is tried again, while there is no route. */
+  /** As {@link BatchStepActivities.routeModel}, but fails while there is no route, so that it is retried. */
   awaitRoute(input: { model: string }): Promise<ModelRoute>;
   /** Writes manifest, result files and terminal record, or returns the ranges that lack an answer. */
   finalize(input: FinalizeInput): Promise<FinalizeResult>;
@@ -36,13 +36,13 @@ export interface BatchActivities extends BatchStepActivities {
   recordUnfinalized(input: { batchId: string; cause: StopCause | null }): Promise<RowState>;
 }
 
-/** Short steps on the batch's row: run as local activities, with a normal one as fallback. */
+/** Short steps. Each runs as a local activity first, and as a normal activity if that fails. */
 export interface BatchStepActivities {
   /** Reads the row and this worker's settings: the first step of every run. */
   openBatch(input: { batchId: string }): Promise<OpenedBatch>;
   /** Writes a phase into the row if the transition is legal. Otherwise it changes nothing. */
   projectStatus(input: ProjectStatusInput): Promise<RowState>;
-  /** Claims the first cause of an end. The caller obeys the cause in the returned row, which another claim may have set. */
+  /** Claims the first cause of an end. An earlier claim wins, so the caller must obey the cause in the returned row. */
   claimStop(input: { batchId: string; cause: StopCause }): Promise<RowState>;
   /** Where the chunks of a model go now; null while no live worker can send its requests. */
   routeModel(input: { model: string }): Promise<ModelRoute | null>;
@@ -62,7 +62,7 @@ export interface RowState {
   readonly stopCause: StopCause | null;
 }
 
-/** What a workflow needs to know of its row before it can begin, and the settings that apply to it. */
+/** The row as a workflow needs it to begin, and the settings that apply to the run. */
 export interface OpenedBatch extends RowState {
   readonly tenant: string;
   readonly endpoint: string;
@@ -71,15 +71,15 @@ export interface OpenedBatch extends RowState {
   readonly expiresAtMs: number;
   readonly createdAtMs: number;
   readonly settings: BatchSettings;
-  /** Its requests carry headers of the create call, which its chunks look up. */
+  /** Requests of the batch carry headers of the create call. Its chunks look them up. */
   readonly passesHeaders?: boolean;
-  /** Its manifest is written: every line is settled, so the deadline can no longer expire the batch. */
+  /** The manifest is written: every line is settled, so the batch can no longer expire. */
   readonly settled?: boolean;
-  /** An earlier run found every line settled and was making the manifest, without a stop cause. */
+  /** An earlier run found every line settled and began to finalize, without a stop cause. */
   readonly answered?: boolean;
 }
 
-/** The settings that decide how a workflow acts; fixed for a run when it opens. */
+/** The settings of a workflow. They are fixed when a run opens its batch. */
 export interface BatchSettings {
   readonly lanesPerModel: number;
   readonly heartbeatTimeoutMs: number;
@@ -97,10 +97,10 @@ export interface BatchSettings {
   readonly queuedWarningMs?: number;
 }
 
-/** What an ingestion is asked for. */
+/** Input of an ingestion. */
 export interface IngestInput {
   readonly batchId: string;
-  /** The workflow looks up undecided models again, so some models without a route get a plan too. */
+  /** The workflow looks up undecided models again, so ingestion plans some models without a route too. */
   readonly decidesLater?: boolean;
 }
 
@@ -124,7 +124,7 @@ export interface PlannedModel {
   /** Task queue of the model's chunks. */
   readonly queue: string;
   readonly requestTimeoutMs: number;
-  /** No worker could send it when the file was read. It is looked up again before it is given up. */
+  /** No worker could send it when the file was read. It is looked up again before its lines are given up. */
   readonly undecided?: boolean;
 }
 
@@ -144,7 +144,7 @@ export interface ExecuteChunkInput {
   readonly deadlineMs: number;
   /** Time slice, ms. */
   readonly boxMs: number;
-  /** 95th percentile of the model's answer times so far, ms: how long a first permit is worth waiting for. */
+  /** 95th percentile of the model's answer times so far, ms. It decides the wait for a first permit. */
   readonly p95Ms: number | null;
   /** 2 urgent, 3 normal, 4 relaxed: order within the tenant. */
   readonly priority: number;
@@ -154,7 +154,7 @@ export interface ExecuteChunkInput {
   readonly solo?: boolean;
   /** The suspect line has failed often enough to end as `internal_error`, if the journal proves it. */
   readonly poison?: boolean;
-  /** Requests carry headers of the create call: nothing is sent without them. */
+  /** Requests carry headers of the create call, and none may be sent without them. */
   readonly passesHeaders?: boolean;
   /** The workflow looks up another route if this worker has none for the model. */
   readonly reroutes?: boolean;
@@ -167,7 +167,7 @@ export interface ExecuteChunkInput {
   readonly maxDeaths?: number;
 }
 
-/** How far an attempt came and what it saw; small, because it goes into the history. */
+/** Progress and observations of an attempt; small, because it goes into the history. */
 export interface ExecuteChunkResult {
   /** Lowest plan position without an answer; `to` if all are answered. */
   readonly next: number;
@@ -186,17 +186,17 @@ export interface ExecuteChunkResult {
   readonly stopCause: StopCause | null;
 }
 
-/** What a finalization is asked for. */
+/** Input of a finalization. */
 export interface FinalizeInput {
   readonly batchId: string;
   /** Null if there is no plan: only the terminal record is written. */
   readonly nonce: string | null;
   readonly cause: StopCause | null;
-  /** How long workers may try to make the files of a batch that must end; without it, no limit. */
+  /** How long workers may try to make the files of a batch that must end, ms; without it, no limit. */
   readonly windowMs?: number;
 }
 
-/** Either the ranges that must still run, or the end as the row has it. */
+/** Either the ranges that must still run, or the end that is in the row. */
 export type FinalizeResult =
   | { readonly kind: 'holes'; readonly holes: readonly UnansweredRange[] }
   | {
@@ -215,7 +215,7 @@ export interface UnansweredRange {
   readonly to: number;
 }
 
-/** A phase of the batch for its row. */
+/** A phase of the batch, to be written into its row. */
 export interface ProjectStatusInput {
   readonly batchId: string;
   readonly status: 'in_progress' | 'finalizing';

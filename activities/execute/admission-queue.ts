@@ -1,18 +1,19 @@
 /** Chunks of one limiter that may wait for their first permit inside the process. */
 const PLACES = 4;
-/** A tenant without a waiting chunk gets a place beyond those, up to this many in all. */
+/** Limit of places for tenants that have no chunk waiting yet. */
 const PLACES_WITH_TENANTS = 16;
-/** Attempts of chunks that wait at the server, per limiter, that a process should see in a second. */
+/** Target rate, per limiter and process, for attempts of chunks that wait at the server. */
 const ATTEMPTS_PER_SEC = 5;
 const MIN_RETRY_MS = 200;
 const MAX_RETRY_MS = 60_000;
-/** A chunk that has not come back for this long waits no more. */
+/** A chunk that has not come back for this long no longer counts as waiting. */
 const FORGET_MS = 2.5 * MAX_RETRY_MS;
 
+/** What waits for permits of one model (`Route.limiterKey`). */
 interface Limiter {
   /** Chunks that wait inside the process, by tenant. */
   readonly waiting: Map<string, number>;
-  /** When each chunk that found no place came last, Unix ms; oldest first. */
+  /** When each chunk that waits at the server made its last attempt here, Unix ms; oldest first. */
   readonly deferred: Map<string, number>;
 }
 
@@ -20,10 +21,10 @@ interface Limiter {
  * Decides which chunks wait for a permit inside this process and when the others come back.
  *
  * If all chunks waited at the Temporal server, a permit that is given back would stay unused until the
- * next attempt. If all waited here, a process that is full would hold the chunks of a whole batch, and
- * workers with free permits would get none. So a few wait here and use a free permit at once. All others
- * wait at the server, and the more there are, the longer each stays away: the process sees about five
- * attempts per second, however many chunks wait (docs/design/execution.md#waiting-inside-a-process).
+ * next attempt. If all waited here, a process without free permits would hold the chunks of a whole batch,
+ * and workers with free permits would get none. So a few wait here and use a free permit at once. All
+ * others wait at the server. The more there are, the longer each waits before its next attempt, so the
+ * process sees about five attempts per second (docs/design/execution.md#waiting-inside-a-process).
  */
 export class AdmissionQueue {
   readonly #limiters = new Map<string, Limiter>();
@@ -36,7 +37,7 @@ export class AdmissionQueue {
     return all < PLACES || (!waiting.has(tenant) && all < PLACES_WITH_TENANTS);
   }
 
-  /** Takes a place, to be given back by {@link leave}. False if there is none. */
+  /** Takes a place, which {@link leave} gives back. False if there is none. */
   enter(limiter: string, tenant: string): boolean {
     if (!this.hasPlace(limiter, tenant)) return false;
     const { waiting } = this.#limiter(limiter);
@@ -54,7 +55,7 @@ export class AdmissionQueue {
   }
 
   /**
-   * How long the chunk `key` should stay away before it tries again, ms.
+   * How long the chunk `key` should wait at the server before its next attempt, ms.
    *
    * @param at.random uniform in [0, 1)
    */
@@ -71,7 +72,7 @@ export class AdmissionQueue {
     return Math.round(meanMs * (0.75 + at.random / 2));
   }
 
-  /** The chunk `key` waits no longer. */
+  /** Call it when the chunk `key` no longer waits at the server. */
   forget(limiter: string, key: string): void {
     this.#limiters.get(limiter)?.deferred.delete(key);
     this.#dropIfIdle(limiter);
@@ -86,7 +87,7 @@ export class AdmissionQueue {
     return known;
   }
 
-  /** A process sees any number of model names over months. */
+  /** Keeps the map small: a process meets an unlimited number of model names over time. */
   #dropIfIdle(limiter: string): void {
     const known = this.#limiters.get(limiter);
     if (known?.waiting.size === 0 && known.deferred.size === 0) this.#limiters.delete(limiter);

@@ -44,7 +44,7 @@ export function answerFrame(
   return { header, bytes: encodeFrame(tagged, payload, crc32) };
 }
 
-/** The frame that settles a line with an error of ours, without an answer of a model server. */
+/** The frame that settles a line with an error code of ours, because there is no answer of a model server. */
 export function errorFrame(
   { batchId, line, customId }: FrameSubject,
   code: LineErrorCode,

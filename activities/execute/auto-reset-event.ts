@@ -1,9 +1,9 @@
-/** Lets one loop sleep until something has happened. A `set` between two waits ends the next wait. */
+/** Lets one loop sleep until another part of the program wakes it. */
 export class AutoResetEvent {
   #isSet = false;
   #resolve: (() => void) | null = null;
 
-  /** Ends the present wait, or the next one at once. */
+  /** Ends the current wait. If there is none, the next wait returns at once. */
   set(): void {
     const resolve = this.#resolve;
     this.#resolve = null;

@@ -10,18 +10,18 @@ export interface Deferral {
   readonly exitReason: ExitReason;
   /** For operators. */
   readonly message: string;
-  /** When it should try again, ms from now; null if trying again at this task queue is of no use. */
+  /** When the chunk should be tried again, ms from now; null if that is useless in this task queue. */
   readonly retryInMs: number | null;
 }
 
-/** What an admission is decided by. */
+/** What {@link checkAdmission} needs. */
 export interface AdmissionDeps extends Pick<ExecuteDeps, 'registry' | 'routes'> {
   readonly admissionQueue: AdmissionQueue;
-  /** The queue that the chunk came from. */
+  /** The task queue that the chunk came from. */
   readonly taskQueue: string;
 }
 
-/** A chunk comes back at the latest after this time to see whether its gateway answers again. */
+/** Longest wait for a gateway that does not answer, before the wait for admission is added. */
 const MAX_AWAY_MS = 60_000;
 
 /**
@@ -33,7 +33,7 @@ export function checkAdmission(chunk: Chunk, deps: AdmissionDeps): Deferral | nu
   const { admissionQueue } = deps;
   const route = deps.registry.route(chunk.model);
   if (route === null) return unrouted(chunk, deps);
-  // A suspect line waits inside: while it asks for an exclusive send, no other try begins.
+  // A suspect line is never deferred: no other try begins while it waits, so permits become free.
   if (chunk.exclusive) return null;
   const { limiterKey, breaker, key } = route;
   const nowMs = Date.now();
@@ -43,7 +43,7 @@ export function checkAdmission(chunk: Chunk, deps: AdmissionDeps): Deferral | nu
     const retryInMs = awayMs + admissionQueue.retryInMs(limiterKey, chunkKey(chunk), at);
     return { exitReason: EXIT_REASON.breakerOpen, message: gatewayAway(key), retryInMs };
   }
-  // While a permit is free no chunk waits in the queue, so the queue has a place.
+  // If a permit is free, no chunk waits for one, so this check admits the chunk.
   if (admissionQueue.hasPlace(limiterKey, chunk.tenant)) {
     admissionQueue.forget(limiterKey, chunkKey(chunk));
     return null;
@@ -52,20 +52,20 @@ export function checkAdmission(chunk: Chunk, deps: AdmissionDeps): Deferral | nu
   return { exitReason: EXIT_REASON.noPermit, message: noPermit(chunk.model), retryInMs };
 }
 
-/** What a chunk without a permit waits for, for operators. */
+/** Tells operators why a chunk waits that has no permit. */
 export function noPermit(model: string): string {
-  return `Model "${model}" has as many requests in flight as it may have.`;
+  return `Model "${model}" has reached its limit of requests in flight.`;
 }
 
-/** What a chunk waits for whose circuit breaker is open, for operators. */
+/** Tells operators why a chunk waits whose circuit breaker is open. */
 export function gatewayAway(gateway: string): string {
   return `Gateway ${gateway} does not answer.`;
 }
 
-/** The configuration has changed since the chunk was sent here. */
+/** The chunk's model has no gateway here, because the configuration changed after the chunk was routed. */
 function unrouted({ model, reroutes }: Chunk, { routes, taskQueue }: AdmissionDeps): Deferral {
   const message = `This worker has no gateway for the model "${model}".`;
-  // A workflow of an older version can only pause its lane.
+  // A workflow of an older version does not look up another route. With this reason its lane pauses.
   if (!reroutes) return { exitReason: EXIT_REASON.noPermit, message, retryInMs: null };
   const isHere = routes.routeOf(model)?.queue === taskQueue;
   return { exitReason: EXIT_REASON.unrouted, message, retryInMs: isHere ? 1_000 : null };

@@ -18,7 +18,7 @@ import { missingAs } from './open-run';
 import { retryStep } from './retry-step';
 import type { AttemptNote } from './worker-crashes';
 
-/** What an attempt is made from. */
+/** What an attempt needs. */
 export interface ChunkAttemptOptions {
   readonly deps: ExecuteDeps;
   /** Earlier attempts of the chunk whose worker died. */
@@ -41,9 +41,9 @@ export class ChunkAttempt {
   #ledger: ChunkLedger | null = null;
   #run: LineRun | null = null;
   #writer: JournalWriter | null = null;
-  /** The step that failed last and is repeated, and why. */
+  /** The step that is being retried, and its last error; for operators. */
   #trouble: string | null = null;
-  /** True until the attempt ends by itself. If it never does, its worker has died. */
+  /** True until the attempt ends by itself. If the last heartbeat still says true, its worker died. */
   #isAtWork = true;
 
   constructor(chunk: Chunk, options: ChunkAttemptOptions) {
@@ -87,7 +87,7 @@ export class ChunkAttempt {
       const exitReason = ledger.allAnswered
         ? EXIT_REASON.done
         : await this.#settleOpen({ ledger, lease, writer });
-      // Also after a cancel: answers that came within the grace must become durable.
+      // This also holds after a cancel: answers that arrived within the grace must become durable.
       await writer.flush();
       if (mayHoldRange(exitReason)) await this.#seal(ledger, writer);
       await this.#release(lease, ledger);
@@ -100,7 +100,7 @@ export class ChunkAttempt {
     }
   }
 
-  /** What keeps the chunk from sending or from ending, for operators; null while nothing does. */
+  /** What the chunk waits for before it can send or end, for operators; null if it does not wait. */
   get #waitsFor(): string | null {
     if (this.#writer?.healthy === false) return 'the journal: it cannot be written';
     return this.#trouble ?? this.#run?.waitsFor ?? null;
@@ -161,7 +161,7 @@ export class ChunkAttempt {
   }
 
   #result(ledger: ChunkLedger, exitReason: ExitReason): ExecuteChunkResult {
-    // The attempt that holds the range now reads our answers from the journal, and reports them.
+    // If another attempt holds the range, it reads our answers from the journal and reports them.
     const own = mayHoldRange(exitReason) ? ledger : null;
     return {
       next: own?.next ?? this.#chunk.from,
@@ -186,7 +186,7 @@ export class ChunkAttempt {
   }
 }
 
-/** Whether an attempt that exited so still held its range, as far as it knows. */
+/** Whether an attempt that exited for this reason may still hold its range. */
 function mayHoldRange(exitReason: ExitReason): boolean {
   return exitReason !== EXIT_REASON.fenced && exitReason !== EXIT_REASON.unconfirmed;
 }

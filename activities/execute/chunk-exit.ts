@@ -7,7 +7,7 @@ import type { CancelReason } from './cancel-reason';
 import type { Chunk } from './chunk';
 import type { ExecuteDeps } from './deps';
 
-/** What an exit is decided by. */
+/** What decides when an attempt exits. */
 export interface ChunkExitOptions {
   readonly chunk: Chunk;
   readonly deps: Pick<ExecuteDeps, 'config' | 'drain'>;
@@ -15,14 +15,14 @@ export interface ChunkExitOptions {
   readonly lease: ChunkLease;
   /** Whether requests are in flight and none has been answered yet. */
   awaitsFirstAnswer(): boolean;
-  /** Called for every exit reason, also for later ones. */
+  /** Called for the first exit reason and for later ones. */
   readonly onExit: () => void;
 }
 
 /**
- * When and why an attempt exits: the end of its time slice, a shutdown, a stop of its batch, the loss of
- * its range (docs/design/execution.md#exit-reasons). From the first reason on no new try begins. Requests
- * in flight are finished, or aborted if their answers would be of no use.
+ * Decides when and why an attempt exits: the end of its time slice, a shutdown, a stop of its batch, or the
+ * loss of its range (docs/design/execution.md#exit-reasons). From the first reason on, no new try begins.
+ * Requests in flight are finished, or aborted if their answers would be useless or too late.
  */
 export class ChunkExit {
   readonly #o: ChunkExitOptions;
@@ -53,7 +53,7 @@ export class ChunkExit {
     return this.#exiting.signal;
   }
 
-  /** Aborts when requests in flight are no longer waited for. */
+  /** Aborts when requests in flight must not be waited for any longer. */
   get abort(): AbortSignal {
     return this.#abort.signal;
   }
@@ -77,7 +77,7 @@ export class ChunkExit {
   /** The activity was cancelled. */
   cancelled(reason: CancelReason): void {
     if (reason === 'drain') {
-      // The drain budget is over: what is still in flight is sent again elsewhere.
+      // The drain budget is over. Another worker sends the requests in flight again.
       this.exit(EXIT_REASON.drain);
       this.#abort.abort();
     }
@@ -91,14 +91,14 @@ export class ChunkExit {
     this.#stopCause = cause;
     this.exit(EXIT_REASON.stopped);
     const { cancel_grace, expiry_grace } = this.#o.deps.config.batch;
-    // A batch that failed has no deadline to meet: what is in flight may take its time.
+    // There is no grace for a failed batch: its requests in flight may finish.
     if (cause === 'failed') return;
     this.#after(cause === 'expired' ? expiry_grace : cancel_grace, () => this.#abort.abort());
   }
 
   /** Gives a reason to exit. */
   exit(reason: ExitReason): void {
-    // These two also abort what an earlier, milder reason would have let finish.
+    // These two abort requests in flight, even if an earlier reason let them finish.
     if (reason === EXIT_REASON.fenced || reason === EXIT_REASON.rowTerminal) this.#abort.abort();
     if (this.#reason === null || reason === EXIT_REASON.fenced) this.#reason = reason;
     this.#exiting.abort();
@@ -117,7 +117,10 @@ export class ChunkExit {
     else if (lease.stopCause !== null) this.stop(lease.stopCause);
   }
 
-  /** If nothing is answered yet, the slice ends with the first answer, so that slow models make progress. */
+  /**
+   * Exits. If requests are in flight and none is answered yet, exits with the first answer instead, so that
+   * slow models make progress.
+   */
   #endTimeSlice(): void {
     const isOpen = this.#o.route.breaker.state === 'open';
     if (this.#o.awaitsFirstAnswer()) this.#endsWithNextAnswer = true;
@@ -129,7 +132,7 @@ export class ChunkExit {
   }
 
   #after(ms: number, run: () => void): void {
-    // The longest timer that Node takes, 24 days, is longer than any attempt.
+    // Node's longest timer, 24 days, is longer than any attempt.
     this.#timers.add(setTimeout(run, Math.min(Math.max(0, ms), 2_147_483_647)));
   }
 }

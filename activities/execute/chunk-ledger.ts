@@ -16,7 +16,7 @@ export interface ChunkLine extends PlanEntry {
   notBeforeMs: number;
   /** Tries in a row that found no connection. They do not count as tries. */
   unconnected: number;
-  /** When its gateway first seemed away in this attempt, Unix ms; 0 if it never did. */
+  /** When a try of this line first found the gateway away, Unix ms; 0 if none did. Only in this attempt. */
   failingSinceMs: number;
 }
 
@@ -25,7 +25,7 @@ const COMPLETED = 1;
 const FAILED = 2;
 
 /**
- * What is known of each line of a chunk: whether and how it is answered, and where its frame lies. It is
+ * The state of each line of a chunk: whether it is completed or failed, and where its frame is. It is
  * filled from the journal first and then by this attempt. The counts and `next` that the attempt reports
  * come from here.
  */
@@ -38,7 +38,7 @@ export class ChunkLedger {
   readonly #indexByOffset = new Map<number, number>();
   readonly #retries = new Map<number, Pick<ChunkLine, 'tries' | 'refusals' | 'notBeforeMs'>>();
   readonly #frames = new Map<number, FrameRef>();
-  /** Per line: segments whose last frame on the line says that it was about to be sent exclusively. */
+  /** Per line: segments whose last frame of the line notes that it was about to be sent exclusively. */
   readonly #crashesAlone = new Map<number, Map<string, number>>();
   #next = 0;
   completed = 0;
@@ -73,8 +73,8 @@ export class ChunkLedger {
   }
 
   /**
-   * Workers that died while only this line was in flight: their segments end with the note of its
-   * exclusive send (docs/design/execution.md#poison-lines).
+   * Number of workers that died while only this line was in flight. Their segments end with the note of
+   * its exclusive send (docs/design/execution.md#poison-lines).
    */
   crashesAlone(index: number): number {
     return this.#crashesAlone.get(index)?.size ?? 0;
@@ -129,7 +129,7 @@ export class ChunkLedger {
     return frames.sort((a, b) => a.header.offset - b.header.offset);
   }
 
-  /** Counts over `[from, next)`: what the row keeps when the rest goes to another chunk. */
+  /** Counts over `[from, next)`. The lines after that count for the chunk that settles them. */
   countsBeforeNext(): { completed: number; failed: number } {
     const end = this.next - this.from;
     let completed = 0;

@@ -21,8 +21,8 @@ const MAX_FIRST_WAIT_MS = 30_000;
 
 /**
  * The permits of one chunk's requests. A chunk that has had a permit waits for further ones until it
- * exits. For its first permit it needs a place in the admission queue and waits only for a limited time:
- * a process that has no permit for so long is full, and the chunk goes back to its lane or to the server
+ * exits. For its first permit it needs a place in the admission queue and waits only for a limited time.
+ * Then the process is considered full, and the chunk goes back to its lane or to the server
  * (docs/design/execution.md#waiting-inside-a-process).
  */
 export class ChunkPermits {
@@ -49,7 +49,7 @@ export class ChunkPermits {
     return this.#isWaiting;
   }
 
-  /** A permit if one is free now. Without a promise: this runs once for every request. */
+  /** Takes a permit if one is free now. Synchronous, because it runs for every request. */
   tryAcquire(): Permit | null {
     const permit = this.#o.dispatcher.tryAcquire(this.#request);
     if (permit !== null) this.#hadPermit = true;

@@ -24,7 +24,7 @@ import type { LineSender } from './line-sender';
 import type { TryOptions } from './line-try';
 import { permitWait } from './permit-wait';
 
-/** What a run is made from. */
+/** What a run needs. */
 export interface ChunkRunOptions {
   readonly chunk: Chunk;
   /** Which attempt of the chunk this is, from 1. */
@@ -43,9 +43,9 @@ export interface ChunkRunOptions {
 /** Workers that a line must have killed, alone in flight, before it ends as `internal_error`. */
 const PROVING_CRASHES = 3;
 const MAX_UNWRITTEN_BYTES = 32 * 1024 * 1024;
-/** If the breaker's next probe is further away, a chunk that may wait does so at the server. */
+/** If the breaker's next probe is later than this, a chunk that may wait does so at the server. */
 const LONG_UNTIL_PROBE_MS = 2_000;
-/** Longest sleep of the loop. It checks conditions that have no event of their own this often. */
+/** Longest sleep of the loop, which polls conditions that have no event. */
 const MAX_SLEEP_MS = 250;
 /** Pause of a line whose try failed before it was sent, for example because its input is unreadable. */
 const FAILED_TRY_PAUSE_MS = 1_000;
@@ -70,7 +70,7 @@ export class ChunkRun implements LineRun {
   readonly #suspect: symbol | null;
   #inFlight = 0;
   #answered = 0;
-  /** Why the line that was tried last could not be sent. */
+  /** Why the latest try failed before it was sent; null if it was sent. */
   #trouble: string | null = null;
 
   constructor(options: ChunkRunOptions) {
@@ -180,7 +180,7 @@ export class ChunkRun implements LineRun {
 
   async #sendAll(): Promise<void> {
     while (this.#exit.reason === null) {
-      // In addition to the timer, which may fire late: nothing leaves after the deadline.
+      // In addition to the timer, which may fire late: nothing is sent after the deadline.
       if (Date.now() >= this.#o.chunk.deadlineMs) return this.#exit.stop('expired');
       if (this.#o.lease.unconfirmed) return this.#exit.exit(EXIT_REASON.unconfirmed);
       if (this.#queue.isEmpty && this.#inFlight === 0) return;
@@ -197,7 +197,7 @@ export class ChunkRun implements LineRun {
     }
   }
 
-  /** Nothing was answered, nothing is in flight, and the next probe is far away. */
+  /** Whether the chunk should wait for the next probe at the server, because it can do nothing until then. */
   #isLongAway(nowMs: number): boolean {
     const { chunk, route } = this.#o;
     if (!chunk.mayWait || this.#answered > 0 || this.#inFlight > 0) return false;
@@ -237,7 +237,7 @@ export class ChunkRun implements LineRun {
     void this.#tryLine(line, permit, admission === 'probe');
   }
 
-  /** One try, from its permit to the release of the permit. Never rejects. */
+  /** Makes one try, releases its permit and records the outcome. Never rejects. */
   async #tryLine(line: ChunkLine, permit: Permit, probe: boolean): Promise<void> {
     const startedMs = performance.now();
     try {
@@ -262,12 +262,12 @@ export class ChunkRun implements LineRun {
     }
   }
 
-  /** The try decided nothing about the line, for example because its input could not be read. */
+  /** Pauses a line whose try failed before it was sent. Such a try does not count. */
   #failTry(line: ChunkLine, error: unknown): void {
     if (this.#suspect !== null) this.#journalBackoff(line);
     if (this.#exit.abort.aborted) return;
     if (this.#trouble === null) {
-      // Logged once, not for every line each second, until a line can be tried again.
+      // Log it once, not for every line each second, until a line could be sent again.
       this.#o.deps.logger.warn({ err: error, position: line.position }, 'lines cannot be tried');
     }
     this.#trouble = `trying a line: ${error instanceof Error ? error.message : String(error)}`;
@@ -280,8 +280,8 @@ export class ChunkRun implements LineRun {
   }
 
   /**
-   * Lines in backoff keep their tries, refusals and pause when another attempt goes on. Without the
-   * refusals, a line that its server always refuses would get its 20 anew with each chunk.
+   * Writes retry frames, so that lines in backoff keep their tries, refusals and pause in the next attempt.
+   * Without the refusals, a line that its server always refuses would get 20 new ones with each chunk.
    */
   #journalBackoffs(): void {
     for (const line of this.#queue.backingOff) {

@@ -1,6 +1,6 @@
 import type { ExecuteChunkInput } from '../contract';
 
-/** A chunk as the code of its attempts sees it: the activity's input under the names that we use now. */
+/** The input of `executeChunk`, with today's names instead of the wire names. */
 export interface Chunk {
   readonly batchId: string;
   readonly planNonce: string;
@@ -24,13 +24,13 @@ export interface Chunk {
   readonly exclusive: boolean;
   /** The suspect line ends as `internal_error` if the journal proves it guilty. */
   readonly mayBePoison: boolean;
-  /** Nothing is sent without the headers of the create call. */
+  /** Requests carry headers of the create call, and none may be sent without them. */
   readonly passesHeaders: boolean;
   /** The workflow looks up another route if this process has none for the model. */
   readonly reroutes: boolean;
-  /** If it cannot send, its attempt fails and is tried again, instead of returning. */
+  /** If an attempt cannot send anything, it fails and is retried, instead of returning. */
   readonly mayWait: boolean;
-  /** Workers that may die at a chunk that may wait. */
+  /** How many workers may die at the chunk before it fails; set if it may wait, else Infinity. */
   readonly maxCrashes: number;
 }
 

@@ -30,7 +30,7 @@ export interface ExecuteDeps {
   readonly drain: AbortSignal;
 }
 
-/** The dispatcher, with a permit at once or none, and with the limit that keeps a model waiting. */
+/** The dispatcher, with a synchronous way to take a permit, and with the current limit of a model. */
 export interface ExecuteDispatcher extends Dispatcher {
   tryAcquire(request: AcquireRequest): Permit | null;
   limitOf(model: string): ModelLimit;

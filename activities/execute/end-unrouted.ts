@@ -8,9 +8,9 @@ import type { OpenRun, RunContext } from './open-run';
 import { openInput } from './open-run';
 import { UnroutedRun } from './unrouted-run';
 
-/** What the end of a model is decided by. */
+/** What {@link createEndUnrouted} needs. */
 export interface EndUnroutedDeps extends ExecuteDeps {
-  /** Asks PostgreSQL whether a recent worker could send the model. @throws postgres_unavailable */
+  /** Whether a recent worker could send the model, checked in PostgreSQL. @throws postgres_unavailable */
   isKnownNow(model: string): Promise<boolean>;
 }
 

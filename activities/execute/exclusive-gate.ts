@@ -1,18 +1,19 @@
 /**
- * Lets a suspect line run alone in its process. While a suspect asks for that, no other try begins, and
- * the suspect begins once everything in flight has returned. If it kills the process, it takes nothing
- * else with it, and its guilt is proven (docs/design/execution.md#exclusive-sends).
+ * Lets a suspect line be sent while nothing else is in flight in its process. While a suspect waits, no
+ * other try begins. The suspect begins once everything in flight has returned. If it kills the process, no
+ * other request is lost, and the suspect is the only possible cause
+ * (docs/design/execution.md#exclusive-sends).
  */
 export class ExclusiveGate {
   readonly #suspects: symbol[] = [];
   #inFlight = 0;
 
-  /** Asks to run alone. Suspects are served in the order in which they asked. */
+  /** Requests an exclusive send. Suspects are served in the order of their requests. */
   request(suspect: symbol): void {
     this.#suspects.push(suspect);
   }
 
-  /** Lets the next suspect, or everything else, go on. */
+  /** Ends the request of `suspect`. The next suspect goes on, or all other lines if there is none. */
   release(suspect: symbol): void {
     const at = this.#suspects.indexOf(suspect);
     if (at !== -1) this.#suspects.splice(at, 1);
@@ -25,12 +26,12 @@ export class ExclusiveGate {
     return first === suspect && this.#inFlight === 0;
   }
 
-  /** A try begins. */
+  /** Call it when a try begins. */
   enter(): void {
     this.#inFlight++;
   }
 
-  /** A try has ended, whatever its outcome. */
+  /** Call it when a try has ended, with any outcome. */
   leave(): void {
     this.#inFlight--;
   }

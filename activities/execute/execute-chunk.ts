@@ -53,8 +53,8 @@ async function runAttempt(
 ): Promise<ExecuteChunkResult> {
   const openRun = (context: RunContext) => openSendRun(context, deps, shared);
   const attempt = new ChunkAttempt(chunk, { deps, crashes, openRun });
-  // The first heartbeat goes out before the attempt takes its row: the answer tells an attempt that comes
-  // late that it is no longer wanted (docs/design/execution.md#late-attempts).
+  // The first heartbeat goes out before the attempt takes its row. If the attempt comes too late, Temporal's
+  // answer cancels it (docs/design/execution.md#late-attempts).
   return withHeartbeat(
     async (heartbeat) => {
       const result = await attempt.run();

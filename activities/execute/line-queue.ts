@@ -1,6 +1,6 @@
 import type { ChunkLedger, ChunkLine } from './chunk-ledger';
 
-/** Pause of lines that a probe skipped: the gateway may answer again by then. */
+/** Pause of lines that were skipped to probe with another one: the gateway may answer again by then. */
 const SKIPPED_PAUSE_MS = 1_000;
 
 /**
@@ -10,12 +10,12 @@ const SKIPPED_PAUSE_MS = 1_000;
 export class LineQueue {
   readonly #ledger: ChunkLedger;
   readonly #maxBackingOff: number;
-  /** Sorted by time. Short: at `maxBackingOff` lines no fresh line is taken. */
+  /** Sorted by `notBeforeMs`. From `maxBackingOff` lines on, no fresh line is taken. */
   readonly #backingOff: ChunkLine[] = [];
   #cursor = 0;
   #skipBeforeProbe: number;
 
-  /** @param firstProbe how many lines the first probe skips: another number for each attempt */
+  /** @param firstProbe how many lines the first probe skips: a different number for each attempt */
   constructor(ledger: ChunkLedger, maxBackingOff: number, firstProbe = 0) {
     this.#ledger = ledger;
     this.#maxBackingOff = maxBackingOff;
@@ -23,8 +23,8 @@ export class LineQueue {
   }
 
   /**
-   * A line to probe an absent gateway with, if possible another one each time: one line may be the one
-   * that its server cannot bear (docs/design/execution.md#circuit-breaker).
+   * A line to probe a gateway that is away with; if possible a different one each time, because a single
+   * line may be what makes its server fail (docs/design/execution.md#circuit-breaker).
    */
   takeForProbe(nowMs: number): ChunkLine | null {
     for (; this.#skipBeforeProbe > 0; this.#skipBeforeProbe--) {
@@ -51,7 +51,7 @@ export class LineQueue {
     while (this.#backingOff.length < this.#maxBackingOff) {
       const line = this.#nextFresh();
       if (line === null || line.notBeforeMs <= nowMs) return line;
-      // An earlier attempt put it into backoff.
+      // The line is in backoff since an earlier attempt.
       this.putBack(line);
     }
     return null;

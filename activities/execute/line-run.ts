@@ -8,7 +8,7 @@ export interface LineRun {
   readonly inFlight: number;
   /** Lines settled by this attempt. */
   readonly answered: number;
-  /** What keeps it from going on, for operators; null while nothing does. */
+  /** What the run waits for, for operators; null if it does not wait. */
   readonly waitsFor: string | null;
   /** Answers per second; null before the first one. */
   readonly ratePerSec: number | null;

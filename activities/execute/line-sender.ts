@@ -32,7 +32,7 @@ export interface LineSenderOptions {
 
 /**
  * Makes one try of one line: reads its bytes, sends exactly the bytes of `body`, and makes the result line
- * from the answer. It knows nothing of permits, time slices or ends.
+ * from the answer. Permits, time slices and ends are the caller's concern.
  */
 export class LineSender {
   readonly #options: LineSenderOptions;
@@ -48,7 +48,7 @@ export class LineSender {
       : headers;
   }
 
-  /** One try. Rejects if the line could not be read or sent at all, which decides nothing about it. */
+  /** Makes one try. Rejects if the line could not be read or sent; such a try does not count. */
   async try(line: ChunkLine, how: TryOptions): Promise<TryResult> {
     const { input, memory, blocks, route } = this.#options;
     const block = blocks.take(line.length);
@@ -73,7 +73,7 @@ export class LineSender {
       if (outcome.kind === 'answer') blocks.giveBack(block);
       return this.#settle(line, customId, { outcome, how, sentMs, limit });
     } catch (error) {
-      // Nothing was learned about the gateway: the breaker may send its probe again.
+      // The try shows nothing about the gateway, so the breaker may send another probe.
       if (how.probe) route.breaker.onProbeLost(Date.now());
       throw error;
     } finally {
@@ -81,13 +81,13 @@ export class LineSender {
     }
   }
 
-  /** The answer of a poison line, which is not sent any more. */
+  /** The error frame of a poison line, which is not sent any more. */
   async poisonAnswer(line: ChunkLine): Promise<EncodedFrame> {
     const bytes = await this.#options.input.read(line.offset, line.length);
     return this.#errorFrame(line, lineParts(bytes).customId, 'internal_error');
   }
 
-  /** Back into the queue at once. The run decides whether the line may still be sent. */
+  /** Puts a line back at once. The run decides whether it may still be sent. */
   #unsent({ probe }: TryOptions): TryResult {
     const nowMs = Date.now();
     if (probe) this.#options.route.breaker.onProbeLost(nowMs);

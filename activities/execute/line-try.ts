@@ -14,7 +14,7 @@ export interface TryOptions {
   readonly signal: AbortSignal;
   /** The try is the breaker's probe: it does not count if the gateway is still away. */
   readonly probe: boolean;
-  /** Learns when the request leaves and what its reply says about the load of the server. */
+  /** Receives when the request is sent and what its reply says about the load of the server. */
   readonly load: LoadReport;
   /** Asked when the outcome is known: during a stop nothing is retried. */
   stopping(): boolean;

@@ -1,6 +1,6 @@
 import type { Usage } from '../../core/batch/counts';
 
-/** Hears what happens to requests, for metrics. It must not throw, and it is called for every request. */
+/** Receives events for metrics. It must not throw and must be fast, because it is called for every request. */
 export interface ExecuteObserver {
   chunkStarted(): void;
   chunkEnded(): void;

@@ -6,7 +6,7 @@ import type { Chunk } from './chunk';
 import type { ChunkLedger } from './chunk-ledger';
 import type { LineRun } from './line-run';
 
-/** What an attempt has taken and read before its lines are settled. */
+/** What an attempt has opened and read before its lines are settled. */
 export interface RunContext {
   readonly chunk: Chunk;
   /** Which attempt of the chunk this is, from 1. */

@@ -7,7 +7,7 @@ import { LineSender } from './line-sender';
 import type { OpenRun, RunContext } from './open-run';
 import { openInput } from './open-run';
 
-/** What all chunks of a process share. */
+/** State that all chunks of a process share. */
 export type SharedState = Pick<ChunkRunOptions, 'admissionQueue' | 'gate'> &
   Pick<LineSenderOptions, 'blocks'>;
 

@@ -1,6 +1,6 @@
 import type { ModelLimit } from '../../inference/dispatcher';
 
-/** What keeps requests of `model` from being sent, for operators; null while nothing does. */
+/** What requests of `model` wait for, for operators; null if they do not wait. */
 export function permitWait(
   model: string,
   { limit, max, pausedMs }: ModelLimit,

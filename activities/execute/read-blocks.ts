@@ -3,8 +3,8 @@ const BLOCK_BYTES = 16 * 1024;
 const KEPT_BLOCKS = 1_024;
 
 /**
- * Blocks for reading request lines, which are used again. A new buffer for each line of 4 KB would be
- * gigabytes of garbage per batch, and the fragmented memory would stay with the process.
+ * Reusable buffers for reading request lines. A new buffer for each line of 4 KB would be gigabytes of
+ * garbage per batch, and the process would keep the fragmented memory.
  */
 export class ReadBlocks {
   readonly #free: Buffer[] = [];
@@ -15,7 +15,7 @@ export class ReadBlocks {
     return this.#free.pop() ?? Buffer.allocUnsafeSlow(BLOCK_BYTES);
   }
 
-  /** Takes a block back. Nothing may read it any more, so its request must have been answered. */
+  /** Takes a block back. Nothing may read it any more: its request was answered or never sent. */
   giveBack(block: Buffer | undefined): void {
     if (block !== undefined && this.#free.length < KEPT_BLOCKS) this.#free.push(block);
   }

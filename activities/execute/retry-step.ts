@@ -3,12 +3,12 @@ import { retry, RETRY_POLICIES } from '../../core/async/retry';
 import { isNightshiftError } from '../../core/errors';
 import type { Logger } from '../../platform/logger';
 
-/** What a step is, and who hears of its failures. */
+/** How the failures of a step are reported, and when to give up. */
 export interface RetryStepOptions {
-  /** Aborts when the attempt is cancelled: the last error is thrown then. */
+  /** Aborts when the attempt is cancelled. Then the last error is thrown. */
   readonly signal: AbortSignal;
   readonly logger: Logger;
-  /** For the log. */
+  /** Name of the step in the log. */
   readonly what: string;
   onFailure(error: Error): void;
 }

@@ -15,19 +15,19 @@ export type TryVerdict =
   | { readonly kind: 'unanswered' };
 
 interface JudgedTry extends SentTry {
-  /** The outcome speaks against the gateway, not against the line. */
+  /** The outcome counts as a failure of the gateway, not of the line. */
   readonly away: boolean;
   /** The outcome may use up a try of the line. */
   readonly counted: boolean;
 }
 
-/** If fewer lines are open, waiting for an absent gateway gains no more than ending them by their tries. */
+/** If fewer lines are open, they do not wait for a gateway that is away: they end when their tries are used up. */
 const MIN_LINES_WORTH_WAITING = 20;
 /** Longest pause of a line that found no connection. */
 const MAX_UNCONNECTED_PAUSE_MS = 5_000;
 
 /**
- * Decides whether a line is tried again, and tells the circuit breaker what the try says about the
+ * Decides whether a line is tried again, and reports to the circuit breaker what the try shows about the
  * gateway (docs/design/execution.md#retries).
  */
 export class TryJudge {
@@ -47,7 +47,7 @@ export class TryJudge {
     return this.#verdict(line, { ...sent, away, counted });
   }
 
-  /** True if the outcome speaks against the gateway, not against the line. */
+  /** True if the outcome counts as a failure of the gateway. */
   #tellBreaker(line: ChunkLine, { outcome, how: { probe }, sentMs }: SentTry): boolean {
     const { breaker } = this.#route;
     const health = gatewayHealth(outcome);
@@ -82,14 +82,14 @@ export class TryJudge {
     return away && this.#seemsAway(line, how) ? takeBack(line, outcome, clock) : { kind: 'final' };
   }
 
-  /** Tried again until the gateway can be reached or the batch ends: nothing of the request has left. */
+  /** Retries until the gateway can be reached or the batch ends, because nothing of the request was sent. */
   #untilConnected(
     line: ChunkLine,
     clock: Omit<BackoffInput, 'attempt' | 'retryAfter'>,
   ): TryVerdict {
     const { initial_backoff } = clock.gateway;
-    // Lines that wait are no burden on a gateway that is away: its breaker soon lets only one ask. The
-    // one that finds it back must not be the last to notice.
+    // A short pause does no harm while the gateway is away, because its breaker soon lets only one probe
+    // through. It lets the lines go on soon after the gateway is back.
     const max_backoff = Math.min(clock.gateway.max_backoff, MAX_UNCONNECTED_PAUSE_MS);
     const gateway = { initial_backoff, max_backoff };
     const pauseMs = backoffMs({ ...clock, gateway, attempt: line.unconnected, retryAfter: null });
@@ -97,10 +97,10 @@ export class TryJudge {
   }
 
   /**
-   * Whether the line's last failure says that the gateway is away. It does if the try was a probe. It also
+   * Whether the line's last failure means that the gateway is away. It does if the try was a probe. It also
    * does if the gateway is suspect, no request that was sent after the line's first failure succeeded, and
-   * enough lines are open to make waiting worthwhile. A few last requests that a server never bears look
-   * just like a server that is away: they end by their tries.
+   * enough lines are open to make waiting worthwhile. If only a few requests are left and their server can
+   * never handle them, it looks just like a server that is away. Such lines end when their tries are used up.
    */
   #seemsAway(line: ChunkLine, how: SentTry['how']): boolean {
     if (how.probe) return true;
@@ -118,12 +118,12 @@ function countTry(
   line.unconnected = isUnconnected(outcome) ? line.unconnected + 1 : 0;
   const cost = costOf({ outcome, limit, refusals: line.refusals });
   if (cost === 'refusal') line.refusals++;
-  // What never reached the gateway does not count, and neither does a probe that found it away.
+  // A request that never reached the gateway does not count, and neither does a failed probe.
   if (cost === 'try' && line.unconnected === 0 && !(away && how.probe)) line.tries++;
   return cost === 'try';
 }
 
-/** The last try must not use up the line before the breaker has opened, nor as its probe. */
+/** Does not count a last try that failed because the gateway is away, so that the line is tried again. */
 function takeBack(
   line: ChunkLine,
   outcome: BackendOutcome,
@@ -135,7 +135,7 @@ function takeBack(
   return { kind: 'retry', atMs: clock.nowMs + backoffMs({ attempt, retryAfter, ...clock }) };
 }
 
-/** No connection could be made: nothing of the request has left. */
+/** Whether no connection could be made, so that nothing of the request was sent. */
 function isUnconnected(outcome: BackendOutcome): boolean {
   return outcome.kind === 'failure' && outcome.reason === 'connect';
 }

@@ -12,7 +12,7 @@ import type { Chunk } from './chunk';
 import type { ChunkLedger, ChunkLine } from './chunk-ledger';
 import type { LineRun } from './line-run';
 
-/** What a run is made from. */
+/** What a run needs. */
 export interface UnroutedRunOptions {
   readonly chunk: Chunk;
   readonly ledger: ChunkLedger;
@@ -29,7 +29,7 @@ const LINES_PER_TURN = 256;
 
 /**
  * Ends the open lines of a chunk as `model_not_found`. It reads their custom ids and sends nothing. Like
- * every chunk it exits for a stop, the deadline and the loss of its range.
+ * every run it exits at a stop, at the deadline, and when it loses its range.
  */
 export class UnroutedRun implements LineRun {
   readonly #o: UnroutedRunOptions;

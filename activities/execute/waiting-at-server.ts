@@ -18,10 +18,10 @@ import { gatewayAway, noPermit } from './chunk-admission';
 /** Longest and shortest wait of a chunk whose lines are not due yet. */
 const MAX_NOT_DUE_MS = 60_000;
 const MIN_NOT_DUE_MS = 1_000;
-/** The other lanes of a model stand still while its chunk waits, so it must return soon afterwards. */
+/** The other lanes of a model stand still while its chunk waits, so it must return soon after its wait. */
 const MAX_SLICE_AFTER_WAIT_MS = 15_000;
 
-/** What an attempt found that sent nothing. */
+/** An attempt that made no progress. */
 export interface Fruitless {
   readonly chunk: Chunk;
   readonly route: Route;
@@ -41,7 +41,7 @@ export function deferredResult(
   return { next: chunk.from, ...nothing, worker, left: exitReason, stopCause: null };
 }
 
-/** The failure with which an attempt that sent nothing lets its chunk wait; null if it must return. */
+/** The failure that makes the server retry the attempt later; null if the chunk must return instead. */
 export function waitAfter(
   { chunk, route, exitReason, nextDueMs }: Fruitless,
   admissionQueue: AdmissionQueue,
@@ -60,14 +60,14 @@ export function waitAfter(
     }
     case EXIT_REASON.timeSlice: {
       const dueMs = clamp((nextDueMs ?? 0) - nowMs, MIN_NOT_DUE_MS, MAX_NOT_DUE_MS);
-      return waitFailure(exitReason, 'No request could be sent in the time of the chunk.', dueMs);
+      return waitFailure(exitReason, 'No request could be sent within the time slice.', dueMs);
     }
     default:
       return null;
   }
 }
 
-/** The chunk of a later attempt: if it waits for a whole model, its time slice is short. */
+/** The chunk with a shorter time slice if it may wait at the server. For its second and later attempts. */
 export function withShortSlice(chunk: Chunk): Chunk {
   if (!chunk.mayWait) return chunk;
   const mostMs = Math.max(MAX_SLICE_AFTER_WAIT_MS, 4 * (chunk.p95Ms ?? 0));

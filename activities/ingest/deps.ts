@@ -14,13 +14,13 @@ export interface IngestDeps {
   refreshRoutes?(): Promise<void>;
   /** Counts the batch's requests against its tenant's limit; false if they exceed it. */
   enqueue?(batchId: string, requests: number): Promise<boolean>;
-  /** Time in which a heartbeat reaches the server, ms. */
+  /** Time after which the server has the latest heartbeat, ms. */
   readonly announceMs?: number;
   readonly limits: Config['limits'];
   readonly batch: Config['batch'];
 }
 
-/** Finds what a batch reads. */
+/** Looks up the input of a batch. */
 export interface BatchInputs {
   /** Null if there is no such batch. */
   input(batchId: string): Promise<BatchInput | null>;
@@ -34,7 +34,7 @@ export interface BatchInput {
   readonly inputBytes: number | null;
 }
 
-/** One attempt, and what it shares with others of its process. */
+/** One attempt, and what it shares with other attempts in its process. */
 export interface Ingestion {
   readonly deps: IngestDeps;
   readonly batchId: string;

@@ -1,11 +1,11 @@
 /**
- * What an attempt at ingestion tells the next one with its heartbeats, so that a file that kills its
- * workers is given up, and no other file is.
+ * The state of an attempt at ingestion that travels in its heartbeats to the next attempt. It lets a file
+ * that kills its workers be given up, and no other file.
  *
- * An attempt whose process died while it read the file makes the file suspect; the cause may have been
- * something else. A suspect file is read while its process reads no other file, and only deaths during
- * that count. An attempt that fails by itself, for example because PostgreSQL is away, says `left`, so it
- * never counts (docs/design/batch-path.md#files-that-kill-workers).
+ * If a worker dies while it reads a file, the file becomes suspect, because the cause may have been
+ * something else. A suspect file is read while the process reads no other file, and only deaths during such
+ * a read count. An attempt that fails by itself, for example because PostgreSQL is away, ends in phase
+ * `left` and never counts (docs/design/batch-path.md#files-that-kill-workers).
  */
 export class IngestAttempt {
   /** Workers that died while they read only this file. */
@@ -26,12 +26,12 @@ export class IngestAttempt {
     return { phase: this.#phase, deaths: this.crashes, suspect: this.isSuspect };
   }
 
-  /** From now on this process reads no other file: a death of the worker proves the file guilty. */
+  /** Call it when this process reads only this file. A death of the worker then proves the file guilty. */
   readsExclusively(): void {
     this.#phase = 'alone';
   }
 
-  /** The attempt ends by itself. */
+  /** Call it when the attempt ends by itself. */
   endByItself(): void {
     this.#phase = 'left';
   }

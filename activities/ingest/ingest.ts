@@ -17,16 +17,16 @@ import { hasNewRoutes, inputMissing, scanFile } from './scan-file';
 import { ScanGate } from './scan-gate';
 
 /**
- * How many models that no worker can send get a plan, so that they can be looked up again. Each plan costs
- * objects and an activity, and a client can invent any number of names.
+ * How many models without a route get a plan, so that they can be looked up again. Limited, because each
+ * plan costs objects and an activity, and a client can invent any number of names.
  */
 const MAX_UNDECIDED = 20;
 
 /**
- * The activity that turns an input file into a plan (docs/design/batch-path.md#ingestion). It streams the
- * input once and writes either plans and then `model_map.json`, or `errors.json`. If one of these two
- * exists already, it is the result, so the activity may run any number of times, also concurrently. Fails
- * with `not_found` without a row, `input_missing` if the input object is gone, and `plan_unreadable`.
+ * The activity that turns an input file into plans (docs/design/batch-path.md#ingestion). It reads the
+ * input and writes either the plans and then `model_map.json`, or `errors.json`. If one of these two
+ * objects exists already, it is the result, so the activity may run any number of times, also concurrently.
+ * @throws not_found if the batch has no row; input_missing if the input object is gone; plan_unreadable
  */
 export function createIngest(deps: IngestDeps): (input: IngestInput) => Promise<IngestResult> {
   const gate = new ScanGate();

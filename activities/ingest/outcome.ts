@@ -46,7 +46,7 @@ export async function earlierResult(
   return errors === null ? null : { kind: 'invalid', errorCount: countEntries(errors) };
 }
 
-/** Writes `errors.json`. If there is a result already, that one counts. */
+/** Writes `errors.json`. If there is a result already, returns that one. */
 export async function writeErrors(
   store: ObjectStore,
   batchId: string,

@@ -18,9 +18,9 @@ export interface PlanCollector {
 
 /** Models without a route. */
 export interface UnknownModels {
-  /** They have a plan all the same, and are looked up again later. */
+  /** Models with a plan. They are looked up again later. */
   readonly planned: ReadonlySet<string>;
-  /** They have no plan; with the number of their lines. */
+  /** Models without a plan, with the number of their lines. */
   readonly unplanned: ReadonlyMap<string, number>;
 }
 

@@ -3,7 +3,7 @@ import type { InputError } from '../../core/openai/input-errors';
 import type { Config } from '../../platform/config-schema';
 import { MAX_CRASHES } from './ingest-attempt';
 
-/** Refuses a file that brought its workers down. */
+/** Refuses a file that killed its workers. */
 export function unprocessable(): InputError {
   const message =
     `The server went down ${MAX_CRASHES} times while it read only this file, so the file is not read ` +

@@ -44,7 +44,7 @@ export async function scanFile(
 
 /**
  * Reads the announcements of all workers before models without a route are given up. True if one of the
- * models without a plan has a route by now: the file must be read again.
+ * models without a plan has a route by now, so that the file must be read again.
  */
 export async function hasNewRoutes(
   deps: IngestDeps,
@@ -61,7 +61,10 @@ export function inputMissing(batchId: string): NightshiftError {
   return new NightshiftError('input_missing', `the input object of ${batchId} is gone`);
 }
 
-/** A suspect file waits until no other file is read here, and until the server knows that it is read now. */
+/**
+ * Waits for the file's turn. A suspect file waits until this process reads no other file, and then until
+ * the server has the heartbeat that says so.
+ */
 function inTurn<T>(
   { deps, attempt, heartbeat, gate }: Ingestion,
   scan: () => Promise<T>,

@@ -13,8 +13,7 @@ export class ScanGate {
   #isExclusive = false;
 
   /**
-   * Runs `scan` when its turn comes, in order of arrival. If `signal` aborts before that, it rejects with
-   * the signal's reason.
+   * Runs `scan` when its turn comes, in order of arrival. If `signal` aborts first, rejects with its reason.
    */
   async run<T>(
     { exclusive, signal }: { readonly exclusive: boolean; readonly signal: AbortSignal },

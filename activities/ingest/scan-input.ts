@@ -10,7 +10,7 @@ import {
 } from '../../core/openai/line-scanner';
 import type { Heartbeat } from '../runtime/heartbeat';
 
-/** The event loop turns after this much work, so that other activities of the process go on. */
+/** Work between two turns of the event loop, so that other activities of the process go on. */
 const TURN_MS = 5;
 /** The clock is read after each slice. Even the most expensive slice, of tiny invalid lines, takes 0.1 s. */
 const SLICE_BYTES = 64 * 1024;
@@ -24,8 +24,8 @@ export interface InputScan {
 }
 
 /**
- * Passes the whole stream through a scanner and closes it. If the activity is cancelled, it rejects with
- * the cancellation, also while no byte arrives.
+ * Passes the whole stream through a scanner and closes it. If the activity is cancelled, rejects with the
+ * cancellation, even while the stream delivers no bytes.
  */
 export async function scanInput(scan: InputScan): Promise<ScanTotals> {
   const { stream, heartbeat } = scan;

@@ -53,7 +53,7 @@ function boundedFailure(error: unknown, causes = MAX_CAUSES): unknown {
   return shortened(error, message, cause);
 }
 
-/** The SDK recognises a cancellation by these. Their texts are its own, and short. */
+/** Cancellations pass unchanged, because the SDK recognises them by class or name. Their texts are short. */
 function isCancellation(error: unknown): boolean {
   return (
     error instanceof CancelledFailure || (error instanceof Error && error.name === 'AbortError')

@@ -6,7 +6,7 @@ const HEARTBEAT_EVERY_MS = 1_000;
 export interface Heartbeat {
   /** Bytes processed so far, for operators who look at the heartbeat. */
   bytes: number;
-  /** Aborts when the activity is cancelled: the answer to a heartbeat says so. */
+  /** Aborts when the activity is cancelled. The worker learns of it from the answer to a heartbeat. */
   readonly signal: AbortSignal;
   /** Throws the cancellation if the activity is cancelled. */
   check(): void;
@@ -16,8 +16,8 @@ export interface Heartbeat {
 }
 
 /**
- * Sends a heartbeat now and every second, until it is stopped. That works only while the event loop
- * turns, so long work must yield to it (docs/design/temporal.md#heartbeats).
+ * Sends a heartbeat now and every second, until it is stopped. Long work must yield to the event loop, or
+ * no heartbeat is sent (docs/design/temporal.md#heartbeats).
  *
  * @param details of each heartbeat, given the bytes so far; the next attempt reads the last ones
  */

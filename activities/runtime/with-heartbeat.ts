@@ -13,8 +13,8 @@ export interface WithHeartbeatOptions {
 }
 
 /**
- * Runs an activity that takes long: heartbeats while it works, and throws its errors as failures that
- * Temporal retries or not ({@link asFailure}).
+ * Runs a long activity. Sends heartbeats while it works, and throws its errors as failures that tell
+ * Temporal whether to retry ({@link asFailure}).
  */
 export async function withHeartbeat<T>(
   work: (heartbeat: Heartbeat) => Promise<T>,
@@ -26,7 +26,7 @@ export async function withHeartbeat<T>(
   } catch (error) {
     if (beatsOnFailure) {
       heartbeat.beat();
-      // The SDK encodes a heartbeat asynchronously. The failure must not overtake this one.
+      // The SDK encodes heartbeats asynchronously, and the failure must not overtake this one.
       await turn();
     }
     throw judge(asFailure(error));
