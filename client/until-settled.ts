@@ -41,7 +41,7 @@ export async function untilSettled<T>(
   } catch (error) {
     const message = temporaryMessage(error);
     if (message === null) throw error;
-    const text = `Temporal answers, but not for ${what}: ${message}. Try again, or check its log.`;
+    const text = `Temporal answers, but a call for ${what} failed: ${message}. Try again, or check the log of Temporal.`;
     throw new NightshiftError('temporal_unavailable', text, { cause: error });
   }
 }

@@ -3,7 +3,7 @@ import { WorkflowNotFoundError } from '@temporalio/client';
 import { createBatchWorkflows, type BatchWorkflowsOptions } from '../../client/batch-workflows';
 import { createDescribe } from '../../client/describe-workflow';
 
-/** What is asked of Temporal for one batch, and which of its answers are failures. */
+/** Which calls to Temporal are made for one batch, and which of its answers are failures. */
 
 const BATCH = {
   id: 'batch_1',
@@ -81,7 +81,7 @@ describe('the start of a batch', () => {
   });
 
   it.each(['t'.repeat(65), 'ü'.repeat(40), '😀'.repeat(40)])(
-    'has a fairness key that the server takes: %s',
+    'has a fairness key that is short enough for the server: %s',
     async (tenant) => {
       await createBatchWorkflows(fakeClient()).start({ ...BATCH, tenant });
       const { fairnessKey } = calls[0]?.options?.['priority'] as { fairnessKey: string };
@@ -114,7 +114,7 @@ describe('the state of the workflow of a batch', () => {
     ['CONTINUED_AS_NEW', 'running'],
     ['PAUSED', 'running'],
     ['UNKNOWN', 'running'],
-  ])('%s counts as %s', async (name, state) => {
+  ])('%s in Temporal counts as %s', async (name, state) => {
     const client = fakeClient(async () => ({ status: { name } }));
     expect(await createDescribe(client)('batch_1')).toBe(state);
   });

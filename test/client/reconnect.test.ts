@@ -22,7 +22,7 @@ it('retries a Temporal server that is away about once a second, even after a lon
   const asking = (async () => {
     for (; !isOver; await delay(50)) await ping.ask().catch(() => undefined);
   })();
-  // By gRPC's own rule the eighth would come after 43 s.
+  // By gRPC's default backoff the eighth try would come after 43 s.
   await until(() => tries >= 8, 20_000, 'eight tries').finally(() => (isOver = true));
   await asking;
   await ping.close();

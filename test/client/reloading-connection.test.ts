@@ -25,7 +25,7 @@ afterEach(async () => {
 
 const inFolder = (name: string): string => join(folder, name);
 
-/** As a mounted secret is replaced: as a whole. */
+/** Replaces a file atomically, as a mounted secret is replaced. */
 function put(name: string, from: string): void {
   copyFileSync(from, inFolder('draft'));
   renameSync(inFolder('draft'), inFolder(name));

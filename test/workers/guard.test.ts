@@ -24,7 +24,7 @@ class BusyWorker {
   }
 }
 
-/** Everything of a worker process but Temporal and Postgres, wired as its main does. */
+/** A worker process without Temporal and PostgreSQL, wired like the real one. */
 async function workerProcess() {
   const workers = [new BusyWorker(), new BusyWorker()];
   const drain = new AbortController();
@@ -66,7 +66,7 @@ describe('a permit that is released twice', () => {
     });
     expect(drain.signal.aborted).toBe(true);
     expect(workers.map(({ polls }) => polls)).toEqual([false, false]);
-    // Jobs that run may end in their own time.
+    // Running jobs may take their time to end.
     expect(released).toEqual([]);
     for (const worker of workers) worker.endJob();
 

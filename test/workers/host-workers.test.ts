@@ -26,7 +26,7 @@ class PlayedWorker {
   }
 }
 
-/** Two hosted workers; `order` tells what happened in which order. */
+/** Two hosted workers; `order` lists what happened, in order. */
 async function hostTwo(drainBudgetMs = 30_000) {
   const workers = [new PlayedWorker(), new PlayedWorker()] as const;
   const order: string[] = [];
@@ -52,7 +52,7 @@ async function hostTwo(drainBudgetMs = 30_000) {
 }
 
 describe('workers that shut down', () => {
-  it('drain their chunks, take nothing new, and release resources only afterwards', async () => {
+  it('drain their chunks, take no new work, and release resources only afterwards', async () => {
     const { workers, order, drain, hosted, ready, states } = await hostTwo();
     expect(drain.signal.aborted).toBe(false);
     const closed = hosted.close();
@@ -60,7 +60,7 @@ describe('workers that shut down', () => {
     expect(drain.signal.aborted).toBe(true);
     expect(await ready()).toContain('draining');
     workers[0].end();
-    // A round trip later the second one still runs, and nothing has been released.
+    // After a round trip the second worker still runs, and nothing has been released.
     await ready();
     expect(order).toEqual(['drain while RUNNING and RUNNING']);
     workers[1].end();
@@ -69,7 +69,7 @@ describe('workers that shut down', () => {
     await hosted.finished;
   });
 
-  it('await the same end when they are closed twice', async () => {
+  it('shut down once even if they are closed twice', async () => {
     const { workers, order, hosted, states } = await hostTwo();
     const closed = [hosted.close(), hosted.close()];
     await until(() => states().every((state) => state === 'DRAINING'), 5_000, 'no new jobs');

@@ -217,7 +217,7 @@ describe('with a payload codec', () => {
     TIMEOUT_MS,
   );
 
-  /** All texts of the history, bytes as well, less the search attributes: Temporal needs them readable. */
+  /** All texts and bytes of the history except search attributes, which Temporal must be able to read. */
   function readable(history: unknown): string {
     const texts: string[] = [];
     walk(history, (value) => {

@@ -26,7 +26,7 @@ const settings: BatchSettings = {
 
 const RETURNS = { mayWait: false, scheduleToStartMs: undefined };
 
-it('dispatches no activity eagerly, awaits cancelled ones, and never times one out while no worker runs', () => {
+it('dispatches no activity eagerly, awaits cancelled ones, and times none out while no worker runs', () => {
   const policy = { settings, queue: 'q', timeSliceMs: 1, requestTimeoutMs: 1, ...RETURNS };
   ingestActivity(settings);
   executeChunkActivity({ ...policy, attempts: 1, summary: 's' });

@@ -75,14 +75,14 @@ async function run(batch: WatchedBatch, drive?: NonNullable<Scenario['drive']>) 
   return { result, error };
 }
 
-/** A chunk whose worker dies while it is being stopped: nobody knows how far it came. */
+/** A chunk whose worker dies during the stop, so that its progress is unknown. */
 async function lostInTheStop(): Promise<never> {
   await untilCancelled();
   throw crash();
 }
 
 describe('the cause of an end', () => {
-  it('is the one in the row, even if the workflow claims another', async () => {
+  it('is the one in the row, even if the workflow claims another one', async () => {
     const batch = new WatchedBatch({
       onChunk: (_, self) => {
         self.claim('cancelled');
@@ -94,7 +94,7 @@ describe('the cause of an end', () => {
     expect(batch.finalized).toEqual([{ nonce: 'n0', cause: 'cancelled' }]);
   });
 
-  it('is taken from the row if a signal comes second', async () => {
+  it('is taken from the row if the cancel signal comes later', async () => {
     const batch = new WatchedBatch({ onChunk: untilCancelled });
     const { result } = await run(batch, async (handle) => {
       batch.claim('expired');
@@ -104,7 +104,7 @@ describe('the cause of an end', () => {
     expect(batch.finalized).toEqual([{ nonce: 'n0', cause: 'expired' }]);
   });
 
-  it('is taken from a chunk that learned of it before the workflow', async () => {
+  it('is taken from the result of a chunk that saw it before the workflow did', async () => {
     const batch = new WatchedBatch({
       onChunk: (input, self) => {
         self.claim('cancelled');
@@ -157,7 +157,7 @@ describe('a stop', () => {
 
 describe('a run that continues an earlier one', () => {
   it('ends at the deadline of the batch', async () => {
-    // The window ends after the second run has started, however long the first one took.
+    // The window ends after the second run has started, even if the first one takes long.
     const batch: WatchedBatch = new WatchedBatch(
       {
         models: [{ model: 'alpha', entries: 900 }],

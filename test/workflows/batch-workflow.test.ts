@@ -58,16 +58,17 @@ describe('batchWorkflow', () => {
     expect(batch.finalized).toEqual([{ nonce: 'n0', cause: 'expired' }]);
   });
 
-  it('expires also if lanes that started late are pausing', async () => {
+  it('expires even while lanes that started late are pausing', async () => {
     const { batch, played } = await run('expired-while-pausing');
     expect(played.result).toMatchObject({ status: 'expired' });
-    // Four answered chunks, then one per lane and one more after its pause: pausing lanes wake no other lane.
+    // Four answered chunks, then one for each lane and one more after its pause. If pausing lanes woke each
+    // other, there would be more.
     expect(batch.chunks.length).toBeGreaterThan(8);
     expect(batch.chunks.length).toBeLessThanOrEqual(4 + 2 * 8);
     expect(batch.finalized).toEqual([{ nonce: 'n0', cause: 'expired' }]);
   });
 
-  it('ends failed on a system failure, after the other chunks have returned', async () => {
+  it('fails after a system failure, once the other chunks have returned', async () => {
     const { batch, played } = await run('system-failure');
     expect(played.error).toMatchObject({ cause: { type: 'BatchFailed' } });
     expect(batch.finalized).toEqual([{ nonce: 'n0', cause: 'failed' }]);
@@ -98,7 +99,7 @@ describe('batchWorkflow', () => {
     expect(batch.chunks[0]?.boxMs).toBeGreaterThanOrEqual(100_000);
   });
 
-  it('halves failing chunks down to the line that kills them, and gives it an error without sending it', async () => {
+  it('halves failing chunks down to the line that kills them, and ends it with an error without sending it', async () => {
     const { batch, played } = await run('poisoned-line');
     expect(played.result).toMatchObject({ status: 'completed' });
     expect(batch.poisoned).toEqual(['alpha/5']);
@@ -157,7 +158,7 @@ describe('batchWorkflow', () => {
     const { batch, played } = await run('waits-for-a-permit');
     expect(played.result).toMatchObject({ status: 'completed', total: 300 });
     everyLineOnce(batch);
-    // The next attempt gets the last heartbeat, even a throttled one and even of a failed attempt.
+    // The next attempt receives the last heartbeat of a failed attempt, even a throttled one.
     expect(batch.notes).toEqual([
       null,
       { deaths: 0, holding: false },
@@ -196,7 +197,7 @@ describe('batchWorkflow', () => {
     expect(batch.finalized).toEqual([{ nonce: 'n0', cause: null }]);
   });
 
-  it('gives up models without a route, also across runs', async () => {
+  it('gives up models without a route, even if that takes several runs', async () => {
     const { batch, played } = await run('unrouted-continued');
     expect(played.result).toMatchObject({ status: 'completed', total: 25_000 });
     expect(played.histories.length).toBeGreaterThan(1);

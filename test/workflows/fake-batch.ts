@@ -28,7 +28,7 @@ export interface FakeBatchOptions {
   /** The rate that chunks report. A low rate makes chunks small. */
   readonly ratePerSec?: number;
   readonly settings?: Partial<BatchSettings>;
-  /** The queue of its chunks; by default the one that is served. */
+  /** The task queue of its chunks; by default the one that the test's worker serves. */
   readonly queue?: string;
   /** The route that the workflow gets when it looks the model up again; by default the planned one. */
   readonly routeOf?: (batch: FakeBatch) => ModelRoute | null;
@@ -53,7 +53,7 @@ const SETTINGS: BatchSettings = {
 };
 
 /**
- * A batch whose activities live in memory: a row with the rules of the real one, and a set of answered
+ * A batch whose activities work in memory: a row with the rules of the real one, and a set of answered
  * lines. Tests read from it what the workflow did.
  */
 export class FakeBatch {
@@ -243,7 +243,7 @@ function notRouted(): ApplicationFailure {
   return ApplicationFailure.create({ message: 'no route', type: 'not_routed' });
 }
 
-/** Fails a chunk that waits for a permit. With `died` its worker dies instead. */
+/** Fails a chunk as if it waited for a permit or, with `died`, as if its worker died. */
 export function waitOrDie(batch: FakeBatch, died: boolean): never {
   const { info, heartbeat } = Context.current();
   batch.notes.push(info.heartbeatDetails ?? null);

@@ -26,8 +26,8 @@ async function detailsAfter(firstAttempt: (context: Context) => Promise<void>): 
   return details;
 }
 
-// Counting the deaths of workers and measuring finalization rely on both.
-it('the attempt after a failed one gets its last heartbeat, even a throttled one', async () => {
+// Counting deaths of workers and measuring the finalization window rely on both.
+it('an attempt receives the last heartbeat of a failed one before it, even a throttled one', async () => {
   const details = await detailsAfter((context) => {
     context.heartbeat('reads');
     context.heartbeat('fails');
@@ -36,7 +36,7 @@ it('the attempt after a failed one gets its last heartbeat, even a throttled one
   expect(details).toBe('fails');
 });
 
-it('the attempt after a worker died gets the last heartbeat that was sent', async () => {
+it('an attempt receives the last heartbeat that reached the server before a worker died', async () => {
   const details = await detailsAfter(async (context) => {
     context.heartbeat('reads');
     await until(() => context.cancellationSignal.aborted, 20_000, 'the heartbeat timeout');

@@ -18,7 +18,7 @@ const start = {
   inputFileId: 'file-x',
 };
 
-// A value that the server refuses would be refused at every retry. Only a real server shows it.
+// If the server rejected a value, it would reject every retry too. Only a real server shows what it rejects.
 it.each([
   ['20 models of 110 characters', start, models(20, 'm'.repeat(108))],
   ['2 models of 255 emoji', start, models(2, '😀'.repeat(255))],

@@ -2,12 +2,12 @@ import fc from 'fast-check';
 import { EXEC_QUEUE, modelQueue } from '../../workflows/contract';
 
 describe('the queue of a model', () => {
-  it('is named after the model alone, as it was after the first of a group', () => {
+  it('is named after the model, even if that is called like a shared gateway', () => {
     expect(modelQueue('org/plain:1')).toBe('nightshift-exec.org/plain:1');
     expect(modelQueue('default')).not.toBe(EXEC_QUEUE);
   });
 
-  it('has a name that Temporal takes, another one for each model', () => {
+  it('has a name that Temporal accepts, and a different one for each model', () => {
     const name = fc.string({ unit: 'binary', maxLength: 300 });
     fc.assert(
       fc.property(name, name, (a, b) => {

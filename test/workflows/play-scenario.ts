@@ -39,7 +39,7 @@ export async function workflowBundle(): Promise<WorkflowBundle> {
 
 let bundle: Promise<WorkflowBundle> | null = null;
 
-/** On a busy machine. */
+/** Long enough for a busy machine. */
 const BUNDLE_MS = 60_000;
 
 async function bundleInto(folder: string): Promise<{ codePath: string }> {
@@ -140,7 +140,7 @@ async function startWorkers(
   };
 }
 
-/** Activities that are those of the batch whose workflow called them. */
+/** Activities that delegate to the batch whose workflow called them. */
 function activitiesOf(playing: ReadonlyMap<string, BatchActivities>): BatchActivities {
   const names = Object.keys(new FakeBatch().activities()) as (keyof BatchActivities)[];
   const dispatched = names.map((name) => [

@@ -9,7 +9,7 @@ export interface Scenario {
   readonly batch: FakeBatch;
   /** Starts the workflow as a later run of its batch. */
   readonly resume?: BatchResume;
-  /** What the API starts it with. Without this it is started with its id alone. */
+  /** The data with which the API starts the workflow. If missing, it is started with its id alone. */
   readonly start?: Omit<BatchStart, 'id'>;
   /** Signals or cancels the running workflow. */
   readonly drive?: (handle: WorkflowHandle) => Promise<void>;
@@ -24,8 +24,8 @@ async function detailsOf(handle: WorkflowHandle): Promise<string> {
 }
 
 /**
- * Every course a batch can take, each with a new {@link FakeBatch}. The workflow tests play them on a real
- * server. Each was recorded once for the replay tests: the names are those of the recorded histories.
+ * Every course that a batch can take, each with a new {@link FakeBatch}. The workflow tests play them on a
+ * real server. Each was recorded once for the replay tests, under the same name.
  */
 export const SCENARIOS: Readonly<Record<string, () => Scenario>> = {
   completed: () => ({
@@ -58,7 +58,7 @@ export const SCENARIOS: Readonly<Record<string, () => Scenario>> = {
     };
   },
   expired: () => ({ batch: new FakeBatch({ expiresInMs: 3_000, onChunk: untilCancelled }) }),
-  // Lanes that were added for further workers get no permit and pause until the window ends.
+  // Lanes that start after the first answers get no permit, and pause until the window ends.
   'expired-while-pausing': () => ({
     batch: new FakeBatch({
       expiresInMs: 4_000,
@@ -95,7 +95,7 @@ export const SCENARIOS: Readonly<Record<string, () => Scenario>> = {
           : Promise.resolve(),
     }),
   }),
-  // Enough lines for four lanes. The first chunk has a short time slice and is missed first.
+  // Enough lines for four lanes. The first chunk has a short time slice, so it is overdue first.
   'queue-that-nobody-serves': () => {
     const batch: FakeBatch = new FakeBatch({
       models: [{ model: 'alpha', entries: 300 }],
@@ -118,7 +118,7 @@ export const SCENARIOS: Readonly<Record<string, () => Scenario>> = {
       },
     };
   },
-  // No lane gets a permit. One chunk waits for all four, and every lane returns once it has one.
+  // No lane gets a permit. One chunk waits for all four lanes, which go on when it has one.
   'waits-for-a-permit': () => ({
     batch: new FakeBatch({
       models: [{ model: 'alpha', entries: 300 }],
@@ -132,7 +132,7 @@ export const SCENARIOS: Readonly<Record<string, () => Scenario>> = {
       },
     }),
   }),
-  // Planned for a queue that is no longer served. Then no worker has its model for a while.
+  // Planned for a queue that is no longer served. Then no worker has a gateway for the model for a while.
   'routed-again': () => {
     const batch: FakeBatch = new FakeBatch({
       models: [{ model: 'alpha', entries: 300 }],
@@ -156,7 +156,7 @@ export const SCENARIOS: Readonly<Record<string, () => Scenario>> = {
       },
     };
   },
-  // Two models without a route: one gets a route when all else is settled, the other is given up.
+  // Two models without a route. One has a route when all other lines are settled; the other is given up.
   'routed-at-last': () => ({
     batch: new FakeBatch({
       models: [
@@ -219,7 +219,7 @@ export const SCENARIOS: Readonly<Record<string, () => Scenario>> = {
         ingesting = true;
         await until(() => self.finalized.length > 0, 60_000, 'an end that does not wait for it');
       },
-      // The details of the stop disappear when the batch has ended.
+      // The batch must not end before the test has read the details of the stop.
       onFinalize: async (self) => {
         await until(() => self.details !== '', 20_000, 'a look at the details');
         return null;

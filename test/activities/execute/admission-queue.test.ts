@@ -40,10 +40,10 @@ describe('the delay of chunks that wait at the server', () => {
 describe('worker crashes of earlier attempts', () => {
   it.each([
     ['the first attempt', undefined, 1, 0],
-    ['attempts that found no place', undefined, 7, 0],
-    ['one that ended by itself', { deaths: 2, holding: false }, 5, 2],
-    ['one that never did', { deaths: 2, holding: true }, 4, 3],
-    ['a worker of an older version', { next: 3, inFlight: 1 }, 3, 2],
+    ['attempts that were deferred at once', undefined, 7, 0],
+    ['an attempt that ended by itself', { deaths: 2, holding: false }, 5, 2],
+    ['an attempt that did not end by itself', { deaths: 2, holding: true }, 4, 3],
+    ['an attempt of an older release', { next: 3, inFlight: 1 }, 3, 2],
   ])('are counted from the last heartbeat: %s', (_, details, attempt, deaths) => {
     expect(crashesBefore(details, attempt)).toBe(deaths);
   });

@@ -35,7 +35,7 @@ interface RequestTally {
   failed: number;
 }
 
-/** A lease in memory: what Postgres would say is set by the test. */
+/** A lease in memory. The test sets what PostgreSQL would return. */
 export class FakeLease implements ChunkLease {
   lost = false;
   stopCause: StopCause | null = null;
@@ -43,7 +43,7 @@ export class FakeLease implements ChunkLease {
   frozen = false;
   unconfirmed = false;
   released: ({ to: number } & RequestTally) | null = null;
-  /** What the row is told at every tick. */
+  /** The counts that each progress tick would write into the row. */
   followed: Readonly<RequestTally> | null = null;
   #listener: () => void = () => undefined;
 
@@ -73,24 +73,24 @@ export interface ChunkWorld {
   readonly lease: FakeLease;
   readonly drain: AbortController;
   readonly config: Config;
-  /** What the activity has where the test replaces nothing. */
+  /** The dependencies of the activity, before the test replaces any. */
   readonly deps: ExecuteDeps;
-  /** Runs one attempt; `env` to cancel it. */
+  /** Runs one attempt. Pass `env` to cancel it. */
   run(
     over?: Partial<ExecuteChunkInput>,
     env?: MockActivityEnvironment,
   ): Promise<ExecuteChunkResult>;
   /** Kind, status and payload of each answer in the journal, by line number. */
   answers(): Promise<Map<number, { kind: FrameKind; status: number; line: ResultLine }>>;
-  /** Put-backs in the journal, in the order of their segments. */
+  /** Retry frames in the journal, in the order of their segments. */
   retries(): Promise<{ line: number; tries: number; notBeforeMs: number | undefined }[]>;
   /** Byte offset of a line. */
   offsetOf(line: number): number;
-  /** How many attempts died of a line alone, as the next attempt reads it in the journal. */
+  /** How many workers died while only this line was in flight, according to the journal. */
   deathsAlone(line: number): Promise<number>;
-  /** What was logged as a warning, in order. */
+  /** Logged warnings, in order. */
   readonly warnings: readonly string[];
-  /** Requests that were begun, whether they reached the server or not. */
+  /** Number of requests begun, including those that never reached the server. */
   tries(): number;
   /** Custom ids that the server has seen, in order. */
   seen(): string[];
@@ -106,13 +106,13 @@ export interface ResultLine {
 
 export interface ChunkWorldOptions {
   readonly passThrough?: ExecuteDeps['passThrough'];
-  /** Exchanges single dependencies of the activity, given those it would have. */
+  /** Replaces single dependencies of the activity. */
   readonly replace?: (deps: ExecuteDeps) => Partial<ExecuteDeps>;
-  /** Settings of the gateway beside those that every world has. */
+  /** Further settings of the gateway. */
   readonly gateway?: Record<string, unknown>;
 }
 
-/** Files, journal, gateway and permits as a worker has them; rows and Temporal are played. */
+/** Real files, journal, gateway and permits, as in a worker. Rows and Temporal are fakes. */
 export async function chunkWorld(
   lines: number,
   answer: Answer,

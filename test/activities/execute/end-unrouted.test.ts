@@ -6,7 +6,7 @@ import { lineId } from '../../../core/names/ids';
 import type { ChunkWorld } from './chunk-world';
 import { BATCH_ID, chunkWorld, INPUT_KEY, NONCE } from './chunk-world';
 
-/** The end of lines whose model no worker can send. */
+/** How lines end whose model no worker can send. */
 
 const LINES = 600;
 
@@ -76,7 +76,7 @@ it('changes nothing if a worker can send the model after all', async () => {
   expect(await seals()).toBe(0);
 });
 
-it('fails with a retryable error while PostgreSQL cannot say what the workers send', async () => {
+it('fails with a retryable error while PostgreSQL cannot be asked for the routes of workers', async () => {
   isKnown = () => {
     throw new NightshiftError('postgres_unavailable', 'away');
   };

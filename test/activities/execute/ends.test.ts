@@ -9,7 +9,7 @@ import { chunkWorld } from './chunk-world';
 import { gate, ok, status } from './model-server';
 
 const HOUR_MS = 3_600_000;
-/** No request ends by itself within a test: what ends it is what the test is about. */
+/** No request ends by itself within a test, so only the tested cause can end it. */
 const SLOW = {
   request_timeout: '60s',
   max_retries: 0,
@@ -38,14 +38,14 @@ async function open(
   return world;
 }
 
-/** Runs a chunk whose end the test waits for: one that never ends fails the test, not its teardown. */
+/** Waits for the result of the chunk. If the chunk never ends, the test fails instead of its teardown. */
 async function ended(): Promise<ExecuteChunkResult> {
   let result: ExecuteChunkResult | null = null;
   void running?.then((value) => (result = value));
   return until(() => result, 5_000, 'the end of the chunk');
 }
 
-/** Moves the clock without moving a timer: what a process sees that stood still for a moment. */
+/** Moves the clock but no timer, as if the process had been frozen for a moment. */
 function jumpBy(ms: number): void {
   const now = Date.now;
   jest.spyOn(Date, 'now').mockImplementation(() => now() + ms);
@@ -53,7 +53,7 @@ function jumpBy(ms: number): void {
 
 describe('the deadline of a batch', () => {
   it('is checked again after a line has been read', async () => {
-    // The line has its memory, and only now it is late.
+    // The deadline passes while the line waits for its memory.
     const { run, seen, tries } = await open(1, ok, { expiry_grace: '60s' }, ({ memory }) => ({
       memory: {
         ...memory,
@@ -70,7 +70,7 @@ describe('the deadline of a batch', () => {
     expect([tries(), seen()]).toEqual([0, []]);
   });
 
-  it('is checked again right before the first byte leaves', async () => {
+  it('is checked again right before the first byte is sent', async () => {
     const { run, seen, tries } = await open(1, ok, { expiry_grace: '60s' }, ({ registry }) => ({
       registry: {
         ...registry,
@@ -137,7 +137,7 @@ describe('a stop of the batch', () => {
     expect([...(await answers()).keys()]).toEqual([0]);
   });
 
-  it('lets a chunk that begins afterwards send nothing', async () => {
+  it('keeps a chunk that begins afterwards from sending anything', async () => {
     const { run, lease, seen } = await open(3, ok);
     lease.tell({ stopCause: 'cancelled' });
     running = run();
@@ -145,7 +145,7 @@ describe('a stop of the batch', () => {
     expect(seen()).toEqual([]);
   });
 
-  it('lets a chunk send nothing if it comes while the journal is read', async () => {
+  it('keeps a chunk from sending anything if it comes while the journal is read', async () => {
     const env = new MockActivityEnvironment();
     const { run, seen, store } = await open(3, ok);
     const opened = store.open.bind(store);
@@ -158,13 +158,13 @@ describe('a stop of the batch', () => {
     expect(seen()).toEqual([]);
   });
 
-  it('lets requests in flight finish if the cause is failed', async () => {
+  it('lets requests in flight finish if the cause is `failed`', async () => {
     const slow = gate();
     const { run, lease, answers } = await open(2, slow.answer, { cancel_grace: '1ms' });
     running = run();
     await until(() => slow.held().length === 2, 5_000, 'both in flight');
     lease.tell({ stopCause: 'failed' });
-    // Another stop with this grace would have aborted them by the end of the next timers.
+    // With any other cause this grace would have aborted them when the next timers ran.
     await new Promise((resolve) => setTimeout(resolve, 5));
     slow.open();
     expect(await ended()).toMatchObject({ next: 2, completed: 2, stopCause: 'failed' });
@@ -176,7 +176,7 @@ describe('the loss of the range of a chunk', () => {
   it.each([
     ['another attempt has it', { lost: true }, 'fenced'],
     ['the batch has ended', { terminal: true }, 'row_terminal'],
-  ] as const)('because %s aborts what is in flight', async (_why, change, left) => {
+  ] as const)('aborts requests in flight because %s', async (_why, change, left) => {
     const slow = gate();
     const { run, lease } = await open(2, slow.answer);
     running = run();
@@ -186,7 +186,7 @@ describe('the loss of the range of a chunk', () => {
     await until(() => slow.dropped().length === 2, 5_000, 'both connections closed');
   });
 
-  it('after the end of the time slice prevents the seal and the report of answers', async () => {
+  it('prevents the seal and the report of answers even after another exit reason', async () => {
     const slow = gate();
     const { run, lease, drain, journal, answers } = await open(3, slow.answer);
     running = run();
@@ -199,7 +199,7 @@ describe('the loss of the range of a chunk', () => {
     expect(await journal.listSeals(`batch_${'5e'.repeat(16)}`)).toEqual([]);
   });
 
-  it('follows if the server no longer knows the attempt', async () => {
+  it('is assumed if the Temporal server no longer knows the attempt', async () => {
     const slow = gate();
     const env = new MockActivityEnvironment();
     const { run } = await open(2, slow.answer);

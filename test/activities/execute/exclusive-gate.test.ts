@@ -1,13 +1,13 @@
 import { ExclusiveGate } from '../../../activities/execute/exclusive-gate';
 
 describe('the gate for exclusive sends', () => {
-  it('lets every try begin while no suspect asks', () => {
+  it('lets every try begin while no suspect waits', () => {
     const gate = new ExclusiveGate();
     gate.enter();
     expect(gate.mayBegin(null)).toBe(true);
   });
 
-  it('holds other tries back and lets the suspect begin when they have returned', () => {
+  it('holds new tries back, and lets the suspect begin when all others have returned', () => {
     const gate = new ExclusiveGate();
     const suspect = Symbol('suspect');
     gate.enter();

@@ -121,7 +121,7 @@ describe('executeChunk', () => {
     expect(seen()).toHaveLength(2);
   });
 
-  it('aborts requests still in flight after the grace, and journals nothing of them', async () => {
+  it('aborts requests still in flight after the grace, and journals no answer for them', async () => {
     const slow = gate();
     const env = new MockActivityEnvironment();
     const { run, answers } = await open(5, slow.answer, { batch: { cancel_grace: '50ms' } });
@@ -160,7 +160,7 @@ describe('executeChunk', () => {
     const { run, lease, seen } = await open(3, ok);
     let asked = 0;
     lease.maySend = () => {
-      // One that asks without a pause would never let go of the event loop.
+      // Ends the test if the chunk asks in a loop that never yields.
       return ++asked > 1_000 || !lease.frozen;
     };
     lease.frozen = true;
@@ -192,17 +192,17 @@ describe('executeChunk', () => {
       askedWhenSent = asked;
       ok(request, response, socket);
     });
-    // The first question is the loop's, the second comes right before the request.
+    // The first check is in the loop, the second one right before the request.
     lease.maySend = () => ++asked !== 2;
     expect(await run()).toMatchObject({ next: 1, completed: 1 });
     expect(seen()).toHaveLength(1);
     expect(askedWhenSent).toBeGreaterThanOrEqual(4);
   });
 
-  it('checks its lease again when there is a connection, and retries the line later', async () => {
+  it('checks its lease again when the connection is made, and retries the line later', async () => {
     const { run, lease, seen, tries } = await open(1, ok);
     let refused = 0;
-    // Once a request has begun both questions are refused, the loop's and the one before its first byte.
+    // Once a request has begun, two checks fail: the one in the loop and the one before its first byte.
     lease.maySend = () => tries() !== 1 || ++refused > 2;
     expect(await run()).toMatchObject({ next: 1, completed: 1 });
     expect(tries()).toBe(2);
@@ -277,7 +277,7 @@ describe('executeChunk', () => {
     await back.close();
   });
 
-  it('does not count tries without a connection: all tries are left afterwards', async () => {
+  it('does not count tries without a connection, so that all tries are left when the gateway is back', async () => {
     const { run, server } = await open(1, ok);
     const port = server.port;
     await server.close();
@@ -305,7 +305,7 @@ describe('executeChunk', () => {
   describe('a line that is suspected of killing its workers', () => {
     const suspect = { from: 1, to: 2, solo: true, poison: true };
 
-    /** A worker sends line 1 with nothing else in flight and dies of it. */
+    /** Journals what a worker leaves behind that sends line 1 exclusively and dies. */
     async function dieAlone({ journal, offsetOf }: ChunkWorld): Promise<void> {
       const scope = { batchId: `batch_${'5e'.repeat(16)}`, safeModel: 'm' };
       const writer = journal.openWriter(scope, { from: 1, to: 2 });
@@ -315,7 +315,7 @@ describe('executeChunk', () => {
       await writer.close();
     }
 
-    it('is answered without being sent when three have died of it alone', async () => {
+    it('ends with an error without being sent if three workers died while it was sent exclusively', async () => {
       const world = await open(3, ok);
       for (let deaths = 0; deaths < 3; deaths++) await dieAlone(world);
       expect(await world.run(suspect)).toMatchObject({ next: 2, failed: 1 });
@@ -326,14 +326,14 @@ describe('executeChunk', () => {
       });
     });
 
-    it('is sent again when some of them died of something else', async () => {
+    it('is sent again if only two workers died while it was sent exclusively', async () => {
       const world = await open(3, ok);
       for (let deaths = 0; deaths < 2; deaths++) await dieAlone(world);
       expect(await world.run(suspect)).toMatchObject({ next: 2, completed: 1 });
       expect(world.seen()).toEqual(['l1']);
     });
 
-    it('leaves word in the journal before it is sent, and takes it back with its outcome', async () => {
+    it('is noted in the journal before it is sent, and its outcome cancels the note', async () => {
       const notes: number[] = [];
       const world: ChunkWorld = await open(3, (request, response, socket) => {
         void world.deathsAlone(1).then((deaths) => {
@@ -365,7 +365,7 @@ describe('executeChunk', () => {
     await expect(run()).rejects.toMatchObject({ type, nonRetryable: true });
   });
 
-  it('exits for a drain, not for a stop, when the SDK cancels it at a worker shutdown', async () => {
+  it('exits with drain, not with a stop, when the SDK cancels it at a worker shutdown', async () => {
     const slow = gate();
     const env = new MockActivityEnvironment();
     const { run } = await open(3, slow.answer);

@@ -28,7 +28,7 @@ async function open(
   return (world = await chunkWorld(lines, answer, {}, options));
 }
 
-/** The same journal, with what its writers show of themselves in the hands of the test. */
+/** The same journal, whose writers have the given properties instead of their own. */
 function showing(journal: JournalStore, shown: Partial<JournalWriter>): JournalStore {
   return {
     openWriter: (scope, range) => {
@@ -113,7 +113,7 @@ describe('a chunk that exits', () => {
 
   it('seals in input order what was sent in another order', async () => {
     const { run, store, offsetOf, journal } = await open(3, ok);
-    // As a plan is that brings requests with the same prefix together.
+    // A plan is not in input order if it groups requests with the same prefix.
     const plan = await store.read(planKey(BATCH_ID, 'aaaaaaaaaaaaaaaa', 'm'));
     const entries = [0, 1, 2].map((i) => plan.subarray(i * PLAN_ENTRY_BYTES).subarray(0, 16));
     const nonce = 'bbbbbbbbbbbbbbbb';
@@ -235,7 +235,7 @@ describe('the input reader of a chunk', () => {
 });
 
 describe('a chunk attempt', () => {
-  it('sends a heartbeat before it takes its row, to learn whether it is still wanted', async () => {
+  it('sends a heartbeat before it takes its row, to find out whether it comes too late', async () => {
     const env = new MockActivityEnvironment();
     const events: string[] = [];
     env.on('heartbeat', () => events.push('heartbeat'));

@@ -114,7 +114,7 @@ describe('the ledger of a chunk', () => {
 });
 
 describe('the queue of lines', () => {
-  it('returns fresh lines in plan order, skips answered ones, and is empty then', () => {
+  it('returns fresh lines in plan order, skips answered ones, and is empty afterwards', () => {
     const ledger = ledgerOf(4);
     ledger.addFrame(ref(1, FRAME_KIND.output));
     const queue = new LineQueue(ledger, 10);
@@ -145,7 +145,7 @@ describe('the queue of lines', () => {
     expect(queue.take(1_000)?.position).toBe(0);
   });
 
-  it('probes an absent gateway with another line each time', () => {
+  it('probes a gateway that is away with a different line each time', () => {
     const queue = new LineQueue(ledgerOf(3), 10);
     const asked: (number | undefined)[] = [];
     for (let nowMs = 100; nowMs <= 600; nowMs += 100) {

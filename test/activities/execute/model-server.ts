@@ -1,6 +1,6 @@
 import type { Answer, Received } from '../../inference/local-server';
 
-/** The line that a request of a chunk world carries: `l0`, `l1`, … */
+/** The custom id of the line that a request comes from: `l0`, `l1`, … */
 export function nameOf({ body }: Received): string {
   return (JSON.parse(body.toString()) as { n: string }).n;
 }

@@ -36,14 +36,14 @@ describe('a server that takes fewer requests at once than the configured limit',
     [1, 20],
     [5, 100],
     [50, 100],
-  ])('%d at once: answers each of %d lines', async (slots, lines) => {
+  ])('answers every line in the end: %d requests at once, %d lines', async (slots, lines) => {
     const { seen, answer } = busyServer(slots, 60);
     const concurrency = { per_model: 16 };
     world = await chunkWorld(lines, answer, { concurrency }, { gateway: RETRIES });
     const result = await world.run({ boxMs: 60_000 });
     expect(result).toMatchObject({ left: 'done', completed: lines, failed: 0 });
     if (slots >= 16) expect(seen.refused).toBe(0);
-    // Measured calm: 0.9 and more; see the property of the limit itself for the exact bound.
+    // 0.9 and more on an idle machine. The property test of the adaptive limit has the exact bound.
     const used = (lines * 60) / (Math.min(slots, 16) * (seen.lastMs - seen.firstMs));
     expect(used).toBeGreaterThan(0.5);
   });
@@ -73,7 +73,7 @@ describe('a server that takes fewer requests at once than the configured limit',
     const env = new MockActivityEnvironment();
     env.on('heartbeat', ({ waitsFor }: { waitsFor: string | null }) => beats.push(waitsFor));
     expect(await world.run({}, env)).toMatchObject({ completed: 3, failed: 0 });
-    // One request was on its way already when the first was refused.
+    // One request was in flight already when the first was refused.
     expect(sentMs.filter((ms) => ms - refusedMs >= 1_299)).toHaveLength(2);
     expect(beats).toContainEqual(
       expect.stringMatching(/^model m: its server asked for a pause, 1 s/),

@@ -12,7 +12,7 @@ import { gate, ok } from './model-server';
 let world: ChunkWorld;
 let permits: PermitDispatcher;
 let leases: WatchedLease[];
-/** Leases that the test has made for chunks to come. */
+/** Leases that the test has made for later chunks. */
 let unused: WatchedLease[];
 let chunks: Promise<ExecuteChunkResult>[];
 
@@ -26,7 +26,7 @@ afterEach(async () => {
   await world.close();
 });
 
-/** Knows whether its chunk has begun: it listens from then on. */
+/** A lease that shows whether its chunk has begun, because the chunk listens to it from then on. */
 class WatchedLease extends FakeLease {
   isWatched = false;
 
@@ -36,7 +36,7 @@ class WatchedLease extends FakeLease {
   }
 }
 
-/** A world with a lease for each chunk, and so few permits. */
+/** A world with its own lease for each chunk, and `perModel` permits. */
 async function open(
   lines: number,
   answer: Answer,
@@ -73,7 +73,7 @@ function start(over: Parameters<ChunkWorld['run']>[0]): Promise<ExecuteChunkResu
 }
 
 describe('a line that waits for its permit', () => {
-  it('lets a suspect line go first that asked for an exclusive send meanwhile', async () => {
+  it('lets a suspect line go first that has requested an exclusive send meanwhile', async () => {
     const slow = gate();
     await open(4, slow.answer, 2);
     const ordinary = start({ from: 0, to: 3 });
@@ -82,7 +82,7 @@ describe('a line that waits for its permit', () => {
     const suspect = start({ from: 3, to: 4, solo: true });
     await until(() => leases[1]?.isWatched, 5_000, 'the suspect to begin');
     slow.release('l0');
-    // A line that does not look again would leave now, with the permit of the first.
+    // If the waiting line did not check again, it would be sent now, with the permit of the first one.
     await until(() => permits.stats().inFlight === 1, 5_000, 'its permit back');
     slow.release('l1');
     await until(() => slow.held().length > 0, 5_000, 'the next');
@@ -127,7 +127,7 @@ describe('a process that may have been frozen', () => {
     let [asked, taken] = [0, 0];
     const acquire = permits.tryAcquire.bind(permits);
     permits.tryAcquire = (request) => {
-      // A chunk that takes them all the same would never let go of the event loop.
+      // Ends the test if the chunk takes permits in a loop that never yields.
       if (++taken > 100) lease.frozen = false;
       return acquire(request);
     };
@@ -169,7 +169,7 @@ describe('permits and reserved memory', () => {
   it('are free for others while the breaker holds a line back', async () => {
     const { deps } = await open(6, ok, 3, { initial_backoff: '5ms', max_backoff: '20ms' });
     const { breaker } = deps.registry.route('m') ?? {};
-    // Closed while the loop looks, open when the permit is there.
+    // The breaker is closed when the loop checks it, and open when the permit is granted.
     const acquire = permits.tryAcquire.bind(permits);
     let isFirst = true;
     permits.tryAcquire = (request) => {

@@ -8,7 +8,7 @@ import { ok } from './model-server';
 let world: ChunkWorld;
 afterEach(() => world.close());
 
-/** A world of one line whose gateway plays this outcome each time. */
+/** A world of one line whose gateway always returns this outcome. */
 async function play(outcome: BackendOutcome): Promise<ChunkWorld> {
   const played = (registry: Registry): Registry => ({
     ...registry,

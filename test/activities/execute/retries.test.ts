@@ -37,7 +37,7 @@ it('bounds the lines in backoff and sends no fresh line meanwhile', async () => 
   await until(() => tries() >= 4, 5_000, 'twice the permits of the model to be tried');
   const askedThen = asked;
   await until(() => asked >= askedThen + 6, 5_000, 'the chunk to look again and again');
-  // Those in flight when the limit was reached wait as well.
+  // Requests in flight when the limit was reached may end up in backoff as well.
   expect(tries()).toBeLessThanOrEqual(6);
   drain.abort();
   expect(await running).toMatchObject({ next: 0, left: 'drain' });
@@ -45,7 +45,7 @@ it('bounds the lines in backoff and sends no fresh line meanwhile', async () => 
 });
 
 it('does not count a probe that found the gateway away as a try', async () => {
-  // Away for six probes, then busy for as many tries as a line can bear.
+  // Away for six probes, then busy for two of the line's three tries.
   const away = status(503);
   const busy = status(500);
   let seen = 0;
@@ -101,6 +101,6 @@ it('takes over the refusals of an earlier attempt, so a line has twenty in total
   await writer.close();
   running = run();
   expect(await running).toMatchObject({ next: 1, failed: 1 });
-  // Its three tries, and nothing before them.
+  // The refusals are used up, so only its three tries are left.
   expect(seen()).toHaveLength(3);
 });

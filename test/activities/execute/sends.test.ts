@@ -37,14 +37,14 @@ function openBreaker({ deps }: ChunkWorld) {
   return breaker;
 }
 
-/** The end of the chunk, or a failure of the test where a probe blocks it. */
+/** Waits for the result of the chunk. If a probe blocks the chunk, the test fails instead of hanging. */
 async function ended(): Promise<ExecuteChunkResult> {
   let result: ExecuteChunkResult | null = null;
   void running?.then((value) => (result = value));
   return until(() => result, 5_000, 'the end of the chunk');
 }
 
-describe('a probe that says nothing about its gateway', () => {
+describe('a probe that shows nothing about its gateway', () => {
   it('is followed by another one if its line could not be read', async () => {
     const world = await open(2, ok);
     const { run, store } = world;
@@ -65,18 +65,18 @@ describe('a probe that says nothing about its gateway', () => {
     expect(breaker.state).toBe('closed');
   });
 
-  it('is followed by another one if it might not be sent', async () => {
+  it('is followed by another one if its lease did not allow it to be sent', async () => {
     const world = await open(2, ok);
     const { run, lease } = world;
     let refused = 0;
-    // Yes to the loop, no when the line is read.
+    // True for the check in the loop, false for the one after the line is read.
     lease.maySend = () => ++refused !== 2;
     openBreaker(world);
     running = run();
     expect(await ended()).toMatchObject({ next: 2, completed: 2 });
   });
 
-  it('is followed by another one if the connection came too late', async () => {
+  it('is followed by another one if its lease did not allow it after the connection was made', async () => {
     const world = await open(2, ok);
     const { run, lease, tries } = world;
     lease.maySend = () => tries() !== 1 || ++refusedSent > 1;

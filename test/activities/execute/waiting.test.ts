@@ -10,7 +10,7 @@ import { until } from '../../support/until';
 import type { ChunkWorld } from './chunk-world';
 import { chunkWorld } from './chunk-world';
 
-/** A chunk that may wait at the server: what its attempts say and cost. */
+/** What the attempts of a chunk that may wait at the server report and cost. */
 
 let world: ChunkWorld;
 const answers: (() => void)[] = [];
@@ -57,11 +57,11 @@ function attempt(over: Partial<ExecuteChunkInput>, info: object = {}): Attempt {
   return { heartbeats, end };
 }
 
-/** One chunk has the only permit; four stand in line for it. */
+/** One chunk has the only permit; four others wait for it in the process. */
 async function fill(): Promise<void> {
   void attempt({});
   await until(() => world.server.received.length === 1, 5_000, 'the permit to be taken', 10);
-  // Its own second line stands in line as well.
+  // The second line of the first chunk waits as well.
   for (let i = 0; i < 4; i++) void attempt({});
   await until(() => inLine() === 5, 5_000, 'a line', 10);
 }
@@ -75,10 +75,10 @@ it('defers a chunk before it takes its row or heartbeats, if many are waiting', 
   expect(((await end) as ApplicationFailure).nextRetryDelay).toBeLessThanOrEqual(250);
   expect(heartbeats).toEqual([]);
   expect(begun).toBe(before);
-  // One of another tenant has its turn all the same.
+  // A chunk of another tenant may still wait in the process.
   void attempt({ ...WAITING, tenant: 'other' });
   await until(() => inLine() === 6, 5_000, 'the other tenant', 10);
-  // One that may not wait at the server says so to its lane.
+  // A chunk that may not wait at the server returns to its lane.
   const plain = await attempt({ reroutes: true }).end;
   expect(plain).toMatchObject({ left: 'no_permit', answered: 0, next: 0 });
 });
@@ -91,7 +91,7 @@ it('waits at the server for a gateway that is away, and counts no crash', async 
     breaker.onFailure({ lineId: `l${i}`, kind: 'connect', nowMs });
   }
   expect(breaker.state).toBe('open');
-  // A probe is out, and asks for all.
+  // While a probe is in flight, no other request is sent.
   await until(() => breaker.admit(Date.now()) === 'probe', 1_000, 'a probe', 5);
   const { heartbeats, end } = attempt(WAITING);
   expect(await end).toMatchObject({
@@ -107,7 +107,7 @@ it('waits at the server for a gateway that is away, and counts no crash', async 
   expect(later.heartbeats[0]).toMatchObject({ deaths: 1, holding: true });
 });
 
-it('reports with its last heartbeat that it ended by itself before it waits', async () => {
+it('reports in its last heartbeat that it ended by itself, before it waits at the server', async () => {
   world = await hold();
   world.lease.frozen = true;
   const { heartbeats, end } = attempt({ ...WAITING, boxMs: 100 });
@@ -126,7 +126,7 @@ it('gives up after the allowed number of worker crashes', async () => {
   expect(world.server.received).toEqual([]);
 });
 
-it('sends nothing if its model has lost its gateway, and returns unrouted or waits', async () => {
+it('sends nothing if its worker has no gateway for the model, and returns as unrouted or waits', async () => {
   world = await hold({
     global_inference_gateway: undefined,
     model_gateways: {
@@ -141,9 +141,9 @@ it('sends nothing if its model has lost its gateway, and returns unrouted or wai
   });
   expect(await attempt({ reroutes: true }).end).toMatchObject({ left: 'unrouted', answered: 0 });
   expect(await attempt(WAITING).end).toMatchObject({ left: 'unrouted' });
-  // A workflow of an older version does not know that word: its lane pauses.
+  // A workflow of an older version does not know `unrouted`, so it gets a reason that makes its lane pause.
   expect(await attempt({}).end).toMatchObject({ left: 'no_permit' });
-  // Another worker serves it from the same queue: the chunk waits there for that one.
+  // Another worker of the same task queue serves the model: the chunk waits there for that worker.
   route = { queue: 'test', requestTimeoutMs: 1_000 };
   expect(await attempt(WAITING).end).toMatchObject({ type: 'unrouted', nonRetryable: false });
 });

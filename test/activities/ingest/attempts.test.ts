@@ -36,7 +36,7 @@ class Attempts {
     });
   }
 
-  /** An attempt whose process dies in the given phase: it never ends, and its last word is known. */
+  /** An attempt whose process dies in the given phase: it never ends, and its last heartbeat is kept. */
   async dies(phase: IngestDetails['phase']): Promise<void> {
     const env = this.#environment();
     const hangs = new Promise<never>(() => undefined);

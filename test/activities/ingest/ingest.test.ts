@@ -37,7 +37,7 @@ function house(input: string | null, changes: Partial<IngestDeps> = {}): House {
   return { store, deps };
 }
 
-/** Its failures are told by what it rejects with, not by a log. */
+/** An environment that does not log failures, because tests check rejections instead. */
 function quietEnvironment(): MockActivityEnvironment {
   return new MockActivityEnvironment({}, { logger: new DefaultLogger('ERROR') });
 }
@@ -130,7 +130,7 @@ describe('ingestion of a valid file', () => {
     const later = (deps: IngestDeps): Promise<IngestResult> =>
       quietEnvironment().run(createIngest(deps), { batchId: BATCH, decidesLater: true });
 
-    it('plans models without a route too, and says which they are', async () => {
+    it('plans models without a route too, and marks them as undecided', async () => {
       const here = house(GOOD, { isRouted: (model) => model === 'n' });
       const result = await later(here.deps);
       if (result.kind !== 'planned') throw new Error('not planned');
@@ -142,11 +142,11 @@ describe('ingestion of a valid file', () => {
       expect(planned(here, result.nonce, 'org_m')).toEqual(['c', 'a', 'd']);
       const map = parseModelMap(here.store.objects.get(modelMapKey(BATCH))!);
       expect(map).toMatchObject({ entries: { org_m: 3, n: 1 }, unrouted: {} });
-      // A later attempt says the same: a model with a route when the file was read is never given up.
+      // A later attempt returns the same: a model with a route when the file was read is never given up.
       expect(await later({ ...here.deps, isRouted: () => false })).toEqual(result);
     });
 
-    it('plans 20 of them at most', async () => {
+    it('plans at most 20 models without a route', async () => {
       const lines = Array.from({ length: 25 }, (_, i) => request(`c${i}`, `m${i}`));
       const result = await later(house(lines.join('\n'), { isRouted: () => false }).deps);
       if (result.kind !== 'planned') throw new Error('not planned');
@@ -155,7 +155,7 @@ describe('ingestion of a valid file', () => {
     });
   });
 
-  describe('reads the routes of other workers before it gives up a model', () => {
+  describe('reads the routes of other workers before it gives up a model:', () => {
     function announced(lines: string, models: string[]) {
       const known = new Set<string>();
       let asked = 0;
@@ -167,7 +167,7 @@ describe('ingestion of a valid file', () => {
       return { deps, asked: () => asked };
     }
 
-    it.each([true, false])('with a workflow that decides later: %s', async (decidesLater) => {
+    it.each([true, false])('for a workflow that decides later (%s)', async (decidesLater) => {
       const { deps, asked } = announced(GOOD, ['org/m']);
       const env = quietEnvironment();
       const result = await env.run(createIngest(deps), { batchId: BATCH, decidesLater });
@@ -180,7 +180,7 @@ describe('ingestion of a valid file', () => {
       expect(asked()).toBe(1);
     });
 
-    it('also one of those that are too many to be planned', async () => {
+    it('even if it is one of too many models to be planned', async () => {
       const lines = Array.from({ length: 25 }, (_, i) => request(`c${i}`, `m${i}`));
       const { deps } = announced(lines.join('\n'), ['m24']);
       const env = quietEnvironment();
@@ -191,7 +191,7 @@ describe('ingestion of a valid file', () => {
       expect(result.unroutedLines).toBe(4);
     });
 
-    it('and fails, to be tried again, while they cannot be asked', async () => {
+    it('and fails with a retryable error while it cannot read them', async () => {
       const refreshRoutes = () =>
         Promise.reject(new NightshiftError('postgres_unavailable', 'away'));
       const here = house(GOOD, { isRouted: () => false, refreshRoutes });
@@ -210,7 +210,7 @@ describe('ingestion of a valid file', () => {
     expect(await ingest({ ...here.deps, isRouted: () => false })).toEqual(first);
   });
 
-  it('returns the result of the attempt that was first', async () => {
+  it('returns the result of the first of two concurrent attempts', async () => {
     const { deps, store } = house(GOOD);
     const both = await Promise.all([ingest(deps), ingest(deps)]);
     expect(both[0]).toEqual(both[1]);
@@ -374,7 +374,7 @@ describe('ingestion fails', () => {
     expect(parseModelMap(store.objects.get(modelMapKey(BATCH))!).nonce).toBe(result.nonce);
   });
 
-  it('with its cancellation, also while no byte arrives', async () => {
+  it('with the cancellation of the activity, even while no byte arrives', async () => {
     const { deps, store } = house(GOOD);
     const env = quietEnvironment();
     const silent = new Readable({ read: () => env.cancel() });
@@ -385,7 +385,7 @@ describe('ingestion fails', () => {
   });
 });
 
-it('refuses a batch that exceeds the waiting requests of its tenant', async () => {
+it('refuses a batch that exceeds the limit of waiting requests of its tenant', async () => {
   const asked: [string, number][] = [];
   const over = house(`${request('a', 'm')}\n${request('b', 'm')}\n`, {
     enqueue: async (batchId, requests) => asked.push([batchId, requests]) === 0,

@@ -9,7 +9,7 @@ import { PLAN_ENTRY_BYTES } from '../../../core/plan/plan-entry';
 import { configSchema } from '../../../platform/config-schema';
 import { createMemoryStore, type MemoryStore } from '../../support/memory-store';
 
-/** Two ingestions of one batch, and plans of many models: nothing may be lost between them. */
+/** Concurrent ingestions of one batch, and plans of many models. */
 
 const BATCH = `batch_${'0b'.repeat(16)}`;
 const INPUT = 'files/t/file-input';
@@ -79,7 +79,7 @@ it('writes the model map only after every plan', async () => {
   expect(puts.at(-1)).toBe(modelMapKey(BATCH));
 });
 
-it('returns the plan that was first from two concurrent attempts', async () => {
+it('returns the plan that another attempt has written meanwhile', async () => {
   input(['m', 'n']);
   const rivals: unknown[] = [];
   const late = await ingest(beforeWriting(async () => rivals.push(await ingest())));
@@ -91,7 +91,7 @@ it('returns the plan that was first from two concurrent attempts', async () => {
 it('returns the plan of a concurrent attempt although it would refuse the file itself', async () => {
   input(['m']);
   const rivals: unknown[] = [];
-  // Its own look says that the tenant has too many requests waiting.
+  // This attempt finds that the tenant has too many requests waiting.
   const late = await ingest({
     enqueue: async () => {
       rivals.push(await ingest());

@@ -11,7 +11,7 @@ describe('the failure of an activity', () => {
     expect(passing).toMatchObject({ type: 'object_store_failed', nonRetryable: false });
   });
 
-  it('is every other error unchanged', () => {
+  it('is the error itself if that is not one of ours', () => {
     const error = new Error('x');
     expect(asFailure(error)).toBe(error);
   });
@@ -20,7 +20,7 @@ describe('the failure of an activity', () => {
 describe('failures on their way to Temporal', () => {
   const long = '😀\0'.repeat(1_000_000);
 
-  /** What an activity fails with that throws `error`. */
+  /** The failure of an activity that throws `error`. */
   function failureOf(error: Error): Promise<unknown> {
     const { fail } = withBoundedFailures({ fail: () => Promise.reject(error) });
     return fail().catch((failure: unknown) => failure);
