@@ -1,12 +1,12 @@
 import { FRAME_HEADER_BYTES, frameModelTag } from '../../core/journal/frame';
 import { answerModel } from '../../core/openai/answer-model';
 
-/** The model that all answers name. Answers that name none are ignored. */
+/** The model that all answers name. Answers without a model are ignored. */
 export class AgreedModel {
   #tag = 0;
   #name: string | null = null;
 
-  /** Null before the first answer that names one, and for good once two answers disagree. */
+  /** Null before the first answer that names a model, and null forever once two answers disagree. */
   get name(): string | null {
     return this.#name;
   }

@@ -4,8 +4,8 @@ import type { FrameRef, SealedFrame } from '../../storage/journal/journal-store'
 import { indexOfOffset } from './plan-offsets';
 
 /**
- * The best answer found for each of many lines, in 25 bytes a line
- * (docs/design/journal.md#duplicate-answers). Iterates over the answers found, in order of offset.
+ * The best answer found for each of many lines, in 25 bytes per line
+ * (docs/design/journal.md#duplicate-answers). Iterates over the answers in order of offset.
  */
 export class AnswerTable implements Iterable<SealedFrame> {
   readonly #offsets: Float64Array;
@@ -62,7 +62,7 @@ export class AnswerTable implements Iterable<SealedFrame> {
     return { kind: kind as FrameKind, objectKey, position: this.#positions[index] ?? 0 };
   }
 
-  /** Frames come object by object, so the key is nearly always the last one. */
+  /** Frames are offered object by object, so the key is nearly always the last one. */
   #numberOf(key: string): number {
     const last = this.#keys.length - 1;
     return this.#keys[last] === key ? last : this.#keys.push(key) - 1;

@@ -17,7 +17,7 @@ export async function hasReadablePlan(store: Reads, batchId: string): Promise<bo
   }
 }
 
-/** @throws plan_unreadable, object_corrupt, object_store_failed */
+/** Reads `model_map.json`. @throws plan_unreadable, object_corrupt, object_store_failed */
 export async function readModelMap(store: Reads, batchId: string): Promise<ModelMap> {
   const bytes = await nullIfMissing(store.read(modelMapKey(batchId)));
   if (bytes === null) throw new NightshiftError('plan_unreadable', `${batchId} has no plan`);

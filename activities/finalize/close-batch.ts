@@ -8,7 +8,7 @@ import type { BatchPlan } from './plan-offsets';
 import { writeRestObjects } from './rest-objects';
 import { uncoveredRanges, unansweredRanges } from './unanswered-ranges';
 
-/** What closing a batch takes. */
+/** What {@link closeBatch} needs. */
 export interface CloseInput {
   readonly journal: JournalStore;
   readonly plan: BatchPlan;
@@ -23,10 +23,10 @@ export type Closing =
   | { readonly kind: 'closed'; readonly manifest: Manifest };
 
 /**
- * Writes the manifest of a batch, or finds it (docs/design/journal.md#manifest). An existing manifest is
- * obeyed, with its seals and its cause; so is one that another attempt writes first. Otherwise, without a
- * cause, every planned position must be sealed: if not, the unanswered ranges are returned and nothing is
- * written. With a cause, answers outside all seals are first put into rest objects.
+ * Returns the manifest of a batch, and writes it if there is none (docs/design/journal.md#manifest). A
+ * manifest that exists, or that another attempt writes first, decides seals and cause. Without a cause,
+ * every planned position must be sealed; if not, the unanswered ranges are returned and nothing is written.
+ * With a cause, answers outside all seals are first written to rest objects.
  * @throws object_corrupt, plan_unreadable, object_store_failed
  */
 export async function closeBatch(input: CloseInput): Promise<Closing> {

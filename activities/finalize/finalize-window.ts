@@ -2,28 +2,28 @@ import { ApplicationFailure, CancelledFailure } from '@temporalio/activity';
 import { failureText } from '../../core/batch/temporal-bounds';
 
 /**
- * How long workers have tried to make the files of a batch that must end
- * (docs/design/ends.md#finalization-window). Only time in which a worker tries is counted, with the pauses
- * between two tries; a night without workers is not. Heartbeats carry the time from attempt to attempt. A
- * lost heartbeat makes the window longer, never shorter.
+ * Measures how long workers have tried to make the files of a batch that must end
+ * (docs/design/ends.md#finalization-window). Time in which a worker tries counts, and so do the pauses
+ * between tries; time without a worker does not. Heartbeats carry the measured time from attempt to attempt.
+ * A lost heartbeat makes the window longer, never shorter.
  */
 export class FinalizeWindow {
   readonly #windowMs: number | null;
   #spentMs: number;
   #atMs: number | null;
-  /** False while no end was asked for, as far as is known: then tries are not counted. */
+  /** False until a stop of the batch is known. Time before that does not count. */
   #isCounted: boolean;
 
   constructor(options: { windowMs: number | null; earlier: unknown; isCounted: boolean }) {
     this.#windowMs = options.windowMs;
     const { spentMs, atMs, counted } = (options.earlier ?? {}) as Partial<Record<string, unknown>>;
-    // An earlier attempt knew of an end, so the pause before this attempt counts too.
+    // If an earlier attempt knew of a stop, the pause before this attempt counts too.
     this.#isCounted = options.isCounted || counted === true;
     this.#spentMs = typeof spentMs === 'number' ? spentMs : 0;
     this.#atMs = typeof atMs === 'number' ? atMs : null;
   }
 
-  /** Counts tries from now on, because an end was asked for. */
+  /** Counts time from now on. Call it when a stop is known. */
   count(): void {
     this.#isCounted = true;
   }
@@ -60,5 +60,5 @@ export class FinalizeWindow {
   }
 }
 
-/** Longer than any pause between two tries: a longer gap is a time without a worker. */
+/** Longer than any pause between two tries. In a longer gap there was no worker, so only this much counts. */
 const LONGEST_PAUSE_MS = 30_000;

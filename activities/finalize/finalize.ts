@@ -17,12 +17,12 @@ const NO_COUNTS = { total: 0, completed: 0, failed: 0 };
 
 /**
  * The activity that ends a batch: manifest, result files, terminal record
- * (docs/design/batch-path.md#finalization). Without a cause it first demands an answer for every planned
- * line; if some are missing it returns their ranges and writes nothing. Idempotent: every object is put
- * only if absent, and a second run, however late, makes the same files from the manifest that it finds.
+ * (docs/design/batch-path.md#finalization). Without a cause, every planned line must have an answer; if some
+ * have none, it returns their ranges and writes nothing. Idempotent: every object is put only if absent, and
+ * a later run makes the same files from the manifest that it finds.
  *
- * Fails with `not_found` without a row. `plan_unreadable`, `object_corrupt` and `input_missing` are final.
- * Everything else is retried: without limit, or, once an end was asked for, while `windowMs` lasts.
+ * Fails with `not_found` if there is no row. `plan_unreadable`, `object_corrupt` and `input_missing` are
+ * final. All other failures are retried: without a limit, or within `windowMs` once a stop is known.
  */
 export function createFinalize(
   deps: FinalizeDeps,
@@ -38,7 +38,7 @@ export function createFinalize(
       },
       {
         details: (bytes) => ({ bytes, ...window.beat(Date.now()) }),
-        // Tells the next attempt how long this one took.
+        // The next attempt must learn how long this one took.
         beatsOnFailure: true,
         judge: (failure) => window.judge(failure),
       },
@@ -46,7 +46,7 @@ export function createFinalize(
   };
 }
 
-/** One attempt inside another activity, which heartbeats itself; `check` ends it by throwing. */
+/** One attempt within another activity, which sends its own heartbeats. It ends when `check` throws. */
 export function createFinalizeNow(
   deps: FinalizeDeps,
 ): (input: FinalizeInput, check: () => void) => Promise<FinalizeResult> {
@@ -81,10 +81,10 @@ async function finalizeBatch(
   attempt: Attempt,
 ): Promise<FinalizeResult> {
   if (input.nonce !== null) return finalizePlanned(deps, input, attempt);
-  // An ingestion that was given up may still write a plan after the end; it changes nothing any more.
+  // An ingestion that was given up may still write a plan after the end. That changes nothing.
   const { status } = attempt.batch;
   if (isTerminal(status)) return doneWithoutFiles(status);
-  // The workflow knows of no plan, but an earlier run may have made one and sent requests by it.
+  // The workflow has no plan, but an earlier run may have made one and sent its requests.
   const isPlanned = input.cause !== null && (await hasReadablePlan(deps.store, input.batchId));
   return isPlanned ? finalizePlanned(deps, input, attempt) : recordOnly(deps, input);
 }

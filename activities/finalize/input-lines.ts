@@ -9,7 +9,7 @@ export class InputLines {
   readonly #reader: ObjectReader;
   #buffer = Buffer.allocUnsafeSlow(WINDOW_BYTES);
   #window: Buffer = this.#buffer.subarray(0, 0);
-  /** Place of the window in the input. */
+  /** Offset of the window in the input. */
   #start = 0;
 
   constructor(reader: ObjectReader) {
@@ -21,7 +21,7 @@ export class InputLines {
     return offset < this.#start + this.#window.length && this.#endOfLine(offset) !== -1;
   }
 
-  /** Reads the line at `offset`, and those behind it that fit. @throws object_store_failed */
+  /** Reads the line at `offset`, and following lines that fit. @throws object_store_failed */
   async load(offset: number): Promise<void> {
     let length = WINDOW_BYTES;
     await this.#readFrom(offset, length);
@@ -44,7 +44,7 @@ export class InputLines {
     this.#start = offset;
   }
 
-  /** Index in the window; -1 if the line continues behind the window. */
+  /** Index in the window; -1 if the line continues after the window. */
   #endOfLine(offset: number): number {
     const newline = this.#window.indexOf(LF, offset - this.#start);
     const isLast = this.#start + this.#window.length >= this.#reader.size;

@@ -4,7 +4,7 @@ const TWO_POW_32 = 2 ** 32;
 /**
  * A checksum over a set of lines that does not depend on their order, in constant memory
  * (docs/design/journal.md#checksum-of-the-lines). Lines are identified by their offsets, each added once.
- * Equal sets have equal checksums; others agree by chance about once in 2^64.
+ * Equal sets have equal checksums. Two different sets have equal ones with a probability of about 2^-64.
  */
 export class LineChecksum {
   #first = 0;
@@ -22,7 +22,7 @@ export class LineChecksum {
   }
 }
 
-/** 32 well-mixed bits of an offset: plain sums of offsets would agree too easily. */
+/** 32 well-mixed bits of an offset, because plain sums of offsets would often be equal. */
 function mixed(low: number, seed: number): number {
   let h = low ^ imul(seed, 0x9e3779b1);
   h = imul(h ^ (h >>> 16), 0x7feb352d);

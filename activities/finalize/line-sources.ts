@@ -12,7 +12,7 @@ import { UnroutedLines } from './unrouted-lines';
 export interface LineSourcesInput {
   readonly plan: BatchPlan;
   readonly manifest: Manifest;
-  /** The cause that the workflow came with; the manifest may be older and have none. */
+  /** The cause that the workflow passed; the manifest may be older and have none. */
   readonly cause: StopCause | null;
   /** Null if the row names no input any more. */
   readonly inputKey: string | null;
@@ -24,7 +24,7 @@ export interface LineSources {
   readonly uncovered: LineSource;
   /** Lines of models that no gateway serves. */
   readonly unrouted: LineSource;
-  /** Unrouted lines that are counted but left out, because the input is gone. */
+  /** Unrouted lines that are counted but not written, because the input is gone. */
   readonly unnamedLines: number;
   close(): Promise<void>;
 }
@@ -38,9 +38,9 @@ const NONE: LineSource = {
 };
 
 /**
- * The lines of a batch that its seals may not answer. Their `custom_id`s are read from the input. If the
- * input is gone and the batch was given up, they are left out. @throws input_missing if it is gone and
- * the batch was not given up, plan_unreadable, object_store_failed
+ * Opens the lines of a batch that its seals may not answer. Their `custom_id`s are read from the input. If
+ * the input is gone and there is a cause, these lines are not written. @throws input_missing if the input
+ * is gone and there is no cause; plan_unreadable; object_store_failed
  */
 export async function openLineSources(input: LineSourcesInput): Promise<LineSources> {
   const { plan, manifest } = input;

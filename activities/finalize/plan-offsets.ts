@@ -28,7 +28,7 @@ export function wholePlan(map: ModelMap): PlanRanges[] {
   });
 }
 
-/** Offsets of the lines in these ranges, ascending; takes 8 bytes a line. @throws plan_unreadable */
+/** Offsets of the lines in these ranges, ascending, in 8 bytes per line. @throws plan_unreadable */
 export async function plannedOffsets(
   plan: BatchPlan,
   models: readonly PlanRanges[],

@@ -5,10 +5,10 @@ import type { JournalObject, JournalStore, SealInfo } from '../../storage/journa
 import { AnswerTable } from './answer-table';
 import { type BatchPlan, plannedOffsets, type PlanRanges } from './plan-offsets';
 
-/** Positions searched at once. Bounds the memory for the places of their answers. */
+/** Positions that are searched in one pass. Limits the memory of {@link AnswerTable}. */
 const SLICE_ENTRIES = 20_000;
 
-/** What writing rest objects takes. */
+/** What {@link writeRestObjects} needs. */
 export interface RestInput {
   readonly journal: Pick<JournalStore, 'scan' | 'writeSeal'>;
   readonly plan: BatchPlan;
@@ -17,9 +17,9 @@ export interface RestInput {
 }
 
 /**
- * Puts the answers of one model at uncovered positions into rest objects: one for each 20,000 positions
- * that have any answer, so mostly one (docs/design/journal.md#rest-objects). `seals` leave these
- * positions open and are not read. @throws object_store_failed, plan_unreadable
+ * Writes the answers of one model at uncovered positions to rest objects: one object for each 20,000
+ * positions that have any answer (docs/design/journal.md#rest-objects). `seals` do not cover these positions
+ * and are not read. @throws object_store_failed, plan_unreadable
  */
 export async function writeRestObjects(
   input: RestInput,

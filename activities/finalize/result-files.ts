@@ -8,7 +8,7 @@ import { plannedChecksum } from './plan-offsets';
 import { ResultSink } from './result-sink';
 import { writeResults, type ResultTotals } from './write-results';
 
-/** What making the result files takes. */
+/** What {@link makeResultFiles} needs. */
 export interface ResultFilesInput extends LineSourcesInput {
   readonly journal: Pick<JournalStore, 'openAnswers'>;
   readonly tenantFolder: string;
@@ -25,8 +25,8 @@ export interface MadeResultFiles {
 
 /**
  * Makes the result files of a manifest (docs/design/journal.md#merge). @throws object_corrupt if its seals
- * do not hold what it says, input_missing if the input is gone and the batch was not given up,
- * plan_unreadable, object_store_failed
+ * do not hold what it says; input_missing if the input is gone and there is no cause; plan_unreadable;
+ * object_store_failed
  */
 export async function makeResultFiles(input: ResultFilesInput): Promise<MadeResultFiles> {
   const { journal, plan, manifest } = input;
@@ -90,13 +90,13 @@ function keyOf({ plan, tenantFolder }: ResultFilesInput, kind: ResultKind): stri
   return fileKey(tenantFolder, resultFileId(plan.batchId, kind));
 }
 
-/** Lines whose `custom_id` is unknown are counted all the same. */
+/** Counts lines as failed that are not written, because their `custom_id` is unknown. */
 function addUnnamed(totals: ResultTotals, lines: number): ResultTotals {
   const { total, completed, failed } = totals.counts;
   return { ...totals, counts: { total: total + lines, completed, failed: failed + lines } };
 }
 
-/** Every line exactly once, or no files at all: a frame too many or too few is damage. */
+/** Checks that every line is counted exactly once. Otherwise the journal is damaged, and no file is made. */
 function checkTotals({ plan, manifest }: ResultFilesInput, totals: ResultTotals): void {
   const planned = Object.values(plan.map.entries).reduce((sum, count) => sum + count, 0);
   const isWhole = totals.answered + totals.unanswered === planned;
@@ -107,8 +107,9 @@ function checkTotals({ plan, manifest }: ResultFilesInput, totals: ResultTotals)
 }
 
 /**
- * As many lines as planned may still be other lines: seals of another plan, after a store was restored in
- * parts. A plan that is missing or damaged does not withhold the answers if every line is answered.
+ * Checks that the lines are the planned ones. After a partial restore of the store, seals of another plan
+ * may have the right number of lines. If the plan is missing or damaged, the answers are delivered without
+ * this check.
  */
 async function checkLines({ plan }: ResultFilesInput, { lines }: ResultTotals): Promise<void> {
   const planned = await plannedChecksum(plan).catch((error: unknown) => {

@@ -4,17 +4,16 @@ const BLOCK_BYTES = 1024 * 1024;
 const MAX_WAITING_BLOCKS = 3;
 const NEWLINE = 0x0a;
 
-/** A buffer that is filled, waits to be written, or is written. */
+/** A buffer that is being filled, waits to be written, or is being written. */
 interface Block {
   readonly bytes: Buffer;
   used: number;
 }
 
 /**
- * Writes a result file line by line, put only if absent. Lines are collected in a few reused blocks of
- * 1 MiB and streamed to the store with back-pressure. The object is created with its first line, so a file
- * without lines does not exist. An existing object is taken as it is: the same manifest gives the same
- * bytes.
+ * Writes a result file line by line. Lines are collected in a few reused blocks of 1 MiB and streamed to
+ * the store with back-pressure. The object is created with its first line, so a file without lines does not
+ * exist. An existing object is kept as it is, because the same manifest gives the same bytes.
  */
 export class ResultSink {
   readonly #store: ObjectStore;
@@ -78,7 +77,7 @@ export class ResultSink {
     return { bytes: head?.size ?? 0 };
   }
 
-  /** Gives up an unfinished object, of which the store keeps nothing. Idempotent. */
+  /** Gives up an unfinished object. The store keeps nothing of it. Idempotent. */
   async abandon(error: unknown): Promise<void> {
     if (this.#isEnded) return;
     this.#failure ??= { error };

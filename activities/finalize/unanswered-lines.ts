@@ -10,7 +10,7 @@ export interface UnansweredLine {
 
 /** Lines that may have to be written without an answer, in order of offset. */
 export interface LineSource {
-  /** Of the next line; infinity after the last. */
+  /** Byte offset of the next line; infinity after the last one. */
   readonly offset: number;
   /** Whether the next line can be taken without a read. */
   readonly isReady: boolean;
@@ -22,7 +22,7 @@ export interface LineSource {
   skip(): void;
 }
 
-/** Planned lines that no seal covers. The merge skips those for which a rest object has an answer. */
+/** Planned lines that no seal covers. The merge skips lines that have an answer in a rest object. */
 export class UncoveredLines implements LineSource {
   readonly #offsets: Float64Array;
   readonly #code: LineErrorCode;

@@ -4,7 +4,7 @@ import type { SealInfo } from '../../storage/journal/journal-store';
 import type { UnansweredRange } from '../contract';
 import type { PlanRanges } from './plan-offsets';
 
-/** Positions that seals do not cover, by model. Rest objects cover nothing. */
+/** Positions that no seal covers, by model. Rest objects do not count as coverage. */
 export function uncoveredRanges(
   entries: Readonly<Record<string, number>>,
   seals: readonly Pick<SealInfo, 'safeModel' | 'range'>[],
@@ -20,9 +20,9 @@ export function uncoveredRanges(
 }
 
 /**
- * The ranges as the workflow gets them. A result carries at most 500; if there are more, each model has
- * one range from its first to its last uncovered position, and chunks skip the answers in between.
- * (docs/design/ends.md#unanswered-ranges)
+ * The ranges in their wire format. A result carries at most 500. If there are more, each model gets one
+ * range from its first to its last uncovered position, and chunks skip the answers in between
+ * (docs/design/ends.md#unanswered-ranges).
  */
 export function unansweredRanges(uncovered: readonly PlanRanges[]): UnansweredRange[] {
   const all = uncovered.flatMap(({ safeModel, ranges }) =>

@@ -9,7 +9,7 @@ export class UnroutedLines implements LineSource {
   readonly #groups: AsyncIterator<UnansweredLine[]>;
   #group: UnansweredLine[] = [];
   #next = 0;
-  /** Read before the last line of `#group` is taken, because `offset` then comes from it. */
+  /** Must be read before the last line of `#group` is taken, because `offset` needs it afterwards. */
   #following: UnansweredLine[] | null = null;
 
   private constructor(groups: AsyncIterator<UnansweredLine[]>) {
@@ -73,7 +73,7 @@ async function* unroutedLines(
     const { customId } = lineParts(bytes.subarray(start, end));
     found.push({ offset, customId, code: 'model_not_found' });
   };
-  // The file has passed ingestion: encodings and lengths are not checked again.
+  // Ingestion has checked encoding and lengths already.
   const splitter = createLineSplitter({
     maxLineBytes: Number.POSITIVE_INFINITY,
     checks: { isAscii: () => true, isUtf8: () => true },

@@ -14,7 +14,7 @@ import { AgreedModel } from './agreed-model';
 import type { ResultSink } from './result-sink';
 import type { LineSource } from './unanswered-lines';
 
-/** What writing the lines of a batch takes. */
+/** What {@link writeResults} needs. */
 export interface ResultsInput {
   readonly batchId: string;
   readonly answers: AnswerStream;
@@ -70,7 +70,7 @@ class ResultsRun {
     this.#input = input;
   }
 
-  /** All answers that need no further read. */
+  /** Writes all answers that are in memory, and the lines before them. */
   async takeAnswers(): Promise<void> {
     const { answers, uncovered, unrouted, output, error } = this.#input;
     let answerBytes = 0;

@@ -2,26 +2,26 @@ import type { BatchStatus, TerminalStatus } from '../../core/batch/status';
 import type { WorkflowState } from '../../core/batch/orphans';
 
 /**
- * What the reconcile workflows ask of their activities. These types travel through Temporal: fields keep
- * their names (docs/design/temporal.md#wire-names).
+ * The activities of reconcile and late delivery. These types travel through Temporal, so fields keep their
+ * names (docs/design/temporal.md#wire-names).
  */
 export interface ReconcileActivities {
-  /** Looks at one page of open batches and recovers what needs it; `dryRun` only says what it would do. */
+  /** Checks one page of open batches and recovers them if needed. With `dryRun` it only reports. */
   reconcilePage(input: ReconcilePageInput): Promise<ReconcilePageResult>;
   /**
-   * Makes the files of a batch that ended without them; its status stays
+   * Makes the files of a batch that ended without them. The status of the batch does not change
    * (docs/design/ends.md#late-delivery).
    */
   deliverLate(input: { readonly batchId: string }): Promise<LateDelivery>;
 }
 
 export interface ReconcilePageInput {
-  /** Cursor: 0, or `nextSeq` of the page before. */
+  /** Cursor: 0, or `nextSeq` of the previous page. */
   readonly afterSeq: number;
   readonly dryRun: boolean;
-  /** Describes the workflow of every open batch, whatever visibility says. */
+  /** Describes the workflow of every open batch, instead of trusting visibility. */
   readonly thorough?: boolean;
-  /** When the cycle began: the last page reports how long the cycle took. */
+  /** When the cycle began, Unix ms. The last page reports how long the cycle took. */
   readonly cycleStartedAtMs: number;
 }
 
@@ -29,16 +29,16 @@ export interface ReconcilePageInput {
 export interface ReconcilePageResult {
   readonly examined: number;
   readonly actions: readonly ReconcileAction[];
-  /** Batches that could not be looked at or recovered; the next cycle tries again. */
+  /** Batches that could not be checked or recovered. The next cycle tries again. */
   readonly errors: number;
   /** Null after the last page. */
   readonly nextSeq: number | null;
 }
 
-/** What was done with one batch, or would be. */
+/** What was done with a batch or, in a dry run, what would be done. */
 export interface ReconcileAction {
   readonly batchId: string;
-  /** Of the row, when it was looked at. */
+  /** Status of the row when it was checked. */
   readonly status: BatchStatus;
   readonly workflow: WorkflowState;
   readonly action: RecoveryAction;
@@ -46,11 +46,11 @@ export interface ReconcileAction {
 
 /**
  * - `started`: the workflow had never been started
- * - `resumed`: it was gone and is started again; answers in the journal are not requested again
- * - `finalized`: every line was settled; the new run only delivers
- * - `cancelled`, `expired`, `failed`: the new run delivers what there is under this cause
- * - `ended`: its workflow did not end it, so reconcile did, with its files if they could be made
- * - `cancel_signalled`: it runs, and its cancel was signalled again
+ * - `resumed`: the workflow was gone and is started again; answered requests are not sent again
+ * - `finalized`: every line was settled; the new run only makes the files
+ * - `cancelled`, `expired`, `failed`: the new run ends the batch with this cause and the existing answers
+ * - `ended`: the workflow did not end the batch, so reconcile did, with its files if they could be made
+ * - `cancel_signalled`: the workflow runs, and the cancel was signalled again
  */
 export type RecoveryAction =
   | 'started'

@@ -7,7 +7,7 @@ import { actionOn, judgeWorkflow, UNKNOWN } from './judge-batch';
 import type { BatchWorkflows, ReconcileObserver } from './ports';
 import { isAnswered } from './recover';
 
-/** What ending a batch takes. */
+/** What {@link endBatch} needs. */
 export interface EndBatchDeps extends EndDeps {
   readonly batches: EndDeps['batches'] & Pick<BatchRepository, 'findOpen' | 'resetOverdue'>;
   readonly workflows: EndDeps['workflows'] & Pick<BatchWorkflows, 'describe'>;
@@ -38,7 +38,7 @@ export async function endBatch(
     if (status === null) return null;
     deps.observer.ended(status);
   } catch (error) {
-    // Its files are tried again when it is overdue again, not in every cycle.
+    // Try again when the batch is overdue again, not in every cycle.
     await deps.batches.resetOverdue(batch.id);
     throw error;
   }

@@ -6,25 +6,25 @@ import type { BatchRepository } from '../../storage/postgres/batches/repository'
 import type { FinalizeInput, FinalizeResult } from '../contract';
 import type { BatchWorkflows } from './ports';
 
-/** What ending a batch without its workflow takes. */
+/** What {@link endWithoutWorkflow} needs. */
 export interface EndDeps {
   readonly batches: Pick<BatchRepository, 'claimCause' | 'recordUnfinalized'>;
   readonly workflows: Pick<BatchWorkflows, 'terminate' | 'deliverLater'>;
-  /** Finalization as the workflow would ask for it; throws what `check` throws. */
+  /** Finalization, as in the workflow's activity. Throws what `check` throws. */
   finalize(input: FinalizeInput, check: () => void): Promise<FinalizeResult>;
   /** The nonce of the plan. @throws plan_unreadable if there is no plan */
   nonceOf(batchId: string): Promise<string>;
-  /** How long the files may take before the record is written without them. */
+  /** How long the files may take before the record is written without them, ms. */
   readonly deliveryMs?: number;
 }
 
 const DELIVERY_MS = 2 * 60_000;
 
 /**
- * Ends a batch with its files if they can be made now. If not, the record is written with the counts that
- * are known, and the files are delivered late. If every line is settled and no end was asked for, the
- * batch is never ended without its files: it throws, and the next cycle tries again. Returns null if the
- * batch had ended meanwhile.
+ * Ends a batch, with its files if they can be made now. If not, the record is written with the counts that
+ * are known, and the files are delivered late. A batch without a cause, whose lines are all settled, is not
+ * ended without its files because of a temporary error: it throws, and the next cycle tries again. Returns
+ * null if the batch has ended meanwhile.
  */
 export async function endWithoutWorkflow(
   deps: EndDeps,
@@ -63,7 +63,7 @@ async function deliver(
     const nonce = cause === null ? await deps.nonceOf(batchId) : null;
     const end = await finalizeInTime(deps, { batchId, nonce, cause }, check);
     if (end.kind === 'done') return { status: end.status, delivered: true };
-    // Lines were not settled after all, for example because seals were lost with a store.
+    // Some lines are not settled after all, for example because a restored store lacks their seals.
     const claimed = await claim(deps, batchId, 'expired');
     return await deliver(deps, batchId, {
       cause: claimed === 'ended' ? 'expired' : claimed,
@@ -73,7 +73,7 @@ async function deliver(
     check();
     const isPermanent = isNightshiftError(error) && !error.retryable;
     if (cause === null && !isPermanent) throw error;
-    log.warn('files not made at the end of a batch', { batchId, error });
+    log.warn('result files could not be made when the batch ended', { batchId, error });
     const state = await deps.batches.recordUnfinalized(batchId, cause);
     if (!isTerminal(state.status)) throw error;
     if (!isPermanent) await deps.workflows.deliverLater(batchId).catch(() => undefined);
@@ -82,8 +82,8 @@ async function deliver(
 }
 
 /**
- * A store that hangs must not hold up all other batches. The finalization that was given up may go on:
- * everything it writes is idempotent.
+ * Limits the time of one finalization, because a store that hangs must not hold up all other batches. A
+ * finalization that was given up may go on, because all its writes are idempotent.
  */
 async function finalizeInTime(
   { finalize, deliveryMs = DELIVERY_MS }: EndDeps,

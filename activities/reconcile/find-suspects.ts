@@ -5,11 +5,11 @@ import type { OpenBatch } from '../../storage/postgres/batches/types';
 import type { ReconcilePageInput } from './contract';
 import type { BatchWorkflows } from './ports';
 
-/** What finding suspects takes. */
+/** What {@link findSuspects} needs. */
 export interface FindSuspectsDeps {
   readonly batches: Pick<BatchRepository, 'openPage' | 'addOverdue'>;
   readonly workflows: Pick<BatchWorkflows, 'listRunning'>;
-  /** How long after its deadline a batch may take to end. */
+  /** How long after its deadline a batch may take to end, s. */
   readonly overdueAfterSec: number;
 }
 
@@ -21,14 +21,15 @@ export interface Suspects {
   readonly nextSeq: number | null;
 }
 
-/** Rows read for one page. Nearly all of 10,000 open batches run, and visibility says so in ten calls. */
+/** Rows read for one page. Visibility lists 10,000 running batches in ten calls. */
 const SCAN_ROWS = 10_000;
-/** Suspects of one page. */
+/** Most suspects of one page. */
 const PAGE_ROWS = 100;
 const CYCLE_MS = 60_000;
 
 /**
- * One page of open batches, without those that run according to visibility. @throws postgres_unavailable
+ * Returns one page of open batches whose workflows must be described. Most batches that run according to
+ * visibility are left out. @throws postgres_unavailable
  */
 export async function findSuspects(
   deps: FindSuspectsDeps,
@@ -48,7 +49,7 @@ export async function findSuspects(
   return { suspects, examined: rows.length, nextSeq };
 }
 
-/** Adds to the overdue time of those past deadline and grace; returns all with their sums. */
+/** Adds to the overdue time of suspects that are past deadline and grace. Returns all with their sums. */
 export async function addOverdueTime(
   { batches, overdueAfterSec }: FindSuspectsDeps,
   suspects: readonly OpenBatch[],
@@ -60,7 +61,7 @@ export async function addOverdueTime(
   return suspects.map((batch) => ({ ...batch, overdueMs: sums.get(batch.id) ?? batch.overdueMs }));
 }
 
-/** Null if visibility does not answer: then every workflow is described. */
+/** Null if visibility does not answer. Then every workflow is described. */
 async function listRunning({ workflows }: FindSuspectsDeps): Promise<ReadonlySet<string> | null> {
   try {
     return await workflows.listRunning();

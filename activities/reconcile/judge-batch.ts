@@ -5,10 +5,10 @@ import type { OpenBatch } from '../../storage/postgres/batches/types';
 import type { ReconcileAction, RecoveryAction } from './contract';
 import type { BatchWorkflows } from './ports';
 
-/** What judging a batch takes. */
+/** What {@link judgeBatch} needs. */
 export interface JudgeDeps {
   readonly workflows: Pick<BatchWorkflows, 'describe'>;
-  /** How long a batch may be overdue before it is ended without its workflow. */
+  /** How long a batch may be overdue before it is ended without its workflow, ms. */
   readonly finalizeWindowMs: number;
 }
 
@@ -18,12 +18,12 @@ export type Judgement = { readonly workflow: WorkflowState } & (
 );
 
 /**
- * Compares a batch with its workflow. `end`: the workflow will not end the batch, because restarts did
- * not help or it is overdue for too long (docs/design/ends.md#last-resort).
+ * Compares a batch with its workflow. Returns `end` if the workflow is not expected to end the batch:
+ * restarts did not help, or the batch is overdue for too long (docs/design/ends.md#last-resort).
  */
 export async function judgeBatch(deps: JudgeDeps, batch: OpenBatch): Promise<Judgement> {
   const isOverdue = batch.overdueMs > 0 && batch.overdueMs >= deps.finalizeWindowMs;
-  // Temporal may fail for this one workflow only, which must not keep its batch open for ever.
+  // If Temporal fails for this workflow only, the batch must not stay open forever.
   const judgement = await judgeWorkflow(deps, batch).catch((error: unknown) => {
     if (isOverdue) return UNKNOWN;
     throw error;
@@ -33,7 +33,7 @@ export async function judgeBatch(deps: JudgeDeps, batch: OpenBatch): Promise<Jud
   return judgement;
 }
 
-/** Compares a batch with its workflow, whatever was tried before. Throws if Temporal does not answer. */
+/** Compares a batch with its workflow, without regard to earlier restarts. Throws if Temporal does not answer. */
 export async function judgeWorkflow(
   { workflows }: Pick<JudgeDeps, 'workflows'>,
   batch: OpenBatch,
@@ -42,7 +42,7 @@ export async function judgeWorkflow(
   return { ...judgeOrphan(batch, workflow, nowSec()), workflow };
 }
 
-/** Stands for a workflow that Temporal cannot describe. */
+/** The judgement if Temporal cannot describe the workflow. */
 export const UNKNOWN = { kind: 'none', workflow: 'running' } as const;
 
 /** The report of an action on a batch. */

@@ -8,7 +8,7 @@ import type { FinalizeInput, FinalizeResult } from '../contract';
 import { asFailure } from '../runtime/failure';
 import type { LateDelivery, ReconcileActivities } from './contract';
 
-/** What a late delivery takes. */
+/** What {@link createDeliverLate} needs. */
 export interface LateDeliveryDeps {
   readonly batches: Pick<BatchRepository, 'find'>;
   readonly store: Pick<ObjectStore, 'read'>;
@@ -17,9 +17,9 @@ export interface LateDeliveryDeps {
 }
 
 /**
- * The activity that makes the files of a batch that ended without them, as they would have been made; the
- * status stays (docs/design/ends.md#late-delivery). Fails with `not_found`; with `conflict` if the batch
- * has not ended; with `plan_unreadable` if nothing is left to deliver from.
+ * The activity that makes the files of a batch that ended without them. They are the same as if they had
+ * been made at the end, and the status does not change (docs/design/ends.md#late-delivery). Fails with
+ * `not_found`; with `conflict` if the batch has not ended; with `plan_unreadable` if its plan is gone.
  */
 export function createDeliverLate(deps: LateDeliveryDeps): ReconcileActivities['deliverLate'] {
   return async ({ batchId }) => {

@@ -26,12 +26,12 @@ export interface ReconcileDeps extends FindSuspectsDeps, JudgeDeps, RecoverDeps,
 }
 
 const BATCHES_AT_ONCE = 16;
-/** A page begins to end no batch after this time. The next cycle ends the others. */
+/** After this time a page does not begin to end another batch. The next cycle ends the others. */
 const ENDING_MS = 3 * 60_000;
 
 /**
- * One page of reconcile (docs/design/ends.md#reconcile). Every step may be done twice, also by two
- * workers at once. A batch that fails is counted and left for the next cycle.
+ * One page of reconcile (docs/design/ends.md#reconcile). Every step is idempotent, even if two workers do it
+ * at once. If a batch fails, that is counted, and the next cycle tries again.
  * @throws postgres_unavailable if the page cannot be read
  */
 export function createReconcilePage(deps: ReconcileDeps): ReconcileActivities['reconcilePage'] {

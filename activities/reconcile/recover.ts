@@ -10,7 +10,7 @@ import type { ReconcileAction, RecoveryAction } from './contract';
 import { actionOn, judgeWorkflow, type Judgement } from './judge-batch';
 import type { BatchWorkflows } from './ports';
 
-/** What recovering a batch takes. */
+/** What {@link recover} needs. */
 export interface RecoverDeps {
   readonly batches: Pick<
     BatchRepository,
@@ -19,11 +19,11 @@ export interface RecoverDeps {
   readonly workflows: Pick<BatchWorkflows, 'describe' | 'start' | 'cancel'>;
   readonly progress: Pick<ProgressReporter, 'awaitReleased'>;
   readonly store: Pick<ObjectStore, 'head'>;
-  /** How long to wait for chunks whose workflow is gone. */
+  /** How long to wait for chunks whose workflow is gone, ms. */
   readonly graceMs: number;
 }
 
-/** What {@link recover} or the end without a workflow would do, found out without doing anything. */
+/** For a dry run: the action that {@link recover} or an end without the workflow would take. */
 export async function plannedAction(
   deps: RecoverDeps,
   batch: OpenBatch,
@@ -42,8 +42,8 @@ export async function plannedAction(
 }
 
 /**
- * Signals an untaken cancel again, or starts the workflow again after older chunks have released their
- * ranges (docs/design/ends.md#restart). Null if nothing was to be done.
+ * Signals a cancel again that the workflow has not taken, or starts the workflow again after older chunks
+ * have released their ranges (docs/design/ends.md#restart). Null if there was nothing to do.
  */
 export async function recover(
   deps: RecoverDeps,
@@ -56,7 +56,7 @@ export async function recover(
   }
   if (judgement.kind !== 'start') return null;
   await deps.progress.awaitReleased(batch.id, deps.graceMs);
-  // The wait took time: the batch may have ended meanwhile, or another worker may have started it.
+  // Check again: during the wait the batch may have ended, or another worker may have started it.
   const now = await deps.batches.findOpen(batch.id);
   if (now === null) return null;
   const again = await judgeWorkflow(deps, now);
@@ -66,7 +66,7 @@ export async function recover(
   return action === null ? null : actionOn(now, again, action);
 }
 
-/** Null if the row turned out to have ended. */
+/** Null if the batch has ended meanwhile. */
 async function startAgain(
   deps: RecoverDeps,
   batch: OpenBatch,
@@ -94,14 +94,14 @@ async function actionOfStart(
 }
 
 /**
- * Whether the end of the batch is decided: a manifest overrides all that comes after it, such as a closed
- * workflow or the deadline.
+ * Whether every line is settled, so that the batch completes. A manifest outweighs anything that happened
+ * after it, such as the deadline.
  */
 async function isSettled({ store }: RecoverDeps, batch: OpenBatch): Promise<boolean> {
   return isAnswered(batch) || (await store.head(manifestKey(batch.id))) !== null;
 }
 
-/** Its workflow found every line settled, without a cause, and was writing the manifest. */
+/** Whether the workflow found every line settled, without a cause, and began to finalize. */
 export function isAnswered({ status, stopCause }: OpenBatch): boolean {
   return status === 'finalizing' && stopCause === null;
 }

@@ -1,9 +1,9 @@
 /**
- * What the sweep workflow asks of its activities. These types travel through Temporal: fields keep their
- * names (docs/design/temporal.md#wire-names).
+ * The activity of the sweep. These types travel through Temporal, so fields keep their names
+ * (docs/design/temporal.md#wire-names).
  */
 export interface SweepActivities {
-  /** Removes one page of one kind of things that are no longer needed. */
+  /** Removes one page of one kind of item. */
   sweepPage(input: SweepPageInput): Promise<SweepPageResult>;
 }
 
@@ -12,7 +12,7 @@ export interface SweepActivities {
  * - `files`: bytes of files that were deleted or have expired and that no open batch needs
  * - `file_rows`: their rows, a day later
  * - `scratch`: plans, journals and seals of delivered batches, after `retention.scratch`
- * - `batches`: everything of a batch, after `retention.batches`; its place in lists a day later
+ * - `batches`: all objects and the row of a batch, after `retention.batches`; its list cursor a day later
  * - `progress`: rows of chunks whose batch has ended
  * - `uploads`: parts of ended uploads, and objects of completions that failed
  * - `upload_rows`: their rows, a day later
@@ -33,7 +33,7 @@ export type SweepKind =
 
 export interface SweepPageInput {
   readonly kind: SweepKind;
-  /** Cursor: 0, or `nextSeq` of the page before. */
+  /** Cursor: 0, or `nextSeq` of the previous page. */
   readonly afterSeq: number;
 }
 

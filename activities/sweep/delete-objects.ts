@@ -3,7 +3,7 @@ import type { ObjectStore } from '../../storage/object-store';
 
 const DELETES_AT_ONCE = 8;
 
-/** Deletes objects by key; `check` throws to give up. @throws object_store_failed */
+/** Deletes objects by key. Stops when `check` throws. @throws object_store_failed */
 export async function deleteKeys(
   store: Pick<ObjectStore, 'delete'>,
   keys: Iterable<string>,
@@ -15,7 +15,7 @@ export async function deleteKeys(
   });
 }
 
-/** Deletes all objects below `prefix` except `kept`; returns how many. @throws object_store_failed */
+/** Deletes all objects below `prefix` except `kept`. Returns their number. @throws object_store_failed */
 export async function deletePrefix(
   store: Pick<ObjectStore, 'list' | 'delete'>,
   prefix: string,

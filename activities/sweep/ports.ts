@@ -9,16 +9,16 @@ export interface SweepDeps {
   readonly store: Pick<ObjectStore, 'head' | 'list' | 'delete'>;
   readonly retention: Pick<Config['retention'], 'batches' | 'scratch'>;
   readonly observer: SweepObserver;
-  /** Removes temporary files of crashed writers from the store; returns how many. */
+  /** Removes temporary files of crashed writers from the store. Returns their number. */
   removeTemporary(): Promise<number>;
 }
 
-/** Hears what the sweep removes, for metrics; must not throw. */
+/** Receives the number of removed items, for metrics. Must not throw. */
 export interface SweepObserver {
   removed(kind: SweepKind, count: number): void;
 }
 
-/** Sweeps one page of one kind; `check` throws when the activity is cancelled. */
+/** Sweeps one page of one kind. `check` throws when the activity is cancelled. */
 export type Sweeper = (
   deps: SweepDeps,
   input: SweepPageInput,

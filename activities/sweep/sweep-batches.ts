@@ -8,12 +8,12 @@ import type { BatchSweepPage, EndedBatchRow } from '../../storage/postgres/sweep
 import { deletePrefix } from './delete-objects';
 import type { SweepDeps, Sweeper } from './ports';
 
-/** A batch may have thousands of segments. */
+/** Small, because a batch may have thousands of segments. */
 const PAGE_BATCHES = 20;
-/** Places in lists that are removed with a page of batches. */
+/** List cursors that are removed with a page of batches. */
 const PAGE_PLACES = 500;
 
-/** Removes plans, journals and seals. Small objects that say how the batch ended stay with its row. */
+/** Removes plans, journals and seals. Small objects that record the end of the batch stay with its row. */
 export const clearBatches: Sweeper = async (deps, { afterSeq }, check) => {
   const { rows, store } = deps;
   const batches = await rows.batchesToClear(endedBefore(deps.retention.scratch, afterSeq));
@@ -27,7 +27,7 @@ export const clearBatches: Sweeper = async (deps, { afterSeq }, check) => {
   return { removed, nextSeq: nextSeq(batches) };
 };
 
-/** Removes everything of a batch. Its place in lists is kept for another day. */
+/** Removes all objects and the row of each batch. Lists accept its id as a cursor for another day. */
 export const removeBatches: Sweeper = async (deps, { afterSeq }, check) => {
   const { rows, store, retention } = deps;
   const batches = await rows.batchesToRemove(endedBefore(retention.batches, afterSeq));
@@ -39,7 +39,7 @@ export const removeBatches: Sweeper = async (deps, { afterSeq }, check) => {
   return { removed: batches.length, nextSeq: nextSeq(batches) };
 };
 
-/** The finalization of a batch with a plan but no files was given up; its journal holds the answers. */
+/** Whether the batch has a plan but no files: its finalization was given up, and its journal has the answers. */
 async function mayBeDeliveredLate({ store }: SweepDeps, batch: EndedBatchRow): Promise<boolean> {
   return !batch.hasFiles && (await store.head(modelMapKey(batch.id))) !== null;
 }

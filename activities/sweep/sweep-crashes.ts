@@ -4,12 +4,12 @@ import type { SweepDeps, Sweeper } from './ports';
 
 const KEYS_AT_ONCE = 500;
 const SEARCH_EVERY_MS = 3_600_000;
-/** From the last byte of an upload to its row it takes seconds, whatever `retention.scratch` is. */
+/** Minimum age of an orphan, even if `retention.scratch` is shorter: a new object gets its row within seconds. */
 const MIN_AGE_MS = 3_600_000;
 
 /**
  * Removes what crashed writers left behind: temporary files of the store, and objects that never got a
- * row. The search for the latter lists every file, so a process does it once an hour.
+ * row. The search for such objects lists every file, so a process does it at most once an hour.
  */
 export function createCrashSweeper(): Sweeper {
   let nextSearchAtMs = 0;

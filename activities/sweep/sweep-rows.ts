@@ -5,7 +5,7 @@ import type { Sweeper } from './ports';
 import { deleteKeys, deletePrefix } from './delete-objects';
 
 const PAGE_ROWS = 500;
-/** An upload may have thousands of parts. */
+/** Small, because an upload may have thousands of parts. */
 const PAGE_UPLOADS = 20;
 
 /** Removes a page of rows that have no objects. */
@@ -13,7 +13,7 @@ export function sweepRows(remove: (rows: SweepRows, limit: number) => Promise<nu
   return async ({ rows }) => counted(await remove(rows, PAGE_ROWS));
 }
 
-/** Removes the bytes of files that nobody can see and no open batch needs. */
+/** Removes the bytes of files that were deleted or have expired, and that no open batch needs. */
 export const emptyFiles: Sweeper = async ({ rows, store }, _input, check) => {
   const files = await rows.filesToEmpty(PAGE_ROWS);
   const keys = files.map(({ objectKey }) => objectKey);
@@ -23,8 +23,8 @@ export const emptyFiles: Sweeper = async ({ rows, store }, _input, check) => {
 };
 
 /**
- * Removes the objects of ended uploads. The API removes parts at once if it can; this is for uploads that
- * expired, and for those whose API server crashed or failed.
+ * Removes the objects of ended uploads. The API removes parts itself when an upload ends, unless the upload
+ * expires or the API server crashes or fails.
  */
 export const clearUploads: Sweeper = async ({ rows, store }, _input, check) => {
   const uploads = await rows.uploadsToClear(PAGE_UPLOADS);
@@ -36,7 +36,7 @@ export const clearUploads: Sweeper = async ({ rows, store }, _input, check) => {
   return { removed: uploads.length, nextSeq: uploads.length < PAGE_UPLOADS ? null : 0 };
 };
 
-/** Removed things are not found again, so the next page begins at the same place. */
+/** Removed items are not found again, so the next page uses the same cursor. */
 function counted(removed: number): SweepPageResult {
   return { removed, nextSeq: removed < PAGE_ROWS ? null : 0 };
 }

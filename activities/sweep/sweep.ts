@@ -6,8 +6,8 @@ import { createCrashSweeper } from './sweep-crashes';
 import { clearUploads, emptyFiles, sweepRows } from './sweep-rows';
 
 /**
- * One page of the sweep (docs/design/ends.md#sweep). Objects go first, and the row or the mark in it
- * last, so a page that was cut short is done again. Rows of open batches are never looked at.
+ * One page of the sweep (docs/design/ends.md#sweep). Objects are removed first, and the row or the mark in
+ * it last, so an interrupted page is repeated completely. Open batches are never swept.
  * @throws postgres_unavailable, object_store_failed
  */
 export function createSweepPage(deps: SweepDeps): SweepActivities['sweepPage'] {
