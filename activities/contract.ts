@@ -42,7 +42,7 @@ export interface BatchStepActivities {
   openBatch(input: { batchId: string }): Promise<OpenedBatch>;
   /** Writes a phase into the row if the transition is legal. Otherwise it changes nothing. */
   projectStatus(input: ProjectStatusInput): Promise<RowState>;
-  /** Claims the first cause of an end. An earlier claim wins, so the caller must obey the cause in the returned row. */
+  /** Claims the first cause of an end. An earlier claim wins, so the cause in the returned row counts. */
   claimStop(input: { batchId: string; cause: StopCause }): Promise<RowState>;
   /** Where the chunks of a model go now; null while no live worker can send its requests. */
   routeModel(input: { model: string }): Promise<ModelRoute | null>;

@@ -54,7 +54,10 @@ export interface WorkerResources extends ActivityDeps {
 const PROGRESS_TIMEOUT_MS = 2_000;
 const STATEMENT_TIMEOUT_MS = 10_000;
 
-/** Opens everything that a worker needs, except its connection to Temporal. @throws store_mismatch, config_invalid, postgres_unavailable */
+/**
+ * Opens everything that a worker needs, except its connection to Temporal.
+ * @throws store_mismatch, config_invalid, postgres_unavailable
+ */
 export async function openResources(
   config: Config,
   context: ResourceContext,

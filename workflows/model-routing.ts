@@ -2,7 +2,7 @@ import { log } from '@temporalio/workflow';
 import type { ModelRoute } from '../activities/contract';
 import { awaitRouteActivity, step } from './activity-policies';
 
-/** A route is not looked up again within this time. Without it, the short first chunks would cost many look-ups. */
+/** A route is not looked up again within this time, because a look-up per chunk would cost too many events. */
 const FRESH_MS = 60_000;
 
 /** What the routing of a model starts with. */

@@ -11,7 +11,7 @@ function frame(model: string | null): Buffer {
   return encodeFrame({ ...fields, modelTag: modelTag(model) }, Buffer.from(line), crc32);
 }
 
-describe('the model of many answers', () => {
+describe('the model that all answers agree on', () => {
   it.each<[(string | null)[], string | null]>([
     [[], null],
     [[null, null], null],
@@ -21,7 +21,7 @@ describe('the model of many answers', () => {
     [['m', 'n'], null],
     [['m', 'n', 'm'], null],
     [['m', 'n', 'n', 'o'], null],
-  ])('%j is %j', (models, expected) => {
+  ])('of %j is %j', (models, expected) => {
     const agreed = new AgreedModel();
     for (const model of models) {
       const bytes = Buffer.concat([Buffer.alloc(5), frame(model), Buffer.alloc(3)]);

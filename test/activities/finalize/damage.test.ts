@@ -14,7 +14,7 @@ import {
 } from '../../../core/names/object-names';
 import { BATCH, BatchPlace, NONCE, type Answer, type InputLine } from './fixtures';
 
-/** A store that fails or has lost something: what is there is delivered whole, or later, or not at all. */
+/** Finalization while the store fails or has lost objects: results are complete, or late, or not delivered. */
 
 const M: InputLine = { model: 'm' };
 const LOST: InputLine = { model: 'lost', unrouted: true };
@@ -32,7 +32,7 @@ async function answered(lines: readonly InputLine[], text = (at: number) => `a${
   expect(await place.seal('m', 0, count)).toBe(count);
 }
 
-/** Makes one operation of the store fail for keys that match, until it is called so often. */
+/** Makes one operation of the store fail for matching keys, the first `times` times. */
 function failing<K extends 'read' | 'open' | 'head' | 'putIfAbsent'>(
   operation: K,
   match: string,
@@ -70,7 +70,7 @@ describe('an input file', () => {
     await place.store.delete(place.inputKey!);
     await expect(place.finalize(null)).rejects.toMatchObject({ type: 'input_missing' });
     await expectNothing();
-    // The manifest of the first try says that every line is settled; the workflow has given up since.
+    // The first try has written a manifest without a cause. Since then the workflow has given up.
     const counts = { total: 3, completed: 2, failed: 1 };
     expect(await place.finalize('failed')).toMatchObject({ status: 'failed', counts });
     expect(place.records).toMatchObject([{ cause: 'failed', counts }]);
@@ -102,7 +102,7 @@ describe('a result file', () => {
     },
   );
 
-  it('that the store refuses while lines are still written fails at once', async () => {
+  it('that the store refuses makes finalization fail while lines are still being written', async () => {
     await answered([M, M, M, M, M, M, M, M], () => 'x'.repeat(1_000_000));
     failing('putIfAbsent', place.resultKey('output').split('/').at(-1)!);
     await expect(place.finalize(null)).rejects.toMatchObject(AGAIN);
@@ -125,7 +125,7 @@ describe('the errors of a refused file', () => {
 });
 
 describe('a plan', () => {
-  it('that is longer than ingestion made it is refused', async () => {
+  it('that is longer than its model map says ends in plan_unreadable', async () => {
     await answered([M, M]);
     const key = planKey(BATCH, NONCE, 'm');
     const plan = await place.store.read(key);
@@ -144,7 +144,7 @@ describe('a seal', () => {
     readonly text?: string;
   }
 
-  /** A whole, sound object of these frames, whatever they are. */
+  /** A well-formed seal with these frames, even if they contradict each other. */
   function sealBytes(frames: readonly Frame[]): Buffer {
     const encoded = frames.map(({ offset, kind = FRAME_KIND.output, text = 'an answer' }) => {
       const fields = { offset, kind, status: 200, tries: 1, usage: NO_USAGE };
@@ -168,18 +168,18 @@ describe('a seal', () => {
     await place.store.putIfAbsent(manifestKey(BATCH), encodeManifest({ ...manifest, seals }));
   }
 
-  it('that is whole is delivered', async () => {
+  it('that is intact is delivered', async () => {
     place = await BatchPlace.create([M, M]);
     await putSealed(sealBytes(place.lines));
     expect(await place.finalize(null)).toMatchObject({ counts: { completed: 2 } });
   });
 
   it.each<[string, (offsets: readonly number[]) => Frame[], number]>([
-    ['has become another one', ([a = 0, b = 0]) => [{ offset: a }, { offset: b }], 1],
+    ['differs from the manifest', ([a = 0, b = 0]) => [{ offset: a }, { offset: b }], 1],
     ['answers a line twice', ([a = 0]) => [{ offset: a }, { offset: a }], 0],
     ['is out of order', ([a = 0, b = 0]) => [{ offset: b }, { offset: a }], 0],
     [
-      'holds a line that was put back',
+      'contains a retry frame',
       ([a = 0, b = 0]) => [{ offset: a }, { offset: b, kind: FRAME_KIND.retry, text: '12345678' }],
       0,
     ],

@@ -5,7 +5,7 @@ import { BatchPlace } from './fixtures';
 
 const SECOND = 1_000;
 
-/** Attempts of so many seconds each, with pauses between them; the state travels in heartbeats. */
+/** Attempts that begin so many seconds after one another. The state travels in heartbeats. */
 function spend(options: { isCounted: boolean }, seconds: readonly number[]): FinalizeWindow {
   let earlier: unknown;
   let nowMs = 1_000_000;
@@ -20,7 +20,7 @@ function spend(options: { isCounted: boolean }, seconds: readonly number[]): Fin
 }
 
 describe('the window of a finalization', () => {
-  it('is over when workers have tried for so long', () => {
+  it('is over when workers have tried for its whole length', () => {
     expect(spend({ isCounted: true }, [10, 10, 10, 10, 10]).isOver).toBe(false);
     expect(spend({ isCounted: true }, [10, 10, 10, 10, 10, 10]).isOver).toBe(true);
   });
@@ -29,7 +29,7 @@ describe('the window of a finalization', () => {
     expect(spend({ isCounted: true }, [3_600, 1]).isOver).toBe(false);
   });
 
-  it('does not run while nobody has asked for an end', () => {
+  it('does not run before a stop', () => {
     expect(spend({ isCounted: false }, new Array<number>(1_000).fill(10)).isOver).toBe(false);
   });
 
@@ -38,7 +38,7 @@ describe('the window of a finalization', () => {
     const overAfter = [...Array(10).keys()].findIndex((tries) => {
       const window = new FinalizeWindow({ windowMs: 60 * SECOND, earlier, isCounted: false });
       window.beat(tries * 10 * SECOND);
-      // The row is read after the first heartbeat, and says that the batch is to end.
+      // The row is read after the first heartbeat, and has a stop cause.
       window.count();
       earlier = window.beat(tries * 10 * SECOND + 1);
       return window.isOver;
@@ -59,7 +59,7 @@ describe('a finalization that fails', () => {
   beforeEach(async () => {
     place = await BatchPlace.create([{ model: 'm' }]);
     place.windowMs = 5 * SECOND;
-    place.onRow = () => Promise.reject(new Error('nobody answers'));
+    place.onRow = () => Promise.reject(new Error('no answer'));
   });
   afterEach(() => place.remove());
 
@@ -74,9 +74,9 @@ describe('a finalization that fails', () => {
     return { env, beats };
   }
 
-  it('is tried again within its window, and tells the next attempt what is spent', async () => {
+  it('is retried within its window, and reports the time spent to the next attempt', async () => {
     const { env, beats } = environment(4_000);
-    await expect(place.finalize('cancelled', undefined, env)).rejects.toThrow('nobody answers');
+    await expect(place.finalize('cancelled', undefined, env)).rejects.toThrow('no answer');
     expect(beats.at(-1)?.spentMs).toBeGreaterThanOrEqual(4_000);
   });
 
@@ -86,13 +86,13 @@ describe('a finalization that fails', () => {
     ).rejects.toMatchObject({ type: 'finalize_window_over', nonRetryable: true });
   });
 
-  it('is tried for ever while every line is settled and nobody asked for an end', async () => {
+  it('is retried without a limit if every line is settled and there is no stop', async () => {
     await expect(place.finalize(null, undefined, environment(5_000).env)).rejects.toThrow(
-      'nobody answers',
+      'no answer',
     );
   });
 
-  it('begins its window with the cancel that came meanwhile', async () => {
+  it('is given up after its window if the row has a stop cause that the workflow did not pass', async () => {
     place.onRow = () => Promise.resolve();
     place.rowCause = 'cancelled';
     await expect(place.finalize(null, undefined, environment(5_000).env)).rejects.toMatchObject({

@@ -56,7 +56,7 @@ describe('finalization without a cause', () => {
     expect(place.records).toEqual([]);
   });
 
-  it('writes no empty file', async () => {
+  it('writes no output file if every line failed', async () => {
     place = await BatchPlace.create(models('m', 'm'));
     await place.answerAll('m', 0, 2, error);
     const result = await place.finalize(null);
@@ -98,13 +98,13 @@ describe('finalization without a cause', () => {
     },
   );
 
-  it('ends a batch that has unrouted lines only', async () => {
+  it('ends a batch that has only unrouted lines', async () => {
     place = await BatchPlace.create([{ model: 'lost', unrouted: true }]);
     expect(await place.finalize(null)).toMatchObject({ counts: { total: 1, failed: 1 } });
     expect(place.records[0]?.model).toBe('lost');
   });
 
-  it('prefers the output line if seals overlap, and then the smaller name', async () => {
+  it('prefers the output line if seals overlap, and otherwise the smaller object name', async () => {
     place = await BatchPlace.create(models('m', 'm', 'm'));
     await place.answerAll('m', 0, 2, error);
     const again = new Map([0, 1, 2].map((at) => [at, output(`second ${at}`)]));
@@ -175,7 +175,7 @@ describe('finalization under a cause', () => {
 });
 
 describe('a manifest', () => {
-  it('that exists is obeyed, with its seals and its cause, whatever came later', async () => {
+  it('that exists decides seals and cause, even if more answers were sealed later', async () => {
     place = await BatchPlace.create(models('m', 'm', 'm'));
     await place.answerAll('m', 0, 1);
     const first = await place.finalize('expired');
@@ -189,7 +189,7 @@ describe('a manifest', () => {
     expect(place.records.map(({ cause }) => cause)).toEqual(['expired', 'expired']);
   });
 
-  it('without a cause stays complete when the batch is cancelled afterwards', async () => {
+  it('without a cause still delivers every line when the batch is cancelled afterwards', async () => {
     place = await BatchPlace.create(models('m', 'm'));
     await place.answerAll('m', 0, 2);
     await place.finalize(null);
@@ -226,7 +226,7 @@ describe('a manifest', () => {
 });
 
 describe('result files', () => {
-  it('that exist are taken as they are', async () => {
+  it('that exist are kept as they are', async () => {
     place = await BatchPlace.create(models('m'));
     await place.answerAll('m', 0, 1);
     await place.store.putIfAbsent(place.resultKey('output'), Buffer.from('from an earlier run\n'));
@@ -235,7 +235,7 @@ describe('result files', () => {
     expect(place.records[0]).toMatchObject({ outputFile: { bytes: 20 }, counts: { completed: 1 } });
   });
 
-  it('are made of more seals than can be open at once, in two passes, without scratch objects left', async () => {
+  it('can be made from more seals than may be open at once, and leave no scratch objects', async () => {
     const count = 2 * MAX_OPEN_SOURCES + 40;
     place = await BatchPlace.create(models(...Array.from({ length: 2 * count }, () => 'm')));
     const plan = place.planOf('m');
@@ -243,7 +243,7 @@ describe('result files', () => {
     const frames = await place.segment('m', { from: 0, to: plan.length, answers });
     frames.sort((a, b) => a.header.offset - b.header.offset);
     const all = { from: 0, to: plan.length };
-    // Every seal spans the whole input: none can be closed before the last line.
+    // Every seal spans the whole input, so none can be closed before the last line.
     for (let i = 0; i < count; i++) {
       const few = frames.filter(
         (_, at) => at === 0 || at === frames.length - 1 || at % count === i,
@@ -311,7 +311,7 @@ describe('a finalization that died', () => {
     const result = await place.finalize(null);
     expect(result).toMatchObject({ kind: 'done', counts: { total: 3, completed: 3 } });
     expect(await place.resultLines('output')).toHaveLength(3);
-    // It may be that of a writer who lives: the sweep takes it after a day.
+    // The temporary file may belong to a running writer. The sweep removes it after a day.
     expect(await readdir(join(place.path, 'tmp'))).toEqual(['4711-0123456789abcdef']);
   });
 });

@@ -53,7 +53,7 @@ export const output = (text: string): Answer => ({ kind: FRAME_KIND.output, text
 /** An answer for the error file. */
 export const error = (text: string): Answer => ({ kind: FRAME_KIND.error, text });
 
-/** A batch with its plan in a store of its own. The test does the work of its chunks. */
+/** A batch with its plan in its own store. The test does the work of its chunks. */
 export class BatchPlace {
   readonly lines: PlannedLine[] = [];
   readonly records: TerminalRecord[] = [];
@@ -61,7 +61,7 @@ export class BatchPlace {
   rowCause: StopCause | null = null;
   rowStatus: BatchStatus = 'in_progress';
   windowMs: number | null = null;
-  /** Happens when the row is read. */
+  /** Called when the row is read. */
   onRow: () => Promise<void> = () => Promise.resolve();
   path = '';
   store!: ObjectStore;
@@ -82,7 +82,7 @@ export class BatchPlace {
     await rm(this.path, { recursive: true, force: true });
   }
 
-  /** Plan order of one model: every second line first, so that it is not the input's order. */
+  /** Plan order of one model: every second line first, so that it differs from the input's order. */
   planOf(model: string): PlannedLine[] {
     const own = this.lines.filter((line) => line.model === model && !line.unrouted);
     return [...own.filter((_, i) => i % 2 === 1), ...own.filter((_, i) => i % 2 === 0)];
@@ -116,13 +116,13 @@ export class BatchPlace {
     expect(await this.seal(model, from, to)).toBe(to);
   }
 
-  /** Cuts the last bytes off a segment: a write that power loss tore. */
+  /** Cuts the last bytes off a segment, as if a power loss had torn the last write. */
   async tear(key: string, bytes: number): Promise<void> {
     const size = (await this.store.head(key))!.size;
     await truncate(objectPath(this.path, key), Math.max(0, size - bytes));
   }
 
-  /** Seals `[from, next)` where all of it is answered, for the largest such `next`; returns it. */
+  /** Seals `[from, next)` for the largest `next` up to which everything is answered. Returns `next`. */
   async seal(model: string, from: number, to: number): Promise<number> {
     const scope = { batchId: BATCH, safeModel: model };
     const answers = await this.answers(model, { from, to });
@@ -174,7 +174,7 @@ export class BatchPlace {
     return env.run(run, { batchId: BATCH, nonce, cause, ...window });
   }
 
-  /** Lines of a result file, or null where there is none. */
+  /** Lines of a result file; null if there is none. */
   async resultLines(kind: 'output' | 'error'): Promise<string[] | null> {
     const key = this.resultKey(kind);
     if ((await this.store.head(key)) === null) return null;

@@ -5,7 +5,7 @@ import { BatchPlace, type Answer, type InputLine } from './fixtures';
 
 /**
  * Random histories of a batch: attempts that overlap, repeat each other's work, are torn by power loss,
- * seal or do not, and zombies that write after the end. Whatever happened, every request is in the
+ * seal or do not, and late attempts that write after the end. In every history, each request is in the
  * files exactly once, in input order, and the same answers make the same bytes.
  */
 const MODELS = ['m', 'n'];
@@ -14,7 +14,7 @@ interface Attempt {
   readonly model: number;
   readonly from: number;
   readonly size: number;
-  /** Which positions of the range are answered, in which order. */
+  /** Positions of the range that are answered, in this order. */
   readonly picks: readonly number[];
   /** Bytes that power loss cuts off the segment. */
   readonly torn: number;
@@ -45,7 +45,7 @@ afterEach(async () => {
   place = null;
 });
 
-/** The answer that the model server gives to a line: the same, whoever asks. */
+/** The answer of the model server to a line: the same for every attempt. */
 function answerTo(customId: string): Answer {
   const isError = Number(customId.slice('request-'.length)) % 3 === 0;
   return {
@@ -130,7 +130,7 @@ it('writes every request exactly once, in input order, with its answer', async (
           failed: expected.error.length - unanswered,
         });
 
-        // Zombies write answers and seals after the end; a late second run still makes the same.
+        // Late attempts write answers and seals after the end. A second run still makes the same files.
         for (const step of zombies) await play(batch, { ...step, seals: true });
         for (const kind of ['output', 'error'] as const) {
           await batch.store.delete(batch.resultKey(kind));
@@ -168,7 +168,7 @@ it('makes the same bytes from histories with different cuts, orders and repetiti
   );
 }, 120_000);
 
-it('always chooses the same of several different answers, and a 2xx before an error', async () => {
+it('always chooses the same answer of several, and a success rather than an error', async () => {
   await fc.assert(
     fc.asyncProperty(
       input,

@@ -1,7 +1,7 @@
 import { InputLines } from '../../../activities/finalize/input-lines';
 import { createMemoryStore } from '../../support/memory-store';
 
-it('finds input lines that are longer than the window, behind it, or last without a newline', async () => {
+it('finds input lines that are longer than the window, after it, or last without a newline', async () => {
   const store = createMemoryStore();
   const sizes = [10, 300_000, 200_000, 20, 700_000, 5, 260_000, 7];
   const lines = sizes.map((size, i) => {

@@ -9,7 +9,7 @@ const tallyOf = (offsets: Iterable<number>): LineChecksum => {
 
 const OFFSETS = fc.uniqueArray(fc.nat(2 ** 43), { maxLength: 40 });
 
-it('of the same lines is the same in every order', () => {
+it('gives the same lines the same checksum in any order', () => {
   const property = fc.property(OFFSETS, fc.infiniteStream(fc.nat()), (offsets, ranks) => {
     const shuffled = offsets
       .map((offset) => ({ offset, rank: ranks.next().value as number }))
@@ -20,7 +20,7 @@ it('of the same lines is the same in every order', () => {
   fc.assert(property);
 });
 
-it('of other lines is another one', () => {
+it('gives different lines different checksums', () => {
   const property = fc.property(OFFSETS, OFFSETS, (some, others) => {
     const isSame = some.length === others.length && some.every((one) => others.includes(one));
     expect(tallyOf(some).equals(tallyOf(others))).toBe(isSame);
@@ -29,11 +29,11 @@ it('of other lines is another one', () => {
 });
 
 it.each([
-  ['as many lines with the same sum', [10, 40], [20, 30]],
-  ['the same sum and the same squares', [1, 5, 6], [2, 3, 7]],
-  ['the same low half', [5], [5 + 2 ** 32]],
-  ['halves that change places', [3 * 2 ** 32 + 1], [2 ** 32 + 3]],
-  ['one line and none', [0], []],
-])('tells apart %s', (_what, some, others) => {
+  ['the same number and sum', [10, 40], [20, 30]],
+  ['the same sum and sum of squares', [1, 5, 6], [2, 3, 7]],
+  ['the same low 32 bits', [5], [5 + 2 ** 32]],
+  ['swapped halves of 32 bits', [3 * 2 ** 32 + 1], [2 ** 32 + 3]],
+  ['one line and no line', [0], []],
+])('distinguishes sets of offsets with %s', (_what, some, others) => {
   expect(tallyOf(some).equals(tallyOf(others))).toBe(false);
 });

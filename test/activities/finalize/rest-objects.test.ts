@@ -1,7 +1,7 @@
 import { FRAME_KIND } from '../../../core/journal/frame';
 import { BATCH, BatchPlace, output } from './fixtures';
 
-/** What a stopped batch gathers from outside its seals. */
+/** Rest objects: the answers of a stopped batch that are in no seal. */
 
 const MODEL = { model: 'm' };
 const SCOPE = { batchId: BATCH, safeModel: 'm' };
@@ -25,7 +25,7 @@ it('does not count a retry frame as an answer', async () => {
   expect(more).toEqual([]);
 });
 
-it('counts an answer although a later segment has a retry frame for its line', async () => {
+it('counts an answer even if a later segment has a retry frame for its line', async () => {
   place = await BatchPlace.create([MODEL]);
   await place.segment('m', { from: 0, to: 1, answers: new Map([[0, output('answered')]]) });
   const retry = { kind: FRAME_KIND.retry, text: '\0\0\0\0\0\0\0\0' };
@@ -34,7 +34,7 @@ it('counts an answer although a later segment has a retry frame for its line', a
   expect(await place.resultLines('output')).toEqual(['answered']);
 });
 
-it('finds answers in every gap between seals, in segments that reach beyond it', async () => {
+it('finds answers in every gap between seals, in segments that are larger than the gap', async () => {
   place = await BatchPlace.create(Array(12).fill(MODEL));
   const answers = (from: number, to: number) =>
     new Map(Array.from({ length: to - from }, (_, i) => [from + i, output(`a${from + i}`)]));

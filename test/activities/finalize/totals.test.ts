@@ -26,7 +26,7 @@ async function seal(from: number, to: number): Promise<void> {
   expect(await place.seal('m', from, to)).toBe(to);
 }
 
-/** Seals one answer to a line that is in no plan. */
+/** Seals an answer to a line that is in no plan. */
 async function sealStranger(): Promise<void> {
   const writer = place.journal.openWriter(SCOPE, { from: 0, to: 1 });
   const header = { offset: 999_999, kind: FRAME_KIND.output, status: 200, tries: 1 };
@@ -37,7 +37,7 @@ async function sealStranger(): Promise<void> {
   await place.journal.writeSeal(SCOPE, 'rest', [...writer.frames]);
 }
 
-/** Writes a manifest that names every seal there is. */
+/** Writes a manifest that names all existing seals. */
 async function putManifest(change: Partial<Manifest>): Promise<void> {
   const seals = await place.journal.listSeals(BATCH);
   const named = seals.map(({ key, size }) => ({ key, size }));
@@ -71,9 +71,9 @@ describe('a finalization delivers nothing', () => {
 
   it.each([
     ['every planned line is answered, but the input has more lines', 3, 4],
-    ['the numbers of the input agree, but a planned line has no answer', 2, 2],
-    ['the numbers of the input agree, but an answer is to none of its lines', 3, 4],
-  ])('where %s', async (what, answered, lineCount) => {
+    ['the totals agree, but a planned line has no answer', 2, 2],
+    ['the totals agree, but an answer belongs to none of its lines', 3, 4],
+  ])('if %s', async (what, answered, lineCount) => {
     await seal(0, answered);
     if (what.includes('to none')) await sealStranger();
     const key = modelMapKey(BATCH);
@@ -85,12 +85,12 @@ describe('a finalization delivers nothing', () => {
   });
 
   it.each<StopCause | null>([null, 'cancelled'])(
-    'where an answer to a stranger takes the place of one to a planned line, under cause %s',
+    'if a planned line has no answer but an unknown line has one, under cause %s',
     async (cause) => {
       await seal(0, 2);
       const [whole] = await place.journal.listSeals(BATCH);
       await sealStranger();
-      // The name of the first says that it answers every line.
+      // The name of the first seal claims that it answers every line.
       const key = sealKey(BATCH, 'm', { from: 0, to: 3 }, 'f'.repeat(16));
       await place.store.putIfAbsent(key, await place.store.read(whole!.key));
       await place.store.delete(whole!.key);
@@ -107,7 +107,7 @@ describe('a finalization delivers nothing', () => {
   });
 });
 
-it('delivers the answers although the plan is gone, if every line has one', async () => {
+it('delivers the answers even if the plan is gone, if every line has one', async () => {
   await seal(0, 3);
   await place.store.delete(planKey(BATCH, NONCE, 'm'));
   expect(await place.finalize(null)).toMatchObject({ status: 'completed' });

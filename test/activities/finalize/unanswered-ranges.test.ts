@@ -1,6 +1,6 @@
 import { unansweredRanges } from '../../../activities/finalize/unanswered-ranges';
 
-it('returns one range of each model if there are too many ranges for one result', () => {
+it('returns one range for each model if there are too many ranges for one result', () => {
   const ranges = (count: number) =>
     Array.from({ length: count }, (_, i) => ({ from: 2 * i + 1, to: 2 * i + 2 }));
   const few = [{ safeModel: 'm', ranges: ranges(400) }];

@@ -6,7 +6,7 @@ let place: BatchPlace;
 afterEach(() => place.remove());
 
 describe('a batch without a plan', () => {
-  it('that was refused is recorded with its errors', async () => {
+  it('whose file was refused is recorded with its errors', async () => {
     place = await BatchPlace.create(models('m'));
     await place.store.delete(modelMapKey(BATCH));
     const errors = [{ code: 'empty_file', message: 'No lines.', param: null, line: null }];
@@ -34,7 +34,7 @@ describe('a batch without a plan', () => {
     expect(place.records[0]?.errors).toBeNull();
   });
 
-  it('according to its workflow is delivered all the same if there is a plan', async () => {
+  it('according to its workflow is still delivered if the store has a plan', async () => {
     place = await BatchPlace.create(models('m', 'm'));
     await place.answerAll('m', 0, 1);
     expect(await place.finalize('cancelled', null)).toMatchObject({

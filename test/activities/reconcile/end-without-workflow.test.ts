@@ -48,7 +48,7 @@ describe('the last resort', () => {
     expect(await reconcile()).toMatchObject({ examined: 0 });
   });
 
-  it('counts only restarts that follow one another', async () => {
+  it('counts only restarts that follow each other closely', async () => {
     const id = await open('closed', { restarts: 3, restarted_at: LONG_AGO });
     expect(await reconcile()).toMatchObject({ actions: [{ action: 'failed' }] });
     expect(temporal.started).toEqual([id]);
@@ -76,7 +76,7 @@ describe('the last resort', () => {
     expect(await stateOf(id)).toMatchObject({ status: 'expired' });
   });
 
-  it('waits for the window, and counts no time without a worker', async () => {
+  it('waits for the window, and counts at most two minutes of a gap without a worker', async () => {
     const id = await open('running', { expires_at: NOW_SEC - 9_999 });
     await reconcile();
     await database.pool.query(`update batches set overdue_seen_at = now() - interval '30 s'`);
@@ -86,7 +86,7 @@ describe('the last resort', () => {
       `update batches set overdue_ms = 0, overdue_seen_at = now() - interval '3 days'`,
     );
     temporal.onFinalize = finish;
-    // Of three days two minutes count, which is more than this window.
+    // Two minutes of the three days count, which is more than this window.
     await reconcile();
     expect(await stateOf(id)).toMatchObject({ status: 'expired' });
   });
@@ -99,7 +99,7 @@ describe('the last resort', () => {
     ],
     ['hangs', () => new Promise<never>(() => undefined), true],
     ['can never succeed', () => Promise.reject(new NightshiftError('object_corrupt', 'x')), false],
-  ])('writes the record without files where making them %s', async (_what, fails, isLater) => {
+  ])('writes the record without files if making them %s', async (_what, fails, isLater) => {
     const id = await open('running', OVERDUE);
     temporal.onFinalize = fails;
     expect(await reconcile()).toMatchObject({ actions: [{ action: 'ended' }], errors: 0 });
@@ -137,7 +137,7 @@ describe('the last resort', () => {
     expect(await stateOf(id)).toEqual({ status: 'expired', stop_cause: 'expired' });
   });
 
-  it('claims nothing over a batch whose workflow was lost while it made its manifest', async () => {
+  it('claims no cause for a batch whose workflow was lost while it wrote its manifest', async () => {
     const id = await open('closed', { ...LATE, status: 'finalizing' });
     expect(await reconcile()).toMatchObject({ actions: [{ action: 'finalized' }] });
     expect(await stateOf(id)).toEqual({ status: 'finalizing', stop_cause: null });

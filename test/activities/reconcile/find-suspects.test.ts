@@ -3,7 +3,7 @@ import { LONG_AGO, open, reconcile, temporal, useReconcileWorld } from './reconc
 useReconcileWorld();
 
 describe('listing by visibility', () => {
-  it('costs one call and a thirtieth of the workflows for batches that run', async () => {
+  it('costs one call, and describes a thirtieth of the running workflows, in each cycle', async () => {
     for (let i = 0; i < 300; i++) await open('running', { workflow_started_at: LONG_AGO });
     let described = 0;
     for (let cycle = 0; cycle < 30; cycle++) {
@@ -16,7 +16,7 @@ describe('listing by visibility', () => {
     expect([described, temporal.lists]).toEqual([300, 30]);
   });
 
-  it('describes batches that visibility does not list, once it could know them', async () => {
+  it('describes batches that visibility does not list, unless they have just been started', async () => {
     await open('running', { workflow_started_at: new Date() });
     const late = await open('running', { workflow_started_at: LONG_AGO });
     temporal.listed = new Set();
@@ -33,9 +33,9 @@ describe('listing by visibility', () => {
   });
 
   it.each([
-    ['asked by hand', { thorough: true }, undefined],
-    ['without visibility', {}, null],
-  ])('asks for each workflow: %s', async (_what, input, listed) => {
+    ['started by an operator', { thorough: true }, undefined],
+    ['while visibility does not answer', {}, null],
+  ])('is replaced by describing each workflow: %s', async (_what, input, listed) => {
     for (let i = 0; i < 130; i++) await open('running', { workflow_started_at: LONG_AGO });
     temporal.listed = listed;
     const first = await reconcile(input);

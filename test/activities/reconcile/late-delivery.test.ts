@@ -44,7 +44,7 @@ describe('a late delivery', () => {
     expect(finalized).toEqual([{ batchId: id, nonce: 'bbbbbbbbbbbbbbbb', cause: 'cancelled' }]);
   });
 
-  it('finalizes under the cause failed if the batch ended without a cause', async () => {
+  it('finalizes under the cause `failed` if the batch ended without a cause', async () => {
     const id = await insertBatch(database.pool, { status: 'failed' });
     await store.putIfAbsent(modelMapKey(id), map);
     await deliver(id);

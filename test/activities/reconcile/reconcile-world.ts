@@ -26,16 +26,16 @@ export let recovered: RecoveryAction[];
 export let failures: number;
 export let ended: string[];
 
-/** Workflows by id; what is started runs. */
+/** Temporal in memory: workflows by id. A started workflow keeps running. */
 export class FakeTemporal {
   readonly workflows = new Map<string, WorkflowState>();
   readonly started: string[] = [];
   readonly cancelled: string[] = [];
   readonly waitedFor: string[] = [];
-  /** Happens while reconcile waits for older holders. */
+  /** Called while reconcile waits for older chunks. */
   meanwhile: (batchId: string) => void | Promise<void> = () => undefined;
   broken = new Set<string>();
-  /** What visibility says, where it is not the truth; null: it does not answer. */
+  /** What visibility lists instead of the truth; null if it does not answer. */
   listed: ReadonlySet<string> | null | undefined;
   described = 0;
   lists = 0;

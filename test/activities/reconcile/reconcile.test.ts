@@ -22,7 +22,7 @@ import {
 
 useReconcileWorld();
 
-/** What is found, what is done, what the row says afterwards. */
+/** What reconcile finds, what it does, and the stop cause in the row afterwards. */
 const CASES: [string, WorkflowState, BatchOverrides, RecoveryAction, string | null][] = [
   [
     'never started',
@@ -84,7 +84,7 @@ describe('reconcile', () => {
     expect(temporal.started).toEqual([id]);
   });
 
-  it('leaves alone batches that run, have ended or are being created', async () => {
+  it('does nothing to batches that run, have ended or are being created', async () => {
     await open('running');
     await open('running', LATE);
     await open('running', { ...CANCELLED, stop_taken_at: new Date() });
@@ -105,7 +105,7 @@ describe('reconcile', () => {
     expect(temporal.started).toEqual([]);
   });
 
-  it('obeys a cancel that is claimed while it waits', async () => {
+  it('keeps a cancel that is claimed while it waits for older chunks', async () => {
     const id = await open('closed');
     temporal.meanwhile = async () => {
       await database.pool.query(
@@ -124,7 +124,7 @@ describe('reconcile', () => {
         database.pool.query(`update batches set status = 'completed' where id = $1`, [id]),
     ],
     ['its workflow was reset', (id: string) => temporal.workflows.set(id, 'running')],
-  ])('claims nothing if, while it waited, %s', async (_what, change) => {
+  ])('claims nothing if, while it waited for older chunks, %s', async (_what, change) => {
     const id = await open('closed');
     temporal.meanwhile = async (batchId) => void (await change(batchId));
     expect((await reconcile()).actions).toEqual([]);
@@ -132,7 +132,7 @@ describe('reconcile', () => {
     expect(await stateOf(id)).toMatchObject({ stop_cause: null });
   });
 
-  it('claims the cause that is true after the wait, not before it', async () => {
+  it('claims the cause that applies after the wait for older chunks, not before it', async () => {
     const id = await open('missing');
     temporal.meanwhile = async (batchId) => {
       const text = 'update batches set expires_at = $2 where id = $1';

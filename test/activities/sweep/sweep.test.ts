@@ -76,12 +76,12 @@ async function ids(table: 'files' | 'batches'): Promise<string[]> {
 
 describe('files', () => {
   it.each([
-    ['deleted a moment ago', { deleted_at: NOW_SEC }, true],
-    ['expired', { expires_at: NOW_SEC - 600 }, true],
-    ['expired within the difference of clocks', { expires_at: NOW_SEC - 5 }, false],
-    ['alive', { expires_at: NOW_SEC + 600 }, false],
-    ['without an end', {}, false],
-  ])('%s', async (_what, columns, goes) => {
+    ['were deleted a moment ago lose their bytes', { deleted_at: NOW_SEC }, true],
+    ['have expired lose their bytes', { expires_at: NOW_SEC - 600 }, true],
+    ['expired seconds ago keep them, as clocks differ', { expires_at: NOW_SEC - 5 }, false],
+    ['have not expired keep their bytes', { expires_at: NOW_SEC + 600 }, false],
+    ['never expire keep their bytes', {}, false],
+  ])('that %s', async (_what, columns, goes) => {
     const { id, key } = await insertFile(database.pool, columns);
     await put(key);
     expect(await sweep('files')).toBe(goes ? 1 : 0);
@@ -104,7 +104,7 @@ describe('files', () => {
     expect(keys()).toEqual([]);
   });
 
-  it('lose their row last: when the bytes are removed and no cursor can name them', async () => {
+  it('lose their row a day after their bytes, when no list needs them as a cursor', async () => {
     const old = await insertFile(database.pool, { deleted_at: NOW_SEC - 2 * DAY_SEC });
     const young = await insertFile(database.pool, { deleted_at: NOW_SEC - 60 });
     const alive = await insertFile(database.pool, { expires_at: NOW_SEC + DAY_SEC });
@@ -135,7 +135,7 @@ describe('files', () => {
   });
 });
 
-/** Objects of a batch as a run leaves them. */
+/** Writes the objects that a batch leaves behind. */
 async function putBatch(id: string): Promise<void> {
   await put(modelMapKey(id));
   await put(manifestKey(id));
@@ -153,7 +153,7 @@ describe('scratch', () => {
       ...over,
     });
 
-  it('of delivered batches is removed after its retention; the objects that say how they ended stay', async () => {
+  it('of delivered batches is removed after its retention, except manifest and model map', async () => {
     const old = await ended(2);
     const young = await ended(0.5);
     await putBatch(old);
@@ -179,7 +179,7 @@ describe('scratch', () => {
     expect(keys()).toHaveLength(5);
   });
 
-  it.each(OPEN_STATUSES)('of a batch that is %s is never touched, however old', async (status) => {
+  it.each(OPEN_STATUSES)('of a batch that is %s is never removed, at any age', async (status) => {
     const id = await insertBatch(database.pool, {
       status,
       created_at: 1,
@@ -252,7 +252,7 @@ describe('the rest', () => {
     expect(rows.map((row) => row.batch_id)).toEqual([open, done]);
   });
 
-  it('makes the store remove what crashed writers left', async () => {
+  it('makes the store remove the temporary files of crashed writers', async () => {
     expect(await sweep('temporary')).toBe(3);
     expect(removed).toEqual([['temporary', 3]]);
   });
@@ -272,14 +272,14 @@ describe('objects that never got a row', () => {
     ['a file', () => fileKey('t', fileIdFromBytes(random()))],
     ['a result', () => fileKey('t', resultFileId(batchIdFromBytes(random()), 'output'))],
     ['a part', () => uploadPartKey(uploadIdFromBytes(random()), partIdFromBytes(random()))],
-  ])('go when they are old, and not before: %s', async (_what, key) => {
+  ])('are removed when they are old, and not before: %s', async (_what, key) => {
     const young = await putOld(key(), 23 * 3_600_000);
     await putOld(key());
     expect(await sweep('temporary', none)).toBe(1);
     expect(keys()).toEqual([young]);
   });
 
-  it('are never those of a file, a batch, an upload that is open, or of another kind', async () => {
+  it('do not include objects of a file, a batch or an open upload, or of another kind', async () => {
     const file = await insertFile(database.pool, {});
     const hidden = await insertFile(database.pool, { deleted_at: NOW_SEC - 9 * DAY_SEC });
     const batches = [
@@ -305,7 +305,7 @@ describe('objects that never got a row', () => {
     expect(keys()).toEqual([]);
   });
 
-  it('are removed by the thousand', async () => {
+  it('are all removed, even if there are more than a thousand', async () => {
     const { key } = await insertFile(database.pool, {});
     await putOld(key);
     for (let i = 0; i < 1_200; i++) await putOld(fileKey('t', fileIdFromBytes(random())));
@@ -313,7 +313,7 @@ describe('objects that never got a row', () => {
     expect(keys()).toEqual([key]);
   });
 
-  it('stay an hour even if scratch is not kept', async () => {
+  it('stay for an hour even if scratch has no retention', async () => {
     const retention = { scratch: 0, batches: 0 };
     const young = await putOld(fileKey('t', fileIdFromBytes(random())), 3_000_000);
     await putOld(fileKey('t', fileIdFromBytes(random())), 4_000_000);
@@ -348,12 +348,16 @@ describe('uploads', () => {
   beforeEach(() => database.pool.query('truncate uploads, upload_parts, idempotency_keys'));
 
   it.each([
-    ['open', { expires_at: NOW_SEC + 600 }, false],
-    ['expired a moment ago', { expires_at: NOW_SEC - 60 }, false],
-    ['expired long ago', {}, true],
-    ['cancelled', { status: 'cancelled', ended_at: NOW_SEC - 4_000 }, true],
-    ['just cancelled', { status: 'cancelled', ended_at: NOW_SEC - 4 }, false],
-  ])('%s', async (_what, columns, goes) => {
+    ['are open keep their parts', { expires_at: NOW_SEC + 600 }, false],
+    ['expired a moment ago keep their parts', { expires_at: NOW_SEC - 60 }, false],
+    ['expired long ago lose their parts', {}, true],
+    [
+      'were cancelled an hour ago lose their parts',
+      { status: 'cancelled', ended_at: NOW_SEC - 4_000 },
+      true,
+    ],
+    ['were just cancelled keep their parts', { status: 'cancelled', ended_at: NOW_SEC - 4 }, false],
+  ])('that %s', async (_what, columns, goes) => {
     await insertUpload('upload_a', columns);
     await put('uploads/upload_a/part_1');
     await put('uploads/upload_b/part_2');
@@ -365,7 +369,7 @@ describe('uploads', () => {
     expect(await sweep('uploads')).toBe(0);
   });
 
-  it('keep their file and lose what other completions left', async () => {
+  it('keep their file, and lose what failed completions left behind', async () => {
     const { id, key } = await insertFile(database.pool, {});
     await insertUpload('upload_a', {
       ...{ status: 'completed', ended_at: NOW_SEC - 4_000, file_id: id },
