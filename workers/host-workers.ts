@@ -10,7 +10,7 @@ import { phaseRecord, runPhases } from '../platform/shutdown';
 export interface HostOptions {
   readonly workers: readonly Worker[];
   readonly observability: ObservabilityServer;
-  /** Aborted first: chunks send nothing new and finish what is in flight. */
+  /** Aborted first, so that chunks send no new request and finish those in flight. */
   readonly drain: AbortController;
   readonly drainBudgetMs: number;
   readonly logger: Logger;
@@ -24,7 +24,7 @@ const RELEASE_TIMEOUT_MS = 5_000;
 export interface HostedWorkers extends RunningProcess {
   /**
    * Call it when an invariant of this process is broken. The process reports itself not ready with `reason`,
-   * takes no new work, finishes what is in flight, and then ends with `error`.
+   * takes no new work, finishes requests in flight, and then ends with `error`.
    */
   distrust(reason: string, error: NightshiftError): void;
 }

@@ -10,7 +10,7 @@ export interface ChunkOrder {
   /** 95th percentile of the model's answer times so far, ms. */
   readonly p95Ms: number | null;
   readonly priority: Priority;
-  /** Lines of the model without an answer, those of the range included. */
+  /** Lines of the model without an answer, including the range. */
   readonly openInModel?: number;
   /** The range is one suspect line. */
   readonly exclusive?: boolean;

@@ -256,7 +256,7 @@ export class ModelLanes {
 
   #record(range: OpenRange, result: ExecuteChunkResult): void {
     const { left: exitReason, stopCause, answered } = result;
-    this.#queueTimeout.taken();
+    this.#queueTimeout.onTaken();
     // The worker shuts down, perhaps to change its configuration, or has no gateway for the model any more.
     if (exitReason === EXIT_REASON.drain || exitReason === EXIT_REASON.unrouted) {
       this.#routing.invalidate();
@@ -281,7 +281,7 @@ export class ModelLanes {
     if (isUntaken(error)) {
       open.giveBack(range);
       log.warn('no worker takes a chunk', { model, queue: this.queue });
-      this.#queueTimeout.expired(inFlight.sinceMs);
+      this.#queueTimeout.onExpired(inFlight.sinceMs);
       this.#routing.invalidate();
       return true;
     }

@@ -27,7 +27,7 @@ export class ModelProgress {
     this.failed = failed;
   }
 
-  /** Lines without an answer, those of chunks in flight included. */
+  /** Lines without an answer, including lines of chunks in flight. */
   get unsettled(): number {
     return this.#entries - this.completed - this.failed;
   }

@@ -24,13 +24,13 @@ export class QueueTimeout {
   }
 
   /** Call it when a chunk that was scheduled at `scheduledMs` came back untaken. */
-  expired(scheduledMs: number): void {
+  onExpired(scheduledMs: number): void {
     this.overdueSinceMs ??= scheduledMs;
     this.#expirations++;
   }
 
   /** Call it when a worker has taken a chunk. */
-  taken(): void {
+  onTaken(): void {
     this.overdueSinceMs = null;
     this.#expirations = 0;
   }

@@ -41,7 +41,7 @@ export function checkAdmission(chunk: Chunk, deps: AdmissionDeps): Deferral | nu
   if (chunk.reroutes && breaker.state === 'open' && nowMs < breaker.retryAtMs) {
     const awayMs = Math.min(breaker.retryAtMs - nowMs, MAX_AWAY_MS);
     const retryInMs = awayMs + admissionQueue.retryInMs(limiterKey, chunkKey(chunk), at);
-    return { exitReason: EXIT_REASON.breakerOpen, message: gatewayAway(key), retryInMs };
+    return { exitReason: EXIT_REASON.breakerOpen, message: gatewayAwayMessage(key), retryInMs };
   }
   // If a permit is free, no chunk waits for one, so this check admits the chunk.
   if (admissionQueue.hasPlace(limiterKey, chunk.tenant)) {
@@ -49,16 +49,16 @@ export function checkAdmission(chunk: Chunk, deps: AdmissionDeps): Deferral | nu
     return null;
   }
   const retryInMs = admissionQueue.retryInMs(limiterKey, chunkKey(chunk), at);
-  return { exitReason: EXIT_REASON.noPermit, message: noPermit(chunk.model), retryInMs };
+  return { exitReason: EXIT_REASON.noPermit, message: noPermitMessage(chunk.model), retryInMs };
 }
 
 /** Tells operators why a chunk waits that has no permit. */
-export function noPermit(model: string): string {
+export function noPermitMessage(model: string): string {
   return `Model "${model}" has reached its limit of requests in flight.`;
 }
 
 /** Tells operators why a chunk waits whose circuit breaker is open. */
-export function gatewayAway(gateway: string): string {
+export function gatewayAwayMessage(gateway: string): string {
   return `Gateway ${gateway} does not answer.`;
 }
 

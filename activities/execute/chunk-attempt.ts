@@ -133,7 +133,7 @@ export class ChunkAttempt {
       retry: (what, work) => this.#retry(what, work),
     });
     this.#run = run;
-    const onCancel = (): void => run.cancelled(cancelReasonOf(this.#context));
+    const onCancel = (): void => run.onCancelled(cancelReasonOf(this.#context));
     if (this.#signal.aborted) onCancel();
     this.#signal.addEventListener('abort', onCancel);
     try {

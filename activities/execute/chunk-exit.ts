@@ -75,7 +75,7 @@ export class ChunkExit {
   }
 
   /** The activity was cancelled. */
-  cancelled(reason: CancelReason): void {
+  onCancelled(reason: CancelReason): void {
     if (reason === 'drain') {
       // The drain budget is over. Another worker sends the requests in flight again.
       this.exit(EXIT_REASON.drain);
@@ -106,7 +106,7 @@ export class ChunkExit {
   }
 
   /** A line was answered. */
-  answered(): void {
+  onAnswered(): void {
     if (this.#endsWithNextAnswer) this.exit(EXIT_REASON.timeSlice);
   }
 

@@ -53,7 +53,7 @@ const FAILED_TRY_PAUSE_MS = 1_000;
 /**
  * Sends the lines of one chunk until it must exit (docs/design/execution.md#chunks-and-time-slices).
  *
- * States: sending → exiting ({@link ChunkExit} has a reason: no new try begins, and what is in flight is
+ * States: sending → exiting ({@link ChunkExit} has a reason: no new try begins, and requests in flight are
  * finished or aborted) → done.
  */
 export class ChunkRun implements LineRun {
@@ -147,8 +147,8 @@ export class ChunkRun implements LineRun {
     return this.#exit.reason ?? EXIT_REASON.done;
   }
 
-  cancelled(reason: CancelReason): void {
-    this.#exit.cancelled(reason);
+  onCancelled(reason: CancelReason): void {
+    this.#exit.onCancelled(reason);
   }
 
   /**
@@ -165,17 +165,16 @@ export class ChunkRun implements LineRun {
 
   async #endPoisonLine(): Promise<ExitReason> {
     const line = this.#o.ledger.line(0);
-    this.#keep(line, await this.#o.sender.poisonAnswer(line));
+    this.#recordAnswer(line, await this.#o.sender.poisonAnswer(line));
     return EXIT_REASON.done;
   }
 
-  /** Journals an answer and counts it. */
-  #keep(line: ChunkLine, frame: EncodedFrame): void {
+  #recordAnswer(line: ChunkLine, frame: EncodedFrame): void {
     const { ledger, writer } = this.#o;
     writer.append(frame.header, frame.bytes);
     ledger.recordAnswer(line.position, frame.header);
     this.#answered++;
-    this.#exit.answered();
+    this.#exit.onAnswered();
   }
 
   async #sendAll(): Promise<void> {
@@ -187,7 +186,7 @@ export class ChunkRun implements LineRun {
       const nowMs = Date.now();
       const line = this.#mayTry(nowMs) ? this.#nextLine(nowMs) : null;
       if (line === null) {
-        if (this.#isLongAway(nowMs)) return this.#exit.exit(EXIT_REASON.breakerOpen);
+        if (this.#isProbeFarOff(nowMs)) return this.#exit.exit(EXIT_REASON.breakerOpen);
         await this.#changed.wait(this.#sleepMs(nowMs));
         continue;
       }
@@ -198,7 +197,7 @@ export class ChunkRun implements LineRun {
   }
 
   /** Whether the chunk should wait for the next probe at the server, because it can do nothing until then. */
-  #isLongAway(nowMs: number): boolean {
+  #isProbeFarOff(nowMs: number): boolean {
     const { chunk, route } = this.#o;
     if (!chunk.mayWait || this.#answered > 0 || this.#inFlight > 0) return false;
     const { state, retryAtMs } = route.breaker;
@@ -250,7 +249,7 @@ export class ChunkRun implements LineRun {
         this.#queue.putBack(line);
       } else if (result.kind === 'answered') {
         this.#latency.add(performance.now() - startedMs);
-        this.#keep(line, result.frame);
+        this.#recordAnswer(line, result.frame);
       }
     } catch (error) {
       this.#failTry(line, error);

@@ -21,5 +21,5 @@ export interface LineRun {
   /** Runs until the attempt must exit. When it resolves, nothing is in flight. */
   run(): Promise<ExitReason>;
   /** The activity was cancelled. */
-  cancelled(reason: CancelReason): void;
+  onCancelled(reason: CancelReason): void;
 }

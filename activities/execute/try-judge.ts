@@ -41,14 +41,14 @@ export class TryJudge {
 
   /** Counts the try at its line and decides what follows. Call it once for each try that was sent. */
   judge(line: ChunkLine, sent: SentTry): TryVerdict {
-    const away = this.#tellBreaker(line, sent);
+    const away = this.#reportToBreaker(line, sent);
     const counted = countTry(line, { ...sent, away });
     if (away && line.failingSinceMs === 0) line.failingSinceMs = Date.now();
     return this.#verdict(line, { ...sent, away, counted });
   }
 
   /** True if the outcome counts as a failure of the gateway. */
-  #tellBreaker(line: ChunkLine, { outcome, how: { probe }, sentMs }: SentTry): boolean {
+  #reportToBreaker(line: ChunkLine, { outcome, how: { probe }, sentMs }: SentTry): boolean {
     const { breaker } = this.#route;
     const health = gatewayHealth(outcome);
     const nowMs = Date.now();
@@ -79,7 +79,9 @@ export class TryJudge {
     // The next try would come after the deadline: the end of the batch gives the line its error code.
     if (next.kind === 'expired') return { kind: 'retry', atMs: this.#chunk.deadlineMs };
     if (next.kind === 'retry') return next;
-    return away && this.#seemsAway(line, how) ? takeBack(line, outcome, clock) : { kind: 'final' };
+    return away && this.#seemsAway(line, how)
+      ? uncountTry(line, outcome, clock)
+      : { kind: 'final' };
   }
 
   /** Retries until the gateway can be reached or the batch ends, because nothing of the request was sent. */
@@ -124,7 +126,7 @@ function countTry(
 }
 
 /** Does not count a last try that failed because the gateway is away, so that the line is tried again. */
-function takeBack(
+function uncountTry(
   line: ChunkLine,
   outcome: BackendOutcome,
   clock: Omit<BackoffInput, 'attempt' | 'retryAfter'>,

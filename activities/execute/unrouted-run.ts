@@ -47,7 +47,7 @@ export class UnroutedRun implements LineRun {
     this.#o = options;
   }
 
-  cancelled(reason: CancelReason): void {
+  onCancelled(reason: CancelReason): void {
     this.#cancelled = reason;
   }
 

@@ -7,7 +7,7 @@ import type { AdmissionQueue } from './admission-queue';
 import type { Chunk } from './chunk';
 import { chunkKey } from './chunk';
 import type { Deferral } from './chunk-admission';
-import { gatewayAway, noPermit } from './chunk-admission';
+import { gatewayAwayMessage, noPermitMessage } from './chunk-admission';
 
 /*
  * A chunk that cannot send waits at the Temporal server: its attempt fails, and the failure says when the
@@ -22,7 +22,7 @@ const MIN_NOT_DUE_MS = 1_000;
 const MAX_SLICE_AFTER_WAIT_MS = 15_000;
 
 /** An attempt that made no progress. */
-export interface Fruitless {
+export interface FruitlessAttempt {
   readonly chunk: Chunk;
   readonly route: Route;
   readonly exitReason: ExitReason;
@@ -43,7 +43,7 @@ export function deferredResult(
 
 /** The failure that makes the server retry the attempt later; null if the chunk must return instead. */
 export function waitAfter(
-  { chunk, route, exitReason, nextDueMs }: Fruitless,
+  { chunk, route, exitReason, nextDueMs }: FruitlessAttempt,
   admissionQueue: AdmissionQueue,
 ): ApplicationFailure | null {
   const nowMs = Date.now();
@@ -53,10 +53,10 @@ export function waitAfter(
   });
   switch (exitReason) {
     case EXIT_REASON.noPermit:
-      return waitFailure(exitReason, noPermit(chunk.model), spreadMs);
+      return waitFailure(exitReason, noPermitMessage(chunk.model), spreadMs);
     case EXIT_REASON.breakerOpen: {
       const awayMs = clamp(route.breaker.retryAtMs - nowMs, 0, MAX_NOT_DUE_MS);
-      return waitFailure(exitReason, gatewayAway(route.key), awayMs + spreadMs);
+      return waitFailure(exitReason, gatewayAwayMessage(route.key), awayMs + spreadMs);
     }
     case EXIT_REASON.timeSlice: {
       const dueMs = clamp((nextDueMs ?? 0) - nowMs, MIN_NOT_DUE_MS, MAX_NOT_DUE_MS);

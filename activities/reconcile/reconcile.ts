@@ -76,7 +76,7 @@ async function reconcilePage(
   return { examined, actions: page.actions, errors: page.errors, nextSeq };
 }
 
-/** Collects what is done with the batches of a page. */
+/** The actions and errors of a page. */
 class Page {
   readonly actions: ReconcileAction[] = [];
   errors = 0;

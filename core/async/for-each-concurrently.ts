@@ -1,6 +1,6 @@
 /**
  * Runs `work` on every item, at most `limit` at a time, in the order of the items. After the first
- * rejection it starts no more, waits until what is running has settled, and throws that error.
+ * rejection it starts no further item, waits until the running ones have settled, and throws that error.
  */
 export async function forEachConcurrently<T>(
   items: Iterable<T> | AsyncIterable<T>,

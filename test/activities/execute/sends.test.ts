@@ -159,7 +159,7 @@ describe('the bytes of a request', () => {
     for (const { body, text } of sent) expect(Buffer.from(body).toString()).toBe(text);
   });
 
-  it('count against the memory budget of the process, as do those of its answer', async () => {
+  it('count against the memory budget of the process, and so do the bytes of its answer', async () => {
     const grown: number[] = [];
     const { run } = await open(1, ok, {
       replace: ({ memory, registry }) => ({
