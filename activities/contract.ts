@@ -55,7 +55,7 @@ export interface ModelRoute {
   readonly requestTimeoutMs: number;
 }
 
-/** What the batch's row says; `found` is false if there is no row. */
+/** Status and stop cause of the batch's row; `found` is false if there is no row. */
 export interface RowState {
   readonly found: boolean;
   readonly status: BatchStatus;

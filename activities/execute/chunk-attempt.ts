@@ -69,7 +69,7 @@ export class ChunkAttempt {
     return this.#run?.nextDueMs ?? null;
   }
 
-  /** The attempt ends by itself without a result: its next heartbeat says that its worker lives. */
+  /** Call it when the attempt fails in order to wait, so that its last heartbeat does not count as a crash. */
   endByItself(): void {
     this.#isAtWork = false;
   }

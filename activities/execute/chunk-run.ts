@@ -40,7 +40,7 @@ export interface ChunkRunOptions {
   readonly gate: ExclusiveGate;
 }
 
-/** Workers that a line must have killed, alone in flight, before it ends as `internal_error`. */
+/** How many workers must have died while only this line was in flight, before it ends as `internal_error`. */
 const PROVING_CRASHES = 3;
 const MAX_UNWRITTEN_BYTES = 32 * 1024 * 1024;
 /** If the breaker's next probe is later than this, a chunk that may wait does so at the server. */
@@ -223,7 +223,7 @@ export class ChunkRun implements LineRun {
   }
 
   #begin(line: ChunkLine, permit: Permit): void {
-    // Check again: a suspect line may have asked for an exclusive send while this line waited for its permit.
+    // Check again: a suspect line may have requested an exclusive send while this line waited for its permit.
     const mayBegin = this.#o.gate.mayBegin(this.#suspect);
     const admission = mayBegin ? this.#o.route.breaker.admit(Date.now()) : 'wait';
     if (admission === 'wait') {

@@ -19,7 +19,8 @@ export async function openSendRun(
 ): Promise<OpenRun> {
   const { chunk } = context;
   const route = deps.registry.route(chunk.model);
-  // It had one when the chunk was admitted, and the configuration of a process does not change.
+  // An admitted chunk has a route, and the configuration of a process does not change. Only a chunk that
+  // begins during a shutdown is not checked before, and may fail here.
   if (route === null) throw new NightshiftError('internal', `no route for ${chunk.model}`);
   const headers = await readHeaders(context, deps);
   const input = await openInput(deps.store, context);

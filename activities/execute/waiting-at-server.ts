@@ -10,9 +10,9 @@ import type { Deferral } from './chunk-admission';
 import { gatewayAwayMessage, noPermitMessage } from './chunk-admission';
 
 /*
- * A chunk that cannot send waits at the Temporal server: its attempt fails, and the failure says when the
- * server starts the next one. Failed attempts add no events to the history, so a wait of hours costs
- * nothing there (docs/design/execution.md#waiting-at-the-server).
+ * A chunk that cannot send waits at the Temporal server: its attempt fails with a delay after which the
+ * server starts the next one. Failed attempts add no events to the history, so even a wait of hours costs
+ * none (docs/design/execution.md#waiting-at-the-server).
  */
 
 /** Longest and shortest wait of a chunk whose lines are not due yet. */
