@@ -213,7 +213,7 @@ export async function chunkWorld(
     tries: () => tries,
     seen: () => server.received.map(({ body }) => (JSON.parse(body.toString()) as { n: string }).n),
     close: async () => {
-      // A test that failed may have left chunks behind.
+      // A failed test may have left chunks running.
       lease.tell({ lost: true });
       drain.abort();
       await server.close();

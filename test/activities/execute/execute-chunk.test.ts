@@ -46,7 +46,7 @@ describe('executeChunk', () => {
     expect(lease.released).toEqual({ to: 25, completed: 25, failed: 0 });
   });
 
-  it('sends nothing that the journal already answers', async () => {
+  it('sends no line that the journal already answers', async () => {
     const { run, seen } = await open(10, ok);
     await run({ to: 6 });
     const again = await run({ from: 0, to: 10 });
@@ -54,7 +54,7 @@ describe('executeChunk', () => {
     expect(seen()).toHaveLength(10);
   });
 
-  it('retries what may succeed, keeps other answers, and counts by the last answer', async () => {
+  it('retries failures that may pass, keeps other answers, and counts the last answer of a line', async () => {
     const tries = new Map<string, number>();
     const { run, answers } = await open(3, (request, response, socket) => {
       const name = nameOf(request);
@@ -88,14 +88,14 @@ describe('executeChunk', () => {
     const { run, seen } = await open(30, slow.answer, { concurrency: { per_model: 3 } });
     const running = run({ boxMs: 150 });
     await until(() => slow.held().length === 3, 5_000, 'three in flight');
-    // No answer yet: the time slice goes on until the first one.
+    // There is no answer yet, so the time slice lasts until the first one.
     slow.open();
     const result = await running;
     expect(result.next).toBeGreaterThanOrEqual(3);
     expect(result.answered).toBe(seen().length);
   });
 
-  it('journals requests in flight at a shutdown and leaves the rest to other workers', async () => {
+  it('journals answers to requests in flight at a shutdown, and sends no other line', async () => {
     const slow = gate();
     const { run, drain, seen, answers } = await open(30, slow.answer, {
       concurrency: { per_model: 3 },

@@ -67,7 +67,7 @@ describe('the header cache of a worker', () => {
     await expect(passThrough('a')).rejects.toMatchObject({ code: 'unavailable', retryable: true });
   });
 
-  it('takes bounded memory', async () => {
+  it('keeps the headers of a bounded number of batches', async () => {
     let reads = 0;
     const passThrough = createPassThrough(async () => (reads++, sealed), vault);
     for (let i = 0; i < 300; i++) await passThrough(`b${i}`);

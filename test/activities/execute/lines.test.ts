@@ -48,7 +48,7 @@ function ref(
 }
 
 describe('the ledger of a chunk', () => {
-  it('knows the lowest unanswered position and the counts before it', () => {
+  it('returns the lowest unanswered position and the counts before it', () => {
     const ledger = ledgerOf(5, 20);
     ledger.addFrame(ref(0, FRAME_KIND.output));
     ledger.addFrame(ref(1, FRAME_KIND.error));
