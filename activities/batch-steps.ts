@@ -31,7 +31,7 @@ export interface BatchStepDeps {
 type Steps = BatchStepActivities &
   Pick<BatchActivities, 'awaitReleased' | 'awaitRoute' | 'recordUnfinalized'>;
 
-/** Added to the grace in which chunks return by themselves: time for the last one to release its row. */
+/** Chunks return by themselves within the grace. This is added to it, for the last one to release its row. */
 const AFTER_GRACE_MS = 5_000;
 
 /**
