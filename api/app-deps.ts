@@ -10,7 +10,7 @@ import type { FileRepository } from '../storage/postgres/files';
 import type { UploadRepository } from '../storage/postgres/uploads';
 import type { Outbox } from './outbox';
 
-/** What the API is made from. The caller of `buildApp` opens and closes all of it. */
+/** Settings and dependencies of the API. The caller of `buildApp` opens and closes them. */
 export interface AppDeps {
   readonly config: Pick<Config, 'api' | 'auth' | 'batch' | 'limits' | 'pass_through_headers'>;
   readonly files: FileRepository;
@@ -24,7 +24,7 @@ export interface AppDeps {
   readonly logger: Logger;
   /** Encrypts pass-through headers. */
   readonly vault: Pick<HeaderVault, 'seal'>;
-  /** What `/ready` checks, by name. */
+  /** The checks of `/ready`, by name. */
   readonly checks: Readonly<Record<string, ReadinessCheck>>;
   /** Wall clock. */
   readonly nowMs?: () => number;

@@ -47,13 +47,13 @@ export async function runApi(config: Config): Promise<RunningProcess> {
   refusePublicBind(config);
   const logger = createLogger(config.log, 'api');
   const opened: ShutdownPhase[] = [];
-  const closing = (name: string, run: () => Promise<unknown>, timeoutMs = RELEASE_MS): void => {
+  const onClose = (name: string, run: () => Promise<unknown>, timeoutMs = RELEASE_MS): void => {
     opened.unshift({ name, timeoutMs, run: async () => void (await run()) });
   };
   const release = () =>
     runPhases(opened, (phase) => logger.info(phaseRecord(phase), 'shutdown phase'));
   try {
-    const url = await open(config, { logger, closing });
+    const url = await open(config, { logger, onClose });
     let closed: Promise<unknown> | undefined;
     return { url, close: async () => void (await (closed ??= release())) };
   } catch (error) {
@@ -65,18 +65,18 @@ export async function runApi(config: Config): Promise<RunningProcess> {
 interface Host {
   readonly logger: Logger;
   /** Registers how to release what was just opened. */
-  closing(name: string, run: () => Promise<unknown>, timeoutMs?: number): void;
+  onClose(name: string, run: () => Promise<unknown>, timeoutMs?: number): void;
 }
 
 async function open(config: Config, host: Host): Promise<string> {
-  const { logger, closing } = host;
+  const { logger, onClose } = host;
   const pool = openPool(config.postgres.url, {
     logger,
     applicationName: 'nightshift-api',
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,
   });
-  closing('postgres', () => pool.end());
-  await whenPostgresAnswers(logger, () => checkSchema(pool));
+  onClose('postgres', () => pool.end());
+  await retryUntilPostgresAnswers(logger, () => checkSchema(pool));
   const registry = createMetricsRegistry('api');
   const metrics = createApiMetrics(registry);
   const store = observeStore(await openStore(config, pool), (operation, ok) =>
@@ -86,36 +86,36 @@ async function open(config: Config, host: Host): Promise<string> {
       status: ok ? 'success' : 'exhausted',
     }),
   );
-  closing('object store', () => store.close());
+  onClose('object store', () => store.close());
   const client = openClient(config.temporal, logger);
-  closing('temporal', () => client.connection.close());
+  onClose('temporal', () => client.connection.close());
   const checks = {
     postgres: async () => void (await pool.query('select 1')),
     object_store: () => store.check(),
   };
   const place = observabilityPlace(config, 'api');
   const observability = await startObservabilityServer({ ...place, registry, checks, logger });
-  closing('observability', () => observability.close());
+  onClose('observability', () => observability.close());
   // Not among `checks`: without Temporal the API still accepts batches, which start later.
   const ping = openTemporalPing(config.temporal);
-  closing('temporal ping', () => ping.close());
+  onClose('temporal ping', () => ping.close());
   const watched = { ...checks, temporal: () => ping.ask() };
   const watch = watchDependencies({ checks: watched, logger, up: metrics.dependencyUp });
-  closing('dependency watch', () => watch.close());
+  onClose('dependency watch', () => watch.close());
   const rows = createRepositories(config, pool);
   const outbox = createOutbox({ ...rows, batchWorkflows: createBatchWorkflows(client), logger });
-  closing('outbox', () => outbox.close());
+  onClose('outbox', () => outbox.close());
   const vault = openHeaderVault(config);
   const app = buildApp({ config, ...rows, vault, store, outbox, metrics, logger, checks });
-  closing('http', () => app.close(), DRAIN_MS);
+  onClose('http', () => app.close(), DRAIN_MS);
   const url = await listen(app, config.api);
-  closing('readiness', async () => observability.markNotReady('draining'));
+  onClose('readiness', async () => observability.markNotReady('draining'));
   return url;
 }
 
 function createRepositories({ limits }: Config, pool: ReturnType<typeof openPool>) {
   const { tenant } = limits;
-  const ofTenant = {
+  const tenantLimits = {
     maxBatches: tenant.max_batches,
     maxStoredBytes: tenant.max_stored_bytes,
     maxFiles: tenant.max_files,
@@ -123,9 +123,9 @@ function createRepositories({ limits }: Config, pool: ReturnType<typeof openPool
     maxUploadParts: tenant.max_upload_parts,
   };
   return {
-    files: createFileRepository(pool, ofTenant),
-    batches: createBatchRepository(pool, { limits: ofTenant }),
-    uploads: createUploadRepository(pool, ofTenant),
+    files: createFileRepository(pool, tenantLimits),
+    batches: createBatchRepository(pool, { limits: tenantLimits }),
+    uploads: createUploadRepository(pool, tenantLimits),
     apiKeys: createApiKeyRepository(pool),
   };
 }
@@ -136,8 +136,11 @@ function refusePublicBind(config: Config): void {
   if (fault !== null) throw new NightshiftError('config_invalid', `api.host: ${fault}`);
 }
 
-/** Waits half a minute for PostgreSQL, which may start after us, and then throws its error. */
-async function whenPostgresAnswers(logger: Logger, check: () => Promise<void>): Promise<void> {
+/** Repeats `check` for up to 30 s while PostgreSQL does not answer: it may start after the API. */
+async function retryUntilPostgresAnswers(
+  logger: Logger,
+  check: () => Promise<void>,
+): Promise<void> {
   const untilMs = performance.now() + POSTGRES_WAIT_MS;
   for (let tries = 1; ; tries++) {
     try {

@@ -4,24 +4,24 @@ import type { BatchRepository } from '../storage/postgres/batches/repository';
 import type { BatchToStart } from '../storage/postgres/batches/types';
 
 /**
- * Starts and cancels workflows as the rows of their batches say (docs/design/read-model.md#outbox). A
- * failure never reaches a request: the row keeps the intent, and it is carried out later.
+ * Starts and cancels workflows. The row of a batch records what is to do, so a failure never reaches a
+ * request: the work is retried later (docs/design/read-model.md#outbox).
  */
 export interface Outbox {
   /**
-   * Starts the workflow of a new row. Resolves when it has started, or after `startWaitMs`. A failed
-   * start is tried again after 1, 5 and 15 s, and then with the stragglers.
+   * Starts the workflow of a new row. Resolves when the workflow has started, or after `startWaitMs`. A
+   * failed start is retried after 1, 5 and 15 s, and then by `startStragglers`.
    */
   start(batch: BatchToStart): Promise<void>;
-  /** Signals a claimed cancel: now, and after 1, 5 and 15 s if the workflow has not seen it by then. */
+  /** Signals a claimed cancel now, and again after 1, 5 and 15 s while the workflow has not received it. */
   signalCancel(batchId: string): void;
-  /** Starts the workflows of rows that are not marked as started. Runs by itself every 15 s. */
+  /** Starts the workflows of rows that are at least 15 s old and not marked as started. Runs every 15 s. */
   startStragglers(): Promise<void>;
   /** Stops all timers and waits for calls under way. */
   close(): Promise<void>;
 }
 
-/** What an outbox needs; times default to those of {@link Outbox}. */
+/** Dependencies of an outbox, and its times. The default times are those of {@link Outbox}. */
 export interface OutboxOptions {
   readonly batches: Pick<BatchRepository, 'markStarted' | 'unstarted' | 'awaitsCancelSignal'>;
   readonly batchWorkflows: BatchWorkflows;
@@ -32,21 +32,21 @@ export interface OutboxOptions {
   readonly sweepEveryMs?: number;
   /** Age at which a row counts as a straggler. */
   readonly stragglerAgeMs?: number;
-  /** Pauses before each repetition of a failed start. */
+  /** The pause before each retry of a failed start. */
   readonly repeatStartAfterMs?: readonly number[];
-  /** Times of the repeated cancel signals, counted from the first one. */
+  /** When to repeat the cancel signal, counted from the first signal. */
   readonly repeatCancelAfterMs?: readonly number[];
 }
 
 const START_WAIT_MS = 2_000;
 const SWEEP_EVERY_MS = 15_000;
 const STRAGGLER_AGE_MS = 15_000;
-/** Most outages are a restart of Temporal, after which the first repetition succeeds. */
+/** Most outages are short restarts of Temporal, so the first retry usually succeeds. */
 const REPEAT_START_AFTER_MS = [1_000, 5_000, 15_000];
 const REPEAT_CANCEL_AFTER_MS = [1_000, 5_000, 15_000];
 const SWEEP_ROWS = 100;
 
-/** The {@link Outbox} of one API process. Several can run side by side, because starting is idempotent. */
+/** The {@link Outbox} of one API process. Every API process runs one: starting a workflow is idempotent. */
 export function createOutbox(options: OutboxOptions): Outbox {
   return new RowOutbox(options);
 }

@@ -16,7 +16,7 @@ const batchErrors = z.strictObject({
   ),
 });
 
-/** OpenAI's token usage of a batch; zeros while there is none. */
+/** OpenAI's token usage of a batch; all zeros until usage is recorded. */
 const usageShape = z.strictObject({
   input_tokens: counter,
   input_tokens_details: z.strictObject({ cached_tokens: counter }),
@@ -80,7 +80,7 @@ export function toBatchObject(batch: BatchRow): BatchObject {
     expired_at: batch.expiredAtSec,
     cancelling_at: batch.cancellingAtSec,
     cancelled_at: batch.cancelledAtSec,
-    // The row may know its total a moment before it says that validation has ended.
+    // The row may hold the total shortly before its status leaves `validating`.
     request_counts: batch.status === 'validating' ? NO_COUNTS : batch.counts,
     usage: toUsageObject(batch),
     metadata: batch.metadata,

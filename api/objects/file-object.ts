@@ -25,7 +25,7 @@ export const deletedFileShape = z
   .strictObject({ id: z.string(), object: z.literal('file'), deleted: z.literal(true) })
   .meta({ id: 'DeletedFile' });
 
-/** The wire form of a file. OpenAI deprecated `status` long ago, and SDKs still require it. */
+/** The wire form of a file. OpenAI deprecated `status`, but SDKs still require it. */
 export function toFileObject(file: FileRecord): FileObject {
   return {
     id: file.id,

@@ -32,7 +32,7 @@ export const partShape = z
   })
   .meta({ id: 'UploadPart' });
 
-/** The wire form of an upload; `file` is the one that a completed upload has become. */
+/** The wire form of an upload; `file` is the file that a completed upload became. */
 export function toUploadObject(upload: UploadRecord, file: FileRecord | null): UploadObject {
   return {
     id: upload.id,

@@ -48,7 +48,7 @@ export function openApiDocument({ auth, endpoints }: DocumentOptions): Json {
 function describe(operation: Operation, used: Map<string, Json>): Json {
   const { id, summary, answer } = operation;
   const type = answer === null ? 'application/octet-stream' : 'application/json';
-  const schema = answer === null ? {} : refer(answer, used);
+  const schema = answer === null ? {} : referenceTo(answer, used);
   const content = { [type]: { schema } };
   const success = (status: number, description: string): Json => {
     return { [status]: { description, headers: headersOf(status), content } };
@@ -70,12 +70,12 @@ function bodyOf({ json, form }: Operation, used: Map<string, Json>): Json {
   const shape = json ?? form;
   if (shape === undefined) return {};
   const type = json === undefined ? 'multipart/form-data' : 'application/json';
-  const schema = refer(shape, used);
+  const schema = referenceTo(shape, used);
   return { requestBody: { required: true, content: { [type]: { schema } } } };
 }
 
 function errorsOf({ errors }: Operation, used: Map<string, Json>): Json {
-  const content = { 'application/json': { schema: refer(errorShape, used) } };
+  const content = { 'application/json': { schema: referenceTo(errorShape, used) } };
   return Object.fromEntries(
     [...errors, ...COMMON_ERRORS].map((status) => [
       status,
@@ -84,48 +84,57 @@ function errorsOf({ errors }: Operation, used: Map<string, Json>): Json {
   );
 }
 
-function parametersOf({ parameters, query, isRepeatable, answer }: Operation): Json[] {
-  const key = { name: 'Idempotency-Key', in: 'header', schema: plain(idempotencyKeyHeader) };
+function parametersOf({ parameters, query, acceptsIdempotencyKey, answer }: Operation): Json[] {
+  const key = { name: 'Idempotency-Key', in: 'header', schema: toJsonSchema(idempotencyKeyHeader) };
   const range = { name: 'Range', in: 'header', schema: RANGE };
   return [
     ...parametersIn('path', parameters),
     ...parametersIn('query', query),
-    ...(isRepeatable === true ? [key] : []),
+    ...(acceptsIdempotencyKey === true ? [key] : []),
     ...(answer === null ? [range] : []),
   ];
 }
 
 function parametersIn(place: 'path' | 'query', schema: z.ZodObject | undefined): Json[] {
   return Object.entries(schema?.shape ?? {}).map(([name, shape]) => {
-    return { name, in: place, required: place === 'path', schema: plain(shape as z.ZodType) };
+    return {
+      name,
+      in: place,
+      required: place === 'path',
+      schema: toJsonSchema(shape as z.ZodType),
+    };
   });
 }
 
 const RANGE = { type: 'string', examples: ['bytes=0-1023'] };
 
-/** A reference to a schema, which becomes a component together with the named ones inside it. */
-function refer(shape: z.ZodType, used: Map<string, Json>): Json {
-  const { $defs, ...schema } = plain(shape);
+/**
+ * Adds a named schema and the named schemas inside it to `used`, and returns a reference to it. A schema
+ * without a name is returned as it is.
+ */
+function referenceTo(shape: z.ZodType, used: Map<string, Json>): Json {
+  const { $defs, ...schema } = toJsonSchema(shape);
   for (const [id, named] of Object.entries(($defs ?? {}) as Record<string, Json>)) {
-    used.set(id, bare(named));
+    used.set(id, withoutId(named));
   }
   const { id } = schema;
   if (typeof id !== 'string') return schema;
-  used.set(id, bare(schema));
+  used.set(id, withoutId(schema));
   return { $ref: componentOf(id) };
 }
 
 /**
- * A schema as JSON Schema. The `output` side of one that converts the texts of a query or a form is what
- * a client means: an integer, and the default. A file's bytes are described by their metadata.
+ * Converts a schema to JSON Schema. Parameters of queries and forms arrive as text. The `output` side of
+ * their schemas describes the value that the text stands for, such as an integer, and its default. The
+ * type of a file has no JSON Schema, so the schema's metadata describes it.
  */
-function plain(shape: z.ZodType): Json {
+function toJsonSchema(shape: z.ZodType): Json {
   const schema = z.toJSONSchema(shape, { io: 'output', unrepresentable: 'any' });
-  return without('$schema', rewritten(schema) as Json);
+  return without('$schema', withComponentRefs(schema) as Json);
 }
 
-/** The id is the component's key already. */
-function bare(schema: Json): Json {
+/** Removes the id, which is the key of the component. */
+function withoutId(schema: Json): Json {
   return without('id', schema);
 }
 
@@ -138,14 +147,14 @@ function componentOf(id: string): string {
 }
 
 /** A JSON Schema whose references lead to the components of the document. */
-function rewritten(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(rewritten);
+function withComponentRefs(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withComponentRefs);
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
     Object.entries(value).map(([key, member]) =>
       key === '$ref' && typeof member === 'string'
         ? [key, member.replace('#/$defs/', componentOf(''))]
-        : [key, rewritten(member)],
+        : [key, withComponentRefs(member)],
     ),
   );
 }

@@ -14,23 +14,28 @@ export const HEADERS = {
     schema: { type: 'integer', minimum: 1, maximum: 60 },
   },
   'x-should-retry': {
-    description: '`false` if trying again cannot help',
+    description: '`false` if a retry cannot succeed',
     schema: { type: 'string', enum: ['false'] },
   },
   'x-ratelimit-limit-requests': {
     description:
-      'Requests that the tenant may send in a minute, or batches that it may have open, if that is limited',
+      'The nearer limit of the tenant: requests per minute, or open batches. Absent without a limit',
     schema: { type: 'integer' },
   },
   'x-ratelimit-remaining-requests': {
-    description: 'How many more of them',
+    description: 'How much of that limit remains',
     schema: { type: 'integer', minimum: 0 },
   },
   'x-ratelimit-reset-requests': { schema: { type: 'string' } },
   'content-range': { schema: { type: 'string' } },
   allow: { schema: { type: 'string' } },
 };
-const ON_EVERY = ['x-request-id', 'openai-organization', 'openai-processing-ms', 'openai-version'];
+const ON_EVERY_ANSWER = [
+  'x-request-id',
+  'openai-organization',
+  'openai-processing-ms',
+  'openai-version',
+];
 const ON_STATUS: Readonly<Record<number, readonly string[]>> = {
   206: ['content-range'],
   405: ['allow'],
@@ -45,6 +50,6 @@ const ON_STATUS: Readonly<Record<number, readonly string[]>> = {
 
 /** References to the headers of an answer with this status. */
 export function headersOf(status: number): Json {
-  const names = [...ON_EVERY, ...(ON_STATUS[status] ?? [])];
+  const names = [...ON_EVERY_ANSWER, ...(ON_STATUS[status] ?? [])];
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }

@@ -15,7 +15,7 @@ import { batchPath, filePath, uploadPath } from '../requests/path-parameters';
 export interface Operation {
   readonly id: string;
   readonly method: 'get' | 'post' | 'delete';
-  /** With `{name}` for each of `parameters`. */
+  /** Contains `{name}` for each of `parameters`. */
   readonly path: string;
   readonly parameters?: z.ZodObject;
   readonly summary: string;
@@ -25,8 +25,8 @@ export interface Operation {
   readonly form?: z.ZodType;
   readonly query?: z.ZodObject;
   /** Whether it accepts an `Idempotency-Key`. */
-  readonly isRepeatable?: boolean;
-  /** Statuses of errors, beside those of {@link COMMON_ERRORS}. */
+  readonly acceptsIdempotencyKey?: boolean;
+  /** Statuses of errors, in addition to {@link COMMON_ERRORS}. */
   readonly errors: readonly number[];
 }
 
@@ -40,7 +40,7 @@ const FILE_OPERATIONS: readonly Operation[] = [
     path: '/v1/files',
     summary: 'Upload a file',
     form: createFileForm,
-    isRepeatable: true,
+    acceptsIdempotencyKey: true,
     answer: fileShape,
     errors: [400, 404, 413, 415, 429],
   },
@@ -58,7 +58,7 @@ const FILE_OPERATIONS: readonly Operation[] = [
     method: 'get',
     path: '/v1/files/{file_id}',
     parameters: filePath,
-    summary: 'Look at a file',
+    summary: 'Retrieve a file',
     answer: fileShape,
     errors: [400, 404],
   },
@@ -87,7 +87,7 @@ const UPLOAD_OPERATIONS: readonly Operation[] = [
     id: 'createUpload',
     method: 'post',
     path: '/v1/uploads',
-    summary: 'Begin to upload a file of up to 8 GB in parts; it stays open for an hour',
+    summary: 'Create an upload for a file of up to 8 GB in parts; it expires after an hour',
     json: createUploadBody,
     answer: uploadShape,
     errors: [400, 413, 415, 429],
@@ -97,7 +97,7 @@ const UPLOAD_OPERATIONS: readonly Operation[] = [
     method: 'post',
     path: '/v1/uploads/{upload_id}/parts',
     parameters: uploadPath,
-    summary: 'Upload a part of up to 64 MB; many at once',
+    summary: 'Upload a part of up to 64 MB; parts may be sent in parallel',
     form: addPartForm,
     answer: partShape,
     errors: [400, 404, 413, 415],
@@ -107,7 +107,7 @@ const UPLOAD_OPERATIONS: readonly Operation[] = [
     method: 'post',
     path: '/v1/uploads/{upload_id}/complete',
     parameters: uploadPath,
-    summary: 'Make a file of the parts',
+    summary: 'Join the parts into a file',
     json: completeUploadBody,
     answer: uploadShape,
     errors: [400, 404, 413, 415],
@@ -130,7 +130,7 @@ const batchOperations = (endpoints: readonly string[]): readonly Operation[] => 
     path: '/v1/batches',
     summary: 'Create a batch',
     json: createBatchBody(endpoints),
-    isRepeatable: true,
+    acceptsIdempotencyKey: true,
     answer: batchShape,
     errors: [400, 404, 413, 415, 429],
   },
@@ -148,7 +148,7 @@ const batchOperations = (endpoints: readonly string[]): readonly Operation[] => 
     method: 'get',
     path: '/v1/batches/{batch_id}',
     parameters: batchPath,
-    summary: 'Look at a batch',
+    summary: 'Retrieve a batch',
     answer: batchShape,
     errors: [400, 404],
   },

@@ -10,7 +10,7 @@ export function checkForm<S extends z.ZodObject>(
 ): z.output<S> {
   const files: [string, unknown][] = file === null ? [] : [[fileName, file]];
   const checked = checkRequest(schema, Object.fromEntries([...fields, ...files]));
-  // A text beside the file, under its name.
+  // The form has a file and also a text field of the same name.
   if (file !== null && fields.has(fileName)) throw unknownParameter(fileName);
   return checked;
 }

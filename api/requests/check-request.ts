@@ -13,7 +13,7 @@ import {
 type Issue = z.core.$ZodIssue;
 
 /**
- * Checks a request with the schema that the OpenAPI document shows, and returns what it makes of it. The
+ * Checks a request against the schema of the OpenAPI document, and returns the parsed request. The
  * message of every issue must complete "expected …"; see the builders in `fields.ts`.
  *
  * @throws invalid_request with the first fault in the order of the schema's fields; unknown fields come
@@ -67,7 +67,7 @@ function codeOf(issue: Issue, schema: z.ZodObject): FaultCode {
         ? 'missing_required_parameter'
         : ((issue.params?.['code'] as FaultCode | undefined) ?? 'invalid_type');
     case 'invalid_type':
-      // Null is absent only as a field: an element of an array or a value of a map is there.
+      // A field that is null is absent. A null in an array or a map is a value of the wrong type.
       return isAbsent && isField(schema, issue.path)
         ? 'missing_required_parameter'
         : 'invalid_type';
@@ -79,7 +79,7 @@ function codeOf(issue: Issue, schema: z.ZodObject): FaultCode {
   }
 }
 
-/** Names of fields joined by dots. A fault of an array's element is one of the array. */
+/** Names of fields joined by dots. A fault in an element is reported for its array. */
 function paramOf(path: readonly PropertyKey[]): string {
   return path.filter((key) => typeof key === 'string').join('.');
 }
@@ -88,7 +88,7 @@ function unknownKey(issue: Issue): string {
   return issue.code === 'unrecognized_keys' ? (issue.keys[0] ?? '') : '';
 }
 
-/** Whether the schema names every step of the path. */
+/** Whether every step of the path is a field of the schema. */
 function isField(schema: z.ZodObject, path: readonly PropertyKey[]): boolean {
   let at: unknown = schema;
   for (const key of path) {

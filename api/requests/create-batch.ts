@@ -16,7 +16,7 @@ export interface CreateBatch {
 const METADATA_PAIRS = 16;
 const WINDOW = "'24h', or another duration from 1s to 30d";
 
-/** A longer id names no file. PostgreSQL has no text with NUL in it. */
+/** No file has a longer id. PostgreSQL text cannot contain NUL. */
 const FILE_ID = /^[^\u0000]{1,255}$/;
 
 const METADATA_VALUE = textUpTo(512, 'a string of at most 512 characters');
@@ -28,7 +28,7 @@ const metadata = z
       `at most ${METADATA_PAIRS} properties, got ${Object.keys(input as object).length}`,
     ...withCode('object_above_max_properties'),
   })
-  // z.record skips this key, which JSON may hold like any other.
+  // `z.record` skips the key `__proto__`, which JSON may contain.
   .check(({ value, issues }) => {
     if (!isJsonObject(value) || !Object.hasOwn(value, '__proto__')) return;
     const { error } = METADATA_VALUE.safeParse(value['__proto__'], { reportInput: true });
@@ -66,15 +66,15 @@ export function createBatchBody(endpoints: readonly string[]) {
     .meta({ id: 'CreateBatch' });
 }
 
-/** What {@link createBatchBody} makes. */
+/** The schema that {@link createBatchBody} returns. */
 type CreateBatchBody = ReturnType<typeof createBatchBody>;
 
-/** The file of the batch, checked before all other fields. @throws invalid_request */
+/** The input file id, which is checked before all other fields. @throws invalid_request */
 export function parseInputFileId(schema: CreateBatchBody, body: unknown): string {
   return checkRequest(schema.pick({ input_file_id: true }).strip(), body).input_file_id;
 }
 
-/** All fields but the file's. @throws invalid_request */
+/** Checks the whole body and returns all fields except `input_file_id`. @throws invalid_request */
 export function parseCreateBatch(
   schema: CreateBatchBody,
   body: Readonly<Record<string, unknown>>,

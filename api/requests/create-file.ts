@@ -29,7 +29,7 @@ export const createFileForm = z
   .refine((form) => hasBothOrNone(form, SECONDS, ANCHOR), needed(ANCHOR))
   .meta({ id: 'CreateFile', dependentRequired: { [ANCHOR]: [SECONDS], [SECONDS]: [ANCHOR] } });
 
-/** Fields that are plain text. */
+/** Names of the fields that are plain text. */
 export const FILE_TEXTS: ReadonlySet<string> = new Set(
   Object.keys(createFileForm.shape).filter((name) => name !== 'file'),
 );
@@ -48,7 +48,7 @@ function hasBothOrNone(form: object, given: string, other: string): boolean {
   return !Object.hasOwn(form, given) || Object.hasOwn(form, other);
 }
 
-/** Reports the field as missing, whatever else is wrong with the form. */
+/** Reports the field as missing, even if other fields are wrong too. */
 function needed(name: string) {
   return { path: [name], when: () => true, ...withCode('missing_required_parameter') };
 }

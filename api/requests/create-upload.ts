@@ -18,11 +18,11 @@ export interface CreateUpload {
   readonly purpose: string;
   readonly bytes: number;
   readonly mimeType: string;
-  /** Lifetime of the file, counted from the creation of the upload; null for the purpose's own. */
+  /** Lifetime of the file from the creation of the upload; null for the default of its purpose. */
   readonly fileExpiresAfterSec: number | null;
 }
 
-/** As long as a media type may be (RFC 4288 §4.2), with parameters. */
+/** RFC 4288 §4.2 allows 127 characters on each side of the slash. Our limit includes parameters. */
 const MIME_TYPE_BYTES = 255;
 const BYTES = { min: 1, max: 8 * 1024 ** 3 };
 

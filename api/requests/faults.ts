@@ -23,7 +23,7 @@ export function missing(param: string): NightshiftError {
   return fault('missing_required_parameter', param, `Missing required parameter: '${param}'.`);
 }
 
-/** The answer repeats at most so many characters of a name that the client made up. */
+/** An answer repeats at most this many characters of an unknown name. */
 const SHOWN_CHARS = 64;
 
 /** A field that the endpoint does not have. */

@@ -6,7 +6,7 @@ import type { FaultCode } from './faults';
  * request (see `checkRequest`).
  */
 
-/** What files may be made for. */
+/** The purposes that a file may have. */
 export const PURPOSES = [
   'assistants',
   'batch',
@@ -16,23 +16,23 @@ export const PURPOSES = [
   'evals',
 ] as const;
 
-/** Expectation of {@link PURPOSES}. */
+/** Completes "expected …" for a purpose. */
 export const ONE_PURPOSE = `one of ${PURPOSES.join(', ')}`;
 
 /** Bounds of a file's lifetime in seconds. */
 const LIFETIME = { min: 3_600, max: 2_592_000 };
 
-/** Parameters of a zod check whose issue gets the code; the message comes with `error`. */
+/** Options of a zod check: its issue carries this code. `error` sets the message. */
 export function withCode(code: FaultCode): { params: { code: FaultCode } } {
   return { params: { code } };
 }
 
-/** A member that must be a string with at least one character. */
+/** A required string that is not empty. */
 export function requiredText() {
   return z.string({ error: 'a string' }).min(1, { error: 'a non-empty string' });
 }
 
-/** One of several strings; an empty one is answered as such. */
+/** One of several strings. An empty string has its own message. */
 export function requiredChoice<const T extends readonly string[]>(values: T, expected: string) {
   return z.enum(values, {
     error: ({ input }) =>
@@ -50,7 +50,7 @@ export function integer({ min, max }: { min: number; max: number }) {
   return z.int({ error }).min(min, { error }).max(max, { error });
 }
 
-/** A string of at most so many code points. */
+/** A string of at most `chars` code points. */
 export function textUpTo(chars: number, expected: string) {
   const fits = (text: string): boolean => text.length <= chars || [...text].length <= chars;
   return z
@@ -73,7 +73,7 @@ export function expiresAfter() {
 }
 
 /*
- * Query strings and forms hold texts only. A repeated parameter of a query is an array.
+ * Parameters of queries and forms. They arrive as text. A repeated parameter of a query is an array.
  */
 
 /** A parameter that may occur once. */
@@ -81,7 +81,7 @@ function singleText() {
   return z.string({ error: 'a single value' });
 }
 
-/** A parameter with at least one character. PostgreSQL has no text with NUL in it. */
+/** A parameter that is not empty. PostgreSQL text cannot contain NUL. */
 export function nonEmptyText() {
   return singleText().regex(/^[^\u0000]+$/, { error: 'a non-empty text' });
 }
@@ -93,7 +93,7 @@ export function choice<const T extends readonly string[]>(values: T, expected: s
   });
 }
 
-/** The integer that a text stands for, within bounds, both included. */
+/** An integer as text, within bounds, both included. */
 export function integerText(bounds: { min: number; max: number }) {
   return singleText()
     .transform((text, context) => {
@@ -109,12 +109,12 @@ export function integerText(bounds: { min: number; max: number }) {
     .pipe(integer(bounds));
 }
 
-/** The seconds of a file's lifetime, as a form holds them. */
+/** A file's lifetime in seconds, as text in a form. */
 export function lifetimeText() {
   return integerText(LIFETIME);
 }
 
-/** The bytes of a file, of which `isFile` recognizes what was received of them. */
+/** A field that must be a file. `isFile` recognizes the record of a received one. */
 export function fileField<T>(isFile: (value: unknown) => value is T) {
   return z
     .custom<T>((value) => isFile(value), { error: 'a file' })

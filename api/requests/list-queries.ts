@@ -48,7 +48,7 @@ export function parseBatchListQuery(query: unknown): BatchListQuery {
   return { limit, ...(after === undefined ? {} : { after }) };
 }
 
-/** The 400 of a cursor that names no object. The first page instead would make an SDK loop. */
+/** The 400 for a cursor that names no object. If it got the first page, an SDK would loop forever. */
 export function unknownCursor(): Error {
   return wrongValue('after', 'the id of an object of this list');
 }

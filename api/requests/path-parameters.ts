@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { checkRequest } from './check-request';
 
-/** Parameters in the path of a file. An id of another form names no file. */
+/** Parameters in the path of a file. Any text is valid; an unknown id gets a 404. */
 export const filePath = z.object({ file_id: z.string() });
 
 /** Parameters in the path of an upload. */

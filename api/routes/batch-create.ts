@@ -16,8 +16,8 @@ export interface CreateBatchContext {
 }
 
 /**
- * `POST /batches`: the row first, then the workflow; the row is the outbox of the start. A file that
- * does not exist is not a fault of the request: the batch is created and fails
+ * `POST /batches`: inserts the row, then starts the workflow; the row is the outbox of the start. If the
+ * input file does not exist, the batch is created all the same, and fails
  * (docs/design/api-contract.md#create-a-batch).
  *
  * @throws invalid_request with the first fault in the order of the fields

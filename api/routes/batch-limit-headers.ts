@@ -23,7 +23,7 @@ export async function addBatchLimitHeaders(
   reply.headers({
     'x-ratelimit-limit-requests': String(quota.limit),
     'x-ratelimit-remaining-requests': String(quota.remaining),
-    // A batch ends at an unknown time. This is when it makes sense to ask again.
+    // It is unknown when a batch will end, so this is the time to retry after.
     'x-ratelimit-reset-requests': quota.remaining > 0 ? '0s' : `${RETRY_AFTER_SEC[429]}s`,
   });
 }

@@ -38,7 +38,7 @@ async function listBatches(request: FastifyRequest, deps: RouteDeps) {
   const cursor = after === undefined ? {} : { after };
   const page = await deps.batches.list({ tenant: request.tenant, limit, ...cursor });
   if (page === null) throw unknownCursor();
-  // An SDK would ask for the page after an empty one for ever.
+  // An empty page must be the last one: with `has_more`, an SDK would ask for the next page forever.
   return toListObject(limit === 0 ? { data: [], hasMore: false } : page, toBatchObject);
 }
 
@@ -49,7 +49,10 @@ async function findBatch(request: FastifyRequest, deps: RouteDeps): Promise<Batc
   return batch;
 }
 
-/** Claims the end in the row, then signals the workflow (docs/design/api-contract.md#cancel-a-batch). */
+/**
+ * Claims the cause `cancelled` in the row, then signals the workflow
+ * (docs/design/api-contract.md#cancel-a-batch).
+ */
 async function cancelBatch(
   request: FastifyRequest,
   { reply, deps }: { reply: FastifyReply; deps: RouteDeps },
@@ -62,7 +65,7 @@ async function cancelBatch(
     deps.outbox.signalCancel(id);
     deps.metrics.cancellations.inc({ phase: phaseOf(batch) });
   } else if (isTerminal(batch.status) && batch.status !== 'cancelled') {
-    // SDKs repeat a 409.
+    // SDKs retry a 409.
     reply.header('x-should-retry', 'false');
     throw new NightshiftError('conflict', `Cannot cancel a batch with status '${batch.status}'.`);
   }
@@ -76,7 +79,7 @@ function phaseOf(batch: BatchRow): string {
 
 function batchIdOf(request: FastifyRequest): string {
   const id = parseBatchId(request.params);
-  // PostgreSQL has no text with NUL in it.
+  // PostgreSQL text cannot contain NUL.
   if (id.includes('\0')) throw noSuchBatch(id);
   return id;
 }

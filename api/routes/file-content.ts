@@ -27,7 +27,7 @@ export async function sendContent(
   reply.header('accept-ranges', 'bytes');
   if (range === 'unsatisfiable') return answerUnsatisfiable(reply, file.bytes);
   const { from, to } = range === 'whole' ? { from: 0, to: file.bytes } : range;
-  // Before the headers are sent: after that an error can only cut the connection.
+  // Check before the headers are sent: after that, an error can only close the connection.
   await checkObject(file, deps.store);
   if (range !== 'whole') {
     reply.code(206).header('content-range', `bytes ${from}-${to - 1}/${file.bytes}`);
@@ -59,7 +59,7 @@ function sendRange(
   return reply.send(deps.store.stream(file.objectKey, range));
 }
 
-/** Answers have no validators, so a range that depends on one gets the whole file (RFC 9110 §13.1.5). */
+/** Our answers have no ETag, so `If-Range` never matches and the whole file is sent (RFC 9110 §13.1.5). */
 function requestedRange(request: FastifyRequest, size: number) {
   if (request.headers['if-range'] !== undefined) return 'whole';
   return parseByteRange(request.headers.range, size);
@@ -71,7 +71,7 @@ function answerUnsatisfiable(reply: FastifyReply, size: number): FastifyReply {
   return reply.code(416).header('content-range', `bytes */${size}`).send(invalidRequest(message));
 }
 
-/** Makes browsers save the file, whatever it contains. */
+/** Makes browsers save the file instead of rendering it. */
 function disposition(filename: string): string {
   const encoded = encodeURIComponent(filename).replace(/['()*]/g, percent);
   return `attachment; filename*=UTF-8''${encoded}`;

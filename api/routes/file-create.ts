@@ -31,7 +31,7 @@ export async function createFile(request: FastifyRequest, deps: RouteDeps): Prom
     const expiresAtSec = expiresAfterSec === null ? null : createdAtSec + expiresAfterSec;
     const record = { id, purpose, filename, bytes, objectKey, createdAtSec, expiresAtSec };
     const made = await insert({ ...record, tenant, sha256 }, { key, fields, deps });
-    // A repeated request found the file of the first one, so its own bytes are not needed.
+    // The request repeats an earlier one and gets that file, so the new bytes are not needed.
     if (made.id !== id) await discard({ store, objectKey });
     return made;
   } catch (error) {
@@ -40,7 +40,7 @@ export async function createFile(request: FastifyRequest, deps: RouteDeps): Prom
   }
 }
 
-/** How much the tenant may still store, checked before the bytes travel. @throws quota_exceeded */
+/** How much the tenant may still store, checked before the body is read. @throws quota_exceeded */
 async function allowanceOf(
   { tenant }: FastifyRequest,
   { key, deps }: { key: string | null; deps: RouteDeps },

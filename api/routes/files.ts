@@ -35,7 +35,7 @@ async function listFiles(request: FastifyRequest, deps: RouteDeps) {
 
 async function findFile(request: FastifyRequest, deps: RouteDeps): Promise<FileRecord> {
   const wanted = lookUp(request, deps);
-  // PostgreSQL has no text with NUL in it.
+  // PostgreSQL text cannot contain NUL.
   const file = wanted.id.includes('\0') ? null : await deps.files.get(wanted);
   if (file === null) throw noSuchFile(wanted.id);
   return file;

@@ -35,7 +35,10 @@ export function keyed(
   return { key, fingerprint, ...rest };
 }
 
-/** The object of a request with a key: the new one, or that of the first request as it is now. @throws invalid_request, not_found */
+/**
+ * The object for a request with a key: the new one, or the current state of the one that the first request
+ * created. @throws invalid_request, not_found
+ */
 export async function objectOf<T>(
   once: Once<T>,
   find: (id: string) => Promise<T | null>,
@@ -47,12 +50,12 @@ export async function objectOf<T>(
       throw fault(
         'idempotency_key_reused',
         HEADER,
-        `The header ${HEADER} was used for another request with other content before.`,
+        `This ${HEADER} was already used for a request with different content: send a new key.`,
       );
     case 'repeated': {
       const object = await find(once.id);
       if (object !== null) return object;
-      const message = `What the first request with this ${HEADER} made is not there any more: ${once.id}.`;
+      const message = `The first request with this ${HEADER} created ${once.id}, which was deleted since.`;
       throw new NightshiftError('not_found', message, { param: HEADER });
     }
   }

@@ -28,8 +28,8 @@ export async function completeUpload(
   deps: RouteDeps,
 ): Promise<boolean> {
   const { store, uploads, config } = deps;
-  const parts = choose(await uploads.parts(upload.id), asked.partIds);
-  checkSum(parts, upload);
+  const parts = chosenParts(await uploads.parts(upload.id), asked.partIds);
+  checkTotalBytes(parts, upload);
   const id = fileIdFromBytes(randomBytes(16));
   const objectKey = fileKey(tenantHash(upload.tenant), id);
   await uploads.noteJoin(upload.id, objectKey);
@@ -37,7 +37,7 @@ export async function completeUpload(
   const maxLineBytes = config.limits.max_line_bytes;
   const facts = await joinParts({ store, parts, objectKey, withMd5, maxLineBytes });
   try {
-    checkFacts(facts, { upload, asked });
+    checkContent(facts, { upload, asked });
     const file = newFile({ id, objectKey, facts, upload, nowSec: deps.nowSec() });
     const completion = { uploadId: upload.id, partIds: asked.partIds, file, nowSec: deps.nowSec() };
     const isFirst = await uploads.complete(completion);
@@ -49,7 +49,7 @@ export async function completeUpload(
   }
 }
 
-function choose(parts: readonly PartRecord[], ids: readonly string[]): PartRecord[] {
+function chosenParts(parts: readonly PartRecord[], ids: readonly string[]): PartRecord[] {
   const known = new Map(parts.map((part) => [part.id, part]));
   return ids.map((id) => {
     const part = known.get(id);
@@ -58,16 +58,16 @@ function choose(parts: readonly PartRecord[], ids: readonly string[]): PartRecor
   });
 }
 
-function checkSum(parts: readonly PartRecord[], upload: UploadRecord): void {
+function checkTotalBytes(parts: readonly PartRecord[], upload: UploadRecord): void {
   const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
   if (bytes === upload.bytes) return;
-  const message = `The parts have ${bytes} bytes together, the upload was declared with ${upload.bytes}.`;
+  const message = `The parts have ${bytes} bytes in all, but the upload declared ${upload.bytes}.`;
   throw new NightshiftError('invalid_request', message, { param: 'part_ids' });
 }
 
-function checkFacts(facts: JoinedFacts, { upload, asked }: CompletionRequest): void {
+function checkContent(facts: JoinedFacts, { upload, asked }: CompletionRequest): void {
   if (asked.md5 !== facts.md5) {
-    const message = `The MD5 of the parts is ${facts.md5 ?? ''}, not the given one.`;
+    const message = `The MD5 of the parts is ${facts.md5 ?? ''}, not ${asked.md5 ?? ''}.`;
     throw new NightshiftError('invalid_request', message, { param: 'md5' });
   }
   if (upload.purpose === 'batch') checkBatchContent(upload.filename, facts);
@@ -81,7 +81,7 @@ interface JoinedFile {
   readonly nowSec: number;
 }
 
-/** A given lifetime counts from the creation of the upload, the default one from that of the file. */
+/** A given lifetime counts from the creation of the upload, the default lifetime from now. */
 function newFile({ id, objectKey, facts, upload, nowSec }: JoinedFile): NewFile {
   const { tenant, purpose, filename, fileExpiresAfterSec: given, createdAtSec } = upload;
   const defaultSec = defaultLifetimeSec(purpose);

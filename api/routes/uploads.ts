@@ -11,26 +11,26 @@ import { parseCreateUpload } from '../requests/create-upload';
 import { parseUploadId } from '../requests/path-parameters';
 import { parseJsonBody } from '../../http/bodies/json-body';
 import { toPartObject, toUploadObject, type UploadObject } from '../objects/upload-object';
-import { createTurns, type Turns } from '../uploads/turns';
+import { createKeyedMutex, type KeyedMutex } from '../uploads/keyed-mutex';
 import { completeUpload } from './upload-complete';
 import { addPart } from './upload-part';
 
-const SESSION_SEC = 3_600;
-/** A completion reads all parts, up to 8 GB. */
+const UPLOAD_LIFETIME_SEC = 3_600;
+/** Bounded because each completion reads all parts, up to 8 GB. */
 const MAX_REFUSED_COMPLETIONS = 20;
 
 /** OpenAI's Uploads API: a file of up to 8 GB in parts (docs/design/api-contract.md#uploads). */
 export function addUploadRoutes(app: FastifyInstance, deps: RouteDeps): void {
-  const turns = createTurns();
+  const completions = createKeyedMutex();
   addResource(app, '/uploads', { POST: (request) => createUpload(request, deps) });
   addResource(app, '/uploads/:upload_id/parts', {
     POST: async (request) => {
-      const upload = pending(await findUpload(request, deps));
+      const upload = requirePending(await findUpload(request, deps));
       return toPartObject(await addPart(request, { upload, deps }));
     },
   });
   addResource(app, '/uploads/:upload_id/complete', {
-    POST: (request) => complete(request, { deps, turns }),
+    POST: (request) => complete(request, { deps, completions }),
   });
   addResource(app, '/uploads/:upload_id/cancel', { POST: (request) => cancel(request, deps) });
 }
@@ -43,30 +43,33 @@ async function createUpload(request: FastifyRequest, deps: RouteDeps): Promise<U
     tenant: request.tenant,
     ...asked,
     createdAtSec,
-    expiresAtSec: createdAtSec + SESSION_SEC,
+    expiresAtSec: createdAtSec + UPLOAD_LIFETIME_SEC,
   });
   return toUploadObject(upload, null);
 }
 
-/** Completions of one upload run one at a time: an SDK that repeats one after its timeout waits for it. */
+/**
+ * Completions of one upload run one at a time. An SDK repeats a completion after a timeout; the repetition
+ * then waits for the first one.
+ */
 async function complete(
   request: FastifyRequest,
-  { deps, turns }: { deps: RouteDeps; turns: Turns },
+  { deps, completions }: { deps: RouteDeps; completions: KeyedMutex },
 ): Promise<UploadObject> {
   const { id } = lookUp(request, deps);
-  return turns.take(id, async () => {
+  return completions.runExclusive(id, async () => {
     const upload = await findUpload(request, deps);
     const asked = parseCompleteUpload(parseJsonBody(request.body));
     if (upload.status === 'completed') return replay(upload, { asked, deps });
-    const failure = await completeUpload({ upload: completable(upload), asked }, deps).then(
+    const failure = await completeUpload({ upload: requireCompletable(upload), asked }, deps).then(
       () => null,
       (error: unknown) => ({ error }),
     );
     if (isNightshiftError(failure?.error, 'invalid_request')) await deps.uploads.noteRefusal(id);
     const ended = await findUpload(request, deps);
-    // A cancel deletes the parts while they are joined. Then the cancel is the answer, not the failure.
+    // A cancel may delete the parts while they are joined. The answer then is the cancel, not the failure.
     if (failure !== null && ended.status === 'pending') throw failure.error;
-    if (ended.status === 'completed') await clear(ended, deps);
+    if (ended.status === 'completed') await deleteParts(ended, deps);
     return replay(ended, { asked, deps });
   });
 }
@@ -87,12 +90,12 @@ async function cancel(request: FastifyRequest, deps: RouteDeps): Promise<UploadO
   const cancelled = await deps.uploads.cancel(lookUp(request, deps));
   const upload = await findUpload(request, deps);
   if (upload.status !== 'cancelled') throw notPending(upload);
-  if (cancelled) await clear(upload, deps);
+  if (cancelled) await deleteParts(upload, deps);
   return toUploadObject(upload, null);
 }
 
 /** Deletes the objects of the parts. If that fails, the sweep deletes them later. */
-async function clear(upload: UploadRecord, deps: RouteDeps): Promise<void> {
+async function deleteParts(upload: UploadRecord, deps: RouteDeps): Promise<void> {
   try {
     for (const part of await deps.uploads.parts(upload.id)) {
       await deps.store.delete(uploadPartKey(upload.id, part.id));
@@ -111,26 +114,26 @@ async function findUpload(request: FastifyRequest, deps: RouteDeps): Promise<Upl
 
 function lookUp(request: FastifyRequest, { nowSec }: RouteDeps) {
   const id = parseUploadId(request.params);
-  // PostgreSQL has no text with NUL in it.
+  // PostgreSQL text cannot contain NUL.
   if (id.includes('\0')) throw noSuchUpload(id);
   return { id, tenant: request.tenant, nowSec: nowSec() };
 }
 
-function pending(upload: UploadRecord): UploadRecord {
+function requirePending(upload: UploadRecord): UploadRecord {
   if (upload.status !== 'pending') throw notPending(upload);
   return upload;
 }
 
 /** A pending upload with few refused completions. @throws invalid_request */
-function completable(upload: UploadRecord): UploadRecord {
-  if (pending(upload).refusedCompletions < MAX_REFUSED_COMPLETIONS) return upload;
+function requireCompletable(upload: UploadRecord): UploadRecord {
+  if (requirePending(upload).refusedCompletions < MAX_REFUSED_COMPLETIONS) return upload;
   const message =
-    `${MAX_REFUSED_COMPLETIONS} completions of this upload were refused, and there can be no more: ` +
+    `${MAX_REFUSED_COMPLETIONS} completions of this upload were refused, which is the limit: ` +
     'cancel it and create a new one.';
   throw new NightshiftError('invalid_request', message);
 }
 
-/** Not a 409, which SDKs repeat. */
+/** A 400 instead of a 409, because SDKs retry a 409. */
 function notPending({ status }: UploadRecord): NightshiftError {
   return new NightshiftError('invalid_request', `The upload has the status '${status}'.`);
 }

@@ -12,8 +12,8 @@ export function defaultLifetimeSec(purpose: string): number | null {
 }
 
 /**
- * Checks the bytes of a file for batches (docs/design/api-contract.md#file-checks). Of its lines only the
- * first is checked: ingestion checks all of them and reports line numbers. @throws invalid_request
+ * Checks the bytes of a file for batches (docs/design/api-contract.md#file-checks). Only the first line is
+ * parsed: ingestion checks all lines and reports line numbers. @throws invalid_request
  */
 export function checkBatchContent(filename: string, facts: UploadFacts): void {
   if (facts.bytes === 0 || facts.firstLine === 'blank') {
@@ -31,7 +31,7 @@ export function checkBatchContent(filename: string, facts: UploadFacts): void {
 
 /** A file's name without folders and control characters; `upload` if nothing remains. */
 export function baseName(filename: string): string {
-  // A lone surrogate has no UTF-8, so the database would return another character for it.
+  // UTF-8 cannot encode a lone surrogate. Replace it here, so that every answer has the same name.
   const text = Buffer.from(filename, 'utf8').toString('utf8');
   const name = text.slice(Math.max(text.lastIndexOf('/'), text.lastIndexOf('\\')) + 1);
   const printable = name.replace(/[\u0000-\u001f\u007f]/g, '').trim();

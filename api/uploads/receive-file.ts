@@ -13,10 +13,10 @@ import {
   tooLongText,
 } from './receive-form';
 
-/** Most bytes that a form may add to its file. */
+/** How many bytes a form may have in addition to its file. */
 export const FORM_OVERHEAD_BYTES = 1024 * 1024;
 
-/** Most bytes that boundaries, headers and fields of an ordinary form add. */
+/** How many bytes boundaries, headers and fields of an ordinary form add at most. */
 const USUAL_OVERHEAD_BYTES = 64 * 1024;
 
 export interface ReceiveFileOptions extends Omit<ReceiveOptions, 'store' | 'maxLineBytes'> {
@@ -24,9 +24,9 @@ export interface ReceiveFileOptions extends Omit<ReceiveOptions, 'store' | 'maxL
 }
 
 /**
- * Streams the form of a request, with its file into the store. The caller judges the form, and discards
- * the object of a bad one. @throws invalid_request, payload_too_large, unsupported_encoding,
- * object_store_failed, and what the allowance throws
+ * Reads the form of a request and streams its file into the store. The caller checks the fields, and
+ * deletes the object if it refuses the form. @throws invalid_request, payload_too_large,
+ * unsupported_encoding, object_store_failed, and the error of the allowance
  */
 export async function receiveFile(
   request: FastifyRequest,
@@ -47,12 +47,12 @@ export async function receiveFile(
       maxLineBytes,
     });
   } finally {
-    // Also if the store failed before the first byte was read: see bodyChunks.
+    // `bodyChunks` does this too, but not if the store failed before it read the first byte.
     request.raw.resume();
   }
 }
 
-/** Refuses what the headers alone show to be wrong, before any byte is read. Returns the boundary. */
+/** Checks the headers before any byte of the body is read. Returns the boundary. */
 function expectForm(
   request: FastifyRequest,
   { maxFileBytes, allowance }: Pick<ReceiveOptions, 'maxFileBytes' | 'allowance'>,

@@ -32,10 +32,10 @@ export interface ReceiveOptions {
   readonly allowance: ByteAllowance;
 }
 
-/** How many bytes the client may still store, which may be less than a file may have. */
+/** How many bytes the client may still store. This may be less than the limit for one file. */
 export interface ByteAllowance {
   readonly bytes: number;
-  /** Thrown for a longer file. */
+  /** The error for a longer file. */
   exceeded(): NightshiftError;
 }
 
@@ -43,7 +43,7 @@ const MAX_FIELD_BYTES = 64 * 1024;
 
 /**
  * Reads a form to its end and streams its file into the store. Fields may come after the file, so the
- * caller judges the form when all of it is known. If this throws, no object is left behind.
+ * caller can check them only afterwards. If this throws, no object is left behind.
  *
  * @throws invalid_request if the form is malformed or ends early, repeats a field, or its file is too
  *   long @throws object_store_failed
@@ -109,7 +109,7 @@ async function storeFile(entry: FormEntry, options: ReceiveOptions): Promise<Upl
       throw error;
     }
   }
-  // The store may wrap what its source throws; the client must see the fault of the form itself.
+  // The store may wrap an error of its source; the client must get the original error.
   const result = await options.store
     .putIfAbsent(options.objectKey, inspected())
     .catch((error: unknown) => {
@@ -124,7 +124,7 @@ export function fileTooLong(maxBytes: number): NightshiftError {
   return new NightshiftError('invalid_request', tooLongText(maxBytes));
 }
 
-/** Names the limit of a file, for a 400 and a 413. */
+/** The message for a file over the limit, used with 400 and 413. */
 export function tooLongText(maxBytes: number): string {
   return `The file is larger than the limit of ${Math.floor(maxBytes / 1024 ** 2)} MB.`;
 }

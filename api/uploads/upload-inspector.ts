@@ -15,7 +15,10 @@ export interface UploadFacts {
   readonly firstLine: 'jsonl' | 'other' | 'blank';
 }
 
-/** Inspects an upload chunk by chunk. Its purpose, which decides what matters, may arrive last. */
+/**
+ * Inspects an upload chunk by chunk. Which facts matter depends on the purpose, which may be the last field
+ * of the form, so all facts are collected.
+ */
 export interface UploadInspector {
   /** Bytes so far. */
   readonly bytes: number;
@@ -55,7 +58,7 @@ export function createUploadInspector(maxLineBytes: number): UploadInspector {
   };
 }
 
-/** The native check accepts complete sequences only, so a cut one waits for the next chunk. */
+/** The native check needs complete sequences, so the bytes of a cut one wait for the next chunk. */
 function createUtf8Check(): { update(chunk: Buffer): void; finish(): boolean } {
   let valid = true;
   let rest: Buffer = Buffer.alloc(0);
@@ -123,7 +126,7 @@ class FirstLine {
     if (isComplete) this.#verdict = parse(this.#line);
   }
 
-  /** Counts white space, and the bytes of a byte order mark at the beginning of the file. */
+  /** Number of leading bytes that are white space, or a byte order mark at the beginning of the file. */
   #blanksBefore(chunk: Buffer): number {
     let at = 0;
     while (at < chunk.length && (isBlank(chunk[at]) || chunk[at] === BOM[this.#position + at]))
