@@ -23,7 +23,7 @@ export function addResource(app: FastifyInstance, url: string, resource: Resourc
   app.route({
     url,
     method: others,
-    // Before the body is parsed, which may be broken or large.
+    // Answer before the body is read: it may be malformed or large.
     onRequest: async (request, reply) => {
       reply.header('allow', allowed.join(', '));
       throw notAllowed(request);

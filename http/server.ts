@@ -14,7 +14,7 @@ import { requestId } from './context/request-id';
 import { addRequestMetrics, type RequestMetrics } from './context/request-metrics';
 import { errorHandler, unknownRoute } from './errors/error-handler';
 
-/** What bounds the requests of a server. */
+/** Limits of requests and connections. */
 export interface ServerLimits {
   readonly headerBytes: number;
   readonly headerTimeoutMs: number;
@@ -26,7 +26,7 @@ export interface ServerLimits {
   readonly connections: NamedConnectionLimits;
 }
 
-/** What a server is made from. */
+/** Settings and dependencies of a server. */
 export interface ServerOptions {
   readonly auth: TenantSource;
   readonly checkOrigin: OriginCheck;
@@ -36,14 +36,14 @@ export interface ServerOptions {
 }
 
 const CHECK_CONNECTIONS_MS = 5_000;
-/** A connection on which nothing moves for so long is closed; an upload that moves may take any time. */
+/** A connection without traffic for this long is closed. An upload with traffic may take any time. */
 const IDLE_CONNECTION_MS = 120_000;
 
 /**
- * A server without routes, not yet listening. It gives every request an id and a tenant, bounds what a
- * client can take, and answers every failure in the error envelope
- * (docs/design/api-contract.md#error-envelope); defaults of the framework that answer otherwise are
- * switched off. `close()` stops accepting connections and waits for the requests that run.
+ * A server without routes, not yet listening. It gives every request an id and a tenant, limits the
+ * resources that a client can use, and answers every failure in the error envelope
+ * (docs/design/api-contract.md#error-envelope). Framework defaults with other error answers are turned
+ * off. `close()` stops accepting connections and waits for the running requests.
  */
 export function createServer(options: ServerOptions): FastifyInstance {
   const answerError = errorHandler(options.logger);
@@ -60,10 +60,10 @@ export function createServer(options: ServerOptions): FastifyInstance {
       connectionsCheckingInterval: Math.min(CHECK_CONNECTIONS_MS, limits.headerTimeoutMs / 2),
     },
     exposeHeadRoutes: false,
-    // A request that arrives during the drain is answered, and its connection closed after that.
+    // A request that arrives during the drain is answered. Then its connection is closed.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    // An id of any length that is not known is a 404.
+    // An unknown id of any length gets a 404.
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: limits.headerBytes },
     frameworkErrors: (error, request, reply) => {
       setContext(request, reply, auth);

@@ -8,8 +8,9 @@ import type { TenantSource } from './tenant-header';
 
 /**
  * A hook for routes that must know the tenant (docs/design/api-contract.md#authentication-and-tenants).
- * With `auth.mode: api_key` it asks `authenticator`; otherwise it throws the fault of the tenant header,
- * if there is one. The hook throws unauthorized, invalid_request, and what the authenticator throws.
+ * With `auth.mode: api_key` the tenant is the owner of the key. In other modes the hook only throws the
+ * error that was found in the tenant header. The hook throws unauthorized, invalid_request, and the errors
+ * of `authenticator`.
  */
 export function requireTenant(
   { mode }: Pick<TenantSource, 'mode'>,

@@ -1,4 +1,4 @@
-/** On whose behalf a request is served. */
+/** The owner of an API key. */
 export interface Caller {
   readonly tenant: string;
 }
@@ -7,7 +7,7 @@ export interface Caller {
 export interface Authenticator {
   /**
    * The owner of the key; null if the key is unknown, revoked, or expired. Throws an error with status
-   * 503 if it cannot tell.
+   * 503 if the lookup fails.
    */
   authenticate(key: string): Promise<Caller | null>;
 }

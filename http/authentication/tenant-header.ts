@@ -9,15 +9,15 @@ import { headerValues } from '../headers/header-values';
 export type TenantSource = Pick<Config['auth'], 'mode' | 'tenant_header' | 'require_tenant'>;
 
 /**
- * The tenant as the headers name it, without any lookup: every answer carries it, and not every route
- * authenticates. With `auth.mode: api_key` only the key's owner is a tenant, so this is the default one
- * (docs/design/api-contract.md#tenant-header). @throws unauthorized, invalid_request
+ * The tenant that the headers name (docs/design/api-contract.md#tenant-header). Every answer carries the
+ * tenant, also on routes that do not authenticate, so this needs no lookup. With `auth.mode: api_key` the
+ * headers do not name the tenant, so this returns the default one. @throws unauthorized, invalid_request
  */
 export function tenantFromHeaders(request: FastifyRequest, auth: TenantSource): string {
   if (auth.mode !== 'header') return DEFAULT_TENANT;
   const { tenant_header: name } = auth;
   const [given = '', another] = headerValues(request, name);
-  // One of the two may be the client's own. Even equal values show that the proxy lets it through.
+  // A client may have sent one of the two. Even equal values show that the proxy passes it on.
   if (another !== undefined) {
     const message = `The header ${name} was sent twice: send it once.`;
     throw new NightshiftError('invalid_request', message);

@@ -8,10 +8,10 @@ import { bodyChunks } from './body-chunks';
 const MEDIA_TYPE = /^\s*[\w!#$&^.+*'`|~%-]+\/[\w!#$&^.+*'`|~%-]+\s*(?:;|$)/;
 
 /**
- * Replaces the framework's parsers. A form stays on the wire until its route reads it; any other body
- * reaches the route as a buffer, to be read with `parseJsonBody`. If a body cannot be accepted, the
- * route gets the error in its place: thrown by a parser, it would make the framework close the
- * connection before the client has read the answer.
+ * Replaces the framework's parsers. A form is not read until its route reads it. The route gets any other
+ * body as a buffer, for `parseJsonBody`. If a body is refused, the route gets the error in place of the
+ * body: if a parser threw it, the framework would close the connection before the client has read the
+ * answer.
  */
 export function addBodyParsers(app: FastifyInstance, maxBytes: number): void {
   app.removeAllContentTypeParsers();
@@ -31,15 +31,15 @@ export function encodingFault({
   const encodings = [...encodingsOf(content), ...encodingsOf(transfer)];
   const other = encodings.find((encoding) => encoding !== 'identity' && encoding !== 'chunked');
   if (other === undefined) return null;
-  const message = `The body of the request is encoded with ${other}: send it as it is.`;
+  const message = `The body of the request is encoded with ${other}: send it without an encoding.`;
   return new NightshiftError('unsupported_encoding', message);
 }
 
 /**
- * A browser lets any web page send JSON to any server if it calls it a form; it asks the server first
- * for `application/json` and for a request with a key. So one of the two is required. The content type
- * alone is not: OpenAI's curl examples send JSON with a key and the content type of a form
- * (docs/design/api-contract.md#web-pages).
+ * Protects against requests of foreign web pages (docs/design/api-contract.md#web-pages). A browser lets
+ * any page post JSON to any server under the content type of a form. Before it sends `application/json` or
+ * an `Authorization` header, it asks the server for permission. So a request needs one of the two. The
+ * content type alone is not required: OpenAI's curl examples send a key, and JSON as a form.
  */
 function typeFault(request: FastifyRequest): NightshiftError | null {
   const type = request.raw.headers['content-type'] ?? '';

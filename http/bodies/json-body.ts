@@ -3,12 +3,12 @@ import { NightshiftError, isNightshiftError } from '../../core/errors';
 import { createJsonGuard } from '../../core/openai/json-check';
 import { isJsonObject } from '../../core/openai/json-object';
 
-/** Far more than a request needs that holds parameters only. */
+/** Far more than the parameters of any request need. */
 const LIMITS = { maxDepth: 1_000, maxTokens: 400_000 };
 const faultOf = createJsonGuard(LIMITS);
 
 /**
- * The JSON object in a body that a parser of this room collected
+ * Parses a body that `addBodyParsers` collected as a JSON object
  * (docs/design/api-contract.md#json-bodies). An empty body is an empty object, so that the caller can
  * name the first missing field.
  *
@@ -19,7 +19,7 @@ export function parseJsonBody(body: unknown): Readonly<Record<string, unknown>> 
   if (isNightshiftError(body)) throw body;
   if (!Buffer.isBuffer(body)) throw unparsable();
   if (body.length === 0) return {};
-  // Decoding would silently replace bytes that are not UTF-8, which JSON must be (RFC 8259).
+  // JSON must be UTF-8 (RFC 8259). Decoding would silently replace other bytes.
   if (!isUtf8(body)) throw unparsable();
   const overLimit = faultOf(body);
   if (overLimit !== null && overLimit !== 'invalid') throw tooComplex();

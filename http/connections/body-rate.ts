@@ -61,7 +61,7 @@ function hasCredit(arrival: Arrival, { bytesPerSec, graceMs }: BodyRate): boolea
   const { request } = arrival;
   const nowMs = performance.now();
   const readBytes = request.socket.bytesRead;
-  // With bytes in the buffer it is our handler that is slow, not the client.
+  // Bytes in the buffer mean that our handler is slow, not the client.
   const waitedMs = request.readableLength > 0 ? 0 : nowMs - arrival.checkedAtMs;
   const earnedMs = ((readBytes - arrival.readBytes) * 1_000) / bytesPerSec;
   arrival.creditMs = Math.min(graceMs, arrival.creditMs - waitedMs + earnedMs);
@@ -72,8 +72,8 @@ function hasCredit(arrival: Arrival, { bytesPerSec, graceMs }: BodyRate): boolea
 
 function endSlow({ request, response }: Exchange, rate: BodyRate): void {
   const { socket } = request;
-  // `response.socket` is null while an earlier answer on this connection is unfinished. In both cases
-  // another answer would land in the middle of one that has begun.
+  // `response.socket` is null while an earlier answer on this connection is unfinished. In both cases an
+  // answer has begun, and writing another one would corrupt it.
   if (response.headersSent || response.socket === null) socket.destroy();
   else endWith(socket, tooSlow(rate));
 }

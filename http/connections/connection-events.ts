@@ -3,16 +3,16 @@ import type { Duplex } from 'node:stream';
 import { type BareAnswer, endWith } from './bare-answer';
 import { type Exchange, onExchange } from './exchanges';
 
-/** A request line that fills most of the 16 KiB that Node allows for it and all headers together. */
+/** A request line of more than 8 KiB. If the headers are too large, the URL is the reason. */
 const LONG_REQUEST_LINE = /^[A-Z-]{1,20} [^\n]{8192}/;
 const LAST_EXCHANGE = new WeakMap<object, Exchange>();
-/** Connections on which the answer to broken bytes waits for the answer before it. */
+/** Connections on which the answer to invalid bytes waits for the previous answer. */
 const AWAITING_TURN = new WeakSet<object>();
 
 /**
- * Handles what happens on a connection outside of requests and answers, so that every refusal has the
- * error envelope (docs/design/api-contract.md#error-envelope). A body that is declared longer than
- * `maxBodyBytes` is not invited with `100 Continue`.
+ * Handles the events of a connection that Node would answer itself, so that every refusal has the error
+ * envelope (docs/design/api-contract.md#error-envelope). A client that declares a body longer than
+ * `maxBodyBytes` gets no `100 Continue`.
  */
 export function addConnectionEvents(server: Server, maxBodyBytes: number): void {
   onExchange(server, (exchange) => LAST_EXCHANGE.set(exchange.request.socket, exchange));
@@ -31,9 +31,9 @@ export function addConnectionEvents(server: Server, maxBodyBytes: number): void 
   server.on('timeout', answerIdle);
 }
 
-/** Answers bytes that are not HTTP on the socket itself, after all answers that are under way on it. */
+/** Answers invalid HTTP on the socket itself, after the answers that are in progress on it. */
 export function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex): void {
-  // The first broken bytes were answered; more of them followed.
+  // The first invalid bytes were already answered.
   if (socket.writableEnded) return;
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
@@ -44,7 +44,7 @@ export function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex
   const last = LAST_EXCHANGE.get(socket);
   if (last === undefined || last.response.writableFinished) endWith(socket, answer);
   else if (last.request.complete) {
-    // The broken bytes follow a complete request, whose own answer comes first.
+    // The invalid bytes follow a complete request, whose answer comes first.
     AWAITING_TURN.add(socket);
     last.response.once('close', () => endWith(socket, answer));
   } else if (last.response.headersSent) socket.destroy();
@@ -52,8 +52,8 @@ export function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex
 }
 
 /**
- * Nothing has moved on the connection for the idle timeout. A handler that is still working keeps it, a
- * client that stopped sending gets a 408, and one that stopped reading is disconnected.
+ * Handles a connection without traffic for the idle timeout. It stays open while a handler is working. A
+ * client that stopped sending gets a 408. A client that stopped reading is disconnected.
  */
 function answerIdle(socket: Duplex): void {
   const last = LAST_EXCHANGE.get(socket);

@@ -5,18 +5,18 @@ import { type BareAnswer, endWith } from './bare-answer';
 import { type ConnectionLimits, ConnectionTable, type ReachedLimit } from './connection-table';
 import { onExchange } from './exchanges';
 
-/** {@link ConnectionLimits}, and the setting that a refused client's operator can change. */
+/** {@link ConnectionLimits}, and the name of the setting that a refusal mentions. */
 export interface NamedConnectionLimits extends ConnectionLimits {
   readonly perAddressSetting: string;
 }
 
-/** Refused connections that stay open at once, so that their clients can read the answer. */
+/** How many refused connections stay open at once, so that their clients can read the answer. */
 const MAX_REFUSED = 256;
 
 /**
  * Keeps the number of open connections within the limits (docs/design/api-contract.md#connections). At
- * a limit, the longest idle connection makes room. If none is idle, the new connection is answered at
- * once and closed: a client that is refused can act, one that waits in a backlog cannot.
+ * a limit, the longest idle connection is closed. If none is idle, the new connection is refused with an
+ * answer: a refused client can act, but a client that waits in a backlog cannot.
  */
 export function limitConnections(server: Server, limits: NamedConnectionLimits): void {
   const table = new ConnectionTable(limits, evict);
@@ -39,7 +39,10 @@ function evict(socket: Socket, hasPartialRequest: boolean): void {
   else socket.destroy();
 }
 
-/** Answers sockets that the server never sees. Their bytes are dropped, so that the answer arrives. */
+/**
+ * Refuses sockets that are not passed to the HTTP server. Their bytes are read and dropped: unread bytes
+ * would reset the connection before the client has read the answer.
+ */
 function createRefusal(limits: NamedConnectionLimits) {
   let refused = 0;
   return (socket: Socket, reached: ReachedLimit): void => {

@@ -24,8 +24,8 @@ interface Connection {
 const FRESH_MS = 1_000;
 
 /**
- * The open connections and which of them are idle. `evict` is called for an idle connection that must
- * make room for a new one; `hasPartialRequest` tells that some bytes of a request had arrived.
+ * The open connections, and which of them are idle. `evict` must close an idle connection to make room for
+ * a new one. `hasPartialRequest` is true if some bytes of a request had arrived on it.
  */
 export class ConnectionTable {
   readonly #limits: ConnectionLimits;
@@ -43,7 +43,7 @@ export class ConnectionTable {
     this.#evict = evict;
   }
 
-  /** Adds the connection, or returns the limit that no idle connection could make room under. */
+  /** Adds the connection. Returns the reached limit instead if no idle connection could be closed. */
   admit(socket: Socket): ReachedLimit | null {
     const address = clientAddress(socket);
     if (this.#countOf(address) >= this.#limits.perAddress && !this.#makeRoom(address)) {

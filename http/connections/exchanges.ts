@@ -6,7 +6,7 @@ export interface Exchange {
   readonly response: ServerResponse;
 }
 
-/** Calls `begin` for each request before the framework sees it, which may answer in the same tick. */
+/** Calls `begin` for each request before the framework, which may answer in the same tick, gets it. */
 export function onExchange(server: Server, begin: (exchange: Exchange) => void): void {
   server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
     begin({ request, response });

@@ -7,11 +7,11 @@ import { responseHeaders, DEFAULT_TENANT } from './response-headers';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** On whose behalf the request is served. Final only on routes that authenticate. */
+    /** Owner of the objects that the request works on. Final only after authentication. */
     tenant: string;
-    /** Why the headers do not tell the tenant; thrown by routes that authenticate. */
+    /** Why the headers name no valid tenant. Routes that authenticate throw it. */
     tenantFault: NightshiftError | null;
-    /** `performance.now()` at its arrival. */
+    /** `performance.now()` when the request arrived. */
     arrivedAtMs: number;
   }
 }
@@ -28,13 +28,16 @@ export function addRequestContext(app: FastifyInstance, auth: TenantSource): voi
   app.addHook('onSend', async (request, reply, payload) => {
     const tookMs = Math.round(performance.now() - request.arrivedAtMs);
     reply.header('openai-processing-ms', String(tookMs));
-    // Node writes headers and a text body in one piece, in the encoding of the text. Our headers hold
-    // UTF-8 as one character a byte, and would be encoded twice.
+    // Node writes headers and a text body in one piece and encodes both as UTF-8. Our headers hold one
+    // character per UTF-8 byte, so they would be encoded twice. A buffer is written separately.
     return typeof payload === 'string' ? Buffer.from(payload) : payload;
   });
 }
 
-/** What {@link addRequestContext} does on arrival, for requests that the framework keeps from all hooks. */
+/**
+ * Sets the tenant, the arrival time and the headers of one request. Call it directly for requests for which
+ * the framework runs no hooks.
+ */
 export function setContext(request: FastifyRequest, reply: FastifyReply, auth: TenantSource): void {
   request.arrivedAtMs = performance.now();
   try {
@@ -46,7 +49,7 @@ export function setContext(request: FastifyRequest, reply: FastifyReply, auth: T
   reply.headers(responseHeaders(request.id, toHeaderText(request.tenant)));
 }
 
-/** RFC 9112 §3.2 requires this check. The framework has it too, but answers without the error envelope. */
+/** RFC 9112 §3.2 requires this check. Node has it too, but answers without the error envelope. */
 function checkHost(request: FastifyRequest): void {
   const { raw } = request;
   const hosts = headerValues(request, 'host');

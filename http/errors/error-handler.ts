@@ -44,7 +44,7 @@ function setRetryHeaders(
   if ((status === 429 || status === 503) && !hasRetryAfter) {
     reply.header('retry-after', RETRY_AFTER_SEC[status]);
   }
-  // A used-up quota stays used up, and SDKs would send a whole file again.
+  // A retry would exceed the quota again, and SDKs would send a whole file for it.
   if (isNightshiftError(error, 'quota_exceeded')) reply.header('x-should-retry', 'false');
 }
 

@@ -1,14 +1,14 @@
 import { headerParameters, trimBlanks } from '../headers/header-text';
 import { malformed } from './malformed';
 
-/** What the header of a form entry tells (RFC 7578 §4.2). */
+/** Name and file name of a form entry (RFC 7578 §4.2). */
 export interface EntryHeader {
   readonly name: string;
   /** Null for a plain field. */
   readonly filename: string | null;
 }
 
-/** Encodings that leave the bytes unchanged (RFC 2045 §6). Nothing here decodes any other. */
+/** Encodings that leave the bytes unchanged (RFC 2045 §6). Others are refused, not decoded. */
 const PLAIN_ENCODING = /^(?:7bit|8bit|binary)$/i;
 
 /**
@@ -47,7 +47,7 @@ function typeOf(disposition: string): string {
   return trimBlanks(disposition.split(';', 1)[0] ?? '').toLowerCase();
 }
 
-/** Any file name makes the entry a file; one that cannot be decoded counts as ''. */
+/** Null for a plain field. An entry with a file name is a file, even if the name cannot be decoded (''). */
 function filenameOf(parameters: ReadonlyMap<string, string>): string | null {
   const extended = parameters.get('filename*');
   const plain = parameters.get('filename');

@@ -5,7 +5,7 @@ import { malformed } from './malformed';
 
 /** One entry of a form: a plain field or a file. */
 export interface FormEntry extends EntryHeader {
-  /** Its bytes. What is not read before the next entry is asked for is skipped. */
+  /** Its bytes. Reading the next entry skips those that are unread. */
   readonly body: AsyncIterable<Buffer>;
 }
 
@@ -14,9 +14,9 @@ const MAX_BOUNDARY_CHARS = 200;
 const NOTHING = Buffer.alloc(0);
 
 /**
- * The entries of a `multipart/form-data` body (RFC 7578) in the order of the wire. They are pulled: bytes
- * are taken from `source` only when the caller asks for them, so a slow object store slows the client
- * down and memory stays flat whatever the size.
+ * The entries of a `multipart/form-data` body (RFC 7578) in the order of the wire. Bytes are taken from
+ * `source` only when the caller reads them. So a slow object store slows the client down (back-pressure),
+ * and memory does not grow with the size of the form.
  *
  * @throws invalid_request if the body is not a form, ends early, or has too many entries
  */
@@ -42,7 +42,7 @@ export async function* formEntries(
 /**
  * The boundary of a `multipart/form-data` content type; null for any other type.
  *
- * @throws invalid_request if the boundary is too long; a shortened one would find no delimiter
+ * @throws invalid_request if the boundary is too long
  */
 export function formBoundary(contentType: string | undefined): string | null {
   if (contentType === undefined) return null;

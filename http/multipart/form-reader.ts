@@ -8,14 +8,14 @@ const LINE_END = Buffer.from('\r\n');
 const HEADER_END = Buffer.from('\r\n\r\n');
 const DASH = 0x2d;
 
-/** What follows the text of a boundary. `none`: it belongs to the content. `unknown`: bytes are missing. */
+/** What follows the text of a boundary. `none`: the text is content. `unknown`: more bytes are needed. */
 type LineRest =
   | { readonly kind: 'entry' | 'close'; readonly end: number }
   | { readonly kind: 'none' }
   | { readonly kind: 'unknown' };
 
 /**
- * A position in a form. `#pending` holds bytes that were taken from the source and not handed out. The
+ * Reads a form from start to end. `#pending` holds bytes that were taken from the source, but not read. The
  * delimiter is searched with the native `indexOf`, which is faster than any network.
  */
 export class FormReader {
@@ -38,7 +38,7 @@ export class FormReader {
     return this.#closed;
   }
 
-  /** Ends the source, also if the form was not read to its end. */
+  /** Ends the source, even if the form was not read to its end. */
   async close(): Promise<void> {
     await this.#source.return?.();
   }
@@ -100,7 +100,7 @@ export class FormReader {
     }
   }
 
-  /** Takes what cannot be the beginning of a delimiter; the last bytes stay until more have arrived. */
+  /** Takes the bytes that cannot begin a delimiter. The last bytes stay until more have arrived. */
   async #takeSafe(from: number): Promise<Buffer> {
     const chunk = this.#take(Math.max(from, this.#pending.length - this.#delimiter.length + 1));
     if (chunk.length === 0) await this.#more();
@@ -134,7 +134,7 @@ export class FormReader {
     return { kind: mayContinue && !this.#sourceEnded ? 'unknown' : 'none' };
   }
 
-  /** Takes more bytes. The first call at the source's end notes it; one that still needs bytes throws. */
+  /** Reads more bytes. At the end of the source, the first call records that, and the next one throws. */
   async #more(): Promise<void> {
     if (this.#sourceEnded) throw malformed('it ends before its closing boundary');
     const more = await this.#source.next();
