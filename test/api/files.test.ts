@@ -105,14 +105,14 @@ describe('creating a file', () => {
     ],
     ['no purpose', batchForm().slice(1), 'purpose', 'missing_required_parameter', /purpose/],
     [
-      'a purpose nobody knows',
+      'an unknown purpose',
       [{ name: 'purpose', value: 'fun' }, batchForm()[1]!],
       'purpose',
       'invalid_value',
       /purpose/,
     ],
     [
-      'a field nobody knows',
+      'an unknown field',
       [...batchForm(), { name: 'extra', value: '1' }],
       'extra',
       'unknown_parameter',

@@ -12,7 +12,7 @@ import {
 import { POSTGRES_START_MS } from '../support/postgres';
 
 /**
- * Random and damaged requests. Every answer is one of the contract and never a 5xx, and a refused request
+ * Sends random and damaged requests. Every answer is documented and none is a 5xx, and a refused request
  * leaves nothing in the store.
  */
 

@@ -62,7 +62,7 @@ describe('a batch with an Idempotency-Key', () => {
     expect((await create('mine', { ...BATCH, metadata: null })).status).toBe(200);
   });
 
-  it('that was refused does not use its key', async () => {
+  it('does not use up its key if it is refused', async () => {
     expect((await create('free', { ...BATCH, endpoint: '/v1/none' })).status).toBe(400);
     expect((await create('free')).status).toBe(200);
   });

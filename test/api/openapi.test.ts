@@ -136,7 +136,7 @@ it('the document declares path parameters, headers and the form of an upload', (
   expect(Object.keys(requestBody.content)).toEqual(['multipart/form-data']);
 });
 
-describe('a request that the API', () => {
+describe('the OpenAPI document', () => {
   const BATCH = { input_file_id: 'file-a', endpoint: '/v1/responses', completion_window: '24h' };
   const UPLOAD = { filename: 'a', purpose: 'batch', bytes: 1, mime_type: 'text/plain' };
   const LIFETIME = { anchor: 'created_at', seconds: 3600 };
@@ -145,7 +145,7 @@ describe('a request that the API', () => {
     { name: 'expires_after[seconds]', value: seconds },
   ];
   const get = (url: string) => ({ method: 'GET' as const, url });
-  // `call` compares each request with the document: one is accepted by both, or by neither.
+  // `call` compares each request with the document: both accept it, or both refuse it.
   it.each<[string, InjectOptions]>([
     ['a batch', post('/v1/batches', BATCH)],
     ['null for what is optional', post('/v1/batches', { ...BATCH, metadata: null })],
@@ -157,7 +157,7 @@ describe('a request that the API', () => {
     ['a list of files', get('/v1/files?limit=5&order=asc&purpose=batch')],
     ['a list of batches', get('/v1/batches?limit=0')],
     ['an unknown parameter of a list', get('/v1/batches?limit=1&x=y')],
-  ])('accepts is one that the document describes: %s', async (_what, request) => {
+  ])('allows the requests that the API accepts: %s', async (_what, request) => {
     expect((await open.call(request)).status).toBe(200);
   });
 
@@ -199,13 +199,13 @@ describe('a request that the API', () => {
     ['an unknown order', get('/v1/files?order=up')],
     ['an empty cursor', get('/v1/files?after=')],
     ['an id of another kind', get('/v1/batches/file-a')],
-  ])('refuses is one that the document excludes: %s', async (_what, request) => {
+  ])('excludes the requests that the API refuses: %s', async (_what, request) => {
     const answer = await open.call(request);
     expect(answer.status).toBe(400);
     expect(answer.body.error.code).not.toBeNull();
   });
 
-  it('refuses may also be one that a schema cannot exclude', async () => {
+  it('allows some requests that the API refuses, because a schema cannot exclude them', async () => {
     const window = post('/v1/batches', { ...BATCH, completion_window: '31d' });
     const mime = post('/v1/uploads', { ...UPLOAD, mime_type: 'é'.repeat(200) });
     for (const request of [window, mime, upload([...batchForm(), ...batchForm()])]) {

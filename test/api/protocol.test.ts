@@ -65,8 +65,8 @@ describe('every answer', () => {
   });
 });
 
-describe('a request that is refused', () => {
-  it('has its method and path in the message if there is no such route', async () => {
+describe('the check of a request', () => {
+  it('names method and path if there is no such route', async () => {
     const answer = await api.call({ method: 'POST', url: '/v1/nothing?x=1' });
     expect(answer.status).toBe(404);
     expect(answer.body).toEqual(ENVELOPE);
@@ -80,7 +80,7 @@ describe('a request that is refused', () => {
     ['GET', '/v1/batches/batch_a/cancel', 'POST'],
     ['PATCH', '/v1/files/file-a/content', 'GET, HEAD'],
     ['POST', '/health', 'GET, HEAD'],
-  ] as const)('gets the allowed methods: %s %s', async (method, url, allow) => {
+  ] as const)('answers 405 with the allowed methods: %s %s', async (method, url, allow) => {
     const headers = { 'content-type': 'application/json' };
     const payload = method === 'GET' ? undefined : '{broken';
     const answer = await api.call({ method, url, headers, ...(payload ? { payload } : {}) });
@@ -90,7 +90,7 @@ describe('a request that is refused', () => {
   });
 
   it.each(['{broken', '{"a":1}x', '"text', '\u0000'])(
-    'is answered with 400 if its body is %j',
+    'answers 400 to the body %j',
     async (payload) => {
       const headers = { 'content-type': 'application/json' };
       const answer = await api.call({ method: 'POST', url: '/v1/batches', headers, payload });
@@ -100,7 +100,7 @@ describe('a request that is refused', () => {
   );
 
   it.each(['[]', '"text"', '7', 'null'])(
-    'is answered with 400 if its JSON is %s',
+    'answers 400 to the JSON %s',
     async (payload) => {
       const headers = { 'content-type': 'application/json' };
       const answer = await api.call({ method: 'POST', url: '/v1/batches', payload, headers });
@@ -109,7 +109,7 @@ describe('a request that is refused', () => {
     },
   );
 
-  it('is answered with 413 if its JSON has more than 1 MiB, not if it has a bit less', async () => {
+  it('answers 413 to more than 1 MiB of JSON, and accepts a bit less', async () => {
     const body = (length: number) => post('/v1/batches', { x: 'a'.repeat(length) });
     const large = await api.call(body(1024 * 1024));
     expect(large.status).toBe(413);
@@ -126,7 +126,7 @@ describe('a request that is refused', () => {
     ';',
     '',
     undefined,
-  ])('is not one with a key and JSON of another content type: %s', async (type) => {
+  ])('accepts JSON of any content type with a key: %s', async (type) => {
     const headers = {
       authorization: 'Bearer unused',
       ...(type === undefined ? {} : { 'content-type': type }),
@@ -143,7 +143,7 @@ describe('a request that is refused', () => {
     'application/jsonx',
     ';',
     undefined,
-  ])('is one without a key and with JSON of another content type: %s', async (type) => {
+  ])('refuses JSON of another content type without a key: %s', async (type) => {
     const payload = JSON.stringify({ input_file_id: 'file-x', endpoint: 'x' });
     for (const authorization of [undefined, 'Basic dXNlcjpwYXNz']) {
       const headers = {
@@ -157,7 +157,7 @@ describe('a request that is refused', () => {
     }
   });
 
-  it('is not one without a body, whatever its content type', async () => {
+  it('accepts any content type if there is no body', async () => {
     for (const type of [undefined, 'text/plain', 'application/json']) {
       const headers = type === undefined ? {} : { 'content-type': type };
       const url = `/v1/batches/batch_${'0'.repeat(32)}/cancel`;
@@ -168,7 +168,7 @@ describe('a request that is refused', () => {
   it.each([
     ['/v1/batches', 'application/json', '{}'],
     ['/v1/files', `multipart/form-data; boundary=${BOUNDARY}`, formBytes(batchForm())],
-  ])('is answered with 415 if its body is compressed: %s', async (url, type, payload) => {
+  ])('answers 415 to a compressed body: %s', async (url, type, payload) => {
     for (const coding of ['gzip', 'identity, br']) {
       const headers = { 'content-type': type, 'content-encoding': coding };
       const answer = await api.call({ method: 'POST', url, headers, payload });
@@ -177,26 +177,26 @@ describe('a request that is refused', () => {
     }
   });
 
-  it('is one whose JSON is not UTF-8', async () => {
+  it('refuses JSON that is not UTF-8', async () => {
     const payload = Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]);
     const answer = await api.call({ method: 'POST', url: '/v1/batches', payload });
     expect(answer.status).toBe(400);
     expect(answer.body).toEqual(ENVELOPE);
   });
 
-  it('is one with JSON under the content type of a form', async () => {
+  it('refuses JSON under the content type of a form', async () => {
     const headers = { 'content-type': 'multipart/form-data; boundary=x' };
     const answer = await api.call({ method: 'POST', url: '/v1/batches', headers, payload: '{}' });
     expect(answer.status).toBe(400);
   });
 
-  it('gets the name of the first missing field if its body is empty', async () => {
+  it('names the first missing field if the body is empty', async () => {
     const headers = { 'content-type': 'application/json' };
     const answer = await api.call({ method: 'POST', url: '/v1/batches', headers, payload: '' });
     expect(answer.body.error).toMatchObject({ code: 'missing_required_parameter' });
   });
 
-  it('cannot provide fields through __proto__', async () => {
+  it('takes no fields from __proto__', async () => {
     const payload = '{"__proto__":{"input_file_id":"file-a"}}';
     const answer = await api.call({ method: 'POST', url: '/v1/batches', payload });
     expect(answer.body.error).toMatchObject({ param: 'input_file_id' });
@@ -208,7 +208,7 @@ it('ignores a slash at the end of a path', async () => {
   expect((await api.call({ method: 'GET', url: '/v1/batches/' })).status).toBe(200);
 });
 
-it('answers HEAD wherever it answers GET, without a body', async () => {
+it('answers HEAD like GET, without a body', async () => {
   const answer = await api.call({ method: 'HEAD', url: '/v1/files' });
   expect(answer.status).toBe(200);
   expect(answer.bytes.length).toBe(0);
@@ -246,12 +246,12 @@ it('reveals nothing internal when a handler crashes', async () => {
 });
 
 it('answers 503 with Retry-After while PostgreSQL is down', async () => {
-  const nobody = openPool('postgres://postgres@127.0.0.1:1/none');
+  const unreachable = openPool('postgres://postgres@127.0.0.1:1/none');
   const lost = await openTestApi({
     deps: {
-      files: createFileRepository(nobody),
-      batches: createBatchRepository(nobody),
-      checks: { postgres: async () => void (await nobody.query('select 1')) },
+      files: createFileRepository(unreachable),
+      batches: createBatchRepository(unreachable),
+      checks: { postgres: async () => void (await unreachable.query('select 1')) },
     },
   });
   try {
@@ -273,6 +273,6 @@ it('answers 503 with Retry-After while PostgreSQL is down', async () => {
     expect((await lost.call({ method: 'GET', url: '/health' })).status).toBe(200);
   } finally {
     await lost.close();
-    await nobody.end();
+    await unreachable.end();
   }
 });

@@ -5,7 +5,7 @@ import { LINE, openTestApi, type TestApi } from '../support/api';
 import { undocumented } from '../support/documented';
 import { POSTGRES_START_MS } from '../support/postgres';
 
-/** The official client, which sends what it likes, and a listening API. */
+/** The official client sends its requests to a listening API. */
 let api: TestApi;
 let client: OpenAI;
 let requests = 0;

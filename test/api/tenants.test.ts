@@ -12,7 +12,7 @@ import {
 } from '../support/api';
 import { POSTGRES_START_MS } from '../support/postgres';
 
-/** For bob, the objects of ann look as if they did not exist. */
+/** Bob cannot find out that objects of ann exist. */
 
 const as = (tenant: string | Buffer) => ({ 'x-maas-username': String(tenant) });
 const [ann, bob] = [as('ann'), as('bob')];

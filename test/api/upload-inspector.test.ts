@@ -17,7 +17,7 @@ afterEach(() => jest.restoreAllMocks());
 
 const cuts = fc.array(fc.nat(60), { maxLength: 20 });
 
-it('finds the same facts wherever the bytes are cut', () => {
+it('finds the same facts in chunks of any size', () => {
   const text = fc.oneof(
     fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.from(bytes)),
     fc.string({ unit: 'grapheme', maxLength: 30 }).map((s) => Buffer.from(s)),

@@ -42,7 +42,7 @@ async function openWithPart(): Promise<{ id: string; part: string }> {
   return { id, part: part.body.id };
 }
 
-it('two completions at once make one file, which both of them and every later one answer', async () => {
+it('two simultaneous completions make one file, which every completion returns', async () => {
   const { id, part } = await openWithPart();
   const complete = (api: TestApi, part_ids = [part]) =>
     api.call(post(`/v1/uploads/${id}/complete`, { part_ids }));
@@ -54,6 +54,6 @@ it('two completions at once make one file, which both of them and every later on
 
   const { rows } = await base.database.pool.query('select id, object_key as key from files');
   expect(rows).toEqual([{ id: both[0]?.body.file.id, key: expect.any(String) }]);
-  // The object of the completion that came second is gone, and so are the parts.
+  // The object of the second completion is deleted, and so are the parts.
   expect(await base.keys()).toEqual([rows[0].key]);
 });

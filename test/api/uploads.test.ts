@@ -155,7 +155,7 @@ describe('a part of an upload', () => {
     expect(await objects(`uploads/${id}/`)).toHaveLength(1);
   });
 
-  // Attempts that reach the API, retries in capitals, and those whose answers reach the client.
+  // Requests that reach the API, with retries in capitals, and the indexes of answers that reach the client.
   it.each([
     ['the first answer is lost', 'aaa AAA bbb ccc', [1, 2, 3]],
     ['every answer is lost', 'aaa AAA bbb BBB ccc CCC', [1, 3, 5]],
@@ -229,7 +229,7 @@ describe('a part of an upload', () => {
 });
 
 describe('a completion', () => {
-  it('needs parts of this upload, each once, as many bytes as declared', async () => {
+  it('needs parts of this upload, each once, with the declared bytes in all', async () => {
     const id = await open({ bytes: 4 });
     const foreign = (await sendPart(await open({ bytes: 4 }), 'abcd')).body.id;
     const half = (await sendPart(id, '{}')).body.id;

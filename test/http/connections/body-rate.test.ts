@@ -16,7 +16,7 @@ describe('a body that arrives slowly', () => {
   const post = (path: string, length: number) =>
     `POST ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: ${length}\r\n\r\n`;
 
-  /** Writes `bytes` every `everyMs` until the connection is closed or `count` pieces are out. */
+  /** Writes `bytes` every `everyMs` until the connection is closed or `count` pieces are sent. */
   function drip(client: Client, piece: { bytes: number; everyMs: number; count: number }): void {
     let sent = 0;
     const timer = setInterval(() => {
@@ -55,7 +55,7 @@ describe('a body that arrives slowly', () => {
     const length = 10_000;
     const client = connect(port, post('/unread', length) + 'x'.repeat(length - 1));
     const [request] = (await once(server, 'request')) as [http.IncomingMessage];
-    // As long as it takes until two others, which send nothing more, are refused one after the other.
+    // Wait until two other clients, which send nothing more, are refused one after the other.
     await connect(port, post('/', 10)).closed;
     await connect(port, post('/', 10)).closed;
     expect(client.text()).toBe('');

@@ -96,7 +96,7 @@ it('ignores an unknown expectation', async () => {
   expect(answer?.status).toBe(200);
 });
 
-it('does not invite a body that is too long with 100 Continue', async () => {
+it('sends no 100 Continue for a body that is too long', async () => {
   const ask = (length: number) =>
     exchange(
       port,

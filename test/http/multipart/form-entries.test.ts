@@ -44,7 +44,7 @@ const part = fc.record(
 /** A boundary on a line of its own. */
 const DELIMITER = new RegExp(`\\r\\n--${BOUNDARY}(--)?[ \\t]*\\r\\n`);
 
-it('reads what was written, wherever the network cuts it', async () => {
+it('reads what was written, however the network splits it', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(part, { maxLength: 5 }),
