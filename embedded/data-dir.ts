@@ -25,7 +25,7 @@ export interface DataDir {
   readonly passThroughKey: string;
 }
 
-/** As root, PostgreSQL runs as another user, who must be able to pass through to its folder in here. */
+/** If we are root, PostgreSQL runs as another user, which must pass through this folder to reach its own. */
 const DIR_MODE = process.getuid?.() === 0 ? 0o711 : 0o700;
 
 /** Makes the folders of a data directory and checks that they can be written. @throws data_dir_unusable */

@@ -17,7 +17,7 @@ export interface PlanOptions {
   readonly sources: ConfigSources;
   /** Whether to start the simulator if no gateway is configured. */
   readonly simulator: boolean;
-  /** A port in use: an error for `dev`, the next free one for `demo`. */
+  /** If the port is in use: fail (`dev`), or take the next free one (`demo`). */
   readonly apiPort: 'exactly' | 'next free';
   /** Claims the ports; its owner releases them. */
   readonly picker: PortPicker;
@@ -59,7 +59,7 @@ const DRAIN_BUDGET_MS = 30_000;
  * @throws config_invalid, port_in_use
  */
 export async function planStack(given: PlanOptions): Promise<StackPlan> {
-  const options = withOwnTemporal(given);
+  const options = withoutTemporalCredentials(given);
   const set = findSettings(options.sources, [
     'temporal.address',
     'postgres.url',
@@ -80,7 +80,7 @@ export async function planStack(given: PlanOptions): Promise<StackPlan> {
   });
   const ports = await choosePorts(wanted, options);
   const merged = (postgresUrl: string | null): ConfigSources =>
-    completed(options, {
+    withDecisions(options, {
       embedded,
       ports,
       wanted,
@@ -95,11 +95,11 @@ export async function planStack(given: PlanOptions): Promise<StackPlan> {
 }
 
 /**
- * An embedded Temporal server knows neither keys nor TLS. Its variables in the environment are ignored,
- * because they may be there for other tools; such settings in Nightshift's own file or variables are an
- * error.
+ * The embedded Temporal server supports neither API keys nor TLS. Temporal's own environment variables for
+ * them are ignored, because they may be set for other tools. The same settings in Nightshift's file or
+ * variables are an error.
  */
-function withOwnTemporal(options: PlanOptions): PlanOptions {
+function withoutTemporalCredentials(options: PlanOptions): PlanOptions {
   const { sources } = options;
   if (findSettings(sources, ['temporal.address']).has('temporal.address')) return options;
   const all = Object.entries(sources.env ?? processEnvironment());
@@ -140,7 +140,7 @@ interface Decisions {
 }
 
 /** The caller's sources, with addresses of embedded components as fallbacks and chosen ports as overrides. */
-function completed(options: PlanOptions, decisions: Decisions): ConfigSources {
+function withDecisions(options: PlanOptions, decisions: Decisions): ConfigSources {
   const { embedded, ports, wanted, postgresUrl } = decisions;
   const { drain_budget: budget } = wanted.worker;
   const fallbacks = {

@@ -11,7 +11,7 @@ import type { ComponentEvent } from './supervision/component';
 import { openRunState, stopOrphans } from './supervision/run-state';
 import { createSupervisor, type Supervisor } from './supervision/supervisor';
 
-/** What to start, and who hears about it. */
+/** What to start, and callbacks for messages and events. */
 export interface StackOptions {
   readonly dataDir: string;
   readonly sources: ConfigSources;
@@ -21,7 +21,7 @@ export interface StackOptions {
   readonly apiPort: 'exactly' | 'next free';
   /** Starts Temporal without its UI, which has no authentication. */
   readonly headless?: boolean;
-  /** One sentence for the person at the terminal. */
+  /** Shows one sentence on the terminal. */
   say(message: string): void;
   /** A line that a component logged. */
   onLine(component: string, line: string): void;

@@ -38,8 +38,8 @@ export interface StartOptions {
 }
 
 /**
- * Starts what is embedded: Temporal and PostgreSQL side by side, then the migration, the simulator, and
- * API and worker side by side (docs/design/embedded-stack.md#start-order).
+ * Starts the embedded components: Temporal and PostgreSQL in parallel, then the migration, the simulator,
+ * and API and worker in parallel (docs/design/embedded-stack.md#start-order).
  *
  * @throws temporal_unavailable, postgres_unavailable, internal
  */

@@ -1,4 +1,4 @@
-/** The host part of a URL that reaches a server which listens on `host`: loopback for all addresses. */
+/** The host in URLs of a server that listens on `host`. If it listens on all addresses, that is loopback. */
 export function urlHost(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::') return '[::1]';

@@ -41,7 +41,7 @@ export interface Simulator {
 }
 
 const MAX_BODY_BYTES = 256 * 1024 * 1024;
-/** Longer than clients keep idle connections: a server that closes first makes requests fail by chance. */
+/** Longer than clients keep idle connections: if the server closes one first, a new request on it fails. */
 const KEEP_ALIVE_MS = 75_000;
 
 /**

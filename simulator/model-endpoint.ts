@@ -16,7 +16,7 @@ export interface ModelCall {
   readonly traffic: Traffic;
 }
 
-/** What is sent after `delayMs`. */
+/** The answer, which is sent after `delayMs`. */
 interface Reply {
   readonly status: number;
   readonly body: unknown;

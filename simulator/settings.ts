@@ -48,7 +48,7 @@ export function settingsToWire(settings: SimulatorSettings): Record<string, unkn
   return { ...wire, models: settings.models };
 }
 
-/** `settings` with the members of `patch` replaced. @throws invalid_request for an unknown member or a value out of range */
+/** Replaces members of `settings`. @throws invalid_request for an unknown member or a value out of range */
 export function changedSettings(settings: SimulatorSettings, patch: unknown): SimulatorSettings {
   if (!isJsonObject(patch)) {
     throw invalid(null, 'the settings must be a JSON object');
@@ -65,7 +65,7 @@ export function changedSettings(settings: SimulatorSettings, patch: unknown): Si
   return checkedSettings({ ...settings, ...changes });
 }
 
-/** Returns `settings` if all values are valid. @throws invalid_request for one that is out of range */
+/** Returns `settings` if all values are valid. @throws invalid_request for a value out of range */
 export function checkedSettings(
   settings: Readonly<Record<keyof SimulatorSettings, unknown>>,
 ): SimulatorSettings {

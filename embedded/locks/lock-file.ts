@@ -34,9 +34,9 @@ const READ_NO_LINK = constants.O_RDONLY | constants.O_NOFOLLOW;
  * The operating system removes no file when a process dies, so a lock of a dead process must be taken
  * over, and several processes may try at once. Three rules make exactly one of them win. A lock appears
  * under its name complete or not at all, because it is a hard link to a finished draft, and a link never
- * replaces a file. A stale lock is removed by renaming it first: only one process can rename it. What was
- * renamed is then compared with what was read before, since between the two steps another process may
- * have taken the lock over; a living lock that was moved by mistake is put back
+ * replaces a file. A stale lock is renamed before it is removed: only one process can rename it. Then the
+ * content of the renamed file is compared with the content read before, because another process may have
+ * taken the lock over in between. A valid lock that was moved by mistake is put back
  * (docs/design/embedded-stack.md#lock).
  */
 export function lockFile(file: string): HeldLock | LostLock {

@@ -8,7 +8,7 @@ import { makePrivateFolder, privateFolder } from './private-folder';
 const HIGHEST_PORT = 65_535;
 const PORTS_TRIED = 200;
 
-/** Whether a server could listen there now. @throws config_invalid if none ever could, such as on an unknown host */
+/** Whether a server could listen there now. @throws config_invalid if it never could, as on an unknown host */
 export function isFree(
   host: string,
   port: number,
@@ -36,9 +36,9 @@ export interface PortPicker {
 }
 
 /**
- * A picker that claims each port with a lock file in `claims`. Without claims, another stack that the
- * same user starts at the same time could choose a port between this stack finding it free and listening
- * on it (docs/design/embedded-stack.md#ports).
+ * A picker that claims each port with a lock file in `claims`. Some time passes between the check that a
+ * port is free and the moment when a component listens on it. Without claims, another stack of the same
+ * user could choose the port in that time (docs/design/embedded-stack.md#ports).
  */
 export function createPortPicker(claims?: string): PortPicker {
   const given = new Map<number, HeldLock | null>();

@@ -8,7 +8,7 @@ import { processEnvironment, type Environment } from '../../platform/config';
  * A folder that all stacks of this user share and no other user can read or write: below
  * `XDG_RUNTIME_DIR`, or below the temporary folder with the user's id in its name.
  *
- * @throws data_dir_unusable if something else has that name
+ * @throws data_dir_unusable if the folder exists and is not private
  */
 export function privateFolder(name: string, env: Environment = processEnvironment()): string {
   const runtime = env['XDG_RUNTIME_DIR'];

@@ -46,40 +46,40 @@ export const DATABASE_NAME = 'nightshift';
  */
 export function openCluster(options: ClusterOptions): Cluster {
   const data = join(options.folder, 'data');
-  moveAsideOrphan(options, data);
+  moveOrphanAway(options, data);
   if (!existsSync(join(data, 'PG_VERSION'))) makeCluster(options, data);
   const major = Number(readFileSync(join(data, 'PG_VERSION'), 'utf8'));
   if (major !== options.binaries.major) throw otherVersion(data, major, options.binaries.major);
   return { data, password: readPassword(options.passwordFile, data) };
 }
 
-/** A database outside, whose data directory was deleted, is of no use to the new directory. */
-function moveAsideOrphan({ isOutside, passwordFile, say }: ClusterOptions, data: string): void {
+/** Moves away a database whose data directory was deleted: its password was deleted too. */
+function moveOrphanAway({ isOutside, passwordFile, say }: ClusterOptions, data: string): void {
   if (!isOutside || existsSync(passwordFile) || !existsSync(data)) return;
   const aside = `${data}.of-deleted-directory.${Date.now()}`;
   renameSync(data, aside);
-  say(`the data directory is new: the database of the one before was moved to ${aside}`);
+  say(`the data directory is new: the database of the deleted one was moved to ${aside}`);
 }
 
-/** Creates it in a draft folder that is renamed at the end, so that an interrupted start leaves no half of one. */
+/** Creates the database in a draft folder and renames that at the end, so no partial database remains. */
 function makeCluster(
   { binaries, runAs, folder, passwordFile }: ClusterOptions,
   data: string,
 ): void {
   const draft = join(folder, 'data.new');
-  const handedOver = join(folder, 'password.new');
+  const initdbPasswordFile = join(folder, 'password.new');
   rmSync(draft, { recursive: true, force: true });
   const password = randomBytes(24).toString('hex');
-  handOver(handedOver, password, runAs);
+  writeInitdbPassword(initdbPasswordFile, password, runAs);
   const makeArgs = [
-    ...['-D', draft, '-U', DATABASE_USER, '--pwfile', handedOver],
+    ...['-D', draft, '-U', DATABASE_USER, '--pwfile', initdbPasswordFile],
     ...['--auth', 'scram-sha-256', '--encoding', 'UTF8', '--no-locale', '--no-instructions'],
   ];
   runOnce({ command: binaries.initdb, args: makeArgs, runAs, folder });
   const single = ['--single', '-D', draft, 'postgres'];
   const input = `create database ${DATABASE_NAME}\n`;
   runOnce({ command: binaries.postgres, args: single, runAs, folder, input });
-  rmSync(handedOver);
+  rmSync(initdbPasswordFile);
   // The password comes first: a database whose password is lost is useless.
   writeFileSync(passwordFile, password, { mode: 0o600 });
   renameSync(draft, data);
@@ -87,9 +87,9 @@ function makeCluster(
 
 /**
  * Writes the password for `initdb`. The folder belongs to the other user, who could have put a link there:
- * `wx` creates a new file and follows none.
+ * `wx` creates a new file and follows no link.
  */
-function handOver(file: string, password: string, { uid, gid }: RunAs): void {
+function writeInitdbPassword(file: string, password: string, { uid, gid }: RunAs): void {
   rmSync(file, { force: true });
   const fd = openSync(file, 'wx', 0o600);
   try {

@@ -15,16 +15,17 @@ export interface RunAs {
 const USERS = ['postgres', 'nobody'];
 
 /**
- * Chooses the user that PostgreSQL runs as. PostgreSQL refuses to run as root, and in a container people
- * are often root. So root starts it as `postgres` or `nobody`, which must be able to reach its programs
- * and its database. Whether it can is always tried out, never derived from file modes: a mount option, an
- * ACL or a policy may forbid what modes allow. If it cannot, the files are kept in a folder outside
+ * Chooses the user that PostgreSQL runs as. PostgreSQL refuses to run as root, but in a container the user
+ * is often root. So root starts it as the user `postgres` or `nobody`. That user must be able to reach the
+ * programs and the database. We find out by trying, not from file modes: a mount option, an ACL or a policy
+ * may forbid what the modes allow. If it fails, the files are kept outside the data directory
  * (docs/design/embedded-stack.md#postgresql-as-another-user).
  *
  * @throws postgres_unavailable for root on a system without any of the users
  */
 export function chooseUser(): RunAs {
-  if (process.getuid?.() !== 0) return { name: 'yours' };
+  const uid = process.getuid?.();
+  if (uid !== 0) return { name: String(uid ?? 'of this process') };
   const lines = readFileSync('/etc/passwd', 'utf8').split('\n');
   for (const name of USERS) {
     const fields = lines.find((line) => line.startsWith(`${name}:`))?.split(':');
@@ -52,7 +53,7 @@ export function sharedFolder(): string {
   throw new NightshiftError('postgres_unavailable', message);
 }
 
-/** In /var/tmp another user may have made the folder first, or a link: only our own folder is safe. */
+/** In /var/tmp another user may create the folder, or a link, before us: only our own folder is safe. */
 function isOurs(folder: string): boolean {
   const found = lstatSync(folder);
   if (!found.isDirectory() || found.uid !== process.getuid?.()) return false;
@@ -61,8 +62,8 @@ function isOurs(folder: string): boolean {
 }
 
 /**
- * The folder for the database: `folder` itself if `runAs` can work in it, otherwise one outside. Its name
- * is derived from `folder`, so that the next start finds it again.
+ * The folder for the database: `folder` itself if `runAs` can work in it, otherwise a shared folder whose
+ * name is derived from `folder`, so that the next start finds it again.
  */
 export function databaseFolder(
   folder: string,

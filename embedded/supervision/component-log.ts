@@ -11,7 +11,7 @@ import {
 
 /** A log that grows beyond this while its component runs is moved to `<component>.log.1`. */
 const MAX_LOG_BYTES = 64 * 1024 ** 2;
-/** The same limit for a log that is found at a start. */
+/** A log that is larger when its component starts is moved there too. */
 const KEPT_AT_START_BYTES = 8 * 1024 ** 2;
 const TAIL_INTERVAL_MS = 100;
 const READ_BYTES = 64 * 1024;
@@ -61,7 +61,7 @@ export function openComponentLog(path: string, onLine: (line: string) => void): 
   };
 }
 
-/** `what`, followed by the log's last `count` lines and its path: the text of an error. */
+/** The text of an error: `what`, the last `count` lines of the log, and its path. */
 export function withLastLines(what: string, log: ComponentLog, count: number): string {
   const lines = log.lastLines(count).map((line) => `  ${line}`);
   const end = lines.length === 0 ? 'It wrote nothing.' : `Its last lines:\n${lines.join('\n')}`;

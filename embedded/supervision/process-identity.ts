@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
-/** Identifies a process. A later process with the same number has another start time. */
+/** Identifies a process. A later process with the same pid has another start time. */
 export interface ProcessIdentity {
   readonly pid: number;
   /** Opaque text of boot and start time; `null` if the system does not show it. */
@@ -15,7 +15,10 @@ export function identify(pid: number): ProcessIdentity | null {
   return startedAt === ENDED ? null : { pid, startedAt };
 }
 
-/** Whether this very process still lives. Without a start time the number alone decides. */
+/**
+ * Whether this process, and not a later one with the same pid, is alive. If a start time is unknown, only
+ * the pids are compared.
+ */
 export function isAlive(identity: ProcessIdentity): boolean {
   const now = identify(identity.pid);
   if (now === null) return false;

@@ -13,9 +13,9 @@ export type RestartPolicy = (wasReady: boolean, nowMs: number) => RestartDecisio
 
 /**
  * Only deaths before the component was ready count. Five of them within 30 s mean that it cannot start,
- * and another try will not help. A component that was ready and died was killed, or met work that
- * kills it. Giving up then would stop the work of everyone else, so it is started again however often
- * that happens (docs/design/embedded-stack.md#supervision).
+ * and another attempt will not help. A component that dies after it was ready was killed, or crashed on
+ * some piece of work. Giving up would stop all other work, so such a component is always restarted
+ * (docs/design/embedded-stack.md#supervision).
  */
 export function createRestartPolicy(): RestartPolicy {
   let unreadyAtMs: number[] = [];

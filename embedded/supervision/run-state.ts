@@ -54,7 +54,7 @@ const KILL_WAIT_MS = 5_000;
  * Orphans are stopped and not adopted. The supervisor is not their parent, so it would never see them
  * exit, and it could not restart them with the settings and ports of this start. Stopping them costs a
  * few seconds and leaves one way to run a component: as our own child. Only processes with the recorded
- * start time are touched, because after a reboot a stranger may have the same pid
+ * start time are stopped, because after a reboot another process may have the same pid
  * (docs/design/embedded-stack.md#orphans).
  *
  * @returns how many there were

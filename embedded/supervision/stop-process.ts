@@ -5,9 +5,9 @@ import { waitUntil } from './wait';
 const KILL_WAIT_MS = 3_000;
 
 /**
- * Stops a process: its stop signal, after its stop timeout the kill signal, after 3 s more SIGKILL. The
- * stop signal goes to the process alone, because it stops its own children; the kills go to its whole
- * group. `onKill` is called before the first kill.
+ * Stops a process: sends the stop signal, after the stop timeout the kill signal, and 3 s later SIGKILL.
+ * The stop signal goes to the process alone, because it stops its own children. The other two go to its
+ * whole group. `onKill` is called before the kill signal.
  */
 export async function stopProcess(
   identity: ProcessIdentity,

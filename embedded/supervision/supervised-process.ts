@@ -9,7 +9,7 @@ import { waitUntil } from './wait';
 
 const SHOWN_LINES = 15;
 
-/** A program that is started again when it dies, until the restart policy gives it up. */
+/** A program that is restarted when it dies, until the restart policy gives it up. */
 export interface SupervisedProcess {
   /** The living process; `null` between a death and the restart. */
   identity(): ProcessIdentity | null;
@@ -32,7 +32,7 @@ export interface SuperviseOptions {
   onProcess(): void;
 }
 
-/** Starts a component in a process group of its own, and again whenever it dies. */
+/** Starts a component in a process group of its own, and restarts it when it dies. */
 export function superviseProcess(
   spec: ComponentSpec,
   options: SuperviseOptions,
@@ -137,7 +137,7 @@ class ProcessSupervision implements SupervisedProcess {
     return new NightshiftError('internal', withLastLines(what, this.#options.log, SHOWN_LINES));
   }
 
-  /** The first start, over restarts if it dies before it is ready. */
+  /** Waits until the component is ready for the first time, even if it needs restarts for that. */
   async #untilReady(): Promise<void> {
     const startedAtMs = performance.now();
     const { name, readyTimeoutMs: timeoutMs } = this.#spec;

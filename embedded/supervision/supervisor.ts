@@ -37,7 +37,7 @@ interface Member {
   readonly log: ComponentLog;
 }
 
-/** A component's phase may last this much longer than its own stop timeout: two kills may follow. */
+/** How much longer than its stop timeout the stop of a component may take: up to two kills follow. */
 const KILL_MARGIN_MS = 10_000;
 
 /** A supervisor without components. */
@@ -57,7 +57,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
       log,
       decideRestart: (options.restartPolicy ?? createRestartPolicy)(),
       onEvent: (event) => options.onEvent(name, event),
-      // The first call comes before the component is a member.
+      // Deferred, because the first call comes before the component is in `members`.
       onProcess: () => queueMicrotask(() => record(members, options.state)),
     });
     members.push({ spec, process, log });

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { NightshiftError, type ErrorCode } from '../../core/errors';
 
-/** What is waited for, how long, and the error when the time is up. */
+/** How long to wait, and the error of a timeout. */
 export interface WaitOptions {
   readonly timeoutMs: number;
   readonly intervalMs?: number;

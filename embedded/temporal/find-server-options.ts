@@ -1,7 +1,7 @@
 /** Sources of the server's program that take minutes. */
 export type SlowSourceName = 'download' | 'go install';
 
-/** Where to look for the server, and what to tell. */
+/** Where to look for the server, and how to report progress. */
 export interface FindServerOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Server version that created the data directory; programs of other versions are skipped. */

@@ -7,14 +7,14 @@ import { inspectBinary, type ServerBinary } from './server-binary';
 import { CLI_VERSION, slowSources, type SlowSource } from './slow-sources';
 
 /**
- * Finds the program of Temporal's development server, from the cheapest source to the dearest: on the
- * PATH, in the user's cache, by download (some 100 MB), by `go install` (4 to 9 minutes, but it needs only
- * a Go module proxy). What is downloaded or built goes into the cache, so each machine pays once.
+ * Finds the program of Temporal's development server. It tries the cheapest source first: the PATH, the
+ * user's cache, a download (about 100 MB), and `go install` (4 to 9 minutes, but it needs only a Go module
+ * proxy). A downloaded or built program is kept in the cache, so each machine pays once.
  *
- * The order is fixed and the PATH comes first, so that an operator decides by installing a CLI. A program
- * that does not run or is too old is skipped with a note. If the data directory was created by another
- * server version, only that version will do: another one may fail to open the database, or change it
- * (docs/design/embedded-stack.md#temporal-server-lookup).
+ * The order is fixed and the PATH comes first, so an operator can choose the server by installing a CLI. A
+ * program that does not run or is too old is skipped with a note. If the data directory was created by
+ * another server version, only that version is used: another one may fail to open the database, or change
+ * it (docs/design/embedded-stack.md#temporal-server-lookup).
  *
  * @throws temporal_unavailable with everything that was tried and what to do
  */

@@ -5,9 +5,9 @@ import { NightshiftError } from '../../core/errors';
 const MAX_REDIRECTS = 5;
 
 /**
- * The body of a 200 answer, after at most five redirects. If no byte arrives for `stallTimeoutMs`, at
- * whatever stage, the connection is closed and the body fails. A whole-transfer timeout would not do: how
- * long 100 MB may take depends on the line.
+ * The body of a 200 answer, after at most five redirects. If no byte arrives for `stallTimeoutMs`, at any
+ * stage, the connection is closed and the body fails. There is no timeout for the whole transfer, because
+ * the time for 100 MB depends on the network.
  *
  * @throws unavailable with the URL
  */
@@ -34,7 +34,7 @@ export function openUrl(
       }
     });
     request.setTimeout(stallTimeoutMs, () => {
-      // Once there is a response, an error of the request is reported nowhere: destroy the response.
+      // After the response has begun, errors of the request reach no listener: destroy the response.
       (body ?? request).destroy(unavailable(`${url}: no byte for ${stallTimeoutMs / 1_000} s`));
     });
     request.once('error', (error) =>

@@ -5,8 +5,8 @@ import { isServing } from './grpc-health';
 import type { ServerBinary } from './server-binary';
 
 /**
- * The same as the workflows upsert (docs/design/temporal.md#search-attributes). The server creates them
- * with a new database only.
+ * The search attributes that the workflows upsert (docs/design/temporal.md#search-attributes). The server
+ * creates them only in a new database.
  */
 const SEARCH_ATTRIBUTES = [
   'BatchTenant=Keyword',

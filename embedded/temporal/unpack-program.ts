@@ -11,12 +11,12 @@ const MAX_PROGRAM_BYTES = 1_000_000_000;
  * Writes the file `name` of a tar archive, gzipped or not, to `target` and makes it executable. The
  * target appears only when the whole archive was read without an error.
  *
- * The archive comes from the network and is unpacked by a process that may be root. So everything in it
- * is left out except one plain file of that name and a plausible size: no links, no folders, no paths
- * that lead elsewhere. The folder it is unpacked into is new, so no existing
- * link can redirect the write. The file belongs to this user whatever owner the archive names.
+ * The archive comes from the network and is unpacked by a process that may be root. So only a plain file
+ * of that name and a plausible size is unpacked: no links, no folders, no paths that lead elsewhere. It is
+ * unpacked into a new folder, so no existing link can redirect the write. The file belongs to this user,
+ * not to the owner that the archive names.
  *
- * @throws object_missing if the archive has no such file; what reading or unpacking fails with
+ * @throws object_missing if the archive has no such file, and errors of reading and unpacking
  */
 export async function unpackProgram(
   archive: Readable,
@@ -24,7 +24,7 @@ export async function unpackProgram(
   target: string,
   maxBytes = MAX_PROGRAM_BYTES,
 ): Promise<void> {
-  // Loaded when it is needed: 15 ms and 5 MB, which every process of the executable would pay for.
+  // Loaded on demand, because it costs 15 ms and 5 MB in every process that loads it.
   const { extract } = await import('tar');
   const draft = mkdtempSync(join(dirname(target), 'unpack-'));
   try {

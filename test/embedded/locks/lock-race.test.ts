@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { lockFile } from '../../../embedded/locks/lock-file';
 import * as identity from '../../../embedded/supervision/process-identity';
 
-/** What other processes do between the steps of one that takes over the lock of a dead one. */
+/** Other processes act while this one takes over the lock of a dead process. */
 
 jest.mock('../../../embedded/supervision/process-identity', () => ({
   __esModule: true,

@@ -65,7 +65,7 @@ describe('port claims', () => {
     writeFileSync(victim, 'precious');
     const claims = makePrivateFolder(join(folder, 'claims'));
     const port = await freePort();
-    // As the draft of a claim was named, and the claim itself.
+    // The names of a claim and of a draft that an attacker could guess.
     symlinkSync(victim, join(claims, `${port}.${process.pid}`));
     symlinkSync(victim, join(claims, String(port)));
     const picker = createPortPicker(claims);
@@ -87,7 +87,7 @@ it('a lock file can be read by its user only', () => {
   expect(readdirSync(folder)).toEqual(['lock']);
 });
 
-it('a new data directory is closed to other users, whatever the umask', () => {
+it('a new data directory is closed to other users with any umask', () => {
   const dir = openDataDir(join(folder, 'parent', 'data'));
   const isRoot = process.getuid?.() === 0;
   expect(modeOf(join(folder, 'parent'))).toBe(0o755);

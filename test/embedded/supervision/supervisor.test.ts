@@ -111,7 +111,7 @@ describe('the supervisor of a stack', () => {
     expect(events[2]?.event).toMatchObject({ how: 'signal SIGKILL' });
   });
 
-  it('stops components in order (api, worker, temporal, postgres), whatever order they started in', async () => {
+  it('stops api, worker, temporal, postgres in this order, even if they started in another', async () => {
     const { supervisor } = newSupervisor();
     for (const name of ['postgres', 'worker', 'temporal', 'api'])
       await supervisor.launch(component(name));

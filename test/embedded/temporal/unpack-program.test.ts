@@ -66,7 +66,7 @@ describe('unpacking the program of a tar archive', () => {
     expect(readFileSync(target, 'utf8')).toBe('program');
   });
 
-  it('writes nothing outside its folder, whatever paths the archive names', async () => {
+  it('writes nothing outside its folder for any path in the archive', async () => {
     const paths = [join(folder, 'absolute'), '../outside', '../../temporal', 'bin/temporal'];
     await expect(unpack(paths.map((path) => ({ path, text: 'x' })))).rejects.toEqual(missing);
     expect(readdirSync(folder)).toEqual(['cache']);
