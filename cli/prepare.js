@@ -98,7 +98,7 @@ function creates(lock) {
   }
 }
 
-/** Whether a process with this pid runs, whoever owns it. */
+/** Whether a process with this pid runs, of this or another user. */
 function isAlive(pid) {
   try {
     process.kill(pid, 0);

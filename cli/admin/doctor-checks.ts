@@ -25,7 +25,7 @@ export function failed(text: string): CheckResult {
 /** One check, one line in the doctor's table. */
 export interface Check {
   readonly name: string;
-  /** Returns what was found. @throws what is wrong */
+  /** Returns the text for a passed check. @throws an error whose message is the text for a failed one */
   run(): Promise<string>;
   /** What to do if it fails. */
   readonly advice: string;
@@ -124,7 +124,7 @@ async function checkTemporal(temporal: Config['temporal']): Promise<string> {
   }
 }
 
-/** What migrate sets up in the namespace, or its administrator after migrate --skip-namespace. */
+/** Checks what `migrate` sets up in the namespace. With `--skip-namespace` an administrator must do that. */
 async function checkNamespace(temporal: Config['temporal']): Promise<string> {
   const client = lazy.connection().openClient(temporal);
   try {

@@ -17,8 +17,8 @@ export interface FoundSettings {
 }
 
 /**
- * Finds the settings to check. Settings that a flag or the environment names come first. Without them it
- * is the stack in the data directory, whose settings are in no file that the user wrote.
+ * Finds the settings to check: those that a flag or the environment names, otherwise those of the stack in
+ * the data directory, which are in no file that the user wrote.
  */
 export function findDoctorConfig(flags: DoctorFlags): FoundSettings {
   const { dataDir } = flags;
@@ -53,7 +53,7 @@ function settingsOfStack(directory: string): FoundSettings {
   return { config: stackSettings(directory), result };
 }
 
-/** Whether the environment names a database other than the stack's. It may name the stack's own too. */
+/** Whether the environment names a database, and it is not the stack's. */
 function namesOtherDatabase(directory: string): boolean {
   if (findSettings({}, ['postgres.url']).size === 0) return false;
   const { postgres } = mergeSettings({}) as { postgres?: { url?: unknown } };

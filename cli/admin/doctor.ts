@@ -21,7 +21,7 @@ export async function runDoctor(flags: DoctorFlags): Promise<void> {
 
 const CHECK_TIMEOUT_MS = 15_000;
 
-/** In parallel, so that checks that hang do not add up. */
+/** Runs the checks in parallel, so that their timeouts do not add up. */
 function runChecks(config: Config): Promise<(readonly [string, CheckResult])[]> {
   return Promise.all(
     doctorChecks(config).map(async ({ name, run, advice }) => {

@@ -101,7 +101,7 @@ async function revokeKey(id: string, flags: DatabaseFlags): Promise<void> {
   say(`key ${keyIdOf(id)} ${when}`);
 }
 
-/** Users may paste the key itself. It contains its id; the secret rest must not be printed. */
+/** Users may paste a whole key, which contains its id. The rest is secret and must not be printed. */
 function keyIdOf(text: string): string {
   return /^nsk_([0-9a-f]+)_/.exec(text)?.[1] ?? text;
 }

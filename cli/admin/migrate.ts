@@ -8,8 +8,8 @@ interface MigrateFlags extends ConfigFlag {
 }
 
 /**
- * `nightshift migrate`: the tables, then the namespace's search attributes, retention and schedules.
- * Idempotent.
+ * `nightshift migrate`: brings the tables up to date, then the namespace's search attributes, retention
+ * and schedules. Idempotent.
  *
  * @throws config_invalid, postgres_unavailable, schema_newer, temporal_unavailable
  */

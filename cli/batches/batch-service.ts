@@ -41,9 +41,9 @@ export interface NewFile {
  * `unavailable` marks those worth a retry. A call throws when its `AbortSignal` aborts.
  */
 export interface BatchService extends Pick<Connection, 'baseUrl' | 'repeated'> {
-  /** Lists one batch, so that a wrong address or key shows before an upload. */
+  /** Lists one batch, so that a wrong address or key is reported before an upload. */
   checkAccess(signal: AbortSignal): Promise<void>;
-  /** Is not retried, because a stream can be read only once. */
+  /** Does not retry, because a stream can be read only once. */
   upload(file: NewFile, signal: AbortSignal): Promise<FileObject>;
   create(batch: NewBatch): Promise<Batch>;
   /** `retries`: how often the SDK retries by itself. */

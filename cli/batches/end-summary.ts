@@ -6,7 +6,7 @@ import { humanBytes, humanDuration, printable, humanRate } from './human-format'
 import { paintedTable, statusColor, type Cell, type Paint } from './paint';
 import { STDOUT } from './result-targets';
 
-/** How to show the summary, and what is known besides the batch. */
+/** How to show the summary, and facts that the batch does not contain. */
 export interface SummaryOptions {
   readonly paint: Paint;
   /** What was downloaded; `null` if the command downloads nothing. */

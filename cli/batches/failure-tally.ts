@@ -70,7 +70,7 @@ function failureIn(line: string): { code: string; message: string } {
   return { code: shortened(code, EXAMPLE_CHARACTERS), message: text(inner?.message) };
 }
 
-/** Bounds nesting before JSON.parse: the line contains whatever a model server sent. */
+/** Bounds nesting before JSON.parse, because the line contains an unchecked answer of a model server. */
 const faultOf = createJsonGuard({ maxDepth: 10_000, maxTokens: 10_000_000 });
 
 function parse(line: string): ResultLine | null {

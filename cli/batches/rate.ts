@@ -6,7 +6,7 @@ export interface Rate {
 }
 
 const WINDOW_MS = 30_000;
-/** A shorter span says more about the start than about the rate. */
+/** A rate over a shorter span is too inaccurate to show. */
 const MIN_SPAN_MS = 1_000;
 
 /** A rate over the last 30 s: a slow start or a pause is forgotten after that time. */

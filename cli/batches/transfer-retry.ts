@@ -16,8 +16,8 @@ export interface TransferRetryOptions {
 }
 
 /**
- * Repeats an upload or a download that failed with `unavailable`, unless the user interrupts it. The
- * attempts are limited and not the time, because one attempt may take hours.
+ * Repeats an upload or a download that failed with `unavailable`, unless the user interrupts it. The number
+ * of attempts is limited, not the time, because one attempt may take hours.
  */
 export function retryTransfer<T>(
   { attempts, action, interrupts, reporter, mayRepeat = () => true }: TransferRetryOptions,

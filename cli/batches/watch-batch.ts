@@ -26,9 +26,9 @@ export interface WatchEnd {
 }
 
 const MAX_POLL_MS = 5_000;
-/** Polls become rarer as the watch gets older: a batch is seen to end at most 5 % late. */
+/** The pause between polls is this share of the time watched, so an end is noticed at most 5 % late. */
 const POLL_SHARE = 0.05;
-/** The watch retries by itself and says so. */
+/** None: the watch retries by itself, so that it can report it. */
 const SDK_RETRIES = 0;
 
 /**

@@ -37,14 +37,14 @@ export interface DemoBatchResult {
 }
 
 const POLL_MS = 250;
-/** The supervisor starts an API that died again within seconds. */
+/** Enough for the supervisor to restart a dead API, which takes seconds. */
 const PATIENCE_MS = 60_000;
 
 /**
  * Runs one batch as `nightshift run` does: upload, create, watch, download. Returns `null` if `signal`
  * aborts before the batch has ended.
  *
- * @throws unavailable if the API stays away, and what it refuses
+ * @throws unavailable if the API does not answer in time, and its refusals
  */
 export async function runDemoBatch(options: DemoBatchOptions): Promise<DemoBatchResult | null> {
   const { input, endpoint, signal } = options;
@@ -65,7 +65,7 @@ export async function runDemoBatch(options: DemoBatchOptions): Promise<DemoBatch
   return { batch, results, elapsedMs: performance.now() - startedAtMs };
 }
 
-/** Keys and headers in the environment are meant for other servers: `isChosen: false` keeps them here. */
+/** With `isChosen: false`, no keys and headers of the environment are sent: they are for other servers. */
 function clientOf({ api, access, signal }: DemoBatchOptions) {
   const env = processEnvironment();
   const { key, headers } = access;

@@ -104,7 +104,7 @@ function chooseDataDir(wanted: string): { path: string; isTemporary: boolean } {
   const holder = dataDirHolder(resolve(wanted));
   if (holder === null) return { path: wanted, isTemporary: false };
   const path = mkdtempSync(join(tmpdir(), 'nightshift-demo-'));
-  // Others may enter: as root, PostgreSQL runs as another user and has its folder in here.
+  // Other users may enter: if we are root, PostgreSQL runs as another user and has its folder in here.
   chmodSync(path, 0o711);
   say(`${wanted} is in use by process ${holder}: this demo uses the temporary directory ${path}`);
   return { path, isTemporary: true };

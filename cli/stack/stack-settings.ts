@@ -11,8 +11,8 @@ export function hasStack(dataDir: string): boolean {
 }
 
 /**
- * The settings of the stack in a data directory. They are complete. The environment is not read, because
- * the stack may have been started in another one. @throws config_invalid
+ * Reads all settings of the stack in a data directory from its file. The environment is not read, because
+ * it may not be the one in which the stack was started. @throws config_invalid
  */
 export function stackSettings(dataDir: string): Config {
   return loadConfig({ file: settingsFile(dataDir), env: {} });

@@ -12,7 +12,7 @@ export interface StackTerminal {
   onLine(component: string, line: string): void;
   onEvent(component: string, event: ComponentEvent): void;
   onPhase(phase: PhaseReport): void;
-  /** Shows no more log lines and events: the components are being stopped, so their ends are expected. */
+  /** Hides log lines and events from now on: the components are being stopped, so their ends are expected. */
   quiet(): void;
 }
 

@@ -34,7 +34,7 @@ it('the doctor checks the stack that runs in the data directory', () => {
   if (lock.kind === 'held') lock.release();
 });
 
-it('the doctor reports that no stack is running in a data directory, or never was', () => {
+it('the doctor reports that no stack is running in a data directory, or that none has ever run', () => {
   expect(findDoctorConfig({ dataDir }).result.text).toContain(`no stack has run in ${dataDir}`);
   putSettings();
   expect(findDoctorConfig({ dataDir }).result.text).toContain(`no stack is running in ${dataDir}`);

@@ -26,7 +26,7 @@ let said: string;
 /** The database that the environment names. */
 let urlInEnvironment: string;
 
-/** What the command writes to stdout; what it says to people is in `said`. */
+/** The stdout of the command; its messages are in `said`. */
 async function keys(...args: string[]): Promise<string> {
   let written = '';
   jest
@@ -94,7 +94,7 @@ describe('nightshift keys with a data directory', () => {
   beforeAll(() => (dataDir = mkdtempSync(join(tmpdir(), 'nightshift-keys-'))));
   afterAll(() => rmSync(dataDir, { recursive: true }));
 
-  it('uses the database of the stack in it, whatever the environment names', async () => {
+  it('uses the database of its stack, even if the environment names another', async () => {
     const settings = {
       postgres: { url: database.url },
       global_inference_gateway: { url: 'http://a' },

@@ -14,7 +14,7 @@ export interface ClientRun {
 
 export interface RunSettings {
   readonly env?: Record<string, string>;
-  /** Answers the question after Ctrl-C; a terminal without it has nobody to ask. */
+  /** Answers the question after Ctrl-C. Without it there is no terminal to ask on. */
   readonly answer?: (question: string) => Promise<string | null>;
   readonly isTTY?: boolean;
 }

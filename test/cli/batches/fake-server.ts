@@ -10,15 +10,15 @@ export interface SeenRequest {
 }
 
 /**
- * What the fake server does with a request instead of answering as OpenAI would: an answer of the
- * test's own, no answer (`break`, `hang`), or one that breaks off after some bytes (`cut`).
+ * What the fake server does with a request instead of answering like OpenAI: it sends another answer, no
+ * answer (`break`, `hang`), or an answer that ends after some bytes (`cut`).
  */
 export type Reaction = { status: number; body?: unknown; raw?: string } | 'break' | 'hang' | 'cut';
 
 export interface FakeServer {
   readonly url: string;
   readonly seen: SeenRequest[];
-  /** Batch as the next retrieve shows it, after one step of `script` (the last step stays). */
+  /** Changes of the batch. Each retrieve shows the next step; the last step stays. */
   script: Record<string, unknown>[];
   readonly files: Map<string, string>;
   /** Asked before every answer. */

@@ -397,9 +397,9 @@ describe('a server that fails during nightshift run', () => {
 
 describe('the input of nightshift run', () => {
   it.each([
-    ['is no file', null, 'there is no file'],
+    ['does not exist', null, 'there is no file'],
     ['is empty', '', 'is empty'],
-    ['has blank lines alone', '\n \n', 'all its lines are blank'],
+    ['has only blank lines', '\n \n', 'all its lines are blank'],
     ['is not JSON Lines', '\n{\n  "a": 1\n}\n', 'line 2 is not JSON'],
     ['has no url', '{"a":1}\n', 'has no "url"'],
     ['is an array', '[]\n', 'has no "url"'],
