@@ -152,7 +152,7 @@ describe('creating a batch', () => {
     'application/json; charset=utf-8',
     'text/plain',
     'application/x-www-form-urlencoded',
-  ])('reads JSON from a client with a key, whatever its content type: %s', async (type) => {
+  ])('reads JSON of any content type from a client with a key: %s', async (type) => {
     const payload = JSON.stringify(valid());
     const headers = { 'content-type': type, authorization: 'Bearer unused' };
     const answer = await api.call({ method: 'POST', url: '/v1/batches', payload, headers });

@@ -136,7 +136,7 @@ describe('a batch with an Idempotency-Key', () => {
 });
 
 describe('a file with an Idempotency-Key', () => {
-  it('is stored once, and only once', async () => {
+  it('is stored once, even if the request is repeated', async () => {
     const before = await objects();
     const first = await send('file');
     const answers = await Promise.all([send('file'), send('file')]);

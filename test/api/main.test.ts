@@ -23,7 +23,7 @@ afterAll(async () => {
 function config(change: Record<string, unknown> = {}) {
   return configSchema.parse({
     postgres: { url: database.url },
-    // Nothing listens there; the API starts and answers nevertheless.
+    // Nothing listens there. The API must start and answer all the same.
     temporal: { address: '127.0.0.1:1' },
     object_store: { type: 'filesystem', path: path.join(folder, 'store') },
     log: { level: 'error', format: 'json' },

@@ -10,10 +10,10 @@ import { POSTGRES_START_MS } from '../support/postgres';
 
 // Every test of the API compares its requests and answers with the document: see `call` in support/api.
 
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- looked into freely
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- the test reads any member
 let document: any;
 let api: TestApi;
-/** Without authentication, which would answer before anything else. */
+/** An API without authentication, which would refuse requests before they are checked. */
 let open: TestApi;
 beforeAll(async () => {
   api = await openTestApi({ auth: { mode: 'api_key' } });
@@ -44,7 +44,7 @@ it.each([
   ['header', { require_tenant: false }, { type: 'apiKey' }, [{ caller: [] }, {}]],
 ])('the document names the authentication of mode %s %j', (mode, more, scheme, security) => {
   const { auth, batch } = configSchema.parse({ auth: { mode, ...more } });
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- looked into freely
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the test reads any member
   const made: any = openApiDocument({ auth, endpoints: batch.endpoints });
   expect(made.security).toEqual(security);
   const caller = made.components.securitySchemes?.caller;

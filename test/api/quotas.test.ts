@@ -166,7 +166,7 @@ describe('stored texts', () => {
     ['x'.repeat(500_000), 400],
     ['é'.repeat(128), 400],
     ['x'.repeat(255), 200],
-  ])('a mime_type is at most 255 bytes', async (mime_type, status) => {
+  ])('include a mime_type of at most 255 bytes', async (mime_type, status) => {
     const answer = await open({ mime_type });
     expect(answer.status).toBe(status);
     if (status !== 400) return;

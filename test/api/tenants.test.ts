@@ -157,7 +157,7 @@ it("treats another tenant's file like one that does not exist", async () => {
     'select input_object_key as key from batches where id = $1',
     [body.id],
   );
-  // Nothing is pinned: ingestion will say that there is no such file.
+  // The row has no object key, so ingestion will report a missing file.
   expect(rows).toEqual([{ key: null }]);
 });
 

@@ -260,7 +260,7 @@ describe('a completion', () => {
     ['text', 'hello world', 'jsonl'],
     ['bytes that are not UTF-8', Buffer.from([0x7b, 0x7d, 0x0a, 0xff]), 'utf-8'],
     ['blank lines', '\n\n\n', 'jsonl'],
-  ])('of %s is not a file for batches', async (_what, content, word) => {
+  ])('refuses %s as a file for batches', async (_what, content, word) => {
     const id = await open({ bytes: content.length });
     const part = (await sendPart(id, content)).body.id;
     const before = await objects('files/');

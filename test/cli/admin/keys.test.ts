@@ -12,7 +12,7 @@ afterAll(() => database.close());
 beforeEach(() => (urlInEnvironment = database.url));
 afterEach(() => jest.restoreAllMocks());
 
-/** The program, which throws where it would exit. */
+/** The program. It throws instead of exiting. */
 function program(): Command {
   const overridden = (command: Command): Command => {
     command.exitOverride().configureOutput({ writeErr: () => undefined });

@@ -45,7 +45,7 @@ it('an upload is streamed, not kept in memory', async () => {
   expect(held).toBeLessThan(16);
 });
 
-/** The other tests of this process get no collector. */
+/** Exposes the collector to this call only, not to other tests of the process. */
 function collectGarbage(): void {
   v8.setFlagsFromString('--expose-gc');
   const collect = vm.runInNewContext('gc') as () => void;

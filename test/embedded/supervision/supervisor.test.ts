@@ -217,7 +217,7 @@ describe('components that a killed supervisor left running', () => {
     const heard: string[] = [];
     const state = openRunState(folder);
     const notes = state.read();
-    // As after a kill: the components live, and nothing restarts them.
+    // As after a kill of the supervisor: the components live, and nothing restarts them.
     expect(
       await stopOrphans({ ...state, clear: () => undefined }, ({ name }) => heard.push(name)),
     ).toBe(2);

@@ -39,7 +39,7 @@ export function archiveService(archive: Buffer, seen: string[] = []): RequestLis
   };
 }
 
-/** A server on loopback that is gone after `close`. */
+/** A server on loopback. */
 export interface TestServer {
   readonly url: string;
   close(): Promise<void>;

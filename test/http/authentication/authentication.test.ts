@@ -1,4 +1,4 @@
-/** With `auth.mode: api_key` the server asks the port for the owner of a key. */
+/** With `auth.mode: api_key` the server asks an authenticator for the owner of a key. */
 import { openTestServer, type TestServer } from '../../support/http-server';
 
 let server: TestServer;
@@ -33,7 +33,7 @@ it('answers 401 to an unknown key without repeating it', async () => {
   expect(answer.body).not.toContain('wrong');
 });
 
-it('asks nothing for probes and for requests without a key', async () => {
+it('looks up no key for probes and for requests without a key', async () => {
   asked.length = 0;
   expect((await ask({}, '/health')).statusCode).toBe(200);
   expect((await ask({})).statusCode).toBe(401);

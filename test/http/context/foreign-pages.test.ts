@@ -1,4 +1,4 @@
-/** What a web page can send to a server on loopback without authentication: none of it is answered. */
+/** A server on loopback without authentication refuses every request that a foreign web page can send. */
 import { openTestServer, type TestServer } from '../../support/http-server';
 
 let server: TestServer;

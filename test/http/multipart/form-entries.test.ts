@@ -24,7 +24,7 @@ async function read(source: AsyncIterable<Buffer>): Promise<TestPart[]> {
 
 const content = fc.oneof(
   fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes)),
-  // Almost a boundary, again and again.
+  // Repeated beginnings of a boundary.
   fc
     .array(
       fc.constantFrom(
