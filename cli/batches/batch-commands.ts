@@ -29,7 +29,8 @@ export async function runSubmit(
   await withSession(io, flags, async (session) => {
     const batch = await submitBatch(input, flags, session);
     session.print(batch, () => batch.id);
-    session.reporter.say(`to watch it: nightshift watch ${batch.id}${session.service.repeated}`);
+    const { reporter, service } = session;
+    reporter.say(`to watch it: nightshift watch ${batch.id}${service.followUpFlags}`);
     return EXIT.completed;
   });
 }
@@ -69,12 +70,12 @@ export async function runWatch(
     const first = await service.retrieve(id, { signal: interrupts.signal, retries: RETRIES });
     const end = await watchBatch(first, { ...session, patienceMs: flags.patience });
     if (end.isDetached) {
-      reporter.say(`${id} continues; to watch it: nightshift watch ${id}${service.repeated}`);
+      reporter.say(`${id} continues; to watch it: nightshift watch ${id}${service.followUpFlags}`);
       return EXIT.interrupted;
     }
     print(end.batch, () => endSummary(end.batch, { paint, results: null, elapsedMs: null }));
     if (end.batch.output_file_id || end.batch.error_file_id) {
-      reporter.say(`to fetch its results: nightshift results ${id}${service.repeated}`);
+      reporter.say(`to fetch its results: nightshift results ${id}${service.followUpFlags}`);
     }
     return exitCodeOf(end.batch);
   });
@@ -86,7 +87,7 @@ export async function runCancel(io: ClientIo, id: string, flags: ConnectionFlags
     const batch = await service.cancel(id);
     print(batch, () => `${batch.id} is ${batch.status}`);
     if (!hasEnded(batch)) {
-      const watch = `nightshift watch ${id}${service.repeated}`;
+      const watch = `nightshift watch ${id}${service.followUpFlags}`;
       reporter.say(`finished answers are kept; to see it end: ${watch}`);
     }
     return EXIT.completed;
@@ -106,7 +107,7 @@ export async function runResults(
     checkTargets(targets, { force: flags.force === true, input: null });
     const batch = await service.retrieve(id, { signal: interrupts.signal, retries: RETRIES });
     if (!hasEnded(batch)) {
-      const message = `${id} is ${batch.status} and has no results yet: wait for its end with nightshift watch ${id}${service.repeated}`;
+      const message = `${id} is ${batch.status} and has no results yet: wait for its end with nightshift watch ${id}${service.followUpFlags}`;
       throw new NightshiftError('conflict', message);
     }
     return deliverResults(batch, { session, flags, targets, startedAtMs: null });

@@ -40,7 +40,7 @@ export interface NewFile {
  * The server's Files and Batches API, through the official SDK. Errors are sentences for people; the code
  * `unavailable` marks those worth a retry. A call throws when its `AbortSignal` aborts.
  */
-export interface BatchService extends Pick<Connection, 'baseUrl' | 'repeated'> {
+export interface BatchService extends Pick<Connection, 'baseUrl' | 'followUpFlags'> {
   /** Lists one batch, so that a wrong address or key is reported before an upload. */
   checkAccess(signal: AbortSignal): Promise<void>;
   /** Does not retry, because a stream can be read only once. */
@@ -59,13 +59,13 @@ type Content = NonNullable<Response['body']>;
 
 /** A service for one connection. It connects with the first call. */
 export function createBatchService(connection: Connection): BatchService {
-  const { baseUrl, repeated, apiKey, headers, env, isChosen } = connection;
+  const { baseUrl, followUpFlags, apiKey, headers, env, isNamedByUser } = connection;
   const client = openOpenAi({
     ...{ baseUrl, apiKey, headers, env },
-    takesEnvironment: isChosen,
+    usesEnvironment: isNamedByUser,
     timeoutMs: REQUEST_TIMEOUT_MS,
   });
-  const context = { baseUrl, hasKey: apiKey !== null, isChosen };
+  const context = { baseUrl, hasKey: apiKey !== null, isNamedByUser };
   const explained = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
       return await work();
@@ -77,7 +77,7 @@ export function createBatchService(connection: Connection): BatchService {
     explained(async () => checkBatch(await work(), baseUrl));
   return {
     baseUrl,
-    repeated,
+    followUpFlags,
     checkAccess: (signal) =>
       explained(async () => {
         await withOwnSignal(signal, (own) => client.batches.list({ limit: 1 }, { signal: own }));

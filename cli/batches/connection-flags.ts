@@ -17,12 +17,12 @@ export interface Connection {
   readonly baseUrl: string;
   /** `null` if there is none, or if it must not be sent to this server. */
   readonly apiKey: string | null;
-  /** Whether the user named the server. Secrets of the environment are sent to no other. */
-  readonly isChosen: boolean;
+  /** Whether the user named the server. Otherwise no secrets of the environment are sent to it. */
+  readonly isNamedByUser: boolean;
   readonly env: Environment;
   readonly headers: Readonly<Record<string, string>>;
-  /** Flags that a suggested follow-up command must repeat to reach this server, with a leading space. */
-  readonly repeated: string;
+  /** Flags that a suggested command needs to reach the same server, with a leading space; or empty. */
+  readonly followUpFlags: string;
 }
 
 const DEFAULT_BASE_URL = 'http://127.0.0.1:8000/v1';
@@ -67,10 +67,10 @@ export function connectionOf(flags: ConnectionFlags, env: Environment): Connecti
   return {
     baseUrl: withoutTrailingSlashes(baseUrl),
     apiKey: chosen === null ? null : (flags.apiKey ?? env['OPENAI_API_KEY']) || null,
-    isChosen: chosen !== null,
+    isNamedByUser: chosen !== null,
     env,
     headers: { ...flags.header, ...tenant },
-    repeated: repeatedFlags(flags),
+    followUpFlags: followUpFlagsOf(flags),
   };
 }
 
@@ -82,7 +82,7 @@ function refuseKeyFlags({ apiKey, header = {} }: ConnectionFlags): void {
   throw new NightshiftError('invalid_request', message);
 }
 
-function repeatedFlags({ baseUrl, tenant }: ConnectionFlags): string {
+function followUpFlagsOf({ baseUrl, tenant }: ConnectionFlags): string {
   const server = baseUrl === undefined ? '' : ` --base-url ${shellWord(baseUrl)}`;
   return tenant === undefined ? server : `${server} --tenant ${shellWord(tenant)}`;
 }

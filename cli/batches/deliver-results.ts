@@ -43,5 +43,5 @@ export async function deliverResults(batch: Batch, delivery: Delivery): Promise<
 /** The command line that fetches the results of a batch later. */
 export function resultsCommand(batch: Batch, targets: ResultTargets, { service }: Session): string {
   const files = `-o ${shellWord(targets.output)} --errors ${shellWord(targets.errors)}`;
-  return `nightshift results ${batch.id} ${files}${service.repeated}`;
+  return `nightshift results ${batch.id} ${files}${service.followUpFlags}`;
 }

@@ -9,7 +9,7 @@ export interface FailureContext {
   /** Whether there is a key. */
   readonly hasKey: boolean;
   /** Whether the user named the server. No key is sent to the default address. */
-  readonly isChosen: boolean;
+  readonly isNamedByUser: boolean;
 }
 
 /**
@@ -69,9 +69,9 @@ function describeStatus(error: APIError<number>, context: FailureContext): Descr
   return { code: code ?? 'invalid_request', message };
 }
 
-function keyAdvice({ baseUrl, hasKey, isChosen }: FailureContext): string {
+function keyAdvice({ baseUrl, hasKey, isNamedByUser }: FailureContext): string {
   if (hasKey) return 'is it the right one (OPENAI_API_KEY, --api-key)?';
-  return isChosen
+  return isNamedByUser
     ? 'set OPENAI_API_KEY or --api-key'
     : `a key is only sent to a server that you name: set OPENAI_API_KEY and --base-url ${baseUrl}`;
 }

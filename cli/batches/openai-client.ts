@@ -10,20 +10,20 @@ export interface OpenAiOptions {
   /** The environment, from which the SDK reads keys and headers by itself. */
   readonly env: Environment;
   /** Whether those may be sent. False for an address that the user did not name. */
-  readonly takesEnvironment: boolean;
+  readonly usesEnvironment: boolean;
 }
 
 /** The official SDK, set up to send no secrets except those given here. */
 export function openOpenAi(options: OpenAiOptions): OpenAI {
-  const { baseUrl, apiKey, headers, timeoutMs, env, takesEnvironment } = options;
+  const { baseUrl, apiKey, headers, timeoutMs, env, usesEnvironment } = options;
   return new OpenAI({
     baseURL: baseUrl,
     // The SDK requires a key; a server without authentication ignores it.
     apiKey: apiKey ?? 'none',
     // Otherwise the SDK would send OPENAI_ADMIN_KEY instead of the API key.
     adminAPIKey: null,
-    ...(takesEnvironment ? {} : { organization: null, project: null }),
-    defaultHeaders: { ...(takesEnvironment ? {} : withoutCustomHeaders(env)), ...headers },
+    ...(usesEnvironment ? {} : { organization: null, project: null }),
+    defaultHeaders: { ...(usesEnvironment ? {} : withoutCustomHeaders(env)), ...headers },
     ...(timeoutMs === undefined ? {} : { timeout: timeoutMs }),
   });
 }

@@ -52,6 +52,6 @@ function detach(batch: Batch, targets: ResultTargets, session: Session): ExitCod
 
 function suggestCommands(batch: Batch, targets: ResultTargets, session: Session): void {
   const { reporter, service } = session;
-  reporter.say(`to watch it:          nightshift watch ${batch.id}${service.repeated}`);
+  reporter.say(`to watch it:          nightshift watch ${batch.id}${service.followUpFlags}`);
   reporter.say(`to fetch its results: ${resultsCommand(batch, targets, session)}`);
 }

@@ -65,15 +65,15 @@ export async function runDemoBatch(options: DemoBatchOptions): Promise<DemoBatch
   return { batch, results, elapsedMs: performance.now() - startedAtMs };
 }
 
-/** With `isChosen: false`, no keys and headers of the environment are sent: they are for other servers. */
+/** With `isNamedByUser: false` no secrets of the environment are sent: they are for other servers. */
 function clientOf({ api, access, signal }: DemoBatchOptions) {
   const env = processEnvironment();
   const { key, headers } = access;
   return {
     service: createBatchService({
       ...{ baseUrl: api, apiKey: key, headers, env },
-      isChosen: false,
-      repeated: '',
+      isNamedByUser: false,
+      followUpFlags: '',
     }),
     interrupts: interruptsFrom(signal),
     reporter: createReporter(process.stderr, env),

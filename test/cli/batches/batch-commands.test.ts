@@ -148,8 +148,8 @@ describe('the batch service', () => {
       baseUrl: server.url,
       apiKey: null,
       headers: {},
-      repeated: '',
-      isChosen: true,
+      followUpFlags: '',
+      isNamedByUser: true,
       env: {},
     };
     const service = createBatchService(connection);

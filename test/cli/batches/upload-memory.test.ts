@@ -23,8 +23,8 @@ it('an upload is streamed, not kept in memory', async () => {
     baseUrl,
     apiKey: null,
     headers: {},
-    repeated: '',
-    isChosen: true,
+    followUpFlags: '',
+    isNamedByUser: true,
     env: {},
   });
   const sent: WeakRef<ArrayBufferLike>[] = [];
