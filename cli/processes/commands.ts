@@ -30,7 +30,7 @@ export function addProcessCommands(program: Command): void {
     .action(runWorkerCommand);
   const simulator = program
     .command('simulator')
-    .description('run a simulated model server: it has the OpenAI API and answers with random words');
+    .description('run a model server for tests, with the OpenAI API and random words as answers');
   for (const flag of simulatorFlags()) simulator.addOption(flag);
   simulator
     .addHelpText(
