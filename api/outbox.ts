@@ -15,7 +15,7 @@ export interface Outbox {
   start(batch: BatchToStart): Promise<void>;
   /** Signals a claimed cancel now, and again after 1, 5 and 15 s while the workflow has not received it. */
   signalCancel(batchId: string): void;
-  /** Starts the workflows of rows that are at least 15 s old and not marked as started. Runs every 15 s. */
+  /** Starts workflows of rows that are 15 s old and not marked as started. Runs by itself every 15 s. */
   startStragglers(): Promise<void>;
   /** Stops all timers and waits for calls under way. */
   close(): Promise<void>;

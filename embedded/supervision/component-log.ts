@@ -11,7 +11,7 @@ import {
 
 /** A log that grows beyond this while its component runs is moved to `<component>.log.1`. */
 const MAX_LOG_BYTES = 64 * 1024 ** 2;
-/** A log that is larger when its component starts is moved there too. */
+/** A log that is larger than this when its component starts is moved to `<component>.log.1` too. */
 const KEPT_AT_START_BYTES = 8 * 1024 ** 2;
 const TAIL_INTERVAL_MS = 100;
 const READ_BYTES = 64 * 1024;

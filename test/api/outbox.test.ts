@@ -15,7 +15,7 @@ class World {
   waiting: BatchToStart[] = [];
   temporal: 'answers' | 'fails' | 'hangs' = 'answers';
   postgresFails = false;
-  /** Cancelled batches whose workflow has not received the signal. */
+  /** Whether the workflow of a cancelled batch has not received the signal. */
   awaitsCancel = true;
   endHang: () => void = () => undefined;
 
