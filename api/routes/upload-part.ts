@@ -76,6 +76,6 @@ function exceedsDeclared(declaredBytes: number): NightshiftError {
 }
 
 function tooManyParts(maxParts: number): NightshiftError {
-  const message = `The upload has the largest number of parts, ${maxParts}: send fewer and larger parts.`;
+  const message = `An upload can have ${maxParts} parts at most: send fewer and larger parts.`;
   return new NightshiftError('invalid_request', message, { param: 'data' });
 }

@@ -60,7 +60,7 @@ const BEYOND_SCHEMA = [
   /'input_file_id': expected a file whose purpose/,
   /'after': expected the id of an object/,
   /'part_ids': expected ids of parts/,
-  /'data' is|than the upload's declared/,
+  /'data' is|bytes that the upload declared/,
   /'completion_window': expected '24h', or another duration/,
   /'mime_type': expected a string of at most 255 bytes/,
   /expected (a single value|a file|a text, not a file)\.$/,
