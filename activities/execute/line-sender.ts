@@ -2,7 +2,7 @@ import { loadSignal } from '../../core/dispatch/outcome';
 import { retryAfterMs } from '../../core/dispatch/retry-after';
 import { FRAME_KIND } from '../../core/journal/frame';
 import { lineId } from '../../core/names/ids';
-import { lineParts } from '../../core/openai/member-ranges';
+import { readLineFields } from '../../core/openai/member-ranges';
 import type { LineErrorCode } from '../../core/openai/result-line';
 import { toHeaderText } from '../../core/openai/tenant-name';
 import type { BackendFailure, BackendOutcome } from '../../inference/backend';
@@ -57,7 +57,7 @@ export class LineSender {
       const { offset, length } = line;
       const bytes =
         input.readNow?.(offset, length, block) ?? (await input.read(offset, length, block));
-      const { bodyStart, bodyEnd, customId } = lineParts(bytes);
+      const { bodyStart, bodyEnd, customId } = readLineFields(bytes);
       const body = bytes.subarray(bodyStart, bodyEnd);
       reservation =
         memory.tryReserve(body.length) ?? (await memory.reserve(body.length, how.signal));
@@ -84,7 +84,7 @@ export class LineSender {
   /** The error frame of a poison line, which is not sent any more. */
   async poisonAnswer(line: ChunkLine): Promise<EncodedFrame> {
     const bytes = await this.#options.input.read(line.offset, line.length);
-    return this.#errorFrame(line, lineParts(bytes).customId, 'internal_error');
+    return this.#errorFrame(line, readLineFields(bytes).customId, 'internal_error');
   }
 
   /** Puts a line back at once. The run decides whether it may still be sent. */

@@ -2,7 +2,7 @@ import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import type { StopCause } from '../../core/batch/status';
 import type { ExitReason } from '../../core/chunks/exit-reason';
 import { EXIT_REASON } from '../../core/chunks/exit-reason';
-import { lineParts } from '../../core/openai/member-ranges';
+import { readLineFields } from '../../core/openai/member-ranges';
 import type { JournalWriter } from '../../storage/journal/journal-store';
 import type { ObjectReader } from '../../storage/object-store';
 import type { ChunkLease } from '../../storage/postgres/chunk-lease';
@@ -68,7 +68,7 @@ export class UnroutedRun implements LineRun {
     const { chunk, ledger, writer, input } = this.#o;
     const { offset, length } = line;
     const bytes = input.readNow?.(offset, length) ?? (await input.read(offset, length));
-    const { customId } = lineParts(bytes);
+    const { customId } = readLineFields(bytes);
     const frame = errorFrame({ batchId: chunk.batchId, line, customId }, 'model_not_found');
     writer.append(frame.header, frame.bytes);
     ledger.recordAnswer(line.position, frame.header);

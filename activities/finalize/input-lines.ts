@@ -1,4 +1,4 @@
-import { lineParts } from '../../core/openai/member-ranges';
+import { readLineFields } from '../../core/openai/member-ranges';
 import type { ObjectReader } from '../../storage/object-store';
 
 const WINDOW_BYTES = 256 * 1024;
@@ -31,7 +31,7 @@ export class InputLines {
   /** `custom_id` of the line at `offset`, which the window must hold. */
   customId(offset: number): string {
     const line = this.#window.subarray(offset - this.#start, this.#endOfLine(offset));
-    return lineParts(line).customId;
+    return readLineFields(line).customId;
   }
 
   close(): Promise<void> {

@@ -1,5 +1,5 @@
 import { createLineSplitter, type RawLine } from '../../core/openai/line-splitter';
-import { lineParts } from '../../core/openai/member-ranges';
+import { readLineFields } from '../../core/openai/member-ranges';
 import type { ObjectStore } from '../../storage/object-store';
 import { indexOfOffset } from './plan-offsets';
 import type { LineSource, UnansweredLine } from './unanswered-lines';
@@ -70,7 +70,7 @@ async function* unroutedLines(
   let found: UnansweredLine[] = [];
   const line = ({ bytes, start, end, offset }: RawLine) => {
     if (indexOfOffset(planned, offset) !== -1) return;
-    const { customId } = lineParts(bytes.subarray(start, end));
+    const { customId } = readLineFields(bytes.subarray(start, end));
     found.push({ offset, customId, code: 'model_not_found' });
   };
   // Ingestion has checked encoding and lengths already.

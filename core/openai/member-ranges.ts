@@ -2,7 +2,7 @@ import { COMMA, skipBlanks, stringEnd, valueEnd } from './json-bytes';
 import { decoded, isKey } from './json-keys';
 
 /** Which bytes of a request line are sent, and the id of its answer. */
-export interface LineParts {
+export interface LineFields {
   /** Bytes `[bodyStart, bodyEnd)` are the value of `body`, sent unchanged. */
   readonly bodyStart: number;
   readonly bodyEnd: number;
@@ -18,7 +18,7 @@ const ABSENT = -1;
  * not parse the line, because a body is sent byte for byte. As with `JSON.parse`, the last of repeated
  * members counts, and keys and ids are unescaped. @throws RangeError for an invalid line
  */
-export function lineParts(line: Buffer): LineParts {
+export function readLineFields(line: Buffer): LineFields {
   let bodyStart = ABSENT;
   let bodyEnd = ABSENT;
   let idStart = ABSENT;

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { lineParts } from '../../../core/openai/member-ranges';
+import { readLineFields } from '../../../core/openai/member-ranges';
 
 interface Line {
   body: unknown;
@@ -56,7 +56,7 @@ describe('the body and custom_id of a line', () => {
           const all: [string, unknown][] = [['body', {}], ['custom_id', 'x'], ...entries];
           const line = Buffer.from(members(all, odd));
           const parsed = JSON.parse(line.toString()) as Line;
-          const parts = lineParts(line);
+          const parts = readLineFields(line);
           expect(parts.customId).toBe(parsed.custom_id);
           const body = line.subarray(parts.bodyStart, parts.bodyEnd).toString();
           expect(body).toBe(body.trim());
@@ -72,14 +72,14 @@ describe('the body and custom_id of a line', () => {
     const line = Buffer.from(
       `  {"custom_id":"ä\\u0062","method":"POST","body": ${body} ,"url":"/"} `,
     );
-    const { bodyStart, bodyEnd, customId } = lineParts(line);
+    const { bodyStart, bodyEnd, customId } = readLineFields(line);
     expect(line.subarray(bodyStart, bodyEnd).toString()).toBe(body);
     expect(customId).toBe('äb');
   });
 
   it('must both be present', () => {
-    expect(() => lineParts(Buffer.from('{"custom_id":"a"}'))).toThrow(RangeError);
-    expect(() => lineParts(Buffer.from('{}'))).toThrow(RangeError);
-    expect(() => lineParts(Buffer.from('{"body":{"a":"'))).toThrow(RangeError);
+    expect(() => readLineFields(Buffer.from('{"custom_id":"a"}'))).toThrow(RangeError);
+    expect(() => readLineFields(Buffer.from('{}'))).toThrow(RangeError);
+    expect(() => readLineFields(Buffer.from('{"body":{"a":"'))).toThrow(RangeError);
   });
 });
