@@ -61,6 +61,8 @@ const BEYOND_SCHEMA = [
   /'after': expected the id of an object/,
   /'part_ids': expected ids of parts/,
   /'data' is|bytes that the upload declared/,
+  // A text field beside the file of the same name.
+  /^Unknown parameter: '(data|file)'/,
   /'completion_window': expected '24h', or another duration/,
   /'mime_type': expected a string of at most 255 bytes/,
   /expected (a single value|a file|a text, not a file)\.$/,
