@@ -117,99 +117,41 @@ export async function chunkWorld(
   lines: number,
   answer: Answer,
   settings: Record<string, unknown> = {},
-  { passThrough, replace = () => ({}), gateway = {} }: ChunkWorldOptions = {},
+  options: ChunkWorldOptions = {},
 ): Promise<ChunkWorld> {
   const path = await mkdtemp(join(tmpdir(), 'nightshift-chunk-'));
   const server = await startLocalServer(answer);
-  const config = configSchema.parse({
-    global_inference_gateway: {
-      url: server.url,
-      request_timeout: '2s',
-      max_retries: 2,
-      initial_backoff: '5ms',
-      max_backoff: '20ms',
-      ...gateway,
-    },
-    batch: { cancel_grace: '5s' },
-    ...settings,
-  });
+  const config = configOf(server.url, settings, options.gateway);
   const store = await openFilesystemStore({ path });
   const warnings: string[] = [];
   const write = (line: string) => warnings.push((JSON.parse(line) as { msg: string }).msg);
   const logger = pino({ level: 'warn' }, { write });
   const journal = createFilesystemJournal({ path, store, logger });
-  const offsets = await writeInput(store, lines);
+  const input = { store, journal, lines, offsets: await writeInput(store, lines) };
   const lease = new FakeLease();
   const drain = new AbortController();
   let tries = 0;
   const chunks: Promise<unknown>[] = [];
   const registry = createRegistry(config);
   const deps: ExecuteDeps = {
-    store,
-    journal,
-    registry,
-    routes: { routeOf: () => null },
-    config,
-    logger,
-    dispatcher: createPermitDispatcher({
-      global: config.concurrency.global,
-      perModel: config.concurrency.per_model,
-      adaptive: config.concurrency.adaptive,
-      weights: config.concurrency.tenant_weights,
-      onGuardTripped: (error) => {
-        throw error;
-      },
-    }),
-    memory: createMemoryBudget(config.concurrency.in_flight_bytes),
-    passThrough: passThrough ?? (() => Promise.reject(new Error('not asked for'))),
+    ...{ store, journal, registry, config, logger, ...sharedDeps(config) },
+    passThrough: options.passThrough ?? (() => Promise.reject(new Error('not asked for'))),
     progress: { begin: () => Promise.resolve(lease) } as unknown as ProgressReporter,
-    observer: {
-      chunkStarted: () => undefined,
-      chunkEnded: () => undefined,
-      requestStarted: () => void tries++,
-      requestEnded: () => undefined,
-      requestRetried: () => undefined,
-      tokens: () => undefined,
-    },
-    worker: 'w1',
+    observer: countingObserver(() => void tries++),
     drain: drain.signal,
   };
-  const execute = createExecuteChunk({ ...deps, ...replace(deps) });
+  const execute = createExecuteChunk({ ...deps, ...options.replace?.(deps) });
   return {
-    server,
-    store,
-    journal,
-    lease,
-    drain,
-    config,
-    deps,
+    ...{ server, store, journal, lease, drain, config, deps, warnings },
     run: (over, env = new MockActivityEnvironment()) => {
-      const chunk: Promise<ExecuteChunkResult> = env.run(execute, input(lines, over));
+      const chunk: Promise<ExecuteChunkResult> = env.run(execute, chunkInput(lines, over));
       chunks.push(chunk);
       return chunk;
     },
-    answers: () => readAnswers(journal, store, { offsets, lines }),
-    retries: async () => {
-      const found = [];
-      const scope = { batchId: BATCH_ID, safeModel: 'm' };
-      for await (const { header, notBeforeMs } of journal.scan(scope, { from: 0, to: lines })) {
-        if (header.kind !== FRAME_KIND.retry) continue;
-        found.push({ line: offsets.indexOf(header.offset), tries: header.tries, notBeforeMs });
-      }
-      return found;
-    },
-    offsetOf: (line) => offsets[line]!,
-    deathsAlone: async (line) => {
-      const plan = await store.read(planKey(BATCH_ID, NONCE, 'm'), {
-        from: 0,
-        to: lines * PLAN_ENTRY_BYTES,
-      });
-      const ledger = new ChunkLedger({ from: 0, to: lines }, plan);
-      const scope = { batchId: BATCH_ID, safeModel: 'm' };
-      for await (const ref of journal.scan(scope, { from: 0, to: lines })) ledger.addFrame(ref);
-      return ledger.crashesAlone(line);
-    },
-    warnings,
+    answers: () => readAnswers(input),
+    retries: () => readRetries(input),
+    offsetOf: (line) => input.offsets[line]!,
+    deathsAlone: (line) => readDeathsAlone(input, line),
     tries: () => tries,
     seen: () => server.received.map(({ body }) => (JSON.parse(body.toString()) as { n: string }).n),
     close: async () => {
@@ -226,7 +168,57 @@ export async function chunkWorld(
   };
 }
 
-function input(lines: number, over: Partial<ExecuteChunkInput> = {}): ExecuteChunkInput {
+function configOf(
+  url: string,
+  settings: Record<string, unknown>,
+  gateway: Record<string, unknown> = {},
+): Config {
+  return configSchema.parse({
+    global_inference_gateway: {
+      url,
+      request_timeout: '2s',
+      max_retries: 2,
+      initial_backoff: '5ms',
+      max_backoff: '20ms',
+      ...gateway,
+    },
+    batch: { cancel_grace: '5s' },
+    ...settings,
+  });
+}
+
+/** What all chunks of a worker share. */
+function sharedDeps({
+  concurrency,
+}: Config): Pick<ExecuteDeps, 'routes' | 'dispatcher' | 'memory' | 'worker'> {
+  return {
+    routes: { routeOf: () => null },
+    dispatcher: createPermitDispatcher({
+      global: concurrency.global,
+      perModel: concurrency.per_model,
+      adaptive: concurrency.adaptive,
+      weights: concurrency.tenant_weights,
+      onGuardTripped: (error) => {
+        throw error;
+      },
+    }),
+    memory: createMemoryBudget(concurrency.in_flight_bytes),
+    worker: 'w1',
+  };
+}
+
+function countingObserver(requestStarted: () => void): ExecuteDeps['observer'] {
+  return {
+    requestStarted,
+    chunkStarted: () => undefined,
+    chunkEnded: () => undefined,
+    requestEnded: () => undefined,
+    requestRetried: () => undefined,
+    tokens: () => undefined,
+  };
+}
+
+function chunkInput(lines: number, over: Partial<ExecuteChunkInput> = {}): ExecuteChunkInput {
   return {
     batchId: BATCH_ID,
     planNonce: NONCE,
@@ -265,14 +257,25 @@ async function writeInput(store: ObjectStore, lines: number): Promise<number[]> 
   return offsets;
 }
 
-async function readAnswers(
-  journal: JournalStore,
-  store: ObjectStore,
-  { offsets, lines }: { offsets: number[]; lines: number },
-): ReturnType<ChunkWorld['answers']> {
+/** The input file of the chunk, and the journal of its answers. */
+interface JournaledInput {
+  readonly store: ObjectStore;
+  readonly journal: JournalStore;
+  readonly lines: number;
+  /** Byte offset of each line. */
+  readonly offsets: readonly number[];
+}
+
+const SCOPE = { batchId: BATCH_ID, safeModel: 'm' };
+
+async function readAnswers({
+  store,
+  journal,
+  lines,
+  offsets,
+}: JournaledInput): ReturnType<ChunkWorld['answers']> {
   const found: Awaited<ReturnType<ChunkWorld['answers']>> = new Map();
-  const scope = { batchId: BATCH_ID, safeModel: 'm' };
-  for await (const frame of journal.scan(scope, { from: 0, to: lines })) {
+  for await (const frame of journal.scan(SCOPE, { from: 0, to: lines })) {
     if (frame.header.kind === FRAME_KIND.retry) continue;
     const end = frame.position + frame.byteLength;
     const bytes = await store.read(frame.objectKey, {
@@ -286,4 +289,30 @@ async function readAnswers(
     });
   }
   return found;
+}
+
+async function readRetries({
+  journal,
+  lines,
+  offsets,
+}: JournaledInput): ReturnType<ChunkWorld['retries']> {
+  const found = [];
+  for await (const { header, notBeforeMs } of journal.scan(SCOPE, { from: 0, to: lines })) {
+    if (header.kind !== FRAME_KIND.retry) continue;
+    found.push({ line: offsets.indexOf(header.offset), tries: header.tries, notBeforeMs });
+  }
+  return found;
+}
+
+async function readDeathsAlone(
+  { store, journal, lines }: JournaledInput,
+  line: number,
+): Promise<number> {
+  const plan = await store.read(planKey(BATCH_ID, NONCE, 'm'), {
+    from: 0,
+    to: lines * PLAN_ENTRY_BYTES,
+  });
+  const ledger = new ChunkLedger({ from: 0, to: lines }, plan);
+  for await (const ref of journal.scan(SCOPE, { from: 0, to: lines })) ledger.addFrame(ref);
+  return ledger.crashesAlone(line);
 }
