@@ -20,6 +20,8 @@ export interface FakeServer {
   readonly seen: SeenRequest[];
   /** Changes of the batch. Each retrieve shows the next step; the last step stays. */
   script: Record<string, unknown>[];
+  /** The batch as the last step left it. */
+  batch: Record<string, unknown>;
   readonly files: Map<string, string>;
   /** Asked before every answer. */
   react: (request: SeenRequest) => Reaction | null;
@@ -61,7 +63,6 @@ export function batchObject(changes: Record<string, unknown> = {}): Record<strin
 
 /** A Files and Batches API of one batch, which plays a script. */
 export async function startFakeServer(): Promise<FakeServer> {
-  let current = batchObject();
   const server = createServer((request, response) => {
     void readBody(request).then((body) => {
       const seen = {
@@ -76,42 +77,12 @@ export async function startFakeServer(): Promise<FakeServer> {
       else if (reaction === 'hang') return;
       else if (reaction === 'cut') cutOff(response);
       else if (reaction !== null) send(response, reaction);
-      else answer(seen, response);
+      else send(response, answerOf(fake, seen));
     });
   });
-  const step = (): Record<string, unknown> => {
-    const [next] = fake.script.length > 1 ? fake.script.splice(0, 1) : fake.script;
-    current = { ...current, ...next };
-    return current;
-  };
-  const answer = ({ method, path }: SeenRequest, response: ServerResponse): void => {
-    const { pathname, searchParams } = new URL(path, 'http://x');
-    const content = /^\/v1\/files\/(.+)\/content$/.exec(pathname)?.[1];
-    if (content !== undefined) {
-      const text = fake.files.get(content);
-      if (text === undefined) send(response, openaiError(404, 'No such File object: x'));
-      else send(response, { status: 200, raw: text });
-    } else if (method === 'POST' && pathname === '/v1/files') {
-      send(response, { status: 200, body: { id: 'file-input', object: 'file' } });
-    } else if (method === 'POST' && pathname === '/v1/batches') {
-      send(response, { status: 200, body: current });
-    } else if (method === 'GET' && pathname === '/v1/batches') {
-      const data = Array.from({ length: Number(searchParams.get('limit')) }, (_, index) =>
-        batchObject({ id: `batch_${index}` }),
-      );
-      send(response, { status: 200, body: { object: 'list', data, has_more: true } });
-    } else if (pathname === `/v1/batches/${BATCH_ID}/cancel`) {
-      fake.script = fake.afterCancel;
-      current = { ...current, status: 'cancelling' };
-      send(response, { status: 200, body: current });
-    } else if (pathname === `/v1/batches/${BATCH_ID}`) {
-      send(response, { status: 200, body: step() });
-    } else {
-      send(response, openaiError(404, `No batch found with id '${pathname.split('/').at(-1)}'.`));
-    }
-  };
   const fake: FakeServer = {
     url: '',
+    batch: batchObject(),
     seen: [],
     script: [],
     files: new Map(),
@@ -128,6 +99,42 @@ export async function startFakeServer(): Promise<FakeServer> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   return Object.assign(fake, { url: `http://127.0.0.1:${port}/v1` });
+}
+
+type FakeAnswer = Exclude<Reaction, string>;
+
+/** What OpenAI would answer. */
+function answerOf(fake: FakeServer, { method, path }: SeenRequest): FakeAnswer {
+  const { pathname, searchParams } = new URL(path, 'http://x');
+  const content = /^\/v1\/files\/(.+)\/content$/.exec(pathname)?.[1];
+  if (content !== undefined) {
+    const raw = fake.files.get(content);
+    return raw === undefined ? openaiError(404, 'No such File object: x') : { status: 200, raw };
+  }
+  if (method === 'POST' && pathname === '/v1/files') {
+    return { status: 200, body: { id: 'file-input', object: 'file' } };
+  }
+  if (method === 'POST' && pathname === '/v1/batches') return { status: 200, body: fake.batch };
+  if (method === 'GET' && pathname === '/v1/batches') {
+    const data = Array.from({ length: Number(searchParams.get('limit')) }, (_, index) =>
+      batchObject({ id: `batch_${index}` }),
+    );
+    return { status: 200, body: { object: 'list', data, has_more: true } };
+  }
+  if (pathname === `/v1/batches/${BATCH_ID}/cancel`) {
+    fake.script = fake.afterCancel;
+    fake.batch = { ...fake.batch, status: 'cancelling' };
+    return { status: 200, body: fake.batch };
+  }
+  if (pathname === `/v1/batches/${BATCH_ID}`) return { status: 200, body: nextStep(fake) };
+  return openaiError(404, `No batch found with id '${pathname.split('/').at(-1)}'.`);
+}
+
+/** The batch after the next step of the script. */
+function nextStep(fake: FakeServer): Record<string, unknown> {
+  const [next] = fake.script.length > 1 ? fake.script.splice(0, 1) : fake.script;
+  fake.batch = { ...fake.batch, ...next };
+  return fake.batch;
 }
 
 /** An error answer with OpenAI's body. */
