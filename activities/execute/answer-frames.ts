@@ -39,9 +39,9 @@ export function answerFrame(
     tries: line.tries,
     usage: embedded.usage,
     payloadLength: payload.length,
+    modelTag: modelTag(embedded.model),
   };
-  const tagged = { ...header, modelTag: modelTag(embedded.model) };
-  return { header, bytes: encodeFrame(tagged, payload, crc32) };
+  return { header, bytes: encodeFrame(header, payload, crc32) };
 }
 
 /** The frame that settles a line with an error code of ours, because there is no answer of a model server. */

@@ -14,13 +14,14 @@ export type TryVerdict =
   | { readonly kind: 'retry'; readonly atMs: number }
   | { readonly kind: 'unanswered' };
 
-interface JudgedTry extends SentTry {
+interface JudgedTry extends Pick<SentTry, 'outcome' | 'how'> {
   /** The outcome counts as a failure of the gateway, not of the line. */
   readonly away: boolean;
   /** The outcome may use up a try of the line. */
   readonly counted: boolean;
 }
 
+const FINAL: TryVerdict = { kind: 'final' };
 /** If fewer lines are open, they do not wait for a gateway that is away: they end when their tries are used up. */
 const MIN_LINES_WORTH_WAITING = 20;
 /** Longest pause of a line that found no connection. */
@@ -41,10 +42,13 @@ export class TryJudge {
 
   /** Counts the try at its line and decides what follows. Call it once for each try that was sent. */
   judge(line: ChunkLine, sent: SentTry): TryVerdict {
+    // Runs for every request, so it spreads no objects and decides the usual case at once.
+    const { outcome, how, limit } = sent;
     const away = this.#reportToBreaker(line, sent);
-    const counted = countTry(line, { ...sent, away });
+    const counted = countTry(line, { outcome, how, limit, away });
     if (away && line.failingSinceMs === 0) line.failingSinceMs = Date.now();
-    return this.#verdict(line, { ...sent, away, counted });
+    if (outcome.kind === 'answer' && !away && !isRetryable(outcome)) return FINAL;
+    return this.#verdict(line, { outcome, how, away, counted });
   }
 
   /** True if the outcome counts as a failure of the gateway. */
@@ -81,7 +85,7 @@ export class TryJudge {
     if (next.kind === 'retry') return next;
     return away && this.#seemsAway(line, how)
       ? uncountTry(line, outcome, clock)
-      : { kind: 'final' };
+      : FINAL;
   }
 
   /** Retries until the gateway can be reached or the batch ends, because nothing of the request was sent. */
@@ -115,7 +119,7 @@ export class TryJudge {
 /** Counts the try or the refusal; true if the outcome may use up a try. */
 function countTry(
   line: ChunkLine,
-  { outcome, how, limit, away }: SentTry & { readonly away: boolean },
+  { outcome, how, limit, away }: Omit<SentTry, 'sentMs'> & { readonly away: boolean },
 ): boolean {
   line.unconnected = isUnconnected(outcome) ? line.unconnected + 1 : 0;
   const cost = costOf({ outcome, limit, refusals: line.refusals });
