@@ -83,9 +83,7 @@ export class TryJudge {
     // The next try would come after the deadline: the end of the batch gives the line its error code.
     if (next.kind === 'expired') return { kind: 'retry', atMs: this.#chunk.deadlineMs };
     if (next.kind === 'retry') return next;
-    return away && this.#seemsAway(line, how)
-      ? uncountTry(line, outcome, clock)
-      : FINAL;
+    return away && this.#seemsAway(line, how) ? uncountTry(line, outcome, clock) : FINAL;
   }
 
   /** Retries until the gateway can be reached or the batch ends, because nothing of the request was sent. */
