@@ -1,8 +1,7 @@
 import { NightshiftError, isNightshiftError, nullIfMissing } from '../../core/errors';
-import { inputErrorsKey, modelMapKey } from '../../core/names/object-names';
+import { modelMapKey } from '../../core/names/object-names';
 import { parseModelMap, type ModelMap } from '../../core/plan/model-map';
 import type { ObjectStore } from '../../storage/object-store';
-import type { ErrorEntry } from '../../storage/postgres/batches/types';
 
 type Reads = Pick<ObjectStore, 'read'>;
 
@@ -22,19 +21,6 @@ export async function readModelMap(store: Reads, batchId: string): Promise<Model
   const bytes = await nullIfMissing(store.read(modelMapKey(batchId)));
   if (bytes === null) throw new NightshiftError('plan_unreadable', `${batchId} has no plan`);
   return parseModelMap(bytes);
-}
-
-/** Why the input file was refused; null if it was not. @throws object_corrupt, object_store_failed */
-export async function readInputErrors(store: Reads, batchId: string): Promise<ErrorEntry[] | null> {
-  const bytes = await nullIfMissing(store.read(inputErrorsKey(batchId)));
-  if (bytes === null) return null;
-  try {
-    const { data } = JSON.parse(bytes.toString('utf8')) as { data: ErrorEntry[] };
-    if (Array.isArray(data)) return data;
-  } catch (cause) {
-    throw new NightshiftError('object_corrupt', 'errors.json is not JSON', { cause });
-  }
-  throw new NightshiftError('object_corrupt', 'errors.json has no list of errors');
 }
 
 /** The model of all lines, with or without a plan; null if they name several. */

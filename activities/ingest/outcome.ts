@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { forEachConcurrently } from '../../core/async/for-each-concurrently';
-import { NightshiftError, nullIfMissing } from '../../core/errors';
+import { nullIfMissing } from '../../core/errors';
 import type { InputError } from '../../core/openai/input-errors';
 import { inputErrorsKey, modelMapKey, planKey } from '../../core/names/object-names';
 import { encodeModelMap, parseModelMap, type ModelMap } from '../../core/plan/model-map';
 import type { ObjectStore } from '../../storage/object-store';
+import { readInputErrors } from '../input-errors';
 import type { PlanCollector } from './plan-collector';
 
 /** What ingestion found. The objects that it names are durable. */
@@ -42,8 +43,8 @@ export async function earlierResult(
 ): Promise<IngestResult | null> {
   const map = await nullIfMissing(store.read(modelMapKey(batchId)));
   if (map !== null) return planned(parseModelMap(map));
-  const errors = await nullIfMissing(store.read(inputErrorsKey(batchId)));
-  return errors === null ? null : { kind: 'invalid', errorCount: countEntries(errors) };
+  const errors = await readInputErrors(store, batchId);
+  return errors === null ? null : { kind: 'invalid', errorCount: errors.length };
 }
 
 /** Writes `errors.json`. If there is a result already, returns that one. */
@@ -89,14 +90,4 @@ function planned(map: ModelMap): IngestResult {
     }),
     unroutedLines: Object.values(map.unrouted).reduce((sum, lines) => sum + lines, 0),
   };
-}
-
-function countEntries(bytes: Buffer): number {
-  try {
-    const { data } = JSON.parse(bytes.toString('utf8')) as { data?: unknown };
-    if (Array.isArray(data)) return data.length;
-  } catch (cause) {
-    throw new NightshiftError('object_corrupt', 'errors.json is not JSON', { cause });
-  }
-  throw new NightshiftError('object_corrupt', 'errors.json has no list of errors');
 }
