@@ -27,7 +27,7 @@ export interface ComponentLog {
   readonly fd: number;
   /** The last `count` lines since the log was opened, without stack frames. */
   lastLines(count: number): string[];
-  /** Passes on the remaining lines and closes the file. */
+  /** Passes on the remaining lines and closes the file. Idempotent. */
   close(): void;
 }
 
@@ -46,6 +46,7 @@ export function openComponentLog(path: string, onLine: (line: string) => void): 
     }
   }, TAIL_INTERVAL_MS);
   timer.unref();
+  let isOpen = true;
   return {
     path,
     fd,
@@ -54,6 +55,8 @@ export function openComponentLog(path: string, onLine: (line: string) => void): 
       return tail.recent().slice(-count);
     },
     close: () => {
+      if (!isOpen) return;
+      isOpen = false;
       clearInterval(timer);
       tail.read();
       closeSync(fd);

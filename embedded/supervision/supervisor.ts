@@ -72,7 +72,10 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     stop: (report) => (stopping ??= stopAll(members, options.state, report)),
     kill: () => {
       stopping ??= Promise.resolve();
-      for (const { process } of members) process.kill();
+      for (const { process, log } of members) {
+        process.kill();
+        log.close();
+      }
     },
   };
 }

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import fs, { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ComponentEvent, ComponentSpec } from '../../../embedded/supervision/component';
@@ -132,13 +132,17 @@ describe('the supervisor of a stack', () => {
     expect(events.at(-1)?.event).toEqual({ kind: 'killed', afterMs: 100 });
   });
 
-  it('kills all components at once', async () => {
+  it('kills all components at once and closes their logs', async () => {
     const { supervisor } = newSupervisor();
     await supervisor.launch(component('api', { program: STUBBORN }));
     await supervisor.launch(component('worker', { program: STUBBORN }));
     const processes = pids();
     expect(processes).toHaveLength(2);
+    const closed = jest.spyOn(fs, 'closeSync');
     supervisor.kill();
+    supervisor.kill();
+    expect(closed).toHaveBeenCalledTimes(2);
+    closed.mockRestore();
     await until(() => processes.every((pid) => identify(pid) === null), 2_000, 'both to end');
   });
 

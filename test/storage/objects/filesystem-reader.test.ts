@@ -55,7 +55,7 @@ it('reads consecutive lines with few asynchronous calls', async () => {
     const line = reader.readNow?.(position, 999) ?? (await reader.read(position, 999));
     expect(line.equals(BYTES.subarray(position, position + 999))).toBe(true);
   }
-  expect(sync).not.toHaveBeenCalled();
+  expect(sync.mock.calls.filter(([fd]) => fd === file.fd)).toEqual([]);
   // 300 KB in windows of 64 KiB, and the first line alone, because it may be the only one.
   expect(read.mock.calls.length).toBeLessThan(8);
   await reader.close();
