@@ -3,7 +3,7 @@ import { createBatchWorkflows } from '../client/batch-workflows';
 import { openClient } from '../client/connection';
 import { openTemporalPing } from '../client/temporal-ping';
 import { NightshiftError, isNightshiftError } from '../core/errors';
-import { createApiMetrics } from '../platform/api-metrics';
+import { createApiMetrics, type ApiMetrics } from '../platform/api-metrics';
 import { publicBindFault } from '../platform/config-rules';
 import type { Config } from '../platform/config-schema';
 import { watchDependencies } from '../platform/dependency-watch';
@@ -16,9 +16,8 @@ import { observabilityPlace } from '../platform/observability-place';
 import { startObservabilityServer } from '../platform/observability-server';
 import type { RunningProcess } from '../platform/process';
 import { phaseRecord, runPhases, type ShutdownPhase } from '../platform/shutdown';
-import { openFilesystemStore } from '../storage/objects/filesystem';
-import { observeStore } from '../storage/objects/observed-store';
-import { readOrCreateStoreId } from '../storage/objects/store-id';
+import type { StoreObserver } from '../storage/objects/observed-store';
+import { openStorage } from '../storage/open-storage';
 import { createApiKeyRepository } from '../storage/postgres/api-keys';
 import { createBatchRepository } from '../storage/postgres/batches/repository';
 import { createFileRepository } from '../storage/postgres/files';
@@ -79,14 +78,14 @@ async function open(config: Config, host: Host): Promise<string> {
   await retryUntilPostgresAnswers(logger, () => checkSchema(pool));
   const registry = createMetricsRegistry('api');
   const metrics = createApiMetrics(registry);
-  const store = observeStore(await openStore(config, pool), (operation, ok) =>
-    metrics.fileStorageOperations.inc({
-      operation,
-      component: 'apiserver',
-      status: ok ? 'success' : 'exhausted',
-    }),
-  );
-  onClose('object store', () => store.close());
+  const storage = await openStorage(config.object_store, {
+    logger,
+    onPassed: createChunkCollector(),
+    observe: countBy(metrics),
+  });
+  onClose('object store', () => storage.close());
+  await verifyStoreIdentity(pool, storage.storeId);
+  const { store } = storage;
   const client = openClient(config.temporal, logger);
   onClose('temporal', () => client.connection.close());
   const checks = {
@@ -154,15 +153,12 @@ async function retryUntilPostgresAnswers(
   }
 }
 
-async function openStore(config: Config, pool: ReturnType<typeof openPool>) {
-  if (config.object_store.type !== 'filesystem') {
-    const message = 'object_store.type s3 is not available in this version: use filesystem';
-    throw new NightshiftError('config_invalid', message);
-  }
-  const { path } = config.object_store;
-  const store = await openFilesystemStore({ path, onPassed: createChunkCollector() });
-  await verifyStoreIdentity(pool, await readOrCreateStoreId(path));
-  return store;
+function countBy(metrics: ApiMetrics): StoreObserver {
+  return (operation, ok) =>
+    metrics.fileStorageOperations.inc({
+      ...{ operation, component: 'apiserver' },
+      status: ok ? 'success' : 'exhausted',
+    });
 }
 
 async function listen(app: FastifyInstance, api: Config['api']): Promise<string> {

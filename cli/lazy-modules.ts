@@ -6,7 +6,7 @@ import type * as Maintenance from '../client/maintenance';
 import type * as Namespace from '../client/namespace';
 import type * as NamespaceCheck from '../client/namespace-check';
 import type * as Schedules from '../client/schedules';
-import type * as Filesystem from '../storage/objects/filesystem';
+import type * as Storage from '../storage/open-storage';
 import type * as ApiKeys from '../storage/postgres/api-keys';
 import type * as Migrate from '../storage/postgres/migrate';
 import type * as Pool from '../storage/postgres/pool';
@@ -25,7 +25,7 @@ export const lazy = {
   namespace: () => require('../client/namespace') as typeof Namespace,
   namespaceCheck: () => require('../client/namespace-check') as typeof NamespaceCheck,
   schedules: () => require('../client/schedules') as typeof Schedules,
-  filesystem: () => require('../storage/objects/filesystem') as typeof Filesystem,
+  storage: () => require('../storage/open-storage') as typeof Storage,
   apiKeys: () => require('../storage/postgres/api-keys') as typeof ApiKeys,
   migrate: () => require('../storage/postgres/migrate') as typeof Migrate,
   pool: () => require('../storage/postgres/pool') as typeof Pool,

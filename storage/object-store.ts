@@ -17,6 +17,13 @@ export interface ObjectStore {
    */
   putIfAbsent(key: string, body: ObjectBody): Promise<PutResult>;
 
+  /**
+   * Joins whole objects of this store, in their order, into a new one. If `key` exists, nothing changes and
+   * `exists` is returned. Like `putIfAbsent` it is atomic and durable. The store copies by itself if it can,
+   * so the bytes may never reach this process. @throws object_missing if a part is missing
+   */
+  concatenate(key: string, parts: readonly string[]): Promise<PutResult>;
+
   /** Size in bytes; null if there is no such object. */
   head(key: string): Promise<ObjectHead | null>;
 
@@ -43,6 +50,18 @@ export interface ObjectStore {
 
   /** A cheap round trip for readiness checks. @throws object_store_failed */
   check(): Promise<void>;
+
+  /**
+   * The random id of this store, 32 hexadecimal digits. The first call of the first process creates it
+   * (docs/design/read-model.md#store-identity). @throws object_store_failed
+   */
+  storeId(): Promise<string>;
+
+  /**
+   * Removes what crashed writers left unfinished more than a day ago: temporary files, or uploads that were
+   * never completed. Returns their number. @throws object_store_failed
+   */
+  removeUnfinished(): Promise<number>;
 
   close(): Promise<void>;
 }

@@ -5,7 +5,7 @@ import { createBatchEnder } from '../client/batch-ender';
 import { createDescribe } from '../client/describe-workflow';
 import { createListRunning } from '../client/list-running';
 import { openTemporalPing } from '../client/temporal-ping';
-import { NightshiftError } from '../core/errors';
+import type { NightshiftError } from '../core/errors';
 import { createMemoryBudget } from '../inference/memory-budget';
 import { createPermitDispatcher } from '../inference/permit-dispatcher';
 import type { OnBreaker } from '../inference/registry';
@@ -14,10 +14,8 @@ import type { Config } from '../platform/config';
 import type { Logger } from '../platform/logger';
 import { openHeaderVault } from '../platform/header-vault';
 import type { WorkerMetrics } from '../platform/worker-metrics';
-import { createFilesystemJournal } from '../storage/journal/filesystem-journal';
-import { openFilesystemStore, removeTemporaryFiles } from '../storage/objects/filesystem';
-import { observeStore, type StoreObserver } from '../storage/objects/observed-store';
-import { readOrCreateStoreId } from '../storage/objects/store-id';
+import type { StoreObserver } from '../storage/objects/observed-store';
+import { openStorage } from '../storage/open-storage';
 import { findBatchHeaders } from '../storage/postgres/batches/headers';
 import { createBatchRepository } from '../storage/postgres/batches/repository';
 import { openPool } from '../storage/postgres/pool';
@@ -67,11 +65,11 @@ export async function openResources(
   setMaxListeners(0, drain);
   const worker = workerIdentity();
   const registry = createRegistry(config, reportBreaker(context));
-  const path = filesystemPath(config);
-  const { store, journal } = await openObjects(path, context);
+  const storage = await openStorage(config.object_store, { logger, observe: countBy(metrics) });
+  const { store, journal } = storage;
   const { url } = config.postgres;
   const { pool, progressPool, closePools } = openPools(url, logger);
-  await verifyStoreIdentity(pool, await readOrCreateStoreId(path));
+  await verifyStoreIdentity(pool, storage.storeId);
   const progress = openProgress(progressPool, { worker, logger, metrics });
   const stops = listenForStops({ url, logger, onStop: (batchId) => progress.checkNow(batchId) });
   const routes = await openRoutes(progressPool, { registry, worker, logger });
@@ -98,7 +96,6 @@ export async function openResources(
       sweepRows: createSweepRows(pool),
       workflows: openWorkflows(client),
       observer: createMaintenanceObserver(metrics),
-      removeTemporary: () => removeTemporaryFiles({ path }),
     },
     checks: {
       postgres: async () => void (await pool.query('select 1')),
@@ -111,9 +108,8 @@ export async function openResources(
       { name: 'stop channel', run: () => stops.close() },
       { name: 'progress', run: () => progress.close() },
       { name: 'routes', run: () => routes.close() },
-      { name: 'journal', run: () => journal.close() },
       { name: 'gateways', run: () => registry.close() },
-      { name: 'object store', run: () => store.close() },
+      { name: 'object store', run: () => storage.close() },
       { name: 'postgres', run: closePools },
     ],
   };
@@ -200,20 +196,11 @@ function openDispatcher(config: Config, { logger, metrics, onGuardTripped }: Res
   return dispatcher;
 }
 
-/** Opens object store and journal in one folder, with metrics. Callers retry failed operations. */
-async function openObjects(path: string, { metrics, logger }: ResourceContext) {
-  const count: StoreObserver = (operation, ok) =>
+/** Counts operations of store and journal. Callers retry failed operations. */
+function countBy(metrics: WorkerMetrics): StoreObserver {
+  return (operation, ok) =>
     metrics.fileStorageOperations.inc({
       ...{ operation, component: 'processor' },
       status: ok ? 'success' : 'retry',
     });
-  const store = observeStore(await openFilesystemStore({ path }), count);
-  const onFailure = (): void => count('store', false);
-  return { store, journal: createFilesystemJournal({ path, store, logger, onFailure }) };
-}
-
-function filesystemPath(config: Config): string {
-  if (config.object_store.type === 'filesystem') return config.object_store.path;
-  const message = 'object_store.type s3 is not available in this version. Use filesystem.';
-  throw new NightshiftError('config_invalid', message);
 }

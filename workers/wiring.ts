@@ -39,7 +39,6 @@ export interface MaintenanceDeps {
   readonly workflows: ReconcileDeps['workflows'];
   readonly observer: ReconcileDeps['observer'] & SweepDeps['observer'];
   readonly sweepRows: SweepDeps['rows'];
-  readonly removeTemporary: SweepDeps['removeTemporary'];
 }
 
 /** All activities of a worker. */
@@ -105,7 +104,6 @@ function createMaintenance(deps: ActivityDeps): ReconcileActivities & SweepActiv
       store,
       observer,
       retention: config.retention,
-      removeTemporary: maintenance.removeTemporary,
     }),
   };
 }

@@ -6,11 +6,9 @@ import type { SweepKind, SweepPageInput, SweepPageResult } from './contract';
 /** What the sweep reads, removes and reports. */
 export interface SweepDeps {
   readonly rows: SweepRows;
-  readonly store: Pick<ObjectStore, 'head' | 'list' | 'delete'>;
+  readonly store: Pick<ObjectStore, 'head' | 'list' | 'delete' | 'removeUnfinished'>;
   readonly retention: Pick<Config['retention'], 'batches' | 'scratch'>;
   readonly observer: SweepObserver;
-  /** Removes temporary files of crashed writers from the store. Returns their number. */
-  removeTemporary(): Promise<number>;
 }
 
 /** Receives the number of removed items, for metrics. Must not throw. */

@@ -14,7 +14,7 @@ const MIN_AGE_MS = 3_600_000;
 export function createCrashSweeper(): Sweeper {
   let nextSearchAtMs = 0;
   return async (deps, _input, check) => {
-    let removed = await deps.removeTemporary();
+    let removed = await deps.store.removeUnfinished();
     const startedAtMs = performance.now();
     if (startedAtMs >= nextSearchAtMs) {
       removed += await removeOrphans(deps, check);

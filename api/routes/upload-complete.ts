@@ -9,7 +9,7 @@ import type { RouteDeps } from '../app-deps';
 import type { CompleteUpload } from '../requests/complete-upload';
 import { wrongValue } from '../requests/faults';
 import { checkBatchContent, defaultLifetimeSec } from '../uploads/file-rules';
-import { joinParts, type JoinedFacts } from '../uploads/join-parts';
+import { inspectParts, joinParts, type JoinedFacts } from '../uploads/join-parts';
 import { discard, discardAfter } from '../uploads/receive-form';
 
 /** A completion that a client asks for. */
@@ -30,14 +30,15 @@ export async function completeUpload(
   const { store, uploads, config } = deps;
   const parts = chosenParts(await uploads.parts(upload.id), asked.partIds);
   checkTotalBytes(parts, upload);
+  const withMd5 = asked.md5 !== null;
+  const maxLineBytes = config.limits.max_line_bytes;
+  const facts = await inspectParts({ store, parts, withMd5, maxLineBytes });
+  checkContent(facts, { upload, asked });
   const id = fileIdFromBytes(randomBytes(16));
   const objectKey = fileKey(tenantHash(upload.tenant), id);
   await uploads.noteJoin(upload.id, objectKey);
-  const withMd5 = asked.md5 !== null;
-  const maxLineBytes = config.limits.max_line_bytes;
-  const facts = await joinParts({ store, parts, objectKey, withMd5, maxLineBytes });
+  await joinParts({ store, parts, objectKey });
   try {
-    checkContent(facts, { upload, asked });
     const file = newFile({ id, objectKey, facts, upload, nowSec: deps.nowSec() });
     const completion = { uploadId: upload.id, partIds: asked.partIds, file, nowSec: deps.nowSec() };
     const isFirst = await uploads.complete(completion);

@@ -143,8 +143,7 @@ async function checkNamespace(temporal: Config['temporal']): Promise<string> {
 
 /** Tries the guarantee that the journal relies on: of two writers of one object, exactly one wins. */
 async function checkObjectStore(settings: Config['object_store']): Promise<string> {
-  if (settings.type !== 'filesystem') return `${settings.type} (not checked)`;
-  const store = await lazy.filesystem().openFilesystemStore({ path: settings.path });
+  const { store, close } = await lazy.storage().openStorage(settings);
   const key = `doctor/${randomUUID()}`;
   try {
     const writers = ['a', 'b'].map((text) => store.putIfAbsent(key, Buffer.from(text)));
@@ -155,11 +154,15 @@ async function checkObjectStore(settings: Config['object_store']): Promise<strin
         `${winners} of two writers created the same object`,
       );
     }
-    return `${settings.path} is writable, and creates an object only once`;
+    return `${placeOf(settings)} is writable, and creates an object only once`;
   } finally {
     await store.delete(key);
-    await store.close();
+    await close();
   }
+}
+
+function placeOf(settings: Config['object_store']): string {
+  return settings.type === 'filesystem' ? settings.path : `bucket ${settings.bucket}`;
 }
 
 function gatewayUrls(config: Config): string[] {

@@ -3,15 +3,15 @@ import { access, open, readdir, rmdir, stat, unlink, type FileHandle } from 'nod
 import { dirname, join } from 'node:path';
 import { NightshiftError, nullIfMissing } from '../../core/errors';
 import type { Range } from '../../core/range';
-import type { ObjectHead, ObjectReader, ObjectStore } from '../object-store';
+import type { ObjectHead, ObjectReader, ObjectStore, PutResult } from '../object-store';
 import { ensureFolder } from './durable-folder';
 import { hasCode, mapped, mappedLookup } from './filesystem-errors';
 import { objectPath, objectsFolder, temporaryFolder } from './filesystem-layout';
 import { listFiles } from './filesystem-list';
 import { putFileIfAbsent } from './filesystem-put';
 import { createFileReader } from './filesystem-reader';
-import { FileStream } from './filesystem-stream';
-import { readStoreId } from './store-id';
+import { FileStream, type FileStreamOptions } from './filesystem-stream';
+import { readOrCreateStoreId, readStoreId } from './store-id';
 
 const STALE_TEMPORARY_MS = 24 * 3_600_000;
 
@@ -37,32 +37,42 @@ export async function openFilesystemStore(options: FilesystemStoreOptions): Prom
   return filesystemStore(path, onPassed);
 }
 
-/**
- * Removes temporary files of crashed writers that are older than a day; returns how many.
- * @throws object_store_failed
- */
-export function removeTemporaryFiles({
-  path,
-}: Pick<FilesystemStoreOptions, 'path'>): Promise<number> {
-  return mapped('sweep object store', () => sweepTemporaryFiles(temporaryFolder(path)));
-}
-
 function filesystemStore(root: string, onPassed: (bytes: number) => void): ObjectStore {
   return {
     putIfAbsent: async (key, body) =>
       putFileIfAbsent(root, { path: objectPath(root, key), body, onPassed }),
+    concatenate: async (key, parts) => joinFiles({ root, key, parts, onPassed }),
     head: (key) => nullIfMissing(headFile(root, key)),
     read: (key, range) => readRange(root, key, range),
-    stream: (key, range) => {
-      const openFile = async (): Promise<FileHandle> => (await openObject(root, key)).file;
-      return new FileStream(openFile, { range, onPassed });
-    },
+    stream: (key, range) => streamFile(root, key, { range, onPassed }),
     open: (key) => openReader(root, key),
     list: (prefix) => listFiles(root, prefix),
     delete: (key) => mapped(`delete ${key}`, () => deleteFile(root, key)),
     check: () => mapped('check object store', () => checkFolders(root)),
+    storeId: () => readOrCreateStoreId(root),
+    removeUnfinished: () =>
+      mapped('sweep object store', () => sweepTemporaryFiles(temporaryFolder(root))),
     close: () => Promise.resolve(),
   };
+}
+
+interface FilesToJoin {
+  readonly root: string;
+  readonly key: string;
+  readonly parts: readonly string[];
+  readonly onPassed: (bytes: number) => void;
+}
+
+/** Streams the parts through this process: they are on the same disk. */
+function joinFiles({ root, key, parts, onPassed }: FilesToJoin): Promise<PutResult> {
+  async function* body(): AsyncGenerator<Buffer> {
+    for (const part of parts) yield* streamFile(root, part, { range: undefined, onPassed });
+  }
+  return putFileIfAbsent(root, { path: objectPath(root, key), body: body() });
+}
+
+function streamFile(root: string, key: string, options: FileStreamOptions): FileStream {
+  return new FileStream(async () => (await openObject(root, key)).file, options);
 }
 
 async function readRange(root: string, key: string, range?: Range): Promise<Buffer> {

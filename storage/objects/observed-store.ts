@@ -27,6 +27,7 @@ export function observeStore(store: ObjectStore, observe: StoreObserver): Object
     );
   return {
     putIfAbsent: (key, body) => observed('store', store.putIfAbsent(key, body)),
+    concatenate: (key, parts) => observed('store', store.concatenate(key, parts)),
     read: (key, range) => observed('retrieve', store.read(key, range)),
     stream: (key, range) => observedStream(store.stream(key, range), observe),
     open: async (key) => observedReader(await observed('retrieve', store.open(key)), observe),
@@ -34,6 +35,8 @@ export function observeStore(store: ObjectStore, observe: StoreObserver): Object
     head: (key) => store.head(key),
     list: (prefix) => store.list(prefix),
     check: () => store.check(),
+    storeId: () => store.storeId(),
+    removeUnfinished: () => store.removeUnfinished(),
     close: () => store.close(),
   };
 }

@@ -17,6 +17,6 @@ export async function verifyStoreIdentity(pool: Pool, storeId: string): Promise<
   throw new NightshiftError(
     'store_mismatch',
     `this database belongs to object store ${row?.store_id ?? '?'}, but the configured one is ${storeId}: ` +
-      'set object_store.path to the folder that all processes share, or postgres.url to the database of this folder',
+      'set object_store to the store that all processes share, or postgres.url to the database of this store',
   );
 }

@@ -1,7 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { NightshiftError } from '../../core/errors';
 import type { Range } from '../../core/range';
-import type { ObjectBody, ObjectReader, ObjectStore } from '../../storage/object-store';
+import type { ObjectBody, ObjectReader, ObjectStore, PutResult } from '../../storage/object-store';
 
 /** An object store in memory, with its objects open to view. */
 export interface MemoryStore extends ObjectStore {
@@ -20,6 +21,7 @@ const SEGMENT = /^(?!\.{1,2}$)[A-Za-z0-9._-]+$/;
 
 /** An {@link ObjectStore} whose objects live as long as it does. */
 export function createMemoryStore({ chunkBytes = 65_536 }: MemoryStoreOptions = {}): MemoryStore {
+  const id = randomBytes(16).toString('hex');
   const objects = new Map<string, Buffer>();
   const writtenAtMs = new Map<string, number>();
   const find = (key: string): Buffer => {
@@ -28,19 +30,21 @@ export function createMemoryStore({ chunkBytes = 65_536 }: MemoryStoreOptions = 
       throw new NightshiftError('object_missing', `there is no object ${key}`);
     return object;
   };
+  const put = async (key: string, body: ObjectBody): Promise<PutResult> => {
+    if (!key.split('/').every((segment) => SEGMENT.test(segment))) {
+      throw new NightshiftError('internal', `not an object key: ${key}`);
+    }
+    const bytes = await collect(body);
+    if (objects.has(key)) return 'exists';
+    objects.set(key, bytes);
+    writtenAtMs.set(key, Date.now());
+    return 'created';
+  };
   return {
     objects,
     writtenAtMs,
-    async putIfAbsent(key, body) {
-      if (!key.split('/').every((segment) => SEGMENT.test(segment))) {
-        throw new NightshiftError('internal', `not an object key: ${key}`);
-      }
-      const bytes = await collect(body);
-      if (objects.has(key)) return 'exists';
-      objects.set(key, bytes);
-      writtenAtMs.set(key, Date.now());
-      return 'created';
-    },
+    putIfAbsent: put,
+    concatenate: async (key, parts) => put(key, Buffer.concat(parts.map(find))),
     head: async (key) => {
       const object = objects.get(key);
       return object === undefined ? null : { size: object.length };
@@ -58,6 +62,8 @@ export function createMemoryStore({ chunkBytes = 65_536 }: MemoryStoreOptions = 
     },
     delete: async (key) => void objects.delete(key),
     check: async () => undefined,
+    storeId: async () => id,
+    removeUnfinished: async () => 0,
     close: async () => undefined,
   };
 }

@@ -47,7 +47,6 @@ function deps() {
     store,
     retention: { scratch: DAY_SEC * 1000, batches: 90 * DAY_SEC * 1000 },
     observer: { removed: (kind: SweepKind, count: number) => void removed.push([kind, count]) },
-    removeTemporary: () => Promise.resolve(3),
   };
 }
 
@@ -253,14 +252,14 @@ describe('the rest', () => {
   });
 
   it('makes the store remove the temporary files of crashed writers', async () => {
-    expect(await sweep('temporary')).toBe(3);
+    const removeUnfinished = () => Promise.resolve(3);
+    expect(await sweep('temporary', { store: { ...store, removeUnfinished } })).toBe(3);
     expect(removed).toEqual([['temporary', 3]]);
   });
 });
 
 describe('objects that never got a row', () => {
   const random = () => randomBytes(16);
-  const none = { removeTemporary: () => Promise.resolve(0) };
   const putOld = async (key: string, ageMs = 25 * 3_600_000) => {
     await put(key);
     store.writtenAtMs.set(key, Date.now() - ageMs);
@@ -275,7 +274,7 @@ describe('objects that never got a row', () => {
   ])('are removed when they are old, and not before: %s', async (_what, key) => {
     const young = await putOld(key(), 23 * 3_600_000);
     await putOld(key());
-    expect(await sweep('temporary', none)).toBe(1);
+    expect(await sweep('temporary')).toBe(1);
     expect(keys()).toEqual([young]);
   });
 
@@ -294,14 +293,14 @@ describe('objects that never got a row', () => {
       ...['files/t/own', 'other/thing', 'batches/batch_gone/manifest.json'],
     ];
     for (const key of owned) await putOld(key);
-    expect(await sweep('temporary', none)).toBe(0);
+    expect(await sweep('temporary')).toBe(0);
     expect(keys()).toEqual([...owned].sort());
   });
 
   it('include parts that arrived after their upload had been cleared', async () => {
     await insertUpload('upload_a', { parts_gone_at: NOW_SEC - 600 });
     await putOld('uploads/upload_a/part_1');
-    expect(await sweep('temporary', none)).toBe(1);
+    expect(await sweep('temporary')).toBe(1);
     expect(keys()).toEqual([]);
   });
 
@@ -309,7 +308,7 @@ describe('objects that never got a row', () => {
     const { key } = await insertFile(database.pool, {});
     await putOld(key);
     for (let i = 0; i < 1_200; i++) await putOld(fileKey('t', fileIdFromBytes(random())));
-    expect(await sweep('temporary', none)).toBe(1_200);
+    expect(await sweep('temporary')).toBe(1_200);
     expect(keys()).toEqual([key]);
   });
 
@@ -317,12 +316,12 @@ describe('objects that never got a row', () => {
     const retention = { scratch: 0, batches: 0 };
     const young = await putOld(fileKey('t', fileIdFromBytes(random())), 3_000_000);
     await putOld(fileKey('t', fileIdFromBytes(random())), 4_000_000);
-    expect(await sweep('temporary', { ...none, retention })).toBe(1);
+    expect(await sweep('temporary', { retention })).toBe(1);
     expect(keys()).toEqual([young]);
   });
 
   it('are searched for once an hour', async () => {
-    const run = createSweepPage({ ...deps(), ...none });
+    const run = createSweepPage(deps());
     const page = () =>
       new MockActivityEnvironment({}).run(run, { kind: 'temporary', afterSeq: 0 } as const);
     for (const removes of [1, 0]) {

@@ -15,6 +15,7 @@ export function describeObjectStore(open: () => Promise<ObjectStore>): void {
   });
   afterAll(() => at.store.close());
   describePuts(at);
+  describeJoins(at);
   describeReads(at);
   describeReadsOfOpenObjects(at);
   describeNames(at);
@@ -89,6 +90,38 @@ function describePuts(at: Area): void {
     expect(bytes).toHaveLength(500_000);
     for (let i = 0; i < 5; i++)
       expect(bytes.subarray(i * 100_000).subarray(0, 100_000)).toEqual(piece.fill(i));
+  });
+}
+
+function describeJoins(at: Area): void {
+  const keysOf = (...names: string[]) => names.map((name) => `${at.area}/${name}`);
+
+  it('joins objects in the given order, and keeps them', async () => {
+    const long = randomBytes(700_000);
+    await at.put('one', long);
+    await at.put('two', 'second');
+    await at.put('none', '');
+    const parts = keysOf('two', 'one', 'none', 'two');
+    expect(await at.store.concatenate(`${at.area}/joined`, parts)).toBe('created');
+    const whole = Buffer.concat([Buffer.from('second'), long, Buffer.from('second')]);
+    expect(Buffer.compare(await at.store.read(`${at.area}/joined`), whole)).toBe(0);
+    expect((await at.store.read(`${at.area}/two`)).toString()).toBe('second');
+    expect(await at.store.concatenate(`${at.area}/empty`, [])).toBe('created');
+    expect(await at.store.head(`${at.area}/empty`)).toEqual({ size: 0 });
+  });
+
+  it('does not change an object that exists by joining others', async () => {
+    await at.put('part', 'new');
+    await at.put('taken', 'old');
+    expect(await at.store.concatenate(`${at.area}/taken`, keysOf('part'))).toBe('exists');
+    expect((await at.store.read(`${at.area}/taken`)).toString()).toBe('old');
+  });
+
+  it('creates nothing if an object to be joined is missing', async () => {
+    await at.put('there', 'x');
+    const joined = at.store.concatenate(`${at.area}/joined`, keysOf('there', 'nothing'));
+    await expect(joined).rejects.toMatchObject({ code: 'object_missing' });
+    expect(await at.store.head(`${at.area}/joined`)).toBeNull();
   });
 }
 
@@ -223,6 +256,18 @@ function describeKeyRules(at: Area): void {
 
   it('passes the readiness check', async () => {
     await at.store.check();
+  });
+
+  it('keeps one random id, even if many ask for it at once', async () => {
+    const ids = await Promise.all([1, 2, 3, 4].map(() => at.store.storeId()));
+    expect(ids[0]).toMatch(/^[0-9a-f]{32}$/);
+    expect(new Set(ids).size).toBe(1);
+  });
+
+  it('removes nothing that is younger than a day', async () => {
+    await at.put('young', 'x');
+    expect(await at.store.removeUnfinished()).toBe(0);
+    expect(await at.listed('')).toEqual(['young:1']);
   });
 }
 

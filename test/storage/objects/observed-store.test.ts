@@ -37,6 +37,7 @@ it('reports each operation once and passes everything through', async () => {
   const reader = await store.open('a');
   expect((await reader.read(1, 3)).toString()).toBe('ell');
   await reader.close();
+  expect(await store.concatenate('b', ['a', 'a'])).toBe('created');
   await store.delete('a');
   expect(seen).toEqual([
     ['store', true],
@@ -44,6 +45,7 @@ it('reports each operation once and passes everything through', async () => {
     ['retrieve', true],
     ['retrieve', true],
     ['retrieve', true],
+    ['store', true],
     ['delete', true],
   ]);
 });
@@ -56,6 +58,7 @@ it('reports faults of the store, but not missing objects or bodies that break of
     throw new Error('client went away');
   }
   await expect(store.putIfAbsent('b', broken())).rejects.toThrow('client went away');
+  await expect(store.concatenate('c', ['none'])).rejects.toMatchObject({ code: 'object_missing' });
   expect(seen).toEqual([]);
   await rename(join(root, 'store'), join(root, 'away'));
   const failed = { code: 'object_store_failed' };

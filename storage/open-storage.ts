@@ -1,0 +1,62 @@
+import { NightshiftError } from '../core/errors';
+import type { Config } from '../platform/config-schema';
+import type { Logger } from '../platform/logger';
+import { createFilesystemJournal } from './journal/filesystem-journal';
+import type { JournalStore } from './journal/journal-store';
+import type { ObjectStore } from './object-store';
+import { openFilesystemStore } from './objects/filesystem';
+import { observeStore, type StoreObserver } from './objects/observed-store';
+
+/** The object store of an installation, and the journal in it. */
+export interface Storage {
+  readonly store: ObjectStore;
+  /** Costs nothing until a writer is opened or a segment is read. */
+  readonly journal: JournalStore & { close(): Promise<void> };
+  /** The id that PostgreSQL must know (docs/design/read-model.md#store-identity). */
+  readonly storeId: string;
+  /** Closes the journal, then the store. Close all writers first. */
+  close(): Promise<void>;
+}
+
+/** What {@link openStorage} needs beside the settings. */
+export interface StorageOptions {
+  readonly logger?: Pick<Logger, 'warn'>;
+  /** Called with the outcome of each operation of the store and the journal; must not throw. */
+  readonly observe?: StoreObserver;
+  /** Called with the size of each chunk once it is written or consumed. */
+  readonly onPassed?: (bytes: number) => void;
+}
+
+/**
+ * Opens the object store that `object_store` names. The only place that knows which kinds there are: API,
+ * workers and command line all use it. The caller closes the result.
+ * @throws config_invalid, object_store_failed
+ */
+export async function openStorage(
+  settings: Config['object_store'],
+  options: StorageOptions = {},
+): Promise<Storage> {
+  const { logger, observe = () => undefined, onPassed } = options;
+  if (settings.type !== 'filesystem') throw notAvailable(settings.type);
+  const { path } = settings;
+  const plain = await openFilesystemStore({
+    path,
+    ...(onPassed === undefined ? {} : { onPassed }),
+  });
+  const store = observeStore(plain, observe);
+  const onFailure = (): void => observe('store', false);
+  const journal = createFilesystemJournal({
+    ...{ path, store, onFailure },
+    ...(logger === undefined ? {} : { logger }),
+  });
+  const close = async (): Promise<void> => {
+    await journal.close();
+    await store.close();
+  };
+  return { store, journal, storeId: await store.storeId(), close };
+}
+
+function notAvailable(type: string): NightshiftError {
+  const message = `object_store.type ${type} is not available in this version: use filesystem`;
+  return new NightshiftError('config_invalid', message);
+}
