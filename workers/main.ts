@@ -29,7 +29,8 @@ const EXPECTED = /^No (workflows|Nexus services) registered/;
 
 /**
  * Runs a worker process until it is closed.
- * @throws temporal_unavailable, postgres_unavailable, store_mismatch, config_invalid, port_in_use
+ * @throws temporal_unavailable, postgres_unavailable, schema_outdated, schema_newer, store_mismatch,
+ *   config_invalid, port_in_use
  */
 export async function runWorker(config: Config): Promise<RunningProcess> {
   boundHeapGrowth();

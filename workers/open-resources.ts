@@ -18,6 +18,7 @@ import type { StoreObserver } from '../storage/objects/observed-store';
 import { openStorage } from '../storage/open-storage';
 import { findBatchHeaders } from '../storage/postgres/batches/headers';
 import { createBatchRepository } from '../storage/postgres/batches/repository';
+import { checkSchema } from '../storage/postgres/migrate';
 import { openPool } from '../storage/postgres/pool';
 import { createProgressReporter } from '../storage/postgres/progress';
 import { listenForStops } from '../storage/postgres/stop-channel';
@@ -54,7 +55,7 @@ const STATEMENT_TIMEOUT_MS = 10_000;
 
 /**
  * Opens everything that a worker needs, except its connection to Temporal.
- * @throws store_mismatch, config_invalid, postgres_unavailable
+ * @throws schema_outdated, schema_newer, store_mismatch, config_invalid, postgres_unavailable
  */
 export async function openResources(
   config: Config,
@@ -69,6 +70,7 @@ export async function openResources(
   const { store, journal } = storage;
   const { url } = config.postgres;
   const { pool, progressPool, closePools } = openPools(url, logger);
+  await checkSchema(pool);
   await verifyStoreIdentity(pool, storage.storeId);
   const progress = openProgress(progressPool, { worker, logger, metrics });
   const stops = listenForStops({ url, logger, onStop: (batchId) => progress.checkNow(batchId) });
