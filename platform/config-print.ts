@@ -20,6 +20,7 @@ const DURATIONS = new Set([
   'batches',
   'scratch',
   'idle_series',
+  'flush_interval',
 ]);
 
 /** The configuration as an equivalent YAML file, without secrets. */

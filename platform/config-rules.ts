@@ -1,3 +1,4 @@
+import { objectStoreRules } from './config-object-store';
 import { postgresRule } from './config-postgres';
 import type { RuleBreak } from './config-rule';
 import type { Config } from './config-schema';
@@ -19,6 +20,7 @@ export function checkRules(config: Config, needs: readonly ConfigNeed[]): RuleBr
     ...bindRule(config),
     ...passThroughRule(config),
     ...temporalRules(config.temporal),
+    ...objectStoreRules(config.object_store),
   ];
 }
 

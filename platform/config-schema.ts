@@ -90,19 +90,37 @@ const modelGateway = z.strictObject({
   max_backoff: durationText,
 });
 
+const nonEmpty = z.string().min(1, 'expected a text that is not empty');
+
+/** Names of `[A-Za-z0-9._-]` with slashes between them, as in every object key. */
+const keyPrefix = z
+  .string()
+  .regex(/^([A-Za-z0-9._-]+\/)*[A-Za-z0-9._-]*$/, 'expected names such as team/nightshift');
+
+/** Cross-checked in `config-object-store.ts`. */
 const objectStore = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('filesystem'), path: z.string().min(1) }),
   z.strictObject({
     type: z.literal('s3'),
-    bucket: z.string().min(1),
-    region: z.string().default('us-east-1'),
-    endpoint: z.string().optional(),
-    prefix: z.string().default(''),
+    bucket: nonEmpty,
+    /** Without it, the region of AWS's own settings; `us-east-1` if there is an endpoint. */
+    region: nonEmpty.optional(),
+    endpoint: url.optional(),
+    prefix: keyPrefix.default(''),
     use_path_style: z.boolean().default(false),
+    server_side_encryption: z.enum(['AES256', 'aws:kms']).optional(),
+    kms_key_id: nonEmpty.optional(),
+    access_key_id: nonEmpty.optional(),
+    /** Read once, when the process opens the store. */
+    secret_access_key_file: nonEmpty.optional(),
+    request_timeout: duration('30s'),
+    flush_interval: duration('1s'),
+    segment_bytes: size('1MiB'),
+    cache_bytes: size('1GiB'),
+    /** Without it, the folder of the operating system for temporary files. */
+    cache_dir: nonEmpty.optional(),
   }),
 ]);
-
-const nonEmpty = z.string().min(1, 'expected a text that is not empty');
 
 /** Each certificate and key is a file, which may be replaced while the process runs, or PEM text. */
 const temporalTls = z.strictObject({

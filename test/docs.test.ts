@@ -27,12 +27,20 @@ describe('docs/configuration.md', () => {
 
   it('states the true defaults', () => {
     const told = rows.filter(({ fallback }) => fallback !== null);
-    const values = nest(told.filter(({ name }) => !name.startsWith(GATEWAY)));
+    const isOfOther = (name: string) => name.startsWith(GATEWAY) || isOfS3(name);
+    const values = nest(told.filter(({ name }) => !isOfOther(name)));
     expect(configSchema.parse(values)).toEqual(configSchema.parse({}));
 
     const url = { name: `${GATEWAY}url`, fallback: 'http://127.0.0.1' };
     const gateway = nest([url, ...told.filter(({ name }) => name.startsWith(GATEWAY))]);
     expect(configSchema.parse(gateway)).toEqual(configSchema.parse(nest([url])));
+
+    const bucket = [
+      { name: 'object_store.type', fallback: 's3' },
+      { name: 'object_store.bucket', fallback: 'b' },
+    ];
+    const s3 = nest([...bucket, ...told.filter(({ name }) => isOfS3(name))]);
+    expect(configSchema.parse(s3)).toEqual(configSchema.parse(nest(bucket)));
   });
 
   it('shows only valid examples', () => {
@@ -133,6 +141,11 @@ describe('every page', () => {
 });
 
 const GATEWAY = 'global_inference_gateway.';
+
+/** Whether only a bucket has this setting. */
+function isOfS3(name: string): boolean {
+  return /^object_store\.(?!type$|path$)/.test(name);
+}
 
 interface Row {
   readonly name: string;

@@ -109,7 +109,7 @@ describe('a printed configuration', () => {
         global_inference_gateway: {
           url: `https://m/openai?api-version=2024-10-21&api-key=${secret}#${secret}`,
         },
-        object_store: { type: 's3', bucket: 'b', endpoint: `https://s3?X-Sig=${secret}` },
+        object_store: { type: 's3', bucket: 'b', endpoint: `https://s3/#${secret}` },
       },
     });
     const text = printConfig(config);
