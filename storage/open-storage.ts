@@ -2,7 +2,8 @@ import { NightshiftError } from '../core/errors';
 import type { Config } from '../platform/config-schema';
 import type { Logger } from '../platform/logger';
 import { createFilesystemJournal } from './journal/filesystem-journal';
-import type { JournalStore } from './journal/journal-store';
+import type { OpenJournal } from './journal/journal';
+import { createObjectJournal } from './journal/object-journal';
 import type { ObjectStore } from './object-store';
 import { openFilesystemStore } from './objects/filesystem';
 import { observeStore, type StoreObserver } from './objects/observed-store';
@@ -11,7 +12,7 @@ import { observeStore, type StoreObserver } from './objects/observed-store';
 export interface Storage {
   readonly store: ObjectStore;
   /** Costs nothing until a writer is opened or a segment is read. */
-  readonly journal: JournalStore & { close(): Promise<void> };
+  readonly journal: OpenJournal;
   /** The id that PostgreSQL must know (docs/design/read-model.md#store-identity). */
   readonly storeId: string;
   /** Closes the journal, then the store. Close all writers first. */
@@ -36,24 +37,38 @@ export async function openStorage(
   settings: Config['object_store'],
   options: StorageOptions = {},
 ): Promise<Storage> {
-  const { logger, observe = () => undefined, onPassed } = options;
-  if (settings.type !== 'filesystem') throw notAvailable(settings.type);
-  const { path } = settings;
-  const plain = await openFilesystemStore({
-    path,
-    ...(onPassed === undefined ? {} : { onPassed }),
-  });
-  const store = observeStore(plain, observe);
-  const onFailure = (): void => observe('store', false);
-  const journal = createFilesystemJournal({
-    ...{ path, store, onFailure },
-    ...(logger === undefined ? {} : { logger }),
-  });
+  const { observe = () => undefined } = options;
+  const store = observeStore(await openStore(settings, options), observe);
+  const journal = openJournal(settings, store, options);
   const close = async (): Promise<void> => {
     await journal.close();
     await store.close();
   };
   return { store, journal, storeId: await store.storeId(), close };
+}
+
+async function openStore(
+  settings: Config['object_store'],
+  { onPassed }: StorageOptions,
+): Promise<ObjectStore> {
+  if (settings.type !== 'filesystem') throw notAvailable(settings.type);
+  const { path } = settings;
+  return openFilesystemStore({ path, ...(onPassed === undefined ? {} : { onPassed }) });
+}
+
+function openJournal(
+  settings: Config['object_store'],
+  store: ObjectStore,
+  { logger, observe }: StorageOptions,
+): OpenJournal {
+  const shared = { store, ...(logger === undefined ? {} : { logger }) };
+  if (settings.type === 'filesystem') {
+    const onFailure = (): void => observe?.('store', false);
+    return createFilesystemJournal({ ...shared, path: settings.path, onFailure });
+  }
+  // The store counts failed puts of segments, as of every other object.
+  const { flush_interval: flushIntervalMs, segment_bytes: segmentBytes } = settings;
+  return createObjectJournal({ ...shared, flushIntervalMs, segmentBytes });
 }
 
 function notAvailable(type: string): NightshiftError {

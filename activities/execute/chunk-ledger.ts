@@ -1,6 +1,7 @@
 import type { FrameHeader } from '../../core/journal/frame';
 import { FRAME_KIND, SENT_ALONE } from '../../core/journal/frame';
 import { isPreferred } from '../../core/journal/merge';
+import { unnumberedSegmentKey } from '../../core/names/object-names';
 import type { PlanEntry } from '../../core/plan/plan-entry';
 import { decodePlanEntry, PLAN_ENTRY_BYTES } from '../../core/plan/plan-entry';
 import type { FrameRef } from '../../storage/journal/journal-store';
@@ -20,6 +21,8 @@ export interface ChunkLine extends PlanEntry {
   failingSinceMs: number;
 }
 
+type FramePlace = Pick<FrameRef, 'objectKey' | 'position'>;
+
 const OPEN = 0;
 const COMPLETED = 1;
 const FAILED = 2;
@@ -38,8 +41,11 @@ export class ChunkLedger {
   readonly #indexByOffset = new Map<number, number>();
   readonly #retries = new Map<number, Pick<ChunkLine, 'tries' | 'refusals' | 'notBeforeMs'>>();
   readonly #frames = new Map<number, FrameRef>();
-  /** Per line: segments whose last frame of the line notes that it was about to be sent exclusively. */
-  readonly #crashesAlone = new Map<number, Map<string, number>>();
+  /**
+   * Per line: the writers whose last frame of the line notes that it was about to be sent exclusively, each
+   * with the place of this note. A writer is known by the name of its segments, without their numbers.
+   */
+  readonly #crashesAlone = new Map<number, Map<string, FramePlace>>();
   #next = 0;
   completed = 0;
   failed = 0;
@@ -73,8 +79,8 @@ export class ChunkLedger {
   }
 
   /**
-   * Number of workers that died while only this line was in flight. Their segments end with the note of
-   * its exclusive send (docs/design/execution.md#poison-lines).
+   * Number of workers that died while only this line was in flight. Their frames end with the note of its
+   * exclusive send (docs/design/execution.md#poison-lines).
    */
   crashesAlone(index: number): number {
     return this.#crashesAlone.get(index)?.size ?? 0;
@@ -149,12 +155,16 @@ export class ChunkLedger {
     this.#retries.set(index, { tries, refusals, notBeforeMs });
   }
 
-  #noteExclusiveSend(index: number, { header, objectKey, position }: FrameRef): void {
-    const crashes = this.#crashesAlone.get(index) ?? new Map<string, number>();
+  #noteExclusiveSend(index: number, ref: FrameRef): void {
+    const { header, objectKey } = ref;
+    const crashes = this.#crashesAlone.get(index) ?? new Map<string, FramePlace>();
+    const writer = unnumberedSegmentKey(objectKey);
+    const known = crashes.get(writer);
+    if (known !== undefined && !isBehind(ref, known)) return;
     if (header.kind === FRAME_KIND.retry && header.status === SENT_ALONE) {
-      crashes.set(objectKey, position);
+      crashes.set(writer, ref);
       this.#crashesAlone.set(index, crashes);
-    } else if ((crashes.get(objectKey) ?? Infinity) < position) crashes.delete(objectKey);
+    } else crashes.delete(writer);
   }
 
   #answer(index: number, ok: boolean): void {
@@ -176,4 +186,10 @@ export class ChunkLedger {
     });
     if (known === undefined || isPreferred(claim(ref), claim(known))) this.#frames.set(index, ref);
   }
+}
+
+/** Whether a writer wrote `frame` after `other`: numbers of segments ascend, and so do places in one. */
+function isBehind(frame: FramePlace, other: FramePlace): boolean {
+  if (frame.objectKey !== other.objectKey) return frame.objectKey > other.objectKey;
+  return frame.position > other.position;
 }

@@ -152,8 +152,8 @@ export class ChunkRun implements LineRun {
   }
 
   /**
-   * A line ends as `internal_error` only if the journal proves that it kills its workers: three segments
-   * must end with the note that exactly this line was about to be sent, with nothing else in flight. The
+   * A line ends as `internal_error` only if the journal proves that it kills its workers: the frames of three
+   * writers must end with the note that exactly this line was about to be sent, with nothing else in flight. The
    * workflow's suspicion alone proves nothing. Workers are also killed from outside, an attempt may die
    * before it sends the line, and the line may only have been in flight beside the culprit. Evidence in
    * the journal also survives a reset workflow (docs/design/execution.md#poison-lines).
@@ -254,6 +254,7 @@ export class ChunkRun implements LineRun {
     } catch (error) {
       this.#failTry(line, error);
     } finally {
+      if (this.#suspect !== null) this.#flushOutcome();
       permit.release();
       this.#o.gate.leave();
       this.#inFlight--;
@@ -289,12 +290,21 @@ export class ChunkRun implements LineRun {
   }
 
   /**
-   * Makes it durable that the line is about to be sent exclusively. If the segment ends with this note,
-   * its writer died while only this line was in flight (docs/design/execution.md#poison-lines).
+   * Makes it durable that the line is about to be sent exclusively. If a writer's frames end with this note,
+   * it died while only this line was in flight (docs/design/execution.md#poison-lines).
    */
   async #journalExclusiveSend(line: ChunkLine): Promise<void> {
     this.#journalBackoff(line, true);
     await this.#o.writer.flush();
+  }
+
+  /**
+   * Writes the outcome of an exclusive send at once. Until it is written, a kill for any other reason counts
+   * as evidence against the line.
+   */
+  #flushOutcome(): void {
+    // Rejects only if the writer is closed without having written; its close reports that.
+    this.#o.writer.flush().catch(() => undefined);
   }
 
   #journalBackoff({ offset, tries, refusals, notBeforeMs }: ChunkLine, alone = false): void {

@@ -6,7 +6,13 @@ import type { Range } from '../range';
  * plan. `r` is 16 random hex digits from the caller.
  */
 const DIGITS = 10;
-const SEGMENT_KEY = /^batches\/([^/]+)\/journal\/([^/]+)\/(\d{10})-(\d{10})\.([0-9a-f]{16})\.seg$/;
+/** Of the number of a segment within its writer. */
+const NUMBER_DIGITS = 6;
+/** Beyond this, one listing of the whole folder is cheaper than one for each block. */
+const MAX_PREFIXES = 8;
+const SEGMENT_KEY =
+  /^batches\/([^/]+)\/journal\/([^/]+)\/(\d{10})-(\d{10})\.([0-9a-f]{16})(?:\.\d{6,})?\.seg$/;
+const SEGMENT_NUMBER = /(?:\.\d{6,})?\.seg$/;
 const SEAL_KEY =
   /^batches\/([^/]+)\/seals\/([^/]+)\/(?:(\d{10})-(\d{10})|rest)\.([0-9a-f]{16})\.seal$/;
 
@@ -57,7 +63,32 @@ export function segmentKey(batchId: string, safeModel: string, range: Range, r: 
   return `${journalPrefix(batchId, safeModel)}${padded(from)}-${padded(to - 1)}.${r}.seg`;
 }
 
-/** The inverse of {@link segmentKey}; null for any other key. */
+/** One of the numbered segments of a writer; `number` counts from 1, and key order is the order of writing. */
+export function numberedSegmentKey(segment: string, number: number): string {
+  return segment.replace(/\.seg$/, `.${String(number).padStart(NUMBER_DIGITS, '0')}.seg`);
+}
+
+/** The key of a segment without its number: equal for all numbered segments of one writer. */
+export function unnumberedSegmentKey(segment: string): string {
+  return segment.replace(SEGMENT_NUMBER, '.seg');
+}
+
+/**
+ * Prefixes that together match every segment, or every seal of a range, that may overlap `range`; `folder`
+ * alone if the range is wide. No such object spans more than `maxSpan` positions, a power of ten, so its
+ * first position lies in one of a few blocks of that size. For a chunk at most three short listings
+ * suffice, however large the batch is.
+ */
+export function overlapPrefixes(folder: string, { from, to }: Range, maxSpan: number): string[] {
+  const digits = DIGITS - Math.log10(maxSpan);
+  const firstBlock = Math.floor(Math.max(0, from - maxSpan + 1) / maxSpan);
+  const blocks = Math.floor((to - 1) / maxSpan) - firstBlock + 1;
+  if (blocks > MAX_PREFIXES) return [folder];
+  const names = Array.from({ length: blocks }, (_, i) => String(firstBlock + i));
+  return names.map((name) => folder + name.padStart(digits, '0'));
+}
+
+/** The inverse of {@link segmentKey} and {@link numberedSegmentKey}; null for any other key. */
 export function parseSegmentKey(key: string): SegmentName | null {
   const match = SEGMENT_KEY.exec(key);
   if (match === null) return null;
@@ -76,9 +107,14 @@ export function sealKey(batchId: string, safeModel: string, range: Range, r: str
   return `${sealsPrefix(batchId)}${safeModel}/${padded(from)}-${padded(to)}.${r}.seal`;
 }
 
+/** The rest objects of one model. */
+export function restPrefix(batchId: string, safeModel: string): string {
+  return `${sealsPrefix(batchId)}${safeModel}/rest.`;
+}
+
 /** The object for answers that no seal of a range covers; its positions may have gaps. */
 export function restKey(batchId: string, safeModel: string, r: string): string {
-  return `${sealsPrefix(batchId)}${safeModel}/rest.${r}.seal`;
+  return `${restPrefix(batchId, safeModel)}${r}.seal`;
 }
 
 /** The inverse of {@link sealKey} and {@link restKey}; null for any other key. */

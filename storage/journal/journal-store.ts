@@ -3,8 +3,8 @@ import type { ManifestSeal } from '../../core/journal/manifest';
 import type { Range } from '../../core/range';
 
 /**
- * Stores answers durably until the result files are made (docs/design/journal.md). The filesystem journal
- * is the only implementation, and the only code that knows where answers are stored.
+ * Stores answers durably until the result files are made (docs/design/journal.md). Implementations are the
+ * only code that knows where answers are stored.
  *
  * An implementation MUST give every writer segments of its own, which no other process ever writes or
  * changes, and MUST make acknowledged frames survive a kill -9 of this process.
@@ -14,8 +14,9 @@ export interface JournalStore {
   openWriter(scope: JournalScope, range: Range): JournalWriter;
 
   /**
-   * Every frame of all segments and seals that overlap `range`, by any writer. In no particular order,
-   * with duplicates, and with frames outside the range. Reading an object stops at the first bad length
+   * Every frame of all segments and seals that overlap `range`, by any writer. Frames of one writer come in
+   * the order of writing, apart from that in no particular order, with duplicates, and with frames outside
+   * the range. Reading an object stops at the first bad length
    * or CRC. Objects that `isWanted` refuses are not read. @throws object_store_failed
    */
   scan(
@@ -116,8 +117,8 @@ export interface SealInfo {
 /** Writes the answers of one attempt at a chunk, into segments of its own. */
 export interface JournalWriter {
   /**
-   * Buffers one encoded frame. The writer's own timer (about 50 ms) or `flush` writes it; from then
-   * on it survives kill -9 and appears in `frames`.
+   * Buffers one encoded frame. The writer's own timer (50 ms on a filesystem, 1 s on an object store) or
+   * `flush` writes it; from then on it survives kill -9 and appears in `frames`.
    */
   append(header: FrameHeader, encodedFrame: Uint8Array): void;
 
@@ -125,8 +126,7 @@ export interface JournalWriter {
   readonly unwrittenBytes: number;
 
   /**
-   * False from a failed write until a new segment holds all unwritten frames. The caller sends no
-   * requests meanwhile.
+   * False from a failed write until its frames are written. The caller sends no requests meanwhile.
    */
   readonly healthy: boolean;
 
@@ -137,8 +137,8 @@ export interface JournalWriter {
   flush(signal?: AbortSignal): Promise<void>;
 
   /**
-   * Tries once to write the unwritten frames, and closes. Idempotent. Call `flush` first to wait for a
-   * disk that is full. @throws object_store_failed if frames could not be written and are lost
+   * Writes the unwritten frames until a write fails, and closes. Idempotent. Call `flush` first to wait for
+   * a disk that is full. @throws object_store_failed if frames could not be written and are lost
    */
   close(): Promise<void>;
 }

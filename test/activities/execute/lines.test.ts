@@ -5,6 +5,7 @@ import { NO_USAGE } from '../../../core/batch/counts';
 import { OpenRanges } from '../../../core/chunks/open-ranges';
 import type { FrameKind } from '../../../core/journal/frame';
 import { FRAME_KIND, SENT_ALONE } from '../../../core/journal/frame';
+import { numberedSegmentKey, segmentKey } from '../../../core/names/object-names';
 import { encodePlanEntry, PLAN_ENTRY_BYTES } from '../../../core/plan/plan-entry';
 import type { FrameRef } from '../../../storage/journal/journal-store';
 
@@ -82,6 +83,21 @@ describe('the ledger of a chunk', () => {
     ledger.addFrame(ref(1, FRAME_KIND.retry, { key: 'a', position: 2 }));
     expect(ledger.crashesAlone(0)).toBe(2);
     expect(ledger.crashesAlone(1)).toBe(0);
+  });
+
+  it('counts a crash of a writer with numbered segments only if its latest one ends with the note', () => {
+    const ledger = ledgerOf(1);
+    const segment = (r: string, number: number) =>
+      numberedSegmentKey(segmentKey('batch_1', 'm', { from: 0, to: 2 }, r.repeat(16)), number);
+    const note = (key: string) =>
+      ledger.addFrame(ref(0, FRAME_KIND.retry, { status: SENT_ALONE, key, position: 16 }));
+    note(segment('a', 1));
+    ledger.addFrame(ref(0, FRAME_KIND.retry, { key: segment('a', 2), position: 16 }));
+    expect(ledger.crashesAlone(0)).toBe(0);
+    note(segment('a', 3));
+    note(segment('b', 1));
+    note(segment('b', 2));
+    expect(ledger.crashesAlone(0)).toBe(2);
   });
 
   it('counts each line once and seals the same frames in any order of reading', () => {

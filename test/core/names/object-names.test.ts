@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import * as keys from '../../../core/names/object-names';
 
 const batch = `batch_${'0a'.repeat(16)}`;
@@ -34,6 +35,35 @@ describe('object keys', () => {
     const key = keys.segmentKey(batch, 'org_model.A-1', { from: 7, to: 13 }, r);
     const expected = { batchId: batch, safeModel: 'org_model.A-1', range: { from: 7, to: 13 }, r };
     expect(keys.parseSegmentKey(key)).toEqual(expected);
+  });
+
+  it('number the segments of a writer in key order, and find the writer again', () => {
+    const segment = keys.segmentKey(batch, 'm', { from: 7, to: 13 }, r);
+    const numbered = [1, 2, 10, 999_999].map((n) => keys.numberedSegmentKey(segment, n));
+    expect(numbered[0]).toBe(`batches/${batch}/journal/m/0000000007-0000000012.${r}.000001.seg`);
+    expect([...numbered].sort()).toEqual(numbered);
+    for (const key of [segment, ...numbered]) {
+      expect(keys.unnumberedSegmentKey(key)).toBe(segment);
+      expect(keys.parseSegmentKey(key)).toEqual(keys.parseSegmentKey(segment));
+    }
+  });
+
+  it('are listed by prefixes that match every object whose range overlaps', () => {
+    const start = fc.nat(200_000);
+    const length = fc.integer({ min: 1, max: 10_000 });
+    fc.assert(
+      fc.property(start, length, start, length, (from, size, otherFrom, otherSize) => {
+        const prefixes = keys.overlapPrefixes('f/', { from, to: from + size }, 10_000);
+        expect(prefixes.length).toBeLessThanOrEqual(3);
+        const overlaps = otherFrom < from + size && otherFrom + otherSize > from;
+        const other = { from: otherFrom, to: otherFrom + otherSize };
+        const name = keys.segmentKey(batch, 'm', other, r).split('/').at(-1);
+        const isListed = prefixes.some((prefix) => `f/${name}`.startsWith(prefix));
+        if (overlaps) expect(isListed).toBe(true);
+      }),
+    );
+    expect(keys.overlapPrefixes('f/', { from: 0, to: 5 }, 10_000)).toEqual(['f/000000']);
+    expect(keys.overlapPrefixes('f/', { from: 0, to: 1_000_000 }, 10_000)).toEqual(['f/']);
   });
 
   it('can be parsed back into the parts of a seal name, without a range for the rest', () => {

@@ -1,33 +1,52 @@
-import { randomBytes } from 'node:crypto';
 import { NightshiftError } from '../../core/errors';
 import { FRAME_HEADER_BYTES, FRAME_KIND, readNotBeforeMs } from '../../core/journal/frame';
 import type { FrameHeader } from '../../core/journal/frame';
-import { segmentKey } from '../../core/names/object-names';
 import type { Range } from '../../core/range';
 import type { FrameRef, JournalScope, JournalWriter } from './journal-store';
-import type { SegmentFile } from './segment-file';
 
-/** A kill -9 loses at most the frames appended in this time (measured: 49 ms at 500 lines a second). */
-const WRITE_INTERVAL_MS = 50;
-/** A write of this size does not wait for the interval; larger writes are no faster (measured). */
-const WRITE_SOON_BYTES = 256 * 1024;
 const RETRY_FIRST_MS = 100;
 const RETRY_MAX_MS = 2_000;
 
-export interface FilesystemWriterOptions {
-  readonly scope: JournalScope;
+/** When a writer writes. */
+export interface WritePolicy {
+  /**
+   * Longest time that a frame waits for the start of its write, unless the write before it takes longer. A
+   * kill -9 loses at most the frames of this time, and those of the write that runs.
+   */
+  readonly intervalMs: number;
+  /** Frames of this many bytes do not wait for the interval. */
+  readonly soonBytes: number;
+  /** Most bytes of frames in one write; a larger frame is written alone. */
+  readonly maxBytes: number;
+}
+
+/** What the names of a writer's segments are made from. */
+export interface SegmentScope extends JournalScope {
   readonly range: Range;
-  /** Creates the segment `key`; `onSyncError` makes the writer abandon it. */
-  readonly createSegment: (
-    key: string,
-    onSyncError: (error: unknown) => void,
-  ) => Promise<SegmentFile>;
-  readonly onAbandoned: (segment: string, error: unknown) => void;
+}
+
+/** Where the first of the written frames is; the others follow it. */
+export interface WrittenPlace {
+  readonly objectKey: string;
+  readonly position: number;
+}
+
+/** The segments of one writer. Calls never overlap. */
+export interface SegmentSink {
+  /**
+   * Writes all frames behind each other into one segment. After an error none of them is acknowledged, and
+   * the next call has the same frames.
+   */
+  write(frames: readonly Uint8Array[]): Promise<WrittenPlace>;
+  /** Called once, after the last write. */
+  close(): Promise<void>;
 }
 
 interface Appended {
   readonly header: FrameHeader;
   readonly bytes: Uint8Array;
+  /** When it was appended, on the monotonic clock. */
+  readonly atMs: number;
 }
 
 interface Waiter {
@@ -38,20 +57,23 @@ interface Waiter {
 }
 
 /**
- * Writes the segments of one attempt at a chunk (docs/design/journal.md#writing-and-durability).
+ * Buffers the frames of one attempt at a chunk and writes them to its segments
+ * (docs/design/journal.md#writing-and-durability).
  *
  * | state   | meaning                                    | transitions                              |
  * |---------|--------------------------------------------|------------------------------------------|
  * | idle    | nothing to write, or the timer is running  | timer, size, flush, close → writing      |
  * | writing | one write runs, further frames queue up    | success → idle; failure → failed         |
- * | failed  | unhealthy: segment abandoned, frames kept  | retry in a new segment → writing; close  |
+ * | failed  | unhealthy: frames are kept                 | retry of the same frames → writing; close |
  * | closed  | appends throw                              | –                                        |
  */
-export class FilesystemWriter implements JournalWriter {
-  readonly #options: FilesystemWriterOptions;
+export class SegmentWriter implements JournalWriter {
+  readonly #sink: SegmentSink;
+  readonly #policy: WritePolicy;
   readonly #frames: FrameRef[] = [];
   #queue: Appended[] = [];
-  #segment: SegmentFile | null = null;
+  /** How many frames at the head of the queue belong to the write that runs or is retried; 0 if none. */
+  #claimed = 0;
   #timer: NodeJS.Timeout | null = null;
   #writing: Promise<void> | null = null;
   #waiters: Waiter[] = [];
@@ -60,8 +82,9 @@ export class FilesystemWriter implements JournalWriter {
   #lastError: unknown = null;
   #closing: Promise<void> | null = null;
 
-  constructor(options: FilesystemWriterOptions) {
-    this.#options = options;
+  constructor(sink: SegmentSink, policy: WritePolicy) {
+    this.#sink = sink;
+    this.#policy = policy;
   }
 
   get unwrittenBytes(): number {
@@ -79,7 +102,7 @@ export class FilesystemWriter implements JournalWriter {
   append(header: FrameHeader, encodedFrame: Uint8Array): void {
     if (this.#closing !== null)
       throw new NightshiftError('internal', 'append to a closed journal writer');
-    this.#queue.push({ header, bytes: encodedFrame });
+    this.#queue.push({ header, bytes: encodedFrame, atMs: performance.now() });
     this.#unwrittenBytes += encodedFrame.length;
     this.#schedule();
   }
@@ -105,12 +128,18 @@ export class FilesystemWriter implements JournalWriter {
     return this.#frames.length + this.#queue.length;
   }
 
+  /** A flush starts a write at once, even if the timer is running. */
   #schedule(): void {
-    if (this.#writing !== null || this.#queue.length === 0) return;
-    const isUrgent = this.#waiters.length > 0 || this.#unwrittenBytes >= WRITE_SOON_BYTES;
-    const waitMs = this.healthy ? (isUrgent ? 0 : WRITE_INTERVAL_MS) : this.#retryMs();
-    if (waitMs === 0) this.#start();
-    else this.#timer ??= setTimeout(() => this.#start(), waitMs);
+    const oldest = this.#queue[0];
+    if (this.#writing !== null || oldest === undefined) return;
+    const isUrgent = this.#waiters.length > 0 || this.#unwrittenBytes >= this.#policy.soonBytes;
+    if (!this.healthy) this.#timer ??= setTimeout(() => this.#start(), this.#retryMs());
+    else if (isUrgent) this.#start();
+    else this.#timer ??= setTimeout(() => this.#start(), this.#waitMs(oldest.atMs));
+  }
+
+  #waitMs(oldestMs: number): number {
+    return Math.max(0, oldestMs + this.#policy.intervalMs - performance.now());
   }
 
   #retryMs(): number {
@@ -119,7 +148,7 @@ export class FilesystemWriter implements JournalWriter {
 
   #start(): void {
     this.#stopTimer();
-    this.#writing = this.#writeQueue().finally(() => {
+    this.#writing = this.#writeOnce().then(() => {
       this.#writing = null;
       if (this.#closing === null) this.#schedule();
     });
@@ -130,32 +159,34 @@ export class FilesystemWriter implements JournalWriter {
     this.#timer = null;
   }
 
-  /** Tries once to write the whole queue. */
-  async #writeQueue(): Promise<void> {
-    const batch = [...this.#queue];
-    if (batch.length === 0) return;
+  /** Tries once to write the head of the queue: what failed before, or as much as one write takes. */
+  async #writeOnce(): Promise<boolean> {
+    if (this.#claimed === 0) this.#claimed = this.#fittingFrames();
+    const batch = this.#queue.slice(0, this.#claimed);
     try {
-      this.#segment ??= await this.#createSegment();
-      const segment = this.#segment;
-      const position = await segment.append(batch.map((frame) => frame.bytes));
-      this.#acknowledge(batch, segment.key, position);
+      const place = await this.#sink.write(batch.map((frame) => frame.bytes));
+      this.#acknowledge(batch, place);
+      return true;
     } catch (error) {
       this.#failures++;
       this.#lastError = error;
-      this.#abandon(this.#segment, error);
+      return false;
     }
   }
 
-  #createSegment(): Promise<SegmentFile> {
-    const { scope, range } = this.#options;
-    const r = randomBytes(8).toString('hex');
-    const key = segmentKey(scope.batchId, scope.safeModel, range, r);
-    return this.#options.createSegment(key, (error) => {
-      if (this.#segment?.key === key) this.#abandon(this.#segment, error);
-    });
+  /** How many frames of the queue fit into one write; at least one. */
+  #fittingFrames(): number {
+    let bytes = 0;
+    let count = 0;
+    for (const frame of this.#queue) {
+      bytes += frame.bytes.length;
+      if (count > 0 && bytes > this.#policy.maxBytes) break;
+      count++;
+    }
+    return count;
   }
 
-  #acknowledge(batch: readonly Appended[], objectKey: string, first: number): void {
+  #acknowledge(batch: readonly Appended[], { objectKey, position: first }: WrittenPlace): void {
     let position = first;
     for (const { header, bytes } of batch) {
       const ref = { header, objectKey, position, byteLength: bytes.length };
@@ -165,25 +196,18 @@ export class FilesystemWriter implements JournalWriter {
       position += bytes.length;
     }
     this.#queue = this.#queue.slice(batch.length);
+    this.#claimed = 0;
     this.#failures = 0;
     const done = this.#waiters.filter((waiter) => waiter.target <= this.#frames.length);
     this.#waiters = this.#waiters.filter((waiter) => waiter.target > this.#frames.length);
     for (const waiter of done) waiter.resolve();
   }
 
-  /** The next write creates a new segment. Frames written to the old one stay valid. */
-  #abandon(segment: SegmentFile | null, error: unknown): void {
-    this.#segment = null;
-    this.#options.onAbandoned(segment?.key ?? 'none yet', error);
-    void segment?.release();
-  }
-
   async #finish(): Promise<void> {
     this.#stopTimer();
     await this.#writing;
-    await this.#writeQueue();
-    await this.#segment?.release();
-    this.#segment = null;
+    while (this.#queue.length > 0 && (await this.#writeOnce()));
+    await this.#sink.close();
     if (this.#queue.length === 0) return;
     const message = `journal: ${this.#queue.length} frames could not be written`;
     const error = new NightshiftError('object_store_failed', message, { cause: this.#lastError });

@@ -1,49 +1,44 @@
 import { crc32 } from 'node:zlib';
 import { mkdir, readdir, rename, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { encodeRetryFrame, FRAME_KIND, readFrame } from '../../../core/journal/frame';
+import { readFrame } from '../../../core/journal/frame';
+import { journalPrefix } from '../../../core/names/object-names';
+import { openAppendFile, type OpenAppendFile } from '../../../storage/journal/append-file';
 import { framesOfSegment } from '../../support/segment-frames';
-import { journalPrefix, parseSegmentKey } from '../../../core/names/object-names';
 import { until } from '../../support/until';
-import {
-  answer,
-  append,
-  FakeDisk,
-  journalPlace,
-  offsetsOf,
-  SCOPE,
-  type JournalPlace,
-} from './fixtures';
+import { append, FakeDisk, journalPlace, offsetsOf, SCOPE, type JournalPlace } from './fixtures';
+import { describeJournal } from './journal-conformance';
+import type { JournalUnderTest } from './journal-under-test';
 
-let place: JournalPlace;
 const range = { from: 20, to: 30 };
 
-afterEach(() => place.remove());
+describe('a journal on a filesystem', () => {
+  describeJournal(async () => {
+    const openFile: OpenAppendFile = async (path) => {
+      const file = await openAppendFile(path);
+      return {
+        ...file,
+        append: async (bytes) => {
+          await underTest.beforeWrite();
+          return file.append(bytes);
+        },
+      };
+    };
+    const { journal, store, remove } = await journalPlace(openFile);
+    const underTest: JournalUnderTest = {
+      ...{ journal, store, remove },
+      beforeWrite: () => Promise.resolve(),
+    };
+    return underTest;
+  });
+});
+
+let place: JournalPlace;
 
 describe('a writer on a filesystem', () => {
+  afterEach(() => place.remove());
   beforeEach(async () => {
     place = await journalPlace();
-  });
-
-  it('creates nothing before its first write', async () => {
-    const writer = place.journal.openWriter(SCOPE, range);
-    await writer.flush();
-    await writer.close();
-    await writer.close();
-    expect(await readdir(join(place.path, 'objects'))).toEqual([]);
-  });
-
-  it('writes on its own timer and lists the frames it has written', async () => {
-    const writer = place.journal.openWriter(SCOPE, range);
-    append(writer, 7);
-    expect(writer.frames).toEqual([]);
-    expect(writer.unwrittenBytes).toBe(answer(7, 'answer 7').bytes.length);
-    await until(() => writer.frames.length === 1, 5_000, 'the frame to be written');
-    expect(writer.unwrittenBytes).toBe(0);
-    const [ref] = writer.frames;
-    const bytes = await place.store.read(ref!.objectKey);
-    expect(readFrame(bytes, ref!.position, crc32)?.end).toBe(ref!.position + ref!.byteLength);
-    await writer.close();
   });
 
   it('creates nothing while the store is unmounted, keeps its frames, and recovers by itself', async () => {
@@ -59,16 +54,6 @@ describe('a writer on a filesystem', () => {
     await writer.flush();
     expect(writer.healthy).toBe(true);
     expect(offsetsOf(writer.frames)).toEqual([7]);
-    await writer.close();
-  });
-
-  it('names its segment after the positions of its range, both ends included', async () => {
-    const writer = place.journal.openWriter(SCOPE, range);
-    append(writer, 1);
-    await writer.flush();
-    expect(parseSegmentKey(writer.frames[0]!.objectKey)).toMatchObject({
-      range: { from: 20, to: 30 },
-    });
     await writer.close();
   });
 
@@ -89,32 +74,10 @@ describe('a writer on a filesystem', () => {
     expect(found).toEqual(Array.from({ length: 200 }, (_, i) => i));
     expect(offsetsOf(writer.frames)).toEqual(found);
   });
-
-  it('lists when a line in backoff may be sent again', async () => {
-    const writer = place.journal.openWriter(SCOPE, range);
-    const bytes = encodeRetryFrame({ offset: 5, tries: 2, notBeforeMs: 1_700_000_000_123 }, crc32);
-    writer.append(readFrame(bytes, 0, crc32)!.header, bytes);
-    await writer.flush();
-    expect(writer.frames[0]).toMatchObject({
-      header: { kind: FRAME_KIND.retry, tries: 2 },
-      notBeforeMs: 1_700_000_000_123,
-    });
-    await writer.close();
-    expect(() => append(writer, 1)).toThrow(expect.objectContaining({ code: 'internal' }));
-  });
-
-  it('refuses ranges that the format does not allow', () => {
-    for (const bad of [
-      { from: 0, to: 10_001 },
-      { from: 5, to: 5 },
-      { from: -1, to: 2 },
-    ]) {
-      expect(() => place.journal.openWriter(SCOPE, bad)).toThrow('plan positions');
-    }
-  });
 });
 
 describe('a writer on a disk that fails', () => {
+  afterEach(() => place.remove());
   let disk: FakeDisk;
   beforeEach(async () => {
     disk = new FakeDisk();
@@ -172,31 +135,6 @@ describe('a writer on a disk that fails', () => {
     expect(writer.healthy).toBe(true);
     expect(disk.files).toHaveLength(1);
     await writer.close();
-  });
-
-  it('can abort a flush without losing the frames it waited for', async () => {
-    disk.failOpens = 1_000;
-    const writer = place.journal.openWriter(SCOPE, range);
-    append(writer, 1);
-    const controller = new AbortController();
-    const flushed = writer.flush(controller.signal);
-    await until(() => !writer.healthy, 5_000, 'a write that fails');
-    controller.abort(new Error('box over'));
-    await expect(flushed).rejects.toThrow('box over');
-    disk.failOpens = 0;
-    await writer.flush();
-    expect(offsetsOf(writer.frames)).toEqual([1]);
-    await writer.close();
-  });
-
-  it('reports unwritten frames at close and leaves nothing running', async () => {
-    disk.failOpens = 1_000;
-    const writer = place.journal.openWriter(SCOPE, range);
-    append(writer, 1);
-    const lost = { code: 'object_store_failed', retryable: true };
-    const flushed = expect(writer.flush()).rejects.toMatchObject(lost);
-    await expect(writer.close()).rejects.toMatchObject(lost);
-    await flushed;
   });
 
   it('abandons a segment whose sync failed and continues in a new one', async () => {

@@ -1,0 +1,63 @@
+import { crc32 } from 'node:zlib';
+import { MAX_CHUNK_ENTRIES } from '../../core/chunks/chunk-size';
+import { NightshiftError } from '../../core/errors';
+import { parseSealKey, sealsPrefix } from '../../core/names/object-names';
+import type { Range } from '../../core/range';
+import type { ObjectStore } from '../object-store';
+import type { JournalStore, SealInfo } from './journal-store';
+import { openAnswers } from './merge/open-answers';
+import { scanFrames, type KeysIn } from './scan-frames';
+import {
+  SegmentWriter,
+  type SegmentScope,
+  type SegmentSink,
+  type WritePolicy,
+} from './segment-writer';
+import { writeSeal } from './write-seal';
+
+/** A journal that its process closes after all writers. */
+export type OpenJournal = JournalStore & { close(): Promise<void> };
+
+/** What differs between journals: how segments are written and found. */
+export interface JournalParts {
+  readonly store: ObjectStore;
+  readonly policy: WritePolicy;
+  openSegments(scope: SegmentScope): SegmentSink;
+  readonly keysIn: KeysIn;
+  /** Segments and seals that a scan reads at the same time. */
+  readonly parallelReads: number;
+  close(): Promise<void>;
+}
+
+/** A journal whose seals and reads go through the object store. */
+export function createJournal(parts: JournalParts): OpenJournal {
+  const { store, policy, keysIn, parallelReads } = parts;
+  return {
+    openWriter: (scope, range) => {
+      checkRange(range);
+      return new SegmentWriter(parts.openSegments({ ...scope, range }), policy);
+    },
+    scan: (scope, range, isWanted = () => true) =>
+      scanFrames({ store, scope, range, isWanted, keysIn, parallel: parallelReads }),
+    writeSeal: (scope, range, frames) => writeSeal({ store, crc32, scope, range, frames }),
+    listSeals: (batchId) => listSeals(store, batchId),
+    openAnswers: (batchId, seals, check) => openAnswers({ store, batchId, seals, check }),
+    close: () => parts.close(),
+  };
+}
+
+function checkRange({ from, to }: Range): void {
+  if (from >= 0 && to > from && to - from <= MAX_CHUNK_ENTRIES) return;
+  const message = `expected 1 to ${MAX_CHUNK_ENTRIES} plan positions, got [${from}, ${to})`;
+  throw new NightshiftError('internal', message);
+}
+
+async function listSeals(store: ObjectStore, batchId: string): Promise<SealInfo[]> {
+  const seals: SealInfo[] = [];
+  for await (const { key, size } of store.list(sealsPrefix(batchId))) {
+    const name = parseSealKey(key);
+    if (name === null) continue;
+    seals.push({ key, size, safeModel: name.safeModel, range: name.range });
+  }
+  return seals;
+}

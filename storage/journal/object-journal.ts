@@ -1,0 +1,50 @@
+import type { Logger } from '../../platform/logger';
+import type { ObjectStore } from '../object-store';
+import { createJournal, type OpenJournal } from './journal';
+import { ObjectSegments } from './object-segments';
+
+export interface ObjectJournalOptions {
+  readonly store: ObjectStore;
+  /** Longest time that an answer waits for its put. A kill -9 loses at most the answers of this time. */
+  readonly flushIntervalMs?: number;
+  /** Answers of this many bytes are put at once; also the largest segment, except for one large answer. */
+  readonly segmentBytes?: number;
+  readonly logger?: Pick<Logger, 'warn'>;
+}
+
+const FLUSH_INTERVAL_MS = 1_000;
+const SEGMENT_BYTES = 1024 * 1024;
+/** Small objects are read at about the latency of the store, so a few are read at once. */
+const PARALLEL_READS = 8;
+
+/**
+ * The journal on any object store (docs/design/journal.md#segments-on-an-object-store). Segments are
+ * immutable objects, durable once they are put. The caller closes it after its writers.
+ */
+export function createObjectJournal(options: ObjectJournalOptions): OpenJournal {
+  const { store, logger } = options;
+  const segmentBytes = options.segmentBytes ?? SEGMENT_BYTES;
+  return createJournal({
+    store,
+    policy: {
+      intervalMs: options.flushIntervalMs ?? FLUSH_INTERVAL_MS,
+      soonBytes: segmentBytes,
+      maxBytes: segmentBytes,
+    },
+    openSegments: (scope) =>
+      new ObjectSegments({
+        ...scope,
+        store,
+        onFailure: (segment, err) => logger?.warn({ segment, err }, 'journal segment not written'),
+      }),
+    keysIn: (_folder, prefixes) => keysWith(store, prefixes),
+    parallelReads: PARALLEL_READS,
+    close: () => Promise.resolve(),
+  });
+}
+
+async function* keysWith(store: ObjectStore, prefixes: readonly string[]): AsyncGenerator<string> {
+  for (const prefix of prefixes) {
+    for await (const { key } of store.list(prefix)) yield key;
+  }
+}
