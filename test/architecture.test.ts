@@ -9,6 +9,8 @@ const ELSEWHERE = ['test', 'bench', 'examples'];
 /** Exports that no product code imports, each with the reason why it is an export nevertheless. */
 const USED_OTHERWISE: Readonly<Record<string, string>> = {
   'core/openai/result-line.ts LINE_ERROR_CODES': 'a test compares docs/errors.md with it',
+  'embedded/binaries/go-program.ts findGoProgram': 'test/run.js prepares the tests with it',
+  'embedded/binaries/versitygw.ts VERSITYGW': 'test/run.js prepares the tests with it',
   'client/failure-converter.ts failureConverter': 'Temporal loads it by path',
 };
 

@@ -46,7 +46,7 @@ async function main(args) {
   ensureBuilt();
   if (args.length > 0) return runJest('selection', args);
   say(`tiers: ${TIERS.map(({ name }) => name).join(', ')}; one alone: npm test -- test/e2e`);
-  await findTemporal();
+  await findPrograms();
   const sum = { passed: 0, failed: 0, skipped: 0 };
   for (const { name, args: tierArgs } of TIERS) {
     const counts = await runJest(name, ['--passWithNoTests', ...tierArgs]);
@@ -56,10 +56,16 @@ async function main(args) {
   return sum;
 }
 
-/** Fetches or builds a Temporal server now if the machine has none: here its progress is visible. */
-async function findTemporal() {
+/** Fetches or builds the servers that the machine does not have: here their progress is visible. */
+async function findPrograms() {
   const { findServer } = require('../dist/embedded/temporal/find-server.js');
-  await findServer({ env: process.env, say }).catch((error) => say(error.message));
+  const { findGoProgram } = require('../dist/embedded/binaries/go-program.js');
+  const { VERSITYGW } = require('../dist/embedded/binaries/versitygw.js');
+  const options = { env: process.env, say };
+  await findServer(options).catch((error) => say(error.message));
+  await findGoProgram(VERSITYGW, options).catch((error) =>
+    say(`${error.message}\nThe tests of the S3 store are skipped if there is no Go.`),
+  );
 }
 
 /** Counts of one Jest run. A run that ends without any counts as one failed test. */

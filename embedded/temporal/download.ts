@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { NightshiftError } from '../../core/errors';
-import { openUrl } from './open-url';
-import { unpackProgram } from './unpack-program';
+import { openUrl } from '../binaries/open-url';
+import { unpackProgram } from '../binaries/unpack-program';
 
 /** What to download, and where to. */
 export interface DownloadOptions {

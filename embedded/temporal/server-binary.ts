@@ -1,5 +1,5 @@
-import { spawn } from 'node:child_process';
-import { NightshiftError } from '../../core/errors';
+import type { Inspection } from '../binaries/find-program';
+import { programOutput } from '../binaries/program-output';
 
 /** A `temporal` program with a development server that Nightshift can use. */
 export interface ServerBinary {
@@ -8,23 +8,20 @@ export interface ServerBinary {
   readonly serverVersion: string;
   /** First line of `temporal --version`. */
   readonly description: string;
-  /** Where it was found: `PATH`, `cache`, `download`, `go install`. */
+  /** Where it was found: `PATH`, `cache`, `download`, `go install`, or the environment variable. */
   readonly source: string;
 }
 
 /** The first with task queue fairness (docs/design/temporal.md#fairness-and-priority). */
 const OLDEST_SERVER = [1, 29] as const;
-const VERSION_TIMEOUT_MS = 20_000;
-
-/** Whether a program called `temporal` is usable, or why it is not. */
-export type Inspection =
-  | { readonly kind: 'usable'; readonly binary: ServerBinary }
-  | { readonly kind: 'unusable'; readonly reason: string };
 
 /** Runs `path --version`. Never throws. */
-export async function inspectBinary(path: string, source: string): Promise<Inspection> {
-  const output = await run(path, ['--version'], VERSION_TIMEOUT_MS).catch((error: Error) => error);
-  if (output instanceof Error) return { kind: 'unusable', reason: `${path}: ${output.message}` };
+export async function inspectBinary(
+  path: string,
+  source: string,
+): Promise<Inspection<ServerBinary>> {
+  const output = await programOutput(path, ['--version']).catch((error: Error) => error);
+  if (output instanceof Error) return { kind: 'unusable', reason: output.message };
   const description = output.trim().split('\n', 1)[0] ?? '';
   const match = /\(Server (\d+)\.(\d+)\.(\d+)/.exec(description);
   if (match === null) {
@@ -42,24 +39,5 @@ export async function inspectBinary(path: string, source: string): Promise<Inspe
     };
   }
   const serverVersion = `${major}.${minor}.${patch}`;
-  return { kind: 'usable', binary: { path, serverVersion, description, source } };
-}
-
-function run(path: string, args: readonly string[], timeoutMs: number): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(path, args, { stdio: ['ignore', 'pipe', 'ignore'], timeout: timeoutMs });
-    let output = '';
-    child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
-    child.once('error', reject);
-    child.once('close', (code, signal) => {
-      if (code === 0) resolve(output);
-      else
-        reject(
-          new NightshiftError(
-            'internal',
-            `--version ended with ${signal ?? `exit status ${code}`}`,
-          ),
-        );
-    });
-  });
+  return { kind: 'usable', program: { path, serverVersion, description, source } };
 }

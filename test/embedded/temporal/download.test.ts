@@ -3,7 +3,7 @@ import type { RequestListener } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { downloadServer } from '../../../embedded/temporal/download';
-import { archiveService, serve, tarArchive, type TestServer } from './archive-server';
+import { archiveService, serve, tarArchive, type TestServer } from '../binaries/archive-server';
 
 let folder: string;
 let server: TestServer | undefined;

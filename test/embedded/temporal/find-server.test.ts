@@ -2,11 +2,13 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import type { RequestListener } from 'node:http';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
-import { cachedBinary } from '../../../embedded/temporal/binary-cache';
+import { cachedProgram } from '../../../embedded/binaries/program-cache';
 import { findServer } from '../../../embedded/temporal/find-server';
-import { archiveService, serve, tarArchive, type TestServer } from './archive-server';
+import { archiveService, serve, tarArchive, type TestServer } from '../binaries/archive-server';
 
 const DESCRIPTION = 'temporal version 1.5.1 (Server 1.29.1, UI 2.42.1)';
+const cachedCli = (env: Record<string, string>) =>
+  cachedProgram({ name: 'temporal', version: 'v1.5.1' }, env);
 let folder: string;
 let server: TestServer | undefined;
 let said: string[];
@@ -44,7 +46,7 @@ const find = (options: Partial<Parameters<typeof findServer>[0]> = {}) =>
 describe('finding the Temporal server', () => {
   it('prefers a server on the PATH to a cached one', async () => {
     const onPath = script(join(folder, 'bin', 'temporal'), temporalScript(DESCRIPTION));
-    script(cachedBinary('v1.5.1', { HOME: folder }), temporalScript(DESCRIPTION));
+    script(cachedCli({ HOME: folder }), temporalScript(DESCRIPTION));
     const found = await find({ env: environment(dirname(onPath)) });
     expect(found).toEqual({
       path: onPath,
@@ -55,13 +57,13 @@ describe('finding the Temporal server', () => {
   });
 
   it('takes the cached server if the PATH has none', async () => {
-    const cached = script(cachedBinary('v1.5.1', { HOME: folder }), temporalScript(DESCRIPTION));
+    const cached = script(cachedCli({ HOME: folder }), temporalScript(DESCRIPTION));
     expect(cached).toBe(join(folder, '.cache', 'nightshift', 'temporal', '1.5.1', 'temporal'));
     expect(await find()).toMatchObject({ path: cached, source: 'cache' });
   });
 
   it('keeps the cache below XDG_CACHE_HOME if that is set', () => {
-    expect(cachedBinary('v1.5.1', { HOME: '/home/me', XDG_CACHE_HOME: '/caches' })).toBe(
+    expect(cachedCli({ HOME: '/home/me', XDG_CACHE_HOME: '/caches' })).toBe(
       '/caches/nightshift/temporal/1.5.1/temporal',
     );
   });
@@ -71,14 +73,14 @@ describe('finding the Temporal server', () => {
     ['another program', 'temporal: a tool for time series'],
   ])('ignores a program on the PATH that is %s', async (_, description) => {
     const onPath = script(join(folder, 'bin', 'temporal'), temporalScript(description));
-    const cached = script(cachedBinary('v1.5.1', { HOME: folder }), temporalScript(DESCRIPTION));
+    const cached = script(cachedCli({ HOME: folder }), temporalScript(DESCRIPTION));
     expect(await find({ env: environment(dirname(onPath)) })).toMatchObject({ path: cached });
   });
 
   it('prefers the server version that made the data directory', async () => {
     const newer = 'temporal version 1.8.2 (Server 1.31.2, UI 2.50.1)';
     const onPath = script(join(folder, 'bin', 'temporal'), temporalScript(newer));
-    const cached = script(cachedBinary('v1.5.1', { HOME: folder }), temporalScript(DESCRIPTION));
+    const cached = script(cachedCli({ HOME: folder }), temporalScript(DESCRIPTION));
     const env = environment(dirname(onPath));
     expect(await find({ env })).toMatchObject({ path: onPath });
     expect(await find({ env, wantedVersion: '1.29.1' })).toMatchObject({ path: cached });
@@ -104,7 +106,7 @@ describe('finding the Temporal server', () => {
     const downloadService = await startService(archiveService(archive, asked));
     const found = await find({ slowSources: ['download'], downloadService });
     expect(found).toMatchObject({
-      path: cachedBinary('v1.5.1', { HOME: folder }),
+      path: cachedCli({ HOME: folder }),
       source: 'download',
     });
     expect(asked[0]).toMatch(/^\/cli\/v1\.5\.1\?arch=\w+&platform=\w+&format=tar\.gz$/);
@@ -123,7 +125,7 @@ printf '#!/bin/sh\\n%s\\n' "echo '${DESCRIPTION}'" > "$GOBIN/temporal" && chmod 
     const env = environment(dirname(go));
     const found = await find({ env, slowSources: ['download', 'go install'], downloadService });
     expect(found).toMatchObject({
-      path: cachedBinary('v1.5.1', { HOME: folder }),
+      path: cachedCli({ HOME: folder }),
       source: 'go install',
     });
     expect(said.join('\n')).toMatch(/download failed: .* answered 403[^]*4 to 9 minutes/);

@@ -11,7 +11,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { unpackProgram } from '../../../embedded/temporal/unpack-program';
+import { unpackProgram } from '../../../embedded/binaries/unpack-program';
 import { tarArchive, type ArchiveEntry } from './archive-server';
 
 let folder: string;
