@@ -64,6 +64,14 @@ export function createRegistry(config: RegistryConfig, onBreaker?: OnBreaker): R
     : globalRegistry(open({ key: 'default', gateway: global, models: [] }));
 }
 
+/** The registry of a process that sends no requests. */
+export const NO_GATEWAYS: Registry = {
+  route: () => null,
+  isRouted: () => false,
+  gateways: [],
+  close: () => Promise.resolve(),
+};
+
 type GatewayEntry = Pick<GatewayRoute, 'key' | 'gateway' | 'models'>;
 
 function globalRegistry(only: GatewayRoute): Registry {

@@ -12,9 +12,10 @@ export type ConfigNeed = 'gateway' | 'postgres';
 /** All broken rules between settings (docs/design/configuration.md#rules-between-settings). */
 export function checkRules(config: Config, needs: readonly ConfigNeed[]): RuleBreak[] {
   return [
-    ...modeRule(config, needs.includes('gateway')),
+    ...modeRule(config, needs.includes('gateway') && config.worker.roles.includes('exec')),
     ...postgresRule(config.postgres, needs.includes('postgres')),
     ...gatewaysOf(config).flatMap(([path, gateway]) => gatewayRules(path, gateway)),
+    ...roleRule(config),
     ...limitRules(config),
     ...arrivalRules(config),
     ...bindRule(config),
@@ -82,6 +83,11 @@ function gatewayRules(path: string[], gateway: AnyGateway): RuleBreak[] {
   return rules.flatMap(([isBroken, key, message]) =>
     isBroken ? [{ path: [...path, key], message }] : [],
   );
+}
+
+function roleRule({ worker }: Config): RuleBreak[] {
+  if (new Set(worker.roles).size === worker.roles.length) return [];
+  return [{ path: ['worker', 'roles'], message: 'names a role twice' }];
 }
 
 function limitRules(config: Config): RuleBreak[] {

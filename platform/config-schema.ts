@@ -170,6 +170,10 @@ export const configSchema = z.strictObject({
       observability_host: listenHost.default('127.0.0.1'),
       observability_port: port.prefault(9090),
       drain_budget: drainBudget.prefault('auto'),
+      roles: z
+        .array(z.enum(['batch', 'exec']))
+        .min(1, 'expected batch, exec or both')
+        .default(['batch', 'exec']),
       exec_slots: count.prefault(100),
       heartbeat_timeout: duration('10s'),
     })

@@ -184,8 +184,9 @@ export function mergeValues(
 export function getIn(values: unknown, path: readonly PropertyKey[]): unknown {
   let value = values;
   for (const step of path) {
-    if (!isJsonObject(value)) return undefined;
-    value = value[String(step)];
+    if (Array.isArray(value)) value = value[Number(step)];
+    else if (isJsonObject(value)) value = value[String(step)];
+    else return undefined;
   }
   return value;
 }

@@ -1,7 +1,8 @@
-import type { NativeConnection, WorkerOptions } from '@temporalio/worker';
+import type { NativeConnection, WorkerOptions, WorkerTuner } from '@temporalio/worker';
 import { Worker } from '@temporalio/worker';
 import type { Config } from '../platform/config-schema';
 import { BATCH_QUEUE } from '../workflows/contract';
+import { ExecSlots } from './exec-slots';
 import type { WorkerActivities } from './wiring';
 
 /** What Temporal workers are made from. */
@@ -14,6 +15,7 @@ export interface CreateWorkersOptions {
   readonly activities: WorkerActivities;
   /** Task queues of the models that this worker can send. */
   readonly execQueues: readonly string[];
+  /** Needed for the role `batch`. */
   readonly workflowBundle: NonNullable<WorkerOptions['workflowBundle']>;
   readonly plugins: NonNullable<WorkerOptions['plugins']>;
   /** How long chunks may finish after a shutdown began, ms. */
@@ -29,15 +31,27 @@ export interface CreateWorkersOptions {
  */
 const ACTIVITY_POLLS = { type: 'simple-maximum', maximum: 2 } as const;
 
+/** Slots for task types that an execution queue never has; the SDK wants some. */
+const NO_TASKS = { type: 'fixed-size', numSlots: 2 } as const;
+
 /**
- * Creates one Temporal worker for workflows and all activities except chunks, and one for the chunks of
- * each queue, all on one connection. The caller runs them and shuts them down.
+ * Creates the Temporal workers of this process's roles, all on one connection: `batch` one for workflows
+ * and all activities except chunks, `exec` one for the chunks of each queue. The caller runs them and shuts
+ * them down.
  */
 export async function createWorkers(options: CreateWorkersOptions): Promise<Worker[]> {
-  const { executeChunk, ...batchActivities } = options.activities;
-  const shared = sharedOptions(options);
-  const batch = Worker.create({
-    ...shared,
+  const { roles } = options.config.worker;
+  return Promise.all([
+    ...(roles.includes('batch') ? [createBatchWorker(options)] : []),
+    ...(roles.includes('exec') ? createExecWorkers(options) : []),
+  ]);
+}
+
+function createBatchWorker(options: CreateWorkersOptions): Promise<Worker> {
+  const batchActivities: Partial<WorkerActivities> = { ...options.activities };
+  delete batchActivities.executeChunk;
+  return Worker.create({
+    ...sharedOptions(options),
     taskQueue: BATCH_QUEUE,
     workflowBundle: options.workflowBundle,
     activities: batchActivities,
@@ -46,15 +60,20 @@ export async function createWorkers(options: CreateWorkersOptions): Promise<Work
     // If a worker dies, another one takes over its workflow tasks after this time.
     stickyQueueScheduleToStartTimeout: '2s',
   });
-  const exec = options.execQueues.map((taskQueue) =>
-    Worker.create({
-      ...shared,
-      taskQueue,
-      activities: { executeChunk },
-      maxConcurrentActivityTaskExecutions: options.config.worker.exec_slots,
-    }),
+}
+
+function createExecWorkers(options: CreateWorkersOptions): Promise<Worker>[] {
+  const { executeChunk } = options.activities;
+  const slots = new ExecSlots(options.config.worker.exec_slots);
+  const tuner: WorkerTuner = {
+    activityTaskSlotSupplier: slots,
+    workflowTaskSlotSupplier: NO_TASKS,
+    localActivityTaskSlotSupplier: NO_TASKS,
+    nexusTaskSlotSupplier: NO_TASKS,
+  };
+  return options.execQueues.map((taskQueue) =>
+    Worker.create({ ...sharedOptions(options), taskQueue, activities: { executeChunk }, tuner }),
   );
-  return Promise.all([batch, ...exec]);
 }
 
 function sharedOptions(options: CreateWorkersOptions) {

@@ -70,11 +70,7 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
     checks: resources.checks,
   });
   const watch = watchDependencies({ checks: resources.checks, logger, up: metrics.dependencyUp });
-  const maintenance = startMaintenance({
-    ...resources,
-    batches: resources.batches,
-    metrics,
-  });
+  const maintenance = isBatchWorker(config) ? startMaintenance({ ...resources, metrics }) : null;
   const hosted = hostWorkers({
     workers,
     observability,
@@ -82,7 +78,7 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
     logger,
     drainBudgetMs: budgetMs,
     release: [
-      { name: 'maintenance', run: () => maintenance.close() },
+      { name: 'maintenance', run: async () => maintenance?.close() },
       { name: 'dependency watch', run: () => watch.close() },
       { name: 'temporal', run: () => connection.close() },
       ...resources.release,
@@ -91,6 +87,11 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
   });
   guard.trip = (error) => hosted.distrust('guard_shutdown', error);
   return hosted;
+}
+
+/** Whether this process runs workflows, and so looks after schedules and open batches. */
+function isBatchWorker({ worker }: Config): boolean {
+  return worker.roles.includes('batch');
 }
 
 /** `auto` is the longest request timeout plus 15 s to journal the last answers. In ms. */

@@ -9,7 +9,7 @@ import type { NightshiftError } from '../core/errors';
 import { createMemoryBudget } from '../inference/memory-budget';
 import { createPermitDispatcher } from '../inference/permit-dispatcher';
 import type { OnBreaker } from '../inference/registry';
-import { createRegistry } from '../inference/registry';
+import { createRegistry, NO_GATEWAYS, type Registry } from '../inference/registry';
 import type { Config } from '../platform/config';
 import type { Logger } from '../platform/logger';
 import { openHeaderVault } from '../platform/header-vault';
@@ -65,7 +65,7 @@ export async function openResources(
   // Every running chunk adds a listener, so Node's default warning at 11 listeners makes no sense.
   setMaxListeners(0, drain);
   const worker = workerIdentity();
-  const registry = createRegistry(config, reportBreaker(context));
+  const registry = openRegistry(config, context);
   const storage = await openStorage(config.object_store, { logger, observe: countBy(metrics) });
   const { store, journal } = storage;
   const { url } = config.postgres;
@@ -129,13 +129,19 @@ function openWorkflows(
   };
 }
 
+/** A worker that sends nothing needs no gateway, and none of its keys. @throws config_invalid */
+function openRegistry(config: Config, context: ResourceContext): Registry {
+  const sends = config.worker.roles.includes('exec');
+  return sends ? createRegistry(config, reportBreaker(context)) : NO_GATEWAYS;
+}
+
 function expiryOf({ retention }: Config): { outputFilesSec: number } {
   return { outputFilesSec: Math.round(retention.output_files / 1000) };
 }
 
 function openRoutes(
   pool: ReturnType<typeof openPool>,
-  rest: { registry: ReturnType<typeof createRegistry>; worker: string; logger: Logger },
+  rest: { registry: Registry; worker: string; logger: Logger },
 ) {
   return openRouteDirectory({ ...rest, table: createWorkerRoutes(pool) });
 }
@@ -149,7 +155,8 @@ function openProgress(
 }
 
 function showLimits(config: Config, metrics: WorkerMetrics): void {
-  metrics.totalWorkers.set(config.worker.exec_slots);
+  const { exec_slots: slots, roles } = config.worker;
+  metrics.totalWorkers.set(roles.includes('exec') ? slots : 0);
   metrics.maxInflightConcurrency.set(config.concurrency.global);
 }
 

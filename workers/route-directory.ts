@@ -10,7 +10,10 @@ import { EXEC_QUEUE, modelQueue } from '../workflows/contract';
 export interface RouteDirectory {
   /** Null while no live worker can send requests of `model`. */
   routeOf(model: string): ModelRoute | null;
-  /** Whether a recent worker could send requests of `model`. If so, its lines wait and are not given up. */
+  /**
+   * Whether a recent worker could send requests of `model`. If so, its lines wait and are not given up.
+   * True for every model while no worker at all has announced anything.
+   */
   isKnown(model: string): boolean;
   /** Reads the announcements now. @throws postgres_unavailable */
   update(): Promise<void>;
@@ -29,7 +32,8 @@ export interface RouteDirectoryOptions {
 const INTERVAL_MS = 5_000;
 
 /**
- * Announces every 5 s which models this worker can send, and caches the announcements of the others.
+ * Announces every 5 s which models this worker can send, and caches the announcements of the others. A
+ * worker without gateways only reads them.
  * Look-ups are answered from memory, so they work while PostgreSQL is away. Resolves after the first
  * announcement or its failure, so that a worker is announced before it takes work
  * (docs/design/execution.md#model-routes).
@@ -40,7 +44,7 @@ export async function openRouteDirectory(options: RouteDirectoryOptions): Promis
   return directory;
 }
 
-/** Task queues that a worker serves: the shared one and one for each configured model. */
+/** Task queues from which a worker with the role `exec` takes chunks: the shared one, and one per model. */
 export function queuesOf(registry: Pick<Registry, 'gateways'>): string[] {
   const models = registry.gateways.flatMap((gateway) => gateway.models);
   return [...new Set([EXEC_QUEUE, ...models.map(modelQueue)])];
@@ -48,7 +52,8 @@ export function queuesOf(registry: Pick<Registry, 'gateways'>): string[] {
 
 class Directory implements RouteDirectory {
   readonly #options: RouteDirectoryOptions;
-  readonly #own: AnnouncedRoutes;
+  /** Null in a process that sends no requests. */
+  readonly #own: AnnouncedRoutes | null;
   readonly #timer: NodeJS.Timeout;
   #others: readonly SeenRoutes[] = [];
   #updating: Promise<void> | null = null;
@@ -68,7 +73,9 @@ class Directory implements RouteDirectory {
   }
 
   isKnown(model: string): boolean {
-    return isKnownModel(model, this.#workers());
+    const workers = this.#workers();
+    // Without any worker that sends, nothing is known of any model. Its lines wait for one.
+    return workers.length === 0 || isKnownModel(model, workers);
   }
 
   /** Concurrent callers share one statement, so that many batches cost no more than one. */
@@ -94,11 +101,13 @@ class Directory implements RouteDirectory {
 
   /** Announcements do not age while PostgreSQL is away, because other workers may still be alive. */
   #workers(): SeenRoutes[] {
-    return [{ ...this.#own, ageMs: 0 }, ...this.#others];
+    const own = this.#own === null ? [] : [{ ...this.#own, ageMs: 0 }];
+    return [...own, ...this.#others];
   }
 }
 
-function announcedBy(registry: Registry): AnnouncedRoutes {
+function announcedBy(registry: Registry): AnnouncedRoutes | null {
+  if (registry.gateways.length === 0) return null;
   const listed = registry.gateways.flatMap(({ models, gateway }) =>
     models.map((model): [string, number] => [model, gateway.request_timeout]),
   );

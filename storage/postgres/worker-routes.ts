@@ -9,10 +9,10 @@ const FORGET_AFTER = '1 day';
 /** Lets workers share which models they can send (docs/design/read-model.md#worker-routes). */
 export interface WorkerRoutes {
   /**
-   * Writes the routes of `worker`; returns the routes that others announced in the last {@link KNOWN_MS}.
-   * @throws postgres_unavailable
+   * Writes the routes of `worker`, or nothing if it has none to announce. Returns the routes that others
+   * announced in the last {@link KNOWN_MS}. @throws postgres_unavailable
    */
-  announce(worker: string, routes: AnnouncedRoutes): Promise<SeenRoutes[]>;
+  announce(worker: string, routes: AnnouncedRoutes | null): Promise<SeenRoutes[]>;
 }
 
 /** {@link WorkerRoutes} in the table `worker_routes`: one statement for each announcement. */
@@ -22,7 +22,7 @@ export function createWorkerRoutes(pool: Pool): WorkerRoutes {
       const rows = await query<{ routes: AnnouncedRoutes; age_ms: number }>(
         pool,
         `with mine as (
-           insert into worker_routes (worker, routes) values ($1, $2)
+           insert into worker_routes (worker, routes) select $1, $2::jsonb where $2::jsonb is not null
            on conflict (worker) do update set routes = excluded.routes, seen_at = now()
          ), forgotten as (
            delete from worker_routes where seen_at < now() - $4::interval
@@ -32,7 +32,7 @@ export function createWorkerRoutes(pool: Pool): WorkerRoutes {
          from worker_routes
          where worker <> $1 and seen_at > now() - $3 * interval '1 millisecond'
          group by routes`,
-        [worker, JSON.stringify(routes), KNOWN_MS, FORGET_AFTER],
+        [worker, routes === null ? null : JSON.stringify(routes), KNOWN_MS, FORGET_AFTER],
       );
       return rows.map(({ routes: { global, models }, age_ms }) => {
         return { global, models, ageMs: Math.max(0, age_ms) };

@@ -201,6 +201,14 @@ describe('the configuration', () => {
       1,
       'api.host: expected an address to listen on, such as 127.0.0.1, got ""',
     ],
+    ['a worker without a role', 'worker: { roles: [] }', 1, 'worker.roles: expected batch, exec'],
+    [
+      'an unknown role',
+      'worker: { roles: [batch, send] }',
+      1,
+      'worker.roles.1: expected one of batch, exec, got "send"',
+    ],
+    ['a role twice', 'worker: { roles: [exec, exec] }', 1, 'worker.roles: names a role twice'],
     [
       'lines longer than files',
       'limits: { max_file_bytes: 10, max_line_bytes: 11 }',
@@ -263,6 +271,8 @@ describe('the configured gateways', () => {
   it('must be configured in one of the two modes', () => {
     expect(problemsOf({})).toEqual([expect.stringContaining('global_inference_gateway: required')]);
     expect(problemsOf({ needs: [] })).toEqual([]);
+    expect(problemsOf({ env: { NIGHTSHIFT__WORKER__ROLES: '[batch]' } })).toEqual([]);
+    expect(problemsOf({ env: { NIGHTSHIFT__WORKER__ROLES: '[exec]' } })).toHaveLength(1);
   });
 
   it('must not be configured in both modes', () => {

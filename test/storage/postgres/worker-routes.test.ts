@@ -1,7 +1,7 @@
 import pino from 'pino';
 import { KNOWN_MS } from '../../../core/dispatch/announced-routes';
 import type { Registry } from '../../../inference/registry';
-import { createRegistry } from '../../../inference/registry';
+import { createRegistry, NO_GATEWAYS } from '../../../inference/registry';
 import { configSchema } from '../../../platform/config-schema';
 import { createWorkerRoutes } from '../../../storage/postgres/worker-routes';
 import type { RouteDirectory } from '../../../workers/route-directory';
@@ -91,6 +91,39 @@ describe('the queues of a worker', () => {
     const changed = await worker('changed', after);
     expect(changed.routeOf('b')?.queue ?? null).toBe(queue);
     await until(() => (witness.routeOf('b')?.queue ?? null) === queue, 5_000, 'the change', 20);
+  });
+});
+
+describe('a worker without gateways', () => {
+  const observer = async (): Promise<RouteDirectory> => {
+    const directory = await openRouteDirectory({
+      registry: NO_GATEWAYS,
+      table: createWorkerRoutes(database.pool),
+      worker: 'observer',
+      logger: pino({ level: 'silent' }),
+      intervalMs: 50,
+    });
+    opened.push(directory);
+    return directory;
+  };
+
+  it('finds the routes of the others and announces none', async () => {
+    const directory = await observer();
+    const sender = await worker('sender', { a: gateway() });
+    await until(() => directory.routeOf('a') !== null, 5_000, 'the route', 20);
+    expect(directory.isKnown('n')).toBe(false);
+    expect(sender.routeOf('n')).toBeNull();
+    const { rows } = await database.pool.query('select worker from worker_routes');
+    expect(rows).toEqual([{ worker: 'sender' }]);
+  });
+
+  it('takes no model for unknown while no worker sends at all', async () => {
+    const directory = await observer();
+    expect(directory.routeOf('a')).toBeNull();
+    expect(directory.isKnown('a')).toBe(true);
+    await (await worker('sender', { a: gateway() })).close();
+    await directory.update();
+    expect(directory.isKnown('n')).toBe(false);
   });
 });
 
