@@ -28,11 +28,25 @@ function build() {
     '--outDir',
     NEXT,
   ]);
+  writeTypes();
   swap();
   const bundler = path.join(DIST, 'workers', 'bundle-workflows.js');
   if (fs.existsSync(bundler)) run([bundler]);
   markBuilt();
   say(`built in ${((Date.now() - startedAt) / 1000).toFixed(1)} s`);
+}
+
+/** The types of the package's one export. It refers to no other module, so one file is enough. */
+function writeTypes() {
+  // Loaded here, because a fresh clone installs it first.
+  const ts = require('typescript');
+  const name = 'embedded/start-stack';
+  const { outputText, diagnostics } = ts.transpileDeclaration(
+    fs.readFileSync(path.join(ROOT, `${name}.ts`), 'utf8'),
+    { fileName: `${name}.ts`, reportDiagnostics: true },
+  );
+  for (const { messageText } of diagnostics) fail(`${name}.ts: ${JSON.stringify(messageText)}`);
+  fs.writeFileSync(path.join(NEXT, `${name}.d.ts`), outputText);
 }
 
 /** Renames folder by folder, so that a process never loads a half-written file. */
@@ -56,11 +70,13 @@ function abandonedBuilds() {
 
 function run(args) {
   const done = spawnSync(process.execPath, args, { cwd: ROOT, stdio: ['ignore', 2, 2] });
-  if (done.status !== 0) {
-    fs.rmSync(NEXT, { recursive: true, force: true });
-    process.stderr.write(`nightshift: failed: node ${args.join(' ')}\n`);
-    process.exit(1);
-  }
+  if (done.status !== 0) fail(`node ${args.join(' ')}`);
+}
+
+function fail(what) {
+  fs.rmSync(NEXT, { recursive: true, force: true });
+  say(`failed: ${what}`);
+  process.exit(1);
 }
 
 function say(message) {

@@ -12,6 +12,7 @@ const USED_OTHERWISE: Readonly<Record<string, string>> = {
   'embedded/binaries/go-program.ts findGoProgram': 'test/run.js prepares the tests with it',
   'embedded/binaries/versitygw.ts VERSITYGW': 'test/run.js prepares the tests with it',
   'client/failure-converter.ts failureConverter': 'Temporal loads it by path',
+  'embedded/start-stack.ts startStack': 'package.json exports it as nightshift/testing',
 };
 
 describe('the source tree', () => {

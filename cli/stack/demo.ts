@@ -96,7 +96,9 @@ async function showBatch(run: DemoRun): Promise<void> {
     const origin = addresses.simulator ? ' (random words: the simulator has no model)' : '';
     process.stdout.write(`some answers${origin}\n${table(rows).replace(/^/gm, '  ')}\n`);
   }
-  process.stdout.write('to keep a stack like this one running: npm start\n');
+  process.stdout.write(
+    'to keep a stack like this one running: npx nightshift dev (in a clone: npm start)\n',
+  );
 }
 
 /** The wanted directory, or a temporary one if another stack runs in it. */

