@@ -5,12 +5,14 @@ import type * as Connection from '../client/connection';
 import type * as Maintenance from '../client/maintenance';
 import type * as Namespace from '../client/namespace';
 import type * as NamespaceCheck from '../client/namespace-check';
+import type * as OpenHistories from '../client/open-histories';
 import type * as Schedules from '../client/schedules';
 import type * as Storage from '../storage/open-storage';
 import type * as ApiKeys from '../storage/postgres/api-keys';
 import type * as Migrate from '../storage/postgres/migrate';
 import type * as Pool from '../storage/postgres/pool';
 import type * as Worker from '../workers/main';
+import type * as ReplayOpen from '../workers/replay-open';
 
 /**
  * Modules that cost time and memory to load; the worker, for example, brings a native library and a
@@ -24,6 +26,8 @@ export const lazy = {
   maintenance: () => require('../client/maintenance') as typeof Maintenance,
   namespace: () => require('../client/namespace') as typeof Namespace,
   namespaceCheck: () => require('../client/namespace-check') as typeof NamespaceCheck,
+  openHistories: () => require('../client/open-histories') as typeof OpenHistories,
+  replayOpen: () => require('../workers/replay-open') as typeof ReplayOpen,
   schedules: () => require('../client/schedules') as typeof Schedules,
   storage: () => require('../storage/open-storage') as typeof Storage,
   apiKeys: () => require('../storage/postgres/api-keys') as typeof ApiKeys,

@@ -123,6 +123,9 @@ const objectStore = z.discriminatedUnion('type', [
 ]);
 
 /** Each certificate and key is a file, which may be replaced while the process runs, or PEM text. */
+/** Temporal joins it with the build id by a separator, so it must not contain one. */
+const deploymentName = nonEmpty.regex(/^[^.:]+$/, 'must not contain "." or ":"');
+
 const temporalTls = z.strictObject({
   ca_cert_file: nonEmpty.optional(),
   ca_cert_data: nonEmpty.optional(),
@@ -196,6 +199,11 @@ export const configSchema = z.strictObject({
       /** Without it, TLS is used if there is an API key. */
       tls: z.union([z.boolean(), temporalTls]).optional(),
       payload_codec: nonEmpty.optional(),
+      /** Without it, workers have no version. */
+      worker_versioning: z
+        .strictObject({ deployment_name: deploymentName, build_id: nonEmpty })
+        .optional(),
+      inactive_patches: z.array(nonEmpty).default([]),
     })
     .prefault({}),
   postgres: z

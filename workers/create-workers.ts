@@ -4,6 +4,7 @@ import type { Config } from '../platform/config-schema';
 import { BATCH_QUEUE } from '../workflows/contract';
 import { ExecSlots } from './exec-slots';
 import type { WorkerActivities } from './wiring';
+import { deploymentOptions } from './workflow-versions';
 
 /** What Temporal workers are made from. */
 export interface CreateWorkersOptions {
@@ -11,12 +12,14 @@ export interface CreateWorkersOptions {
   readonly namespace: string;
   /** Encodes payloads for Temporal; null or undefined leaves them readable. */
   readonly dataConverter?: WorkerOptions['dataConverter'] | null;
-  readonly config: Pick<Config, 'worker'>;
+  readonly config: Pick<Config, 'worker' | 'temporal'>;
   readonly activities: WorkerActivities;
   /** Task queues of the models that this worker can send. */
   readonly execQueues: readonly string[];
   /** Needed for the role `batch`. */
   readonly workflowBundle: NonNullable<WorkerOptions['workflowBundle']>;
+  /** Which patches of the workflow code are active; by default all. */
+  readonly patches?: Pick<WorkerOptions, 'patchActivationCallback'>;
   readonly plugins: NonNullable<WorkerOptions['plugins']>;
   /** How long chunks may finish after a shutdown began, ms. */
   readonly drainBudgetMs: number;
@@ -54,6 +57,7 @@ function createBatchWorker(options: CreateWorkersOptions): Promise<Worker> {
     ...sharedOptions(options),
     taskQueue: BATCH_QUEUE,
     workflowBundle: options.workflowBundle,
+    ...options.patches,
     activities: batchActivities,
     // Ingestion and finalization stream whole files. This limit keeps memory bounded.
     maxConcurrentActivityTaskExecutions: 16,
@@ -85,6 +89,7 @@ function sharedOptions(options: CreateWorkersOptions) {
     namespace: options.namespace,
     ...(options.dataConverter ? { dataConverter: options.dataConverter } : {}),
     identity: options.identity,
+    ...deploymentOptions(options.config.temporal),
     plugins: options.plugins,
     activityTaskPollerBehavior: ACTIVITY_POLLS,
     // Eager dispatch would bypass the fairness of the queue and the slots of this worker.

@@ -23,6 +23,7 @@ import { openResources } from './open-resources';
 import { queuesOf } from './route-directory';
 import { openWorkerConnection } from './temporal-connection';
 import { createActivities } from './wiring';
+import { patchOptions } from './workflow-versions';
 
 /** SDK warnings about what we intend: workers for chunks have no workflows, and no worker has Nexus. */
 const EXPECTED = /^No (workflows|Nexus services) registered/;
@@ -57,7 +58,7 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
     config,
     activities: measureJobs(createActivities(resources), { metrics, batches: resources.batches }),
     execQueues: queuesOf(resources.registry),
-    workflowBundle: { code: await readFile(bundlePath(), 'utf8') },
+    ...(await readWorkflowCode(config)),
     plugins: [new OpenTelemetryPlugin(tracing)],
     drainBudgetMs: budgetMs,
     identity: resources.worker,
@@ -92,6 +93,12 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
 /** Whether this process runs workflows, and so looks after schedules and open batches. */
 function isBatchWorker({ worker }: Config): boolean {
   return worker.roles.includes('batch');
+}
+
+/** The workflows of this build, with the patches that the settings leave active. @throws config_invalid */
+async function readWorkflowCode({ temporal }: Config) {
+  const code = await readFile(bundlePath(), 'utf8');
+  return { workflowBundle: { code }, patches: patchOptions(temporal, code) };
 }
 
 /** `auto` is the longest request timeout plus 15 s to journal the last answers. In ms. */

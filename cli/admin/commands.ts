@@ -6,12 +6,14 @@ import { runDoctor } from './doctor';
 import { addKeyCommands } from './keys';
 import { runMigrateCommand } from './migrate';
 import { runReconcileCommand } from './reconcile';
+import { parseLimit, REPLAY_EXIT_HELP, runReplayCommand } from './replay';
 
 /** Adds the commands for operators of an installation. */
 export function addAdminCommands(program: Command): void {
   program.commandsGroup('Administration:');
   addMigrate(program);
   addReconcile(program);
+  addReplay(program);
   addDoctor(program);
   addConfig(program);
   addKeyCommands(program);
@@ -48,6 +50,28 @@ function addReconcile(program: Command): void {
       examples(['nightshift reconcile --dry-run', 'nightshift reconcile --finalize batch_…']),
     )
     .action(runReconcileCommand);
+}
+
+function addReplay(program: Command): void {
+  program
+    .command('replay')
+    .description('check that this release can take over the open batches, before it is deployed')
+    .addOption(configOption())
+    .requiredOption(
+      '--open',
+      'replay the histories of all open workflows against the code of this release',
+    )
+    .option('--limit <n>', 'replay only the newest n workflows', parseLimit)
+    .option('--query <filter>', "replay only workflows that match this filter of Temporal's lists")
+    .addHelpText('after', REPLAY_EXIT_HELP)
+    .addHelpText(
+      'after',
+      examples([
+        'nightshift replay --open --config /etc/nightshift.yaml',
+        `nightshift replay --open --limit 500 --query "BatchTenant = 'acme'"`,
+      ]),
+    )
+    .action(runReplayCommand);
 }
 
 function addDoctor(program: Command): void {
