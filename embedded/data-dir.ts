@@ -17,6 +17,8 @@ export interface DataDir {
   readonly path: string;
   readonly logs: string;
   readonly objects: string;
+  /** Objects and key of the embedded S3 server; only made if it is used. */
+  readonly s3: string;
   /** Files of the running stack: the settings and pids of its components. */
   readonly run: string;
   readonly temporal: string;
@@ -35,6 +37,7 @@ export function openDataDir(path: string): DataDir {
     path: root,
     logs: join(root, 'logs'),
     objects: join(root, 'objects'),
+    s3: join(root, 's3'),
     run: join(root, 'run'),
     temporal: join(root, 'temporal'),
     postgres: join(root, 'postgres'),

@@ -10,6 +10,8 @@ import {
 import { formatDuration } from '../platform/units';
 import type { DataDir } from './data-dir';
 import type { PortPicker } from './locks/ports';
+import { s3Settings } from './s3/s3-component';
+import { chooseStore, type StoreKind } from './s3/store-kind';
 
 /** What a stack is planned from. */
 export interface PlanOptions {
@@ -19,6 +21,8 @@ export interface PlanOptions {
   readonly simulator: boolean;
   /** If the port is in use: fail (`dev`), or take the next free one (`demo`). */
   readonly apiPort: 'exactly' | 'next free';
+  /** Where to keep objects if the settings do not say so; without it, where they are already. */
+  readonly store?: StoreKind | undefined;
   /** Claims the ports; its owner releases them. */
   readonly picker: PortPicker;
 }
@@ -29,6 +33,7 @@ export interface StackPlan {
     readonly temporal: boolean;
     readonly postgres: boolean;
     readonly simulator: boolean;
+    readonly s3: boolean;
   };
   readonly ports: StackPorts;
   /** The validated settings. If PostgreSQL is embedded, `postgres.url` is still a placeholder. */
@@ -46,10 +51,17 @@ export interface StackPorts {
   readonly ui: number;
   readonly postgres: number;
   readonly simulator: number;
+  readonly s3: number;
 }
 
 const LOOPBACK = '127.0.0.1';
-const FIRST_PORTS = { temporal: 7233, ui: 8233, postgres: 15_432, simulator: 8001 } as const;
+const FIRST_PORTS = {
+  temporal: 7233,
+  ui: 8233,
+  postgres: 15_432,
+  simulator: 8001,
+  s3: 7070,
+} as const;
 /** Drain budget unless it is set: long enough for most answers, short enough to wait for after Ctrl-C. */
 const DRAIN_BUDGET_MS = 30_000;
 
@@ -63,30 +75,31 @@ export async function planStack(given: PlanOptions): Promise<StackPlan> {
   const set = findSettings(options.sources, [
     'temporal.address',
     'postgres.url',
-    'object_store',
+    'object_store.type',
     'global_inference_gateway',
     'model_gateways',
   ]);
   const hasGateway = set.has('global_inference_gateway') || set.has('model_gateways');
+  const { dir, store: wantedStore } = options;
+  const isConfigured = set.has('object_store.type');
+  const store = chooseStore({ dir, wanted: wantedStore, isConfigured });
   const embedded = {
     temporal: !set.has('temporal.address'),
     postgres: !set.has('postgres.url'),
     simulator: options.simulator && !hasGateway,
+    s3: store === 's3',
   };
   const wanted = loadConfig({
     ...options.sources,
-    fallbacks: embedded.simulator ? gatewayAt(FIRST_PORTS.simulator) : {},
+    fallbacks: {
+      ...(embedded.simulator ? gatewayAt(FIRST_PORTS.simulator) : {}),
+      ...storeSettings(dir, store, FIRST_PORTS.s3),
+    },
     needs: ['gateway'],
   });
   const ports = await choosePorts(wanted, options);
   const merged = (postgresUrl: string | null): ConfigSources =>
-    withDecisions(options, {
-      embedded,
-      ports,
-      wanted,
-      postgresUrl,
-      ownObjects: !set.has('object_store'),
-    });
+    withDecisions(options, { embedded, ports, wanted, postgresUrl, store });
   const config = loadConfig({
     ...merged(embedded.postgres ? 'postgres://pending' : null),
     needs: ['gateway', 'postgres'],
@@ -128,6 +141,7 @@ async function choosePorts(
     ui: await inner(FIRST_PORTS.ui),
     postgres: await inner(FIRST_PORTS.postgres),
     simulator: await inner(FIRST_PORTS.simulator),
+    s3: await inner(FIRST_PORTS.s3),
   };
 }
 
@@ -136,7 +150,7 @@ interface Decisions {
   readonly ports: StackPorts;
   readonly wanted: Config;
   readonly postgresUrl: string | null;
-  readonly ownObjects: boolean;
+  readonly store: StoreKind | null;
 }
 
 /** The caller's sources, with addresses of embedded components as fallbacks and chosen ports as overrides. */
@@ -146,9 +160,7 @@ function withDecisions(options: PlanOptions, decisions: Decisions): ConfigSource
   const fallbacks = {
     ...(embedded.temporal ? { temporal: { address: `${LOOPBACK}:${ports.temporal}` } } : {}),
     ...(postgresUrl === null ? {} : { postgres: { url: postgresUrl } }),
-    ...(decisions.ownObjects
-      ? { object_store: { type: 'filesystem', path: options.dir.objects } }
-      : {}),
+    ...storeSettings(options.dir, decisions.store, ports.s3),
     ...(embedded.simulator ? gatewayAt(ports.simulator) : {}),
     pass_through_key_file: options.dir.passThroughKey,
   };
@@ -162,6 +174,16 @@ function withDecisions(options: PlanOptions, decisions: Decisions): ConfigSource
   };
   const { overrides = {} } = options.sources;
   return { ...options.sources, fallbacks, overrides: mergeDeep(overrides, decided) };
+}
+
+function storeSettings(
+  dir: DataDir,
+  store: StoreKind | null,
+  s3Port: number,
+): Record<string, unknown> {
+  if (store === null) return {};
+  if (store === 's3') return { object_store: s3Settings(dir.s3, s3Port) };
+  return { object_store: { type: 'filesystem', path: dir.objects } };
 }
 
 function gatewayAt(port: number): Record<string, unknown> {

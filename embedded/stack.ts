@@ -5,6 +5,7 @@ import { openDataDir } from './data-dir';
 import { lockDataDir } from './locks/data-dir-lock';
 import type { HeldLock } from './locks/lock-file';
 import { createPortPicker } from './locks/ports';
+import type { StoreKind } from './s3/store-kind';
 import { planStack } from './stack-plan';
 import { startComponents, type StackAddresses } from './start-components';
 import type { ComponentEvent } from './supervision/component';
@@ -17,6 +18,8 @@ export interface StackOptions {
   readonly sources: ConfigSources;
   /** Whether to start the simulator if no gateway is configured. */
   readonly simulator: boolean;
+  /** Where to keep objects if the settings do not say so; without it, where they are already. */
+  readonly store?: StoreKind | undefined;
   /** Whether the API must get its configured port. */
   readonly apiPort: 'exactly' | 'next free';
   /** Starts Temporal without its UI, which has no authentication. */

@@ -2,8 +2,11 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { processEnvironment, redactUrl, withoutSettings } from '../platform/config';
 import type { DataDir } from './data-dir';
+import { findGoProgram } from './binaries/go-program';
+import { VERSITYGW } from './binaries/versitygw';
 import { executable, nodeComponent } from './node-component';
 import { postgresComponent } from './postgres/postgres-component';
+import { s3Component } from './s3/s3-component';
 import type { StackPlan } from './stack-plan';
 import { runOneShot } from './supervision/one-shot';
 import { signalProcess } from './supervision/process-identity';
@@ -38,14 +41,18 @@ export interface StartOptions {
 }
 
 /**
- * Starts the embedded components: Temporal and PostgreSQL in parallel, then the migration, the simulator,
+ * Starts the embedded components: Temporal, PostgreSQL and the S3 server in parallel, then the migration, the simulator,
  * and API and worker in parallel (docs/design/embedded-stack.md#start-order).
  *
  * @throws temporal_unavailable, postgres_unavailable, internal
  */
 export async function startComponents(options: StartOptions): Promise<StackAddresses> {
   announceExternalServices(options);
-  const [, postgresUrl] = await Promise.all([startTemporal(options), startPostgres(options)]);
+  const [postgresUrl] = await Promise.all([
+    startPostgres(options),
+    startTemporal(options),
+    startS3(options),
+  ]);
   const configFile = writeConfig(options, postgresUrl);
   options.signal.throwIfAborted();
   const own: OwnProcess = {
@@ -104,6 +111,14 @@ async function startTemporal(options: StartOptions): Promise<void> {
       env: withoutSettings(env),
     }),
   );
+}
+
+async function startS3({ plan, dir, say, supervisor, signal }: StartOptions): Promise<void> {
+  if (!plan.embedded.s3) return;
+  const { path } = await findGoProgram(VERSITYGW, { env: processEnvironment(), say, signal });
+  const port = plan.ports.s3;
+  await supervisor.launch(s3Component({ program: path, folder: dir.s3, port }));
+  say(`objects are in the S3 server at http://127.0.0.1:${port}`);
 }
 
 async function migrate({ dir, supervisor, signal }: StartOptions, own: OwnProcess): Promise<void> {

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { configOption } from '../config-flag';
 import { examples } from '../help';
 import { parsePort } from '../port-flag';
@@ -17,6 +17,7 @@ export function addStackCommands(program: Command): void {
         'nightshift dev',
         'nightshift dev --port 8010 --data-dir /var/tmp/nightshift',
         'nightshift dev --config nightshift.yaml --no-simulator',
+        'nightshift dev --store s3 --data-dir .nightshift-s3',
         'TEMPORAL_ADDRESS=temporal:7233 nightshift dev     # uses that server, starts no Temporal',
       ]),
     )
@@ -35,10 +36,20 @@ function withStackFlags(command: Command, port: string): Command {
   return command
     .addOption(configOption())
     .option('--data-dir <dir>', 'folder for state and logs', '.nightshift')
+    .addOption(storeOption())
     .option('--port <n>', `port of the API (default: ${port})`, parsePort)
     .option('--host <address>', 'address that the API listens on (default: 127.0.0.1)')
     .option(
       '--no-simulator',
       'do not start the simulated model server if no gateway is configured',
     );
+}
+
+/** The default depends on the data directory, so the flag has none of its own. */
+function storeOption(): Option {
+  const text = 'keep objects in a folder, or in an S3 server that is started too';
+  return new Option('--store <kind>', `${text} (default: as before, at first filesystem)`).choices([
+    'filesystem',
+    's3',
+  ]);
 }

@@ -39,6 +39,7 @@ export async function runDemo(flags: DemoFlags): Promise<void> {
     dataDir: dataDir.path,
     sources: sourcesOf(flags),
     simulator: flags.simulator,
+    store: flags.store,
     apiPort: flags.port === undefined ? 'next free' : 'exactly',
   });
   const results = join(resolve(flags.dataDir), 'demo');

@@ -17,6 +17,7 @@ export async function runDev(flags: StackFlags): Promise<void> {
     dataDir: flags.dataDir,
     sources: sourcesOf(flags),
     simulator: flags.simulator,
+    store: flags.store,
     apiPort: 'exactly',
     headless: flags.headless ?? false,
   });

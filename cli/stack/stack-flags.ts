@@ -1,3 +1,4 @@
+import type { StoreKind } from '../../embedded/s3/store-kind';
 import type { ConfigSources } from '../../platform/config';
 
 /** Flags that `dev` and `demo` share. */
@@ -6,6 +7,8 @@ export interface StackFlags {
   readonly dataDir: string;
   readonly port?: number;
   readonly host?: string;
+  /** Where to keep objects. */
+  readonly store?: StoreKind;
   /** Flag of `dev` only. */
   readonly headless?: boolean;
   /** False with `--no-simulator`. */

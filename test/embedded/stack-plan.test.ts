@@ -4,8 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openDataDir, type DataDir } from '../../embedded/data-dir';
 import { createPortPicker, type PortPicker } from '../../embedded/locks/ports';
-import { planStack } from '../../embedded/stack-plan';
+import { planStack, type PlanOptions } from '../../embedded/stack-plan';
+import { s3Component } from '../../embedded/s3/s3-component';
 import { loadConfig, type ConfigSources } from '../../platform/config';
+import { openFilesystemStore } from '../../storage/objects/filesystem';
 import { freePort } from '../support/free-port';
 
 let folder: string;
@@ -21,7 +23,10 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-async function plan(sources: ConfigSources = {}, simulator = true) {
+async function plan(
+  sources: ConfigSources = {},
+  { simulator = true, ...own }: Partial<Pick<PlanOptions, 'simulator' | 'store' | 'dir'>> = {},
+) {
   const overrides = { api: { port: await freePort() }, ...sources.overrides };
   return planStack({
     dir,
@@ -29,6 +34,7 @@ async function plan(sources: ConfigSources = {}, simulator = true) {
     simulator,
     apiPort: 'exactly',
     picker,
+    ...own,
   });
 }
 
@@ -42,7 +48,7 @@ function childConfig(settings: Record<string, unknown>) {
 describe('the plan of a stack', () => {
   it('embeds everything if no address is configured', async () => {
     const { embedded, settings, ports } = await plan();
-    expect(embedded).toEqual({ temporal: true, postgres: true, simulator: true });
+    expect(embedded).toEqual({ temporal: true, postgres: true, simulator: true, s3: false });
     const config = childConfig(settings('postgres://u:p@127.0.0.1:1/n'));
     expect(config).toMatchObject({
       api: { port: ports.api },
@@ -75,12 +81,22 @@ describe('the plan of a stack', () => {
       NIGHTSHIFT__GLOBAL_INFERENCE_GATEWAY__URL: 'http://models',
     };
     const { embedded, settings } = await plan({ env });
-    expect(embedded).toEqual({ temporal: false, postgres: false, simulator: false });
+    expect(embedded).toEqual({ temporal: false, postgres: false, simulator: false, s3: false });
     expect(childConfig(settings(null))).toMatchObject({
       temporal: { address: 'temporal:7233' },
       postgres: { url: 'postgres://db/n' },
       global_inference_gateway: { url: 'http://models' },
     });
+  });
+
+  it('keeps an object store that is configured, and lets the settings complete its own', async () => {
+    const env = { NIGHTSHIFT__OBJECT_STORE: '{ type: s3, bucket: b }' };
+    const { embedded, settings } = await plan({ env });
+    expect(embedded.s3).toBe(false);
+    expect(childConfig(settings('postgres://a/b')).object_store).toMatchObject({ bucket: 'b' });
+    const path = join(folder, 'elsewhere');
+    const own = await plan({ env: { NIGHTSHIFT__OBJECT_STORE__PATH: path } });
+    expect(childConfig(own.settings('postgres://a/b')).object_store).toMatchObject({ path });
   });
 
   it('keeps a drain budget that is configured', async () => {
@@ -89,7 +105,7 @@ describe('the plan of a stack', () => {
   });
 
   it('requires a gateway if the simulator is turned off', async () => {
-    await expect(plan({}, false)).rejects.toMatchObject({
+    await expect(plan({}, { simulator: false })).rejects.toMatchObject({
       code: 'config_invalid',
       message: expect.stringContaining('global_inference_gateway: required'),
     });
@@ -113,6 +129,44 @@ describe('the plan of a stack', () => {
     const moved = await planStack({ ...options, apiPort: 'next free' });
     expect(moved.ports.api).toBeGreaterThan(port);
     await new Promise((resolve) => server.close(resolve));
+  });
+});
+
+describe('the flag --store', () => {
+  const fresh = (name: string) => openDataDir(join(folder, name));
+
+  it('embeds an S3 server, whose settings API and worker get', async () => {
+    const { embedded, settings, ports } = await plan({}, { store: 's3' });
+    expect(embedded.s3).toBe(true);
+    expect(childConfig(settings('postgres://a/b')).object_store).toMatchObject({
+      type: 's3',
+      bucket: 'nightshift',
+      endpoint: `http://127.0.0.1:${ports.s3}`,
+      use_path_style: true,
+      secret_access_key_file: join(dir.s3, 'secret-access-key'),
+    });
+  });
+
+  it('is remembered by the data directory, and cannot change there', async () => {
+    const used = fresh('used');
+    s3Component({ program: 'none', folder: used.s3, port: 1 });
+    expect((await plan({}, { dir: used })).embedded.s3).toBe(true);
+    expect((await plan({}, { dir: used, store: 's3' })).embedded.s3).toBe(true);
+    await expect(plan({}, { dir: used, store: 'filesystem' })).rejects.toMatchObject({
+      code: 'config_invalid',
+      message: expect.stringContaining('leave out --store, or choose another --data-dir'),
+    });
+
+    const plain = fresh('plain');
+    await (await openFilesystemStore({ path: plain.objects })).storeId();
+    expect((await plan({}, { dir: plain })).embedded.s3).toBe(false);
+    await expect(plan({}, { dir: plain, store: 's3' })).rejects.toThrow('in the store filesystem');
+  });
+
+  it('contradicts an object store in the settings', async () => {
+    const env = { NIGHTSHIFT__OBJECT_STORE: '{ type: s3, bucket: b }' };
+    const refused = { code: 'config_invalid', message: expect.stringContaining('remove one') };
+    await expect(plan({ env }, { store: 's3' })).rejects.toMatchObject(refused);
   });
 });
 
