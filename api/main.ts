@@ -1,11 +1,13 @@
 import type { FastifyInstance } from 'fastify';
 import { createBatchWorkflows } from '../client/batch-workflows';
+import { overdueAfterSec } from '../core/batch/overdue';
 import { openClient } from '../client/connection';
 import { openTemporalPing } from '../client/temporal-ping';
 import { NightshiftError, isNightshiftError } from '../core/errors';
 import { createApiMetrics, type ApiMetrics } from '../platform/api-metrics';
 import { publicBindFault } from '../platform/config-rules';
 import type { Config } from '../platform/config-schema';
+import { watchEventLoopDelay } from '../platform/event-loop-delay';
 import { watchDependencies } from '../platform/dependency-watch';
 import { createChunkCollector } from '../platform/heap';
 import { openHeaderVault } from '../platform/header-vault';
@@ -19,6 +21,7 @@ import { phaseRecord, runPhases, type ShutdownPhase } from '../platform/shutdown
 import type { StoreObserver } from '../storage/objects/observed-store';
 import { openStorage } from '../storage/open-storage';
 import { createApiKeyRepository } from '../storage/postgres/api-keys';
+import { openTotals } from '../storage/postgres/batches/open-totals';
 import { createBatchRepository } from '../storage/postgres/batches/repository';
 import { createFileRepository } from '../storage/postgres/files';
 import { checkSchema } from '../storage/postgres/migrate';
@@ -78,6 +81,9 @@ async function open(config: Config, host: Host): Promise<string> {
   await retryUntilPostgresAnswers(logger, () => checkSchema(pool));
   const registry = createMetricsRegistry('api');
   const metrics = createApiMetrics(registry);
+  metrics.openBatches.observe(() => openTotals(pool, overdueAfterSec(config.batch)));
+  const endDelays = watchEventLoopDelay(metrics.eventLoopDelay);
+  onClose('event loop delay', async () => endDelays());
   const storage = await openStorage(config.object_store, {
     logger,
     onPassed: createChunkCollector(),

@@ -12,6 +12,8 @@ export interface ObservabilityOptions {
   /** 0 takes any free port; the server's `url` contains it. */
   readonly port: number;
   readonly registry: Registry;
+  /** Series of a library in the Prometheus text format; the page leaves them out if this rejects. */
+  readonly foreignMetrics?: () => Promise<string>;
   /** By name, e.g. `postgres`; all of them run on each `/ready`. */
   readonly checks?: Readonly<Record<string, ReadinessCheck>>;
   /** Longest wait for one check, ms. */
@@ -91,12 +93,24 @@ async function answer(
     case '/ready':
       return readiness(options, state.notReady);
     case '/metrics': {
-      const body = await options.registry.metrics();
-      return { status: 200, type: options.registry.contentType, body };
+      const [own, foreign] = await Promise.all([
+        options.registry.metrics(),
+        foreignSeries(options),
+      ]);
+      return { status: 200, type: options.registry.contentType, body: own + foreign };
     }
     default:
       return { status: 404, type: JSON_TYPE, body: '{"status":"not_found"}' };
   }
+}
+
+/** A scrape without the series of a library is better than none. */
+async function foreignSeries({ foreignMetrics, logger }: ObservabilityOptions): Promise<string> {
+  if (foreignMetrics === undefined) return '';
+  return foreignMetrics().catch((error: unknown) => {
+    logger?.error({ err: error }, 'metrics of a library could not be read');
+    return '';
+  });
 }
 
 function originFault({ headers }: IncomingMessage, options: ObservabilityOptions): string | null {

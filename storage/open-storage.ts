@@ -24,6 +24,8 @@ export interface StorageOptions {
   readonly logger?: Pick<Logger, 'warn'>;
   /** Called with the outcome of each operation of the store and the journal; must not throw. */
   readonly observe?: StoreObserver;
+  /** Called with the duration of each write of the journal, failed ones included; must not throw. */
+  readonly onFlushed?: (tookMs: number) => void;
   /** Called with the size of each chunk once it is written or consumed. */
   readonly onPassed?: (bytes: number) => void;
 }
@@ -59,9 +61,13 @@ async function openStore(
 function openJournal(
   settings: Config['object_store'],
   store: ObjectStore,
-  { logger, observe }: StorageOptions,
+  { logger, observe, onFlushed }: StorageOptions,
 ): OpenJournal {
-  const shared = { store, ...(logger === undefined ? {} : { logger }) };
+  const shared = {
+    store,
+    ...(logger === undefined ? {} : { logger }),
+    ...(onFlushed === undefined ? {} : { onFlushed }),
+  };
   if (settings.type === 'filesystem') {
     const onFailure = (): void => observe?.('store', false);
     return createFilesystemJournal({ ...shared, path: settings.path, onFailure });

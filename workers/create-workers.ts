@@ -26,6 +26,14 @@ export interface CreateWorkersOptions {
   readonly identity: string;
 }
 
+/** Steps of batches, other than chunks, that run at once. */
+const BATCH_SLOTS = 16;
+
+/** Slots of a process in which steps of batches run: the value of `total_workers` (docs/metrics.md#workers). */
+export function slotsOf({ worker: { roles, exec_slots } }: Pick<Config, 'worker'>): number {
+  return (roles.includes('batch') ? BATCH_SLOTS : 0) + (roles.includes('exec') ? exec_slots : 0);
+}
+
 /**
  * Open polls for activities per queue. A frozen worker receives one task for each open poll, and each of
  * these tasks is stuck until its heartbeat timeout. Two polls are enough to stay busy, because activities
@@ -60,7 +68,7 @@ function createBatchWorker(options: CreateWorkersOptions): Promise<Worker> {
     ...options.patches,
     activities: batchActivities,
     // Ingestion and finalization stream whole files. This limit keeps memory bounded.
-    maxConcurrentActivityTaskExecutions: 16,
+    maxConcurrentActivityTaskExecutions: BATCH_SLOTS,
     // If a worker dies, another one takes over its workflow tasks after this time.
     stickyQueueScheduleToStartTimeout: '2s',
   });

@@ -1,12 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { OpenTelemetryPlugin } from '@temporalio/interceptors-opentelemetry-v2';
-import { DefaultLogger, Runtime } from '@temporalio/worker';
 import { loadDataConverter } from '../client/data-converter';
 import type { NightshiftError } from '../core/errors';
 import type { Config } from '../platform/config';
 import { watchDependencies } from '../platform/dependency-watch';
+import { watchEventLoopDelay } from '../platform/event-loop-delay';
 import { boundHeapGrowth } from '../platform/heap';
-import type { Logger } from '../platform/logger';
 import { createLogger } from '../platform/logger';
 import { createMetricsRegistry } from '../platform/metrics';
 import { observabilityPlace } from '../platform/observability-place';
@@ -22,11 +21,9 @@ import { startMaintenance } from './maintenance';
 import { openResources } from './open-resources';
 import { queuesOf } from './route-directory';
 import { openWorkerConnection } from './temporal-connection';
+import { installTemporalRuntime } from './temporal-runtime';
 import { createActivities } from './wiring';
 import { patchOptions } from './workflow-versions';
-
-/** SDK warnings about what we intend: workers for chunks have no workflows, and no worker has Nexus. */
-const EXPECTED = /^No (workflows|Nexus services) registered/;
 
 /**
  * Runs a worker process until it is closed.
@@ -36,7 +33,7 @@ const EXPECTED = /^No (workflows|Nexus services) registered/;
 export async function runWorker(config: Config): Promise<RunningProcess> {
   boundHeapGrowth();
   const logger = createLogger(config.log, 'worker');
-  bridgeTemporalLogs(logger);
+  const temporalRuntime = await installTemporalRuntime(logger);
   const tracing = startTracing('nightshift-worker', config.tracing.otlp_endpoint);
   const metricsRegistry = createMetricsRegistry('worker');
   const metrics = createWorkerMetrics(metricsRegistry, seriesLimits(config));
@@ -56,7 +53,7 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
     dataConverter: loadDataConverter(config.temporal),
     namespace: config.temporal.namespace,
     config,
-    activities: measureJobs(createActivities(resources), { metrics, batches: resources.batches }),
+    activities: measureJobs(createActivities(resources), { ...resources, metrics }),
     execQueues: queuesOf(resources.registry),
     ...(await readWorkflowCode(config)),
     plugins: [new OpenTelemetryPlugin(tracing)],
@@ -68,8 +65,10 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
     ...observabilityPlace(config, 'worker'),
     logger,
     registry: metricsRegistry,
+    foreignMetrics: () => temporalRuntime.scrape(),
     checks: resources.checks,
   });
+  const endDelays = watchEventLoopDelay(metrics.eventLoopDelay);
   const watch = watchDependencies({ checks: resources.checks, logger, up: metrics.dependencyUp });
   const maintenance = isBatchWorker(config) ? startMaintenance({ ...resources, metrics }) : null;
   const hosted = hostWorkers({
@@ -81,6 +80,7 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
     release: [
       { name: 'maintenance', run: async () => maintenance?.close() },
       { name: 'dependency watch', run: () => watch.close() },
+      { name: 'event loop delay', run: async () => endDelays() },
       { name: 'temporal', run: () => connection.close() },
       ...resources.release,
       { name: 'tracing', run: () => tracing.close() },
@@ -107,24 +107,6 @@ function drainBudgetMs(config: Config): number {
   const gateways = [config.global_inference_gateway, ...Object.values(config.model_gateways ?? {})];
   const longest = Math.max(0, ...gateways.map((gateway) => gateway?.request_timeout ?? 0));
   return longest + 15_000;
-}
-
-/** Passes the SDK's log lines to our logger. Once per process. */
-function bridgeTemporalLogs(logger: Logger): void {
-  const levels = {
-    TRACE: 'trace',
-    DEBUG: 'debug',
-    INFO: 'info',
-    WARN: 'warn',
-    ERROR: 'error',
-  } as const;
-  Runtime.install({
-    logger: new DefaultLogger('INFO', ({ level, message, meta }) => {
-      logger[EXPECTED.test(message) ? 'debug' : levels[level]]({ ...meta }, message);
-    }),
-    shutdownSignals: [],
-    telemetryOptions: { logging: { forward: {}, filter: 'WARN' } },
-  });
 }
 
 function seriesLimits({ metrics, model_gateways: gateways = {} }: Config): SeriesLimits {

@@ -6,18 +6,18 @@ import type { Config } from '../platform/config-schema';
 import type { Logger } from '../platform/logger';
 import type { WorkerMetrics } from '../platform/worker-metrics';
 import type { BatchRepository } from '../storage/postgres/batches/repository';
-import type { HeldBatch } from '../storage/postgres/batches/types';
 
 /** What {@link startMaintenance} needs. */
 export interface MaintenanceOptions {
   readonly config: Pick<Config, 'temporal'>;
   readonly client: ReturnType<typeof openClient>;
-  readonly batches: Pick<BatchRepository, 'started' | 'stillHeld'>;
+  readonly batches: Pick<BatchRepository, 'held' | 'live'>;
   readonly metrics: Pick<WorkerMetrics, 'startupRecovery'>;
   readonly logger: Logger;
   /** Identity of this worker in progress rows. */
   readonly worker: string;
   readonly everyMs?: number;
+  readonly checkAgainMs?: number;
 }
 
 /** Running maintenance. `close` waits for the current round. */
@@ -26,19 +26,19 @@ export interface Maintenance {
 }
 
 const EVERY_MS = 60_000;
-/** After this time a killed worker has missed more than two of its one-second ticks. */
-const CHECK_AGAIN_MS = 4_000;
+/** After this time a live worker has announced itself again, which it does every 5 s. */
+const CHECK_AGAIN_MS = 7_000;
 
 /**
- * When a worker starts, it counts the batches that it resumes and triggers reconcile. Then it checks once
+ * When a worker starts, it counts the batches that a killed worker left, and triggers reconcile. Then it checks once
  * a minute that search attributes and schedules exist, because a Temporal server that lost its database
  * comes back without them (docs/design/ends.md#restart). Nothing here fails the worker.
  */
 export function startMaintenance(options: MaintenanceOptions): Maintenance {
   const { client, logger } = options;
   const stop = new AbortController();
-  const counted = countResumed(options, stop.signal).catch((error: unknown) => {
-    if (!stop.signal.aborted) logger.warn({ err: error }, 'resumed batches not counted');
+  const counted = countLeftBehind(options, stop.signal).catch((error: unknown) => {
+    if (!stop.signal.aborted) logger.warn({ err: error }, 'batches of a killed worker not counted');
   });
   let isReconciled = false;
   const round = async (): Promise<void> => {
@@ -71,29 +71,21 @@ export function startMaintenance(options: MaintenanceOptions): Maintenance {
 }
 
 /**
- * Counts, once, the open batches that no other worker works on. A worker that died a moment ago still
- * looks alive, so its batches are checked again after a few seconds.
+ * Counts, once, the open batches that a killed worker of this host left (docs/metrics.md#startup-recovery). A
+ * worker that died a moment ago looks alive, so they are counted some seconds later.
  */
-async function countResumed(options: MaintenanceOptions, signal: AbortSignal): Promise<void> {
-  const { batches, worker } = options;
-  const found = await batches.started(worker);
-  const doubtful = found.filter(({ holders }) => holders.length > 0);
-  count(
-    options,
-    found.filter(({ holders }) => holders.length === 0),
+async function countLeftBehind(options: MaintenanceOptions, signal: AbortSignal): Promise<void> {
+  const { batches, worker, metrics, logger, checkAgainMs = CHECK_AGAIN_MS } = options;
+  const host = worker.slice(worker.indexOf('@') + 1);
+  const held = await batches.held({ name: worker, host, uptimeSec: process.uptime() });
+  if (held.length === 0) return;
+  await delay(checkAgainMs, undefined, { signal, ref: false });
+  const live = await batches.live([...new Set(held.map(({ holder }) => holder))], worker);
+  const left = new Map(
+    held.filter(({ holder }) => !live.has(holder)).map(({ id, status }) => [id, status]),
   );
-  if (doubtful.length === 0) return;
-  await delay(CHECK_AGAIN_MS, undefined, { signal, ref: false });
-  const held = await batches.stillHeld(doubtful);
-  count(
-    options,
-    doubtful.filter(({ id }) => !held.has(id)),
-  );
-}
-
-function count({ metrics, logger }: MaintenanceOptions, resumed: readonly HeldBatch[]): void {
-  for (const { status } of resumed) metrics.startupRecovery.inc({ status, action: 'resumed' });
-  if (resumed.length > 0) logger.info({ batches: resumed.length }, 'open batches resumed');
+  for (const status of left.values()) metrics.startupRecovery.inc({ status, action: 'resumed' });
+  if (left.size > 0) logger.info({ batches: left.size }, 'open batches of a killed worker resumed');
 }
 
 /**

@@ -15,7 +15,7 @@ import type { Logger } from '../platform/logger';
 import { openHeaderVault } from '../platform/header-vault';
 import type { WorkerMetrics } from '../platform/worker-metrics';
 import type { StoreObserver } from '../storage/objects/observed-store';
-import { openStorage } from '../storage/open-storage';
+import { openStorage, type StorageOptions } from '../storage/open-storage';
 import { findBatchHeaders } from '../storage/postgres/batches/headers';
 import { createBatchRepository } from '../storage/postgres/batches/repository';
 import { checkSchema } from '../storage/postgres/migrate';
@@ -26,6 +26,10 @@ import { verifyStoreIdentity } from '../storage/postgres/store-identity';
 import { createSweepRows } from '../storage/postgres/sweep';
 import { enqueueRequests } from '../storage/postgres/tenant-limits';
 import { createWorkerRoutes } from '../storage/postgres/worker-routes';
+import { slotsOf } from './create-workers';
+import { countEnds } from './ended-batches';
+import { createFirstRequests } from './first-requests';
+import { createGivenBack, type GivenBack } from './given-back';
 import { createMaintenanceObserver } from './maintenance-observer';
 import { createPassThrough } from './pass-through';
 import { createRequestObserver } from './request-observer';
@@ -47,6 +51,8 @@ export interface WorkerResources extends ActivityDeps {
   readonly client: ReturnType<typeof openClient>;
   readonly checks: Readonly<Record<string, () => Promise<void>>>;
   readonly release: readonly { name: string; run(): Promise<void> }[];
+  /** Counts batches that this process gives back when it shuts down. */
+  readonly givenBack: GivenBack;
 }
 
 /** Statements of the progress tick time out early, because chunks can go on without their result. */
@@ -66,7 +72,7 @@ export async function openResources(
   setMaxListeners(0, drain);
   const worker = workerIdentity();
   const registry = openRegistry(config, context);
-  const storage = await openStorage(config.object_store, { logger, observe: countBy(metrics) });
+  const storage = await openStorage(config.object_store, storageOptions(context));
   const { store, journal } = storage;
   const { url } = config.postgres;
   const { pool, progressPool, closePools } = openPools(url, logger);
@@ -88,11 +94,9 @@ export async function openResources(
     logger,
     worker,
     drain,
-    dispatcher: openDispatcher(config, context),
+    ...openMeasured(pool, config, context),
     memory: createMemoryBudget(config.concurrency.in_flight_bytes),
-    batches: createBatchRepository(pool, expiryOf(config)),
     ...openTenantDeps(config, pool),
-    observer: createRequestObserver(metrics),
     client,
     maintenance: {
       sweepRows: createSweepRows(pool),
@@ -115,6 +119,27 @@ export async function openResources(
       { name: 'postgres', run: closePools },
     ],
   };
+}
+
+function storageOptions({ logger, metrics }: ResourceContext): StorageOptions {
+  const onFlushed = (tookMs: number): void => metrics.journalFlush.observe(tookMs / 1000);
+  return { logger, observe: countBy(metrics), onFlushed };
+}
+
+/** Permits, rows and requests, with the metrics that they feed. */
+function openMeasured(
+  pool: ReturnType<typeof openPool>,
+  config: Config,
+  context: ResourceContext,
+): Pick<WorkerResources, 'dispatcher' | 'batches' | 'givenBack' | 'observer'> {
+  const { metrics } = context;
+  const dispatcher = openDispatcher(config, context);
+  const onEnded = countEnds(metrics);
+  const batches = createBatchRepository(pool, { ...expiryOf(config), onEnded });
+  const givenBack = createGivenBack(metrics, () => dispatcher.stats().guardTripped);
+  const onRequest = createFirstRequests({ metrics, batches });
+  const observer = createRequestObserver({ metrics, onRequest, givenBack });
+  return { dispatcher, batches, givenBack, observer };
 }
 
 /** The calls to Temporal that reconcile makes. */
@@ -155,8 +180,7 @@ function openProgress(
 }
 
 function showLimits(config: Config, metrics: WorkerMetrics): void {
-  const { exec_slots: slots, roles } = config.worker;
-  metrics.totalWorkers.set(roles.includes('exec') ? slots : 0);
+  metrics.totalWorkers.set(slotsOf(config));
   metrics.maxInflightConcurrency.set(config.concurrency.global);
 }
 

@@ -1,12 +1,23 @@
-import type { ExecuteObserver } from '../activities/execute/observer';
+import type { EndedAttempt, ExecuteObserver } from '../activities/execute/observer';
+import { EXIT_REASON } from '../core/chunks/exit-reason';
 import type { WorkerMetrics } from '../platform/worker-metrics';
+import type { GivenBack } from './given-back';
+
+/** Where the events of requests go, beside the metrics. */
+export interface RequestObserverOptions {
+  readonly metrics: WorkerMetrics;
+  /** Called for each request, with its batch. */
+  readonly onRequest: (batchId: string) => void;
+  readonly givenBack: GivenBack;
+}
 
 /**
- * Feeds the metrics of requests. Labelled children are cached: looking them up for every request costs a
- * worker 1 % of its time.
+ * Feeds the metrics of requests and chunks. Labelled children are cached: looking them up for every request
+ * costs a worker 1 % of its time.
  */
-export function createRequestObserver(metrics: WorkerMetrics): ExecuteObserver {
-  const { modelLabels } = metrics;
+export function createRequestObserver(options: RequestObserverOptions): ExecuteObserver {
+  const { metrics, onRequest, givenBack } = options;
+  const { modelLabels, retriesByCause } = metrics;
   const byLabel = new Map<string, ReturnType<typeof childrenOf>>();
   metrics.onModelGone((model) => byLabel.delete(model));
   const childrenFor = (label: string): ReturnType<typeof childrenOf> => {
@@ -17,20 +28,31 @@ export function createRequestObserver(metrics: WorkerMetrics): ExecuteObserver {
     return children;
   };
   return {
-    chunkStarted: () => metrics.activeWorkers.inc(),
-    chunkEnded: () => metrics.activeWorkers.dec(),
-    requestStarted: (model) => {
+    chunkEnded: ({ batchId, exit, tookMs }) => {
+      metrics.chunkDuration.observe({ exit: EXIT_LABELS[exit] }, tookMs / 1000);
+      if (exit === EXIT_REASON.drain) givenBack(batchId);
+    },
+    requestStarted: (model, batchId) => {
+      onRequest(batchId);
       metrics.inflightRequests.inc();
       childrenFor(modelLabels.hold(model)).inflight.inc();
     },
-    requestEnded: (model, tookMs, ok) => {
+    requestEnded: (model, tookMs) => {
       const children = childrenFor(modelLabels.release(model));
       metrics.inflightRequests.dec();
       children.inflight.dec();
       children.duration.observe(tookMs / 1000);
-      if (!ok) children.errors.inc();
     },
-    requestRetried: (model) => childrenFor(modelLabels.of(model)).retries.inc(),
+    requestRetried: (model, cause) => {
+      childrenFor(modelLabels.of(model)).retries.inc();
+      retriesByCause.inc({ cause });
+    },
+    requestSettled: (model, ok) => {
+      const children = childrenFor(modelLabels.of(model));
+      children.settled.inc();
+      // Also by 0: a rate of errors needs the series before the first error.
+      children.errors.inc(ok ? 0 : 1);
+    },
     tokens: (model, usage) => {
       const children = childrenFor(modelLabels.of(model));
       children.promptTokens.inc(usage.inputTokens);
@@ -39,10 +61,26 @@ export function createRequestObserver(metrics: WorkerMetrics): ExecuteObserver {
   };
 }
 
+/** Values of the label `exit` (docs/metrics.md#workers). Some exit reasons have names only for histories. */
+const EXIT_LABELS: Readonly<Record<EndedAttempt['exit'], string>> = {
+  done: 'done',
+  box: 'time_slice',
+  drain: 'drain',
+  stopped: 'stopped',
+  fenced: 'fenced',
+  unheard: 'unconfirmed',
+  no_permit: 'no_permit',
+  breaker_open: 'breaker_open',
+  unrouted: 'unrouted',
+  row_terminal: 'batch_ended',
+  error: 'error',
+};
+
 function childrenOf(metrics: WorkerMetrics, model: string) {
   return {
     inflight: metrics.modelInflightRequests.labels({ model }),
     duration: metrics.requestDuration.labels({ model }),
+    settled: metrics.requestsSettled.labels({ model }),
     errors: metrics.requestErrors.labels({ model }),
     retries: metrics.requestRetries.labels({ model }),
     promptTokens: metrics.promptTokens.labels({ model }),

@@ -16,6 +16,7 @@ import type { SweepActivities } from '../activities/sweep/contract';
 import type { BatchActivities, PlannedOrInvalid } from '../activities/contract';
 import type { IngestDeps } from '../activities/ingest/deps';
 import type { IngestResult } from '../activities/ingest/outcome';
+import { overdueAfterSec } from '../core/batch/overdue';
 import type { Config } from '../platform/config-schema';
 import type { BatchRepository } from '../storage/postgres/batches/repository';
 import { tenantHash } from '../storage/objects/tenant-hash';
@@ -81,13 +82,13 @@ function finalizing({ store, journal, batches }: ActivityDeps) {
 function createMaintenance(deps: ActivityDeps): ReconcileActivities & SweepActivities {
   const { store, batches, progress, config, maintenance } = deps;
   const { sweepRows, workflows, observer } = maintenance;
-  const { cancel_grace, expiry_grace, finalize_window } = config.batch;
+  const { cancel_grace, finalize_window } = config.batch;
   const graceMs = cancel_grace + 5_000;
   return {
     reconcilePage: createReconcilePage({
       ...{ batches, progress, store, workflows, observer },
       ...{ graceMs, finalizeWindowMs: finalize_window },
-      overdueAfterSec: Math.ceil((Math.max(cancel_grace, expiry_grace) + 5_000) / 1000),
+      overdueAfterSec: overdueAfterSec(config.batch),
       nonceOf: (batchId) => readNonce(store, batchId),
       finalize: createFinalizeNow(finalizing(deps)),
     }),

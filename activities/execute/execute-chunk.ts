@@ -7,12 +7,13 @@ import { chunkOf } from './chunk';
 import { checkAdmission } from './chunk-admission';
 import { ChunkAttempt } from './chunk-attempt';
 import type { ExecuteDeps } from './deps';
+import type { EndedAttempt, ExecuteObserver } from './observer';
 import { ExclusiveGate } from './exclusive-gate';
 import type { RunContext } from './open-run';
 import type { SharedState } from './open-send-run';
 import { openSendRun } from './open-send-run';
 import { ReadBlocks } from './read-blocks';
-import { deferredResult, waitAfter, withShortSlice } from './waiting-at-server';
+import { deferredResult, waitAfter, waitReasonOf, withShortSlice } from './waiting-at-server';
 import { crashesBefore } from './worker-crashes';
 
 /**
@@ -36,14 +37,29 @@ export function createExecuteChunk(
     const admission = { ...deps, ...shared, taskQueue: info.taskQueue };
     const deferral = deps.drain.aborted ? null : checkAdmission(chunk, admission);
     if (deferral !== null) return deferredResult(chunk, deferral, deps.worker);
-    deps.observer.chunkStarted();
-    try {
-      const sized = info.attempt > 1 ? withShortSlice(chunk) : chunk;
-      return await runAttempt(sized, { deps, shared, crashes });
-    } finally {
-      deps.observer.chunkEnded();
-    }
+    const sized = info.attempt > 1 ? withShortSlice(chunk) : chunk;
+    return observed(chunk, deps.observer, () => runAttempt(sized, { deps, shared, crashes }));
   };
+}
+
+/** Reports how the attempt ended and how long it took. */
+async function observed(
+  { batchId }: Chunk,
+  observer: ExecuteObserver,
+  run: () => Promise<ExecuteChunkResult>,
+): Promise<ExecuteChunkResult> {
+  const startedMs = performance.now();
+  let exit: EndedAttempt['exit'] = 'error';
+  try {
+    const result = await run();
+    exit = result.left;
+    return result;
+  } catch (error) {
+    exit = waitReasonOf(error) ?? 'error';
+    throw error;
+  } finally {
+    observer.chunkEnded({ batchId, exit, tookMs: performance.now() - startedMs });
+  }
 }
 
 /** @throws a failure that lets the chunk wait at the server, if it may wait and nothing was sent */

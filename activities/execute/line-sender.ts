@@ -1,4 +1,4 @@
-import { loadSignal } from '../../core/dispatch/outcome';
+import { loadSignal, retryCause } from '../../core/dispatch/outcome';
 import { retryAfterMs } from '../../core/dispatch/retry-after';
 import { FRAME_KIND } from '../../core/journal/frame';
 import { lineId } from '../../core/names/ids';
@@ -83,7 +83,9 @@ export class LineSender {
 
   /** The error frame of a poison line, which is not sent any more. */
   async poisonAnswer(line: ChunkLine): Promise<EncodedFrame> {
-    const bytes = await this.#options.input.read(line.offset, line.length);
+    const { input, observer, chunk } = this.#options;
+    const bytes = await input.read(line.offset, line.length);
+    observer.requestSettled(chunk.model, false);
     return this.#errorFrame(line, readLineFields(bytes).customId, 'internal_error');
   }
 
@@ -100,9 +102,14 @@ export class LineSender {
     const pauseMs = outcome.kind === 'answer' ? retryAfterMs(outcome.retryAfter, Date.now()) : null;
     how.load.replied(loadSignal(outcome), pauseMs ?? 0);
     const verdict = this.#judge.judge(line, sent);
-    if (verdict.kind === 'retry') observer.requestRetried(chunk.model);
+    // A pause until the deadline means that the line is not sent again.
+    if (verdict.kind === 'retry' && verdict.atMs < chunk.deadlineMs) {
+      observer.requestRetried(chunk.model, retryCause(outcome));
+    }
     if (verdict.kind !== 'final') return verdict;
-    return { kind: 'answered', frame: this.#frameOf(line, customId, outcome) };
+    const frame = this.#frameOf(line, customId, outcome);
+    observer.requestSettled(chunk.model, frame.header.kind === FRAME_KIND.output);
+    return { kind: 'answered', frame };
   }
 
   #frameOf(line: ChunkLine, customId: string, outcome: BackendOutcome): EncodedFrame {
@@ -126,7 +133,7 @@ export class LineSender {
   ): Promise<BackendOutcome> {
     const { chunk, route, observer } = this.#options;
     const startedMs = performance.now();
-    observer.requestStarted(chunk.model);
+    observer.requestStarted(chunk.model, chunk.batchId);
     const outcome = await route.backend.send(
       {
         path: chunk.endpoint,
@@ -139,13 +146,9 @@ export class LineSender {
       },
       how.signal,
     );
-    observer.requestEnded(chunk.model, performance.now() - startedMs, isSuccess(outcome));
+    observer.requestEnded(chunk.model, performance.now() - startedMs);
     return outcome;
   }
-}
-
-function isSuccess(outcome: BackendOutcome): boolean {
-  return outcome.kind === 'answer' && outcome.status >= 200 && outcome.status < 300;
 }
 
 function errorCodeOf(reason: BackendFailure['reason']): LineErrorCode {

@@ -1,13 +1,25 @@
 import type { Usage } from '../../core/batch/counts';
+import type { ExitReason } from '../../core/chunks/exit-reason';
+import type { RetryCause } from '../../core/dispatch/outcome';
 
 /** Receives events for metrics. It must not throw and must be fast, because it is called for every request. */
 export interface ExecuteObserver {
-  chunkStarted(): void;
-  chunkEnded(): void;
-  requestStarted(model: string): void;
-  requestEnded(model: string, tookMs: number, ok: boolean): void;
-  /** A line will be sent again. */
-  requestRetried(model: string): void;
+  chunkEnded(attempt: EndedAttempt): void;
+  requestStarted(model: string, batchId: string): void;
+  /** A try has ended, with or without an answer. */
+  requestEnded(model: string, tookMs: number): void;
+  /** A try failed, and its line will be sent again unless the batch ends first. */
+  requestRetried(model: string, cause: RetryCause): void;
+  /** A line got its final result; `ok` if it goes to the output file. */
+  requestSettled(model: string, ok: boolean): void;
   /** Usage of a successful answer. */
   tokens(model: string, usage: Usage): void;
+}
+
+/** One attempt at a chunk that has returned. */
+export interface EndedAttempt {
+  readonly batchId: string;
+  /** `error`: the attempt failed. */
+  readonly exit: ExitReason | 'error';
+  readonly tookMs: number;
 }

@@ -74,6 +74,12 @@ export function withShortSlice(chunk: Chunk): Chunk {
   return { ...chunk, timeSliceMs: Math.min(chunk.timeSliceMs, mostMs) };
 }
 
+/** The exit reason of an attempt that threw a failure of {@link waitAfter}; null for other errors. */
+export function waitReasonOf(error: unknown): ExitReason | null {
+  if (!(error instanceof ApplicationFailure) || error.category !== 'BENIGN') return null;
+  return Object.values(EXIT_REASON).find((reason) => reason === error.type) ?? null;
+}
+
 /** Benign: the SDK neither logs it as an error nor counts it as one. */
 function waitFailure(type: ExitReason, message: string, nextRetryDelay: number) {
   return ApplicationFailure.create({ message, type, nextRetryDelay, category: 'BENIGN' });

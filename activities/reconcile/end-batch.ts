@@ -4,7 +4,7 @@ import type { ProgressReporter } from '../../storage/postgres/progress';
 import type { ReconcileAction } from './contract';
 import { endWithoutWorkflow, type EndDeps } from './end-without-workflow';
 import { actionOn, judgeWorkflow, UNKNOWN } from './judge-batch';
-import type { BatchWorkflows, ReconcileObserver } from './ports';
+import type { BatchWorkflows } from './ports';
 import { isAnswered } from './recover';
 
 /** What {@link endBatch} needs. */
@@ -12,7 +12,6 @@ export interface EndBatchDeps extends EndDeps {
   readonly batches: EndDeps['batches'] & Pick<BatchRepository, 'findOpen' | 'resetOverdue'>;
   readonly workflows: EndDeps['workflows'] & Pick<BatchWorkflows, 'describe'>;
   readonly progress: Pick<ProgressReporter, 'awaitReleased'>;
-  readonly observer: Pick<ReconcileObserver, 'ended'>;
   /** How long to wait for chunks whose workflow is gone. */
   readonly graceMs: number;
 }
@@ -36,7 +35,6 @@ export async function endBatch(
   try {
     const status = await endWithoutWorkflow(deps, now.id, { cause, check });
     if (status === null) return null;
-    deps.observer.ended(status);
   } catch (error) {
     // Try again when the batch is overdue again, not in every cycle.
     await deps.batches.resetOverdue(batch.id);

@@ -1,5 +1,4 @@
 import type { WorkflowState } from '../../core/batch/orphans';
-import type { TerminalStatus } from '../../core/batch/status';
 import type { BatchToStart } from '../../storage/postgres/batches/types';
 import type { RecoveryAction } from './contract';
 
@@ -22,8 +21,6 @@ export interface BatchWorkflows {
 /** Receives events of reconcile, for metrics. Must not throw. */
 export interface ReconcileObserver {
   recovered(action: RecoveryAction): void;
-  /** A batch was ended without its workflow. */
-  ended(status: TerminalStatus): void;
   /** A batch, or a whole page, could not be checked or recovered. */
   failed(): void;
   cycleEnded(tookMs: number): void;

@@ -63,18 +63,12 @@ async function cancelBatch(
   const { batch, claimed } = claim;
   if (claimed) {
     deps.outbox.signalCancel(id);
-    deps.metrics.cancellations.inc({ phase: phaseOf(batch) });
   } else if (isTerminal(batch.status) && batch.status !== 'cancelled') {
     // SDKs retry a 409.
     reply.header('x-should-retry', 'false');
     throw new NightshiftError('conflict', `Cannot cancel a batch with status '${batch.status}'.`);
   }
   return batch;
-}
-
-function phaseOf(batch: BatchRow): string {
-  if (batch.finalizingAtSec !== null) return 'finalizing';
-  return batch.inProgressAtSec === null ? 'queued' : 'in_progress';
 }
 
 function batchIdOf(request: FastifyRequest): string {

@@ -75,3 +75,24 @@ export function loadSignal(outcome: TryOutcome): LoadSignal {
   if (status === 429) return 'overload';
   return status === 503 && retryAfterMs(retryAfter, 0) !== null ? 'overload' : 'none';
 }
+
+/** Why a try is repeated: values of the label `cause` (docs/metrics.md#requests). */
+export type RetryCause =
+  | 'rate_limited'
+  | 'server_error'
+  | 'client_status'
+  | 'dropped'
+  | 'timeout'
+  | 'connect'
+  | 'connection';
+
+/** The cause of a repeated try. `connect`: nothing was sent; `connection`: it broke later. */
+export function retryCause(outcome: TryOutcome): RetryCause {
+  if (outcome.kind === 'failure') {
+    const { reason } = outcome;
+    return reason === 'timeout' || reason === 'connect' ? reason : 'connection';
+  }
+  if (isDropped(outcome)) return 'dropped';
+  if (outcome.status === 429) return 'rate_limited';
+  return outcome.status >= 500 ? 'server_error' : 'client_status';
+}

@@ -30,6 +30,8 @@ export interface FilesystemJournalOptions {
   readonly logger?: Pick<Logger, 'warn'>;
   /** Called for each failed write, which is retried in a new segment; must not throw. */
   readonly onFailure?: () => void;
+  /** Called with the duration of each write, ms, failed ones included; must not throw. */
+  readonly onFlushed?: (tookMs: number) => void;
   /** How segments are created; a test passes one that simulates a full disk. */
   readonly openFile?: OpenAppendFile;
 }
@@ -45,6 +47,7 @@ export function createFilesystemJournal(options: FilesystemJournalOptions): Open
   return createJournal({
     store,
     policy: POLICY,
+    onFlushed: options.onFlushed,
     openSegments: (scope) =>
       new FileSegments({
         ...scope,

@@ -13,6 +13,7 @@ import {
   type SegmentSink,
   type WritePolicy,
 } from './segment-writer';
+import { timedSegments } from './timed-segments';
 import { writeSeal } from './write-seal';
 
 /** A journal that its process closes after all writers. */
@@ -26,6 +27,8 @@ export interface JournalParts {
   readonly keysIn: KeysIn;
   /** Segments and seals that a scan reads at the same time. */
   readonly parallelReads: number;
+  /** Called with the duration of each write of a segment, ms, failed ones included; must not throw. */
+  readonly onFlushed?: ((tookMs: number) => void) | undefined;
   close(): Promise<void>;
 }
 
@@ -35,7 +38,8 @@ export function createJournal(parts: JournalParts): OpenJournal {
   return {
     openWriter: (scope, range) => {
       checkRange(range);
-      return new SegmentWriter(parts.openSegments({ ...scope, range }), policy);
+      const segments = parts.openSegments({ ...scope, range });
+      return new SegmentWriter(timedSegments(segments, parts.onFlushed ?? NOTHING), policy);
     },
     scan: (scope, range, isWanted = () => true) =>
       scanFrames({ store, scope, range, isWanted, keysIn, parallel: parallelReads }),
@@ -45,6 +49,8 @@ export function createJournal(parts: JournalParts): OpenJournal {
     close: () => parts.close(),
   };
 }
+
+const NOTHING = (): void => undefined;
 
 function checkRange({ from, to }: Range): void {
   if (from >= 0 && to > from && to - from <= MAX_CHUNK_ENTRIES) return;

@@ -10,6 +10,8 @@ export interface ObjectJournalOptions {
   /** Answers of this many bytes are put at once; also the largest segment, except for one large answer. */
   readonly segmentBytes?: number;
   readonly logger?: Pick<Logger, 'warn'>;
+  /** Called with the duration of each put of a segment, ms, failed ones included; must not throw. */
+  readonly onFlushed?: (tookMs: number) => void;
 }
 
 const FLUSH_INTERVAL_MS = 1_000;
@@ -26,6 +28,7 @@ export function createObjectJournal(options: ObjectJournalOptions): OpenJournal 
   const segmentBytes = options.segmentBytes ?? SEGMENT_BYTES;
   return createJournal({
     store,
+    onFlushed: options.onFlushed,
     policy: {
       intervalMs: options.flushIntervalMs ?? FLUSH_INTERVAL_MS,
       soonBytes: segmentBytes,

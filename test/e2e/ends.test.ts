@@ -170,7 +170,7 @@ describe('a cancel request', () => {
     'that is sent a hundred times at once counts once',
     async () => {
       const counted = async () =>
-        (await proxied.stack.metric('api', 'batch_cancellation_total{')).join();
+        (await proxied.stack.metric('worker', 'batch_cancellation_total{')).join();
       const before = await counted();
       const { id } = await holdBatch(scene, 'in progress');
       const answers = await Promise.all(Array.from({ length: 100 }, () => cancel(id)));

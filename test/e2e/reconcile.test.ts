@@ -349,7 +349,7 @@ describe('a Temporal server that lost its database', () => {
       stack = await stack.restart();
       await connect();
       await expectWhole(id, 'completed', lost);
-      // A batch whose worker died a moment ago is examined a second time, 4 s later.
+      // A worker that died a moment ago is given 7 s to announce itself.
       const counted = await until(
         async () => {
           const lines = await stack.metric('worker', 'batch_startup_recovery_total{');

@@ -19,11 +19,14 @@ function open(maxLabelValues?: number, models: string[] = []) {
   const nowMs = () => clock.nowMs;
   const limits = maxLabelValues === undefined ? {} : { maxLabelValues };
   const metrics = createWorkerMetrics(registry, { ...limits, models, idleMs: IDLE_MS, nowMs });
-  const observer = createRequestObserver(metrics);
+  const observer = createRequestObserver({
+    ...{ metrics, onRequest: () => undefined, givenBack: () => undefined },
+  });
   const send = (model: string): void => {
-    observer.requestStarted(model);
-    observer.requestRetried(model);
-    observer.requestEnded(model, 5, false);
+    observer.requestStarted(model, 'b');
+    observer.requestRetried(model, 'timeout');
+    observer.requestEnded(model, 5);
+    observer.requestSettled(model, false);
     observer.tokens(model, USAGE);
   };
   /** Values of `name` by model. */
@@ -60,13 +63,13 @@ it('limits a thousand invented models to the series of two hundred, and loses no
 it('removes the series of an idle model, which makes room for others', async () => {
   const { send, series, values, clock, observer } = open(2);
   send('a');
-  observer.requestStarted('b');
+  observer.requestStarted('b', 'batch');
   send('c');
   clock.nowMs = IDLE_MS;
   expect(Object.keys(await values('model_inflight_requests')).sort()).toEqual(['b', 'other']);
   send('c');
   expect(await values('model_request_retries_total')).toEqual({ c: 1, other: 1 });
-  observer.requestEnded('b', 5, true);
+  observer.requestEnded('b', 5);
   clock.nowMs = 3 * IDLE_MS;
   await series();
   expect(await values('model_inflight_requests')).toEqual({ other: 0 });
@@ -93,10 +96,10 @@ it('counts requests in flight correctly while models come, go and share a label'
       const inFlight: string[] = [];
       for (const { model: next, waitMs, end } of steps) {
         clock.nowMs += waitMs;
-        if (end && inFlight.length > 0) observer.requestEnded(inFlight.shift() ?? '', 1, true);
+        if (end && inFlight.length > 0) observer.requestEnded(inFlight.shift() ?? '', 1);
         else {
           inFlight.push(next);
-          observer.requestStarted(next);
+          observer.requestStarted(next, 'batch');
         }
         const shown = await values('model_inflight_requests');
         const sum = Object.values(shown).reduce((a, b) => a + b, 0);
@@ -104,7 +107,7 @@ it('counts requests in flight correctly while models come, go and share a label'
         expect(Math.min(0, ...Object.values(shown))).toBe(0);
         expect(Object.keys(shown).filter((label) => label !== 'other').length).toBeLessThan(3);
       }
-      while (inFlight.length > 0) observer.requestEnded(inFlight.pop() ?? '', 1, true);
+      while (inFlight.length > 0) observer.requestEnded(inFlight.pop() ?? '', 1);
       expect(Object.values(await values('model_inflight_requests')).every((n) => n === 0)).toBe(
         true,
       );

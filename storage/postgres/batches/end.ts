@@ -1,4 +1,4 @@
-import type { PoolClient } from 'pg';
+import type { PoolClient, QueryResultRow } from 'pg';
 import type { StopCause, TerminalStatus } from '../../../core/batch/status';
 import { isTerminal, legalPredecessors } from '../../../core/batch/status';
 import { NightshiftError } from '../../../core/errors';
@@ -10,12 +10,20 @@ import { deleteBatchHeaders } from './headers';
 import { recordPhase } from './phases';
 import { lockBatch, readState } from './read';
 import { insertResultFiles, resultValues, SET_RESULT } from './result-files';
-import type { BatchRow, BatchState, ErrorEntry, TerminalRecord } from './types';
+import { AGE_SEC } from './measured-times';
+import type { BatchRow, BatchState, EndedBatch, ErrorEntry, TerminalRecord } from './types';
 
 /**
  * The statements that end a batch, in the caller's transaction. The cause in the row decides how the batch
  * ends, and a terminal status never changes (docs/design/read-model.md#terminal-record).
  */
+
+/** What a statement that ends a batch leaves. */
+export interface Ending<State> {
+  readonly state: State;
+  /** Null if the batch had ended before. */
+  readonly ended: EndedBatch | null;
+}
 
 const SYSTEM_ERROR: ErrorEntry = {
   code: 'system_error',
@@ -34,26 +42,26 @@ const UNFINALIZED: ErrorEntry = {
 /**
  * Writes file rows and terminal status; the row's cause, if it has one, overrides the cause of the
  * record. `lifeSec` is the life of files whose batch names none. Returns the status that the row has
- * afterwards. @throws not_found, postgres_unavailable
+ * afterwards, and the end if this call wrote it. @throws not_found, postgres_unavailable
  */
 export async function recordEnd(
   client: PoolClient,
   record: TerminalRecord,
   lifeSec: number | null,
-): Promise<TerminalStatus> {
+): Promise<Ending<TerminalStatus>> {
   const { batchId, outputFile, errorFile } = record;
   const row = await lockExisting(client, batchId);
   const cause = row.stopCause ?? record.cause;
   const status: TerminalStatus = cause ?? (record.errors === null ? 'completed' : 'failed');
-  if (isTerminal(row.status)) return row.status;
+  if (isTerminal(row.status)) return { state: row.status, ended: null };
   // The workflow does not wait until its phases are written, and a row from a backup may lack a claim.
   // Write what is missing first, so that every transition is legal.
   if (status === 'completed') await recordPhase(client, batchId, { status: 'finalizing' });
   if (cause !== null && row.stopCause === null) await claimCause(client, batchId, cause);
   await insertResultFiles(client, row, { files: [outputFile, errorFile], lifeSec });
   await deleteWork(client, batchId);
-  await writeEnd(client, { record, status, cause });
-  return status;
+  const ended = await writeEnd(client, { record, status, cause });
+  return { state: status, ended };
 }
 
 /**
@@ -64,22 +72,25 @@ export async function recordUnfinalized(
   client: PoolClient,
   batchId: string,
   cause: StopCause | null,
-): Promise<BatchState> {
+): Promise<Ending<BatchState>> {
   const row = await lockBatch(client, batchId);
+  let ended: EndedBatch | null = null;
   if (row !== null && !isTerminal(row.status)) {
     const end = row.stopCause ?? cause ?? 'failed';
     if (row.stopCause === null) await claimCause(client, batchId, end);
     await showCounts(client, [batchId]);
     await deleteWork(client, batchId);
-    await query(
+    const [written] = await query<EndColumns>(
       client,
       `update batches set status = $2, stop_taken_at = coalesce(stop_taken_at, now()),
          ${end}_at = coalesce(${end}_at, ${stepSec()}), updated_at = now(), errors = $3
-       where id = $1 and status = any($4)`,
+       where id = $1 and status = any($4)
+       returning ${END_COLUMNS}`,
       [batchId, end, end === 'failed' ? errorList([UNFINALIZED]) : null, legalPredecessors(end)],
     );
+    ended = endedBatch(written, { status: end, refused: false });
   }
-  return readState(client, batchId);
+  return { state: await readState(client, batchId), ended };
 }
 
 /**
@@ -115,14 +126,18 @@ interface End {
   readonly cause: StopCause | null;
 }
 
-async function writeEnd(client: PoolClient, { record, status, cause }: End): Promise<void> {
+async function writeEnd(
+  client: PoolClient,
+  { record, status, cause }: End,
+): Promise<EndedBatch | null> {
   const errors = errorsOf(record, cause);
-  await query(
+  const [written] = await query<EndColumns>(
     client,
     `update batches set ${SET_RESULT}, errors = $13,
        status = $14, ${status}_at = coalesce(${status}_at, ${stepSec()}), stop_cause = $15,
        stop_taken_at = case when $15::text is null then null else coalesce(stop_taken_at, now()) end
-     where id = $1 and status = any($16)`,
+     where id = $1 and status = any($16)
+     returning ${END_COLUMNS}`,
     [
       ...resultValues(record),
       errors === null ? null : errorList(errors),
@@ -131,6 +146,25 @@ async function writeEnd(client: PoolClient, { record, status, cause }: End): Pro
       legalPredecessors(status),
     ],
   );
+  return endedBatch(written, { status, refused: cause === null && status === 'failed' });
+}
+
+/** What a statement returns about the end that it wrote. */
+type EndColumns = QueryResultRow & Omit<EndedBatch, 'status' | 'refused'>;
+
+const END_COLUMNS = `total as requests, ${AGE_SEC} as "ageSec",
+  extract(epoch from now() - ingestion_started_at)::float8 as "processingSec",
+  case when finalizing_at is not null then 'finalizing'
+       when in_progress_at is not null then 'in_progress' else 'queued' end as phase`;
+
+/** Null if the statement changed no row. */
+function endedBatch(
+  written: EndColumns | undefined,
+  { status, refused }: Pick<EndedBatch, 'status' | 'refused'>,
+): EndedBatch | null {
+  if (written === undefined) return null;
+  const { requests, phase, ageSec, processingSec } = written;
+  return { status, refused, requests, phase, ageSec: Math.max(0, ageSec), processingSec };
 }
 
 /** The errors of a failed batch. A cancelled or expired batch has none, even if its file was refused. */

@@ -1,45 +1,62 @@
 import type { Pool, QueryResultRow } from 'pg';
-import { OPEN_STATUSES } from '../../../core/batch/status';
 import { query } from '../sql';
 import type { HeldBatch } from './types';
 
-/** A chunk that was not touched for this long has no worker (docs/design/execution.md#progress-and-fencing). */
-const UNTOUCHED_SEC = 5;
-/** A live worker touches its chunks every second. */
-const JUST_TOUCHED_SEC = 2;
+/** Workers announce themselves every 5 s (`worker_routes`). One that has missed that is dead. */
+const ANNOUNCED_SEC = 6.5;
+
+/** SQL: an open batch. Literals, so that the planner can use the index `batches_open`. */
+const IS_OPEN = `status in ('validating', 'in_progress', 'finalizing', 'cancelling')`;
+
+/** The worker that looks. */
+export interface StartedWorker {
+  readonly name: string;
+  /** Host part of worker names, after the `@`. */
+  readonly host: string;
+  /** How long it has been running. Older traces of its name are those of a predecessor. */
+  readonly uptimeSec: number;
+}
 
 /**
- * Open batches whose workflow has started, each with the other workers than `worker` that may be at work on
- * it. @throws postgres_unavailable
+ * Open batches in the hands of other workers of this host, or of a predecessor with the same name: a chunk
+ * that is not released, or an ingestion or a finalization that has not ended. One row for each batch and
+ * holder. @throws postgres_unavailable
  */
-export function startedBatches(pool: Pool, worker: string): Promise<HeldBatch[]> {
+export function heldBatches(
+  pool: Pool,
+  { name, host, uptimeSec }: StartedWorker,
+): Promise<HeldBatch[]> {
   return query<HeldBatch & QueryResultRow>(
     pool,
-    `select b.id, b.status, array(
-       select distinct p.worker from chunk_progress p
-       where p.batch_id = b.id and not p.released and p.worker <> $2
-         and p.touched_at > now() - make_interval(secs => $3)) as holders
-     from batches b
-     where b.status = any($1) and b.workflow_started_at is not null`,
-    [[...OPEN_STATUSES], worker, UNTOUCHED_SEC],
+    `with held as (
+       select batch_id as id, worker, max(touched_at) as at from chunk_progress
+       where not released group by batch_id, worker
+       union all
+       select id, step_worker, step_began_at from batches
+       where step_worker is not null and ${IS_OPEN})
+     select distinct b.id, b.status, held.worker as holder
+     from batches b join held on held.id = b.id
+     where ${IS_OPEN} and split_part(held.worker, '@', 2) = $2
+       and (held.worker <> $1 or held.at < clock_timestamp() - make_interval(secs => $3))
+     order by 1, 3`,
+    [name, host, uptimeSec],
   );
 }
 
 /**
- * Ids of the given batches that one of their holders has touched within the last two seconds, so that
- * worker is alive. @throws postgres_unavailable
+ * Those of the given workers, other than `name`, that have announced themselves lately.
+ * @throws postgres_unavailable
  */
-export async function stillHeld(pool: Pool, batches: readonly HeldBatch[]): Promise<Set<string>> {
-  const pairs = batches.flatMap(({ id, holders }) =>
-    holders.map((holder) => [id, holder] as const),
-  );
-  const rows = await query<{ id: string }>(
+export async function liveWorkers(
+  pool: Pool,
+  workers: readonly string[],
+  name: string,
+): Promise<Set<string>> {
+  const rows = await query<{ worker: string }>(
     pool,
-    `select distinct p.batch_id as id from chunk_progress p
-     join unnest($1::text[], $2::text[]) as h (id, holder)
-       on h.id = p.batch_id and h.holder = p.worker
-     where p.touched_at > now() - make_interval(secs => $3)`,
-    [pairs.map(([id]) => id), pairs.map(([, holder]) => holder), JUST_TOUCHED_SEC],
+    `select worker from worker_routes
+     where worker = any($1) and worker <> $2 and seen_at > now() - make_interval(secs => $3)`,
+    [workers, name, ANNOUNCED_SEC],
   );
-  return new Set(rows.map(({ id }) => id));
+  return new Set(rows.map(({ worker }) => worker));
 }

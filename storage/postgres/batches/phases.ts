@@ -24,6 +24,7 @@ export async function recordPhase(
        total = greatest(total, coalesce($4::bigint, total)),
        model = coalesce($5::text, model),
        models = coalesce($6::jsonb, models),
+       step_worker = case when $2 = 'in_progress' then null else step_worker end,
        updated_at = now()
      where id = $1 and status = any($7)
      returning status, stop_cause as "stopCause"`,

@@ -1,4 +1,4 @@
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import type { StopCause, TerminalStatus } from '../../../core/batch/status';
 import type { IdempotencyKey, Once } from '../idempotency';
 import type { Page } from '../list-page';
@@ -6,8 +6,9 @@ import { inTransaction } from '../sql';
 import { type BatchQuota, batchQuota, type TenantLimits } from '../tenant-limits';
 import { claimCancel, claimCause } from './claim-cause';
 import { insertBatch, insertBatchOnce } from './create';
-import { recordEnd, recordLateDelivery, recordUnfinalized } from './end';
-import { startedBatches, stillHeld } from './holders';
+import { type Ending, recordEnd, recordLateDelivery, recordUnfinalized } from './end';
+import { heldBatches, liveWorkers, type StartedWorker } from './holders';
+import { beginStep, type MeasuredStep, noteFirstRequest } from './measured-times';
 import { markStarted, recordPhase } from './phases';
 import {
   awaitsCancelSignal,
@@ -25,6 +26,7 @@ import type {
   BatchState,
   BatchToStart,
   CancelClaim,
+  EndedBatch,
   HeldBatch,
   NewBatch,
   OpenBatch,
@@ -86,24 +88,38 @@ export interface BatchRepository {
   addOverdue(batchIds: readonly string[]): Promise<Map<string, number>>;
   resetOverdue(batchId: string): Promise<void>;
 
-  /** Open batches whose workflow has started, with the other workers than `worker` that may hold them. */
-  started(worker: string): Promise<HeldBatch[]>;
-  /** Ids of the given batches that a holder has touched within the last two seconds. */
-  stillHeld(batches: readonly HeldBatch[]): Promise<Set<string>>;
+  /** Notes that a worker begins a step; the age of the batch, s, if it is its first ingestion, else null. */
+  beginStep(
+    batchId: string,
+    by: { readonly step: MeasuredStep; readonly worker: string },
+  ): Promise<number | null>;
+  /** Notes the first request, `agoMs` before now; the age of the batch then, s, or null if it had one. */
+  noteFirstRequest(batchId: string, agoMs: number): Promise<number | null>;
+  /** Open batches in the hands of other workers of this host, or of a predecessor with its name. */
+  held(worker: StartedWorker): Promise<HeldBatch[]>;
+  /** Those of the given workers, other than `name`, that have announced themselves lately. */
+  live(workers: readonly string[], name: string): Promise<Set<string>>;
 }
 
 export interface BatchRepositoryOptions {
   readonly limits?: TenantLimits;
   /** Life of result files of batches that set none, seconds; without it they never expire. */
   readonly outputFilesSec?: number;
+  /** Called once for each end, by the process that wrote it, after the commit. Must not throw. */
+  readonly onEnded?: (end: EndedBatch) => void;
 }
 
 /** {@link BatchRepository} over a pool that the caller ends. */
 export function createBatchRepository(
   pool: Pool,
-  { limits = {}, outputFilesSec }: BatchRepositoryOptions = {},
+  { limits = {}, outputFilesSec, onEnded }: BatchRepositoryOptions = {},
 ): BatchRepository {
   const lifeSec = outputFilesSec ?? null;
+  const ending = async <State>(work: (client: PoolClient) => Promise<Ending<State>>) => {
+    const { state, ended } = await inTransaction(pool, work);
+    if (ended !== null) onEnded?.(ended);
+    return state;
+  };
   return {
     insert: (batch) => insertBatch(pool, batch, limits),
     insertOnce: (batch, key) => insertBatchOnce(pool, { batch, key }, limits),
@@ -117,9 +133,9 @@ export function createBatchRepository(
     unstarted: (createdBeforeSec, limit) => unstartedBatches(pool, createdBeforeSec, limit),
     markStarted: (id) => markStarted(pool, id),
     recordPhase: (batchId, phase) => recordPhase(pool, batchId, phase),
-    recordEnd: (record) => inTransaction(pool, (client) => recordEnd(client, record, lifeSec)),
+    recordEnd: (record) => ending((client) => recordEnd(client, record, lifeSec)),
     recordUnfinalized: (batchId, cause) =>
-      inTransaction(pool, (client) => recordUnfinalized(client, batchId, cause)),
+      ending((client) => recordUnfinalized(client, batchId, cause)),
     recordLateDelivery: (record) =>
       inTransaction(pool, (client) => recordLateDelivery(client, record, lifeSec)),
     openPage: (page) => pageOfOpenBatches(pool, page),
@@ -127,7 +143,9 @@ export function createBatchRepository(
     noteRestart: (batchId) => noteRestart(pool, batchId),
     addOverdue: (batchIds) => addOverdue(pool, batchIds),
     resetOverdue: (batchId) => resetOverdue(pool, batchId),
-    started: (worker) => startedBatches(pool, worker),
-    stillHeld: (batches) => stillHeld(pool, batches),
+    beginStep: (batchId, by) => beginStep(pool, batchId, by),
+    noteFirstRequest: (batchId, agoMs) => noteFirstRequest(pool, batchId, agoMs),
+    held: (worker) => heldBatches(pool, worker),
+    live: (workers, name) => liveWorkers(pool, workers, name),
   };
 }

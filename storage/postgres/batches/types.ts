@@ -1,7 +1,7 @@
 import type { RequestCounts, Usage } from '../../../core/batch/counts';
 import type { TriedRow } from '../../../core/batch/last-resort';
 import type { OrphanRow } from '../../../core/batch/orphans';
-import type { BatchStatus, StopCause } from '../../../core/batch/status';
+import type { BatchStatus, StopCause, TerminalStatus } from '../../../core/batch/status';
 import type { SealedHeaders } from '../../../platform/header-vault';
 
 /**
@@ -62,12 +62,26 @@ export interface OpenBatch extends OrphanRow, TriedRow, BatchToStart {
   readonly startedAtSec: number | null;
 }
 
-/** An open batch, and the other workers that may be at work on it. */
+/** An open batch in the hands of a worker, dead or alive. */
 export interface HeldBatch {
   readonly id: string;
   readonly status: BatchStatus;
-  /** Names of other workers that touched one of its chunks within the last five seconds. */
-  readonly holders: readonly string[];
+  /** Name of the worker. */
+  readonly holder: string;
+}
+
+/** The end of a batch, as the statement found it that wrote it. Durations in seconds. */
+export interface EndedBatch {
+  readonly status: TerminalStatus;
+  /** The input file was refused. */
+  readonly refused: boolean;
+  readonly requests: number;
+  /** The phase in which the end found the batch; `queued` if nothing could be sent yet. */
+  readonly phase: 'queued' | 'in_progress' | 'finalizing';
+  /** Since the creation. */
+  readonly ageSec: number;
+  /** Since the begin of the first ingestion; null if there was none. */
+  readonly processingSec: number | null;
 }
 
 /**

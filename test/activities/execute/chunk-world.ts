@@ -210,10 +210,10 @@ function sharedDeps({
 function countingObserver(requestStarted: () => void): ExecuteDeps['observer'] {
   return {
     requestStarted,
-    chunkStarted: () => undefined,
     chunkEnded: () => undefined,
     requestEnded: () => undefined,
     requestRetried: () => undefined,
+    requestSettled: () => undefined,
     tokens: () => undefined,
   };
 }

@@ -24,7 +24,6 @@ export let store: MemoryStore;
 export let temporal: FakeTemporal;
 export let recovered: RecoveryAction[];
 export let failures: number;
-export let ended: string[];
 
 /** Temporal in memory: workflows by id. A started workflow keeps running. */
 export class FakeTemporal {
@@ -95,7 +94,6 @@ export function useReconcileWorld(): void {
     temporal = new FakeTemporal();
     recovered = [];
     failures = 0;
-    ended = [];
     await database.pool.query('truncate batches, files, chunk_progress');
   });
 }
@@ -113,7 +111,6 @@ export function reconcile(input: Partial<ReconcilePageInput> = {}): Promise<Reco
       recovered: (action) => void recovered.push(action),
       failed: () => void failures++,
       cycleEnded: () => undefined,
-      ended: (status) => void ended.push(status),
     },
     nonceOf: (id) => readNonce(store, id),
     finalize: (one) => {

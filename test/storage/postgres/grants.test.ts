@@ -76,19 +76,14 @@ function noted<T extends object>(
   return { methods, uncalled: () => used.filter((name) => !called.has(name)) };
 }
 
-const LIMITS = {
-  maxBatches: 100,
-  maxStoredBytes: 1e9,
-  maxFiles: 100,
-  maxUploads: 9,
-  maxUploadParts: 9,
-};
+const UPLOADS = { maxUploads: 9, maxUploadParts: 9 };
+const LIMITS = { maxBatches: 100, maxStoredBytes: 1e9, maxFiles: 100, ...UPLOADS };
 /** Methods of the repository of batches, by caller. */
 const CALLERS = {
   api: 'insert insertOnce quota get list claimCancel awaitsCancelSignal unstarted markStarted',
-  steps: 'find claimCause recordPhase recordEnd recordUnfinalized',
+  steps: 'find claimCause recordPhase recordEnd recordUnfinalized beginStep noteFirstRequest',
   reconcile:
-    'openPage findOpen find markStarted noteRestart addOverdue resetOverdue started stillHeld recordLateDelivery',
+    'openPage findOpen find markStarted noteRestart addOverdue resetOverdue held live recordLateDelivery',
 };
 
 const request = (key: string) => {
@@ -201,7 +196,6 @@ it('lists a caller for each method of the repository of batches', () => {
 describe('the worker', () => {
   const options = { outputFilesSec: 3_600 };
   const chunk = { safeModel: 'm', from: 0, to: 9 };
-
   function terminal(batchId: string): TerminalRecord {
     const file = { bytes: 10, filename: 'o.jsonl', objectKey: `files/t/${batchId}` };
     return {
@@ -212,7 +206,6 @@ describe('the worker', () => {
   }
 
   const insert = (over = {}) => insertBatch(owner, over);
-
   it('brings batches to their ends', async () => {
     await checkSchema(worker);
     await verifyStoreIdentity(worker, 'store');
@@ -225,6 +218,8 @@ describe('the worker', () => {
     expect(await findBatchHeaders(worker, id)).toMatchObject({ keyId: 'k' });
     expect(await records.find(id)).toMatchObject({ status: 'validating' });
     expect(await enqueueRequests(worker, { batchId: id, requests: 3, max: 10 })).toBe(true);
+    expect(await records.beginStep(id, { step: 'ingestion', worker: 'w' })).not.toBeNull();
+    expect(await records.noteFirstRequest(id, 0)).not.toBeNull();
     await records.recordPhase(id, { status: 'in_progress', total: 3, model: 'm', models: ['m'] });
     expect(await records.recordEnd(terminal(id))).toBe('completed');
     expect(await findBatchHeaders(worker, id)).toBeNull();
@@ -275,9 +270,14 @@ describe('the worker', () => {
     await rows.noteRestart(id);
     await rows.addOverdue([id]);
     await rows.resetOverdue(id);
-    const found = await rows.started('w');
-    expect(found.map((one) => one.id)).toContain(id);
-    await rows.stillHeld(found);
+    const starting = { name: '1@host', host: 'host', uptimeSec: 1 };
+    await createBatchRepository(worker).beginStep(id, { step: 'ingestion', worker: '2@host' });
+    expect(await rows.held(starting)).toContainEqual({
+      id,
+      status: 'in_progress',
+      holder: '2@host',
+    });
+    expect(await rows.live(['2@host'], '1@host')).toEqual(new Set());
     const failed = await insert({ status: 'failed', failed_at: NOW_SEC });
     expect(await rows.find(failed)).toMatchObject({ status: 'failed' });
     expect(await rows.recordLateDelivery(terminal(failed))).toBe('failed');

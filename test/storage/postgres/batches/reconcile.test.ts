@@ -65,35 +65,6 @@ it('returns what decides about an open batch', async () => {
   expect(await batches.findOpen(await insert({ status: 'failed' }))).toBeNull();
 });
 
-it('returns the workers that may hold a batch when another worker starts, and those that still do', async () => {
-  const started = { status: 'in_progress', workflow_started_at: new Date() };
-  await insert({ status: 'validating' });
-  const alone = await insert(started);
-  const held = await insert(started);
-  const touch = (batch: string, worker: string, ago: string, released = false) =>
-    database.pool.query(
-      `insert into chunk_progress (batch_id, safe_model, from_pos, to_pos, epoch, worker, touched_at, released)
-       values ($1, $2, (select count(*) from chunk_progress), 9, 1, $2, now() - $3::interval, $4)`,
-      [batch, worker, ago, released],
-    );
-  await touch(alone, 'gone', '1 minute');
-  await touch(alone, 'done', '0 seconds', true);
-  await touch(alone, 'me', '0 seconds');
-  await touch(held, 'other', '3 seconds');
-  const found = await batches.started('me');
-  expect(found).toEqual([
-    { id: alone, status: 'in_progress', holders: [] },
-    { id: held, status: 'in_progress', holders: ['other'] },
-  ]);
-  expect(await batches.stillHeld(found)).toEqual(new Set());
-  await database.pool.query(
-    `update chunk_progress set touched_at = now(), worker = 'me' where worker = 'other'`,
-  );
-  expect(await batches.stillHeld(found)).toEqual(new Set());
-  await touch(held, 'other', '0 seconds');
-  expect(await batches.stillHeld(found)).toEqual(new Set([held]));
-});
-
 describe('late files', () => {
   const record = (batchId: string, over: Partial<TerminalRecord> = {}): TerminalRecord => ({
     batchId,

@@ -1,0 +1,102 @@
+import { Counter, exponentialBuckets, Gauge, Histogram, type Registry } from 'prom-client';
+import { createLabelValues } from '../label-values';
+import { createLimitGauges } from '../limit-gauges';
+
+/** Limits on the series of model names, which clients choose. */
+export interface SeriesLimits {
+  readonly maxLabelValues?: number;
+  /** Models in the configuration; each always has a series of its own. */
+  readonly models?: readonly string[];
+  readonly idleMs?: number;
+  readonly nowMs?: () => number;
+}
+
+const MAX_LABEL_VALUES = 200;
+const IDLE_MS = 3_600_000;
+
+/**
+ * Series of requests (docs/metrics.md#requests). Any tenant can invent model names, so the number of series
+ * by model is bounded.
+ */
+export function createModelSeries(registers: Registry[], limits: SeriesLimits) {
+  const listeners = new Set<(model: string) => void>();
+  const modelLabels = createLabelValues({
+    max: limits.maxLabelValues ?? MAX_LABEL_VALUES,
+    reserved: limits.models ?? [],
+    idleMs: limits.idleMs ?? IDLE_MS,
+    nowMs: limits.nowMs ?? (() => performance.now()),
+    onGone: (model) => {
+      for (const metric of byModel) metric.remove({ model });
+      for (const listener of listeners) listener(model);
+    },
+  });
+  const requests = requestSeries(registers, () => modelLabels.sweep());
+  const tokens = tokenSeries(registers);
+  const byModel = [...Object.values(requests), ...Object.values(tokens)];
+  const retriesByCause = new Counter({
+    name: 'request_retries_by_cause_total',
+    help: 'Tries that failed and are repeated, by cause',
+    labelNames: ['cause'] as const,
+    registers,
+  });
+  /** Calls `listener` with each model whose series are removed. */
+  const onModelGone = (listener: (model: string) => void): void => void listeners.add(listener);
+  const modelLimits = createLimitGauges(registers, modelLabels);
+  return { ...requests, ...tokens, retriesByCause, modelLabels, modelLimits, onModelGone };
+}
+
+function requestSeries(registers: Registry[], beforeCollecting: () => void) {
+  const labelNames = ['model'] as const;
+  return {
+    modelInflightRequests: new Gauge({
+      name: 'model_inflight_requests',
+      help: 'Requests in flight at model servers, by model',
+      labelNames,
+      registers,
+      collect: beforeCollecting,
+    }),
+    requestDuration: new Histogram({
+      name: 'model_request_execution_duration_seconds',
+      help: 'Time of one try of a request at a model server',
+      labelNames,
+      buckets: exponentialBuckets(0.01, 2, 15),
+      registers,
+    }),
+    requestsSettled: new Counter({
+      name: 'requests_settled_total',
+      help: 'Requests that got their final result: an answer, or an error after the last try',
+      labelNames,
+      registers,
+    }),
+    requestErrors: new Counter({
+      name: 'request_errors_by_model_total',
+      help: 'Requests that got an error as their final result',
+      labelNames,
+      registers,
+    }),
+    requestRetries: new Counter({
+      name: 'model_request_retries_total',
+      help: 'Tries that failed and are repeated, by model',
+      labelNames,
+      registers,
+    }),
+  };
+}
+
+function tokenSeries(registers: Registry[]) {
+  const labelNames = ['model'] as const;
+  return {
+    promptTokens: new Counter({
+      name: 'batch_request_prompt_tokens_total',
+      help: 'Input tokens as reported by the model servers',
+      labelNames,
+      registers,
+    }),
+    generationTokens: new Counter({
+      name: 'batch_request_generation_tokens_total',
+      help: 'Output tokens as reported by the model servers',
+      labelNames,
+      registers,
+    }),
+  };
+}
