@@ -12,6 +12,7 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { ensureBuilt, ensureInstalled } = require('../cli/prepare.js');
+const { PROMTOOL } = require('./support/go-programs.js');
 
 const ROOT = path.resolve(__dirname, '..');
 /**
@@ -65,6 +66,9 @@ async function findPrograms() {
   await findServer(options).catch((error) => say(error.message));
   await findGoProgram(VERSITYGW, options).catch((error) =>
     say(`${error.message}\nThe tests of the S3 store are skipped if there is no Go.`),
+  );
+  await findGoProgram(PROMTOOL, options).catch((error) =>
+    say(`${error.message}\nThe tests of the alert rules are skipped if there is no Go.`),
   );
 }
 

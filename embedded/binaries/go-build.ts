@@ -14,6 +14,8 @@ export interface GoModule extends ProgramVersion {
    * empty module requires it, and the directives do not apply.
    */
   readonly needsWrapper?: boolean;
+  /** Build tags, for programs of which only a part is needed. */
+  readonly tags?: readonly string[];
 }
 
 /** What to build, and where. */
@@ -72,12 +74,13 @@ async function runGo(
   options: GoBuildOptions,
   draft: string,
 ): Promise<void> {
+  const { tags = [] } = options.module;
   const env = {
     GOTOOLCHAIN: 'auto',
     ...options.env,
     CGO_ENABLED: '0',
     GOBIN: draft,
-    GOFLAGS: '',
+    GOFLAGS: tags.length > 0 ? `-tags=${tags.join(',')}` : '',
     GOWORK: 'off',
   };
   const done = await run(args, env, { ...options, cwd: draft });

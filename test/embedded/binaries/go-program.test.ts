@@ -55,7 +55,7 @@ function fakeGo(): string {
     script(
       join(folder, 'gobin', 'go'),
       `[ "$1" = version ] && echo 'go version go1.26.8 linux/amd64' && exit 0
-echo "$@ CGO_ENABLED=$CGO_ENABLED" >> ${folder}/builds
+echo "$@ CGO_ENABLED=$CGO_ENABLED$GOFLAGS" >> ${folder}/builds
 case "$1" in
   install) printf '${PROGRAM}' > "$GOBIN/gadget" && chmod +x "$GOBIN/gadget" ;;
   get) grep -q '^module' go.mod ;;
@@ -81,6 +81,13 @@ describe('finding a program that is built with Go', () => {
     expect(builds()).toEqual([
       'get example.com/tools/cmd/gadget@v2.3.4 CGO_ENABLED=0',
       expect.stringMatching(/^build -o \S+\/gadget example\.com\/tools\/cmd\/gadget /),
+    ]);
+  });
+
+  it('builds a program with tags, so that only a part of it is built', async () => {
+    await find(environment(fakeGo()), { ...GADGET, tags: ['small', 'static'] });
+    expect(builds()).toEqual([
+      'install example.com/tools/cmd/gadget@v2.3.4 CGO_ENABLED=0-tags=small,static',
     ]);
   });
 

@@ -1,0 +1,4 @@
+import type { GoProgram } from '../../embedded/binaries/go-program';
+
+/** Prometheus' tool that checks and tests alert rules. */
+export const PROMTOOL: GoProgram;
