@@ -1,10 +1,12 @@
 import { NightshiftError } from '../core/errors';
+import { isOfBatch } from '../core/names/object-names';
 import type { Config } from '../platform/config-schema';
 import type { Logger } from '../platform/logger';
 import { createFilesystemJournal } from './journal/filesystem-journal';
 import type { OpenJournal } from './journal/journal';
 import { createObjectJournal } from './journal/object-journal';
 import type { ObjectStore } from './object-store';
+import { openCachedStore } from './objects/cache/cached-store';
 import { openFilesystemStore } from './objects/filesystem';
 import { observeStore, type StoreObserver } from './objects/observed-store';
 
@@ -51,11 +53,23 @@ export async function openStorage(
 
 async function openStore(
   settings: Config['object_store'],
-  { onPassed }: StorageOptions,
+  { onPassed, logger }: StorageOptions,
 ): Promise<ObjectStore> {
-  if (settings.type !== 'filesystem') throw notAvailable(settings.type);
-  const { path } = settings;
-  return openFilesystemStore({ path, ...(onPassed === undefined ? {} : { onPassed }) });
+  if (settings.type === 'filesystem') {
+    const { path } = settings;
+    return openFilesystemStore({ path, ...(onPassed === undefined ? {} : { onPassed }) });
+  }
+  const { cache_bytes: bytes, cache_dir: folder } = settings;
+  return openCachedStore(await openBucket(settings), {
+    bytes,
+    ...(folder === undefined ? {} : { folder }),
+    ...(logger === undefined ? {} : { logger }),
+    isLasting: isOfBatch,
+  });
+}
+
+function openBucket({ type }: Config['object_store']): Promise<ObjectStore> {
+  throw notAvailable(type);
 }
 
 function openJournal(

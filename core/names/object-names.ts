@@ -32,9 +32,16 @@ export interface SealName {
   readonly r: string;
 }
 
+const BATCHES_PREFIX = 'batches/';
+
 /** The prefix of everything that belongs to a batch, except its result files. */
 export function batchPrefix(batchId: string): string {
-  return `batches/${batchId}/`;
+  return `${BATCHES_PREFIX}${batchId}/`;
+}
+
+/** Whether an object belongs to a batch: it is immutable, and kept at least until its batch has ended. */
+export function isOfBatch(key: string): boolean {
+  return key.startsWith(BATCHES_PREFIX);
 }
 
 /** The model map. Ingestion writes it last and only if absent, so it decides which plan counts. */

@@ -45,9 +45,8 @@ export class FrameCopier {
     const first = run[0]?.ref;
     const last = run.at(-1)?.ref;
     if (first === undefined || last === undefined) return;
-    const reader = await this.#open(first.objectKey);
     const length = last.position + last.byteLength - first.position;
-    const window = await reader.read(first.position, length);
+    const window = await this.#read(first.objectKey, first.position, length);
     for (const { ref, at } of run) {
       const start = ref.position - first.position;
       const frame = readFrame(window, start, this.#crc32);
@@ -58,17 +57,22 @@ export class FrameCopier {
     }
   }
 
+  async #read(key: string, position: number, length: number): Promise<Buffer> {
+    try {
+      const reader = await this.#open(key);
+      return await reader.read(position, length);
+    } catch (error) {
+      throw isNightshiftError(error, 'object_missing') ? changed(key, error) : error;
+    }
+  }
+
   async #open(key: string): Promise<ObjectReader> {
     const known = this.#readers.get(key);
     if (known !== undefined) return known;
     if (this.#readers.size >= MAX_OPEN_OBJECTS) await this.close();
-    try {
-      const reader = await this.#store.open(key);
-      this.#readers.set(key, reader);
-      return reader;
-    } catch (error) {
-      throw isNightshiftError(error, 'object_missing') ? changed(key, error) : error;
-    }
+    const reader = await this.#store.open(key);
+    this.#readers.set(key, reader);
+    return reader;
   }
 }
 

@@ -2,7 +2,7 @@ import type { Crc32 } from '../../core/journal/crc32';
 import { frameEnd, readFrame, readNotBeforeMs } from '../../core/journal/frame';
 import { hasObjectHeader, MAGIC, OBJECT_HEADER_BYTES } from '../../core/journal/magic';
 import { decodeSealTrailer, SEAL_TRAILER_BYTES } from '../../core/journal/seal';
-import { isNightshiftError, nullIfMissing } from '../../core/errors';
+import { isNightshiftError } from '../../core/errors';
 import type { ObjectReader, ObjectStore } from '../object-store';
 import type { FrameRef } from './journal-store';
 
@@ -18,8 +18,19 @@ export async function* readFrames(
   key: string,
   crc32: Crc32,
 ): AsyncGenerator<FrameRef> {
-  const reader = await nullIfMissing(store.open(key));
-  if (reader === null) return;
+  try {
+    yield* framesOf(await store.open(key), key, crc32);
+  } catch (error) {
+    // A store that remembers sizes notices only when it reads.
+    if (!isNightshiftError(error, 'object_missing')) throw error;
+  }
+}
+
+async function* framesOf(
+  reader: ObjectReader,
+  key: string,
+  crc32: Crc32,
+): AsyncGenerator<FrameRef> {
   try {
     const header = await reader.read(0, OBJECT_HEADER_BYTES);
     if (hasObjectHeader(header, MAGIC.segment)) {

@@ -35,14 +35,16 @@ async function probeSeal(
   store: ObjectStore,
   { key, size }: ManifestSeal,
 ): Promise<FrameSource | null> {
-  const reader = await store.open(key).catch((error: unknown) => {
-    throw isNightshiftError(error, 'object_missing') ? changed(key, error) : error;
-  });
   try {
-    if (reader.size !== size) throw changed(key);
-    return await probe(key, reader);
-  } finally {
-    await reader.close();
+    const reader = await store.open(key);
+    try {
+      if (reader.size !== size) throw changed(key);
+      return await probe(key, reader);
+    } finally {
+      await reader.close();
+    }
+  } catch (error) {
+    throw isNightshiftError(error, 'object_missing') ? changed(key, error) : error;
   }
 }
 

@@ -1,0 +1,137 @@
+import { NightshiftError } from '../../../core/errors';
+import type { Range } from '../../../core/range';
+import type { Logger } from '../../../platform/logger';
+import type {
+  ListedObject,
+  ObjectBody,
+  ObjectReader,
+  ObjectStore,
+  PutResult,
+} from '../../object-store';
+import { createCachedReader } from './cached-reader';
+import { PageCache, type CachedObject } from './page-cache';
+import { openPageFile, type PageDisk } from './page-file';
+import { PageTable } from './page-table';
+import { KnownSizes } from './known-sizes';
+
+export interface CacheOptions {
+  /** Space on the local disk; 0 turns the cache off. */
+  readonly bytes: number;
+  /** Folder of the file; without it, the folder for temporary files. */
+  readonly folder?: string;
+  readonly logger?: Pick<Logger, 'warn'>;
+  /** Opens the file; a test passes one that fails. */
+  readonly openDisk?: (bytes: number, folder?: string) => Promise<PageDisk>;
+  /**
+   * Whether objects of this key exist as long as anything reads them. Opening one again then needs no
+   * request, and small ones are kept when they are written.
+   */
+  isLasting(key: string): boolean;
+}
+
+/** Larger objects are not kept when they are written. */
+const MAX_KEPT_BYTES = 8 * 1024 * 1024;
+/** An object of up to this share of the cache is fetched in whole blocks even if it is read at random. */
+const WIDE_SHARE = 4;
+
+/**
+ * The same store, whose open objects and ranges of lasting objects are read through a bounded cache on the
+ * local disk (docs/design/journal.md#block-cache). Streams and whole reads bypass it. A disk that is full or
+ * fails costs requests to the store and never an error.
+ */
+export async function openCachedStore(
+  store: ObjectStore,
+  options: CacheOptions,
+): Promise<ObjectStore> {
+  const disk = await openDisk(options);
+  const cache = new PageCache(new PageTable(disk, options.logger));
+  return new CachedStore(store, cache, options);
+}
+
+/** Without a file every read is a request. That is slow, but no reason to stop a worker. */
+async function openDisk({ bytes, folder, logger, openDisk: open = openPageFile }: CacheOptions) {
+  const nothing = (): Promise<never> => Promise.reject(new Error('no cache'));
+  const off = { slots: 0, read: nothing, write: nothing, close: () => Promise.resolve() };
+  if (bytes === 0) return off;
+  return open(bytes, folder).catch((error: unknown) => {
+    logger?.warn({ err: error, folder }, 'the cache of the object store is off: no file for it');
+    return off;
+  });
+}
+
+class CachedStore implements ObjectStore {
+  readonly #store: ObjectStore;
+  readonly #cache: PageCache;
+  readonly #options: CacheOptions;
+  readonly #wideBytes: number;
+  /** Of lasting objects only: others may be deleted at any time, so each open asks for them. */
+  readonly #sizes = new KnownSizes();
+
+  constructor(store: ObjectStore, cache: PageCache, options: CacheOptions) {
+    this.#store = store;
+    this.#cache = cache;
+    this.#options = options;
+    this.#wideBytes = options.bytes / WIDE_SHARE;
+  }
+
+  async putIfAbsent(key: string, body: ObjectBody): Promise<PutResult> {
+    const isKept = body instanceof Uint8Array && body.length <= MAX_KEPT_BYTES;
+    // Copied first: the caller may reuse the bytes as soon as they are put.
+    const bytes = isKept && this.#options.isLasting(key) ? Buffer.from(body) : null;
+    const result = await this.#store.putIfAbsent(key, body);
+    if (bytes === null || result === 'exists') return result;
+    this.#sizes.set(key, bytes.length);
+    this.#cache.keep(key, bytes);
+    return result;
+  }
+
+  async read(key: string, range?: Range): Promise<Buffer> {
+    if (range === undefined || !this.#options.isLasting(key)) return this.#store.read(key, range);
+    const object = await this.#object(key);
+    const into = Buffer.allocUnsafe(Math.max(0, Math.min(range.to, object.size) - range.from));
+    await this.#cache.read(object, {
+      position: range.from,
+      into,
+      wide: object.size <= this.#wideBytes,
+    });
+    return into;
+  }
+
+  async open(key: string): Promise<ObjectReader> {
+    return createCachedReader(this.#cache, await this.#object(key), this.#wideBytes);
+  }
+
+  async *list(prefix: string): AsyncGenerator<ListedObject> {
+    for await (const object of this.#store.list(prefix)) {
+      if (this.#options.isLasting(object.key)) this.#sizes.set(object.key, object.size);
+      yield object;
+    }
+  }
+
+  async delete(key: string): Promise<void> {
+    this.#sizes.delete(key);
+    await this.#store.delete(key);
+  }
+
+  async close(): Promise<void> {
+    await this.#cache.close();
+    await this.#store.close();
+  }
+
+  head = (key: string) => this.#store.head(key);
+  stream = (key: string, range?: Range) => this.#store.stream(key, range);
+  concatenate = (key: string, parts: readonly string[]) => this.#store.concatenate(key, parts);
+  check = () => this.#store.check();
+  storeId = () => this.#store.storeId();
+  removeUnfinished = () => this.#store.removeUnfinished();
+
+  async #object(key: string): Promise<CachedObject> {
+    const fetch = (range: Range): Promise<Buffer> => this.#store.read(key, range);
+    const known = this.#sizes.get(key);
+    if (known !== undefined) return { key, size: known, fetch };
+    const head = await this.#store.head(key);
+    if (head === null) throw new NightshiftError('object_missing', `there is no object ${key}`);
+    if (this.#options.isLasting(key)) this.#sizes.set(key, head.size);
+    return { key, size: head.size, fetch };
+  }
+}

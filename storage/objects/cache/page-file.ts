@@ -1,0 +1,42 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, open, unlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { FILE_MODE } from '../durable-folder';
+
+/** Size of a page, and of a slot. The last page of an object may be shorter. */
+export const PAGE_BYTES = 64 * 1024;
+
+/** Numbered slots of {@link PAGE_BYTES} on a local disk. */
+export interface PageDisk {
+  readonly slots: number;
+  /** Fills `into` from a slot, beginning at byte `at` of it. Fails if fewer bytes were written there. */
+  read(slot: number, at: number, into: Buffer): Promise<void>;
+  write(slot: number, bytes: Buffer): Promise<void>;
+  close(): Promise<void>;
+}
+
+/**
+ * Slots in one file that has no name: it is unlinked at once, so its bytes are gone when the process ends,
+ * however it ends. `folder` is created; without it the file is in the folder for temporary files.
+ */
+export async function openPageFile(bytes: number, folder = tmpdir()): Promise<PageDisk> {
+  await mkdir(folder, { recursive: true });
+  const path = join(folder, `nightshift-cache-${randomBytes(8).toString('hex')}`);
+  const file = await open(path, 'wx+', FILE_MODE);
+  await unlink(path);
+  return {
+    slots: Math.floor(bytes / PAGE_BYTES),
+    read: async (slot, at, into) => {
+      const { bytesRead } = await file.read(into, 0, into.length, slot * PAGE_BYTES + at);
+      if (bytesRead < into.length) throw new Error(`short read: ${bytesRead} of ${into.length}`);
+    },
+    write: async (slot, page) => {
+      const { bytesWritten } = await file.write(page, 0, page.length, slot * PAGE_BYTES);
+      if (bytesWritten < page.length) {
+        throw new Error(`short write: ${bytesWritten} of ${page.length}`);
+      }
+    },
+    close: () => file.close(),
+  };
+}

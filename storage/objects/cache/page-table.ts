@@ -1,0 +1,132 @@
+import type { Logger } from '../../../platform/logger';
+import { PAGE_BYTES, type PageDisk } from './page-file';
+
+/** Bytes that may wait to be written to the disk; what comes beyond is not cached. */
+const MAX_PENDING_BYTES = 32 * 1024 * 1024;
+/** How long a disk that failed a write is not written to, or not filled further. */
+const FAILED_DISK_PAUSE_MS = 60_000;
+
+interface Slot {
+  readonly number: number;
+  /** False until a write has succeeded: the disk may have no space for it. */
+  isProven: boolean;
+}
+
+interface Page {
+  readonly slot: Slot;
+  /** Reads that run now; the slot must not be given to another page meanwhile. */
+  readers: number;
+}
+
+/**
+ * The pages on the disk by name, least recently used first. Pages are immutable: a name always stands for
+ * the same bytes. A disk that fails only makes pages disappear.
+ */
+export class PageTable {
+  readonly #disk: PageDisk;
+  readonly #logger: Pick<Logger, 'warn'> | undefined;
+  readonly #pages = new Map<string, Page>();
+  readonly #freeSlots: Slot[] = [];
+  /** Slots from this number on were never used. */
+  #unusedSlot = 0;
+  #pendingBytes = 0;
+  /** Until then nothing is written: the disk has failed. */
+  #failedUntilMs = 0;
+  /** Until then only proven slots are used: the disk is full. */
+  #fullUntilMs = 0;
+  #isClosed = false;
+
+  constructor(disk: PageDisk, logger?: Pick<Logger, 'warn'>) {
+    this.#disk = disk;
+    this.#logger = logger;
+  }
+
+  /** Whether it can keep nothing now, so that fetching more than a caller asked for would be wasted. */
+  get isOff(): boolean {
+    if (this.#disk.slots === 0 || performance.now() < this.#failedUntilMs) return true;
+    return this.#isFull && this.#pages.size === 0;
+  }
+
+  has(name: string): boolean {
+    return this.#pages.has(name);
+  }
+
+  /** Fills `into` from byte `at` of the page. False if the page is not there, or cannot be read. */
+  async read(name: string, at: number, into: Buffer): Promise<boolean> {
+    const page = this.#pages.get(name);
+    if (page === undefined) return false;
+    this.#pages.delete(name);
+    this.#pages.set(name, page);
+    page.readers++;
+    try {
+      await this.#disk.read(page.slot.number, at, into);
+      return true;
+    } catch (error) {
+      this.#warn(error, 'the cache of the object store cannot be read');
+      // Its slot is not used again: the disk has failed there.
+      if (this.#pages.get(name) === page) this.#pages.delete(name);
+      return false;
+    } finally {
+      page.readers--;
+    }
+  }
+
+  /** Keeps a page, unless the disk fails or is behind. `bytes` must not change until this resolves. */
+  async write(name: string, bytes: Buffer): Promise<void> {
+    if (this.#pages.has(name) || this.isOff || this.#pendingBytes >= MAX_PENDING_BYTES) return;
+    const slot = this.#takeSlot();
+    if (slot === null) return;
+    this.#pendingBytes += PAGE_BYTES;
+    try {
+      await this.#disk.write(slot.number, bytes);
+      slot.isProven = true;
+      if (this.#pages.has(name)) this.#freeSlots.push(slot);
+      else this.#pages.set(name, { slot, readers: 0 });
+    } catch (error) {
+      this.#freeSlots.push(slot);
+      this.#onFailedWrite(slot, error);
+    } finally {
+      this.#pendingBytes -= PAGE_BYTES;
+    }
+  }
+
+  /** Pages are gone afterwards; reads and writes that still run may fail, which is not reported. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#failedUntilMs = Number.POSITIVE_INFINITY;
+    this.#pages.clear();
+    await this.#disk.close();
+  }
+
+  get #isFull(): boolean {
+    return performance.now() < this.#fullUntilMs;
+  }
+
+  /** A disk that cannot take a slot for the first time is full; pages of the others can still be replaced. */
+  #onFailedWrite(slot: Slot, error: unknown): void {
+    const untilMs = performance.now() + FAILED_DISK_PAUSE_MS;
+    if (slot.isProven) this.#failedUntilMs = Math.max(this.#failedUntilMs, untilMs);
+    else this.#fullUntilMs = untilMs;
+    this.#warn(error, 'the cache of the object store cannot be written');
+  }
+
+  #warn(error: unknown, message: string): void {
+    if (!this.#isClosed) this.#logger?.warn({ err: error }, message);
+  }
+
+  /** A free slot, or that of the least recently used page; null if there is none. */
+  #takeSlot(): Slot | null {
+    const usable = this.#isFull ? ({ isProven }: Slot) => isProven : () => true;
+    const free = this.#freeSlots.findLastIndex(usable);
+    if (free >= 0) return this.#freeSlots.splice(free, 1)[0] ?? null;
+    if (this.#unusedSlot < this.#disk.slots && !this.#isFull) {
+      return { number: this.#unusedSlot++, isProven: false };
+    }
+    for (const [name, page] of this.#pages) {
+      if (page.readers > 0) continue;
+      this.#pages.delete(name);
+      return page.slot;
+    }
+    return null;
+  }
+}

@@ -1,0 +1,81 @@
+import type { Range } from '../../../../core/range';
+import type { PageDisk } from '../../../../storage/objects/cache/page-file';
+import { createMemoryStore, type MemoryStore } from '../../../support/memory-store';
+
+/** A store in memory that counts its requests. */
+export interface CountedStore extends MemoryStore {
+  /** Ranges that were read, in order. */
+  readonly reads: { readonly key: string; readonly range: Range | undefined }[];
+  heads: number;
+  /** Called before each read; may throw or wait. */
+  beforeRead: () => Promise<void>;
+}
+
+export function countedStore(): CountedStore {
+  const memory = createMemoryStore();
+  const store: CountedStore = {
+    ...memory,
+    reads: [],
+    heads: 0,
+    beforeRead: () => Promise.resolve(),
+    head: (key) => {
+      store.heads++;
+      return memory.head(key);
+    },
+    read: async (key, range) => {
+      store.reads.push({ key, range });
+      await store.beforeRead();
+      return memory.read(key, range);
+    },
+  };
+  return store;
+}
+
+/** A disk in memory. */
+export class FakeDisk implements PageDisk {
+  readonly slots: number;
+  readonly pages = new Map<number, Buffer>();
+  /** Slots from this number on cannot be written, as on a full disk. */
+  fullFrom = Number.POSITIVE_INFINITY;
+  /** Tells for each call whether it fails. */
+  fails: () => boolean = () => false;
+
+  constructor(slots: number) {
+    this.slots = slots;
+  }
+
+  async read(slot: number, at: number, into: Buffer): Promise<void> {
+    await turn();
+    const page = this.pages.get(slot);
+    if (this.fails()) throw new Error('EIO');
+    if (page === undefined || page.length < at + into.length) throw new Error('short read');
+    page.copy(into, 0, at, at + into.length);
+  }
+
+  async write(slot: number, bytes: Buffer): Promise<void> {
+    if (slot >= this.slots) throw new Error(`slot ${slot} of ${this.slots}`);
+    await turn();
+    if (slot >= this.fullFrom) throw Object.assign(new Error('no space'), { code: 'ENOSPC' });
+    if (this.fails()) throw new Error('EIO');
+    this.pages.set(slot, Buffer.from(bytes));
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+}
+
+/** Bytes that differ from place to place, so that a wrong piece is noticed. */
+export function patternBytes(length: number, seed: number): Buffer {
+  const bytes = Buffer.allocUnsafe(length);
+  let state = (seed * 2_654_435_761) >>> 0 || 1;
+  for (let i = 0; i < length; i++) {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    bytes[i] = state & 0xff;
+  }
+  return bytes;
+}
+
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
