@@ -4,7 +4,7 @@ import { overdueAfterSec } from '../core/batch/overdue';
 import { openClient } from '../client/connection';
 import { openTemporalPing } from '../client/temporal-ping';
 import { NightshiftError, isNightshiftError } from '../core/errors';
-import { createApiMetrics, type ApiMetrics } from '../platform/api-metrics';
+import { createApiMetrics } from '../platform/api-metrics';
 import { publicBindFault } from '../platform/config-rules';
 import type { Config } from '../platform/config-schema';
 import { watchEventLoopDelay } from '../platform/event-loop-delay';
@@ -18,7 +18,7 @@ import { observabilityPlace } from '../platform/observability-place';
 import { startObservabilityServer } from '../platform/observability-server';
 import type { RunningProcess } from '../platform/process';
 import { phaseRecord, runPhases, type ShutdownPhase } from '../platform/shutdown';
-import type { StoreObserver } from '../storage/objects/observed-store';
+import { countOperations } from '../storage/objects/count-operations';
 import { openStorage } from '../storage/open-storage';
 import { createApiKeyRepository } from '../storage/postgres/api-keys';
 import { openTotals } from '../storage/postgres/batches/open-totals';
@@ -87,7 +87,8 @@ async function open(config: Config, host: Host): Promise<string> {
   const storage = await openStorage(config.object_store, {
     logger,
     onPassed: createChunkCollector(),
-    observe: countBy(metrics),
+    // A failed operation fails the request, which is answered with 503.
+    observe: countOperations(metrics.fileStorageOperations, 'apiserver', () => 'exhausted'),
   });
   onClose('object store', () => storage.close());
   await verifyStoreIdentity(pool, storage.storeId);
@@ -157,14 +158,6 @@ async function retryUntilPostgresAnswers(
     }
     await new Promise((resolve) => setTimeout(resolve, POSTGRES_RETRY_MS));
   }
-}
-
-function countBy(metrics: ApiMetrics): StoreObserver {
-  return (operation, ok) =>
-    metrics.fileStorageOperations.inc({
-      ...{ operation, component: 'apiserver' },
-      status: ok ? 'success' : 'exhausted',
-    });
 }
 
 async function listen(app: FastifyInstance, api: Config['api']): Promise<string> {

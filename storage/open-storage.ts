@@ -15,6 +15,8 @@ export interface Storage {
   readonly store: ObjectStore;
   /** Costs nothing until a writer is opened or a segment is read. */
   readonly journal: OpenJournal;
+  /** The same store for another observer. Close it only here. */
+  observedBy(observe: StoreObserver): ObjectStore;
   /** The id that PostgreSQL must know (docs/design/read-model.md#store-identity). */
   readonly storeId: string;
   /** Closes the journal, then the store. Close all writers first. */
@@ -42,13 +44,15 @@ export async function openStorage(
   options: StorageOptions = {},
 ): Promise<Storage> {
   const { observe = () => undefined } = options;
-  const store = observeStore(await openStore(settings, options), observe);
+  const plain = await openStore(settings, options);
+  const observedBy = (observer: StoreObserver): ObjectStore => observeStore(plain, observer);
+  const store = observedBy(observe);
   const journal = openJournal(settings, store, options);
   const close = async (): Promise<void> => {
     await journal.close();
     await store.close();
   };
-  return { store, journal, storeId: await store.storeId(), close };
+  return { store, observedBy, journal, storeId: await store.storeId(), close };
 }
 
 async function openStore(
@@ -83,7 +87,7 @@ function openJournal(
     ...(onFlushed === undefined ? {} : { onFlushed }),
   };
   if (settings.type === 'filesystem') {
-    const onFailure = (): void => observe?.('store', false);
+    const onFailure = (): void => observe?.('store', 'retry');
     return createFilesystemJournal({ ...shared, path: settings.path, onFailure });
   }
   // The store counts failed puts of segments, as of every other object.

@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import { Context } from '@temporalio/activity';
 import { createBatchWorkflows } from '../client/batch-workflows';
 import { openClient } from '../client/connection';
 import { createBatchEnder } from '../client/batch-ender';
@@ -14,6 +15,7 @@ import type { Config } from '../platform/config';
 import type { Logger } from '../platform/logger';
 import { openHeaderVault } from '../platform/header-vault';
 import type { WorkerMetrics } from '../platform/worker-metrics';
+import { countOperations } from '../storage/objects/count-operations';
 import type { StoreObserver } from '../storage/objects/observed-store';
 import { openStorage, type StorageOptions } from '../storage/open-storage';
 import { findBatchHeaders } from '../storage/postgres/batches/headers';
@@ -100,6 +102,7 @@ export async function openResources(
     client,
     maintenance: {
       sweepRows: createSweepRows(pool),
+      sweepStore: storage.observedBy(countSweep(metrics)),
       workflows: openWorkflows(client),
       observer: createMaintenanceObserver(metrics),
     },
@@ -122,8 +125,10 @@ export async function openResources(
 }
 
 function storageOptions({ logger, metrics }: ResourceContext): StorageOptions {
+  // Chunks, the journal and Temporal repeat whatever fails.
+  const observe = countOperations(metrics.fileStorageOperations, 'processor', () => 'retry');
   const onFlushed = (tookMs: number): void => metrics.journalFlush.observe(tookMs / 1000);
-  return { logger, observe: countBy(metrics), onFlushed };
+  return { logger, observe, onFlushed };
 }
 
 /** Permits, rows and requests, with the metrics that they feed. */
@@ -229,11 +234,16 @@ function openDispatcher(config: Config, { logger, metrics, onGuardTripped }: Res
   return dispatcher;
 }
 
-/** Counts operations of store and journal. Callers retry failed operations. */
-function countBy(metrics: WorkerMetrics): StoreObserver {
-  return (operation, ok) =>
-    metrics.fileStorageOperations.inc({
-      ...{ operation, component: 'processor' },
-      status: ok ? 'success' : 'retry',
-    });
+/** The sweep gives a page up after its last attempt, and leaves it to the next sweep. */
+function countSweep({ fileStorageOperations: counter }: WorkerMetrics): StoreObserver {
+  return countOperations(counter, 'garbage-collector', () =>
+    isLastAttempt() ? 'exhausted' : 'retry',
+  );
+}
+
+function isLastAttempt(): boolean {
+  const { attempt, retryPolicy } = Context.current().info;
+  const most = retryPolicy?.maximumAttempts ?? 0;
+  // 0: no limit.
+  return most > 0 && attempt >= most;
 }

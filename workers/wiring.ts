@@ -40,6 +40,8 @@ export interface MaintenanceDeps {
   readonly workflows: ReconcileDeps['workflows'];
   readonly observer: ReconcileDeps['observer'] & SweepDeps['observer'];
   readonly sweepRows: SweepDeps['rows'];
+  /** The store, with failures counted as the sweep's. */
+  readonly sweepStore: SweepDeps['store'];
 }
 
 /** All activities of a worker. */
@@ -81,7 +83,7 @@ function finalizing({ store, journal, batches }: ActivityDeps) {
 /** Activities that work on all batches: reconcile, late delivery and sweep. */
 function createMaintenance(deps: ActivityDeps): ReconcileActivities & SweepActivities {
   const { store, batches, progress, config, maintenance } = deps;
-  const { sweepRows, workflows, observer } = maintenance;
+  const { sweepRows, sweepStore, workflows, observer } = maintenance;
   const { cancel_grace, finalize_window } = config.batch;
   const graceMs = cancel_grace + 5_000;
   return {
@@ -102,7 +104,7 @@ function createMaintenance(deps: ActivityDeps): ReconcileActivities & SweepActiv
     }),
     sweepPage: createSweepPage({
       rows: sweepRows,
-      store,
+      store: sweepStore,
       observer,
       retention: config.retention,
     }),

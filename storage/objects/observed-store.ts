@@ -5,38 +5,44 @@ import type { ObjectReader, ObjectStore } from '../object-store';
 /** Values of the label `operation` of `file_storage_operations_total`. */
 export type StoreOperation = 'store' | 'retrieve' | 'delete';
 
+/**
+ * How an operation went, or an attempt at it. `success`: it was done. `retry`: an attempt failed, and the
+ * S3 client or the writer of the journal makes another one. `failed`: it failed for its caller, who decides
+ * whether that is a retry or the end.
+ */
+export type StoreOutcome = 'success' | 'retry' | 'failed';
+
 /** Called with the outcome of each operation; must not throw. */
-export type StoreObserver = (operation: StoreOperation, ok: boolean) => void;
+export type StoreObserver = (operation: StoreOperation, outcome: StoreOutcome) => void;
 
 /**
- * The same store, observed. An operation is not ok if the store failed. A missing object, or a body that
- * breaks off, is not a fault of the store and is not counted. Reads of an open object are counted only
- * when they fail: there are as many of them as requests.
+ * The same store, observed. An operation has failed if the store failed. A missing object, or a body that
+ * breaks off, is not a fault of the store and is not counted. Reads of an open object, look-ups and
+ * listings are counted, as `retrieve`, only when they fail: there are as many of them as requests.
  */
 export function observeStore(store: ObjectStore, observe: StoreObserver): ObjectStore {
-  const observed = <T>(operation: StoreOperation, work: Promise<T>): Promise<T> =>
-    work.then(
-      (value) => {
-        observe(operation, true);
-        return value;
-      },
-      (error: unknown) => {
-        if (isFault(error)) observe(operation, false);
-        throw error;
-      },
-    );
+  const watched = <T>(operation: StoreOperation, work: Promise<T>): Promise<T> =>
+    work.catch((error: unknown) => {
+      if (isFault(error)) observe(operation, 'failed');
+      throw error;
+    });
+  const counted = async <T>(operation: StoreOperation, work: Promise<T>): Promise<T> => {
+    const value = await watched(operation, work);
+    observe(operation, 'success');
+    return value;
+  };
   return {
-    putIfAbsent: (key, body) => observed('store', store.putIfAbsent(key, body)),
-    concatenate: (key, parts) => observed('store', store.concatenate(key, parts)),
-    read: (key, range) => observed('retrieve', store.read(key, range)),
+    putIfAbsent: (key, body) => counted('store', store.putIfAbsent(key, body)),
+    concatenate: (key, parts) => counted('store', store.concatenate(key, parts)),
+    read: (key, range) => counted('retrieve', store.read(key, range)),
     stream: (key, range) => observedStream(store.stream(key, range), observe),
-    open: async (key) => observedReader(await observed('retrieve', store.open(key)), observe),
-    delete: (key) => observed('delete', store.delete(key)),
-    head: (key) => store.head(key),
-    list: (prefix) => store.list(prefix),
+    open: async (key) => observedReader(await counted('retrieve', store.open(key)), observe),
+    delete: (key) => counted('delete', store.delete(key)),
+    head: (key) => watched('retrieve', store.head(key)),
+    list: (prefix) => observedList(store.list(prefix), observe),
     check: () => store.check(),
     storeId: () => store.storeId(),
-    removeUnfinished: () => store.removeUnfinished(),
+    removeUnfinished: () => watched('delete', store.removeUnfinished()),
     close: () => store.close(),
   };
 }
@@ -47,7 +53,21 @@ function isFault(error: unknown): boolean {
 
 /** Listens to `close` instead of `error`: an error listener would hide errors that have no other handler. */
 function observedStream(stream: Readable, observe: StoreObserver): Readable {
-  return stream.once('close', () => observe('retrieve', !isFault(stream.errored)));
+  return stream.once('close', () =>
+    observe('retrieve', isFault(stream.errored) ? 'failed' : 'success'),
+  );
+}
+
+async function* observedList<T>(
+  listed: AsyncIterable<T>,
+  observe: StoreObserver,
+): AsyncGenerator<T> {
+  try {
+    yield* listed;
+  } catch (error) {
+    if (isFault(error)) observe('retrieve', 'failed');
+    throw error;
+  }
 }
 
 function observedReader(reader: ObjectReader, observe: StoreObserver): ObjectReader {
@@ -58,7 +78,7 @@ function observedReader(reader: ObjectReader, observe: StoreObserver): ObjectRea
     ...(readNow === undefined ? {} : { readNow }),
     read: (position, length, into) =>
       reader.read(position, length, into).catch((error: unknown) => {
-        if (isFault(error)) observe('retrieve', false);
+        if (isFault(error)) observe('retrieve', 'failed');
         throw error;
       }),
     close: () => reader.close(),

@@ -7,11 +7,11 @@ import type { ObjectStore } from '../../../storage/object-store';
 import { describeObjectStore } from './object-store-conformance';
 
 let root: string;
-let seen: [string, boolean][] = [];
+let seen: [string, string][] = [];
 
 async function openStore(): Promise<ObjectStore> {
   const plain = await openFilesystemStore({ path: join(root, 'store') });
-  return observeStore(plain, (operation, ok) => seen.push([operation, ok]));
+  return observeStore(plain, (operation, outcome) => seen.push([operation, outcome]));
 }
 
 beforeAll(async () => {
@@ -40,13 +40,13 @@ it('reports each operation once and passes everything through', async () => {
   expect(await store.concatenate('b', ['a', 'a'])).toBe('created');
   await store.delete('a');
   expect(seen).toEqual([
-    ['store', true],
-    ['store', true],
-    ['retrieve', true],
-    ['retrieve', true],
-    ['retrieve', true],
-    ['store', true],
-    ['delete', true],
+    ['store', 'success'],
+    ['store', 'success'],
+    ['retrieve', 'success'],
+    ['retrieve', 'success'],
+    ['retrieve', 'success'],
+    ['store', 'success'],
+    ['delete', 'success'],
   ]);
 });
 
@@ -66,10 +66,14 @@ it('reports faults of the store, but not missing objects or bodies that break of
   await expect(store.read('a')).rejects.toMatchObject(failed);
   await expect(read(store.stream('a') as AsyncIterable<Buffer>)).rejects.toMatchObject(failed);
   await expect(store.delete('a')).rejects.toMatchObject(failed);
+  await expect(store.head('a')).rejects.toMatchObject(failed);
+  await expect(store.list('a')[Symbol.asyncIterator]().next()).rejects.toMatchObject(failed);
   expect(seen).toEqual([
-    ['store', false],
-    ['retrieve', false],
-    ['retrieve', false],
-    ['delete', false],
+    ['store', 'failed'],
+    ['retrieve', 'failed'],
+    ['retrieve', 'failed'],
+    ['delete', 'failed'],
+    ['retrieve', 'failed'],
+    ['retrieve', 'failed'],
   ]);
 });
