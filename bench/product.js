@@ -13,9 +13,9 @@ const START_ATTEMPTS = 3;
 /**
  * Starts a whole stack whose requests go to `gatewayUrl`.
  *
- * @param {{ root: string, scratch: string, gatewayUrl: string, settings?: object, profileDir?: string }} options
- *   `root` is the checkout to measure, `settings` are sections of its configuration, `profileDir` gets
- *   a V8 CPU profile of the worker when it ends.
+ * @param {{ root: string, scratch: string, gatewayUrl: string, store?: string, settings?: object, profileDir?: string }} options
+ *   `root` is the checkout to measure, `store` is filesystem or s3, `settings` are sections of its
+ *   configuration, `profileDir` gets a V8 CPU profile of the worker when it ends.
  */
 async function startProduct(options) {
   for (let attempt = 1; ; attempt++) {
@@ -29,7 +29,7 @@ async function startProduct(options) {
   }
 }
 
-async function startOnce({ root, scratch, gatewayUrl, settings = {}, profileDir }) {
+async function startOnce({ root, scratch, gatewayUrl, store, settings = {}, profileDir }) {
   const dataDir = fs.mkdtempSync(path.join(scratch, 'data-'));
   // As root, Postgres runs as another user and must be able to pass.
   fs.chmodSync(dataDir, 0o711);
@@ -37,6 +37,7 @@ async function startOnce({ root, scratch, gatewayUrl, settings = {}, profileDir 
   fs.writeFileSync(config, JSON.stringify(configOf(gatewayUrl, settings)));
   const port = await freePort();
   const args = ['dev', '--data-dir', dataDir, '--port', port, '--config', config, '--no-simulator'];
+  if (store === 's3') args.push('--store', store);
   const child = await startChild({
     command: process.execPath,
     args: [path.join(root, 'cli', 'nightshift.js'), ...args.map(String)],

@@ -20,6 +20,7 @@ const ROWS = {
   11: () => require('./rows/many-batches').manyBatches,
   12: () => require('./rows/two-models').twoModels,
   13: () => require('./rows/waiting-batches').waitingBatches,
+  14: () => require('./rows/stores').stores,
   faults: () => require('./rows/faults').faults,
 };
 
@@ -34,6 +35,7 @@ Measures Nightshift against the rows of docs/benchmarks.md. Needs Linux, and Go 
   --calm <cores>    processor that others may use in a run, else it is repeated (default: 0.15)
   --patience <s>    how long to wait for calm before each run (default: 60; with --quick 10)
   --retries <n>     further runs for those that were disturbed (default: twice --repeat)
+  --store <kind>    filesystem or s3; row 14 measures both (default: filesystem)
   --product <dir>   the checkout to measure (default: this one)
   --scratch <dir>   folder for input files and data directories (default: a new one in the
                     temporary folder; name one to keep input files for the next run)
@@ -52,6 +54,7 @@ async function main() {
       patience: { type: 'string' },
       retries: { type: 'string' },
       product: { type: 'string', default: path.resolve(__dirname, '..') },
+      store: { type: 'string', default: 'filesystem' },
       scratch: { type: 'string' },
       json: { type: 'string' },
       profile: { type: 'string' },
@@ -74,7 +77,7 @@ async function main() {
 }
 
 function benchOf(values) {
-  const { quick, product, profile } = values;
+  const { quick, product, profile, store } = values;
   const scratch = scratchFolder(values.scratch);
   // As root, the database in here belongs to another user, who must be able to pass.
   fs.chmodSync(scratch, 0o711);
@@ -83,6 +86,7 @@ function benchOf(values) {
   if (profile !== undefined) fs.mkdirSync(profile, { recursive: true });
   return {
     quick,
+    store,
     repeat,
     faultRuns: number('repeat', values.repeat ?? (quick ? 2 : 20), 1),
     calmCores: number('calm', values.calm, 0),

@@ -1,3 +1,4 @@
+import { OBJECT_HEADER_BYTES } from '../../core/journal/magic';
 import type { Logger } from '../../platform/logger';
 import type { ObjectStore } from '../object-store';
 import { createJournal, type OpenJournal } from './journal';
@@ -32,7 +33,8 @@ export function createObjectJournal(options: ObjectJournalOptions): OpenJournal 
     policy: {
       intervalMs: options.flushIntervalMs ?? FLUSH_INTERVAL_MS,
       soonBytes: segmentBytes,
-      maxBytes: segmentBytes,
+      // With the header in it, a segment of 1 MiB is read with one request.
+      maxBytes: segmentBytes - OBJECT_HEADER_BYTES,
     },
     openSegments: (scope) =>
       new ObjectSegments({

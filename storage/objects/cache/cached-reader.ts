@@ -18,7 +18,8 @@ export function createCachedReader(
   wideBytes: number,
 ): ObjectReader {
   let readsSoFar = 0;
-  let nextPosition = Number.POSITIVE_INFINITY;
+  let lastPosition = Number.POSITIVE_INFINITY;
+  let nextPosition = 0;
   const isWide = (isForward: boolean): boolean => {
     if (object.size <= BLOCK_BYTES || isForward) return true;
     return readsSoFar > FEW_READS && object.size <= wideBytes;
@@ -26,7 +27,9 @@ export function createCachedReader(
   return createWindowedReader({
     size: object.size,
     readInto: async (position, into) => {
-      const isForward = position >= nextPosition && position < nextPosition + PAGE_BYTES;
+      // Windows of frames overlap: each begins with the frame that the one before has cut.
+      const isForward = position > lastPosition && position < nextPosition + PAGE_BYTES;
+      lastPosition = position;
       nextPosition = position + into.length;
       readsSoFar++;
       if (isForward) cache.fetchAhead(object, blockAfter(nextPosition));

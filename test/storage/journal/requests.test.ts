@@ -1,0 +1,93 @@
+import { createObjectJournal } from '../../../storage/journal/object-journal';
+import type { SealInfo } from '../../../storage/journal/journal-store';
+import { openCachedStore } from '../../../storage/objects/cache/cached-store';
+import { isOfBatch } from '../../../core/names/object-names';
+import { countedStore, type CountedStore } from '../objects/cache/fixtures';
+import { append, collect, SCOPE } from './fixtures';
+
+/**
+ * The numbers of requests that docs/design/journal.md#requests-to-the-store states, for chunks of 10,000
+ * lines with answers of 600 bytes.
+ */
+const LINES = 10_000;
+const ANSWER = 'x'.repeat(556);
+
+/** What one process sees of a store: its journal, and what it asks the store for. */
+async function openProcess(store: CountedStore) {
+  const puts: string[] = [];
+  const lists: string[] = [];
+  const watched = {
+    ...store,
+    putIfAbsent: (...args: Parameters<typeof store.putIfAbsent>) => {
+      puts.push(args[0]);
+      return store.putIfAbsent(...args);
+    },
+    list: (prefix: string) => {
+      lists.push(prefix);
+      return store.list(prefix);
+    },
+  };
+  const cached = await openCachedStore(watched, { bytes: 128 * 1024 * 1024, isLasting: isOfBatch });
+  const journal = createObjectJournal({ store: cached });
+  return { puts, lists, journal, close: () => cached.close() };
+}
+
+let store: CountedStore;
+beforeEach(() => {
+  store = countedStore();
+});
+
+/** Runs the journal's side of one chunk in a process of its own, and returns its requests. */
+async function runChunk(from: number): Promise<{ seal: SealInfo; requests: object }> {
+  const { journal, puts, lists, close } = await openProcess(store);
+  const range = { from, to: from + LINES };
+  await collect(journal.scan(SCOPE, range));
+  const writer = journal.openWriter(SCOPE, range);
+  for (let i = 0; i < LINES; i++) append(writer, from + i, ANSWER);
+  await writer.flush();
+  const readsBefore = store.reads.length;
+  const seal = await journal.writeSeal(SCOPE, range, writer.frames);
+  const readsOfSeal = store.reads.length - readsBefore;
+  await writer.close();
+  await close();
+  const segments = puts.filter((key) => key.endsWith('.seg')).length;
+  return { seal, requests: { lists: lists.length, segments, readsOfSeal, heads: store.heads } };
+}
+
+it('are few for a chunk of a small batch, and none of them reads what it wrote', async () => {
+  expect((await runChunk(0)).requests).toEqual({ lists: 3, segments: 6, readsOfSeal: 0, heads: 0 });
+});
+
+it('are as few for a chunk in the middle of a large batch', async () => {
+  const { requests } = await runChunk(1_234_567);
+  expect(requests).toEqual({ lists: 7, segments: 6, readsOfSeal: 0, heads: 0 });
+});
+
+it('are one for each segment when another process goes on', async () => {
+  await runChunk(0);
+  store.reads.length = 0;
+  const { journal, close } = await openProcess(store);
+  const isSegment = ({ key }: { key: string }) => key.endsWith('.seg');
+  expect(await collect(journal.scan(SCOPE, { from: 0, to: LINES }, isSegment))).toHaveLength(LINES);
+  expect(store.reads).toHaveLength(6);
+  expect(store.heads).toBe(0);
+  await close();
+});
+
+it('are about one for each MiB of the seals when they are merged', async () => {
+  const chunks = [await runChunk(0), await runChunk(LINES), await runChunk(2 * LINES)];
+  const seals = chunks.map(({ seal }) => seal);
+  store.reads.length = 0;
+  const { journal, close } = await openProcess(store);
+  const answers = await journal.openAnswers(SCOPE.batchId, seals, () => undefined);
+  let lines = 0;
+  do while (answers.next() !== null) lines++;
+  while (await answers.load());
+  await answers.close();
+  expect(lines).toBe(3 * LINES);
+  const mebibytes = seals.reduce((sum, { size }) => sum + size, 0) / 2 ** 20;
+  // Both ends of each seal are read first, and no seal begins or ends with a whole block.
+  expect(store.reads.length).toBeLessThanOrEqual(Math.ceil(mebibytes) + 3 * seals.length);
+  expect(store.heads).toBe(3);
+  await close();
+});
