@@ -10,6 +10,9 @@ import type * as Schedules from '../client/schedules';
 import type * as Storage from '../storage/open-storage';
 import type * as ApiKeys from '../storage/postgres/api-keys';
 import type * as Migrate from '../storage/postgres/migrate';
+import type * as RestoredRows from '../storage/postgres/restored-rows';
+import type * as StoreIdentity from '../storage/postgres/store-identity';
+import type * as Restore from '../storage/restore';
 import type * as Pool from '../storage/postgres/pool';
 import type * as Worker from '../workers/main';
 import type * as ReplayOpen from '../workers/replay-open';
@@ -32,5 +35,8 @@ export const lazy = {
   storage: () => require('../storage/open-storage') as typeof Storage,
   apiKeys: () => require('../storage/postgres/api-keys') as typeof ApiKeys,
   migrate: () => require('../storage/postgres/migrate') as typeof Migrate,
+  restoredRows: () => require('../storage/postgres/restored-rows') as typeof RestoredRows,
+  storeIdentity: () => require('../storage/postgres/store-identity') as typeof StoreIdentity,
+  restore: () => require('../storage/restore') as typeof Restore,
   pool: () => require('../storage/postgres/pool') as typeof Pool,
 } as const;

@@ -6,6 +6,7 @@ import { createExecuteChunk } from '../activities/execute/execute-chunk';
 import { withBoundedFailures } from '../activities/runtime/failure';
 import { createFinalize, createFinalizeNow } from '../activities/finalize/finalize';
 import { createIngest } from '../activities/ingest/ingest';
+import { recordBatch } from '../activities/ingest/record-batch';
 import type { ReconcileDeps } from '../activities/reconcile/reconcile';
 import { createReconcilePage } from '../activities/reconcile/reconcile';
 import { createDeliverLate, readNonce } from '../activities/reconcile/late-delivery';
@@ -56,6 +57,10 @@ export function createActivities(deps: ActivityDeps): WorkerActivities {
     isRouted: (model) => routes.isKnown(model),
     refreshRoutes: () => routes.update(),
     ...(deps.enqueue === undefined ? {} : { enqueue: deps.enqueue }),
+    record: async (batchId) => {
+      const row = await batches.find(batchId);
+      if (row !== null) await recordBatch(store, row);
+    },
     limits: config.limits,
     batch: config.batch,
   });

@@ -14,6 +14,8 @@ export interface IngestDeps {
   refreshRoutes?(): Promise<void>;
   /** Counts the batch's requests against its tenant's limit; false if they exceed it. */
   enqueue?(batchId: string, requests: number): Promise<boolean>;
+  /** Writes what the store must know of the batch before its first request is sent. */
+  record?(batchId: string): Promise<void>;
   /** Time after which the server has the latest heartbeat, ms. */
   readonly announceMs?: number;
   readonly limits: Config['limits'];

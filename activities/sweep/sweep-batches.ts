@@ -1,5 +1,6 @@
 import {
   batchPrefix,
+  batchRecordKey,
   inputErrorsKey,
   manifestKey,
   modelMapKey,
@@ -22,6 +23,8 @@ export const clearBatches: Sweeper = async (deps, { afterSeq }, check) => {
     if (await mayBeDeliveredLate(deps, batch)) continue;
     const kept = [modelMapKey(batch.id), manifestKey(batch.id), inputErrorsKey(batch.id)];
     removed += await deletePrefix(store, batchPrefix(batch.id), { kept, check });
+    // Without a journal the batch cannot be restored from its record.
+    await store.delete(batchRecordKey(batch.id));
     await rows.markCleared([batch.id]);
   }
   return { removed, nextSeq: nextSeq(batches) };
@@ -33,6 +36,7 @@ export const removeBatches: Sweeper = async (deps, { afterSeq }, check) => {
   const batches = await rows.batchesToRemove(endedBefore(retention.batches, afterSeq));
   for (const { id } of batches) {
     await deletePrefix(store, batchPrefix(id), { kept: [], check });
+    await store.delete(batchRecordKey(id));
     await rows.removeBatches([id]);
   }
   await rows.forgetPlaces(PAGE_PLACES);

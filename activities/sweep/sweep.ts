@@ -1,5 +1,6 @@
 import { withHeartbeat } from '../runtime/with-heartbeat';
 import type { SweepActivities, SweepKind } from './contract';
+import { createLostRowsCheck, unlessRowsAreLost } from './lost-rows';
 import type { SweepDeps, Sweeper } from './ports';
 import { clearBatches, removeBatches } from './sweep-batches';
 import { createCrashSweeper } from './sweep-crashes';
@@ -11,16 +12,17 @@ import { clearUploads, emptyFiles, sweepRows } from './sweep-rows';
  * @throws postgres_unavailable, object_store_failed
  */
 export function createSweepPage(deps: SweepDeps): SweepActivities['sweepPage'] {
+  const areRowsLost = createLostRowsCheck();
   const sweepers: Readonly<Record<SweepKind, Sweeper>> = {
-    files: emptyFiles,
+    files: unlessRowsAreLost(emptyFiles, areRowsLost),
     file_rows: sweepRows((rows, limit) => rows.removeFiles(limit)),
     scratch: clearBatches,
     batches: removeBatches,
     progress: sweepRows((rows, limit) => rows.removeStaleProgress(limit)),
-    uploads: clearUploads,
+    uploads: unlessRowsAreLost(clearUploads, areRowsLost),
     upload_rows: sweepRows((rows, limit) => rows.removeUploads(limit)),
     idempotency_keys: sweepRows((rows, limit) => rows.removeIdempotencyKeys(limit)),
-    temporary: createCrashSweeper(),
+    temporary: unlessRowsAreLost(createCrashSweeper(), areRowsLost),
   };
   return (input) =>
     withHeartbeat(async (heartbeat) => {

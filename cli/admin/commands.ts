@@ -6,6 +6,7 @@ import { runDoctor } from './doctor';
 import { addKeyCommands } from './keys';
 import { runMigrateCommand } from './migrate';
 import { runReconcileCommand } from './reconcile';
+import { runRestoreCommand } from './restore';
 import { parseLimit, REPLAY_EXIT_HELP, runReplayCommand } from './replay';
 
 /** Adds the commands for operators of an installation. */
@@ -14,6 +15,7 @@ export function addAdminCommands(program: Command): void {
   addMigrate(program);
   addReconcile(program);
   addReplay(program);
+  addRestore(program);
   addDoctor(program);
   addConfig(program);
   addKeyCommands(program);
@@ -72,6 +74,16 @@ function addReplay(program: Command): void {
       ]),
     )
     .action(runReplayCommand);
+}
+
+function addRestore(program: Command): void {
+  program
+    .command('restore')
+    .description('bring a database from a backup up to what the object store knows; safe to repeat')
+    .addOption(configOption())
+    .option('--dry-run', 'show what would be done, and change nothing')
+    .addHelpText('after', examples(['nightshift restore --dry-run', 'nightshift restore']))
+    .action(runRestoreCommand);
 }
 
 function addDoctor(program: Command): void {

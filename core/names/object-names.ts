@@ -138,6 +138,19 @@ export function manifestKey(batchId: string): string {
   return `${batchPrefix(batchId)}manifest.json`;
 }
 
+/** The records of all batches that have a plan. */
+export const BATCH_RECORDS_PREFIX = 'batch-records/';
+
+/** What the store knows of the row of a batch. Not below its prefix, so that a listing of all is short. */
+export function batchRecordKey(batchId: string): string {
+  return `${BATCH_RECORDS_PREFIX}${batchId}.json`;
+}
+
+/** The batch id of a {@link batchRecordKey}; null for any other key. */
+export function parseBatchRecordKey(key: string): string | null {
+  return /^batch-records\/(batch_[0-9a-f]{32})\.json$/.exec(key)?.[1] ?? null;
+}
+
 /** All uploaded and result files. */
 export const FILES_PREFIX = 'files/';
 /** All parts of uploads. */

@@ -1,11 +1,13 @@
 import type { Pool } from 'pg';
+import { OPEN_STATUSES } from '../../core/batch/status';
 import { batchOfResultFile } from '../../core/names/ids';
 import { parseFileKey, parseUploadPartKey } from '../../core/names/object-names';
 import { query } from './sql';
 
 /**
  * The given keys whose objects have no owner. The object of a file has an owner if one of these rows exists:
- * the file, the batch whose result it is, or an upload with a completion that wrote it. An upload part has
+ * the file, the batch whose result it is, an open batch whose input it is (the row of the file may be lost),
+ * or an upload with a completion that wrote it. An upload part has
  * an owner until its upload is marked as cleared. All other objects count as owned.
  * @throws postgres_unavailable
  */
@@ -31,12 +33,15 @@ async function unownedFiles(
     `select o.key from unnest($1::text[], $2::text[], $3::text[]) as o (key, file_id, batch_id)
      where not exists (select 1 from files f where f.id = o.file_id)
        and not exists (select 1 from batches b where b.id = o.batch_id)
+       and not exists (
+         select 1 from batches b where b.input_object_key = o.key and b.status = any($4))
        and o.key <> all (coalesce(
          (select array_agg(joined.key) from uploads u, unnest(u.joined_keys) as joined (key)), '{}'))`,
     [
       files.map(({ key }) => key),
       files.map(({ fileId }) => fileId),
       files.map(({ fileId }) => batchOfResultFile(fileId)),
+      [...OPEN_STATUSES],
     ],
   );
   return rows.map(({ key }) => key);

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { OPEN_STATUSES, TERMINAL_STATUSES } from '../../core/batch/status';
 import { unownedKeys } from './object-owners';
+import { batchesWithoutRow } from './restored-rows';
 import { query } from './sql';
 
 /**
@@ -33,6 +34,8 @@ export interface SweepRows {
   markUploadsCleared(uploadIds: readonly string[]): Promise<void>;
   /** Removes rows of uploads that ended a day ago, and the rows of their parts; returns how many uploads. */
   removeUploads(limit: number): Promise<number>;
+  /** The given batches that have no row. */
+  withoutRow(batchIds: readonly string[]): Promise<string[]>;
   /** The given keys whose objects have no owner. */
   unownedKeys(keys: readonly string[]): Promise<string[]>;
   /** Removes keys of requests that were made more than a day ago; returns how many. */
@@ -103,6 +106,7 @@ export function createSweepRows(pool: Pool): SweepRows {
       await query(pool, statement, [uploadIds]);
     },
     removeUploads: (limit) => removeUploads(pool, limit),
+    withoutRow: (batchIds) => batchesWithoutRow(pool, batchIds),
     unownedKeys: (keys) => unownedKeys(pool, keys),
     removeIdempotencyKeys: (limit) => removeIdempotencyKeys(pool, limit),
   };
@@ -187,11 +191,14 @@ async function removeStaleProgress(pool: Pool, limit: number): Promise<number> {
 function uploadsToClear(pool: Pool, limit: number): Promise<EndedUploadRow[]> {
   return query<EndedUploadRow>(
     pool,
-    `select u.id, array_remove(u.joined_keys, f.object_key) as "leftOverKeys"
+    `select u.id, array(
+       select k from unnest(u.joined_keys) as k
+       where k is distinct from f.object_key and not exists (
+         select 1 from batches b where b.input_object_key = k and b.status = any($3))) as "leftOverKeys"
      from uploads u left join files f on f.id = u.file_id
      where u.parts_gone_at is null and coalesce(u.ended_at, u.expires_at) <= ${NOW_SEC} - $1
      order by u.expires_at limit $2`,
-    [UPLOAD_MARGIN_SEC, limit],
+    [UPLOAD_MARGIN_SEC, limit, OPEN],
   );
 }
 

@@ -310,10 +310,9 @@ describe('the worker', () => {
     expect(await rows.uploadsToClear(10)).toMatchObject([{ id: 'upload-old' }]);
     await rows.markUploadsCleared(['upload-old']);
     expect(await rows.removeUploads(10)).toBe(1);
-    expect(await rows.unownedKeys(['files/t/none', 'uploads/none/none'])).toEqual(
-      expect.any(Array),
-    );
+    expect(await rows.unownedKeys(['files/t/file-none', 'uploads/u/none'])).toHaveLength(2);
     await rows.removeIdempotencyKeys(10);
+    expect(await rows.withoutRow(['batch_none'])).toEqual(['batch_none']);
     expect(uncalled()).toEqual([]);
   });
 

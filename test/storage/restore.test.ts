@@ -1,0 +1,127 @@
+import { randomBytes } from 'node:crypto';
+import { recordBatch } from '../../activities/ingest/record-batch';
+import { batchIdFromBytes } from '../../core/names/ids';
+import { batchRecordKey, manifestKey, sealKey } from '../../core/names/object-names';
+import { createBatchRepository } from '../../storage/postgres/batches/repository';
+import { createRestoredRows } from '../../storage/postgres/restored-rows';
+import { restoreRows } from '../../storage/restore';
+import { createMemoryStore, type MemoryStore } from '../support/memory-store';
+import { POSTGRES_START_MS, withDatabase, type TestDatabase } from '../support/postgres';
+import { insertBatch, insertFile } from '../support/rows';
+
+let database: TestDatabase;
+let store: MemoryStore;
+
+beforeAll(async () => (database = await withDatabase()), POSTGRES_START_MS);
+afterAll(() => database?.close());
+beforeEach(async () => {
+  store = createMemoryStore();
+  await database.pool.query('truncate batches, files');
+});
+
+const put = (key: string) => store.putIfAbsent(key, Buffer.from('bytes'));
+const restore = (dryRun = false) =>
+  restoreRows({ rows: createRestoredRows(database.pool), store }, { dryRun });
+
+/** Inserts a batch, writes its record as ingestion does, and loses the row. Returns it as it was. */
+async function loseBatch(over: Record<string, unknown> = {}) {
+  const batches = createBatchRepository(database.pool);
+  const id = await insertBatch(database.pool, over);
+  const row = await batches.find(id);
+  if (row === null) throw new Error('no row');
+  await recordBatch(store, row);
+  await database.pool.query('delete from batches where id = $1', [id]);
+  return { id, row, find: () => batches.find(id) };
+}
+
+async function nextEpoch(): Promise<number> {
+  const { rows } = await database.pool.query<{ n: string }>(`select nextval('chunk_epoch') as n`);
+  return Number(rows[0]?.n);
+}
+
+it('inserts the row of a batch exactly as it was created', async () => {
+  const { id, row, find } = await loseBatch({
+    tenant: 'Ünïcode/tenant',
+    input_file_id: 'file-1',
+    input_object_key: 'files/t/file-1',
+    input_bytes: 123,
+    metadata: '{"b":"2","a":"1"}',
+    output_expires_after: 7_200,
+  });
+  expect((await restore()).batches).toEqual([{ id, fate: 'continues' }]);
+  expect(await find()).toEqual(row);
+  expect(JSON.stringify((await find())?.metadata)).toBe('{"b":"2","a":"1"}');
+  expect((await restore()).batches).toEqual([]);
+});
+
+it('ends a batch whose pass-through headers are lost, unless all that is left is to deliver', async () => {
+  const sending = await loseBatch({ passes_headers: true });
+  const closed = await loseBatch({ passes_headers: true });
+  await put(manifestKey(closed.id));
+  await put(sealKey(closed.id, 'm', { from: 0, to: 10 }, 'aaaaaaaaaaaaaaaa'));
+  const { batches } = await restore();
+  expect(new Map(batches.map(({ id, fate }) => [id, fate]))).toEqual(
+    new Map([
+      [sending.id, 'ends'],
+      [closed.id, 'continues'],
+    ]),
+  );
+  expect((await sending.find())?.stopCause).toBe('failed');
+  expect((await closed.find())?.stopCause).toBeNull();
+});
+
+it('does not start a batch again that ended and whose journal was removed', async () => {
+  const { id, find } = await loseBatch();
+  await put(manifestKey(id));
+  expect((await restore()).batches).toEqual([{ id, fate: 'too_old' }]);
+  expect(await find()).toBeNull();
+  expect(store.objects.has(batchRecordKey(id))).toBe(false);
+});
+
+it('leaves batches alone that have a row', async () => {
+  const { id, row } = await loseBatch();
+  await insertBatch(database.pool, { id, status: 'completed', completed_at: row.createdAtSec });
+  expect((await restore()).batches).toEqual([]);
+  const { rows } = await database.pool.query('select status from batches');
+  expect(rows).toEqual([{ status: 'completed' }]);
+});
+
+it('notes files as deleted whose bytes are gone, and no others', async () => {
+  const kept = await insertFile(database.pool);
+  const gone = await insertFile(database.pool);
+  await put(kept.key);
+  expect((await restore()).filesGone).toBe(1);
+  const { rows } = await database.pool.query(
+    'select id from files where deleted_at is null and bytes_gone_at is null',
+  );
+  expect(rows).toEqual([{ id: kept.id }]);
+  expect(gone.id).not.toBe(kept.id);
+  expect((await restore()).filesGone).toBe(0);
+});
+
+it('gives later attempts higher epochs than any lost one', async () => {
+  const before = await nextEpoch();
+  await restore();
+  expect(await nextEpoch()).toBeGreaterThan(before + 1_000_000);
+});
+
+it('changes nothing in a dry run', async () => {
+  const { id, find } = await loseBatch();
+  const tooOld = await loseBatch();
+  await put(manifestKey(tooOld.id));
+  await insertFile(database.pool);
+  const before = await nextEpoch();
+  const report = await restore(true);
+  expect(report.batches).toHaveLength(2);
+  expect(report.filesGone).toBe(1);
+  expect(await find()).toBeNull();
+  expect(store.objects.has(batchRecordKey(tooOld.id))).toBe(true);
+  expect(await nextEpoch()).toBe(before + 1);
+  expect((await restore()).batches).toContainEqual({ id, fate: 'continues' });
+});
+
+it('refuses a record that a later release has written', async () => {
+  const id = batchIdFromBytes(randomBytes(16));
+  await store.putIfAbsent(batchRecordKey(id), Buffer.from('{"version":2}'));
+  await expect(restore()).rejects.toMatchObject({ code: 'object_corrupt' });
+});
