@@ -8,6 +8,7 @@ import type * as NamespaceCheck from '../client/namespace-check';
 import type * as OpenHistories from '../client/open-histories';
 import type * as Schedules from '../client/schedules';
 import type * as Storage from '../storage/open-storage';
+import type * as ProveStore from '../storage/prove-store';
 import type * as ApiKeys from '../storage/postgres/api-keys';
 import type * as Migrate from '../storage/postgres/migrate';
 import type * as RestoredRows from '../storage/postgres/restored-rows';
@@ -33,6 +34,7 @@ export const lazy = {
   replayOpen: () => require('../workers/replay-open') as typeof ReplayOpen,
   schedules: () => require('../client/schedules') as typeof Schedules,
   storage: () => require('../storage/open-storage') as typeof Storage,
+  proveStore: () => require('../storage/prove-store') as typeof ProveStore,
   apiKeys: () => require('../storage/postgres/api-keys') as typeof ApiKeys,
   migrate: () => require('../storage/postgres/migrate') as typeof Migrate,
   restoredRows: () => require('../storage/postgres/restored-rows') as typeof RestoredRows,

@@ -24,8 +24,8 @@ const CHECK_TIMEOUT_MS = 15_000;
 /** Runs the checks in parallel, so that their timeouts do not add up. */
 function runChecks(config: Config): Promise<(readonly [string, CheckResult])[]> {
   return Promise.all(
-    doctorChecks(config).map(async ({ name, run, advice }) => {
-      const result = await withTimeout(run()).then(passed, (error: unknown) => ({
+    doctorChecks(config).map(async ({ name, run, advice, timeoutMs }) => {
+      const result = await withTimeout(run(), timeoutMs).then(passed, (error: unknown) => ({
         isOk: false,
         text: `${oneLine(error)}. ${advice}`,
       }));
@@ -34,14 +34,11 @@ function runChecks(config: Config): Promise<(readonly [string, CheckResult])[]> 
   );
 }
 
-async function withTimeout(check: Promise<string>): Promise<string> {
+async function withTimeout(check: Promise<string>, timeoutMs = CHECK_TIMEOUT_MS): Promise<string> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    const error = new NightshiftError(
-      'unavailable',
-      `no answer within ${CHECK_TIMEOUT_MS / 1_000} s`,
-    );
-    timer = setTimeout(() => reject(error), CHECK_TIMEOUT_MS);
+    const error = new NightshiftError('unavailable', `no answer within ${timeoutMs / 1_000} s`);
+    timer = setTimeout(() => reject(error), timeoutMs);
   });
   return Promise.race([check, late]).finally(() => clearTimeout(timer));
 }
