@@ -14,7 +14,12 @@ import type { GivenBack } from './given-back';
 export interface JobMeasurement {
   readonly metrics: Pick<
     WorkerMetrics,
-    'jobsProcessed' | 'queueWait' | 'planBuildDuration' | 'activeWorkers'
+    | 'jobsProcessed'
+    | 'queueWait'
+    | 'planBuildDuration'
+    | 'activeWorkers'
+    | 'modelLabels'
+    | 'routeWaits'
   >;
   readonly batches: Pick<BatchRepository, 'beginStep'>;
   readonly givenBack: GivenBack;
@@ -32,6 +37,7 @@ type Steps = Pick<
   | 'endUnrouted'
   | 'finalize'
   | 'awaitReleased'
+  | 'awaitRoute'
   | 'recordUnfinalized'
 > &
   Pick<ReconcileActivities, 'deliverLate'>;
@@ -63,6 +69,7 @@ export function measureJobs<A extends Steps>(activities: A, options: JobMeasurem
     claimStop: timed(activities.claimStop),
     awaitReleased: timed(activities.awaitReleased),
     recordUnfinalized: timed(activities.recordUnfinalized),
+    awaitRoute: countedIfUnrouted(activities.awaitRoute, metrics),
     executeChunk: slot(activities.executeChunk),
     endUnrouted: slot(activities.endUnrouted),
     deliverLate: slot(activities.deliverLate),
@@ -150,6 +157,21 @@ function handedBack<I extends { batchId: string }, O>(
       if (isDatabaseAway(error)) {
         metrics.jobsProcessed.inc({ result: 're_enqueued', reason: 'db_transient' });
       } else if (isShutDown()) givenBack(input.batchId);
+      throw error;
+    }
+  };
+}
+
+/** It fails for one reason only: no running worker can send the model. */
+function countedIfUnrouted<O>(
+  step: Step<{ model: string }, O>,
+  { modelLabels, routeWaits }: JobMeasurement['metrics'],
+): Step<{ model: string }, O> {
+  return async (input) => {
+    try {
+      return await step(input);
+    } catch (error) {
+      routeWaits.inc({ model: modelLabels.of(input.model) });
       throw error;
     }
   };

@@ -16,6 +16,7 @@ import { createWorkerMetrics, type SeriesLimits } from '../platform/worker-metri
 import { bundlePath } from './bundle-workflows';
 import { createWorkers } from './create-workers';
 import { hostWorkers } from './host-workers';
+import { beginAtZero } from './begin-at-zero';
 import { measureJobs } from './job-metrics';
 import { startMaintenance } from './maintenance';
 import { openResources } from './open-resources';
@@ -37,6 +38,7 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
   const tracing = startTracing('nightshift-worker', config.tracing.otlp_endpoint);
   const metricsRegistry = createMetricsRegistry('worker');
   const metrics = createWorkerMetrics(metricsRegistry, seriesLimits(config));
+  beginAtZero(metrics);
   const drain = new AbortController();
   // Replaced when the workers run. Until then no permit is in use, so nothing can trip the guard.
   const guard: { trip: (error: NightshiftError) => void } = { trip: () => drain.abort() };

@@ -80,6 +80,12 @@ function requestSeries(registers: Registry[], beforeCollecting: () => void) {
       labelNames,
       registers,
     }),
+    routeWaits: new Counter({
+      name: 'model_route_waits_total',
+      help: 'Times that requests of a model waited because no running worker has a gateway for it',
+      labelNames,
+      registers,
+    }),
   };
 }
 

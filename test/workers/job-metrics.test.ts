@@ -14,7 +14,7 @@ type Steps = Pick<WorkerActivities, (typeof STEPS)[number]>;
 
 const STEPS = [
   ...['openBatch', 'projectStatus', 'claimStop', 'ingest', 'executeChunk', 'endUnrouted'],
-  ...['finalize', 'awaitReleased', 'recordUnfinalized', 'deliverLate'],
+  ...['finalize', 'awaitReleased', 'awaitRoute', 'recordUnfinalized', 'deliverLate'],
 ] as (keyof WorkerActivities)[];
 const SLOTS: readonly string[] = [
   ...['ingest', 'executeChunk', 'endUnrouted', 'finalize', 'deliverLate'],
@@ -43,11 +43,14 @@ function measured(run: (name: string) => unknown) {
     givenBack: createGivenBack(metrics, () => guard.isTripped),
     worker: 'w',
   });
-  const call = async (name: keyof Steps, over: { runId?: string; batchId?: string } = {}) => {
-    const { runId = 'r', batchId = 'b' } = over;
+  const call = async (
+    name: keyof Steps,
+    over: { runId?: string; batchId?: string; model?: string } = {},
+  ) => {
+    const { runId = 'r', batchId = 'b', model = 'm' } = over;
     const info = { workflowExecution: { workflowId: 'b', runId } };
     const env = new MockActivityEnvironment(info, { logger: new DefaultLogger('ERROR') });
-    return env.run(wrapped[name] as (input: unknown) => Promise<unknown>, { batchId });
+    return env.run(wrapped[name] as (input: unknown) => Promise<unknown>, { batchId, model });
   };
   const jobs = () => movedSeries(registry, 'jobs_processed_total');
   return { registry, begun, waits, call, jobs, guard };
@@ -104,6 +107,21 @@ it('counts each attempt at a step to which PostgreSQL did not answer', async () 
   await expect(world.call('finalize')).rejects.toBeInstanceOf(ApplicationFailure);
   await expect(world.call('claimStop')).rejects.toThrow('cut');
   expect(await world.jobs()).toEqual({ [job('re_enqueued', 'db_transient')]: 3 });
+});
+
+it('counts by model each time a model finds no worker with a gateway for it', async () => {
+  const answers = [new Error('no gateway'), new Error('no gateway'), { queue: 'q' }];
+  const world = measured(() => {
+    const answer = answers.shift();
+    return answer instanceof Error ? Promise.reject(answer) : answer;
+  });
+  const wait = () => world.call('awaitRoute', { model: 'llama-3' });
+  await expect(wait()).rejects.toThrow('no gateway');
+  await expect(wait()).rejects.toThrow('no gateway');
+  await wait();
+  expect(await movedSeries(world.registry, 'model_route_waits_total')).toEqual({
+    'model_route_waits_total{model="llama-3"}': 2,
+  });
 });
 
 it('does not count other failures', async () => {
