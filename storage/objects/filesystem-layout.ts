@@ -1,8 +1,5 @@
-import { resolve, sep } from 'node:path';
-import { NightshiftError } from '../../core/errors';
-
-const KEY = /^[A-Za-z0-9._-]+(?:\/[A-Za-z0-9._-]+)*$/;
-const PREFIX = /^(?:[A-Za-z0-9._-]+\/)*[A-Za-z0-9._-]*$/;
+import { resolve } from 'node:path';
+import { requireKey, requirePrefix } from './object-key';
 
 /** Folder of all objects: a key is a path below it. */
 export function objectsFolder(root: string): string {
@@ -24,10 +21,8 @@ export function storeIdPath(root: string): string {
  * @throws internal for a prefix that no key can have
  */
 export function splitPrefix(prefix: string): { folder: string; begin: string } {
-  const slash = prefix.lastIndexOf('/') + 1;
-  const folder = prefix.slice(0, slash);
-  if (folder.split('/').includes('..') || !PREFIX.test(prefix)) throw notAKey(prefix);
-  return { folder, begin: prefix.slice(slash) };
+  const slash = requirePrefix(prefix).lastIndexOf('/') + 1;
+  return { folder: prefix.slice(0, slash), begin: prefix.slice(slash) };
 }
 
 /**
@@ -35,13 +30,5 @@ export function splitPrefix(prefix: string): { folder: string; begin: string } {
  * slash-separated names of `[A-Za-z0-9._-]`, or that would leave the folder
  */
 export function objectPath(root: string, key: string): string {
-  const folder = objectsFolder(root);
-  const path = resolve(folder, key);
-  const isInside = path.startsWith(folder + sep) && path.slice(folder.length + 1) === key;
-  if (!KEY.test(key) || !isInside) throw notAKey(key);
-  return path;
-}
-
-function notAKey(text: string): NightshiftError {
-  return new NightshiftError('internal', `not an object key: ${JSON.stringify(text)}`);
+  return resolve(objectsFolder(root), requireKey(key));
 }

@@ -1,0 +1,81 @@
+import { randomBytes } from 'node:crypto';
+import { DeleteObjectCommand } from '@aws-sdk/client-s3';
+import type { Range } from '../../../core/range';
+import type { ListedObject, ObjectStore } from '../../object-store';
+import { concatenateObjects } from './concatenate';
+import { listObjects } from './list-objects';
+import { lookUp, requireBucket } from './look-up';
+import { chunksOf, ObjectBytes } from './object-bytes';
+import { ObjectWriter } from './put-object';
+import { removeUnfinishedUploads } from './remove-unfinished';
+import { openBucket, type S3Bucket, type S3StoreOptions } from './s3-bucket';
+import { mapped } from './s3-errors';
+import { openS3Reader } from './s3-reader';
+import { S3Stream } from './s3-stream';
+
+/** The object with the id of the store. It lies beside the others and is not listed. */
+const STORE_ID_KEY = 'store-id';
+
+/**
+ * The object store in a bucket of S3, or of a service with conditional writes (`If-None-Match`). Opening
+ * looks up the bucket. The caller closes it (docs/design/journal.md#objects-in-s3).
+ * @throws object_store_failed
+ */
+export async function openS3Store(options: S3StoreOptions): Promise<ObjectStore> {
+  const bucket = await openBucket(options);
+  try {
+    await requireBucket(bucket, 'open object store');
+  } catch (error) {
+    bucket.client.destroy();
+    throw error;
+  }
+  return s3Store(bucket, options.onPassed ?? (() => undefined));
+}
+
+function s3Store(bucket: S3Bucket, onPassed: (bytes: number) => void): ObjectStore {
+  const writer = new ObjectWriter(bucket, onPassed);
+  const put: ObjectStore['putIfAbsent'] = (key, body) => writer.putIfAbsent(key, body);
+  return {
+    putIfAbsent: put,
+    concatenate: (key, parts) => concatenateObjects(bucket, writer, { key, parts }),
+    head: async (key) => {
+      const found = await lookUp(bucket, key);
+      return found === null ? null : { size: found.size };
+    },
+    read: (key, range) => readRange(bucket, key, range),
+    stream: (key, range) => new S3Stream(new ObjectBytes(bucket, { key, range }), onPassed),
+    open: (key) => openS3Reader(bucket, key),
+    list: (prefix) => listed(bucket, prefix),
+    delete: (key) =>
+      mapped(`delete ${key}`, bucket, async () => {
+        await bucket.client.send(new DeleteObjectCommand(bucket.at(key)));
+      }),
+    check: () =>
+      mapped('check object store', bucket, async () => void (await lookUp(bucket, STORE_ID_KEY))),
+    storeId: () => readOrCreateStoreId(bucket, put),
+    removeUnfinished: () => removeUnfinishedUploads(bucket, Date.now()),
+    close: async () => bucket.client.destroy(),
+  };
+}
+
+async function readRange(bucket: S3Bucket, key: string, range?: Range): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of chunksOf(new ObjectBytes(bucket, { key, range }))) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+async function* listed(bucket: S3Bucket, prefix: string): AsyncGenerator<ListedObject> {
+  for await (const object of listObjects(bucket, prefix)) {
+    if (object.key !== STORE_ID_KEY) yield object;
+  }
+}
+
+async function readOrCreateStoreId(
+  bucket: S3Bucket,
+  put: ObjectStore['putIfAbsent'],
+): Promise<string> {
+  if ((await lookUp(bucket, STORE_ID_KEY)) === null) {
+    await put(STORE_ID_KEY, Buffer.from(randomBytes(16).toString('hex')));
+  }
+  return (await readRange(bucket, STORE_ID_KEY)).toString('latin1');
+}
