@@ -1,4 +1,3 @@
-import { NightshiftError } from '../core/errors';
 import { isOfBatch } from '../core/names/object-names';
 import type { Config } from '../platform/config-schema';
 import type { Logger } from '../platform/logger';
@@ -8,6 +7,8 @@ import { createObjectJournal } from './journal/object-journal';
 import type { ObjectStore } from './object-store';
 import { openCachedStore } from './objects/cache/cached-store';
 import { openFilesystemStore } from './objects/filesystem';
+import type * as S3Store from './objects/s3/s3-store';
+import { s3OptionsOf } from './objects/s3/s3-settings';
 import { observeStore, type StoreObserver } from './objects/observed-store';
 
 /** The object store of an installation, and the journal in it. */
@@ -64,7 +65,7 @@ async function openStore(
     return openFilesystemStore({ path, ...(onPassed === undefined ? {} : { onPassed }) });
   }
   const { cache_bytes: bytes, cache_dir: folder } = settings;
-  return openCachedStore(await openBucket(settings), {
+  return openCachedStore(await openBucket(settings, onPassed), {
     bytes,
     ...(folder === undefined ? {} : { folder }),
     ...(logger === undefined ? {} : { logger }),
@@ -72,8 +73,17 @@ async function openStore(
   });
 }
 
-function openBucket({ type }: Config['object_store']): Promise<ObjectStore> {
-  throw notAvailable(type);
+function openBucket(
+  settings: Extract<Config['object_store'], { type: 's3' }>,
+  onPassed: StorageOptions['onPassed'],
+): Promise<ObjectStore> {
+  // Loaded on demand, because AWS's SDK costs 0.2 s in every process that loads it.
+  // eslint-disable-next-line @typescript-eslint/no-require-imports -- typed, and works from source and built
+  const { openS3Store } = require('./objects/s3/s3-store') as typeof S3Store;
+  return openS3Store({
+    ...s3OptionsOf(settings),
+    ...(onPassed === undefined ? {} : { onPassed }),
+  });
 }
 
 function openJournal(
@@ -93,9 +103,4 @@ function openJournal(
   // The store counts failed puts of segments, as of every other object.
   const { flush_interval: flushIntervalMs, segment_bytes: segmentBytes } = settings;
   return createObjectJournal({ ...shared, flushIntervalMs, segmentBytes });
-}
-
-function notAvailable(type: string): NightshiftError {
-  const message = `object_store.type ${type} is not available in this version: use filesystem`;
-  return new NightshiftError('config_invalid', message);
 }

@@ -8,7 +8,7 @@ const SMALLEST_BYTES = 64 * 1024;
 const MAX_IDLE = 8;
 
 /** Bytes of part `number`, counted from 1. All parts but the last have exactly this size. */
-export function partBytes(number: number): number {
+function partBytes(number: number): number {
   return FIRST_PART_BYTES * 2 ** Math.floor((number - 1) / PARTS_PER_SIZE);
 }
 
