@@ -1,7 +1,8 @@
 'use strict';
 
 /**
- * `npm run faults -- [--rounds N] [--seed S] [--first-round R] [--workers 1|2]`: plays the schedule of
+ * `npm run faults -- [--rounds N] [--seed S] [--first-round R] [--workers 1|2]
+ * [--store filesystem|s3]`: plays the schedule of
  * faults for as long as you like. The same seed strikes the same batches with the same faults; what
  * meets what is up to the machine.
  */
@@ -10,11 +11,12 @@ const path = require('node:path');
 const { parseArgs } = require('node:util');
 const { ensureBuilt, ensureInstalled } = require('../../cli/prepare.js');
 
-const USAGE = `usage: npm run faults -- [--rounds N] [--seed S] [--first-round R] [--workers 1|2]
+const USAGE = `usage: npm run faults -- [--rounds N] [--seed S] [--first-round R] [--workers 1|2] [--store s3]
   --rounds       how many; 40
   --seed         decides batches, faults and their moments; a random one, printed first
   --first-round  begin with this one, to play one again; 0
-  --workers      2: a second worker beside the stack's own, whose links are struck too; 1`;
+  --workers      2: a second worker beside the stack's own, whose links are struck too; 1
+  --store        s3: objects in an S3 server, which is struck too; filesystem`;
 const ROOT = path.resolve(__dirname, '..', '..');
 
 function main() {
@@ -24,11 +26,14 @@ function main() {
       seed: { type: 'string', default: String(Math.floor(Math.random() * 1e6)) },
       'first-round': { type: 'string', default: '0' },
       workers: { type: 'string', default: '1' },
+      store: { type: 'string', default: 'filesystem' },
       help: { type: 'boolean', short: 'h' },
     },
   });
   if (values.help) return console.log(USAGE);
-  for (const [name, value] of Object.entries(values)) {
+  const { store, ...numbers } = values;
+  if (!['filesystem', 's3'].includes(store)) throw new Error(`--store: filesystem or s3`);
+  for (const [name, value] of Object.entries(numbers)) {
     if (!/^\d+$/.test(value)) throw new Error(`--${name}: expected a whole number, got '${value}'`);
   }
   ensureInstalled();
@@ -44,6 +49,7 @@ function main() {
       NIGHTSHIFT_FAULT_SEED: values.seed,
       NIGHTSHIFT_FAULT_FIRST_ROUND: values['first-round'],
       NIGHTSHIFT_FAULT_WORKERS: values.workers,
+      NIGHTSHIFT_FAULT_STORE: store,
     },
   });
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => jest.kill(signal));

@@ -40,6 +40,8 @@ export interface StackOptions {
   /** Configuration as an object; written as JSON, which is YAML. */
   readonly config?: Record<string, unknown>;
   readonly simulator?: boolean;
+  /** Where it keeps objects; by default in a folder. */
+  readonly store?: 'filesystem' | 's3';
   readonly dataDir?: string;
   /** A free port if left out. */
   readonly port?: number;
@@ -64,6 +66,7 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
     'dev',
     ...['--data-dir', dataDir, '--port', String(port), '--config', configFile],
     ...(options.simulator === true ? [] : ['--no-simulator']),
+    ...(options.store === undefined ? [] : ['--store', options.store]),
   ];
   const child = spawn(process.execPath, args, {
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -28,6 +28,8 @@ const HOLDING = ['hang to-models', 'hang to-all'];
 const AFTER_EFFECT_MS = 20_000;
 /** From the mending of a link to the first answer of the database: a progress interval and a new connection. */
 const UNFENCED_MS = 2_000;
+/** From the return of the store to the first answer that is written: the longest pause between two tries. */
+const STORE_BACK_MS = 2_500;
 /** Digits of the line's position in a line id. */
 const OFFSET_DIGITS = 12;
 /** From a cancel to the last request of the batch (docs/design/ends.md#cancel). */
@@ -142,10 +144,23 @@ export class SendsCheck {
       if (!LOSING.includes(`${kind} ${part}`)) return false;
       const endMs = overMs({ part, kind, fromMs, toMs });
       return (
-        before.atMs <= endMs + tolerance.clockMs && answeredMs >= fromMs - tolerance.lastFlushMs
+        before.atMs <= endMs + tolerance.clockMs && answeredMs >= this.#unwrittenSinceMs(fromMs)
       );
     };
     return disturbances.find(fits) ?? null;
+  }
+
+  /**
+   * Answers after this time may not be in the journal when a worker dies at `atMs`. While the store is away,
+   * no answer is written.
+   */
+  #unwrittenSinceMs(atMs: number): number {
+    const { disturbances, tolerance } = this.#round;
+    const outages = disturbances.filter(
+      ({ part, fromMs, toMs }) =>
+        part === 's3' && fromMs <= atMs && toMs + STORE_BACK_MS >= atMs - tolerance.lastFlushMs,
+    );
+    return Math.min(atMs, ...outages.map(({ fromMs }) => fromMs)) - tolerance.lastFlushMs;
   }
 
   /** Whether another request of the same batch was aborted at that very moment. */
@@ -170,7 +185,7 @@ export class SendsCheck {
         ({ part, kind, fromMs, toMs }) =>
           LOSING.includes(`${kind} ${part}`) &&
           atMs <= overMs({ part, kind, fromMs, toMs }) + tolerance.clockMs &&
-          endedAtMs >= fromMs - tolerance.lastFlushMs,
+          endedAtMs >= this.#unwrittenSinceMs(fromMs),
       );
       if (excused) continue;
       blame('lost-answer', `${line.line.customId} was answered at ${endedAtMs}, ${life.words}`);

@@ -28,7 +28,7 @@ export interface FaultsScene {
 const DEATHS_WITHIN_MS = 31_000;
 const HARMLESS_DEATHS = 3;
 /** The order of a rolling restart. */
-const ROLLING = ['worker', 'api', 'temporal', 'postgres'] as const;
+const ROLLING = ['worker', 'api', 's3', 'temporal', 'postgres'] as const;
 const RETURN_MS = 60_000;
 const DRAIN_MS = 60_000;
 
@@ -83,7 +83,7 @@ class Processes {
   }
 
   async roll(): Promise<void> {
-    for (const part of ROLLING) {
+    for (const part of ROLLING.filter((name) => name !== 's3' || this.#pidOf('s3') !== null)) {
       // After SIGTERM PostgreSQL would wait until its clients disconnect.
       const pid = await this.#end(part, part === 'postgres' ? 'SIGINT' : 'SIGTERM');
       await until(() => isGone(pid), DRAIN_MS, `the end of ${part} in its turn`, 10);

@@ -42,6 +42,8 @@ export type Part =
   | 'api'
   | 'temporal'
   | 'postgres'
+  /** The S3 server, if objects are there. */
+  | 's3'
   | 'model-server'
   | 'supervisor'
   | 'stack'
@@ -99,6 +101,11 @@ const WHOLE_FAULTS: typeof FIRST_FAULTS = [
   ['kill', 'supervisor'],
   ['drain', 'stack'],
 ];
+/** In addition, and first, if objects are in an S3 server. */
+const STORE_FAULTS: typeof FIRST_FAULTS = [
+  ['kill', 's3'],
+  ['freeze', 's3'],
+];
 /** In addition, if two workers run: faults that strike the links of one. */
 const LINK_FAULTS: typeof FIRST_FAULTS = [
   ['cut', 'to-temporal'],
@@ -115,9 +122,10 @@ export interface PlanOptions {
   readonly round: number;
   /** Whether a second worker runs, which faults may strike too. */
   readonly twoWorkers: boolean;
+  readonly store: 'filesystem' | 's3';
 }
 
-export function planRound({ seed, round, twoWorkers }: PlanOptions): RoundPlan {
+export function planRound({ seed, round, ...rest }: PlanOptions): RoundPlan {
   const random = randomFrom(Math.imul(seed, 7_919) + round);
   const batches: BatchPlan[] = [];
   let room = MAX_LINES_A_ROUND;
@@ -126,7 +134,7 @@ export function planRound({ seed, round, twoWorkers }: PlanOptions): RoundPlan {
     room -= batch.lines.length;
     batches.push(batch);
   }
-  return { seed, round, batches, faults: planFaults(random, round, { batches, twoWorkers }) };
+  return { seed, round, batches, faults: planFaults(random, round, { batches, ...rest }) };
 }
 
 function planBatch(random: Random, name: string, room: number): BatchPlan {
@@ -161,19 +169,19 @@ function planCancels(random: Random): BatchPlan['cancels'] {
   return [first, { afterMs, together: random.between(1, 2) }];
 }
 
-interface Scene {
+interface Scene extends Pick<PlanOptions, 'twoWorkers' | 'store'> {
   readonly batches: readonly BatchPlan[];
-  readonly twoWorkers: boolean;
 }
 
 function planFaults(random: Random, round: number, scene: Scene): FaultPlan[] {
-  const own = [...FIRST_FAULTS, ...(scene.twoWorkers ? LINK_FAULTS : WHOLE_FAULTS)];
+  const single = [...(scene.store === 's3' ? STORE_FAULTS : []), ...FIRST_FAULTS];
+  const own = [...single, ...(scene.twoWorkers ? LINK_FAULTS : WHOLE_FAULTS)];
   const first = own[round % (own.length + 1)];
   // The last round of each cycle has no faults, only cancels and windows.
   if (first === undefined) return [];
   const chosen = [first];
   // While a stack restarts it has no parts to strike.
-  const others = scene.twoWorkers ? own : FIRST_FAULTS;
+  const others = scene.twoWorkers ? own : single;
   const more = isWhole(first) ? 0 : random.between(0, 2);
   for (let i = more; i > 0; i--) chosen.push(random.pick(others));
   return chosen.map(([kind, part], i) => ({

@@ -11,7 +11,8 @@ export interface RoundStory {
   readonly verdict: Verdict;
   /** The file with plan, evidence and verdict as JSON. */
   readonly file: string;
-  readonly twoWorkers: boolean;
+  /** Further flags of `npm run faults`. */
+  readonly flags: string;
 }
 
 /** One line of a long run: the faults, and when each batch ended after its first sample. */
@@ -28,7 +29,7 @@ export function roundLine(round: number, { batches, disturbances }: RoundEvidenc
 }
 
 /** Everything needed to understand a failed round and to repeat it. */
-export function describeRound({ plan, evidence, verdict, file, twoWorkers }: RoundStory): string {
+export function describeRound({ plan, evidence, verdict, file, flags }: RoundStory): string {
   const { violations } = verdict;
   const startMs = Math.min(...evidence.batches.flatMap(({ samples }) => samples[0]?.sentMs ?? []));
   const at = (ms: number): string => `${ms - startMs} ms`;
@@ -50,7 +51,7 @@ export function describeRound({ plan, evidence, verdict, file, twoWorkers }: Rou
       return `  ${name} ${batch.id}: ${lines.length} lines, ${stops}, ${lastSeen(batch)?.status}`;
     }),
     `forgiven: ${JSON.stringify(evidence.tolerance)}`,
-    `play it again: ${again}${twoWorkers ? ' --workers 2' : ''}`,
+    `play it again: ${again}${flags}`,
     `everything that was seen: ${file}`,
   ].join('\n');
 }
