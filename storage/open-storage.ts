@@ -53,19 +53,25 @@ export async function openStorage(
     await journal.close();
     await store.close();
   };
-  return { store, observedBy, journal, storeId: await store.storeId(), close };
+  try {
+    return { store, observedBy, journal, storeId: await store.storeId(), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
 }
 
 async function openStore(
   settings: Config['object_store'],
-  { onPassed, logger }: StorageOptions,
+  options: StorageOptions,
 ): Promise<ObjectStore> {
+  const { onPassed, logger } = options;
   if (settings.type === 'filesystem') {
     const { path } = settings;
     return openFilesystemStore({ path, ...(onPassed === undefined ? {} : { onPassed }) });
   }
   const { cache_bytes: bytes, cache_dir: folder } = settings;
-  return openCachedStore(await openBucket(settings, onPassed), {
+  return openCachedStore(await openBucket(settings, options), {
     bytes,
     ...(folder === undefined ? {} : { folder }),
     ...(logger === undefined ? {} : { logger }),
@@ -75,7 +81,7 @@ async function openStore(
 
 function openBucket(
   settings: Extract<Config['object_store'], { type: 's3' }>,
-  onPassed: StorageOptions['onPassed'],
+  { onPassed, observe }: StorageOptions,
 ): Promise<ObjectStore> {
   // Loaded on demand, because AWS's SDK costs 0.2 s in every process that loads it.
   // eslint-disable-next-line @typescript-eslint/no-require-imports -- typed, and works from source and built
@@ -83,6 +89,7 @@ function openBucket(
   return openS3Store({
     ...s3OptionsOf(settings),
     ...(onPassed === undefined ? {} : { onPassed }),
+    onRetry: (operation) => observe?.(operation, 'retry'),
   });
 }
 

@@ -50,6 +50,7 @@ export async function writeIfAbsent(
         if (outcome === 'upload gone') throw uploadGone(action, error);
       }
       if (tries === TRIES) throw s3Error(error, action, bucket);
+      bucket.onRetry('store');
       await delay(FIRST_WAIT_MS * 2 ** tries * (0.5 + Math.random()));
     }
   }

@@ -1,6 +1,7 @@
 import { S3Client } from '@aws-sdk/client-s3';
 import { processEnvironment } from '../../../platform/config';
 import { requireKey } from '../object-key';
+import { observeRetries, type OnRetry } from './observe-retries';
 
 /** How to reach a bucket, and how objects are written to it (docs/configuration.md#s3). */
 export interface S3StoreOptions {
@@ -19,6 +20,8 @@ export interface S3StoreOptions {
   readonly credentials?: { readonly accessKeyId: string; readonly secretAccessKey: string };
   /** Longest time of one request without its body, and longest pause within a body, milliseconds. */
   readonly requestTimeoutMs?: number;
+  /** Called for each request that is sent once more; must not throw. */
+  readonly onRetry?: OnRetry;
   /** Called with the size of each chunk once it is written or consumed. */
   readonly onPassed?: (bytes: number) => void;
 }
@@ -30,6 +33,8 @@ export interface S3Bucket {
   /** For messages: where the bucket is looked for. */
   readonly place: string;
   readonly timeoutMs: number;
+  /** To be called before a request is made again that the client has given up. */
+  readonly onRetry: OnRetry;
   /** Whether parts of uploads carry checksums; the AWS setting for services that refuse them says no. */
   readonly hasChecksums: boolean;
   /** Fields of every request that creates an object. */
@@ -66,14 +71,16 @@ const SILENT = { trace() {}, debug() {}, info() {}, warn() {}, error() {} };
 /** Prepares requests to a bucket; sends none. Destroy its client in the end. */
 export async function openBucket(options: S3StoreOptions): Promise<S3Bucket> {
   const { bucket, endpoint, prefix = '', encryption, kmsKeyId } = options;
-  const { requestTimeoutMs: timeoutMs = REQUEST_TIMEOUT_MS } = options;
+  const { requestTimeoutMs: timeoutMs = REQUEST_TIMEOUT_MS, onRetry = () => undefined } = options;
   const client = createClient(options, timeoutMs);
+  observeRetries(client, onRetry);
   const start = prefix === '' || prefix.endsWith('/') ? prefix : `${prefix}/`;
   return {
     client,
     name: bucket,
     place: endpoint ?? 'AWS',
     timeoutMs,
+    onRetry,
     hasChecksums: (await client.config.requestChecksumCalculation()) === 'WHEN_SUPPORTED',
     encryption: {
       ...(encryption === undefined ? {} : { ServerSideEncryption: encryption }),

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { DeleteObjectCommand } from '@aws-sdk/client-s3';
+import { NightshiftError } from '../../../core/errors';
 import type { Range } from '../../../core/range';
 import type { ListedObject, ObjectStore } from '../../object-store';
 import { concatenateObjects } from './concatenate';
@@ -52,7 +53,7 @@ function s3Store(bucket: S3Bucket, onPassed: (bytes: number) => void): ObjectSto
       }),
     check: () =>
       mapped('check object store', bucket, async () => void (await lookUp(bucket, STORE_ID_KEY))),
-    storeId: () => readOrCreateStoreId(bucket, put),
+    storeId: () => checkedStoreId(bucket, put),
     removeUnfinished: () => removeUnfinishedUploads(bucket, Date.now()),
     close: async () => bucket.client.destroy(),
   };
@@ -68,6 +69,20 @@ async function* listed(bucket: S3Bucket, prefix: string): AsyncGenerator<ListedO
   for await (const object of listObjects(bucket, prefix)) {
     if (object.key !== STORE_ID_KEY) yield object;
   }
+}
+
+/**
+ * The id, once the store has refused to write it a second time. A store that ignores `If-None-Match` takes
+ * that write, which changes nothing: the bytes are the same.
+ * @throws config_invalid on such a store
+ */
+async function checkedStoreId(bucket: S3Bucket, put: ObjectStore['putIfAbsent']): Promise<string> {
+  const id = await readOrCreateStoreId(bucket, put);
+  if ((await put(STORE_ID_KEY, Buffer.from(id))) === 'exists') return id;
+  const message =
+    `bucket ${bucket.name} at ${bucket.place} ignores If-None-Match, so workers could overwrite the plan and the ` +
+    'answers of each other: use a store with conditional writes (docs/configuration.md#s3)';
+  throw new NightshiftError('config_invalid', message);
 }
 
 async function readOrCreateStoreId(
