@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises';
-import { OpenTelemetryPlugin } from '@temporalio/interceptors-opentelemetry-v2';
 import { loadDataConverter } from '../client/data-converter';
 import type { NightshiftError } from '../core/errors';
 import type { Config } from '../platform/config';
@@ -11,7 +10,7 @@ import { createMetricsRegistry } from '../platform/metrics';
 import { observabilityPlace } from '../platform/observability-place';
 import { startObservabilityServer } from '../platform/observability-server';
 import type { RunningProcess } from '../platform/process';
-import { startTracing } from '../platform/tracing';
+import { openTracing } from '../platform/tracing/tracing';
 import { createWorkerMetrics, type SeriesLimits } from '../platform/worker-metrics';
 import { bundlePath } from './bundle-workflows';
 import { createWorkers } from './create-workers';
@@ -23,6 +22,8 @@ import { openResources } from './open-resources';
 import { queuesOf } from './route-directory';
 import { openWorkerConnection } from './temporal-connection';
 import { installTemporalRuntime } from './temporal-runtime';
+import { temporalTracing } from './temporal-tracing';
+import { traceActivities } from './trace-activities';
 import { createActivities } from './wiring';
 import { patchOptions } from './workflow-versions';
 
@@ -35,7 +36,7 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
   boundHeapGrowth();
   const logger = createLogger(config.log, 'worker');
   const temporalRuntime = await installTemporalRuntime(logger);
-  const tracing = startTracing('nightshift-worker', config.tracing.otlp_endpoint);
+  const tracing = openTracing(config.tracing, { service: 'nightshift-worker', logger });
   const metricsRegistry = createMetricsRegistry('worker');
   const metrics = createWorkerMetrics(metricsRegistry, seriesLimits(config));
   beginAtZero(metrics);
@@ -45,20 +46,22 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
   const resources = await openResources(config, {
     logger,
     metrics,
+    tracing,
     drain: drain.signal,
     onGuardTripped: (error) => guard.trip(error),
   });
   const connection = await openWorkerConnection({ config: config.temporal, logger });
   const budgetMs = drainBudgetMs(config);
+  const measured = measureJobs(createActivities(resources), { ...resources, metrics });
   const workers = await createWorkers({
     connection: connection.first,
     dataConverter: loadDataConverter(config.temporal),
     namespace: config.temporal.namespace,
     config,
-    activities: measureJobs(createActivities(resources), { ...resources, metrics }),
+    activities: traceActivities(measured, resources.traces),
     execQueues: queuesOf(resources.registry),
     ...(await readWorkflowCode(config)),
-    plugins: [new OpenTelemetryPlugin(tracing)],
+    plugins: [temporalTracing()],
     drainBudgetMs: budgetMs,
     identity: resources.worker,
   });
@@ -85,7 +88,7 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
       { name: 'event loop delay', run: async () => endDelays() },
       { name: 'temporal', run: () => connection.close() },
       ...resources.release,
-      { name: 'tracing', run: () => tracing.close() },
+      { name: 'tracing', run: async () => tracing?.close() },
     ],
   });
   guard.trip = (error) => hosted.distrust('guard_shutdown', error);
