@@ -109,6 +109,7 @@ class SdkTracing implements Tracing {
   readonly #tracer: Tracer;
   /** The active span. It is not OpenTelemetry's global one, so that two tracings in a process do not mix. */
   readonly #active = new AsyncLocalStorage<Span>();
+  #closed: Promise<void> | null = null;
 
   constructor(parts: Parts) {
     this.#parts = parts;
@@ -174,7 +175,11 @@ class SdkTracing implements Tracing {
     provider.forceFlush().catch(() => undefined);
   }
 
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    return (this.#closed ??= this.#close());
+  }
+
+  async #close(): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, CLOSE_MS)));
     const flushed = this.#parts.provider.shutdown().catch(() => undefined);
