@@ -73,7 +73,7 @@ export async function openResources(
   config: Config,
   context: ResourceContext,
 ): Promise<WorkerResources> {
-  const { logger, metrics, tracing, drain } = context;
+  const { logger, metrics, drain } = context;
   // Every running chunk adds a listener, so Node's default warning at 11 listeners makes no sense.
   setMaxListeners(0, drain);
   const worker = workerIdentity();
@@ -89,7 +89,6 @@ export async function openResources(
   const routes = await openRoutes(progressPool, { registry, worker, logger });
   const client = openClient(config.temporal, logger);
   const measured = openMeasured(pool, config, context);
-  const traces = { tracing, find: createFindTraced(measured.batches) };
   const ping = openTemporalPing(config.temporal);
   showLimits(config, metrics);
   return {
@@ -104,15 +103,12 @@ export async function openResources(
     drain,
     memory: createMemoryBudget(config.concurrency.in_flight_bytes),
     ...measured,
-    batches: traceEnds(measured.batches, traces),
-    tracing,
-    traces,
     ...openTenantDeps(config, pool),
     client,
     maintenance: {
       sweepRows: createSweepRows(pool),
       sweepStore: storage.observedBy(countSweep(metrics)),
-      workflows: traceRestarts(openWorkflows(client), traces),
+      workflows: traceRestarts(openWorkflows(client), measured.traces),
       observer: createMaintenanceObserver(metrics),
     },
     checks: {
@@ -140,20 +136,25 @@ function storageOptions({ logger, metrics, tracing }: ResourceContext): StorageO
   return { logger, observe, onFlushed, tracing };
 }
 
-/** Permits, rows and requests, with the metrics that they feed. */
+/** Permits, rows and requests, with the metrics and spans that they feed. */
 function openMeasured(
   pool: ReturnType<typeof openPool>,
   config: Config,
   context: ResourceContext,
-): Pick<WorkerResources, 'dispatcher' | 'batches' | 'givenBack' | 'observer'> {
-  const { metrics } = context;
+): Pick<
+  WorkerResources,
+  'dispatcher' | 'batches' | 'givenBack' | 'observer' | 'tracing' | 'traces'
+> {
+  const { metrics, tracing } = context;
   const dispatcher = openDispatcher(config, context);
   const onEnded = countEnds(metrics);
   const batches = createBatchRepository(pool, { ...expiryOf(config), onEnded });
   const givenBack = createGivenBack(metrics, () => dispatcher.stats().guardTripped);
   const onRequest = createFirstRequests({ metrics, batches });
   const observer = createRequestObserver({ metrics, onRequest, givenBack });
-  return { dispatcher, batches, givenBack, observer };
+  const traces = { tracing, find: createFindTraced(batches) };
+  const traced = { batches: traceEnds(batches, traces), tracing, traces };
+  return { dispatcher, givenBack, observer, ...traced };
 }
 
 /** The calls to Temporal that reconcile makes. */

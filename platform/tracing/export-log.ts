@@ -12,8 +12,10 @@ export interface ExportLogOptions {
 /** A collector that stays away is reported this often. */
 const REPEAT_MS = 5 * 60_000;
 
-/** OpenTelemetry's code of a successful export. */
-const SUCCESS = 0;
+/** `ExportResultCode.SUCCESS`. Packages of OpenTelemetry bring several copies of that enum. */
+function isSuccess(code: number): boolean {
+  return code === 0;
+}
 
 /**
  * The same exporter, with its failures logged: one line when they begin, one every 5 minutes, and one when
@@ -41,7 +43,7 @@ export function logExports(
   return {
     export: (spans: ReadableSpan[], done) =>
       exporter.export(spans, (result) => {
-        if (result.code === SUCCESS) worked();
+        if (isSuccess(result.code)) worked();
         else failed(result.error, spans.length);
         done(result);
       }),

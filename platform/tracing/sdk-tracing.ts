@@ -9,6 +9,7 @@ import {
   NodeTracerProvider,
   ParentBasedSampler,
   RandomIdGenerator,
+  SamplingDecision,
   TraceIdRatioBasedSampler,
 } from '@opentelemetry/sdk-trace-node';
 import { redactUrl } from '../config-redact';
@@ -201,7 +202,9 @@ class SdkTracing implements Tracing {
     const { sampler } = this.#parts;
     return batchIds(
       batch,
-      (traceId) => sampler.shouldSample(ROOT_CONTEXT, traceId).decision === RECORDED,
+      (traceId) =>
+        sampler.shouldSample(ROOT_CONTEXT, traceId).decision ===
+        SamplingDecision.RECORD_AND_SAMPLED,
     );
   }
 
@@ -209,9 +212,6 @@ class SdkTracing implements Tracing {
     return new SdkSpan(span, { held: this.#parts.held, active: this.#active });
   }
 }
-
-/** `SamplingDecision.RECORD_AND_SAMPLED`. */
-const RECORDED = 2;
 
 function isSampled({ traceFlags }: SpanContext): boolean {
   return (traceFlags & TraceFlags.SAMPLED) !== 0;

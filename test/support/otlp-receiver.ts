@@ -98,13 +98,15 @@ export async function startGrpcReceiver(): Promise<OtlpReceiver> {
 /** An OTLP receiver over HTTP with protobuf on a free port; only `/v1/traces` is answered with 200. */
 export async function startHttpReceiver(): Promise<OtlpReceiver> {
   const receiver = { url: '', spans: [] as ReceivedSpan[], hangs: false };
-  const server = http.createServer(async (request, response) => {
+  const server = http.createServer((request, response) => {
     const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    if (receiver.hangs) return;
-    const isTraces = request.url === '/v1/traces';
-    if (isTraces) receiver.spans.push(...decode(Buffer.concat(chunks)));
-    response.writeHead(isTraces ? 200 : 404, { 'content-type': 'application/x-protobuf' }).end();
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      if (receiver.hangs) return;
+      const isTraces = request.url === '/v1/traces';
+      if (isTraces) receiver.spans.push(...decode(Buffer.concat(chunks)));
+      response.writeHead(isTraces ? 200 : 404, { 'content-type': 'application/x-protobuf' }).end();
+    });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   receiver.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
