@@ -11,20 +11,24 @@ import { observabilityPlace } from '../platform/observability-place';
 import { startObservabilityServer } from '../platform/observability-server';
 import type { RunningProcess } from '../platform/process';
 import { openTracing } from '../platform/tracing/tracing';
-import { createWorkerMetrics, type SeriesLimits } from '../platform/worker-metrics';
+import {
+  createWorkerMetrics,
+  type SeriesLimits,
+  type WorkerMetrics,
+} from '../platform/worker-metrics';
 import { bundlePath } from './bundle-workflows';
 import { createWorkers } from './create-workers';
 import { hostWorkers } from './host-workers';
 import { beginAtZero } from './begin-at-zero';
 import { measureJobs } from './job-metrics';
 import { startMaintenance } from './maintenance';
-import { openResources } from './open-resources';
+import { openResources, type WorkerResources } from './open-resources';
 import { queuesOf } from './route-directory';
 import { openWorkerConnection } from './temporal-connection';
 import { installTemporalRuntime } from './temporal-runtime';
 import { temporalTracing } from './temporal-tracing';
 import { traceActivities } from './trace-activities';
-import { createActivities } from './wiring';
+import { createActivities, type WorkerActivities } from './wiring';
 import { patchOptions } from './workflow-versions';
 
 /**
@@ -52,13 +56,12 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
   });
   const connection = await openWorkerConnection({ config: config.temporal, logger });
   const budgetMs = drainBudgetMs(config);
-  const measured = measureJobs(createActivities(resources), { ...resources, metrics });
   const workers = await createWorkers({
     connection: connection.first,
     dataConverter: loadDataConverter(config.temporal),
     namespace: config.temporal.namespace,
     config,
-    activities: traceActivities(measured, resources.traces),
+    activities: observedActivities(resources, metrics),
     execQueues: queuesOf(resources.registry),
     ...(await readWorkflowCode(config)),
     plugins: [temporalTracing()],
@@ -104,6 +107,12 @@ function isBatchWorker({ worker }: Config): boolean {
 async function readWorkflowCode({ temporal }: Config) {
   const code = await readFile(bundlePath(), 'utf8');
   return { workflowBundle: { code }, patches: patchOptions(temporal, code) };
+}
+
+/** All activities, measured and traced. */
+function observedActivities(resources: WorkerResources, metrics: WorkerMetrics): WorkerActivities {
+  const measured = measureJobs(createActivities(resources), { ...resources, metrics });
+  return traceActivities(measured, resources.traces);
 }
 
 /** `auto` is the longest request timeout plus 15 s to journal the last answers. In ms. */
