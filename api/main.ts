@@ -18,7 +18,7 @@ import { observabilityPlace } from '../platform/observability-place';
 import { startObservabilityServer } from '../platform/observability-server';
 import type { RunningProcess } from '../platform/process';
 import { phaseRecord, runPhases, type ShutdownPhase } from '../platform/shutdown';
-import { openTracing } from '../platform/tracing/tracing';
+import { openTracing } from '../platform/tracing/open-tracing';
 import { countOperations } from '../storage/objects/count-operations';
 import { openStorage } from '../storage/open-storage';
 import { createApiKeyRepository } from '../storage/postgres/api-keys';

@@ -10,7 +10,7 @@ import { createMetricsRegistry } from '../platform/metrics';
 import { observabilityPlace } from '../platform/observability-place';
 import { startObservabilityServer } from '../platform/observability-server';
 import type { RunningProcess } from '../platform/process';
-import { openTracing } from '../platform/tracing/tracing';
+import { openTracing } from '../platform/tracing/open-tracing';
 import {
   createWorkerMetrics,
   type SeriesLimits,

@@ -41,7 +41,7 @@ export function createRequestSpans(options: RequestSpansOptions): RequestSpans {
 }
 
 /** Whether the line at `offset` is sampled; the bits are mixed, because offsets of equal lines are regular. */
-export function isSampledLine(offset: number, ratio: number): boolean {
+function isSampledLine(offset: number, ratio: number): boolean {
   let bits = (offset ^ Math.floor(offset / 2 ** 32)) | 0;
   bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b);
   bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35);

@@ -1,9 +1,5 @@
 import type { TraceContext } from '../../core/batch/trace-context';
-import { NightshiftError } from '../../core/errors';
-import { redactUrl } from '../config-redact';
-import type { Config } from '../config-schema';
 import type { Logger } from '../logger';
-import type * as Sdk from './sdk-tracing';
 
 /** Attributes of a span. Undefined and null ones are left out. */
 export type SpanAttributes = Readonly<
@@ -93,21 +89,4 @@ export interface TracedProcess {
   /** `service.name` of its spans. */
   readonly service: string;
   readonly logger: Logger;
-}
-
-/**
- * Starts tracing; null if `otlp_endpoint` is not set. The libraries are loaded only if it is set.
- * @throws config_invalid for an endpoint that is not a URL
- */
-export function openTracing(settings: Config['tracing'], traced: TracedProcess): Tracing | null {
-  const { otlp_endpoint: endpoint } = settings;
-  if (endpoint === undefined || endpoint === '') return null;
-  // eslint-disable-next-line @typescript-eslint/no-require-imports -- loaded only if it is used
-  const { createSdkTracing } = require('./sdk-tracing') as typeof Sdk;
-  try {
-    return createSdkTracing({ ...settings, endpoint }, traced);
-  } catch (cause) {
-    const message = `tracing.otlp_endpoint: ${redactUrl(endpoint)} is not a URL such as http://127.0.0.1:4317.`;
-    throw new NightshiftError('config_invalid', message, { cause });
-  }
 }

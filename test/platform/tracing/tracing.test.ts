@@ -1,7 +1,7 @@
 import pino from 'pino';
 import { configSchema } from '../../../platform/config-schema';
+import { openTracing } from '../../../platform/tracing/open-tracing';
 import type { TracedBatch, Tracing } from '../../../platform/tracing/tracing';
-import { openTracing } from '../../../platform/tracing/tracing';
 import { freePort } from '../../support/free-port';
 import type { OtlpReceiver } from '../../support/otlp-receiver';
 import { startGrpcReceiver } from '../../support/otlp-receiver';
