@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { OpenTelemetryPlugin } from '@temporalio/interceptors-opentelemetry-v2';
 import { loadDataConverter } from '../client/data-converter';
 import type { NightshiftError } from '../core/errors';
 import type { Config } from '../platform/config';
@@ -10,25 +11,20 @@ import { createMetricsRegistry } from '../platform/metrics';
 import { observabilityPlace } from '../platform/observability-place';
 import { startObservabilityServer } from '../platform/observability-server';
 import type { RunningProcess } from '../platform/process';
-import { openTracing } from '../platform/tracing/open-tracing';
-import {
-  createWorkerMetrics,
-  type SeriesLimits,
-  type WorkerMetrics,
-} from '../platform/worker-metrics';
+import { startTracing } from '../platform/tracing';
+import { createWorkerMetrics, type SeriesLimits } from '../platform/worker-metrics';
 import { bundlePath } from './bundle-workflows';
 import { createWorkers } from './create-workers';
 import { hostWorkers } from './host-workers';
 import { beginAtZero } from './begin-at-zero';
 import { measureJobs } from './job-metrics';
-import { startMaintenance } from './maintenance';
-import { openResources, type WorkerResources } from './open-resources';
+import { findHeld } from './left-behind';
+import { startMaintenance, type Maintenance, type MaintenanceOptions } from './maintenance';
+import { openResources } from './open-resources';
 import { queuesOf } from './route-directory';
 import { openWorkerConnection } from './temporal-connection';
 import { installTemporalRuntime } from './temporal-runtime';
-import { temporalTracing } from './temporal-tracing';
-import { traceActivities } from './trace-activities';
-import { createActivities, type WorkerActivities } from './wiring';
+import { createActivities } from './wiring';
 import { patchOptions } from './workflow-versions';
 
 /**
@@ -40,7 +36,7 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
   boundHeapGrowth();
   const logger = createLogger(config.log, 'worker');
   const temporalRuntime = await installTemporalRuntime(logger);
-  const tracing = openTracing(config.tracing, { service: 'nightshift-worker', logger });
+  const tracing = startTracing('nightshift-worker', config.tracing.otlp_endpoint);
   const metricsRegistry = createMetricsRegistry('worker');
   const metrics = createWorkerMetrics(metricsRegistry, seriesLimits(config));
   beginAtZero(metrics);
@@ -50,7 +46,6 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
   const resources = await openResources(config, {
     logger,
     metrics,
-    tracing,
     drain: drain.signal,
     onGuardTripped: (error) => guard.trip(error),
   });
@@ -61,10 +56,10 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
     dataConverter: loadDataConverter(config.temporal),
     namespace: config.temporal.namespace,
     config,
-    activities: observedActivities(resources, metrics),
+    activities: measureJobs(createActivities(resources), { ...resources, metrics }),
     execQueues: queuesOf(resources.registry),
     ...(await readWorkflowCode(config)),
-    plugins: [temporalTracing()],
+    plugins: [new OpenTelemetryPlugin(tracing)],
     drainBudgetMs: budgetMs,
     identity: resources.worker,
   });
@@ -78,7 +73,7 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
   });
   const endDelays = watchEventLoopDelay(metrics.eventLoopDelay);
   const watch = watchDependencies({ checks: resources.checks, logger, up: metrics.dependencyUp });
-  const maintenance = isBatchWorker(config) ? startMaintenance({ ...resources, metrics }) : null;
+  const maintenance = isBatchWorker(config) ? await maintain({ ...resources, metrics }) : null;
   const hosted = hostWorkers({
     workers,
     observability,
@@ -91,11 +86,16 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
       { name: 'event loop delay', run: async () => endDelays() },
       { name: 'temporal', run: () => connection.close() },
       ...resources.release,
-      { name: 'tracing', run: async () => tracing?.close() },
+      { name: 'tracing', run: () => tracing.close() },
     ],
   });
   guard.trip = (error) => hosted.distrust('guard_shutdown', error);
   return hosted;
+}
+
+/** Looks for what a killed worker left, before the workers of this process take any of it. */
+async function maintain(options: Omit<MaintenanceOptions, 'held'>): Promise<Maintenance> {
+  return startMaintenance({ ...options, held: await findHeld(options) });
 }
 
 /** Whether this process runs workflows, and so looks after schedules and open batches. */
@@ -107,12 +107,6 @@ function isBatchWorker({ worker }: Config): boolean {
 async function readWorkflowCode({ temporal }: Config) {
   const code = await readFile(bundlePath(), 'utf8');
   return { workflowBundle: { code }, patches: patchOptions(temporal, code) };
-}
-
-/** All activities, measured and traced. */
-function observedActivities(resources: WorkerResources, metrics: WorkerMetrics): WorkerActivities {
-  const measured = measureJobs(createActivities(resources), { ...resources, metrics });
-  return traceActivities(measured, resources.traces);
 }
 
 /** `auto` is the longest request timeout plus 15 s to journal the last answers. In ms. */

@@ -8,7 +8,6 @@ import { toHeaderText } from '../../core/openai/tenant-name';
 import type { BackendFailure, BackendOutcome } from '../../inference/backend';
 import type { MemoryBudget, Reservation } from '../../inference/memory-budget';
 import type { Route } from '../../inference/registry';
-import type { RequestEnd, RequestSpan, RequestSpans } from '../../platform/tracing/tracing';
 import type { ObjectReader } from '../../storage/object-store';
 import type { EncodedFrame } from './answer-frames';
 import { answerFrame, errorFrame } from './answer-frames';
@@ -17,7 +16,6 @@ import type { ChunkLine } from './chunk-ledger';
 import type { ExecuteObserver } from './observer';
 import type { ReadBlocks } from './read-blocks';
 import type { SentTry, TryOptions, TryResult } from './line-try';
-import type { TryVerdict } from './try-judge';
 import { TryJudge } from './try-judge';
 
 /** What all tries of a chunk share. */
@@ -28,8 +26,6 @@ export interface LineSenderOptions {
   readonly memory: MemoryBudget;
   readonly observer: ExecuteObserver;
   readonly blocks: ReadBlocks;
-  /** Null unless the batch is traced. */
-  readonly spans: RequestSpans | null;
   /** Headers of the create call, with lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -71,12 +67,11 @@ export class LineSender {
       }
       const sentMs = Date.now();
       const limit = how.load.sent();
-      const span = this.#beginSpan(line);
-      const outcome = await this.#send(line, body, { how, reservation, span });
+      const outcome = await this.#send(line, body, { how, reservation });
       if (outcome.kind === 'failure' && outcome.reason === 'unsent') return this.#unsent(how);
       // Only an answer proves that the connection no longer reads the body.
       if (outcome.kind === 'answer') blocks.giveBack(block);
-      return this.#settle(line, customId, { outcome, how, sentMs, limit, span });
+      return this.#settle(line, customId, { outcome, how, sentMs, limit });
     } catch (error) {
       // The try shows nothing about the gateway, so the breaker may send another probe.
       if (how.probe) route.breaker.onProbeLost(Date.now());
@@ -101,20 +96,12 @@ export class LineSender {
     return { kind: 'retry', atMs: nowMs };
   }
 
-  #beginSpan(line: ChunkLine): RequestSpan | null {
-    const { spans, chunk } = this.#options;
-    if (spans === null) return null;
-    const { offset, tries } = line;
-    return spans.begin({ id: lineId(chunk.batchId, offset), offset, tries });
-  }
-
-  #settle(line: ChunkLine, customId: string, sent: TracedTry): TryResult {
+  #settle(line: ChunkLine, customId: string, sent: SentTry): TryResult {
     const { outcome, how } = sent;
     const { observer, chunk } = this.#options;
     const pauseMs = outcome.kind === 'answer' ? retryAfterMs(outcome.retryAfter, Date.now()) : null;
     how.load.replied(loadSignal(outcome), pauseMs ?? 0);
     const verdict = this.#judge.judge(line, sent);
-    sent.span?.end(requestEnd(outcome, verdict));
     // A pause until the deadline means that the line is not sent again.
     if (verdict.kind === 'retry' && verdict.atMs < chunk.deadlineMs) {
       observer.requestRetried(chunk.model, retryCause(outcome));
@@ -142,7 +129,7 @@ export class LineSender {
   async #send(
     line: ChunkLine,
     body: Buffer,
-    { how, reservation, span }: Sending,
+    { how, reservation }: { how: TryOptions; reservation: Reservation },
   ): Promise<BackendOutcome> {
     const { chunk, route, observer } = this.#options;
     const startedMs = performance.now();
@@ -153,7 +140,7 @@ export class LineSender {
         body,
         requestId: lineId(chunk.batchId, line.offset),
         deadlineMs: chunk.deadlineMs,
-        headers: span === null ? this.#headers : { ...this.#headers, ...span.headers },
+        headers: this.#headers,
         onBytes: (byteLength) => reservation.grow(byteLength),
         maySend: how.maySend,
       },
@@ -162,28 +149,6 @@ export class LineSender {
     observer.requestEnded(chunk.model, performance.now() - startedMs);
     return outcome;
   }
-}
-
-/** A try that was sent, with its span; null unless the batch is traced. */
-interface TracedTry extends SentTry {
-  readonly span: RequestSpan | null;
-}
-
-/** What one try holds while it is sent. */
-interface Sending {
-  readonly how: TryOptions;
-  readonly reservation: Reservation;
-  readonly span: RequestSpan | null;
-}
-
-/** The outcome of a try, for its span. */
-function requestEnd(outcome: BackendOutcome, verdict: TryVerdict): RequestEnd {
-  return {
-    status: outcome.kind === 'answer' ? outcome.status : null,
-    failure: outcome.kind === 'failure' ? outcome.reason : null,
-    outcome: verdict.kind === 'final' ? 'answered' : verdict.kind,
-    retryAtMs: verdict.kind === 'retry' ? verdict.atMs : null,
-  };
 }
 
 function errorCodeOf(reason: BackendFailure['reason']): LineErrorCode {

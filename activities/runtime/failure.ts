@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/activity';
 import { failureText } from '../../core/batch/temporal-bounds';
-import { isNightshiftError } from '../../core/errors';
+import { isNightshiftError, NightshiftError } from '../../core/errors';
 
 /**
  * What an activity throws for `error`. A `NightshiftError` becomes an `ApplicationFailure` whose `type` is
@@ -71,7 +71,9 @@ function shortened(error: Error, message: string, cause: unknown): Error {
       ...(cause instanceof Error ? { cause } : {}),
     });
   }
-  const copy = new Error(message, { cause });
+  const copy = isNightshiftError(error)
+    ? new NightshiftError(error.code, message, { cause })
+    : new Error(message, { cause });
   copy.name = error.name;
   // The stack begins with the message.
   copy.stack = failureText((error.stack ?? '').replace(error.message, () => message));

@@ -46,7 +46,6 @@ export async function openTestServer(options: TestServerOptions = {}): Promise<T
     auth: config.auth,
     checkOrigin: originCheck(config, config.api.host),
     metrics: createApiMetrics(registry),
-    tracing: { tracing: null, spanName: () => undefined },
     logger: pino({ level: 'silent' }),
     limits: {
       headerBytes: config.api.max_header_bytes,

@@ -28,7 +28,6 @@ it(
         idleMs: 60_000,
         models: [],
       }),
-      tracing: null,
       drain: new AbortController().signal,
       onGuardTripped: () => undefined,
     });

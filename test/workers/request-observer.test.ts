@@ -1,7 +1,13 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { createMetricsRegistry } from '../../platform/metrics';
 import { createWorkerMetrics } from '../../platform/worker-metrics';
+import { EXIT_REASON } from '../../core/chunks/exit-reason';
+import { packageRoot } from '../../platform/package-root';
 import { createRequestObserver } from '../../workers/request-observer';
+
+import { movedSeries } from '../support/metric-values';
 
 const USAGE = {
   inputTokens: 3,
@@ -115,3 +121,23 @@ it('counts requests in flight correctly while models come, go and share a label'
     { numRuns: 60, seed: 3 },
   );
 });
+
+it.each([...Object.values(EXIT_REASON), 'error' as const])(
+  'names the exit %s of a chunk as the page does, and gives its batch back if it is a drain',
+  async (exit) => {
+    const registry = createMetricsRegistry('worker');
+    registry.clear();
+    const given: string[] = [];
+    const observer = createRequestObserver({
+      ...{ metrics: createWorkerMetrics(registry), onRequest: () => undefined },
+      givenBack: (batchId) => void given.push(batchId),
+    });
+    observer.chunkEnded({ batchId: 'b', exit, tookMs: 1_500 });
+    const moved = Object.entries(await movedSeries(registry, 'chunk_duration_seconds_sum'));
+    const [, label = ''] = /exit="(\w+)"/.exec(moved[0]?.[0] ?? '') ?? [];
+    expect(moved).toEqual([[`chunk_duration_seconds_sum{exit="${label}"}`, 1.5]]);
+    const page = readFileSync(join(packageRoot(), 'docs', 'metrics.md'), 'utf8');
+    expect(/^`exit` is [^]*?\.$/m.exec(page)?.[0]).toContain(`\`${label}\``);
+    expect(given).toEqual(exit === 'drain' ? ['b'] : []);
+  },
+);

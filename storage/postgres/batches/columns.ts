@@ -20,7 +20,6 @@ const BATCH: Readonly<Record<keyof Named<BatchColumns>, string>> = {
   metadata: 'metadata',
   outputExpiresAfterSec: 'output_expires_after',
   passesHeaders: 'passes_headers',
-  traceContext: 'trace_context',
   status: 'status',
   stopCause: 'stop_cause',
   model: 'model',
