@@ -8,7 +8,7 @@ import type { S3Bucket } from './s3-bucket';
 import { hasName, missingObject, s3Error, statusOf } from './s3-errors';
 
 /** Consecutive connections that break before they give a byte. */
-const MAX_BREAKS = 5;
+const MAX_BREAKS = 4;
 const FIRST_WAIT_MS = 100;
 
 /** Which bytes to read. */

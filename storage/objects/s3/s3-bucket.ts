@@ -1,4 +1,5 @@
 import { S3Client } from '@aws-sdk/client-s3';
+import { NightshiftError } from '../../../core/errors';
 import { processEnvironment } from '../../../platform/config';
 import { requireKey } from '../object-key';
 import { observeRetries, type OnRetry } from './observe-retries';
@@ -68,12 +69,13 @@ const MAX_ATTEMPTS = 4;
 /** The SDK would write its warnings to the console. */
 const SILENT = { trace() {}, debug() {}, info() {}, warn() {}, error() {} };
 
-/** Prepares requests to a bucket; sends none. Destroy its client in the end. */
+/** Prepares requests to a bucket; sends none. Destroy its client in the end. @throws config_invalid */
 export async function openBucket(options: S3StoreOptions): Promise<S3Bucket> {
   const { bucket, endpoint, prefix = '', encryption, kmsKeyId } = options;
   const { requestTimeoutMs: timeoutMs = REQUEST_TIMEOUT_MS, onRetry = () => undefined } = options;
   const client = createClient(options, timeoutMs);
   observeRetries(client, onRetry);
+  await requireRegion(client);
   const start = prefix === '' || prefix.endsWith('/') ? prefix : `${prefix}/`;
   return {
     client,
@@ -118,6 +120,16 @@ function createClient(options: S3StoreOptions, requestTimeout: number): S3Client
       logger: SILENT,
     },
   });
+}
+
+async function requireRegion(client: S3Client): Promise<void> {
+  try {
+    await client.config.region();
+  } catch (cause) {
+    const message =
+      'object_store.region: found no region. Set it, or AWS_REGION, or an AWS profile that has one.';
+    throw new NightshiftError('config_invalid', message, { cause });
+  }
 }
 
 function regionOfEndpoint(): string {

@@ -20,7 +20,7 @@ const STORE_ID_KEY = 'store-id';
 /**
  * The object store in a bucket of S3, or of a service with conditional writes (`If-None-Match`). Opening
  * looks up the bucket. The caller closes it (docs/design/journal.md#objects-in-s3).
- * @throws object_store_failed
+ * @throws config_invalid, object_store_failed
  */
 export async function openS3Store(options: S3StoreOptions): Promise<ObjectStore> {
   const bucket = await openBucket(options);
