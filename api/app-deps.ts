@@ -3,6 +3,7 @@ import type { Config } from '../platform/config-schema';
 import type { HeaderVault } from '../platform/header-vault';
 import type { Logger } from '../platform/logger';
 import type { ReadinessCheck } from '../platform/readiness';
+import type { Tracing } from '../platform/tracing/tracing';
 import type { ObjectStore } from '../storage/object-store';
 import type { ApiKeyRepository } from '../storage/postgres/api-keys';
 import type { BatchRepository } from '../storage/postgres/batches/repository';
@@ -26,6 +27,8 @@ export interface AppDeps {
   readonly vault: Pick<HeaderVault, 'seal'>;
   /** The checks of `/ready`, by name. */
   readonly checks: Readonly<Record<string, ReadinessCheck>>;
+  /** Records the spans of requests; null or undefined for none. */
+  readonly tracing?: Pick<Tracing, 'beginRequest'> | null;
   /** Wall clock. */
   readonly nowMs?: () => number;
   /** Largest file of one request. Default 512 MB (docs/design/api-contract.md#file-size). */

@@ -10,6 +10,7 @@ import { addFileRoutes } from './routes/files';
 import { addHealthRoutes } from './routes/health';
 import { addOpenApiRoute } from './routes/openapi';
 import { addUploadRoutes } from './routes/uploads';
+import { spanName } from './span-names';
 import { FORM_OVERHEAD_BYTES } from './uploads/receive-file';
 
 const MAX_JSON_BYTES = 1024 * 1024;
@@ -25,6 +26,7 @@ export function buildApp(given: AppDeps): FastifyInstance {
     checkOrigin: originCheck(config, config.api.host),
     limits: serverLimits(deps),
     metrics,
+    tracing: { tracing: deps.tracing, spanName },
     logger,
   });
   addHealthRoutes(app, deps);
@@ -63,7 +65,8 @@ function serverLimits({ config: { api }, maxUploadBytes }: RouteDeps): ServerLim
 }
 
 function complete(deps: AppDeps): RouteDeps {
-  const { nowMs = Date.now } = deps;
+  const { nowMs = Date.now, tracing = null } = deps;
   const { maxUploadBytes = MAX_UPLOAD_BYTES, maxPartBytes = MAX_PART_BYTES } = deps;
-  return { ...deps, nowMs, maxUploadBytes, maxPartBytes, nowSec: () => Math.floor(nowMs() / 1000) };
+  const nowSec = () => Math.floor(nowMs() / 1000);
+  return { ...deps, nowMs, tracing, maxUploadBytes, maxPartBytes, nowSec };
 }

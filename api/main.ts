@@ -18,6 +18,7 @@ import { observabilityPlace } from '../platform/observability-place';
 import { startObservabilityServer } from '../platform/observability-server';
 import type { RunningProcess } from '../platform/process';
 import { phaseRecord, runPhases, type ShutdownPhase } from '../platform/shutdown';
+import { openTracing } from '../platform/tracing/open-tracing';
 import { countOperations } from '../storage/objects/count-operations';
 import { openStorage } from '../storage/open-storage';
 import { createApiKeyRepository } from '../storage/postgres/api-keys';
@@ -72,6 +73,8 @@ interface Host {
 
 async function open(config: Config, host: Host): Promise<string> {
   const { logger, onClose } = host;
+  const tracing = openTracing(config.tracing, { service: 'nightshift-api', logger });
+  onClose('tracing', async () => tracing?.close());
   const pool = openPool(config.postgres.url, {
     logger,
     applicationName: 'nightshift-api',
@@ -86,6 +89,7 @@ async function open(config: Config, host: Host): Promise<string> {
   onClose('event loop delay', async () => endDelays());
   const storage = await openStorage(config.object_store, {
     logger,
+    tracing,
     onPassed: createChunkCollector(),
     // A failed operation fails the request, which is answered with 503.
     observe: countOperations(metrics.fileStorageOperations, 'apiserver', () => 'exhausted'),
@@ -112,7 +116,7 @@ async function open(config: Config, host: Host): Promise<string> {
   const outbox = createOutbox({ ...rows, batchWorkflows: createBatchWorkflows(client), logger });
   onClose('outbox', () => outbox.close());
   const vault = openHeaderVault(config);
-  const app = buildApp({ config, ...rows, vault, store, outbox, metrics, logger, checks });
+  const app = buildApp({ config, ...rows, vault, store, outbox, metrics, tracing, logger, checks });
   onClose('http', () => app.close(), DRAIN_MS);
   const url = await listen(app, config.api);
   onClose('readiness', async () => observability.markNotReady('draining'));

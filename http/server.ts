@@ -12,6 +12,7 @@ import { refuseForeignPages } from './context/foreign-pages';
 import { addRequestContext, setContext } from './context/request-context';
 import { requestId } from './context/request-id';
 import { addRequestMetrics, type RequestMetrics } from './context/request-metrics';
+import { addRequestTracing, type RequestTracingOptions } from './context/request-tracing';
 import { errorHandler, unknownRoute } from './errors/error-handler';
 
 /** Limits of requests and connections. */
@@ -32,6 +33,7 @@ export interface ServerOptions {
   readonly checkOrigin: OriginCheck;
   readonly limits: ServerLimits;
   readonly metrics: RequestMetrics;
+  readonly tracing: RequestTracingOptions;
   readonly logger: Logger;
 }
 
@@ -86,6 +88,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   addBodyParsers(app, limits.collectedBodyBytes);
   addRequestContext(app, auth);
   addRequestMetrics(app, options);
+  addRequestTracing(app, options.tracing);
   refuseForeignPages(app, options.checkOrigin);
   return app;
 }

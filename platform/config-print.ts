@@ -21,6 +21,7 @@ const DURATIONS = new Set([
   'scratch',
   'idle_series',
   'flush_interval',
+  'slow_request',
 ]);
 
 /** The configuration as an equivalent YAML file, without secrets. */

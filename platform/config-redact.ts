@@ -10,7 +10,8 @@ export function redactConfig(config: Config): Config {
     ...config,
     temporal: redactTemporal(config.temporal),
     postgres: { ...config.postgres, url: redactUrl(config.postgres.url) },
-    tracing: otlp === undefined ? {} : { otlp_endpoint: redactUrl(otlp) },
+    tracing:
+      otlp === undefined ? config.tracing : { ...config.tracing, otlp_endpoint: redactUrl(otlp) },
     object_store: redactStore(config.object_store),
     ...(gateway === undefined ? {} : { global_inference_gateway: withRedactedUrl(gateway) }),
     ...(gateways === undefined ? {} : { model_gateways: mapValues(gateways, withRedactedUrl) }),

@@ -50,6 +50,13 @@ const weight = z.unknown().transform((value, ctx) =>
     expected: 'a number between 0.001 and 1000',
   }),
 );
+const ratio = z.unknown().transform((value, ctx) =>
+  orIssue(inRange(Number(asText(value) || NaN), 0, 1), {
+    value,
+    ctx,
+    expected: 'a number between 0 and 1',
+  }),
+);
 const headerName = z
   .string()
   .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'expected the name of a header');
@@ -277,8 +284,16 @@ export const configSchema = z.strictObject({
       idle_series: duration('1h'),
     })
     .prefault({}),
-  /** If an endpoint is set, spans are exported to it by OTLP over gRPC. */
-  tracing: z.strictObject({ otlp_endpoint: z.string().optional() }).prefault({}),
+  /** Spans are exported by OTLP if an endpoint is set. */
+  tracing: z
+    .strictObject({
+      otlp_endpoint: z.string().optional(),
+      protocol: z.enum(['grpc', 'http/protobuf']).default('grpc'),
+      sample_ratio: ratio.prefault(1),
+      request_ratio: ratio.prefault(0.01),
+      slow_request: duration('60s'),
+    })
+    .prefault({}),
   log: z
     .strictObject({
       level: z.enum(['trace', 'debug', 'info', 'warn', 'error']).default('info'),

@@ -101,6 +101,7 @@ const COMMON: readonly (readonly [string, readonly string[]])[] = [
   ['TEMPORAL_API_KEY', ['temporal', 'api_key']],
   ['DATABASE_URL', ['postgres', 'url']],
   ['OTEL_EXPORTER_OTLP_ENDPOINT', ['tracing', 'otlp_endpoint']],
+  ['OTEL_EXPORTER_OTLP_PROTOCOL', ['tracing', 'protocol']],
 ];
 
 function commonVariables(env: Environment): CommonVariable[] {

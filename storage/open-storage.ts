@@ -1,6 +1,7 @@
 import { isOfBatch } from '../core/names/object-names';
 import type { Config } from '../platform/config-schema';
 import type { Logger } from '../platform/logger';
+import type { Tracing } from '../platform/tracing/tracing';
 import { createFilesystemJournal } from './journal/filesystem-journal';
 import type { OpenJournal } from './journal/journal';
 import { createObjectJournal } from './journal/object-journal';
@@ -10,6 +11,7 @@ import { openFilesystemStore } from './objects/filesystem';
 import type * as S3Store from './objects/s3/s3-store';
 import { s3OptionsOf } from './objects/s3/s3-settings';
 import { observeStore, type StoreObserver } from './objects/observed-store';
+import { traceStore } from './objects/traced-store';
 
 /** The object store of an installation, and the journal in it. */
 export interface Storage {
@@ -31,6 +33,8 @@ export interface StorageOptions {
   readonly observe?: StoreObserver;
   /** Called with the duration of each write of the journal, failed ones included; must not throw. */
   readonly onFlushed?: (tookMs: number) => void;
+  /** Records operations of the store as spans; null or undefined for none. */
+  readonly tracing?: Pick<Tracing, 'beginChild'> | null;
   /** Called with the size of each chunk once it is written or consumed. */
   readonly onPassed?: (bytes: number) => void;
 }
@@ -44,9 +48,10 @@ export async function openStorage(
   settings: Config['object_store'],
   options: StorageOptions = {},
 ): Promise<Storage> {
-  const { observe = () => undefined } = options;
+  const { observe = () => undefined, tracing = null } = options;
   const plain = await openStore(settings, options);
-  const observedBy = (observer: StoreObserver): ObjectStore => observeStore(plain, observer);
+  const observedBy = (observer: StoreObserver): ObjectStore =>
+    traceStore(observeStore(plain, observer), tracing);
   const store = observedBy(observe);
   const journal = openJournal(settings, store, options);
   const close = async (): Promise<void> => {

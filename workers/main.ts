@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises';
-import { OpenTelemetryPlugin } from '@temporalio/interceptors-opentelemetry-v2';
 import { loadDataConverter } from '../client/data-converter';
 import type { NightshiftError } from '../core/errors';
 import type { Config } from '../platform/config';
@@ -11,8 +10,12 @@ import { createMetricsRegistry } from '../platform/metrics';
 import { observabilityPlace } from '../platform/observability-place';
 import { startObservabilityServer } from '../platform/observability-server';
 import type { RunningProcess } from '../platform/process';
-import { startTracing } from '../platform/tracing';
-import { createWorkerMetrics, type SeriesLimits } from '../platform/worker-metrics';
+import { openTracing } from '../platform/tracing/open-tracing';
+import {
+  createWorkerMetrics,
+  type SeriesLimits,
+  type WorkerMetrics,
+} from '../platform/worker-metrics';
 import { bundlePath } from './bundle-workflows';
 import { createWorkers } from './create-workers';
 import { hostWorkers } from './host-workers';
@@ -20,11 +23,13 @@ import { beginAtZero } from './begin-at-zero';
 import { measureJobs } from './job-metrics';
 import { findHeld } from './left-behind';
 import { startMaintenance, type Maintenance, type MaintenanceOptions } from './maintenance';
-import { openResources } from './open-resources';
+import { openResources, type WorkerResources } from './open-resources';
 import { queuesOf } from './route-directory';
 import { openWorkerConnection } from './temporal-connection';
 import { installTemporalRuntime } from './temporal-runtime';
-import { createActivities } from './wiring';
+import { temporalTracing } from './temporal-tracing';
+import { traceActivities } from './trace-activities';
+import { createActivities, type WorkerActivities } from './wiring';
 import { patchOptions } from './workflow-versions';
 
 /**
@@ -36,7 +41,7 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
   boundHeapGrowth();
   const logger = createLogger(config.log, 'worker');
   const temporalRuntime = await installTemporalRuntime(logger);
-  const tracing = startTracing('nightshift-worker', config.tracing.otlp_endpoint);
+  const tracing = openTracing(config.tracing, { service: 'nightshift-worker', logger });
   const metricsRegistry = createMetricsRegistry('worker');
   const metrics = createWorkerMetrics(metricsRegistry, seriesLimits(config));
   beginAtZero(metrics);
@@ -46,6 +51,7 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
   const resources = await openResources(config, {
     logger,
     metrics,
+    tracing,
     drain: drain.signal,
     onGuardTripped: (error) => guard.trip(error),
   });
@@ -56,10 +62,10 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
     dataConverter: loadDataConverter(config.temporal),
     namespace: config.temporal.namespace,
     config,
-    activities: measureJobs(createActivities(resources), { ...resources, metrics }),
+    activities: observedActivities(resources, metrics),
     execQueues: queuesOf(resources.registry),
     ...(await readWorkflowCode(config)),
-    plugins: [new OpenTelemetryPlugin(tracing)],
+    plugins: [temporalTracing()],
     drainBudgetMs: budgetMs,
     identity: resources.worker,
   });
@@ -86,7 +92,7 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
       { name: 'event loop delay', run: async () => endDelays() },
       { name: 'temporal', run: () => connection.close() },
       ...resources.release,
-      { name: 'tracing', run: () => tracing.close() },
+      { name: 'tracing', run: async () => tracing?.close() },
     ],
   });
   guard.trip = (error) => hosted.distrust('guard_shutdown', error);
@@ -107,6 +113,12 @@ function isBatchWorker({ worker }: Config): boolean {
 async function readWorkflowCode({ temporal }: Config) {
   const code = await readFile(bundlePath(), 'utf8');
   return { workflowBundle: { code }, patches: patchOptions(temporal, code) };
+}
+
+/** All activities, measured and traced. */
+function observedActivities(resources: WorkerResources, metrics: WorkerMetrics): WorkerActivities {
+  const measured = measureJobs(createActivities(resources), { ...resources, metrics });
+  return traceActivities(measured, resources.traces);
 }
 
 /** `auto` is the longest request timeout plus 15 s to journal the last answers. In ms. */

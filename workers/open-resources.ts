@@ -14,6 +14,7 @@ import { createRegistry, NO_GATEWAYS, type Registry } from '../inference/registr
 import type { Config } from '../platform/config';
 import type { Logger } from '../platform/logger';
 import { openHeaderVault } from '../platform/header-vault';
+import type { Tracing } from '../platform/tracing/tracing';
 import type { WorkerMetrics } from '../platform/worker-metrics';
 import { countOperations } from '../storage/objects/count-operations';
 import type { StoreObserver } from '../storage/objects/observed-store';
@@ -36,6 +37,7 @@ import { createMaintenanceObserver } from './maintenance-observer';
 import { createPassThrough } from './pass-through';
 import { createRequestObserver } from './request-observer';
 import { openRouteDirectory } from './route-directory';
+import { createFindTraced, traceEnds, traceRestarts, type TraceBatchesDeps } from './trace-batches';
 import type { ActivityDeps } from './wiring';
 import { workerIdentity } from './wiring';
 
@@ -43,12 +45,14 @@ import { workerIdentity } from './wiring';
 export interface ResourceContext {
   readonly logger: Logger;
   readonly metrics: WorkerMetrics;
+  readonly tracing: Tracing | null;
   readonly drain: AbortSignal;
   readonly onGuardTripped: (error: NightshiftError) => void;
 }
 
 /** Everything that activities use, with its health checks and its release steps. */
 export interface WorkerResources extends ActivityDeps {
+  readonly traces: TraceBatchesDeps;
   /** Connects to Temporal at its first call. */
   readonly client: ReturnType<typeof openClient>;
   readonly checks: Readonly<Record<string, () => Promise<void>>>;
@@ -84,6 +88,7 @@ export async function openResources(
   const stops = listenForStops({ url, logger, onStop: (batchId) => progress.checkNow(batchId) });
   const routes = await openRoutes(progressPool, { registry, worker, logger });
   const client = openClient(config.temporal, logger);
+  const measured = openMeasured(pool, config, context);
   const ping = openTemporalPing(config.temporal);
   showLimits(config, metrics);
   return {
@@ -96,14 +101,14 @@ export async function openResources(
     logger,
     worker,
     drain,
-    ...openMeasured(pool, config, context),
     memory: createMemoryBudget(config.concurrency.in_flight_bytes),
+    ...measured,
     ...openTenantDeps(config, pool),
     client,
     maintenance: {
       sweepRows: createSweepRows(pool),
       sweepStore: storage.observedBy(countSweep(metrics)),
-      workflows: openWorkflows(client),
+      workflows: traceRestarts(openWorkflows(client), measured.traces),
       observer: createMaintenanceObserver(metrics),
     },
     checks: {
@@ -124,27 +129,32 @@ export async function openResources(
   };
 }
 
-function storageOptions({ logger, metrics }: ResourceContext): StorageOptions {
+function storageOptions({ logger, metrics, tracing }: ResourceContext): StorageOptions {
   // Chunks, the journal and Temporal repeat whatever fails.
   const observe = countOperations(metrics.fileStorageOperations, 'processor', () => 'retry');
   const onFlushed = (tookMs: number): void => metrics.journalFlush.observe(tookMs / 1000);
-  return { logger, observe, onFlushed };
+  return { logger, observe, onFlushed, tracing };
 }
 
-/** Permits, rows and requests, with the metrics that they feed. */
+/** Permits, rows and requests, with the metrics and spans that they feed. */
 function openMeasured(
   pool: ReturnType<typeof openPool>,
   config: Config,
   context: ResourceContext,
-): Pick<WorkerResources, 'dispatcher' | 'batches' | 'givenBack' | 'observer'> {
-  const { metrics } = context;
+): Pick<
+  WorkerResources,
+  'dispatcher' | 'batches' | 'givenBack' | 'observer' | 'tracing' | 'traces'
+> {
+  const { metrics, tracing } = context;
   const dispatcher = openDispatcher(config, context);
   const onEnded = countEnds(metrics);
   const batches = createBatchRepository(pool, { ...expiryOf(config), onEnded });
   const givenBack = createGivenBack(metrics, () => dispatcher.stats().guardTripped);
   const onRequest = createFirstRequests({ metrics, batches });
   const observer = createRequestObserver({ metrics, onRequest, givenBack });
-  return { dispatcher, batches, givenBack, observer };
+  const traces = { tracing, find: createFindTraced(batches) };
+  const traced = { batches: traceEnds(batches, traces), tracing, traces };
+  return { dispatcher, givenBack, observer, ...traced };
 }
 
 /** The calls to Temporal that reconcile makes. */

@@ -1,12 +1,11 @@
 import { readFile } from 'node:fs/promises';
-import { OpenTelemetryPlugin } from '@temporalio/interceptors-opentelemetry-v2';
 import { DefaultLogger, Runtime, Worker, type ReplayWorkerOptions } from '@temporalio/worker';
 import type { openClient } from '../client/connection';
 import { loadDataConverter } from '../client/data-converter';
 import { openHistories, type OpenHistory, type OpenWorkflowQuery } from '../client/open-histories';
 import type { Config } from '../platform/config-schema';
-import { startTracing } from '../platform/tracing';
 import { bundlePath } from './bundle-workflows';
+import { temporalTracing } from './temporal-tracing';
 
 /** Which workflows to replay, and against what. */
 export interface ReplayOptions extends OpenWorkflowQuery {
@@ -73,8 +72,7 @@ async function replayWorker({
   const dataConverter = loadDataConverter(config.temporal);
   return {
     workflowBundle: workflowBundle ?? { code: await readFile(bundlePath(), 'utf8') },
-    // The interceptors are part of every history, so they are always installed.
-    plugins: [new OpenTelemetryPlugin(startTracing('nightshift-replay', undefined))],
+    plugins: [temporalTracing()],
     ...(dataConverter === null ? {} : { dataConverter }),
   };
 }

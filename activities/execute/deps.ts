@@ -3,6 +3,7 @@ import type { Registry } from '../../inference/registry';
 import type { MemoryBudget } from '../../inference/memory-budget';
 import type { Config } from '../../platform/config-schema';
 import type { Logger } from '../../platform/logger';
+import type { Tracing } from '../../platform/tracing/tracing';
 import type { JournalStore } from '../../storage/journal/journal-store';
 import type { ObjectStore } from '../../storage/object-store';
 import type { ProgressReporter } from '../../storage/postgres/progress';
@@ -22,6 +23,8 @@ export interface ExecuteDeps {
   /** Headers of the create call. @throws a retryable error if they cannot be read now */
   passThrough(batchId: string): Promise<Readonly<Record<string, string>>>;
   readonly observer: ExecuteObserver;
+  /** Records requests as spans; null or undefined for none. */
+  readonly tracing?: Pick<Tracing, 'requests'> | null;
   readonly logger: Logger;
   readonly config: Pick<Config, 'batch' | 'concurrency' | 'worker'>;
   /** Identity of this worker, for results and progress rows. */

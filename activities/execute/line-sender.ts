@@ -8,6 +8,7 @@ import { toHeaderText } from '../../core/openai/tenant-name';
 import type { BackendFailure, BackendOutcome } from '../../inference/backend';
 import type { MemoryBudget, Reservation } from '../../inference/memory-budget';
 import type { Route } from '../../inference/registry';
+import type { RequestEnd, RequestSpan, RequestSpans } from '../../platform/tracing/tracing';
 import type { ObjectReader } from '../../storage/object-store';
 import type { EncodedFrame } from './answer-frames';
 import { answerFrame, errorFrame } from './answer-frames';
@@ -16,6 +17,7 @@ import type { ChunkLine } from './chunk-ledger';
 import type { ExecuteObserver } from './observer';
 import type { ReadBlocks } from './read-blocks';
 import type { SentTry, TryOptions, TryResult } from './line-try';
+import type { TryVerdict } from './try-judge';
 import { TryJudge } from './try-judge';
 
 /** What all tries of a chunk share. */
@@ -26,6 +28,8 @@ export interface LineSenderOptions {
   readonly memory: MemoryBudget;
   readonly observer: ExecuteObserver;
   readonly blocks: ReadBlocks;
+  /** Null unless the batch is traced. */
+  readonly spans: RequestSpans | null;
   /** Headers of the create call, with lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -67,11 +71,12 @@ export class LineSender {
       }
       const sentMs = Date.now();
       const limit = how.load.sent();
-      const outcome = await this.#send(line, body, { how, reservation });
+      const span = this.#beginSpan(line);
+      const outcome = await this.#send(line, body, { how, reservation, span });
       if (outcome.kind === 'failure' && outcome.reason === 'unsent') return this.#unsent(how);
       // Only an answer proves that the connection no longer reads the body.
       if (outcome.kind === 'answer') blocks.giveBack(block);
-      return this.#settle(line, customId, { outcome, how, sentMs, limit });
+      return this.#settle(line, customId, { outcome, how, sentMs, limit, span });
     } catch (error) {
       // The try shows nothing about the gateway, so the breaker may send another probe.
       if (how.probe) route.breaker.onProbeLost(Date.now());
@@ -96,12 +101,20 @@ export class LineSender {
     return { kind: 'retry', atMs: nowMs };
   }
 
-  #settle(line: ChunkLine, customId: string, sent: SentTry): TryResult {
+  #beginSpan(line: ChunkLine): RequestSpan | null {
+    const { spans, chunk } = this.#options;
+    if (spans === null) return null;
+    const { offset, tries } = line;
+    return spans.begin({ id: lineId(chunk.batchId, offset), offset, tries });
+  }
+
+  #settle(line: ChunkLine, customId: string, sent: TracedTry): TryResult {
     const { outcome, how } = sent;
     const { observer, chunk } = this.#options;
     const pauseMs = outcome.kind === 'answer' ? retryAfterMs(outcome.retryAfter, Date.now()) : null;
     how.load.replied(loadSignal(outcome), pauseMs ?? 0);
     const verdict = this.#judge.judge(line, sent);
+    sent.span?.end(requestEnd(outcome, verdict));
     // A pause until the deadline means that the line is not sent again.
     if (verdict.kind === 'retry' && verdict.atMs < chunk.deadlineMs) {
       observer.requestRetried(chunk.model, retryCause(outcome));
@@ -129,7 +142,7 @@ export class LineSender {
   async #send(
     line: ChunkLine,
     body: Buffer,
-    { how, reservation }: { how: TryOptions; reservation: Reservation },
+    { how, reservation, span }: Sending,
   ): Promise<BackendOutcome> {
     const { chunk, route, observer } = this.#options;
     const startedMs = performance.now();
@@ -140,7 +153,7 @@ export class LineSender {
         body,
         requestId: lineId(chunk.batchId, line.offset),
         deadlineMs: chunk.deadlineMs,
-        headers: this.#headers,
+        headers: span === null ? this.#headers : { ...this.#headers, ...span.headers },
         onBytes: (byteLength) => reservation.grow(byteLength),
         maySend: how.maySend,
       },
@@ -149,6 +162,28 @@ export class LineSender {
     observer.requestEnded(chunk.model, performance.now() - startedMs);
     return outcome;
   }
+}
+
+/** A try that was sent, with its span; null unless the batch is traced. */
+interface TracedTry extends SentTry {
+  readonly span: RequestSpan | null;
+}
+
+/** What one try holds while it is sent. */
+interface Sending {
+  readonly how: TryOptions;
+  readonly reservation: Reservation;
+  readonly span: RequestSpan | null;
+}
+
+/** The outcome of a try, for its span. */
+function requestEnd(outcome: BackendOutcome, verdict: TryVerdict): RequestEnd {
+  return {
+    status: outcome.kind === 'answer' ? outcome.status : null,
+    failure: outcome.kind === 'failure' ? outcome.reason : null,
+    outcome: verdict.kind === 'final' ? 'answered' : verdict.kind,
+    retryAtMs: verdict.kind === 'retry' ? verdict.atMs : null,
+  };
 }
 
 function errorCodeOf(reason: BackendFailure['reason']): LineErrorCode {

@@ -1,4 +1,5 @@
 import { NightshiftError } from '../../core/errors';
+import type { RequestSpans } from '../../platform/tracing/tracing';
 import type { ChunkRunOptions } from './chunk-run';
 import { ChunkRun } from './chunk-run';
 import type { ExecuteDeps } from './deps';
@@ -25,9 +26,23 @@ export async function openSendRun(
   const headers = await readHeaders(context, deps);
   const input = await openInput(deps.store, context);
   const { memory, observer } = deps;
-  const sender = new LineSender({ chunk, route, input, memory, observer, headers, ...shared });
+  const spans = requestSpans(chunk, deps);
+  const sender = new LineSender({
+    ...{ chunk, route, input, memory, observer, spans, headers },
+    ...shared,
+  });
   const run = new ChunkRun({ ...context, deps, route, sender, ...shared });
   return { run, close: () => input.close() };
+}
+
+/** Null unless the attempt is traced, so that requests of other batches cost nothing. */
+function requestSpans(
+  { model, endpoint }: RunContext['chunk'],
+  { tracing }: ExecuteDeps,
+): RequestSpans | null {
+  if (tracing == null) return null;
+  const http = { 'http.request.method': 'POST', 'url.path': endpoint };
+  return tracing.requests({ 'gen_ai.request.model': model, ...http });
 }
 
 /** Nothing is sent without the headers of the create call, so the chunk waits until it can read them. */

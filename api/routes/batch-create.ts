@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
+import type { TraceContext } from '../../core/batch/trace-context';
 import { batchIdFromBytes } from '../../core/names/ids';
 import type { SealedHeaders } from '../../platform/header-vault';
 import type { BatchRow } from '../../storage/postgres/batches/types';
@@ -38,7 +39,9 @@ export async function createBatch(
     createdAtSec,
     expiresAtSec: createdAtSec + windowSec,
     headers: passedHeaders(request, { id, deps }),
+    traceContext: traceContext(request, deps),
   };
+  request.span?.set({ 'batch.id': id, 'file.id': asked.inputFileId });
   if (key === null) return start(await deps.batches.insert(batch), deps);
   const context = { tenant, route: 'POST /v1/batches', nowSec: createdAtSec, fields: asked };
   const once = await deps.batches.insertOnce(batch, keyed(key, context));
@@ -58,6 +61,15 @@ function passedHeaders(
     if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(', ') : value;
   }
   return Object.keys(headers).length === 0 ? undefined : deps.vault.seal(id, headers);
+}
+
+/** The span of this request, below which the batch is traced; null without tracing. */
+function traceContext({ span }: FastifyRequest, { nowMs }: RouteDeps): TraceContext | null {
+  if (span === null) return null;
+  const { traceparent, tracestate } = span.headers();
+  if (traceparent === undefined) return null;
+  const state = tracestate === undefined ? {} : { tracestate };
+  return { traceparent, ...state, startedAtMs: nowMs() };
 }
 
 async function start(batch: BatchRow, { outbox }: RouteDeps): Promise<BatchRow> {

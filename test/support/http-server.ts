@@ -46,6 +46,7 @@ export async function openTestServer(options: TestServerOptions = {}): Promise<T
     auth: config.auth,
     checkOrigin: originCheck(config, config.api.host),
     metrics: createApiMetrics(registry),
+    tracing: { tracing: null, spanName: () => undefined },
     logger: pino({ level: 'silent' }),
     limits: {
       headerBytes: config.api.max_header_bytes,

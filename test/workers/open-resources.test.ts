@@ -28,6 +28,7 @@ it(
         idleMs: 60_000,
         models: [],
       }),
+      tracing: null,
       drain: new AbortController().signal,
       onGuardTripped: () => undefined,
     });

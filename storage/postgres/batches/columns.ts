@@ -20,6 +20,7 @@ const BATCH: Readonly<Record<keyof Named<BatchColumns>, string>> = {
   metadata: 'metadata',
   outputExpiresAfterSec: 'output_expires_after',
   passesHeaders: 'passes_headers',
+  traceContext: 'trace_context',
   status: 'status',
   stopCause: 'stop_cause',
   model: 'model',

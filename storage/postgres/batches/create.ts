@@ -46,8 +46,9 @@ async function insertRow(client: PoolClient, batch: NewBatch): Promise<BatchRow>
        for share)
      insert into batches
        (id, tenant, endpoint, input_file_id, completion_window, metadata, output_expires_after,
-        created_at, expires_at, passes_headers, inserted_at, input_object_key, input_bytes)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, now(),
+        created_at, expires_at, passes_headers, inserted_at, trace_context,
+        input_object_key, input_bytes)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, now(), $11,
        (select object_key from input), (select bytes from input))
      returning ${BATCH_COLUMNS}`,
     [
@@ -61,6 +62,7 @@ async function insertRow(client: PoolClient, batch: NewBatch): Promise<BatchRow>
       batch.createdAtSec,
       batch.expiresAtSec,
       batch.headers !== undefined,
+      batch.traceContext == null ? null : JSON.stringify(batch.traceContext),
     ],
   );
   return toBatchRow(row);

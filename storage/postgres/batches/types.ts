@@ -2,6 +2,7 @@ import type { RequestCounts, Usage } from '../../../core/batch/counts';
 import type { TriedRow } from '../../../core/batch/last-resort';
 import type { OrphanRow } from '../../../core/batch/orphans';
 import type { BatchStatus, StopCause, TerminalStatus } from '../../../core/batch/status';
+import type { TraceContext } from '../../../core/batch/trace-context';
 import type { SealedHeaders } from '../../../platform/header-vault';
 
 /**
@@ -22,6 +23,8 @@ export interface BatchRow {
   readonly outputExpiresAfterSec: number | null;
   /** Its requests carry headers of the create call, kept in `batch_headers`. */
   readonly passesHeaders: boolean;
+  /** Null if the create call was not traced. */
+  readonly traceContext: TraceContext | null;
   readonly status: BatchStatus;
   readonly stopCause: StopCause | null;
   readonly model: string | null;
@@ -109,6 +112,7 @@ export interface NewBatch extends Pick<
 > {
   /** Headers to send with each request, encrypted. */
   readonly headers?: SealedHeaders | undefined;
+  readonly traceContext?: TraceContext | null;
 }
 
 /** A page of a tenant's batches, newest first. */

@@ -67,6 +67,7 @@ export async function openMeasuredWorker(): Promise<MeasuredWorker> {
   const drain = new AbortController();
   const resources = await openResources(config, {
     ...{ logger: pino({ level: 'silent' }), metrics, drain: drain.signal },
+    tracing: null,
     onGuardTripped: () => undefined,
   });
   const workflows: MeasuredWorker['workflows'] = new Map();

@@ -1,0 +1,71 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { isNightshiftError } from '../../core/errors';
+import type { OpenSpan, SpanAttributes, Tracing } from '../../platform/tracing/tracing';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The span of the request; null if it has none. */
+    span: OpenSpan | null;
+    /** What the handler threw; undefined if it did not. */
+    thrown: Error | undefined;
+  }
+}
+
+/** What the spans of a server's requests are made from. */
+export interface RequestTracingOptions {
+  readonly tracing: Pick<Tracing, 'beginRequest'> | null;
+  /** Name of the span of a route; undefined for a route that has none. `url` is the pattern of its path. */
+  spanName(method: string, url: string | undefined): string | undefined;
+}
+
+/**
+ * Gives each request a span from its arrival to the end of its answer. What the handler does is below it.
+ * Without tracing no hook is added, so a request costs the same as before.
+ */
+export function addRequestTracing(app: FastifyInstance, options: RequestTracingOptions): void {
+  app.decorateRequest('span', null);
+  app.decorateRequest('thrown', undefined);
+  const { tracing, spanName } = options;
+  if (tracing === null) return;
+  app.addHook('onRequest', async (request, reply) => {
+    const name = spanName(request.method, request.routeOptions.url);
+    if (name === undefined) return;
+    const span = tracing.beginRequest(name, request.raw.headers);
+    request.span = span;
+    reply.raw.once('close', () => endSpan(span, request, reply));
+  });
+  // The handler is called by `done`, so it runs while the span is active.
+  app.addHook('preHandler', (request, _reply, done) => {
+    if (request.span === null) done();
+    else request.span.run(done);
+  });
+  app.addHook('onError', async (request, _reply, error) => {
+    request.thrown = error;
+  });
+}
+
+function endSpan(span: OpenSpan, request: FastifyRequest, { raw }: FastifyReply): void {
+  span.set({
+    ...objectIds(request.params),
+    'http.request.method': request.method,
+    'http.route': request.routeOptions.url,
+    'http.request.id': request.id,
+    'tenant.id': request.tenant,
+    ...(raw.headersSent ? { 'http.response.status_code': raw.statusCode } : {}),
+  });
+  if (!raw.writableFinished)
+    span.fail(new Error('the client disconnected before the answer ended'));
+  else if (raw.statusCode >= 500) span.fail(request.thrown ?? new Error(`HTTP ${raw.statusCode}`));
+  else if (request.thrown !== undefined) span.set({ 'error.type': codeOf(request.thrown) });
+  span.end();
+}
+
+/** `batch.id`, `file.id` and `upload.id` of the path. */
+function objectIds(params: unknown): SpanAttributes {
+  const given = Object.entries((params ?? {}) as Record<string, string>);
+  return Object.fromEntries(given.map(([name, id]) => [name.replace('_', '.'), id]));
+}
+
+function codeOf(error: Error): string {
+  return isNightshiftError(error) ? error.code : error.name;
+}
