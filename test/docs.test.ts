@@ -103,6 +103,20 @@ describe('docs/metrics.md', () => {
   });
 });
 
+describe("the series of Temporal's SDK in docs/metrics.md", () => {
+  const names = metricRows(read('docs/metrics.md')).map(([name]) => name);
+  const suffixes = /^temporal_|_(total|seconds)$/g;
+
+  it('are known to the SDK', () => {
+    const folder = path.join(ROOT, 'node_modules/@temporalio/core-bridge/releases');
+    const [file = ''] = fs.readdirSync(folder).map((name) => path.join(folder, name, 'index.node'));
+    const code = fs.readFileSync(file, 'latin1');
+    const foreign = names.filter(isForeign);
+    expect(foreign.length).toBeGreaterThan(5);
+    expect(foreign.filter((name) => !code.includes(name.replace(suffixes, '')))).toEqual([]);
+  });
+});
+
 describe('log messages in docs/operations.md', () => {
   // In italics and in lower case, as the log has them.
   const quoted = [...read('docs/operations.md').matchAll(/\*([a-z][^*|]+)\*/g)].map(([, text]) =>

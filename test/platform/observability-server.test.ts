@@ -131,3 +131,19 @@ describe('the observability server', () => {
     expect(errors).toMatchObject([{ path: '/metrics', err: expect.any(Error) }]);
   });
 });
+
+it('appends the series of a library to its own, and leaves them out while they cannot be read', async () => {
+  const errors: unknown[] = [];
+  const pages = [Promise.resolve('of_a_library 1\n'), Promise.reject(new Error('closed'))];
+  pages[1]?.catch(() => undefined);
+  const server = await start({
+    foreignMetrics: () => pages.shift() as Promise<string>,
+    logger: { error: (error: unknown) => void errors.push(error) } as unknown as Logger,
+  });
+  const { text } = await get(server, '/metrics');
+  expect(text).toMatch(/process_cpu[^]*\nof_a_library 1\n$/);
+  const later = await get(server, '/metrics');
+  expect(later).toMatchObject({ status: 200, text: expect.not.stringContaining('of_a_library') });
+  expect(later.text).toContain('process_cpu');
+  expect(errors).toHaveLength(1);
+});
