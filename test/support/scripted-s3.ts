@@ -6,6 +6,7 @@ import {
   type ServerResponse,
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { S3StoreOptions } from '../../storage/objects/s3/s3-bucket';
 
 /** A request as the script sees it. */
 export interface S3Call {
@@ -34,7 +35,9 @@ export type S3Fault =
   /** Sends the head and so many bytes of the body, then closes the connection, or sends nothing more. */
   | { readonly kind: 'cut' | 'stall'; readonly bytes: number }
   /** Sends the whole object, although a range was asked for. */
-  | { readonly kind: 'ignore range' };
+  | { readonly kind: 'ignore range' }
+  /** Writes an object that exists, although that was forbidden. */
+  | { readonly kind: 'ignore condition' };
 
 interface StoredObject {
   readonly bytes: Buffer;
@@ -55,7 +58,18 @@ export interface ScriptedS3 {
   close(): Promise<void>;
 }
 
-export const SCRIPTED_BUCKET = 'bucket';
+const BUCKET = 'bucket';
+
+/** How `openS3Store` reaches the server. */
+export function scriptedOptions({ endpoint }: ScriptedS3): S3StoreOptions {
+  return {
+    bucket: BUCKET,
+    endpoint,
+    region: 'us-east-1',
+    usePathStyle: true,
+    credentials: { accessKeyId: 'a', secretAccessKey: 'b' },
+  };
+}
 
 /** Serves on loopback. Signatures are not checked. */
 export async function startScriptedS3(): Promise<ScriptedS3> {
@@ -97,7 +111,7 @@ async function serve(
   const url = new URL(request.url ?? '', s3.endpoint);
   const call: S3Call = {
     method: request.method ?? '',
-    key: url.pathname.slice(`/${SCRIPTED_BUCKET}/`.length),
+    key: url.pathname.slice(`/${BUCKET}/`.length),
     query: url.searchParams,
     headers: request.headers,
     body: Buffer.concat(chunks),
@@ -110,7 +124,11 @@ async function serve(
     const { status, code, headers = {} } = fault;
     return send(response, call, failure(status, code ?? '', headers));
   }
-  const answer = carryOut(s3, call, fault?.kind === 'ignore range');
+  const answer = carryOut(
+    s3,
+    fault?.kind === 'ignore condition' ? unconditional(call) : call,
+    fault,
+  );
   if (fault?.kind === 'lost answer') return void response.destroy();
   if (fault?.kind !== 'cut' && fault?.kind !== 'stall') return send(response, call, answer);
   const body = Buffer.from(answer.body ?? '');
@@ -131,7 +149,11 @@ function failure(status: number, code: string, headers: Record<string, string> =
   return { status, headers, body };
 }
 
-function carryOut(s3: ScriptedS3, call: S3Call, ignoresRange: boolean): Answer {
+function unconditional(call: S3Call): S3Call {
+  return { ...call, headers: { ...call.headers, 'if-none-match': undefined } };
+}
+
+function carryOut(s3: ScriptedS3, call: S3Call, fault: S3Fault | undefined): Answer {
   const { method, key, query } = call;
   if (key === '') return { status: 200 };
   if (query.has('uploads')) return begin(s3, call);
@@ -142,7 +164,7 @@ function carryOut(s3: ScriptedS3, call: S3Call, ignoresRange: boolean): Answer {
     s3.objects.delete(key);
     return { status: 204 };
   }
-  return get(s3, call, ignoresRange);
+  return get(s3, call, fault?.kind === 'ignore range');
 }
 
 function create(s3: ScriptedS3, call: S3Call, bytes: Buffer, from = call.headers): Answer {

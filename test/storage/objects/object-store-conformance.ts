@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import fc from 'fast-check';
 import type { ObjectStore } from '../../../storage/object-store';
 
 /**
@@ -15,11 +16,19 @@ export function describeObjectStore(open: () => Promise<ObjectStore>): void {
   });
   afterAll(() => at.store.close());
   describePuts(at);
+  describeRaces(at);
   describeJoins(at);
   describeReads(at);
+  describeStreams(at);
   describeReadsOfOpenObjects(at);
   describeNames(at);
   describeKeyRules(at);
+}
+
+/** Something to wait for. */
+class Gate {
+  open!: () => void;
+  readonly passed = new Promise<void>((resolve) => (this.open = resolve));
 }
 
 /** The store under test, and a prefix of its own for each test. */
@@ -59,17 +68,6 @@ function describePuts(at: Area): void {
     expect((await at.store.read(`${at.area}/once`)).toString()).toBe('first');
   });
 
-  it('lets exactly one of many writers at once create an object', async () => {
-    const results = await Promise.all(
-      Array.from({ length: 8 }, (_, i) => at.put('raced', Buffer.alloc(100_000, i))),
-    );
-    expect(results.filter((result) => result === 'created')).toHaveLength(1);
-    const winner = results.indexOf('created');
-    expect(
-      Buffer.compare(await at.store.read(`${at.area}/raced`), Buffer.alloc(100_000, winner)),
-    ).toBe(0);
-  });
-
   it('leaves nothing behind when the body fails in the middle', async () => {
     async function* broken() {
       yield Buffer.alloc(300_000);
@@ -95,6 +93,47 @@ function describePuts(at: Area): void {
           .subarray(0, 100_000)
           .equals(piece.fill(i)),
       ).toBe(true);
+  });
+}
+
+function describeRaces(at: Area): void {
+  it('lets exactly one of many writers at once create an object', async () => {
+    const results = await Promise.all(
+      Array.from({ length: 20 }, (_, i) => at.put('raced', Buffer.alloc(100_000, i))),
+    );
+    expect(results.filter((result) => result === 'created')).toHaveLength(1);
+    const winner = results.indexOf('created');
+    expect(
+      Buffer.compare(await at.store.read(`${at.area}/raced`), Buffer.alloc(100_000, winner)),
+    ).toBe(0);
+  });
+
+  it('lets exactly one of many writers of long objects create one', async () => {
+    async function* body(i: number) {
+      for (let piece = 0; piece < 9; piece++) yield Buffer.alloc(1_000_000, i);
+    }
+    const results = await Promise.all([0, 1, 2, 3].map((i) => at.put('raced', body(i))));
+    expect(results.filter((result) => result === 'created')).toHaveLength(1);
+    const winner = Buffer.alloc(9_000_000, results.indexOf('created'));
+    expect((await at.store.read(`${at.area}/raced`)).equals(winner)).toBe(true);
+  });
+
+  it('shows nothing of an object until it is whole', async () => {
+    const gate = new Gate();
+    async function* slow() {
+      yield Buffer.alloc(9_000_000, 1);
+      await gate.passed;
+      yield Buffer.from('end');
+    }
+    const put = at.put('slow', slow());
+    await at.put('other', 'x');
+    const key = `${at.area}/slow`;
+    expect(await at.store.head(key)).toBeNull();
+    await expect(at.store.read(key)).rejects.toMatchObject({ code: 'object_missing' });
+    expect(await at.listed('')).toEqual(['other:1']);
+    gate.open();
+    expect(await put).toBe('created');
+    expect(await at.listed('')).toEqual(['other:1', 'slow:9000003']);
   });
 }
 
@@ -159,6 +198,9 @@ function describeReads(at: Area): void {
     await expect(at.store.read(key)).rejects.toMatchObject(missing);
     await expect(at.store.open(key)).rejects.toMatchObject(missing);
     await expect(gather(at.store.stream(key))).rejects.toMatchObject(missing);
+    const range = { from: 3, to: 3 };
+    await expect(at.store.read(key, range)).rejects.toMatchObject(missing);
+    await expect(gather(at.store.stream(key, range))).rejects.toMatchObject(missing);
     await at.store.delete(key);
   });
 
@@ -174,6 +216,45 @@ function describeReads(at: Area): void {
     expect(await reader.read(500_000, 100)).toHaveLength(0);
     await reader.close();
     await reader.close();
+  });
+}
+
+function describeStreams(at: Area): void {
+  it('returns the exact bytes of any range, read or streamed', async () => {
+    const body = randomBytes(5_000);
+    await at.put('ranges', body);
+    const key = `${at.area}/ranges`;
+    const offset = fc.integer({ min: 0, max: 5_100 });
+    await fc.assert(
+      fc.asyncProperty(offset, offset, async (from, to) => {
+        const expected = body.subarray(from, Math.max(from, to));
+        expect((await at.store.read(key, { from, to })).equals(expected)).toBe(true);
+        expect((await gather(at.store.stream(key, { from, to }))).equals(expected)).toBe(true);
+      }),
+      {
+        numRuns: 30,
+        examples: [
+          [0, 0],
+          [4_999, 5_000],
+          [5_000, 5_000],
+          [5_000, 5_001],
+        ],
+      },
+    );
+  });
+
+  it('serves others after many streams were destroyed early', async () => {
+    await at.put('abandoned', randomBytes(2_000_000));
+    const key = `${at.area}/abandoned`;
+    await Promise.all(
+      Array.from({ length: 40 }, async () => {
+        for await (const chunk of at.store.stream(key)) {
+          expect((chunk as Buffer).length).toBeGreaterThan(0);
+          break;
+        }
+      }),
+    );
+    expect(await at.store.read(key)).toHaveLength(2_000_000);
   });
 }
 

@@ -3,7 +3,7 @@ import { openBucket, type S3StoreOptions } from '../../../../storage/objects/s3/
 import { s3Error } from '../../../../storage/objects/s3/s3-errors';
 import { openS3Store } from '../../../../storage/objects/s3/s3-store';
 import { freePort } from '../../../support/free-port';
-import { SCRIPTED_BUCKET, startScriptedS3, type ScriptedS3 } from '../../../support/scripted-s3';
+import { scriptedOptions, startScriptedS3, type ScriptedS3 } from '../../../support/scripted-s3';
 
 let s3: ScriptedS3;
 let options: S3StoreOptions;
@@ -11,14 +11,7 @@ let store: ObjectStore;
 
 beforeEach(async () => {
   s3 = await startScriptedS3();
-  options = {
-    bucket: SCRIPTED_BUCKET,
-    endpoint: s3.endpoint,
-    region: 'us-east-1',
-    usePathStyle: true,
-    credentials: { accessKeyId: 'a', secretAccessKey: 'b' },
-    requestTimeoutMs: 100,
-  };
+  options = { ...scriptedOptions(s3), requestTimeoutMs: 100 };
   store = await openS3Store(options);
 });
 afterEach(async () => {

@@ -6,7 +6,7 @@ import { openBucket, type S3StoreOptions } from '../../../../storage/objects/s3/
 import { openS3Store } from '../../../../storage/objects/s3/s3-store';
 import { S3Stream } from '../../../../storage/objects/s3/s3-stream';
 import {
-  SCRIPTED_BUCKET,
+  scriptedOptions,
   startScriptedS3,
   type S3Call,
   type S3Fault,
@@ -24,14 +24,7 @@ let store: ObjectStore;
 beforeEach(async () => {
   s3 = await startScriptedS3();
   s3.objects.set('object', { bytes: BODY, headers: {} });
-  options = {
-    bucket: SCRIPTED_BUCKET,
-    endpoint: s3.endpoint,
-    region: 'us-east-1',
-    usePathStyle: true,
-    credentials: { accessKeyId: 'a', secretAccessKey: 'b' },
-    requestTimeoutMs: 200,
-  };
+  options = { ...scriptedOptions(s3), requestTimeoutMs: 200 };
   store = await openS3Store(options);
 });
 afterEach(async () => {

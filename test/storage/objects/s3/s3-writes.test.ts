@@ -3,7 +3,7 @@ import type { ObjectStore } from '../../../../storage/object-store';
 import type { S3StoreOptions } from '../../../../storage/objects/s3/s3-bucket';
 import { openS3Store } from '../../../../storage/objects/s3/s3-store';
 import {
-  SCRIPTED_BUCKET,
+  scriptedOptions,
   startScriptedS3,
   type S3Call,
   type S3Fault,
@@ -26,14 +26,7 @@ afterEach(async () => {
 });
 
 function open(options: Partial<S3StoreOptions> = {}): Promise<ObjectStore> {
-  return openS3Store({
-    bucket: SCRIPTED_BUCKET,
-    endpoint: s3.endpoint,
-    region: 'us-east-1',
-    usePathStyle: true,
-    credentials: { accessKeyId: 'a', secretAccessKey: 'b' },
-    ...options,
-  });
+  return openS3Store({ ...scriptedOptions(s3), ...options });
 }
 
 /** Fails the first `times` requests that fit, after what `before` does. */

@@ -1,15 +1,18 @@
+import type { S3StoreOptions } from '../../../../storage/objects/s3/s3-bucket';
 import { openS3Store } from '../../../../storage/objects/s3/s3-store';
-import { startSmallS3Server, type SmallS3Server } from './small-s3-server';
+import { scriptedOptions, startScriptedS3, type ScriptedS3 } from '../../../support/scripted-s3';
 
-let server: SmallS3Server;
+let s3: ScriptedS3;
+let options: S3StoreOptions;
 
 beforeEach(async () => {
-  server = await startSmallS3Server();
+  s3 = await startScriptedS3();
+  options = scriptedOptions(s3);
 });
-afterEach(() => server.close());
+afterEach(() => s3.close());
 
 it('is given to processes of a store with conditional writes, always the same', async () => {
-  const store = await openS3Store(server.options);
+  const store = await openS3Store(options);
   const id = await store.storeId();
   expect(id).toMatch(/^[0-9a-f]{32}$/);
   expect(await store.storeId()).toBe(id);
@@ -17,13 +20,13 @@ it('is given to processes of a store with conditional writes, always the same', 
 });
 
 it('is refused by a store that ignores If-None-Match, which keeps its bytes', async () => {
-  server.honoursConditions = false;
-  const store = await openS3Store(server.options);
+  s3.script = () => ({ kind: 'ignore condition' });
+  const store = await openS3Store(options);
   await expect(store.storeId()).rejects.toMatchObject({
     code: 'config_invalid',
     message: expect.stringContaining('bucket bucket at http://127.0.0.1'),
   });
-  server.honoursConditions = true;
+  s3.script = () => undefined;
   expect(await store.storeId()).toMatch(/^[0-9a-f]{32}$/);
   await store.close();
 });
@@ -31,14 +34,15 @@ it('is refused by a store that ignores If-None-Match, which keeps its bytes', as
 it('reports each request that the client sends again', async () => {
   const retried: string[] = [];
   const onRetry = (operation: string): void => void retried.push(operation);
-  const store = await openS3Store({ ...server.options, onRetry });
-  server.busy = 2;
+  const store = await openS3Store({ ...options, onRetry });
+  let busy = 2;
+  s3.script = () => (busy-- > 0 ? { kind: 'answer', status: 503 } : undefined);
   expect(await store.putIfAbsent('a', Buffer.from('1'))).toBe('created');
   expect(retried).toEqual(['store', 'store']);
-  server.busy = 1;
+  busy = 1;
   expect((await store.read('a')).toString()).toBe('1');
   expect(retried).toEqual(['store', 'store', 'retrieve']);
-  server.busy = 10;
+  busy = 10;
   await expect(store.putIfAbsent('b', Buffer.from('1'))).rejects.toMatchObject({
     code: 'object_store_failed',
   });
