@@ -32,7 +32,9 @@ export function addRequestTracing(app: FastifyInstance, options: RequestTracingO
     if (name === undefined) return;
     const span = tracing.beginRequest(name, request.raw.headers);
     request.span = span;
-    reply.raw.once('close', () => endSpan(span, request, reply));
+    let isAnswered = false;
+    reply.raw.once('finish', () => (isAnswered = true));
+    reply.raw.once('close', () => endSpan(request, reply, { span, isAnswered }));
   });
   // The handler is called by `done`, so it runs while the span is active.
   app.addHook('preHandler', (request, _reply, done) => {
@@ -44,7 +46,12 @@ export function addRequestTracing(app: FastifyInstance, options: RequestTracingO
   });
 }
 
-function endSpan(span: OpenSpan, request: FastifyRequest, { raw }: FastifyReply): void {
+function endSpan(
+  request: FastifyRequest,
+  { raw }: FastifyReply,
+  { span, isAnswered }: { span: OpenSpan; isAnswered: boolean },
+): void {
+  const { thrown } = request;
   span.set({
     ...objectIds(request.params),
     'http.request.method': request.method,
@@ -53,10 +60,9 @@ function endSpan(span: OpenSpan, request: FastifyRequest, { raw }: FastifyReply)
     'tenant.id': request.tenant,
     ...(raw.headersSent ? { 'http.response.status_code': raw.statusCode } : {}),
   });
-  if (!raw.writableFinished)
-    span.fail(new Error('the client disconnected before the answer ended'));
-  else if (raw.statusCode >= 500) span.fail(request.thrown ?? new Error(`HTTP ${raw.statusCode}`));
-  else if (request.thrown !== undefined) span.set({ 'error.type': codeOf(request.thrown) });
+  if (!isAnswered) span.fail(new Error('the client disconnected before the answer ended'));
+  else if (raw.statusCode >= 500) span.fail(thrown ?? new Error(`status ${raw.statusCode}`));
+  else if (thrown !== undefined) span.set({ 'error.type': codeOf(thrown) });
   span.end();
 }
 

@@ -35,13 +35,16 @@ const WARN_EVERY_MS = 5 * 60_000;
 const MAX_ATTRIBUTE_CHARS = 1_024;
 
 /** {@link Tracing} over OpenTelemetry's SDK. @throws TypeError if the endpoint is not a URL */
-export function createSdkTracing(settings: Settings, { service, logger }: TracedProcess): Tracing {
+export function createSdkTracing(
+  settings: Settings,
+  { service, logger, exportEveryMs = EXPORT_EVERY_MS }: TracedProcess,
+): Tracing {
   const { endpoint, protocol, sample_ratio: ratio } = settings;
   const shown = redactUrl(endpoint);
   const exporter = logExports(createOtlpExporter(endpoint, protocol), { logger, endpoint: shown });
   logSdkWarnings(logger);
   const held = new HeldSpans(
-    new BatchSpanProcessor(exporter, { scheduledDelayMillis: EXPORT_EVERY_MS }),
+    new BatchSpanProcessor(exporter, { scheduledDelayMillis: exportEveryMs }),
   );
   const ids = new PresetIds();
   const sampler = new TraceIdRatioBasedSampler(ratio);

@@ -89,4 +89,6 @@ export interface TracedProcess {
   /** `service.name` of its spans. */
   readonly service: string;
   readonly logger: Logger;
+  /** Longest time that an ended span waits for its export. Default 1 s. */
+  readonly exportEveryMs?: number;
 }

@@ -48,7 +48,7 @@ function open(settings: Record<string, unknown> = {}): Tracing {
     tracing: { otlp_endpoint: receiver.url, ...settings },
   });
   const logger = pino({}, { write: (line) => log.push(JSON.parse(line) as LogLine) });
-  const tracing = openTracing(parsed, { service: 'nightshift-worker', logger });
+  const tracing = openTracing(parsed, { service: 'nightshift-worker', logger, exportEveryMs: 20 });
   if (tracing === null) throw new Error('tracing is off');
   opened.push(tracing);
   return tracing;
