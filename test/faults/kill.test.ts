@@ -3,6 +3,8 @@ import { journalledAnswers } from '../support/journal-files';
 import type { RecordingBackend } from '../support/recording-backend';
 import { startRecordingBackend } from '../support/recording-backend';
 import type { TestStack } from '../support/stack';
+import type { OtlpReceiver, ReceivedSpan } from '../support/otlp-receiver';
+import { startHttpReceiver } from '../support/otlp-receiver';
 import { chatLines, STACK_START_MS, startStack, submit } from '../support/stack';
 import { until } from '../support/until';
 
@@ -11,10 +13,12 @@ const IN_FLIGHT = 20;
 const LATENCY_MS = 100;
 
 let backend: RecordingBackend;
+let collector: OtlpReceiver;
 let stack: TestStack;
 
 beforeAll(async () => {
   backend = await startRecordingBackend(LATENCY_MS);
+  collector = await startHttpReceiver();
   stack = await startStack({
     config: {
       global_inference_gateway: {
@@ -25,6 +29,7 @@ beforeAll(async () => {
       },
       concurrency: { global: IN_FLIGHT, per_model: IN_FLIGHT },
       worker: { heartbeat_timeout: '3s' },
+      tracing: { otlp_endpoint: collector.url, protocol: 'http/protobuf', request_ratio: 0.1 },
     },
   });
 }, STACK_START_MS);
@@ -32,6 +37,7 @@ afterAll(async () => {
   await stack?.stop();
   stack?.remove();
   await backend?.close();
+  await collector?.close();
 }, 60_000);
 beforeEach(() => {
   backend.seen.length = 0;
@@ -73,6 +79,63 @@ describe('SIGKILL in the middle of a batch', () => {
     180_000,
   );
 });
+
+describe('the trace of a batch whose worker was killed', () => {
+  it('is one tree, from the create call to the end, with spans of both workers', async () => {
+    let isHeld = true;
+    backend.hold = (seen) => isHeld && backend.seen.indexOf(seen) >= LINES / 4;
+    const { id } = await submit(stack.client, chatLines(LINES));
+    const spansOf = (name: string) =>
+      collector.spans.filter((span) => span.name === name && span.attributes['batch.id'] === id);
+    await until(() => spansOf('ingest-and-plan').length > 0, 30_000, 'the span of ingestion');
+    await until(() => backend.seen.length >= LINES / 4 + IN_FLIGHT, 30_000, 'requests in flight');
+    process.kill(stack.pidOf('worker'), 'SIGKILL');
+    isHeld = false;
+    await expectCompleted(stack.client, id, { lines: LINES });
+    const [root] = await until(() => nonEmpty(spansOf('process-batch')), 30_000, 'process-batch');
+    await until(() => spansOf('finalize').length > 0, 30_000, 'the span of finalization');
+    const [create] = spansOf('api-create-batch');
+    const spans = collector.spans.filter(({ traceId }) => traceId === create?.traceId);
+    const ids = new Set(spans.map(({ spanId }) => spanId));
+    expect(ids.size).toBe(spans.length);
+    expect(spans.filter(({ parentSpanId }) => !ids.has(parentSpanId))).toEqual([create]);
+    expect(root).toMatchObject({
+      ...{ parentSpanId: create?.spanId, service: 'nightshift-worker', isError: false },
+      attributes: {
+        'batch.status': 'completed',
+        'batch.request.total': LINES,
+        'batch.request.completed': LINES,
+        'batch.request.failed': 0,
+      },
+    });
+    const chunks = spansOf('execute-chunk');
+    expect(
+      Math.max(...chunks.map((chunk) => Number(chunk.attributes['temporal.activity.attempt']))),
+    ).toBeGreaterThan(1);
+    const workers = new Set(
+      spans
+        .filter(({ service }) => service === 'nightshift-worker')
+        .map(({ instance }) => instance),
+    );
+    expect(workers.size).toBe(2);
+    expectModelServerTookPart(spans);
+  }, 180_000);
+});
+
+/** Sampled requests carried the header that names their span. */
+function expectModelServerTookPart(spans: readonly ReceivedSpan[]): void {
+  const requests = spans.filter(({ name }) => name === 'http-request');
+  const given = new Map(backend.seen.map(({ headers }) => [headers['traceparent'], headers]));
+  expect(requests.length).toBeGreaterThan(10);
+  for (const { traceId, spanId, attributes } of requests) {
+    const headers = given.get(`00-${traceId}-${spanId}-01`);
+    expect(headers?.['x-request-id']).toBe(attributes['batch.line.id']);
+  }
+}
+
+function nonEmpty<T>(list: T[]): T[] | null {
+  return list.length === 0 ? null : list;
+}
 
 describe('SIGKILL of the supervisor in the middle of a batch', () => {
   it.each([

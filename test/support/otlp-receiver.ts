@@ -37,6 +37,8 @@ type Attributes = Record<string, string | number | boolean>;
 /** A span that was received. Ids are hexadecimal. */
 export interface ReceivedSpan {
   readonly service: string;
+  /** `service.instance.id`: the process. */
+  readonly instance: string;
   readonly traceId: string;
   readonly spanId: string;
   /** Empty for the first span of a trace. */
@@ -146,14 +148,15 @@ function decode(bytes: Buffer): ReceivedSpan[] {
   const message = Request.toObject(Request.decode(bytes), { bytes: String, longs: String });
   const { resourceSpans = [] } = message as WireRequest;
   return resourceSpans.flatMap(({ resource, scopeSpans }) => {
-    const service = String(attributesOf(resource.attributes)['service.name']);
-    return scopeSpans.flatMap(({ spans }) => spans.map((span) => received(span, service)));
+    const process = attributesOf(resource.attributes);
+    return scopeSpans.flatMap(({ spans }) => spans.map((span) => received(span, process)));
   });
 }
 
-function received(span: WireSpan, service: string): ReceivedSpan {
+function received(span: WireSpan, process: Attributes): ReceivedSpan {
   return {
-    service,
+    service: String(process['service.name']),
+    instance: String(process['service.instance.id']),
     traceId: hex(span.traceId),
     spanId: hex(span.spanId),
     parentSpanId: hex(span.parentSpanId ?? ''),
