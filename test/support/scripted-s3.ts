@@ -155,7 +155,7 @@ function unconditional(call: S3Call): S3Call {
 
 function carryOut(s3: ScriptedS3, call: S3Call, fault: S3Fault | undefined): Answer {
   const { method, key, query } = call;
-  if (key === '') return { status: 200 };
+  if (key === '') return { status: 200, body: '<ListBucketResult></ListBucketResult>' };
   if (query.has('uploads')) return begin(s3, call);
   if (query.has('partNumber')) return putPart(s3, call);
   if (query.has('uploadId')) return endUpload(s3, call);

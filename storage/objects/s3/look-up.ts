@@ -1,6 +1,6 @@
-import { HeadBucketCommand, HeadObjectCommand } from '@aws-sdk/client-s3';
+import { HeadObjectCommand, ListObjectsV2Command } from '@aws-sdk/client-s3';
 import type { S3Bucket } from './s3-bucket';
-import { hasName, mapped, missingObject, s3Error, statusOf } from './s3-errors';
+import { mapped, missingObject, s3Error, statusOf } from './s3-errors';
 
 /** Name of the metadata field that tells the writes of one object apart. */
 const WRITER_FIELD = 'writer';
@@ -46,20 +46,12 @@ export async function lookUpExisting(bucket: S3Bucket, key: string): Promise<S3O
   return found;
 }
 
-/** @throws object_store_failed if the bucket is not there or cannot be used */
-export function requireBucket(bucket: S3Bucket, action: string): Promise<void> {
-  return mapped(action, bucket, async () => {
-    try {
-      await bucket.client.send(new HeadBucketCommand({ Bucket: bucket.name }));
-    } catch (error) {
-      // The answer to HEAD has no body, and so no code of S3.
-      if (statusOf(error) === 404 && hasName(error, 'NotFound', '404', 'UnknownError')) {
-        throw Object.assign(new Error('no such bucket', { cause: error }), {
-          name: 'NoSuchBucket',
-          $metadata: { httpStatusCode: 404 },
-        });
-      }
-      throw error;
-    }
-  });
+/**
+ * Lists at most one object: unlike the answer to a HEAD request, the one to a listing says what is wrong.
+ * @throws object_store_failed if the bucket is not there or cannot be used
+ */
+export async function requireBucket(bucket: S3Bucket, action: string): Promise<void> {
+  const { client, name: Bucket, prefix } = bucket;
+  const command = new ListObjectsV2Command({ Bucket, Prefix: `${prefix}store-id`, MaxKeys: 1 });
+  await mapped(action, bucket, () => client.send(command));
 }

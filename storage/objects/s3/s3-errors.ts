@@ -89,8 +89,14 @@ const badCertificate: Advice = ({ place }) =>
 const slow: Advice = ({ place, timeoutMs }) =>
   `${place} did not answer within ${timeoutMs / 1_000} s. Check that it runs, or raise object_store.request_timeout.`;
 
+const noService: Advice = ({ name, place }) =>
+  `${place} is no S3 service, or has no bucket ${name}. Check object_store.endpoint, bucket and use_path_style.`;
+const invalid: Advice = ({ name, place }) =>
+  `${place} refused the request as invalid. Check that ${name} is the name of a bucket, and object_store.region.`;
+
 const BY_NAME: Readonly<Record<string, Advice>> = {
   NoSuchBucket: noBucket,
+  InvalidBucketName: invalid,
   AccessDenied: denied,
   AllAccessDisabled: denied,
   InvalidAccessKeyId: badKey,
@@ -114,7 +120,7 @@ const BY_NAME: Readonly<Record<string, Advice>> = {
   ENETUNREACH: refused,
   TimeoutError: slow,
 };
-/** For answers without a body, such as those to HEAD. */
+/** For answers without a code, such as those to HEAD, and for codes that are not listed above. */
 const BY_STATUS: Readonly<Record<number, Advice>> = {
   301: wrongRegion,
   307: wrongRegion,
@@ -122,14 +128,24 @@ const BY_STATUS: Readonly<Record<number, Advice>> = {
   501: notImplemented,
   503: overloaded,
 };
+/** For answers without a code only: with one, the text of the store says more. */
+const BY_STATUS_ALONE: Readonly<Record<number, Advice>> = {
+  400: invalid,
+  404: noService,
+  405: noService,
+};
+/** What the SDK calls an error that has no code of S3. */
+const NO_CODE = /^(?:Unknown(?:Error)?|NotFound|BadRequest|MethodNotAllowed|\d+)$/;
 const CERTIFICATE_FAULT = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ERR_TLS|ERR_SSL/;
 
 function adviceFor(fault: Fault, bucket: S3Bucket): string | null {
-  const { code, name, $metadata } = fault;
+  const { code, name = '', $metadata } = fault;
+  const status = $metadata?.httpStatusCode ?? 0;
   const advice =
     BY_NAME[code ?? ''] ??
-    BY_NAME[name ?? ''] ??
-    BY_STATUS[$metadata?.httpStatusCode ?? 0] ??
+    BY_NAME[name] ??
+    BY_STATUS[status] ??
+    (NO_CODE.test(name) ? BY_STATUS_ALONE[status] : null) ??
     (CERTIFICATE_FAULT.test(code ?? '') ? badCertificate : null);
   return advice === null ? null : advice(bucket, fault);
 }

@@ -103,9 +103,14 @@ it('refuses to open a store that is not there', async () => {
   await expect(openS3Store({ ...options, endpoint })).rejects.toMatchObject(failed('ECONNREFUSED'));
 });
 
-it('refuses to open a bucket that does not exist', async () => {
-  s3.script = () => ({ kind: 'answer', status: 404 });
-  await expect(openS3Store(options)).rejects.toMatchObject(failed('There is no bucket'));
+it.each([
+  [404, 'NoSuchBucket', 'There is no bucket bucket'],
+  [404, '', 'is no S3 service'],
+  [400, 'InvalidBucketName', 'name of a bucket'],
+  [400, '', 'refused the request as invalid'],
+])('refuses to open a bucket that answers %i %s', async (status, code, text) => {
+  s3.script = () => ({ kind: 'answer', status, code });
+  await expect(openS3Store(options)).rejects.toMatchObject(failed(text));
 });
 
 it.each([

@@ -32,7 +32,7 @@ afterEach(async () => {
   await s3.close();
 });
 
-const isGet = ({ method }: S3Call): boolean => method === 'GET';
+const isGet = ({ method, key }: S3Call): boolean => method === 'GET' && key !== '';
 const gets = (): S3Call[] => s3.calls.filter(isGet);
 
 /** Every GET that is answered with more than `bytes` fails after so many. */
