@@ -2,6 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import { NightshiftError } from '../../core/errors';
 import { openUrl } from '../binaries/open-url';
 import { unpackProgram } from '../binaries/unpack-program';
+import { ARCHIVE_CHECKSUMS } from './checksums';
+import { withChecksum } from './with-checksum';
 
 /** What to download, and where to. */
 export interface DownloadOptions {
@@ -12,6 +14,8 @@ export interface DownloadOptions {
   /** Longest time without a byte. */
   readonly stallTimeoutMs?: number;
   readonly signal?: AbortSignal;
+  /** SHA-256 of the archive. Default: the one that is pinned for this version and platform. */
+  readonly sha256?: string;
   /** File that the program is written to. It appears only when it is complete. */
   readonly target: string;
   onProgress?(receivedBytes: number): void;
@@ -24,7 +28,7 @@ const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: '
 
 /**
  * Downloads the Temporal CLI as the test environment of Temporal's SDK does: asks the service for the
- * archive of this platform, then unpacks the one program in it.
+ * archive of this platform, then unpacks the one program in it. The archive must have the pinned checksum.
  *
  * @throws unavailable with the URL and what went wrong, object_missing if the archive has no program
  */
@@ -35,6 +39,8 @@ export async function downloadServer(options: DownloadOptions): Promise<void> {
   if (platform === undefined || arch === undefined) {
     throw unavailable(`there is no download for ${process.platform} ${process.arch}`);
   }
+  const { sha256 = ARCHIVE_CHECKSUMS[`${version} ${platform} ${arch}`] } = options;
+  if (sha256 === undefined) throw unavailable(`there is no pinned checksum of ${version}`);
   const infoUrl = `${service}/cli/${version}?arch=${arch}&platform=${platform}&format=tar.gz`;
   const info = parseInfo(await readAll(await openUrl(infoUrl, stallTimeoutMs)), infoUrl);
   options.signal?.throwIfAborted();
@@ -44,9 +50,9 @@ export async function downloadServer(options: DownloadOptions): Promise<void> {
   const abort = (): void => void archive.destroy(unavailable('the download was aborted'));
   options.signal?.addEventListener('abort', abort, { once: true });
   try {
-    await unpackProgram(archive, info.fileToExtract, target);
+    await unpackProgram(withChecksum(archive, sha256), info.fileToExtract, target);
   } catch (error) {
-    if (error instanceof NightshiftError) throw error;
+    if (error instanceof NightshiftError && error.code === 'object_missing') throw error;
     throw unavailable(`${info.archiveUrl}: ${(error as Error).message}`);
   }
 }

@@ -12,6 +12,8 @@ export interface FindServerOptions {
   say(message: string): void;
   /** Address of the download service. Default: the one that Temporal's SDK uses. */
   readonly downloadService?: string;
+  /** SHA-256 of the archive that it has. Default: the pinned one. */
+  readonly downloadSha256?: string;
   /** Which of the slow sources to try. Default: all. */
   readonly slowSources?: readonly SlowSourceName[];
 }

@@ -27,7 +27,7 @@ export function slowSources(options: FindServerOptions): SlowSource[] {
 }
 
 function download(options: FindServerOptions, target: string): Promise<void> {
-  const { say, downloadService, signal } = options;
+  const { say, downloadService, downloadSha256, signal } = options;
   let saidAtMs = 0;
   return downloadServer({
     version: TEMPORAL_CLI.version,
@@ -38,6 +38,7 @@ function download(options: FindServerOptions, target: string): Promise<void> {
       say(`downloading the Temporal server: ${Math.round(receivedBytes / 1e6)} MB`);
     },
     ...(downloadService === undefined ? {} : { service: downloadService }),
+    ...(downloadSha256 === undefined ? {} : { sha256: downloadSha256 }),
     ...(signal === undefined ? {} : { signal }),
   });
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -104,7 +105,8 @@ describe('finding the Temporal server', () => {
       { path: 'temporal', text: `#!/bin/sh\n${temporalScript(DESCRIPTION)}\n` },
     ]);
     const downloadService = await startService(archiveService(archive, asked));
-    const found = await find({ slowSources: ['download'], downloadService });
+    const downloadSha256 = createHash('sha256').update(archive).digest('hex');
+    const found = await find({ slowSources: ['download'], downloadService, downloadSha256 });
     expect(found).toMatchObject({
       path: cachedCli({ HOME: folder }),
       source: 'download',
