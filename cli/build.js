@@ -16,7 +16,7 @@ const DIST = path.join(ROOT, 'dist');
 const NEXT = path.join(ROOT, `dist/.next-${process.pid}`);
 
 function build() {
-  ensureInstalled();
+  if (!process.argv.includes('--prepared')) ensureInstalled();
   const startedAt = Date.now();
   fs.mkdirSync(DIST, { recursive: true });
   for (const folder of abandonedBuilds()) fs.rmSync(folder, { recursive: true, force: true });

@@ -50,7 +50,8 @@ function ensureBuilt() {
 
 function build() {
   process.stderr.write('nightshift: building ...\n');
-  const done = spawnSync(process.execPath, [path.join(__dirname, 'build.js')], {
+  // The build must not wait for the lock that we hold.
+  const done = spawnSync(process.execPath, [path.join(__dirname, 'build.js'), '--prepared'], {
     cwd: ROOT,
     stdio: ['ignore', 2, 2],
   });
