@@ -2,6 +2,9 @@ import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { NightshiftError } from '../core/errors';
 
+/** A published package may have a scope. */
+const OUR_NAME = /^(@[^/]+\/)?nightshift$/;
+
 let cached: string | undefined;
 
 /**
@@ -17,7 +20,7 @@ export function packageRoot(): string {
 
 function findRoot(start: string): string {
   for (let folder = start; ; folder = dirname(folder)) {
-    if (packageName(folder) === 'nightshift') return folder;
+    if (OUR_NAME.test(packageName(folder) ?? '')) return folder;
     if (folder === dirname(folder)) {
       throw new NightshiftError('internal', `no package.json of nightshift above ${start}`);
     }

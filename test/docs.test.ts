@@ -158,7 +158,17 @@ describe('every page', () => {
 });
 
 /** Words after "npm" that are not scripts of package.json. */
-const NOT_SCRIPTS = ['audit', 'ci', 'install', 'installs', 'pack', 'package', 'publish', 'run'];
+const NOT_SCRIPTS = [
+  'audit',
+  'ci',
+  'install',
+  'installs',
+  'pack',
+  'package',
+  'publish',
+  'run',
+  'version',
+];
 
 /** Series of Temporal's SDK, which no registry of ours has. */
 const isForeign = (name: string): boolean => name.startsWith('temporal_');

@@ -12,7 +12,7 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { ensureBuilt, ensureInstalled } = require('../cli/prepare.js');
-const { PROMTOOL } = require('./support/go-programs.js');
+const { HELM, PROMTOOL } = require('./support/go-programs.js');
 
 const ROOT = path.resolve(__dirname, '..');
 /**
@@ -69,6 +69,9 @@ async function findPrograms() {
   );
   await findGoProgram(PROMTOOL, options).catch((error) =>
     say(`${error.message}\nThe tests of the alert rules are skipped if there is no Go.`),
+  );
+  await findGoProgram(HELM, options).catch((error) =>
+    say(`${error.message}\nThe tests of the Helm chart are skipped if there is no Go.`),
   );
 }
 

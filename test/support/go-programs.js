@@ -17,4 +17,14 @@ const PROMTOOL = {
   buildTime: '3 minutes',
 };
 
-module.exports = { PROMTOOL };
+/** Renders the chart in deploy/helm. */
+const HELM = {
+  name: 'helm',
+  title: 'Helm',
+  package: 'helm.sh/helm/v3/cmd/helm',
+  version: 'v3.22.0',
+  versionArguments: ['version'],
+  buildTime: '2 minutes',
+};
+
+module.exports = { HELM, PROMTOOL };

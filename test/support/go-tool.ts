@@ -5,13 +5,14 @@ import { programVariable } from '../../embedded/binaries/find-program';
 import { findGoProgram, type GoProgram } from '../../embedded/binaries/go-program';
 import { cachedProgram } from '../../embedded/binaries/program-cache';
 import { VERSITYGW } from '../../embedded/binaries/versitygw';
-import { PROMTOOL } from './go-programs';
+import { HELM, PROMTOOL } from './go-programs';
 
 /** Programs that tests run and that are built with Go if the machine has none, with pinned versions. */
-const GO_TOOLS = { versitygw: VERSITYGW, promtool: PROMTOOL } as const satisfies Record<
-  string,
-  GoProgram
->;
+const GO_TOOLS = {
+  helm: HELM,
+  promtool: PROMTOOL,
+  versitygw: VERSITYGW,
+} as const satisfies Record<string, GoProgram>;
 
 /** A program of {@link GO_TOOLS}. */
 export type GoToolName = keyof typeof GO_TOOLS;

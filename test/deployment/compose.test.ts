@@ -1,16 +1,17 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import type { Command } from 'commander';
 import { parse } from 'yaml';
-import { createProgram } from '../cli/program';
-import { loadConfig } from '../platform/config';
-
-const ROOT = path.resolve(__dirname, '..');
+import { loadConfig } from '../../platform/config';
+import { freePort } from '../support/free-port';
+import { describeWithGoTool, findGoTool, GO_TOOL_MS } from '../support/go-tool';
+import { until } from '../support/until';
+import { exists, read, unknownWords } from './repository';
 
 interface Service {
   readonly image: string;
+  readonly profiles?: readonly string[];
   readonly user?: string;
   readonly entrypoint?: readonly string[];
   readonly command?: readonly string[];
@@ -18,6 +19,8 @@ interface Service {
   readonly depends_on?: readonly string[] | Readonly<Record<string, unknown>>;
   readonly volumes?: readonly string[];
   readonly configs?: readonly { readonly source: string }[];
+  readonly networks?: { readonly default: { readonly aliases: readonly string[] } };
+  readonly deploy?: { readonly replicas: number };
   readonly ports?: readonly string[];
 }
 
@@ -34,6 +37,8 @@ describe('docker-compose.yml', () => {
   const withDatabase = ours.filter(([name]) => name !== 'simulator');
   const scratch = fs.mkdtempSync(path.join(os.tmpdir(), 'nightshift-deployment-'));
   const passwordFile = path.join(scratch, 'postgres-password');
+  const ofProfile = (profile: string): [string, Service][] =>
+    all.filter(([, { profiles }]) => profiles?.includes(profile) ?? true);
 
   beforeAll(() => fs.writeFileSync(passwordFile, 'a-password'));
   afterAll(() => fs.rmSync(scratch, { recursive: true }));
@@ -45,8 +50,32 @@ describe('docker-compose.yml', () => {
     return { ...env, NIGHTSHIFT__POSTGRES__PASSWORD_FILE: passwordFile };
   }
 
-  it('runs every process of an installation', () => {
-    expect(ours.map(([name]) => name).sort()).toEqual(['api', 'migrate', 'simulator', 'worker']);
+  it.each([
+    ['minimal', ['api', 'migrate', 'simulator', 'worker'], []],
+    ['full', ['api-s3', 'migrate', 'simulator', 'worker-s3'], ['s3']],
+  ])('runs every process of an installation in the profile %s', (profile, processes, more) => {
+    const names = ofProfile(profile).map(([name]) => name);
+    const own = ours.map(([name]) => name).filter((name) => names.includes(name));
+    expect(own.sort()).toEqual(processes);
+    expect(names).toEqual(expect.arrayContaining(more));
+    // Other services call an API and a worker by these names.
+    const called = own.flatMap((name) => compose.services[name]?.networks?.default.aliases ?? name);
+    expect(called.sort()).toEqual(['api', 'migrate', 'simulator', 'worker']);
+  });
+
+  it('starts the profile minimal unless another one is named', () => {
+    expect(read('.env')).toMatch(/^COMPOSE_PROFILES=minimal$/m);
+  });
+
+  it('runs two workers in the profile full', () => {
+    expect(compose.services['worker-s3']?.deploy).toEqual({ replicas: 2 });
+  });
+
+  it('pins every image by version and digest', () => {
+    const images = all.map(([, { image }]) => image).filter((image) => image !== 'nightshift');
+    expect(
+      images.filter((image) => !/^[a-z/-]+:v?\d+\.\d+[.\d]*@sha256:[0-9a-f]{64}$/.test(image)),
+    ).toEqual([]);
   });
 
   it.each(ours)('runs %s with a command and flags that exist', (_name, { command = [] }) => {
@@ -56,27 +85,34 @@ describe('docker-compose.yml', () => {
   it.each(withDatabase)('gives %s valid settings', (name) => {
     const env = variables(name);
     const config = loadConfig({ env, needs: ['gateway', 'postgres'] });
-    expect(config.object_store).toEqual({ type: 'filesystem', path: '/data' });
+    const stores = {
+      s3: { type: 's3', bucket: 'nightshift', endpoint: 'http://s3:7070', use_path_style: true },
+      filesystem: { type: 'filesystem', path: '/data' },
+    };
+    if (name !== 'migrate') {
+      expect(config.object_store).toMatchObject(stores[name.endsWith('-s3') ? 's3' : 'filesystem']);
+    }
     // An unknown variable would have no effect and go unnoticed.
     const names = Object.keys(env).filter((name) => !name.startsWith('NIGHTSHIFT__'));
-    const ofMemory = name === 'worker' ? ['MALLOC_ARENA_MAX', 'NODE_OPTIONS'] : [];
+    const ofMemory = name.startsWith('worker') ? ['MALLOC_ARENA_MAX', 'NODE_OPTIONS'] : [];
     expect(names.sort()).toEqual(['DATABASE_URL', ...ofMemory, 'TEMPORAL_ADDRESS']);
   });
 
   it.each(withDatabase)(
     'connects %s to PostgreSQL as its own user, with its own password',
     (name, service) => {
+      const user = name.replace('-s3', '');
       const { postgres } = loadConfig({ env: variables(name), needs: [] });
       const { username, password, pathname } = new URL(postgres.url);
       expect([username, password, pathname]).toEqual([
-        `nightshift_${name}`,
+        `nightshift_${user}`,
         'a-password',
         '/nightshift',
       ]);
       const file = service.environment?.['NIGHTSHIFT__POSTGRES__PASSWORD_FILE'];
       expect(file).toBe('/run/nightshift/postgres-password');
       const mounted = (service.volumes ?? []).filter((volume) => volume.startsWith('password-'));
-      expect(mounted).toEqual([`password-${name}:/run/nightshift:ro`]);
+      expect(mounted).toEqual([`password-${user}:/run/nightshift:ro`]);
     },
   );
 
@@ -100,7 +136,7 @@ describe('docker-compose.yml', () => {
 
   it('contains no password', () => {
     const passwords = all.flatMap(([, { environment = {} }]) =>
-      Object.keys(environment).filter((name) => /PASSWORD$|PWD$/.test(name)),
+      Object.keys(environment).filter((name) => /PASSWORD$|PWD$|SECRET$/.test(name)),
     );
     expect(passwords).toEqual([]);
     expect(read('docker-compose.yml')).not.toMatch(/:\/\/[^/\s@]*:[^/\s@]*@/);
@@ -146,10 +182,17 @@ describe('docker-compose.yml', () => {
     const { api } = loadConfig({ env: variables('api'), needs: [] });
     const published = Object.values(compose.services).flatMap(({ ports = [] }) => ports);
     expect(published.filter((port) => !port.startsWith('127.0.0.1:'))).toEqual([]);
-    expect(compose.services['api']!.ports).toEqual([
-      `127.0.0.1:${api.port}:${api.port}`,
-      `127.0.0.1:${api.observability_port}:${api.observability_port}`,
-    ]);
+    for (const name of ['api', 'api-s3']) {
+      expect(compose.services[name]!.ports).toEqual([
+        `127.0.0.1:${api.port}:${api.port}`,
+        `127.0.0.1:${api.observability_port}:${api.observability_port}`,
+      ]);
+    }
+    // Two services of one profile cannot publish the same port.
+    for (const profile of ['minimal', 'full']) {
+      const taken = ofProfile(profile).flatMap(([, { ports = [] }]) => ports);
+      expect(new Set(taken).size).toBe(taken.length);
+    }
   });
 
   it('lets other containers reach the observability ports', () => {
@@ -169,56 +212,63 @@ describe('docker-compose.yml', () => {
       const before = service.depends_on ?? [];
       const services = Array.isArray(before) ? (before as string[]) : Object.keys(before);
       const sources = (service.volumes ?? []).map((volume) => volume.split(':')[0]!);
-      const volumes = sources.filter((source) => !source.startsWith('./'));
+      // One that begins with a slash is a path in the container, with a volume of its own.
+      const volumes = sources.filter((source) => !/^\.?\//.test(source));
       const files = sources.filter((source) => source.startsWith('./'));
       const configs = (service.configs ?? []).map(({ source }) => source);
       expect(files.filter((file) => !exists(file))).toEqual([]);
-      expect(Object.keys(compose.services)).toEqual(expect.arrayContaining(services));
+      const { profiles } = service;
+      const together =
+        profiles === undefined ? all.filter(([, one]) => !one.profiles) : ofProfile(profiles[0]!);
+      expect(together.map(([name]) => name)).toEqual(expect.arrayContaining(services));
       expect(Object.keys(compose.volumes)).toEqual(expect.arrayContaining(volumes));
       expect(Object.keys(compose.configs)).toEqual(expect.arrayContaining(configs));
     }
   });
 });
 
-describe('Dockerfile', () => {
-  const text = read('Dockerfile');
+describe('the programs of the other images', () => {
+  const compose = parse(read('docker-compose.yml'), { merge: true }) as Compose;
 
-  it('names commands that exist', () => {
-    const named = /docker run nightshift (.*)/.exec(text)?.[1]?.split(' | ') ?? [];
-    expect(named.length).toBeGreaterThan(0);
-    expect(named.flatMap((command) => unknownWords([command]))).toEqual([]);
+  it('get the secrets that the service of secrets creates, where they read them', () => {
+    const { volumes = [] } = compose.services['secrets']!;
+    expect(volumes).toEqual(['secret-s3:/secrets/s3']);
+    for (const name of ['s3', 'api-s3', 'worker-s3']) {
+      expect(compose.services[name]!.volumes).toContain('secret-s3:/run/s3:ro');
+    }
+    const file = compose.services['api-s3']!.environment!;
+    expect(file['NIGHTSHIFT__OBJECT_STORE__SECRET_ACCESS_KEY_FILE']).toBe('/run/s3/s3-secret');
   });
 
-  it('copies files that exist, and all that the executable needs', () => {
-    const copied = [...text.matchAll(/^COPY (?:--from=build )?(.+) \S+$/gm)].flatMap(([, words]) =>
-      (words ?? '').split(' ').map((name) => name.replace(/^\/build\//, '')),
+  describeWithGoTool('versitygw', 'the S3 server', () => {
+    it(
+      'starts with its script, and answers its health check',
+      async () => {
+        const program = (await findGoTool('versitygw'))!;
+        const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'nightshift-compose-s3-'));
+        fs.writeFileSync(path.join(folder, 's3-secret'), 'a-secret');
+        const port = await freePort();
+        const { entrypoint = [], command = [] } = compose.services['s3']!;
+        const script = command[0]!
+          .replaceAll('$$', '$')
+          .replaceAll('/objects', `${folder}/objects`)
+          .replaceAll('/run/s3', folder)
+          .replace(':7070', `127.0.0.1:${port}`)
+          .replace('exec versitygw', `exec ${program}`);
+        const [shell = '', ...flags] = entrypoint;
+        const child = spawn(shell, [...flags, script], { stdio: 'ignore' });
+        const isHealthy = async () =>
+          (await fetch(`http://127.0.0.1:${port}/health`).catch(() => null))?.status === 200;
+        try {
+          await until(isHealthy, 20_000, 'the S3 server');
+          // The bucket exists, and its objects need a signature.
+          expect((await fetch(`http://127.0.0.1:${port}/nightshift/x`)).status).toBe(403);
+        } finally {
+          child.kill('SIGKILL');
+          fs.rmSync(folder, { recursive: true });
+        }
+      },
+      GO_TOOL_MS,
     );
-    const made = ['dist', 'node_modules'];
-    expect(copied.filter((name) => !made.includes(name) && !exists(name))).toEqual([]);
-    expect(copied).toEqual(
-      expect.arrayContaining([
-        'cli/nightshift.js',
-        'cli/prepare.js',
-        'storage/postgres/migrations',
-      ]),
-    );
-    // Its absence tells cli/prepare.js that there is nothing to install or build.
-    expect(copied).not.toContain('tsconfig.build.json');
   });
 });
-
-/** Words of a command line that the program does not know: its command, then its flags. */
-function unknownWords([name = '', ...words]: readonly string[]): string[] {
-  const command = createProgram().commands.find((one: Command) => one.name() === name);
-  if (!command) return [name];
-  const flags = words.filter((word) => word.startsWith('-'));
-  return flags.filter((flag) => !command.options.some(({ long }) => long === flag));
-}
-
-function read(file: string): string {
-  return fs.readFileSync(path.join(ROOT, file), 'utf8');
-}
-
-function exists(file: string): boolean {
-  return fs.existsSync(path.join(ROOT, file));
-}

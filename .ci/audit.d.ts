@@ -1,0 +1,2 @@
+/** What the output of `npm audit --json` means, and how to say it. */
+export function judge(output: string): { kind: 'ok' | 'vulnerable' | 'unchecked'; text: string };
