@@ -3,7 +3,7 @@
  * of the consumer. After a rejection, or if the consumer stops, no further item is started.
  */
 export async function* inOrderAhead<T, R>(
-  items: AsyncIterable<T>,
+  items: Iterable<T> | AsyncIterable<T>,
   limit: number,
   work: (item: T) => Promise<R>,
 ): AsyncGenerator<R> {

@@ -6,6 +6,7 @@ import { namesInKeyOrder } from '../objects/filesystem-list';
 import { openAppendFile, type OpenAppendFile } from './append-file';
 import { FileSegments } from './file-segments';
 import { createJournal, type OpenJournal } from './journal';
+import type { KeyPlace } from './scan-frames';
 import { SegmentFile } from './segment-file';
 import { SyncRounds } from './sync-rounds';
 
@@ -63,12 +64,14 @@ export function createFilesystemJournal(options: FilesystemJournalOptions): Open
         },
       }),
     // Names alone: sizes would cost a system call for each object.
-    keysIn: (folder) => keysInFolder(path, folder),
+    keysIn: (places) => keysInFolders(path, places),
     parallelReads: 1,
     close: () => rounds.runNow(),
   });
 }
 
-async function* keysInFolder(path: string, folder: string): AsyncGenerator<string> {
-  for (const name of await namesInKeyOrder(path, folder)) yield folder + name;
+async function* keysInFolders(path: string, places: readonly KeyPlace[]): AsyncGenerator<string> {
+  for (const { folder } of places) {
+    for (const name of await namesInKeyOrder(path, folder)) yield folder + name;
+  }
 }

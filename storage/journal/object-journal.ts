@@ -1,8 +1,10 @@
 import { OBJECT_HEADER_BYTES } from '../../core/journal/magic';
 import type { Logger } from '../../platform/logger';
 import type { ObjectStore } from '../object-store';
+import { inOrderAhead } from '../../core/async/in-order-ahead';
 import { createJournal, type OpenJournal } from './journal';
 import { ObjectSegments } from './object-segments';
+import type { KeyPlace } from './scan-frames';
 
 export interface ObjectJournalOptions {
   readonly store: ObjectStore;
@@ -42,14 +44,30 @@ export function createObjectJournal(options: ObjectJournalOptions): OpenJournal 
         store,
         onFailure: (segment, err) => logger?.warn({ segment, err }, 'journal segment not written'),
       }),
-    keysIn: (_folder, prefixes) => keysWith(store, prefixes),
+    keysIn: (places) => keysIn(store, places),
     parallelReads: PARALLEL_READS,
     close: () => Promise.resolve(),
   });
 }
 
-async function* keysWith(store: ObjectStore, prefixes: readonly string[]): AsyncGenerator<string> {
-  for (const prefix of prefixes) {
-    for await (const { key } of store.list(prefix)) yield key;
-  }
+/** Short listings are made at once, because each takes the latency of the store. */
+async function* keysIn(store: ObjectStore, places: readonly KeyPlace[]): AsyncGenerator<string> {
+  const prefixes = places.flatMap((place) => place.prefixes);
+  const isWhole = places.some(({ folder }) => prefixes.includes(folder));
+  if (isWhole) for (const prefix of prefixes) yield* keysWith(store, prefix);
+  else yield* flat(inOrderAhead(prefixes, PARALLEL_READS, (prefix) => allKeysWith(store, prefix)));
+}
+
+async function* keysWith(store: ObjectStore, prefix: string): AsyncGenerator<string> {
+  for await (const { key } of store.list(prefix)) yield key;
+}
+
+async function allKeysWith(store: ObjectStore, prefix: string): Promise<string[]> {
+  const keys: string[] = [];
+  for await (const key of keysWith(store, prefix)) keys.push(key);
+  return keys;
+}
+
+async function* flat<T>(lists: AsyncIterable<readonly T[]>): AsyncGenerator<T> {
+  for await (const list of lists) yield* list;
 }

@@ -14,8 +14,14 @@ import type { ObjectStore } from '../object-store';
 import type { FrameRef, JournalObject, JournalScope } from './journal-store';
 import { readFrames } from './read-frames';
 
-/** Keys of one folder: at least those with one of the prefixes. */
-export type KeysIn = (folder: string, prefixes: readonly string[]) => AsyncIterable<string>;
+/** A folder of keys, and the prefixes of those in it that are wanted. */
+export interface KeyPlace {
+  readonly folder: string;
+  readonly prefixes: readonly string[];
+}
+
+/** Keys of all places, in this order and in key order: at least those with one of the prefixes. */
+export type KeysIn = (places: readonly KeyPlace[]) => AsyncIterable<string>;
 
 /** What {@link scanFrames} needs. */
 export interface ScanInput {
@@ -50,15 +56,13 @@ async function framesOf(store: ObjectStore, key: string): Promise<FrameRef[]> {
 
 async function* overlappingKeys(input: ScanInput): AsyncGenerator<string> {
   const { range, keysIn, isWanted } = input;
-  for (const { folder, prefixes } of placesOf(input)) {
-    for await (const key of keysIn(folder, prefixes)) {
-      const object = parseObject(key);
-      if (object !== null && overlaps(object, range) && isWanted(object)) yield key;
-    }
+  for await (const key of keysIn(placesOf(input))) {
+    const object = parseObject(key);
+    if (object !== null && overlaps(object, range) && isWanted(object)) yield key;
   }
 }
 
-function placesOf({ scope: { batchId, safeModel }, range }: ScanInput) {
+function placesOf({ scope: { batchId, safeModel }, range }: ScanInput): KeyPlace[] {
   const segments = journalPrefix(batchId, safeModel);
   const seals = `${sealsPrefix(batchId)}${safeModel}/`;
   const prefixes = overlapPrefixes(seals, range, MAX_CHUNK_ENTRIES);

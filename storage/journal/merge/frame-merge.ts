@@ -22,11 +22,15 @@ export class FrameMerge implements AnswerStream {
    */
   #current: SealCursor[] = [];
   #isReturned = false;
+  /** The cursor that was loaded last. */
+  #latest: SealCursor | null = null;
   #ended: SealCursor[] = [];
 
   constructor(store: ObjectStore, sources: readonly FrameSource[]) {
-    const windows = new WindowPool(mostOpen(sources));
-    this.#cursors = sources.map((source) => new SealCursor(store, source, windows));
+    // One more is prepared.
+    const windows = new WindowPool(mostOpen(sources) + 1);
+    const inOrder = [...sources].sort((a, b) => a.firstOffset - b.firstOffset);
+    this.#cursors = inOrder.map((source) => new SealCursor(store, source, windows));
     this.#heap = new CursorHeap(this.#cursors);
   }
 
@@ -50,7 +54,15 @@ export class FrameMerge implements AnswerStream {
     if (top === undefined) return false;
     await top.load();
     this.#heap.settleTop();
+    await this.#prepareAfter(top);
     return true;
+  }
+
+  /** Begins to read the source that is needed after `cursor`, so that the merge need not wait for it. */
+  async #prepareAfter(cursor: SealCursor): Promise<void> {
+    if (this.#latest === cursor) return;
+    this.#latest = cursor;
+    await this.#cursors[this.#cursors.indexOf(cursor) + 1]?.prepare();
   }
 
   /** Idempotent. */

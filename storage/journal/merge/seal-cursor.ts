@@ -63,6 +63,16 @@ export class SealCursor implements MergedFrame {
     return this.#position + this.start;
   }
 
+  /**
+   * Begins to read the first window, if windows are read ahead: the source is needed soon. An error is
+   * thrown by `load`. @throws object_store_failed
+   */
+  async prepare(): Promise<void> {
+    if (this.#reader !== null || !this.#windows.readsAhead) return;
+    await this.#open();
+    this.#readAhead();
+  }
+
   /** Reads the window that begins with the next frame. @throws object_corrupt, object_store_failed */
   async load(): Promise<void> {
     if (this.#reader === null) await this.#open();

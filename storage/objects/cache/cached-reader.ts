@@ -1,45 +1,56 @@
 import type { ObjectReader } from '../../object-store';
 import { createWindowedReader } from '../windowed-reader';
-import { BLOCK_BYTES, type CachedObject, type PageCache } from './page-cache';
-import { PAGE_BYTES } from './page-file';
+import type { CachedObject, PageCache } from './page-cache';
+import { PAGE_BYTES } from './pages';
 
 /** Reads after which an object that is read at random counts as read in many places. */
 const FEW_READS = 3;
+/** An object of up to this size is fetched whole. */
+const SMALL_BYTES = 1024 * 1024;
+/** What a forward reader fetches at first with one request, and at most: 1 MiB doubling to 8 MiB. */
+const FIRST_PAGES = 16;
+const MOST_PAGES = 128;
+/** How far in front of a forward reader the next request begins: long enough for its first bytes to come. */
+const AHEAD_BYTES = 512 * 1024;
 
 /**
- * An open object that is read through the cache. Whole blocks are fetched where they will be read: in a
- * small object, in front of a forward reader, and at random in an object of up to `wideBytes`, of which
- * sooner or later every line is read. Other reads fetch only their pages, because a block for each line of
- * an object that does not fit into the cache would be 1 MiB for a few kilobytes.
+ * An open object that is read through the cache. More than the pages of a read are fetched where they will
+ * be read: in a small object, in front of a forward reader, and around a read at random in an object of up
+ * to `wideBytes`, of which sooner or later every line is read. In a larger one, a block for each line would
+ * be 1 MiB for a few kilobytes.
  */
 export function createCachedReader(
   cache: PageCache,
   object: CachedObject,
   wideBytes: number,
 ): ObjectReader {
+  const { size } = object;
   let readsSoFar = 0;
   let lastPosition = Number.POSITIVE_INFINITY;
   let nextPosition = 0;
-  const isWide = (isForward: boolean): boolean => {
-    if (object.size <= BLOCK_BYTES || isForward) return true;
-    return readsSoFar > FEW_READS && object.size <= wideBytes;
+  let runPages = FIRST_PAGES;
+  const readForward = async (position: number, into: Buffer): Promise<void> => {
+    const read = cache.read(object, { position, into, aheadPages: runPages });
+    const ahead = { from: nextPosition, to: nextPosition + AHEAD_BYTES };
+    if (cache.fetchAhead(object, ahead, runPages)) {
+      runPages = Math.min(2 * runPages, MOST_PAGES);
+    }
+    await read;
   };
   return createWindowedReader({
-    size: object.size,
+    size,
     readInto: async (position, into) => {
       // Windows of frames overlap: each begins with the frame that the one before has cut.
       const isForward = position > lastPosition && position < nextPosition + PAGE_BYTES;
       lastPosition = position;
       nextPosition = position + into.length;
       readsSoFar++;
-      if (isForward) cache.fetchAhead(object, blockAfter(nextPosition));
-      await cache.read(object, { position, into, wide: isWide(isForward) });
+      const isWide = size <= SMALL_BYTES || (readsSoFar > FEW_READS && size <= wideBytes);
+      if (isForward) await readForward(position, into);
+      else if (isWide) await cache.readBlocks(object, position, into);
+      else await cache.read(object, { position, into, aheadPages: 0 });
       return into.length;
     },
     close: () => Promise.resolve(),
   });
-}
-
-function blockAfter(position: number): number {
-  return (Math.floor(position / BLOCK_BYTES) + 1) * BLOCK_BYTES;
 }

@@ -1,4 +1,4 @@
-import { NightshiftError } from '../../../core/errors';
+import { isNightshiftError, NightshiftError } from '../../../core/errors';
 import type { Range } from '../../../core/range';
 import type { Logger } from '../../../platform/logger';
 import type {
@@ -12,6 +12,7 @@ import { createCachedReader } from './cached-reader';
 import { PageCache, type CachedObject } from './page-cache';
 import { openPageFile, type PageDisk } from './page-file';
 import { PageTable } from './page-table';
+import { PAGE_BYTES } from './pages';
 import { KnownSizes } from './known-sizes';
 
 export interface CacheOptions {
@@ -24,12 +25,12 @@ export interface CacheOptions {
   readonly openDisk?: (bytes: number, folder?: string) => Promise<PageDisk>;
   /**
    * Whether objects of this key exist as long as anything reads them. Opening one again then needs no
-   * request, and small ones are kept when they are written.
+   * request, and they are kept when they are written.
    */
   isLasting(key: string): boolean;
 }
 
-/** Larger objects are not kept when they are written. */
+/** A larger object that is written whole is not copied to be kept. */
 const MAX_KEPT_BYTES = 8 * 1024 * 1024;
 /** An object of up to this share of the cache is fetched in whole blocks even if it is read at random. */
 const WIDE_SHARE = 4;
@@ -74,27 +75,50 @@ class CachedStore implements ObjectStore {
     this.#wideBytes = options.bytes / WIDE_SHARE;
   }
 
-  async putIfAbsent(key: string, body: ObjectBody): Promise<PutResult> {
-    const isKept = body instanceof Uint8Array && body.length <= MAX_KEPT_BYTES;
+  putIfAbsent(key: string, body: ObjectBody): Promise<PutResult> {
+    if (!this.#options.isLasting(key)) return this.#store.putIfAbsent(key, body);
+    if (!(body instanceof Uint8Array)) return this.#putPieces(key, body);
+    if (body.length > MAX_KEPT_BYTES) return this.#store.putIfAbsent(key, body);
+    return this.#putWhole(key, body);
+  }
+
+  async #putWhole(key: string, body: Uint8Array): Promise<PutResult> {
     // Copied first: the caller may reuse the bytes as soon as they are put.
-    const bytes = isKept && this.#options.isLasting(key) ? Buffer.from(body) : null;
+    const bytes = Buffer.from(body);
     const result = await this.#store.putIfAbsent(key, body);
-    if (bytes === null || result === 'exists') return result;
+    if (result === 'exists') return result;
     this.#sizes.set(key, bytes.length);
     this.#cache.keep(key, bytes);
     return result;
   }
 
+  async #putPieces(key: string, pieces: AsyncIterable<Uint8Array>): Promise<PutResult> {
+    const staged = this.#cache.stage(key, pieces);
+    let result: PutResult = 'exists';
+    try {
+      result = await this.#store.putIfAbsent(key, staged.body());
+    } finally {
+      if (result === 'created') this.#sizes.set(key, await staged.keep());
+      else await staged.drop();
+    }
+    return result;
+  }
+
+  /** A range of a lasting object is read without asking for its size, because it mostly is inside. */
   async read(key: string, range?: Range): Promise<Buffer> {
     if (range === undefined || !this.#options.isLasting(key)) return this.#store.read(key, range);
-    const object = await this.#object(key);
-    const into = Buffer.allocUnsafe(Math.max(0, Math.min(range.to, object.size) - range.from));
-    await this.#cache.read(object, {
-      position: range.from,
-      into,
-      wide: object.size <= this.#wideBytes,
-    });
-    return into;
+    const size = this.#sizes.get(key);
+    const to = Math.min(range.to, size ?? Infinity);
+    const into = Buffer.allocUnsafe(Math.max(0, to - range.from));
+    const object = this.#fetchable(key, size ?? Math.ceil(to / PAGE_BYTES) * PAGE_BYTES);
+    try {
+      await this.#cache.read(object, { position: range.from, into, aheadPages: 0 });
+      return into;
+    } catch (error) {
+      if (isNightshiftError(error, 'object_missing')) throw error;
+      // The object may end before the range, or the store may be back.
+      return this.#store.read(key, range);
+    }
   }
 
   async open(key: string): Promise<ObjectReader> {
@@ -126,12 +150,16 @@ class CachedStore implements ObjectStore {
   removeUnfinished = () => this.#store.removeUnfinished();
 
   async #object(key: string): Promise<CachedObject> {
-    const fetch = (range: Range): Promise<Buffer> => this.#store.read(key, range);
     const known = this.#sizes.get(key);
-    if (known !== undefined) return { key, size: known, fetch };
+    if (known !== undefined) return this.#fetchable(key, known);
     const head = await this.#store.head(key);
     if (head === null) throw new NightshiftError('object_missing', `there is no object ${key}`);
     if (this.#options.isLasting(key)) this.#sizes.set(key, head.size);
-    return { key, size: head.size, fetch };
+    return this.#fetchable(key, head.size);
+  }
+
+  #fetchable(key: string, size: number): CachedObject {
+    const fetch = (range: Range) => this.#store.stream(key, range) as AsyncIterable<Buffer>;
+    return { key, size, fetch };
   }
 }

@@ -1,27 +1,30 @@
 import { NightshiftError } from '../../../core/errors';
 import type { Range } from '../../../core/range';
 import { FetchPermits } from './fetch-permits';
-import { PAGE_BYTES } from './page-file';
+import { StagedObject } from './staged-object';
+import { inPages, nameOf, PAGE_BYTES, pageOf } from './pages';
 import type { PageTable } from './page-table';
-
-/** Pages that one request to the store may fetch together: an aligned block of 1 MiB. */
-const BLOCK_PAGES = 16;
-/** Size of a block in bytes. */
-export const BLOCK_BYTES = BLOCK_PAGES * PAGE_BYTES;
 
 /** An object that is read through the cache. */
 export interface CachedObject {
   readonly key: string;
+  /** At least the end of every read; a fetch may find the object shorter. */
   readonly size: number;
   /** Reads from the store itself. */
-  fetch(range: Range): Promise<Buffer>;
+  fetch(range: Range): AsyncIterable<Buffer>;
 }
 
-interface Fetch {
-  /** Place in the object of the first byte. */
-  readonly start: number;
-  readonly bytes: Promise<Buffer>;
+/** One read through the cache. */
+export interface CachedRead {
+  /** Inside the object, as is the end of `into`. */
+  readonly position: number;
+  readonly into: Buffer;
+  /** Pages that a request for missing ones may fetch from the first of them on; 0: what is read alone. */
+  readonly aheadPages: number;
 }
+
+/** Pages of an aligned block, which random reads of a small object fetch together. */
+const BLOCK_PAGES = 16;
 
 /**
  * Reads of immutable objects through the pages on a local disk (docs/design/journal.md#block-cache). Pages
@@ -31,25 +34,16 @@ export class PageCache {
   readonly #table: PageTable;
   readonly #permits = new FetchPermits();
   /** Pages that are being fetched, or are fetched and not on the disk yet. */
-  readonly #fetches = new Map<string, Fetch>();
+  readonly #fetches = new Map<string, Promise<Buffer>>();
+  #staged = 0;
 
   constructor(table: PageTable) {
     this.#table = table;
   }
 
-  /**
-   * Fills `into` with the bytes from `position`, which must be inside the object. A `wide` read fetches the
-   * whole blocks around missing pages. @throws what the fetch throws
-   */
-  async read(
-    object: CachedObject,
-    { position, into, wide }: { position: number; into: Buffer; wide: boolean },
-  ): Promise<void> {
-    if (this.#table.isOff) {
-      const bytes = await fetchWhole(object, { from: position, to: position + into.length });
-      bytes.copy(into);
-      return;
-    }
+  /** Fills `into`. @throws what the fetch throws; object_store_failed if the object ends before */
+  async read(object: CachedObject, { position, into, aheadPages }: CachedRead): Promise<void> {
+    if (this.#table.isOff) return readDirectly(object, position, into);
     const end = position + into.length;
     const pages = { from: pageOf(position), to: pageOf(end - 1) + 1 };
     const reads: Promise<void>[] = [];
@@ -57,8 +51,9 @@ export class PageCache {
       const from = Math.max(position, page * PAGE_BYTES);
       const to = Math.min(end, (page + 1) * PAGE_BYTES);
       const target = into.subarray(from - position, to - position);
-      if (this.#isMissing(object, page))
-        this.#fetch(object, this.#runAt(object, page, wide ? null : pages));
+      if (this.#isMissing(object, page)) {
+        this.#fetch(object, { from: page, to: Math.max(pages.to, page + aheadPages) });
+      }
       reads.push(this.#readPage(object, { page, from, target }));
     }
     // All of them must have ended before the caller may use its buffer for something else.
@@ -67,18 +62,51 @@ export class PageCache {
     }
   }
 
-  /** Begins to fetch the block of `position`, unless it is there or too many fetches run. */
-  fetchAhead(object: CachedObject, position: number): void {
-    const page = pageOf(position);
-    if (position >= object.size || this.#table.isOff || !this.#permits.isFree) return;
-    if (!this.#isMissing(object, page)) return;
-    this.#fetch(object, this.#runAt(object, page, null));
+  /** The same for a read at random: missing pages are fetched with the aligned block around them. */
+  readBlocks(object: CachedObject, position: number, into: Buffer): Promise<void> {
+    const end = position + into.length;
+    const blockBytes = BLOCK_PAGES * PAGE_BYTES;
+    const first = this.#table.isOff ? end : position - (position % blockBytes);
+    for (let at = first; at < end; at += blockBytes) {
+      const wanted = { from: Math.max(at, position), to: Math.min(at + blockBytes, end) };
+      if (this.#hasAll(object, wanted)) continue;
+      let from = pageOf(at);
+      while (!this.#isMissing(object, from)) from++;
+      this.#fetch(object, { from, to: pageOf(at) + BLOCK_PAGES });
+    }
+    return this.read(object, { position, into, aheadPages: 0 });
+  }
+
+  /**
+   * Begins to fetch up to `pages` from the first missing one between `from` and `to` on. Returns whether it
+   * did: none may be missing, or too many fetches run.
+   */
+  fetchAhead(object: CachedObject, { from, to }: Range, pages: number): boolean {
+    if (this.#table.isOff || !this.#permits.isFree) return false;
+    const last = pageOf(Math.min(to, object.size) - 1);
+    for (let page = pageOf(from); page <= last; page++) {
+      if (!this.#isMissing(object, page)) continue;
+      this.#fetch(object, { from: page, to: page + pages });
+      return true;
+    }
+    return false;
   }
 
   /** Keeps an object that was just written. Takes over `bytes`. */
   keep(key: string, bytes: Buffer): void {
     if (this.#table.isOff) return;
-    this.#adopt(key, { from: 0, to: Math.ceil(bytes.length / PAGE_BYTES) }, Promise.resolve(bytes));
+    for (let start = 0; start < bytes.length; start += PAGE_BYTES) {
+      const page = Promise.resolve(bytes.subarray(start, start + PAGE_BYTES));
+      this.#adopt(nameOf(key, pageOf(start)), page);
+    }
+  }
+
+  /**
+   * Passes on the pieces of an object that is being written, and copies their pages. `keep` makes the pages
+   * readable under the key, which is only right once the object has exactly these bytes.
+   */
+  stage(key: string, pieces: AsyncIterable<Uint8Array>): StagedObject {
+    return new StagedObject(this.#table, { key, name: `${key}?${++this.#staged}`, pieces });
   }
 
   close(): Promise<void> {
@@ -91,13 +119,13 @@ export class PageCache {
   ): Promise<void> {
     const name = nameOf(object.key, page);
     const fetch = this.#fetches.get(name);
+    const at = from - page * PAGE_BYTES;
     if (fetch !== undefined) {
-      (await fetch.bytes).copy(target, 0, from - fetch.start);
+      if ((await fetch).copy(target, 0, at) < target.length) throw endsBefore(object);
       return;
     }
-    if (await this.#table.read(name, from - page * PAGE_BYTES, target)) return;
-    const bytes = await fetchWhole(object, { from, to: from + target.length });
-    bytes.copy(target);
+    if (await this.#table.read(name, at, target)) return;
+    await readDirectly(object, from, target);
   }
 
   #isMissing({ key }: CachedObject, page: number): boolean {
@@ -105,62 +133,72 @@ export class PageCache {
     return !this.#fetches.has(name) && !this.#table.has(name);
   }
 
-  /**
-   * The missing pages around `page` that one request fetches: in its block, and of those only the `wanted`
-   * ones unless this is null.
-   */
-  #runAt(object: CachedObject, page: number, wanted: Range | null): Range {
-    const block = page - (page % BLOCK_PAGES);
-    const last = Math.min(block + BLOCK_PAGES, pageOf(object.size - 1) + 1, wanted?.to ?? Infinity);
-    let from = page;
-    let to = page + 1;
-    while (to < last && this.#isMissing(object, to)) to++;
-    if (wanted === null) while (from > block && this.#isMissing(object, from - 1)) from--;
-    return { from, to };
-  }
-
-  #fetch(object: CachedObject, pages: Range): void {
-    const start = pages.from * PAGE_BYTES;
-    const range = { from: start, to: Math.min(pages.to * PAGE_BYTES, object.size) };
-    const bytes = this.#permits.run(() => fetchWhole(object, range));
-    this.#adopt(object.key, pages, bytes);
-  }
-
-  /** Serves the pages from memory until they are on the disk. */
-  #adopt(key: string, pages: Range, bytes: Promise<Buffer>): void {
-    const start = pages.from * PAGE_BYTES;
-    for (let page = pages.from; page < pages.to; page++) {
-      this.#fetches.set(nameOf(key, page), { start, bytes });
+  #hasAll(object: CachedObject, { from, to }: Range): boolean {
+    for (let page = pageOf(from); page <= pageOf(to - 1); page++) {
+      if (this.#isMissing(object, page)) return false;
     }
-    void this.#keepFetched(key, pages, bytes);
+    return true;
   }
 
-  async #keepFetched(key: string, pages: Range, fetched: Promise<Buffer>): Promise<void> {
-    // A failed fetch is an error of those who read, not of this step.
-    const bytes = await fetched.catch(() => null);
-    const kept: Promise<void>[] = [];
-    for (let page = pages.from; page < pages.to; page++) {
-      const at = (page - pages.from) * PAGE_BYTES;
-      const name = nameOf(key, page);
-      const forget = () => void this.#fetches.delete(name);
-      if (bytes === null) forget();
-      else kept.push(this.#table.write(name, bytes.subarray(at, at + PAGE_BYTES)).then(forget));
+  /** Fetches the missing pages from `wanted.from` on, up to the first one that is there. */
+  #fetch(object: CachedObject, wanted: Range): void {
+    const last = Math.min(wanted.to, pageOf(object.size - 1) + 1);
+    const fetched: PendingPage[] = [];
+    for (let page = wanted.from; page < last && this.#isMissing(object, page); page++) {
+      const pending = pendingPage();
+      fetched.push(pending);
+      this.#adopt(nameOf(object.key, page), pending.bytes);
     }
-    await Promise.all(kept);
+    void this.#permits.run(() => fetchPages(object, wanted.from * PAGE_BYTES, fetched));
+  }
+
+  /** Serves a page from memory until it is on the disk. A failed fetch is an error of its readers. */
+  #adopt(name: string, page: Promise<Buffer>): void {
+    this.#fetches.set(name, page);
+    const forget = (): void => void this.#fetches.delete(name);
+    void page.then((bytes) => this.#table.write(name, bytes)).then(forget, forget);
   }
 }
 
-async function fetchWhole(object: CachedObject, range: Range): Promise<Buffer> {
-  const bytes = await object.fetch(range);
-  if (bytes.length === range.to - range.from) return bytes;
-  const message = `${object.key} has ${bytes.length} bytes at ${range.from}, expected ${range.to - range.from}`;
-  throw new NightshiftError('object_store_failed', message);
+/** A page whose bytes are awaited. */
+interface PendingPage {
+  readonly bytes: Promise<Buffer>;
+  readonly resolve: (bytes: Buffer) => void;
+  readonly reject: (error: unknown) => void;
 }
 
-function pageOf(position: number): number {
-  return Math.floor(position / PAGE_BYTES);
+function pendingPage(): PendingPage {
+  let settle: Omit<PendingPage, 'bytes'> | null = null;
+  const bytes = new Promise<Buffer>((resolve, reject) => (settle = { resolve, reject }));
+  return { bytes, ...(settle as unknown as Omit<PendingPage, 'bytes'>) };
 }
 
-function nameOf(key: string, page: number): string {
-  return `${key}#${page}`;
+/** Reads consecutive pages with one request. Never rejects: the pages do. */
+async function fetchPages(
+  object: CachedObject,
+  start: number,
+  pages: readonly PendingPage[],
+): Promise<void> {
+  let done = 0;
+  try {
+    const to = Math.min(start + pages.length * PAGE_BYTES, object.size);
+    for await (const step of inPages(object.fetch({ from: start, to }))) {
+      for (const page of step.pages) pages[done++]?.resolve(page);
+    }
+    if (done < pages.length) throw endsBefore(object);
+  } catch (error) {
+    for (const page of pages.slice(done)) page.reject(error);
+  }
+}
+
+async function readDirectly(object: CachedObject, position: number, into: Buffer): Promise<void> {
+  let done = 0;
+  const range = { from: position, to: position + into.length };
+  for await (const piece of object.fetch(range)) done += piece.copy(into, done);
+  if (done < into.length) throw endsBefore(object);
+}
+
+function endsBefore({ key, size }: CachedObject): NightshiftError {
+  const message = `${key} is shorter than the ${size} bytes that it had`;
+  return new NightshiftError('object_store_failed', message);
 }

@@ -3,9 +3,7 @@ import { mkdir, open, unlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FILE_MODE } from '../durable-folder';
-
-/** Size of a page, and of a slot. The last page of an object may be shorter. */
-export const PAGE_BYTES = 64 * 1024;
+import { PAGE_BYTES } from './pages';
 
 /** Numbered slots of {@link PAGE_BYTES} on a local disk. */
 export interface PageDisk {

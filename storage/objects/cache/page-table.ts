@@ -1,5 +1,6 @@
 import type { Logger } from '../../../platform/logger';
-import { PAGE_BYTES, type PageDisk } from './page-file';
+import type { PageDisk } from './page-file';
+import { PAGE_BYTES } from './pages';
 
 /** Bytes that may wait to be written to the disk; what comes beyond is not cached. */
 const MAX_PENDING_BYTES = 32 * 1024 * 1024;
@@ -88,6 +89,23 @@ export class PageTable {
     } finally {
       this.#pendingBytes -= PAGE_BYTES;
     }
+  }
+
+  /** Gives a page that nothing reads another name. */
+  rename(name: string, to: string): void {
+    const page = this.#pages.get(name);
+    if (page === undefined) return;
+    if (this.#pages.has(to)) return this.drop(name);
+    this.#pages.delete(name);
+    this.#pages.set(to, page);
+  }
+
+  /** Forgets a page that nothing reads. */
+  drop(name: string): void {
+    const page = this.#pages.get(name);
+    if (page === undefined) return;
+    this.#pages.delete(name);
+    this.#freeSlots.push(page.slot);
   }
 
   /** Pages are gone afterwards; reads and writes that still run may fail, which is not reported. */

@@ -1,10 +1,11 @@
+import { Readable } from 'node:stream';
 import type { Range } from '../../../../core/range';
 import type { PageDisk } from '../../../../storage/objects/cache/page-file';
 import { createMemoryStore, type MemoryStore } from '../../../support/memory-store';
 
 /** A store in memory that counts its requests. */
 export interface CountedStore extends MemoryStore {
-  /** Ranges that were read, in order. */
+  /** Ranges that were read or streamed, in order. */
   readonly reads: { readonly key: string; readonly range: Range | undefined }[];
   heads: number;
   /** Called before each read; may throw or wait. */
@@ -26,6 +27,15 @@ export function countedStore(): CountedStore {
       store.reads.push({ key, range });
       await store.beforeRead();
       return memory.read(key, range);
+    },
+    stream: (key, range) => {
+      store.reads.push({ key, range });
+      return Readable.from(
+        (async function* () {
+          await store.beforeRead();
+          yield* memory.stream(key, range) as AsyncIterable<Buffer>;
+        })(),
+      );
     },
   };
   return store;
