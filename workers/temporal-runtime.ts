@@ -47,10 +47,11 @@ function install(logger: Logger, bindAddress: string): void {
     telemetryOptions: {
       logging: { forward: {}, filter: 'WARN' },
       metrics: {
-        // Prometheus' conventions: `_total`, and seconds.
+        // Seconds, as Prometheus expects. This version adds no `_total` even if it is told to. It is told not
+        // to, so that names stay if a later version would.
         prometheus: {
           bindAddress,
-          countersTotalSuffix: true,
+          countersTotalSuffix: false,
           unitSuffix: true,
           useSecondsForDurations: true,
         },
