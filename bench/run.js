@@ -22,6 +22,7 @@ const ROWS = {
   13: () => require('./rows/waiting-batches').waitingBatches,
   14: () => require('./rows/stores').stores,
   faults: () => require('./rows/faults').faults,
+  sizing: () => require('./rows/sizing').sizing,
 };
 
 const HELP = `Usage: node bench/run.js [options]
