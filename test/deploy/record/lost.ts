@@ -1,0 +1,106 @@
+import { randomUUID } from 'node:crypto';
+import { SCHEDULES } from '../../../client/schedules';
+import { BATCH_QUEUE } from '../../../workflows/contract';
+import { chatLines, submit, untilTerminal } from '../../support/stack';
+import { until } from '../../support/until';
+import { startRecordedStack, type RecordedStack } from './recorded-stack';
+
+const DAY_SEC = 86_400;
+
+it('records a stack whose workflows and workers are lost', async () => {
+  const recorded = await startRecordedStack((gateway) => ({ model_gateways: { m: gateway } }));
+  const { backend, proxied } = recorded;
+  const { stack, temporal } = proxied;
+  const schedule = temporal.schedule.getHandle(SCHEDULES.reconcile);
+
+  await recorded.phase('healthy', 20);
+  const stuck = Array.from({ length: 3 }, () => randomUUID());
+  await recorded.phase('three workflows of a later release', 22, () =>
+    Promise.all(
+      stuck.map((workflowId) =>
+        temporal.workflow.start('batchWorkflowOfALaterRelease', {
+          workflowId,
+          taskQueue: BATCH_QUEUE,
+        }),
+      ),
+    ),
+  );
+  await recorded.phase('these workflows are terminated', 24, () =>
+    Promise.all(stuck.map((id) => temporal.workflow.getHandle(id).terminate())),
+  );
+  await recorded.phase('a batch was created two hours ago and did not begin', 10, async () => {
+    await strayRow(recorded, { ageSec: 7_200, windowSec: DAY_SEC, id: 'held' });
+    recorded.reconcile = false;
+    await schedule.pause();
+  });
+  await recorded.phase('and reconcile does not run', 12);
+  await recorded.phase('reconcile runs again', 18, async () => {
+    await schedule.unpause();
+    recorded.reconcile = true;
+  });
+  await recorded.phase('the only worker with a gateway for a model is gone', 16, async () => {
+    await announceAsGone(recorded, 'ghost');
+    await submit(
+      stack.client,
+      chatLines(3, () => 'ghost'),
+    );
+  });
+  await recorded.phase('four batches expire', 14, async () => {
+    backend.latencyMs = 10_000;
+    const ids = await Promise.all(
+      Array.from({ length: 4 }, async () => (await submit(stack.client, chatLines(3), '2s')).id),
+    );
+    for (const id of ids) await untilTerminal(stack.client, id);
+    backend.latencyMs = 50;
+  });
+  await recorded.phase('five workflows are terminated', 10, async () => {
+    recorded.reconcile = false;
+    backend.latencyMs = 5_000;
+    for (let i = 0; i < 5; i++) {
+      const { id } = await submit(stack.client, chatLines(3));
+      await until(
+        async () => (await stack.client.batches.retrieve(id)).status === 'in_progress',
+        20_000,
+        'the beginning',
+      );
+      await temporal.workflow.getHandle(id).terminate('by an operator');
+    }
+    backend.latencyMs = 50;
+    recorded.reconcile = true;
+  });
+  await recorded.phase('a batch is open two days after its end', 5, async () => {
+    await strayRow(recorded, { ageSec: 3 * DAY_SEC, windowSec: 3_600, id: 'late' });
+    const isEnded = async () => {
+      const prefix = 'batch_reconciler_orphans_recovered_total{action="ended"';
+      return (await stack.metric('worker', prefix)).some((line) => line.endsWith(' 1'));
+    };
+    await until(isEnded, 90_000, 'its end by the last resort');
+  });
+  await recorded.phase('the last resort has ended it', 4);
+  await recorded.finish('lost');
+});
+
+/** A row whose workflow was started and is unknown to Temporal. */
+async function strayRow(
+  { proxied }: RecordedStack,
+  row: { ageSec: number; windowSec: number; id: string },
+): Promise<void> {
+  const template = await submit(proxied.stack.client, chatLines(3));
+  await untilTerminal(proxied.stack.client, template.id);
+  await proxied.database.pool.query(
+    `insert into batches (id, tenant, endpoint, input_file_id, input_object_key, input_bytes,
+       completion_window, created_at, expires_at, workflow_started_at)
+     select $1, tenant, endpoint, input_file_id, input_object_key, input_bytes, completion_window,
+       extract(epoch from now())::bigint - $3, extract(epoch from now())::bigint - $3 + $4, now()
+     from batches where id = $2`,
+    [`batch_${row.id.padEnd(32, '0')}`, template.id, row.ageSec, row.windowSec],
+  );
+}
+
+/** The announcement of a worker that was last seen a minute ago. */
+async function announceAsGone({ proxied }: RecordedStack, model: string): Promise<void> {
+  await proxied.database.pool.query(
+    `insert into worker_routes (worker, routes, seen_at) values ('gone', $1, now() - interval '1 minute')`,
+    [JSON.stringify({ global: null, models: { [model]: 20_000 } })],
+  );
+}
