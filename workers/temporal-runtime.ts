@@ -7,6 +7,7 @@ const EXPECTED = /^No (workflows|Nexus services) registered/;
 /** How often another port is tried, if the one that was free is taken before the SDK listens on it. */
 const PORT_TRIES = 5;
 const SCRAPE_TIMEOUT_MS = 2_000;
+const WAIT_BUCKETS_SEC = [0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 900, 3_600];
 
 /** The SDK's runtime in this process. */
 export interface TemporalRuntime {
@@ -54,6 +55,8 @@ function install(logger: Logger, bindAddress: string): void {
           countersTotalSuffix: false,
           unitSuffix: true,
           useSecondsForDurations: true,
+          // The SDK's own go from 10 s to 100 s in one step.
+          histogramBucketOverrides: { schedule_to_start_latency: WAIT_BUCKETS_SEC },
         },
         attachServiceName: false,
         globalTags: { process: 'worker' },

@@ -18,8 +18,13 @@ it('records a stack whose worker is overloaded', async () => {
   await recorded.phase('healthy', 20);
   await recorded.phase('the event loop is blocked', 14, () => set(fault('block-event-loop')));
   await recorded.phase('the event loop is free', 16, () => clear(fault('block-event-loop')));
-  await recorded.phase('the disk is slow', 18, () => set(fault('slow-disk')));
+  await recorded.phase('the disk is slow', 28, () => set(fault('slow-disk')));
   await recorded.phase('the disk is fast', 20, () => clear(fault('slow-disk')));
+  await recorded.phase('the journal is slow', 16, async () => {
+    await submit(proxied.stack.client, chatLines(3_000));
+    await set(fault('slow-journal'));
+  });
+  await recorded.phase('the journal is fast', 16, () => clear(fault('slow-journal')));
   recorded.traffic = false;
   await recorded.phase('one slot for twelve slow batches', 80, async () => {
     backend.latencyMs = 8_000;

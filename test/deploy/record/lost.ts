@@ -9,23 +9,24 @@ const DAY_SEC = 86_400;
 
 it('records a stack whose workflows and workers are lost', async () => {
   const recorded = await startRecordedStack((gateway) => ({ model_gateways: { m: gateway } }));
-  const { backend, proxied } = recorded;
-  const { stack, temporal } = proxied;
-  const schedule = temporal.schedule.getHandle(SCHEDULES.reconcile);
-
   await recorded.phase('healthy', 20);
+  await loseWorkers(recorded);
+  await loseBatches(recorded);
+  await recorded.finish('lost');
+});
+
+/** Workflow tasks, maintenance and gateways without a worker that can take them. */
+async function loseWorkers(recorded: RecordedStack): Promise<void> {
+  const { stack, temporal } = recorded.proxied;
+  const schedule = temporal.schedule.getHandle(SCHEDULES.reconcile);
   const stuck = Array.from({ length: 3 }, () => randomUUID());
+  const workflowType = 'batchWorkflowOfALaterRelease';
+  const start = (workflowId: string): Promise<unknown> =>
+    temporal.workflow.start(workflowType, { workflowId, taskQueue: BATCH_QUEUE });
   await recorded.phase('three workflows of a later release', 22, () =>
-    Promise.all(
-      stuck.map((workflowId) =>
-        temporal.workflow.start('batchWorkflowOfALaterRelease', {
-          workflowId,
-          taskQueue: BATCH_QUEUE,
-        }),
-      ),
-    ),
+    Promise.all(stuck.map(start)),
   );
-  await recorded.phase('these workflows are terminated', 24, () =>
+  await recorded.phase('these workflows are terminated', 28, () =>
     Promise.all(stuck.map((id) => temporal.workflow.getHandle(id).terminate())),
   );
   await recorded.phase('a batch was created two hours ago and did not begin', 10, async () => {
@@ -38,13 +39,20 @@ it('records a stack whose workflows and workers are lost', async () => {
     await schedule.unpause();
     recorded.reconcile = true;
   });
-  await recorded.phase('the only worker with a gateway for a model is gone', 16, async () => {
+  await recorded.phase('the only worker with a gateway for a model is gone', 11, async () => {
     await announceAsGone(recorded, 'ghost');
     await submit(
       stack.client,
       chatLines(3, () => 'ghost'),
     );
   });
+}
+
+/** Batches that end as they should not. */
+async function loseBatches(recorded: RecordedStack): Promise<void> {
+  const { backend, proxied } = recorded;
+  const { stack, temporal } = proxied;
+  const statusOf = async (id: string) => (await stack.client.batches.retrieve(id)).status;
   await recorded.phase('four batches expire', 14, async () => {
     backend.latencyMs = 10_000;
     const ids = await Promise.all(
@@ -58,11 +66,7 @@ it('records a stack whose workflows and workers are lost', async () => {
     backend.latencyMs = 5_000;
     for (let i = 0; i < 5; i++) {
       const { id } = await submit(stack.client, chatLines(3));
-      await until(
-        async () => (await stack.client.batches.retrieve(id)).status === 'in_progress',
-        20_000,
-        'the beginning',
-      );
+      await until(async () => (await statusOf(id)) === 'in_progress', 20_000, 'the beginning');
       await temporal.workflow.getHandle(id).terminate('by an operator');
     }
     backend.latencyMs = 50;
@@ -70,15 +74,13 @@ it('records a stack whose workflows and workers are lost', async () => {
   });
   await recorded.phase('a batch is open two days after its end', 5, async () => {
     await strayRow(recorded, { ageSec: 3 * DAY_SEC, windowSec: 3_600, id: 'late' });
-    const isEnded = async () => {
-      const prefix = 'batch_reconciler_orphans_recovered_total{action="ended"';
-      return (await stack.metric('worker', prefix)).some((line) => line.endsWith(' 1'));
-    };
+    const prefix = 'batch_reconciler_orphans_recovered_total{action="ended"';
+    const isEnded = async () =>
+      (await stack.metric('worker', prefix)).some((line) => line.endsWith(' 1'));
     await until(isEnded, 90_000, 'its end by the last resort');
   });
   await recorded.phase('the last resort has ended it', 4);
-  await recorded.finish('lost');
-});
+}
 
 /** A row whose workflow was started and is unknown to Temporal. */
 async function strayRow(

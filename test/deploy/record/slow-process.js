@@ -1,11 +1,12 @@
 'use strict';
 
 /**
- * Loaded into every process of a recorded stack (`--require`). While the folder $RECORD_FAULTS has a file
- * `block-event-loop`, a worker blocks its event loop for most of each second. While it has `slow-disk`, a worker's
- * writes take seconds.
+ * Loaded into every process of a recorded stack (`--require`). The files of the folder $RECORD_FAULTS are faults of
+ * the worker: with `block-event-loop` it blocks its event loop for most of each second, with `slow-disk` all its
+ * writes take seconds, with `slow-journal` those of the journal.
  */
 const fs = require('node:fs');
+const promises = require('node:fs/promises');
 const path = require('node:path');
 const { isMainThread } = require('node:worker_threads');
 
@@ -19,13 +20,15 @@ if (isMainThread && folder !== undefined && process.argv[2] === 'worker') {
   const has = (name) => fs.existsSync(path.join(folder, name));
   const look = () => void (has('block-event-loop') && Atomics.wait(cell, 0, 0, BLOCK_MS));
   setInterval(look, LOOK_MS).unref();
-  void fs.promises.open(__filename).then(async (handle) => {
-    const prototype = Object.getPrototypeOf(handle);
-    await handle.close();
-    const { write } = prototype;
-    prototype.write = async function (...args) {
-      if (has('slow-disk')) await new Promise((resolve) => setTimeout(resolve, WRITE_MS));
-      return write.apply(this, args);
+  const { open } = promises;
+  promises.open = async (file, ...rest) => {
+    const handle = await open(file, ...rest);
+    const fault = String(file).endsWith('.seg') ? 'slow-journal' : 'slow-disk';
+    const write = handle.write.bind(handle);
+    handle.write = async (...args) => {
+      if (has(fault)) await new Promise((resolve) => setTimeout(resolve, WRITE_MS));
+      return write(...args);
     };
-  });
+    return handle;
+  };
 }
