@@ -1,6 +1,9 @@
 import type { ObjectBody, ObjectStore, PutResult } from '../../storage/object-store';
 import { proveStore } from '../../storage/prove-store';
+import { openS3Store } from '../../storage/objects/s3/s3-store';
+import { describeWithGoTool } from '../support/go-tool';
 import { createMemoryStore, type MemoryStore } from '../support/memory-store';
+import { openTestBucket, S3_START_MS } from '../support/s3';
 
 let store: MemoryStore;
 beforeEach(() => (store = createMemoryStore()));
@@ -74,4 +77,19 @@ it.each<[string, (store: MemoryStore) => Partial<ObjectStore>, string]>([
 ])('names what does not work: %s', async (what, faultOf, expected) => {
   await expect(proveStore(changed(faultOf(store)))).rejects.toThrow(expected);
   if (what !== 'deleting') expect([...store.objects.keys()]).toEqual([]);
+});
+
+describeWithGoTool('versitygw', 'an S3 server', () => {
+  it(
+    'is accepted, and is as empty as before',
+    async () => {
+      const bucket = await openS3Store((await openTestBucket()).options);
+      await proveStore(bucket);
+      const keys = [];
+      for await (const { key } of bucket.list('')) keys.push(key);
+      expect(keys).toEqual([]);
+      await bucket.close();
+    },
+    S3_START_MS,
+  );
 });
