@@ -1,5 +1,4 @@
 import { setMaxListeners } from 'node:events';
-import { Context } from '@temporalio/activity';
 import { createBatchWorkflows } from '../client/batch-workflows';
 import { openClient } from '../client/connection';
 import { createBatchEnder } from '../client/batch-ender';
@@ -17,7 +16,6 @@ import { openHeaderVault } from '../platform/header-vault';
 import type { Tracing } from '../platform/tracing/tracing';
 import type { WorkerMetrics } from '../platform/worker-metrics';
 import { countOperations } from '../storage/objects/count-operations';
-import type { StoreObserver } from '../storage/objects/observed-store';
 import { openStorage, type StorageOptions } from '../storage/open-storage';
 import { findBatchHeaders } from '../storage/postgres/batches/headers';
 import { createBatchRepository } from '../storage/postgres/batches/repository';
@@ -30,6 +28,7 @@ import { createSweepRows } from '../storage/postgres/sweep';
 import { enqueueRequests } from '../storage/postgres/tenant-limits';
 import { createWorkerRoutes } from '../storage/postgres/worker-routes';
 import { slotsOf } from './create-workers';
+import { countSweep } from './count-sweep';
 import { countEnds } from './ended-batches';
 import { createFirstRequests } from './first-requests';
 import { createGivenBack, type GivenBack } from './given-back';
@@ -107,7 +106,7 @@ export async function openResources(
     client,
     maintenance: {
       sweepRows: createSweepRows(pool),
-      sweepStore: storage.observedBy(countSweep(metrics)),
+      sweepStore: storage.observedBy(countSweep(metrics.fileStorageOperations)),
       workflows: traceRestarts(openWorkflows(client), measured.traces),
       observer: createMaintenanceObserver(metrics),
     },
@@ -242,18 +241,4 @@ function openDispatcher(config: Config, { logger, metrics, onGuardTripped }: Res
   });
   metrics.modelLimits.observe(() => dispatcher.stats().models);
   return dispatcher;
-}
-
-/** The sweep gives a page up after its last attempt, and leaves it to the next sweep. */
-function countSweep({ fileStorageOperations: counter }: WorkerMetrics): StoreObserver {
-  return countOperations(counter, 'garbage-collector', () =>
-    isLastAttempt() ? 'exhausted' : 'retry',
-  );
-}
-
-function isLastAttempt(): boolean {
-  const { attempt, retryPolicy } = Context.current().info;
-  const most = retryPolicy?.maximumAttempts ?? 0;
-  // 0: no limit.
-  return most > 0 && attempt >= most;
 }

@@ -7,7 +7,8 @@ export type StoreComponent = 'apiserver' | 'processor' | 'garbage-collector';
 /** What becomes of an operation that has failed: tried again without anyone's help, or given up. */
 export type FailedStatus = 'retry' | 'exhausted';
 
-type OperationCounter = Counter<'operation' | 'component' | 'status'>;
+/** `file_storage_operations_total`. */
+export type OperationCounter = Counter<'operation' | 'component' | 'status'>;
 
 const OPERATIONS = ['store', 'retrieve', 'delete'] as const;
 const STATUSES = ['success', 'retry', 'exhausted'] as const;
