@@ -11,8 +11,9 @@ export interface RestoredRows {
   /** The given batches that have no row. */
   withoutRow(batchIds: readonly string[]): Promise<string[]>;
   /**
-   * Inserts the row of a batch as it was created, with a cause if it cannot be continued. False if there is
-   * a row.
+   * Inserts the row of a batch as it was created, with a cause if it cannot be continued. It counts as
+   * started, because it was planned, so reconcile need not leave its start to the API. False if there is a
+   * row.
    */
   insertBatch(record: BatchRecord, cause: StopCause | null): Promise<boolean>;
   /** Files after `afterSeq` that have bytes according to their rows. */
@@ -84,8 +85,8 @@ async function insertBatch(
     pool,
     `insert into batches
        (id, tenant, endpoint, input_file_id, input_object_key, input_bytes, completion_window, metadata,
-        output_expires_after, passes_headers, created_at, expires_at, stop_cause)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+        output_expires_after, passes_headers, created_at, expires_at, stop_cause, workflow_started_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, now())
      on conflict (id) do nothing returning id`,
     [
       record.id,

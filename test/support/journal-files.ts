@@ -1,16 +1,18 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseSegmentKey } from '../../core/names/object-names';
 import { exists } from './process-state';
 
 /** How many answers the journal of a batch holds, in the data directory of a stack. */
 export function journalledAnswers(dataDir: string, batchId: string): number {
-  const folder = join(dataDir, 'objects', 'objects');
-  const options = { recursive: true, encoding: 'utf8' } as const;
-  const names = exists(() => readdirSync(join(folder, 'batches', batchId), options));
-  const keys = (names ?? []).map((name) => `batches/${batchId}/${name}`);
-  return keys
-    .filter((key) => parseSegmentKey(key) !== null)
-    .map((key) => readFileSync(join(folder, key), 'latin1').split('"custom_id":').length - 1)
-    .reduce((sum, count) => sum + count, 0);
+  return answersIn(join(dataDir, 'objects', 'objects', 'batches', batchId, 'journal'));
+}
+
+/** How many answers the segments below this folder hold. */
+export function answersIn(journal: string): number {
+  const options = { recursive: true, withFileTypes: true } as const;
+  const entries = exists(() => readdirSync(journal, options)) ?? [];
+  return entries
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => readFileSync(join(parentPath, name), 'latin1'))
+    .reduce((sum, text) => sum + text.split('"custom_id":').length - 1, 0);
 }

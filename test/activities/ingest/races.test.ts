@@ -117,3 +117,30 @@ it('counts the lines of each model that no worker can send', async () => {
   const map = parseModelMap(store.objects.get(modelMapKey(BATCH))!);
   expect([map.entries, map.unrouted]).toEqual([{ m: 1 }, { x: 3, y: 1 }]);
 });
+
+describe('the record of the batch', () => {
+  it('is written before the plan counts, so that whatever is sent has one', async () => {
+    input(['m']);
+    let isPlanned: boolean | null = null;
+    const record = async (batchId: string): Promise<void> => {
+      expect(batchId).toBe(BATCH);
+      isPlanned = store.objects.has(modelMapKey(BATCH));
+    };
+    expect(await ingest({ record })).toMatchObject({ kind: 'planned' });
+    expect(isPlanned).toBe(false);
+  });
+
+  it('is needed for a plan: without it nothing is planned', async () => {
+    input(['m']);
+    const record = () => Promise.reject(new Error('the store is away'));
+    await expect(ingest({ record })).rejects.toThrow('the store is away');
+    expect(store.objects.has(modelMapKey(BATCH))).toBe(false);
+  });
+
+  it('is not written for a file that is refused', async () => {
+    store.objects.set(INPUT, Buffer.from('no JSON'));
+    const record = jest.fn();
+    expect(await ingest({ record })).toMatchObject({ kind: 'invalid' });
+    expect(record).not.toHaveBeenCalled();
+  });
+});
