@@ -66,6 +66,29 @@ describe('the configuration', () => {
     }
   });
 
+  it('reads the settings of tracing, and refuses shares and protocols that do not exist', () => {
+    const env = {
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://otlp:4318',
+      OTEL_EXPORTER_OTLP_PROTOCOL: 'http/protobuf',
+      NIGHTSHIFT__TRACING__REQUEST_RATIO: '0.5',
+    };
+    expect(loadConfig({ env, overrides: GATEWAY }).tracing).toEqual({
+      otlp_endpoint: 'http://otlp:4318',
+      protocol: 'http/protobuf',
+      sample_ratio: 1,
+      request_ratio: 0.5,
+      slow_request: 60_000,
+    });
+    for (const wrong of [-1, 1.5, 'much', '', null]) {
+      expect(problemsOf({ overrides: { ...GATEWAY, tracing: { sample_ratio: wrong } } })).toEqual([
+        expect.stringContaining('tracing.sample_ratio: expected a number between 0 and 1'),
+      ]);
+    }
+    expect(problemsOf({ overrides: { ...GATEWAY, tracing: { protocol: 'http/json' } } })).toEqual([
+      expect.stringContaining('tracing.protocol'),
+    ]);
+  });
+
   it('refuses an unknown key of a gateway', () => {
     const entry = {
       ...{ url: 'http://127.0.0.1:8001', request_timeout: '5m', max_retries: 3 },
