@@ -1,6 +1,7 @@
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import type { StoreKind } from './s3/store-kind';
 import { createStack, type Stack } from './stack';
 import { terminalLine } from './terminal-lines';
 
@@ -16,6 +17,8 @@ export interface HostOptions {
   readonly dataDir: string | null;
   /** `null`: any free port. */
   readonly port: number | null;
+  /** `null`: the store of the data directory, or a new one in a folder. */
+  readonly store: StoreKind | null;
   readonly settings: Readonly<Record<string, unknown>>;
 }
 
@@ -65,7 +68,7 @@ async function serve(stack: Stack, dataDir: string, stopped: Promise<void>): Pro
   await stopped;
 }
 
-function openStack({ port, settings }: HostOptions, dataDir: string): Stack {
+function openStack({ port, store, settings }: HostOptions, dataDir: string): Stack {
   const { api, worker } = settings;
   const overrides = {
     ...settings,
@@ -78,6 +81,7 @@ function openStack({ port, settings }: HostOptions, dataDir: string): Stack {
     // Without the environment: a test must not use the databases that its shell names.
     sources: { env: {}, overrides },
     simulator: true,
+    store: store ?? undefined,
     apiPort: port === null ? 'next free' : 'exactly',
     headless: true,
     say,

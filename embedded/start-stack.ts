@@ -16,6 +16,11 @@ export interface StartStackOptions {
   /** Base URL of a model server. Default: a simulator that answers with random words. */
   readonly gatewayUrl?: string | undefined;
   /**
+   * Where objects are kept: in a folder, or in an S3 server that the stack starts too. Default: `filesystem`.
+   * Without the program of that server, the first start builds it with Go, which takes minutes.
+   */
+  readonly store?: 'filesystem' | 's3' | undefined;
+  /**
    * Further settings, nested as in a configuration file, e.g. `{ concurrency: { global: 4 } }`. Variables of
    * this process that begin with `NIGHTSHIFT__`, `TEMPORAL_` or `PG`, and `DATABASE_URL`, are ignored.
    */
@@ -78,9 +83,10 @@ export async function startStack(options: StartStackOptions = {}): Promise<Runni
 }
 
 /** The options without callbacks, which cannot be sent to another process. */
-function hostOptions({ dataDir, port, gatewayUrl, settings = {} }: StartStackOptions): HostOptions {
+function hostOptions(options: StartStackOptions): HostOptions {
+  const { dataDir = null, port = null, gatewayUrl, store = null, settings = {} } = options;
   const gateway = gatewayUrl === undefined ? {} : { global_inference_gateway: { url: gatewayUrl } };
-  return { dataDir: dataDir ?? null, port: port ?? null, settings: { ...settings, ...gateway } };
+  return { dataDir, port, store, settings: { ...settings, ...gateway } };
 }
 
 function stopHost(host: ChildProcess, end: Promise<void>): Promise<void> {
