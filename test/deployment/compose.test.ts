@@ -52,7 +52,7 @@ describe('docker-compose.yml', () => {
 
   it.each([
     ['minimal', ['api', 'migrate', 'simulator', 'worker'], []],
-    ['full', ['api-s3', 'migrate', 'simulator', 'worker-s3'], ['s3']],
+    ['full', ['api-s3', 'migrate', 'simulator', 'worker-s3'], ['grafana', 'prometheus', 's3']],
   ])('runs every process of an installation in the profile %s', (profile, processes, more) => {
     const names = ofProfile(profile).map(([name]) => name);
     const own = ours.map(([name]) => name).filter((name) => names.includes(name));
@@ -232,12 +232,48 @@ describe('the programs of the other images', () => {
 
   it('get the secrets that the service of secrets creates, where they read them', () => {
     const { volumes = [] } = compose.services['secrets']!;
-    expect(volumes).toEqual(['secret-s3:/secrets/s3']);
+    expect(volumes).toEqual(['secret-s3:/secrets/s3', 'secret-grafana:/secrets/grafana']);
+    const { environment, volumes: mounts } = compose.services['grafana']!;
+    expect(environment).toMatchObject({
+      GF_SECURITY_ADMIN_PASSWORD__FILE: '/run/grafana/grafana-secret',
+    });
+    expect(mounts).toContain('secret-grafana:/run/grafana:ro');
     for (const name of ['s3', 'api-s3', 'worker-s3']) {
       expect(compose.services[name]!.volumes).toContain('secret-s3:/run/s3:ro');
     }
     const file = compose.services['api-s3']!.environment!;
     expect(file['NIGHTSHIFT__OBJECT_STORE__SECRET_ACCESS_KEY_FILE']).toBe('/run/s3/s3-secret');
+  });
+
+  it('lets Prometheus find every API and every worker at its port of metrics', () => {
+    const { scrape_configs: jobs } = parse(read('deploy/prometheus/prometheus.yml')) as {
+      scrape_configs: { dns_sd_configs: { names: string[]; port: number }[] }[];
+    };
+    const { api, worker } = loadConfig({ env: {}, needs: [] });
+    const targets = jobs.flatMap(({ dns_sd_configs: found }) => found);
+    expect(targets).toMatchObject([
+      { names: ['api'], port: api.observability_port },
+      { names: ['worker'], port: worker.observability_port },
+    ]);
+    const { volumes } = compose.services['prometheus']!;
+    expect(volumes).toContain('./deploy/prometheus:/etc/prometheus:ro');
+  });
+
+  it('gives Grafana the dashboards where it looks for them, and the address of Prometheus', () => {
+    const folder = 'deploy/grafana/provisioning';
+    const { providers } = parse(read(`${folder}/dashboards/nightshift.yml`)) as {
+      providers: { options: { path: string } }[];
+    };
+    const { volumes, ports } = compose.services['grafana']!;
+    for (const { options } of providers) {
+      expect(volumes).toContain(`./deploy/grafana/dashboards:${options.path}:ro`);
+    }
+    expect(volumes).toContain(`./${folder}:/etc/grafana/provisioning:ro`);
+    expect(ports).toEqual(['127.0.0.1:3000:3000']);
+    const { datasources } = parse(read(`${folder}/datasources/nightshift.yml`)) as {
+      datasources: { url: string }[];
+    };
+    expect(datasources.map(({ url }) => url)).toEqual(['http://prometheus:9090']);
   });
 
   describeWithGoTool('versitygw', 'the S3 server', () => {

@@ -275,6 +275,8 @@ function describeMonitoring(): void {
     );
     const jobs = services.map(({ metadata }) => metadata.labels[jobLabel]);
     expect(jobs.sort()).toEqual(['nightshift-api', 'nightshift-worker']);
+    const scraped = read('deploy/prometheus/prometheus.yml').matchAll(/job_name: (\S+)/g);
+    expect([...scraped].map(([, job]) => job).sort()).toEqual(jobs);
     expect(services.flatMap(({ spec }) => spec.ports.map((port: Manifest) => port.name))).toEqual([
       endpoints[0].port,
       endpoints[0].port,
