@@ -1,4 +1,3 @@
-import { type AddressInfo, createServer, type Socket } from 'node:net';
 import pino from 'pino';
 import { configSchema } from '../../../platform/config-schema';
 import { openTracing } from '../../../platform/tracing/open-tracing';
@@ -229,19 +228,17 @@ describe('a collector', () => {
   });
 
   it('that hangs delays neither spans nor the end of the process by more than 3 s', async () => {
-    const sockets: Socket[] = [];
-    const hanging = createServer((socket) => void sockets.push(socket.resume()));
-    await new Promise<void>((resolve) => hanging.listen(0, '127.0.0.1', resolve));
-    const { port } = hanging.address() as AddressInfo;
-    const tracing = open({ otlp_endpoint: `http://127.0.0.1:${port}` });
+    const hanging = await startGrpcReceiver();
+    hanging.hangs = true;
+    const tracing = open({ otlp_endpoint: hanging.url });
     const startedMs = performance.now();
     for (let i = 0; i < 10_000; i++) tracing.beginTrace('sweep', {}).end();
     expect(performance.now() - startedMs).toBeLessThan(2_000);
     const closingMs = performance.now();
     await tracing.close();
     expect(performance.now() - closingMs).toBeLessThan(3_500);
+    // All exports under way fail at once.
+    await hanging.close();
     await until(() => log.some(({ msg }) => msg === 'spans cannot be exported'), 8_000, 'a log');
-    for (const socket of sockets) socket.destroy();
-    await new Promise((resolve) => hanging.close(resolve));
   });
 });
