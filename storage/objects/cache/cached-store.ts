@@ -46,7 +46,16 @@ export async function openCachedStore(
 ): Promise<ObjectStore> {
   const disk = await openDisk(options);
   const cache = new PageCache(new PageTable(disk, options.logger));
-  return new CachedStore(store, cache, options);
+  const cached = new CachedStore(store, cache, options);
+  return {
+    ...store,
+    putIfAbsent: (key, body) => cached.putIfAbsent(key, body),
+    read: (key, range) => cached.read(key, range),
+    open: (key) => cached.open(key),
+    list: (prefix) => cached.list(prefix),
+    delete: (key) => cached.delete(key),
+    close: () => cached.close(),
+  };
 }
 
 /** Without a file every read is a request. That is slow, but no reason to stop a worker. */
@@ -60,7 +69,7 @@ async function openDisk({ bytes, folder, logger, openDisk: open = openPageFile }
   });
 }
 
-class CachedStore implements ObjectStore {
+class CachedStore {
   readonly #store: ObjectStore;
   readonly #cache: PageCache;
   readonly #options: CacheOptions;
@@ -141,13 +150,6 @@ class CachedStore implements ObjectStore {
     await this.#cache.close();
     await this.#store.close();
   }
-
-  head = (key: string) => this.#store.head(key);
-  stream = (key: string, range?: Range) => this.#store.stream(key, range);
-  concatenate = (key: string, parts: readonly string[]) => this.#store.concatenate(key, parts);
-  check = () => this.#store.check();
-  storeId = () => this.#store.storeId();
-  removeUnfinished = () => this.#store.removeUnfinished();
 
   async #object(key: string): Promise<CachedObject> {
     const known = this.#sizes.get(key);

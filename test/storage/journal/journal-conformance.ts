@@ -8,13 +8,13 @@ import { describeScans, describeSeals } from './scan-conformance';
 
 /**
  * The tests that every journal must pass. Call it inside a `describe`. `open` returns a journal that may
- * hold other batches.
+ * hold other batches, within `openMs`.
  */
-export function describeJournal(open: () => Promise<JournalUnderTest>): void {
+export function describeJournal(open: () => Promise<JournalUnderTest>, openMs = 5_000): void {
   const at = new Area();
   beforeAll(async () => {
     at.place = await open();
-  });
+  }, openMs);
   beforeEach(() => at.begin());
   afterEach(() => at.end());
   afterAll(() => at.place.remove());

@@ -1,10 +1,15 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { isOfBatch } from '../../../core/names/object-names';
 import { createObjectJournal } from '../../../storage/journal/object-journal';
 import type { ObjectStore } from '../../../storage/object-store';
+import { openCachedStore } from '../../../storage/objects/cache/cached-store';
 import { openFilesystemStore } from '../../../storage/objects/filesystem';
+import { openS3Store } from '../../../storage/objects/s3/s3-store';
+import { describeWithGoTool } from '../../support/go-tool';
 import { createMemoryStore, type MemoryStore } from '../../support/memory-store';
+import { openTestBucket, S3_START_MS } from '../../support/s3';
 import { until } from '../../support/until';
 import { answer, append, collect, offsetsOf, SCOPE } from './fixtures';
 import { describeJournal } from './journal-conformance';
@@ -40,6 +45,19 @@ describe('a journal on an object store in a folder', () => {
     const path = await mkdtemp(join(tmpdir(), 'nightshift-journal-'));
     const store = await openFilesystemStore({ path });
     return underTest(store, () => rm(path, { recursive: true, force: true }));
+  });
+});
+
+describeWithGoTool('versitygw', 'a journal on S3', () => {
+  describe('read through a cache', () => {
+    describeJournal(async () => {
+      const { options } = await openTestBucket();
+      const store = await openCachedStore(await openS3Store(options), {
+        bytes: 64 * 1024 * 1024,
+        isLasting: isOfBatch,
+      });
+      return underTest(store, () => store.close());
+    }, S3_START_MS);
   });
 });
 
