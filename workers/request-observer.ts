@@ -50,8 +50,7 @@ export function createRequestObserver(options: RequestObserverOptions): ExecuteO
     requestSettled: (model, ok) => {
       const children = childrenFor(modelLabels.of(model));
       children.settled.inc();
-      // Also by 0: a rate of errors needs the series before the first error.
-      children.errors.inc(ok ? 0 : 1);
+      if (!ok) children.errors.inc();
     },
     tokens: (model, usage) => {
       const children = childrenFor(modelLabels.of(model));
@@ -76,8 +75,9 @@ const EXIT_LABELS: Readonly<Record<EndedAttempt['exit'], string>> = {
   error: 'error',
 };
 
+/** Made when the first request of a model is sent. */
 function childrenOf(metrics: WorkerMetrics, model: string) {
-  return {
+  const children = {
     inflight: metrics.modelInflightRequests.labels({ model }),
     duration: metrics.requestDuration.labels({ model }),
     settled: metrics.requestsSettled.labels({ model }),
@@ -86,4 +86,8 @@ function childrenOf(metrics: WorkerMetrics, model: string) {
     promptTokens: metrics.promptTokens.labels({ model }),
     generationTokens: metrics.generationTokens.labels({ model }),
   };
+  // A series that appears with its first answers shows no increase.
+  children.settled.inc(0);
+  children.errors.inc(0);
+  return children;
 }
