@@ -53,6 +53,8 @@ export interface ScriptedS3 {
   readonly calls: S3Call[];
   /** Open connections that carry an answer that is not finished. */
   busyConnections(): number;
+  /** Connections that clients have opened so far. */
+  connections(): number;
   /** Returns the fault of a request, or nothing. Called before the request is carried out. */
   script: (call: S3Call) => S3Fault | undefined;
   close(): Promise<void>;
@@ -79,6 +81,8 @@ export async function startScriptedS3(): Promise<ScriptedS3> {
     response.once('close', () => busy.delete(response));
     void serve(scripted, request, response);
   });
+  let connections = 0;
+  server.on('connection', () => connections++);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const scripted: ScriptedS3 = {
     endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
@@ -86,6 +90,7 @@ export async function startScriptedS3(): Promise<ScriptedS3> {
     uploads: new Map(),
     calls: [],
     busyConnections: () => busy.size,
+    connections: () => connections,
     script: () => undefined,
     close: () => {
       server.closeAllConnections();

@@ -51,18 +51,17 @@ export class ObjectBytes {
   /** The next bytes; null at the end. @throws object_missing, object_store_failed */
   async next(): Promise<Buffer | null> {
     for (;;) {
-      if (this.#end !== null && this.#position >= this.#end) return this.#finish();
+      if (this.#body === null && this.#isAtEnd) return this.#finish();
       const body = (this.#body ??= await this.#connect());
       if (body === null) return null;
+      if (this.#closed.signal.aborted) this.release();
+      this.#closed.signal.throwIfAborted();
       try {
         const chunk = await this.#pull(body);
-        if (chunk !== null) {
-          this.#position += chunk.length;
-          this.#breaks = 0;
-          return chunk;
-        }
-        if (this.#end === null) this.#end = this.#position;
-        if (this.#position < this.#end) throw new Error('the connection was closed early');
+        if (chunk === null) return this.#endOfBody();
+        this.#position += chunk.length;
+        this.#breaks = 0;
+        return chunk;
       } catch (error) {
         await this.#afterBreak(error);
       }
@@ -81,9 +80,20 @@ export class ObjectBytes {
     this.release();
   }
 
+  get #isAtEnd(): boolean {
+    return this.#end !== null && this.#position >= this.#end;
+  }
+
+  /** The body was read to its end, so its connection is free for other requests: do not destroy it. */
+  #endOfBody(): null {
+    this.#end ??= this.#position;
+    if (!this.#isAtEnd) throw new Error('the connection was closed early');
+    this.#body = null;
+    return null;
+  }
+
   /** An empty range of a missing object is an error too. */
   async #finish(): Promise<null> {
-    this.release();
     if (this.#etag === null) this.#etag = (await lookUpExisting(this.#bucket, this.#key)).etag;
     return null;
   }

@@ -110,6 +110,17 @@ describe('a body whose connection breaks', () => {
 });
 
 describe('a connection to the store', () => {
+  it('is used again by reads, streams and writes that follow each other', async () => {
+    const reader = await store.open('object');
+    for (let i = 0; i < 5; i++) {
+      await reader.read(i * 1_000, 500_000);
+      await store.read('object', { from: i, to: 700_000 });
+      await gather(store.stream('object'));
+      await store.putIfAbsent(`written/${i}`, Buffer.from('x'));
+    }
+    expect(s3.connections()).toBe(1);
+  });
+
   it('is given back when its stream is destroyed early', async () => {
     breakAfter('stall', 100_000);
     const stream = store.stream('object');
