@@ -7,8 +7,10 @@ import type { Range } from '../core/range';
  *
  * An implementation MUST make `putIfAbsent` atomic and durable. When it returns, every reader sees the
  * whole object, or, after `exists`, the whole object of another writer. A crash in the middle leaves no
- * object under the key. A transient error (full disk, outage) is `object_store_failed`, which is retryable.
- * A missing object is `object_missing`. An implementation MUST never report one as the other.
+ * object under the key. After an error the object may exist; it is whole then.
+ *
+ * A transient error (full disk, outage) is `object_store_failed`, which is retryable. A missing object is
+ * `object_missing`. An implementation MUST never report one as the other.
  */
 export interface ObjectStore {
   /**
