@@ -299,6 +299,7 @@ describeWithGoTool('helm', 'the chart', () => {
     ['workers.exec.autoscaling.type=cpu', 'type'],
     ['workers.batch.roles[0]=exec', 'no entry of workers has the role "batch"'],
     ['postgres.passwords.secret=', 'postgres.passwords.secret is required'],
+    ['config.auth.mode=none', 'config.auth.mode is none'],
     ['objectStore.s3.bucket=', 'objectStore.s3.bucket is required'],
   ])('refuses %s', (value, message) => {
     expect(() =>
@@ -332,6 +333,16 @@ describeWithGoTool('helm', 'the chart', () => {
       Number(metadata.annotations['helm.sh/hook-weight']),
     );
     expect(weights[0]).toBeLessThan(weights[1]!);
+  });
+
+  it('renders with the values that docs/kubernetes.md shows', () => {
+    const [, values = ''] = /```yaml\n([^]*?)```/.exec(read('docs/kubernetes.md')) ?? [];
+    const file = path.join(scratch, 'documented.yaml');
+    fs.writeFileSync(file, values);
+    const manifests = render(['--values', file]);
+    for (const one of processes(manifests)) {
+      expect(configOf(one, manifests).auth.mode).toBe('api_key');
+    }
   });
 
   describeMonitoring();
