@@ -41,7 +41,6 @@ export async function createBatch(
     headers: passedHeaders(request, { id, deps }),
     traceContext: traceContext(request, deps),
   };
-  request.span?.set({ 'batch.id': id, 'file.id': asked.inputFileId });
   if (key === null) return start(await deps.batches.insert(batch), deps);
   const context = { tenant, route: 'POST /v1/batches', nowSec: createdAtSec, fields: asked };
   const once = await deps.batches.insertOnce(batch, keyed(key, context));

@@ -18,7 +18,9 @@ export function addBatchRoutes(app: FastifyInstance, deps: RouteDeps): void {
   addResource(app, '/batches', {
     POST: async (request, reply) => {
       try {
-        return toBatchObject(await createBatch(request, { schema, deps }));
+        const batch = await createBatch(request, { schema, deps });
+        request.span?.set({ 'batch.id': batch.id, 'file.id': batch.inputFileId });
+        return toBatchObject(batch);
       } finally {
         await addBatchLimitHeaders(request, reply, deps);
       }

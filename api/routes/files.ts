@@ -13,7 +13,11 @@ import { createFile } from './file-create';
 /** OpenAI's Files API (docs/design/api-contract.md#files). */
 export function addFileRoutes(app: FastifyInstance, deps: RouteDeps): void {
   addResource(app, '/files', {
-    POST: async (request) => toFileObject(await createFile(request, deps)),
+    POST: async (request) => {
+      const file = await createFile(request, deps);
+      request.span?.set({ 'file.id': file.id });
+      return toFileObject(file);
+    },
     GET: (request) => listFiles(request, deps),
   });
   addResource(app, '/files/:file_id', {

@@ -45,6 +45,7 @@ async function createUpload(request: FastifyRequest, deps: RouteDeps): Promise<U
     createdAtSec,
     expiresAtSec: createdAtSec + UPLOAD_LIFETIME_SEC,
   });
+  request.span?.set({ 'upload.id': upload.id });
   return toUploadObject(upload, null);
 }
 

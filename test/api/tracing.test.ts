@@ -91,6 +91,17 @@ describe('a traced request', () => {
     });
   });
 
+  it('that repeats a creation names the batch of the first one', async () => {
+    const headers = { 'idempotency-key': 'once' };
+    const [first, again] = [
+      await api.call(post('/v1/batches', BATCH, headers)),
+      await api.call(post('/v1/batches', BATCH, headers)),
+    ];
+    expect(again.body.id).toBe(first.body.id);
+    const ids = (await spansOf(2)).map(({ attributes }) => attributes['batch.id']);
+    expect(ids).toEqual([first.body.id, first.body.id]);
+  });
+
   it('begins a trace without a caller, or with one that is malformed', async () => {
     for (const headers of [{}, { traceparent: 'nonsense' }]) {
       const answer = await api.call(post('/v1/batches', BATCH, headers));
@@ -125,7 +136,9 @@ describe('a traced request', () => {
     expect(store).toMatchObject({ parentSpanId: create?.spanId, traceId: create?.traceId });
     expect(retrieve).toMatchObject({ parentSpanId: download?.spanId });
     expect(retrieve?.attributes['storage.key']).toBe(store?.attributes['storage.key']);
-    expect(download?.attributes).toMatchObject({ 'file.id': file.body.id });
+    for (const span of [create, download]) {
+      expect(span?.attributes).toMatchObject({ 'file.id': file.body.id });
+    }
   });
 
   it('that is refused has its status and the code, and is no failure of ours', async () => {
