@@ -1,6 +1,10 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { NightshiftError } from '../../../core/errors';
 import type { OpenSpan, SpanAttributes } from '../../../platform/tracing/tracing';
 import { traceStore } from '../../../storage/objects/traced-store';
+import { openStorage } from '../../../storage/open-storage';
 import { createMemoryStore } from '../../support/memory-store';
 import { describeObjectStore } from './object-store-conformance';
 
@@ -68,6 +72,17 @@ it('records a failure of the store, but not an object that is missing', async ()
     { name: 'storage.Retrieve', attributes: { 'error.type': 'object_missing' }, ended: true },
   ]);
   expect(spans[1]).not.toHaveProperty('error');
+});
+
+it('is what openStorage opens, also for other observers', async () => {
+  const path = await mkdtemp(join(tmpdir(), 'nightshift-traced-'));
+  const storage = await openStorage({ type: 'filesystem', path }, { tracing });
+  spans.length = 0;
+  await storage.store.putIfAbsent('a', Buffer.of());
+  await storage.observedBy(() => undefined).delete('a');
+  expect(spans.map(({ name }) => name)).toEqual(['storage.Store', 'storage.Delete']);
+  await storage.close();
+  await rm(path, { recursive: true });
 });
 
 it('is the store itself without tracing', () => {
