@@ -9,7 +9,7 @@ export function createJobSeries(registers: Registry[]) {
     ...endSeries(registers),
     queueWait: new Histogram({
       name: 'job_queue_wait_duration_seconds',
-      help: 'From the creation of a batch to the begin of its first ingestion',
+      help: 'From the creation of a batch to the start of its first ingestion',
       buckets: WAIT_BUCKETS,
       registers,
     }),
@@ -39,7 +39,7 @@ function endSeries(registers: Registry[]) {
     }),
     jobDuration: new Histogram({
       name: 'job_processing_duration_seconds',
-      help: 'From the begin of the first ingestion of a batch to its end, by size',
+      help: 'From the start of the first ingestion of a batch to its end, by size',
       labelNames: ['size_bucket'] as const,
       buckets: WAIT_BUCKETS,
       registers,

@@ -10,7 +10,7 @@ export type MeasuredStep = 'ingestion' | 'finalization';
 
 /**
  * Notes that `worker` begins a step, so that a later worker can tell what a killed one left. Returns the age
- * of the batch in seconds if this is the begin of its first ingestion, else null. @throws postgres_unavailable
+ * of the batch in seconds if this is the start of its first ingestion, else null. @throws postgres_unavailable
  */
 export async function beginStep(
   pool: Pool,

@@ -83,7 +83,7 @@ export interface EndedBatch {
   readonly phase: 'queued' | 'in_progress' | 'finalizing';
   /** Since the creation. */
   readonly ageSec: number;
-  /** Since the begin of the first ingestion; null if there was none. */
+  /** Since the start of the first ingestion; null if there was none. */
   readonly processingSec: number | null;
 }
 
