@@ -47,14 +47,18 @@ export class PageCache {
     const end = position + into.length;
     const pages = { from: pageOf(position), to: pageOf(end - 1) + 1 };
     const reads: Promise<void>[] = [];
-    for (let page = pages.from; page < pages.to; page++) {
-      const from = Math.max(position, page * PAGE_BYTES);
-      const to = Math.min(end, (page + 1) * PAGE_BYTES);
-      const target = into.subarray(from - position, to - position);
+    for (let page = pages.from; page < pages.to;) {
       if (this.#isMissing(object, page)) {
         this.#fetch(object, { from: page, to: Math.max(pages.to, page + aheadPages) });
       }
-      reads.push(this.#readPage(object, { page, from, target }));
+      const next = page + this.#readTogether(object, { from: page, to: pages.to });
+      const from = Math.max(position, page * PAGE_BYTES);
+      const to = Math.min(end, next * PAGE_BYTES);
+      const target = into.subarray(from - position, to - position);
+      reads.push(
+        this.#readPages(object, { from: page, to: next }, { position: from, into: target }),
+      );
+      page = next;
     }
     // All of them must have ended before the caller may use its buffer for something else.
     for (const result of await Promise.allSettled(reads)) {
@@ -113,19 +117,25 @@ export class PageCache {
     return this.#table.close();
   }
 
-  async #readPage(
+  /** How many pages one system call reads; 1 if the first is not on the disk yet. */
+  #readTogether({ key }: CachedObject, { from, to }: Range): number {
+    if (this.#fetches.has(nameOf(key, from))) return 1;
+    return Math.max(1, this.#table.runLength(namesOf(key, { from, to })));
+  }
+
+  async #readPages(
     object: CachedObject,
-    { page, from, target }: { page: number; from: number; target: Buffer },
+    pages: Range,
+    { position, into }: Pick<CachedRead, 'position' | 'into'>,
   ): Promise<void> {
-    const name = nameOf(object.key, page);
-    const fetch = this.#fetches.get(name);
-    const at = from - page * PAGE_BYTES;
+    const fetch = this.#fetches.get(nameOf(object.key, pages.from));
+    const at = position - pages.from * PAGE_BYTES;
     if (fetch !== undefined) {
-      if ((await fetch).copy(target, 0, at) < target.length) throw endsBefore(object);
+      if ((await fetch).copy(into, 0, at) < into.length) throw endsBefore(object);
       return;
     }
-    if (await this.#table.read(name, at, target)) return;
-    await readDirectly(object, from, target);
+    if (await this.#table.read(namesOf(object.key, pages), at, into)) return;
+    await readDirectly(object, position, into);
   }
 
   #isMissing({ key }: CachedObject, page: number): boolean {
@@ -182,7 +192,7 @@ async function fetchPages(
   let done = 0;
   try {
     const to = Math.min(start + pages.length * PAGE_BYTES, object.size);
-    for await (const step of inPages(object.fetch({ from: start, to }))) {
+    for await (const step of inPages(object.fetch({ from: start, to }), to - start)) {
       for (const page of step.pages) pages[done++]?.resolve(page);
     }
     if (done < pages.length) throw endsBefore(object);
@@ -201,4 +211,8 @@ async function readDirectly(object: CachedObject, position: number, into: Buffer
 function endsBefore({ key, size }: CachedObject): NightshiftError {
   const message = `${key} is shorter than the ${size} bytes that it had`;
   return new NightshiftError('object_store_failed', message);
+}
+
+function namesOf(key: string, { from, to }: Range): string[] {
+  return Array.from({ length: to - from }, (_, i) => nameOf(key, from + i));
 }

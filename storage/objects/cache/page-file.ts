@@ -8,7 +8,7 @@ import { PAGE_BYTES } from './pages';
 /** Numbered slots of {@link PAGE_BYTES} on a local disk. */
 export interface PageDisk {
   readonly slots: number;
-  /** Fills `into` from a slot, beginning at byte `at` of it. Fails if fewer bytes were written there. */
+  /** Fills `into` from byte `at` of a slot on, and from the slots behind it. Fails if it holds fewer bytes. */
   read(slot: number, at: number, into: Buffer): Promise<void>;
   write(slot: number, bytes: Buffer): Promise<void>;
   close(): Promise<void>;

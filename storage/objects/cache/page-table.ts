@@ -52,24 +52,50 @@ export class PageTable {
     return this.#pages.has(name);
   }
 
-  /** Fills `into` from byte `at` of the page. False if the page is not there, or cannot be read. */
-  async read(name: string, at: number, into: Buffer): Promise<boolean> {
-    const page = this.#pages.get(name);
-    if (page === undefined) return false;
-    this.#pages.delete(name);
-    this.#pages.set(name, page);
-    page.readers++;
+  /**
+   * How many of the named pages are there in slots behind each other, so that they can be read together. All
+   * but the last are whole, because an object goes on behind them.
+   */
+  runLength(names: readonly string[]): number {
+    const first = this.#pages.get(names[0] ?? '');
+    if (first === undefined) return 0;
+    const isNext = (name: string, i: number): boolean =>
+      this.#pages.get(name)?.slot.number === first.slot.number + i;
+    const end = names.findIndex((name, i) => !isNext(name, i));
+    return end < 0 ? names.length : end;
+  }
+
+  /**
+   * Fills `into` from byte `at` of the first of these pages, which must be a run. False if a page is not
+   * there, or cannot be read.
+   */
+  async read(names: readonly string[], at: number, into: Buffer): Promise<boolean> {
+    const pages = names.map((name) => this.#use(name)).filter((page) => page !== undefined);
+    const first = pages[0];
+    if (first === undefined || pages.length < names.length) return false;
+    for (const page of pages) page.readers++;
     try {
-      await this.#disk.read(page.slot.number, at, into);
+      await this.#disk.read(first.slot.number, at, into);
       return true;
     } catch (error) {
       this.#warn(error, 'the cache of the object store cannot be read');
-      // Its slot is not used again: the disk has failed there.
-      if (this.#pages.get(name) === page) this.#pages.delete(name);
+      // Their slots are not used again: the disk has failed there.
+      names.forEach((name, i) => {
+        if (this.#pages.get(name) === pages[i]) this.#pages.delete(name);
+      });
       return false;
     } finally {
-      page.readers--;
+      for (const page of pages) page.readers--;
     }
+  }
+
+  /** The page as the most recently used one. */
+  #use(name: string): Page | undefined {
+    const page = this.#pages.get(name);
+    if (page === undefined) return undefined;
+    this.#pages.delete(name);
+    this.#pages.set(name, page);
+    return page;
   }
 
   /** Keeps a page, unless the disk fails or is behind. `bytes` must not change until this resolves. */

@@ -18,9 +18,26 @@ export interface PagedPiece {
   readonly pages: readonly Buffer[];
 }
 
-/** Cuts a body into pages, with its last page at the end. The pieces pass unchanged. */
-export async function* inPages(body: AsyncIterable<Uint8Array>): AsyncGenerator<PagedPiece> {
-  let page = Buffer.allocUnsafeSlow(PAGE_BYTES);
+/** Pages that share an allocation: one for each page would be much work for the garbage collector. */
+const SLAB_PAGES = 16;
+
+/**
+ * Cuts a body into pages, with its last page at the end. The pieces pass unchanged. `bytes` is the length of
+ * the body, if it is known.
+ */
+export async function* inPages(
+  body: AsyncIterable<Uint8Array>,
+  bytes = Number.POSITIVE_INFINITY,
+): AsyncGenerator<PagedPiece> {
+  const slabBytes = PAGE_BYTES * Math.min(SLAB_PAGES, Math.ceil(bytes / PAGE_BYTES));
+  let slab = Buffer.allocUnsafeSlow(Math.max(PAGE_BYTES, slabBytes));
+  const nextPage = (): Buffer => {
+    if (slab.length < PAGE_BYTES) slab = Buffer.allocUnsafeSlow(slabBytes);
+    const next = slab.subarray(0, PAGE_BYTES);
+    slab = slab.subarray(PAGE_BYTES);
+    return next;
+  };
+  let page = nextPage();
   let used = 0;
   for await (const piece of body) {
     const pages: Buffer[] = [];
@@ -31,7 +48,7 @@ export async function* inPages(body: AsyncIterable<Uint8Array>): AsyncGenerator<
       used += length;
       if (used < PAGE_BYTES) continue;
       pages.push(page);
-      page = Buffer.allocUnsafeSlow(PAGE_BYTES);
+      page = nextPage();
       used = 0;
     }
     yield { piece, pages };

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import type { Range } from '../../../../core/range';
 import type { PageDisk } from '../../../../storage/objects/cache/page-file';
+import { PAGE_BYTES } from '../../../../storage/objects/cache/pages';
 import { createMemoryStore, type MemoryStore } from '../../../support/memory-store';
 
 /** A store in memory that counts its requests. */
@@ -56,10 +57,14 @@ export class FakeDisk implements PageDisk {
 
   async read(slot: number, at: number, into: Buffer): Promise<void> {
     await turn();
-    const page = this.pages.get(slot);
     if (this.fails()) throw new Error('EIO');
-    if (page === undefined || page.length < at + into.length) throw new Error('short read');
-    page.copy(into, 0, at, at + into.length);
+    for (let done = 0; done < into.length;) {
+      const start = at + done;
+      const page = this.pages.get(slot + Math.floor(start / PAGE_BYTES));
+      const copied = page?.copy(into, done, start % PAGE_BYTES) ?? 0;
+      if (copied === 0) throw new Error('short read');
+      done += copied;
+    }
   }
 
   async write(slot: number, bytes: Buffer): Promise<void> {
