@@ -181,6 +181,9 @@ describe('a cancel request', () => {
       expect(signals).toHaveLength(1);
       const total = (lines: string) =>
         [...lines.matchAll(/ (\d+)/g)].reduce((sum, [, n]) => sum + Number(n), 0);
+      // The worker counts an end after the commit that shows it.
+      const isCounted = async () => total(await counted()) > total(before);
+      await until(isCounted, 10_000, 'the cancel to be counted');
       expect(total(await counted())).toBe(total(before) + 1);
     },
     TEST_MS,

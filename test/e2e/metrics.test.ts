@@ -106,19 +106,29 @@ it(
     expect(await endOf(late)).toBe('expired');
     held.clear();
 
-    const worker = await values('worker');
-    expect(worker).toMatchObject(WORKER);
+    // The worker counts an end after the commit that shows it.
+    await until(
+      async () => {
+        const { active_workers: active, ...all } = await values('worker');
+        return active === 0 && all[EXPIRED] === 1;
+      },
+      20_000,
+      'the last end to be counted',
+    );
+    expect(await values('worker')).toMatchObject(WORKER);
     expect(await values('api')).toMatchObject(API);
   },
   TEST_MS,
 );
 
-/** Eight batches that reached a model server, one refused file, one cancelled in the queue. */
+const EXPIRED = 'jobs_processed_total{result="expired",reason="expired_execution"}';
+
+/** Seven batches that reached a model server, one refused file, one cancelled in the queue. */
 const WORKER = {
   'jobs_processed_total{result="success",reason="none"}': 4,
   'jobs_processed_total{result="failed",reason="invalid_input"}': 1,
   'jobs_processed_total{result="cancelled",reason="none"}': 3,
-  'jobs_processed_total{result="expired",reason="expired_execution"}': 1,
+  [EXPIRED]: 1,
   'batch_cancellation_total{phase="queued"}': 1,
   'batch_cancellation_total{phase="in_progress"}': 2,
   'batch_job_e2e_latency_seconds_count{status="completed"}': 4,
