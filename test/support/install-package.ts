@@ -53,6 +53,8 @@ function linkPackages(folder: string, tarball: string): void {
     linkFolder(path.join(root, name), path.join(folder, name));
   const bin = path.join(folder, 'node_modules', '.bin');
   fs.mkdirSync(bin, { recursive: true });
+  // As npm does, whatever mode the file has in the archive.
+  fs.chmodSync(path.join(target, 'cli', 'nightshift.js'), 0o755);
   fs.symlinkSync('../nightshift/cli/nightshift.js', path.join(bin, 'nightshift'));
 }
 
