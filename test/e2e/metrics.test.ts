@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
+import { packageRoot } from '../../platform/package-root';
 import { metricValues } from '../support/metric-values';
 import { startRecordingBackend, type RecordingBackend } from '../support/recording-backend';
 import {
@@ -159,7 +162,23 @@ const API = {
   'dependency_up{dependency="postgres"}': 1,
 };
 
-it('include those of the SDK, by the names on the page', async () => {
+it('include those of the SDK, with the names, types and labels of the page', async () => {
+  const text = (await stack.metric('worker', '')).join('\n');
+  const explained = readFileSync(join(packageRoot(), 'docs', 'metrics.md'), 'utf8').matchAll(
+    /^\| `(temporal_\w+)` \| (\w+) \| ([^|]+) \|/gm,
+  );
+  const shown = [...explained].filter(([, name]) => text.includes(`# TYPE ${name} `));
+  expect(shown.length).toBeGreaterThanOrEqual(5);
+  for (const [, name = '', type, labels = ''] of shown) {
+    expect(text).toContain(`# TYPE ${name} ${type}\n`);
+    const [, given = ''] = new RegExp(`^${name}(?:_count)?\\{(.*)\\}`, 'm').exec(text) ?? [];
+    const found = [...given.matchAll(/(\w+)="/g)].map(([, label]) => label);
+    const listed = [...labels.matchAll(/`(\w+)`/g)].map(([, label]) => label);
+    expect([name, ...found.sort()]).toEqual([name, ...[...listed, 'process'].sort()]);
+  }
+});
+
+it('include the slots and waits of the SDK', async () => {
   const sdk = await values('worker', 'temporal_');
   const found = (name: string, labels: RegExp) =>
     Object.entries(sdk).filter(([series]) => series.startsWith(`${name}{`) && labels.test(series));
