@@ -76,7 +76,7 @@ describe('a worker that gets SIGTERM', () => {
       const phases = phasesOf('worker', pid);
       expect(phases[0]).toMatchObject({ phase: 'drain', result: 'done' });
       expect(phases.map(({ phase }) => phase)).toEqual(
-        expect.arrayContaining(['drain', 'journal', 'postgres', 'observability']),
+        expect.arrayContaining(['drain', 'object store', 'postgres', 'observability']),
       );
       backend.latencyMs = 100;
       await expectCompleted(stack.client, id, { lines: 60 });
