@@ -229,8 +229,10 @@ class StagedDispatcher implements PermitDispatcher, PermitOwner {
   }
 
   #fillAfterPause(permits: ModelPermits): void {
+    if (permits.timer !== null || permits.stage.queue.size === 0) return;
     const { pausedMs } = permits;
-    if (pausedMs === 0 || permits.timer !== null || permits.stage.queue.size === 0) return;
+    // The pause may have ended since the caller found the stage closed. Then nothing else would wake the waiters.
+    if (pausedMs === 0) return this.#fill(permits, 0);
     permits.timer = setTimeout(() => {
       permits.timer = null;
       this.#fill(permits, 0);

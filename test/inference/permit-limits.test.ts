@@ -88,3 +88,30 @@ it('lets no newcomer overtake requests that wait for the end of a pause', async 
   jest.useRealTimers();
   expect(order).toEqual(['waiting', 'late']);
 });
+
+// Each read of the clock that finds the pause over is the first one in some run.
+it.each([1, 2, 3, 4])(
+  'grants a permit if the pause ends at reading %i of the clock',
+  async (at) => {
+    let reads = 0;
+    let nowMs = () => 0;
+    const dispatcher = createPermitDispatcher({
+      global: 4,
+      perModel: 2,
+      adaptive: true,
+      onGuardTripped: unguarded,
+      now: () => nowMs(),
+    });
+    const refused = dispatcher.tryAcquire(request());
+    refused?.sent();
+    refused?.replied('overload', 50);
+    refused?.release();
+    nowMs = () => (++reads >= at ? 50 : 49);
+    const permit = await Promise.race([dispatcher.acquire(request()), settleAfterPause()]);
+    expect(permit).toHaveProperty('release');
+  },
+);
+
+/** Resolves with null when every timer of a pause of 1 ms has run. */
+const settleAfterPause = (): Promise<null> =>
+  new Promise((resolve) => setTimeout(() => resolve(null), 500));

@@ -16,7 +16,7 @@ import { startTcpProxy } from '../../support/tcp-proxy';
 import { until } from '../../support/until';
 
 let database: TestDatabase;
-const open: ProgressReporter[] = [];
+const open: { close(): Promise<void> }[] = [];
 
 beforeAll(async () => {
   database = await withDatabase();
@@ -188,8 +188,10 @@ describe('progress and fence', () => {
         slow.checkNow(batchId);
       },
     });
+    open.push(listener);
     const lease = await slow.begin({ batchId: id, safeModel: 'm', from: 0, to: 10 });
-    const listening = `select pid from pg_stat_activity where query like 'listen %'`;
+    // Idle: before that, the statement is known but a stop would not be heard.
+    const listening = `select pid from pg_stat_activity where query like 'listen %' and state = 'idle'`;
     const { rows } = await until(
       async () => {
         const found = await database.pool.query<{ pid: number }>(listening);
@@ -211,7 +213,6 @@ describe('progress and fence', () => {
     await records.claimCause(id, 'cancelled');
     await until(() => lease.stopCause === 'cancelled', 5_000, 'the stop to be heard');
     expect(heard).toEqual([id]);
-    await listener.close();
   });
 
   it('does not trust an answer to a statement from before a standstill', async () => {
