@@ -5,6 +5,8 @@ const fs = require('node:fs');
 
 const TERMINAL = ['completed', 'failed', 'expired', 'cancelled'];
 const ENDPOINT = '/v1/chat/completions';
+/** Calls at the same time in `createMany`. */
+const CALLERS = 8;
 
 /** Unix ms with a fraction: the mock's clock. */
 const nowMs = () => performance.timeOrigin + performance.now();
@@ -26,6 +28,16 @@ function createClient(api) {
       const body = { input_file_id: fileId, endpoint: ENDPOINT, completion_window: '24h' };
       const batch = await call(`${api}/batches`, json(body));
       return { id: batch.id, sentMs };
+    },
+    /** Creates many batches of one file, some at a time; returns their ids. */
+    async createMany(fileId, count) {
+      const ids = [];
+      let left = count;
+      const caller = async () => {
+        while (left-- > 0) ids.push((await this.create(fileId)).id);
+      };
+      await Promise.all(Array.from({ length: CALLERS }, caller));
+      return ids;
     },
     /** Asks until the batch has ended; the batch and the moment of the answer that said so. */
     async ended(id, { everyMs = 50, timeoutMs }) {

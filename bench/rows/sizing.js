@@ -16,7 +16,6 @@ const { eventsOf } = require('../temporal-events');
 
 const IN_FLIGHT = 256;
 const LATENCY_MS = 50;
-const CALLERS = 8;
 const SAMPLE_MS = 250;
 const MB = 1e6;
 const SETTINGS = {
@@ -71,7 +70,7 @@ async function openBatches({ bench, client, mock, product }, clients) {
   const fileId = await client.upload(file);
   await mock.reset({ latencyMs: SLOW_MS });
   const peak = sampled(product, clients);
-  const ids = await createAll(client, fileId, OPEN_BATCHES);
+  const ids = await client.createMany(fileId, OPEN_BATCHES);
   for (const id of ids) await client.ended(id, { timeoutMs: 300_000 });
   const { connections, workerMb } = await peak.end();
   return [
@@ -127,7 +126,7 @@ async function manyBatches({ bench, client, mock, product }, clients) {
   await mock.reset({ latencyMs: LATENCY_MS });
   const before = { ...(await stores(product, clients)), ...processorSec(product) };
   const startedMs = performance.now();
-  const ids = await createAll(client, fileId, batches);
+  const ids = await client.createMany(fileId, batches);
   for (const id of ids) expectComplete((await client.ended(id, { timeoutMs: 300_000 })).batch, 1);
   const tookSec = (performance.now() - startedMs) / 1000;
   const after = { ...(await stores(product, clients)), ...processorSec(product) };
@@ -143,16 +142,6 @@ async function manyBatches({ bench, client, mock, product }, clients) {
     figure('processor time of the API per 1,000 batches', per('apiSec'), 's'),
     ...events.map(({ what, mean }) => figure(`a batch of one line: ${what}`, mean, '')),
   ];
-}
-
-async function createAll(client, fileId, count) {
-  const ids = [];
-  let left = count;
-  const caller = async () => {
-    while (left-- > 0) ids.push((await client.create(fileId)).id);
-  };
-  await Promise.all(Array.from({ length: CALLERS }, caller));
-  return ids;
 }
 
 /** Highest number of connections by application, and of the worker's memory, until `end`. */

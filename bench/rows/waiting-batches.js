@@ -36,7 +36,7 @@ async function measure({ client, mock, product }, { file, batches, windowMs }) {
   try {
     const fileId = await client.upload(file);
     await mock.reset({ latencyMs: LATENCY_MS });
-    const ids = await createAll(client, fileId, batches);
+    const ids = await client.createMany(fileId, batches);
     await pause(SETTLE_MS);
     const before = await look(temporal.client, ids, { mock, product });
     await pause(windowMs);
@@ -85,16 +85,6 @@ function figures({ before, after, ids }) {
     'worker, cores': rounded(((after.worker - before.worker) * 1000) / spanMs, 2),
     'Temporal, cores': rounded(((after.temporal - before.temporal) * 1000) / spanMs, 2),
   };
-}
-
-async function createAll(client, fileId, count) {
-  const ids = [];
-  let left = count;
-  const caller = async () => {
-    while (left-- > 0) ids.push((await client.create(fileId)).id);
-  };
-  await Promise.all(Array.from({ length: CALLERS }, caller));
-  return ids;
 }
 
 async function openTemporal(product) {

@@ -1,9 +1,12 @@
+import { ConcurrencyLimit } from '../../../core/async/concurrency-limit';
 import { NightshiftError } from '../../../core/errors';
 import type { Range } from '../../../core/range';
-import { FetchPermits } from './fetch-permits';
 import { StagedObject } from './staged-object';
 import { inPages, nameOf, PAGE_BYTES, pageOf } from './pages';
 import type { PageTable } from './page-table';
+
+/** Fetches at the same time, of at most 1 MiB each: enough for the bandwidth of a host, and a bound on memory. */
+const MAX_FETCHES = 16;
 
 /** An object that is read through the cache. */
 export interface CachedObject {
@@ -32,7 +35,7 @@ const BLOCK_PAGES = 16;
  */
 export class PageCache {
   readonly #table: PageTable;
-  readonly #permits = new FetchPermits();
+  readonly #permits = new ConcurrencyLimit(MAX_FETCHES);
   /** Pages that are being fetched, or are fetched and not on the disk yet. */
   readonly #fetches = new Map<string, Promise<Buffer>>();
   #staged = 0;
@@ -86,7 +89,7 @@ export class PageCache {
    * did: none may be missing, or too many fetches run.
    */
   fetchAhead(object: CachedObject, { from, to }: Range, pages: number): boolean {
-    if (this.#table.isOff || !this.#permits.isFree) return false;
+    if (this.#table.isOff || !this.#permits.hasRoom) return false;
     const last = pageOf(Math.min(to, object.size) - 1);
     for (let page = pageOf(from); page <= last; page++) {
       if (!this.#isMissing(object, page)) continue;

@@ -1,3 +1,4 @@
+import { forEachConcurrently } from '../../../core/async/for-each-concurrently';
 import { NightshiftError } from '../../../core/errors';
 import type { PutResult } from '../../object-store';
 import { newObject } from './conditional-write';
@@ -91,20 +92,8 @@ async function inOrder<T, R>(
   work: (item: T, index: number) => Promise<R>,
 ): Promise<R[]> {
   const results: R[] = [];
-  const rest = items.entries();
-  let hasFailed = false;
-  const run = async (): Promise<void> => {
-    for (const [index, item] of rest) {
-      if (hasFailed) return;
-      results[index] = await work(item, index);
-    }
-  };
-  const runs = Array.from({ length: Math.min(CONCURRENCY, items.length) }, () =>
-    run().catch((error: unknown) => {
-      hasFailed = true;
-      throw error;
-    }),
-  );
-  await Promise.all(runs);
+  await forEachConcurrently(items.entries(), CONCURRENCY, async ([index, item]) => {
+    results[index] = await work(item, index);
+  });
   return results;
 }

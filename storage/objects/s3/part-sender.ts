@@ -1,9 +1,9 @@
+import type { ConcurrencyLimit } from '../../../core/async/concurrency-limit';
 import type { PutResult } from '../../object-store';
 import type { NewObject } from './conditional-write';
 import { MultipartUpload } from './multipart-upload';
 import type { PartBuffer, PartBuffers } from './part-buffers';
 import type { S3Bucket } from './s3-bucket';
-import type { Slots } from './slots';
 
 /** Of one object. A third part is filled while they are sent. */
 const PARTS_IN_FLIGHT = 2;
@@ -12,7 +12,7 @@ const PARTS_IN_FLIGHT = 2;
 export interface SharedParts {
   readonly bucket: S3Bucket;
   readonly buffers: PartBuffers;
-  readonly slots: Slots;
+  readonly slots: ConcurrencyLimit;
 }
 
 /** Sends the parts of one object while the next one is filled. */

@@ -1,11 +1,11 @@
 import { PutObjectCommand } from '@aws-sdk/client-s3';
+import { ConcurrencyLimit } from '../../../core/async/concurrency-limit';
 import type { ObjectBody, PutResult } from '../../object-store';
 import { newObject, writeIfAbsent } from './conditional-write';
 import { writerMetadata } from './look-up';
 import { FIRST_PART_BYTES, PartBuffers, type PartBuffer } from './part-buffers';
 import { PartSender } from './part-sender';
 import type { S3Bucket } from './s3-bucket';
-import { Slots } from './slots';
 
 /** Parts that a process sends at the same time. */
 const MAX_PARTS_IN_FLIGHT = 16;
@@ -15,7 +15,7 @@ export class ObjectWriter {
   readonly #bucket: S3Bucket;
   readonly #onPassed: (bytes: number) => void;
   readonly #buffers = new PartBuffers();
-  readonly #slots = new Slots(MAX_PARTS_IN_FLIGHT);
+  readonly #slots = new ConcurrencyLimit(MAX_PARTS_IN_FLIGHT);
 
   constructor(bucket: S3Bucket, onPassed: (bytes: number) => void) {
     this.#bucket = bucket;

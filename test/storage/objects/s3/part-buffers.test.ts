@@ -1,5 +1,5 @@
 import { PartBuffers } from '../../../../storage/objects/s3/part-buffers';
-import { Slots } from '../../../../storage/objects/s3/slots';
+import { ConcurrencyLimit } from '../../../../core/async/concurrency-limit';
 
 const MIB = 1024 ** 2;
 
@@ -39,7 +39,7 @@ describe('buffers of parts', () => {
 
 describe('slots', () => {
   it('bound how many tasks run at once, and keep their order, also after failures', async () => {
-    const slots = new Slots(3);
+    const slots = new ConcurrencyLimit(3);
     const started: number[] = [];
     let running = 0;
     let most = 0;
