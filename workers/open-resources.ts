@@ -129,7 +129,7 @@ export async function openResources(
 }
 
 function storageOptions({ logger, metrics, tracing }: ResourceContext): StorageOptions {
-  // Chunks, the journal and Temporal repeat whatever fails.
+  // Chunks, the journal and Temporal repeat operations that fail.
   const observe = countOperations(metrics.fileStorageOperations, 'processor', () => 'retry');
   const onFlushed = (tookMs: number): void => metrics.journalFlush.observe(tookMs / 1000);
   return { logger, observe, onFlushed, tracing };

@@ -31,7 +31,7 @@ const BLOCK_PAGES = 16;
 
 /**
  * Reads of immutable objects through the pages on a local disk (docs/design/journal.md#block-cache). Pages
- * that are missing are fetched in runs, and each page by one request at a time, whoever reads it.
+ * that are missing are fetched in runs, and concurrent readers of a page share one request.
  */
 export class PageCache {
   readonly #table: PageTable;
