@@ -9,6 +9,10 @@ interface ApiFlags extends ConfigFlag {
   readonly host?: string;
 }
 
+interface WorkerFlags extends ConfigFlag {
+  readonly roles?: readonly string[];
+}
+
 /** `nightshift api`: serves until a signal. @throws config_invalid, and what the API fails with */
 export async function runApiCommand(flags: ApiFlags): Promise<void> {
   const { port, host } = flags;
@@ -19,8 +23,8 @@ export async function runApiCommand(flags: ApiFlags): Promise<void> {
 }
 
 /** `nightshift worker`: works until a signal. @throws config_invalid, and what the worker fails with */
-export async function runWorkerCommand(flags: ConfigFlag): Promise<void> {
-  const config = load(flags);
+export async function runWorkerCommand(flags: WorkerFlags): Promise<void> {
+  const config = load(flags, { worker: { roles: flags.roles } });
   const { runWorker } = lazy.worker();
   const logger = createLogger(config.log, 'worker');
   await serve({ name: 'worker', logger, start: () => runWorker(config) });

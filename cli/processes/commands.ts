@@ -20,10 +20,16 @@ export function addProcessCommands(program: Command): void {
     .command('worker')
     .description('run a Temporal worker, which executes workflows and activities')
     .addOption(configOption())
+    .option(
+      '--roles <list>',
+      'what the process does: batch, exec or batch,exec (default: the setting worker.roles)',
+      (text) => text.split(',').map((name) => name.trim()),
+    )
     .addHelpText(
       'after',
       examples([
         'nightshift worker --config /etc/nightshift.yaml',
+        'nightshift worker --roles exec --config /etc/nightshift.yaml',
         'NIGHTSHIFT__CONCURRENCY__GLOBAL=500 nightshift worker --config /etc/nightshift.yaml',
       ]),
     )
