@@ -85,6 +85,11 @@ export function processEnvironment(): Environment {
   return process.env;
 }
 
+/** Sets a variable that a library takes a setting from, unless the operator has set it. */
+export function presetEnvironment(name: string, value: string): void {
+  process.env[name] ??= value;
+}
+
 /** `env` without the variables that {@link loadConfig} reads, for children that get a merged file. */
 export function withoutSettings(env: Environment): Record<string, string> {
   const kept = Object.entries(env).filter(([name]) => !SETTING_NAMES.test(name));
