@@ -5,7 +5,7 @@ import { StagedObject } from './staged-object';
 import { inPages, nameOf, PAGE_BYTES, pageOf } from './pages';
 import type { PageTable } from './page-table';
 
-/** Fetches at the same time, of at most 1 MiB each: enough for the bandwidth of a host, and a bound on memory. */
+/** Fetches at the same time: enough for the bandwidth of a host. */
 const MAX_FETCHES = 16;
 
 /** An object that is read through the cache. */

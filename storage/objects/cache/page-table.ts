@@ -15,6 +15,8 @@ interface Slot {
 
 interface Page {
   readonly slot: Slot;
+  /** The slot behind these bytes may hold those of an older page. */
+  readonly byteLength: number;
   /** Reads that run now; the slot must not be given to another page meanwhile. */
   readers: number;
 }
@@ -67,12 +69,15 @@ export class PageTable {
 
   /**
    * Fills `into` from byte `at` of the first of these pages, which must be a run. False if a page is not
-   * there, or cannot be read.
+   * there, cannot be read, or if the last one ends before `into` is full.
    */
   async read(names: readonly string[], at: number, into: Buffer): Promise<boolean> {
     const pages = names.map((name) => this.#use(name)).filter((page) => page !== undefined);
     const first = pages[0];
-    if (first === undefined || pages.length < names.length) return false;
+    const last = pages.at(-1);
+    if (first === undefined || last === undefined || pages.length < names.length) return false;
+    const end = (pages.length - 1) * PAGE_BYTES + last.byteLength;
+    if (at + into.length > end) return false;
     for (const page of pages) page.readers++;
     try {
       await this.#disk.read(first.slot.number, at, into);
@@ -108,7 +113,7 @@ export class PageTable {
       await this.#disk.write(slot.number, bytes);
       slot.isProven = true;
       if (this.#pages.has(name)) this.#freeSlots.push(slot);
-      else this.#pages.set(name, { slot, readers: 0 });
+      else this.#pages.set(name, { slot, byteLength: bytes.length, readers: 0 });
     } catch (error) {
       this.#freeSlots.push(slot);
       this.#onFailedWrite(slot, error);

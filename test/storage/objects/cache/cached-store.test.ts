@@ -248,6 +248,22 @@ describe('the disk of a cache', () => {
     expect(calls).toBeGreaterThan(0);
   });
 
+  it('gives no bytes behind the end of an object, which an older page left in its slot', async () => {
+    const disk = new FakeDisk(1);
+    const plain = countedStore();
+    const options = { ...LASTING, bytes: PAGE_BYTES, openDisk: () => Promise.resolve(disk) };
+    const store = await openCachedStore(plain, options);
+    await store.putIfAbsent('batches/a/segment', patternBytes(PAGE_BYTES, 1));
+    await until(() => disk.pages.size === 1, 5_000, 'the page of the first object');
+    const plan = patternBytes(1_000, 2);
+    plain.objects.set('batches/b/plan', plan);
+    const readPast = () => store.read('batches/b/plan', { from: 500, to: 2_000 });
+    expect((await readPast()).equals(plan.subarray(500))).toBe(true);
+    const isReplaced = () => disk.pages.get(0)?.subarray(0, 1_000).equals(plan) === true;
+    await until(isReplaced, 5_000, 'the page of the second object');
+    expect((await readPast()).equals(plan.subarray(500))).toBe(true);
+  });
+
   it('holds no more pages than it has slots, the least recently read ones first to go', async () => {
     const disk = new FakeDisk(32);
     const plain = countedStore();

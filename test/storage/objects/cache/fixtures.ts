@@ -72,7 +72,9 @@ export class FakeDisk implements PageDisk {
     await turn();
     if (slot >= this.fullFrom) throw Object.assign(new Error('no space'), { code: 'ENOSPC' });
     if (this.fails()) throw new Error('EIO');
-    this.pages.set(slot, Buffer.from(bytes));
+    // As in a file, a shorter page leaves the end of the page before it in the slot.
+    const rest = this.pages.get(slot)?.subarray(bytes.length) ?? Buffer.alloc(0);
+    this.pages.set(slot, Buffer.concat([bytes, rest]));
   }
 
   close(): Promise<void> {
