@@ -1,10 +1,15 @@
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parse } from 'yaml';
 import { packageRoot } from '../../platform/package-root';
+import { version } from '../../platform/version';
 import { exists, read } from '../deployment/repository';
 
 interface Step {
+  readonly id?: string;
+  readonly with?: Readonly<Record<string, string>>;
   readonly uses?: string;
   readonly run?: string;
 }
@@ -68,6 +73,23 @@ it('CI runs every check, on the oldest Node that is supported and on newer ones'
   const versions = jobs['check']?.strategy?.matrix.node ?? [];
   expect(versions).toEqual(['20', '22', '24']);
   expect(known.engines.node).toBe(`>=${versions[0]}.19`);
+});
+
+it('a release gives the image the tag that its chart asks for', () => {
+  const { jobs } = parse(read(`${FOLDER}/release.yml`)) as Workflow;
+  const steps = jobs['image']?.steps ?? [];
+  const [, id = '', name = ''] =
+    /:\$\{\{ steps\.(\w+)\.outputs\.(\w+) \}\}$/.exec(
+      steps.flatMap((step) => step.with?.['tags'] ?? [])[0] ?? '',
+    ) ?? [];
+  const script = steps.find((step) => step.id === id)?.run ?? '';
+  const scratch = fs.mkdtempSync(path.join(tmpdir(), 'nightshift-release-'));
+  const output = path.join(scratch, 'output');
+  const env = { GITHUB_REF_NAME: `v${version()}`, GITHUB_OUTPUT: output };
+  execFileSync('bash', ['--norc', '-ec', script], { env });
+  const chart = parse(read('deploy/helm/nightshift/Chart.yaml')) as { appVersion: string };
+  expect(fs.readFileSync(output, 'utf8')).toBe(`${name}=${chart.appVersion}\n`);
+  fs.rmSync(scratch, { recursive: true });
 });
 
 it('a release runs every check before anything is published', () => {
