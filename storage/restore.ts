@@ -1,5 +1,6 @@
 import { forEachConcurrently } from '../core/async/for-each-concurrently';
-import { parseBatchRecord } from '../core/journal/batch-record';
+import { isNightshiftError } from '../core/errors';
+import { parseBatchRecord, type BatchRecord } from '../core/journal/batch-record';
 import {
   BATCH_RECORDS_PREFIX,
   batchRecordKey,
@@ -21,8 +22,9 @@ export interface RestoreDeps {
  * - `continues`: its row is back, and its workflow goes on from its journal
  * - `ends`: its row is back, but its pass-through headers are lost; it delivers what is answered
  * - `too_old`: it ended so long ago that its journal was removed; nothing is left to deliver from
+ * - `unreadable`: its record is damaged, or a later release has written it. It stays, and sweeps wait for it
  */
-export type LostBatchFate = 'continues' | 'ends' | 'too_old';
+export type LostBatchFate = 'continues' | 'ends' | 'too_old' | 'unreadable';
 
 /** What a restore did or, in a dry run, would do. */
 export interface RestoreReport {
@@ -46,7 +48,10 @@ export async function restoreRows(
   if (!dryRun) await deps.rows.skipEpochs();
   const batches: { id: string; fate: LostBatchFate }[] = [];
   for await (const id of lostBatches(deps)) {
-    batches.push({ id, fate: await restoreBatch(deps, id, dryRun) });
+    const record = await readRecord(deps.store, id);
+    if (record === null) continue;
+    const fate = record === 'unreadable' ? record : await restoreBatch(deps, record, dryRun);
+    batches.push({ id, fate });
   }
   return { batches, filesGone: await markFilesGone(deps, dryRun) };
 }
@@ -55,19 +60,36 @@ async function* lostBatches({ rows, store }: RestoreDeps): AsyncGenerator<string
   let ids: string[] = [];
   for await (const { key } of store.list(BATCH_RECORDS_PREFIX)) {
     const id = parseBatchRecordKey(key);
-    if (id !== null && ids.push(id) < IDS_AT_ONCE) continue;
+    if (id === null) continue;
+    ids.push(id);
+    if (ids.length < IDS_AT_ONCE) continue;
     yield* await rows.withoutRow(ids);
     ids = [];
   }
   yield* await rows.withoutRow(ids);
 }
 
+/** Null if the record was removed since the listing, by another restore that runs at the same time. */
+async function readRecord(
+  store: RestoreDeps['store'],
+  id: string,
+): Promise<BatchRecord | 'unreadable' | null> {
+  try {
+    return parseBatchRecord(await store.read(batchRecordKey(id)));
+  } catch (error) {
+    if (isNightshiftError(error, 'object_missing')) return null;
+    // One damaged object must not keep all other batches from coming back.
+    if (isNightshiftError(error, 'object_corrupt')) return 'unreadable';
+    throw error;
+  }
+}
+
 async function restoreBatch(
   { rows, store }: RestoreDeps,
-  id: string,
+  record: BatchRecord,
   dryRun: boolean,
 ): Promise<LostBatchFate> {
-  const record = parseBatchRecord(await store.read(batchRecordKey(id)));
+  const { id } = record;
   const isClosed = (await store.head(manifestKey(id))) !== null;
   if (isClosed && !(await hasSeals(store, id))) {
     // Without the record, sweeps no longer wait for a row that cannot come back.

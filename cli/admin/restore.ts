@@ -9,7 +9,8 @@ interface RestoreFlags extends ConfigFlag {
 }
 
 /**
- * `nightshift restore`: brings a database from a backup up to what the object store knows.
+ * `nightshift restore`: brings a database from a backup up to what the object store knows. Exit status 1 if
+ * the record of a batch cannot be read.
  * @throws config_invalid, schema_outdated, store_mismatch, postgres_unavailable, object_store_failed
  */
 export async function runRestoreCommand({ dryRun = false, ...flags }: RestoreFlags): Promise<void> {
@@ -34,7 +35,9 @@ export async function runRestoreCommand({ dryRun = false, ...flags }: RestoreFla
 const MEANING: Readonly<Record<LostBatchFate, string>> = {
   continues: 'continues from its journal',
   ends: 'ends with what is answered: its pass-through headers are lost',
-  too_old: 'cannot come back: it ended before the backup became too old for its journal',
+  too_old: 'cannot come back: it ended, and its journal was removed after retention.scratch',
+  unreadable:
+    'not restored: its record is damaged, or a later release has written it; see docs/backup.md#restore',
 };
 
 function printReport({ batches, filesGone }: RestoreReport, dryRun: boolean): void {
@@ -42,8 +45,9 @@ function printReport({ batches, filesGone }: RestoreReport, dryRun: boolean): vo
     const rows = batches.map(({ id, fate }) => [id, MEANING[fate]]);
     process.stdout.write(`${table([['batch without a row', 'what happens'], ...rows])}\n`);
   }
-  const restored = batches.filter(({ fate }) => fate !== 'too_old').length;
-  const would = dryRun ? '; nothing was changed' : '';
-  say(`${restored} batches restored, ${filesGone} files noted as deleted${would}`);
+  const restored = batches.filter(({ fate }) => fate === 'continues' || fate === 'ends').length;
+  const did = dryRun ? 'would be ' : '';
+  say(`${restored} batches ${did}restored, ${filesGone} files ${did}noted as deleted`);
+  if (batches.some(({ fate }) => fate === 'unreadable')) process.exitCode = 1;
   say('keys revoked since the backup are valid again: compare nightshift keys list');
 }
