@@ -1,5 +1,6 @@
 import type { BatchWorkflows } from '../client/batch-workflows';
 import type { Logger } from '../platform/logger';
+import { within } from '../platform/within';
 import type { BatchRepository } from '../storage/postgres/batches/repository';
 import type { BatchToStart } from '../storage/postgres/batches/types';
 
@@ -68,14 +69,11 @@ class RowOutbox implements Outbox {
 
   async start(batch: BatchToStart): Promise<void> {
     const waitMs = this.#options.startWaitMs ?? START_WAIT_MS;
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, waitMs)));
     // A start that succeeds after the wait still counts.
     const started = this.#track(this.#tryStart(batch)).then((ok) => {
       if (!ok) this.#startLater(batch, 0);
     });
-    await Promise.race([started, late]);
-    clearTimeout(timer);
+    await within(waitMs, started, () => undefined);
   }
 
   signalCancel(batchId: string): void {

@@ -1,17 +1,12 @@
+import { within } from './within';
+
 /** Checks one dependency; rejects with an error if it fails. */
 export type ReadinessCheck = () => Promise<void>;
 
 /** `ok`, or the message of the error. Waits at most `timeoutMs`. */
-export async function tryCheck(check: ReadinessCheck, timeoutMs: number): Promise<string> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<string>((resolve) => {
-    timer = setTimeout(() => resolve(`no answer within ${timeoutMs} ms`), timeoutMs);
-  });
-  try {
-    return await Promise.race([check().then(() => 'ok', messageOf), late]);
-  } finally {
-    clearTimeout(timer);
-  }
+export function tryCheck(check: ReadinessCheck, timeoutMs: number): Promise<string> {
+  const checked = check().then(() => 'ok', messageOf);
+  return within(timeoutMs, checked, () => `no answer within ${timeoutMs} ms`);
 }
 
 function messageOf(error: unknown): string {

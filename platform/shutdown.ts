@@ -1,4 +1,5 @@
 import { NightshiftError } from '../core/errors';
+import { within } from './within';
 
 /** One phase of a shutdown. Phases run one after another; a late or failed one does not stop the next. */
 export interface ShutdownPhase {
@@ -35,27 +36,19 @@ export async function runPhases(
   return reports;
 }
 
-async function runPhase(phase: ShutdownPhase): Promise<PhaseReport> {
+function runPhase(phase: ShutdownPhase): Promise<PhaseReport> {
   const startedAt = performance.now();
   const end = (result: PhaseReport['result'], error?: unknown): PhaseReport => {
     const tookMs = Math.round(performance.now() - startedAt);
     return { name: phase.name, result, tookMs, ...(error === undefined ? {} : { error }) };
   };
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<PhaseReport>((resolve) => {
-    timer = setTimeout(() => resolve(end('timeout')), phase.timeoutMs);
-  });
   // An async function turns an error that `run` throws synchronously into a rejection.
   const finished = (async () => phase.run())().then(
     () => end('done'),
     (error: unknown) =>
       end('failed', error ?? new NightshiftError('internal', 'rejected with nothing')),
   );
-  try {
-    return await Promise.race([finished, late]);
-  } finally {
-    clearTimeout(timer);
-  }
+  return within(phase.timeoutMs, finished, () => end('timeout'));
 }
 
 /** The actions of the two stages of signals. */

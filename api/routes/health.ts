@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { addResource } from '../../http/resource';
+import { tryCheck } from '../../platform/readiness';
 import type { RouteDeps } from '../app-deps';
 
 const CHECK_TIMEOUT_MS = 2_000;
@@ -12,7 +13,7 @@ export function addHealthRoutes(app: FastifyInstance, { checks }: RouteDeps): vo
       const results = await Promise.all(
         Object.entries(checks).map(async ([name, check]) => ({
           name,
-          answers: await isAnswering(check),
+          answers: (await tryCheck(check, CHECK_TIMEOUT_MS)) === 'ok',
         })),
       );
       const ready = results.every(({ answers }) => answers);
@@ -23,16 +24,4 @@ export function addHealthRoutes(app: FastifyInstance, { checks }: RouteDeps): vo
       return reply.code(ready ? 200 : 503).send(body);
     },
   });
-}
-
-async function isAnswering(check: () => Promise<void>): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), CHECK_TIMEOUT_MS);
-  });
-  const answered = check().then(
-    () => true,
-    () => false,
-  );
-  return Promise.race([answered, late]).finally(() => clearTimeout(timer));
 }

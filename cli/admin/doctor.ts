@@ -1,5 +1,6 @@
 import { NightshiftError } from '../../core/errors';
 import type { Config } from '../../platform/config';
+import { within } from '../../platform/within';
 import { table } from '../output';
 import { doctorChecks, passed, type CheckResult } from './doctor-checks';
 import { findDoctorConfig, type DoctorFlags } from './doctor-config';
@@ -34,13 +35,10 @@ function runChecks(config: Config): Promise<(readonly [string, CheckResult])[]> 
   );
 }
 
-async function withTimeout(check: Promise<string>, timeoutMs = CHECK_TIMEOUT_MS): Promise<string> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    const error = new NightshiftError('unavailable', `no answer within ${timeoutMs / 1_000} s`);
-    timer = setTimeout(() => reject(error), timeoutMs);
+function withTimeout(check: Promise<string>, timeoutMs = CHECK_TIMEOUT_MS): Promise<string> {
+  return within(timeoutMs, check, () => {
+    throw new NightshiftError('unavailable', `no answer within ${timeoutMs / 1_000} s`);
   });
-  return Promise.race([check, late]).finally(() => clearTimeout(timer));
 }
 
 function oneLine(error: unknown): string {

@@ -1,4 +1,5 @@
 import { Gauge, type Registry } from 'prom-client';
+import { within } from '../within';
 
 /** What is open in one status. */
 export interface OpenSample {
@@ -86,13 +87,8 @@ class FreshRows {
     const isFresh = performance.now() - this.#readAtMs < FRESH_MS;
     if (isFresh || this.source === null) return this.#rows;
     this.#reading ??= this.#update(this.source).finally(() => (this.#reading = null));
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<'late'>((resolve) => {
-      timer = setTimeout(() => resolve('late'), LIMIT_MS);
-    });
-    const outcome = await Promise.race([this.#reading, late]);
-    clearTimeout(timer);
-    return outcome === 'late' ? null : this.#rows;
+    const read = this.#reading.then(() => this.#rows);
+    return within(LIMIT_MS, read, () => null);
   }
 
   /** A failure is not kept: the next scrape tries again. */

@@ -15,6 +15,7 @@ import {
 import { redactUrl } from '../config-redact';
 import type { Config } from '../config-schema';
 import { version } from '../version';
+import { within } from '../within';
 import type { BatchIds } from './batch-ids';
 import { batchIds, remoteContext } from './batch-ids';
 import { logExports } from './export-log';
@@ -184,11 +185,8 @@ class SdkTracing implements Tracing {
   }
 
   async #close(): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, CLOSE_MS)));
     const flushed = this.#parts.provider.shutdown().catch(() => undefined);
-    await Promise.race([flushed, late]);
-    clearTimeout(timer);
+    await within(CLOSE_MS, flushed, () => undefined);
   }
 
   #startWithId(options: SpanOptions, { batch, parent }: BatchIds): Span {

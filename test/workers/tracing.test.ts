@@ -13,6 +13,7 @@ import type { BatchRow, TerminalRecord } from '../../storage/postgres/batches/ty
 import { traceActivities } from '../../workers/trace-activities';
 import { createFindTraced, traceEnds, traceRestarts } from '../../workers/trace-batches';
 import type { WorkerActivities } from '../../workers/wiring';
+import { until } from '../support/until';
 
 const BATCH: TracedBatch = {
   ...{ id: 'batch_1', tenant: 'acme', inputFileId: 'file-1', endpoint: '/v1/embeddings' },
@@ -231,5 +232,25 @@ describe('a batch', () => {
     expect(await findOnce('batch_1')).toEqual(BATCH);
     expect(await findOnce('batch_1')).toEqual(BATCH);
     expect(reads).toBe(2);
+  });
+
+  it('is worked on untraced while its row cannot be read, by all attempts with one statement', async () => {
+    let reads = 0;
+    const answers: ((row: BatchRow) => void)[] = [];
+    const findSlowly = createFindTraced(
+      {
+        find: () => {
+          reads++;
+          return new Promise((resolve) => answers.push(resolve));
+        },
+      },
+      1,
+    );
+    const attempts = [findSlowly('batch_1'), findSlowly('batch_1')];
+    expect(await Promise.all(attempts)).toEqual([null, null]);
+    expect(reads).toBe(1);
+    answers[0]?.(BATCH as unknown as BatchRow);
+    expect(await until(() => findSlowly('batch_1'), 5_000, 'the row')).toEqual(BATCH);
+    expect(reads).toBe(1);
   });
 });
