@@ -68,6 +68,12 @@ function secretFile(folder: string): string {
 
 async function isHealthy(port: number): Promise<boolean> {
   const signal = AbortSignal.timeout(PROBE_TIMEOUT_MS);
-  const answer = await fetch(`http://127.0.0.1:${port}/health`, { signal }).catch(() => null);
-  return answer?.ok ?? false;
+  try {
+    const answer = await fetch(`http://127.0.0.1:${port}/health`, { signal });
+    // An unread body would keep the connection, and each probe would open another one.
+    await answer.arrayBuffer();
+    return answer.ok;
+  } catch {
+    return false;
+  }
 }
