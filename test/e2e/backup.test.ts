@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type OpenAI from 'openai';
 import { ensureBuilt } from '../../cli/prepare.js';
+import { ageBatches } from '../support/aged-rows';
 import { copyDatabase } from '../support/database-copy';
 import { describeWithGoTool } from '../support/go-tool';
 import { answersIn } from '../support/journal-files';
@@ -162,6 +163,7 @@ async function restore(installation: Installation, { batches }: Past, backup: Te
   expect(dry.stdout).not.toContain(batches.open.id);
   const { stderr } = await installation.run(['restore']);
   expect(stderr).toContain('2 batches restored, 1 files noted as deleted');
+  await ageBatches(backup.pool);
   await installation.startWorker();
   return installation.startApi();
 }

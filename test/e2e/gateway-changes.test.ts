@@ -1,8 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { Client, Connection } from '@temporalio/client';
+import { Client as Postgres } from 'pg';
 import type { LocalServer, Received } from '../inference/local-server';
 import { startLocalServer } from '../inference/local-server';
+import { ageRoutes } from '../support/aged-rows';
 import { createBatch, inputLines, outcomeOf } from './run-batch';
 import type { TestStack } from '../support/stack';
 import { STACK_START_MS, startStack } from '../support/stack';
@@ -10,7 +12,7 @@ import { until } from '../support/until';
 
 const LINES = 10;
 const STEP_MS = 30_000;
-/** A worker counts as present for 30 s after its last announcement, and a returned chunk waits up to 16 s more. */
+/** A returned chunk waits up to 16 s before it is handed out again. */
 const UNROUTED_MS = 90_000;
 
 interface Held {
@@ -90,6 +92,17 @@ async function answers(model: string, count: number): Promise<void> {
   await until(() => credit.get(model) === 0, STEP_MS, `answers of ${model}`, 50);
 }
 
+/** Ends the 30 s in which a worker that is gone counts as live. */
+async function forgetGoneWorkers(): Promise<void> {
+  const { postgres } = JSON.parse(readFileSync(stack.configFile, 'utf8')) as {
+    postgres: { url: string };
+  };
+  const client = new Postgres({ connectionString: postgres.url });
+  await client.connect();
+  await ageRoutes(client);
+  await client.end();
+}
+
 async function details(id: string): Promise<string> {
   const connection = await Connection.connect({ address: stack.temporalAddress });
   try {
@@ -122,6 +135,7 @@ it(
     // The first gateway is removed: its model waits, the other one goes on, and the batch reports it.
     await reconfigure({ model_gateways: { b: gateway() } });
     await answers('b', 1);
+    await forgetGoneWorkers();
     await until(
       async () => (await details(id)).includes('No worker can send requests of a'),
       UNROUTED_MS,

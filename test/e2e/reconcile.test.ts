@@ -5,6 +5,7 @@ import { Client as Postgres } from 'pg';
 import { SCHEDULES } from '../../client/schedules';
 import { manifestKey } from '../../core/names/object-names';
 import { BATCH_QUEUE, BATCH_WORKFLOW, MAINTENANCE_WORKFLOWS } from '../../workflows/contract';
+import { ageBatches } from '../support/aged-rows';
 import { journalledAnswers } from '../support/journal-files';
 import type { RecordingBackend, Seen } from '../support/recording-backend';
 import { startRecordingBackend } from '../support/recording-backend';
@@ -320,6 +321,7 @@ describe('a Temporal server that lost its database', () => {
     'under running workers gets schedules and batches back, and journalled answers are not sent again',
     async () => {
       const id = await startedBatch();
+      await ageBatches(postgres);
       const pid = stack.pidOf('temporal');
       removeTemporalDatabase();
       process.kill(pid, 'SIGKILL');
@@ -342,6 +344,7 @@ describe('a Temporal server that lost its database', () => {
     async () => {
       const id = await startedBatch();
       await until(() => journalled(id) > 0, 10_000, 'a first answer in the journal');
+      await ageBatches(postgres);
       await disconnect();
       process.kill(stack.pidOf('worker'), 'SIGKILL');
       await stack.stop();

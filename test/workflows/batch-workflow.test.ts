@@ -25,8 +25,9 @@ function everyLineOnce(batch: FakeBatch): void {
   expect(new Set(batch.answered.values())).toEqual(new Set([1]));
 }
 
+/** Batches do not share state and mostly wait, so Jest runs five of them at once. */
 describe('batchWorkflow', () => {
-  it('answers every line of every model once and completes', async () => {
+  it.concurrent('answers every line of every model once and completes', async () => {
     const { batch, played } = await run('completed');
     expect(played.result).toMatchObject({ status: 'completed', total: 320, completed: 320 });
     everyLineOnce(batch);
@@ -34,7 +35,7 @@ describe('batchWorkflow', () => {
     expect(batch.finalized).toEqual([{ nonce: 'n0', cause: null }]);
   });
 
-  it('records an invalid file and fails without sending anything', async () => {
+  it.concurrent('records an invalid file and fails without sending anything', async () => {
     const { batch, played } = await run('invalid-file');
     expect(played.error).toMatchObject({ cause: { type: 'BatchFailed' } });
     expect(batch.chunks).toEqual([]);
@@ -42,7 +43,7 @@ describe('batchWorkflow', () => {
     expect(batch.finalized).toEqual([{ nonce: null, cause: null }]);
   });
 
-  it.each(['cancel-by-signal', 'native-cancel'])(
+  it.concurrent.each(['cancel-by-signal', 'native-cancel'])(
     'delivers the answers it has when cancelled: %s',
     async (name) => {
       const { batch, played } = await run(name);
@@ -52,13 +53,13 @@ describe('batchWorkflow', () => {
     },
   );
 
-  it('expires at its deadline with the answers it has', async () => {
+  it.concurrent('expires at its deadline with the answers it has', async () => {
     const { batch, played } = await run('expired');
     expect(played.result).toMatchObject({ status: 'expired', completed: 20 });
     expect(batch.finalized).toEqual([{ nonce: 'n0', cause: 'expired' }]);
   });
 
-  it('expires even while lanes that started late are pausing', async () => {
+  it.concurrent('expires even while lanes that started late are pausing', async () => {
     const { batch, played } = await run('expired-while-pausing');
     expect(played.result).toMatchObject({ status: 'expired' });
     // Four answered chunks, then one for each lane and one more after its pause. If pausing lanes woke each
@@ -68,14 +69,14 @@ describe('batchWorkflow', () => {
     expect(batch.finalized).toEqual([{ nonce: 'n0', cause: 'expired' }]);
   });
 
-  it('fails after a system failure, once the other chunks have returned', async () => {
+  it.concurrent('fails after a system failure, once the other chunks have returned', async () => {
     const { batch, played } = await run('system-failure');
     expect(played.error).toMatchObject({ cause: { type: 'BatchFailed' } });
     expect(batch.finalized).toEqual([{ nonce: 'n0', cause: 'failed' }]);
     expect(batch.answered.size).toBeGreaterThan(0);
   });
 
-  it('continues as new after a long history and loses no range', async () => {
+  it.concurrent('continues as new after a long history and loses no range', async () => {
     const { batch, played } = await run('continue-as-new');
     expect(played.result).toMatchObject({ status: 'completed', total: 900, completed: 900 });
     everyLineOnce(batch);
@@ -88,7 +89,7 @@ describe('batchWorkflow', () => {
     expect(Math.floor((input.resume?.startedAtMs ?? 0) / 1000) * 1000).toBe(startedMs);
   });
 
-  it('derives time slices from the age of the batch, not of its run', async () => {
+  it.concurrent('derives time slices from the age of the batch, not of its run', async () => {
     const batch = new FakeBatch();
     const model = { safe: 'alpha', model: 'alpha', entries: 40, queue: EXEC_QUEUE };
     const rest = { requestTimeoutMs: 1_000, open: [{ from: 0, to: 40 }], completed: 0, failed: 0 };
@@ -99,53 +100,61 @@ describe('batchWorkflow', () => {
     expect(batch.chunks[0]?.boxMs).toBeGreaterThanOrEqual(100_000);
   });
 
-  it('halves failing chunks down to the line that kills them, and ends it with an error without sending it', async () => {
-    const { batch, played } = await run('poisoned-line');
-    expect(played.result).toMatchObject({ status: 'completed' });
-    expect(batch.poisoned).toEqual(['alpha/5']);
-    everyLineOnce(batch);
-    const attempts = (from: number, to: number): number =>
-      batch.chunks.filter((chunk) => chunk.from === from && chunk.to === to).length;
-    expect([attempts(0, 8), attempts(4, 8), attempts(4, 6)]).toEqual([3, 1, 1]);
-    expect(
-      batch.chunks.filter((chunk) => chunk.from === 5 && chunk.solo === true).map((c) => c.poison),
-    ).toEqual([undefined, undefined, undefined, true]);
-  });
+  it.concurrent(
+    'halves failing chunks down to the line that kills them, and ends it with an error without sending it',
+    async () => {
+      const { batch, played } = await run('poisoned-line');
+      expect(played.result).toMatchObject({ status: 'completed' });
+      expect(batch.poisoned).toEqual(['alpha/5']);
+      everyLineOnce(batch);
+      const attempts = (from: number, to: number): number =>
+        batch.chunks.filter((chunk) => chunk.from === from && chunk.to === to).length;
+      expect([attempts(0, 8), attempts(4, 8), attempts(4, 6)]).toEqual([3, 1, 1]);
+      expect(
+        batch.chunks
+          .filter((chunk) => chunk.from === 5 && chunk.solo === true)
+          .map((c) => c.poison),
+      ).toEqual([undefined, undefined, undefined, true]);
+    },
+  );
 
-  it('sends again what finalization finds unanswered', async () => {
+  it.concurrent('sends again what finalization finds unanswered', async () => {
     const { batch, played } = await run('holes-in-the-journal');
     expect(played.result).toMatchObject({ status: 'completed' });
     expect(batch.chunks.at(-1)).toMatchObject({ from: 3, to: 5 });
     expect(batch.finalized).toHaveLength(2);
   });
 
-  it('ends soon after a stop during ingestion, even if the ingestion never ends', async () => {
-    const { batch, played } = await run('cancelled-while-ingesting');
-    expect(played.result).toMatchObject({ status: 'cancelled' });
-    expect(batch.finalized).toEqual([{ nonce: null, cause: 'cancelled' }]);
-    expect(batch.details).toContain('stopping: **cancelled**');
-  });
+  it.concurrent(
+    'ends soon after a stop during ingestion, even if the ingestion never ends',
+    async () => {
+      const { batch, played } = await run('cancelled-while-ingesting');
+      expect(played.result).toMatchObject({ status: 'cancelled' });
+      expect(batch.finalized).toEqual([{ nonce: null, cause: 'cancelled' }]);
+      expect(batch.details).toContain('stopping: **cancelled**');
+    },
+  );
 
-  it('completes if its window ends while every line is settled', async () => {
+  it.concurrent('completes if its window ends while every line is settled', async () => {
     const { batch, played } = await run('deadline-while-finalizing');
     expect(played.result).toMatchObject({ status: 'completed' });
     expect(batch.stopCause).toBeNull();
   });
 
-  it('expires if unanswered ranges get no answer before the deadline', async () => {
+  it.concurrent('expires if unanswered ranges get no answer before the deadline', async () => {
     const { batch, played } = await run('holes-until-the-deadline');
     expect(played.result).toMatchObject({ status: 'expired' });
     expect(batch.finalized.map(({ cause }) => cause)).toEqual([null, 'expired']);
   });
 
-  it('finalizes at once if an earlier run had found every line settled', async () => {
+  it.concurrent('finalizes at once if an earlier run had found every line settled', async () => {
     const { batch, played } = await run('answered-when-opened');
     expect(played.result).toMatchObject({ status: 'completed' });
     expect(batch.chunks).toEqual([]);
     expect(batch.finalized).toEqual([{ nonce: 'n0', cause: null }]);
   });
 
-  it('reports a queue that no worker serves, and can still be cancelled', async () => {
+  it.concurrent('reports a queue that no worker serves, and can still be cancelled', async () => {
     const { batch, played } = await run('queue-that-nobody-serves');
     expect(batch.details).toMatch(
       /No worker takes chunks of alpha\*\* from queue `nightshift-exec.nobody` since \d{4}-/,
@@ -154,50 +163,60 @@ describe('batchWorkflow', () => {
     expect(batch.chunks).toEqual([]);
   });
 
-  it('waits for a permit with one chunk at the server, without events in the history', async () => {
-    const { batch, played } = await run('waits-for-a-permit');
-    expect(played.result).toMatchObject({ status: 'completed', total: 300 });
-    everyLineOnce(batch);
-    // The next attempt receives the last heartbeat of a failed attempt, even a throttled one.
-    expect(batch.notes).toEqual([
-      null,
-      { deaths: 0, holding: false },
-      { deaths: 1, holding: true },
-    ]);
-    const waited = batch.chunks.filter(({ mayWait }) => mayWait === true);
-    expect(new Set(waited.map(({ from, to }) => `${from}-${to}`)).size).toBe(1);
-    expect(waited[0]).toMatchObject({ mayWait: true, maxDeaths: 3, reroutes: true });
-    const scheduled = (played.histories[0]?.events ?? []).filter(
-      (event) => event.activityTaskScheduledEventAttributes?.activityType?.name === 'executeChunk',
-    );
-    expect(scheduled).toHaveLength(batch.chunks.length - 3);
-    // The other lanes run the remaining lines.
-    const rest = batch.chunks.slice(batch.chunks.findLastIndex(({ mayWait }) => mayWait) + 1);
-    expect(rest.length).toBeGreaterThan(1);
-  });
+  it.concurrent(
+    'waits for a permit with one chunk at the server, without events in the history',
+    async () => {
+      const { batch, played } = await run('waits-for-a-permit');
+      expect(played.result).toMatchObject({ status: 'completed', total: 300 });
+      everyLineOnce(batch);
+      // The next attempt receives the last heartbeat of a failed attempt, even a throttled one.
+      expect(batch.notes).toEqual([
+        null,
+        { deaths: 0, holding: false },
+        { deaths: 1, holding: true },
+      ]);
+      const waited = batch.chunks.filter(({ mayWait }) => mayWait === true);
+      expect(new Set(waited.map(({ from, to }) => `${from}-${to}`)).size).toBe(1);
+      expect(waited[0]).toMatchObject({ mayWait: true, maxDeaths: 3, reroutes: true });
+      const scheduled = (played.histories[0]?.events ?? []).filter(
+        (event) =>
+          event.activityTaskScheduledEventAttributes?.activityType?.name === 'executeChunk',
+      );
+      expect(scheduled).toHaveLength(batch.chunks.length - 3);
+      // The other lanes run the remaining lines.
+      const rest = batch.chunks.slice(batch.chunks.findLastIndex(({ mayWait }) => mayWait) + 1);
+      expect(rest.length).toBeGreaterThan(1);
+    },
+  );
 
-  it('takes chunks back from a queue that is no longer served, and waits for a route', async () => {
-    const { batch, played } = await run('routed-again');
-    expect(batch.details).toMatch(/No worker can send requests of alpha\*\* since \d{4}-.* UTC/);
-    expect(played.result).toMatchObject({ status: 'completed', total: 300, completed: 300 });
-    everyLineOnce(batch);
-  });
+  it.concurrent(
+    'takes chunks back from a queue that is no longer served, and waits for a route',
+    async () => {
+      const { batch, played } = await run('routed-again');
+      expect(batch.details).toMatch(/No worker can send requests of alpha\*\* since \d{4}-.* UTC/);
+      expect(played.result).toMatchObject({ status: 'completed', total: 300, completed: 300 });
+      everyLineOnce(batch);
+    },
+  );
 
-  it('looks up models without a route again when all other lines are settled', async () => {
-    const { batch, played } = await run('routed-at-last');
-    expect(played.result).toMatchObject({ status: 'completed', total: 12_080 });
-    everyLineOnce(batch);
-    const ended = batch.ended.map(({ model, from, to }) => [model, from, to]);
-    expect(ended).toEqual([
-      ['never', 0, 10_000],
-      ['never', 10_000, 12_000],
-    ]);
-    const [first, ...others] = batch.chunks.map(({ model }) => model);
-    expect([first, ...new Set(others)]).toEqual(['alpha', 'late']);
-    expect(batch.finalized).toEqual([{ nonce: 'n0', cause: null }]);
-  });
+  it.concurrent(
+    'looks up models without a route again when all other lines are settled',
+    async () => {
+      const { batch, played } = await run('routed-at-last');
+      expect(played.result).toMatchObject({ status: 'completed', total: 12_080 });
+      everyLineOnce(batch);
+      const ended = batch.ended.map(({ model, from, to }) => [model, from, to]);
+      expect(ended).toEqual([
+        ['never', 0, 10_000],
+        ['never', 10_000, 12_000],
+      ]);
+      const [first, ...others] = batch.chunks.map(({ model }) => model);
+      expect([first, ...new Set(others)]).toEqual(['alpha', 'late']);
+      expect(batch.finalized).toEqual([{ nonce: 'n0', cause: null }]);
+    },
+  );
 
-  it('gives up models without a route, even if that takes several runs', async () => {
+  it.concurrent('gives up models without a route, even if that takes several runs', async () => {
     const { batch, played } = await run('unrouted-continued');
     expect(played.result).toMatchObject({ status: 'completed', total: 25_000 });
     expect(played.histories.length).toBeGreaterThan(1);
@@ -205,17 +224,20 @@ describe('batchWorkflow', () => {
     expect(batch.chunks).toEqual([]);
   });
 
-  it('leaves models without a route undecided if a stop comes first', async () => {
+  it.concurrent('leaves models without a route undecided if a stop comes first', async () => {
     const { batch, played } = await run('cancelled-before-it-is-decided');
     expect(played.result).toMatchObject({ status: 'cancelled', total: 40 });
     expect(batch.ended).toEqual([]);
     expect(batch.finalized).toEqual([{ nonce: 'n0', cause: 'cancelled' }]);
   });
 
-  it('still ingests a batch that is cancelled while validating, and sends nothing', async () => {
-    const { batch, played } = await run('cancelled-while-validating');
-    expect(played.result).toMatchObject({ status: 'cancelled', total: 40, completed: 0 });
-    expect(batch.chunks).toEqual([]);
-    expect(batch.finalized).toEqual([{ nonce: 'n0', cause: 'cancelled' }]);
-  });
+  it.concurrent(
+    'still ingests a batch that is cancelled while validating, and sends nothing',
+    async () => {
+      const { batch, played } = await run('cancelled-while-validating');
+      expect(played.result).toMatchObject({ status: 'cancelled', total: 40, completed: 0 });
+      expect(batch.chunks).toEqual([]);
+      expect(batch.finalized).toEqual([{ nonce: 'n0', cause: 'cancelled' }]);
+    },
+  );
 });
