@@ -16,8 +16,7 @@ const { HELM, PROMTOOL } = require('./support/go-programs.js');
 
 const ROOT = path.resolve(__dirname, '..');
 /**
- * Tiers that start real servers, in order: Temporal alone, then whole stacks. Two test files run at a
- * time, because most of the time of these tests is waiting. The files in `test/faults/timed` check
+ * Tiers that start real servers, in order: Temporal alone, then whole stacks. The files in `test/faults/timed` check
  * measured times and run one by one. Tests in the other subfolders of `test/faults` start nothing.
  */
 const SERVER_TIERS = [
