@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { createBatchWorkflows } from '../client/batch-workflows';
 import { overdueAfterSec } from '../core/batch/overdue';
 import { openClient } from '../client/connection';
+import { countReloads } from '../client/count-reloads';
 import { openTemporalPing } from '../client/temporal-ping';
 import { NightshiftError, isNightshiftError } from '../core/errors';
 import { createApiMetrics } from '../platform/api-metrics';
@@ -97,7 +98,8 @@ async function open(config: Config, host: Host): Promise<string> {
   onClose('object store', () => storage.close());
   await verifyStoreIdentity(pool, storage.storeId);
   const { store } = storage;
-  const client = openClient(config.temporal, logger);
+  const observer = countReloads(metrics.credentialReloads, config.temporal);
+  const client = openClient(config.temporal, { logger, observer });
   onClose('temporal', () => client.connection.close());
   const checks = {
     postgres: async () => void (await pool.query('select 1')),

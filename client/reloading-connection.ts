@@ -1,7 +1,7 @@
 import { Connection } from '@temporalio/client';
 import type { Client, ConnectionOptions } from '@temporalio/client';
 import { connectionOptions } from './connection-options';
-import { watchCredentials, type CredentialLog } from './credential-watch';
+import { watchCredentials, type ReloadReports } from './credential-watch';
 import {
   readCredentials,
   type TemporalConfig,
@@ -12,8 +12,7 @@ import {
 export type TemporalConnection = Client['connection'];
 
 /** How a connection is made and watched. */
-export interface OpenConnectionOptions {
-  readonly logger?: CredentialLog | undefined;
+export interface OpenConnectionOptions extends ReloadReports {
   /** Replaces the SDK's interceptors, which retry failed calls. */
   readonly interceptors?: NonNullable<ConnectionOptions['interceptors']>;
   readonly everyMs?: number;

@@ -18,31 +18,32 @@ export interface TemporalCredentials {
 /** Reads every file that the settings name. @throws config_invalid, naming the setting and the file */
 export function readCredentials(config: TemporalConfig): TemporalCredentials {
   const texts = new Map<string, string>();
-  for (const { setting, path } of credentialFiles(config)) {
+  for (const { setting, path } of [...keyFiles(config), ...tlsFiles(config)]) {
     try {
       texts.set(setting, readFileSync(path, 'utf8'));
     } catch (cause) {
       throw unreadable(setting, path, cause);
     }
   }
-  return assemble(config, texts);
+  return { apiKey: assembleKey(config, texts), tls: assembleTls(config, texts) };
 }
 
-/** The same without blocking the event loop, because a file may be on a network share that hangs. */
-export async function rereadCredentials(config: TemporalConfig): Promise<TemporalCredentials> {
-  const texts = new Map<string, string>();
-  for (const { setting, path } of credentialFiles(config)) {
-    const text = await readFile(path, 'utf8').catch((cause: unknown) => {
-      throw unreadable(setting, path, cause);
-    });
-    texts.set(setting, text);
-  }
-  return assemble(config, texts);
+/**
+ * Reads the API key without blocking the event loop, because a file may be on a network share that hangs.
+ * @throws config_invalid
+ */
+export async function rereadKey(config: TemporalConfig): Promise<TemporalCredentials['apiKey']> {
+  return assembleKey(config, await readTexts(keyFiles(config)));
+}
+
+/** Reads the TLS settings in the same way. @throws config_invalid */
+export async function rereadTls(config: TemporalConfig): Promise<TemporalCredentials['tls']> {
+  return assembleTls(config, await readTexts(tlsFiles(config)));
 }
 
 /** Whether credentials come from files, so that they can change while the process runs. */
 export function hasCredentialFiles(config: TemporalConfig): boolean {
-  return credentialFiles(config).length > 0;
+  return keyFiles(config).length + tlsFiles(config).length > 0;
 }
 
 /** Whether TLS settings are equal, so that a connection made with `a` works with `b`. */
@@ -57,21 +58,33 @@ interface CredentialFile {
 
 const TLS_PARTS = ['ca_cert', 'client_cert', 'client_key'] as const;
 
-function credentialFiles({ api_key_file: keyFile, tls }: TemporalConfig): CredentialFile[] {
-  const found: CredentialFile[] = [];
-  if (keyFile !== undefined) found.push({ setting: 'api_key_file', path: keyFile });
-  if (typeof tls !== 'object') return found;
-  for (const part of TLS_PARTS) {
-    const path = tls[`${part}_file`];
-    if (path !== undefined) found.push({ setting: `tls.${part}_file`, path });
-  }
-  return found;
+function keyFiles({ api_key_file: path }: TemporalConfig): CredentialFile[] {
+  return path === undefined ? [] : [{ setting: 'api_key_file', path }];
 }
 
-function assemble(config: TemporalConfig, texts: ReadonlyMap<string, string>): TemporalCredentials {
+function tlsFiles({ tls }: TemporalConfig): CredentialFile[] {
+  if (typeof tls !== 'object') return [];
+  return TLS_PARTS.flatMap((part) => {
+    const path = tls[`${part}_file`];
+    return path === undefined ? [] : [{ setting: `tls.${part}_file`, path }];
+  });
+}
+
+async function readTexts(files: readonly CredentialFile[]): Promise<Map<string, string>> {
+  const texts = new Map<string, string>();
+  for (const { setting, path } of files) {
+    const text = await readFile(path, 'utf8').catch((cause: unknown) => {
+      throw unreadable(setting, path, cause);
+    });
+    texts.set(setting, text);
+  }
+  return texts;
+}
+
+function assembleKey(config: TemporalConfig, texts: ReadonlyMap<string, string>): string | null {
   const apiKey = config.api_key ?? texts.get('api_key_file')?.trim() ?? null;
   if (apiKey === '') throw invalid('api_key_file', 'the file is empty. Write the API key into it.');
-  return { apiKey, tls: assembleTls(config, texts) };
+  return apiKey;
 }
 
 /** An API key turns TLS on, as in Temporal's own tools, unless `temporal.tls` is set. */

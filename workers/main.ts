@@ -1,11 +1,12 @@
 import { readFile } from 'node:fs/promises';
+import { countReloads } from '../client/count-reloads';
 import { loadDataConverter } from '../client/data-converter';
 import type { NightshiftError } from '../core/errors';
 import type { Config } from '../platform/config';
 import { watchDependencies } from '../platform/dependency-watch';
 import { watchEventLoopDelay } from '../platform/event-loop-delay';
 import { boundHeapGrowth } from '../platform/heap';
-import { createLogger } from '../platform/logger';
+import { createLogger, type Logger } from '../platform/logger';
 import { createMetricsRegistry } from '../platform/metrics';
 import { observabilityPlace } from '../platform/observability-place';
 import { startObservabilityServer } from '../platform/observability-server';
@@ -25,7 +26,7 @@ import { findHeld } from './left-behind';
 import { startMaintenance, type Maintenance, type MaintenanceOptions } from './maintenance';
 import { openResources, type WorkerResources } from './open-resources';
 import { queuesOf } from './route-directory';
-import { openWorkerConnection } from './temporal-connection';
+import { openWorkerConnection, type WorkerConnection } from './temporal-connection';
 import { installTemporalRuntime } from './temporal-runtime';
 import { temporalTracing } from './temporal-tracing';
 import { traceActivities } from './trace-activities';
@@ -55,7 +56,7 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
     drain: drain.signal,
     onGuardTripped: (error) => guard.trip(error),
   });
-  const connection = await openWorkerConnection({ config: config.temporal, logger });
+  const connection = await connectWorkers(config, { logger, metrics });
   const budgetMs = drainBudgetMs(config);
   const workers = await createWorkers({
     connection: connection.first,
@@ -97,6 +98,15 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
   });
   guard.trip = (error) => hosted.distrust('guard_shutdown', error);
   return hosted;
+}
+
+/** The connection of the workers, whose reloads of credentials are counted. */
+function connectWorkers(
+  { temporal }: Config,
+  { logger, metrics }: { readonly logger: Logger; readonly metrics: WorkerMetrics },
+): Promise<WorkerConnection> {
+  const observer = countReloads(metrics.credentialReloads, temporal);
+  return openWorkerConnection({ config: temporal, logger, observer });
 }
 
 /** Looks for what a killed worker left, before the workers of this process take any of it. */

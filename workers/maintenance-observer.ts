@@ -10,6 +10,7 @@ export function createMaintenanceObserver(
     recovered: (action) => metrics.orphansRecovered.inc({ action }),
     failed: () => metrics.reconcilerErrors.inc(),
     cycleEnded: (tookMs) => metrics.reconcilerCycle.observe(tookMs / 1000),
+    rowsLost: () => metrics.rowsLost.inc(),
     removed: (kind, count) => metrics.swept.inc({ kind }, count),
   };
 }

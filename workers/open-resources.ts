@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { createBatchWorkflows } from '../client/batch-workflows';
 import { openClient } from '../client/connection';
+import { countReloads } from '../client/count-reloads';
 import { createBatchEnder } from '../client/batch-ender';
 import { createDescribe } from '../client/describe-workflow';
 import { createListRunning } from '../client/list-running';
@@ -86,7 +87,8 @@ export async function openResources(
   const progress = openProgress(progressPool, { worker, logger, metrics });
   const stops = listenForStops({ url, logger, onStop: (batchId) => progress.checkNow(batchId) });
   const routes = await openRoutes(progressPool, { registry, worker, logger });
-  const client = openClient(config.temporal, logger);
+  const observer = countReloads(metrics.credentialReloads, config.temporal);
+  const client = openClient(config.temporal, { logger, observer });
   const measured = openMeasured(pool, config, context);
   const ping = openTemporalPing(config.temporal);
   showLimits(config, metrics);

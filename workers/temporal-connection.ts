@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { NativeConnection, type Worker } from '@temporalio/worker';
 import { connectionOptions } from '../client/connection-options';
-import { watchCredentials } from '../client/credential-watch';
+import { watchCredentials, type ReloadReports } from '../client/credential-watch';
 import {
   readCredentials,
   type TemporalConfig,
@@ -12,7 +12,7 @@ import { NightshiftError, isNightshiftError } from '../core/errors';
 import type { Logger } from '../platform/logger';
 
 /** How a connection is made and watched. */
-export interface WorkerConnectionOptions {
+export interface WorkerConnectionOptions extends Pick<ReloadReports, 'observer'> {
   readonly config: TemporalConfig;
   readonly logger: Logger;
   /** How often changed certificates and keys are checked for, ms. */
@@ -35,7 +35,7 @@ export interface WorkerConnection {
 export async function openWorkerConnection(
   options: WorkerConnectionOptions,
 ): Promise<WorkerConnection> {
-  const { config, logger, everyMs } = options;
+  const { config, logger, observer, everyMs } = options;
   const initial = readCredentials(config);
   const first = await connectWhenReady(config, logger);
   let current = first;
@@ -57,7 +57,7 @@ export async function openWorkerConnection(
     follow: (all) => {
       workers = all;
       const every = everyMs === undefined ? {} : { everyMs };
-      watch = watchCredentials({ config, initial, use, logger, ...every });
+      watch = watchCredentials({ config, initial, use, logger, observer, ...every });
     },
     close: async () => {
       watch.close();

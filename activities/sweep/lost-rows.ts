@@ -16,9 +16,13 @@ export function createLostRowsCheck(): (deps: SweepDeps, check: () => void) => P
   return async (deps, check) => {
     if (performance.now() - searchedAtMs < SEARCH_EVERY_MS) return false;
     const lost = await findLostBatch(deps, check);
-    if (lost === null) searchedAtMs = performance.now();
-    else log.error('the database lacks rows: run nightshift restore', { batchId: lost });
-    return lost !== null;
+    if (lost === null) {
+      searchedAtMs = performance.now();
+      return false;
+    }
+    deps.observer.rowsLost();
+    log.error('the database lacks rows: run nightshift restore', { batchId: lost });
+    return true;
   };
 }
 

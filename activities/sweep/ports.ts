@@ -11,9 +11,11 @@ export interface SweepDeps {
   readonly observer: SweepObserver;
 }
 
-/** Receives the number of removed items, for metrics. Must not throw. */
+/** Receives events of the sweep, for metrics. Must not throw. */
 export interface SweepObserver {
   removed(kind: SweepKind, count: number): void;
+  /** A search found a batch in the store without its row (docs/design/ends.md#lost-rows). */
+  rowsLost(): void;
 }
 
 /** Sweeps one page of one kind. `check` throws when the activity is cancelled. */

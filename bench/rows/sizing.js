@@ -115,20 +115,22 @@ async function largeBatch(scene, clients) {
     ...connections.map(([name, count]) =>
       figure(`connections, ${name}, one large batch`, count, ''),
     ),
-    ...Object.entries(disturbance(run.usage)).map(([what, value]) => figure(what, value, '')),
+    ...disturbances(run.usage, 'one large batch'),
   ];
 }
 
 /** What batches cost Temporal and PostgreSQL beside their lines, per thousand batches. */
-async function manyBatches({ bench, client, mock, product }, clients) {
+async function manyBatches({ bench, client, mock, observe, product }, clients) {
   const batches = bench.quick ? 200 : 1_000;
   const fileId = await client.upload(await inputFile(bench.scratch, { lines: 1 }));
   await mock.reset({ latencyMs: LATENCY_MS });
   const before = { ...(await stores(product, clients)), ...processorSec(product) };
+  const observation = observe();
   const startedMs = performance.now();
   const ids = await client.createMany(fileId, batches);
   for (const id of ids) expectComplete((await client.ended(id, { timeoutMs: 300_000 })).batch, 1);
   const tookSec = (performance.now() - startedMs) / 1000;
+  const usage = observation.end();
   const after = { ...(await stores(product, clients)), ...processorSec(product) };
   const per = (key, unit = 1) => ((after[key] - before[key]) / unit / batches) * 1000;
   const events = await eventsOf(clients.temporal, ids.slice(0, 20));
@@ -141,6 +143,7 @@ async function manyBatches({ bench, client, mock, product }, clients) {
     figure('processor time of the worker per 1,000 batches', per('workerSec'), 's'),
     figure('processor time of the API per 1,000 batches', per('apiSec'), 's'),
     ...events.map(({ what, mean }) => figure(`a batch of one line: ${what}`, mean, '')),
+    ...disturbances(usage, `${batches} batches`),
   ];
 }
 
@@ -190,6 +193,13 @@ function processorSec({ pidOf }) {
     workerSec: of('worker'),
     apiSec: of('api'),
   };
+}
+
+/** What other programs used meanwhile: seconds of processor time and memory are only exact without them. */
+function disturbances(usage, during) {
+  return Object.entries(disturbance(usage)).map(([what, value]) =>
+    figure(`${what}, ${during}`, value, ''),
+  );
 }
 
 function figure(what, value, unit) {

@@ -26,6 +26,11 @@ export function createMaintenanceSeries(registers: Registry[]) {
       help: 'Batches, or pages of batches, that could not be reconciled in a cycle',
       registers,
     }),
+    rowsLost: new Counter({
+      name: 'batch_sweeper_lost_rows_total',
+      help: 'Searches of the sweep that found a batch in the object store without its row',
+      registers,
+    }),
     swept: new Counter({
       name: 'batch_sweeper_removed_total',
       help: 'Objects and rows removed because they are no longer needed, by kind',

@@ -17,5 +17,11 @@ export function createProcessSeries(registers: Registry[]) {
       registers,
     }),
     dependencyUp: createDependencyGauge(registers),
+    credentialReloads: new Counter({
+      name: 'credential_reloads_total',
+      help: 'Credentials read again from changed files, and checks that could not use them, by result',
+      labelNames: ['credential', 'result'] as const,
+      registers,
+    }),
   };
 }

@@ -28,16 +28,20 @@ beforeAll(async () => {
   await insertOpenBatches();
   const port = await freePort();
   scrapeUrl = `http://127.0.0.1:${port}/metrics`;
+  const keyFile = path.join(folder, 'temporal-key');
+  writeFileSync(keyFile, 'a key');
   const config = configSchema.parse({
     postgres: { url: database.url },
     // Nothing listens there.
-    temporal: { address: '127.0.0.1:1' },
+    temporal: { address: '127.0.0.1:1', api_key_file: keyFile },
     object_store: { type: 'filesystem', path: folder },
     batch: { cancel_grace: '10s' },
     log: { level: 'error', format: 'json' },
     api: { port: 0, observability_port: port },
   });
   api = await runApi(config);
+  // Looked at ten seconds after the start, while the other tests run.
+  writeFileSync(keyFile, 'another key');
 }, POSTGRES_START_MS);
 afterAll(async () => {
   await api?.close();
@@ -106,6 +110,11 @@ it('watches its dependencies and the event loop', async () => {
   await until(isSeen, 5_000, 'a delay');
 });
 
+it('takes over a changed API key of Temporal', async () => {
+  const taken = 'credential_reloads_total{credential="temporal_api_key",result="success"}';
+  await until(async () => (await scrape())[taken] === 1, 15_000, 'the new key');
+});
+
 describe('after this run', () => {
   it('every series has the value that it must have', async () => {
     const all = await scrape();
@@ -135,7 +144,7 @@ function positive(all: Record<string, number>): Record<string, number> {
 }
 
 /** Series of ours, without those of Node. */
-const OWN = /^(http_|batch|dependency_up|file_storage|event_loop)/;
+const OWN = /^(http_|batch|credential|dependency_up|file_storage|event_loop)/;
 const INEXACT = /_(bucket\{|sum\b)|^(event_loop_delay|batch_oldest)/;
 
 /** One request each, as counter and histogram. */
@@ -158,6 +167,7 @@ const EXPECTED = {
   'batches_open{status="cancelling"}': 1,
   'batches_overdue{status="in_progress"}': 1,
   batch_waiting_lines: 12,
+  'credential_reloads_total{credential="temporal_api_key",result="success"}': 1,
   'dependency_up{dependency="postgres"}': 1,
   'dependency_up{dependency="object_store"}': 1,
   'file_storage_operations_total{operation="store",component="apiserver",status="success"}': 1,

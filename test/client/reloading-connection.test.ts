@@ -46,12 +46,19 @@ function settings(more: Record<string, unknown> = {}): TemporalConfig {
   return configSchema.parse({ temporal: { address: server.address, tls, ...more } }).temporal;
 }
 
-function open(config: TemporalConfig, warnings: string[] = []): TemporalConnection {
+function open(
+  config: TemporalConfig,
+  warnings: string[] = [],
+  counted: string[] = [],
+): TemporalConnection {
   const logger = {
     info: () => undefined,
     warn: (_: unknown, text: string) => void warnings.push(text),
   };
-  connection = openConnection(config, { everyMs: LOOK_MS, logger });
+  const observer = {
+    reloaded: (credential: string, result: string) => void counted.push(`${credential} ${result}`),
+  };
+  connection = openConnection(config, { everyMs: LOOK_MS, logger, observer });
   return connection;
 }
 
@@ -94,21 +101,29 @@ describe('a connection to Temporal with certificates in files', () => {
   it('keeps the old credentials while certificate and key do not match', async () => {
     putClient('first');
     const warnings: string[] = [];
-    const opened = open(settings(), warnings);
+    const counted: string[] = [];
+    const opened = open(settings(), warnings, counted);
     const before = opened.workflowService;
     put('client.pem', pem('second'));
     await until(() => warnings.length > 0, 5_000, 'a warning', 10);
+    await until(() => counted.length > 1, 5_000, 'a second check that fails', 10);
     expect(opened.workflowService).toBe(before);
     put('client-key.pem', pem('second-key'));
     await until(() => opened.workflowService !== before, 5_000, 'a new connection', 10);
     expect(warnings).toHaveLength(1);
+    // Every check is counted, so that a fault that lasts keeps the counter moving.
+    expect(new Set(counted.slice(0, -1))).toEqual(new Set(['temporal_certificates failure']));
+    expect(counted.at(-1)).toBe('temporal_certificates success');
   });
 
   it('sends the API key that the file contains now', async () => {
     putClient('first');
     writeFileSync(inFolder('key'), 'one\n');
-    const opened = open(settings({ api_key_file: inFolder('key') }));
+    const counted: string[] = [];
+    const opened = open(settings({ api_key_file: inFolder('key') }), [], counted);
     await call(opened);
+    rmSync(inFolder('key'));
+    await until(() => counted.length > 0, 5_000, 'a check that fails', 10);
     writeFileSync(inFolder('next'), 'two\n');
     renameSync(inFolder('next'), inFolder('key'));
     await until(
@@ -121,6 +136,8 @@ describe('a connection to Temporal with certificates in files', () => {
       10,
     );
     expect(server.calls[0]?.authorization).toBe('Bearer one');
+    expect(counted[0]).toBe('temporal_api_key failure');
+    expect(counted.at(-1)).toBe('temporal_api_key success');
   });
 
   it('says which file is missing or is not a certificate', () => {

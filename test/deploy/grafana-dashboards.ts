@@ -17,6 +17,7 @@ export interface Panel {
 export interface Dashboard {
   readonly file: string;
   readonly uid: string;
+  readonly title: string;
   readonly panels: readonly Panel[];
 }
 

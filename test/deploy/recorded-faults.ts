@@ -17,17 +17,18 @@ export const FIRING: Readonly<Record<(typeof RECORDINGS)[number], Firing>> = {
     'PostgreSQL is back': ['NightshiftReconcileErrors'],
     'Temporal refuses connections, and a batch is due': [
       'NightshiftApiSlow',
+      'NightshiftBatchOverdue',
       'NightshiftReconcileNotRunning',
       'NightshiftTemporalAway',
     ],
-    'Temporal is back': ['NightshiftQueueWaitHigh'],
+    'Temporal is back': [],
     'the object store is gone': [
       'NightshiftApiErrors',
       'NightshiftObjectStoreAway',
       'NightshiftObjectStoreFailing',
     ],
     'the object store is back': [],
-    'the model server answers 503': ['NightshiftModelServerAway'],
+    'the model server answers 503': ['NightshiftModelServerAway', 'NightshiftNoProgress'],
     'the model server is back': [],
   },
   frozen: {
@@ -42,9 +43,11 @@ export const FIRING: Readonly<Record<(typeof RECORDINGS)[number], Firing>> = {
   },
   lost: {
     healthy: [],
-    'three workflows of a later release': [],
+    'a batch has lost its row': ['NightshiftRowsLost'],
+    'its row is restored': ['NightshiftRowsLost'],
+    'three workflows of a later release': ['NightshiftWorkflowTasksFail'],
     'these workflows are terminated': [],
-    'a batch was created two hours ago and did not begin': ['NightshiftBatchStuck'],
+    'a batch was created two hours ago and did not begin': [],
     'and reconcile does not run': ['NightshiftBatchStuck', 'NightshiftReconcileNotRunning'],
     'reconcile runs again': [],
     'the only worker with a gateway for a model is gone': ['NightshiftModelWithoutWorker'],
@@ -128,6 +131,21 @@ export const MADE_BY_HAND: readonly RuleTest[] = [
     expected: [
       { atMin: 10, firing: [] },
       { atMin: 22, firing: ['NightshiftProgressNotWritten'] },
+    ],
+  },
+  {
+    name: 'a certificate is replaced and its key is not, after another renewal took one check',
+    series: {
+      ...HEALTHY,
+      'credential_reloads_total{credential="temporal_certificates",result="failure",job="nightshift-worker",instance="worker-1"}':
+        '0x5 2x24 8+6x10',
+      'credential_reloads_total{credential="temporal_certificates",result="success",job="nightshift-worker",instance="worker-1"}':
+        '0x5 2x35',
+    },
+    expected: [
+      { atMin: 8, firing: [] },
+      { atMin: 29, firing: [] },
+      { atMin: 38, firing: ['NightshiftCredentialsNotReloaded'] },
     ],
   },
   {

@@ -2,12 +2,13 @@ import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { parseAllDocuments } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { loadConfig, type Config } from '../../platform/config';
 import { createMetricsRegistry } from '../../platform/metrics';
 import { packageRoot } from '../../platform/package-root';
 import { version } from '../../platform/version';
 import { createWorkerMetrics } from '../../platform/worker-metrics';
+import { ruleFiles } from '../deploy/alert-rules';
 import { describeWithGoTool, findGoTool, GO_TOOL_MS } from '../support/go-tool';
 import { read, unknownWords } from './repository';
 
@@ -113,6 +114,16 @@ it('the chart has the version of the package', () => {
   const chart = read(`${CHART}/Chart.yaml`);
   expect(chart).toContain(`\nversion: ${version()}\n`);
   expect(chart).toContain(`\nappVersion: ${version()}\n`);
+});
+
+// Copies, because a chart reads no files outside of its folder, and some tools that install charts drop links. If
+// they differ: cp deploy/prometheus/rules/*.yml deploy/helm/nightshift/rules/
+it('the chart has exact copies of the alert rules in deploy/prometheus', () => {
+  const filesIn = (folder: string) =>
+    fs
+      .readdirSync(path.join(packageRoot(), folder))
+      .map((name) => [name, read(path.join(folder, name))]);
+  expect(filesIn(`${CHART}/rules`)).toEqual(filesIn('deploy/prometheus/rules'));
 });
 
 /** Commands and settings of the processes. */
@@ -282,6 +293,20 @@ function describeMonitoring(): void {
       endpoints[0].port,
     ]);
     expect(endpoints[0].path).toBe('/metrics');
+  });
+
+  it('loads every alert rule unchanged', () => {
+    const rule = example('all-values.yaml').find(({ kind }) => kind === 'PrometheusRule');
+    const shipped = ruleFiles().flatMap((file) => parse(fs.readFileSync(file, 'utf8')).groups);
+    expect(shipped.length).toBeGreaterThan(3);
+    const byName = (a: Manifest, b: Manifest): number => a.name.localeCompare(b.name);
+    expect([...rule.spec.groups].sort(byName)).toEqual(shipped.sort(byName));
+    expect(rule.metadata.labels).toMatchObject({ release: 'prometheus' });
+  });
+
+  it('contains nothing that needs the operator unless a value asks for it', () => {
+    const groups = example('s3-values.yaml').map(({ apiVersion }) => apiVersion as string);
+    expect(groups.filter((group) => group.startsWith('monitoring.coreos.com'))).toEqual([]);
   });
 }
 

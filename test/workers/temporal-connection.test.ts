@@ -33,6 +33,8 @@ const TIMEOUT_MS = 60_000;
 const logger = createLogger({ level: 'error', format: 'json' }, 'test');
 let temporal: TestTemporal;
 let folder: string;
+/** Reloads of the worker's connection. */
+const reloads: string[] = [];
 
 beforeAll(async () => {
   temporal = await startTemporal();
@@ -93,7 +95,10 @@ async function withWorkers(
   batch: FakeBatch,
   body: () => Promise<void>,
 ): Promise<void> {
-  const connection = await openWorkerConnection({ config, logger, everyMs: 50 });
+  const observer = {
+    reloaded: (credential: string, result: string) => void reloads.push(`${credential} ${result}`),
+  };
+  const connection = await openWorkerConnection({ config, logger, observer, everyMs: 50 });
   const workers: Worker[] = await createWorkers({
     connection: connection.first,
     dataConverter: loadDataConverter(config),
@@ -167,6 +172,8 @@ it(
         isReplaced = true;
         await expect(first.result()).resolves.toMatchObject({ status: 'completed' });
         expect(batch.chunks).toHaveLength(batch.models.length);
+        const taken = () => reloads.filter((one) => one === 'temporal_certificates success');
+        await until(() => taken().length === 1, 5_000, 'the reload to be counted');
         await direct.connection.close();
       });
     } finally {

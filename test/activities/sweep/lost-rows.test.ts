@@ -21,18 +21,21 @@ const NOW_SEC = Math.floor(Date.now() / 1000);
 
 let database: TestDatabase;
 let store: MemoryStore;
+/** Searches that found a batch without its row. */
+let found = 0;
 
 beforeAll(async () => (database = await withDatabase()), POSTGRES_START_MS);
 afterAll(() => database?.close());
 beforeEach(async () => {
   store = createMemoryStore();
+  found = 0;
   await database.pool.query('truncate batches, files');
 });
 
 /** Sweeps the first page of one kind. Returns how many items it removed. */
 async function sweep(kind: SweepKind, rows = createSweepRows(database.pool)): Promise<number> {
   const sweepPage = createSweepPage({
-    ...{ rows, store, observer: { removed: () => undefined } },
+    ...{ rows, store, observer: { removed: () => undefined, rowsLost: () => void found++ } },
     retention: { scratch: DAY_SEC * 1000, batches: 90 * DAY_SEC * 1000 },
   });
   // The sweep reports lost rows as an error, which is expected here.
@@ -59,6 +62,7 @@ describe('a batch that has a record but no row, because the database is older th
     await lost();
     expect(await sweep('files')).toBe(0);
     expect(store.objects.has(key)).toBe(true);
+    expect(found).toBe(1);
   });
 
   it('keeps objects that no row knows, until its row is back', async () => {
@@ -69,7 +73,9 @@ describe('a batch that has a record but no row, because the database is older th
     for (const key of keys()) store.writtenAtMs.set(key, Date.now() - 9 * DAY_SEC * 1000);
     expect(await sweep('temporary')).toBe(0);
     await insertBatch(database.pool, { id, input_object_key: input });
+    found = 0;
     expect(await sweep('temporary')).toBe(0);
+    expect(found).toBe(0);
     expect(keys()).toEqual([batchRecordKey(id), input, output].sort());
     await database.pool.query(`update batches set status = 'failed' where id = $1`, [id]);
     expect(await sweep('temporary')).toBe(1);

@@ -20,14 +20,14 @@ it('records a stack whose servers go away one after the other', async () => {
     await submit(stack.client, chatLines(5), '3s');
     await temporalProxy.become('refuse');
   });
-  await recorded.phase('Temporal is back', 34, () => temporalProxy.become('pass'));
+  await recorded.phase('Temporal is back', 40, () => temporalProxy.become('pass'));
   await recorded.phase('the object store is gone', 14, () => rename(store, `${store}-gone`));
   await recorded.phase('the object store is back', 16, () => rename(`${store}-gone`, store));
-  await recorded.phase('the model server answers 503', 52, () => {
+  await recorded.phase('the model server answers 503', 48, () => {
     backend.judge = () => ({ status: 503, body: '{}' });
     return Promise.resolve();
   });
-  await recorded.phase('the model server is back', 20, () => {
+  await recorded.phase('the model server is back', 16, () => {
     backend.judge = () => null;
     return Promise.resolve();
   });

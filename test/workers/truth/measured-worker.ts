@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
 import fs from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -162,6 +163,8 @@ function configOf(
   { folder, server }: { folder: string; server: FaultyServer },
 ): Config {
   const gateway = { request_timeout: '300ms', max_retries: 3, max_backoff: '10s' };
+  const keyFile = path.join(folder, 'temporal-key');
+  writeFileSync(keyFile, 'a key');
   return configSchema.parse({
     postgres: { url },
     object_store: { type: 'filesystem', path: folder },
@@ -174,7 +177,7 @@ function configOf(
     worker: { exec_slots: 5 },
     batch: { cancel_grace: '1s' },
     // A port on which nothing listens.
-    temporal: { address: new URL(server.closedUrl).host },
+    temporal: { address: new URL(server.closedUrl).host, api_key_file: keyFile },
   });
 }
 

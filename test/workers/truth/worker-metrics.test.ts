@@ -1,6 +1,10 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { countReloads } from '../../../client/count-reloads';
+import { watchCredentials } from '../../../client/credential-watch';
+import { readCredentials } from '../../../client/temporal-credentials';
+import { batchRecordKey } from '../../../core/names/object-names';
 import { watchDependencies } from '../../../platform/dependency-watch';
 import { watchEventLoopDelay } from '../../../platform/event-loop-delay';
 import { packageRoot } from '../../../platform/package-root';
@@ -143,6 +147,17 @@ it('cannot write the plan of a batch at first', async () => {
   expect(await finalize(id)).toMatchObject({ status: 'completed' });
 });
 
+// Before the next sweep, which remembers for a minute that no row is lost.
+it('removes nothing while a batch has no row', async () => {
+  const record = batchRecordKey(`batch_${'0'.repeat(32)}`);
+  await world.resources.store.putIfAbsent(record, Buffer.from('{}'));
+  for (let sweep = 0; sweep < 2; sweep++) {
+    const page = world.call(world.activities.sweepPage, { kind: 'files', afterSeq: 0 });
+    expect(await page).toEqual({ removed: 0, nextSeq: null });
+  }
+  rmSync(join(world.folder, 'objects', record));
+});
+
 it('reconciles and sweeps', async () => {
   const [lost, silent] = [await open(), await open()];
   world.workflows.set(lost, 'missing');
@@ -179,6 +194,32 @@ it('finds what a killed worker left', async () => {
   const held = await findHeld(options);
   await countLeftBehind(options, held, new AbortController().signal);
   await world.database.pool.query('delete from batches where id = $1', [id]);
+});
+
+it('takes over a changed API key at its second attempt', async () => {
+  // Shown with 0 by the client that the worker opened.
+  expect(await world.registry.metrics()).toContain(
+    'credential_reloads_total{credential="temporal_api_key",result="failure"} 0',
+  );
+  // A file of its own: the client of the worker also looks at its file every ten seconds.
+  const file = join(world.folder, 'own-key');
+  writeFileSync(file, 'a key');
+  const config = { ...world.config.temporal, api_key_file: file };
+  let attempts = 0;
+  const watch = watchCredentials({
+    config,
+    initial: readCredentials(config),
+    everyMs: 1,
+    observer: countReloads(world.metrics.credentialReloads, config),
+    use: () => {
+      if (++attempts === 1) throw new Error('the connection refused it');
+    },
+  });
+  const next = join(world.folder, 'next-key');
+  writeFileSync(next, 'another key');
+  renameSync(next, file);
+  await untilCounted('credential_reloads_total{credential="temporal_api_key",result="success"}', 1);
+  watch.close();
 });
 
 it('watches dependencies, gateways and the event loop', async () => {
@@ -335,6 +376,9 @@ const WORKER = {
   batch_reconciler_cycle_duration_seconds_count: 1,
   batch_reconciler_errors_total: 1,
   'batch_sweeper_removed_total{kind="files"}': 1,
+  batch_sweeper_lost_rows_total: 2,
+  'credential_reloads_total{credential="temporal_api_key",result="failure"}': 1,
+  'credential_reloads_total{credential="temporal_api_key",result="success"}': 1,
 };
 
 const EXPECTED = { ...BATCHES, ...REQUESTS, ...WORKER };
