@@ -47,7 +47,10 @@ export const FIRING: Readonly<Record<(typeof RECORDINGS)[number], Firing>> = {
     'its row is restored': ['NightshiftRowsLost'],
     'three workflows of a later release': ['NightshiftWorkflowTasksFail'],
     'these workflows are terminated': [],
-    'a batch was created two hours ago and did not begin': [],
+    'a batch was created two hours ago and did not begin': [
+      'NightshiftBatchStuck',
+      'NightshiftReconcileNotRunning',
+    ],
     'and reconcile does not run': ['NightshiftBatchStuck', 'NightshiftReconcileNotRunning'],
     'reconcile runs again': [],
     'the only worker with a gateway for a model is gone': ['NightshiftModelWithoutWorker'],

@@ -12,8 +12,6 @@ import { startRecordedStack, type RecordedStack } from './recorded-stack';
 const run = promisify(execFile);
 const DAY_SEC = 86_400;
 
-// The gauges of open batches are up to ten seconds old, and so reach a rule up to ten steps late.
-
 it('records a stack whose workflows and workers are lost', async () => {
   const recorded = await startRecordedStack((gateway) => ({ model_gateways: { m: gateway } }));
   await recorded.phase('healthy', 20);
@@ -23,7 +21,10 @@ it('records a stack whose workflows and workers are lost', async () => {
   await recorded.finish('lost');
 });
 
-/** A row that a restored database does not have, until `nightshift restore` inserts it. */
+/**
+ * A row that a restored database does not have, until `nightshift restore` inserts it. The schedule sweeps at each
+ * full ten minutes. If it does so in the minute before, that sweep remembers that no row is lost: record again.
+ */
 async function loseRow(recorded: RecordedStack): Promise<void> {
   const { stack, temporal, database } = recorded.proxied;
   const sweep = temporal.schedule.getHandle(SCHEDULES.sweep);
@@ -54,6 +55,7 @@ async function loseWorkers(recorded: RecordedStack): Promise<void> {
   await recorded.phase('these workflows are terminated', 32, () =>
     Promise.all(stuck.map((id) => temporal.workflow.getHandle(id).terminate())),
   );
+  // The API reads the gauges of open batches once in ten seconds, so they reach a rule up to ten steps late.
   await recorded.phase('a batch was created two hours ago and did not begin', 18, async () => {
     await strayRow(recorded, { ageSec: 7_200, windowSec: DAY_SEC, id: 'held' });
     recorded.reconcile = false;
