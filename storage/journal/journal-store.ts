@@ -133,8 +133,11 @@ export interface JournalWriter {
   /** Frames written so far, in order of writing. */
   readonly frames: readonly FrameRef[];
 
-  /** Resolves when all frames appended so far are written. Retries until then, or until `signal` aborts. */
-  flush(signal?: AbortSignal): Promise<void>;
+  /**
+   * Resolves when all frames appended so far are written. Retries until then. After `close` it waits for the
+   * close, and fails like it.
+   */
+  flush(): Promise<void>;
 
   /**
    * Writes the unwritten frames until a write fails, and closes. Idempotent. Call `flush` first to wait for

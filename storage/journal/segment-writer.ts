@@ -107,14 +107,13 @@ export class SegmentWriter implements JournalWriter {
     this.#schedule();
   }
 
-  async flush(signal?: AbortSignal): Promise<void> {
+  async flush(): Promise<void> {
     const target = this.#appendedFrames();
     if (this.#frames.length >= target) return;
-    signal?.throwIfAborted();
+    // The close writes what is left. A write of its own would run at the same time, with the same frames.
+    if (this.#closing !== null) return this.#closing;
     await new Promise<void>((resolve, reject) => {
-      const waiter = { target, resolve, reject };
-      this.#waiters.push(waiter);
-      signal?.addEventListener('abort', () => this.#dismiss(waiter, signal.reason), { once: true });
+      this.#waiters.push({ target, resolve, reject });
       this.#schedule();
     });
   }
@@ -213,11 +212,6 @@ export class SegmentWriter implements JournalWriter {
     const error = new NightshiftError('object_store_failed', message, { cause: this.#lastError });
     for (const waiter of this.#waiters.splice(0)) waiter.reject(error);
     throw error;
-  }
-
-  #dismiss(waiter: Waiter, reason: unknown): void {
-    this.#waiters = this.#waiters.filter((other) => other !== waiter);
-    waiter.reject(reason);
   }
 }
 
