@@ -16,14 +16,10 @@ export interface Dispatcher {
 /** A request for a permit. */
 export interface AcquireRequest {
   readonly tenant: string;
-  readonly batchId: string;
   /** The per-model limit counts requests of this name. */
   readonly model: string;
   /** The limit that all models of the gateway share; absent if it has none. */
   readonly gateway?: GatewayLimit;
-  readonly deadlineMs: number;
-  /** How much of the limit the request uses; always 1. */
-  readonly cost: number;
   /** 2 urgent, 3 normal, 4 relaxed. */
   readonly priority?: number;
 }

@@ -36,11 +36,8 @@ export class ChunkPermits {
     const { chunk, route } = options;
     this.#request = {
       tenant: chunk.tenant,
-      batchId: chunk.batchId,
       model: route.limiterKey,
       ...(route.gatewayLimit === undefined ? {} : { gateway: route.gatewayLimit }),
-      deadlineMs: chunk.deadlineMs,
-      cost: 1,
       priority: chunk.priority,
     };
   }

@@ -3,14 +3,11 @@ import type { LoadSignal } from '../../core/dispatch/outcome';
 import type { AcquireRequest, Permit } from '../../inference/dispatcher';
 import { createPermitDispatcher } from '../../inference/permit-dispatcher';
 import { PermitHistory } from './permit-history';
+import { permitRequest, unguarded } from './permit-requests';
 
 const GATEWAY = { key: 'g', limit: 6 };
-const request = (model = 'm', changes: Partial<AcquireRequest> = {}): AcquireRequest => ({
-  ...{ tenant: 't', batchId: 'b', model, deadlineMs: 0, cost: 1, ...changes },
-});
-const unguarded = () => {
-  throw new Error('the guard tripped');
-};
+const request = (model = 'm', changes: Partial<AcquireRequest> = {}): AcquireRequest =>
+  permitRequest({ model, ...changes });
 const settle = () => new Promise<void>((resolve) => process.nextTick(resolve));
 
 function dispatcherOf(limits: { global?: number; perModel?: number }) {

@@ -1,20 +1,8 @@
 import fc from 'fast-check';
-import type { AcquireRequest, Permit } from '../../inference/dispatcher';
+import type { Permit } from '../../inference/dispatcher';
 import { createPermitDispatcher } from '../../inference/permit-dispatcher';
 import { PermitHistory } from './permit-history';
-
-const request = (changes: Partial<AcquireRequest> = {}): AcquireRequest => ({
-  tenant: 't',
-  batchId: 'b',
-  model: 'm',
-  deadlineMs: 0,
-  cost: 1,
-  ...changes,
-});
-const unguarded = () => {
-  throw new Error('the guard tripped');
-};
-const settle = () => new Promise((resolve) => setImmediate(resolve));
+import { permitRequest as request, settle, unguarded } from './permit-requests';
 
 describe('permits', () => {
   it('are limited per model first, then over all models', async () => {

@@ -1,19 +1,7 @@
 import { AdaptiveLimit } from '../../core/dispatch/adaptive-limit';
-import type { AcquireRequest, Permit } from '../../inference/dispatcher';
+import type { Permit } from '../../inference/dispatcher';
 import { createPermitDispatcher } from '../../inference/permit-dispatcher';
-
-const request = (changes: Partial<AcquireRequest> = {}): AcquireRequest => ({
-  tenant: 't',
-  batchId: 'b',
-  model: 'm',
-  deadlineMs: 0,
-  cost: 1,
-  ...changes,
-});
-const unguarded = () => {
-  throw new Error('the guard tripped');
-};
-const settle = () => new Promise((resolve) => setImmediate(resolve));
+import { permitRequest as request, settle, unguarded } from './permit-requests';
 
 it('never lowers a limit below one request, however often the server refuses', () => {
   const limit = new AdaptiveLimit(16);
