@@ -1,8 +1,6 @@
-import { crc32 } from 'node:zlib';
 import type { StopCause } from '../../core/batch/status';
 import type { ExitReason } from '../../core/chunks/exit-reason';
 import { EXIT_REASON } from '../../core/chunks/exit-reason';
-import { encodeRetryFrame, retryHeader } from '../../core/journal/frame';
 import type { Permit } from '../../inference/dispatcher';
 import type { Route } from '../../inference/registry';
 import type { JournalWriter } from '../../storage/journal/journal-store';
@@ -13,6 +11,7 @@ import { AutoResetEvent } from './auto-reset-event';
 import type { CancelReason } from './cancel-reason';
 import type { Chunk } from './chunk';
 import { ChunkExit } from './chunk-exit';
+import { ChunkJournal } from './chunk-journal';
 import type { ChunkLedger, ChunkLine } from './chunk-ledger';
 import { ChunkPermits } from './chunk-permits';
 import type { ExecuteDeps } from './deps';
@@ -40,9 +39,6 @@ export interface ChunkRunOptions {
   readonly gate: ExclusiveGate;
 }
 
-/** How many workers must have died while only this line was in flight, before it ends as `internal_error`. */
-const PROVING_CRASHES = 3;
-const MAX_UNWRITTEN_BYTES = 32 * 1024 * 1024;
 /** If the breaker's next probe is later than this, a chunk that may wait does so at the server. */
 const LONG_UNTIL_PROBE_MS = 2_000;
 /** Longest sleep of the loop, which polls conditions that have no event. */
@@ -59,6 +55,7 @@ const FAILED_TRY_PAUSE_MS = 1_000;
 export class ChunkRun implements LineRun {
   readonly #o: ChunkRunOptions;
   readonly #queue: LineQueue;
+  readonly #journal: ChunkJournal;
   readonly #changed = new AutoResetEvent();
   readonly #latency = new LatencyWindow();
   readonly #startedMs = Date.now();
@@ -78,6 +75,7 @@ export class ChunkRun implements LineRun {
     const { chunk, deps, ledger, lease } = options;
     this.#suspect = chunk.exclusive ? Symbol('suspect') : null;
     this.#openInModel = chunk.openInModel ?? ledger.open;
+    this.#journal = new ChunkJournal(options);
     const maxBackingOff = 2 * deps.config.concurrency.per_model;
     this.#queue = new LineQueue(ledger, maxBackingOff, options.attempt - 1);
     this.#exit = new ChunkExit({
@@ -133,13 +131,13 @@ export class ChunkRun implements LineRun {
   }
 
   async run(): Promise<ExitReason> {
-    if (this.#isProvenPoison) return this.#endPoisonLine();
+    if (this.#o.chunk.mayBePoison && this.#journal.provesPoison) return this.#endPoisonLine();
     this.#exit.watch();
     if (this.#suspect !== null) this.#o.gate.request(this.#suspect);
     try {
       await this.#sendAll();
       await this.#finishInFlight();
-      this.#journalBackoffs();
+      this.#noteBackoffs();
     } finally {
       if (this.#suspect !== null) this.#o.gate.release(this.#suspect);
       this.#exit.close();
@@ -151,18 +149,7 @@ export class ChunkRun implements LineRun {
     this.#exit.onCancelled(reason);
   }
 
-  /**
-   * A line ends as `internal_error` only if the journal proves that it kills its workers: the frames of three
-   * writers must end with the note that exactly this line was about to be sent, with nothing else in flight. The
-   * workflow's suspicion alone proves nothing. Workers are also killed from outside, an attempt may die
-   * before it sends the line, and the line may only have been in flight beside the culprit. Evidence in
-   * the journal also survives a reset workflow (docs/design/execution.md#poison-lines).
-   */
-  get #isProvenPoison(): boolean {
-    const { chunk, ledger } = this.#o;
-    return chunk.mayBePoison && ledger.crashesAlone(0) >= PROVING_CRASHES;
-  }
-
+  /** Ends the chunk's only line as `internal_error`. */
   async #endPoisonLine(): Promise<ExitReason> {
     const line = this.#o.ledger.line(0);
     this.#recordAnswer(line, await this.#o.sender.poisonAnswer(line));
@@ -170,9 +157,7 @@ export class ChunkRun implements LineRun {
   }
 
   #recordAnswer(line: ChunkLine, frame: EncodedFrame): void {
-    const { ledger, writer } = this.#o;
-    writer.append(frame.header, frame.bytes);
-    ledger.recordAnswer(line.position, frame.header);
+    this.#journal.recordAnswer(line, frame);
     this.#answered++;
     this.#exit.onAnswered();
   }
@@ -210,10 +195,9 @@ export class ChunkRun implements LineRun {
   }
 
   #mayTry(nowMs: number): boolean {
-    const { lease, writer, route, gate } = this.#o;
+    const { lease, route, gate } = this.#o;
     if (!gate.mayBegin(this.#suspect)) return false;
-    if (!lease.maySend() || !writer.healthy) return false;
-    if (writer.unwrittenBytes > MAX_UNWRITTEN_BYTES) return false;
+    if (!lease.maySend() || !this.#journal.hasRoom) return false;
     return route.breaker.state === 'closed' || nowMs >= route.breaker.retryAtMs;
   }
 
@@ -240,10 +224,10 @@ export class ChunkRun implements LineRun {
   async #tryLine(line: ChunkLine, permit: Permit, probe: boolean): Promise<void> {
     const startedMs = performance.now();
     try {
-      if (this.#suspect !== null) await this.#journalExclusiveSend(line);
+      if (this.#suspect !== null) await this.#journal.noteExclusiveSend(line);
       const result = await this.#o.sender.try(line, { ...this.#tryOptions, probe, load: permit });
       this.#trouble = null;
-      if (this.#suspect !== null && result.kind !== 'answered') this.#journalBackoff(line);
+      if (this.#suspect !== null && result.kind !== 'answered') this.#journal.noteBackoff(line);
       if (result.kind === 'retry') {
         line.notBeforeMs = result.atMs;
         this.#queue.putBack(line);
@@ -254,7 +238,7 @@ export class ChunkRun implements LineRun {
     } catch (error) {
       this.#failTry(line, error);
     } finally {
-      if (this.#suspect !== null) this.#flushOutcome();
+      if (this.#suspect !== null) this.#journal.flushOutcome();
       permit.release();
       this.#o.gate.leave();
       this.#inFlight--;
@@ -264,7 +248,7 @@ export class ChunkRun implements LineRun {
 
   /** Pauses a line whose try failed before it was sent. Such a try does not count. */
   #failTry(line: ChunkLine, error: unknown): void {
-    if (this.#suspect !== null) this.#journalBackoff(line);
+    if (this.#suspect !== null) this.#journal.noteBackoff(line);
     if (this.#exit.abort.aborted) return;
     if (this.#trouble === null) {
       // Log it once, not for every line each second, until a line could be sent again.
@@ -283,32 +267,9 @@ export class ChunkRun implements LineRun {
    * Writes retry frames, so that lines in backoff keep their tries, refusals and pause in the next attempt.
    * Without the refusals, a line that its server always refuses would get 20 new ones with each chunk.
    */
-  #journalBackoffs(): void {
+  #noteBackoffs(): void {
     for (const line of this.#queue.backingOff) {
-      if (line.tries + line.refusals > 0) this.#journalBackoff(line);
+      if (line.tries + line.refusals > 0) this.#journal.noteBackoff(line);
     }
-  }
-
-  /**
-   * Makes it durable that the line is about to be sent exclusively. If a writer's frames end with this note,
-   * it died while only this line was in flight (docs/design/execution.md#poison-lines).
-   */
-  async #journalExclusiveSend(line: ChunkLine): Promise<void> {
-    this.#journalBackoff(line, true);
-    await this.#o.writer.flush();
-  }
-
-  /**
-   * Writes the outcome of an exclusive send at once. Until it is written, a kill for any other reason counts
-   * as evidence against the line.
-   */
-  #flushOutcome(): void {
-    // Rejects only if the writer is closed without having written; its close reports that.
-    this.#o.writer.flush().catch(() => undefined);
-  }
-
-  #journalBackoff({ offset, tries, refusals, notBeforeMs }: ChunkLine, alone = false): void {
-    const retry = { offset, tries, refusals, notBeforeMs, alone };
-    this.#o.writer.append(retryHeader(retry), encodeRetryFrame(retry, crc32));
   }
 }
