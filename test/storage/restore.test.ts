@@ -5,17 +5,14 @@ import { createBatchRepository } from '../../storage/postgres/batches/repository
 import { createRestoredRows } from '../../storage/postgres/restored-rows';
 import { restoreRows } from '../../storage/restore';
 import { createMemoryStore, type MemoryStore } from '../support/memory-store';
-import { POSTGRES_START_MS, withDatabase, type TestDatabase } from '../support/postgres';
+import { useDatabase } from '../support/postgres';
 import { insertBatch, insertFile } from '../support/rows';
 
-let database: TestDatabase;
+const database = useDatabase('batches', 'files');
 let store: MemoryStore;
 
-beforeAll(async () => (database = await withDatabase()), POSTGRES_START_MS);
-afterAll(() => database?.close());
 beforeEach(async () => {
   store = createMemoryStore();
-  await database.pool.query('truncate batches, files');
 });
 
 const put = (key: string) => store.putIfAbsent(key, Buffer.from('bytes'));

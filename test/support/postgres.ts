@@ -2,9 +2,7 @@
  * Postgres for tests. One embedded server for each Jest run, started by whichever test file asks
  * first and stopped with the run; one fresh, migrated database for each call, cloned from a template.
  *
- *     let database: TestDatabase;
- *     beforeAll(async () => (database = await withDatabase()), POSTGRES_START_MS);
- *     afterAll(() => database.close());
+ *     const database = useDatabase('batches', 'files');
  *
  * `database.pool` is open, `database.url` is for processes and pools of your own; end those before
  * `close()`, which removes the database, together with any connection that is left.
@@ -29,6 +27,31 @@ export interface TestDatabase {
 
 /** The longest a first {@link withDatabase} may take. */
 export const POSTGRES_START_MS = 60_000;
+
+/**
+ * A database for all tests of this file; `tables` are emptied before each test. Call it outside of tests and
+ * hooks, and use it inside of them.
+ */
+export function useDatabase(...tables: string[]): Pick<TestDatabase, 'url' | 'pool'> {
+  let opened: TestDatabase | undefined;
+  const database = (): TestDatabase => {
+    if (opened === undefined) throw new Error('the database is used outside of tests and hooks');
+    return opened;
+  };
+  beforeAll(async () => void (opened = await withDatabase()), POSTGRES_START_MS);
+  afterAll(() => opened?.close());
+  if (tables.length > 0) {
+    beforeEach(() => database().pool.query(`truncate ${tables.join(', ')}`));
+  }
+  return {
+    get url() {
+      return database().url;
+    },
+    get pool() {
+      return database().pool;
+    },
+  };
+}
 
 const TEMPLATE = 'nightshift_template';
 const PORT_TRIES = 3;

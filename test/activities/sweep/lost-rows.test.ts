@@ -13,23 +13,20 @@ import {
 } from '../../../core/names/object-names';
 import { createSweepRows } from '../../../storage/postgres/sweep';
 import { createMemoryStore, type MemoryStore } from '../../support/memory-store';
-import { POSTGRES_START_MS, withDatabase, type TestDatabase } from '../../support/postgres';
+import { useDatabase } from '../../support/postgres';
 import { insertBatch, insertFile } from '../../support/rows';
 
 const DAY_SEC = 24 * 3600;
 const NOW_SEC = Math.floor(Date.now() / 1000);
 
-let database: TestDatabase;
+const database = useDatabase('batches', 'files');
 let store: MemoryStore;
 /** Searches that found a batch without its row. */
 let found = 0;
 
-beforeAll(async () => (database = await withDatabase()), POSTGRES_START_MS);
-afterAll(() => database?.close());
 beforeEach(async () => {
   store = createMemoryStore();
   found = 0;
-  await database.pool.query('truncate batches, files');
 });
 
 /** Sweeps the first page of one kind. Returns how many items it removed. */

@@ -22,24 +22,21 @@ import {
 } from '../../../core/names/object-names';
 import { createSweepRows } from '../../../storage/postgres/sweep';
 import { createMemoryStore, type MemoryStore } from '../../support/memory-store';
-import { POSTGRES_START_MS, withDatabase, type TestDatabase } from '../../support/postgres';
+import { useDatabase } from '../../support/postgres';
 import { insertBatch, insertFile } from '../../support/rows';
 
 const DAY_SEC = 24 * 3600;
 const NOW_SEC = Math.floor(Date.now() / 1000);
 const NONCE = 'aaaaaaaaaaaaaaaa';
 
-let database: TestDatabase;
+const database = useDatabase('batches', 'files', 'chunk_progress', 'removed_batches');
 let store: MemoryStore;
 let removed: [SweepKind, number][];
 const rowsLost = () => undefined;
 
-beforeAll(async () => (database = await withDatabase()), POSTGRES_START_MS);
-afterAll(() => database?.close());
 beforeEach(async () => {
   store = createMemoryStore();
   removed = [];
-  await database.pool.query('truncate batches, files, chunk_progress, removed_batches');
 });
 
 function deps() {

@@ -4,11 +4,9 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { createProgram } from '../../../cli/program';
 import { createApiKeyRepository } from '../../../storage/postgres/api-keys';
-import { POSTGRES_START_MS, type TestDatabase, withDatabase } from '../../support/postgres';
+import { useDatabase } from '../../support/postgres';
 
-let database: TestDatabase;
-beforeAll(async () => (database = await withDatabase()), POSTGRES_START_MS);
-afterAll(() => database.close());
+const database = useDatabase();
 beforeEach(() => (urlInEnvironment = database.url));
 afterEach(() => jest.restoreAllMocks());
 

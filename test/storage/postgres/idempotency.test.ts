@@ -5,15 +5,12 @@ import {
   type Once,
 } from '../../../storage/postgres/idempotency';
 import { inTransaction } from '../../../storage/postgres/sql';
-import { POSTGRES_START_MS, type TestDatabase, withDatabase } from '../../support/postgres';
+import { useDatabase } from '../../support/postgres';
 
 const NOW_SEC = 1_700_000_000;
 const DAY_SEC = 24 * 3_600;
 
-let database: TestDatabase;
-beforeAll(async () => (database = await withDatabase()), POSTGRES_START_MS);
-afterAll(() => database.close());
-beforeEach(() => database.pool.query('truncate idempotency_keys'));
+const database = useDatabase('idempotency_keys');
 
 type Place = Partial<IdempotencyKey>;
 const keyOf = (over: Place): IdempotencyKey => ({

@@ -2,13 +2,11 @@ import { packageRoot } from '../../../platform/package-root';
 import { checkSchema, migrate } from '../../../storage/postgres/migrate';
 import { openPool } from '../../../storage/postgres/pool';
 import { verifyStoreIdentity } from '../../../storage/postgres/store-identity';
-import { POSTGRES_START_MS, withDatabase, type TestDatabase } from '../../support/postgres';
+import { useDatabase } from '../../support/postgres';
 import fs from 'node:fs';
 import path from 'node:path';
 
-let database: TestDatabase;
-beforeAll(async () => (database = await withDatabase()), POSTGRES_START_MS);
-afterAll(() => database.close());
+const database = useDatabase();
 
 const steps = fs
   .readdirSync(path.join(packageRoot(), 'storage/postgres/migrations'))

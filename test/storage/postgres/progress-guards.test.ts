@@ -4,16 +4,12 @@ import { insertBatch } from '../../support/rows';
 import { createBatchRepository } from '../../../storage/postgres/batches/repository';
 import { createProgressReporter } from '../../../storage/postgres/progress';
 import { showCounts, takeEpoch, touchRows } from '../../../storage/postgres/progress-sql';
-import type { TestDatabase } from '../../support/postgres';
-import { POSTGRES_START_MS, withDatabase } from '../../support/postgres';
+import { useDatabase } from '../../support/postgres';
 import { until } from '../../support/until';
 
 /** What concurrent statements must never overwrite. */
 
-let database: TestDatabase;
-
-beforeAll(async () => (database = await withDatabase()), POSTGRES_START_MS);
-afterAll(() => database?.close());
+const database = useDatabase();
 
 const insert = (over: BatchOverrides = {}) =>
   insertBatch(database.pool, { status: 'in_progress', total: 10, ...over });

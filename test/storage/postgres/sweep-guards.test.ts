@@ -1,6 +1,5 @@
 import { createSweepRows, type SweepRows } from '../../../storage/postgres/sweep';
-import type { TestDatabase } from '../../support/postgres';
-import { POSTGRES_START_MS, withDatabase } from '../../support/postgres';
+import { useDatabase } from '../../support/postgres';
 import { insertBatch } from '../../support/rows';
 
 /** Rows that the sweep must not remove, even if a caller names them. */
@@ -9,15 +8,12 @@ const HOUR_SEC = 3_600;
 const NOW_SEC = Math.floor(Date.now() / 1000);
 const OPEN = ['validating', 'in_progress', 'finalizing', 'cancelling'] as const;
 
-let database: TestDatabase;
+const database = useDatabase('batches', 'removed_batches', 'chunk_progress');
 let rows: SweepRows;
 
-beforeAll(async () => {
-  database = await withDatabase();
+beforeAll(() => {
   rows = createSweepRows(database.pool);
-}, POSTGRES_START_MS);
-afterAll(() => database?.close());
-beforeEach(() => database.pool.query('truncate batches, removed_batches, chunk_progress'));
+});
 
 async function count(table: string): Promise<number> {
   const text = `select count(*)::int as n from ${table}`;

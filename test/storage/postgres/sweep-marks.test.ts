@@ -2,8 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { batchIdFromBytes, uploadIdFromBytes } from '../../../core/names/ids';
 import { fileKey, uploadPartKey } from '../../../core/names/object-names';
 import { createSweepRows, type SweepRows } from '../../../storage/postgres/sweep';
-import type { TestDatabase } from '../../support/postgres';
-import { POSTGRES_START_MS, withDatabase } from '../../support/postgres';
+import { useDatabase } from '../../support/postgres';
 import { insertBatch } from '../../support/rows';
 
 /** The marks of the sweep, and the objects that it treats as unowned. */
@@ -11,17 +10,12 @@ import { insertBatch } from '../../support/rows';
 const NOW_SEC = Math.floor(Date.now() / 1000);
 const HOUR_SEC = 3_600;
 
-let database: TestDatabase;
+const database = useDatabase('batches', 'uploads', 'upload_parts', 'files', 'idempotency_keys');
 let rows: SweepRows;
 
-beforeAll(async () => {
-  database = await withDatabase();
+beforeAll(() => {
   rows = createSweepRows(database.pool);
-}, POSTGRES_START_MS);
-afterAll(() => database?.close());
-beforeEach(() =>
-  database.pool.query('truncate batches, uploads, upload_parts, files, idempotency_keys'),
-);
+});
 
 describe('a batch whose scratch is removed', () => {
   const page = { endedBeforeSec: NOW_SEC, afterSeq: 0, limit: 10 };

@@ -1,11 +1,8 @@
 import { enqueueRequests } from '../../../storage/postgres/tenant-limits';
-import { POSTGRES_START_MS, type TestDatabase, withDatabase } from '../../support/postgres';
+import { useDatabase } from '../../support/postgres';
 import { insertBatch } from '../../support/rows';
 
-let database: TestDatabase;
-beforeAll(async () => (database = await withDatabase()), POSTGRES_START_MS);
-afterAll(() => database.close());
-beforeEach(() => database.pool.query('truncate batches'));
+const database = useDatabase('batches');
 
 const newBatch = (tenant = 'ann') => insertBatch(database.pool, { tenant });
 

@@ -2,20 +2,17 @@ import { randomBytes } from 'node:crypto';
 import { fileIdFromBytes, partIdFromBytes, uploadIdFromBytes } from '../../../core/names/ids';
 import type { NewFile } from '../../../storage/postgres/files';
 import { createUploadRepository, type UploadRepository } from '../../../storage/postgres/uploads';
-import { POSTGRES_START_MS, type TestDatabase, withDatabase } from '../../support/postgres';
+import { useDatabase } from '../../support/postgres';
 
 /** Guarantees of the statements themselves, without the API. */
 
 const NOW_SEC = 1_000;
 
-let database: TestDatabase;
+const database = useDatabase('uploads', 'upload_parts', 'files');
 let uploads: UploadRepository;
-beforeAll(async () => {
-  database = await withDatabase();
+beforeAll(() => {
   uploads = createUploadRepository(database.pool);
-}, POSTGRES_START_MS);
-afterAll(() => database.close());
-beforeEach(() => database.pool.query('truncate uploads, upload_parts, files'));
+});
 
 async function open(tenant = 'ann', rows = uploads): Promise<string> {
   const { id } = await rows.insert({

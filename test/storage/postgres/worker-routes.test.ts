@@ -6,19 +6,16 @@ import { configSchema } from '../../../platform/config-schema';
 import { createWorkerRoutes } from '../../../storage/postgres/worker-routes';
 import type { RouteDirectory } from '../../../workers/route-directory';
 import { openRouteDirectory, queuesOf } from '../../../workers/route-directory';
-import type { TestDatabase } from '../../support/postgres';
-import { POSTGRES_START_MS, withDatabase } from '../../support/postgres';
+import { useDatabase } from '../../support/postgres';
 import { until } from '../../support/until';
 
-let database: TestDatabase;
+const database = useDatabase();
 const opened: { close(): Promise<void> }[] = [];
 
-beforeAll(async () => (database = await withDatabase()), POSTGRES_START_MS);
 beforeEach(() => database.pool.query('delete from worker_routes'));
 afterEach(async () => {
   for (const part of opened.splice(0)) await part.close();
 });
-afterAll(() => database?.close());
 
 const gateway = (over: Record<string, unknown> = {}) => ({
   url: 'http://127.0.0.1:9',

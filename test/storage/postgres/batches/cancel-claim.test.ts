@@ -1,10 +1,8 @@
 import { createBatchRepository } from '../../../../storage/postgres/batches/repository';
-import { POSTGRES_START_MS, type TestDatabase, withDatabase } from '../../../support/postgres';
+import { useDatabase } from '../../../support/postgres';
 import { insertBatch } from '../../../support/rows';
 
-let database: TestDatabase;
-beforeAll(async () => (database = await withDatabase()), POSTGRES_START_MS);
-afterAll(() => database.close());
+const database = useDatabase();
 
 const newBatch = () =>
   insertBatch(database.pool, { tenant: 'ann', created_at: 1_000, expires_at: 2_000 });

@@ -5,22 +5,19 @@ import {
   type BatchRepository,
 } from '../../../../storage/postgres/batches/repository';
 import type { TerminalRecord } from '../../../../storage/postgres/batches/types';
-import type { TestDatabase } from '../../../support/postgres';
-import { POSTGRES_START_MS, withDatabase } from '../../../support/postgres';
+import { useDatabase } from '../../../support/postgres';
 import { insertBatch } from '../../../support/rows';
 
 /** The statements that end a batch, when row and workflow disagree. */
 
 const OUTPUT_FILES_SEC = 3_600;
 
-let database: TestDatabase;
+const database = useDatabase();
 let batches: BatchRepository;
 
-beforeAll(async () => {
-  database = await withDatabase();
+beforeAll(() => {
   batches = createBatchRepository(database.pool, { outputFilesSec: OUTPUT_FILES_SEC });
-}, POSTGRES_START_MS);
-afterAll(() => database?.close());
+});
 
 function record(batchId: string, cause: StopCause | null): TerminalRecord {
   const file = { bytes: 10, filename: 'o.jsonl', objectKey: `files/t/${batchId}` };

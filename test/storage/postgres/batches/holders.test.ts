@@ -3,20 +3,17 @@ import {
   createBatchRepository,
   type BatchRepository,
 } from '../../../../storage/postgres/batches/repository';
-import { POSTGRES_START_MS, withDatabase, type TestDatabase } from '../../../support/postgres';
+import { useDatabase } from '../../../support/postgres';
 import { insertBatch } from '../../../support/rows';
 
 const STARTING = { name: '7@here', host: 'here', uptimeSec: 60 };
 
-let database: TestDatabase;
+const database = useDatabase('batches', 'chunk_progress', 'worker_routes');
 let batches: BatchRepository;
 
-beforeAll(async () => {
-  database = await withDatabase();
+beforeAll(() => {
   batches = createBatchRepository(database.pool);
-}, POSTGRES_START_MS);
-afterAll(() => database?.close());
-beforeEach(() => database.pool.query('truncate batches, chunk_progress, worker_routes'));
+});
 
 const insert = (status: string) => insertBatch(database.pool, { status });
 

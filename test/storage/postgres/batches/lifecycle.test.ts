@@ -11,18 +11,15 @@ import {
 import type { TerminalRecord } from '../../../../storage/postgres/batches/types';
 import { showCounts } from '../../../../storage/postgres/progress-sql';
 import { faultsOf, startAudit, statesOf } from '../../../support/audit';
-import type { TestDatabase } from '../../../support/postgres';
-import { POSTGRES_START_MS, withDatabase } from '../../../support/postgres';
+import { useDatabase } from '../../../support/postgres';
 import { until } from '../../../support/until';
 
-let database: TestDatabase;
+const database = useDatabase();
 let batches: BatchRepository;
 
-beforeAll(async () => {
-  database = await withDatabase();
+beforeAll(() => {
   batches = createBatchRepository(database.pool, { outputFilesSec: 3600 });
-}, POSTGRES_START_MS);
-afterAll(() => database?.close());
+});
 
 async function newBatch(): Promise<string> {
   const id = batchIdFromBytes(randomBytes(16));

@@ -4,18 +4,18 @@ import {
   type BatchRepository,
 } from '../../../../storage/postgres/batches/repository';
 import type { EndedBatch, TerminalRecord } from '../../../../storage/postgres/batches/types';
-import { POSTGRES_START_MS, withDatabase, type TestDatabase } from '../../../support/postgres';
+import { useDatabase } from '../../../support/postgres';
 import { insertBatch, type BatchOverrides } from '../../../support/rows';
 
-let database: TestDatabase;
+const database = useDatabase();
 let batches: BatchRepository;
 const ends: EndedBatch[] = [];
 
-beforeAll(async () => {
-  database = await withDatabase();
-  batches = createBatchRepository(database.pool, { onEnded: (end) => void ends.push(end) });
-}, POSTGRES_START_MS);
-afterAll(() => database?.close());
+beforeAll(() => {
+  batches = createBatchRepository(database.pool, {
+    onEnded: (end) => void ends.push(end),
+  });
+});
 beforeEach(() => ends.splice(0));
 
 /** A batch that was inserted so long ago. */

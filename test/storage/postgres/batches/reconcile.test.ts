@@ -7,17 +7,14 @@ import {
 } from '../../../../storage/postgres/batches/repository';
 import type { TerminalRecord } from '../../../../storage/postgres/batches/types';
 import { insertBatch, type BatchOverrides } from '../../../support/rows';
-import { POSTGRES_START_MS, withDatabase, type TestDatabase } from '../../../support/postgres';
+import { useDatabase } from '../../../support/postgres';
 
-let database: TestDatabase;
+const database = useDatabase('batches', 'files', 'chunk_progress');
 let batches: BatchRepository;
 
-beforeAll(async () => {
-  database = await withDatabase();
+beforeAll(() => {
   batches = createBatchRepository(database.pool, { outputFilesSec: 3600 });
-}, POSTGRES_START_MS);
-afterAll(() => database?.close());
-beforeEach(() => database.pool.query('truncate batches, files, chunk_progress'));
+});
 
 const insert = (over: BatchOverrides = {}) => insertBatch(database.pool, over);
 

@@ -3,19 +3,16 @@ import {
   createBatchRepository,
   type BatchRepository,
 } from '../../../../storage/postgres/batches/repository';
-import { POSTGRES_START_MS, type TestDatabase, withDatabase } from '../../../support/postgres';
+import { useDatabase } from '../../../support/postgres';
 import { insertBatch } from '../../../support/rows';
 
 /** How the API learns that a workflow has received a cancel, and which batches it starts again. */
 
-let database: TestDatabase;
+const database = useDatabase('batches');
 let batches: BatchRepository;
-beforeAll(async () => {
-  database = await withDatabase();
+beforeAll(() => {
   batches = createBatchRepository(database.pool);
-}, POSTGRES_START_MS);
-afterAll(() => database.close());
-beforeEach(() => database.pool.query('truncate batches'));
+});
 
 async function takenAt(id: string): Promise<Date | null> {
   const text = 'select stop_taken_at as at from batches where id = $1';
