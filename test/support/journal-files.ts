@@ -9,10 +9,15 @@ export function journalledAnswers(dataDir: string, batchId: string): number {
 
 /** How many answers the segments below this folder hold. */
 export function answersIn(journal: string): number {
+  return customIdsIn(journal).length;
+}
+
+/** The custom ids of these answers. */
+export function customIdsIn(journal: string): string[] {
   const options = { recursive: true, withFileTypes: true } as const;
   const entries = exists(() => readdirSync(journal, options)) ?? [];
   return entries
     .filter((entry) => entry.isFile())
     .map(({ parentPath, name }) => readFileSync(join(parentPath, name), 'latin1'))
-    .reduce((sum, text) => sum + text.split('"custom_id":').length - 1, 0);
+    .flatMap((text) => [...text.matchAll(/"custom_id":"([^"]*)"/g)].map(([, id]) => id ?? ''));
 }

@@ -236,7 +236,8 @@ describe('a collector', () => {
     expect(performance.now() - startedMs).toBeLessThan(2_000);
     const closingMs = performance.now();
     await tracing.close();
-    expect(performance.now() - closingMs).toBeLessThan(3_500);
+    // With a reserve for a busy machine; waiting for an export would take 5 s.
+    expect(performance.now() - closingMs).toBeLessThan(4_700);
     // All exports under way fail at once.
     await hanging.close();
     await until(() => log.some(({ msg }) => msg === 'spans cannot be exported'), 8_000, 'a log');

@@ -123,7 +123,7 @@ describe('progress without PostgreSQL, or after a standstill', () => {
       const lease = await begin(0);
       await proxy.become('hang');
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_300);
-      await until(() => !lease.maySend(), 1_000, 'the standstill to be noticed', 1);
+      await until(() => !lease.maySend(), 5_000, 'the standstill to be noticed', 1);
       expect(lease.unconfirmed).toBe(false);
       await until(() => lease.unconfirmed, 10_000, 'the end of its wait for PostgreSQL');
       await lease.release({ to: 0, completed: 0, failed: 0 });

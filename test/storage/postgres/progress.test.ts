@@ -129,7 +129,7 @@ describe('progress', () => {
     const lease = await shared.begin({ batchId: id, safeModel: 'm', from: 0, to: 10 });
     let waited = false;
     const waiting = shared.awaitReleased(id, 20_000).then(() => (waited = true));
-    await until(async () => (await scene.counts(id)).completed === 0, 1_000, 'a round trip');
+    await until(async () => (await scene.counts(id)).completed === 0, 5_000, 'a round trip');
     expect(waited).toBe(false);
     await lease.release({ to: 10, completed: 0, failed: 0 });
     await waiting;
