@@ -16,14 +16,15 @@ const { HELM, PROMTOOL } = require('./support/go-programs.js');
 
 const ROOT = path.resolve(__dirname, '..');
 /**
- * Tiers that start real servers, in order: Temporal alone, then whole stacks. The files in `test/faults/timed` check
- * measured times and run one by one. Tests in the other subfolders of `test/faults` start nothing.
+ * Tiers that start real servers, in order: Temporal alone, then whole stacks. The files in `test/faults/timed`
+ * check measured times, so only two of them run at once. Tests in the other subfolders of `test/faults` start
+ * nothing.
  */
 const SERVER_TIERS = [
   { name: 'workflows', paths: ['test/workflows/', 'test/replay/'] },
   { name: 'e2e', paths: ['test/e2e/'] },
   { name: 'faults', paths: ['test/faults/[^/]+$'] },
-  { name: 'timed faults', paths: ['test/faults/timed/'], runInBand: true },
+  { name: 'timed faults', paths: ['test/faults/timed/'], maxWorkers: 2 },
 ];
 const TIERS = [
   {
@@ -32,9 +33,9 @@ const TIERS = [
       (path) => `--testPathIgnorePatterns=<rootDir>/${path}`,
     ),
   },
-  ...SERVER_TIERS.map(({ name, paths, runInBand }) => ({
+  ...SERVER_TIERS.map(({ name, paths, maxWorkers }) => ({
     name,
-    args: [...(runInBand ? ['--runInBand'] : []), ...paths],
+    args: [...(maxWorkers ? [`--maxWorkers=${maxWorkers}`] : []), ...paths],
   })),
 ];
 const TIER_LIMIT_MS = 40 * 60_000;
