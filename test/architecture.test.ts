@@ -8,6 +8,10 @@ const ROOT = path.resolve(__dirname, '..');
 const ELSEWHERE = ['test', 'bench', 'examples'];
 /** Exports that no product code imports, each with the reason why it is an export nevertheless. */
 const USED_OTHERWISE: Readonly<Record<string, string>> = {
+  'core/dispatch/drop-codes.ts DROP_CODES': 'flow control, which no process drives yet',
+  'core/dispatch/drop-codes.ts dropStatus': 'flow control, which no process drives yet',
+  'core/dispatch/queue/fair-request-queue.ts FairRequestQueue':
+    'flow control, which no process drives yet',
   'core/openai/result-line.ts LINE_ERROR_CODES': 'a test compares docs/errors.md with it',
   'embedded/binaries/go-program.ts findGoProgram': 'test/run.js prepares the tests with it',
   'embedded/binaries/versitygw.ts VERSITYGW': 'test/run.js prepares the tests with it',

@@ -1,0 +1,54 @@
+/** What the table says of one code. */
+interface Drop {
+  /** The name that the first description of the queue gives the error; null if it has none. */
+  readonly error: string | null;
+  /** HTTP status of the answer. */
+  readonly status: number;
+  /** Whether contention is the cause, so that the policy `contended` answers 429. */
+  readonly isContention: boolean;
+  /** Whether the answer says that the request was given up unserved (`x-nightshift-dropped`). */
+  readonly isDrop: boolean;
+  /** Value of `x-llm-d-request-dropped-reason`; null for none. */
+  readonly reason: string | null;
+}
+
+/**
+ * Why a request leaves the queue unserved (docs/design/flow-control.md#errors). Codes are stable: metrics
+ * and answers carry them.
+ */
+export const DROP_CODES = {
+  too_many_flows: drop(503, 'rejected-saturated', { error: 'ErrTooManyFlows', isContention: true }),
+  insufficient_flow_capacity: drop(503, 'rejected-saturated', {
+    ...{ error: 'ErrInsufficientFlowCapacity', isContention: true },
+  }),
+  queue_bytes_exceeded: drop(503, 'rejected-saturated', { isContention: true }),
+  queue_ttl_expired: drop(503, 'rejected-saturated', {
+    ...{ error: 'ErrExpiredTTL', isContention: true },
+  }),
+  not_critical: drop(503, 'rejected-saturated'),
+  no_backends: drop(503, 'rejected-no-endpoints'),
+  shutting_down: drop(503, 'rejected-shutting-down'),
+  evicted: drop(503, 'evicted'),
+  deadline_exceeded: drop(504, 'rejected-ttl-expired'),
+  client_closed: drop(499, null, { isDrop: false }),
+  internal: drop(500, null, { isDrop: false }),
+} as const satisfies Record<string, Drop>;
+
+/** A code of {@link DROP_CODES}. */
+export type DropCode = keyof typeof DROP_CODES;
+
+/** `seed`: contention is a 503. `contended`: it is a 429, as long as a backend is ready. */
+export type StatusPolicy = 'seed' | 'contended';
+
+/** The HTTP status of the answer to a request that was dropped with `code`. */
+export function dropStatus(
+  code: DropCode,
+  { policy, readyBackends }: { readonly policy: StatusPolicy; readonly readyBackends: number },
+): number {
+  const { status, isContention } = DROP_CODES[code];
+  return policy === 'contended' && isContention && readyBackends > 0 ? 429 : status;
+}
+
+function drop(status: number, reason: string | null, rest: Partial<Drop> = {}): Drop {
+  return { error: null, isContention: false, isDrop: true, ...rest, status, reason };
+}

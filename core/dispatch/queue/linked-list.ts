@@ -1,0 +1,54 @@
+/** An element of at most one {@link LinkedList} at a time. */
+export abstract class Link<L extends Link<L>> {
+  previous: L | null = null;
+  next: L | null = null;
+  /** The list it is in; null while it is in none. */
+  list: LinkedList<L> | null = null;
+}
+
+/**
+ * A doubly linked list whose links are fields of its elements. Every operation takes O(1) steps, also the
+ * removal of an element from the middle, and none allocates memory.
+ */
+export class LinkedList<L extends Link<L>> {
+  #first: L | null = null;
+  #last: L | null = null;
+  #size = 0;
+
+  get first(): L | null {
+    return this.#first;
+  }
+
+  get last(): L | null {
+    return this.#last;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Appends an element that is in no list. */
+  push(link: L): void {
+    link.list = this;
+    link.previous = this.#last;
+    if (this.#last === null) this.#first = link;
+    else this.#last.next = link;
+    this.#last = link;
+    this.#size++;
+  }
+
+  /** Removes an element; returns false if it is not in this list. */
+  remove(link: L): boolean {
+    if (link.list !== this) return false;
+    const { previous, next } = link;
+    if (previous === null) this.#first = next;
+    else previous.next = next;
+    if (next === null) this.#last = previous;
+    else next.previous = previous;
+    link.previous = null;
+    link.next = null;
+    link.list = null;
+    this.#size--;
+    return true;
+  }
+}
