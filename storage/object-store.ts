@@ -38,6 +38,9 @@ export interface ObjectStore {
    */
   stream(key: string, range?: Range): Readable;
 
+  /** The same for a whole object that will soon be read in many places, so that a cache keeps what passes. */
+  scan(key: string): Readable;
+
   /**
    * A handle for many small reads of one object, such as the input of a batch. The caller closes it.
    * @throws object_missing

@@ -36,6 +36,7 @@ export function observeStore(store: ObjectStore, observe: StoreObserver): Object
     concatenate: (key, parts) => counted('store', store.concatenate(key, parts)),
     read: (key, range) => counted('retrieve', store.read(key, range)),
     stream: (key, range) => observedStream(store.stream(key, range), observe),
+    scan: (key) => observedStream(store.scan(key), observe),
     open: async (key) => observedReader(await counted('retrieve', store.open(key)), observe),
     delete: (key) => counted('delete', store.delete(key)),
     head: (key) => watched('retrieve', store.head(key)),

@@ -32,6 +32,7 @@ export function traceStore(store: ObjectStore, tracing: ChildTracing | null): Ob
     concatenate: (key, parts) => traced(SPAN.store, key, () => store.concatenate(key, parts)),
     read: (key, range) => traced(SPAN.retrieve, key, () => store.read(key, range)),
     stream: (key, range) => tracedStream(store.stream(key, range), key, tracing),
+    scan: (key) => tracedStream(store.scan(key), key, tracing),
     open: (key) => traced(SPAN.retrieve, key, () => store.open(key)),
     delete: (key) => traced(SPAN.delete, key, () => store.delete(key)),
     head: (key) => store.head(key),

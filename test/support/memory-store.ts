@@ -51,6 +51,7 @@ export function createMemoryStore({ chunkBytes = 65_536 }: MemoryStoreOptions = 
     },
     read: async (key, range) => Buffer.from(cut(find(key), range)),
     stream: (key, range) => Readable.from(chunks(() => cut(find(key), range), chunkBytes)),
+    scan: (key) => Readable.from(chunks(() => find(key), chunkBytes)),
     open: async (key) => reader(find(key)),
     async *list(prefix) {
       for (const key of [...objects.keys()].sort()) {

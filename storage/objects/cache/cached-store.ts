@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import { isNightshiftError, NightshiftError } from '../../../core/errors';
 import type { Range } from '../../../core/range';
 import type { Logger } from '../../../platform/logger';
@@ -51,6 +52,7 @@ export async function openCachedStore(
     ...store,
     putIfAbsent: (key, body) => cached.putIfAbsent(key, body),
     read: (key, range) => cached.read(key, range),
+    scan: (key) => cached.scan(key),
     open: (key) => cached.open(key),
     list: (prefix) => cached.list(prefix),
     delete: (key) => cached.delete(key),
@@ -128,6 +130,10 @@ class CachedStore {
       // The object may end before the range, or the store may be back.
       return this.#store.read(key, range);
     }
+  }
+
+  scan(key: string): Readable {
+    return this.#cache.keepPassing(key, this.#store.scan(key), this.#wideBytes);
   }
 
   async open(key: string): Promise<ObjectReader> {

@@ -1,9 +1,12 @@
+import type { Readable } from 'node:stream';
 import { ConcurrencyLimit } from '../../../core/async/concurrency-limit';
 import { NightshiftError } from '../../../core/errors';
 import type { Range } from '../../../core/range';
-import { StagedObject } from './staged-object';
-import { inPages, nameOf, PAGE_BYTES, pageOf } from './pages';
+import { keptStream } from './kept-stream';
+import { PAGE_BYTES, PageCutter, pageOf, pagesFor, type CutPages } from './pages';
 import type { PageTable } from './page-table';
+import { PendingPages } from './pending-pages';
+import { StagedObject } from './staged-object';
 
 /** Fetches at the same time: enough for the bandwidth of a host. */
 const MAX_FETCHES = 16;
@@ -36,8 +39,7 @@ const BLOCK_PAGES = 16;
 export class PageCache {
   readonly #table: PageTable;
   readonly #permits = new ConcurrencyLimit(MAX_FETCHES);
-  /** Pages that are being fetched, or are fetched and not on the disk yet. */
-  readonly #fetches = new Map<string, Promise<Buffer>>();
+  readonly #pending = new PendingPages();
   #staged = 0;
 
   constructor(table: PageTable) {
@@ -45,32 +47,18 @@ export class PageCache {
   }
 
   /** Fills `into`. @throws what the fetch throws; object_store_failed if the object ends before */
-  async read(object: CachedObject, { position, into, aheadPages }: CachedRead): Promise<void> {
-    if (this.#table.isOff) return readDirectly(object, position, into);
-    const end = position + into.length;
-    const pages = { from: pageOf(position), to: pageOf(end - 1) + 1 };
-    const reads: Promise<void>[] = [];
-    for (let page = pages.from; page < pages.to;) {
-      if (this.#isMissing(object, page)) {
-        this.#fetch(object, { from: page, to: Math.max(pages.to, page + aheadPages) });
-      }
-      const next = page + this.#readTogether(object, { from: page, to: pages.to });
-      const from = Math.max(position, page * PAGE_BYTES);
-      const to = Math.min(end, next * PAGE_BYTES);
-      const target = into.subarray(from - position, to - position);
-      reads.push(
-        this.#readPages(object, { from: page, to: next }, { position: from, into: target }),
-      );
-      page = next;
-    }
-    // All of them must have ended before the caller may use its buffer for something else.
-    for (const result of await Promise.allSettled(reads)) {
-      if (result.status === 'rejected') throw result.reason;
-    }
+  async read(object: CachedObject, read: CachedRead): Promise<void> {
+    // The common case first, without an allocation for each page: most reads are of one line of an input.
+    const cached = this.#table.read(object.key, read.position, read.into);
+    if (cached !== null && (await cached)) return;
+    if (this.#table.isOff) return readDirectly(object, read.position, read.into);
+    await this.#readParts(object, read);
   }
 
   /** The same for a read at random: missing pages are fetched with the aligned block around them. */
-  readBlocks(object: CachedObject, position: number, into: Buffer): Promise<void> {
+  async readBlocks(object: CachedObject, position: number, into: Buffer): Promise<void> {
+    const cached = this.#table.read(object.key, position, into);
+    if (cached !== null && (await cached)) return;
     const end = position + into.length;
     const blockBytes = BLOCK_PAGES * PAGE_BYTES;
     const first = this.#table.isOff ? end : position - (position % blockBytes);
@@ -81,7 +69,7 @@ export class PageCache {
       while (!this.#isMissing(object, from)) from++;
       this.#fetch(object, { from, to: pageOf(at) + BLOCK_PAGES });
     }
-    return this.read(object, { position, into, aheadPages: 0 });
+    await this.read(object, { position, into, aheadPages: 0 });
   }
 
   /**
@@ -104,8 +92,15 @@ export class PageCache {
     if (this.#table.isOff) return;
     for (let start = 0; start < bytes.length; start += PAGE_BYTES) {
       const page = Promise.resolve(bytes.subarray(start, start + PAGE_BYTES));
-      this.#adopt(nameOf(key, pageOf(start)), page);
+      this.#pending.add(key, pageOf(start), page);
     }
+    void this.#writeRun(key, 0, bytes);
+  }
+
+  /** Passes on a whole object that is read from the store, and keeps its first `bytes`. */
+  keepPassing(key: string, source: Readable, bytes: number): Readable {
+    if (this.#table.isOff) return source;
+    return keptStream(source, { table: this.#table, key, bytes });
   }
 
   /**
@@ -120,30 +115,50 @@ export class PageCache {
     return this.#table.close();
   }
 
-  /** How many pages one system call reads; 1 if the first is not on the disk yet. */
-  #readTogether({ key }: CachedObject, { from, to }: Range): number {
-    if (this.#fetches.has(nameOf(key, from))) return 1;
-    return Math.max(1, this.#table.runLength(namesOf(key, { from, to })));
+  /** Reads what can be read together, and fetches what is missing. */
+  async #readParts(
+    object: CachedObject,
+    { position, into, aheadPages }: CachedRead,
+  ): Promise<void> {
+    const end = position + into.length;
+    const pages = { from: pageOf(position), to: pageOf(end - 1) + 1 };
+    const reads: Promise<void>[] = [];
+    for (let page = pages.from; page < pages.to;) {
+      if (this.#isMissing(object, page)) {
+        this.#fetch(object, { from: page, to: Math.max(pages.to, page + aheadPages) });
+      }
+      const next = page + this.#readTogether(object, { from: page, to: pages.to });
+      const from = Math.max(position, page * PAGE_BYTES);
+      const to = Math.min(end, next * PAGE_BYTES);
+      reads.push(this.#readPart(object, from, into.subarray(from - position, to - position)));
+      page = next;
+    }
+    // All of them must have ended before the caller may use its buffer for something else.
+    for (const result of await Promise.allSettled(reads)) {
+      if (result.status === 'rejected') throw result.reason;
+    }
   }
 
-  async #readPages(
-    object: CachedObject,
-    pages: Range,
-    { position, into }: Pick<CachedRead, 'position' | 'into'>,
-  ): Promise<void> {
-    const fetch = this.#fetches.get(nameOf(object.key, pages.from));
-    const at = position - pages.from * PAGE_BYTES;
-    if (fetch !== undefined) {
-      if ((await fetch).copy(into, 0, at) < into.length) throw endsBefore(object);
+  /** How many pages one system call reads; 1 if the first is not on the disk yet. */
+  #readTogether({ key }: CachedObject, pages: Range): number {
+    if (this.#pending.has(key, pages.from)) return 1;
+    return Math.max(1, this.#table.runLength(key, pages));
+  }
+
+  /** Reads a part of one pending page, or of pages that are read together. */
+  async #readPart(object: CachedObject, position: number, into: Buffer): Promise<void> {
+    const pending = this.#pending.get(object.key, pageOf(position));
+    if (pending !== undefined) {
+      const copied = (await pending).copy(into, 0, position % PAGE_BYTES);
+      if (copied < into.length) throw endsBefore(object);
       return;
     }
-    if (await this.#table.read(namesOf(object.key, pages), at, into)) return;
+    if (await this.#table.read(object.key, position, into)) return;
     await readDirectly(object, position, into);
   }
 
   #isMissing({ key }: CachedObject, page: number): boolean {
-    const name = nameOf(key, page);
-    return !this.#fetches.has(name) && !this.#table.has(name);
+    return !this.#pending.has(key, page) && !this.#table.has(key, page);
   }
 
   #hasAll(object: CachedObject, { from, to }: Range): boolean {
@@ -155,21 +170,25 @@ export class PageCache {
 
   /** Fetches the missing pages from `wanted.from` on, up to the first one that is there. */
   #fetch(object: CachedObject, wanted: Range): void {
-    const last = Math.min(wanted.to, pageOf(object.size - 1) + 1);
-    const fetched: PendingPage[] = [];
+    const { key, size } = object;
+    const last = Math.min(wanted.to, pageOf(size - 1) + 1);
+    const pages: PendingPage[] = [];
     for (let page = wanted.from; page < last && this.#isMissing(object, page); page++) {
       const pending = pendingPage();
-      fetched.push(pending);
-      this.#adopt(nameOf(object.key, page), pending.bytes);
+      pages.push(pending);
+      this.#pending.add(key, page, pending.bytes);
     }
-    void this.#permits.run(() => fetchPages(object, wanted.from * PAGE_BYTES, fetched));
+    const keep = (page: number, run: Buffer): void => void this.#writeRun(key, page, run);
+    void this.#permits.run(async () => {
+      const kept = await fetchPages(object, { first: wanted.from, pages, keep });
+      this.#pending.remove(key, wanted.from + kept, pages.length - kept);
+    });
   }
 
-  /** Serves a page from memory until it is on the disk. A failed fetch is an error of its readers. */
-  #adopt(name: string, page: Promise<Buffer>): void {
-    this.#fetches.set(name, page);
-    const forget = (): void => void this.#fetches.delete(name);
-    void page.then((bytes) => this.#table.write(name, bytes)).then(forget, forget);
+  /** Serves pages from memory until they are on the disk. */
+  async #writeRun(key: string, page: number, run: Buffer): Promise<void> {
+    await this.#table.write(key, page, run);
+    this.#pending.remove(key, page, pagesFor(run.length));
   }
 }
 
@@ -186,22 +205,43 @@ function pendingPage(): PendingPage {
   return { bytes, ...(settle as unknown as Omit<PendingPage, 'bytes'>) };
 }
 
-/** Reads consecutive pages with one request. Never rejects: the pages do. */
+/** Pages that one request fetches. */
+interface PageFetch {
+  /** Number of the first page. */
+  readonly first: number;
+  readonly pages: readonly PendingPage[];
+  /** Gets runs of pages as soon as they are there. */
+  keep(page: number, run: Buffer): void;
+}
+
+/**
+ * Reads consecutive pages with one request; returns how many of them went to `keep`. Never rejects: the pages
+ * do, but for those that had come.
+ */
 async function fetchPages(
   object: CachedObject,
-  start: number,
-  pages: readonly PendingPage[],
-): Promise<void> {
+  { first, pages, keep }: PageFetch,
+): Promise<number> {
   let done = 0;
-  try {
-    const to = Math.min(start + pages.length * PAGE_BYTES, object.size);
-    for await (const step of inPages(object.fetch({ from: start, to }), to - start)) {
-      for (const page of step.pages) pages[done++]?.resolve(page);
+  let kept = 0;
+  const take = (cut: CutPages): void => {
+    for (const page of cut.pages) pages[done++]?.resolve(page);
+    for (const run of cut.runs) {
+      keep(first + kept, run);
+      kept += pagesFor(run.length);
     }
+  };
+  try {
+    const from = first * PAGE_BYTES;
+    const to = Math.min(from + pages.length * PAGE_BYTES, object.size);
+    const cutter = new PageCutter(to - from);
+    for await (const piece of object.fetch({ from, to })) take(cutter.add(piece));
+    take(cutter.end());
     if (done < pages.length) throw endsBefore(object);
   } catch (error) {
     for (const page of pages.slice(done)) page.reject(error);
   }
+  return kept;
 }
 
 async function readDirectly(object: CachedObject, position: number, into: Buffer): Promise<void> {
@@ -214,8 +254,4 @@ async function readDirectly(object: CachedObject, position: number, into: Buffer
 function endsBefore({ key, size }: CachedObject): NightshiftError {
   const message = `${key} is shorter than the ${size} bytes that it had`;
   return new NightshiftError('object_store_failed', message);
-}
-
-function namesOf(key: string, { from, to }: Range): string[] {
-  return Array.from({ length: to - from }, (_, i) => nameOf(key, from + i));
 }

@@ -1,37 +1,41 @@
+import type { Range } from '../../../core/range';
 import type { Logger } from '../../../platform/logger';
 import type { PageDisk } from './page-file';
-import { PAGE_BYTES } from './pages';
+import { PAGE_BYTES, pageOf, pagesFor } from './pages';
+import { inRuns, Slots, type Slot } from './slots';
 
 /** Bytes that may wait to be written to the disk; what comes beyond is not cached. */
 const MAX_PENDING_BYTES = 32 * 1024 * 1024;
 /** How long a disk that failed a write is not written to, or not filled further. */
 const FAILED_DISK_PAUSE_MS = 60_000;
 
-interface Slot {
-  readonly number: number;
-  /** False until a write has succeeded: the disk may have no space for it. */
-  isProven: boolean;
+/** The pages of one object by number. One without pages is not in the table. */
+interface ObjectPages {
+  key: string;
+  readonly pages: Map<number, Page>;
 }
 
 interface Page {
+  readonly object: ObjectPages;
+  readonly number: number;
   readonly slot: Slot;
-  /** The slot behind these bytes may hold those of an older page. */
-  readonly byteLength: number;
+  /** Bytes of it: fewer than a slot has at the end of the object. */
+  readonly length: number;
   /** Reads that run now; the slot must not be given to another page meanwhile. */
   readers: number;
 }
 
 /**
- * The pages on the disk by name, least recently used first. Pages are immutable: a name always stands for
- * the same bytes. A disk that fails only makes pages disappear.
+ * The pages on the disk, of which the least recently used ones are replaced. Pages are immutable: a key and a
+ * number always stand for the same bytes. A disk that fails only makes pages disappear.
  */
 export class PageTable {
   readonly #disk: PageDisk;
   readonly #logger: Pick<Logger, 'warn'> | undefined;
-  readonly #pages = new Map<string, Page>();
-  readonly #freeSlots: Slot[] = [];
-  /** Slots from this number on were never used. */
-  #unusedSlot = 0;
+  readonly #objects = new Map<string, ObjectPages>();
+  /** All pages, least recently used first. */
+  readonly #byUse = new Set<Page>();
+  readonly #slots: Slots;
   #pendingBytes = 0;
   /** Until then nothing is written: the disk has failed. */
   #failedUntilMs = 0;
@@ -42,108 +46,148 @@ export class PageTable {
   constructor(disk: PageDisk, logger?: Pick<Logger, 'warn'>) {
     this.#disk = disk;
     this.#logger = logger;
+    this.#slots = new Slots(disk.slots);
   }
 
   /** Whether it can keep nothing now, so that fetching more than a caller asked for would be wasted. */
   get isOff(): boolean {
     if (this.#disk.slots === 0 || performance.now() < this.#failedUntilMs) return true;
-    return this.#isFull && this.#pages.size === 0;
+    return this.#isFull && this.#byUse.size === 0;
   }
 
-  has(name: string): boolean {
-    return this.#pages.has(name);
-  }
-
-  /**
-   * How many of the named pages are there in slots behind each other, so that they can be read together. All
-   * but the last are whole, because an object goes on behind them.
-   */
-  runLength(names: readonly string[]): number {
-    const first = this.#pages.get(names[0] ?? '');
-    if (first === undefined) return 0;
-    const isNext = (name: string, i: number): boolean =>
-      this.#pages.get(name)?.slot.number === first.slot.number + i;
-    const end = names.findIndex((name, i) => !isNext(name, i));
-    return end < 0 ? names.length : end;
+  has(key: string, page: number): boolean {
+    return this.#objects.get(key)?.pages.has(page) === true;
   }
 
   /**
-   * Fills `into` from byte `at` of the first of these pages, which must be a run. False if a page is not
-   * there, cannot be read, or if the last one ends before `into` is full.
+   * How many of these pages, from the first on, are there in slots behind each other, so that they can be read
+   * together. All but the last are whole, because an object goes on behind them.
    */
-  async read(names: readonly string[], at: number, into: Buffer): Promise<boolean> {
-    const pages = names.map((name) => this.#use(name)).filter((page) => page !== undefined);
-    const first = pages[0];
-    const last = pages.at(-1);
-    if (first === undefined || last === undefined || pages.length < names.length) return false;
-    const end = (pages.length - 1) * PAGE_BYTES + last.byteLength;
-    if (at + into.length > end) return false;
+  runLength(key: string, { from, to }: Range): number {
+    const pages = this.#objects.get(key)?.pages;
+    const first = pages?.get(from)?.slot.number;
+    if (pages === undefined || first === undefined) return 0;
+    let next = from + 1;
+    while (next < to && pages.get(next)?.slot.number === first + next - from) next++;
+    return next - from;
+  }
+
+  /**
+   * Fills `into` from byte `position` of an object with one system call. False if the disk fails; null, at
+   * once, if the bytes are not all there in slots behind each other.
+   */
+  read(key: string, position: number, into: Buffer): Promise<boolean> | null {
+    const range = { from: pageOf(position), to: pageOf(position + into.length - 1) + 1 };
+    if (this.runLength(key, range) < range.to - range.from) return null;
+    const pages = this.#use(key, range);
+    const at = position - range.from * PAGE_BYTES;
+    // Behind a shorter page, its slot has bytes of another object.
+    const end = (pages.length - 1) * PAGE_BYTES + (pages.at(-1)?.length ?? 0);
+    return at + into.length > end ? null : this.#readRun(pages, at, into);
+  }
+
+  /** The pages of a range, as the most recently used ones. */
+  #use(key: string, { from, to }: Range): Page[] {
+    const used: Page[] = [];
+    const pages = this.#objects.get(key)?.pages;
+    for (let number = from; number < to; number++) {
+      const page = pages?.get(number);
+      if (page === undefined) continue;
+      this.#byUse.delete(page);
+      this.#byUse.add(page);
+      used.push(page);
+    }
+    return used;
+  }
+
+  async #readRun(pages: readonly Page[], at: number, into: Buffer): Promise<boolean> {
+    const slot = pages[0]?.slot.number ?? 0;
     for (const page of pages) page.readers++;
     try {
-      await this.#disk.read(first.slot.number, at, into);
+      await this.#disk.read(slot, at, into);
       return true;
     } catch (error) {
       this.#warn(error, 'the cache of the object store cannot be read');
       // Their slots are not used again: the disk has failed there.
-      names.forEach((name, i) => {
-        if (this.#pages.get(name) === pages[i]) this.#pages.delete(name);
-      });
+      for (const page of pages) this.#remove(page);
       return false;
     } finally {
       for (const page of pages) page.readers--;
     }
   }
 
-  /** The page as the most recently used one. */
-  #use(name: string): Page | undefined {
-    const page = this.#pages.get(name);
-    if (page === undefined) return undefined;
-    this.#pages.delete(name);
-    this.#pages.set(name, page);
-    return page;
+  /**
+   * Keeps consecutive pages from number `first` on, or as many of them as there is space for. Keeps none if
+   * the disk fails or is behind. `bytes` must not change until this resolves.
+   */
+  async write(key: string, first: number, bytes: Buffer): Promise<void> {
+    if (this.isOff || this.#pendingBytes >= MAX_PENDING_BYTES) return;
+    let next = first;
+    const writes = inRuns(this.#takeSlots(pagesFor(bytes.length))).map((slots) => {
+      const from = (next - first) * PAGE_BYTES;
+      const run = {
+        key,
+        first: next,
+        bytes: bytes.subarray(from, from + slots.length * PAGE_BYTES),
+      };
+      next += slots.length;
+      return this.#writeRun(run, slots);
+    });
+    await Promise.all(writes);
   }
 
-  /** Keeps a page, unless the disk fails or is behind. `bytes` must not change until this resolves. */
-  async write(name: string, bytes: Buffer): Promise<void> {
-    if (this.#pages.has(name) || this.isOff || this.#pendingBytes >= MAX_PENDING_BYTES) return;
-    const slot = this.#takeSlot();
-    if (slot === null) return;
-    this.#pendingBytes += PAGE_BYTES;
+  async #writeRun({ key, first, bytes }: Run, slots: readonly Slot[]): Promise<void> {
+    this.#pendingBytes += bytes.length;
     try {
-      await this.#disk.write(slot.number, bytes);
-      slot.isProven = true;
-      if (this.#pages.has(name)) this.#freeSlots.push(slot);
-      else this.#pages.set(name, { slot, byteLength: bytes.length, readers: 0 });
+      await this.#disk.write(slots[0]?.number ?? 0, bytes);
+      slots.forEach((slot, i) => {
+        const length = Math.min(PAGE_BYTES, bytes.length - i * PAGE_BYTES);
+        this.#add(key, { number: first + i, slot, length });
+      });
     } catch (error) {
-      this.#freeSlots.push(slot);
-      this.#onFailedWrite(slot, error);
+      const isFull = slots.some(({ isProven }) => !isProven);
+      for (const slot of slots) this.#slots.giveBack(slot);
+      this.#onFailedWrite(isFull, error);
     } finally {
-      this.#pendingBytes -= PAGE_BYTES;
+      this.#pendingBytes -= bytes.length;
     }
   }
 
-  /** Gives a page that nothing reads another name. */
-  rename(name: string, to: string): void {
-    const page = this.#pages.get(name);
-    if (page === undefined) return;
-    if (this.#pages.has(to)) return this.drop(name);
-    this.#pages.delete(name);
-    this.#pages.set(to, page);
+  #add(key: string, page: Pick<Page, 'number' | 'slot' | 'length'>): void {
+    page.slot.isProven = true;
+    let object = this.#objects.get(key);
+    if (object?.pages.has(page.number) === true) return this.#slots.giveBack(page.slot);
+    object ??= { key, pages: new Map() };
+    this.#objects.set(key, object);
+    const added = { ...page, object, readers: 0 };
+    object.pages.set(page.number, added);
+    this.#byUse.add(added);
   }
 
-  /** Forgets a page that nothing reads. */
-  drop(name: string): void {
-    const page = this.#pages.get(name);
-    if (page === undefined) return;
-    this.#pages.delete(name);
-    this.#freeSlots.push(page.slot);
+  /** Gives the pages of an object that nothing reads another key. */
+  rename(key: string, to: string): void {
+    const object = this.#objects.get(key);
+    if (object === undefined) return;
+    if (this.#objects.has(to)) return this.drop(key);
+    this.#objects.delete(key);
+    object.key = to;
+    this.#objects.set(to, object);
+  }
+
+  /** Forgets the pages of an object that nothing reads. */
+  drop(key: string): void {
+    for (const page of this.#objects.get(key)?.pages.values() ?? []) {
+      this.#remove(page);
+      this.#slots.giveBack(page.slot);
+    }
   }
 
   /** Pages are gone afterwards; reads and writes that still run may fail, which is not reported. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#failedUntilMs = Number.POSITIVE_INFINITY;
-    this.#pages.clear();
+    this.#objects.clear();
+    this.#byUse.clear();
     await this.#disk.close();
   }
 
@@ -152,10 +196,10 @@ export class PageTable {
   }
 
   /** A disk that cannot take a slot for the first time is full; pages of the others can still be replaced. */
-  #onFailedWrite(slot: Slot, error: unknown): void {
+  #onFailedWrite(isFull: boolean, error: unknown): void {
     const untilMs = performance.now() + FAILED_DISK_PAUSE_MS;
-    if (slot.isProven) this.#failedUntilMs = Math.max(this.#failedUntilMs, untilMs);
-    else this.#fullUntilMs = untilMs;
+    if (isFull) this.#fullUntilMs = untilMs;
+    else this.#failedUntilMs = Math.max(this.#failedUntilMs, untilMs);
     this.#warn(error, 'the cache of the object store cannot be written');
   }
 
@@ -163,19 +207,37 @@ export class PageTable {
     if (!this.#isClosed) this.#logger?.warn({ err: error }, message);
   }
 
-  /** A free slot, or that of the least recently used page; null if there is none. */
-  #takeSlot(): Slot | null {
-    const usable = this.#isFull ? ({ isProven }: Slot) => isProven : () => true;
-    const free = this.#freeSlots.findLastIndex(usable);
-    if (free >= 0) return this.#freeSlots.splice(free, 1)[0] ?? null;
-    if (this.#unusedSlot < this.#disk.slots && !this.#isFull) {
-      return { number: this.#unusedSlot++, isProven: false };
+  /** Free slots, then those of the least recently used pages; fewer than `count` if there are not so many. */
+  #takeSlots(count: number): Slot[] {
+    const taken: Slot[] = [];
+    while (taken.length < count) {
+      const slot = this.#slots.take(this.#isFull) ?? this.#replaceOne();
+      if (slot === null) break;
+      taken.push(slot);
     }
-    for (const [name, page] of this.#pages) {
+    return taken;
+  }
+
+  #replaceOne(): Slot | null {
+    for (const page of this.#byUse) {
       if (page.readers > 0) continue;
-      this.#pages.delete(name);
+      this.#remove(page);
       return page.slot;
     }
     return null;
   }
+
+  #remove(page: Page): void {
+    const { object, number } = page;
+    this.#byUse.delete(page);
+    if (object.pages.get(number) === page) object.pages.delete(number);
+    if (object.pages.size === 0) this.#objects.delete(object.key);
+  }
+}
+
+/** Consecutive pages that are written together. */
+interface Run {
+  readonly key: string;
+  readonly first: number;
+  readonly bytes: Buffer;
 }

@@ -1,57 +1,60 @@
 /** Size of a page of the cache, and of a slot on its disk. The last page of an object may be shorter. */
 export const PAGE_BYTES = 64 * 1024;
+/** Pages that share an allocation and are written together: each alone would cost a system call. */
+const RUN_PAGES = 16;
 
 /** Number of the page with the byte at `position`. */
 export function pageOf(position: number): number {
   return Math.floor(position / PAGE_BYTES);
 }
 
-/** Name of a page in the cache. */
-export function nameOf(key: string, page: number): string {
-  return `${key}#${page}`;
+/** How many pages hold so many bytes. */
+export function pagesFor(bytes: number): number {
+  return Math.ceil(bytes / PAGE_BYTES);
 }
 
-/** What one piece of a body completes; `piece` is null at the end of the body. */
-export interface PagedPiece {
-  readonly piece: Uint8Array | null;
-  /** Buffers of their own. */
+/** What some bytes completed. */
+export interface CutPages {
   readonly pages: readonly Buffer[];
+  /** Consecutive pages that share memory, which nothing else uses. All pages are in one of the runs. */
+  readonly runs: readonly Buffer[];
 }
 
-/** Pages that share an allocation: one for each page would be much work for the garbage collector. */
-const SLAB_PAGES = 16;
+/** Copies an object that passes in pieces into pages, and into runs of 1 MiB. */
+export class PageCutter {
+  readonly #runBytes: number;
+  #run: Buffer;
+  #used = 0;
 
-/**
- * Cuts a body into pages, with its last page at the end. The pieces pass unchanged. `bytes` is the length of
- * the body, if it is known.
- */
-export async function* inPages(
-  body: AsyncIterable<Uint8Array>,
-  bytes = Number.POSITIVE_INFINITY,
-): AsyncGenerator<PagedPiece> {
-  const slabBytes = PAGE_BYTES * Math.min(SLAB_PAGES, Math.ceil(bytes / PAGE_BYTES));
-  let slab = Buffer.allocUnsafeSlow(Math.max(PAGE_BYTES, slabBytes));
-  const nextPage = (): Buffer => {
-    if (slab.length < PAGE_BYTES) slab = Buffer.allocUnsafeSlow(slabBytes);
-    const next = slab.subarray(0, PAGE_BYTES);
-    slab = slab.subarray(PAGE_BYTES);
-    return next;
-  };
-  let page = nextPage();
-  let used = 0;
-  for await (const piece of body) {
-    const pages: Buffer[] = [];
-    for (let done = 0; done < piece.length;) {
-      const length = Math.min(piece.length - done, PAGE_BYTES - used);
-      page.set(piece.subarray(done, done + length), used);
-      done += length;
-      used += length;
-      if (used < PAGE_BYTES) continue;
-      pages.push(page);
-      page = nextPage();
-      used = 0;
-    }
-    yield { piece, pages };
+  /** @param bytes length of the object, if it is known */
+  constructor(bytes = Number.POSITIVE_INFINITY) {
+    this.#runBytes = PAGE_BYTES * Math.min(RUN_PAGES, Math.max(1, pagesFor(bytes)));
+    this.#run = Buffer.allocUnsafeSlow(this.#runBytes);
   }
-  yield { piece: null, pages: used === 0 ? [] : [page.subarray(0, used)] };
+
+  add(piece: Uint8Array): CutPages {
+    const pages: Buffer[] = [];
+    const runs: Buffer[] = [];
+    for (let done = 0; done < piece.length;) {
+      const pageEnd = PAGE_BYTES * (pageOf(this.#used) + 1);
+      const length = Math.min(piece.length - done, pageEnd - this.#used);
+      this.#run.set(piece.subarray(done, done + length), this.#used);
+      done += length;
+      this.#used += length;
+      if (this.#used < pageEnd) continue;
+      pages.push(this.#run.subarray(pageEnd - PAGE_BYTES, pageEnd));
+      if (this.#used < this.#runBytes) continue;
+      runs.push(this.#run);
+      this.#run = Buffer.allocUnsafeSlow(this.#runBytes);
+      this.#used = 0;
+    }
+    return { pages, runs };
+  }
+
+  /** The end of the object completes its last page, which may be shorter, and its last run. */
+  end(): CutPages {
+    const run = this.#run.subarray(0, this.#used);
+    const page = run.subarray(PAGE_BYTES * pageOf(this.#used));
+    return { pages: page.length === 0 ? [] : [page], runs: run.length === 0 ? [] : [run] };
+  }
 }

@@ -1,5 +1,5 @@
+import { KeptPages } from './kept-pages';
 import type { PageTable } from './page-table';
-import { inPages, nameOf } from './pages';
 
 /** Names of an object that is being written. */
 export interface StagedNames {
@@ -13,39 +13,34 @@ export interface StagedNames {
 export class StagedObject {
   readonly #table: PageTable;
   readonly #names: StagedNames;
-  readonly #writes: Promise<void>[] = [];
+  readonly #pages: KeptPages;
   #size = 0;
 
   constructor(table: PageTable, names: StagedNames) {
     this.#table = table;
     this.#names = names;
+    this.#pages = new KeptPages(table, names.name);
   }
 
   /** The body to write: the pieces unchanged. */
   async *body(): AsyncGenerator<Uint8Array> {
-    for await (const { piece, pages } of inPages(this.#names.pieces)) {
-      for (const page of pages) {
-        this.#writes.push(this.#table.write(nameOf(this.#names.name, this.#writes.length), page));
-      }
-      this.#size += piece?.length ?? 0;
-      if (piece !== null) yield piece;
+    for await (const piece of this.#names.pieces) {
+      this.#pages.add(piece);
+      this.#size += piece.length;
+      yield piece;
     }
+    this.#pages.end();
   }
 
   /** Makes the pages readable under the key; returns the size of the object. */
   async keep(): Promise<number> {
-    await Promise.all(this.#writes);
-    const { name, key } = this.#names;
-    for (let page = 0; page < this.#writes.length; page++) {
-      this.#table.rename(nameOf(name, page), nameOf(key, page));
-    }
+    await this.#pages.written();
+    this.#table.rename(this.#names.name, this.#names.key);
     return this.#size;
   }
 
   async drop(): Promise<void> {
-    await Promise.all(this.#writes);
-    for (let page = 0; page < this.#writes.length; page++) {
-      this.#table.drop(nameOf(this.#names.name, page));
-    }
+    await this.#pages.written();
+    this.#table.drop(this.#names.name);
   }
 }

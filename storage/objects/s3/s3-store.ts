@@ -45,6 +45,7 @@ function s3Store(bucket: S3Bucket, onPassed: (bytes: number) => void): ObjectSto
     },
     read: (key, range) => readRange(bucket, key, range),
     stream: (key, range) => new S3Stream(new ObjectBytes(bucket, { key, range }), onPassed),
+    scan: (key) => new S3Stream(new ObjectBytes(bucket, { key }), onPassed),
     open: (key) => openS3Reader(bucket, key),
     list: (prefix) => listed(bucket, prefix),
     delete: (key) =>

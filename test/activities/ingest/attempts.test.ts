@@ -40,14 +40,14 @@ class Attempts {
   async dies(phase: IngestDetails['phase']): Promise<void> {
     const env = this.#environment();
     const hangs = new Promise<never>(() => undefined);
-    const real = this.store.stream;
-    if (phase !== 'waiting') this.store.stream = () => void env.emit('reads') as never;
+    const real = this.store.scan;
+    if (phase !== 'waiting') this.store.scan = () => void env.emit('reads') as never;
     else this.store.head = () => hangs;
     const reads = once(env, 'reads');
     const head = this.store.head;
     void env.run(this.#ingest, { batchId: BATCH }).catch(() => undefined);
     if (phase !== 'waiting') await reads;
-    this.store.stream = real;
+    this.store.scan = real;
     this.store.head = head;
   }
 
@@ -110,7 +110,7 @@ describe('an input file', () => {
       await attempts.dies('alone');
       expect(attempts.last).toMatchObject({ phase: 'alone', deaths: death });
     }
-    attempts.store.stream = () => {
+    attempts.store.scan = () => {
       throw new Error('read once more');
     };
     expect(await attempts.run()).toEqual({ kind: 'invalid', errorCount: 1 });

@@ -292,8 +292,8 @@ describe('ingestion of an invalid file', () => {
   it('does not read a file that is too large', async () => {
     const { limits, ...rest } = house(GOOD).deps;
     const here = house(GOOD, { limits: { ...limits, max_file_bytes: GOOD.length } });
-    const stream = () => Readable.from([]).destroy(new Error('it was read'));
-    const deps = { ...rest, ...here.deps, store: { ...here.store, stream } };
+    const scan = () => Readable.from([]).destroy(new Error('it was read'));
+    const deps = { ...rest, ...here.deps, store: { ...here.store, scan } };
     expect(await ingest(deps)).toEqual({ kind: 'invalid', errorCount: 1 });
     expect(errorsOf(here)).toMatchObject([{ code: 'file_too_large', param: null, line: null }]);
   });
@@ -337,14 +337,14 @@ describe('ingestion fails', () => {
 
   it('with a retryable error if the store does not answer, and leaves nothing behind', async () => {
     const { deps, store } = house(GOOD);
-    const stream = () =>
+    const scan = () =>
       Readable.from(
         (async function* () {
           yield Buffer.from(GOOD.slice(0, 50));
           throw new NightshiftError('object_store_failed', 'reset');
         })(),
       );
-    const failure = await failureOf(ingest({ ...deps, store: { ...store, stream } }));
+    const failure = await failureOf(ingest({ ...deps, store: { ...store, scan } }));
     expect(failure).toMatchObject({ type: 'object_store_failed', nonRetryable: false });
     expect([...store.objects.keys()]).toEqual([INPUT]);
   });
@@ -378,7 +378,7 @@ describe('ingestion fails', () => {
     const { deps, store } = house(GOOD);
     const env = quietEnvironment();
     const silent = new Readable({ read: () => env.cancel() });
-    const result = ingest({ ...deps, store: { ...store, stream: () => silent } }, env);
+    const result = ingest({ ...deps, store: { ...store, scan: () => silent } }, env);
     await expect(result).rejects.toBeInstanceOf(CancelledFailure);
     expect(silent.destroyed).toBe(true);
     expect([...store.objects.keys()]).toEqual([INPUT]);

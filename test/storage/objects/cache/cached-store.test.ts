@@ -1,6 +1,7 @@
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { addAbortSignal, Readable } from 'node:stream';
 import fc from 'fast-check';
 import type { ObjectReader, ObjectStore } from '../../../../storage/object-store';
 import { openCachedStore, type CacheOptions } from '../../../../storage/objects/cache/cached-store';
@@ -24,6 +25,10 @@ describe('a store behind a cache', () => {
     describeObjectStore(() => openCachedStore(createMemoryStore(), options));
   });
 });
+
+async function gather(stream: Readable): Promise<Buffer> {
+  return Buffer.concat((await stream.toArray()) as Buffer[]);
+}
 
 async function listAll(store: ObjectStore): Promise<void> {
   const keys: string[] = [];
@@ -140,9 +145,67 @@ describe('requests to the store', () => {
     expect((await reader.read(0, 300_000)).equals(theirs)).toBe(true);
   });
 
-  it('show that an object is shorter than a range of it', async () => {
+  it('show that an object is shorter than a range of it, again and again', async () => {
     plain.objects.set('batches/b/plan', patternBytes(1_000, 14));
-    expect(await store.read('batches/b/plan', { from: 500, to: 2_000 })).toHaveLength(500);
+    for (let round = 0; round < 3; round++) {
+      expect(await store.read('batches/b/plan', { from: 500, to: 2_000 })).toHaveLength(500);
+    }
+  });
+
+  it('are one for an input that is scanned and then read in many places', async () => {
+    const bytes = patternBytes(5 * MIB + 4_321, 15);
+    plain.objects.set('files/input', bytes);
+    expect((await gather(store.scan('files/input'))).equals(bytes)).toBe(true);
+    expect(plain.reads).toHaveLength(1);
+    const reader = await store.open('files/input');
+    const at = [5 * MIB, 0, 3_000_000, 65_000, MIB - 1_000, 5 * MIB + 2_000];
+    await until(
+      async () => {
+        const before = plain.reads.length;
+        for (const from of at) {
+          expect((await reader.read(from, 2_000)).equals(bytes.subarray(from, from + 2_000))).toBe(
+            true,
+          );
+        }
+        return plain.reads.length === before;
+      },
+      5_000,
+      'reads without a request',
+    );
+    expect(plain.reads.length).toBeLessThanOrEqual(2);
+  });
+
+  it('keep a fourth of the cache of an input that is scanned', async () => {
+    plain.objects.set('files/input', patternBytes(20 * MIB, 16));
+    await gather(store.scan('files/input'));
+    const reader = await store.open('files/input');
+    await reader.read(16 * MIB - 1_000, 1_000);
+    expect(plain.reads).toHaveLength(1);
+    await reader.read(18 * MIB, 1_000);
+    expect(plain.reads).toHaveLength(2);
+  });
+
+  it('end with the stream of an input that nobody reads further', async () => {
+    const source = new Readable({ read: () => undefined });
+    plain.scan = () => source;
+    store = await openCachedStore(plain, { ...LASTING, bytes: 64 * MIB });
+    const scan = store.scan('files/input');
+    const failure = new Error('cancelled');
+    const ended = gather(scan).catch((error: unknown) => error);
+    addAbortSignal(AbortSignal.abort(failure), scan);
+    expect(await ended).toMatchObject({ code: 'ABORT_ERR' });
+    expect(source.destroyed).toBe(true);
+  });
+
+  it('that fail in the middle of a scan are its error', async () => {
+    const failure = new Error('away');
+    async function* broken() {
+      yield patternBytes(100_000, 17);
+      throw failure;
+    }
+    plain.scan = () => Readable.from(broken());
+    store = await openCachedStore(plain, { ...LASTING, bytes: 64 * MIB });
+    await expect(gather(store.scan('files/input'))).rejects.toBe(failure);
   });
 
   it('fetch only the pages of two reads at the ends of a large object', async () => {

@@ -39,6 +39,7 @@ export function countedStore(): CountedStore {
       );
     },
   };
+  store.scan = (key) => store.stream(key);
   return store;
 }
 
@@ -46,6 +47,8 @@ export function countedStore(): CountedStore {
 export class FakeDisk implements PageDisk {
   readonly slots: number;
   readonly pages = new Map<number, Buffer>();
+  /** Calls that succeeded. */
+  writes = 0;
   /** Slots from this number on cannot be written, as on a full disk. */
   fullFrom = Number.POSITIVE_INFINITY;
   /** Tells for each call whether it fails. */
@@ -68,13 +71,17 @@ export class FakeDisk implements PageDisk {
   }
 
   async write(slot: number, bytes: Buffer): Promise<void> {
-    if (slot >= this.slots) throw new Error(`slot ${slot} of ${this.slots}`);
     await turn();
-    if (slot >= this.fullFrom) throw Object.assign(new Error('no space'), { code: 'ENOSPC' });
     if (this.fails()) throw new Error('EIO');
-    // As in a file, a shorter page leaves the end of the page before it in the slot.
-    const rest = this.pages.get(slot)?.subarray(bytes.length) ?? Buffer.alloc(0);
-    this.pages.set(slot, Buffer.concat([bytes, rest]));
+    for (let done = 0; done < bytes.length; done += PAGE_BYTES, slot++) {
+      if (slot >= this.slots) throw new Error(`slot ${slot} of ${this.slots}`);
+      if (slot >= this.fullFrom) throw Object.assign(new Error('no space'), { code: 'ENOSPC' });
+      const page = bytes.subarray(done, done + PAGE_BYTES);
+      // As in a file, a shorter page leaves the end of the page before it in the slot.
+      const rest = this.pages.get(slot)?.subarray(page.length) ?? Buffer.alloc(0);
+      this.pages.set(slot, Buffer.concat([page, rest]));
+    }
+    this.writes++;
   }
 
   close(): Promise<void> {
