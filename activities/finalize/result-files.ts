@@ -51,8 +51,10 @@ async function writeFiles(
 ): Promise<MadeResultFiles> {
   const { plan, onAnswers } = input;
   const { batchId } = plan;
-  const output = await ResultSink.open(plan.store, keyOf(input, 'output'));
-  const error = await ResultSink.open(plan.store, keyOf(input, 'error'));
+  const [output, error] = await Promise.all([
+    ResultSink.open(plan.store, keyOf(input, 'output')),
+    ResultSink.open(plan.store, keyOf(input, 'error')),
+  ]);
   try {
     const { uncovered, unrouted } = lines;
     const found = { uncovered, unrouted, answers, batchId, output, error, onAnswers };

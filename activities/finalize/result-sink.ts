@@ -20,6 +20,7 @@ export class ResultSink {
   readonly #key: string;
   readonly #exists: boolean;
   #lines = 0;
+  #bytes = 0;
   #block: Block | null = null;
   #waiting: Block[] = [];
   #free: Block[] = [];
@@ -49,6 +50,7 @@ export class ResultSink {
   writeLine(bytes: Buffer, start: number, end: number): void {
     this.#lines++;
     if (this.#exists) return;
+    this.#bytes += end - start + 1;
     const block = this.#blockWith(end - start + 1);
     bytes.copy(block.bytes, block.used, start, end);
     block.used += end - start + 1;
@@ -70,8 +72,9 @@ export class ResultSink {
       this.#passBlock();
       this.#isEnded = true;
       this.#wakeReader();
-      await this.#put;
+      const result = await this.#put;
       if (this.#failure !== null) throw this.#failure.error;
+      if (result === 'created') return { bytes: this.#bytes };
     }
     const head = await this.#store.head(this.#key);
     return { bytes: head?.size ?? 0 };

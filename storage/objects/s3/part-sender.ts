@@ -20,7 +20,7 @@ export class PartSender {
   readonly #object: NewObject;
   readonly #shared: SharedParts;
   readonly #inFlight = new Set<Promise<void>>();
-  #upload: MultipartUpload | null = null;
+  #upload: Promise<MultipartUpload> | null = null;
   #count = 0;
   #failure: { readonly error: unknown } | null = null;
 
@@ -35,7 +35,7 @@ export class PartSender {
 
   /** Starts to send a part. Returns a buffer for the next one. @throws object_store_failed */
   async send(part: PartBuffer): Promise<PartBuffer> {
-    this.#start(await this.#open(), part);
+    this.#start(part);
     while (this.#inFlight.size >= PARTS_IN_FLIGHT) await Promise.race(this.#inFlight);
     this.#throwFailure();
     return this.#shared.buffers.take(this.#count + 1);
@@ -43,30 +43,33 @@ export class PartSender {
 
   /** Sends the last part and completes the object. @throws object_store_failed */
   async finish(part: PartBuffer): Promise<PutResult> {
-    const upload = await this.#open();
-    this.#start(upload, part);
+    this.#start(part);
     await Promise.all(this.#inFlight);
     this.#throwFailure();
+    const upload = await this.#open();
     return upload.complete();
   }
 
   /** Removes what was sent. Never throws. */
   async abort(): Promise<void> {
-    await this.#upload?.abort();
+    const upload = await this.#upload?.catch(() => null);
+    await upload?.abort();
   }
 
-  async #open(): Promise<MultipartUpload> {
+  #open(): Promise<MultipartUpload> {
     const { bucket } = this.#shared;
-    this.#upload ??= await MultipartUpload.begin(bucket, this.#object, { copies: false });
-    return this.#upload;
+    return (this.#upload ??= MultipartUpload.begin(bucket, this.#object, { copies: false }));
   }
 
-  /** A failure is kept for the next caller: no promise of a part rejects. */
-  #start(upload: MultipartUpload, part: PartBuffer): void {
+  /**
+   * Also while the upload is being begun: the next part is filled meanwhile. A failure is kept for the next
+   * caller: no promise of a part rejects.
+   */
+  #start(part: PartBuffer): void {
     const { slots, buffers } = this.#shared;
     const number = ++this.#count;
     const sent = slots
-      .run(() => upload.send(number, part.bytes))
+      .run(async () => (await this.#open()).send(number, part.bytes))
       .then(
         () => buffers.give(part),
         (error: unknown) => void (this.#failure ??= { error }),

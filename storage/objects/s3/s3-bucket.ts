@@ -3,6 +3,7 @@ import { NightshiftError } from '../../../core/errors';
 import { processEnvironment } from '../../../platform/config';
 import { requireKey } from '../object-key';
 import { observeRetries, type OnRetry } from './observe-retries';
+import { leaveBodiesUnsigned } from './unsigned-bodies';
 
 /** How to reach a bucket, and how objects are written to it (docs/configuration.md#s3). */
 export interface S3StoreOptions {
@@ -76,6 +77,8 @@ export async function openBucket(options: S3StoreOptions): Promise<S3Bucket> {
   const client = createClient(options, timeoutMs);
   observeRetries(client, onRetry);
   await requireRegion(client);
+  const hasChecksums = (await client.config.requestChecksumCalculation()) === 'WHEN_SUPPORTED';
+  if (hasChecksums) leaveBodiesUnsigned(client);
   const start = prefix === '' || prefix.endsWith('/') ? prefix : `${prefix}/`;
   return {
     client,
@@ -83,7 +86,7 @@ export async function openBucket(options: S3StoreOptions): Promise<S3Bucket> {
     place: endpoint ?? 'AWS',
     timeoutMs,
     onRetry,
-    hasChecksums: (await client.config.requestChecksumCalculation()) === 'WHEN_SUPPORTED',
+    hasChecksums,
     encryption: {
       ...(encryption === undefined ? {} : { ServerSideEncryption: encryption }),
       ...(kmsKeyId === undefined ? {} : { SSEKMSKeyId: kmsKeyId }),

@@ -219,3 +219,25 @@ it('asks for encryption with every object that it creates', async () => {
     expect(headers['x-amz-server-side-encryption-aws-kms-key-id']).toBe('key-1');
   }
 });
+
+describe('a body', () => {
+  it('is not part of the signature within the machine, but has a checksum', async () => {
+    await store.putIfAbsent('a', Buffer.from('bytes'));
+    await store.putIfAbsent('b', pieces(Buffer.alloc(9 * MIB)));
+    const bodies = s3.calls.filter((call) => isPut(call));
+    expect(bodies).toHaveLength(3);
+    for (const { headers } of bodies) {
+      expect(headers['x-amz-content-sha256']).toBe('UNSIGNED-PAYLOAD');
+      expect(headers['x-amz-checksum-crc32']).toEqual(expect.any(String));
+    }
+  });
+
+  it('is part of the signature where others might change it on its way', async () => {
+    const { port } = new URL(s3.endpoint);
+    const other = await open({ endpoint: `http://[::ffff:127.0.0.1]:${port}` });
+    await other.putIfAbsent('a', Buffer.from('bytes'));
+    const [put] = s3.calls.filter((call) => isPut(call));
+    expect(put?.headers['x-amz-content-sha256']).toMatch(/^[0-9a-f]{64}$/);
+    await other.close();
+  });
+});
