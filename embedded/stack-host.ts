@@ -55,11 +55,16 @@ async function run(options: HostOptions, stopped: Promise<void>): Promise<void> 
   try {
     await Promise.race([serve(stack, dataDir, stopped), stack.failed, stopped]);
   } catch (error) {
-    await tell({ kind: 'failed', text: (error as Error).message });
-    process.exitCode = 1;
+    await fail(error);
   }
   await stack.stop();
   if (options.dataDir === null) rmSync(dataDir, { recursive: true, force: true });
+}
+
+/** Makes the caller's `startStack` or `stop` fail. The first reason counts. */
+async function fail(error: unknown): Promise<void> {
+  process.exitCode = 1;
+  await tell({ kind: 'failed', text: error instanceof Error ? error.message : String(error) });
 }
 
 async function serve(stack: Stack, dataDir: string, stopped: Promise<void>): Promise<void> {
@@ -107,7 +112,9 @@ function main(): void {
     process.on('disconnect', stop).on('SIGTERM', () => stop());
     process.on('message', (message: ToHost) => {
       if (message.kind === 'stop') return stop();
-      void run(message.options, stopped).finally(() => process.exit());
+      void run(message.options, stopped)
+        .catch(fail)
+        .finally(() => process.exit());
     });
   });
   // A Ctrl-C reaches the whole foreground group. The caller decides what it means.

@@ -1,6 +1,7 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import { NightshiftError } from '../core/errors';
+import { processEnvironment } from '../platform/config';
 import { packageRoot } from '../platform/package-root';
 import type { FromHost, HostOptions, ToHost } from './stack-host';
 
@@ -57,8 +58,13 @@ export interface RunningStack {
 export async function startStack(options: StartStackOptions = {}): Promise<RunningStack> {
   const { onMessage = () => undefined } = options;
   const program = join(packageRoot(), 'dist', 'embedded', 'stack-host.js');
-  // Flags of this process, such as a debugger's port, are not for the stack.
-  const host = fork(program, [], { execArgv: [], stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
+  const host = fork(program, [], {
+    // Flags of this process, such as a debugger's port, are not for the stack.
+    execArgv: [],
+    // Without it, variables that a test sets would not arrive: in Jest, `process.env` is a copy.
+    env: processEnvironment(),
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+  });
   const end = endOf(host);
   end.catch(() => undefined);
   const ready = new Promise<Extract<FromHost, { kind: 'ready' }>>((resolve) => {
@@ -111,7 +117,7 @@ function endOf(host: ChildProcess): Promise<void> {
       output = (output + text).slice(-SHOWN_CHARACTERS);
     });
     host.on('message', (message: FromHost) => {
-      if (message.kind === 'failed') failure = message.text;
+      if (message.kind === 'failed') failure ??= message.text;
     });
     host.once('error', (error) => reject(new NightshiftError('internal', error.message)));
     host.once('close', (code, signal) => {

@@ -41,9 +41,10 @@ export class HeldSpans implements SpanProcessor {
     else held.dropped++;
   }
 
-  /** Spans below `span` that were dropped because there were too many. */
+  /** Spans below the first span `span` that were dropped because there were too many; 0 for any other. */
   droppedBelow(span: object): number {
-    return this.#held.get(span)?.dropped ?? 0;
+    const held = this.#held.get(span);
+    return held?.first === span ? held.dropped : 0;
   }
 
   /** Forgets the spans that belong to the first span `span`, which need not end. */

@@ -21,6 +21,17 @@ describe('startStack()', () => {
     expect(dataDirHolder(dataDir)).toBeNull();
   });
 
+  it('says why it cannot make its temporary folder', async () => {
+    const before = process.env['TMPDIR'];
+    process.env['TMPDIR'] = join(dataDir, 'missing');
+    try {
+      await expect(startStack()).rejects.toThrow(join(dataDir, 'missing'));
+    } finally {
+      if (before === undefined) delete process.env['TMPDIR'];
+      else process.env['TMPDIR'] = before;
+    }
+  });
+
   it('ignores settings in the environment of its caller', async () => {
     process.env['NIGHTSHIFT__CONCURRENCY__GLOBL'] = '4';
     try {

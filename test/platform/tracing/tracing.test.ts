@@ -198,13 +198,16 @@ describe('spans below an attempt', () => {
   it('are bounded, and the attempt says how many were dropped', async () => {
     const tracing = open();
     const attempt = tracing.beginStep('execute-chunk', CREATED, {});
-    attempt?.run(() => {
+    const late = attempt?.run(() => {
       for (let i = 0; i < 205; i++) tracing.beginChild('storage.Store', {})?.end();
+      return tracing.beginChild('storage.Store', {});
     });
     attempt?.end();
-    const spans = await exported(201);
-    expect(spans).toHaveLength(201);
+    late?.end();
+    const spans = await exported(202);
+    expect(spans).toHaveLength(202);
     expect(spans[0]?.attributes).toMatchObject({ 'nightshift.dropped_spans': 5 });
+    expect(spans.filter((span) => 'nightshift.dropped_spans' in span.attributes)).toHaveLength(1);
   });
 
   it('do not exist without an active span', () => {
