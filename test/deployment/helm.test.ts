@@ -274,6 +274,18 @@ function describeScaling(rendered: () => Rendered): void {
   });
 }
 
+/** KEDA's objects. */
+function describeKeda(): void {
+  it('counts only the pods of the workers that are scaled, as Prometheus anchors its patterns', () => {
+    const scaler = example('all-values.yaml').find(({ kind }) => kind === 'ScaledObject');
+    const [trigger] = scaler.spec.triggers;
+    const [, pattern = ''] = /pod=~"([^"]*)"/.exec(trigger.metadata.query) ?? [];
+    const { name } = scaler.spec.scaleTargetRef;
+    const pods = [`${name}-7c9d8b6f5-x2x4z`, `${name}-large-7c9d8b6f5-x2x4z`];
+    expect(pods.filter((pod) => new RegExp(`^(?:${pattern})$`).test(pod))).toEqual([pods[0]]);
+  });
+}
+
 /** The Prometheus Operator's objects. */
 function describeMonitoring(): void {
   it('names the jobs by which the alert rules select', () => {
@@ -370,5 +382,6 @@ describeWithGoTool('helm', 'the chart', () => {
     }
   });
 
+  describeKeda();
   describeMonitoring();
 });
