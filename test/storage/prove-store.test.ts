@@ -16,6 +16,15 @@ it('accepts a store that keeps its promises, and leaves nothing in it', async ()
   expect([...store.objects.keys()]).toEqual([]);
 });
 
+it('removes what a run that was killed has left, and nothing of one that may still run', async () => {
+  for (const name of ['killed', 'running']) {
+    await store.putIfAbsent(`doctor/${name}/large`, Buffer.from('bytes'));
+  }
+  store.writtenAtMs.set('doctor/killed/large', Date.now() - 2 * 3_600_000);
+  await proveStore(store);
+  expect([...store.objects.keys()]).toEqual(['doctor/running/large']);
+});
+
 it('names a store that ignores If-None-Match', async () => {
   const overwrite = async (key: string, body: ObjectBody): Promise<PutResult> => {
     await store.delete(key);
