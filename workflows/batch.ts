@@ -242,7 +242,7 @@ class BatchRun {
   async #awaitReleased(opened: OpenedBatch, cause: StopCause): Promise<void> {
     // If the batch was not validating when this run began, chunks of an earlier run may still be running.
     const isLaterRun = opened.status !== 'validating';
-    if (!isLaterRun && !this.#models.some(({ unaccounted }) => unaccounted)) return;
+    if (!isLaterRun && !this.#models.some(({ progress }) => progress.isUnaccounted)) return;
     await awaitReleased(opened, this.#input.batchId, cause);
   }
 

@@ -1,5 +1,6 @@
 import type { ExecuteChunkResult } from '../activities/contract';
 import type { ExitReason } from '../core/chunks/exit-reason';
+import { laneCount } from '../core/chunks/lanes';
 import { OpenRanges } from '../core/chunks/open-ranges';
 import type { Range } from '../core/range';
 import type { ResumedModel } from './contract';
@@ -17,10 +18,15 @@ export class ModelProgress {
   p95Ms: number | null = null;
   /** Number of chunks that returned with answers. A paused lane goes on when it grows. */
   answeringChunks = 0;
+  /** A chunk failed during a stop, so its worker may still be writing answers. */
+  isUnaccounted = false;
   readonly #entries: number;
+  readonly #lanesPerModel: number;
   readonly #recentWorkers: string[] = [];
 
-  constructor({ entries, open, completed, failed }: ResumedModel) {
+  /** @param lanesPerModel the setting of that name */
+  constructor({ entries, open, completed, failed }: ResumedModel, lanesPerModel: number) {
+    this.#lanesPerModel = lanesPerModel;
     this.open = new OpenRanges(open);
     this.#entries = entries;
     this.completed = completed;
@@ -32,9 +38,13 @@ export class ModelProgress {
     return this.#entries - this.completed - this.failed;
   }
 
-  /** Workers of the latest results, oldest first. */
-  get recentWorkers(): readonly string[] {
-    return this.#recentWorkers;
+  /** How many lanes the model should have now. */
+  get wantedLanes(): number {
+    return laneCount({
+      totalLines: this.#entries,
+      recentWorkers: this.#recentWorkers,
+      lanesPerModel: this.#lanesPerModel,
+    });
   }
 
   /** Puts back what a chunk left unanswered, and counts the rest. */
@@ -45,16 +55,12 @@ export class ModelProgress {
     this.lastExit = result.left;
   }
 
-  /** Records rate, answer times and worker. */
+  /** Records rate, answer times and worker. Forgets the oldest worker if there are more than lanes. */
   learn({ ratePerSec, p95Ms, answered, worker }: ExecuteChunkResult): void {
     if (ratePerSec !== null) this.ratePerSec = ratePerSec;
     if (p95Ms !== null) this.p95Ms = p95Ms;
     if (answered > 0) this.answeringChunks++;
     this.#recentWorkers.push(worker);
-  }
-
-  /** Forgets the oldest worker if there are more than `most`. */
-  trimWorkers(most: number): void {
-    if (this.#recentWorkers.length > most) this.#recentWorkers.shift();
+    if (this.#recentWorkers.length > this.wantedLanes) this.#recentWorkers.shift();
   }
 }

@@ -71,7 +71,7 @@ async function endUnrouted(
   } catch (error) {
     progress.open.giveBack(range);
     // During a stop the attempt's worker may still be writing.
-    if (context.stop.requested) model.unaccounted = true;
+    if (context.stop.requested) model.progress.isUnaccounted = true;
     else fail(model, error, context);
     return 'failed';
   }
