@@ -8,6 +8,8 @@ import { inRuns, Slots, type Slot } from './slots';
 const MAX_PENDING_BYTES = 32 * 1024 * 1024;
 /** How long a disk that failed a write is not written to, or not filled further. */
 const FAILED_DISK_PAUSE_MS = 60_000;
+/** A disk that fails does so for many pages at once; one line a minute is enough to act on. */
+const WARN_EVERY_MS = 60_000;
 
 /** The pages of one object by number. One without pages is not in the table. */
 interface ObjectPages {
@@ -41,6 +43,7 @@ export class PageTable {
   #failedUntilMs = 0;
   /** Until then only proven slots are used: the disk is full. */
   #fullUntilMs = 0;
+  readonly #warnedMs = new Map<string, number>();
   #isClosed = false;
 
   constructor(disk: PageDisk, logger?: Pick<Logger, 'warn'>) {
@@ -204,7 +207,10 @@ export class PageTable {
   }
 
   #warn(error: unknown, message: string): void {
-    if (!this.#isClosed) this.#logger?.warn({ err: error }, message);
+    const nowMs = performance.now();
+    if (this.#isClosed || nowMs - (this.#warnedMs.get(message) ?? -Infinity) < WARN_EVERY_MS) return;
+    this.#warnedMs.set(message, nowMs);
+    this.#logger?.warn({ err: error }, message);
   }
 
   /** Free slots, then those of the least recently used pages; fewer than `count` if there are not so many. */
