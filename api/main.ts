@@ -4,7 +4,7 @@ import { overdueAfterSec } from '../core/batch/overdue';
 import { openClient } from '../client/connection';
 import { countReloads } from '../client/count-reloads';
 import { openTemporalPing } from '../client/temporal-ping';
-import { NightshiftError, isNightshiftError } from '../core/errors';
+import { NightshiftError } from '../core/errors';
 import { createApiMetrics } from '../platform/api-metrics';
 import { publicBindFault } from '../platform/config-rules';
 import type { Config } from '../platform/config-schema';
@@ -17,24 +17,21 @@ import { createLogger, type Logger } from '../platform/logger';
 import { createMetricsRegistry } from '../platform/metrics';
 import { observabilityPlace } from '../platform/observability-place';
 import { startObservabilityServer } from '../platform/observability-server';
-import type { RunningProcess } from '../platform/process';
+import type { RunningProcess, StartOptions } from '../platform/process';
 import { phaseRecord, runPhases, type ShutdownPhase } from '../platform/shutdown';
+import { StartWait } from '../platform/start-wait';
 import { openTracing } from '../platform/tracing/open-tracing';
 import { countOperations } from '../storage/objects/count-operations';
-import { openStorage } from '../storage/open-storage';
+import { openCheckedStorage } from '../storage/open-checked-storage';
 import { createApiKeyRepository } from '../storage/postgres/api-keys';
 import { openTotals } from '../storage/postgres/batches/open-totals';
 import { createBatchRepository } from '../storage/postgres/batches/repository';
 import { createFileRepository } from '../storage/postgres/files';
-import { checkSchema } from '../storage/postgres/migrate';
 import { openPool } from '../storage/postgres/pool';
 import { createUploadRepository } from '../storage/postgres/uploads';
-import { verifyStoreIdentity } from '../storage/postgres/store-identity';
 import { buildApp } from './app';
 import { createOutbox } from './outbox';
 
-const POSTGRES_WAIT_MS = 30_000;
-const POSTGRES_RETRY_MS = 500;
 /** Bounds how long a request waits for a database that hangs; a statement takes milliseconds. */
 const STATEMENT_TIMEOUT_MS = 10_000;
 /** How long uploads and downloads may take to finish at shutdown. */
@@ -42,12 +39,13 @@ const DRAIN_MS = 30_000;
 const RELEASE_MS = 5_000;
 
 /**
- * Runs the API until `close`. Opens everything that it needs, and releases it in reverse order.
+ * Runs the API until `close`. Opens everything that it needs, waits for what is away
+ * (docs/design/processes.md#start), and releases it in reverse order.
  *
  * @throws config_invalid, port_in_use, postgres_unavailable, schema_outdated, schema_newer,
  *   store_mismatch, object_store_failed
  */
-export async function runApi(config: Config): Promise<RunningProcess> {
+export async function runApi(config: Config, options: StartOptions = {}): Promise<RunningProcess> {
   refusePublicBind(config);
   const logger = createLogger(config.log, 'api');
   const opened: ShutdownPhase[] = [];
@@ -57,7 +55,7 @@ export async function runApi(config: Config): Promise<RunningProcess> {
   const release = () =>
     runPhases(opened, (phase) => logger.info(phaseRecord(phase), 'shutdown phase'));
   try {
-    const url = await open(config, { logger, onClose });
+    const url = await open(config, { ...options, logger, onClose });
     let closed: Promise<unknown> | undefined;
     return { url, close: async () => void (await (closed ??= release())) };
   } catch (error) {
@@ -66,7 +64,7 @@ export async function runApi(config: Config): Promise<RunningProcess> {
   }
 }
 
-interface Host {
+interface Host extends StartOptions {
   readonly logger: Logger;
   /** Registers how to release what was just opened. */
   onClose(name: string, run: () => Promise<unknown>, timeoutMs?: number): void;
@@ -76,19 +74,24 @@ async function open(config: Config, host: Host): Promise<string> {
   const { logger, onClose } = host;
   const tracing = openTracing(config.tracing, { service: 'nightshift-api', logger });
   onClose('tracing', async () => tracing?.close());
+  const registry = createMetricsRegistry('api');
+  const metrics = createApiMetrics(registry);
+  const place = observabilityPlace(config, 'api');
+  const observability = await startObservabilityServer({ ...place, registry, logger });
+  onClose('observability', () => observability.close());
+  const wait = new StartWait({ ...host, up: metrics.dependencyUp, observability });
   const pool = openPool(config.postgres.url, {
     logger,
     applicationName: 'nightshift-api',
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,
   });
   onClose('postgres', () => pool.end());
-  await retryUntilPostgresAnswers(logger, () => checkSchema(pool));
-  const registry = createMetricsRegistry('api');
-  const metrics = createApiMetrics(registry);
   metrics.openBatches.observe(() => openTotals(pool, overdueAfterSec(config.batch)));
   const endDelays = watchEventLoopDelay(metrics.eventLoopDelay);
   onClose('event loop delay', async () => endDelays());
-  const storage = await openStorage(config.object_store, {
+  const storage = await openCheckedStorage(config.object_store, {
+    pool,
+    wait,
     logger,
     tracing,
     onPassed: createChunkCollector(),
@@ -96,7 +99,6 @@ async function open(config: Config, host: Host): Promise<string> {
     observe: countOperations(metrics.fileStorageOperations, 'apiserver', () => 'exhausted'),
   });
   onClose('object store', () => storage.close());
-  await verifyStoreIdentity(pool, storage.storeId);
   const { store } = storage;
   const observer = countReloads(metrics.credentialReloads, config.temporal);
   const client = openClient(config.temporal, { logger, observer });
@@ -105,9 +107,6 @@ async function open(config: Config, host: Host): Promise<string> {
     postgres: async () => void (await pool.query('select 1')),
     object_store: () => store.check(),
   };
-  const place = observabilityPlace(config, 'api');
-  const observability = await startObservabilityServer({ ...place, registry, checks, logger });
-  onClose('observability', () => observability.close());
   // Not among `checks`: without Temporal the API still accepts batches, which start later.
   const ping = openTemporalPing(config.temporal);
   onClose('temporal ping', () => ping.close());
@@ -121,6 +120,7 @@ async function open(config: Config, host: Host): Promise<string> {
   const app = buildApp({ config, ...rows, vault, store, outbox, metrics, tracing, logger, checks });
   onClose('http', () => app.close(), DRAIN_MS);
   const url = await listen(app, config.api);
+  observability.markStarted(checks);
   onClose('readiness', async () => observability.markNotReady('draining'));
   return url;
 }
@@ -146,24 +146,6 @@ function createRepositories({ limits }: Config, pool: ReturnType<typeof openPool
 function refusePublicBind(config: Config): void {
   const fault = publicBindFault(config);
   if (fault !== null) throw new NightshiftError('config_invalid', `api.host: ${fault}`);
-}
-
-/** Repeats `check` for up to 30 s while PostgreSQL does not answer: it may start after the API. */
-async function retryUntilPostgresAnswers(
-  logger: Logger,
-  check: () => Promise<void>,
-): Promise<void> {
-  const untilMs = performance.now() + POSTGRES_WAIT_MS;
-  for (let tries = 1; ; tries++) {
-    try {
-      return await check();
-    } catch (error) {
-      if (!isNightshiftError(error, 'postgres_unavailable')) throw error;
-      if (performance.now() >= untilMs) throw error;
-      if (tries === 1) logger.warn({ err: error }, 'postgres does not answer yet');
-    }
-    await new Promise((resolve) => setTimeout(resolve, POSTGRES_RETRY_MS));
-  }
 }
 
 async function listen(app: FastifyInstance, api: Config['api']): Promise<string> {

@@ -14,8 +14,6 @@ export interface ObservabilityOptions {
   readonly registry: Registry;
   /** Series of a library in the Prometheus text format; the page leaves them out if this rejects. */
   readonly foreignMetrics?: () => Promise<string>;
-  /** By name, e.g. `postgres`; all of them run on each `/ready`. */
-  readonly checks?: Readonly<Record<string, ReadinessCheck>>;
   /** Longest wait for one check, ms. */
   readonly checkTimeoutMs?: number;
   /** Refuses requests of foreign web pages; see `originCheck`. Without it every request is answered. */
@@ -30,20 +28,25 @@ export interface ObservabilityOptions {
 
 /** The running server; `close` also ends idle connections. */
 export interface ObservabilityServer extends RunningProcess {
+  /** While the process starts, `/ready` answers 503 with this: what the process waits for. */
+  markStarting(reason: string): void;
+  /** From now on `/ready` runs these checks, which have names such as `postgres`. */
+  markStarted(checks: Readonly<Record<string, ReadinessCheck>>): void;
   /** From now on `/ready` answers 503 with `reason` (a drain, a tripped guard). The first reason stays. */
   markNotReady(reason: string): void;
 }
 
 /**
  * Serves `/health` (200 while the process lives), `/ready` (200 if every check passes, else 503 with the
- * failed checks) and `/metrics` (Prometheus text) on a separate port.
+ * failed checks) and `/metrics` (Prometheus text) on a separate port. Not ready until `markStarted`
+ * (docs/design/processes.md#start).
  *
  * @throws port_in_use, or config_invalid if nothing can listen on `host` or `port`
  */
 export async function startObservabilityServer(
   options: ObservabilityOptions,
 ): Promise<ObservabilityServer> {
-  const state: { notReady: string | null } = { notReady: null };
+  const state: ProcessState = { starting: 'starting', notReady: null, checks: {} };
   const timeouts = { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS };
   const server = createServer(timeouts, (request, response) => {
     answer(request, options, state).then(
@@ -59,6 +62,8 @@ export async function startObservabilityServer(
   const { port } = server.address() as AddressInfo;
   return {
     url: `http://${options.host}:${port}`,
+    markStarting: (reason) => void (state.starting = reason),
+    markStarted: (checks) => Object.assign(state, { starting: null, checks }),
     markNotReady: (reason) => void (state.notReady ??= reason),
     close: () => closeServer(server),
   };
@@ -68,6 +73,13 @@ export async function startObservabilityServer(
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 const MAX_CONNECTIONS = 256;
+
+interface ProcessState {
+  /** What a process that is not started waits for. */
+  starting: string | null;
+  notReady: string | null;
+  checks: Readonly<Record<string, ReadinessCheck>>;
+}
 
 interface Reply {
   readonly status: number;
@@ -82,7 +94,7 @@ const HEALTHY = JSON.stringify({ status: 'ok', pid: process.pid });
 async function answer(
   request: IncomingMessage,
   options: ObservabilityOptions,
-  state: { notReady: string | null },
+  state: ProcessState,
 ): Promise<Reply> {
   const fault = originFault(request, options);
   if (fault !== null) return errorReply(403, fault);
@@ -91,7 +103,7 @@ async function answer(
     case '/health':
       return { status: 200, type: JSON_TYPE, body: HEALTHY };
     case '/ready':
-      return readiness(options, state.notReady);
+      return readiness(options, state);
     case '/metrics': {
       const [own, foreign] = await Promise.all([
         options.registry.metrics(),
@@ -125,9 +137,12 @@ function errorReply(status: number, message: string): Reply {
   return { status, type: JSON_TYPE, body: JSON.stringify({ error }) };
 }
 
-async function readiness(options: ObservabilityOptions, notReady: string | null): Promise<Reply> {
-  if (notReady !== null) return readyReply(503, { process: notReady });
-  const { checks = {}, checkTimeoutMs = 2_000 } = options;
+async function readiness(
+  { checkTimeoutMs = 2_000 }: ObservabilityOptions,
+  { starting, notReady, checks }: ProcessState,
+): Promise<Reply> {
+  const reason = notReady ?? starting;
+  if (reason !== null) return readyReply(503, { process: reason });
   const results = await Promise.all(
     Object.entries(checks).map(async ([name, check]) => [
       name,

@@ -9,8 +9,13 @@ import { boundHeapGrowth } from '../platform/heap';
 import { createLogger, type Logger } from '../platform/logger';
 import { createMetricsRegistry } from '../platform/metrics';
 import { observabilityPlace } from '../platform/observability-place';
-import { startObservabilityServer } from '../platform/observability-server';
-import type { RunningProcess } from '../platform/process';
+import {
+  startObservabilityServer,
+  type ObservabilityServer,
+} from '../platform/observability-server';
+import type { RunningProcess, StartOptions } from '../platform/process';
+import { phaseRecord, runPhases } from '../platform/shutdown';
+import { StartWait } from '../platform/start-wait';
 import { openTracing } from '../platform/tracing/open-tracing';
 import {
   createWorkerMetrics,
@@ -25,6 +30,7 @@ import { measureJobs } from './job-metrics';
 import { findHeld } from './left-behind';
 import { startMaintenance, type Maintenance, type MaintenanceOptions } from './maintenance';
 import { openResources, type WorkerResources } from './open-resources';
+import { openStores } from './open-stores';
 import { queuesOf } from './route-directory';
 import { openWorkerConnection, type WorkerConnection } from './temporal-connection';
 import { installTemporalRuntime } from './temporal-runtime';
@@ -34,30 +40,73 @@ import { createActivities, type WorkerActivities } from './wiring';
 import { patchOptions } from './workflow-versions';
 
 /**
- * Runs a worker process until it is closed.
+ * Runs a worker process until it is closed. Waits for what is away (docs/design/processes.md#start).
  * @throws temporal_unavailable, postgres_unavailable, schema_outdated, schema_newer, store_mismatch,
- *   config_invalid, port_in_use
+ *   object_store_failed, config_invalid, port_in_use
  */
-export async function runWorker(config: Config): Promise<RunningProcess> {
+export async function runWorker(
+  config: Config,
+  options: StartOptions = {},
+): Promise<RunningProcess> {
   boundHeapGrowth();
   const logger = createLogger(config.log, 'worker');
   const temporalRuntime = await installTemporalRuntime(logger);
-  const tracing = openTracing(config.tracing, { service: 'nightshift-worker', logger });
-  const metricsRegistry = createMetricsRegistry('worker');
-  const metrics = createWorkerMetrics(metricsRegistry, seriesLimits(config));
+  const registry = createMetricsRegistry('worker');
+  const metrics = createWorkerMetrics(registry, seriesLimits(config));
   beginAtZero(metrics);
+  const observability = await startObservabilityServer({
+    ...observabilityPlace(config, 'worker'),
+    logger,
+    registry,
+    foreignMetrics: () => temporalRuntime.scrape(),
+  });
+  const wait = new StartWait({ ...options, logger, up: metrics.dependencyUp, observability });
+  const opened: ReleaseStep[] = [];
+  try {
+    return await startWorkers(config, { logger, metrics, observability, wait, opened });
+  } catch (error) {
+    const release = opened.map((step) => ({ ...step, timeoutMs: RELEASE_MS }));
+    await runPhases(release, (phase) => logger.info(phaseRecord(phase), 'shutdown phase'));
+    await observability.close();
+    throw error;
+  }
+}
+
+/** How long one step may take when a start has failed. */
+const RELEASE_MS = 5_000;
+
+interface ReleaseStep {
+  readonly name: string;
+  run(): Promise<void>;
+}
+
+interface Host {
+  readonly logger: Logger;
+  readonly metrics: WorkerMetrics;
+  readonly observability: ObservabilityServer;
+  readonly wait: StartWait;
+  /** What has been opened so far, in the order of release. */
+  readonly opened: ReleaseStep[];
+}
+
+async function startWorkers(config: Config, host: Host): Promise<RunningProcess> {
+  const { logger, metrics, observability, wait, opened } = host;
+  const tracing = openTracing(config.tracing, { service: 'nightshift-worker', logger });
+  opened.unshift({ name: 'tracing', run: async () => tracing?.close() });
+  const stores = await openStores(config, { logger, metrics, tracing, wait });
+  opened.unshift(...stores.release);
+  const connection = await connectWorkers(config, host);
+  opened.unshift({ name: 'temporal', run: () => connection.close() });
   const drain = new AbortController();
   // Replaced when the workers run. Until then no permit is in use, so nothing can trip the guard.
   const guard: { trip: (error: NightshiftError) => void } = { trip: () => drain.abort() };
   const resources = await openResources(config, {
-    logger,
-    metrics,
-    tracing,
+    ...{ logger, metrics, tracing, stores },
     drain: drain.signal,
     onGuardTripped: (error) => guard.trip(error),
   });
-  const connection = await connectWorkers(config, { logger, metrics });
-  const budgetMs = drainBudgetMs(config);
+  opened.unshift(...resources.release);
+  const drainBudgetMs = drainBudgetOf(config);
   const workers = await createWorkers({
     connection: connection.first,
     dataConverter: loadDataConverter(config.temporal),
@@ -67,46 +116,30 @@ export async function runWorker(config: Config): Promise<RunningProcess> {
     execQueues: queuesOf(resources.registry),
     ...(await readWorkflowCode(config)),
     plugins: [temporalTracing()],
-    drainBudgetMs: budgetMs,
+    drainBudgetMs,
     identity: resources.worker,
   });
   connection.follow(workers);
-  const observability = await startObservabilityServer({
-    ...observabilityPlace(config, 'worker'),
-    logger,
-    registry: metricsRegistry,
-    foreignMetrics: () => temporalRuntime.scrape(),
-    checks: resources.checks,
-  });
   const endDelays = watchEventLoopDelay(metrics.eventLoopDelay);
+  opened.unshift({ name: 'event loop delay', run: async () => endDelays() });
   const watch = watchDependencies({ checks: resources.checks, logger, up: metrics.dependencyUp });
+  opened.unshift({ name: 'dependency watch', run: () => watch.close() });
   const maintenance = isBatchWorker(config) ? await maintain({ ...resources, metrics }) : null;
-  const hosted = hostWorkers({
-    workers,
-    observability,
-    drain,
-    logger,
-    drainBudgetMs: budgetMs,
-    release: [
-      { name: 'maintenance', run: async () => maintenance?.close() },
-      { name: 'dependency watch', run: () => watch.close() },
-      { name: 'event loop delay', run: async () => endDelays() },
-      { name: 'temporal', run: () => connection.close() },
-      ...resources.release,
-      { name: 'tracing', run: async () => tracing?.close() },
-    ],
-  });
+  opened.unshift({ name: 'maintenance', run: async () => maintenance?.close() });
+  const release = opened;
+  const hosted = hostWorkers({ workers, observability, drain, logger, drainBudgetMs, release });
   guard.trip = (error) => hosted.distrust('guard_shutdown', error);
+  observability.markStarted(resources.checks);
   return hosted;
 }
 
 /** The connection of the workers, whose reloads of credentials are counted. */
 function connectWorkers(
   { temporal }: Config,
-  { logger, metrics }: { readonly logger: Logger; readonly metrics: WorkerMetrics },
+  { logger, metrics, wait }: Pick<Host, 'logger' | 'metrics' | 'wait'>,
 ): Promise<WorkerConnection> {
   const observer = countReloads(metrics.credentialReloads, temporal);
-  return openWorkerConnection({ config: temporal, logger, observer });
+  return openWorkerConnection({ config: temporal, logger, wait, observer });
 }
 
 /** Looks for what a killed worker left, before the workers of this process take any of it. */
@@ -132,7 +165,7 @@ function observedActivities(resources: WorkerResources, metrics: WorkerMetrics):
 }
 
 /** `auto` is the longest request timeout plus 15 s to journal the last answers. In ms. */
-function drainBudgetMs(config: Config): number {
+function drainBudgetOf(config: Config): number {
   if (config.worker.drain_budget !== 'auto') return config.worker.drain_budget;
   const gateways = [config.global_inference_gateway, ...Object.values(config.model_gateways ?? {})];
   const longest = Math.max(0, ...gateways.map((gateway) => gateway?.request_timeout ?? 0));

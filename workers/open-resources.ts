@@ -16,15 +16,10 @@ import type { Logger } from '../platform/logger';
 import { openHeaderVault } from '../platform/header-vault';
 import type { Tracing } from '../platform/tracing/tracing';
 import type { WorkerMetrics } from '../platform/worker-metrics';
-import { countOperations } from '../storage/objects/count-operations';
-import { openStorage, type StorageOptions } from '../storage/open-storage';
 import { findBatchHeaders } from '../storage/postgres/batches/headers';
 import { createBatchRepository } from '../storage/postgres/batches/repository';
-import { checkSchema } from '../storage/postgres/migrate';
-import { openPool } from '../storage/postgres/pool';
 import { createProgressReporter } from '../storage/postgres/progress';
 import { listenForStops } from '../storage/postgres/stop-channel';
-import { verifyStoreIdentity } from '../storage/postgres/store-identity';
 import { createSweepRows } from '../storage/postgres/sweep';
 import { enqueueRequests } from '../storage/postgres/tenant-limits';
 import { createWorkerRoutes } from '../storage/postgres/worker-routes';
@@ -34,6 +29,7 @@ import { countEnds } from './ended-batches';
 import { createFirstRequests } from './first-requests';
 import { createGivenBack, type GivenBack } from './given-back';
 import { createMaintenanceObserver } from './maintenance-observer';
+import type { WorkerStores } from './open-stores';
 import { createPassThrough } from './pass-through';
 import { createRequestObserver } from './request-observer';
 import { openRouteDirectory } from './route-directory';
@@ -61,29 +57,23 @@ export interface WorkerResources extends ActivityDeps {
   readonly givenBack: GivenBack;
 }
 
-/** Statements of the progress tick time out early, because chunks can go on without their result. */
-const PROGRESS_TIMEOUT_MS = 2_000;
-const STATEMENT_TIMEOUT_MS = 10_000;
-
 /**
- * Opens everything that a worker needs, except its connection to Temporal.
- * @throws schema_outdated, schema_newer, store_mismatch, config_invalid, postgres_unavailable
+ * Opens everything that a worker needs beside its stores and its connection to Temporal, which the caller
+ * closes after it has run `release`. Announces the models that this worker sends, so call it when the worker can begin.
+ * @throws config_invalid
  */
 export async function openResources(
   config: Config,
-  context: ResourceContext,
+  context: ResourceContext & { readonly stores: WorkerStores },
 ): Promise<WorkerResources> {
-  const { logger, metrics, drain } = context;
+  const { logger, metrics, drain, stores } = context;
   // Every running chunk adds a listener, so Node's default warning at 11 listeners makes no sense.
   setMaxListeners(0, drain);
   const worker = workerIdentity();
   const registry = openRegistry(config, context);
-  const storage = await openStorage(config.object_store, storageOptions(context));
+  const { storage, pool, progressPool } = stores;
   const { store, journal } = storage;
   const { url } = config.postgres;
-  const { pool, progressPool, closePools } = openPools(url, logger);
-  await checkSchema(pool);
-  await verifyStoreIdentity(pool, storage.storeId);
   const progress = openProgress(progressPool, { worker, logger, metrics });
   const stops = listenForStops({ url, logger, onStop: (batchId) => progress.checkNow(batchId) });
   const routes = await openRoutes(progressPool, { registry, worker, logger });
@@ -124,22 +114,13 @@ export async function openResources(
       { name: 'progress', run: () => progress.close() },
       { name: 'routes', run: () => routes.close() },
       { name: 'gateways', run: () => registry.close() },
-      { name: 'object store', run: () => storage.close() },
-      { name: 'postgres', run: closePools },
     ],
   };
 }
 
-function storageOptions({ logger, metrics, tracing }: ResourceContext): StorageOptions {
-  // Chunks, the journal and Temporal repeat operations that fail.
-  const observe = countOperations(metrics.fileStorageOperations, 'processor', () => 'retry');
-  const onFlushed = (tookMs: number): void => metrics.journalFlush.observe(tookMs / 1000);
-  return { logger, observe, onFlushed, tracing };
-}
-
 /** Permits, rows and requests, with the metrics and spans that they feed. */
 function openMeasured(
-  pool: ReturnType<typeof openPool>,
+  pool: WorkerStores['pool'],
   config: Config,
   context: ResourceContext,
 ): Pick<
@@ -181,14 +162,14 @@ function expiryOf({ retention }: Config): { outputFilesSec: number } {
 }
 
 function openRoutes(
-  pool: ReturnType<typeof openPool>,
+  pool: WorkerStores['pool'],
   rest: { registry: Registry; worker: string; logger: Logger },
 ) {
   return openRouteDirectory({ ...rest, table: createWorkerRoutes(pool) });
 }
 
 function openProgress(
-  pool: ReturnType<typeof openPool>,
+  pool: WorkerStores['pool'],
   { worker, logger, metrics }: Pick<ResourceContext, 'logger' | 'metrics'> & { worker: string },
 ) {
   const onFailed = () => metrics.progressWriteFailures.inc();
@@ -200,18 +181,8 @@ function showLimits(config: Config, metrics: WorkerMetrics): void {
   metrics.maxInflightConcurrency.set(config.concurrency.global);
 }
 
-function openPools(url: string, logger: Logger) {
-  const hasty = { statementTimeoutMs: PROGRESS_TIMEOUT_MS, connectTimeoutMs: PROGRESS_TIMEOUT_MS };
-  const pool = openPool(url, { statementTimeoutMs: STATEMENT_TIMEOUT_MS, logger });
-  const progressPool = openPool(url, { ...hasty, max: 4, logger });
-  const closePools = async (): Promise<void> => {
-    await Promise.all([pool.end(), progressPool.end()]);
-  };
-  return { pool, progressPool, closePools };
-}
-
 /** What depends on the tenant of a batch. @throws config_invalid */
-function openTenantDeps(config: Config, pool: ReturnType<typeof openPool>) {
+function openTenantDeps(config: Config, pool: WorkerStores['pool']) {
   const max = config.limits.tenant.max_enqueued_requests;
   const vault = openHeaderVault(config);
   return {

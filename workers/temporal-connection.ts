@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { NativeConnection, type Worker } from '@temporalio/worker';
 import { connectionOptions } from '../client/connection-options';
 import { watchCredentials, type ReloadReports } from '../client/credential-watch';
@@ -7,14 +6,15 @@ import {
   type TemporalConfig,
   type TemporalCredentials,
 } from '../client/temporal-credentials';
-import { retry, RETRY_POLICIES } from '../core/async/retry';
 import { NightshiftError, isNightshiftError } from '../core/errors';
 import type { Logger } from '../platform/logger';
+import type { StartWait } from '../platform/start-wait';
 
 /** How a connection is made and watched. */
 export interface WorkerConnectionOptions extends Pick<ReloadReports, 'observer'> {
   readonly config: TemporalConfig;
   readonly logger: Logger;
+  readonly wait: Pick<StartWait, 'until'>;
   /** How often changed certificates and keys are checked for, ms. */
   readonly everyMs?: number;
 }
@@ -29,15 +29,19 @@ export interface WorkerConnection {
 }
 
 /**
- * Connects, and waits up to a minute for Temporal, which may start after us
- * (docs/design/temporal.md#connection). @throws temporal_unavailable, config_invalid
+ * Connects, and waits for Temporal, which may start after us (docs/design/temporal.md#connection).
+ * @throws temporal_unavailable, config_invalid
  */
 export async function openWorkerConnection(
   options: WorkerConnectionOptions,
 ): Promise<WorkerConnection> {
-  const { config, logger, observer, everyMs } = options;
+  const { config, logger, wait, observer, everyMs } = options;
   const initial = readCredentials(config);
-  const first = await connectWhenReady(config, logger);
+  const first = await wait.until({
+    name: 'temporal',
+    reach: () => connect(config, readCredentials(config)),
+    isAway: (error) => !isNightshiftError(error, 'config_invalid'),
+  });
   let current = first;
   let workers: readonly Worker[] = [];
   const use = async (
@@ -66,35 +70,20 @@ export async function openWorkerConnection(
   };
 }
 
-/** Waits up to a minute for Temporal. An invalid configuration fails at once. */
-async function connectWhenReady(config: TemporalConfig, logger: Logger): Promise<NativeConnection> {
-  const { address } = config;
-  try {
-    return await retry(() => connect(config, readCredentials(config)), {
-      policy: RETRY_POLICIES.temporalConnection,
-      nowMs: () => performance.now(),
-      sleep: (ms) => sleep(ms),
-      isRetryable: (error) => !isNightshiftError(error, 'config_invalid'),
-      onRetry: () => logger.warn({ address }, 'no Temporal server answers yet, trying again'),
-    });
-  } catch (cause) {
-    if (isNightshiftError(cause, 'config_invalid')) throw cause;
-    throw new NightshiftError(
-      'temporal_unavailable',
-      `No Temporal server answers at ${address}. Start one, or set temporal.address (TEMPORAL_ADDRESS).`,
-      { cause },
-    );
-  }
-}
-
-function connect(
+/** @throws temporal_unavailable */
+async function connect(
   config: TemporalConfig,
   credentials: TemporalCredentials,
 ): Promise<NativeConnection> {
   const { address, apiKey, tls } = connectionOptions(config, credentials);
-  return NativeConnection.connect({
-    ...(address === undefined ? {} : { address }),
-    ...(typeof apiKey === 'string' ? { apiKey } : {}),
-    tls: tls ?? false,
-  });
+  try {
+    return await NativeConnection.connect({
+      ...(address === undefined ? {} : { address }),
+      ...(typeof apiKey === 'string' ? { apiKey } : {}),
+      tls: tls ?? false,
+    });
+  } catch (cause) {
+    const message = `No Temporal server answers at ${config.address}. Start one, or set temporal.address (TEMPORAL_ADDRESS).`;
+    throw new NightshiftError('temporal_unavailable', message, { cause });
+  }
 }

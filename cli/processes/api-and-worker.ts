@@ -19,7 +19,7 @@ export async function runApiCommand(flags: ApiFlags): Promise<void> {
   const config = load(flags, { api: { port, host } });
   const { runApi } = lazy.api();
   const logger = createLogger(config.log, 'api');
-  await serve({ name: 'api', logger, start: () => runApi(config) });
+  await serve({ name: 'api', logger, start: (signal) => runApi(config, { signal }) });
 }
 
 /** `nightshift worker`: works until a signal. @throws config_invalid, and what the worker fails with */
@@ -27,7 +27,7 @@ export async function runWorkerCommand(flags: WorkerFlags): Promise<void> {
   const config = load(flags, { worker: { roles: flags.roles } });
   const { runWorker } = lazy.worker();
   const logger = createLogger(config.log, 'worker');
-  await serve({ name: 'worker', logger, start: () => runWorker(config) });
+  await serve({ name: 'worker', logger, start: (signal) => runWorker(config, { signal }) });
 }
 
 function load(flags: ConfigFlag, overrides: Record<string, unknown> = {}): Config {

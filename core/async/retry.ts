@@ -14,8 +14,8 @@ export const RETRY_POLICIES = {
    * chunk. The caller's signal ends the retries.
    */
   chunkStep: { firstPauseMs: 100, maxPauseMs: 5_000, limitMs: Infinity },
-  /** A worker's first connection to Temporal, which may start after the worker. */
-  temporalConnection: { firstPauseMs: 1_000, maxPauseMs: 1_000, limitMs: 60_000 },
+  /** What a process depends on may start after it (docs/design/processes.md#waiting-at-the-start). */
+  processStart: { firstPauseMs: 500, maxPauseMs: 2_000, limitMs: 300_000 },
   /** A Temporal server that has just started accepts connections before it can serve every call. */
   temporalStart: { firstPauseMs: 500, maxPauseMs: 500, limitMs: 30_000 },
   /** Uploads and downloads of the command line, which limits the number of attempts itself. */

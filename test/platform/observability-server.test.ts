@@ -9,6 +9,7 @@ import {
   type ObservabilityServer,
 } from '../../platform/observability-server';
 import { originCheck } from '../../platform/own-names';
+import type { ReadinessCheck } from '../../platform/readiness';
 import { createWorkerMetrics } from '../../platform/worker-metrics';
 
 const running: ObservabilityServer[] = [];
@@ -16,7 +17,11 @@ afterEach(async () => {
   for (const server of running.splice(0)) await server.close();
 });
 
-async function start(options: Partial<ObservabilityOptions> = {}): Promise<ObservabilityServer> {
+/** A server whose process has started, with these checks. */
+async function start(
+  options: Partial<ObservabilityOptions> = {},
+  checks: Readonly<Record<string, ReadinessCheck>> = {},
+): Promise<ObservabilityServer> {
   const registry = createMetricsRegistry('worker');
   const server = await startObservabilityServer({
     host: '127.0.0.1',
@@ -25,6 +30,7 @@ async function start(options: Partial<ObservabilityOptions> = {}): Promise<Obser
     ...options,
   });
   running.push(server);
+  server.markStarted(checks);
   return server;
 }
 
@@ -35,19 +41,15 @@ async function get(server: ObservabilityServer, path: string) {
 
 describe('the observability server', () => {
   it('is healthy while the process lives, ready or not', async () => {
-    const server = await start({ checks: { postgres: () => Promise.reject(new Error('away')) } });
+    const server = await start({}, { postgres: () => Promise.reject(new Error('away')) });
     expect((await get(server, '/health')).status).toBe(200);
   });
 
   it('is ready only if every check passes, and names the failed one but not the reason', async () => {
     let isUp = false;
-    const server = await start({
-      checks: {
-        postgres: () =>
-          isUp ? Promise.resolve() : Promise.reject(new Error('connection refused')),
-        temporal: () => Promise.resolve(),
-      },
-    });
+    const postgres = () =>
+      isUp ? Promise.resolve() : Promise.reject(new Error('connection refused'));
+    const server = await start({}, { postgres, temporal: () => Promise.resolve() });
     const before = await get(server, '/ready');
     expect(before.status).toBe(503);
     expect(JSON.parse(before.text)).toEqual({
@@ -61,10 +63,24 @@ describe('the observability server', () => {
 
   it('does not wait longer for a check than its limit', async () => {
     const stuck = () => new Promise<void>(() => undefined);
-    const server = await start({ checks: { stuck }, checkTimeoutMs: 20 });
+    const server = await start({ checkTimeoutMs: 20 }, { stuck });
     const { status, text } = await get(server, '/ready');
     expect(status).toBe(503);
     expect(text).toContain('no answer within 20 ms');
+  });
+
+  it('is not ready before the process has started, and says what that waits for', async () => {
+    const server = await startObservabilityServer({
+      ...{ host: '127.0.0.1', port: 0, registry: createMetricsRegistry('worker') },
+    });
+    running.push(server);
+    const notReady = async () => JSON.parse((await get(server, '/ready')).text).checks.process;
+    expect(await notReady()).toBe('starting');
+    server.markStarting('waiting for postgres');
+    expect(await notReady()).toBe('waiting for postgres');
+    expect((await get(server, '/health')).status).toBe(200);
+    server.markStarted({});
+    expect((await get(server, '/ready')).status).toBe(200);
   });
 
   it('is no longer ready after markNotReady', async () => {

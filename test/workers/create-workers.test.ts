@@ -9,6 +9,7 @@ import { createWorkers } from '../../workers/create-workers';
 import { openWorkerConnection } from '../../workers/temporal-connection';
 import type { WorkerActivities } from '../../workers/wiring';
 import { BATCH_QUEUE, BATCH_WORKFLOW, EXEC_QUEUE, modelQueue } from '../../workflows/contract';
+import { NO_WAIT } from '../support/no-wait';
 import { startTemporal, TEMPORAL_START_MS, type TestTemporal } from '../support/temporal';
 import { until } from '../support/until';
 import { FakeBatch } from '../workflows/fake-batch';
@@ -78,7 +79,7 @@ it('lets one process run workflows and another one chunks, with its slots for al
     await delay(20);
     running.now--;
   });
-  const connection = await openWorkerConnection({ config, logger });
+  const connection = await openWorkerConnection({ config, logger, wait: NO_WAIT });
   const client = openClient(config);
   const processes = [await startProcess(connection.first, batch, { roles: ['batch'] })];
   try {

@@ -33,8 +33,9 @@ async function workerProcess() {
   const logger = pino({ level: 'info' }, { write: (line) => phases.push(JSON.parse(line)) });
   const observability = await startObservabilityServer({
     ...{ host: '127.0.0.1', port: 0, portSetting: 'worker.observability_port' },
-    ...{ registry: createMetricsRegistry('worker'), checks: {} },
+    ...{ registry: createMetricsRegistry('worker') },
   });
+  observability.markStarted({});
   const hosted: HostedWorkers = hostWorkers({
     ...{ workers: workers as unknown as Worker[], observability, drain, logger },
     drainBudgetMs: 5_000,

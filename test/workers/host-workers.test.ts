@@ -36,8 +36,9 @@ async function hostTwo(drainBudgetMs = 30_000) {
   });
   const observability = await startObservabilityServer({
     ...{ host: '127.0.0.1', port: 0, portSetting: 'worker.observability_port' },
-    ...{ registry: createMetricsRegistry('worker'), checks: {} },
+    ...{ registry: createMetricsRegistry('worker') },
   });
+  observability.markStarted({});
   const hosted = hostWorkers({
     ...{ workers: workers as unknown as Worker[], observability, drain, drainBudgetMs },
     logger: pino({ level: 'silent' }),

@@ -24,6 +24,7 @@ import { openWorkerConnection } from '../../workers/temporal-connection';
 import type { WorkerActivities } from '../../workers/wiring';
 import { BATCH_QUEUE, BATCH_WORKFLOW, EXEC_QUEUE } from '../../workflows/contract';
 import { pem } from '../client/grpc-server';
+import { NO_WAIT } from '../support/no-wait';
 import { startTemporal, TEMPORAL_START_MS, type TestTemporal } from '../support/temporal';
 import { until } from '../support/until';
 import { FakeBatch } from '../workflows/fake-batch';
@@ -98,7 +99,8 @@ async function withWorkers(
   const observer = {
     reloaded: (credential: string, result: string) => void reloads.push(`${credential} ${result}`),
   };
-  const connection = await openWorkerConnection({ config, logger, observer, everyMs: 50 });
+  const wait = NO_WAIT;
+  const connection = await openWorkerConnection({ config, logger, wait, observer, everyMs: 50 });
   const workers: Worker[] = await createWorkers({
     connection: connection.first,
     dataConverter: loadDataConverter(config),

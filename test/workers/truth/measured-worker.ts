@@ -15,8 +15,10 @@ import { createWorkerMetrics, type WorkerMetrics } from '../../../platform/worke
 import { createBatchRepository } from '../../../storage/postgres/batches/repository';
 import { measureJobs } from '../../../workers/job-metrics';
 import { openResources, type WorkerResources } from '../../../workers/open-resources';
+import { openStores } from '../../../workers/open-stores';
 import { createActivities, type WorkerActivities } from '../../../workers/wiring';
 import { movedSeries } from '../../support/metric-values';
+import { NO_WAIT } from '../../support/no-wait';
 import { withDatabase, type TestDatabase } from '../../support/postgres';
 import { insertFile } from '../../support/rows';
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy';
@@ -66,9 +68,10 @@ export async function openMeasuredWorker(): Promise<MeasuredWorker> {
   registry.clear();
   const metrics = createWorkerMetrics(registry);
   const drain = new AbortController();
+  const context = { logger: pino({ level: 'silent' }), metrics, tracing: null };
+  const stores = await openStores(config, { ...context, wait: NO_WAIT });
   const resources = await openResources(config, {
-    ...{ logger: pino({ level: 'silent' }), metrics, drain: drain.signal },
-    tracing: null,
+    ...{ ...context, stores, drain: drain.signal },
     onGuardTripped: () => undefined,
   });
   const workflows: MeasuredWorker['workflows'] = new Map();
@@ -84,7 +87,7 @@ export async function openMeasuredWorker(): Promise<MeasuredWorker> {
     close: async () => {
       await proxy.become('pass');
       drain.abort();
-      for (const { run } of resources.release) await run();
+      for (const { run } of [...resources.release, ...stores.release]) await run();
       await Promise.all([server.close(), proxy.close()]);
       await database.close();
       await fs.rm(folder, { recursive: true, force: true });

@@ -197,7 +197,7 @@ readOnlyRootFilesystem: true
 capabilities: { drop: [ALL] }
 {{- end -}}
 
-{{/* Probes of a process. A worker that waits for PostgreSQL at its start does so for half a minute. */}}
+{{/* Probes of a process. /health answers soon after the start, also while the process waits for a store. */}}
 {{- define "nightshift.probes" -}}
 startupProbe:
   httpGet: { path: /health, port: metrics }

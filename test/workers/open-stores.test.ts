@@ -5,7 +5,8 @@ import { pino } from 'pino';
 import { configSchema } from '../../platform/config-schema';
 import { createMetricsRegistry } from '../../platform/metrics';
 import { createWorkerMetrics } from '../../platform/worker-metrics';
-import { openResources } from '../../workers/open-resources';
+import { openStores } from '../../workers/open-stores';
+import { NO_WAIT } from '../support/no-wait';
 import { POSTGRES_START_MS, withDatabase } from '../support/postgres';
 
 const folder = mkdtempSync(join(tmpdir(), 'nightshift-resources-'));
@@ -21,7 +22,7 @@ it(
       object_store: { type: 'filesystem', path: join(folder, 'store') },
       global_inference_gateway: { url: 'http://127.0.0.1:1' },
     });
-    const opening = openResources(config, {
+    const opening = openStores(config, {
       logger: pino({ level: 'silent' }),
       metrics: createWorkerMetrics(createMetricsRegistry('worker'), {
         maxLabelValues: 10,
@@ -29,8 +30,7 @@ it(
         models: [],
       }),
       tracing: null,
-      drain: new AbortController().signal,
-      onGuardTripped: () => undefined,
+      wait: NO_WAIT,
     });
     await expect(opening).rejects.toMatchObject({
       code: 'schema_outdated',
