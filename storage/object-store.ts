@@ -22,9 +22,10 @@ export interface ObjectStore {
   /**
    * Joins whole objects of this store, in their order, into a new one. If `key` exists, nothing changes and
    * `exists` is returned. Like `putIfAbsent` it is atomic and durable. The store copies by itself if it can,
-   * so the bytes may never reach this process. @throws object_missing if a part is missing
+   * so without an inspector the bytes may never reach this process. With one they are read once more only if
+   * the store copies by itself. @throws object_missing if a part is missing, and what the inspector throws
    */
-  concatenate(key: string, parts: readonly string[]): Promise<PutResult>;
+  concatenate(key: string, parts: readonly string[], inspector?: JoinInspector): Promise<PutResult>;
 
   /** Size in bytes; null if there is no such object. */
   head(key: string): Promise<ObjectHead | null>;
@@ -75,6 +76,14 @@ export interface ObjectStore {
 export type ObjectBody = Uint8Array | AsyncIterable<Uint8Array>;
 /** `exists`: the key was taken, and nothing changed. */
 export type PutResult = 'created' | 'exists';
+
+/** Sees all bytes of a joined object before anyone can read it. If it throws, there is no object. */
+export interface JoinInspector {
+  /** Called for all bytes in their order. `part` is the index of the part that they are from. */
+  update(chunk: Buffer, part: number): void;
+  /** Called once, after the last byte. */
+  finish(): void;
+}
 
 /** What is known of an object without reading it; `size` in bytes. */
 export interface ObjectHead {

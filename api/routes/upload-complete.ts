@@ -9,7 +9,7 @@ import type { RouteDeps } from '../app-deps';
 import type { CompleteUpload } from '../requests/complete-upload';
 import { wrongValue } from '../requests/faults';
 import { checkBatchContent, defaultLifetimeSec } from '../uploads/file-rules';
-import { inspectParts, joinParts, type JoinedFacts } from '../uploads/join-parts';
+import { joinParts, type JoinedFacts } from '../uploads/join-parts';
 import { discard, discardAfter } from '../uploads/receive-form';
 
 /** A completion that a client asks for. */
@@ -32,12 +32,11 @@ export async function completeUpload(
   checkTotalBytes(parts, upload);
   const withMd5 = asked.md5 !== null;
   const maxLineBytes = config.limits.max_line_bytes;
-  const facts = await inspectParts({ store, parts, withMd5, maxLineBytes });
-  checkContent(facts, { upload, asked });
   const id = fileIdFromBytes(randomBytes(16));
   const objectKey = fileKey(tenantHash(upload.tenant), id);
   await uploads.noteJoin(upload.id, objectKey);
-  await joinParts({ store, parts, objectKey });
+  const check = (facts: JoinedFacts) => checkContent(facts, { upload, asked });
+  const facts = await joinParts({ store, parts, objectKey, withMd5, maxLineBytes, check });
   try {
     const file = newFile({ id, objectKey, facts, upload, nowSec: deps.nowSec() });
     const completion = { uploadId: upload.id, partIds: asked.partIds, file, nowSec: deps.nowSec() };

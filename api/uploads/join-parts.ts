@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { NightshiftError } from '../../core/errors';
 import { uploadPartKey } from '../../core/names/object-names';
-import type { ObjectStore } from '../../storage/object-store';
+import type { JoinInspector, ObjectStore } from '../../storage/object-store';
 import type { PartRecord } from '../../storage/postgres/uploads';
 import { createUploadInspector, type UploadFacts } from './upload-inspector';
 
@@ -11,15 +11,6 @@ export interface JoinedFacts extends UploadFacts {
   readonly md5: string | null;
 }
 
-/** Which parts to inspect. */
-export interface InspectOptions {
-  readonly store: Pick<ObjectStore, 'stream'>;
-  /** In the order of the file. */
-  readonly parts: readonly PartRecord[];
-  readonly withMd5: boolean;
-  readonly maxLineBytes: number;
-}
-
 /** Which parts to join, and where the result goes. */
 export interface JoinOptions {
   readonly store: Pick<ObjectStore, 'concatenate'>;
@@ -27,48 +18,58 @@ export interface JoinOptions {
   readonly parts: readonly PartRecord[];
   /** A key that no other request uses. */
   readonly objectKey: string;
+  readonly withMd5: boolean;
+  readonly maxLineBytes: number;
+  /** Called with the facts before there is an object. If it throws, there is none. */
+  check(facts: JoinedFacts): void;
 }
 
 /**
- * Reads the parts in order, as if they were one file. Parts never change, so what is found here holds for
- * the file that {@link joinParts} makes of them.
+ * Makes one object of the parts and inspects them on the way, as if they were one file. A crash or an error
+ * leaves no object (docs/design/api-contract.md#complete-an-upload).
  *
- * @throws object_missing, object_corrupt, object_store_failed
+ * @throws object_missing, object_corrupt, object_store_failed, and what `check` throws
  */
-export async function inspectParts(options: InspectOptions): Promise<JoinedFacts> {
-  const { store, parts, withMd5, maxLineBytes } = options;
+export async function joinParts(options: JoinOptions): Promise<JoinedFacts> {
+  const { store, parts, objectKey, check } = options;
+  const keys = parts.map((part) => uploadPartKey(part.uploadId, part.id));
+  const inspector = createPartsInspector(options);
+  let facts: JoinedFacts | undefined;
+  const finish = (): void => {
+    facts = inspector.finish();
+    check(facts);
+  };
+  const result = await store.concatenate(objectKey, keys, { update: inspector.update, finish });
+  if (result === 'created' && facts !== undefined) return facts;
+  throw new NightshiftError('internal', `${objectKey} exists`);
+}
+
+interface PartsInspector extends Pick<JoinInspector, 'update'> {
+  /** @throws object_corrupt if a part has another size than its row says */
+  finish(): JoinedFacts;
+}
+
+function createPartsInspector({
+  parts,
+  withMd5,
+  maxLineBytes,
+}: Pick<JoinOptions, 'parts' | 'withMd5' | 'maxLineBytes'>): PartsInspector {
   const inspector = createUploadInspector(maxLineBytes);
   const md5 = withMd5 ? createHash('md5') : null;
-  for (const part of parts) {
-    for await (const chunk of wholePart(store, part)) {
+  const found = parts.map(() => 0);
+  return {
+    update: (chunk, part) => {
+      found[part] = (found[part] ?? 0) + chunk.length;
       inspector.update(chunk);
       md5?.update(chunk);
-    }
-  }
-  return { ...inspector.finish(), md5: md5?.digest('hex') ?? null };
-}
-
-/**
- * Makes one object of the parts. A crash or an error leaves no object.
- *
- * @throws object_missing, object_store_failed
- */
-export async function joinParts({ store, parts, objectKey }: JoinOptions): Promise<void> {
-  const keys = parts.map((part) => uploadPartKey(part.uploadId, part.id));
-  const result = await store.concatenate(objectKey, keys);
-  if (result === 'exists') throw new NightshiftError('internal', `${objectKey} exists`);
-}
-
-async function* wholePart(
-  store: InspectOptions['store'],
-  part: PartRecord,
-): AsyncGenerator<Buffer> {
-  let bytes = 0;
-  for await (const chunk of store.stream(uploadPartKey(part.uploadId, part.id))) {
-    bytes += (chunk as Buffer).length;
-    yield chunk as Buffer;
-  }
-  if (bytes === part.bytes) return;
-  const message = `part ${part.id} has ${bytes} bytes instead of ${part.bytes}`;
-  throw new NightshiftError('object_corrupt', message);
+    },
+    finish: () => {
+      for (const [i, { id, bytes }] of parts.entries()) {
+        if (found[i] === bytes) continue;
+        const message = `part ${id} has ${found[i]} bytes instead of ${bytes}`;
+        throw new NightshiftError('object_corrupt', message);
+      }
+      return { ...inspector.finish(), md5: md5?.digest('hex') ?? null };
+    },
+  };
 }

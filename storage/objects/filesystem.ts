@@ -3,7 +3,13 @@ import { access, open, readdir, rmdir, stat, unlink, type FileHandle } from 'nod
 import { dirname, join } from 'node:path';
 import { NightshiftError, nullIfMissing } from '../../core/errors';
 import type { Range } from '../../core/range';
-import type { ObjectHead, ObjectReader, ObjectStore, PutResult } from '../object-store';
+import type {
+  JoinInspector,
+  ObjectHead,
+  ObjectReader,
+  ObjectStore,
+  PutResult,
+} from '../object-store';
 import { ensureFolder } from './durable-folder';
 import { hasCode, mapped, mappedLookup } from './filesystem-errors';
 import { objectPath, objectsFolder, temporaryFolder } from './filesystem-layout';
@@ -41,7 +47,8 @@ function filesystemStore(root: string, onPassed: (bytes: number) => void): Objec
   return {
     putIfAbsent: async (key, body) =>
       putFileIfAbsent(root, { path: objectPath(root, key), body, onPassed }),
-    concatenate: async (key, parts) => joinFiles({ root, key, parts, onPassed }),
+    concatenate: async (key, parts, inspector) =>
+      joinFiles({ root, key, parts, inspector, onPassed }),
     head: (key) => nullIfMissing(headFile(root, key)),
     read: (key, range) => readRange(root, key, range),
     stream: (key, range) => streamFile(root, key, { range, onPassed }),
@@ -61,13 +68,21 @@ interface FilesToJoin {
   readonly root: string;
   readonly key: string;
   readonly parts: readonly string[];
+  readonly inspector: JoinInspector | undefined;
   readonly onPassed: (bytes: number) => void;
 }
 
 /** Streams the parts through this process: they are on the same disk. */
-function joinFiles({ root, key, parts, onPassed }: FilesToJoin): Promise<PutResult> {
+function joinFiles({ root, key, parts, inspector, onPassed }: FilesToJoin): Promise<PutResult> {
   async function* body(): AsyncGenerator<Buffer> {
-    for (const part of parts) yield* streamFile(root, part, { range: undefined, onPassed });
+    for (const [index, part] of parts.entries()) {
+      const chunks = streamFile(root, part, { range: undefined, onPassed });
+      for await (const chunk of chunks as AsyncIterable<Buffer>) {
+        inspector?.update(chunk, index);
+        yield chunk;
+      }
+    }
+    inspector?.finish();
   }
   return putFileIfAbsent(root, { path: objectPath(root, key), body: body() });
 }

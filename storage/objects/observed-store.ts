@@ -33,7 +33,8 @@ export function observeStore(store: ObjectStore, observe: StoreObserver): Object
   };
   return {
     putIfAbsent: (key, body) => counted('store', store.putIfAbsent(key, body)),
-    concatenate: (key, parts) => counted('store', store.concatenate(key, parts)),
+    concatenate: (key, parts, inspector) =>
+      counted('store', store.concatenate(key, parts, inspector)),
     read: (key, range) => counted('retrieve', store.read(key, range)),
     stream: (key, range) => observedStream(store.stream(key, range), observe),
     scan: (key) => observedStream(store.scan(key), observe),

@@ -29,7 +29,8 @@ export function traceStore(store: ObjectStore, tracing: ChildTracing | null): Ob
   };
   return {
     putIfAbsent: (key, body) => traced(SPAN.store, key, () => store.putIfAbsent(key, body)),
-    concatenate: (key, parts) => traced(SPAN.store, key, () => store.concatenate(key, parts)),
+    concatenate: (key, parts, inspector) =>
+      traced(SPAN.store, key, () => store.concatenate(key, parts, inspector)),
     read: (key, range) => traced(SPAN.retrieve, key, () => store.read(key, range)),
     stream: (key, range) => tracedStream(store.stream(key, range), key, tracing),
     scan: (key) => tracedStream(store.scan(key), key, tracing),

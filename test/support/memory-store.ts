@@ -44,7 +44,12 @@ export function createMemoryStore({ chunkBytes = 65_536 }: MemoryStoreOptions = 
     objects,
     writtenAtMs,
     putIfAbsent: put,
-    concatenate: async (key, parts) => put(key, Buffer.concat(parts.map(find))),
+    concatenate: async (key, parts, inspector) => {
+      const found = parts.map(find);
+      found.forEach((bytes, part) => inspector?.update(bytes, part));
+      inspector?.finish();
+      return put(key, Buffer.concat(found));
+    },
     head: async (key) => {
       const object = objects.get(key);
       return object === undefined ? null : { size: object.length };

@@ -208,7 +208,8 @@ export class PageTable {
 
   #warn(error: unknown, message: string): void {
     const nowMs = performance.now();
-    if (this.#isClosed || nowMs - (this.#warnedMs.get(message) ?? -Infinity) < WARN_EVERY_MS) return;
+    if (this.#isClosed || nowMs - (this.#warnedMs.get(message) ?? -Infinity) < WARN_EVERY_MS)
+      return;
     this.#warnedMs.set(message, nowMs);
     this.#logger?.warn({ err: error }, message);
   }

@@ -1,6 +1,6 @@
 import { forEachConcurrently } from '../../../core/async/for-each-concurrently';
 import { NightshiftError } from '../../../core/errors';
-import type { PutResult } from '../../object-store';
+import type { JoinInspector, PutResult } from '../../object-store';
 import { newObject } from './conditional-write';
 import { lookUpExisting } from './look-up';
 import { MultipartUpload, type CopiedPart } from './multipart-upload';
@@ -16,25 +16,39 @@ const MAX_PARTS = 10_000;
 /** Copies and look-ups at the same time. */
 const CONCURRENCY = 8;
 
+/** Objects to join, in their order. */
+export interface ObjectsToJoin {
+  readonly key: string;
+  readonly parts: readonly string[];
+  readonly inspector?: JoinInspector | undefined;
+}
+
+/** An object to join, and its place among those that the caller named. */
+interface FoundPart extends CopiedPart {
+  readonly index: number;
+}
+
 /**
- * Joins objects into a new one. S3 copies them if their sizes allow it, and their bytes do not reach this
- * process; otherwise they are streamed through it. @throws object_missing, object_store_failed
+ * Joins objects into a new one. S3 copies them if their sizes allow it, and their bytes reach this process
+ * only to be inspected; otherwise they are streamed through it.
+ * @throws object_missing, object_store_failed, and what the inspector throws
  */
 export async function concatenateObjects(
   bucket: S3Bucket,
   writer: ObjectWriter,
-  { key, parts }: { readonly key: string; readonly parts: readonly string[] },
+  { key, parts, inspector }: ObjectsToJoin,
 ): Promise<PutResult> {
   bucket.at(key);
-  const found = await inOrder(parts, async (part) => ({
+  const found = await inOrder(parts, async (part, index) => ({
     key: part,
+    index,
     ...(await lookUpExisting(bucket, part)),
   }));
   const filled = found.filter(({ size }) => size > 0);
-  if (canCopy(filled)) {
-    const copied = await copyOnServer(bucket, key, filled);
-    if (copied !== 'not supported') return copied;
-  }
+  if (!canCopy(filled)) return writer.putIfAbsent(key, streamed(bucket, filled, inspector));
+  if (inspector !== undefined) await readAll(streamed(bucket, filled, inspector));
+  const copied = await copyOnServer(bucket, key, filled);
+  if (copied !== 'not supported') return copied;
   return writer.putIfAbsent(key, streamed(bucket, filled));
 }
 
@@ -71,19 +85,26 @@ async function copyOnServer(
 
 async function* streamed(
   bucket: S3Bucket,
-  parts: readonly CopiedPart[],
+  parts: readonly FoundPart[],
+  inspector?: JoinInspector,
 ): AsyncGenerator<Uint8Array> {
-  for (const { key, size, etag } of parts) {
+  for (const { key, index, size, etag } of parts) {
     const bytes = new ObjectBytes(bucket, { key, range: { from: 0, to: size }, etag });
     let done = 0;
     for await (const chunk of chunksOf(bytes)) {
       done += chunk.length;
+      inspector?.update(chunk, index);
       yield chunk;
     }
     if (done === size) continue;
     const message = `read ${key}: it has ${done} bytes instead of ${size}`;
     throw new NightshiftError('object_store_failed', message);
   }
+  inspector?.finish();
+}
+
+async function readAll(chunks: AsyncIterable<unknown>): Promise<void> {
+  for await (const chunk of chunks) void chunk;
 }
 
 /** Runs `work` for all items, a few at a time, and keeps their order. Starts none after a failure. */

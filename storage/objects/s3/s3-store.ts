@@ -38,7 +38,8 @@ function s3Store(bucket: S3Bucket, onPassed: (bytes: number) => void): ObjectSto
   const put: ObjectStore['putIfAbsent'] = (key, body) => writer.putIfAbsent(key, body);
   return {
     putIfAbsent: put,
-    concatenate: (key, parts) => concatenateObjects(bucket, writer, { key, parts }),
+    concatenate: (key, parts, inspector) =>
+      concatenateObjects(bucket, writer, { key, parts, inspector }),
     head: async (key) => {
       const found = await lookUp(bucket, key);
       return found === null ? null : { size: found.size };

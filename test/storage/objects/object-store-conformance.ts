@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import type { ObjectStore } from '../../../storage/object-store';
+import { describeInspectedJoins, describeJoins } from './join-conformance';
+import { Area } from './object-area';
 
 /**
  * The tests that every implementation of the object store must pass. Call it inside a `describe`. `open`
@@ -18,6 +20,7 @@ export function describeObjectStore(open: () => Promise<ObjectStore>): void {
   describePuts(at);
   describeRaces(at);
   describeJoins(at);
+  describeInspectedJoins(at);
   describeReads(at);
   describeStreams(at);
   describeReadsOfOpenObjects(at);
@@ -29,25 +32,6 @@ export function describeObjectStore(open: () => Promise<ObjectStore>): void {
 class Gate {
   open!: () => void;
   readonly passed = new Promise<void>((resolve) => (this.open = resolve));
-}
-
-/** The store under test, and a prefix of its own for each test. */
-class Area {
-  store!: ObjectStore;
-  area = '';
-
-  put(name: string, body: string | Uint8Array | AsyncIterable<Uint8Array>) {
-    const bytes = typeof body === 'string' ? Buffer.from(body) : body;
-    return this.store.putIfAbsent(`${this.area}/${name}`, bytes);
-  }
-
-  async listed(prefix: string): Promise<string[]> {
-    const found: string[] = [];
-    for await (const { key, size } of this.store.list(`${this.area}/${prefix}`)) {
-      found.push(`${key.slice(this.area.length + 1)}:${size}`);
-    }
-    return found;
-  }
 }
 
 function describePuts(at: Area): void {
@@ -134,38 +118,6 @@ function describeRaces(at: Area): void {
     gate.open();
     expect(await put).toBe('created');
     expect(await at.listed('')).toEqual(['other:1', 'slow:9000003']);
-  });
-}
-
-function describeJoins(at: Area): void {
-  const keysOf = (...names: string[]) => names.map((name) => `${at.area}/${name}`);
-
-  it('joins objects in the given order, and keeps them', async () => {
-    const long = randomBytes(700_000);
-    await at.put('one', long);
-    await at.put('two', 'second');
-    await at.put('none', '');
-    const parts = keysOf('two', 'one', 'none', 'two');
-    expect(await at.store.concatenate(`${at.area}/joined`, parts)).toBe('created');
-    const whole = Buffer.concat([Buffer.from('second'), long, Buffer.from('second')]);
-    expect(Buffer.compare(await at.store.read(`${at.area}/joined`), whole)).toBe(0);
-    expect((await at.store.read(`${at.area}/two`)).toString()).toBe('second');
-    expect(await at.store.concatenate(`${at.area}/empty`, [])).toBe('created');
-    expect(await at.store.head(`${at.area}/empty`)).toEqual({ size: 0 });
-  });
-
-  it('does not change an object that exists by joining others', async () => {
-    await at.put('part', 'new');
-    await at.put('taken', 'old');
-    expect(await at.store.concatenate(`${at.area}/taken`, keysOf('part'))).toBe('exists');
-    expect((await at.store.read(`${at.area}/taken`)).toString()).toBe('old');
-  });
-
-  it('creates nothing if an object to be joined is missing', async () => {
-    await at.put('there', 'x');
-    const joined = at.store.concatenate(`${at.area}/joined`, keysOf('there', 'nothing'));
-    await expect(joined).rejects.toMatchObject({ code: 'object_missing' });
-    expect(await at.store.head(`${at.area}/joined`)).toBeNull();
   });
 }
 

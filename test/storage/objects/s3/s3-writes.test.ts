@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { NightshiftError } from '../../../../core/errors';
 import type { ObjectStore } from '../../../../storage/object-store';
 import type { S3StoreOptions } from '../../../../storage/objects/s3/s3-bucket';
 import { openS3Store } from '../../../../storage/objects/s3/s3-store';
@@ -181,6 +182,29 @@ describe('objects that are joined', () => {
     expect(await store.concatenate('joined', ['p/1', 'p/2', 'p/3'])).toBe('created');
     expect(stored('joined')?.equals(whole)).toBe(true);
     expect(callsOf(isCopy)).toBe(0);
+  });
+
+  it('are read once to be inspected, whether they are copied or streamed', async () => {
+    const inspector = { update: () => undefined, finish: () => undefined };
+    const isRead = ({ method, key }: S3Call): boolean => method === 'GET' && key !== '';
+    put('p/1', 6 * MIB);
+    put('p/2', 10);
+    await store.concatenate('copied', ['p/1', 'p/2'], inspector);
+    expect([callsOf(isCopy), callsOf(isRead)]).toEqual([2, 2]);
+    await store.concatenate('streamed', ['p/2', 'p/1'], inspector);
+    expect([callsOf(isCopy), callsOf(isRead)]).toEqual([2, 4]);
+  });
+
+  it('are not copied if the inspector refuses their bytes', async () => {
+    const refusal = new NightshiftError('invalid_request', 'refused');
+    put('p/1', 6 * MIB);
+    const finish = () => {
+      throw refusal;
+    };
+    const joined = store.concatenate('joined', ['p/1'], { update: () => undefined, finish });
+    await expect(joined).rejects.toBe(refusal);
+    expect(callsOf(isCopy)).toBe(0);
+    expect(s3.uploads.size).toBe(0);
   });
 
   it('are streamed if the service cannot copy parts', async () => {
