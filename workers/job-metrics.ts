@@ -55,7 +55,8 @@ const MAX_LOST_RUNS = 1_000;
 export function measureJobs<A extends Steps>(activities: A, options: JobMeasurement): A {
   const { metrics } = options;
   const lost = new LostRuns();
-  const timed = <I extends { batchId: string }, O>(step: Step<I, O>) => handedBack(step, options);
+  const timed = <I extends { batchId: string }, O>(step: Step<I, O>) =>
+    countedIfGivenBack(step, options);
   const slot = <I extends { batchId: string }, O>(step: Step<I, O>) =>
     occupyingSlot(timed(step), metrics);
   return {
@@ -146,7 +147,7 @@ function occupyingSlot<I, O>(
 }
 
 /** Counts attempts that fail because PostgreSQL does not answer, or because this process shuts down. */
-function handedBack<I extends { batchId: string }, O>(
+function countedIfGivenBack<I extends { batchId: string }, O>(
   step: Step<I, O>,
   { metrics, givenBack }: JobMeasurement,
 ): Step<I, O> {

@@ -26,6 +26,7 @@ import { createWorkerRoutes } from '../storage/postgres/worker-routes';
 import { slotsOf } from './create-workers';
 import { countSweep } from './count-sweep';
 import { countEnds } from './ended-batches';
+import { createFindTracedBatch } from './find-traced-batch';
 import { createFirstRequests } from './first-requests';
 import { createGivenBack, type GivenBack } from './given-back';
 import { createMaintenanceObserver } from './maintenance-observer';
@@ -33,7 +34,7 @@ import type { WorkerStores } from './open-stores';
 import { createPassThrough } from './pass-through';
 import { createRequestObserver } from './request-observer';
 import { openRouteDirectory } from './route-directory';
-import { createFindTraced, traceEnds, traceRestarts, type TraceBatchesDeps } from './trace-batches';
+import { traceEnds, traceRestarts, type TraceBatchesDeps } from './trace-batches';
 import type { ActivityDeps } from './wiring';
 import { workerIdentity } from './wiring';
 
@@ -134,7 +135,7 @@ function openMeasured(
   const givenBack = createGivenBack(metrics, () => dispatcher.stats().guardTripped);
   const onRequest = createFirstRequests({ metrics, batches });
   const observer = createRequestObserver({ metrics, onRequest, givenBack });
-  const traces = { tracing, find: createFindTraced(batches) };
+  const traces = { tracing, find: createFindTracedBatch(batches) };
   const traced = { batches: traceEnds(batches, traces), tracing, traces };
   return { dispatcher, givenBack, observer, ...traced };
 }

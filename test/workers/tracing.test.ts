@@ -11,7 +11,8 @@ import type {
 import type { BatchRepository } from '../../storage/postgres/batches/repository';
 import type { BatchRow, TerminalRecord } from '../../storage/postgres/batches/types';
 import { traceActivities } from '../../workers/trace-activities';
-import { createFindTraced, traceEnds, traceRestarts } from '../../workers/trace-batches';
+import { createFindTracedBatch } from '../../workers/find-traced-batch';
+import { traceEnds, traceRestarts } from '../../workers/trace-batches';
 import type { WorkerActivities } from '../../workers/wiring';
 import { until } from '../support/until';
 
@@ -225,7 +226,7 @@ describe('a batch', () => {
   it('is read once, and again only after a failure', async () => {
     let reads = 0;
     const row = { ...BATCH, metadata: { large: 'x' } } as unknown as BatchRow;
-    const findOnce = createFindTraced({
+    const findOnce = createFindTracedBatch({
       find: () => (++reads === 1 ? Promise.reject(new Error('away')) : Promise.resolve(row)),
     });
     expect(await findOnce('batch_1')).toBeNull();
@@ -237,7 +238,7 @@ describe('a batch', () => {
   it('is worked on untraced while its row cannot be read, by all attempts with one statement', async () => {
     let reads = 0;
     const answers: ((row: BatchRow) => void)[] = [];
-    const findSlowly = createFindTraced(
+    const findSlowly = createFindTracedBatch(
       {
         find: () => {
           reads++;

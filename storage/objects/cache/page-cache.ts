@@ -200,9 +200,10 @@ interface PendingPage {
 }
 
 function pendingPage(): PendingPage {
-  let settle: Omit<PendingPage, 'bytes'> | null = null;
-  const bytes = new Promise<Buffer>((resolve, reject) => (settle = { resolve, reject }));
-  return { bytes, ...(settle as unknown as Omit<PendingPage, 'bytes'>) };
+  let resolve: PendingPage['resolve'] = () => undefined;
+  let reject: PendingPage['reject'] = () => undefined;
+  const bytes = new Promise<Buffer>((...settle) => ([resolve, reject] = settle));
+  return { bytes, resolve, reject };
 }
 
 /** Pages that one request fetches. */
