@@ -104,7 +104,7 @@ it(
     await stack.client.batches.cancel(running);
     const inUi = await heldBatch('by-ui', 2);
     await temporal.workflow.getHandle(inUi).cancel();
-    const late = await heldBatch('late', 2, '3s');
+    const late = await heldBatch('late', 2, '5s');
     expect([await endOf(running), await endOf(inUi)]).toEqual(['cancelled', 'cancelled']);
     expect(await endOf(late)).toBe('expired');
     held.clear();
