@@ -15,7 +15,9 @@ const MAX_RETRIES = 2;
 const INITIAL_BACKOFF_MS = 200;
 /** The shortest pause of an open breaker, less what a timer may be early. */
 const PROBE_PAUSE_MS = INITIAL_BACKOFF_MS - 10;
-const TEST_MS = 120_000;
+/** The longest wait for one condition: a lane that found the server away may pause for half a minute. */
+const WAIT_MS = 120_000;
+const TEST_MS = 3 * WAIT_MS;
 
 /** A model server that has a gateway, and so a breaker, of its own. */
 interface ModelServer {
@@ -101,7 +103,7 @@ async function begunBatch({ model, seenAtMs }: ModelServer): Promise<string> {
 }
 
 async function expectWhole(id: string): Promise<void> {
-  const { batch, output } = await outcomeOf(stack.client, id, 60_000);
+  const { batch, output } = await outcomeOf(stack.client, id, WAIT_MS);
   expect(batch).toMatchObject({
     status: 'completed',
     error_file_id: null,
@@ -135,7 +137,7 @@ async function takesNoConnections(
   const id = await begunBatch(one);
   const { port } = one.server;
   await one.server.close();
-  await until(isNoticed, 60_000, `the worker to notice that ${one.model} is away`, 50);
+  await until(isNoticed, WAIT_MS, `the worker to notice that ${one.model} is away`, 50);
   one.server = await startLocalServer(one.answer, undefined, port);
   await expectWhole(id);
 }
@@ -165,7 +167,7 @@ async function loading(one: ModelServer): Promise<void> {
   const gapsMs = (from: number): number[] =>
     one.seenAtMs.slice(from).map((atMs, i, all) => atMs - (all[i - 1] ?? -Infinity));
   const isProbedAlone = (from: number): boolean => Math.min(...gapsMs(from)) >= PROBE_PAUSE_MS;
-  await until(() => isProbedAlone(-4), 60_000, 'the breaker to open', 5);
+  await until(() => isProbedAlone(-4), WAIT_MS, 'the breaker to open', 5);
   const opened = one.seenAtMs.length - 4;
   await until(() => one.seenAtMs.length >= opened + 8, 30_000, 'further probes', 5);
   expect(isProbedAlone(opened)).toBe(true);
@@ -189,7 +191,7 @@ async function busy(one: ModelServer): Promise<void> {
     response.writeHead(503, { 'retry-after': '2' }).end('{}');
   };
   // Few are enough: the limit is soon 1, so each takes seconds. Those still refused are noted below.
-  await until(() => pausesMs.length >= 5, 60_000, 'lines that came again');
+  await until(() => pausesMs.length >= 5, WAIT_MS, 'lines that came again');
   one.mood = (request, response, socket) => {
     note(request);
     well(request, response, socket);
