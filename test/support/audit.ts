@@ -1,19 +1,9 @@
 import type { Pool } from 'pg';
 import type { BatchStatus } from '../../core/batch/status';
-import { isLegalTransition } from './transitions';
+import { isLegalTransition, STATUS_TIMES } from './transitions';
 import { isTerminal } from '../../core/batch/status';
 
 type State = Readonly<Record<string, unknown>>;
-
-const TIMES = [
-  'in_progress_at',
-  'finalizing_at',
-  'completed_at',
-  'failed_at',
-  'expired_at',
-  'cancelling_at',
-  'cancelled_at',
-] as const;
 
 /** Makes the database record every state of every batch row. */
 export async function startAudit(pool: Pool): Promise<void> {
@@ -64,7 +54,7 @@ function faultsBetween(before: State, now: State): string[] {
   const faults: string[] = [];
   const [from, to] = [before['status'] as BatchStatus, now['status'] as BatchStatus];
   if (from !== to && !isLegalTransition(from, to)) faults.push(`${from} became ${to}`);
-  for (const key of ['stop_cause', ...TIMES]) {
+  for (const key of ['stop_cause', ...STATUS_TIMES]) {
     if (before[key] !== null && before[key] !== now[key]) faults.push(`${key} was changed`);
   }
   return faults;

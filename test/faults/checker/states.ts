@@ -1,18 +1,8 @@
 import type { BatchStatus } from '../../../core/batch/status';
-import { isLegalTransition } from '../../support/transitions';
+import { isLegalTransition, STATUS_TIMES } from '../../support/transitions';
 import { BATCH_STATUSES, isTerminal } from '../../../core/batch/status';
 import type { BatchEvidence, BatchView, Violation } from './evidence';
 import { lastSeen } from './evidence';
-
-const TIMES = [
-  'in_progress_at',
-  'finalizing_at',
-  'completed_at',
-  'failed_at',
-  'expired_at',
-  'cancelling_at',
-  'cancelled_at',
-] as const;
 
 /** Whether `to` can follow `from`, with any number of unseen statuses in between. */
 export function isReachable(from: BatchStatus, to: BatchStatus): boolean {
@@ -63,7 +53,7 @@ function checkStep(before: BatchView, after: BatchView, blame: Blame): void {
   if (!isReachable(before.status, after.status)) {
     blame('transition', `${before.status} was followed by ${after.status}`);
   }
-  for (const time of TIMES) {
+  for (const time of STATUS_TIMES) {
     if (before[time] !== null && before[time] !== after[time]) {
       blame('times', `${time} was ${before[time]}, then ${String(after[time])}`);
     }
