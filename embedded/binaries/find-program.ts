@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import type { Environment } from '../../platform/config';
 import { withBuildLock } from './build-lock';
@@ -109,12 +109,23 @@ async function fromSlowSources<T>(search: ProgramSearch<T>, tried: string[]): Pr
       ? await usable(search, { path: target, source: 'cache' }, [])
       : null;
     if (late !== null) return late;
+    removeDrafts(dirname(target));
     for (const source of search.slowSources) {
       const program = await trySource(search, source, target, tried);
       if (program !== null) return program;
     }
     return null;
   });
+}
+
+/** What slow sources write until they are done; those of living processes need the lock that we hold. */
+const DRAFT = /^(?:build|unpack)-/;
+
+/** Removes what killed processes have left: up to 150 MB each. */
+function removeDrafts(folder: string): void {
+  for (const name of readdirSync(folder).filter((entry) => DRAFT.test(entry))) {
+    rmSync(join(folder, name), { recursive: true, force: true });
+  }
 }
 
 async function trySource<T>(

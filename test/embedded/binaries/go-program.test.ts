@@ -122,6 +122,14 @@ describe('finding a program that is built with Go', () => {
     expect(await find(environment(fakeGo()))).toMatchObject({ source: 'go install' });
   });
 
+  it('removes what a build or download that was killed has left', async () => {
+    for (const draft of ['build-a1b2c3', 'unpack-a1b2c3']) {
+      script(join(dirname(cached()), draft, 'gadget'), 'half a program');
+    }
+    await find(environment(fakeGo()));
+    expect(readdirSync(dirname(cached()))).toEqual(['gadget']);
+  });
+
   it('prefers a program on the PATH, and skips one that does not run', async () => {
     const broken = script(join(folder, 'broken', 'gadget'), 'exit 3');
     const good = script(join(folder, 'bin', 'gadget'), 'echo gadget 9.9');
