@@ -213,7 +213,7 @@ describe('completions that are refused', () => {
   it('do not count if the server was at fault', async () => {
     const { id } = (await open({ bytes: 1 })).body;
     const part_ids = [(await sendPart(id, 'x')).body.id];
-    const broken = jest.spyOn(api.store, 'stream').mockImplementation(() => {
+    const broken = jest.spyOn(api.store, 'concatenate').mockImplementation(() => {
       throw new Error('no disk');
     });
     for (let i = 0; i < 21; i++) expect((await complete(id, { part_ids })).status).toBe(500);
