@@ -1,15 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { NightshiftError, isNightshiftError } from '../core/errors';
-import { ANSWER_BUILDERS } from './answers';
-import { errorBody, readBody, sendJson } from './http';
-import { answerModelCall } from './model-endpoint';
-import {
-  changedSettings,
-  checkedSettings,
-  settingsToWire,
-  type SimulatorSettings,
-} from './settings';
-import { Traffic } from './traffic';
+import { errorBody, readBody, sendJson } from './json-exchange';
+import { createRoutes, type Routes } from './routes';
+import { checkedSettings, type SimulatorSettings } from './settings';
 
 /** Where the simulator listens, and its first settings. */
 export interface SimulatorOptions extends SimulatorSettings {
@@ -18,18 +11,32 @@ export interface SimulatorOptions extends SimulatorSettings {
   readonly port: number;
 }
 
-/** Default options: a fast model on loopback that never fails. */
+/** Default options: a fast model on loopback that never fails. With `slots`, an engine of one mid-size GPU. */
 export const simulatorOptions: SimulatorOptions = {
   host: '127.0.0.1',
   port: 8001,
   latencyMs: 50,
   latencyJitterMs: 10,
   outputTokens: 16,
-  errorRate: 0,
+  outputSigma: 0,
+  seed: 0,
   maxConcurrency: 0,
   retryAfterSec: 1,
+  slots: 0,
+  maxQueue: 1_000,
+  stepBaseMs: 8,
+  stepGrowthMs: 0.1,
+  prefillMsPerToken: 0.05,
+  prefillTokensPerStep: 2_048,
+  cacheTokens: 131_072,
   embeddingDimensions: 16,
   models: [],
+  errorRate: 0,
+  cutRate: 0,
+  slowdown: 1,
+  stall: false,
+  notReady: false,
+  refuse: false,
 };
 
 /** A running simulator. */
@@ -45,17 +52,17 @@ const MAX_BODY_BYTES = 256 * 1024 * 1024;
 const KEEP_ALIVE_MS = 75_000;
 
 /**
- * Starts an OpenAI-compatible model server without a model. It has the endpoints of `ANSWER_BUILDERS`,
- * `GET /v1/models`, `GET /health`, `GET` and `PUT /simulator/config` (settings in snake_case; a PUT changes
- * only those it names) and `GET /simulator/stats`. Equal requests get equal answers. The body member
- * `simulate` of a request asks for a fault, see {@link RequestedFault}.
+ * Starts an OpenAI-compatible model server without a model (docs/design/simulator.md). Equal requests get
+ * equal texts. The settings can be changed while it runs. The body member `simulate` of a request asks for a
+ * fault, see {@link RequestedFault}.
  *
  * @throws invalid_request for an option out of range, port_in_use, config_invalid if it cannot listen
  *   on the host or port
  */
 export async function startSimulator(options: Partial<SimulatorOptions> = {}): Promise<Simulator> {
   const { host, port, ...settings } = { ...simulatorOptions, ...options };
-  const server = createSimulatorServer(checkedSettings(settings));
+  const routes = createRoutes(checkedSettings(settings));
+  const server = createSimulatorServer(routes);
   await listen(server, host, port);
   const address = server.address();
   const boundPort = typeof address === 'object' && address !== null ? address.port : port;
@@ -63,77 +70,36 @@ export async function startSimulator(options: Partial<SimulatorOptions> = {}): P
     url: `http://${host.includes(':') ? `[${host}]` : host}:${boundPort}`,
     close: () =>
       new Promise((resolve) => {
+        routes.close();
         server.close(() => resolve());
         server.closeAllConnections();
       }),
   };
 }
 
-interface Exchange {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-  readonly path: string;
-  readonly body: Buffer;
-}
-
-function createSimulatorServer(initial: SimulatorSettings): Server {
-  const traffic = new Traffic();
-  let settings = initial;
-
-  const routes: Record<string, (exchange: Exchange) => void> = {
-    'GET /health': ({ response }) => sendJson(response, 200, { status: 'ok' }),
-    'GET /v1/models': ({ response }) => sendJson(response, 200, modelList(settings)),
-    'GET /simulator/stats': ({ response }) => sendJson(response, 200, traffic.toWire()),
-    'GET /simulator/config': ({ response }) => sendJson(response, 200, settingsToWire(settings)),
-    'PUT /simulator/config': ({ response, body }) => {
-      settings = changedSettings(settings, parseJson(body));
-      sendJson(response, 200, settingsToWire(settings));
-    },
-  };
-  for (const endpoint of ANSWER_BUILDERS.keys()) {
-    routes[`POST ${endpoint}`] = ({ request, response, body }) => {
-      const given = request.headers['x-request-id'];
-      const requestId = typeof given === 'string' ? given : undefined;
-      answerModelCall({ endpoint, requestId, body, response, settings, traffic });
-    };
-  }
+function createSimulatorServer(routes: Routes): Server {
   const server = createServer((request, response) => {
     const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
-    const route = routes[`${request.method} ${path}`];
+    if (routes.refuses(path)) return void request.socket.destroy();
+    const route = routes.find(request.method ?? '', path);
     readBody(request, MAX_BODY_BYTES, (body) => {
-      if (body === null)
-        return sendError(
-          response,
-          new NightshiftError(
-            'payload_too_large',
-            `the body is larger than ${MAX_BODY_BYTES} bytes`,
-          ),
-        );
-      if (route === undefined) return sendError(response, noSuchRoute(request, path));
       try {
-        route({ request, response, path, body });
+        if (body === null) throw tooLarge();
+        if (route === undefined) throw noSuchRoute(request, path);
+        route({ request, response, body });
       } catch (error) {
         sendError(response, error);
       }
     });
   });
   server.keepAliveTimeout = KEEP_ALIVE_MS;
-  server.on('connection', () => traffic.connected());
+  server.on('connection', () => routes.traffic.connected());
   return server;
 }
 
-function modelList({ models }: SimulatorSettings): unknown {
-  const names = models.length === 0 ? ['simulated-model'] : models;
-  const data = names.map((id) => ({ id, object: 'model', created: 0, owned_by: 'simulator' }));
-  return { object: 'list', data };
-}
-
-function parseJson(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString('utf8'));
-  } catch (cause) {
-    throw new NightshiftError('invalid_request', 'the settings must be JSON', { cause });
-  }
+function tooLarge(): NightshiftError {
+  const message = `the body is larger than ${MAX_BODY_BYTES} bytes`;
+  return new NightshiftError('payload_too_large', message);
 }
 
 function noSuchRoute(request: IncomingMessage, path: string): NightshiftError {

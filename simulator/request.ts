@@ -1,6 +1,6 @@
 import { NightshiftError } from '../core/errors';
+import { fnv32a } from '../core/names/fnv';
 import { isJsonObject } from '../core/openai/json-object';
-import { hashOf } from './words';
 
 /** A parsed request to a model endpoint, with what every endpoint requires. */
 export interface ModelRequest {
@@ -9,8 +9,21 @@ export interface ModelRequest {
   readonly model: string;
   /** Hash of the body. It determines the answer, so equal bodies get equal answers. */
   readonly seed: number;
+  /** How to send the answer as events; `null` if it is sent as a whole. */
+  readonly stream: StreamOptions | null;
   readonly fault: RequestedFault;
 }
+
+/** What a request with `stream: true` asks for in `stream_options`. */
+export interface StreamOptions {
+  /** Whether the last event before the end reports the usage. */
+  readonly includeUsage: boolean;
+}
+
+const STREAMING_ENDPOINTS: ReadonlySet<string> = new Set([
+  '/v1/chat/completions',
+  '/v1/completions',
+]);
 
 /**
  * The fault that a request asks for with its body member `simulate`:
@@ -43,9 +56,35 @@ export function parseModelRequest(endpoint: string, bytes: Buffer): ModelRequest
   if (typeof model !== 'string' || model === '') {
     throw invalid('model', 'you must provide a model parameter');
   }
-  if (body['stream'] === true)
-    throw invalid('stream', 'the simulator does not stream: leave out stream');
-  return { endpoint, body, model, seed: hashOf(bytes), fault: parseFault(body['simulate']) };
+  const stream = parseStream(endpoint, body);
+  return {
+    endpoint,
+    body,
+    model,
+    seed: fnv32a(bytes),
+    stream,
+    fault: parseFault(body['simulate']),
+  };
+}
+
+function parseStream(
+  endpoint: string,
+  body: Readonly<Record<string, unknown>>,
+): StreamOptions | null {
+  const { stream, stream_options: options } = body;
+  const isGiven = options !== undefined && options !== null;
+  if (stream !== true) {
+    if (isGiven)
+      throw invalid('stream_options', 'stream_options is only allowed with stream: true');
+    return null;
+  }
+  if (!STREAMING_ENDPOINTS.has(endpoint)) {
+    throw invalid('stream', `the simulator does not stream ${endpoint}: leave out stream`);
+  }
+  if (isGiven && !isJsonObject(options)) {
+    throw invalid('stream_options', 'stream_options must be an object');
+  }
+  return { includeUsage: isGiven && options['include_usage'] === true };
 }
 
 function parseObject(bytes: Buffer): Readonly<Record<string, unknown>> {

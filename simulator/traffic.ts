@@ -1,5 +1,3 @@
-import type { ModelAnswer } from './answers';
-
 /** Request ids that are remembered; beyond this, the oldest are forgotten. */
 const MAX_REMEMBERED = 200_000;
 
@@ -45,11 +43,17 @@ export class Traffic {
     count(this.#byModel, model);
   }
 
-  ended(status: number, answer: ModelAnswer | null): void {
+  /** Counts an answer with the tokens that it was made of. */
+  answered(tokens: { readonly promptTokens: number; readonly outputTokens: number }): void {
+    this.ended(200);
+    this.#inputTokens += tokens.promptTokens;
+    this.#outputTokens += tokens.outputTokens;
+  }
+
+  /** Counts the end of a request without an answer of the model. */
+  ended(status: number): void {
     this.#inFlight--;
     count(this.#byStatus, status);
-    this.#inputTokens += answer?.inputTokens ?? 0;
-    this.#outputTokens += answer?.outputTokens ?? 0;
   }
 
   /** Counts a request whose connection ended before its answer. */

@@ -7,15 +7,6 @@ const WORDS = (
   'saffron tundra umber violet walnut yarrow zephyr alder birch cedar'
 ).split(' ');
 
-/** FNV-1a with 32 bits. */
-export function hashOf(bytes: Uint8Array): number {
-  let hash = 0x811c9dc5;
-  for (let i = 0; i < bytes.length; i++) {
-    hash = Math.imul(hash ^ (bytes[i] ?? 0), 0x01000193);
-  }
-  return hash >>> 0;
-}
-
 /** The next number after `state` in a fixed pseudo-random sequence (xorshift32); never 0. */
 export function nextNumber(state: number): number {
   let next = state === 0 ? 0x9e3779b9 : state;
@@ -25,18 +16,31 @@ export function nextNumber(state: number): number {
   return next >>> 0;
 }
 
-/** A text of `count` words, determined by `seed`. */
-export function wordsFrom(seed: number, count: number): string {
-  let state = seed;
-  let text = '';
-  for (let i = 0; i < count; i++) {
-    state = nextNumber(state);
-    text += (i === 0 ? '' : ' ') + (WORDS[state & 63] ?? '');
+/** A text that is determined by its seed, word by word: one word per token. */
+export class WordSequence {
+  #state: number;
+  #isFirst = true;
+
+  constructor(seed: number) {
+    this.#state = seed;
   }
-  return text;
+
+  /** The next `count` words, each after a blank, except for the first word of all. */
+  take(count: number): string {
+    let text = '';
+    for (let i = 0; i < count; i++) {
+      this.#state = nextNumber(this.#state);
+      text += (this.#isFirst ? '' : ' ') + (WORDS[this.#state & 63] ?? '');
+      this.#isFirst = false;
+    }
+    return text;
+  }
 }
 
-/** Estimated tokens of a text: one per four characters. */
+/** Characters that are estimated to make one token. */
+export const CHARACTERS_PER_TOKEN = 4;
+
+/** Estimated tokens of a text. */
 export function tokensOf(text: string): number {
-  return Math.ceil(text.length / 4);
+  return Math.ceil(text.length / CHARACTERS_PER_TOKEN);
 }

@@ -1,42 +1,8 @@
 import OpenAI from 'openai';
-import { startSimulator, type Simulator, type SimulatorOptions } from '../../simulator/main';
+import { startSimulator } from '../../simulator/main';
+import { chat, get, post, put, start, stopSimulators } from './simulators';
 
-const running: Simulator[] = [];
-
-afterEach(async () => {
-  for (const simulator of running.splice(0)) await simulator.close();
-});
-
-async function start(options: Partial<SimulatorOptions> = {}): Promise<string> {
-  const simulator = await startSimulator({ port: 0, latencyMs: 0, latencyJitterMs: 0, ...options });
-  running.push(simulator);
-  return simulator.url;
-}
-
-const chat = (extra: Record<string, unknown> = {}) => ({
-  model: 'm',
-  messages: [
-    {
-      role: 'system',
-      content: 'You are a helpful assistant that answers in very short sentences.',
-    },
-    { role: 'user', content: 'hello' },
-  ],
-  ...extra,
-});
-
-function post(url: string, path: string, body: unknown, requestId?: string): Promise<Response> {
-  const headers = { ...(requestId !== undefined && { 'x-request-id': requestId }) };
-  return fetch(url + path, { method: 'POST', body: JSON.stringify(body), headers });
-}
-
-async function get(url: string, path: string): Promise<Record<string, unknown>> {
-  return (await (await fetch(url + path)).json()) as Record<string, unknown>;
-}
-
-function put(url: string, settings: unknown): Promise<Response> {
-  return fetch(`${url}/simulator/config`, { method: 'PUT', body: JSON.stringify(settings) });
-}
+afterEach(stopSimulators);
 
 describe('the model endpoints of the simulator', () => {
   it('work with the official OpenAI client', async () => {
@@ -105,7 +71,12 @@ describe('the model endpoints of the simulator', () => {
       ['[]', 400, { param: null }],
       [JSON.stringify({ messages: [] }), 400, { param: 'model' }],
       [JSON.stringify({ model: 'known', messages: [] }), 400, { param: 'messages' }],
-      [JSON.stringify({ ...chat(), model: 'known', stream: true }), 400, { param: 'stream' }],
+      [JSON.stringify({ ...chat(), stream_options: {} }), 400, { param: 'stream_options' }],
+      [
+        JSON.stringify({ ...chat(), stream: true, stream_options: 1 }),
+        400,
+        { param: 'stream_options' },
+      ],
       [JSON.stringify(chat()), 404, { param: 'model', code: 'model_not_found' }],
       [
         JSON.stringify({ ...chat(), model: 'known', simulate: { stats: 1 } }),
@@ -121,6 +92,11 @@ describe('the model endpoints of the simulator', () => {
       });
     }
     expect((await fetch(`${url}/v1/nothing`)).status).toBe(404);
+    const streamed = await post(url, '/v1/responses', { model: 'm', input: 'i', stream: true });
+    expect([streamed.status, await streamed.json()]).toMatchObject([
+      400,
+      { error: { param: 'stream' } },
+    ]);
   });
 });
 
@@ -140,7 +116,9 @@ describe('simulated faults', () => {
     const body = chat({ simulate: { status: 429, times: 2 } });
     const statuses: number[] = [];
     for (let i = 0; i < 3; i++) {
-      statuses.push((await post(url, '/v1/chat/completions', body, 'line-1')).status);
+      statuses.push(
+        (await post(url, '/v1/chat/completions', body, { requestId: 'line-1' })).status,
+      );
     }
     expect(statuses).toEqual([429, 429, 200]);
     expect(await get(url, '/simulator/stats')).toMatchObject({ requests: 3, repeated: 2 });
@@ -176,6 +154,8 @@ describe('a running simulator', () => {
       { output_tokens: 1.5 },
       [],
       { models: 'm' },
+      { stall: 1 },
+      { slowdown: 0.5 },
     ]) {
       expect((await put(url, settings)).status).toBe(400);
     }
