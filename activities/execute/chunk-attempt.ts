@@ -3,8 +3,9 @@ import { failureText } from '../../core/batch/temporal-bounds';
 import type { ExitReason } from '../../core/chunks/exit-reason';
 import { EXIT_REASON } from '../../core/chunks/exit-reason';
 import { NightshiftError } from '../../core/errors';
-import { planKey } from '../../core/names/object-names';
+import { planKey, runsKey } from '../../core/names/object-names';
 import { PLAN_ENTRY_BYTES } from '../../core/plan/plan-entry';
+import { decodeRuns, runsBytes } from '../../core/plan/runs';
 import type { JournalWriter } from '../../storage/journal/journal-store';
 import type { ChunkLease } from '../../storage/postgres/chunk-lease';
 import type { ExecuteChunkResult } from '../contract';
@@ -111,6 +112,7 @@ export class ChunkAttempt {
     const { batchId, planNonce, safeModel, from, to } = this.#chunk;
     return this.#retry('reading plan and journal', async () => {
       const bytes = { from: from * PLAN_ENTRY_BYTES, to: to * PLAN_ENTRY_BYTES };
+      const runs = this.#readRuns();
       const plan = await store
         .read(planKey(batchId, planNonce, safeModel), bytes)
         .catch(missingAs('plan_unreadable', `plan of ${safeModel} is gone`));
@@ -118,11 +120,25 @@ export class ChunkAttempt {
         const message = `plan of ${safeModel} is shorter than its map says`;
         throw new NightshiftError('plan_unreadable', message);
       }
-      const ledger = new ChunkLedger({ from, to }, plan);
+      const ledger = new ChunkLedger({ from, to }, plan, await runs);
       const frames = journal.scan({ batchId, safeModel }, { from, to });
       for await (const ref of frames) ledger.addFrame(ref);
       return ledger;
     });
+  }
+
+  /**
+   * Null if the plan has no runs object, or if it cannot be read: it only improves the order of sending.
+   * Never rejects.
+   */
+  async #readRuns(): Promise<Uint8Array | null> {
+    const { batchId, planNonce, safeModel, from, to } = this.#chunk;
+    const key = runsKey(batchId, planNonce, safeModel);
+    try {
+      return decodeRuns(await this.#o.deps.store.read(key, runsBytes({ from, to })), { from, to });
+    } catch {
+      return null;
+    }
   }
 
   async #settleOpen(parts: Pick<RunContext, 'ledger' | 'lease' | 'writer'>): Promise<ExitReason> {

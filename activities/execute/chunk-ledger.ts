@@ -1,6 +1,7 @@
 import type { FrameHeader } from '../../core/journal/frame';
 import { FRAME_KIND, SENT_ALONE } from '../../core/journal/frame';
 import { isPreferred } from '../../core/journal/merge';
+import { runsOfHashes } from '../../core/plan/runs';
 import { unnumberedSegmentKey } from '../../core/names/object-names';
 import type { PlanEntry } from '../../core/plan/plan-entry';
 import { decodePlanEntry, PLAN_ENTRY_BYTES } from '../../core/plan/plan-entry';
@@ -37,6 +38,8 @@ export class ChunkLedger {
   readonly to: number;
   /** The chunk's entries of the plan, in their stored form. */
   readonly #plan: Buffer;
+  /** What run begins at each line (core/plan/runs.ts). */
+  readonly runMarks: Uint8Array;
   readonly #state: Uint8Array;
   readonly #indexByOffset = new Map<number, number>();
   readonly #retries = new Map<number, Pick<ChunkLine, 'tries' | 'refusals' | 'notBeforeMs'>>();
@@ -50,13 +53,20 @@ export class ChunkLedger {
   completed = 0;
   failed = 0;
 
-  constructor(range: { from: number; to: number }, plan: Buffer) {
+  /** @param runMarks null if the plan has no runs object */
+  constructor(
+    range: { from: number; to: number },
+    plan: Buffer,
+    runMarks: Uint8Array | null = null,
+  ) {
     this.from = range.from;
     this.to = range.to;
     this.#plan = plan;
     const entries = plan.length / PLAN_ENTRY_BYTES;
     this.#state = new Uint8Array(entries);
     for (let i = 0; i < entries; i++) this.#indexByOffset.set(decodePlanEntry(plan, i).offset, i);
+    this.runMarks =
+      runMarks ?? runsOfHashes(entries, (index) => decodePlanEntry(plan, index).prefixHash);
   }
 
   get entries(): number {

@@ -216,6 +216,7 @@ export class ChunkRun implements LineRun {
       return;
     }
     this.#inFlight++;
+    this.#queue.onSent(line, Date.now());
     this.#o.gate.enter();
     void this.#tryLine(line, permit, admission === 'probe');
   }
@@ -240,6 +241,7 @@ export class ChunkRun implements LineRun {
     } finally {
       if (this.#suspect !== null) this.#journal.flushOutcome();
       permit.release();
+      this.#queue.onEnded(line);
       this.#o.gate.leave();
       this.#inFlight--;
       this.#changed.set();

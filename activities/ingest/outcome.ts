@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { forEachConcurrently } from '../../core/async/for-each-concurrently';
 import { nullIfMissing } from '../../core/errors';
 import type { InputError } from '../../core/openai/input-errors';
-import { inputErrorsKey, modelMapKey, planKey } from '../../core/names/object-names';
+import { inputErrorsKey, modelMapKey, planKey, runsKey } from '../../core/names/object-names';
 import { encodeModelMap, parseModelMap, type ModelMap } from '../../core/plan/model-map';
 import type { ObjectStore } from '../../storage/object-store';
 import { readInputErrors } from '../input-errors';
@@ -60,7 +60,7 @@ export async function writeErrors(
 }
 
 /**
- * Writes the plans into a folder with a nonce of its own, and then `model_map.json`. If the map exists
+ * Writes the plans and their runs into a folder with a nonce of its own, and then `model_map.json`. If the map exists
  * already, another attempt was first: its map is the result, and our plans are garbage for the sweep.
  */
 export async function writePlan(
@@ -71,7 +71,9 @@ export async function writePlan(
   const nonce = randomBytes(8).toString('hex');
   const models = plan.models();
   await forEachConcurrently(models, CONCURRENT_WRITES, async ({ safeModel, builder }) => {
-    await store.putIfAbsent(planKey(batchId, nonce, safeModel), builder.pieces());
+    const { pieces, runs } = builder.build();
+    await store.putIfAbsent(planKey(batchId, nonce, safeModel), pieces());
+    if (runs !== null) await store.putIfAbsent(runsKey(batchId, nonce, safeModel), runs);
   });
   const map = plan.modelMap(nonce, lineCount);
   const put = await store.putIfAbsent(modelMapKey(batchId), encodeModelMap(map));

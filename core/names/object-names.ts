@@ -59,6 +59,11 @@ export function planKey(batchId: string, nonce: string, safeModel: string): stri
   return `${batchPrefix(batchId)}plans/${nonce}/${safeModel}.plan`;
 }
 
+/** The runs of one model's plan; absent if they are those of equal prefix hashes. */
+export function runsKey(batchId: string, nonce: string, safeModel: string): string {
+  return `${batchPrefix(batchId)}plans/${nonce}/${safeModel}.runs`;
+}
+
 /** All segments of one model; ends with a slash. */
 export function journalPrefix(batchId: string, safeModel: string): string {
   return `${batchPrefix(batchId)}journal/${safeModel}/`;

@@ -1,3 +1,4 @@
+import { CHAIN_BLOCK_BYTES } from '../plan/prefix-chain';
 import { createIdSet } from './id-set';
 import type { InputError, InputErrorCode } from './input-errors';
 import { kindOf, quoted } from './input-values';
@@ -6,6 +7,7 @@ import { lineOverLimit } from './json-limits';
 import { isJsonObject } from './json-object';
 import { checkLine, type CheckedLine, type LineRules } from './line-check';
 import { createLineSplitter, type ByteChecks, type RawLine } from './line-splitter';
+import { createPromptFinder, type PromptBytes } from './prompt-bytes';
 import { createPrefixHasher } from './system-prompt';
 
 /**
@@ -35,6 +37,8 @@ export interface ScannedRequest {
   readonly prefixHash: number;
   /** The effective model: the default for a moderation without one. */
   readonly model: string;
+  /** Valid as long as the request. */
+  readonly prompt: PromptBytes;
 }
 
 /** What is known when the file has ended. */
@@ -92,6 +96,7 @@ class LineJudge {
   readonly #sink: ScanSink;
   readonly #ids;
   readonly #prefixHash = createPrefixHasher();
+  readonly #findPrompt = createPromptFinder(CHAIN_BLOCK_BYTES);
   readonly #jsonFault;
   readonly #models = new Set<string>();
   #requests = 0;
@@ -125,6 +130,7 @@ class LineJudge {
       length: line.end - line.start,
       prefixHash: this.#prefixHash(checked.body),
       model: checked.model,
+      prompt: this.#findPrompt(line, checked.body),
     });
   }
 

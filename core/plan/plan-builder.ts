@@ -1,5 +1,9 @@
+import type { PromptBytes } from '../openai/prompt-bytes';
+import { ChainList } from './chain-list';
 import { encodePlanEntry, PLAN_ENTRY_BYTES, type PlanEntry } from './plan-entry';
-import { dispatchOrder } from './plan-order';
+import { planOrder } from './plan-order';
+import type { ChainReader } from './prefix-chain';
+import { encodeRuns } from './runs';
 
 const FIRST_BYTES = 64 * PLAN_ENTRY_BYTES;
 /** Entries are kept in pages, so that a large plan grows without copying. */
@@ -10,33 +14,55 @@ const HASH_AT = 12;
 /** Collects the plan entries of one model, 16 bytes each; entries arrive in input order. */
 export interface PlanBuilder {
   readonly count: number;
-  add(entry: PlanEntry): void;
-  /**
-   * The plan's bytes in pieces, in the order of sending ({@link dispatchOrder}). A piece is valid until
-   * the next one is requested.
-   */
-  pieces(): AsyncGenerator<Buffer>;
+  /** Adds a request. Its prompt is read before this returns. */
+  add(entry: PlanEntry, prompt: PromptBytes): void;
+  /** Sorts the plan. Nothing may be added after it. */
+  build(): BuiltPlan;
 }
 
-/** An empty {@link PlanBuilder}. */
-export function createPlanBuilder(): PlanBuilder {
-  return new PagedPlan();
+/** A plan in the order of sending ({@link planOrder}). */
+export interface BuiltPlan {
+  /** The plan's bytes. A piece is valid until the next one is requested. */
+  pieces(): AsyncGenerator<Buffer>;
+  /** The content of the runs object; null if the plan needs none (docs/design/journal.md#runs). */
+  readonly runs: Buffer | null;
+}
+
+/** An empty {@link PlanBuilder}. Builders may share a reader, which holds one chain. */
+export function createPlanBuilder(readChain: ChainReader): PlanBuilder {
+  return new PagedPlan(readChain);
 }
 
 class PagedPlan implements PlanBuilder {
   count = 0;
   readonly #pages: Buffer[] = [];
+  readonly #chains = new ChainList();
+  readonly #readChain: ChainReader;
 
-  add(entry: PlanEntry): void {
+  constructor(readChain: ChainReader) {
+    this.#readChain = readChain;
+  }
+
+  add(entry: PlanEntry, prompt: PromptBytes): void {
     const at = (this.count % PAGE_ENTRIES) * PLAN_ENTRY_BYTES;
     encodePlanEntry(this.#pageFor(at), at, entry);
+    this.#chains.push(this.#readChain(prompt));
     this.count++;
   }
 
-  async *pieces(): AsyncGenerator<Buffer> {
-    const order = dispatchOrder(this.count, (index) => {
-      return this.#page(index).readUInt32LE(byteInPage(index) + HASH_AT);
-    });
+  build(): BuiltPlan {
+    const { entries, marks } = planOrder(
+      this.count,
+      (index) => this.#page(index).readUInt32LE(byteInPage(index) + HASH_AT),
+      this.#chains,
+    );
+    return {
+      pieces: () => this.#pieces(entries),
+      runs: marks === null ? null : encodeRuns(marks),
+    };
+  }
+
+  async *#pieces(order: Uint32Array | null): AsyncGenerator<Buffer> {
     yield* order === null ? this.#inInputOrder() : this.#inOrder(order);
   }
 
@@ -47,11 +73,11 @@ class PagedPlan implements PlanBuilder {
     }
   }
 
-  *#inOrder(order: (place: number) => number): Generator<Buffer> {
+  *#inOrder(order: Uint32Array): Generator<Buffer> {
     const piece = Buffer.allocUnsafeSlow(Math.min(PAGE_BYTES, this.count * PLAN_ENTRY_BYTES));
     let used = 0;
     for (let place = 0; place < this.count; place++) {
-      const index = order(place);
+      const index = order[place] ?? 0;
       const from = byteInPage(index);
       used += this.#page(index).copy(piece, used, from, from + PLAN_ENTRY_BYTES);
       if (used < piece.length) continue;

@@ -1,16 +1,51 @@
+import type { ChainList } from './chain-list';
+import { DepthFirstOrder } from './depth-first';
+import { RUN_MARK } from './runs';
+
 const LITTLE_ENDIAN = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
 
+/** The order in which a model's lines are sent. */
+export interface PlanOrder {
+  /** Entry number by place; null if the lines are sent in input order. */
+  readonly entries: Uint32Array | null;
+  /** A mark by place (core/plan/runs.ts); null if the runs are those of equal prefix hashes. */
+  readonly marks: Uint8Array | null;
+}
+
 /**
- * The order in which a model's lines are sent: by prefix hash, so that requests with the same system
- * prompt run back to back and hit the model server's prefix cache; in input order if the hashes are equal
- * (docs/design/batch-path.md#order-of-sending). Returns a function from place in this order to entry
- * number, or null if the input is in this order already.
+ * Orders lines by prefix hash, so that requests with the same system prompt are sent back to back. Lines
+ * with the same hash are sorted depth first over what else their prompts share, else they keep the order of
+ * the input (docs/design/batch-path.md#order-of-sending).
  */
-export function dispatchOrder(
+export function planOrder(
   count: number,
-  hashOf: (index: number) => number,
-): ((place: number) => number) | null {
-  if (isOrdered(count, hashOf)) return null;
+  hashOf: (entry: number) => number,
+  chains: ChainList,
+): PlanOrder {
+  const byHash = isOrdered(count, hashOf) ? null : orderByHash(count, hashOf);
+  if (chains.isEmpty) return { entries: byHash, marks: null };
+  const order = byHash ?? Uint32Array.from({ length: count }, (_, entry) => entry);
+  const marks = new Uint8Array(count);
+  const depthFirst = new DepthFirstOrder({ order, marks }, chains);
+  let isPlain = true;
+  for (let from = 0; from < count;) {
+    const hash = hashOf(order[from] ?? 0);
+    let to = from + 1;
+    while (to < count && hashOf(order[to] ?? 0) === hash) to++;
+    depthFirst.sort(from, to, hash !== 0);
+    isPlain &&= isOneRun(marks.subarray(from, to), hash);
+    from = to;
+  }
+  return { entries: order, marks: isPlain ? null : marks };
+}
+
+/** Whether the marks of lines of one prefix hash say no more than their hash. */
+function isOneRun(marks: Uint8Array, hash: number): boolean {
+  for (let i = 1; i < marks.length; i++) if (marks[i] !== RUN_MARK.none) return false;
+  return marks.length === 1 || marks[0] === (hash === 0 ? RUN_MARK.single : RUN_MARK.shared);
+}
+
+function orderByHash(count: number, hashOf: (entry: number) => number): Uint32Array {
   // Hash and entry number form one 64-bit key, with the hash in the upper half. The native sort then
   // needs no comparator, and equal hashes keep their order.
   const keys = new BigUint64Array(count);
@@ -21,10 +56,12 @@ export function dispatchOrder(
     halves[2 * i + 1 - low] = hashOf(i);
   }
   keys.sort();
-  return (place) => halves[2 * place + low] ?? 0;
+  // In place: the number of a later key is never read after its half was written.
+  for (let place = 0; place < count; place++) halves[place] = halves[2 * place + low] ?? 0;
+  return halves.subarray(0, count);
 }
 
-function isOrdered(count: number, hashOf: (index: number) => number): boolean {
+function isOrdered(count: number, hashOf: (entry: number) => number): boolean {
   let previous = 0;
   for (let i = 0; i < count; i++) {
     const hash = hashOf(i);

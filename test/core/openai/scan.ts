@@ -18,24 +18,33 @@ export const RULES: ScanRules = {
   json: { maxDepth: 10_000, maxTokens: 10_000_000 },
 };
 
+/** A request without its prompt, whose bytes are valid for a moment only. */
+type Found = Omit<ScannedRequest, 'prompt'>;
+
 export interface Scanned extends ScanTotals {
-  readonly found: ScannedRequest[];
+  readonly found: Found[];
   readonly errors: InputError[];
 }
 
 /** A scanner and the lists that it fills. */
 export function openScan(rules: Partial<ScanRules> = {}): {
   scanner: LineScanner;
-  found: ScannedRequest[];
+  found: Found[];
   errors: InputError[];
 } {
-  const found: ScannedRequest[] = [];
+  const found: Found[] = [];
   const errors: InputError[] = [];
   const scanner = createLineScanner({
     rules: { ...RULES, ...rules },
     checks: { isAscii, isUtf8 },
     seed: 7,
-    sink: { request: (r) => void found.push({ ...r }), fault: (e) => void errors.push(e) },
+    sink: {
+      request: ({ prompt, ...request }) => {
+        expect(prompt.ranges.length % 2).toBe(0);
+        found.push(request);
+      },
+      fault: (e) => void errors.push(e),
+    },
   });
   return { scanner, found, errors };
 }

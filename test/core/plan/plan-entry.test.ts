@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { createPlanBuilder, type PlanBuilder } from '../../../core/plan/plan-builder';
+import { createChainReader } from '../../../core/plan/prefix-chain';
 import {
   decodePlanEntry,
   encodePlanEntry,
@@ -17,10 +18,13 @@ function decodeAll(plan: Buffer): PlanEntry[] {
   return Array.from({ length: plan.length / PLAN_ENTRY_BYTES }, (_, i) => decodePlanEntry(plan, i));
 }
 
+const NO_PROMPT = { bytes: Buffer.alloc(0), ranges: [] };
+const emptyBuilder = () => createPlanBuilder(createChainReader());
+
 /** Copies each piece, because it is valid only until the next one. */
 async function gather(builder: PlanBuilder): Promise<Buffer> {
   const pieces: Buffer[] = [];
-  for await (const piece of builder.pieces()) pieces.push(Buffer.from(piece));
+  for await (const piece of builder.build().pieces()) pieces.push(Buffer.from(piece));
   return Buffer.concat(pieces);
 }
 
@@ -47,8 +51,8 @@ describe('a plan', () => {
   it('is ordered by prefix hash and keeps input order inside equal hashes', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(entry, { maxLength: 300 }), async (entries) => {
-        const builder = createPlanBuilder();
-        entries.forEach((e) => builder.add(e));
+        const builder = emptyBuilder();
+        entries.forEach((e) => builder.add(e, NO_PROMPT));
         expect(builder.count).toBe(entries.length);
         const expected = [...entries].sort((a, b) => a.prefixHash - b.prefixHash);
         expect(decodeAll(await gather(builder))).toEqual(expected);
@@ -60,16 +64,16 @@ describe('a plan', () => {
     ['in input order', () => 7],
     ['in another order', (i: number) => 9_000 - (i % 10)],
   ])('with many lines is written in pieces, %s', async (_, hashOf) => {
-    const builder = createPlanBuilder();
+    const builder = emptyBuilder();
     const entries = Array.from({ length: 9_000 }, (_, i): PlanEntry => {
       return { offset: 2 ** 33 + i, length: i, prefixHash: hashOf(i) };
     });
-    entries.forEach((e) => builder.add(e));
+    entries.forEach((e) => builder.add(e, NO_PROMPT));
     const expected = [...entries].sort((a, b) => a.prefixHash - b.prefixHash);
     expect(decodeAll(await gather(builder))).toEqual(expected);
   });
 
   it('without lines is empty', async () => {
-    expect(await gather(createPlanBuilder())).toHaveLength(0);
+    expect(await gather(emptyBuilder())).toHaveLength(0);
   });
 });
