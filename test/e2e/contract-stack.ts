@@ -61,7 +61,7 @@ export async function startContractStack(): Promise<ContractStack> {
         baseURL: stack.baseUrl,
         apiKey,
         fetch: async (url, init) => {
-          const answer = await fetch(url, init);
+          const answer = await stack.fetch(url, init);
           exchanges.push({ status: answer.status });
           return answer;
         },

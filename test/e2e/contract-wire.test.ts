@@ -156,7 +156,9 @@ describe('result files', () => {
       const id = String(batch[`${kind}_file_id`]);
       const { body: file } = await client.send('GET', `/files/${id}`);
       const headers = { 'x-maas-username': 'wire' };
-      const content = await fetch(`${client.stack.baseUrl}/files/${id}/content`, { headers });
+      const content = await client.stack.fetch(`${client.stack.baseUrl}/files/${id}/content`, {
+        headers,
+      });
       const bytes = Buffer.from(await content.arrayBuffer());
       expect(file).toEqual({
         ...{ id, object: 'file', bytes: bytes.length, purpose: 'batch_output' },

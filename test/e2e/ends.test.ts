@@ -1,5 +1,4 @@
 import { rmSync } from 'node:fs';
-import { join } from 'node:path';
 import type OpenAI from 'openai';
 import { APIError } from 'openai';
 import { Client as Postgres } from 'pg';
@@ -64,6 +63,9 @@ const api = (): OpenAI => proxied.stack.client;
 const cancel = (id: string) => api().batches.cancel(id);
 /** Cancels as the button in Temporal's UI does. */
 const cancelNatively = (id: string) => proxied.temporal.workflow.getHandle(id).cancel();
+const signalWorkers = (signal: NodeJS.Signals): void => {
+  for (const pid of proxied.stack.pidsOf('worker')) process.kill(pid, signal);
+};
 const statusOf = async (id: string) => (await api().batches.retrieve(id)).status;
 
 /** How many chunks of a batch may still send requests. */
@@ -234,7 +236,7 @@ describe('a cancel request', () => {
       backend.latencyMs = 1_500;
       const { id } = await holdBatch(scene, 'in progress');
       const worker = proxied.stack.pidOf('worker');
-      process.kill(worker, 'SIGTERM');
+      signalWorkers('SIGTERM');
       await cancel(id);
       const { batch, codes, output } = await endOf(id);
       expect(batch.status).toBe('cancelled');
@@ -250,14 +252,14 @@ it(
   'a batch in progress whose input is gone fails and keeps its answers',
   async () => {
     const { id } = await holdBatch(scene, 'in progress');
-    const isWritten = (): boolean => journalledAnswers(proxied.stack.dataDir, id) > 0;
+    const isWritten = (): boolean => journalledAnswers(proxied.stack, id) > 0;
     await until(isWritten, 10_000, 'a first answer in the journal');
     const { rows } = await proxied.database.pool.query<{ key: string }>(
       'select input_object_key as key from batches where id = $1',
       [id],
     );
-    rmSync(join(proxied.stack.dataDir, 'objects', 'objects', rows[0]?.key ?? ''));
-    process.kill(proxied.stack.pidOf('worker'), 'SIGKILL');
+    rmSync(proxied.stack.objectPath(rows[0]?.key ?? ''));
+    signalWorkers('SIGKILL');
     const batch = await untilTerminal(api(), id, 60_000);
     expect(batch).toMatchObject({
       status: 'failed',
@@ -314,11 +316,10 @@ describe('the end of the window', () => {
   it(
     'while no worker runs expires the batch as soon as one is back',
     async () => {
-      const worker = proxied.stack.pidOf('worker');
-      process.kill(worker, 'SIGSTOP');
+      signalWorkers('SIGSTOP');
       const { id, expires_at: expiresAt } = await submit(api(), chatLines(LINES), '1s');
       await until(() => Date.now() > ((expiresAt ?? 0) + 1) * 1000, 10_000, 'the end');
-      process.kill(worker, 'SIGCONT');
+      signalWorkers('SIGCONT');
       const { batch, codes } = await endOf(id);
       expect(batch.status).toBe('expired');
       expect(codes).toEqual(['batch_expired']);

@@ -69,7 +69,7 @@ afterAll(async () => {
   await server?.close();
 }, 60_000);
 
-/** Restarts the worker with other gateways: by SIGTERM, as a deploy does, or by SIGKILL. */
+/** Restarts every worker with other gateways: by SIGTERM, as a deploy does, or by SIGKILL. */
 async function reconfigure(
   change: Record<string, unknown>,
   signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM',
@@ -79,10 +79,13 @@ async function reconfigure(
   delete config['model_gateways'];
   delete config['global_inference_gateway'];
   writeFileSync(file, JSON.stringify({ ...config, ...change }));
-  const before = stack.pidOf('worker');
-  process.kill(before, signal);
-  const isAnother = () => stack.pidNow('worker') !== before && stack.pidNow('worker');
-  await until(isAnother, STEP_MS, 'another worker', 50);
+  const before = stack.pidsOf('worker');
+  for (const pid of before) process.kill(pid, signal);
+  const areOthers = () => {
+    const now = stack.pidsOf('worker');
+    return now.length === before.length && now.every((pid) => !before.includes(pid));
+  };
+  await until(areOthers, STEP_MS, 'other workers', 50);
 }
 
 /** Lets some requests of a model be answered, which needs a worker that sends them. */

@@ -11,6 +11,7 @@ import { createBatch, inputLines, outcomeOf, runRequests } from './run-batch';
 import type { TestStack } from '../support/stack';
 import { STACK_START_MS, startStack } from '../support/stack';
 import { until } from '../support/until';
+import { PROCESSES } from '../support/variant';
 
 const CHAT = { endpoint: '/v1/chat/completions' };
 const PER_MODEL = 4;
@@ -239,7 +240,9 @@ describe('a gateway for each model', () => {
     const requests = [...many(60, 'twin-a'), ...many(60, 'twin-b')];
     const { batch } = await runRequests(stack.client, requests, CHAT);
     expect(batch.request_counts?.completed).toBe(120);
-    expect(shared.most).toBe(SHARED);
+    // Limits are those of one worker.
+    expect(shared.most).toBeGreaterThanOrEqual(SHARED);
+    expect(shared.most).toBeLessThanOrEqual(PROCESSES * SHARED);
   });
 });
 
@@ -266,7 +269,8 @@ describe('a slow model', () => {
         );
       const { batch } = await runRequests(stack.client, requests, CHAT);
       expect(heldUp).toBe(0);
-      expect(fast.most).toBe(PER_MODEL);
+      expect(fast.most).toBeGreaterThanOrEqual(PER_MODEL);
+      expect(fast.most).toBeLessThanOrEqual(PROCESSES * PER_MODEL);
       expect(batch.request_counts).toEqual({ total: 200, completed: 200, failed: 0 });
       expect(slow.received).toHaveLength(slowLines.length);
     },

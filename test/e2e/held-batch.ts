@@ -1,5 +1,4 @@
 import { mkdirSync, rmdirSync } from 'node:fs';
-import { join } from 'node:path';
 import type OpenAI from 'openai';
 import type { Client as Postgres } from 'pg';
 import { manifestKey } from '../../core/names/object-names';
@@ -69,7 +68,7 @@ const PHASES: Record<Phase, (order: Order) => Promise<HeldBatch>> = {
     const { id, expires_at: endSec } = await submit(client, text, window);
     await until(() => scene.backend.seen.length > 0 || isOver(endSec), 20_000, 'a first request');
     // A folder blocks the place of the manifest.
-    const place = join(scene.proxied.stack.dataDir, 'objects', 'objects', manifestKey(id));
+    const place = scene.proxied.stack.objectPath(manifestKey(id));
     mkdirSync(place);
     scene.backend.latencyMs = 5;
     const isThere = async () =>

@@ -55,10 +55,13 @@ function lineOf(bytes: number, customId: string): string {
   return `${head}${'x'.repeat(bytes - head.length - tail.length)}${tail}`;
 }
 
-/** The most memory the worker has held since it started, MiB. */
+/** The most memory that a worker has held since it started, MiB. */
 function workerPeakMib(): number {
-  const status = readFileSync(`/proc/${stack.pidOf('worker')}/status`, 'utf8');
-  return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
+  const peaks = stack.pidsOf('worker').map((pid) => {
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+    return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
+  });
+  return Math.max(...peaks);
 }
 
 interface Run {

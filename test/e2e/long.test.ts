@@ -56,7 +56,7 @@ beforeEach(() => {
 const currentRun = async (id: string): Promise<string> =>
   (await temporal.workflow.getHandle(id).describe()).runId;
 
-const journalled = (id: string): number => journalledAnswers(stack.dataDir, id);
+const journalled = (id: string): number => journalledAnswers(stack, id);
 
 /** Resolves as soon as the batch's workflow has continued as a new run. */
 async function switched(id: string): Promise<void> {

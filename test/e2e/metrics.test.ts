@@ -44,6 +44,8 @@ beforeAll(async () => {
       batch: { cancel_grace: '1s' },
       worker: { heartbeat_timeout: '5s' },
     },
+    // Each process has a page of its own.
+    processes: 1,
   });
   const connection = await Connection.connect({ address: stack.temporalAddress });
   temporal = new Client({ connection });

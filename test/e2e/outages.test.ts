@@ -9,6 +9,7 @@ import { startRecordingBackend } from '../support/recording-backend';
 import { chatLines, resultLines, STACK_START_MS, submit, untilTerminal } from '../support/stack';
 import { TEMPORAL_START_MS } from '../support/temporal';
 import { until } from '../support/until';
+import { STORE } from '../support/variant';
 
 const LINES = 300;
 const IN_FLIGHT = 10;
@@ -67,7 +68,11 @@ async function expectWhole(id: string, resent: number): Promise<void> {
   expect(backend.seen.length - lines.size).toBeLessThanOrEqual(resent);
 }
 
-const pids = () => [proxied.stack.pidOf('api'), proxied.stack.pidOf('worker')];
+const logsFromNow = () => ({
+  worker: proxied.stack.logFromNow('worker'),
+  api: proxied.stack.logFromNow('api'),
+});
+const pids = () => [...proxied.stack.pidsOf('api'), ...proxied.stack.pidsOf('worker')];
 
 describe.each(['refuse', 'hang'] as const)(
   'an outage in the middle of a batch, in which connections %s,',
@@ -77,10 +82,7 @@ describe.each(['refuse', 'hang'] as const)(
       async () => {
         const id = await startedBatch();
         const before = pids();
-        const logs = {
-          worker: proxied.stack.logOf('worker').length,
-          api: proxied.stack.logOf('api').length,
-        };
+        const logs = logsFromNow();
         const ticks = await failedTicks();
         await proxied.postgresProxy.become(mood);
         const sent = backend.seen.length;
@@ -93,7 +95,7 @@ describe.each(['refuse', 'hang'] as const)(
         await until(() => backend.seen.length > sent + IN_FLIGHT, 20_000, 'further requests');
         const hasFailed = async () => (await failedTicks()) >= ticks + FAILED_TICKS;
         await until(hasFailed, 30_000, 'ticks that Postgres did not take');
-        expect(proxied.stack.logOf('worker').slice(logs.worker)).toContain('progress not written');
+        expect(logs.worker()).toContain('progress not written');
         await untilReported('postgres', logs);
         await proxied.postgresProxy.become('pass');
         await expectWhole(id, 0);
@@ -107,10 +109,7 @@ describe.each(['refuse', 'hang'] as const)(
       async () => {
         const id = await startedBatch();
         const before = pids();
-        const logs = {
-          worker: proxied.stack.logOf('worker').length,
-          api: proxied.stack.logOf('api').length,
-        };
+        const logs = logsFromNow();
         await proxied.temporalProxy.become(mood);
         const sent = backend.seen.length;
         const late = await submit(proxied.stack.client, chatLines(1));
@@ -128,10 +127,10 @@ describe.each(['refuse', 'hang'] as const)(
   },
 );
 
-/** How many progress writes of the worker have failed since its start. */
+/** How many progress writes of the workers have failed since their start. */
 async function failedTicks(): Promise<number> {
-  const [line = ''] = await proxied.stack.metric('worker', 'progress_write_failures_total');
-  return Number(line.split(' ').at(-1));
+  const lines = await proxied.stack.metric('worker', 'progress_write_failures_total');
+  return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
 }
 
 /** Whether the heartbeat of a chunk has timed out, so that another worker may run it. */
@@ -143,16 +142,15 @@ async function hasTimedOut(id: string): Promise<boolean> {
 /** Resolves when metrics and logs of API and worker report the outage. */
 async function untilReported(
   dependency: string,
-  logs: Readonly<Record<'api' | 'worker', number>>,
+  logs: ReturnType<typeof logsFromNow>,
 ): Promise<void> {
   for (const part of ['api', 'worker'] as const) {
     const isTold = async (): Promise<boolean> => {
-      const [value = ''] = await proxied.stack.metric(
-        part,
-        `dependency_up{dependency="${dependency}"`,
+      const values = await proxied.stack.metric(part, `dependency_up{dependency="${dependency}"`);
+      return (
+        values.some((value) => value.endsWith(' 0')) &&
+        logs[part]().includes(`${dependency} does not answer`)
       );
-      const log = proxied.stack.logOf(part).slice(logs[part]);
-      return value.endsWith(' 0') && log.includes(`${dependency} does not answer`);
     };
     await until(isTold, 20_000, `${part} to say that ${dependency} is away`);
   }
@@ -168,16 +166,28 @@ async function expectWholeBut(id: string, other: string): Promise<void> {
   await expectWhole(id, 2 * IN_FLIGHT);
 }
 
+/** A folder is unmounted; an S3 server is frozen. */
+const STORE_AWAY =
+  STORE === 's3'
+    ? {
+        begin: () => process.kill(proxied.stack.pidOf('s3'), 'SIGSTOP'),
+        end: () => process.kill(proxied.stack.pidOf('s3'), 'SIGCONT'),
+      }
+    : {
+        begin: () => rename(storeFolder(), `${storeFolder()}-away`),
+        end: () => rename(`${storeFolder()}-away`, storeFolder()),
+      };
+
+function storeFolder(): string {
+  return join(proxied.stack.dataDir, 'objects');
+}
+
 it(
-  'an object store that is unmounted for a while delays a batch, which sends no line twice',
+  'an object store that is unmounted or silent for a while delays a batch, which sends no line twice',
   async () => {
     const id = await startedBatch();
-    const logs = {
-      worker: proxied.stack.logOf('worker').length,
-      api: proxied.stack.logOf('api').length,
-    };
-    const store = join(proxied.stack.dataDir, 'objects');
-    await rename(store, `${store}-away`);
+    const logs = logsFromNow();
+    await STORE_AWAY.begin();
     const form = new FormData();
     form.set('purpose', 'batch');
     form.set('file', new Blob([chatLines(1)]), 'input.jsonl');
@@ -185,7 +195,7 @@ it(
     expect(refused.status).toBe(503);
     await untilReported('object_store', logs);
     await until(() => backend.inFlight() === 0, 20_000, 'the end of sending');
-    await rename(`${store}-away`, store);
+    await STORE_AWAY.end();
     await expectWhole(id, 0);
   },
   TEST_MS,

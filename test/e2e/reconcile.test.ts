@@ -19,14 +19,15 @@ import {
   untilTerminal,
 } from '../support/stack';
 import { until } from '../support/until';
+import { FLUSH_MS, PROCESSES } from '../support/variant';
 import { runReconcile } from './reconcile-command';
 import { strayRow } from './stray-row';
 
 const LINES = 300;
 const IN_FLIGHT = 20;
 const LATENCY_MS = 100;
-/** Answers within one flush interval of the journal, 0.2 s. */
-const LAST_FLUSH = Math.ceil((IN_FLIGHT * 200) / LATENCY_MS);
+/** Answers within one flush interval of the journal. */
+const LAST_FLUSH = Math.ceil((IN_FLIGHT * FLUSH_MS) / LATENCY_MS);
 /** Id of a workflow that starts before its row exists. */
 const EARLY_ID = `batch_${'0badcafe'.repeat(4)}`;
 const TEST_MS = 180_000;
@@ -114,7 +115,7 @@ async function startedBatch(share = 0.25): Promise<string> {
 async function expectWhole(
   id: string,
   status: string,
-  mayResend = IN_FLIGHT + LAST_FLUSH,
+  mayResend = PROCESSES * (IN_FLIGHT + LAST_FLUSH),
 ): Promise<void> {
   const done = await untilTerminal(stack.client, id);
   expect(done.status).toBe(status);
@@ -182,7 +183,7 @@ describe('a batch that lost its workflow', () => {
       await until(() => existsSync(objectPath(manifestKey(id))), 60_000, 'the manifest');
       await temporal.workflow.getHandle(id).terminate('by an operator');
       const worker = stack.pidOf('worker');
-      process.kill(worker, 'SIGKILL');
+      for (const pid of stack.pidsOf('worker')) process.kill(pid, 'SIGKILL');
       await postgres.query('rollback');
       const sent = sentOf(id).length;
       await until(
@@ -346,7 +347,7 @@ describe('a Temporal server that lost its database', () => {
       await until(() => journalled(id) > 0, 10_000, 'a first answer in the journal');
       await ageBatches(postgres);
       await disconnect();
-      process.kill(stack.pidOf('worker'), 'SIGKILL');
+      for (const pid of stack.pidsOf('worker')) process.kill(pid, 'SIGKILL');
       await stack.stop();
       removeTemporalDatabase();
       const lost = sentOf(id).length - journalled(id);
@@ -371,7 +372,7 @@ describe('a Temporal server that lost its database', () => {
 });
 
 function objectPath(key: string): string {
-  return join(stack.dataDir, 'objects', 'objects', key);
+  return stack.objectPath(key);
 }
 
 function removeTemporalDatabase(): void {
@@ -381,7 +382,7 @@ function removeTemporalDatabase(): void {
   for (const file of files) rmSync(join(folder, file));
 }
 
-const journalled = (id: string): number => journalledAnswers(stack.dataDir, id);
+const journalled = (id: string): number => journalledAnswers(stack, id);
 
 it('the sweep runs and removes nothing of all these batches', async () => {
   const handle = await temporal.workflow.start('sweepWorkflow', {

@@ -107,9 +107,8 @@ it('a pass-through header is in no log at any level, in no workflow history and 
   } finally {
     await connection.close();
   }
-  const logs = readFileSync(join(stack.dataDir, 'logs', 'worker.log'), 'utf8');
-  expect(logs).toMatch(/"level":"(trace|debug)"/);
+  expect(stack.logOf('worker')).toMatch(/"level":"(trace|debug)"/);
   expect(filesWith(stack.dataDir, SECRET)).toEqual([]);
   // The search works: it finds an answer to the first batch.
-  expect(filesWith(join(stack.dataDir, 'objects'), 'received ').length).toBeGreaterThan(0);
+  expect(filesWith(stack.objectPath(), 'received ').length).toBeGreaterThan(0);
 }, 180_000);

@@ -6,6 +6,7 @@ import { createBatch, inputLines, outcomeOf } from './run-batch';
 import type { TestStack } from '../support/stack';
 import { STACK_START_MS, startStack } from '../support/stack';
 import { until } from '../support/until';
+import { PROCESSES } from '../support/variant';
 
 const CHAT = { endpoint: '/v1/chat/completions' };
 const LINES = 400;
@@ -163,13 +164,14 @@ async function metric(name: string, model: string): Promise<number> {
 async function loading(one: ModelServer): Promise<void> {
   const id = await begunBatch(one);
   one.mood = (_, response) => response.writeHead(503).end('{"error":{"message":"loading"}}');
-  // Hundreds of lines with a backoff of at most half a second leave no such gaps without a breaker.
+  // Each worker probes on its own. Without a breaker, hundreds of lines with a backoff of at most half a
+  // second leave no such gaps.
   const gapsMs = (from: number): number[] =>
-    one.seenAtMs.slice(from).map((atMs, i, all) => atMs - (all[i - 1] ?? -Infinity));
+    one.seenAtMs.slice(from).map((atMs, i, all) => atMs - (all[i - PROCESSES] ?? -Infinity));
   const isProbedAlone = (from: number): boolean => Math.min(...gapsMs(from)) >= PROBE_PAUSE_MS;
-  await until(() => isProbedAlone(-4), WAIT_MS, 'the breaker to open', 5);
-  const opened = one.seenAtMs.length - 4;
-  await until(() => one.seenAtMs.length >= opened + 8, 30_000, 'further probes', 5);
+  await until(() => isProbedAlone(-4 * PROCESSES), WAIT_MS, 'the breaker to open', 5);
+  const opened = one.seenAtMs.length - 4 * PROCESSES;
+  await until(() => one.seenAtMs.length >= opened + 8 * PROCESSES, 30_000, 'further probes', 5);
   expect(isProbedAlone(opened)).toBe(true);
   one.mood = well;
   await expectWhole(id);

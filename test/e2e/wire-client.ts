@@ -39,7 +39,11 @@ export class WireClient {
   ): Promise<WireAnswer> {
     const headers = { 'x-maas-username': tenant, 'content-type': 'application/json' };
     const content = body === undefined ? {} : { body: JSON.stringify(body) };
-    const answer = await fetch(`${this.stack.baseUrl}${path}`, { method, headers, ...content });
+    const answer = await this.stack.fetch(`${this.stack.baseUrl}${path}`, {
+      method,
+      headers,
+      ...content,
+    });
     const text = await answer.text();
     return { status: answer.status, headers: answer.headers, body: JSON.parse(text) };
   }
@@ -51,7 +55,7 @@ export class WireClient {
     form.set('file', new Blob([text]), 'in.jsonl');
     const headers = { 'x-maas-username': tenant };
     const init = { method: 'POST', body: form, headers };
-    const answer = await fetch(`${this.stack.baseUrl}/files`, init);
+    const answer = await this.stack.fetch(`${this.stack.baseUrl}/files`, init);
     const body = (await answer.json()) as { id: string; error?: unknown };
     if (answer.status !== 200) throw new Error(`refused: ${JSON.stringify(body)}`);
     return body.id;

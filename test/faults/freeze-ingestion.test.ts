@@ -1,8 +1,10 @@
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { modelMapKey } from '../../core/names/object-names';
+import { openFiles } from '../support/process-state';
 import { chatLines } from '../support/stack';
 import { until } from '../support/until';
+import { STORE } from '../support/variant';
 import { expectCompleted } from './expect-completed';
 import type { Moment } from './frozen-worker';
 import {
@@ -20,15 +22,10 @@ const LONG_LINES = 60;
 
 const scene = useTwoWorkers();
 
-function hasOpen(pid: number, name: string): boolean {
-  const folder = `/proc/${pid}/fd`;
-  return readdirSync(folder).some((fd) => {
-    try {
-      return readlinkSync(join(folder, fd)).endsWith(name);
-    } catch {
-      return false;
-    }
-  });
+/** Whether the worker reads an object. On S3 the server opens the file for it. */
+function isReading(worker: number, name: string): boolean {
+  const reader = STORE === 's3' ? scene.stack.pidOf('s3') : worker;
+  return openFiles(reader).some((path) => path.endsWith(name));
 }
 
 /** Folders of plans, each with the number of its plans. */
@@ -51,7 +48,7 @@ const MOMENTS: [string, Moment & { lines: number }][] = [
     'while it reads the input',
     {
       ...{ text: longLines(LONG_LINES, 1024 * 1024), lines: LONG_LINES },
-      isNow: (pid, { input }) => hasOpen(pid, input),
+      isNow: (pid, { input }) => isReading(pid, input),
       isOver: isPlanned,
     },
   ],

@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { isGone } from '../support/process-state';
 import type { RecordingBackend } from '../support/recording-backend';
 import { startRecordingBackend } from '../support/recording-backend';
@@ -41,6 +40,8 @@ export function useTwoWorkers(): TwoWorkers {
         concurrency: { global: IN_FLIGHT, per_model: IN_FLIGHT },
         worker: { heartbeat_timeout: '3s' },
       },
+      // The tests add the second worker.
+      processes: 1,
     });
   }, STACK_START_MS);
   afterAll(async () => {
@@ -66,7 +67,7 @@ export function useTwoWorkers(): TwoWorkers {
 
 /** Path of an object in the store of a stack. */
 export function objectPath(stack: TestStack, ...key: string[]): string {
-  return join(stack.dataDir, 'objects', 'objects', ...key);
+  return stack.objectPath(...key);
 }
 
 /** Whether an object exists. */

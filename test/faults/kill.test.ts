@@ -7,6 +7,7 @@ import type { OtlpReceiver, ReceivedSpan } from '../support/otlp-receiver';
 import { startHttpReceiver } from '../support/otlp-receiver';
 import { chatLines, STACK_START_MS, startStack, submit } from '../support/stack';
 import { until } from '../support/until';
+import { PROCESSES } from '../support/variant';
 
 const LINES = 600;
 const IN_FLIGHT = 20;
@@ -55,7 +56,7 @@ async function startedBatch(): Promise<string> {
  */
 function notJournalled(id: string): number {
   const answered = backend.seen.filter((seen) => seen.answered).length;
-  return answered - journalledAnswers(stack.dataDir, id);
+  return answered - journalledAnswers(stack, id);
 }
 
 /** Every line has one result, in order. Only lines in flight and lost answers were sent twice. */
@@ -63,7 +64,7 @@ async function expectWhole(id: string, lost: number): Promise<void> {
   await expectCompleted(stack.client, id, { lines: LINES });
   const lines = new Set(backend.seen.map((seen) => seen.requestId));
   expect(lines.size).toBe(LINES);
-  expect(backend.seen.length - LINES).toBeLessThanOrEqual(IN_FLIGHT + lost);
+  expect(backend.seen.length - LINES).toBeLessThanOrEqual(PROCESSES * IN_FLIGHT + lost);
 }
 
 describe('SIGKILL in the middle of a batch', () => {
@@ -89,7 +90,7 @@ describe('the trace of a batch whose worker was killed', () => {
       collector.spans.filter((span) => span.name === name && span.attributes['batch.id'] === id);
     await until(() => spansOf('ingest-and-plan').length > 0, 30_000, 'the span of ingestion');
     await until(() => backend.seen.length >= LINES / 4 + IN_FLIGHT, 30_000, 'requests in flight');
-    process.kill(stack.pidOf('worker'), 'SIGKILL');
+    for (const pid of stack.pidsOf('worker')) process.kill(pid, 'SIGKILL');
     isHeld = false;
     await expectCompleted(stack.client, id, { lines: LINES });
     const [root] = await until(() => nonEmpty(spansOf('process-batch')), 30_000, 'process-batch');
@@ -117,7 +118,7 @@ describe('the trace of a batch whose worker was killed', () => {
         .filter(({ service }) => service === 'nightshift-worker')
         .map(({ instance }) => instance),
     );
-    expect(workers.size).toBe(2);
+    expect(workers.size).toBeGreaterThanOrEqual(2);
     expectModelServerTookPart(spans);
   }, 180_000);
 });
@@ -145,7 +146,7 @@ describe('SIGKILL of the supervisor in the middle of a batch', () => {
     '%s: the next start goes on, and no line is lost or delivered twice',
     async (_, parts) => {
       const id = await startedBatch();
-      for (const pid of [stack.pid, ...parts.map((part) => stack.pidOf(part))]) {
+      for (const pid of [stack.pid, ...parts.flatMap((part) => stack.pidsOf(part))]) {
         process.kill(pid, 'SIGKILL');
       }
       await stack.ended;

@@ -1,5 +1,6 @@
 import type { RecordingBackend, Seen } from '../support/recording-backend';
 import { startRecordingBackend } from '../support/recording-backend';
+import { ownerOfPort } from '../support/process-state';
 import type { TestStack } from '../support/stack';
 import {
   chatLines,
@@ -10,6 +11,7 @@ import {
   untilTerminal,
 } from '../support/stack';
 import { until } from '../support/until';
+import { PROCESSES } from '../support/variant';
 
 /** The first chunk fails as a whole; its halves show which line is the killer. */
 const LINES = 2;
@@ -42,12 +44,11 @@ afterAll(async () => {
 const isKiller = ({ body }: Seen): boolean => body.includes(KILLER);
 
 /** Kills the process that sent the request before it gets the answer. */
-function killWorker(): void {
-  try {
-    process.kill(stack.pidOf('worker'), 'SIGKILL');
-  } catch {
-    // It is being restarted.
-  }
+function killSender({ port }: Seen): void {
+  const workers = stack.pidsOf('worker');
+  const sender = PROCESSES === 1 ? workers[0] : ownerOfPort(port, workers);
+  // None while it is being restarted.
+  if (sender != null) process.kill(sender, 'SIGKILL');
 }
 
 async function expectInnocent(id: string, lines: number): Promise<void> {
@@ -72,13 +73,13 @@ describe('a line that kills its worker', () => {
       backend.judge = (seen) => {
         if (!isKiller(seen)) return null;
         hasStruck = true;
-        killWorker();
+        killSender(seen);
         return null;
       };
       const innocents = [1, 12].map((count) => chatLines(count).replaceAll('question', 'slowly'));
       const beside = await Promise.all(innocents.map((text) => submit(stack.client, text)));
       await until(() => backend.inFlight() === 13, 30_000, 'innocent requests in flight');
-      const firstWorker = stack.pidOf('worker');
+      const firstWorkers = stack.pidsOf('worker');
       const killing = chatLines(LINES).replace('question 1"', `${KILLER}"`);
       const { id } = await submit(stack.client, killing);
 
@@ -91,7 +92,7 @@ describe('a line that kills its worker', () => {
       expect(errors).toMatchObject([{ custom_id: 'c-1', error: { code: 'internal_error' } }]);
       const results = await resultLines(stack.client, done.output_file_id);
       expect(results.map((line) => line.custom_id)).toEqual(['c-0']);
-      expect(stack.pidOf('worker')).not.toBe(firstWorker);
+      expect(stack.pidsOf('worker')).not.toEqual(firstWorkers);
       // Three attempts together with the other line, some of which may end before their first heartbeat,
       // and three exclusive ones.
       const sent = backend.seen.filter(isKiller).length;
@@ -108,13 +109,14 @@ it(
   'an answer that would exhaust the memory of its worker if parsed is delivered unchanged',
   async () => {
     backend.judge = (seen) => (isKiller(seen) ? { status: 200, body: HUGE } : null);
-    const worker = stack.pidOf('worker');
+    const workers = stack.pidsOf('worker');
+    expect(workers).toHaveLength(PROCESSES);
     const { id } = await submit(
       stack.client,
       chatLines(LINES).replace('question 1"', `${KILLER}"`),
     );
     await expectInnocent(id, LINES);
-    expect(stack.pidOf('worker')).toBe(worker);
+    expect(stack.pidsOf('worker')).toEqual(workers);
   },
   END_MS,
 );

@@ -48,8 +48,8 @@ function main() {
       NIGHTSHIFT_FAULT_ROUNDS: values.rounds,
       NIGHTSHIFT_FAULT_SEED: values.seed,
       NIGHTSHIFT_FAULT_FIRST_ROUND: values['first-round'],
-      NIGHTSHIFT_FAULT_WORKERS: values.workers,
-      NIGHTSHIFT_FAULT_STORE: store,
+      NIGHTSHIFT_TEST_PROCESSES: values.workers,
+      NIGHTSHIFT_TEST_STORE: store,
     },
   });
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => jest.kill(signal));

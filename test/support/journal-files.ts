@@ -1,10 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { exists } from './process-state';
+import type { TestStack } from './stack';
 
-/** How many answers the journal of a batch holds, in the data directory of a stack. */
-export function journalledAnswers(dataDir: string, batchId: string): number {
-  return answersIn(join(dataDir, 'objects', 'objects', 'batches', batchId, 'journal'));
+/** How many answers the journal of a batch holds. */
+export function journalledAnswers(stack: Pick<TestStack, 'objectPath'>, batchId: string): number {
+  return answersIn(stack.objectPath('batches', batchId, 'journal'));
 }
 
 /** How many answers the segments below this folder hold. */

@@ -9,6 +9,8 @@ export interface Seen {
   readonly body: string;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly atMs: number;
+  /** Local port of the connection that the sender used. */
+  readonly port: number;
   /** Whether its answer was written out whole. */
   answered: boolean;
 }
@@ -64,6 +66,7 @@ export async function startRecordingBackend(latencyMs = 0): Promise<RecordingBac
         body: Buffer.concat(chunks).toString(),
         headers: request.headers,
         atMs: Date.now(),
+        port: request.socket.remotePort ?? 0,
         answered: false,
       };
       seen.push(entry);

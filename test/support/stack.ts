@@ -1,18 +1,25 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import OpenAI from 'openai';
 import { ensureBuilt } from '../../cli/prepare.js';
 import { packageRoot } from '../../platform/package-root';
+import type { StoreKind } from '../../embedded/s3/store-kind';
 import { freePort } from './free-port';
+import { type ProcessBesideStack, startBesideStack } from './process-beside-stack';
 import { exists } from './process-state';
 import { until } from './until';
+import { PROCESSES, STORE } from './variant';
 
 /** The whole product as its users start it: `nightshift dev` and everything it starts. */
 export interface TestStack {
+  /** Of its own API. */
   readonly baseUrl: string;
+  /** Uses all APIs in turn. */
   readonly client: OpenAI;
+  /** `fetch` for URLs below `baseUrl`, which uses all APIs in turn. */
+  readonly fetch: typeof fetch;
   readonly dataDir: string;
   readonly temporalAddress: string;
   /** Process id of the supervisor, which the others are children of. */
@@ -23,9 +30,16 @@ export interface TestStack {
   pidOf(part: string): number;
   /** The same; null while the part is down. */
   pidNow(part: string): number | null;
-  /** Lines of the metrics page of a part that begin with `prefix`. */
+  /** Process ids of a part and of the processes of its kind beside the stack, without those that are down. */
+  pidsOf(part: string): number[];
+  /** Path on this host of an object, or of a folder of objects. */
+  objectPath(...key: string[]): string;
+  /** Lines of the metrics pages of all processes of a kind that begin with `prefix`. */
   metric(part: 'api' | 'worker', prefix: string): Promise<string[]>;
+  /** What all processes of a kind have logged, one after the other. */
   logOf(part: string): string;
+  /** The same, without what they logged before this call. */
+  logFromNow(part: string): () => string;
   /** Sends SIGTERM and waits for the end; resolves with the exit code. */
   stop(): Promise<number | null>;
   /** Resolves when the supervisor has ended, for whatever reason. */
@@ -40,8 +54,10 @@ export interface StackOptions {
   /** Configuration as an object; written as JSON, which is YAML. */
   readonly config?: Record<string, unknown>;
   readonly simulator?: boolean;
-  /** Where it keeps objects; by default in a folder. */
-  readonly store?: 'filesystem' | 's3';
+  /** Where it keeps objects; by default what the run says ({@link STORE}), unless `config` names a store. */
+  readonly store?: StoreKind;
+  /** How many APIs and how many workers; by default what the run says ({@link PROCESSES}). */
+  readonly processes?: number;
   readonly dataDir?: string;
   /** A free port if left out. */
   readonly port?: number;
@@ -66,7 +82,7 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
     'dev',
     ...['--data-dir', dataDir, '--port', String(port), '--config', configFile],
     ...(options.simulator === true ? [] : ['--no-simulator']),
-    ...(options.store === undefined ? [] : ['--store', options.store]),
+    ...('object_store' in (options.config ?? {}) ? [] : ['--store', options.store ?? STORE]),
   ];
   const child = spawn(process.execPath, args, {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -87,25 +103,92 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
   );
   const baseUrl = ready[1] ?? '';
   const runningConfig = join(dataDir, 'run', 'config.json');
+  const others = await startOthers(dataDir, options);
+  const othersOf = (part: string) => others.filter(({ command }) => command === part);
+  const logsOf = (part: string): string[] => [
+    readFileSync(join(dataDir, 'logs', `${part}.log`), 'utf8'),
+    ...othersOf(part).map((other) => other.log()),
+  ];
+  const stopOthers = () => Promise.all(others.map((other) => other.stop()));
+  const fetchFromAll = fetchInTurn([baseUrl, ...othersOf('api').map((api) => api.baseUrl)]);
   return {
     baseUrl,
     configFile: runningConfig,
-    client: new OpenAI({ baseURL: baseUrl, apiKey: 'unused', maxRetries: 5 }),
+    client: new OpenAI({
+      ...{ baseURL: baseUrl, apiKey: 'unused', maxRetries: 5 },
+      ...(others.length === 0 ? {} : { fetch: fetchFromAll }),
+    }),
+    fetch: fetchFromAll,
     dataDir,
     temporalAddress: ready[2] ?? '',
     pid: child.pid ?? 0,
     ended,
     pidOf: (part) => pidOf(dataDir, part),
     pidNow: (part) => exists(() => pidOf(dataDir, part)),
-    metric: (part, prefix) => readMetric(runningConfig, part, prefix),
-    logOf: (part) => readFileSync(join(dataDir, 'logs', `${part}.log`), 'utf8'),
-    stop: () => stop(child),
-    restart: () => startStack({ ...options, dataDir, port }),
+    pidsOf: (part) =>
+      [exists(() => pidOf(dataDir, part)), ...othersOf(part).map((other) => other.pid())].filter(
+        (pid) => pid !== null,
+      ),
+    objectPath: (...key) => join(dataDir, ...objectFolder(dataDir), ...key),
+    metric: async (part, prefix) => {
+      const own = observabilityPort(runningConfig, part);
+      const ports = [own, ...othersOf(part).map((other) => other.observabilityPort)];
+      return (await Promise.all(ports.map((one) => readMetric(one, prefix)))).flat();
+    },
+    logOf: (part) => logsOf(part).join(''),
+    logFromNow: (part) => {
+      const before = logsOf(part).map(({ length }) => length);
+      return () =>
+        logsOf(part)
+          .map((text, i) => text.slice(before[i]))
+          .join('');
+    },
+    stop: async () => {
+      await stopOthers();
+      return stop(child);
+    },
+    restart: async () => {
+      // After a kill of the supervisor they still run, with the ports of the previous start.
+      await stopOthers();
+      return startStack({ ...options, dataDir, port });
+    },
     remove: () => {
       rmSync(dataDir, { recursive: true, force: true });
       rmSync(configFile, { force: true });
     },
   };
+}
+
+/** Starts the APIs and workers beside those of the stack. */
+function startOthers(
+  dataDir: string,
+  { processes = PROCESSES, env = {} }: StackOptions,
+): Promise<ProcessBesideStack[]> {
+  const numbers = Array.from({ length: processes - 1 }, (_, i) => i + 2);
+  const starts = numbers.flatMap((number) =>
+    (['api', 'worker'] as const).map((command) =>
+      startBesideStack({ command, name: `${command}-${number}`, dataDir, env }),
+    ),
+  );
+  return Promise.all(starts);
+}
+
+/** `fetch` that replaces the first base URL by each of them in turn. */
+function fetchInTurn(baseUrls: readonly string[]): typeof fetch {
+  const [first = ''] = baseUrls;
+  let calls = 0;
+  return (input, init) => {
+    const url = input instanceof Request ? input.url : String(input);
+    const next = baseUrls[calls++ % baseUrls.length] ?? '';
+    const target = url.replace(first, next);
+    return fetch(input instanceof Request ? new Request(target, input) : target, init);
+  };
+}
+
+/** The folder of the objects in a data directory: versitygw, too, keeps each object as a file under its key. */
+function objectFolder(dataDir: string): string[] {
+  const ofBucket = ['s3', 'objects', 'nightshift'];
+  return existsSync(join(dataDir, ...ofBucket)) ? ofBucket : ['objects', 'objects'];
 }
 
 async function stop(child: ChildProcess): Promise<number | null> {
@@ -122,17 +205,16 @@ function pidOf(dataDir: string, part: string): number {
   return pid;
 }
 
-async function readMetric(
-  configFile: string,
-  part: 'api' | 'worker',
-  prefix: string,
-): Promise<string[]> {
+function observabilityPort(configFile: string, part: 'api' | 'worker'): number {
   const settings = JSON.parse(readFileSync(configFile, 'utf8')) as Record<
     typeof part,
     { observability_port: number }
   >;
-  const url = `http://127.0.0.1:${settings[part].observability_port}/metrics`;
-  const text = await (await fetch(url)).text();
+  return settings[part].observability_port;
+}
+
+async function readMetric(port: number, prefix: string): Promise<string[]> {
+  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
   return text.split('\n').filter((line) => line.startsWith(prefix));
 }
 

@@ -1,11 +1,7 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { openSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { packageRoot } from '../../../platform/package-root';
-import { freePort } from '../../support/free-port';
+import { readFileSync } from 'node:fs';
+import { startBesideStack, type StackSettings } from '../../support/process-beside-stack';
 import type { TestStack } from '../../support/stack';
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy';
-import { until } from '../../support/until';
 
 /** The servers that a worker connects to. */
 export type LinkName = 'temporal' | 'postgres' | 'models';
@@ -18,9 +14,6 @@ export interface SecondWorker {
   stop(): Promise<void>;
 }
 
-const RESTART_MS = 250;
-const READY_MS = 60_000;
-
 /**
  * Starts it with the stack's settings and another observability port, and waits until it is ready.
  *
@@ -30,69 +23,53 @@ export async function startSecondWorker(
   stack: TestStack,
   modelsUrl?: string,
 ): Promise<SecondWorker> {
-  const settings = JSON.parse(
-    readFileSync(join(stack.dataDir, 'run', 'config.json'), 'utf8'),
-  ) as Record<string, Record<string, unknown>>;
-  const port = await freePort();
-  settings['worker'] = { ...settings['worker'], observability_port: port };
+  const settings = JSON.parse(readFileSync(stack.configFile, 'utf8')) as StackSettings;
   const links = await openLinks(settings, modelsUrl);
-  const file = join(stack.dataDir, 'run', 'second-worker.json');
-  writeFileSync(file, JSON.stringify(settings), { mode: 0o600 });
-  const log = openSync(join(stack.dataDir, 'logs', 'second-worker.log'), 'a');
-  const args = [join(packageRoot(), 'dist', 'cli', 'main.js'), 'worker', '--config', file];
-  let child: ChildProcess | null = null;
-  let stopping = false;
-  const start = (): void => {
-    const started = spawn(process.execPath, args, { stdio: ['ignore', log, log] });
-    child = started;
-    started.once('exit', () => {
-      child = null;
-      if (!stopping) setTimeout(() => stopping || start(), RESTART_MS);
-    });
-  };
-  start();
-  const isReady = (): Promise<boolean> =>
-    fetch(`http://127.0.0.1:${port}/ready`, { signal: AbortSignal.timeout(2_000) })
-      .then(({ ok }) => ok)
-      .catch(() => false);
-  await until(isReady, READY_MS, 'the second worker', 100);
+  const worker = await startBesideStack({
+    command: 'worker',
+    name: 'second-worker',
+    dataDir: stack.dataDir,
+    change: (own) => lead(own, links),
+  });
   return {
     links,
-    pid: () => child?.pid ?? null,
+    pid: worker.pid,
     stop: async () => {
-      stopping = true;
-      child?.kill('SIGTERM');
-      await until(() => child === null, 60_000, 'the end of the second worker');
+      await worker.stop();
       await Promise.all(Object.values(links).map((link) => link.close()));
     },
   };
 }
 
-/** Puts a proxy before every server of the settings. */
+/** Starts a proxy before every server of the settings. */
 async function openLinks(
-  settings: Record<string, Record<string, unknown>>,
+  settings: StackSettings,
   modelsUrl: string | undefined,
 ): Promise<SecondWorker['links']> {
-  const {
-    temporal,
-    postgres,
-    global_inference_gateway: single,
-    model_gateways: several,
-  } = settings;
-  const gateways = single === undefined ? Object.values(several ?? {}) : [single];
-  const routes = gateways as { url: string }[];
-  const links = {
+  const { temporal, postgres } = settings;
+  return {
     temporal: await startTcpProxy(portOf(`tcp://${String(temporal?.['address'])}`)),
     postgres: await startTcpProxy(portOf(String(postgres?.['url']))),
-    models: await startTcpProxy(portOf(modelsUrl ?? routes[0]?.url ?? '')),
+    models: await startTcpProxy(portOf(modelsUrl ?? routesOf(settings)[0]?.url ?? '')),
   };
+}
+
+/** Lets a worker with these settings use the links. */
+function lead(settings: StackSettings, links: SecondWorker['links']): void {
+  const { temporal, postgres } = settings;
   settings['temporal'] = { ...temporal, address: `127.0.0.1:${links.temporal.port}` };
   settings['postgres'] = {
     ...postgres,
     url: atPort(String(postgres?.['url']), links.postgres.port),
   };
-  for (const route of routes) route.url = atPort(route.url, links.models.port);
-  return links;
+  for (const route of routesOf(settings)) route.url = atPort(route.url, links.models.port);
+}
+
+function routesOf({
+  global_inference_gateway: single,
+  model_gateways: several,
+}: StackSettings): { url: string }[] {
+  return (single === undefined ? Object.values(several ?? {}) : [single]) as { url: string }[];
 }
 
 function portOf(url: string): number {

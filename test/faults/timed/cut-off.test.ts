@@ -47,6 +47,8 @@ beforeAll(async () => {
       concurrency: { global: IN_FLIGHT, per_model: IN_FLIGHT },
       worker: { heartbeat_timeout: `${HEARTBEAT_MS}ms` },
     },
+    // The worker that is cut off is the second one.
+    processes: 1,
   });
   worker = await startSecondWorker(stack, far.url);
   const { temporalAddress: address } = stack;
