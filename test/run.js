@@ -6,11 +6,15 @@
  * the results of the others. The last line says `N passed, N failed` (and `, N skipped` if there are
  * any) over all tiers; the exit code is 0 only if nothing failed. Arguments replace the tiers and go
  * to one Jest: `npm test -- test/core`, `npm test -- --testNamePattern seal`.
+ *
+ * `--store s3` and `--processes 2` change the stacks that the tests start. Without a file or another
+ * argument, all tiers with stacks run on them (docs/testing.md#variants-of-the-stack).
  */
 const { spawn } = require('node:child_process');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
+const { parseArgs } = require('node:util');
 const { ensureBuilt, ensureInstalled } = require('../cli/prepare.js');
 const { HELM, PROMTOOL } = require('./support/go-programs.js');
 
@@ -26,6 +30,12 @@ const SERVER_TIERS = [
   { name: 'faults', paths: ['test/faults/[^/]+$'] },
   { name: 'timed faults', paths: ['test/faults/timed/'], maxWorkers: 2 },
 ];
+/** What `npm test` runs a second time, on the variant that differs most from the usual stack. */
+const VARIANT_TIER = {
+  name: 'e2e on S3, with two of each process',
+  variant: { store: 's3', processes: '2' },
+  args: ['test/e2e/batches', 'test/e2e/recovery'],
+};
 const TIERS = [
   {
     name: 'core and rooms',
@@ -33,28 +43,47 @@ const TIERS = [
       (path) => `--testPathIgnorePatterns=<rootDir>/${path}`,
     ),
   },
-  ...SERVER_TIERS.map(({ name, paths, maxWorkers }) => ({
-    name,
-    args: [...(maxWorkers ? [`--maxWorkers=${maxWorkers}`] : []), ...paths],
-  })),
+  ...SERVER_TIERS.map(serverTier),
+  VARIANT_TIER,
 ];
+/** Tiers whose stacks take part in a variant. */
+const STACK_TIERS = SERVER_TIERS.slice(1).map(serverTier);
 const TIER_LIMIT_MS = 40 * 60_000;
 /** Stopping the servers of a run takes some seconds; a process that runs on after this has a leak. */
 const END_LIMIT_MS = 60_000;
 
-async function main(args) {
+function serverTier({ name, paths, maxWorkers }) {
+  return { name, args: [...(maxWorkers ? [`--maxWorkers=${maxWorkers}`] : []), ...paths] };
+}
+
+async function main(allArgs) {
+  const { variant, args } = readVariant(allArgs);
   ensureInstalled();
   ensureBuilt();
-  if (args.length > 0) return runJest('selection', args);
-  say(`tiers: ${TIERS.map(({ name }) => name).join(', ')}; one alone: npm test -- test/e2e`);
+  if (args.length > 0) return runJest('selection', { args, variant });
+  const tiers = Object.keys(variant).length > 0 ? STACK_TIERS : TIERS;
+  say(`tiers: ${tiers.map(({ name }) => name).join(', ')}; one alone: npm test -- test/e2e`);
   await findPrograms();
   const sum = { passed: 0, failed: 0, skipped: 0 };
-  for (const { name, args: tierArgs } of TIERS) {
-    const counts = await runJest(name, ['--passWithNoTests', ...tierArgs]);
-    say(`${name}: ${sentence(counts)}`);
+  for (const tier of tiers) {
+    const tierArgs = ['--passWithNoTests', ...tier.args];
+    const counts = await runJest(tier.name, { args: tierArgs, variant: tier.variant ?? variant });
+    say(`${tier.name}: ${sentence(counts)}`);
     for (const key of Object.keys(sum)) sum[key] += counts[key];
   }
   return sum;
+}
+
+/** Takes the options of the stacks out of the arguments. The rest is for Jest. */
+function readVariant(allArgs) {
+  const options = { store: { type: 'string' }, processes: { type: 'string' } };
+  const { tokens } = parseArgs({ args: allArgs, options, strict: false, tokens: true });
+  const own = tokens.filter(({ kind, name }) => kind === 'option' && name in options);
+  const variant = Object.fromEntries(own.map(({ name, value }) => [name, value ?? '']));
+  const taken = own.flatMap(({ index, inlineValue }) =>
+    inlineValue ? [index] : [index, index + 1],
+  );
+  return { variant, args: allArgs.filter((_, i) => !taken.includes(i)) };
 }
 
 /** Fetches or builds the servers that the machine does not have: here their progress is visible. */
@@ -76,7 +105,7 @@ async function findPrograms() {
 }
 
 /** Counts of one Jest run. A run that ends without any counts as one failed test. */
-async function runJest(name, args) {
+async function runJest(name, { args, variant }) {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'nightshift-counts-'));
   const file = path.join(folder, 'counts.json');
   // Last: Jest reads the words that follow a list option as more items of the list.
@@ -87,7 +116,7 @@ async function runJest(name, args) {
   const jest = spawn(process.execPath, [require.resolve('jest/bin/jest'), ...args, ...reporters], {
     cwd: ROOT,
     stdio: 'inherit',
-    env: { ...process.env, NIGHTSHIFT_TEST_COUNTS: file },
+    env: { ...process.env, ...variablesOf(variant), NIGHTSHIFT_TEST_COUNTS: file },
   });
   const outcome = await endOf(jest, file);
   const counts = readCounts(file);
@@ -96,6 +125,14 @@ async function runJest(name, args) {
   const failed = counts?.failed ?? 0;
   if (failed === 0) say(`${name}: ${outcome.reason}`);
   return { passed: 0, skipped: 0, ...counts, failed: Math.max(failed, 1) };
+}
+
+/** How `test/support/variant.ts` learns of a variant. */
+function variablesOf({ store, processes }) {
+  return {
+    ...(store === undefined ? {} : { NIGHTSHIFT_TEST_STORE: store }),
+    ...(processes === undefined ? {} : { NIGHTSHIFT_TEST_PROCESSES: processes }),
+  };
 }
 
 /** Waits for Jest to end. Kills it when it exceeds its time or does not exit after its last test. */

@@ -227,7 +227,7 @@ describe('a batch that a dead worker left', () => {
 
   itOnFilesystem(
     'half-written leaves objects that are removed after a day',
-    'unfinished uploads have no file with a time that a test could set',
+    'there they are uploads, which test/storage/objects/s3 covers',
     () => expect(existsSync(leftovers.temporary)).toBe(false),
   );
 
