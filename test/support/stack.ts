@@ -1,5 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import OpenAI from 'openai';
@@ -7,39 +7,24 @@ import { ensureBuilt } from '../../cli/prepare.js';
 import { packageRoot } from '../../platform/package-root';
 import type { StoreKind } from '../../embedded/s3/store-kind';
 import { freePort } from './free-port';
-import { type ProcessBesideStack, startBesideStack } from './process-beside-stack';
-import { exists } from './process-state';
+import { runningConfig, startOthers, type StackProcesses } from './stack-processes';
 import { until } from './until';
 import { PROCESSES, STORE } from './variant';
 
 /** The whole product as its users start it: `nightshift dev` and everything it starts. */
-export interface TestStack {
+export interface TestStack extends StackProcesses {
   /** Of its own API. */
   readonly baseUrl: string;
   /** Uses all APIs in turn. */
   readonly client: OpenAI;
-  /** `fetch` for URLs below `baseUrl`, which uses all APIs in turn. */
-  readonly fetch: typeof fetch;
   readonly dataDir: string;
   readonly temporalAddress: string;
   /** Process id of the supervisor, which the others are children of. */
   readonly pid: number;
   /** The configuration that its processes run with. */
   readonly configFile: string;
-  /** Process id of a running part, from the state file of the stack. Throws while the part is down. */
-  pidOf(part: string): number;
-  /** The same; null while the part is down. */
-  pidNow(part: string): number | null;
-  /** Process ids of a part and of the processes of its kind beside the stack, without those that are down. */
-  pidsOf(part: string): number[];
   /** Path on this host of an object, or of a folder of objects. */
   objectPath(...key: string[]): string;
-  /** Lines of the metrics pages of all processes of a kind that begin with `prefix`. */
-  metric(part: 'api' | 'worker', prefix: string): Promise<string[]>;
-  /** What all processes of a kind have logged, one after the other. */
-  logOf(part: string): string;
-  /** The same, without what they logged before this call. */
-  logFromNow(part: string): () => string;
   /** Sends SIGTERM and waits for the end; resolves with the exit code. */
   stop(): Promise<number | null>;
   /** Resolves when the supervisor has ended, for whatever reason. */
@@ -101,48 +86,18 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
     `the ready line; so far:\n${output.stderr}`,
     50,
   );
-  const baseUrl = ready[1] ?? '';
-  const runningConfig = join(dataDir, 'run', 'config.json');
-  const others = await startOthers(dataDir, options);
-  const othersOf = (part: string) => others.filter(({ command }) => command === part);
-  const logsOf = (part: string): string[] => [
-    readFileSync(join(dataDir, 'logs', `${part}.log`), 'utf8'),
-    ...othersOf(part).map((other) => other.log()),
-  ];
-  const stopOthers = () => Promise.all(others.map((other) => other.stop()));
-  const fetchFromAll = fetchInTurn([baseUrl, ...othersOf('api').map((api) => api.baseUrl)]);
+  const [, baseUrl = '', temporalAddress = ''] = ready;
+  const { processes: count = PROCESSES, env = {} } = options;
+  const { stopOthers, ...processes } = await startOthers({ dataDir, baseUrl, count, env });
   return {
-    baseUrl,
-    configFile: runningConfig,
+    ...{ baseUrl, dataDir, temporalAddress, ended, ...processes },
+    configFile: runningConfig(dataDir),
     client: new OpenAI({
       ...{ baseURL: baseUrl, apiKey: 'unused', maxRetries: 5 },
-      ...(others.length === 0 ? {} : { fetch: fetchFromAll }),
+      ...(count === 1 ? {} : { fetch: processes.fetch }),
     }),
-    fetch: fetchFromAll,
-    dataDir,
-    temporalAddress: ready[2] ?? '',
     pid: child.pid ?? 0,
-    ended,
-    pidOf: (part) => pidOf(dataDir, part),
-    pidNow: (part) => exists(() => pidOf(dataDir, part)),
-    pidsOf: (part) =>
-      [exists(() => pidOf(dataDir, part)), ...othersOf(part).map((other) => other.pid())].filter(
-        (pid) => pid !== null,
-      ),
     objectPath: (...key) => join(dataDir, ...objectFolder(dataDir), ...key),
-    metric: async (part, prefix) => {
-      const own = observabilityPort(runningConfig, part);
-      const ports = [own, ...othersOf(part).map((other) => other.observabilityPort)];
-      return (await Promise.all(ports.map((one) => readMetric(one, prefix)))).flat();
-    },
-    logOf: (part) => logsOf(part).join(''),
-    logFromNow: (part) => {
-      const before = logsOf(part).map(({ length }) => length);
-      return () =>
-        logsOf(part)
-          .map((text, i) => text.slice(before[i]))
-          .join('');
-    },
     stop: async () => {
       await stopOthers();
       return stop(child);
@@ -159,32 +114,6 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
   };
 }
 
-/** Starts the APIs and workers beside those of the stack. */
-function startOthers(
-  dataDir: string,
-  { processes = PROCESSES, env = {} }: StackOptions,
-): Promise<ProcessBesideStack[]> {
-  const numbers = Array.from({ length: processes - 1 }, (_, i) => i + 2);
-  const starts = numbers.flatMap((number) =>
-    (['api', 'worker'] as const).map((command) =>
-      startBesideStack({ command, name: `${command}-${number}`, dataDir, env }),
-    ),
-  );
-  return Promise.all(starts);
-}
-
-/** `fetch` that replaces the first base URL by each of them in turn. */
-function fetchInTurn(baseUrls: readonly string[]): typeof fetch {
-  const [first = ''] = baseUrls;
-  let calls = 0;
-  return (input, init) => {
-    const url = input instanceof Request ? input.url : String(input);
-    const next = baseUrls[calls++ % baseUrls.length] ?? '';
-    const target = url.replace(first, next);
-    return fetch(input instanceof Request ? new Request(target, input) : target, init);
-  };
-}
-
 /** The folder of the objects in a data directory: versitygw, too, keeps each object as a file under its key. */
 function objectFolder(dataDir: string): string[] {
   const ofBucket = ['s3', 'objects', 'nightshift'];
@@ -195,27 +124,6 @@ async function stop(child: ChildProcess): Promise<number | null> {
   child.kill('SIGTERM');
   await until(() => child.exitCode !== null || child.signalCode !== null, 60_000, 'the end');
   return child.exitCode;
-}
-
-function pidOf(dataDir: string, part: string): number {
-  const file = join(dataDir, 'run', 'processes.json');
-  const parts = JSON.parse(readFileSync(file, 'utf8')) as { name: string; pid: number }[];
-  const pid = parts.find(({ name }) => name === part)?.pid;
-  if (pid === undefined) throw new Error(`no part ${part} among ${JSON.stringify(parts)}`);
-  return pid;
-}
-
-function observabilityPort(configFile: string, part: 'api' | 'worker'): number {
-  const settings = JSON.parse(readFileSync(configFile, 'utf8')) as Record<
-    typeof part,
-    { observability_port: number }
-  >;
-  return settings[part].observability_port;
-}
-
-async function readMetric(port: number, prefix: string): Promise<string[]> {
-  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-  return text.split('\n').filter((line) => line.startsWith(prefix));
 }
 
 /** Lines of a chat batch, all for the model `m` unless `model` names others. */
