@@ -19,15 +19,15 @@ import {
   untilTerminal,
 } from '../support/stack';
 import { until } from '../support/until';
-import { FLUSH_MS, PROCESSES } from '../support/variant';
+import { PROCESSES } from '../support/variant';
 import { runReconcile } from './reconcile-command';
 import { strayRow } from './stray-row';
 
 const LINES = 300;
 const IN_FLIGHT = 20;
 const LATENCY_MS = 100;
-/** Answers within one flush interval of the journal. */
-const LAST_FLUSH = Math.ceil((IN_FLIGHT * FLUSH_MS) / LATENCY_MS);
+/** Answers within one flush interval of the journal, 0.2 s. */
+const LAST_FLUSH = Math.ceil((IN_FLIGHT * 200) / LATENCY_MS);
 /** Id of a workflow that starts before its row exists. */
 const EARLY_ID = `batch_${'0badcafe'.repeat(4)}`;
 const TEST_MS = 180_000;
