@@ -63,9 +63,9 @@ async function main(allArgs) {
   if (args.length > 0) return runJest('selection', { args, variant });
   const tiers = Object.keys(variant).length > 0 ? STACK_TIERS : TIERS;
   say(`tiers: ${tiers.map(({ name }) => name).join(', ')}; one alone: npm test -- test/e2e`);
-  await findPrograms();
+  const { hasS3Server } = await findPrograms();
   const sum = { passed: 0, failed: 0, skipped: 0 };
-  for (const tier of tiers) {
+  for (const tier of tiers.filter((one) => hasS3Server || one !== VARIANT_TIER)) {
     const tierArgs = ['--passWithNoTests', ...tier.args];
     const counts = await runJest(tier.name, { args: tierArgs, variant: tier.variant ?? variant });
     say(`${tier.name}: ${sentence(counts)}`);
@@ -86,14 +86,17 @@ function readVariant(allArgs) {
   return { variant, args: allArgs.filter((_, i) => !taken.includes(i)) };
 }
 
-/** Fetches or builds the servers that the machine does not have: here their progress is visible. */
+/**
+ * Fetches or builds the servers that the machine does not have: here their progress is visible. Says whether
+ * there is an S3 server.
+ */
 async function findPrograms() {
   const { findServer } = require('../dist/embedded/temporal/find-server.js');
   const { findGoProgram } = require('../dist/embedded/binaries/go-program.js');
   const { VERSITYGW } = require('../dist/embedded/binaries/versitygw.js');
   const options = { env: process.env, say };
   await findServer(options).catch((error) => say(error.message));
-  await findGoProgram(VERSITYGW, options).catch((error) =>
+  const s3Server = await findGoProgram(VERSITYGW, options).catch((error) =>
     say(`${error.message}\nThe tests of the S3 store are skipped if there is no Go.`),
   );
   await findGoProgram(PROMTOOL, options).catch((error) =>
@@ -102,6 +105,7 @@ async function findPrograms() {
   await findGoProgram(HELM, options).catch((error) =>
     say(`${error.message}\nThe tests of the Helm chart are skipped if there is no Go.`),
   );
+  return { hasS3Server: s3Server !== undefined };
 }
 
 /** Counts of one Jest run. A run that ends without any counts as one failed test. */
