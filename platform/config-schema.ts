@@ -1,71 +1,22 @@
 import { z } from 'zod';
-import { parseDurationMs, parseSizeBytes } from './units';
-
-const MIN_HEADER_BYTES = 1024;
-const MAX_HEADER_BYTES = 256 * 1024;
-const DURATION_SHAPE = 'a duration such as 250ms, 4s, 5m, 24h';
-
-const durationText = z
-  .unknown()
-  .transform((value, ctx) =>
-    orIssue(parseDurationMs(asText(value)), { value, ctx, expected: DURATION_SHAPE }),
-  );
-const sizeText = z.unknown().transform((value, ctx) =>
-  orIssue(parseSizeBytes(asText(value)), {
-    value,
-    ctx,
-    expected: 'a size in bytes or such as 200MiB',
-  }),
-);
-
-const headerBytes = z.unknown().transform((value, ctx) => {
-  const bytes = parseSizeBytes(asText(value));
-  const fits = bytes !== null && bytes >= MIN_HEADER_BYTES && bytes <= MAX_HEADER_BYTES;
-  return orIssue(fits ? bytes : null, { value, ctx, expected: 'a size from 1KiB to 256KiB' });
-});
-const duration = (fallback: string) => durationText.prefault(fallback);
-const size = (fallback: string) => sizeText.prefault(fallback);
-/** A whole number, or its digits as text (from an environment variable); an empty text is invalid. */
-const whole = (min: number, max: number, expected: string) =>
-  z.unknown().transform((value, ctx) => {
-    const number = /^\d+$/.test(asText(value)) ? Number(value) : NaN;
-    return orIssue(number >= min && number <= max ? number : null, { value, ctx, expected });
-  });
-const port = whole(0, 65_535, 'a port between 0 and 65535');
-const count = whole(1, Number.MAX_SAFE_INTEGER, 'a whole number of at least 1');
-const retries = whole(0, 1_000, 'a whole number between 0 and 1000');
-const drainBudget = z.unknown().transform((value, ctx): 'auto' | number => {
-  if (value === 'auto') return 'auto';
-  return orIssue(parseDurationMs(asText(value)), {
-    value,
-    ctx,
-    expected: `auto or ${DURATION_SHAPE}`,
-  });
-});
-/** The range that Temporal allows for the weights of its fairness keys. */
-const weight = z.unknown().transform((value, ctx) =>
-  orIssue(inRange(Number(asText(value) || NaN), 0.001, 1_000), {
-    value,
-    ctx,
-    expected: 'a number between 0.001 and 1000',
-  }),
-);
-const ratio = z.unknown().transform((value, ctx) =>
-  orIssue(inRange(Number(asText(value) || NaN), 0, 1), {
-    value,
-    ctx,
-    expected: 'a number between 0 and 1',
-  }),
-);
-const headerName = z
-  .string()
-  .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'expected the name of a header');
-const listenHost = z.string().trim().min(1, 'expected an address to listen on, such as 127.0.0.1');
-/** As in a browser's `Host` header, without the port. */
-const hostName = z
-  .string()
-  .regex(/^(\*|[^\s:/*[\]]+|[0-9a-fA-F:.]+)$/, 'expected a name without a port, or *');
-const url = z.url({ protocol: /^https?$/ });
+import {
+  count,
+  drainBudget,
+  duration,
+  durationText,
+  headerBytes,
+  headerName,
+  hostName,
+  listenHost,
+  nonEmpty,
+  port,
+  ratio,
+  retries,
+  size,
+  sizeText,
+  url,
+  weight,
+} from './config-values';
 
 const gatewayKeys = {
   url,
@@ -96,8 +47,6 @@ const modelGateway = z.strictObject({
   initial_backoff: durationText,
   max_backoff: durationText,
 });
-
-const nonEmpty = z.string().min(1, 'expected a text that is not empty');
 
 /** Names of `[A-Za-z0-9._-]` with slashes between them, as in every object key. */
 const keyPrefix = z
@@ -306,25 +255,3 @@ export const configSchema = z.strictObject({
 export type Config = z.output<typeof configSchema>;
 /** How to call one model server; the same type in both gateway modes. */
 export type GatewayConfig = z.output<typeof globalGateway>;
-
-interface Check {
-  readonly value: unknown;
-  readonly ctx: { addIssue(issue: { code: 'custom'; message: string; input: unknown }): void };
-  readonly expected: string;
-}
-
-function orIssue(parsed: number | null, { value, ctx, expected }: Check): number {
-  if (parsed !== null) return parsed;
-  const message = value === undefined ? `required: ${expected}` : `expected ${expected}`;
-  ctx.addIssue({ code: 'custom', message, input: value });
-  return z.NEVER;
-}
-
-function inRange(value: number, min: number, max: number): number | null {
-  return value >= min && value <= max ? value : null;
-}
-
-/** The text of a string or number; empty for any other value, because that cannot be a number. */
-function asText(value: unknown): string {
-  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
-}
