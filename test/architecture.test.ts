@@ -8,9 +8,13 @@ const ROOT = path.resolve(__dirname, '..');
 const ELSEWHERE = ['test', 'bench', 'examples'];
 /** Exports that no product code imports, each with the reason why it is an export nevertheless. */
 const USED_OTHERWISE: Readonly<Record<string, string>> = {
+  'core/dispatch/cost.ts TokenCosts': 'flow control, which no process drives yet',
   'core/dispatch/drop-codes.ts DROP_CODES': 'flow control, which no process drives yet',
   'core/dispatch/drop-codes.ts dropStatus': 'flow control, which no process drives yet',
-  'core/dispatch/queue/fair-request-queue.ts FairRequestQueue':
+  'core/dispatch/pool/admitted.ts RequestDropped': 'flow control, which no process drives yet',
+  'core/dispatch/pool/admitted.ts admitted': 'flow control, which no process drives yet',
+  'core/dispatch/pool/pool-settings.ts POOL_DEFAULTS': 'flow control, which no process drives yet',
+  'core/dispatch/pool/request-queue-controller.ts RequestQueueController':
     'flow control, which no process drives yet',
   'core/openai/result-line.ts LINE_ERROR_CODES': 'a test compares docs/errors.md with it',
   'embedded/binaries/go-program.ts findGoProgram': 'test/run.js prepares the tests with it',

@@ -175,20 +175,21 @@ export class FairRequestQueue {
   }
 
   /**
-   * Removes every request that is expired or marked as cancelled, and forgets idle flows. O(n) for n
-   * requests and flows.
-   *
-   * @param onRemoved called for each removed request; it may change the queue
+   * Forgets idle flows, and returns the requests that are expired or marked as cancelled, in O(n) steps. The
+   * caller removes them, in slices if there are many.
    */
-  cleanupExpired(nowMs: number, onRemoved: (request: QueuedRequest) => void): void {
-    const removed: QueuedRequest[] = [];
-    for (const { backlog } of this.table) {
-      for (const request of backlog) {
-        if (request.isCancelled || nowMs >= request.expiresMs) removed.push(request);
-      }
-    }
-    for (const request of removed) if (this.remove(request)) onRemoved(request);
+  cleanupExpired(nowMs: number): QueuedRequest[] {
     this.table.sweep(nowMs);
+    return this.select((request) => request.isCancelled || nowMs >= request.expiresMs);
+  }
+
+  /** The queued requests that meet a condition, in O(n) steps. */
+  select(matches: (request: QueuedRequest) => boolean): QueuedRequest[] {
+    const found: QueuedRequest[] = [];
+    for (const { backlog } of this.table) {
+      for (const request of backlog) if (matches(request)) found.push(request);
+    }
+    return found;
   }
 
   #turnFlow(): RequestFlow | null {

@@ -1,4 +1,5 @@
 import type { Priority } from '../../chunks/priority';
+import { ExpectedOutput } from '../cost';
 import { Backlog } from './backlog';
 import { Share } from './flow-order';
 import { HeapEntry } from './indexed-heap';
@@ -28,10 +29,17 @@ export class Flow<R extends Link<R> & { readonly priority: Priority }> extends S
   /** When a sweep first found it without requests; null while it has some. */
   idleSinceMs: number | null = null;
 
+  #output: ExpectedOutput | null = null;
+
   constructor(tenant: string, model: string, weight: number) {
     super(weight);
     this.tenant = tenant;
     this.model = model;
+  }
+
+  /** What its requests are expected to cost, learned from its answers. */
+  get output(): ExpectedOutput {
+    return (this.#output ??= new ExpectedOutput());
   }
 
   get isIdle(): boolean {

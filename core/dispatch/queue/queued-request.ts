@@ -1,5 +1,7 @@
 import { PRIORITY, type Priority } from '../../chunks/priority';
 import type { DropCode } from '../drop-codes';
+import type { WheelTimer } from './expiry-wheel';
+import { BAND, type Band } from './band';
 import type { Flow } from './flow';
 import { Link } from './linked-list';
 
@@ -27,6 +29,10 @@ export interface RequestOptions {
   readonly tenant: string;
   readonly model: string;
   readonly owner: RequestOwner;
+  /** `standard` by default. */
+  readonly band?: Band;
+  /** The same for each attempt at the same work; it bounds how often that work is aborted. */
+  readonly id?: string;
   /** Expected cost, in the unit of the pool: tokens, seconds of audio, or 1; above 0. */
   readonly cost: number;
   /** Bytes of the body that the owner holds while it waits; 0 by default. */
@@ -49,12 +55,17 @@ export class QueuedRequest extends Link<QueuedRequest> {
   readonly tenant: string;
   readonly model: string;
   readonly owner: RequestOwner;
+  readonly id: string | null;
   readonly cost: number;
   readonly bytes: number;
   readonly priority: Priority;
   readonly prefix: number | null;
   readonly deadlineMs: number;
   state: RequestState = 'new';
+  /** The band it waits in, or waited in. Promotion by age changes it. */
+  band: Band;
+  /** The band whose stock it counts in while it is in flight. */
+  stockBand: Band;
   /** Set by the queue when it arrives. */
   flow: RequestFlow | null = null;
   /** Place in the order of arrival at its queue. */
@@ -63,8 +74,14 @@ export class QueuedRequest extends Link<QueuedRequest> {
   tag = 0;
   /** Whether its flow was charged at the dispatch, so that the end corrects the charge. */
   isCharged = false;
+  /** When it was queued, ms. */
+  queuedAtMs = 0;
   /** Not dispatched at or after this time, ms. */
   expiresMs: number;
+  /** Fires when its waiting time may be over; null before it first waits. */
+  timer: WheelTimer<QueuedRequest> | null = null;
+  /** Set by the owner when the backend begins to answer: from then on it is not aborted for others. */
+  hasAnswerBegun = false;
   #isCancelled = false;
 
   constructor(options: RequestOptions) {
@@ -72,6 +89,9 @@ export class QueuedRequest extends Link<QueuedRequest> {
     this.tenant = options.tenant;
     this.model = options.model;
     this.owner = options.owner;
+    this.id = options.id ?? null;
+    this.band = options.band ?? BAND.standard;
+    this.stockBand = this.band;
     this.cost = options.cost;
     this.bytes = options.bytes ?? 0;
     this.priority = options.priority ?? PRIORITY.normal;

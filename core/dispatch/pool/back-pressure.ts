@@ -1,0 +1,27 @@
+/** What the signals are computed from. */
+export interface Load {
+  /** Requests in flight, and how many may be. */
+  readonly stock: number;
+  readonly upperBound: number;
+  readonly readyBackends: number;
+}
+
+const MAX_RETRY_AFTER_SEC = 60;
+
+/**
+ * How full a pool is: requests in flight divided by how many may be, 1 and above when it is full. A pool
+ * without ready backends is full. Upstream load balancers and autoscalers act on it.
+ */
+export function saturation({ stock, upperBound, readyBackends }: Load): number {
+  return readyBackends === 0 || upperBound === 0 ? 1 : stock / upperBound;
+}
+
+/**
+ * Seconds after which a refused client should try again, 1 to 60: the time that the cost ahead of it takes
+ * at the present rate.
+ */
+export function retryAfterSec(costAhead: number, ratePerSec: number): number {
+  if (costAhead === 0) return 1;
+  const seconds = Math.ceil(costAhead / ratePerSec);
+  return Math.min(MAX_RETRY_AFTER_SEC, Math.max(1, seconds));
+}

@@ -1,0 +1,227 @@
+import type { DropCode } from '../drop-codes';
+import { BAND, BANDS, type Band, type PerBand } from '../queue/band';
+import { FairRequestQueue } from '../queue/fair-request-queue';
+import type { QueuedRequest, RequestFlow } from '../queue/queued-request';
+import { retryAfterSec, saturation } from './back-pressure';
+import type { Bounds, PoolState } from './gate';
+import { OwnerCalls } from './owner-calls';
+import type { PoolSettings } from './pool-settings';
+import { RequestPump } from './request-pump';
+import { SlicedTask, type Defer } from './sliced-task';
+import { WaitingRoom } from './waiting-room';
+
+/** What a controller needs of its process. */
+export interface ControllerPorts {
+  /** Milliseconds of a monotonic clock. */
+  readonly now: () => number;
+  /** Called after 256 steps of work, to continue later. */
+  readonly defer: Defer;
+  /** The weight of a flow, above 0; 1 by default. */
+  readonly weightOf?: (tenant: string, model: string) => number;
+  /**
+   * Whether a request may be dispatched now as far as its backends are concerned, for example because its
+   * model has a free slot. Flows that may not are passed over until a request ends or the pool changes.
+   */
+  readonly mayDispatch?: (request: QueuedRequest) => boolean;
+  /** A port or an owner threw, or a request completed twice. The controller goes on. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** A snapshot of a pool. */
+export interface PoolStats extends Bounds {
+  /** Requests in flight, and their cost as expected. */
+  readonly stock: number;
+  readonly stockCost: number;
+  readonly queued: PerBand<number>;
+  readonly queuedCost: number;
+  /** Bytes of queued bodies and of those being received. */
+  readonly queuedBytes: number;
+  /** Flows with queued requests. */
+  readonly activeFlows: number;
+  /** How often the pump looked for a request to dispatch, and how often it found one. */
+  readonly dequeueAttempts: number;
+  readonly dequeueSuccesses: number;
+  /** Requests that moved a band up because of their age. */
+  readonly promoted: number;
+  /** Requests in flight divided by how many may be; 1 and above when the pool is full. */
+  readonly saturation: number;
+}
+
+/**
+ * Admission to a pool of backends: dispatches a request on arrival, queues it, or refuses it, and dispatches
+ * queued ones as the stock allows (docs/design/flow-control.md#the-controller).
+ *
+ * It is synchronous and has no threads, locks or timers. The driver calls `tick` every 100 ms, `updatePool`
+ * when its backends change, and `onRequestComplete` when an exchange has ended. Owners are called when the
+ * state of the controller is consistent, so they may call it in turn.
+ */
+export class RequestQueueController {
+  readonly #settings: PoolSettings;
+  readonly #ports: ControllerPorts;
+  readonly #calls: OwnerCalls;
+  readonly #queues: PerBand<FairRequestQueue>;
+  readonly #room: WaitingRoom;
+  readonly #pump: RequestPump;
+  readonly #dispatching: SlicedTask;
+  readonly #expiry: SlicedTask;
+  #isClosed = false;
+
+  constructor(settings: PoolSettings, ports: ControllerPorts) {
+    const { now, defer, mayDispatch = null, onError } = ports;
+    this.#settings = settings;
+    this.#ports = ports;
+    this.#calls = new OwnerCalls(onError);
+    this.#queues = createQueues(settings, ports);
+    const parts = { settings, queues: this.#queues, calls: this.#calls };
+    const room = new WaitingRoom({ ...parts, nowMs: now() });
+    const pump = new RequestPump({ ...parts, room, mayDispatch, onError });
+    this.#room = room;
+    this.#pump = pump;
+    this.#dispatching = new SlicedTask((nowMs) => pump.dispatchNext(nowMs), now, defer);
+    this.#expiry = new SlicedTask((nowMs) => room.handleDue(nowMs), now, defer);
+  }
+
+  /** The flow of a request, for its expected output. Do not keep it: idle flows are forgotten. */
+  flowOf(band: Band, tenant: string, model: string): RequestFlow {
+    return this.#queues[band].table.flowOf(tenant, model);
+  }
+
+  /** Hands over a new request. Its owner is told what becomes of it, possibly before this returns. */
+  tryEnqueue(request: QueuedRequest): void {
+    try {
+      if (request.state !== 'new') throw new Error(`a request that is ${request.state} came again`);
+      const refusal = this.#admit(request, this.#ports.now());
+      if (refusal !== null) this.#calls.dropped(request, refusal);
+    } catch (error) {
+      // Fail closed: a request that cannot be judged is refused.
+      this.#ports.onError(error);
+      if (request.state === 'new') this.#calls.dropped(request, 'internal');
+    }
+  }
+
+  /** Counts a request that goes to the backends without asking, for example a session. */
+  onRequestScheduled(request: QueuedRequest): void {
+    this.#pump.window.advance(this.#ports.now());
+    this.#pump.bypass(request);
+  }
+
+  /**
+   * The exchange of a dispatched request with its backend is over, whatever the outcome. Call it exactly
+   * once; further calls are reported and have no effect.
+   *
+   * @param cost what it really cost
+   */
+  onRequestComplete(request: QueuedRequest, cost = request.cost): void {
+    if (request.state !== 'dispatched') {
+      this.#ports.onError(new Error(`a request that is ${request.state} cannot complete`));
+      return;
+    }
+    this.#pump.end(request, cost);
+    this.pump();
+  }
+
+  /** The client is gone. Returns whether the request was queued; the owner aborts dispatched ones itself. */
+  cancel(request: QueuedRequest): boolean {
+    return this.#room.drop(request, 'client_closed');
+  }
+
+  /** Dispatches what may be dispatched now. Every method that can open the gate calls it. */
+  pump(): void {
+    this.#pump.window.advance(this.#ports.now());
+    this.#dispatching.run();
+  }
+
+  /** To be called every 100 ms: times to live, promotion by age, clean-up, floors, reclaim. */
+  tick(): void {
+    const nowMs = this.#ports.now();
+    this.#room.cleanUp(nowMs);
+    this.#expiry.run();
+    this.pump();
+    this.#pump.abortForHigherBands(nowMs);
+  }
+
+  /** Backends became ready or not, or a limit changed. */
+  updatePool(pool: PoolState): void {
+    this.#room.onPoolChanged(pool.readyBackends, this.#ports.now());
+    this.#pump.pool = pool;
+    this.pump();
+  }
+
+  /**
+   * Reserves bytes for a body that is being received; returns why not, or null. Release them before the
+   * request is handed over, or when the body does not arrive.
+   */
+  reserveBytes(band: Band, bytes: number): DropCode | null {
+    return this.#room.reserve(band, bytes);
+  }
+
+  releaseBytes(band: Band, bytes: number): void {
+    this.#room.capacity.addReceived(band, -bytes);
+  }
+
+  /** Drops every queued request and refuses new ones. Dispatched ones end as usual. */
+  close(): void {
+    this.#isClosed = true;
+    const queued = this.#queues.flatMap((queue) => queue.select(() => true));
+    const dropNext = (): boolean => {
+      const request = queued.pop();
+      if (request !== undefined) this.#room.drop(request, 'shutting_down');
+      return request !== undefined;
+    };
+    new SlicedTask(dropNext, this.#ports.now, this.#ports.defer).run();
+  }
+
+  /** After how many seconds a refused client of `band` should try again. */
+  retryAfterSec(band: Band): number {
+    const ahead = BANDS.filter((other) => other <= band).map((other) => this.#queues[other].cost);
+    return retryAfterSec(sum(ahead), this.#pump.window.ratePerSec);
+  }
+
+  stats(): PoolStats {
+    const [critical, standard, sheddable] = this.#queues;
+    const { stock, gate, counts } = this.#pump;
+    const { upper } = gate.bounds;
+    const { readyBackends } = gate.pool;
+    return {
+      ...gate.bounds,
+      stock: stock.requests,
+      stockCost: stock.cost,
+      queued: [critical.length, standard.length, sheddable.length],
+      queuedCost: sum(this.#queues.map(({ cost }) => cost)),
+      queuedBytes: this.#room.capacity.bytes,
+      activeFlows: sum(this.#queues.map(({ backlogged }) => backlogged)),
+      dequeueAttempts: counts.attempts,
+      dequeueSuccesses: counts.successes,
+      promoted: this.#room.promoted,
+      saturation: saturation({ stock: stock.requests, upperBound: upper, readyBackends }),
+    };
+  }
+
+  /** Dispatches or queues a request; returns why it is refused, or null. */
+  #admit(request: QueuedRequest, nowMs: number): DropCode | null {
+    if (this.#isClosed) return 'shutting_down';
+    if (nowMs >= request.deadlineMs) return 'deadline_exceeded';
+    this.#pump.window.advance(nowMs);
+    if (this.#pump.mayBypass(request)) {
+      this.#pump.bypass(request);
+      return null;
+    }
+    const { enqueue } = this.#settings.fairRequestQueue;
+    if (enqueue === 'critical' && request.band !== BAND.critical) return 'not_critical';
+    const refusal = this.#room.enter(request, nowMs);
+    if (refusal === null) this.#dispatching.run();
+    return refusal;
+  }
+}
+
+function createQueues(
+  { fairRequestQueue: { scheduler } }: PoolSettings,
+  { weightOf = () => 1 }: ControllerPorts,
+): PerBand<FairRequestQueue> {
+  const create = () => new FairRequestQueue({ scheduler, weightOf });
+  return [create(), create(), create()];
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}

@@ -1,0 +1,98 @@
+import type { DropCode } from '../drop-codes';
+import { BAND } from '../queue/band';
+import type { QueuedRequest } from '../queue/queued-request';
+import { ExpiryWheel, TICK_MS, WheelTimer } from '../queue/expiry-wheel';
+import type { PoolSettings } from './pool-settings';
+
+/** What becomes of requests that have waited long enough. */
+export interface WaitingActions {
+  expire(request: QueuedRequest, code: DropCode): void;
+  /** Moves the oldest request of the flow of `request` one band up, and returns it; null without a place. */
+  promote(request: QueuedRequest): QueuedRequest | null;
+}
+
+/** How long requests wait: times to live, deadlines of clients, promotion by age, pools without backends. */
+export class WaitingTimes {
+  readonly #settings: PoolSettings;
+  readonly #actions: WaitingActions;
+  readonly #wheel: ExpiryWheel<QueuedRequest>;
+  /** Since when no backend is ready, ms; null while one is. */
+  #noBackendSinceMs: number | null = null;
+
+  constructor(settings: PoolSettings, actions: WaitingActions, nowMs: number) {
+    this.#settings = settings;
+    this.#actions = actions;
+    this.#wheel = new ExpiryWheel(nowMs);
+    this.#noBackendSinceMs = nowMs;
+  }
+
+  onPoolChanged(readyBackends: number, nowMs: number): void {
+    if (readyBackends > 0) this.#noBackendSinceMs = null;
+    else this.#noBackendSinceMs ??= nowMs;
+  }
+
+  /** Starts the time to live of a request that is being queued. */
+  start(request: QueuedRequest, nowMs: number): void {
+    const { queueTtlMs, batchQueueTtlMs } = this.#settings.fairRequestQueue;
+    const ttlMs = request.band === BAND.sheddable ? batchQueueTtlMs : queueTtlMs;
+    request.queuedAtMs = nowMs;
+    request.expiresMs = Math.min(request.deadlineMs, nowMs + ttlMs);
+    request.timer ??= new WheelTimer(request);
+    this.#wheel.schedule(request.timer, this.#nextDueMs(request));
+  }
+
+  stop(request: QueuedRequest): void {
+    if (request.timer !== null) this.#wheel.cancel(request.timer);
+  }
+
+  /** Why a request may not wait any longer; null if it may. */
+  expiry(request: QueuedRequest, nowMs: number): DropCode | null {
+    if (nowMs >= request.deadlineMs) return 'deadline_exceeded';
+    const isOver = nowMs >= request.expiresMs;
+    if (this.#noBackendSinceMs === null) return isOver ? 'queue_ttl_expired' : null;
+    return isOver || nowMs >= this.#noBackendDueMs(request) ? 'no_backends' : null;
+  }
+
+  /** Whether requests may be due because no backend is ready. */
+  isOutageDue(nowMs: number): boolean {
+    const sinceMs = this.#noBackendSinceMs;
+    return sinceMs !== null && nowMs >= sinceMs + this.#settings.fairRequestQueue.noBackendTtlMs;
+  }
+
+  /** Handles one request that is due; returns false if none is. */
+  handleNext(nowMs: number): boolean {
+    const timer = this.#wheel.popDue(nowMs);
+    if (timer === null) return false;
+    const request = timer.owner;
+    const code = this.expiry(request, nowMs);
+    if (code !== null) this.#actions.expire(request, code);
+    else if (nowMs >= this.#promoteAtMs(request)) this.#promote(request, timer, nowMs);
+    else this.#wheel.schedule(timer, this.#nextDueMs(request));
+    return true;
+  }
+
+  /**
+   * The oldest request of the flow moves, which is the due one unless an older one found no place before.
+   * If there is no place, the next tick tries again.
+   */
+  #promote(request: QueuedRequest, timer: WheelTimer<QueuedRequest>, nowMs: number): void {
+    const moved = this.#actions.promote(request);
+    if (moved?.timer != null) this.#wheel.schedule(moved.timer, moved.expiresMs);
+    if (moved !== request) this.#wheel.schedule(timer, nowMs + TICK_MS);
+  }
+
+  #nextDueMs(request: QueuedRequest): number {
+    return Math.min(request.expiresMs, this.#promoteAtMs(request));
+  }
+
+  #promoteAtMs({ band, queuedAtMs }: QueuedRequest): number {
+    const { promoteAfterMs } = this.#settings.bands;
+    if (promoteAfterMs === null || band !== BAND.standard) return Infinity;
+    return queuedAtMs + promoteAfterMs;
+  }
+
+  #noBackendDueMs({ queuedAtMs }: QueuedRequest): number {
+    const sinceMs = Math.max(queuedAtMs, this.#noBackendSinceMs ?? Infinity);
+    return sinceMs + this.#settings.fairRequestQueue.noBackendTtlMs;
+  }
+}

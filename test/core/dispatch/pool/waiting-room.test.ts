@@ -1,0 +1,145 @@
+import { BAND } from '../../../../core/dispatch/queue/band';
+import { PoolScene } from './pool-scene';
+import { settingsWith } from './settings';
+
+const FULL = { readyBackends: 1, limit: 1, sheddableCap: Infinity };
+
+/** A pool of one place, which is taken. */
+function fullPool(changes: Parameters<typeof settingsWith>[0] = {}): PoolScene {
+  const scene = new PoolScene(settingsWith(changes));
+  scene.setPool(FULL);
+  scene.arrive();
+  return scene;
+}
+
+function outcomesOf(scene: PoolScene): string[] {
+  return scene.outcomes.map(({ request, what }) => `${request.tenant} ${what}`);
+}
+
+describe('times to live', () => {
+  it('are 30 s for critical and standard requests, and 60 s for sheddable ones', () => {
+    const scene = fullPool();
+    scene.arrive({ tenant: 'critical', band: BAND.critical });
+    scene.arrive({ tenant: 'standard' });
+    scene.arrive({ tenant: 'sheddable', band: BAND.sheddable });
+    scene.advance(29_999);
+    expect(scene.queued).toHaveLength(3);
+    scene.advance(101);
+    expect(scene.queued.map(({ tenant }) => tenant)).toEqual(['sheddable']);
+    scene.advance(30_000);
+    expect(scene.count('queue_ttl_expired')).toBe(3);
+  });
+
+  it('end at the deadline of the client, if that is earlier', () => {
+    const scene = fullPool();
+    scene.arrive({ deadlineMs: scene.nowMs + 5_000 });
+    scene.advance(5_100);
+    expect(scene.count('deadline_exceeded')).toBe(1);
+  });
+
+  it('refuse a request whose deadline has passed, even if the pool is idle', () => {
+    const scene = new PoolScene(settingsWith({}));
+    scene.setPool(FULL);
+    scene.arrive({ deadlineMs: scene.nowMs });
+    expect(outcomesOf(scene)).toEqual(['t deadline_exceeded']);
+  });
+});
+
+describe('a pool without ready backends', () => {
+  it('lets requests wait for 30 s from its loss, or from their arrival', () => {
+    const scene = fullPool({ fairRequestQueue: { queueTtlMs: 100_000 } });
+    scene.arrive({ tenant: 'before' });
+    scene.advance(10_000);
+    scene.setPool({ readyBackends: 0 });
+    scene.advance(10_000);
+    scene.arrive({ tenant: 'during' });
+    scene.advance(19_900);
+    expect(scene.count('no_backends')).toBe(0);
+    scene.advance(100);
+    expect(outcomesOf(scene)).toEqual(['t bypass', 'before no_backends']);
+    scene.advance(10_000);
+    expect(outcomesOf(scene).at(-1)).toBe('during no_backends');
+  });
+
+  it('starts anew when a backend was ready in between', () => {
+    const scene = fullPool({ fairRequestQueue: { queueTtlMs: 100_000 } });
+    scene.arrive({ tenant: 'waiting' });
+    for (let i = 0; i < 3; i++) {
+      scene.setPool({ readyBackends: 0 });
+      scene.advance(20_000);
+      scene.setPool({ readyBackends: 1 });
+    }
+    expect(scene.queued).toHaveLength(1);
+  });
+});
+
+describe('promotion by age', () => {
+  it('moves standard requests into the critical flow, in order, and keeps their time to live', () => {
+    const scene = fullPool({ bands: { promoteAfterMs: 10_000 } });
+    for (const cost of [1, 2]) scene.arrive({ cost });
+    scene.arrive({ tenant: 'sheddable', band: BAND.sheddable });
+    scene.advance(10_100);
+    expect(scene.controller.stats()).toMatchObject({ queued: [2, 0, 1], promoted: 2 });
+    scene.end(scene.inFlight[0]!);
+    expect(scene.inFlight.map(({ band, cost }) => [band, cost])).toEqual([[BAND.critical, 1]]);
+    scene.advance(20_000);
+    expect(scene.count('queue_ttl_expired')).toBe(1);
+  });
+
+  it('waits until the critical flow has a place', () => {
+    const scene = fullPool({
+      fairRequestQueue: { flowCapacity: 1 },
+      bands: { promoteAfterMs: 1_000 },
+    });
+    scene.arrive({ tenant: 't', band: BAND.critical });
+    scene.arrive({ tenant: 't' });
+    scene.advance(2_000);
+    expect(scene.controller.stats().queued).toEqual([1, 1, 0]);
+    scene.end(scene.inFlight[0]!);
+    scene.advance(200);
+    expect(scene.controller.stats().queued).toEqual([1, 0, 0]);
+  });
+});
+
+describe('bodies that are being received', () => {
+  const settings = { fairRequestQueue: { queueBytes: 100, sheddableBytes: 50 } };
+
+  it('count in the bytes of the queue, and evict for higher bands', () => {
+    const scene = fullPool(settings);
+    scene.arrive({ tenant: 'victim', band: BAND.sheddable, bytes: 40 });
+    expect(scene.controller.reserveBytes(BAND.sheddable, 20)).toBe('queue_bytes_exceeded');
+    expect(scene.controller.reserveBytes(BAND.standard, 80)).toBeNull();
+    expect(outcomesOf(scene)).toEqual(['t bypass', 'victim evicted']);
+    expect(scene.controller.reserveBytes(BAND.critical, 30)).toBe('queue_bytes_exceeded');
+    scene.controller.releaseBytes(BAND.standard, 80);
+    expect(scene.controller.stats().queuedBytes).toBe(0);
+  });
+
+  it('are not evicted themselves', () => {
+    const scene = fullPool(settings);
+    expect(scene.controller.reserveBytes(BAND.sheddable, 50)).toBeNull();
+    scene.arrive({ tenant: 'large', bytes: 60 });
+    expect(outcomesOf(scene).at(-1)).toBe('large queue_bytes_exceeded');
+  });
+});
+
+it('a request that is marked as cancelled leaves with the next clean-up', () => {
+  const scene = fullPool();
+  scene.arrive({ tenant: 'marked' }).markCancelled();
+  expect(scene.queued).toHaveLength(1);
+  scene.advance(1_000);
+  expect(outcomesOf(scene)).toEqual(['t bypass', 'marked client_closed']);
+});
+
+it('closing drops what is queued, refuses newcomers, and lets dispatched requests end', () => {
+  const scene = fullPool();
+  for (let i = 0; i < 600; i++) scene.arrive({ tenant: `${i}` });
+  scene.controller.close();
+  expect(scene.count('shutting_down')).toBe(256);
+  scene.settle();
+  expect(scene.count('shutting_down')).toBe(600);
+  scene.arrive();
+  expect(scene.count('shutting_down')).toBe(601);
+  scene.end(scene.inFlight[0]!);
+  expect([scene.controller.stats().stock, scene.errors]).toEqual([0, []]);
+});
