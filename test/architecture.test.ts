@@ -8,6 +8,13 @@ const ROOT = path.resolve(__dirname, '..');
 const ELSEWHERE = ['test', 'bench', 'examples'];
 /** Exports that no product code imports, each with the reason why it is an export nevertheless. */
 const USED_OTHERWISE: Readonly<Record<string, string>> = {
+  'core/dispatch/backends/backend-choice.ts LOAD_BOUND':
+    'flow control, which no process drives yet',
+  'core/dispatch/backends/backend-choice.ts chooseBackend':
+    'flow control, which no process drives yet',
+  'core/dispatch/backends/harm-guard.ts HarmGuard': 'flow control, which no process drives yet',
+  'core/dispatch/backends/learnt-limit.ts LearntLimit': 'flow control, which no process drives yet',
+  'core/dispatch/backends/prefix-index.ts PrefixIndex': 'flow control, which no process drives yet',
   'core/dispatch/cost.ts TokenCosts': 'flow control, which no process drives yet',
   'core/dispatch/drop-codes.ts DROP_CODES': 'flow control, which no process drives yet',
   'core/dispatch/drop-codes.ts dropStatus': 'flow control, which no process drives yet',

@@ -1,0 +1,73 @@
+/** One backend at the moment of a choice. */
+export interface Candidate {
+  readonly id: string;
+  readonly isReady: boolean;
+  /** Whether its limit admits the request now. */
+  readonly hasRoom: boolean;
+  readonly inFlight: number;
+  /** Cost of what is in flight, in tokens. */
+  readonly cost: number;
+  readonly limit: number;
+  /** Blocks of the prompt that it should have in its cache (core/dispatch/backends/prefix-index.ts). */
+  readonly match: number;
+}
+
+/** What the choice depends on besides the candidates. */
+export interface ChoiceOptions {
+  /** `affinity.load_bound`: how far above the mean a backend with the prefix may be loaded. */
+  readonly loadBound: number;
+  /** Requests with the same key prefer the same backend: a hash of the first block, or any number. */
+  readonly key: number;
+  /** Backends that this request was sent to in vain. Each one is tried once. */
+  readonly tried?: ReadonlySet<string>;
+}
+
+/** The default of `affinity.load_bound`. */
+export const LOAD_BOUND = 1.25;
+
+/**
+ * The backend to send a request to; null if none is ready and has room
+ * (docs/design/flow-control.md#choice-of-a-backend).
+ *
+ * 1. The longest match, among backends whose load stays within the bound: consistent hashing with bounded
+ *    loads (Mirrokni, Thorup and Zadimoghaddam, 2018), with a cache instead of a hash.
+ * 2. Otherwise the least cost in flight for its limit.
+ * 3. Ties: rendezvous hashing by `key`, so that requests that begin alike meet on one backend.
+ */
+export function chooseBackend<C extends Candidate>(
+  candidates: readonly C[],
+  { loadBound, key, tried }: ChoiceOptions,
+): C | null {
+  const ready = candidates.filter(({ isReady }) => isReady);
+  const open = ready.filter(({ id, hasRoom }) => hasRoom && tried?.has(id) !== true);
+  const inFlight = ready.reduce((sum, candidate) => sum + candidate.inFlight, 0);
+  // The mean counts the new request, so an idle pool keeps its affinity.
+  const most = Math.ceil((loadBound * (inFlight + 1)) / Math.max(1, ready.length));
+  const isKnown = (candidate: C) => candidate.match > 0 && candidate.inFlight + 1 <= most;
+  const known = open.filter(isKnown);
+  const longest = Math.max(...known.map(({ match }) => match));
+  const equal = known.length > 0 ? known.filter(({ match }) => match === longest) : open;
+  return leastLoaded(equal, key);
+}
+
+function leastLoaded<C extends Candidate>(candidates: readonly C[], key: number): C | null {
+  let best: C | null = null;
+  for (const candidate of candidates) {
+    if (best === null || isBetter(candidate, best, key)) best = candidate;
+  }
+  return best;
+}
+
+function isBetter(a: Candidate, b: Candidate, key: number): boolean {
+  const [one, other] = [a.cost / a.limit, b.cost / b.limit];
+  return one === other ? rank(a.id, key) > rank(b.id, key) : one < other;
+}
+
+/** The rank of a backend for a key: as good as random, and the same in every process. */
+function rank(id: string, key: number): number {
+  let hash = key | 0;
+  for (let i = 0; i < id.length; i++) hash = Math.imul(hash ^ id.charCodeAt(i), 0x01000193);
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return (hash ^ (hash >>> 16)) >>> 0;
+}

@@ -1,0 +1,72 @@
+import { TtfbWindow } from './ttfb-window';
+
+/** What the cap depends on, in requests of the pool. */
+export interface CapBounds {
+  /** The learnt limits of all ready backends together. */
+  readonly limit: number;
+  /** What `sheddable` may use without harm: its share of the limit. */
+  readonly ceiling: number;
+  /** What `sheddable` may always use. */
+  readonly floor: number;
+}
+
+/** Upper bounds of the classes of prompts, in tokens. Longer prompts are in a class of their own. */
+const CLASSES = [512, 2_048, 8_192, 32_768, Infinity];
+/** Streams are that much slower than their base: the cap falls. */
+const HARM = 1.25;
+/** Streams are at most that much slower than their base: the cap grows. */
+const NO_HARM = 1.1;
+const SHRINK = 0.7;
+/** Growth per second, as a share of the limit. */
+const GROWTH = 0.05;
+/** After this long without a stream of a higher band, there is nothing to protect. */
+const SILENT_AFTER_MS = 10_000;
+/** The cap changes once per interval, so that a change shows its effect before the next one. */
+const INTERVAL_MS = 1_000;
+
+/**
+ * Caps what `sheddable` requests have in flight, so that interactive users do not notice them
+ * (docs/design/flow-control.md#do-no-harm).
+ *
+ * A learnt limit only protects the throughput of a backend. Long before throughput suffers, users wait longer
+ * for the first byte. So the guard compares the time to first byte (TTFB) of streams in higher bands with the
+ * best minute of the last ten. Prompts of different sizes have different times, so each class of sizes is
+ * compared with itself, and the slowest class decides.
+ */
+export class HarmGuard {
+  readonly #windows = CLASSES.map(() => new TtfbWindow());
+  #lastStreamMs = -Infinity;
+  #changedMs = -Infinity;
+  #cap = Infinity;
+
+  /** A stream of a higher band got its first byte. */
+  onFirstByte(stream: {
+    readonly promptTokens: number;
+    readonly ttfbMs: number;
+    readonly nowMs: number;
+  }): void {
+    const { promptTokens, ttfbMs, nowMs } = stream;
+    this.#windows[CLASSES.findIndex((most) => promptTokens <= most)]?.add(ttfbMs, nowMs);
+    this.#lastStreamMs = nowMs;
+  }
+
+  /** How many `sheddable` requests may be in flight now. It changes at most once a second. */
+  cap({ limit, ceiling, floor }: CapBounds, nowMs: number): number {
+    const isSilent = nowMs - this.#lastStreamMs >= SILENT_AFTER_MS;
+    if (isSilent) this.#cap = ceiling;
+    else if (nowMs - this.#changedMs >= INTERVAL_MS) {
+      this.#changedMs = nowMs;
+      this.#adjust(limit, Math.min(this.#cap, ceiling), nowMs);
+    }
+    this.#cap = Math.max(floor, Math.min(this.#cap, ceiling));
+    return this.#cap;
+  }
+
+  #adjust(limit: number, cap: number, nowMs: number): void {
+    const slowdowns = this.#windows.map((window) => window.slowdown(nowMs) ?? 0);
+    const slowest = Math.max(...slowdowns);
+    if (slowest > HARM) this.#cap = cap * SHRINK;
+    else if (slowest > 0 && slowest < NO_HARM) this.#cap = cap + GROWTH * limit;
+    else this.#cap = cap;
+  }
+}

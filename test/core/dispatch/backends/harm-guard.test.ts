@@ -1,0 +1,101 @@
+import fc from 'fast-check';
+import { HarmGuard } from '../../../../core/dispatch/backends/harm-guard';
+
+const BOUNDS = { limit: 100, ceiling: 90, floor: 5 };
+
+/** A guard that sees streams with the given times for a while; returns the cap of each second. */
+function watch(
+  guard: HarmGuard,
+  fromSec: number,
+  times: readonly number[],
+  promptTokens = 100,
+): number[] {
+  return times.map((ttfbMs, i) => {
+    const nowMs = (fromSec + i) * 1_000;
+    for (let stream = 0; stream < 20; stream++) guard.onFirstByte({ promptTokens, ttfbMs, nowMs });
+    return guard.cap(BOUNDS, nowMs);
+  });
+}
+
+const constant = (ttfbMs: number, seconds: number) => new Array<number>(seconds).fill(ttfbMs);
+
+describe('the cap for batch requests', () => {
+  it('is the ceiling while no user streams', () => {
+    const guard = new HarmGuard();
+    expect(guard.cap(BOUNDS, 0)).toBe(90);
+    watch(guard, 0, constant(100, 61));
+    expect(watch(guard, 61, constant(200, 3)).at(-1)).toBeLessThan(90);
+    expect(guard.cap(BOUNDS, 63_000 + 9_999)).toBeLessThan(90);
+    expect(guard.cap(BOUNDS, 63_000 + 10_000)).toBe(90);
+  });
+
+  it('falls by 30 % a second while users wait a quarter longer than in their best minute', () => {
+    const guard = new HarmGuard();
+    expect(watch(guard, 0, constant(100, 61)).at(-1)).toBe(90);
+    const caps = watch(guard, 61, constant(126, 12));
+    expect(caps.slice(0, 2)).toEqual([expect.closeTo(63), expect.closeTo(44.1)]);
+    expect(caps.at(-1)).toBe(5);
+  });
+
+  it('grows by 5 % of the limit a second while users do not notice, and stays between', () => {
+    const guard = new HarmGuard();
+    watch(guard, 0, constant(100, 61));
+    watch(guard, 61, constant(200, 9));
+    const kept = watch(guard, 70, constant(118, 3));
+    expect(new Set(kept).size).toBe(1);
+    const grown = watch(guard, 73, constant(109, 3));
+    expect(grown).toEqual([1, 2, 3].map((i) => expect.closeTo(kept[0]! + 5 * i) as number));
+  });
+
+  it('changes at most once a second', () => {
+    const guard = new HarmGuard();
+    watch(guard, 0, constant(100, 61));
+    watch(guard, 61, constant(200, 1));
+    const cap = guard.cap(BOUNDS, 61_500);
+    expect(guard.cap(BOUNDS, 61_999)).toBe(cap);
+    expect(guard.cap(BOUNDS, 62_000)).toBeLessThan(cap);
+  });
+
+  it('compares prompts with prompts of their size', () => {
+    const guard = new HarmGuard();
+    for (let second = 0; second < 61; second++) {
+      watch(guard, second, [100], 100);
+      watch(guard, second, [3_000], 30_000);
+    }
+    // Users send more long prompts: slower answers, but not slower than before.
+    expect(watch(guard, 61, constant(3_000, 5), 30_000).at(-1)).toBe(90);
+    // One class that suffers is enough.
+    watch(guard, 66, constant(100, 1), 100);
+    expect(watch(guard, 66, constant(4_000, 3), 30_000).at(-1)).toBeLessThan(90);
+  });
+
+  it('forgets a base after ten minutes', () => {
+    const guard = new HarmGuard();
+    watch(guard, 0, constant(100, 60));
+    expect(watch(guard, 60, constant(200, 500)).at(-1)).toBe(5);
+    expect(watch(guard, 560, constant(200, 200)).at(-1)).toBe(90);
+  });
+
+  it('stays between floor and ceiling for any streams', () => {
+    const step = fc.record({
+      waitMs: fc.nat(15_000),
+      ttfbMs: fc.double({ min: 0, max: 1e5, noNaN: true }),
+      promptTokens: fc.nat(100_000),
+      streams: fc.nat(20),
+      ceiling: fc.integer({ min: 10, max: 90 }),
+    });
+    fc.assert(
+      fc.property(fc.array(step), (steps) => {
+        const guard = new HarmGuard();
+        let nowMs = 0;
+        for (const { waitMs, streams, ceiling, ...stream } of steps) {
+          nowMs += waitMs;
+          for (let i = 0; i < streams; i++) guard.onFirstByte({ ...stream, nowMs });
+          const cap = guard.cap({ limit: 100, ceiling, floor: 5 }, nowMs);
+          expect(cap).toBeGreaterThanOrEqual(5);
+          expect(cap).toBeLessThanOrEqual(ceiling);
+        }
+      }),
+    );
+  });
+});

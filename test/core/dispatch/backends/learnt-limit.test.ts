@@ -1,0 +1,135 @@
+import fc from 'fast-check';
+import { LearntLimit } from '../../../../core/dispatch/backends/learnt-limit';
+import { closedLoop } from './simulated-backend';
+
+const end = { tokens: 100, pauseMs: 0, nowMs: 0 };
+
+describe('the learnt limit of a backend', () => {
+  it('stays in its bounds, grows by one, and is cut at most once for what was sent before a cut', () => {
+    const event = fc.record({
+      signal: fc.constantFrom('success', 'success', 'success', 'overload', 'none'),
+      sends: fc.nat(4),
+      /** Picks the exchange that ends. */
+      pick: fc.nat(),
+      tookMs: fc.nat(3_000),
+    });
+    const bounds = fc
+      .tuple(fc.integer({ min: 1, max: 9 }), fc.nat(9), fc.nat(60))
+      .map(([min, more, most]) => ({ min, initial: min + more, max: min + more + most }));
+    fc.assert(
+      fc.property(bounds, fc.array(event, { maxLength: 400 }), (options, events) => {
+        const limit = new LearntLimit(options);
+        const open: { epoch: number; cutsBefore: number }[] = [];
+        let cuts = 0;
+        let nowMs = 0;
+        for (const { signal, sends, pick, tookMs } of events) {
+          for (let i = 0; i < sends; i++) {
+            const before = limit.limit;
+            open.push({ epoch: limit.send(), cutsBefore: cuts });
+            expect([before, before + 1]).toContain(limit.limit);
+          }
+          if (open.length === 0) continue;
+          nowMs += tookMs;
+          const [exchange] = open.splice(pick % open.length, 1);
+          const before = limit.limit;
+          limit.end({ ...end, signal, epoch: exchange!.epoch, nowMs });
+          expect(limit.inFlight).toBe(open.length);
+          expect(limit.limit).toBeGreaterThanOrEqual(options.min);
+          expect(limit.limit).toBeLessThanOrEqual(options.max);
+          if (signal === 'none') expect(limit.limit).toBe(before);
+          if (signal === 'success') expect(limit.limit).toBeLessThanOrEqual(before + 1);
+          if (signal !== 'overload') continue;
+          const isCut = exchange!.cutsBefore === cuts;
+          const cut = Math.max(options.min, Math.floor(before * 0.7));
+          expect(limit.limit).toBe(isCut ? cut : before);
+          if (isCut) cuts++;
+        }
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it('pauses for the longest requested time, ten seconds at most', () => {
+    const limit = new LearntLimit();
+    const overload = (pauseMs: number, nowMs: number) =>
+      limit.end({ ...end, signal: 'overload', epoch: limit.send(), pauseMs, nowMs });
+    overload(5_000, 1_000);
+    overload(2_000, 2_000);
+    expect(limit.pausedUntilMs).toBe(6_000);
+    expect(limit.hasRoom({ isSheddable: false, nowMs: 5_999 })).toBe(false);
+    expect(limit.hasRoom({ isSheddable: true, nowMs: 6_000 })).toBe(true);
+    overload(3_600_000, 3_000);
+    expect(limit.pausedUntilMs).toBe(13_000);
+  });
+
+  it('holds other requests than those of batches back only at twice the limit in slow start', () => {
+    const limit = new LearntLimit({ initial: 2, min: 1, max: 9 });
+    const room = (isSheddable: boolean) => limit.hasRoom({ isSheddable, nowMs: 0 });
+    limit.send();
+    const epoch = limit.send();
+    expect([room(true), room(false)]).toEqual([false, true]);
+    for (let i = 0; i < 2; i++) limit.send();
+    expect([room(true), room(false)]).toEqual([false, false]);
+    limit.end({ ...end, signal: 'overload', epoch });
+    expect(limit.isSlowStart).toBe(false);
+    expect(room(false)).toBe(false);
+  });
+
+  it.each([
+    [{ initial: 8, min: 9, max: 10 }],
+    [{ initial: 8, min: 1, max: 7 }],
+    [{ initial: 8, min: 0, max: 9 }],
+  ])('refuses bounds that contradict each other: %j', (options) => {
+    expect(() => new LearntLimit(options)).toThrow(RangeError);
+  });
+
+  it('does not grow without load, and does not grow while it is measured', () => {
+    const limit = new LearntLimit();
+    for (let i = 0; i < 100; i++) {
+      limit.end({ ...end, signal: 'success', epoch: limit.send(), nowMs: i * 100 });
+    }
+    expect(limit.limit).toBe(8);
+  });
+
+  it.each([
+    [16, 400],
+    [64, 400],
+    [128, 400],
+  ])('finds a knee of %d with %d requests that always wait', (knee, clients) => {
+    const { limitAt } = closedLoop({ knee, clients, seed: 7, untilMs: 600_000, isSheddable: true });
+    expect(limitAt(600_000)).toBeGreaterThanOrEqual(0.8 * knee);
+    expect(limitAt(600_000)).toBeLessThanOrEqual(1.5 * knee);
+    // The answers take about 2 s; the limit doubles every other round.
+    expect(limitAt(60_000)).toBeGreaterThanOrEqual(0.9 * knee);
+  });
+
+  it('is not driven far beyond the knee by users that slow start does not hold back', () => {
+    const { limitAt } = closedLoop({
+      ...{ knee: 32, clients: 200, seed: 7, untilMs: 300_000, isSheddable: false },
+    });
+    expect(limitAt(300_000)).toBeLessThanOrEqual(64);
+    expect(limitAt(300_000)).toBeGreaterThanOrEqual(29);
+  });
+
+  it('leaves its maximum if the backend cannot use it', () => {
+    const scene = { knee: 60, clients: 400, seed: 7, isSheddable: true, initial: 100, max: 100 };
+    const { limitAt } = closedLoop({ ...scene, untilMs: 1_800_000 });
+    expect(limitAt(1_800_000)).toBeLessThanOrEqual(90);
+  });
+
+  it('keeps a server that refuses what exceeds its places busy, and is refused rarely', () => {
+    const { busy, refused } = closedLoop({
+      ...{ knee: 1_000, places: 20, clients: 100, seed: 7, untilMs: 300_000, isSheddable: true },
+    });
+    expect(busy).toBeGreaterThan(0.8);
+    expect(refused).toBeLessThan(0.05);
+  });
+
+  it('makes the same decisions for the same requests', () => {
+    const scene = { knee: 40, clients: 100, untilMs: 100_000, isSheddable: true };
+    const trace = (seed: number) => closedLoop({ ...scene, seed }).limits;
+    expect(trace(3)).toEqual(trace(3));
+    expect(trace(3)).not.toEqual(trace(4));
+    expect(trace(3)[0]?.limit).toBe(8);
+  });
+});
