@@ -23,6 +23,9 @@ const USED_OTHERWISE: Readonly<Record<string, string>> = {
   'core/dispatch/pool/pool-settings.ts POOL_DEFAULTS': 'flow control, which no process drives yet',
   'core/dispatch/pool/request-queue-controller.ts RequestQueueController':
     'flow control, which no process drives yet',
+  'inference/proxy/pass-through.ts passThrough': 'flow control, which no process drives yet',
+  'inference/proxy/proxied-backend.ts openProxiedBackend':
+    'flow control, which no process drives yet',
   'core/openai/result-line.ts LINE_ERROR_CODES': 'a test compares docs/errors.md with it',
   'embedded/binaries/go-program.ts findGoProgram': 'test/run.js prepares the tests with it',
   'embedded/binaries/versitygw.ts VERSITYGW': 'test/run.js prepares the tests with it',

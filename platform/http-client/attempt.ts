@@ -17,6 +17,8 @@ export type AttemptFailureReason =
 export interface AttemptFailure {
   readonly reason: AttemptFailureReason;
   readonly message: string;
+  /** The code of Node's or undici's error, such as `ECONNREFUSED`; absent if there was no error. */
+  readonly code?: string | undefined;
 }
 
 /**
@@ -27,8 +29,11 @@ export interface ResponseReader {
   /** The final status; `rawHeaders` holds name, value, name, value, …. */
   onHead(status: number, rawHeaders: readonly Buffer[]): void;
   onBytes(chunk: Buffer): void;
-  /** The last byte has arrived. The reader calls {@link HttpAttempt.finish} when it has the response. */
-  onEnd(): void;
+  /**
+   * The last byte has arrived; `rawTrailers` is a list like that of `onHead`, usually empty. The reader calls
+   * {@link HttpAttempt.finish} when it has the response.
+   */
+  onEnd(rawTrailers: readonly Buffer[]): void;
   onFailure(failure: AttemptFailure): void;
 }
 
@@ -73,10 +78,10 @@ export class HttpAttempt {
   }
 
   /** Ends the attempt with a failure; its connection is destroyed. Does nothing after the end. */
-  fail(reason: AttemptFailureReason, message: string): void {
+  fail(reason: AttemptFailureReason, message: string, code?: string): void {
     if (this.#isOver) return;
     this.finish();
-    this.#options.reader.onFailure({ reason, message });
+    this.#options.reader.onFailure({ reason, message, code });
     this.#abortConnection?.();
   }
 
@@ -121,14 +126,16 @@ export class HttpAttempt {
     return this.#holds === 0 && !this.#isOver;
   }
 
-  onComplete(): void {
+  onComplete(rawTrailers: readonly unknown[] | null): void {
     // The connection may carry another request before the reader has decoded this response.
     this.#resume = null;
-    this.#options.reader.onEnd();
+    // undici declares strings, but for this form of handlers they are buffers, as in `onHeaders`.
+    this.#options.reader.onEnd((rawTrailers ?? []) as readonly Buffer[]);
   }
 
   onError(error: Error): void {
-    this.fail(this.#abortConnection === null ? 'connect' : 'connection', describe(error));
+    const reason = this.#abortConnection === null ? 'connect' : 'connection';
+    this.fail(reason, describe(error), (error as NodeJS.ErrnoException).code);
   }
 
   #onTimeout(): void {

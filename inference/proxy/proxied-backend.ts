@@ -1,0 +1,64 @@
+import { joinPath, withoutTrailingSlashes } from '../../platform/http-client/base-url';
+import type { HttpAttempt } from '../../platform/http-client/attempt';
+import {
+  openConnectionPool,
+  type ConnectionPool,
+  type ConnectionPoolOptions,
+} from '../../platform/http-client/pool';
+import { requestHeaders, type RawHeaders } from './forwarded-headers';
+
+/** How one backend is reached. */
+export interface ProxiedBackendOptions {
+  /** Base URL; its path precedes the path of a request, without repeating `/v1`. */
+  readonly url: string;
+  /** Value of `authorization` for this backend, or null. */
+  readonly authorization: string | null;
+  readonly tls: ConnectionPoolOptions['tls'];
+  /** Connections at most. More requests would wait for one unseen, so admission must allow fewer. */
+  readonly connections: number;
+  /** Time limit of a connection, ms; 10 s at most. */
+  readonly connectTimeoutMs: number;
+}
+
+/** A request as a client sent it. */
+export interface ProxiedRequest {
+  readonly method: string;
+  /** Path and query. */
+  readonly path: string;
+  /** `rawHeaders` of the client's request. */
+  readonly headers: RawHeaders;
+  /** Fields that the gateway sets; they replace the client's fields of the same name. */
+  readonly ownHeaders: RawHeaders;
+  /** Whether a backend without a key of its own gets the client's `authorization`. */
+  readonly keepsAuthorization: boolean;
+  /** Exactly the bytes to send; null for none. */
+  readonly body: Buffer | null;
+}
+
+/** The connections to one backend of the gateway. */
+export interface ProxiedBackend {
+  /** Base URL, as configured. */
+  readonly url: string;
+  /** Sends the request as `attempt`. */
+  dispatch(request: ProxiedRequest, attempt: HttpAttempt): void;
+  /** Closes all connections. Exchanges that still run end as lost, so the caller drains first. */
+  close(): Promise<void>;
+}
+
+/** Opens no connection before the first request. */
+export function openProxiedBackend(options: ProxiedBackendOptions): ProxiedBackend {
+  const base = new URL(options.url);
+  const { connections, connectTimeoutMs: timeoutMs, tls, authorization } = options;
+  const pool: ConnectionPool = openConnectionPool(base.origin, { connections, timeoutMs, tls });
+  const basePath = withoutTrailingSlashes(base.pathname);
+  const key = authorization === null ? [] : ['authorization', authorization];
+  return {
+    url: options.url,
+    dispatch: ({ method, path, headers, ownHeaders, keepsAuthorization, body }, attempt) => {
+      const own = [...ownHeaders, ...key];
+      const sent = requestHeaders({ received: headers, own, keepsAuthorization });
+      pool.dispatch({ method, path: joinPath(basePath, path), headers: sent, body }, attempt);
+    },
+    close: () => pool.destroy(),
+  };
+}

@@ -1,0 +1,162 @@
+import {
+  HttpAttempt,
+  type AttemptFailure,
+  type AttemptFailureReason,
+  type ResponseReader,
+} from '../../platform/http-client/attempt';
+import { createAnswerMeter, type AnswerMeter } from './answer-meter';
+import { ClientAnswer } from './client-answer';
+import type { ExchangeEnd, ExchangeOutcome } from './exchange-end';
+import { answerHeaders } from './forwarded-headers';
+import type { PassThroughOptions } from './pass-through-options';
+import { StallTimer } from './stall-timer';
+
+/** A declined answer is read to its end, so that its connection can be used again, unless it is longer. */
+const MAX_DECLINED_BYTES = 64 * 1024;
+
+/** What a {@link StreamExchange} needs: the options of the pass-through, and who gets its end. */
+export interface StreamExchangeOptions extends PassThroughOptions {
+  /** Called exactly once. */
+  readonly onSettled: (end: ExchangeEnd) => void;
+}
+
+/**
+ * One exchange with a backend whose answer is written to the client as it arrives. Every piece that is read is
+ * written at once. While the client's socket is full, nothing more is read from the backend, so an exchange holds
+ * little more than one read and one socket buffer.
+ */
+export class StreamExchange implements ResponseReader {
+  readonly #options: StreamExchangeOptions;
+  readonly #attempt: HttpAttempt;
+  readonly #client: ClientAnswer;
+  readonly #stall: StallTimer;
+  readonly #startedMs = performance.now();
+  readonly #onAbort = (): void => this.#attempt.abort();
+  #status: number | null = null;
+  #meter: AnswerMeter | null = null;
+  #bytes = 0;
+  #ttfbMs: number | null = null;
+  #isDeclined = false;
+  #isHeld = false;
+
+  constructor(options: StreamExchangeOptions) {
+    this.#options = options;
+    const { requestTimeoutMs: timeoutMs, stallTimeoutMs, response } = options;
+    this.#attempt = new HttpAttempt({ timeoutMs, maySend: undefined, reader: this });
+    this.#stall = new StallTimer(stallTimeoutMs, () => this.#onStall());
+    this.#client = new ClientAnswer(response, {
+      onDrain: () => this.#onDrain(),
+      onClose: () => this.#onClientClose(),
+    });
+  }
+
+  /** Sends the request. Call it once. */
+  start(): void {
+    const { signal, backend } = this.#options;
+    signal?.addEventListener('abort', this.#onAbort, { once: true });
+    if (signal?.aborted || this.#client.isClosed) this.#attempt.abort();
+    else backend.dispatch(this.#options, this.#attempt);
+  }
+
+  onHead(status: number, rawHeaders: readonly Buffer[]): void {
+    this.#status = status;
+    const received = answerHeaders(rawHeaders);
+    const { onHead } = this.#options;
+    const headers = onHead === undefined ? received : onHead(status, received);
+    this.#stall.start();
+    if (headers === null) this.#isDeclined = true;
+    else if (this.#client.isClosed) this.#attempt.abort();
+    else {
+      this.#client.head(status, headers);
+      this.#meter = createAnswerMeter(headers);
+    }
+  }
+
+  onBytes(chunk: Buffer): void {
+    this.#bytes += chunk.length;
+    this.#stall.progress();
+    if (this.#ttfbMs === null) this.#onFirstByte();
+    if (this.#isDeclined) {
+      if (this.#bytes > MAX_DECLINED_BYTES) this.#attempt.fail('too_large', 'a long answer');
+    } else if (this.#client.isClosed) this.#attempt.abort();
+    else {
+      this.#meter?.add(chunk);
+      if (!this.#client.write(chunk)) this.#hold();
+    }
+  }
+
+  onEnd(rawTrailers: readonly Buffer[]): void {
+    this.#attempt.finish();
+    this.#ttfbMs ??= performance.now() - this.#startedMs;
+    if (this.#isDeclined) this.#settle('declined', null);
+    else {
+      // The timer runs on: a client that does not take the last bytes must not keep its connection.
+      this.#client.end(answerHeaders(rawTrailers));
+      this.#settle('answered', null);
+    }
+  }
+
+  onFailure({ reason, message }: AttemptFailure): void {
+    const outcome = this.#isDeclined ? 'declined' : this.#outcomeOf(reason);
+    this.#stall.stop();
+    if (this.#client.isHeadSent) this.#client.cut();
+    this.#settle(outcome, message);
+  }
+
+  #outcomeOf(reason: AttemptFailureReason): ExchangeOutcome {
+    if (reason === 'connect' || reason === 'unsent') return 'unreachable';
+    if (reason === 'timeout') return 'timeout';
+    if (reason !== 'aborted') return 'lost';
+    return this.#client.isClosed ? 'client_closed' : 'aborted';
+  }
+
+  #settle(outcome: ExchangeOutcome, message: string | null): void {
+    this.#options.signal?.removeEventListener('abort', this.#onAbort);
+    if (!this.#client.isHeadSent) {
+      this.#stall.stop();
+      this.#client.detach();
+    }
+    const read = outcome === 'answered' ? this.#meter?.end() : undefined;
+    this.#options.onSettled({
+      outcome,
+      status: this.#status,
+      isHeadSent: this.#client.isHeadSent,
+      bytes: this.#bytes,
+      ttfbMs: this.#ttfbMs,
+      usage: read?.usage ?? null,
+      events: read?.events ?? this.#meter?.events() ?? 0,
+      message,
+    });
+  }
+
+  #onFirstByte(): void {
+    this.#ttfbMs = performance.now() - this.#startedMs;
+    this.#options.onFirstByte?.(this.#ttfbMs);
+  }
+
+  /** Stops reading from the backend until the client has taken what was written. */
+  #hold(): void {
+    if (this.#isHeld) return;
+    this.#isHeld = true;
+    this.#attempt.hold();
+  }
+
+  #onDrain(): void {
+    this.#stall.progress();
+    if (!this.#isHeld) return;
+    this.#isHeld = false;
+    this.#attempt.release();
+  }
+
+  #onClientClose(): void {
+    this.#stall.stop();
+    this.#attempt.abort();
+  }
+
+  #onStall(): void {
+    const side = this.#isHeld || this.#attempt.isOver ? 'client' : 'backend';
+    const message = `no progress at the ${side} for ${this.#options.stallTimeoutMs} ms`;
+    if (this.#attempt.isOver) this.#client.cut();
+    else this.#attempt.fail('timeout', message);
+  }
+}
