@@ -15,6 +15,7 @@ import { openHeaderVault } from '../platform/header-vault';
 import { listenFault } from '../platform/listen-fault';
 import { createLogger, type Logger } from '../platform/logger';
 import { createMetricsRegistry } from '../platform/metrics';
+import { openFilesFault, openFilesLimit } from '../platform/open-files';
 import { observabilityPlace } from '../platform/observability-place';
 import { startObservabilityServer } from '../platform/observability-server';
 import type { RunningProcess, StartOptions } from '../platform/process';
@@ -119,6 +120,7 @@ async function open(config: Config, host: Host): Promise<string> {
   const vault = openHeaderVault(config);
   const app = buildApp({ config, ...rows, vault, store, outbox, metrics, tracing, logger, checks });
   onClose('http', () => app.close(), DRAIN_MS);
+  warnOfFewOpenFiles(config.api, logger);
   const url = await listen(app, config.api);
   observability.markStarted(checks);
   onClose('readiness', async () => observability.markNotReady('draining'));
@@ -146,6 +148,12 @@ function createRepositories({ limits }: Config, pool: ReturnType<typeof openPool
 function refusePublicBind(config: Config): void {
   const fault = publicBindFault(config);
   if (fault !== null) throw new NightshiftError('config_invalid', `api.host: ${fault}`);
+}
+
+function warnOfFewOpenFiles({ max_connections: connections }: Config['api'], logger: Logger): void {
+  const limit = openFilesLimit();
+  const fault = openFilesFault(limit, 'api.max_connections', connections);
+  if (fault !== null) logger.warn({ limit, connections }, fault);
 }
 
 async function listen(app: FastifyInstance, api: Config['api']): Promise<string> {

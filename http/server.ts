@@ -5,6 +5,7 @@ import type { OriginCheck } from '../platform/own-names';
 import type { TenantSource } from './authentication/tenant-header';
 import { addBodyParsers } from './bodies/body-parsers';
 import { type BodyRate, watchBodyRates } from './connections/body-rate';
+import type { OnClosed } from './connections/closed-reason';
 import { addConnectionEvents, answerBrokenRequest } from './connections/connection-events';
 import { limitConnections, type NamedConnectionLimits } from './connections/connection-limits';
 import { addDrain } from './connections/drain';
@@ -49,7 +50,8 @@ const IDLE_CONNECTION_MS = 120_000;
  */
 export function createServer(options: ServerOptions): FastifyInstance {
   const answerError = errorHandler(options.logger);
-  const { auth, limits } = options;
+  const { auth, limits, metrics } = options;
+  const onClosed: OnClosed = (reason) => metrics.connectionsClosed.inc({ reason });
   const app = Fastify({
     genReqId: requestId,
     bodyLimit: limits.collectedBodyBytes,
@@ -71,7 +73,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
       setContext(request, reply, auth);
       answerError(error, request, reply);
     },
-    clientErrorHandler: answerBrokenRequest,
+    clientErrorHandler: (error, socket) => answerBrokenRequest(error, socket, onClosed),
   });
   // Node silently drops headers beyond a count, so a client could push out those that a proxy adds.
   // Only the bytes are limited, and a request beyond that limit is refused.
@@ -82,8 +84,8 @@ export function createServer(options: ServerOptions): FastifyInstance {
     if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
   }
   addConnectionEvents(app.server, limits.bodyBytes);
-  limitConnections(app.server, limits.connections);
-  watchBodyRates(app.server, limits.bodyRate);
+  limitConnections(app.server, limits.connections, onClosed);
+  watchBodyRates(app.server, limits.bodyRate, onClosed);
   addDrain(app);
   addBodyParsers(app, limits.collectedBodyBytes);
   addRequestContext(app, auth);

@@ -31,6 +31,12 @@ export function createApiMetrics(registry: Registry) {
       labelNames: ['method', 'path'] as const,
       registers,
     }),
+    connectionsClosed: new Counter({
+      name: 'http_connections_closed_total',
+      help: 'Connections that were refused or ended because of a limit or of invalid bytes',
+      labelNames: ['reason'] as const,
+      registers,
+    }),
     openBatches: createOpenBatchSeries(registers, OPEN_STATUSES),
     ...createProcessSeries(registers),
   } as const;

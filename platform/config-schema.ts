@@ -117,7 +117,7 @@ export const configSchema = z.strictObject({
       observability_port: port.prefault(8081),
       allowed_hosts: z.array(hostName).optional(),
       max_header_bytes: headerBytes.prefault('16KiB'),
-      header_timeout: duration('30s'),
+      header_timeout: duration('10s'),
       min_body_rate: size('4KiB'),
       body_grace: duration('60s'),
       max_connections: count.prefault(2_000),

@@ -38,7 +38,8 @@ export function originCheck(
     if (origin !== undefined && !isOwnOrigin(origin, host, allowed ?? [])) {
       return `Web pages of ${shown(origin)} may not use this server: with auth.mode none it serves only its own origin. If this page should be served, the operator must add its host to the setting api.allowed_hosts.`;
     }
-    if (fetchSite?.toLowerCase() === 'cross-site') {
+    // A repeated header arrives as a list.
+    if (fetchSite?.toLowerCase().includes('cross-site')) {
       return 'This request comes from a web page of another site (Sec-Fetch-Site: cross-site). With auth.mode none this server does not answer such requests.';
     }
     return null;

@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server } from 'node:http';
 import { type BareAnswer, endWith } from './bare-answer';
+import type { OnClosed } from './closed-reason';
 import { type Exchange, onExchange } from './exchanges';
 
 /** How slowly the body of a request may arrive. */
@@ -29,7 +30,7 @@ const CHECKS_PER_GRACE = 5;
  * on while it keeps up the rate, a short network failure costs nothing, and a byte now and then does
  * not hold a connection. Time in which we do not read, because the object store is slow, is free.
  */
-export function watchBodyRates(server: Server, rate: BodyRate): void {
+export function watchBodyRates(server: Server, rate: BodyRate, onClosed: OnClosed): void {
   if (rate.bytesPerSec === 0) return;
   const arrivals = new Map<IncomingMessage, Arrival>();
   onExchange(server, ({ request, response }) => {
@@ -44,6 +45,7 @@ export function watchBodyRates(server: Server, rate: BodyRate): void {
       if (arrival.request.complete) arrivals.delete(arrival.request);
       else if (!hasCredit(arrival, rate)) {
         arrivals.delete(arrival.request);
+        onClosed('slow_body');
         endSlow(arrival, rate);
       }
     }

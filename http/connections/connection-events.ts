@@ -1,6 +1,7 @@
 import type { Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type BareAnswer, endWith } from './bare-answer';
+import type { ClosedReason, OnClosed } from './closed-reason';
 import { type Exchange, onExchange } from './exchanges';
 
 /** A request line of more than 8 KiB. If the headers are too large, the URL is the reason. */
@@ -32,7 +33,11 @@ export function addConnectionEvents(server: Server, maxBodyBytes: number): void 
 }
 
 /** Answers invalid HTTP on the socket itself, after the answers that are in progress on it. */
-export function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex): void {
+export function answerBrokenRequest(
+  error: NodeJS.ErrnoException,
+  socket: Duplex,
+  onClosed: OnClosed,
+): void {
   // The first invalid bytes were already answered.
   if (socket.writableEnded) return;
   if (error.code === 'ECONNRESET' || !socket.writable) {
@@ -40,6 +45,8 @@ export function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex
     return;
   }
   if (AWAITING_TURN.has(socket)) return;
+  const reason = reasonOf(error);
+  if (reason !== null) onClosed(reason);
   const answer = answerTo(error);
   const last = LAST_EXCHANGE.get(socket);
   if (last === undefined || last.response.writableFinished) endWith(socket, answer);
@@ -61,6 +68,13 @@ function answerIdle(socket: Duplex): void {
   if (!isAnswered && last.request.complete) return;
   if (isAnswered) socket.destroy();
   else endWith(socket, { status: 408, message: 'The request took too long to arrive.' });
+}
+
+/** `null` if the client itself ended the connection within a request. */
+function reasonOf({ code }: NodeJS.ErrnoException): ClosedReason | null {
+  if (code === 'HPE_INVALID_EOF_STATE') return null;
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'slow_headers';
+  return code === 'HPE_HEADER_OVERFLOW' ? 'large_headers' : 'invalid';
 }
 
 const NO_TUNNEL = { status: 405, message: 'Not allowed to CONNECT.' };

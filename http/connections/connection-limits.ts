@@ -2,6 +2,7 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { RETRY_AFTER_SEC } from '../errors/error-envelope';
 import { type BareAnswer, endWith } from './bare-answer';
+import type { OnClosed } from './closed-reason';
 import { type ConnectionLimits, ConnectionTable, type ReachedLimit } from './connection-table';
 import { onExchange } from './exchanges';
 
@@ -18,15 +19,25 @@ const MAX_REFUSED = 256;
  * a limit, the longest idle connection is closed. If none is idle, the new connection is refused with an
  * answer: a refused client can act, but a client that waits in a backlog cannot.
  */
-export function limitConnections(server: Server, limits: NamedConnectionLimits): void {
-  const table = new ConnectionTable(limits, evict);
+export function limitConnections(
+  server: Server,
+  limits: NamedConnectionLimits,
+  onClosed: OnClosed,
+): void {
+  const table = new ConnectionTable(limits, (socket, hasPartialRequest) => {
+    onClosed('evicted');
+    evict(socket, hasPartialRequest);
+  });
   const refuse = createRefusal(limits);
   const serve = server.listeners('connection') as ((socket: Socket) => void)[];
   server.removeAllListeners('connection');
   server.on('connection', (socket: Socket) => {
     const reached = table.admit(socket);
-    if (reached !== null) refuse(socket, reached);
-    else for (const listener of serve) listener.call(server, socket);
+    if (reached === null) for (const listener of serve) listener.call(server, socket);
+    else {
+      onClosed(reached === 'total' ? 'max_connections' : 'max_connections_per_address');
+      refuse(socket, reached);
+    }
   });
   onExchange(server, ({ request: { socket }, response }) => {
     table.begin(socket);

@@ -9,6 +9,8 @@ export interface RequestMetrics {
   /** Seconds. */
   readonly requestDuration: Pick<Histogram<'method' | 'path' | 'status'>, 'observe'>;
   readonly requestsInFlight: Pick<Gauge<'method' | 'path'>, 'inc' | 'dec'>;
+  /** Connections that the server refused or ended; `reason` is a `ClosedReason`. */
+  readonly connectionsClosed: Pick<Counter<'reason'>, 'inc'>;
 }
 
 /** Status of a request whose client disconnected before it was answered. */

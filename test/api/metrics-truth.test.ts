@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { rmSync, writeFileSync } from 'node:fs';
 import fs from 'node:fs/promises';
 import net from 'node:net';
@@ -103,6 +104,13 @@ it('counts a client that disconnects before the answer', async () => {
   await until(async () => (await scrape())[inFlight] === 0, 5_000, 'the end of the request');
 });
 
+it('counts a connection that is closed because of what it sent', async () => {
+  const { port } = new URL(api.url ?? '');
+  const socket = net.connect(Number(port), '127.0.0.1');
+  socket.resume().write('not HTTP\r\n\r\n');
+  await once(socket, 'close');
+});
+
 it('watches its dependencies and the event loop', async () => {
   const isAway = async () => (await scrape())['dependency_up{dependency="temporal"}'] === 0;
   await until(isAway, 20_000, 'Temporal to be missed');
@@ -163,6 +171,7 @@ const EXPECTED = {
   ...answered('method="GET",path="unknown",status="404"'),
   ...answered('method="other",path="/v1/files/:file_id",status="405"'),
   ...answered('method="POST",path="/v1/batches",status="499"'),
+  'http_connections_closed_total{reason="invalid"}': 1,
   'batches_open{status="in_progress"}': 2,
   'batches_open{status="cancelling"}': 1,
   'batches_overdue{status="in_progress"}': 1,

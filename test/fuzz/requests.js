@@ -201,8 +201,36 @@ function rawRequest(random, world) {
     [4, () => damaged(random, whole)],
     [2, () => Buffer.concat([whole, whole])],
     [1, () => Buffer.concat([head.subarray(0, -2), Buffer.alloc(20_000, 'a'), head])],
+    [1, () => Buffer.concat([head.subarray(0, -2), hostileFields(random), Buffer.from('\r\n')])],
   ]);
   return { kind: 'raw', bytes, leave: random.pick(['wait', 'end', 'end', 'destroy']) };
+}
+
+/** Headers that cost much to read: very many, or full of blanks, or the same one again. */
+function hostileFields(random) {
+  const blanks = (count) => random.pick([' ', '\t', ' \t']).repeat(count);
+  const many = random.between(900, 2_100);
+  return Buffer.from(
+    random.pick([
+      () => Array.from({ length: many }, (_, i) => `f${i}:\r\n`).join(''),
+      () => `x: a${blanks(random.between(1_000, 7_500))}b\r\n`,
+      () => `authorization: Bearer ${blanks(random.between(1_000, 7_500))}\r\n`,
+      () => `content-type: a/b${`;${blanks(3)}`.repeat(random.between(100, 3_000))}\r\n`,
+      () => 'host: y\r\nhost: z\r\n',
+    ])(),
+    'latin1',
+  );
+}
+
+/** A request that a foreign web page could send; without authentication it must be refused. */
+function foreignRequest(random, world) {
+  const request = random.pick([fileForm, jsonRequest, lookRequest])(random, world);
+  const foreign = random.pick([
+    { host: 'rebound.example' },
+    { origin: random.pick(['https://evil.example', 'null', 'http://127.0.0.1', 'file://']) },
+    { 'sec-fetch-site': random.pick(['cross-site', 'CROSS-SITE']) },
+  ]);
+  return { ...request, kind: 'foreign', headers: { ...request.headers, ...foreign } };
 }
 
 function deletion(random, world) {
@@ -225,6 +253,7 @@ function makeRequest(random, world) {
     [20, () => lookRequest(random, world)],
     [6, () => strangeRequest(random)],
     [8, () => rawRequest(random, world)],
+    [3, () => foreignRequest(random, world)],
     [8, () => deletion(random, world)],
   ]);
 }

@@ -3,7 +3,8 @@
 const OPEN = ['validating', 'in_progress', 'finalizing', 'cancelling'];
 
 /** What is wrong with an answer, in words; null where nothing is. */
-function faultOf({ method, path }, { status, headers, body }) {
+function faultOf({ kind, method, path }, { status, headers, body }) {
+  if (kind === 'foreign' && status < 400) return `status ${status} for a foreign page`;
   if (status >= 500) return `status ${status}: ${body.toString().slice(0, 300)}`;
   if (headers['x-request-id'] === undefined) return `status ${status} without an x-request-id`;
   if (method === 'HEAD') return body.length === 0 ? null : 'a HEAD with a body';

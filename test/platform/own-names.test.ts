@@ -65,6 +65,13 @@ describe('the names of a server with authentication', () => {
 describe('a web page', () => {
   const host = 'localhost:8000';
 
+  it.each(['cross-site', 'Cross-Site', 'same-origin, cross-site'])(
+    'of another site is refused: %s',
+    (fetchSite) => {
+      expect(check()({ host, origin: undefined, fetchSite })).toContain('another site');
+    },
+  );
+
   it.each(['http://localhost:8000', 'https://LOCALHOST:8000'])(
     'of this server itself is served: %s',
     (origin) => {

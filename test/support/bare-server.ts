@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import http from 'node:http';
 import net, { type AddressInfo } from 'node:net';
+import type { ClosedReason } from '../../http/connections/closed-reason';
 import { type BodyRate, watchBodyRates } from '../../http/connections/body-rate';
 import { addConnectionEvents } from '../../http/connections/connection-events';
 import { limitConnections } from '../../http/connections/connection-limits';
@@ -11,6 +12,8 @@ import type { ConnectionLimits } from '../../http/connections/connection-table';
 export interface BareServer {
   readonly server: http.Server;
   readonly port: number;
+  /** Why connections were closed, in order. */
+  readonly closed: ClosedReason[];
   /** Answers to `/wait`, for a test to finish. */
   readonly open: http.ServerResponse[];
 }
@@ -32,20 +35,20 @@ export async function startBareServer(
   rate?: BodyRate,
 ): Promise<BareServer> {
   const open: http.ServerResponse[] = [];
+  const closed: ClosedReason[] = [];
+  const onClosed = (reason: ClosedReason) => void closed.push(reason);
   const server = http.createServer((request, response) => {
     if (request.url === '/wait') open.push(response);
     else if (request.url === '/unread') request.once('end', () => response.end('read'));
     else request.resume().once('end', () => response.end('hello'));
   });
   addConnectionEvents(server, 1_000_000);
-  limitConnections(server, {
-    ...{ total: 1_000, perAddress: 1_000, perAddressSetting: 'a.setting' },
-    ...limits,
-  });
-  if (rate !== undefined) watchBodyRates(server, rate);
+  const unlimited = { total: 1_000, perAddress: 1_000, perAddressSetting: 'a.setting' };
+  limitConnections(server, { ...unlimited, ...limits }, onClosed);
+  if (rate !== undefined) watchBodyRates(server, rate, onClosed);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   servers.push(server);
-  return { server, port: (server.address() as AddressInfo).port, open };
+  return { server, port: (server.address() as AddressInfo).port, open, closed };
 }
 
 /** A client that writes bytes. */

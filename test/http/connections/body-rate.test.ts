@@ -26,10 +26,11 @@ describe('a body that arrives slowly', () => {
   }
 
   it('is answered with 408, even if a byte arrives now and then', async () => {
-    const { port } = await start({}, RATE);
+    const { port, closed } = await start({}, RATE);
     const client = connect(port, post('/', 1_000_000));
     drip(client, { bytes: 1, everyMs: 20, count: Infinity });
     await client.closed;
+    expect(closed).toEqual(['slow_body']);
     expect(client.text()).toMatch(/^HTTP\/1\.1 408 /);
     expect(errorIn(client.text())['message']).toContain('at least 1000 bytes per second');
   });

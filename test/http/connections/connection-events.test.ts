@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import net from 'node:net';
 import { openTestServer, type TestServer } from '../../support/http-server';
+import { movedSeries } from '../../support/metric-values';
 import { until } from '../../support/until';
 import { answersIn, exchange, expectEnvelope } from '../../support/wire';
 
@@ -41,6 +42,25 @@ describe('bytes that are not a valid request', () => {
       expect(more).toEqual([]);
     },
   );
+
+  it('are counted by what is wrong with them', async () => {
+    const counts = async (): Promise<Record<string, number>> =>
+      movedSeries(server.registry, 'http_connections_closed_total');
+    const before = await counts();
+    await exchange(port, 'NONSENSE\r\n\r\n');
+    await exchange(port, `${GET}x: ${'a'.repeat(20_000)}\r\n\r\n`);
+    const slow = await openTestServer({ limits: { headerTimeoutMs: 100 } });
+    const [answer] = answersIn(await exchange(slow.port, 'GET / HTTP/1.1\r\nhost: lo'));
+    const slowly = await movedSeries(slow.registry, 'http_connections_closed_total');
+    await slow.close();
+    expectEnvelope(answer, 408);
+    const series = (reason: string): string => `http_connections_closed_total{reason="${reason}"}`;
+    const after = await counts();
+    for (const reason of ['invalid', 'large_headers']) {
+      expect((after[series(reason)] ?? 0) - (before[series(reason)] ?? 0)).toBe(1);
+    }
+    expect(slowly).toEqual({ [series('slow_headers')]: 1 });
+  });
 
   it('are answered after the requests before them', async () => {
     const text = await exchange(

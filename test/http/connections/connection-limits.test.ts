@@ -12,7 +12,7 @@ afterEach(closeBareServers);
 
 describe('connections beyond a limit', () => {
   it('are refused with a reason while all others are busy', async () => {
-    const { port, open } = await start({ total: 3 });
+    const { port, open, closed } = await start({ total: 3 });
     const busy = [1, 2, 3].map(() => connect(port, get('/wait')));
     await until(() => open.length === 3, 5_000, 'all three to wait');
     const late = connect(port, get('/'));
@@ -20,6 +20,7 @@ describe('connections beyond a limit', () => {
     expect(late.text()).toMatch(/^HTTP\/1\.1 503 /);
     expect(late.text()).toMatch(/retry-after: \d/);
     expect(errorIn(late.text())).toMatchObject({ type: 'server_error', param: null, code: null });
+    expect(closed).toEqual(['max_connections']);
     for (const response of open) response.end('done');
     await until(() => busy.every((client) => client.text().endsWith('done')), 5_000, 'answers');
     busy[0]?.socket.destroy();
@@ -36,7 +37,7 @@ describe('connections beyond a limit', () => {
   });
 
   it('replace the longest idle ones at once', async () => {
-    const { port } = await start({ total: 3 });
+    const { port, closed } = await start({ total: 3 });
     const [silent, partial, kept] = [
       connect(port),
       connect(port, 'GET / HTTP/1.1\r\nhost: lo'),
@@ -58,6 +59,8 @@ describe('connections beyond a limit', () => {
       'two more to be served',
     );
     await Promise.all([silent.closed, partial.closed]);
+    // While they are fresh, new connections are refused.
+    expect(closed.filter((reason) => reason !== 'max_connections')).toEqual(['evicted', 'evicted']);
     expect(silent.text()).toBe('');
     expect(partial.text()).toMatch(/^HTTP\/1\.1 503 /);
     expect(errorIn(partial.text())['message']).toContain('too long to arrive');
@@ -65,13 +68,14 @@ describe('connections beyond a limit', () => {
   });
 
   it('are counted per address', async () => {
-    const { port, open } = await start({ perAddress: 2 });
+    const { port, open, closed } = await start({ perAddress: 2 });
     for (let i = 0; i < 2; i++) connect(port, get('/wait'));
     await until(() => open.length === 2, 5_000, 'both to wait');
     const third = connect(port, get('/'));
     await third.closed;
     expect(third.text()).toMatch(/^HTTP\/1\.1 429 /);
     expect(errorIn(third.text())).toMatchObject({ type: 'requests', code: 'rate_limit_exceeded' });
+    expect(closed).toEqual(['max_connections_per_address']);
     const other = connect(port, get('/'), '127.0.0.2');
     await until(() => other.text().endsWith('hello'), 5_000, 'the other address to be served');
   });
