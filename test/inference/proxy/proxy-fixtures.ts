@@ -1,4 +1,4 @@
-import { createServer, type Server, type ServerResponse } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import {
   connect,
   createServer as createTcpServer,
@@ -9,8 +9,12 @@ import {
 import type { ExchangeEnd } from '../../../inference/proxy/exchange-end';
 import { passThrough } from '../../../inference/proxy/pass-through';
 import type { PassThroughOptions } from '../../../inference/proxy/pass-through-options';
-import { openProxiedBackend, type ProxiedBackend } from '../../../inference/proxy/proxied-backend';
+import { openProxiedBackend } from '../../../inference/proxy/proxied-backend';
 import { until } from '../../support/until';
+
+/** A request as a client sends it. */
+export const POST =
+  'POST /v1/chat/completions HTTP/1.1\r\nHost: front\r\nContent-Length: 2\r\n\r\n{}';
 
 const cleanups: (() => Promise<unknown> | void)[] = [];
 
@@ -23,38 +27,44 @@ export function onClose(cleanup: () => Promise<unknown> | void): void {
   cleanups.push(cleanup);
 }
 
-/** A TCP server: its connections get `answer`, and everything that they received so far. */
+/**
+ * A TCP server: its connections get `answer`, and everything that they received so far. `sockets` are the open
+ * connections that got a request; undici replaces a connection whose request was aborted by an idle one.
+ */
 export async function rawServer(
   answer: (socket: Socket, received: Buffer) => void,
 ): Promise<{ url: string; sockets: Set<Socket> }> {
   const sockets = new Set<Socket>();
+  const open = new Set<Socket>();
   const server = createTcpServer((socket) => {
-    sockets.add(socket);
-    socket.on('close', () => sockets.delete(socket)).on('error', () => undefined);
+    open.add(socket);
+    socket
+      .on('close', () => void [sockets, open].map((set) => set.delete(socket)))
+      .on('error', () => undefined);
     let received = Buffer.alloc(0);
     socket.on('data', (chunk: Buffer) => {
+      sockets.add(socket);
       received = Buffer.concat([received, chunk]);
       answer(socket, received);
     });
   });
   await listen(server);
   onClose(() => {
-    sockets.forEach((socket) => socket.destroy());
+    open.forEach((socket) => socket.destroy());
     return new Promise((resolve) => server.close(resolve));
   });
   return { url: urlOf(server), sockets };
 }
 
 export interface Front {
-  readonly url: string;
   readonly port: number;
-  readonly backend: ProxiedBackend;
   /** The ends of all exchanges, in order. */
   readonly ends: ExchangeEnd[];
   /** Resolves when `count` exchanges have ended. */
   ended(count?: number): Promise<ExchangeEnd>;
-  readonly responses: ServerResponse[];
-  server: Server;
+  /** Bytes written to clients, and those of them that this process still holds. */
+  bytesWritten(): number;
+  bufferedBytes(): number;
 }
 
 /** A server that passes every request through to one backend. */
@@ -103,20 +113,34 @@ export async function frontOf(
     await new Promise((resolve) => server.close(resolve));
     await backend.close();
   });
-  const ended = async (count = 1): Promise<ExchangeEnd> => {
-    const end = await until(() => ends[count - 1], 10_000, `the end of exchange ${count}`, 2);
-    return end;
+  const ended = (count = 1): Promise<ExchangeEnd> =>
+    until(() => ends[count - 1], 10_000, `the end of exchange ${count}`, 2);
+  const total = (of: (response: ServerResponse) => number) =>
+    responses.reduce((sum, response) => sum + of(response), 0);
+  return {
+    port: portOf(server),
+    ends,
+    ended,
+    bytesWritten: () => total(({ socket }) => socket?.bytesWritten ?? 0),
+    bufferedBytes: () => total(({ writableLength }) => writableLength),
   };
-  return { url: urlOf(server), port: portOf(server), backend, ends, ended, responses, server };
+}
+
+export interface RawClient {
+  readonly socket: Socket;
+  /** Everything received so far. */
+  bytes(): Buffer;
+  text(): string;
 }
 
 /** Sends raw bytes to a port. */
-export function rawClient(port: number, request: string): { socket: Socket; text(): string } {
+export function rawClient(port: number, request: string): RawClient {
   const chunks: Buffer[] = [];
   const socket = connect(port, '127.0.0.1', () => socket.write(request, 'latin1'));
   socket.on('data', (chunk: Buffer) => chunks.push(chunk)).on('error', () => undefined);
   onClose(() => void socket.destroy());
-  return { socket, text: () => Buffer.concat(chunks).toString('latin1') };
+  const bytes = () => Buffer.concat(chunks);
+  return { socket, bytes, text: () => bytes().toString('latin1') };
 }
 
 export async function listen(server: TcpServer): Promise<void> {
