@@ -21,6 +21,10 @@ const ROWS = {
   12: () => require('./rows/two-models').twoModels,
   13: () => require('./rows/waiting-batches').waitingBatches,
   14: () => require('./rows/stores').stores,
+  F1: () => require('./rows/queue').queueRate,
+  F2: () => require('./rows/queue').pathRate,
+  F3: () => require('./rows/queue').callLatency,
+  F4: () => require('./rows/queue').queueMemory,
   faults: () => require('./rows/faults').faults,
   sizing: () => require('./rows/sizing').sizing,
 };

@@ -51,11 +51,13 @@ export class TokenCosts {
     this.#isUnit = unitCost;
   }
 
-  /** The cost to expect, at least 1. */
+  /** The cost to expect, a whole number of at least 1. */
   expected({ promptBytes, maxTokens }: RequestSize, output: ExpectedOutput): number {
     if (this.#isUnit) return 1;
     const outputTokens = Math.min(maxTokens ?? Infinity, output.tokens);
-    return Math.max(1, costOf({ inputTokens: promptBytes / BYTES_PER_TOKEN, outputTokens }));
+    const inputTokens = promptBytes / BYTES_PER_TOKEN;
+    // Whole numbers, which the queue stores without an object for each.
+    return Math.max(1, Math.ceil(costOf({ inputTokens, outputTokens })));
   }
 
   /** The real cost. The output that its flow is expected to have learns from it. */

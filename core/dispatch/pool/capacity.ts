@@ -82,9 +82,9 @@ export class Capacity {
     return queued < this.#settings.flowCapacity && (queued > 0 || this.#canGuarantee(band));
   }
 
-  #refusalByNumber({ band, tenant, model }: QueuedRequest): DropCode | null {
+  #refusalByNumber({ band, flow }: QueuedRequest): DropCode | null {
     const { totalCapacity, flowCapacity, sheddableCapacity } = this.#settings;
-    const queued = this.#queues[band].table.find(tenant, model)?.backlog.size ?? 0;
+    const queued = flow?.backlog.size ?? 0;
     const code = queued === 0 ? 'too_many_flows' : 'insufficient_flow_capacity';
     if (band === BAND.sheddable) {
       // A flow without queued requests gets one place, so that no tenant locks out another.

@@ -54,11 +54,11 @@ export class RequestPump {
 
   /** Whether a new request may be dispatched at once. It must not overtake its own or a higher band. */
   mayBypass(request: QueuedRequest): boolean {
-    const { band, tenant, model } = request;
+    const { band } = request;
     const { queues } = this.#options;
     if (!this.gate.isOpenOnArrival(band) || !this.gate.isBelowCap(band)) return false;
     for (let above = 0; above <= band; above++) if ((queues[above]?.length ?? 0) > 0) return false;
-    return this.#isAllowed(request, queues[band].table.find(tenant, model)?.inFlight ?? 0);
+    return this.#isAllowed(request);
   }
 
   bypass(request: QueuedRequest): void {
@@ -134,7 +134,7 @@ export class RequestPump {
     const { queues, onError } = this.#options;
     const { flow, band } = request;
     try {
-      if (this.#isAllowed(request, flow?.inFlight ?? 0)) return true;
+      if (this.#isAllowed(request)) return true;
       if (flow !== null) queues[band].park(flow);
     } catch (error) {
       onError(error);
@@ -143,11 +143,11 @@ export class RequestPump {
     return false;
   }
 
-  #isAllowed(request: QueuedRequest, inFlight: number): boolean {
+  #isAllowed(request: QueuedRequest): boolean {
     const { settings, mayDispatch } = this.#options;
     const { maxInFlightPerFlow } = settings.requestQueueController;
     const most = (maxInFlightPerFlow ?? Infinity) * this.gate.pool.readyBackends;
-    return inFlight < most && (mayDispatch === null || mayDispatch(request));
+    return (request.flow?.inFlight ?? 0) < most && (mayDispatch === null || mayDispatch(request));
   }
 
   #unparkAll(): void {

@@ -117,7 +117,7 @@ export class RequestQueueController {
       return;
     }
     this.#pump.end(request, cost);
-    this.pump();
+    this.#dispatch(this.#ports.now());
   }
 
   /** The client is gone. Returns whether the request was queued; the owner aborts dispatched ones itself. */
@@ -127,24 +127,24 @@ export class RequestQueueController {
 
   /** Dispatches what may be dispatched now. Every method that can open the gate calls it. */
   pump(): void {
-    this.#pump.window.advance(this.#ports.now());
-    this.#dispatching.run();
+    this.#dispatch(this.#ports.now());
   }
 
   /** To be called every 100 ms: times to live, promotion by age, clean-up, floors, reclaim. */
   tick(): void {
     const nowMs = this.#ports.now();
     this.#room.cleanUp(nowMs);
-    this.#expiry.run();
-    this.pump();
+    this.#expiry.run(nowMs);
+    this.#dispatch(nowMs);
     this.#pump.abortForHigherBands(nowMs);
   }
 
   /** Backends became ready or not, or a limit changed. */
   updatePool(pool: PoolState): void {
-    this.#room.onPoolChanged(pool.readyBackends, this.#ports.now());
+    const nowMs = this.#ports.now();
+    this.#room.onPoolChanged(pool.readyBackends, nowMs);
     this.#pump.pool = pool;
-    this.pump();
+    this.#dispatch(nowMs);
   }
 
   /**
@@ -162,13 +162,8 @@ export class RequestQueueController {
   /** Drops every queued request and refuses new ones. Dispatched ones end as usual. */
   close(): void {
     this.#isClosed = true;
-    const queued = this.#queues.flatMap((queue) => queue.select(() => true));
-    const dropNext = (): boolean => {
-      const request = queued.pop();
-      if (request !== undefined) this.#room.drop(request, 'shutting_down');
-      return request !== undefined;
-    };
-    new SlicedTask(dropNext, this.#ports.now, this.#ports.defer).run();
+    const { now, defer } = this.#ports;
+    new SlicedTask(() => this.#room.dropAny('shutting_down'), now, defer).run(now());
   }
 
   /** After how many seconds a refused client of `band` should try again. */
@@ -197,11 +192,17 @@ export class RequestQueueController {
     };
   }
 
+  #dispatch(nowMs: number): void {
+    this.#pump.window.advance(nowMs);
+    this.#dispatching.run(nowMs);
+  }
+
   /** Dispatches or queues a request; returns why it is refused, or null. */
   #admit(request: QueuedRequest, nowMs: number): DropCode | null {
     if (this.#isClosed) return 'shutting_down';
-    if (nowMs >= request.deadlineMs) return 'deadline_exceeded';
+    if (nowMs >= (request.deadlineMs ?? Infinity)) return 'deadline_exceeded';
     this.#pump.window.advance(nowMs);
+    request.flow = this.flowOf(request.band, request.tenant, request.model);
     if (this.#pump.mayBypass(request)) {
       this.#pump.bypass(request);
       return null;
@@ -209,7 +210,7 @@ export class RequestQueueController {
     const { enqueue } = this.#settings.fairRequestQueue;
     if (enqueue === 'critical' && request.band !== BAND.critical) return 'not_critical';
     const refusal = this.#room.enter(request, nowMs);
-    if (refusal === null) this.#dispatching.run();
+    if (refusal === null) this.#dispatching.run(nowMs);
     return refusal;
   }
 }

@@ -22,19 +22,18 @@ export class SlicedTask {
     this.#defer = defer;
   }
 
-  run(): void {
-    if (this.#state === 'idle') this.#runSlice();
+  run(nowMs: number): void {
+    if (this.#state === 'idle') this.#runSlice(nowMs);
   }
 
-  readonly #runSlice = (): void => {
+  #runSlice(nowMs: number): void {
     this.#state = 'running';
-    const nowMs = this.#now();
     for (let i = 0; i < STEPS_PER_SLICE; i++) {
       if (this.#step(nowMs)) continue;
       this.#state = 'idle';
       return;
     }
     this.#state = 'deferred';
-    this.#defer(this.#runSlice);
-  };
+    this.#defer(() => this.#runSlice(this.#now()));
+  }
 }

@@ -24,6 +24,7 @@ export class WaitingRoom {
   readonly #times: WaitingTimes;
   /** Requests that clean-ups found. They leave one at a time. */
   readonly #leaving: QueuedRequest[] = [];
+  #sweep: Generator<readonly QueuedRequest[]> | null = null;
   #nextCleanupMs: number;
   #promoted = 0;
 
@@ -74,6 +75,18 @@ export class WaitingRoom {
     return true;
   }
 
+  /** Drops the request of any flow; returns false if nothing is queued. */
+  dropAny(code: DropCode): boolean {
+    const request = this.#queues.reduce<QueuedRequest | null>(
+      (found, queue) => found ?? queue.evict(),
+      null,
+    );
+    if (request === null) return false;
+    this.leave(request);
+    this.#calls.dropped(request, code);
+    return true;
+  }
+
   /** Why a queued request must not be dispatched any more; null if it may. */
   endOfWait(request: QueuedRequest, nowMs: number): DropCode | null {
     return request.isCancelled ? 'client_closed' : this.#times.expiry(request, nowMs);
@@ -83,25 +96,27 @@ export class WaitingRoom {
     this.#times.onPoolChanged(readyBackends, nowMs);
   }
 
-  /** Looks for requests that no timer finds: in an outage, and those that are marked as cancelled. */
+  /**
+   * Lets `handleDue` look for requests that no timer finds: in an outage, and those that are marked as
+   * cancelled.
+   */
   cleanUp(nowMs: number): void {
-    if (nowMs >= this.#nextCleanupMs) {
-      this.#nextCleanupMs = nowMs + this.#settings.requestQueueController.expiryCleanupIntervalMs;
-      for (const queue of this.#queues) this.#letLeave(queue.cleanupExpired(nowMs));
-    }
-    if (!this.#times.isOutageDue(nowMs)) return;
-    for (const queue of this.#queues) {
-      this.#letLeave(queue.select((request) => this.endOfWait(request, nowMs) !== null));
-    }
+    const isDue = nowMs >= this.#nextCleanupMs;
+    if (this.#sweep !== null || !(isDue || this.#times.isOutageDue(nowMs))) return;
+    this.#sweep = this.#sweepAt(nowMs);
+    const { expiryCleanupIntervalMs } = this.#settings.requestQueueController;
+    if (isDue) this.#nextCleanupMs = nowMs + expiryCleanupIntervalMs;
   }
 
-  /** Handles one request whose wait may be over; returns false if there is none. */
+  /** Handles one request whose wait may be over, or looks at one flow; returns false if nothing is left. */
   handleDue(nowMs: number): boolean {
     const request = this.#leaving.pop();
-    if (request === undefined) return this.#times.handleNext(nowMs);
-    const code = this.endOfWait(request, nowMs);
-    if (code !== null) this.drop(request, code);
-    return true;
+    if (request !== undefined) {
+      const code = this.endOfWait(request, nowMs);
+      if (code !== null) this.drop(request, code);
+      return true;
+    }
+    return this.#times.handleNext(nowMs) || this.#sweepNext();
   }
 
   /** Reserves bytes for a body that is being received; returns why not, or null. */
@@ -114,8 +129,19 @@ export class WaitingRoom {
     return null;
   }
 
-  #letLeave(found: readonly QueuedRequest[]): void {
-    for (const request of found) this.#leaving.push(request);
+  *#sweepAt(nowMs: number): Generator<readonly QueuedRequest[]> {
+    const isExpired = (request: QueuedRequest) => this.endOfWait(request, nowMs) !== null;
+    for (const queue of this.#queues) yield* queue.cleanupExpired(nowMs, isExpired);
+  }
+
+  #sweepNext(): boolean {
+    const step = this.#sweep?.next();
+    if (step === undefined || step.done === true) {
+      this.#sweep = null;
+      return false;
+    }
+    for (const request of step.value) this.#leaving.push(request);
+    return true;
   }
 
   #finishEviction(evicted: readonly QueuedRequest[]): void {
@@ -130,6 +156,7 @@ export class WaitingRoom {
     this.#queues[head.band].remove(head);
     this.capacity.onLeft(head);
     head.band = BAND.critical;
+    head.flow = null;
     this.#queues[head.band].push(head);
     this.capacity.onQueued(head);
     this.#promoted++;

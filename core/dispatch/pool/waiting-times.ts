@@ -35,8 +35,9 @@ export class WaitingTimes {
   start(request: QueuedRequest, nowMs: number): void {
     const { queueTtlMs, batchQueueTtlMs } = this.#settings.fairRequestQueue;
     const ttlMs = request.band === BAND.sheddable ? batchQueueTtlMs : queueTtlMs;
-    request.queuedAtMs = nowMs;
-    request.expiresMs = Math.min(request.deadlineMs, nowMs + ttlMs);
+    const queuedAtMs = Math.floor(nowMs);
+    request.queuedAtMs = queuedAtMs;
+    request.expiresMs = Math.min(request.deadlineMs ?? Infinity, queuedAtMs + ttlMs);
     request.timer ??= new WheelTimer(request);
     this.#wheel.schedule(request.timer, this.#nextDueMs(request));
   }
@@ -47,8 +48,8 @@ export class WaitingTimes {
 
   /** Why a request may not wait any longer; null if it may. */
   expiry(request: QueuedRequest, nowMs: number): DropCode | null {
-    if (nowMs >= request.deadlineMs) return 'deadline_exceeded';
-    const isOver = nowMs >= request.expiresMs;
+    if (request.deadlineMs !== null && nowMs >= request.deadlineMs) return 'deadline_exceeded';
+    const isOver = nowMs >= expiryOf(request);
     if (this.#noBackendSinceMs === null) return isOver ? 'queue_ttl_expired' : null;
     return isOver || nowMs >= this.#noBackendDueMs(request) ? 'no_backends' : null;
   }
@@ -77,12 +78,12 @@ export class WaitingTimes {
    */
   #promote(request: QueuedRequest, timer: WheelTimer<QueuedRequest>, nowMs: number): void {
     const moved = this.#actions.promote(request);
-    if (moved?.timer != null) this.#wheel.schedule(moved.timer, moved.expiresMs);
+    if (moved?.timer != null) this.#wheel.schedule(moved.timer, expiryOf(moved));
     if (moved !== request) this.#wheel.schedule(timer, nowMs + TICK_MS);
   }
 
   #nextDueMs(request: QueuedRequest): number {
-    return Math.min(request.expiresMs, this.#promoteAtMs(request));
+    return Math.min(expiryOf(request), this.#promoteAtMs(request));
   }
 
   #promoteAtMs({ band, queuedAtMs }: QueuedRequest): number {
@@ -95,4 +96,8 @@ export class WaitingTimes {
     const sinceMs = Math.max(queuedAtMs, this.#noBackendSinceMs ?? Infinity);
     return sinceMs + this.#settings.fairRequestQueue.noBackendTtlMs;
   }
+}
+
+function expiryOf({ expiresMs }: QueuedRequest): number {
+  return expiresMs ?? Infinity;
 }

@@ -34,11 +34,15 @@ export class Backlog<R extends Ranked<R>> {
     return this.#urgent !== null && this.#urgent.size > 0;
   }
 
-  *[Symbol.iterator](): Generator<R> {
+  /** The requests that meet a condition, in O(n) steps. */
+  filter(matches: (request: R) => boolean): R[] {
+    const found: R[] = [];
     for (const list of [this.#urgent, this.#normal, this.#relaxed]) {
-      for (let request = list?.first ?? null; request !== null; request = request.next)
-        yield request;
+      for (let request = list?.first ?? null; request !== null; request = request.next) {
+        if (matches(request)) found.push(request);
+      }
     }
+    return found;
   }
 
   push(request: R): void {

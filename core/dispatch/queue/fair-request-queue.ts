@@ -69,8 +69,7 @@ export class FairRequestQueue {
   }
 
   push(request: QueuedRequest): void {
-    const flow = this.table.flowOf(request.tenant, request.model);
-    request.flow = flow;
+    const flow = this.#flowOf(request);
     request.state = 'queued';
     request.sequence = this.#arrivals++;
     request.tag = this.#order.stamp(flow, request.cost);
@@ -112,8 +111,7 @@ export class FairRequestQueue {
 
   /** Dispatches a request without queuing it, and charges its flow. */
   bypass(request: QueuedRequest): void {
-    const flow = this.table.flowOf(request.tenant, request.model);
-    request.flow = flow;
+    const flow = this.#flowOf(request);
     request.isCharged = true;
     this.#order.charge(flow, request.cost);
     this.#count(flow, request);
@@ -175,21 +173,21 @@ export class FairRequestQueue {
   }
 
   /**
-   * Forgets idle flows, and returns the requests that are expired or marked as cancelled, in O(n) steps. The
-   * caller removes them, in slices if there are many.
+   * Looks at every request, flow by flow, and forgets idle flows at the end. Each step yields the requests
+   * of one flow that must leave; the caller removes them. It may take its time: the queue may change between
+   * the steps.
    */
-  cleanupExpired(nowMs: number): QueuedRequest[] {
+  *cleanupExpired(
+    nowMs: number,
+    isExpired: (request: QueuedRequest) => boolean = (request) =>
+      request.isCancelled || nowMs >= (request.expiresMs ?? Infinity),
+  ): Generator<readonly QueuedRequest[]> {
+    for (const { backlog } of this.table) yield backlog.filter(isExpired);
     this.table.sweep(nowMs);
-    return this.select((request) => request.isCancelled || nowMs >= request.expiresMs);
   }
 
-  /** The queued requests that meet a condition, in O(n) steps. */
-  select(matches: (request: QueuedRequest) => boolean): QueuedRequest[] {
-    const found: QueuedRequest[] = [];
-    for (const { backlog } of this.table) {
-      for (const request of backlog) if (matches(request)) found.push(request);
-    }
-    return found;
+  #flowOf(request: QueuedRequest): RequestFlow {
+    return (request.flow ??= this.table.flowOf(request.tenant, request.model));
   }
 
   #turnFlow(): RequestFlow | null {

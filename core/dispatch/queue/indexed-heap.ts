@@ -8,13 +8,18 @@ export class HeapEntry {
   at = -1;
 }
 
+/** Children of a node. With four, whose keys share a cache line, a heap is half as deep as with two. */
+const ARITY = 8;
+
 /**
- * A binary heap whose elements store their index. So an element whose key changes, or that leaves from the
- * middle, is found without a search: every change takes O(log n) steps. The usual heap packages do not store
- * the index, and need O(n) steps for both.
+ * A heap whose elements store their index. So an element whose key changes, or that leaves from the middle,
+ * is found without a search: every change takes O(log n) steps. The usual heap packages do not store the
+ * index, and need O(n) steps for both.
  */
 export class IndexedHeap<E extends HeapEntry> {
   readonly #entries: E[] = [];
+  /** The keys again, side by side: comparing them must not fetch one object after the other. */
+  #keys = new Float64Array(64);
 
   get size(): number {
     return this.#entries.length;
@@ -28,6 +33,7 @@ export class IndexedHeap<E extends HeapEntry> {
   push(entry: E): void {
     const at = this.#entries.length;
     this.#entries.push(entry);
+    if (at === this.#keys.length) this.#grow();
     this.#siftUp(entry, at);
   }
 
@@ -44,52 +50,87 @@ export class IndexedHeap<E extends HeapEntry> {
     this.#place(entry, entry.at);
   }
 
+  /** Takes over changed keys of elements whose order is still the same. */
+  refreshKeys(): void {
+    for (const [at, { key }] of this.#entries.entries()) this.#keys[at] = key;
+  }
+
   #place(entry: E, at: number): void {
-    const parent = this.#entries[(at - 1) >> 1];
-    if (at > 0 && parent !== undefined && isBefore(entry, parent)) this.#siftUp(entry, at);
+    if (at > 0 && this.#isBefore(entry, parentOf(at))) this.#siftUp(entry, at);
     else this.#siftDown(entry, at);
   }
 
   /** Moves a gap from `at` towards the root until `entry` fits into it. */
-  #siftUp(entry: E, at: number): void {
-    const entries = this.#entries;
+  #siftUp(entry: E, from: number): void {
+    let at = from;
     while (at > 0) {
-      const above = (at - 1) >> 1;
-      const parent = entries[above] as E;
-      if (!isBefore(entry, parent)) break;
-      entries[at] = parent;
-      parent.at = at;
-      at = above;
+      const parent = parentOf(at);
+      if (!this.#isBefore(entry, parent)) break;
+      this.#set(at, this.#entries[parent] as E);
+      at = parent;
     }
-    entries[at] = entry;
-    entry.at = at;
+    this.#set(at, entry);
   }
 
   /** Moves a gap from `at` towards the leaves until `entry` fits into it. */
-  #siftDown(entry: E, at: number): void {
-    const entries = this.#entries;
-    const size = entries.length;
+  #siftDown(entry: E, from: number): void {
+    let at = from;
     for (;;) {
-      let below = 2 * at + 1;
-      if (below >= size) break;
-      let child = entries[below] as E;
-      if (below + 1 < size) {
-        const right = entries[below + 1] as E;
-        if (isBefore(right, child)) {
-          child = right;
-          below++;
-        }
-      }
-      if (!isBefore(child, entry)) break;
-      entries[at] = child;
-      child.at = at;
-      at = below;
+      const child = this.#leastChild(at);
+      if (child === -1 || !this.#isAfter(entry, child)) break;
+      this.#set(at, this.#entries[child] as E);
+      at = child;
     }
-    entries[at] = entry;
+    this.#set(at, entry);
+  }
+
+  #leastChild(at: number): number {
+    const first = ARITY * at + 1;
+    const end = Math.min(first + ARITY, this.#entries.length);
+    if (first >= end) return -1;
+    const keys = this.#keys;
+    let least = first;
+    let leastKey = keys[first] as number;
+    for (let child = first + 1; child < end; child++) {
+      const key = keys[child] as number;
+      if (key > leastKey || (key === leastKey && !this.#isEarlier(child, least))) continue;
+      least = child;
+      leastKey = key;
+    }
+    return least;
+  }
+
+  #isBefore(entry: E, at: number): boolean {
+    const key = this.#keys[at] as number;
+    return entry.key === key ? entry.order < this.#orderAt(at) : entry.key < key;
+  }
+
+  #isAfter(entry: E, at: number): boolean {
+    const key = this.#keys[at] as number;
+    return entry.key === key ? entry.order > this.#orderAt(at) : entry.key > key;
+  }
+
+  #isEarlier(a: number, b: number): boolean {
+    return this.#orderAt(a) < this.#orderAt(b);
+  }
+
+  #orderAt(at: number): number {
+    return (this.#entries[at] as E).order;
+  }
+
+  #set(at: number, entry: E): void {
+    this.#entries[at] = entry;
+    this.#keys[at] = entry.key;
     entry.at = at;
+  }
+
+  #grow(): void {
+    const keys = new Float64Array(2 * this.#keys.length);
+    keys.set(this.#keys);
+    this.#keys = keys;
   }
 }
 
-function isBefore(a: HeapEntry, b: HeapEntry): boolean {
-  return a.key === b.key ? a.order < b.order : a.key < b.key;
+function parentOf(at: number): number {
+  return (at - 1) >> 3;
 }

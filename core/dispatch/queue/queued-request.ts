@@ -40,7 +40,7 @@ export interface RequestOptions {
   readonly priority?: Priority;
   /** Requests of a flow with equal prefixes are served in one turn; null, the default, for none. */
   readonly prefix?: number | null;
-  /** The client gives up at this time, ms; infinity by default. */
+  /** The client gives up at this time, ms; never by default. */
   readonly deadlineMs?: number;
 }
 
@@ -60,13 +60,14 @@ export class QueuedRequest extends Link<QueuedRequest> {
   readonly bytes: number;
   readonly priority: Priority;
   readonly prefix: number | null;
-  readonly deadlineMs: number;
+  /** Null for none. Times are whole milliseconds: V8 stores other numbers in objects of their own. */
+  readonly deadlineMs: number | null;
   state: RequestState = 'new';
   /** The band it waits in, or waited in. Promotion by age changes it. */
   band: Band;
   /** The band whose stock it counts in while it is in flight. */
   stockBand: Band;
-  /** Set by the queue when it arrives. */
+  /** Its flow in the queue of `band`; null until it is looked up. */
   flow: RequestFlow | null = null;
   /** Place in the order of arrival at its queue. */
   sequence = 0;
@@ -76,8 +77,8 @@ export class QueuedRequest extends Link<QueuedRequest> {
   isCharged = false;
   /** When it was queued, ms. */
   queuedAtMs = 0;
-  /** Not dispatched at or after this time, ms. */
-  expiresMs: number;
+  /** Not dispatched at or after this time, ms; null for never. */
+  expiresMs: number | null;
   /** Fires when its waiting time may be over; null before it first waits. */
   timer: WheelTimer<QueuedRequest> | null = null;
   /** Set by the owner when the backend begins to answer: from then on it is not aborted for others. */
@@ -96,7 +97,7 @@ export class QueuedRequest extends Link<QueuedRequest> {
     this.bytes = options.bytes ?? 0;
     this.priority = options.priority ?? PRIORITY.normal;
     this.prefix = options.prefix ?? null;
-    this.deadlineMs = options.deadlineMs ?? Infinity;
+    this.deadlineMs = options.deadlineMs === undefined ? null : Math.floor(options.deadlineMs);
     this.expiresMs = this.deadlineMs;
   }
 

@@ -5,6 +5,8 @@ import { IndexedHeap } from './indexed-heap';
 const REBASE_ABOVE = 2 ** 40;
 /** Tags move by a multiple of this, which a double holds exactly beside any tag, so no order changes. */
 const REBASE_STEP = 2 ** 20;
+/** Order of a competitor between `serve` and the `retag` or `leave` that follows. */
+const SERVED = -1;
 
 /**
  * Start-time fair queuing (Goyal, Vin and Cheng, "Start-time Fair Queuing", SIGCOMM 1996), extended by
@@ -27,6 +29,8 @@ const REBASE_STEP = 2 ** 20;
 export class StartTags<S extends Share> implements FlowOrder<S> {
   readonly #heap = new IndexedHeap<S>();
   #virtualTime = 0;
+  /** Tags given so far. Of equal tags, the one that was given first is served first. */
+  #orders = 0;
   /** At least the largest F. Refunds do not lower it: when it is used, a larger value does no harm. */
   #maxFinish = 0;
 
@@ -46,16 +50,19 @@ export class StartTags<S extends Share> implements FlowOrder<S> {
     return 0;
   }
 
-  join(share: S, head: Head): void {
+  join(share: S): void {
     share.finish = Math.max(this.#virtualTime, share.finish);
     share.key = share.finish;
-    share.order = head.sequence;
+    share.order = this.#orders++;
     this.#heap.push(share);
   }
 
-  retag(share: S, head: Head): void {
-    share.key = Math.max(this.#virtualTime, share.finish);
-    share.order = head.sequence;
+  retag(share: S): void {
+    const key = Math.max(this.#virtualTime, share.finish);
+    // Nothing was served, only the head has changed: the competitor keeps its place.
+    if (key === share.key && share.order !== SERVED) return;
+    share.key = key;
+    share.order = this.#orders++;
     this.#heap.update(share);
   }
 
@@ -65,6 +72,7 @@ export class StartTags<S extends Share> implements FlowOrder<S> {
 
   serve(share: S, head: Head, continuesTurn: boolean): void {
     if (!continuesTurn) this.#virtualTime = share.key;
+    share.order = SERVED;
     this.#advance(share, head.cost);
   }
 
@@ -98,6 +106,7 @@ export class StartTags<S extends Share> implements FlowOrder<S> {
       share.finish -= shift;
       share.key -= shift;
     }
+    this.#heap.refreshKeys();
   }
 
   #advance(share: S, cost: number): void {

@@ -59,8 +59,8 @@ export class ControllerModel {
 
   onDispatched(request: QueuedRequest, by: DispatchedBy): void {
     this.note();
-    must(this.#scene.nowMs < request.expiresMs, 'dispatched in time');
-    must(this.#scene.nowMs < request.deadlineMs, 'dispatched before its deadline');
+    must(this.#scene.nowMs < (request.expiresMs ?? Infinity), 'dispatched in time');
+    must(this.#scene.nowMs < (request.deadlineMs ?? Infinity), 'dispatched before its deadline');
     must(!request.isCancelled, 'not cancelled');
     if (by === 'bypass') this.#onBypass(request);
     else this.#onDequeued(request, by);
@@ -75,7 +75,8 @@ export class ControllerModel {
       must(request.band !== BAND.standard || others.length === 0, 'sheddable goes first');
     }
     if (code === 'queue_ttl_expired') {
-      must(nowMs >= request.expiresMs && nowMs <= request.expiresMs + 100, 'expired on time');
+      const expiresMs = request.expiresMs ?? Infinity;
+      must(nowMs >= expiresMs && nowMs <= expiresMs + 100, 'expired on time');
     }
     if (request === newcomer && request.band === BAND.critical) {
       const flows = new Set(this.queuedIn(BAND.critical).map(({ tenant }) => tenant));

@@ -26,7 +26,6 @@ class Scene {
   turnCost = 0;
   longestTurn = 0;
   #served: Share | undefined;
-  #sequence = 0;
 
   constructor(weights = WEIGHTS) {
     this.shares = weights.map((weight) => new Share(weight));
@@ -36,7 +35,7 @@ class Scene {
   step({ do: what, pick, cost, real }: Step, withCorrections: boolean): number | null {
     const share = this.shares[pick]!;
     const competes = share.at !== -1;
-    if (what === 'join' && !competes) this.tags.join(share, this.#head(cost));
+    if (what === 'join' && !competes) this.tags.join(share);
     if (what === 'leave' && competes) this.tags.leave(share);
     if (what === 'bypass' && this.tags.size === 0) this.tags.charge(share, cost);
     if (what === 'end') this.#end(pick);
@@ -58,7 +57,7 @@ class Scene {
     this.longestTurn = Math.max(this.longestTurn, this.turnCost);
     this.#served = share;
     this.tags.serve(share, { sequence: 0, cost, tag: 0 }, continuesTurn);
-    this.tags.retag(share, this.#head(cost));
+    this.tags.retag(share);
     this.outstanding[i]!.push({ share: i, difference: real - cost });
     const owed = (sign: number) =>
       this.outstanding[i]!.reduce((sum, one) => sum + Math.max(0, sign * one.difference), 0);
@@ -72,10 +71,6 @@ class Scene {
     const busy = this.outstanding.filter((requests) => requests.length > 0);
     const ended = busy[pick % Math.max(1, busy.length)]?.shift();
     if (ended !== undefined) this.tags.correct(this.shares[ended.share]!, ended.difference);
-  }
-
-  #head(cost: number) {
-    return { sequence: this.#sequence++, cost, tag: 0 };
   }
 }
 
@@ -143,18 +138,16 @@ describe('start tags', () => {
       fc.property(fc.integer({ min: 2, max: 20 }), fc.nat(200), (flows, before) => {
         const tags = new StartTags<Share>();
         const shares = Array.from({ length: flows }, () => new Share(1));
-        let sequence = 0;
-        const head = () => ({ sequence: sequence++, cost: 1, tag: 0 });
         const serve = (): Share => {
           const first = tags.first!;
-          tags.serve(first, head(), false);
-          tags.retag(first, head());
+          tags.serve(first, { sequence: 0, cost: 1, tag: 0 }, false);
+          tags.retag(first);
           return first;
         };
         const [newcomer, ...others] = shares as [Share, ...Share[]];
-        for (const share of others) tags.join(share, head());
+        for (const share of others) tags.join(share);
         for (let i = 0; i < before; i++) serve();
-        tags.join(newcomer, head());
+        tags.join(newcomer);
         const served = Array.from({ length: flows }, serve);
         expect(served).toContain(newcomer);
       }),
@@ -168,13 +161,13 @@ describe('start tags with costs that become known at the end', () => {
   it('give an overestimated competitor its full share, however many requests it has in flight', () => {
     const tags = new StartTags<Share>();
     const [overestimated, exact] = [new Share(1), new Share(1)];
-    for (const share of [overestimated, exact]) tags.join(share, head);
+    for (const share of [overestimated, exact]) tags.join(share);
     const served = new Map([overestimated, exact].map((share) => [share, 0]));
     let inFlight = 0;
     for (let i = 0; i < 2_000; i++) {
       const first = tags.first!;
       tags.serve(first, head, false);
-      tags.retag(first, head);
+      tags.retag(first);
       const real = first === overestimated ? 10 : 100;
       served.set(first, served.get(first)! + real);
       if (first === overestimated && ++inFlight === 10) {
@@ -188,13 +181,13 @@ describe('start tags with costs that become known at the end', () => {
   it('do not move a queued head forward for a refund, but move it back for a surcharge', () => {
     const tags = new StartTags<Share>();
     const [a, b] = [new Share(1), new Share(1)];
-    for (const [sequence, share] of [a, b].entries()) tags.join(share, { ...head, sequence });
+    for (const share of [a, b]) tags.join(share);
     tags.serve(a, head, false);
-    tags.retag(a, { ...head, sequence: 2 });
+    tags.retag(a);
     tags.correct(a, -100);
     expect([tags.first, a.key]).toEqual([b, 100]);
     tags.serve(b, head, false);
-    tags.retag(b, { ...head, sequence: 3 });
+    tags.retag(b);
     expect(tags.first).toBe(a);
     tags.correct(a, 150);
     expect([tags.first, a.key]).toEqual([b, 150]);
@@ -204,11 +197,11 @@ describe('start tags with costs that become known at the end', () => {
     const tags = new StartTags<Share>();
     const [busy, quiet] = [new Share(1), new Share(1)];
     for (let i = 0; i < 10_000; i++) tags.charge(busy, 100);
-    for (const share of [busy, quiet]) tags.join(share, head);
+    for (const share of [busy, quiet]) tags.join(share);
     const turns = Array.from({ length: 4 }, () => {
       const first = tags.first!;
       tags.serve(first, head, false);
-      tags.retag(first, head);
+      tags.retag(first);
       return first === busy ? 'busy' : 'quiet';
     });
     expect(turns.filter((who) => who === 'busy')).toHaveLength(2);
