@@ -23,6 +23,7 @@ const USED_OTHERWISE: Readonly<Record<string, string>> = {
   'core/dispatch/pool/pool-settings.ts POOL_DEFAULTS': 'flow control, which no process drives yet',
   'core/dispatch/pool/request-queue-controller.ts RequestQueueController':
     'flow control, which no process drives yet',
+  'inference/proxy/backend-probe.ts BackendProbe': 'flow control, which no process drives yet',
   'inference/proxy/pass-through.ts passThrough': 'flow control, which no process drives yet',
   'inference/proxy/proxied-backend.ts openProxiedBackend':
     'flow control, which no process drives yet',

@@ -1,5 +1,7 @@
-import type { Socket } from 'node:net';
-import { closeAll, frontOf, onClose, POST, rawClient, rawServer } from './proxy-fixtures';
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import { Duplex } from 'node:stream';
+import { closeAll, frontOf, onClose, passTo, POST, rawClient, rawServer } from './proxy-fixtures';
 import { until } from '../../support/until';
 
 afterEach(closeAll);
@@ -161,6 +163,32 @@ describe('a client that fails', () => {
     expect(end).toMatchObject({ outcome: 'timeout', isHeadSent: true });
     expect(end.message).toContain('client');
     await until(() => backend.sockets.size === 0, 5_000, 'the backend connection to close');
+  });
+});
+
+describe('a response that was not written to', () => {
+  it('is left without listeners, so that any number of backends can be tried', async () => {
+    const backend = await rawServer((socket) => socket.destroy());
+    const response = new ServerResponse(new IncomingMessage(new Socket()));
+    const before = response.eventNames();
+    await passTo(backend.url, response, {});
+    expect(response.eventNames()).toEqual(before);
+  });
+});
+
+describe('a client that does not take the end of an answer', () => {
+  it('loses its connection, although the exchange with the backend is over', async () => {
+    const backend = await rawServer(
+      (socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}'),
+    );
+    // A socket that never takes what is written to it.
+    const socket = new Duplex({ read: () => undefined, write: () => undefined });
+    const response = new ServerResponse(new IncomingMessage(new Socket()));
+    response.assignSocket(socket as Socket);
+    const end = await passTo(backend.url, response, { stallTimeoutMs: 50 });
+    expect(end).toMatchObject({ outcome: 'answered', bytes: 2 });
+    expect(socket.destroyed).toBe(false);
+    await until(() => socket.destroyed, 5_000, 'the connection to close');
   });
 });
 

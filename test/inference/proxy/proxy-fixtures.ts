@@ -9,7 +9,7 @@ import {
 import type { ExchangeEnd } from '../../../inference/proxy/exchange-end';
 import { passThrough } from '../../../inference/proxy/pass-through';
 import type { PassThroughOptions } from '../../../inference/proxy/pass-through-options';
-import { openProxiedBackend } from '../../../inference/proxy/proxied-backend';
+import { openProxiedBackend, type ProxiedBackend } from '../../../inference/proxy/proxied-backend';
 import { until } from '../../support/until';
 
 /** A request as a client sends it. */
@@ -72,36 +72,20 @@ export async function frontOf(
   url: string,
   changes: Partial<PassThroughOptions> & { authorization?: string } = {},
 ): Promise<Front> {
-  const { authorization = null, ...given } = changes;
-  const backend = openProxiedBackend({
-    url,
-    authorization,
-    tls: {},
-    connections: 2_000,
-    connectTimeoutMs: 2_000,
-  });
+  const { authorization, ...given } = changes;
+  const backend = backendAt(url, authorization);
   const ends: ExchangeEnd[] = [];
   const responses: ServerResponse[] = [];
   const server = createServer((request, response) => {
     responses.push(response);
+    const { method = '', url = '' } = request;
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('error', () => undefined);
     request.on('end', () => {
       const body = chunks.length === 0 ? null : Buffer.concat(chunks);
-      void passThrough({
-        backend,
-        method: request.method ?? 'POST',
-        path: request.url ?? '/',
-        headers: request.rawHeaders,
-        ownHeaders: [],
-        keepsAuthorization: true,
-        body,
-        response,
-        requestTimeoutMs: 20_000,
-        stallTimeoutMs: 10_000,
-        ...given,
-      }).then((end) => {
+      const sent = { method, path: url, headers: request.rawHeaders, body };
+      void passThrough({ ...optionsOf(backend, response), ...sent, ...given }).then((end) => {
         ends.push(end);
         if (!end.isHeadSent && !response.destroyed) response.writeHead(502).end(end.outcome);
       });
@@ -111,7 +95,6 @@ export async function frontOf(
   onClose(async () => {
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
-    await backend.close();
   });
   const ended = (count = 1): Promise<ExchangeEnd> =>
     until(() => ends[count - 1], 10_000, `the end of exchange ${count}`, 2);
@@ -123,6 +106,37 @@ export async function frontOf(
     ended,
     bytesWritten: () => total(({ socket }) => socket?.bytesWritten ?? 0),
     bufferedBytes: () => total(({ writableLength }) => writableLength),
+  };
+}
+
+/** Sends `{}` to a backend, and its answer to `response`. */
+export function passTo(
+  url: string,
+  response: ServerResponse,
+  changes: Partial<PassThroughOptions>,
+): Promise<ExchangeEnd> {
+  return passThrough({ ...optionsOf(backendAt(url), response), ...changes });
+}
+
+function backendAt(url: string, authorization: string | null = null): ProxiedBackend {
+  const limits = { connections: 2_000, connectTimeoutMs: 2_000 };
+  const backend = openProxiedBackend({ url, authorization, tls: {}, ...limits });
+  onClose(() => backend.close());
+  return backend;
+}
+
+function optionsOf(backend: ProxiedBackend, response: ServerResponse): PassThroughOptions {
+  return {
+    backend,
+    method: 'POST',
+    path: '/v1/chat/completions',
+    headers: [],
+    ownHeaders: [],
+    keepsAuthorization: true,
+    body: Buffer.from('{}'),
+    response,
+    requestTimeoutMs: 20_000,
+    stallTimeoutMs: 10_000,
   };
 }
 
