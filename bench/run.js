@@ -25,6 +25,7 @@ const ROWS = {
   F2: () => require('./rows/queue').pathRate,
   F3: () => require('./rows/queue').callLatency,
   F4: () => require('./rows/queue').queueMemory,
+  F10: () => require('./rows/prefix-cache').prefixCache,
   faults: () => require('./rows/faults').faults,
   sizing: () => require('./rows/sizing').sizing,
 };

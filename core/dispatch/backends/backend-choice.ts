@@ -22,8 +22,11 @@ export interface ChoiceOptions {
   readonly tried?: ReadonlySet<string>;
 }
 
-/** The default of `affinity.load_bound`. */
-export const LOAD_BOUND = 1.25;
+/**
+ * The default of `affinity.load_bound`. Lines of a batch come in bursts of one prefix, so a bound near 1 sends
+ * many of them away from it; row F10 of docs/benchmarks.md compares bounds.
+ */
+export const LOAD_BOUND = 2;
 
 /**
  * The backend to send a request to; null if none is ready and has room

@@ -39,8 +39,27 @@ export class PrefixIndex<Backend> {
     return least;
   }
 
-  /** A prompt is sent to a backend. */
-  record(backend: Backend, { blocks, length }: PromptBlocks): void {
+  /**
+   * A prompt is sent to a backend. Blocks that another backend has are not recorded yet: until the prompt is
+   * computed here too, requests with the same prefix should go there.
+   */
+  onSent(backend: Backend, prompt: PromptBlocks): void {
+    let elsewhere = 0;
+    for (const other of this.#blocks.keys()) {
+      if (other !== backend) elsewhere = Math.max(elsewhere, this.match(other, prompt));
+    }
+    const here = this.match(backend, prompt);
+    if (here >= elsewhere) this.onComputed(backend, prompt);
+    else this.#use(backend, prompt, here);
+  }
+
+  /** A backend has begun to answer a prompt, so its cache holds all blocks of it. */
+  onComputed(backend: Backend, prompt: PromptBlocks): void {
+    this.#use(backend, prompt, prompt.length);
+  }
+
+  /** Marks the first `length` blocks as just used. */
+  #use(backend: Backend, { blocks }: PromptBlocks, length: number): void {
     let known = this.#blocks.get(backend);
     if (known === undefined) this.#blocks.set(backend, (known = new Set()));
     for (let i = Math.min(length, this.#capacity) - 1; i >= 0; i--) {

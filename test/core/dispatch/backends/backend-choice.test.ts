@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import type { Candidate } from '../../../../core/dispatch/backends/backend-choice';
-import { chooseBackend, LOAD_BOUND } from '../../../../core/dispatch/backends/backend-choice';
+import { chooseBackend } from '../../../../core/dispatch/backends/backend-choice';
 
 const backend = (id: string, over: Partial<Candidate> = {}): Candidate => {
   const idle = { inFlight: 0, cost: 0, limit: 8, match: 0 };
   return { id, isReady: true, hasRoom: true, ...idle, ...over };
 };
 const choose = (candidates: Candidate[], key = 1, tried = new Set<string>()) =>
-  chooseBackend(candidates, { loadBound: LOAD_BOUND, key, tried })?.id ?? null;
+  chooseBackend(candidates, { loadBound: 1.25, key, tried })?.id ?? null;
 
 describe('the choice of a backend', () => {
   it('takes the longest match, as long as its load stays near the mean', () => {

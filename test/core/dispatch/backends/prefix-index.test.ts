@@ -12,7 +12,7 @@ function chain(contents: readonly number[]) {
 describe('the index of prefixes', () => {
   it('matches as many blocks as the backend was sent', () => {
     const index = new PrefixIndex<string>(64 * 100);
-    index.record('a', prompt(1, 2, 3));
+    index.onComputed('a', prompt(1, 2, 3));
     expect(index.match('a', prompt(1, 2, 9))).toBe(2);
     expect(index.match('a', prompt(1, 2, 3, 4))).toBe(3);
     expect(index.match('a', prompt(9))).toBe(0);
@@ -21,9 +21,20 @@ describe('the index of prefixes', () => {
     expect(index.match('a', prompt(1))).toBe(0);
   });
 
+  it('leads later requests to the backend that has computed a prompt, not to a second one', () => {
+    const index = new PrefixIndex<string>(64 * 100);
+    index.onSent('a', prompt(1, 2, 3));
+    expect(index.match('a', prompt(1, 2, 3))).toBe(3);
+    index.onComputed('b', prompt(1));
+    index.onSent('b', prompt(1, 2, 4));
+    expect(index.match('b', prompt(1, 2, 4))).toBe(1);
+    index.onComputed('b', prompt(1, 2, 4));
+    expect(index.match('b', prompt(1, 2, 4))).toBe(3);
+  });
+
   it('counts only the valid part of a reused buffer', () => {
     const index = new PrefixIndex<string>(64 * 100);
-    index.record('a', { blocks: [1, 2, 3], length: 2 });
+    index.onComputed('a', { blocks: [1, 2, 3], length: 2 });
     expect(index.match('a', { blocks: [1, 2, 3], length: 3 })).toBe(2);
     expect(index.match('a', { blocks: [1, 2, 3], length: 1 })).toBe(1);
   });
@@ -47,7 +58,7 @@ describe('the index of prefixes', () => {
             const expected = missing === -1 ? blocks.length : missing;
             expect(index.match(name, chain(contents))).toBe(expected);
           }
-          index.record(backend, chain(contents));
+          index.onComputed(backend, chain(contents));
           const used = blocks.slice(0, capacity);
           const others = model.get(backend)!.filter((block) => !used.includes(block));
           model.set(backend, [...used, ...others].slice(0, capacity));
