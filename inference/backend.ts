@@ -49,6 +49,8 @@ export interface BackendAnswer {
   readonly droppedReason: string | null;
   /** `x-nightshift-dropped`, lower-case: the gateway dropped the request unserved; or null. */
   readonly dropped: string | null;
+  /** Time in the queue of the gateway (`Server-Timing`), ms; null if the answer does not say it. */
+  readonly queueMs: number | null;
   /** `x-request-id` of the answer, or null. */
   readonly requestId: string | null;
 }

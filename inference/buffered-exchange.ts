@@ -1,10 +1,11 @@
+import { queueTimeMs } from '../core/dispatch/queue-time';
 import {
   HttpAttempt,
   type AttemptFailure,
   type ResponseReader,
 } from '../platform/http-client/attempt';
 import { createContentDecoder, type ContentDecoder } from '../platform/http-client/content-decoder';
-import { rawHeader } from '../platform/http-client/raw-headers';
+import { joinedRawHeader, rawHeader } from '../platform/http-client/raw-headers';
 import type { BackendOutcome, BackendRequest } from './backend';
 
 /** One request and the limits of its answer. */
@@ -23,6 +24,7 @@ interface AnswerHead {
   readonly retryAfter: string | null;
   readonly droppedReason: string | null;
   readonly dropped: string | null;
+  readonly queueMs: number | null;
   readonly requestId: string | null;
   readonly encoding: string | null;
   readonly contentLength: number | null;
@@ -125,6 +127,7 @@ export class BufferedExchange implements ResponseReader {
       retryAfter: head.retryAfter,
       droppedReason: head.droppedReason,
       dropped: head.dropped,
+      queueMs: head.queueMs,
       requestId: head.requestId,
     });
   }
@@ -138,6 +141,7 @@ function readHead(status: number, raw: readonly Buffer[]): AnswerHead {
     droppedReason: lowerCase(rawHeader(raw, 'x-llm-d-request-dropped-reason')),
     // A success is never a drop, so the usual answer costs no search.
     dropped: status < 400 ? null : lowerCase(rawHeader(raw, 'x-nightshift-dropped')),
+    queueMs: queueTimeMs(joinedRawHeader(raw, 'server-timing')),
     requestId: rawHeader(raw, 'x-request-id'),
     encoding: rawHeader(raw, 'content-encoding'),
     contentLength: length !== null && /^\d+$/.test(length) ? Number(length) : null,

@@ -37,11 +37,17 @@ export function createRequestObserver(options: RequestObserverOptions): ExecuteO
       metrics.inflightRequests.inc();
       childrenFor(modelLabels.hold(model)).inflight.inc();
     },
-    requestEnded: (model, tookMs) => {
+    requestEnded: (model, servedMs) => {
       const children = childrenFor(modelLabels.release(model));
       metrics.inflightRequests.dec();
       children.inflight.dec();
-      children.duration.observe(tookMs / 1000);
+      if (servedMs !== null) children.duration.observe(servedMs / 1000);
+    },
+    requestQueued: (model, queueMs) => {
+      childrenFor(modelLabels.of(model)).queueTime.observe(queueMs / 1000);
+    },
+    requestDropped: (model, code) => {
+      metrics.requestsDropped.inc({ model: modelLabels.of(model), code });
     },
     requestRetried: (model, cause) => {
       childrenFor(modelLabels.of(model)).retries.inc();
@@ -80,6 +86,7 @@ function childrenOf(metrics: WorkerMetrics, model: string) {
   const children = {
     inflight: metrics.modelInflightRequests.labels({ model }),
     duration: metrics.requestDuration.labels({ model }),
+    queueTime: metrics.requestQueueTime.labels({ model }),
     settled: metrics.requestsSettled.labels({ model }),
     errors: metrics.requestErrors.labels({ model }),
     retries: metrics.requestRetries.labels({ model }),

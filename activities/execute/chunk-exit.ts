@@ -32,7 +32,7 @@ export class ChunkExit {
   readonly #onDrain = (): void => this.exit(EXIT_REASON.drain);
   #reason: ExitReason | null = null;
   #stopCause: StopCause | null = null;
-  #endsWithNextAnswer = false;
+  #endsWithNextReply = false;
 
   constructor(options: ChunkExitOptions) {
     this.#o = options;
@@ -105,9 +105,12 @@ export class ChunkExit {
     this.#o.onExit();
   }
 
-  /** A line was answered. */
-  onAnswered(): void {
-    if (this.#endsWithNextAnswer) this.exit(EXIT_REASON.timeSlice);
+  /**
+   * A line was answered, or a gateway gave its request up unserved. A drop ends an overdue time slice too:
+   * it counts as no try, so with a gateway that drops everything the slice would have no end.
+   */
+  onReply(): void {
+    if (this.#endsWithNextReply) this.exit(EXIT_REASON.timeSlice);
   }
 
   #followLease(): void {
@@ -118,12 +121,12 @@ export class ChunkExit {
   }
 
   /**
-   * Exits. If requests are in flight and none is answered yet, exits with the first answer instead, so that
+   * Exits. If requests are in flight and none is answered yet, exits with the first reply instead, so that
    * slow models make progress.
    */
   #endTimeSlice(): void {
     const isOpen = this.#o.route.breaker.state === 'open';
-    if (this.#o.awaitsFirstAnswer()) this.#endsWithNextAnswer = true;
+    if (this.#o.awaitsFirstAnswer()) this.#endsWithNextReply = true;
     else this.exit(isOpen ? EXIT_REASON.breakerOpen : EXIT_REASON.timeSlice);
   }
 

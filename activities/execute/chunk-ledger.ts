@@ -1,6 +1,7 @@
 import type { FrameHeader } from '../../core/journal/frame';
 import { FRAME_KIND, SENT_ALONE } from '../../core/journal/frame';
 import { isPreferred } from '../../core/journal/merge';
+import { runStarts } from '../../core/plan/run-starts';
 import { runsOfHashes } from '../../core/plan/runs';
 import { unnumberedSegmentKey } from '../../core/names/object-names';
 import type { PlanEntry } from '../../core/plan/plan-entry';
@@ -18,6 +19,8 @@ export interface ChunkLine extends PlanEntry {
   notBeforeMs: number;
   /** Tries in a row that found no connection. They do not count as tries. */
   unconnected: number;
+  /** Tries in a row that a gateway gave up unserved. They do not count as tries. Only in this attempt. */
+  unserved: number;
   /** When a try of this line first found the gateway away, Unix ms; 0 if none did. Only in this attempt. */
   failingSinceMs: number;
 }
@@ -40,6 +43,8 @@ export class ChunkLedger {
   readonly #plan: Buffer;
   /** What run begins at each line (core/plan/runs.ts). */
   readonly runMarks: Uint8Array;
+  /** Made when it is first needed: only some gateways are told. */
+  #runStarts: Int32Array | null = null;
   readonly #state: Uint8Array;
   readonly #indexByOffset = new Map<number, number>();
   readonly #retries = new Map<number, Pick<ChunkLine, 'tries' | 'refusals' | 'notBeforeMs'>>();
@@ -100,6 +105,16 @@ export class ChunkLedger {
     return this.#state[index] !== OPEN;
   }
 
+  /** Plan position where the run of the line at `index` begins; -1 if the line shares no prefix. */
+  runStart(index: number): number {
+    this.#runStarts ??= runStarts({
+      marks: this.runMarks,
+      from: this.from,
+      hashOf: (at) => decodePlanEntry(this.#plan, at).prefixHash,
+    });
+    return this.#runStarts[index] ?? -1;
+  }
+
   /** The line at `index` of the chunk, with the tries and the pause of earlier attempts. */
   line(index: number): ChunkLine {
     const retry = this.#retries.get(index);
@@ -108,7 +123,7 @@ export class ChunkLedger {
     const tries = retry?.tries ?? 0;
     const refusals = retry?.refusals ?? 0;
     const notBeforeMs = retry?.notBeforeMs ?? 0;
-    const unknown = { unconnected: 0, failingSinceMs: 0 };
+    const unknown = { unconnected: 0, unserved: 0, failingSinceMs: 0 };
     return { offset, length, prefixHash, position, tries, refusals, notBeforeMs, ...unknown };
   }
 

@@ -159,7 +159,7 @@ export class ChunkRun implements LineRun {
   #recordAnswer(line: ChunkLine, frame: EncodedFrame): void {
     this.#journal.recordAnswer(line, frame);
     this.#answered++;
-    this.#exit.onAnswered();
+    this.#exit.onReply();
   }
 
   async #sendAll(): Promise<void> {
@@ -232,8 +232,9 @@ export class ChunkRun implements LineRun {
       if (result.kind === 'retry') {
         line.notBeforeMs = result.atMs;
         this.#queue.putBack(line);
+        if (line.unserved > 0) this.#exit.onReply();
       } else if (result.kind === 'answered') {
-        this.#latency.add(performance.now() - startedMs);
+        this.#latency.add(Math.max(0, performance.now() - startedMs - result.queueMs));
         this.#recordAnswer(line, result.frame);
       }
     } catch (error) {

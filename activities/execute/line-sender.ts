@@ -1,10 +1,9 @@
-import { loadSignal, retryCause } from '../../core/dispatch/outcome';
+import { dropLabelOf, loadSignal, retryCause } from '../../core/dispatch/outcome';
 import { retryAfterMs } from '../../core/dispatch/retry-after';
 import { FRAME_KIND } from '../../core/journal/frame';
 import { lineId } from '../../core/names/ids';
 import { readLineFields } from '../../core/openai/member-ranges';
 import type { LineErrorCode } from '../../core/openai/result-line';
-import { toHeaderText } from '../../core/openai/tenant-name';
 import type { BackendFailure, BackendOutcome } from '../../inference/backend';
 import type { MemoryBudget, Reservation } from '../../inference/memory-budget';
 import type { Route } from '../../inference/registry';
@@ -14,6 +13,7 @@ import type { EncodedFrame } from './answer-frames';
 import { answerFrame, errorFrame } from './answer-frames';
 import type { Chunk } from './chunk';
 import type { ChunkLine } from './chunk-ledger';
+import type { GatewayHeaders } from './gateway-headers';
 import type { ExecuteObserver } from './observer';
 import type { ReadBlocks } from './read-blocks';
 import type { SentTry, TryOptions, TryResult } from './line-try';
@@ -30,8 +30,7 @@ export interface LineSenderOptions {
   readonly blocks: ReadBlocks;
   /** Null unless the batch is traced. */
   readonly spans: RequestSpans | null;
-  /** Headers of the create call, with lower-case names. */
-  readonly headers: Readonly<Record<string, string>>;
+  readonly headers: GatewayHeaders;
 }
 
 /**
@@ -40,16 +39,11 @@ export interface LineSenderOptions {
  */
 export class LineSender {
   readonly #options: LineSenderOptions;
-  readonly #headers: Readonly<Record<string, string>>;
   readonly #judge: TryJudge;
 
   constructor(options: LineSenderOptions) {
     this.#options = options;
     this.#judge = new TryJudge(options);
-    const { route, chunk, headers } = options;
-    this.#headers = route.gateway.send_fairness_header
-      ? { ...headers, 'x-gateway-inference-fairness-id': toHeaderText(chunk.tenant) }
-      : headers;
   }
 
   /** Makes one try. Rejects if the line could not be read or sent; such a try does not count. */
@@ -122,7 +116,8 @@ export class LineSender {
     if (verdict.kind !== 'final') return verdict;
     const frame = this.#frameOf(line, customId, outcome);
     observer.requestSettled(chunk.model, frame.header.kind === FRAME_KIND.output);
-    return { kind: 'answered', frame };
+    const queueMs = outcome.kind === 'answer' ? (outcome.queueMs ?? 0) : 0;
+    return { kind: 'answered', frame, queueMs };
   }
 
   #frameOf(line: ChunkLine, customId: string, outcome: BackendOutcome): EncodedFrame {
@@ -144,7 +139,8 @@ export class LineSender {
     body: Buffer,
     { how, reservation, span }: Sending,
   ): Promise<BackendOutcome> {
-    const { chunk, route, observer } = this.#options;
+    const { chunk, route, observer, headers } = this.#options;
+    const given = headers.of(line);
     const startedMs = performance.now();
     observer.requestStarted(chunk.model, chunk.batchId);
     const outcome = await route.backend.send(
@@ -153,14 +149,28 @@ export class LineSender {
         body,
         requestId: lineId(chunk.batchId, line.offset),
         deadlineMs: chunk.deadlineMs,
-        headers: span === null ? this.#headers : { ...this.#headers, ...span.headers },
+        headers: span === null ? given : { ...given, ...span.headers },
         onBytes: (byteLength) => reservation.grow(byteLength),
         maySend: how.maySend,
       },
       how.signal,
     );
-    observer.requestEnded(chunk.model, performance.now() - startedMs);
+    this.#observeEnd(outcome, performance.now() - startedMs);
     return outcome;
+  }
+
+  /** Reports how long the model server took: without the queue of a gateway, and nothing for a drop. */
+  #observeEnd(outcome: BackendOutcome, tookMs: number): void {
+    const { chunk, observer } = this.#options;
+    const dropped = dropLabelOf(outcome);
+    if (dropped !== null) {
+      observer.requestEnded(chunk.model, null);
+      observer.requestDropped(chunk.model, dropped);
+      return;
+    }
+    const queueMs = outcome.kind === 'answer' ? outcome.queueMs : null;
+    observer.requestEnded(chunk.model, Math.max(0, tookMs - (queueMs ?? 0)));
+    if (queueMs !== null) observer.requestQueued(chunk.model, Math.min(queueMs, tookMs));
   }
 }
 

@@ -4,7 +4,12 @@ import type { EncodedFrame } from './answer-frames';
 
 /** How one try of one line ended. */
 export type TryResult =
-  | { readonly kind: 'answered'; readonly frame: EncodedFrame }
+  | {
+      readonly kind: 'answered';
+      readonly frame: EncodedFrame;
+      /** Time in the queue of a gateway, ms; 0 if the gateway does not say it. */
+      readonly queueMs: number;
+    }
   | { readonly kind: 'retry'; readonly atMs: number }
   /** Aborted, or not retried because of a stop: the end of the batch gives the line its error code. */
   | { readonly kind: 'unanswered' };

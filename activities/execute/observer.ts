@@ -6,8 +6,15 @@ import type { RetryCause } from '../../core/dispatch/outcome';
 export interface ExecuteObserver {
   chunkEnded(attempt: EndedAttempt): void;
   requestStarted(model: string, batchId: string): void;
-  /** A try has ended, with or without an answer. */
-  requestEnded(model: string, tookMs: number): void;
+  /**
+   * A try has ended, with or without an answer. `servedMs` is its time without that in the queue of a
+   * gateway; null if a gateway gave the request up unserved.
+   */
+  requestEnded(model: string, servedMs: number | null): void;
+  /** A gateway reported how long a request waited in its queue. */
+  requestQueued(model: string, queueMs: number): void;
+  /** A gateway gave a request up unserved. `code` has a bounded number of values. */
+  requestDropped(model: string, code: string): void;
   /** A try failed, and its line will be sent again unless the batch ends first. */
   requestRetried(model: string, cause: RetryCause): void;
   /** A line got its final result; `ok` if it goes to the output file. */

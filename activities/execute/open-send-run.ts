@@ -3,6 +3,7 @@ import type { RequestSpans } from '../../platform/tracing/tracing';
 import type { ChunkRunOptions } from './chunk-run';
 import { ChunkRun } from './chunk-run';
 import type { ExecuteDeps } from './deps';
+import { GatewayHeaders } from './gateway-headers';
 import type { LineSenderOptions } from './line-sender';
 import { LineSender } from './line-sender';
 import type { OpenRun, RunContext } from './open-run';
@@ -23,7 +24,10 @@ export async function openSendRun(
   // An admitted chunk has a route, and the configuration of a process does not change. Only a chunk that
   // begins during a shutdown is not checked before, and may fail here.
   if (route === null) throw new NightshiftError('internal', `no route for ${chunk.model}`);
-  const headers = await readHeaders(context, deps);
+  const headers = new GatewayHeaders({
+    ...{ chunk, ledger: context.ledger, given: await readHeaders(context, deps) },
+    divides: route.gateway.send_fairness_header,
+  });
   const input = await openInput(deps.store, context);
   const { memory, observer } = deps;
   const spans = requestSpans(chunk, deps);

@@ -1,4 +1,4 @@
-import { gatewayHealth } from '../../core/dispatch/outcome';
+import { gatewayHealth, isUnserved } from '../../core/dispatch/outcome';
 import type { BackoffInput } from '../../core/dispatch/retry';
 import { backoffMs, costOf, isRetryable, nextTry } from '../../core/dispatch/retry';
 import { lineId } from '../../core/names/ids';
@@ -47,7 +47,7 @@ export class TryJudge {
     const away = this.#reportToBreaker(line, sent);
     const counted = countTry(line, { outcome, how, limit, away });
     if (away && line.failingSinceMs === 0) line.failingSinceMs = Date.now();
-    if (outcome.kind === 'answer' && !away && !isRetryable(outcome)) return FINAL;
+    if (outcome.kind === 'answer' && !away && !this.#isRetryable(outcome)) return FINAL;
     return this.#verdict(line, { outcome, how, away, counted });
   }
 
@@ -69,13 +69,14 @@ export class TryJudge {
     const { outcome, how, counted, away } = judged;
     if (outcome.kind === 'failure' && outcome.reason === 'aborted') return { kind: 'unanswered' };
     // After a stop nothing is retried: the end of the batch gives the line its error code.
-    if (how.stopping() && isRetryable(outcome)) return { kind: 'unanswered' };
+    if (how.stopping() && this.#isRetryable(outcome)) return { kind: 'unanswered' };
     const clock = { nowMs: Date.now(), random: Math.random(), gateway: this.#route.gateway };
     if (line.unconnected > 0) return this.#untilConnected(line, clock);
     const next = nextTry({
       outcome,
       attempt: Math.max(counted ? 1 : 0, line.tries),
       refusals: line.refusals,
+      unserved: line.unserved,
       counted,
       deadlineMs: this.#chunk.deadlineMs,
       ...clock,
@@ -84,6 +85,10 @@ export class TryJudge {
     if (next.kind === 'expired') return { kind: 'retry', atMs: this.#chunk.deadlineMs };
     if (next.kind === 'retry') return next;
     return away && this.#seemsAway(line, how) ? uncountTry(line, outcome, clock) : FINAL;
+  }
+
+  #isRetryable(outcome: BackendOutcome): boolean {
+    return isRetryable(outcome, { isPastDeadline: Date.now() >= this.#chunk.deadlineMs });
   }
 
   /** Retries until the gateway can be reached or the batch ends, because nothing of the request was sent. */
@@ -120,6 +125,7 @@ function countTry(
   { outcome, how, limit, away }: Omit<SentTry, 'sentMs'> & { readonly away: boolean },
 ): boolean {
   line.unconnected = isUnconnected(outcome) ? line.unconnected + 1 : 0;
+  line.unserved = isUnserved(outcome) ? line.unserved + 1 : 0;
   const cost = costOf({ outcome, limit, refusals: line.refusals });
   if (cost === 'refusal') line.refusals++;
   // A request that never reached the gateway does not count, and neither does a failed probe.

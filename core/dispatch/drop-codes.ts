@@ -37,6 +37,18 @@ export const DROP_CODES = {
 /** A code of {@link DROP_CODES}. */
 export type DropCode = keyof typeof DROP_CODES;
 
+/** Values of the label `code` of dropped requests (docs/metrics.md#requests). */
+export const DROP_LABELS: ReadonlySet<string> = new Set([
+  ...Object.keys(DROP_CODES),
+  'backend_unreachable',
+  'other',
+]);
+
+/** The label of a code that a gateway sent. Gateways choose their codes, so unknown ones are `other`. */
+export function dropLabel(code: string): string {
+  return DROP_LABELS.has(code) ? code : 'other';
+}
+
 /** `seed`: contention is a 503. `contended`: it is a 429, as long as a backend is ready. */
 export type StatusPolicy = 'seed' | 'contended';
 

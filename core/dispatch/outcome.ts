@@ -1,4 +1,5 @@
 import type { BreakerFailureKind } from './breaker';
+import { dropLabel } from './drop-codes';
 import { retryAfterMs } from './retry-after';
 
 /** The end of one try: the fields that the dispatch rules need. */
@@ -8,7 +9,7 @@ export type TryOutcome =
       readonly status: number;
       /** The `Retry-After` header, unparsed, or null. */
       readonly retryAfter: string | null;
-      /** `x-llm-d-request-dropped-reason`, lower-case, or null. */
+      /** `x-llm-d-request-dropped-reason`, lower-case, or null. Of interest only without `dropped`. */
       readonly droppedReason: string | null;
       /** `x-nightshift-dropped`, lower-case; null or absent if the request was not dropped. */
       readonly dropped?: string | null;
@@ -21,7 +22,7 @@ export type TryOutcome =
 /** What a reply shows about the load of its server. */
 export type LoadSignal = 'success' | 'overload' | 'none';
 
-/** The request's deadline has passed. This is the final answer of the line and is never retried. */
+/** A gateway other than ours gave the request up because it had waited too long, or its deadline passed. */
 const TTL_EXPIRED = 'rejected-ttl-expired';
 
 /** Drop reasons that mean a lack of capacity. */
@@ -37,14 +38,30 @@ export function isDropped(outcome: TryOutcome): boolean {
   return outcome.kind === 'answer' && typeof outcome.dropped === 'string';
 }
 
-/** Whether the gateway rejected the request because its deadline has passed. */
-export function isDroppedAsExpired(outcome: TryOutcome): boolean {
+/**
+ * Whether the request outlived its time in the queue of a gateway that does not send
+ * `x-nightshift-dropped`. That time is the gateway's own, unless the batch's deadline has passed
+ * (docs/design/execution.md#dropped-requests).
+ */
+export function isExpiredInQueue(outcome: TryOutcome): boolean {
   return (
     outcome.kind === 'answer' &&
     (outcome.status === 429 || outcome.status === 503) &&
     outcome.droppedReason === TTL_EXPIRED &&
     !isDropped(outcome)
   );
+}
+
+/** Whether a gateway gave the request up before a model server saw it, so that it costs its line no try. */
+export function isUnserved(outcome: TryOutcome): boolean {
+  return isDropped(outcome) || isExpiredInQueue(outcome);
+}
+
+/** Why a gateway gave the request up unserved, as a label of metrics; null for every other outcome. */
+export function dropLabelOf(outcome: TryOutcome): string | null {
+  if (isExpiredInQueue(outcome)) return dropLabel('queue_ttl_expired');
+  if (outcome.kind !== 'answer' || typeof outcome.dropped !== 'string') return null;
+  return dropLabel(outcome.dropped);
 }
 
 /**
@@ -57,7 +74,7 @@ export function gatewayHealth(outcome: TryOutcome): BreakerFailureKind | 'alive'
     return outcome.reason === 'too_large' ? 'alive' : 'unknown';
   }
   if (isDropped(outcome)) return 'unknown';
-  if (isDroppedAsExpired(outcome)) return 'alive';
+  if (isExpiredInQueue(outcome)) return 'alive';
   const { status } = outcome;
   return status === 502 || status === 503 || status === 504 ? status : 'alive';
 }
@@ -71,7 +88,7 @@ export function loadSignal(outcome: TryOutcome): LoadSignal {
   const { status, dropped, retryAfter } = outcome;
   if (status >= 200 && status < 300) return 'success';
   if (typeof dropped === 'string') return NO_CAPACITY.includes(dropped) ? 'overload' : 'none';
-  if (isDroppedAsExpired(outcome)) return 'none';
+  if (isExpiredInQueue(outcome)) return 'none';
   if (status === 429) return 'overload';
   return status === 503 && retryAfterMs(retryAfter, 0) !== null ? 'overload' : 'none';
 }
@@ -92,7 +109,7 @@ export function retryCause(outcome: TryOutcome): RetryCause {
     const { reason } = outcome;
     return reason === 'timeout' || reason === 'connect' ? reason : 'connection';
   }
-  if (isDropped(outcome)) return 'dropped';
+  if (isUnserved(outcome)) return 'dropped';
   if (outcome.status === 429) return 'rate_limited';
   return outcome.status >= 500 ? 'server_error' : 'client_status';
 }

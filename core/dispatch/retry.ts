@@ -1,4 +1,4 @@
-import { isDropped, isDroppedAsExpired, type TryOutcome } from './outcome';
+import { isDropped, isExpiredInQueue, isUnserved, type TryOutcome } from './outcome';
 import { retryAfterMs } from './retry-after';
 
 /** The retry settings of a gateway; durations in ms. */
@@ -9,17 +9,23 @@ export interface RetrySettings {
 }
 
 /**
- * Whether another try could end better: transport errors, timeouts, 408, 425, 429, 5xx
- * (docs/design/execution.md#retries).
+ * Whether another try could end better: transport errors, timeouts, 408, 425, 429, 5xx, and every request
+ * that was given up unserved (docs/design/execution.md#retries). A reply that says that the request's
+ * deadline has passed is final only if it has.
  */
-export function isRetryable(outcome: TryOutcome): boolean {
+export function isRetryable(outcome: TryOutcome, { isPastDeadline }: DeadlineState): boolean {
   if (outcome.kind === 'failure') {
     return outcome.reason !== 'aborted' && outcome.reason !== 'too_large';
   }
-  if (isDroppedAsExpired(outcome)) return false;
   if (isDropped(outcome)) return true;
+  if (isExpiredInQueue(outcome)) return !isPastDeadline;
   const { status } = outcome;
   return status === 408 || status === 425 || status === 429 || status >= 500;
+}
+
+/** What a rule needs of the batch's deadline. */
+export interface DeadlineState {
+  readonly isPastDeadline: boolean;
 }
 
 /**
@@ -39,14 +45,12 @@ export interface CountInput {
 
 /**
  * What an outcome costs its line. `refusal`: a 429 because we sent more at once than the server takes,
- * which is not the line's fault. `nothing`: the gateway dropped the request unserved. `try`: everything
+ * which is not the line's fault. `nothing`: the gateway gave the request up unserved. `try`: everything
  * else, including a 429 at a limit of 1, where we cannot send less (docs/design/execution.md#refusals).
  */
 export function costOf({ outcome, limit, refusals }: CountInput): 'try' | 'refusal' | 'nothing' {
-  if (isDropped(outcome)) return 'nothing';
-  if (outcome.kind !== 'answer' || outcome.status !== 429 || isDroppedAsExpired(outcome)) {
-    return 'try';
-  }
+  if (isUnserved(outcome)) return 'nothing';
+  if (outcome.kind !== 'answer' || outcome.status !== 429) return 'try';
   return limit !== null && limit > 1 && refusals < MAX_UNCOUNTED ? 'refusal' : 'try';
 }
 
@@ -69,6 +73,18 @@ export function backoffMs({ attempt, retryAfter, nowMs, random, gateway }: Backo
   return Math.max(Math.round(ceilingMs * random), retryAfterMs(retryAfter, nowMs) ?? 0);
 }
 
+/** A gateway that names at least this pause is obeyed to the letter; less would be no pause at all. */
+const MIN_OBEYED_PAUSE_MS = 1_000;
+
+/**
+ * Pause after a request that was given up unserved, ms: the `Retry-After` of the gateway, which knows how
+ * long its queue is. Without one of a second or more, the backoff of `attempt`, so that no loop is tight.
+ */
+function unservedPauseMs(input: BackoffInput): number {
+  const namedMs = retryAfterMs(input.retryAfter, input.nowMs) ?? 0;
+  return namedMs >= MIN_OBEYED_PAUSE_MS ? namedMs : backoffMs(input);
+}
+
 /**
  * `final`: the outcome is the line's result. `retry`: the next try is at `atMs`. `expired`: the next try
  * would be after the deadline, so the line stays unanswered.
@@ -85,6 +101,8 @@ export interface NextTryInput {
   readonly attempt: number;
   /** 429s that were not counted, this one included: they lengthen the pause too. */
   readonly refusals?: number;
+  /** Tries in a row that were given up unserved, this one included. They lengthen the pause too. */
+  readonly unserved?: number;
   /** Whether this outcome counts as a try; otherwise it cannot use up the last try. */
   readonly counted?: boolean;
   readonly nowMs: number;
@@ -97,12 +115,13 @@ export interface NextTryInput {
 
 /** Decides what follows a try. A line has `max_retries` + 1 tries, none of them after the deadline. */
 export function nextTry(input: NextTryInput): NextTry {
-  const { outcome, attempt, refusals = 0, counted = true, nowMs, deadlineMs, gateway } = input;
-  if (!isRetryable(outcome)) return { kind: 'final' };
+  const { outcome, attempt, refusals = 0, unserved = 0, counted = true } = input;
+  const { nowMs, deadlineMs, random, gateway } = input;
+  if (!isRetryable(outcome, { isPastDeadline: nowMs >= deadlineMs })) return { kind: 'final' };
   if (counted && attempt > gateway.max_retries) return { kind: 'final' };
   const retryAfter = outcome.kind === 'answer' ? outcome.retryAfter : null;
-  const pauses = Math.max(1, attempt + refusals);
-  const { random } = input;
-  const atMs = nowMs + backoffMs({ attempt: pauses, retryAfter, nowMs, random, gateway });
+  const pauses = Math.max(1, isUnserved(outcome) ? unserved : attempt + refusals);
+  const pauseMs = isUnserved(outcome) ? unservedPauseMs : backoffMs;
+  const atMs = nowMs + pauseMs({ attempt: pauses, retryAfter, nowMs, random, gateway });
   return atMs < deadlineMs ? { kind: 'retry', atMs } : { kind: 'expired' };
 }

@@ -1,4 +1,5 @@
 import { Counter, exponentialBuckets, Gauge, Histogram, type Registry } from 'prom-client';
+import { DROP_LABELS } from '../../core/dispatch/drop-codes';
 import { createLabelValues } from '../label-values';
 import { createLimitGauges } from '../limit-gauges';
 
@@ -27,11 +28,18 @@ export function createModelSeries(registers: Registry[], limits: SeriesLimits) {
     nowMs: limits.nowMs ?? (() => performance.now()),
     onGone: (model) => {
       for (const metric of byModel) metric.remove({ model });
+      for (const code of DROP_LABELS) requestsDropped.remove({ model, code });
       for (const listener of listeners) listener(model);
     },
   });
   const requests = requestSeries(registers, () => modelLabels.sweep());
   const tokens = tokenSeries(registers);
+  const requestsDropped = new Counter({
+    name: 'model_requests_dropped_total',
+    help: 'Requests that a gateway gave up unserved, by the reason it gave',
+    labelNames: ['model', 'code'] as const,
+    registers,
+  });
   const byModel = [...Object.values(requests), ...Object.values(tokens)];
   const retriesByCause = new Counter({
     name: 'request_retries_by_cause_total',
@@ -42,7 +50,15 @@ export function createModelSeries(registers: Registry[], limits: SeriesLimits) {
   /** Calls `listener` with each model whose series are removed. */
   const onModelGone = (listener: (model: string) => void): void => void listeners.add(listener);
   const modelLimits = createLimitGauges(registers, modelLabels);
-  return { ...requests, ...tokens, retriesByCause, modelLabels, modelLimits, onModelGone };
+  return {
+    ...requests,
+    ...tokens,
+    retriesByCause,
+    requestsDropped,
+    modelLabels,
+    modelLimits,
+    onModelGone,
+  };
 }
 
 function requestSeries(registers: Registry[], beforeCollecting: () => void) {
@@ -57,9 +73,16 @@ function requestSeries(registers: Registry[], beforeCollecting: () => void) {
     }),
     requestDuration: new Histogram({
       name: 'model_request_execution_duration_seconds',
-      help: 'Time of one try of a request at a model server',
+      help: 'Time of one try of a request at a model server, without the queue of a gateway',
       labelNames,
       buckets: exponentialBuckets(0.01, 2, 15),
+      registers,
+    }),
+    requestQueueTime: new Histogram({
+      name: 'model_request_queue_seconds',
+      help: 'Time of a request in the queue of its gateway, as the gateway reports it',
+      labelNames,
+      buckets: exponentialBuckets(0.001, 4, 11),
       registers,
     }),
     requestsSettled: new Counter({

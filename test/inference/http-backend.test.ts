@@ -112,8 +112,17 @@ describe('the answer of a model server', () => {
       retryAfter: '7',
       droppedReason: 'rejected-ttl-expired',
       dropped: null,
+      queueMs: null,
       requestId: 'abc',
     });
+  });
+
+  it('says how long it waited in the queue of a gateway, in any of several fields', async () => {
+    const server = await serve((_, response) => {
+      response.setHeader('server-timing', ['db;dur=2', 'queue;dur=41.5']).end('{}');
+    });
+    const outcome = await backendFor(server.url).send(requestOf(), never);
+    expect(outcome).toMatchObject({ status: 200, queueMs: 41.5 });
   });
 
   it('may be empty', async () => {

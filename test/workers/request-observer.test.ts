@@ -32,6 +32,8 @@ function open(maxLabelValues?: number, models: string[] = []) {
     observer.requestStarted(model, 'b');
     observer.requestRetried(model, 'timeout');
     observer.requestEnded(model, 5);
+    observer.requestQueued(model, 5);
+    observer.requestDropped(model, 'evicted');
     observer.requestSettled(model, false);
     observer.tokens(model, USAGE);
   };
@@ -75,6 +77,7 @@ it('removes the series of an idle model, which makes room for others', async () 
   expect(Object.keys(await values('model_inflight_requests')).sort()).toEqual(['b', 'other']);
   send('c');
   expect(await values('model_request_retries_total')).toEqual({ c: 1, other: 1 });
+  expect(await values('model_requests_dropped_total')).toEqual({ c: 1, other: 1 });
   observer.requestEnded('b', 5);
   clock.nowMs = 3 * IDLE_MS;
   await series();

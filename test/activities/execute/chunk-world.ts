@@ -212,6 +212,8 @@ function countingObserver(requestStarted: () => void): ExecuteDeps['observer'] {
     requestStarted,
     chunkEnded: () => undefined,
     requestEnded: () => undefined,
+    requestQueued: () => undefined,
+    requestDropped: () => undefined,
     requestRetried: () => undefined,
     requestSettled: () => undefined,
     tokens: () => undefined,

@@ -122,21 +122,3 @@ describe('a line that is always refused with 429', () => {
     expect(headers).toEqual([expect.objectContaining({ tries: 0, refusals: 1 })]);
   });
 });
-
-it('does not count a request that a gateway drops unserved as a try', async () => {
-  const drops = new Map<string, number>();
-  world = await chunkWorld(
-    4,
-    ({ body }, response) => {
-      const times = (drops.get(nameOf(body)) ?? 0) + 1;
-      drops.set(nameOf(body), times);
-      if (times > 10) return void response.end(GOOD);
-      const headers = { 'x-nightshift-dropped': 'Queue_TTL_expired', 'retry-after': '0.01' };
-      response.writeHead(503, headers).end('{"error":{}}');
-    },
-    {},
-    { gateway: { max_retries: 0, initial_backoff: '1ms', max_backoff: '1ms' } },
-  );
-  expect(await world.run()).toMatchObject({ completed: 4, failed: 0 });
-  expect([...drops.values()]).toEqual([11, 11, 11, 11]);
-});

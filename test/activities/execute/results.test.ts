@@ -30,6 +30,7 @@ const answer = (status: number, body: string): BackendOutcome => ({
   retryAfter: null,
   droppedReason: null,
   dropped: null,
+  queueMs: null,
   requestId: 'from-the-server',
 });
 

@@ -1,13 +1,15 @@
 import type { ExecuteChunkResult } from '../../../activities/contract';
 import { NightshiftError } from '../../../core/errors';
 import { lineId } from '../../../core/names/ids';
+import { runsKey } from '../../../core/names/object-names';
+import { encodeRuns } from '../../../core/plan/runs';
 import type { BackendRequest } from '../../../inference/backend';
 import type { Registry } from '../../../inference/registry';
 import type { Answer } from '../../inference/local-server';
 import { until } from '../../support/until';
 import type { ChunkWorld, ChunkWorldOptions } from './chunk-world';
-import { BATCH_ID, chunkWorld, INPUT_KEY } from './chunk-world';
-import { ok, status } from './model-server';
+import { BATCH_ID, chunkWorld, INPUT_KEY, NONCE } from './chunk-world';
+import { nameOf, ok, status } from './model-server';
 
 let world: ChunkWorld;
 let running: Promise<ExecuteChunkResult> | null = null;
@@ -118,13 +120,35 @@ describe('a request line', () => {
   });
 
   it.each([
-    [false, undefined],
-    [true, 'default'],
-  ])('names its tenant only to a gateway that is configured for it: %s', async (isTold, tenant) => {
-    const { run, server } = await open(1, ok, { gateway: { send_fairness_header: isTold } });
+    [false, undefined, undefined],
+    [true, 'default', '4'],
+  ])(
+    'names its tenant and priority only to a gateway that is configured for it: %s',
+    async (isTold, tenant, priority) => {
+      const { run, server } = await open(1, ok, { gateway: { send_fairness_header: isTold } });
+      running = run({ priority: 4 });
+      await running;
+      expect(server.received[0]?.headers['x-gateway-inference-fairness-id']).toBe(tenant);
+      expect(server.received[0]?.headers['x-nightshift-priority']).toBe(priority);
+      expect(server.received[0]?.headers['x-nightshift-prefix']).toBeUndefined();
+    },
+  );
+
+  it('names the group of lines that share its prefix, if there are others', async () => {
+    const { run, server, store } = await open(6, ok, { gateway: { send_fairness_header: true } });
+    const runs = encodeRuns(Uint8Array.from([1, 0, 0, 1, 0, 2]));
+    await store.putIfAbsent(runsKey(BATCH_ID, NONCE, 'm'), runs);
     running = run();
     await running;
-    expect(server.received[0]?.headers['x-gateway-inference-fairness-id']).toBe(tenant);
+    const groups = new Map(
+      server.received.map((sent) => [nameOf(sent), sent.headers['x-nightshift-prefix']]),
+    );
+    const [first, second] = [groups.get('l0'), groups.get('l3')];
+    expect(first).toMatch(/^[0-9a-f]{8}$/);
+    expect(second).toMatch(/^[0-9a-f]{8}$/);
+    expect(second).not.toBe(first);
+    const inOrder = [0, 1, 2, 3, 4, 5].map((line) => groups.get(`l${line}`));
+    expect(inOrder).toEqual([first, first, first, second, second, undefined]);
   });
 });
 

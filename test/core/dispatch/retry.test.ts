@@ -27,8 +27,8 @@ describe('the retry decision', () => {
     [answer(501), true],
     [answer(503), true],
     [answer(599), true],
-    [answer(429, 'rejected-ttl-expired'), false],
-    [answer(503, 'rejected-ttl-expired'), false],
+    [answer(429, 'rejected-ttl-expired'), true],
+    [answer(503, 'rejected-ttl-expired'), true],
     [answer(503, 'rejected-saturated'), true],
     [answer(500, 'rejected-ttl-expired'), true],
     [failure('connect'), true],
@@ -37,7 +37,7 @@ describe('the retry decision', () => {
     [failure('too_large'), false],
     [failure('aborted'), false],
   ])('of %j is %s', (outcome, expected) => {
-    expect(isRetryable(outcome)).toBe(expected);
+    expect(isRetryable(outcome, { isPastDeadline: false })).toBe(expected);
   });
 });
 

@@ -22,7 +22,7 @@ const ONCE: Readonly<Record<string, Answer>> = {
   server_error: (_, response) => void response.writeHead(500).end('{}'),
   client_status: (_, response) => void response.writeHead(408).end('{}'),
   dropped: (_, response) =>
-    void response.writeHead(503, { 'x-nightshift-dropped': 'shutdown' }).end('{}'),
+    void response.writeHead(503, { 'x-nightshift-dropped': 'shutting_down' }).end('{}'),
   connection: (_, __, socket) => void socket.destroy(),
   timeout: () => undefined,
 };
@@ -42,6 +42,7 @@ export async function startFaultyServer(): Promise<FaultyServer> {
     if (once !== undefined) return once(request, response, socket);
     if (fault === 'refused') return void response.writeHead(400).end('{"error":{}}');
     if (fault !== 'held') return ok();
+    response.setHeader('server-timing', 'queue;dur=1');
     held.add(ok);
     response.once('close', () => held.delete(ok));
   };

@@ -334,9 +334,12 @@ const REQUESTS = {
   'requests_settled_total{model="a"}': 21,
   'requests_settled_total{model="held"}': 2,
   'request_errors_by_model_total{model="a"}': 1,
-  'model_request_execution_duration_seconds_count{model="a"}': 27,
+  // Nine first tries, of which one was dropped unserved, six second ones, and twelve of the other batches.
+  'model_request_execution_duration_seconds_count{model="a"}': 26,
   'model_request_execution_duration_seconds_count{model="held"}': 3,
   'model_request_execution_duration_seconds_count{model="down"}': 1,
+  'model_request_queue_seconds_count{model="held"}': 1,
+  'model_requests_dropped_total{model="a",code="shutting_down"}': 1,
   'model_request_retries_total{model="a"}': 6,
   'model_request_retries_total{model="held"}': 1,
   'model_request_retries_total{model="down"}': 1,
