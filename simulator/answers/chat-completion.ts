@@ -31,13 +31,13 @@ export function chatCompletion(request: ModelRequest, settings: SimulatorSetting
       const choice = { index: 0, message, logprobs: null, finish_reason: output.finish };
       return { ...head('chat.completion'), choices: [choice], usage: usage(cached) };
     },
-    stream: {
+    stream: () => ({
       head: head('chat.completion.chunk'),
       outputs: [output],
       opening: (index) => deltaChoice(index, { role: 'assistant', content: '' }, null),
       choice: (index, content, finish) => deltaChoice(index, content ? { content } : {}, finish),
       usage,
-    },
+    }),
   };
 }
 

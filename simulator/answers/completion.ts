@@ -35,6 +35,6 @@ export function completion(request: ModelRequest, settings: SimulatorSettings): 
       const choices = outputs.map((one, index) => choice(index, textOf(one), one.finish));
       return { ...head, choices, usage: usage(cached) };
     },
-    stream: { head, outputs, opening: null, choice, usage },
+    stream: () => ({ head, outputs, opening: null, choice, usage }),
   };
 }

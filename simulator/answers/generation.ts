@@ -10,7 +10,7 @@ export interface Generation {
   /** The whole answer. @param cachedTokens prompt tokens that came from the prefix cache */
   body(cachedTokens: number): Record<string, unknown>;
   /** How to send the answer token by token; `null` if the endpoint cannot. */
-  readonly stream: StreamedAnswer | null;
+  readonly stream: (() => StreamedAnswer) | null;
 }
 
 /** Why an answer ends: the model was done, or the limit of the request was reached. */

@@ -39,13 +39,13 @@ export class ModelAnswer {
     const { response, generation, stream } = this.#options;
     if (this.#isOver || this.#stream !== null || stream === null) return;
     if (generation.stream === null) return;
-    this.#stream = new EventStream(response, generation, generation.stream, stream);
+    this.#stream = new EventStream(response, generation, generation.stream(), stream);
   }
 
   /** Sends what a stream may send of the first `tokens` tokens. Returns false if the connection was cut. */
   generated(tokens: number): boolean {
     this.begin();
-    this.#countFirstToken();
+    this.#countFirstToken(this.#seconds());
     const cutAt = this.#cutAtTokens;
     this.#stream?.generated(Math.min(tokens, cutAt ?? tokens));
     if (cutAt === null || tokens < cutAt) return true;
@@ -58,10 +58,10 @@ export class ModelAnswer {
     const { response, generation, traffic, metrics } = this.#options;
     if (this.#cutAtTokens !== null) return void this.generated(generation.outputTokens);
     this.begin();
-    this.#countFirstToken();
+    const seconds = this.#seconds();
+    this.#countFirstToken(seconds);
     this.#isOver = true;
     traffic.answered(generation);
-    const seconds = (performance.now() - this.#startedAtMs) / 1_000;
     metrics.answered(generation, seconds);
     if (this.#stream === null) sendJson(response, 200, generation.body(cachedTokens));
     else this.#stream.end(cachedTokens);
@@ -75,9 +75,14 @@ export class ModelAnswer {
     response.socket?.destroySoon();
   }
 
-  #countFirstToken(): void {
+  /** Since the request. */
+  #seconds(): number {
+    return (performance.now() - this.#startedAtMs) / 1_000;
+  }
+
+  #countFirstToken(seconds: number): void {
     if (this.#hasFirstToken) return;
     this.#hasFirstToken = true;
-    this.#options.metrics.firstToken((performance.now() - this.#startedAtMs) / 1_000);
+    this.#options.metrics.firstToken(seconds);
   }
 }
