@@ -43,7 +43,8 @@ async function knownPrefixes(dataDir) {
     const { rows } = await client.query(
       `select object_key as key from files
        union all select 'uploads/' || upload_id || '/' || id from upload_parts
-       union all select 'batches/' || id from batches`,
+       union all select 'batches/' || id from batches
+       union all select 'batch-records/' || id || '.json' from batches`,
     );
     return new Set(rows.map(({ key }) => key));
   } finally {
