@@ -18,7 +18,7 @@ interface LineBytes {
 type Members = Readonly<Record<string, unknown>>;
 
 const ABSENT = -1;
-/** Longer values are not remembered. */
+/** Longer arrays are not remembered. */
 const MAX_REPEATED = 64 * 1024;
 const COLON = 0x3a;
 const BODY = Buffer.from('body');
@@ -51,7 +51,7 @@ class PromptFinder {
   readonly #found: { bytes: Buffer; ranges: number[] } = { bytes: Buffer.alloc(0), ranges: [] };
   /** Where the key of the prompt was in the latest line, counted from its start: most lines look alike. */
   #keyAt = 0;
-  readonly #repeated = new RepeatedValue();
+  readonly #tools = new RepeatedArray();
 
   constructor(minBytes: number) {
     this.#minBytes = minBytes;
@@ -89,7 +89,7 @@ class PromptFinder {
       left--;
       const { valueStart } = inBody;
       const isLast = left === 0 && index === wanted.length - 1;
-      if (!isLast) inBody.valueEnd = this.#repeated.endIn(bytes, valueStart);
+      if (wanted[index] === 'tools') inBody.valueEnd = this.#tools.endIn(bytes, valueStart);
       ranges[2 * index] = valueStart;
       ranges[2 * index + 1] = isLast ? end : inBody.valueEnd;
     }
@@ -115,8 +115,8 @@ function isPresent(value: unknown): boolean {
   return value !== undefined && value !== null;
 }
 
-/** Finds the end of a long value at once if the line before had the same one, as most lines do. */
-class RepeatedValue {
+/** Finds the end of an array at once if the line before had the same one, as most lines do with their tools. */
+class RepeatedArray {
   #bytes = Buffer.alloc(0);
 
   /** Position after the value that begins at `from` of `json`. */

@@ -24,7 +24,7 @@ export function planOrder(
 ): PlanOrder {
   const byHash = isOrdered(count, hashOf) ? null : orderByHash(count, hashOf);
   if (chains.isEmpty) return { entries: byHash, marks: null };
-  const order = byHash ?? Uint32Array.from({ length: count }, (_, entry) => entry);
+  const order = byHash ?? inputOrder(count);
   const marks = new Uint8Array(count);
   const depthFirst = new DepthFirstOrder({ order, marks }, chains);
   let isPlain = true;
@@ -36,7 +36,18 @@ export function planOrder(
     isPlain &&= isOneRun(marks.subarray(from, to), hash);
     from = to;
   }
-  return { entries: order, marks: isPlain ? null : marks };
+  return { entries: isInputOrder(order) ? null : order, marks: isPlain ? null : marks };
+}
+
+function inputOrder(count: number): Uint32Array {
+  const order = new Uint32Array(count);
+  for (let place = 0; place < count; place++) order[place] = place;
+  return order;
+}
+
+function isInputOrder(order: Uint32Array): boolean {
+  for (let place = 0; place < order.length; place++) if (order[place] !== place) return false;
+  return true;
 }
 
 /** Whether the marks of lines of one prefix hash say no more than their hash. */

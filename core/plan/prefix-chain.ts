@@ -14,8 +14,7 @@ const PRIME_2 = 0x85ebca77 | 0;
  * equal hashes up to block `n` begin with the same `256 n` bytes (docs/design/batch-path.md#order-of-sending).
  * Prompts are compared by their bytes because every model has a tokenizer of its own.
  *
- * It is a guess. Only four of each 16 bytes are hashed, because reading all of them would make ingestion a
- * tenth slower. Texts that differ in a few bytes may look alike, which costs a miss in the cache of a model
+ * It is a guess. Only four of each 16 bytes are hashed, because all of them would take four times as long. Texts that differ in a few bytes may look alike, which costs a miss in the cache of a model
  * server and nothing else.
  */
 export interface PrefixChain {

@@ -44,6 +44,27 @@ describe('the tries of a line', () => {
     expect(nextTry({ ...input, outcome: dropped })).toEqual({ kind: 'retry', atMs: 2_000 });
   });
 
+  it('do not include a drop, whatever else its answer says', () => {
+    const drop = fc.record({
+      kind: fc.constant('answer' as const),
+      status: fc.integer({ min: 300, max: 599 }),
+      retryAfter: fc.constantFrom(null, '1', 'soon'),
+      droppedReason: fc.constantFrom(null, 'rejected-ttl-expired', 'rejected-saturated'),
+      dropped: fc.constantFrom('too_many_flows', 'queue_ttl_expired', 'evicted', 'unknown'),
+    });
+    const limit = fc.constantFrom(null, 1, 9);
+    fc.assert(
+      fc.property(drop, limit, fc.nat(40), fc.nat(10_000), (outcome, at, refusals, leftMs) => {
+        expect(costOf({ outcome, limit: at, refusals })).toBe('nothing');
+        expect(gatewayHealth(outcome)).toBe('unknown');
+        const clock = { nowMs: 1_000, deadlineMs: 1_000 + leftMs, random: 0.5, gateway };
+        const next = nextTry({ outcome, attempt: 99, refusals, counted: false, ...clock });
+        expect(next.kind).not.toBe('final');
+        if (next.kind === 'retry') expect(next.atMs).toBeLessThan(clock.deadlineMs);
+      }),
+    );
+  });
+
   it('include a 429 only at a limit of 1, at a fixed limit, or after twenty refusals', () => {
     const cost = (limit: number | null, refusals: number) =>
       costOf({ outcome: answer(429), limit, refusals });
