@@ -30,7 +30,7 @@ export class BandChoice {
   readonly #finish: [number, number, number] = [0, 0, 0];
   #virtualTime = 0;
   /** Bands that are passed over in this run of the pump. */
-  readonly #skipped = new Set<Band>();
+  readonly #isSkipped: [boolean, boolean, boolean] = [false, false, false];
 
   constructor(input: ChoiceInput) {
     this.#input = input;
@@ -52,11 +52,11 @@ export class BandChoice {
 
   /** Passes over a band until `endSkips`. */
   skip(band: Band): void {
-    this.#skipped.add(band);
+    this.#isSkipped[band] = true;
   }
 
   endSkips(): void {
-    this.#skipped.clear();
+    for (const band of BANDS) this.#isSkipped[band] = false;
   }
 
   /**
@@ -104,7 +104,7 @@ export class BandChoice {
 
   #hasHead(band: Band): boolean {
     const { queues, gate } = this.#input;
-    return queues[band].head !== null && gate.isBelowCap(band) && !this.#skipped.has(band);
+    return queues[band].head !== null && gate.isBelowCap(band) && !this.#isSkipped[band];
   }
 
   /** Whether an urgent line may go out of turn. It counts as standard, within its share of the cost. */
@@ -113,7 +113,7 @@ export class BandChoice {
     return (
       queues[BAND.sheddable].urgentHead !== null &&
       window.urgentShare < settings.promotedShare &&
-      !this.#skipped.has(BAND.sheddable)
+      !this.#isSkipped[BAND.sheddable]
     );
   }
 }

@@ -4,6 +4,8 @@ import type { FairRequestQueue } from '../queue/fair-request-queue';
 import type { QueuedRequest } from '../queue/queued-request';
 import type { FairRequestQueueSettings } from './pool-settings';
 
+const NONE: readonly QueuedRequest[] = [];
+
 /**
  * Decides which requests may wait, by number and by bytes (docs/design/flow-control.md#capacity). The
  * limits of the sheddable band lie inside the totals, so batches never use up the rest.
@@ -23,8 +25,8 @@ export class Capacity {
 
   /** Queued requests of all bands. */
   get length(): number {
-    const [critical, standard, sheddable] = this.#queues;
-    return critical.length + standard.length + sheddable.length;
+    const queues = this.#queues;
+    return queues[0].length + queues[1].length + queues[2].length;
   }
 
   /** Bytes of queued requests and of those being received. */
@@ -51,10 +53,10 @@ export class Capacity {
    * Evicts until there is room for a request that is not refused, from the lowest band first. The evicted
    * requests are off the queue, but their owners are not told yet.
    */
-  makeRoom(band: Band, { requests, bytes }: { requests: number; bytes: number }): QueuedRequest[] {
-    const { totalCapacity, queueBytes } = this.#settings;
+  makeRoom(band: Band, requests: number, bytes: number): readonly QueuedRequest[] {
+    if (this.#hasRoom(requests, bytes)) return NONE;
     const evicted: QueuedRequest[] = [];
-    while (this.length + requests > totalCapacity || this.bytes + bytes > queueBytes) {
+    while (!this.#hasRoom(requests, bytes)) {
       const request = this.#evictBelow(band);
       if (request === null) break;
       this.onLeft(request);
@@ -80,6 +82,11 @@ export class Capacity {
   hasPlaceFor(request: QueuedRequest, band: Band): boolean {
     const queued = this.#queues[band].table.find(request.tenant, request.model)?.backlog.size ?? 0;
     return queued < this.#settings.flowCapacity && (queued > 0 || this.#canGuarantee(band));
+  }
+
+  #hasRoom(requests: number, bytes: number): boolean {
+    const { totalCapacity, queueBytes } = this.#settings;
+    return this.length + requests <= totalCapacity && this.bytes + bytes <= queueBytes;
   }
 
   #refusalByNumber({ band, flow }: QueuedRequest): DropCode | null {
@@ -111,15 +118,15 @@ export class Capacity {
   }
 
   #evictable(band: Band): number {
-    const [, standard, sheddable] = this.#queues;
     if (band === BAND.sheddable) return 0;
-    return sheddable.length + (band === BAND.critical ? standard.length : 0);
+    const standard = band === BAND.critical ? this.#queues[BAND.standard].length : 0;
+    return standard + this.#queues[BAND.sheddable].length;
   }
 
   #evictableBytes(band: Band): number {
-    const [, standard, sheddable] = this.#queued;
     if (band === BAND.sheddable) return 0;
-    return sheddable + (band === BAND.critical ? standard : 0);
+    const standard = band === BAND.critical ? this.#queued[BAND.standard] : 0;
+    return standard + this.#queued[BAND.sheddable];
   }
 
   #bytesOf(band: Band): number {

@@ -53,11 +53,11 @@ export class WaitingRoom {
   enter(request: QueuedRequest, nowMs: number): DropCode | null {
     const refusal = this.capacity.refusal(request);
     if (refusal !== null) return refusal;
-    const evicted = this.capacity.makeRoom(request.band, { requests: 1, bytes: request.bytes });
+    const evicted = this.capacity.makeRoom(request.band, 1, request.bytes);
     this.capacity.onQueued(request);
     this.#queues[request.band].push(request);
     this.#times.start(request, nowMs);
-    this.#finishEviction(evicted);
+    if (evicted.length > 0) this.#finishEviction(evicted);
     return null;
   }
 
@@ -123,7 +123,7 @@ export class WaitingRoom {
   reserve(band: Band, bytes: number): DropCode | null {
     const refusal = this.capacity.refusalByBytes(band, bytes);
     if (refusal !== null) return refusal;
-    const evicted = this.capacity.makeRoom(band, { requests: 0, bytes });
+    const evicted = this.capacity.makeRoom(band, 0, bytes);
     this.capacity.addReceived(band, bytes);
     this.#finishEviction(evicted);
     return null;

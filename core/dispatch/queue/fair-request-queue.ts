@@ -64,6 +64,7 @@ export class FairRequestQueue {
 
   /** The next urgent request out of turn: the flows that have some take turns. Null if there is none. */
   get urgentHead(): QueuedRequest | null {
+    if (this.#urgent.size === 0) return null;
     for (const flow of this.#urgent) return flow.backlog.head;
     return null;
   }
