@@ -73,6 +73,21 @@ describe('bands', () => {
   });
 });
 
+it('a band gets no credit for the time in which nothing of it waited', () => {
+  const scene = poolOf({ bands: { between: 'weighted', ceilings: [1, 1, 1] } }, 1);
+  for (let i = 0; i < 200; i++) {
+    scene.arrive({ band: BAND.critical });
+    if (i > 0) scene.end(scene.inFlight[0]!);
+  }
+  for (let i = 0; i < 50; i++) {
+    scene.arrive({ band: BAND.critical });
+    scene.arrive({ band: BAND.sheddable });
+  }
+  for (let i = 0; i < 16; i++) scene.end(scene.inFlight[0]!);
+  const recent = scene.outcomes.slice(-16).filter(({ request }) => request.band === BAND.sheddable);
+  expect(recent.length).toBeLessThanOrEqual(4);
+});
+
 describe('limits in flight', () => {
   it('pass over a flow that has its number in flight', () => {
     const scene = poolOf({ requestQueueController: { maxInFlightPerFlow: 1 } }, 3);

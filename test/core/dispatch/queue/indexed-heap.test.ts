@@ -27,3 +27,15 @@ it('an indexed heap always has the smallest entry first, whatever entries change
     }),
   );
 });
+
+it('an indexed heap keeps its order when it grows', () => {
+  const heap = new IndexedHeap<HeapEntry>();
+  const keys = Array.from({ length: 300 }, (_, i) => (i * 7_919) % 300);
+  for (const key of keys) heap.push(Object.assign(new HeapEntry(), { key }));
+  const popped: number[] = [];
+  for (let first = heap.first; first !== undefined; first = heap.first) {
+    popped.push(first.key);
+    heap.remove(first);
+  }
+  expect(popped).toEqual(keys.sort((a, b) => a - b));
+});
