@@ -30,6 +30,8 @@ beforeAll(
       global_inference_gateway: { url: backend.url, request_timeout: '10s' },
       concurrency: { global: IN_FLIGHT, per_model: IN_FLIGHT },
       worker: { heartbeat_timeout: '5s' },
+      // A silent server is given up after four tries: with the default of 30 s after two minutes.
+      ...(STORE === 's3' ? { object_store: { request_timeout: '3s' } } : {}),
     });
     await startAudit(proxied.database.pool);
   },

@@ -53,6 +53,10 @@ export interface StackOptions {
 /** First start: Temporal, Postgres with initdb, migrations, API and worker. */
 export const STACK_START_MS = 120_000;
 
+function namesStore({ object_store: settings }: Record<string, unknown> = {}): boolean {
+  return typeof settings === 'object' && settings !== null && 'type' in settings;
+}
+
 export async function startStack(options: StackOptions = {}): Promise<TestStack> {
   // Before the start: the build must not run with the variables of `options.env`.
   ensureBuilt();
@@ -67,7 +71,7 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
     'dev',
     ...['--data-dir', dataDir, '--port', String(port), '--config', configFile],
     ...(options.simulator === true ? [] : ['--no-simulator']),
-    ...('object_store' in (options.config ?? {}) ? [] : ['--store', options.store ?? STORE]),
+    ...(namesStore(options.config) ? [] : ['--store', options.store ?? STORE]),
   ];
   const child = spawn(process.execPath, args, {
     stdio: ['ignore', 'pipe', 'pipe'],
