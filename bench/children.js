@@ -8,14 +8,14 @@ const { createInterface } = require('node:readline');
 const living = new Set();
 
 /**
- * Starts a program and waits for the first line of its stdout that `isReady` accepts.
+ * Starts a program and waits for the first line of its stdout, or of its stderr, that `isReady` accepts.
  *
  * @param {{ command: string, args: string[], env?: NodeJS.ProcessEnv, cwd?: string,
- *   isReady: (line: string) => boolean, readyTimeoutMs: number }} options
+ *   isReady: (line: string) => boolean, readyTimeoutMs: number, readyOn?: 'stdout' | 'stderr' }} options
  * @returns {Promise<{ pid: number, readyLine: string, stop(timeoutMs: number): Promise<void> }>}
  *   `stop` sends SIGTERM and closes stdin, then SIGKILL after `timeoutMs`.
  */
-async function startChild({ command, args, env, cwd, isReady, readyTimeoutMs }) {
+async function startChild({ command, args, env, cwd, ...ready }) {
   const child = spawn(command, args, { cwd, env, stdio: ['pipe', 'pipe', 'pipe'] });
   living.add(child);
   const exited = once(child, 'exit').then(() => living.delete(child));
@@ -24,7 +24,7 @@ async function startChild({ command, args, env, cwd, isReady, readyTimeoutMs }) 
     tail.push(line);
     if (tail.length > 20) tail.shift();
   });
-  const readyLine = await firstLine(child, { isReady, readyTimeoutMs, exited, tail });
+  const readyLine = await firstLine(child, { ...ready, exited, tail });
   return {
     pid: child.pid,
     readyLine,
@@ -39,7 +39,7 @@ async function startChild({ command, args, env, cwd, isReady, readyTimeoutMs }) 
   };
 }
 
-function firstLine(child, { isReady, readyTimeoutMs, exited, tail }) {
+function firstLine(child, { isReady, readyTimeoutMs, readyOn = 'stdout', exited, tail }) {
   return new Promise((resolve, reject) => {
     const give = (what) =>
       reject(new Error(`${child.spawnargs.join(' ')}: ${what}\n${tail.join('\n')}`));
@@ -52,7 +52,7 @@ function firstLine(child, { isReady, readyTimeoutMs, exited, tail }) {
       clearTimeout(timer);
       give('ended before it was ready');
     });
-    createInterface({ input: child.stdout }).on('line', (line) => {
+    createInterface({ input: child[readyOn] }).on('line', (line) => {
       if (!isReady(line)) return;
       clearTimeout(timer);
       resolve(line);

@@ -53,11 +53,28 @@ async function ask(url, init) {
 }
 
 function rawLoad(address, { connections, bodyBytes = 279, seconds = 2 }) {
-  const flags = { address, connections, seconds, 'body-bytes': bodyBytes };
+  return measure('load', { address, connections, seconds, 'body-bytes': bodyBytes }).perSec;
+}
+
+/** Runs one of the clients of `mock/` to its end, with these flags. @returns the JSON that it prints */
+function measure(client, flags) {
   const args = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, String(value)]);
-  const done = spawnSync(BINARY, ['load', ...args], { encoding: 'utf8', timeout: 60_000 });
-  if (done.status !== 0) throw new Error(`mock load: ${done.stderr || done.error?.message}`);
-  return JSON.parse(done.stdout).perSec;
+  const done = spawnSync(BINARY, [client, ...args], { encoding: 'utf8', timeout: 60_000 });
+  if (done.status !== 0) throw new Error(`mock ${client}: ${done.stderr || done.error?.message}`);
+  return JSON.parse(done.stdout);
+}
+
+/** Starts another server of `mock/`. @returns {Promise<{ pid: number, address: string, stop(): Promise<void> }>} */
+async function startServer(command, args) {
+  build();
+  const child = await startChild({
+    command: BINARY,
+    args: [command, ...args],
+    isReady: (line) => line.startsWith('{'),
+    readyTimeoutMs: READY_TIMEOUT_MS,
+  });
+  const address = `127.0.0.1:${JSON.parse(child.readyLine).port}`;
+  return { pid: child.pid, address, stop: () => child.stop(STOP_TIMEOUT_MS) };
 }
 
 function build() {
@@ -73,4 +90,4 @@ function build() {
   if (done.status !== 0) throw new Error('the mock model server could not be built');
 }
 
-module.exports = { startMock };
+module.exports = { measure, startMock, startServer };

@@ -18,6 +18,7 @@ func load(args []string) {
 	connections := flags.Int("connections", 100, "requests in flight")
 	seconds := flags.Float64("seconds", 2, "how long")
 	bodyBytes := flags.Int("body-bytes", 279, "length of each request's body")
+	headers := flags.String("headers", "", "further header lines, separated by |")
 	check(flags.Parse(args))
 
 	conns := make([]net.Conn, *connections)
@@ -26,7 +27,7 @@ func load(args []string) {
 		check(err)
 		conns[i] = conn
 	}
-	request := makeRequest(*bodyBytes)
+	request := makeRequest(*bodyBytes, *headers)
 	var answered atomic.Int64
 	var group sync.WaitGroup
 	started := time.Now()
@@ -49,9 +50,13 @@ func load(args []string) {
 	print(map[string]float64{"requests": float64(answered.Load()), "perSec": float64(answered.Load()) / took})
 }
 
-func makeRequest(bodyBytes int) []byte {
+func makeRequest(bodyBytes int, headers string) []byte {
 	const prefix, suffix = `{"model":"load","text":"`, `"}`
 	body := prefix + strings.Repeat("x", max(0, bodyBytes-len(prefix)-len(suffix))) + suffix
-	const head = "POST /v1/chat/completions HTTP/1.1\r\nHost: mock\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
-	return []byte(fmt.Sprintf(head, len(body)) + body)
+	const head = "POST /v1/chat/completions HTTP/1.1\r\nHost: mock\r\nContent-Type: application/json\r\nContent-Length: %d\r\n%s\r\n"
+	lines := ""
+	for _, line := range strings.FieldsFunc(headers, func(r rune) bool { return r == '|' }) {
+		lines += line + "\r\n"
+	}
+	return []byte(fmt.Sprintf(head, len(body), lines) + body)
 }

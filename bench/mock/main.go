@@ -4,9 +4,14 @@
 //
 //	mock serve --latency 50ms --models slow=1s --reply-bytes 900
 //	mock load --address 127.0.0.1:1234 --connections 100 --seconds 2 --body-bytes 279
+//	mock pace --address 127.0.0.1:1234 --rate 500 --seconds 5
+//	mock stream --interval 50ms
+//	mock listen --address 127.0.0.1:1234 --streams 500 --seconds 5
+//	mock proxy --to http://127.0.0.1:1234
 //
-// Both print one line of JSON. `serve` ends when its standard input does, so that it never outlives
-// the program that started it.
+// `stream` is a second server, whose answers are event streams; `listen` reads many of them. `proxy` is the
+// reverse proxy of Go's standard library. Each prints one line of JSON. Servers end when their standard input
+// does, so that they never outlive the program that started them.
 package main
 
 import (
@@ -23,15 +28,23 @@ import (
 
 func main() {
 	if len(os.Args) < 2 {
-		fail("expected a command: serve or load")
+		fail("expected a command: serve, load, pace, stream, listen or proxy")
 	}
 	switch os.Args[1] {
 	case "serve":
 		serve(os.Args[2:])
 	case "load":
 		load(os.Args[2:])
+	case "pace":
+		pace(os.Args[2:])
+	case "stream":
+		stream(os.Args[2:])
+	case "listen":
+		listen(os.Args[2:])
+	case "proxy":
+		proxy(os.Args[2:])
 	default:
-		fail("unknown command " + os.Args[1] + ": expected serve or load")
+		fail("unknown command " + os.Args[1])
 	}
 }
 

@@ -80,6 +80,9 @@ var (
 	headEnd       = []byte("\r\n\r\n")
 	contentLength = []byte("\r\ncontent-length:")
 	modelMember   = []byte(`"model":"`)
+	okStatus      = []byte("HTTP/1.1 200")
+	chunked       = []byte("\r\ntransfer-encoding: chunked")
+	lastChunk     = []byte("\r\n0\r\n\r\n")
 	errRequest    = errors.New("not a request that this server knows")
 )
 
@@ -149,7 +152,7 @@ func makeReply(size int) []byte {
 	return []byte(head + body)
 }
 
-// readReply reads one answer from a connection of the raw load.
+// readReply reads one successful answer from a connection of a load, of a known length or chunked.
 func readReply(conn io.Reader, buffer []byte) error {
 	filled := 0
 	for {
@@ -158,12 +161,25 @@ func readReply(conn io.Reader, buffer []byte) error {
 			return err
 		}
 		filled += n
-		size, _, err := wholeRequest(buffer[:filled])
-		if err != nil || size > 0 {
+		if filled >= len(okStatus) && !bytes.HasPrefix(buffer, okStatus) {
+			return fmt.Errorf("expected status 200, got %q", buffer[:min(filled, 300)])
+		}
+		whole, err := isWhole(buffer[:filled])
+		if err != nil || whole {
 			return err
 		}
 		if filled == len(buffer) {
 			return errRequest
 		}
 	}
+}
+
+// isWhole says whether the bytes are a complete answer.
+func isWhole(data []byte) (bool, error) {
+	end := bytes.Index(data, headEnd)
+	if end >= 0 && indexFold(data[:end], chunked) >= 0 {
+		return bytes.HasSuffix(data, lastChunk), nil
+	}
+	size, _, err := wholeRequest(data)
+	return size > 0, err
 }
