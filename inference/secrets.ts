@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { NightshiftError } from '../core/errors';
 import { redactUrl } from '../platform/config-redact';
-import type { GatewayConfig } from '../platform/config-schema';
+import type { BackendConfig } from '../platform/config-gateway';
 
 /** The contents of the files that a gateway's settings name: read once at start, never logged. */
 export interface GatewaySecrets {
@@ -21,11 +21,11 @@ export interface TlsOptions {
 }
 
 /**
- * Reads the key and TLS files of one gateway: `api_key_name` is a file in `secretsDir`, `api_key_file` is a
+ * Reads the key and TLS files of one gateway or backend: `api_key_name` is a file in `secretsDir`, `api_key_file` is a
  * path (docs/design/configuration.md#gateway-keys). White space around a key is removed.
  * @throws config_invalid if a file is missing or empty, or both settings name one
  */
-export function readGatewaySecrets(gateway: GatewayConfig, secretsDir: string): GatewaySecrets {
+export function readGatewaySecrets(gateway: BackendConfig, secretsDir: string): GatewaySecrets {
   const key = readApiKey(gateway, secretsDir);
   return {
     authorization: key === null ? null : `Bearer ${key}`,
@@ -37,7 +37,7 @@ export function readGatewaySecrets(gateway: GatewayConfig, secretsDir: string): 
   };
 }
 
-function readApiKey(gateway: GatewayConfig, secretsDir: string): string | null {
+function readApiKey(gateway: BackendConfig, secretsDir: string): string | null {
   const { api_key_name: name, api_key_file: file } = gateway;
   if (name !== undefined && file !== undefined) {
     throw invalid(
@@ -61,7 +61,7 @@ function readApiKey(gateway: GatewayConfig, secretsDir: string): string | null {
   return key;
 }
 
-function clientCertificate(gateway: GatewayConfig): TlsOptions {
+function clientCertificate(gateway: BackendConfig): TlsOptions {
   const { tls_client_cert_file: cert, tls_client_key_file: key } = gateway;
   if ((cert === undefined) !== (key === undefined)) {
     throw invalid(

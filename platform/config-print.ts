@@ -22,6 +22,14 @@ const DURATIONS = new Set([
   'idle_series',
   'flush_interval',
   'slow_request',
+  'stall_timeout',
+  'interval',
+  'timeout',
+  'queue_ttl',
+  'batch_queue_ttl',
+  'no_backend_ttl',
+  'expiry_cleanup_interval',
+  'promote_after',
 ]);
 
 /** The configuration as an equivalent YAML file, without secrets. */

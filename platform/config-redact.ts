@@ -1,3 +1,4 @@
+import type { PoolConfig } from './config-gateway';
 import type { Config } from './config-schema';
 
 const HIDDEN = '***';
@@ -13,6 +14,7 @@ export function redactConfig(config: Config): Config {
     tracing:
       otlp === undefined ? config.tracing : { ...config.tracing, otlp_endpoint: redactUrl(otlp) },
     object_store: redactStore(config.object_store),
+    gateway: { ...config.gateway, pools: mapValues(config.gateway.pools, redactPool) },
     ...(gateway === undefined ? {} : { global_inference_gateway: withRedactedUrl(gateway) }),
     ...(gateways === undefined ? {} : { model_gateways: mapValues(gateways, withRedactedUrl) }),
   };
@@ -31,6 +33,10 @@ function redactTemporal(temporal: Config['temporal']): Config['temporal'] {
 function redactStore(store: Config['object_store']): Config['object_store'] {
   if (store.type !== 's3' || store.endpoint === undefined) return store;
   return { ...store, endpoint: redactUrl(store.endpoint) };
+}
+
+function redactPool(pool: PoolConfig): PoolConfig {
+  return { ...pool, backends: pool.backends.map(withRedactedUrl) };
 }
 
 function withRedactedUrl<T extends { readonly url: string }>(gateway: T): T {

@@ -1,5 +1,6 @@
 import { objectStoreRules } from './config-object-store';
 import { postgresRule } from './config-postgres';
+import { gatewaySectionRules } from './config-gateway-rules';
 import type { RuleBreak } from './config-rule';
 import type { Config } from './config-schema';
 import { temporalRules } from './config-temporal-rules';
@@ -7,7 +8,7 @@ import { isLoopbackName } from './own-names';
 import { RESERVED_HEADERS } from './reserved-headers';
 
 /** Settings that a command requires. */
-export type ConfigNeed = 'gateway' | 'postgres';
+export type ConfigNeed = 'gateway' | 'pools' | 'postgres';
 
 /** All broken rules between settings (docs/design/configuration.md#rules-between-settings). */
 export function checkRules(config: Config, needs: readonly ConfigNeed[]): RuleBreak[] {
@@ -19,6 +20,8 @@ export function checkRules(config: Config, needs: readonly ConfigNeed[]): RuleBr
     ...limitRules(config),
     ...arrivalRules(config),
     ...bindRule(config),
+    ...gatewaySectionRules(config.gateway, needs.includes('pools')),
+    ...(needs.includes('pools') ? gatewayBindRule(config) : []),
     ...passThroughRule(config),
     ...temporalRules(config.temporal),
     ...objectStoreRules(config.object_store),
@@ -123,6 +126,14 @@ function whyNotPassed(name: string, auth: Config['auth']): string | null {
 function bindRule(config: Config): RuleBreak[] {
   const message = publicBindFault(config);
   return message === null ? [] : [{ path: ['api', 'host'], message }];
+}
+
+/** Without authentication, everyone who can reach the gateway can use the model servers. */
+function gatewayBindRule({ gateway, auth }: Config): RuleBreak[] {
+  if (auth.mode !== 'none' || auth.allow_public_bind || isLoopbackName(gateway.host)) return [];
+  const message =
+    'auth.mode is none, so everyone who reaches this address could use the model servers: bind to 127.0.0.1, choose another auth.mode, or set auth.allow_public_bind: true';
+  return [{ path: ['gateway', 'host'], message }];
 }
 
 /**

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { gatewaySection } from './config-gateway';
 import {
   count,
   drainBudget,
@@ -12,6 +13,7 @@ import {
   port,
   ratio,
   retries,
+  serverKeys,
   size,
   sizeText,
   url,
@@ -19,13 +21,7 @@ import {
 } from './config-values';
 
 const gatewayKeys = {
-  url,
-  api_key_name: z.string().min(1).optional(),
-  api_key_file: z.string().min(1).optional(),
-  tls_insecure_skip_verify: z.boolean().default(false),
-  tls_ca_cert_file: z.string().min(1).optional(),
-  tls_client_cert_file: z.string().min(1).optional(),
-  tls_client_key_file: z.string().min(1).optional(),
+  ...serverKeys,
   inference_objective: z.string().min(1).optional(),
   send_fairness_header: z.boolean().default(false),
   max_concurrency: count.optional(),
@@ -137,6 +133,7 @@ export const configSchema = z.strictObject({
       heartbeat_timeout: duration('10s'),
     })
     .prefault({}),
+  gateway: gatewaySection,
   secrets_dir: z.string().default('/etc/.secrets'),
   auth: z
     .strictObject({

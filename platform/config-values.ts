@@ -53,22 +53,16 @@ export const drainBudget = z.unknown().transform((value, ctx): 'auto' | number =
     expected: `auto or ${DURATION_SHAPE}`,
   });
 });
+/** A number, or its text, within a range that includes both ends. */
+export const numberIn = (min: number, max: number, expected: string) =>
+  z.unknown().transform((value, ctx) => {
+    const number = Number(asText(value) || NaN);
+    return orIssue(number >= min && number <= max ? number : null, { value, ctx, expected });
+  });
 /** The range that Temporal allows for the weights of its fairness keys. */
-export const weight = z.unknown().transform((value, ctx) =>
-  orIssue(inRange(Number(asText(value) || NaN), 0.001, 1_000), {
-    value,
-    ctx,
-    expected: 'a number between 0.001 and 1000',
-  }),
-);
+export const weight = numberIn(0.001, 1_000, 'a number between 0.001 and 1000');
 /** A part of a whole. */
-export const ratio = z.unknown().transform((value, ctx) =>
-  orIssue(inRange(Number(asText(value) || NaN), 0, 1), {
-    value,
-    ctx,
-    expected: 'a number between 0 and 1',
-  }),
-);
+export const ratio = numberIn(0, 1, 'a number between 0 and 1');
 /** The name of an HTTP header. */
 export const headerName = z
   .string()
@@ -86,6 +80,16 @@ export const hostName = z
 export const url = z.url({ protocol: /^https?$/ });
 /** A text that is not empty. */
 export const nonEmpty = z.string().min(1, 'expected a text that is not empty');
+/** How a model server is reached. */
+export const serverKeys = {
+  url,
+  api_key_name: z.string().min(1).optional(),
+  api_key_file: z.string().min(1).optional(),
+  tls_insecure_skip_verify: z.boolean().default(false),
+  tls_ca_cert_file: z.string().min(1).optional(),
+  tls_client_cert_file: z.string().min(1).optional(),
+  tls_client_key_file: z.string().min(1).optional(),
+};
 
 interface Check {
   readonly value: unknown;
@@ -98,10 +102,6 @@ function orIssue(parsed: number | null, { value, ctx, expected }: Check): number
   const message = value === undefined ? `required: ${expected}` : `expected ${expected}`;
   ctx.addIssue({ code: 'custom', message, input: value });
   return z.NEVER;
-}
-
-function inRange(value: number, min: number, max: number): number | null {
-  return value >= min && value <= max ? value : null;
 }
 
 /** The text of a string or number; empty for any other value, because that cannot be a number. */
