@@ -3,7 +3,7 @@ import { requireTenant } from '../http/authentication/authentication';
 import type { Authenticator } from '../http/authentication/authenticator';
 import { requestRateLimit } from '../http/context/request-rate';
 import { createServer, type ServerLimits } from '../http/server';
-import { originCheck } from '../platform/own-names';
+import { apiOriginRules, originCheck } from '../platform/own-names';
 import type { AppDeps, RouteDeps } from './app-deps';
 import { addBatchRoutes } from './routes/batches';
 import { addFileRoutes } from './routes/files';
@@ -23,7 +23,7 @@ export function buildApp(given: AppDeps): FastifyInstance {
   const { config, metrics, logger } = deps;
   const app = createServer({
     auth: config.auth,
-    checkOrigin: originCheck(config, config.api.host),
+    checkOrigin: originCheck(apiOriginRules(config), config.api.host),
     limits: serverLimits(deps),
     metrics,
     tracing: { tracing: deps.tracing, spanName },

@@ -7,6 +7,7 @@ import type * as Namespace from '../client/namespace';
 import type * as NamespaceCheck from '../client/namespace-check';
 import type * as OpenHistories from '../client/open-histories';
 import type * as Schedules from '../client/schedules';
+import type * as Gateway from '../gateway/main';
 import type * as Storage from '../storage/open-storage';
 import type * as ProveStore from '../storage/prove-store';
 import type * as ApiKeys from '../storage/postgres/api-keys';
@@ -25,6 +26,7 @@ import type * as ReplayOpen from '../workers/replay-open';
  */
 export const lazy = {
   api: () => require('../api/main') as typeof Api,
+  gateway: () => require('../gateway/main') as typeof Gateway,
   worker: () => require('../workers/main') as typeof Worker,
   connection: () => require('../client/connection') as typeof Connection,
   maintenance: () => require('../client/maintenance') as typeof Maintenance,

@@ -14,7 +14,7 @@ export type ConfigNeed = 'gateway' | 'pools' | 'postgres';
 export function checkRules(config: Config, needs: readonly ConfigNeed[]): RuleBreak[] {
   return [
     ...modeRule(config, needs.includes('gateway') && config.worker.roles.includes('exec')),
-    ...postgresRule(config.postgres, needs.includes('postgres')),
+    ...postgresRule(config.postgres, needsPostgres(config, needs)),
     ...gatewaysOf(config).flatMap(([path, gateway]) => gatewayRules(path, gateway)),
     ...roleRule(config),
     ...limitRules(config),
@@ -26,6 +26,11 @@ export function checkRules(config: Config, needs: readonly ConfigNeed[]): RuleBr
     ...temporalRules(config.temporal),
     ...objectStoreRules(config.object_store),
   ];
+}
+
+/** The gateway reads nothing but API keys from PostgreSQL. */
+function needsPostgres({ auth }: Config, needs: readonly ConfigNeed[]): boolean {
+  return needs.includes('postgres') || (needs.includes('pools') && auth.mode === 'api_key');
 }
 
 /** Exactly one of the two modes must be configured (docs/design/configuration.md#gateway-modes). */

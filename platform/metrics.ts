@@ -6,7 +6,7 @@ export { Counter, Gauge, Histogram, Registry } from 'prom-client';
  * A registry for one process, with Node's default metrics (event loop lag, memory, GC). Not the global
  * one: two of our processes inside one test would clash on names.
  */
-export function createMetricsRegistry(process: 'api' | 'worker' | 'simulator'): Registry {
+export function createMetricsRegistry(process: 'api' | 'gateway' | 'worker'): Registry {
   const registry = new Registry();
   registry.setDefaultLabels({ process });
   collectDefaultMetrics({ register: registry });

@@ -14,6 +14,8 @@ export interface ObservabilityOptions {
   readonly registry: Registry;
   /** Series of a library in the Prometheus text format; the page leaves them out if this rejects. */
   readonly foreignMetrics?: () => Promise<string>;
+  /** Further pages with JSON, by path. */
+  readonly pages?: Readonly<Record<string, () => unknown>>;
   /** Longest wait for one check, ms. */
   readonly checkTimeoutMs?: number;
   /** Refuses requests of foreign web pages; see `originCheck`. Without it every request is answered. */
@@ -112,8 +114,14 @@ async function answer(
       return { status: 200, type: options.registry.contentType, body: own + foreign };
     }
     default:
-      return { status: 404, type: JSON_TYPE, body: '{"status":"not_found"}' };
+      return page(options, path ?? '');
   }
+}
+
+function page({ pages = {} }: ObservabilityOptions, path: string): Reply {
+  const read = Object.hasOwn(pages, path) ? pages[path] : undefined;
+  if (read === undefined) return { status: 404, type: JSON_TYPE, body: '{"status":"not_found"}' };
+  return { status: 200, type: JSON_TYPE, body: JSON.stringify(read()) };
 }
 
 /** A scrape without the series of a library is better than none. */

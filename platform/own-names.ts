@@ -14,29 +14,48 @@ export type OriginCheck = (request: RequestOrigin) => string | null;
 /** An error quotes at most this many characters of a header. */
 const SHOWN_CHARS = 100;
 
+/** What an origin check depends on. */
+export interface OriginRules {
+  readonly mode: Config['auth']['mode'];
+  /** Further names of the server; undefined if the operator lists none. */
+  readonly allowedHosts: readonly string[] | undefined;
+  /** The setting that lists them, for messages. */
+  readonly setting: string;
+}
+
+/** The rules of the API and of the observability ports of API and workers. */
+export function apiOriginRules({ api, auth }: Pick<Config, 'api' | 'auth'>): OriginRules {
+  return { mode: auth.mode, allowedHosts: api.allowed_hosts, setting: 'api.allowed_hosts' };
+}
+
+/** The rules of both ports of the gateway. */
+export function gatewayOriginRules({
+  gateway,
+  auth,
+}: Pick<Config, 'gateway' | 'auth'>): OriginRules {
+  const { allowed_hosts: allowedHosts } = gateway;
+  return { mode: auth.mode, allowedHosts, setting: 'gateway.allowed_hosts' };
+}
+
 /**
  * The origin check of a port that listens on `listenHost` (docs/design/api-contract.md#web-pages).
  *
  * Without authentication, any web page that a browser on this machine opens can send requests to a
  * loopback port. If an attacker points a DNS name at 127.0.0.1, the page may even read the responses (DNS
  * rebinding). So a request must name this server by one of its own names, and must not come from a page of
- * another origin. With authentication, a page has no key to send, so names are checked only if
- * `api.allowed_hosts` lists some.
+ * another origin. With authentication, a page has no key to send, so names are checked only if the setting
+ * lists some.
  */
-export function originCheck(
-  { api, auth }: Pick<Config, 'api' | 'auth'>,
-  listenHost: string,
-): OriginCheck {
-  const { allowed_hosts: allowed } = api;
-  const names =
-    allowed === undefined && auth.mode !== 'none' ? null : ownNames(listenHost, allowed);
+export function originCheck(rules: OriginRules, listenHost: string): OriginCheck {
+  const { mode, allowedHosts: allowed, setting } = rules;
+  const names = allowed === undefined && mode !== 'none' ? null : ownNames(listenHost, allowed);
   return ({ host, origin, fetchSite }) => {
     if (names !== null && host !== undefined && !names.has(hostName(host))) {
-      return `The host ${shown(host)} is not a name of this server. If it should be one, its operator must add it to the setting api.allowed_hosts.`;
+      return `The host ${shown(host)} is not a name of this server. If it should be one, its operator must add it to the setting ${setting}.`;
     }
-    if (auth.mode !== 'none') return null;
+    if (mode !== 'none') return null;
     if (origin !== undefined && !isOwnOrigin(origin, host, allowed ?? [])) {
-      return `Web pages of ${shown(origin)} may not use this server: with auth.mode none it serves only its own origin. If this page should be served, the operator must add its host to the setting api.allowed_hosts.`;
+      return `Web pages of ${shown(origin)} may not use this server: with auth.mode none it serves only its own origin. If this page should be served, the operator must add its host to the setting ${setting}.`;
     }
     // A repeated header arrives as a list.
     if (fetchSite?.toLowerCase().includes('cross-site')) {

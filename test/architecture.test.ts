@@ -8,25 +8,10 @@ const ROOT = path.resolve(__dirname, '..');
 const ELSEWHERE = ['test', 'bench', 'examples'];
 /** Exports that no product code imports, each with the reason why it is an export nevertheless. */
 const USED_OTHERWISE: Readonly<Record<string, string>> = {
-  'core/dispatch/backends/backend-choice.ts LOAD_BOUND':
-    'flow control, which no process drives yet',
-  'core/dispatch/backends/backend-choice.ts chooseBackend':
-    'flow control, which no process drives yet',
-  'core/dispatch/backends/harm-guard.ts HarmGuard': 'flow control, which no process drives yet',
-  'core/dispatch/backends/learnt-limit.ts LearntLimit': 'flow control, which no process drives yet',
-  'core/dispatch/backends/prefix-index.ts PrefixIndex': 'flow control, which no process drives yet',
-  'core/dispatch/cost.ts TokenCosts': 'flow control, which no process drives yet',
-  'core/dispatch/drop-codes.ts DROP_CODES': 'flow control, which no process drives yet',
-  'core/dispatch/drop-codes.ts dropStatus': 'flow control, which no process drives yet',
-  'core/dispatch/pool/admitted.ts RequestDropped': 'flow control, which no process drives yet',
-  'core/dispatch/pool/admitted.ts admitted': 'flow control, which no process drives yet',
-  'core/dispatch/pool/pool-settings.ts POOL_DEFAULTS': 'flow control, which no process drives yet',
-  'core/dispatch/pool/request-queue-controller.ts RequestQueueController':
-    'flow control, which no process drives yet',
-  'inference/proxy/backend-probe.ts BackendProbe': 'flow control, which no process drives yet',
-  'inference/proxy/pass-through.ts passThrough': 'flow control, which no process drives yet',
-  'inference/proxy/proxied-backend.ts openProxiedBackend':
-    'flow control, which no process drives yet',
+  'core/dispatch/backends/backend-choice.ts LOAD_BOUND': 'the schema of the settings has its value',
+  'core/dispatch/pool/admitted.ts RequestDropped': 'for callers of the queue outside the gateway',
+  'core/dispatch/pool/admitted.ts admitted': 'for callers of the queue outside the gateway',
+  'core/dispatch/pool/pool-settings.ts POOL_DEFAULTS': 'the schema of the settings has its values',
   'core/openai/result-line.ts LINE_ERROR_CODES': 'a test compares docs/errors.md with it',
   'embedded/binaries/go-program.ts findGoProgram': 'test/run.js prepares the tests with it',
   'embedded/binaries/versitygw.ts VERSITYGW': 'test/run.js prepares the tests with it',

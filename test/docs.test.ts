@@ -6,6 +6,7 @@ import { createProgram } from '../cli/program';
 import { ERROR_CODES } from '../core/errors';
 import { LINE_ERROR_CODES } from '../core/openai/result-line';
 import { createApiMetrics } from '../platform/api-metrics';
+import { createGatewayMetrics } from '../platform/gateway-metrics';
 import { configSchema } from '../platform/config-schema';
 import { createMetricsRegistry } from '../platform/metrics';
 import { createWorkerMetrics } from '../platform/worker-metrics';
@@ -177,7 +178,7 @@ const isForeign = (name: string): boolean => name.startsWith('temporal_');
 function metricRows(text: string): [string, string][] {
   const rows = text.matchAll(/^\| `([a-z0-9_]+)` \| (counter|gauge|histogram) \| ([^|]+) \|/gm);
   return [...rows].map(([, name = '', type = '', labels = '']) => {
-    const names = [...labels.matchAll(/`([a-z_]+)`/g)].map(([, label]) => label);
+    const names = [...labels.matchAll(/`([a-zA-Z_]+)`/g)].map(([, label]) => label);
     return [name, [type, ...names].join(' ')];
   });
 }
@@ -187,10 +188,10 @@ interface Metric {
   get(): Promise<{ readonly type: string }>;
 }
 
-/** The same of the registries of API and worker. */
+/** The same of the registries of API, worker and gateway. */
 async function registered(): Promise<Record<string, string>> {
   const found: Record<string, string> = {};
-  for (const create of [createApiMetrics, createWorkerMetrics]) {
+  for (const create of [createApiMetrics, createWorkerMetrics, createGatewayMetrics]) {
     const registry = createMetricsRegistry('worker');
     registry.clear();
     create(registry);

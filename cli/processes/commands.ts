@@ -3,6 +3,7 @@ import { configOption } from '../config-flag';
 import { examples } from '../help';
 import { parsePort } from '../port-flag';
 import { runApiCommand, runWorkerCommand } from './api-and-worker';
+import { runGatewayCommand } from './gateway';
 import { runSimulatorCommand, simulatorFlags } from './simulator';
 
 /** Adds the commands that run one process of an installation until a signal. */
@@ -34,6 +35,16 @@ export function addProcessCommands(program: Command): void {
       ]),
     )
     .action(runWorkerCommand);
+  program
+    .command('gateway')
+    .description(
+      'run the gateway, which holds requests in a queue in front of pools of model servers',
+    )
+    .addOption(configOption())
+    .option('--port <n>', 'port to listen on (default: the setting gateway.port)', parsePort)
+    .option('--host <address>', 'address to listen on (default: the setting gateway.host)')
+    .addHelpText('after', examples(['nightshift gateway --config /etc/nightshift.yaml']))
+    .action(runGatewayCommand);
   const simulator = program
     .command('simulator')
     .description('run a model server for tests, with the OpenAI API and random words as answers');

@@ -8,7 +8,7 @@ import {
   type ObservabilityOptions,
   type ObservabilityServer,
 } from '../../platform/observability-server';
-import { originCheck } from '../../platform/own-names';
+import { apiOriginRules, originCheck } from '../../platform/own-names';
 import type { ReadinessCheck } from '../../platform/readiness';
 import { createWorkerMetrics } from '../../platform/worker-metrics';
 
@@ -114,7 +114,9 @@ describe('the observability server', () => {
   });
 
   it('answers only requests for its own name, and none from foreign pages', async () => {
-    const server = await start({ originCheck: originCheck(configSchema.parse({}), '127.0.0.1') });
+    const server = await start({
+      originCheck: originCheck(apiOriginRules(configSchema.parse({})), '127.0.0.1'),
+    });
     const ask = (headers: Record<string, string>) =>
       new Promise<{ status: number | undefined; text: string }>((resolve, reject) => {
         const request = httpRequest(`${server.url}/metrics`, { headers }, (response) => {

@@ -1,10 +1,10 @@
 import { configSchema } from '../../platform/config-schema';
-import { originCheck } from '../../platform/own-names';
+import { apiOriginRules, originCheck } from '../../platform/own-names';
 
 const NONE = { origin: undefined, fetchSite: undefined };
 
 function check(settings: { api?: object; auth?: object } = {}, listenHost = '127.0.0.1') {
-  return originCheck(configSchema.parse(settings), listenHost);
+  return originCheck(apiOriginRules(configSchema.parse(settings)), listenHost);
 }
 
 describe('the names of a server without authentication', () => {

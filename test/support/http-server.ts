@@ -13,7 +13,7 @@ import { createServer, type ServerLimits } from '../../http/server';
 import { createApiMetrics } from '../../platform/api-metrics';
 import { configSchema } from '../../platform/config-schema';
 import { createMetricsRegistry, type Registry } from '../../platform/metrics';
-import { originCheck } from '../../platform/own-names';
+import { apiOriginRules, originCheck } from '../../platform/own-names';
 
 /** What a test may set differently. */
 export interface TestServerOptions {
@@ -44,7 +44,7 @@ export async function openTestServer(options: TestServerOptions = {}): Promise<T
   const registry = createMetricsRegistry('api');
   const app = createServer({
     auth: config.auth,
-    checkOrigin: originCheck(config, config.api.host),
+    checkOrigin: originCheck(apiOriginRules(config), config.api.host),
     metrics: createApiMetrics(registry),
     tracing: { tracing: null, spanName: () => undefined },
     logger: pino({ level: 'silent' }),

@@ -90,6 +90,11 @@ export class LearntLimit {
     return this.#limit;
   }
 
+  /** How many requests above `sheddable` it lets in flight: in slow start more than its limit. */
+  get mostInFlight(): number {
+    return this.#isSlowStart ? Math.min(UNHELD * this.#limit, this.#options.max) : this.#limit;
+  }
+
   get inFlight(): number {
     return this.#inFlight;
   }
@@ -112,9 +117,7 @@ export class LearntLimit {
     readonly nowMs: number;
   }): boolean {
     if (nowMs < this.#pausedUntilMs) return false;
-    if (this.#inFlight < this.#limit) return true;
-    if (!this.#isSlowStart || isSheddable) return false;
-    return this.#inFlight < Math.min(UNHELD * this.#limit, this.#options.max);
+    return this.#inFlight < (isSheddable ? this.#limit : this.mostInFlight);
   }
 
   /** A request is sent. Returns the epoch to pass to {@link end}. */

@@ -1,0 +1,68 @@
+import type { FastifyReply } from 'fastify';
+import {
+  DROP_CODES,
+  dropStatus,
+  type DropCode,
+  type StatusPolicy,
+} from '../../core/dispatch/drop-codes';
+import { type ErrorBody, JSON_TYPE } from '../../http/errors/error-envelope';
+
+/** Why the gateway answers a request itself, after it was admitted or held. */
+export type GatewayFault = DropCode | 'backend_unreachable' | 'backend_lost' | 'backend_timeout';
+
+/** What an answer depends on besides its code. */
+export interface FaultContext {
+  readonly policy: StatusPolicy;
+  readonly readyBackends: number;
+  /** Seconds after which the client should try again. */
+  readonly retryAfterSec: number;
+}
+
+/** The texts of the answers: what happened, and what to do next. */
+const MESSAGES: Readonly<Record<GatewayFault, string>> = {
+  too_many_flows: 'The model servers are busy and the queue is full. Please try again.',
+  insufficient_flow_capacity:
+    'Too many of your requests for this model are waiting. Wait for some of them, then try again.',
+  queue_bytes_exceeded:
+    'The model servers are busy and the waiting requests are too large. Please try again.',
+  queue_ttl_expired: 'The model servers are busy: the request waited too long. Please try again.',
+  not_critical: 'The model servers are busy and this request may not wait. Please try again.',
+  no_backends: 'No model server is ready for this model. Please try again.',
+  shutting_down: 'This server is shutting down. Please try again.',
+  evicted: 'A request with a higher priority needed the place of this one. Please try again.',
+  deadline_exceeded:
+    'The request waited longer than its header x-slo-ttft-ms allows. Allow more time, or send it again later.',
+  client_closed: 'The client closed the connection.',
+  internal: 'The server had an error while processing your request. Please try again.',
+  backend_unreachable: 'The model server could not be reached. Please try again.',
+  backend_lost: 'The connection to the model server broke. Please try again.',
+  backend_timeout: 'The model server did not answer in time. Please try again.',
+};
+
+const BACKEND_FAULTS = {
+  // Nothing was sent, so the request may be sent again without a doubt.
+  backend_unreachable: { status: 502, isDrop: true, reason: null },
+  backend_lost: { status: 502, isDrop: false, reason: null },
+  backend_timeout: { status: 504, isDrop: false, reason: null },
+} as const;
+
+/**
+ * Answers a request that got no answer from a backend, in OpenAI's error envelope. `x-nightshift-dropped` says that
+ * no backend has served it (docs/design/flow-control.md#answers-of-the-gateway).
+ */
+export function answerFault(reply: FastifyReply, code: GatewayFault, context: FaultContext) {
+  const { isDrop, reason } = isBackendFault(code) ? BACKEND_FAULTS[code] : DROP_CODES[code];
+  const status = isBackendFault(code) ? BACKEND_FAULTS[code].status : dropStatus(code, context);
+  if (isDrop) {
+    reply.header('x-nightshift-dropped', code);
+    reply.header('retry-after', String(context.retryAfterSec));
+  }
+  if (reason !== null) reply.header('x-llm-d-request-dropped-reason', reason);
+  const type = status === 429 ? 'requests' : 'server_error';
+  const body: ErrorBody = { error: { message: MESSAGES[code], type, param: null, code } };
+  return reply.code(status).type(JSON_TYPE).send(body);
+}
+
+function isBackendFault(code: GatewayFault): code is keyof typeof BACKEND_FAULTS {
+  return code in BACKEND_FAULTS;
+}

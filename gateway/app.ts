@@ -1,0 +1,76 @@
+import type { FastifyInstance } from 'fastify';
+import { TokenCosts } from '../core/dispatch/cost';
+import type { Authenticator } from '../http/authentication/authenticator';
+import { createServer, type ServerLimits } from '../http/server';
+import type { FlowConfig } from '../platform/config-gateway';
+import type { Config } from '../platform/config-schema';
+import type { GatewayMetrics } from '../platform/gateway-metrics';
+import type { Logger } from '../platform/logger';
+import { gatewayOriginRules, originCheck } from '../platform/own-names';
+import type { PoolTable } from './pools/pool-table';
+import { addCaller, type WorkerTokenCheck } from './requests/caller';
+import { handleRequest } from './requests/handle-request';
+import { addModelRoutes } from './routes/models';
+
+/** Settings and dependencies of the gateway. The caller of `buildGateway` opens and closes them. */
+export interface GatewayDeps {
+  readonly config: Pick<Config, 'auth' | 'batch' | 'gateway'>;
+  readonly pools: PoolTable;
+  /** Used with `auth.mode: api_key`. */
+  readonly authenticator: Authenticator;
+  readonly isWorkerToken: WorkerTokenCheck;
+  readonly metrics: GatewayMetrics;
+  readonly logger: Logger;
+  /** Milliseconds of a monotonic clock, that of the pools. */
+  readonly now: () => number;
+}
+
+/** Paths that are passed on to backends. */
+const PROXIED = [
+  '/chat/completions',
+  '/completions',
+  '/embeddings',
+  '/responses',
+  '/moderations',
+] as const;
+
+/** The gateway, not yet listening: OpenAI's routes for inference under `/v1` (docs/gateway.md). */
+export function buildGateway(deps: GatewayDeps): FastifyInstance {
+  const { config, metrics, logger, pools, now } = deps;
+  const app = createServer({
+    auth: config.auth,
+    checkOrigin: originCheck(gatewayOriginRules(config), config.gateway.host),
+    limits: serverLimits(config.gateway),
+    metrics,
+    tracing: { tracing: null, spanName: () => undefined },
+    logger,
+  });
+  const costs = new TokenCosts({ unitCost: config.gateway.fair_request_queue.unit_cost });
+  const context = { config, pools, costs, metrics, now };
+  void app.register(
+    async (v1) => {
+      addCaller(v1, { ...deps, auth: config.auth });
+      for (const path of PROXIED) {
+        v1.post(path, (request, reply) => handleRequest(context, request, reply));
+      }
+      addModelRoutes(v1, pools);
+    },
+    { prefix: '/v1' },
+  );
+  return app;
+}
+
+function serverLimits(gateway: FlowConfig): ServerLimits {
+  return {
+    headerBytes: gateway.max_header_bytes,
+    headerTimeoutMs: gateway.header_timeout,
+    collectedBodyBytes: gateway.max_body_bytes,
+    bodyBytes: gateway.max_body_bytes,
+    bodyRate: { bytesPerSec: gateway.min_body_rate, graceMs: gateway.body_grace },
+    connections: {
+      total: gateway.max_connections,
+      perAddress: gateway.max_connections_per_address ?? gateway.max_connections,
+      perAddressSetting: 'gateway.max_connections_per_address',
+    },
+  };
+}

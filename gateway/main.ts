@@ -1,0 +1,132 @@
+import type { FastifyInstance } from 'fastify';
+import type { Config } from '../platform/config-schema';
+import { watchEventLoopDelay } from '../platform/event-loop-delay';
+import { createGatewayMetrics } from '../platform/gateway-metrics';
+import { listenFault } from '../platform/listen-fault';
+import { createLogger, type Logger } from '../platform/logger';
+import { createMetricsRegistry } from '../platform/metrics';
+import { observabilityPlace } from '../platform/observability-place';
+import { startObservabilityServer } from '../platform/observability-server';
+import { openFilesFault, openFilesLimit } from '../platform/open-files';
+import type { RunningProcess } from '../platform/process';
+import { phaseRecord, runPhases, type ShutdownPhase } from '../platform/shutdown';
+import { within } from '../platform/within';
+import { createApiKeyRepository } from '../storage/postgres/api-keys';
+import { openPool } from '../storage/postgres/pool';
+import { buildGateway } from './app';
+import { CallerKeys } from './caller-keys';
+import { flowView, poolSample } from './flow-view';
+import { openPools, type OpenPools } from './pools/open-pools';
+import { readWorkerToken } from './requests/caller';
+
+/** Bounds how long a request waits for a database that hangs. */
+const STATEMENT_TIMEOUT_MS = 5_000;
+const RELEASE_MS = 5_000;
+/** How long the answers to requests that are dropped at the end may take to leave. */
+const LAST_ANSWERS_MS = 1_000;
+
+/**
+ * Runs the gateway until `close`. It is not ready before a backend is. `close` stops listening, lets waiting and
+ * running requests end for `gateway.drain_budget`, then drops what waits and cuts the rest.
+ *
+ * @throws config_invalid, port_in_use
+ */
+export async function runGateway(config: Config): Promise<RunningProcess> {
+  const logger = createLogger(config.log, 'gateway');
+  const opened: ShutdownPhase[] = [];
+  const onClose = (name: string, run: () => Promise<unknown>, timeoutMs = RELEASE_MS): void => {
+    opened.unshift({ name, timeoutMs, run: async () => void (await run()) });
+  };
+  const release = () =>
+    runPhases(opened, (phase) => logger.info(phaseRecord(phase), 'shutdown phase'));
+  try {
+    const url = await open(config, { logger, onClose });
+    let closed: Promise<unknown> | undefined;
+    return { url, close: async () => void (await (closed ??= release())) };
+  } catch (error) {
+    await release();
+    throw error;
+  }
+}
+
+interface Host {
+  readonly logger: Logger;
+  /** Registers how to release what was just opened. */
+  onClose(name: string, run: () => Promise<unknown>, timeoutMs?: number): void;
+}
+
+async function open(config: Config, { logger, onClose }: Host): Promise<string> {
+  const { gateway } = config;
+  const now = () => performance.now();
+  const registry = createMetricsRegistry('gateway');
+  const pools = openPools({ config, logger, now });
+  onClose('backends', () => pools.close());
+  const { table } = pools;
+  const metrics = createGatewayMetrics(registry, { models: table.models });
+  metrics.observePools(() => table.pools.map(poolSample));
+  const pages = { '/admin/flow': () => flowView(table.pools) };
+  const place = observabilityPlace(config, 'gateway');
+  const observability = await startObservabilityServer({ ...place, registry, pages, logger });
+  onClose('observability', () => observability.close());
+  const endDelays = watchEventLoopDelay(metrics.eventLoopDelay);
+  onClose('event loop delay', async () => endDelays());
+  const app = buildGateway({
+    ...{ config, pools: table, metrics, logger, now },
+    authenticator: openKeys(config, { logger, onClose }, now),
+    isWorkerToken: readWorkerToken(gateway.worker_token_file),
+  });
+  onClose('http', () => drain(app, pools, gateway.drain_budget), gateway.drain_budget + RELEASE_MS);
+  warnOfOpenFiles(gateway.max_connections, logger);
+  const url = await listen(app, gateway);
+  observability.markStarted({
+    backends: async () => {
+      if (table.pools.every(({ readyBackends }) => readyBackends === 0)) {
+        throw new Error('no backend is ready');
+      }
+    },
+  });
+  onClose('readiness', async () => observability.markNotReady('draining'));
+  return url;
+}
+
+function warnOfOpenFiles(connections: number, logger: Logger): void {
+  const fault = openFilesFault(openFilesLimit(), 'gateway.max_connections', connections);
+  if (fault !== null) logger.warn(fault);
+}
+
+/** Only `auth.mode: api_key` needs PostgreSQL. */
+function openKeys({ auth, postgres }: Config, { logger, onClose }: Host, now: () => number) {
+  if (auth.mode !== 'api_key') return new CallerKeys(async () => null, now);
+  const pool = openPool(postgres.url, {
+    logger,
+    applicationName: 'nightshift-gateway',
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+  });
+  onClose('postgres', () => pool.end());
+  const keys = createApiKeyRepository(pool);
+  return new CallerKeys((key) => keys.authenticate(key, Math.floor(Date.now() / 1_000)), now);
+}
+
+/** Ends the requests of a gateway that takes no new connections (docs/design/flow-control.md#drain). */
+async function drain(app: FastifyInstance, pools: OpenPools, budgetMs: number): Promise<void> {
+  const closed = app.close().then(() => true);
+  if (await within(budgetMs, closed, () => false)) return;
+  pools.closeQueues();
+  await within(LAST_ANSWERS_MS, closed, () => false);
+  app.server.closeAllConnections();
+  await closed;
+}
+
+async function listen(app: FastifyInstance, gateway: Config['gateway']): Promise<string> {
+  const { host, port } = gateway;
+  try {
+    // For `localhost` the framework opens a second server, to which none of our limits apply.
+    return await app.listen({ host: host === 'localhost' ? '127.0.0.1' : host, port });
+  } catch (error) {
+    const place = { host, port, portSetting: 'gateway.port (--port)' };
+    throw listenFault(error as NodeJS.ErrnoException, {
+      ...place,
+      hostSetting: 'gateway.host (--host)',
+    });
+  }
+}

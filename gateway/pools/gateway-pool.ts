@@ -1,0 +1,159 @@
+import { chooseBackend } from '../../core/dispatch/backends/backend-choice';
+import type { HarmGuard } from '../../core/dispatch/backends/harm-guard';
+import type { PrefixIndex } from '../../core/dispatch/backends/prefix-index';
+import type { PoolSettings } from '../../core/dispatch/pool/pool-settings';
+import {
+  RequestQueueController,
+  type ControllerPorts,
+} from '../../core/dispatch/pool/request-queue-controller';
+import { BAND, type Band } from '../../core/dispatch/queue/band';
+import type { QueuedRequest } from '../../core/dispatch/queue/queued-request';
+import type { ChainReader } from '../../core/plan/prefix-chain';
+import type { PromptBytes } from '../../core/openai/prompt-bytes';
+import type { PoolBackend } from './pool-backend';
+
+/** Time limits of exchanges with a backend, ms. */
+export interface ExchangeLimits {
+  readonly requestTimeoutMs: number;
+  readonly stallTimeoutMs: number;
+}
+
+/** What a {@link GatewayPool} is made of. */
+export interface GatewayPoolParts {
+  readonly name: string;
+  /** Names of its models; `*` stands for all that no pool names. */
+  readonly models: readonly string[];
+  readonly backends: readonly PoolBackend[];
+  readonly limits: ExchangeLimits;
+  readonly settings: PoolSettings;
+  /** Whether the bounds of the stock are set, so that learnt limits do not hold requests back. */
+  readonly isStatic: boolean;
+  readonly guard: HarmGuard;
+  readonly prefixes: PrefixIndex<PoolBackend>;
+  readonly readChain: ChainReader;
+  /** `affinity.load_bound`. */
+  readonly loadBound: number;
+  readonly ports: Omit<ControllerPorts, 'mayDispatch'>;
+}
+
+/** How a backend is chosen for one request. */
+export interface ChoiceOptions {
+  readonly band: Band;
+  readonly prompt: PromptBytes;
+  /** Backends that this request was sent to in vain. */
+  readonly tried: ReadonlySet<string>;
+}
+
+/** A pool of backends with its queue: who may be sent, and where to (docs/design/flow-control.md). */
+export class GatewayPool {
+  readonly name: string;
+  readonly models: readonly string[];
+  readonly backends: readonly PoolBackend[];
+  readonly limits: ExchangeLimits;
+  readonly controller: RequestQueueController;
+  readonly guard: HarmGuard;
+  readonly #parts: GatewayPoolParts;
+  /** Key of requests with a short prompt: they are spread in turn. */
+  #turn = 0;
+  #sheddableCap = Infinity;
+
+  constructor(parts: GatewayPoolParts) {
+    const { name, models, backends, limits, settings, guard, ports } = parts;
+    this.name = name;
+    this.models = models;
+    this.limits = limits;
+    this.backends = backends;
+    this.guard = guard;
+    this.#parts = parts;
+    this.controller = new RequestQueueController(settings, {
+      ...ports,
+      mayDispatch: (request) => this.#hasPlaceFor(request),
+    });
+    this.refresh();
+  }
+
+  get readyBackends(): number {
+    return this.backends.filter(({ isReady }) => isReady).length;
+  }
+
+  /** How many sheddable requests may be in flight, besides the ceiling of their band. */
+  get sheddableCap(): number {
+    return this.#sheddableCap;
+  }
+
+  /** To be called every 100 ms. */
+  tick(): void {
+    this.refresh();
+    this.controller.tick();
+  }
+
+  /** Tells the controller what the backends can take. To be called when a limit or their readiness changed. */
+  refresh(): void {
+    const ready = this.backends.filter(({ isReady }) => isReady);
+    const learnt = sum(ready.map(({ limit }) => limit.limit));
+    const limit = sum(ready.map((backend) => backend.limit.mostInFlight));
+    const { ceilings, floor } = this.#parts.settings.bands;
+    const share = { limit: learnt, ceiling: ceilings[BAND.sheddable] * learnt };
+    // Static bounds ignore what is learnt, also for the share of batches.
+    this.#sheddableCap = this.#parts.isStatic
+      ? Infinity
+      : Math.max(1, this.guard.cap({ ...share, floor: floor * learnt }, this.#nowMs()));
+    const { sheddableCap } = this;
+    this.controller.updatePool({ readyBackends: ready.length, limit, sheddableCap });
+  }
+
+  /** The backend to send a request to; null if none is ready and has room. */
+  choose({ band, prompt, tried }: ChoiceOptions): PoolBackend | null {
+    const { prefixes, readChain, loadBound } = this.#parts;
+    const isShared = this.backends.length > 1;
+    const chain = isShared ? readChain(prompt) : { blocks: [], length: 0 };
+    const candidates = this.backends.map((backend) => ({
+      backend,
+      id: backend.id,
+      isReady: backend.isReady,
+      hasRoom: this.#hasRoom(backend, band),
+      inFlight: backend.inFlight,
+      cost: backend.cost,
+      limit: backend.limit.limit,
+      match: prefixes.match(backend, chain),
+    }));
+    const key = chain.blocks[0] ?? this.#turn++;
+    const chosen = chooseBackend(candidates, { loadBound, key, tried })?.backend ?? null;
+    if (chosen !== null && chain.length > 0) prefixes.onSent(chosen, chain);
+    return chosen;
+  }
+
+  /** A backend begins to answer a request, so it has computed the prompt. */
+  onAnswerBegun(backend: PoolBackend, prompt: PromptBytes): void {
+    if (this.backends.length === 1) return;
+    const { prefixes, readChain } = this.#parts;
+    const chain = readChain(prompt);
+    if (chain.length > 0) prefixes.onComputed(backend, chain);
+  }
+
+  /** A backend became ready, or stopped being so. Its cache may be lost. */
+  onReadyChanged(backend: PoolBackend): void {
+    this.#parts.prefixes.forget(backend);
+    this.refresh();
+  }
+
+  #hasPlaceFor({ band }: QueuedRequest): boolean {
+    return this.backends.some((backend) => backend.isReady && this.#hasRoom(backend, band));
+  }
+
+  #hasRoom({ limit, isBusy }: PoolBackend, band: Band): boolean {
+    const nowMs = this.#nowMs();
+    const isSheddable = band === BAND.sheddable;
+    if (isSheddable && isBusy) return false;
+    if (this.#parts.isStatic) return nowMs >= limit.pausedUntilMs;
+    return limit.hasRoom({ isSheddable, nowMs });
+  }
+
+  #nowMs(): number {
+    return this.#parts.ports.now();
+  }
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}

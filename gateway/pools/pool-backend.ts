@@ -1,0 +1,145 @@
+import type { BackendSignal, LearntLimit } from '../../core/dispatch/backends/learnt-limit';
+import type { Breaker, BreakerFailureKind } from '../../core/dispatch/breaker';
+import type { EngineLoad } from '../../inference/proxy/engine-load';
+import type { ExchangeEnd } from '../../inference/proxy/exchange-end';
+import type { ProxiedBackend } from '../../inference/proxy/proxied-backend';
+
+/** What the probe of a backend knows. */
+export interface ProbedBackend {
+  readonly isReady: boolean;
+  /** Why it is not ready; null if it is. */
+  readonly reason: string | null;
+  /** What the engine says of itself; null if that is not known. */
+  readonly load: EngineLoad | null;
+  /** A real request got a 2xx. */
+  onAnswered(): void;
+}
+
+/** Above either, batches have to wait: the engine has a queue of its own, or will soon evict what it computed. */
+const MOST_WAITING = 5;
+const MOST_CACHE_USE = 0.8;
+
+/** What a {@link PoolBackend} is made of. */
+export interface PoolBackendParts {
+  readonly proxied: ProxiedBackend;
+  readonly probe: ProbedBackend;
+  readonly limit: LearntLimit;
+  readonly breaker: Breaker;
+  /** Milliseconds of a monotonic clock. */
+  readonly now: () => number;
+}
+
+/** One exchange that has begun. */
+export interface Sending {
+  readonly cost: number;
+  readonly requestId: string;
+  readonly startedMs: number;
+  readonly epoch: number;
+  /** Whether it tests a backend that the circuit breaker has given up. */
+  readonly isProbe: boolean;
+}
+
+/** How it ended. */
+export interface SendingEnd {
+  readonly end: ExchangeEnd;
+  /** Tokens of input and output. */
+  readonly tokens: number;
+  /** `Retry-After` of the answer, ms; 0 for none. */
+  readonly pauseMs: number;
+}
+
+/** One model server of a pool: whether it is ready, what it has in flight, and how much it can use. */
+export class PoolBackend {
+  readonly proxied: ProxiedBackend;
+  readonly limit: LearntLimit;
+  readonly #probe: ProbedBackend;
+  readonly #breaker: Breaker;
+  readonly #now: () => number;
+  #cost = 0;
+
+  constructor({ proxied, probe, limit, breaker, now }: PoolBackendParts) {
+    this.proxied = proxied;
+    this.limit = limit;
+    this.#probe = probe;
+    this.#breaker = breaker;
+    this.#now = now;
+  }
+
+  /** Its base URL, which no other backend of the pool has. */
+  get id(): string {
+    return this.proxied.url;
+  }
+
+  get inFlight(): number {
+    return this.limit.inFlight;
+  }
+
+  /** Expected cost of what is in flight. */
+  get cost(): number {
+    return this.#cost;
+  }
+
+  /** Why nothing is sent to it; null if it is ready. */
+  get fault(): string | null {
+    if (!this.#probe.isReady) return this.#probe.reason ?? 'not ready';
+    return this.#now() < this.#breaker.retryAtMs ? 'the circuit breaker is open' : null;
+  }
+
+  /** Whether the engine says that it has no room for batches. */
+  get isBusy(): boolean {
+    const { load } = this.#probe;
+    return load !== null && (load.waiting > MOST_WAITING || load.cacheUse > MOST_CACHE_USE);
+  }
+
+  get isReady(): boolean {
+    return this.#probe.isReady && this.#now() >= this.#breaker.retryAtMs;
+  }
+
+  /** A request is about to be sent. Call {@link end} exactly once. */
+  begin(requestId: string, cost: number): Sending {
+    const startedMs = this.#now();
+    this.#cost += cost;
+    const isProbe = this.#breaker.admit(startedMs) === 'probe';
+    return { cost, requestId, startedMs, epoch: this.limit.send(), isProbe };
+  }
+
+  end(sending: Sending, { end, tokens, pauseMs }: SendingEnd): void {
+    const nowMs = this.#now();
+    this.limit.end({ signal: signalOf(end), epoch: sending.epoch, tokens, pauseMs, nowMs });
+    // Sums of fractions do not return to 0 exactly.
+    this.#cost = this.limit.inFlight === 0 ? 0 : this.#cost - sending.cost;
+    this.#judge(sending, end, nowMs);
+  }
+
+  #judge({ requestId, startedMs, isProbe }: Sending, end: ExchangeEnd, nowMs: number): void {
+    const { status } = end;
+    const kind = failureOf(end);
+    if (kind !== null) {
+      this.#breaker.onFailure({ lineId: requestId, kind, nowMs, probe: isProbe });
+    } else if (status !== null) this.#breaker.onSuccess(startedMs);
+    else if (isProbe) this.#breaker.onProbeLost(nowMs);
+    if (end.outcome === 'answered' && isSuccess(status)) this.#probe.onAnswered();
+  }
+}
+
+const OVERLOAD_STATUSES = [429, 503, 529];
+const FAILURE_STATUSES = [502, 503, 504] as const;
+
+/** What an end shows about the limit (docs/design/flow-control.md#learnt-limits). */
+function signalOf({ outcome, status }: ExchangeEnd): BackendSignal {
+  if (outcome === 'unreachable' || outcome === 'timeout') return 'overload';
+  if (status !== null && OVERLOAD_STATUSES.includes(status)) return 'overload';
+  return outcome === 'answered' && isSuccess(status) ? 'success' : 'none';
+}
+
+/** What an end shows about the server; null for a server that works, or for nothing. */
+function failureOf({ outcome, status }: ExchangeEnd): BreakerFailureKind | null {
+  if (outcome === 'unreachable') return 'connect';
+  if (outcome === 'lost') return 'connection';
+  if (outcome === 'timeout') return 504;
+  return FAILURE_STATUSES.find((failure) => failure === status) ?? null;
+}
+
+function isSuccess(status: number | null): boolean {
+  return status !== null && status >= 200 && status < 300;
+}

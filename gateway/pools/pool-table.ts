@@ -1,0 +1,25 @@
+import type { GatewayPool } from './gateway-pool';
+
+/** The model that stands for all that no pool names. */
+const ANY_MODEL = '*';
+
+/** All pools, by the models that they serve. */
+export class PoolTable {
+  readonly pools: readonly GatewayPool[];
+  readonly #byModel = new Map<string, GatewayPool>();
+
+  constructor(pools: readonly GatewayPool[]) {
+    this.pools = pools;
+    for (const pool of pools) for (const model of pool.models) this.#byModel.set(model, pool);
+  }
+
+  /** Names of models that pools list. */
+  get models(): string[] {
+    return [...this.#byModel.keys()].filter((model) => model !== ANY_MODEL);
+  }
+
+  /** The pool of a model; null if no pool serves it. */
+  poolOf(model: string): GatewayPool | null {
+    return this.#byModel.get(model) ?? this.#byModel.get(ANY_MODEL) ?? null;
+  }
+}

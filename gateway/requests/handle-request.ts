@@ -1,0 +1,245 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { TokenCosts } from '../../core/dispatch/cost';
+import { BAND } from '../../core/dispatch/queue/band';
+import type { QueuedRequest } from '../../core/dispatch/queue/queued-request';
+import { endpointRule } from '../../core/openai/endpoints';
+import { NightshiftError, isNightshiftError } from '../../core/errors';
+import type { ExchangeEnd } from '../../inference/proxy/exchange-end';
+import type { Config } from '../../platform/config-schema';
+import type { GatewayMetrics } from '../../platform/gateway-metrics';
+import { answerFault, type GatewayFault } from '../answers/drop-answer';
+import type { GatewayPool } from '../pools/gateway-pool';
+import type { PoolTable } from '../pools/pool-table';
+import { bandName } from '../pools/settings';
+import { admit, type Assignment } from './admission';
+import { bandOf, prefixOf, priorityOf, waitLimitMs } from './admission-rules';
+import { readRequestHead, type RequestHead } from './request-head';
+import { serve, type Served } from './serve';
+
+/** What every request needs. */
+export interface RequestContext {
+  readonly config: Pick<Config, 'auth' | 'batch' | 'gateway'>;
+  readonly pools: PoolTable;
+  readonly costs: TokenCosts;
+  readonly metrics: GatewayMetrics;
+  /** Milliseconds of a monotonic clock, that of the pools. */
+  readonly now: () => number;
+}
+
+/** One request, from its body to the end of its answer (docs/design/flow-control.md#the-gateway). */
+export function handleRequest(
+  context: RequestContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<unknown> {
+  const { config, pools } = context;
+  const body = bodyOf(request);
+  const { modelOptional } = endpointRule(request.routeOptions.url ?? '');
+  const fallback = modelOptional ? config.batch.moderation_default_model : null;
+  const head = readRequestHead(body, fallback);
+  const pool = pools.poolOf(head.model);
+  if (pool === null) {
+    throw new NightshiftError(
+      'not_found',
+      `The model ${JSON.stringify(head.model)} does not exist.`,
+      {
+        param: 'model',
+        apiCode: 'model_not_found',
+      },
+    );
+  }
+  return new GatewayExchange({ context, request, reply, body, head, pool }).run();
+}
+
+interface ExchangeParts {
+  readonly context: RequestContext;
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly body: Buffer;
+  readonly head: RequestHead;
+  readonly pool: GatewayPool;
+}
+
+class GatewayExchange {
+  readonly #parts: ExchangeParts;
+  readonly #arrivedMs: number;
+  readonly #abort: AbortController | null;
+  /** What it is expected to cost. */
+  #cost = 1;
+
+  constructor(parts: ExchangeParts) {
+    this.#parts = parts;
+    this.#arrivedMs = parts.context.now();
+    // A controller costs more than the queue, and only reclaiming needs one.
+    const { reclaim } = parts.context.config.gateway.request_queue_controller;
+    this.#abort = reclaim ? new AbortController() : null;
+  }
+
+  async run(): Promise<unknown> {
+    const { context, request, reply, pool } = this.#parts;
+    const { request: queued, verdict } = await admit(this.#queueOptions(), {
+      pool,
+      metrics: context.metrics,
+      assign: (dispatched) => this.#assign(dispatched, new Set()),
+      reclaimed: () => this.#abort?.abort(),
+      response: reply.raw,
+    });
+    const isBypass = verdict.dropped === null && verdict.by === 'bypass';
+    const waitedMs = isBypass ? 0 : context.now() - this.#arrivedMs;
+    if (verdict.dropped !== null) {
+      this.#observe(queued, { waitedMs, isSuccess: false });
+      return this.#answer(queued, verdict.dropped);
+    }
+    const model = context.metrics.models.hold(queued.model);
+    context.metrics.stockLevel.inc({ model, targetModel: model });
+    if (request.isWorker && request.raw.httpVersionMinor > 0) reply.raw.writeProcessing();
+    const served = await this.#serve(queued, { first: verdict.first, waitedMs });
+    this.#complete(queued, served);
+    const status = served.end?.status ?? 0;
+    this.#observe(queued, { waitedMs, isSuccess: status >= 200 && status < 300 });
+    return served.fault === null ? undefined : this.#answer(queued, served.fault);
+  }
+
+  #queueOptions() {
+    const { context, request, head, pool } = this.#parts;
+    const { isWorker, tenant } = request;
+    const { gateway, auth } = context.config;
+    const rules = { gateway, isOpen: auth.mode === 'none' };
+    const band = bandOf(request, { isWorker, tenant, serviceTier: head.serviceTier }, rules);
+    const { output } = pool.controller.flowOf(band, tenant, head.model);
+    this.#cost = context.costs.expected(head, output);
+    return {
+      ...{ tenant, model: head.model, band, cost: this.#cost, id: request.id },
+      bytes: this.#parts.body.length,
+      priority: priorityOf(request, isWorker),
+      prefix: prefixOf(request, isWorker),
+      deadlineMs: this.#arrivedMs + waitLimitMs(request),
+    };
+  }
+
+  #assign({ band }: QueuedRequest, tried: ReadonlySet<string>): Assignment | null {
+    const { pool, head, request } = this.#parts;
+    const backend = pool.choose({ band, prompt: head.prompt, tried });
+    return backend === null ? null : { backend, sending: backend.begin(request.id, this.#cost) };
+  }
+
+  #serve(
+    queued: QueuedRequest,
+    { first, waitedMs }: { first: Assignment | null; waitedMs: number },
+  ): Promise<Served> {
+    const { context, request, reply, body, head, pool } = this.#parts;
+    const { auth } = context.config;
+    return serve(
+      {
+        ...{ pool, queued, body, request, reply, waitedMs, prompt: head.prompt },
+        keepsAuthorization: auth.mode !== 'api_key' && !request.isWorker,
+        signal: this.#abort?.signal ?? null,
+        assign: (tried) => this.#assign(queued, tried),
+        onFirstByte: (ttfbMs) => this.#onFirstByte(queued, ttfbMs),
+        tokensOf: (end) => tokensOf(end, head),
+      },
+      first,
+    );
+  }
+
+  #onFirstByte({ band }: QueuedRequest, ttfbMs: number): void {
+    const { context, head, pool } = this.#parts;
+    context.metrics.ttfb.observe({ band: bandName(band) }, ttfbMs / 1_000);
+    if (!head.isStream || band === BAND.sheddable) return;
+    const promptTokens = head.promptBytes / BYTES_PER_TOKEN;
+    pool.guard.onFirstByte({ promptTokens, ttfbMs, nowMs: context.now() });
+  }
+
+  /** Frees the stock. It is called exactly once for each dispatched request, after its last exchange. */
+  #complete(queued: QueuedRequest, { end }: Served): void {
+    const { context, head, pool } = this.#parts;
+    const { metrics } = context;
+    const { band, tenant } = queued;
+    const cost = end === null ? 0 : this.#realCost(queued, end);
+    pool.controller.onRequestComplete(queued, cost);
+    const model = metrics.models.release(queued.model);
+    metrics.stockLevel.dec({ model, targetModel: model });
+    const tokens = end === null ? 0 : tokensOf(end, head);
+    const labels = { band: bandName(band), tenant: metrics.tenants.of(tenant) };
+    metrics.serviceTokens.inc(labels, tokens);
+  }
+
+  #realCost({ band, tenant, model }: QueuedRequest, end: ExchangeEnd): number {
+    const { context, head, pool } = this.#parts;
+    const usage = usageOf(end, head);
+    if (usage !== null) {
+      const { output } = pool.controller.flowOf(band, tenant, model);
+      return context.costs.real(usage, output);
+    }
+    // A request that no backend worked on used nothing. Of others it is not known what they used.
+    const isUnserved =
+      ['unreachable', 'declined'].includes(end.outcome) || (end.status ?? 0) >= 400;
+    return isUnserved ? 0 : this.#cost;
+  }
+
+  #answer(queued: QueuedRequest, fault: GatewayFault): unknown {
+    const { context, reply, pool } = this.#parts;
+    const { config } = context;
+    this.#count(queued, fault);
+    if (fault === 'client_closed' || reply.raw.destroyed) {
+      reply.hijack();
+      return undefined;
+    }
+    return answerFault(reply, fault, {
+      policy: config.gateway.status_policy,
+      readyBackends: pool.readyBackends,
+      retryAfterSec: pool.controller.retryAfterSec(queued.band),
+    });
+  }
+
+  #count({ band, model: name }: QueuedRequest, fault: GatewayFault): void {
+    const { metrics } = this.#parts.context;
+    const model = metrics.models.of(name);
+    const labels = { model, targetModel: model };
+    metrics.dropped.inc({ band: bandName(band), code: fault });
+    if (fault === 'client_closed') metrics.requestsCancelled.inc(labels);
+    if (fault === 'queue_ttl_expired') metrics.requestsExpired.inc(labels);
+    const pushError = PUSH_ERRORS.get(fault);
+    if (pushError !== undefined) metrics.queuePushErrors.inc({ ...labels, error_type: pushError });
+  }
+
+  #observe(
+    { model: name }: QueuedRequest,
+    { waitedMs, isSuccess }: { waitedMs: number; isSuccess: boolean },
+  ): void {
+    const { metrics } = this.#parts.context;
+    const model = metrics.models.of(name);
+    const labels = { model, targetModel: model, success: String(isSuccess) };
+    metrics.queueLatency.observe(labels, waitedMs / 1_000);
+  }
+}
+
+const BYTES_PER_TOKEN = 4;
+
+/** Refusals on arrival, by the names that the first description of the queue gives them. */
+const PUSH_ERRORS: ReadonlyMap<GatewayFault, string> = new Map<GatewayFault, string>([
+  ['too_many_flows', 'ErrTooManyFlows'],
+  ['insufficient_flow_capacity', 'ErrInsufficientFlowCapacity'],
+  ['queue_bytes_exceeded', 'ErrQueueBytesExceeded'],
+  ['not_critical', 'ErrNotCritical'],
+  ['internal', 'ErrInternal'],
+]);
+
+/** Input and output tokens; null if they are not known. A stream without usage has one token per event. */
+function usageOf({ usage, events }: ExchangeEnd, { promptBytes }: RequestHead) {
+  if (usage !== null) return usage;
+  if (events === 0) return null;
+  return { inputTokens: promptBytes / BYTES_PER_TOKEN, outputTokens: events };
+}
+
+function tokensOf(end: ExchangeEnd, head: RequestHead): number {
+  const usage = usageOf(end, head);
+  return usage === null ? 0 : usage.inputTokens + usage.outputTokens;
+}
+
+/** The collected body. @throws what the parser left in its place; invalid_request without a body */
+function bodyOf({ body }: FastifyRequest): Buffer {
+  if (isNightshiftError(body)) throw body;
+  if (Buffer.isBuffer(body) && body.length > 0) return body;
+  throw new NightshiftError('invalid_request', 'The request must have a JSON body.');
+}
