@@ -2,7 +2,7 @@ import type { Usage } from '../../core/batch/counts';
 import { usageOfEventTail, usageOfJsonTail } from '../../core/openai/usage-tail';
 import { AnswerTail } from './answer-tail';
 import { EventCounter } from './event-counter';
-import type { RawHeaders } from './forwarded-headers';
+import { fieldOf, type RawHeaders } from './forwarded-headers';
 
 /** `usage` is among the last members of an answer; `metadata` of `/v1/responses` may follow it. */
 const TAIL_BYTES = 16 * 1024;
@@ -21,10 +21,10 @@ export interface AnswerMeter {
 
 /** The meter for an answer with these fields: an event stream, JSON, or something without `usage`. */
 export function createAnswerMeter(headers: RawHeaders): AnswerMeter {
-  const type = fieldOf(headers, 'content-type').toLowerCase();
+  const type = (fieldOf(headers, 'content-type') ?? '').toLowerCase();
+  const coding = fieldOf(headers, 'content-encoding');
   // The backend was asked for bytes as they are; the `usage` of a packed answer is not worth unpacking it.
-  const isPacked = !['', 'identity'].includes(fieldOf(headers, 'content-encoding').toLowerCase());
-  if (isPacked) return NO_METER;
+  if (coding !== null && coding.toLowerCase() !== 'identity') return NO_METER;
   if (type.startsWith('text/event-stream')) return eventMeter();
   return type.includes('json') ? jsonMeter() : NO_METER;
 }
@@ -59,12 +59,4 @@ function eventMeter(): AnswerMeter {
       return { usage: usageOfEventTail(bytes), events: counter.count - (hasDone ? 1 : 0) };
     },
   };
-}
-
-function fieldOf(headers: RawHeaders, name: string): string {
-  for (let i = 0; i + 1 < headers.length; i += 2) {
-    if (headers[i]?.length === name.length && headers[i]?.toLowerCase() === name)
-      return (headers[i + 1] ?? '').trim();
-  }
-  return '';
 }

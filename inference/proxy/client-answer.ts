@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { RawHeaders } from './forwarded-headers';
+import { fieldOf, type RawHeaders } from './forwarded-headers';
 
 const NO_BYTES = Buffer.alloc(0);
 
@@ -16,7 +16,12 @@ export class ClientAnswer {
   readonly #response: ServerResponse;
   readonly #events: ClientEvents;
   #isHeadSent = false;
+  #isHeadFlushed = false;
   #hasLength = false;
+  readonly #flushHead = (): void => {
+    // Like `flushHeaders`, which however encodes the head in UTF-8 and so changes fields that are not ASCII.
+    if (!this.#isHeadFlushed && !this.isClosed) this.#response.write(NO_BYTES);
+  };
   readonly #onDrain = (): void => this.#events.onDrain();
   readonly #onClose = (): void => this.#events.onClose();
 
@@ -41,25 +46,24 @@ export class ClientAnswer {
    * @throws if Node refuses a field
    */
   head(status: number, headers: RawHeaders): void {
-    const response = this.#response;
     // Without a reason phrase: Node adds the standard one. undici may give that of an earlier answer.
-    response.writeHead(status, headers as string[]);
+    this.#response.writeHead(status, headers as string[]);
     this.#isHeadSent = true;
-    this.#hasLength = headers.some((_, i) => i % 2 === 0 && isLength(headers[i] ?? ''));
-    response.cork();
-    // Like `flushHeaders`, which however encodes the head in UTF-8 and so changes fields that are not ASCII.
-    response.write(NO_BYTES);
-    process.nextTick(uncork, response);
+    this.#hasLength = fieldOf(headers, 'content-length') !== null;
+    // Bytes that were read together with the head are written before this, and Node sends the head with them.
+    process.nextTick(this.#flushHead);
   }
 
   /** @returns false if the client's socket is full; `onDrain` follows */
   write(chunk: Buffer): boolean {
+    this.#isHeadFlushed = true;
     return this.#response.write(chunk);
   }
 
   /** Ends the answer. Trailers are sent only if the answer to the client is chunked. */
   end(trailers: RawHeaders): void {
     if (this.isClosed) return;
+    this.#isHeadFlushed = true;
     if (trailers.length > 0) this.#response.addTrailers(pairs(trailers));
     this.#response.end();
   }
@@ -79,14 +83,6 @@ export class ClientAnswer {
     if (!this.#hasLength && !chunkedEncoding) socket?.resetAndDestroy();
     this.#response.destroy();
   }
-}
-
-function isLength(name: string): boolean {
-  return name.length === 14 && name.toLowerCase() === 'content-length';
-}
-
-function uncork(response: ServerResponse): void {
-  response.uncork();
 }
 
 function pairs(headers: RawHeaders): [string, string][] {

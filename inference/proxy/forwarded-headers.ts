@@ -54,6 +54,17 @@ export function answerHeaders(raw: readonly Buffer[]): string[] {
   return without(received, (name) => NOT_RETURNED.has(name));
 }
 
+/** The value of the first field of this lower-case name, trimmed; null if there is none. */
+export function fieldOf(headers: RawHeaders, name: string): string | null {
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    const candidate = headers[i];
+    // Lengths are compared first, so few names are converted.
+    if (candidate?.length === name.length && candidate.toLowerCase() === name)
+      return (headers[i + 1] ?? '').trim();
+  }
+  return null;
+}
+
 /** Copies all fields but those that `isDropped`, are reserved, or are named by `Connection`. */
 function without(received: RawHeaders, isDropped: (name: string) => boolean): string[] {
   const perHop = namedByConnection(received);

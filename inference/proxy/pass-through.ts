@@ -10,7 +10,6 @@ import { StreamExchange } from './stream-exchange';
  */
 export function passThrough(options: PassThroughOptions): Promise<ExchangeEnd> {
   return new Promise((resolve) => {
-    const exchange = new StreamExchange({ ...options, onSettled: resolve });
-    exchange.start();
+    new StreamExchange(options, resolve).start();
   });
 }

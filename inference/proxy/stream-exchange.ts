@@ -14,19 +14,14 @@ import { StallTimer } from './stall-timer';
 /** A declined answer is read to its end, so that its connection can be used again, unless it is longer. */
 const MAX_DECLINED_BYTES = 64 * 1024;
 
-/** What a {@link StreamExchange} needs: the options of the pass-through, and who gets its end. */
-export interface StreamExchangeOptions extends PassThroughOptions {
-  /** Called exactly once. */
-  readonly onSettled: (end: ExchangeEnd) => void;
-}
-
 /**
  * One exchange with a backend whose answer is written to the client as it arrives. Every piece that is read is
  * written at once. While the client's socket is full, nothing more is read from the backend, so an exchange holds
  * little more than one read and one socket buffer.
  */
 export class StreamExchange implements ResponseReader {
-  readonly #options: StreamExchangeOptions;
+  readonly #options: PassThroughOptions;
+  readonly #onSettled: (end: ExchangeEnd) => void;
   readonly #attempt: HttpAttempt;
   readonly #client: ClientAnswer;
   readonly #stall: StallTimer;
@@ -39,8 +34,10 @@ export class StreamExchange implements ResponseReader {
   #isDeclined = false;
   #isHeld = false;
 
-  constructor(options: StreamExchangeOptions) {
+  /** `onSettled` is called exactly once. */
+  constructor(options: PassThroughOptions, onSettled: (end: ExchangeEnd) => void) {
     this.#options = options;
+    this.#onSettled = onSettled;
     const { requestTimeoutMs: timeoutMs, stallTimeoutMs, response } = options;
     this.#attempt = new HttpAttempt({ timeoutMs, maySend: undefined, reader: this });
     this.#stall = new StallTimer(stallTimeoutMs, () => this.#onStall());
@@ -117,7 +114,7 @@ export class StreamExchange implements ResponseReader {
       this.#client.detach();
     }
     const read = outcome === 'answered' ? this.#meter?.end() : undefined;
-    this.#options.onSettled({
+    this.#onSettled({
       outcome,
       status: this.#status,
       isHeadSent: this.#client.isHeadSent,
