@@ -53,7 +53,7 @@ func load(args []string) {
 func makeRequest(bodyBytes int, headers string) []byte {
 	const prefix, suffix = `{"model":"load","text":"`, `"}`
 	body := prefix + strings.Repeat("x", max(0, bodyBytes-len(prefix)-len(suffix))) + suffix
-	const head = "POST /v1/chat/completions HTTP/1.1\r\nHost: mock\r\nContent-Type: application/json\r\nContent-Length: %d\r\n%s\r\n"
+	const head = "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n%s\r\n"
 	lines := ""
 	for _, line := range strings.FieldsFunc(headers, func(r rune) bool { return r == '|' }) {
 		lines += line + "\r\n"
