@@ -30,7 +30,8 @@ export class KeptPages {
 
   #keep({ runs }: CutPages): void {
     for (const run of runs) {
-      this.#writes.push(this.#table.write(this.#key, this.#pages, run));
+      const written = this.#table.write(this.#key, this.#pages, run);
+      this.#writes.push(written.then(() => this.#cutter.giveBack(run)));
       this.#pages += pagesFor(run.length);
     }
   }

@@ -2,6 +2,9 @@ import { pipeline, Transform, type Readable } from 'node:stream';
 import { KeptPages } from './kept-pages';
 import type { PageTable } from './page-table';
 
+/** Several chunks of a connection: with fewer, the source would stop after each of them. */
+const HIGH_WATER_BYTES = 1024 * 1024;
+
 /**
  * The same stream, the first `bytes` of which are kept as pages of `key`. What the disk cannot take in time is
  * not kept. Destroying it destroys the source.
@@ -17,6 +20,7 @@ export function keptStream(
   const pages = new KeptPages(table, key);
   let passed = 0;
   const kept = new Transform({
+    highWaterMark: HIGH_WATER_BYTES,
     transform(piece: Buffer, _encoding, done) {
       if (passed < bytes) pages.add(piece);
       passed += piece.length;

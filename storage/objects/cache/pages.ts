@@ -23,6 +23,7 @@ export interface CutPages {
 /** Copies an object that passes in pieces into pages, and into runs of 1 MiB. */
 export class PageCutter {
   readonly #runBytes: number;
+  readonly #spare: Buffer[] = [];
   #run: Buffer;
   #used = 0;
 
@@ -45,10 +46,15 @@ export class PageCutter {
       pages.push(this.#run.subarray(pageEnd - PAGE_BYTES, pageEnd));
       if (this.#used < this.#runBytes) continue;
       runs.push(this.#run);
-      this.#run = Buffer.allocUnsafeSlow(this.#runBytes);
+      this.#run = this.#spare.pop() ?? Buffer.allocUnsafeSlow(this.#runBytes);
       this.#used = 0;
     }
     return { pages, runs };
+  }
+
+  /** Takes a run back whose bytes nobody needs any more: memory that is allocated anew costs time. */
+  giveBack(run: Buffer): void {
+    if (run.length === this.#runBytes) this.#spare.push(run);
   }
 
   /** The end of the object completes its last page, which may be shorter, and its last run. */

@@ -142,8 +142,10 @@ export class ObjectBytes {
   /** The next chunk of the connection; a pause of more than the time limit breaks it. */
   async #pull({ source, chunks }: Body): Promise<Buffer | null> {
     const { timeoutMs } = this.#bucket;
-    const stalled = new Error(`no byte for ${timeoutMs / 1_000} s`);
-    const timer = setTimeout(() => source.destroy(stalled), timeoutMs);
+    const stall = (): void => {
+      source.destroy(new Error(`no byte for ${timeoutMs / 1_000} s`));
+    };
+    const timer = setTimeout(stall, timeoutMs);
     try {
       const step = await chunks.next();
       return step.done === true ? null : step.value;

@@ -1,11 +1,14 @@
-/** S3 accepts at least 5 MiB. Larger parts cost memory, smaller ones more requests. */
-export const FIRST_PART_BYTES = 8 * 1024 ** 2;
-/** S3 accepts 10,000 parts. Doubling the size every 1,000 parts allows 8 TiB, more than S3 does. */
+/**
+ * The least that S3 accepts. In the memory of few large parts, more small ones are on their way at once, and the
+ * last one is sooner there.
+ */
+export const FIRST_PART_BYTES = 5 * 1024 ** 2;
+/** S3 accepts 10,000 parts. Doubling the size every 1,000 parts allows 4.8 TiB. */
 const PARTS_PER_SIZE = 1_000;
 /** Short objects need no buffer of a whole part. */
 const SMALLEST_BYTES = 64 * 1024;
-/** Idle buffers that the process keeps: 64 MiB. */
-const MAX_IDLE = 8;
+/** Idle buffers that the process keeps: 60 MiB. */
+const MAX_IDLE = 12;
 
 /** Bytes of part `number`, counted from 1. All parts but the last have exactly this size. */
 function partBytes(number: number): number {

@@ -5,8 +5,8 @@ import { MultipartUpload } from './multipart-upload';
 import type { PartBuffer, PartBuffers } from './part-buffers';
 import type { S3Bucket } from './s3-bucket';
 
-/** Of one object. A third part is filled while they are sent. */
-const PARTS_IN_FLIGHT = 2;
+/** Of one object. A fifth part is filled while they are sent. */
+const PARTS_IN_FLIGHT = 4;
 
 /** What all writes of a store share. */
 export interface SharedParts {

@@ -23,8 +23,8 @@ export class ObjectWriter {
   }
 
   /**
-   * Writes an object if its key is free: in one request up to 8 MiB, in parts if it is longer. A write
-   * holds at most three buffers of a part. @throws object_store_failed, and what the body throws
+   * Writes an object if its key is free: in one request up to 5 MiB, in parts if it is longer. A write
+   * holds at most five buffers of a part. @throws object_store_failed, and what the body throws
    */
   async putIfAbsent(key: string, body: ObjectBody): Promise<PutResult> {
     this.#bucket.at(key);

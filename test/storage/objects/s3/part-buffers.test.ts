@@ -5,10 +5,10 @@ const MIB = 1024 ** 2;
 
 describe('buffers of parts', () => {
   it.each([
-    [1, 8],
-    [1_000, 8],
-    [1_001, 16],
-    [2_001, 32],
+    [1, 5],
+    [1_000, 5],
+    [1_001, 10],
+    [2_001, 20],
   ])('give part %i a size of %i MiB', (number, sizeMib) => {
     const part = new PartBuffers().take(number);
     expect(part.write(Buffer.alloc(sizeMib * MIB + 10), 5)).toBe(sizeMib * MIB);
@@ -27,12 +27,12 @@ describe('buffers of parts', () => {
 
   it('are used again once they were given back, and a few are kept', () => {
     const buffers = new PartBuffers();
-    const parts = Array.from({ length: 12 }, () => buffers.take(1));
-    for (const part of parts) part.write(Buffer.alloc(8 * MIB), 0);
+    const parts = Array.from({ length: 16 }, () => buffers.take(1));
+    for (const part of parts) part.write(Buffer.alloc(5 * MIB), 0);
     for (const part of parts) buffers.give(part);
     const known = new Set(parts.map((part) => part.release()));
-    const next = Array.from({ length: 12 }, () => buffers.take(1));
-    expect(next.filter((part) => known.has(part.release()))).toHaveLength(8);
+    const next = Array.from({ length: 16 }, () => buffers.take(1));
+    expect(next.filter((part) => known.has(part.release()))).toHaveLength(12);
     expect(next.every((part) => part.bytes.length === 0)).toBe(true);
   });
 });
