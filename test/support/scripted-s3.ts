@@ -79,7 +79,10 @@ export async function startScriptedS3(): Promise<ScriptedS3> {
   const server = createServer((request, response) => {
     busy.add(response);
     response.once('close', () => busy.delete(response));
-    void serve(scripted, request, response);
+    serve(scripted, request, response).catch((error: unknown) => {
+      // Clients give up requests that they are still sending.
+      if (!request.errored) throw error;
+    });
   });
   let connections = 0;
   server.on('connection', () => connections++);

@@ -61,7 +61,7 @@ it('writes a long object through a store that asks for fewer requests at every s
   };
   expect(await store.putIfAbsent('long', pieces())).toBe('created');
   expect(s3.objects.get('long')?.bytes.equals(BODY)).toBe(true);
-  expect(s3.calls.filter(isPart)).toHaveLength(2 * 3);
+  expect(s3.calls.filter(isPart)).toHaveLength(2 * 4);
 });
 
 it('does not take an error in an answer with status 200 for a completed upload', async () => {
