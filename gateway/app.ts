@@ -8,6 +8,9 @@ import type { GatewayMetrics } from '../platform/gateway-metrics';
 import type { Logger } from '../platform/logger';
 import { gatewayOriginRules, originCheck } from '../platform/own-names';
 import type { PoolTable } from './pools/pool-table';
+import { idleConnectionMs } from './pools/settings';
+import { addBodyPlaces } from './requests/arriving-bodies';
+import type { BodyRoom } from './requests/body-room';
 import { addCaller, type WorkerTokenCheck } from './requests/caller';
 import { handleRequest } from './requests/handle-request';
 import { addModelRoutes } from './routes/models';
@@ -16,6 +19,7 @@ import { addModelRoutes } from './routes/models';
 export interface GatewayDeps {
   readonly config: Pick<Config, 'auth' | 'batch' | 'gateway'>;
   readonly pools: PoolTable;
+  readonly bodyRoom: BodyRoom;
   /** Used with `auth.mode: api_key`. */
   readonly authenticator: Authenticator;
   readonly isWorkerToken: WorkerTokenCheck;
@@ -50,6 +54,7 @@ export function buildGateway(deps: GatewayDeps): FastifyInstance {
   void app.register(
     async (v1) => {
       addCaller(v1, { ...deps, auth: config.auth });
+      addBodyPlaces(v1, config, deps.bodyRoom);
       for (const path of PROXIED) {
         v1.post(path, (request, reply) => handleRequest(context, request, reply));
       }
@@ -64,6 +69,7 @@ function serverLimits(gateway: FlowConfig): ServerLimits {
   return {
     headerBytes: gateway.max_header_bytes,
     headerTimeoutMs: gateway.header_timeout,
+    idleConnectionMs: idleConnectionMs(gateway),
     collectedBodyBytes: gateway.max_body_bytes,
     bodyBytes: gateway.max_body_bytes,
     bodyRate: { bytesPerSec: gateway.min_body_rate, graceMs: gateway.body_grace },

@@ -1,10 +1,11 @@
 import { redactUrl } from '../platform/config-redact';
 import type { PoolSample } from '../platform/series/pool-series';
 import type { GatewayPool } from './pools/gateway-pool';
+import type { BodyRoom } from './requests/body-room';
 
-/** What `GET /admin/flow` shows of all pools (docs/gateway.md#admin-flow). */
-export function flowView(pools: readonly GatewayPool[]) {
-  return { pools: pools.map(poolView) };
+/** What `GET /admin/flow` shows of the gateway and all pools (docs/gateway.md#admin-flow). */
+export function flowView(pools: readonly GatewayPool[], bodyRoom: Pick<BodyRoom, 'bytes'>) {
+  return { receiving_bytes: bodyRoom.bytes, pools: pools.map(poolView) };
 }
 
 /** What the metrics show of a pool. */

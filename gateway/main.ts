@@ -17,6 +17,7 @@ import { buildGateway } from './app';
 import { CallerKeys } from './caller-keys';
 import { flowView, poolSample } from './flow-view';
 import { openPools, type OpenPools } from './pools/open-pools';
+import { BodyRoom } from './requests/body-room';
 import { readWorkerToken } from './requests/caller';
 
 /** Bounds how long a request waits for a database that hangs. */
@@ -63,15 +64,17 @@ async function open(config: Config, { logger, onClose }: Host): Promise<string> 
   onClose('backends', () => pools.close());
   const { table } = pools;
   const metrics = createGatewayMetrics(registry, { models: table.models });
+  const { queue_bytes: bytes, sheddable_bytes: sheddableBytes } = gateway;
+  const bodyRoom = new BodyRoom({ bytes, sheddableBytes });
   metrics.observePools(() => table.pools.map(poolSample));
-  const pages = { '/admin/flow': () => flowView(table.pools) };
+  const pages = { '/admin/flow': () => flowView(table.pools, bodyRoom) };
   const place = observabilityPlace(config, 'gateway');
   const observability = await startObservabilityServer({ ...place, registry, pages, logger });
   onClose('observability', () => observability.close());
   const endDelays = watchEventLoopDelay(metrics.eventLoopDelay);
   onClose('event loop delay', async () => endDelays());
   const app = buildGateway({
-    ...{ config, pools: table, metrics, logger, now },
+    ...{ config, pools: table, bodyRoom, metrics, logger, now },
     authenticator: openKeys(config, { logger, onClose }, now),
     isWorkerToken: readWorkerToken(gateway.worker_token_file),
   });

@@ -20,6 +20,8 @@ import { errorHandler, unknownRoute } from './errors/error-handler';
 export interface ServerLimits {
   readonly headerBytes: number;
   readonly headerTimeoutMs: number;
+  /** A connection without traffic for this long is closed; 120 s by default. */
+  readonly idleConnectionMs?: number;
   /** Longest body that is collected for a route; a form is bounded by its route. */
   readonly collectedBodyBytes: number;
   /** Longest body of any route. */
@@ -39,7 +41,7 @@ export interface ServerOptions {
 }
 
 const CHECK_CONNECTIONS_MS = 5_000;
-/** A connection without traffic for this long is closed. An upload with traffic may take any time. */
+/** An upload with traffic may take any time. */
 const IDLE_CONNECTION_MS = 120_000;
 
 /**
@@ -55,7 +57,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   const app = Fastify({
     genReqId: requestId,
     bodyLimit: limits.collectedBodyBytes,
-    connectionTimeout: IDLE_CONNECTION_MS,
+    connectionTimeout: limits.idleConnectionMs ?? IDLE_CONNECTION_MS,
     requestTimeout: 0,
     http: {
       requireHostHeader: false,

@@ -31,6 +31,11 @@ function capacityRules(gateway: FlowConfig): Rule[] {
     [batches !== 'auto' && batches > total, at('sheddable_capacity'), above],
     ...notZero(queue, ['queue_ttl', 'batch_queue_ttl', 'no_backend_ttl'], 'fair_request_queue/'),
     [
+      sheddable < gateway.max_body_bytes,
+      'sheddable_bytes',
+      'must be at least gateway.max_body_bytes, because a larger request of a batch could never be received',
+    ],
+    [
       all < sheddable + gateway.max_body_bytes,
       'queue_bytes',
       'must be at least gateway.sheddable_bytes and gateway.max_body_bytes together, so that batches leave room for one more body',

@@ -24,7 +24,7 @@ const MESSAGES: Readonly<Record<GatewayFault, string>> = {
   insufficient_flow_capacity:
     'Too many of your requests for this model are waiting. Wait for some of them, then try again.',
   queue_bytes_exceeded:
-    'The model servers are busy and the waiting requests are too large. Please try again.',
+    'The requests that this server receives and holds are too large together. Please try again.',
   queue_ttl_expired: 'The model servers are busy: the request waited too long. Please try again.',
   not_critical: 'The model servers are busy and this request may not wait. Please try again.',
   no_backends: 'No model server is ready for this model. Please try again.',

@@ -2,6 +2,21 @@ import type { PoolSettings } from '../../core/dispatch/pool/pool-settings';
 import { BAND, type Band } from '../../core/dispatch/queue/band';
 import type { BandName, FlowConfig } from '../../platform/config-gateway';
 
+/** Without long waits, as in the API. */
+const LEAST_IDLE_MS = 120_000;
+/** For a request that ends in its last moment. */
+const IDLE_MARGIN_MS = 10_000;
+
+/**
+ * How long a connection may be without traffic. A request may wait for its time to live and then be answered for
+ * `request_timeout`, all without a byte. Those limits end it with an answer; the connection must not be cut before.
+ */
+export function idleConnectionMs({ fair_request_queue: queue, pools }: FlowConfig): number {
+  const waitMs = Math.max(queue.queue_ttl, queue.batch_queue_ttl);
+  const exchangeMs = Math.max(0, ...Object.values(pools).map((pool) => pool.request_timeout));
+  return Math.max(LEAST_IDLE_MS, waitMs + exchangeMs + IDLE_MARGIN_MS);
+}
+
 /** The part of `total_capacity` that `sheddable_capacity: auto` is. */
 const AUTO_SHEDDABLE = 0.9;
 

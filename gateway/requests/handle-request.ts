@@ -13,6 +13,7 @@ import type { PoolTable } from '../pools/pool-table';
 import { bandName } from '../pools/settings';
 import { admit, type Assignment } from './admission';
 import { bandOf, prefixOf, priorityOf, waitLimitMs } from './admission-rules';
+import { refuseBody } from './arriving-bodies';
 import { readRequestHead, type RequestHead } from './request-head';
 import { serve, type Served } from './serve';
 
@@ -27,12 +28,15 @@ export interface RequestContext {
 }
 
 /** One request, from its body to the end of its answer (docs/design/flow-control.md#the-gateway). */
-export function handleRequest(
+export async function handleRequest(
   context: RequestContext,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<unknown> {
   const { config, pools } = context;
+  // The queue counts the body from here on. Until it does, nothing else runs in this process.
+  request.bodyPlace?.release();
+  if (isNightshiftError(request.body, 'unavailable')) return refuseBody(context, request, reply);
   const body = bodyOf(request);
   const { modelOptional } = endpointRule(request.routeOptions.url ?? '');
   const fallback = modelOptional ? config.batch.moderation_default_model : null;

@@ -3,6 +3,7 @@ import { NightshiftError, isNightshiftError } from '../../core/errors';
 import { bearerKey } from '../authentication/bearer-key';
 import { trimBlanks } from '../headers/header-text';
 import { headerValues } from '../headers/header-values';
+import { BodyBuffer } from './body-buffer';
 import { bodyChunks } from './body-chunks';
 
 const MEDIA_TYPE = /^\s*[\w!#$&^.+*'`|~%-]+\/[\w!#$&^.+*'`|~%-]+\s*(?:;|$)/;
@@ -11,10 +12,12 @@ const MEDIA_TYPE = /^\s*[\w!#$&^.+*'`|~%-]+\/[\w!#$&^.+*'`|~%-]+\s*(?:;|$)/;
  * Replaces the framework's parsers. A form is not read until its route reads it. The route gets any other
  * body as a buffer, for `parseJsonBody`. If a body is refused, the route gets the error in place of the
  * body: if a parser threw it, the framework would close the connection before the client has read the
- * answer.
+ * answer. The body of an unknown route is not collected, so nobody can use memory before they are known.
+ * The bytes of a collected body count in `bodyPlace`; a body without room is an `unavailable` error.
  */
 export function addBodyParsers(app: FastifyInstance, maxBytes: number): void {
   app.removeAllContentTypeParsers();
+  app.decorateRequest('bodyPlace', null);
   // The framework answers 415 itself if it cannot parse the content type.
   app.addHook('onRequest', async ({ raw }) => {
     if (!MEDIA_TYPE.test(raw.headers['content-type'] ?? '')) delete raw.headers['content-type'];
@@ -60,6 +63,10 @@ async function collect(
   request: FastifyRequest,
   maxBytes: number,
 ): Promise<Buffer | NightshiftError> {
+  if (request.is404) {
+    request.raw.resume();
+    return Buffer.alloc(0);
+  }
   try {
     const body = await read(request, maxBytes);
     return body.length > 0 ? (typeFault(request) ?? body) : body;
@@ -70,16 +77,26 @@ async function collect(
 }
 
 async function read(request: FastifyRequest, maxBytes: number): Promise<Buffer> {
-  const fault = encodingFault(request) ?? lengthFault(request, maxBytes);
+  const buffer = bufferFor(request, maxBytes);
+  const fault =
+    encodingFault(request) ?? lengthFault(request, maxBytes) ?? (buffer.open() ? null : noRoom());
   if (fault !== null) {
     request.raw.resume();
     throw fault;
   }
-  const chunks: Buffer[] = [];
   for await (const chunk of bodyChunks(request, { maxBytes, tooLong: tooLarge, cut })) {
-    chunks.push(chunk);
+    if (!buffer.append(chunk)) throw noRoom();
   }
-  return Buffer.concat(chunks);
+  return buffer.finish();
+}
+
+function bufferFor({ raw, bodyPlace }: FastifyRequest, maxBytes: number): BodyBuffer {
+  const { 'content-length': declared } = raw.headers;
+  return new BodyBuffer({
+    declaredBytes: declared === undefined ? null : Number(declared),
+    maxBytes,
+    reserve: (bytes) => bodyPlace?.reserve(bytes) ?? true,
+  });
 }
 
 function lengthFault({ raw }: FastifyRequest, maxBytes: number): NightshiftError | null {
@@ -88,6 +105,10 @@ function lengthFault({ raw }: FastifyRequest, maxBytes: number): NightshiftError
 
 function tooLarge(): NightshiftError {
   return new NightshiftError('payload_too_large', 'The body of the request is too large.');
+}
+
+function noRoom(): NightshiftError {
+  return new NightshiftError('unavailable', 'There is no room for the body of the request.');
 }
 
 function cut(cause: unknown): NightshiftError {

@@ -63,6 +63,8 @@ export interface TestGateway {
   close(): Promise<void>;
   /** What `GET /admin/flow` says of the only pool. */
   flow(): Promise<FlowPool>;
+  /** Bytes that are reserved for bodies that arrive. */
+  receivingBytes(): Promise<number>;
   /** The value of one series; undefined if there is none. */
   metric(series: string): Promise<number | undefined>;
 }
@@ -107,17 +109,20 @@ export async function startGateway(
   const running = await runGateway(config);
   cleanups.push(() => running.close());
   const adminUrl = `http://127.0.0.1:${observabilityPort}`;
-  const flow = async () => {
-    const view = (await (await fetch(`${adminUrl}/admin/flow`)).json()) as { pools: FlowPool[] };
-    return view.pools[0]!;
-  };
+  const view = async () =>
+    (await (await fetch(`${adminUrl}/admin/flow`)).json()) as {
+      receiving_bytes: number;
+      pools: FlowPool[];
+    };
+  const flow = async () => (await view()).pools[0]!;
+  const receivingBytes = async () => (await view()).receiving_bytes;
   await until(async () => (await flow()).backends.every(({ ready }) => ready), 5_000, 'backends');
   const metric = async (series: string) => {
     const text = await (await fetch(`${adminUrl}/metrics`)).text();
     const line = text.split('\n').find((one) => one.startsWith(`${series} `));
     return line === undefined ? undefined : Number(line.split(' ').at(-1));
   };
-  return { url: running.url, adminUrl, close: () => running.close(), flow, metric };
+  return { url: running.url, adminUrl, close: () => running.close(), flow, receivingBytes, metric };
 }
 
 /** The body of an answer, as far as tests look at it. */

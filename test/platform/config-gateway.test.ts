@@ -1,6 +1,6 @@
 import { isNightshiftError } from '../../core/errors';
 import { POOL_DEFAULTS } from '../../core/dispatch/pool/pool-settings';
-import { poolSettings } from '../../gateway/pools/settings';
+import { idleConnectionMs, poolSettings } from '../../gateway/pools/settings';
 import { loadConfig } from '../../platform/config';
 import { printConfig } from '../../platform/config-print';
 
@@ -23,6 +23,26 @@ it('has the defaults of the queue', () => {
     overrides: { gateway: { pools: POOLS } },
   });
   expect(poolSettings(gateway)).toEqual(POOL_DEFAULTS);
+});
+
+it('keeps a connection for as long as its request may wait and be answered', () => {
+  const pools = {
+    main: { ...POOLS.main, request_timeout: '10m' },
+    other: { ...POOLS.main, models: ['o'], request_timeout: '20m' },
+  };
+  const idleMs = (gateway: Record<string, unknown>) =>
+    idleConnectionMs(loadConfig({ env: {}, needs: ['pools'], overrides: { gateway } }).gateway);
+  expect(idleMs({ pools })).toBeGreaterThan(20 * 60_000 + 60_000);
+  const queue = { fair_request_queue: { queue_ttl: '15m', batch_queue_ttl: '30m' } };
+  expect(idleMs({ pools, ...queue })).toBeGreaterThan(50 * 60_000);
+  const short = { main: { ...POOLS.main, request_timeout: '1s' } };
+  expect(idleMs({ pools: short })).toBe(120_000);
+});
+
+it('wants room for the largest body among the bytes of batches', () => {
+  expect(problemsOf({ pools: POOLS, sheddable_bytes: '16MiB' })).toContain(
+    'gateway.sheddable_bytes: must be at least gateway.max_body_bytes',
+  );
 });
 
 it('reports every broken rule of the gateway at once', () => {

@@ -15,8 +15,6 @@ export class Capacity {
   readonly #queues: PerBand<FairRequestQueue>;
   /** Bytes of queued requests, by band. */
   readonly #queued: [number, number, number] = [0, 0, 0];
-  /** Bytes of bodies that are being received, by band. */
-  readonly #received: [number, number, number] = [0, 0, 0];
 
   constructor(settings: FairRequestQueueSettings, queues: PerBand<FairRequestQueue>) {
     this.#settings = settings;
@@ -29,34 +27,24 @@ export class Capacity {
     return queues[0].length + queues[1].length + queues[2].length;
   }
 
-  /** Bytes of queued requests and of those being received. */
+  /** Bytes of queued requests. */
   get bytes(): number {
-    return this.#bytesOf(0) + this.#bytesOf(1) + this.#bytesOf(2);
+    return this.#queued[0] + this.#queued[1] + this.#queued[2];
   }
 
   /** Why a request may not wait, not even after evictions; null if it may. */
   refusal(request: QueuedRequest): DropCode | null {
-    return this.#refusalByNumber(request) ?? this.refusalByBytes(request.band, request.bytes);
-  }
-
-  /** Why `bytes` of a body may not be held, not even after evictions; null if they may. */
-  refusalByBytes(band: Band, bytes: number): DropCode | null {
-    const { queueBytes, sheddableBytes } = this.#settings;
-    if (band === BAND.sheddable && this.#bytesOf(band) + bytes > sheddableBytes) {
-      return 'queue_bytes_exceeded';
-    }
-    const fits = this.bytes + bytes - this.#evictableBytes(band) <= queueBytes;
-    return fits ? null : 'queue_bytes_exceeded';
+    return this.#refusalByNumber(request) ?? this.#refusalByBytes(request);
   }
 
   /**
    * Evicts until there is room for a request that is not refused, from the lowest band first. The evicted
    * requests are off the queue, but their owners are not told yet.
    */
-  makeRoom(band: Band, requests: number, bytes: number): readonly QueuedRequest[] {
-    if (this.#hasRoom(requests, bytes)) return NONE;
+  makeRoom({ band, bytes }: QueuedRequest): readonly QueuedRequest[] {
+    if (this.#hasRoom(bytes)) return NONE;
     const evicted: QueuedRequest[] = [];
-    while (!this.#hasRoom(requests, bytes)) {
+    while (!this.#hasRoom(bytes)) {
       const request = this.#evictBelow(band);
       if (request === null) break;
       this.onLeft(request);
@@ -73,20 +61,24 @@ export class Capacity {
     this.#queued[band] -= bytes;
   }
 
-  /** Changes how many bytes of bodies are being received. */
-  addReceived(band: Band, bytes: number): void {
-    this.#received[band] += bytes;
-  }
-
   /** Whether a request that waits in another band may move into `band`, which evicts nothing. */
   hasPlaceFor(request: QueuedRequest, band: Band): boolean {
     const queued = this.#queues[band].table.find(request.tenant, request.model)?.backlog.size ?? 0;
     return queued < this.#settings.flowCapacity && (queued > 0 || this.#canGuarantee(band));
   }
 
-  #hasRoom(requests: number, bytes: number): boolean {
+  #hasRoom(bytes: number): boolean {
     const { totalCapacity, queueBytes } = this.#settings;
-    return this.length + requests <= totalCapacity && this.bytes + bytes <= queueBytes;
+    return this.length < totalCapacity && this.bytes + bytes <= queueBytes;
+  }
+
+  #refusalByBytes({ band, bytes }: QueuedRequest): DropCode | null {
+    const { queueBytes, sheddableBytes } = this.#settings;
+    if (band === BAND.sheddable && this.#queued[band] + bytes > sheddableBytes) {
+      return 'queue_bytes_exceeded';
+    }
+    const fits = this.bytes + bytes - this.#evictableBytes(band) <= queueBytes;
+    return fits ? null : 'queue_bytes_exceeded';
   }
 
   #refusalByNumber({ band, flow }: QueuedRequest): DropCode | null {
@@ -127,9 +119,5 @@ export class Capacity {
     if (band === BAND.sheddable) return 0;
     const standard = band === BAND.critical ? this.#queued[BAND.standard] : 0;
     return standard + this.#queued[BAND.sheddable];
-  }
-
-  #bytesOf(band: Band): number {
-    return this.#queued[band] + this.#received[band];
   }
 }

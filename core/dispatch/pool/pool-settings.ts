@@ -8,7 +8,7 @@ export interface FairRequestQueueSettings {
   readonly flowCapacity: number;
   /** `sheddable_capacity`: queued sheddable requests, 1 … `totalCapacity`. */
   readonly sheddableCapacity: number;
-  /** `queue_bytes`: bodies of queued requests, and of those that are being received. */
+  /** `queue_bytes`: bodies of queued requests. */
   readonly queueBytes: number;
   /** `sheddable_bytes`: the part of `queueBytes` that sheddable requests may use. */
   readonly sheddableBytes: number;

@@ -34,7 +34,7 @@ export interface PoolStats extends Bounds {
   readonly stockCost: number;
   readonly queued: PerBand<number>;
   readonly queuedCost: number;
-  /** Bytes of queued bodies and of those being received. */
+  /** Bytes of queued bodies. */
   readonly queuedBytes: number;
   /** Flows with queued requests. */
   readonly activeFlows: number;
@@ -145,18 +145,6 @@ export class RequestQueueController {
     this.#room.onPoolChanged(pool.readyBackends, nowMs);
     this.#pump.pool = pool;
     this.#dispatch(nowMs);
-  }
-
-  /**
-   * Reserves bytes for a body that is being received; returns why not, or null. Release them before the
-   * request is handed over, or when the body does not arrive.
-   */
-  reserveBytes(band: Band, bytes: number): DropCode | null {
-    return this.#room.reserve(band, bytes);
-  }
-
-  releaseBytes(band: Band, bytes: number): void {
-    this.#room.capacity.addReceived(band, -bytes);
   }
 
   /** Drops every queued request and refuses new ones. Dispatched ones end as usual. */

@@ -1,5 +1,5 @@
 import type { DropCode } from '../drop-codes';
-import { BAND, type Band, type PerBand } from '../queue/band';
+import { BAND, type PerBand } from '../queue/band';
 import type { FairRequestQueue } from '../queue/fair-request-queue';
 import type { QueuedRequest } from '../queue/queued-request';
 import { Capacity } from './capacity';
@@ -53,7 +53,7 @@ export class WaitingRoom {
   enter(request: QueuedRequest, nowMs: number): DropCode | null {
     const refusal = this.capacity.refusal(request);
     if (refusal !== null) return refusal;
-    const evicted = this.capacity.makeRoom(request.band, 1, request.bytes);
+    const evicted = this.capacity.makeRoom(request);
     this.capacity.onQueued(request);
     this.#queues[request.band].push(request);
     this.#times.start(request, nowMs);
@@ -117,16 +117,6 @@ export class WaitingRoom {
       return true;
     }
     return this.#times.handleNext(nowMs) || this.#sweepNext();
-  }
-
-  /** Reserves bytes for a body that is being received; returns why not, or null. */
-  reserve(band: Band, bytes: number): DropCode | null {
-    const refusal = this.capacity.refusalByBytes(band, bytes);
-    if (refusal !== null) return refusal;
-    const evicted = this.capacity.makeRoom(band, 0, bytes);
-    this.capacity.addReceived(band, bytes);
-    this.#finishEviction(evicted);
-    return null;
   }
 
   *#sweepAt(nowMs: number): Generator<readonly QueuedRequest[]> {

@@ -101,25 +101,22 @@ describe('promotion by age', () => {
   });
 });
 
-describe('bodies that are being received', () => {
+describe('the bytes of queued bodies', () => {
   const settings = { fairRequestQueue: { queueBytes: 100, sheddableBytes: 50 } };
 
-  it('count in the bytes of the queue, and evict for higher bands', () => {
+  it('are bounded for sheddable requests, and make room for higher bands', () => {
     const scene = fullPool(settings);
     scene.arrive({ tenant: 'victim', band: BAND.sheddable, bytes: 40 });
-    expect(scene.controller.reserveBytes(BAND.sheddable, 20)).toBe('queue_bytes_exceeded');
-    expect(scene.controller.reserveBytes(BAND.standard, 80)).toBeNull();
-    expect(outcomesOf(scene)).toEqual(['t bypass', 'victim evicted']);
-    expect(scene.controller.reserveBytes(BAND.critical, 30)).toBe('queue_bytes_exceeded');
-    scene.controller.releaseBytes(BAND.standard, 80);
-    expect(scene.controller.stats().queuedBytes).toBe(0);
-  });
-
-  it('are not evicted themselves', () => {
-    const scene = fullPool(settings);
-    expect(scene.controller.reserveBytes(BAND.sheddable, 50)).toBeNull();
-    scene.arrive({ tenant: 'large', bytes: 60 });
-    expect(outcomesOf(scene).at(-1)).toBe('large queue_bytes_exceeded');
+    scene.arrive({ tenant: 'large', band: BAND.sheddable, bytes: 20 });
+    scene.arrive({ tenant: 'standard', bytes: 80 });
+    scene.arrive({ tenant: 'larger', bytes: 30 });
+    expect(outcomesOf(scene)).toEqual([
+      't bypass',
+      'large queue_bytes_exceeded',
+      'victim evicted',
+      'larger queue_bytes_exceeded',
+    ]);
+    expect(scene.controller.stats().queuedBytes).toBe(80);
   });
 });
 

@@ -1,0 +1,17 @@
+/** The memory that one body may use while it is received. */
+export interface BodyPlace {
+  /** Reserves more bytes; returns false if there is no room. */
+  reserve(bytes: number): boolean;
+  /** Gives everything back. From then on nothing can be reserved. */
+  release(): void;
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /**
+     * Where the bytes of a collected body are counted; null, the default, if they are not. The parser only reserves.
+     * The route releases it, also if it gets an error in place of the body.
+     */
+    bodyPlace: BodyPlace | null;
+  }
+}
