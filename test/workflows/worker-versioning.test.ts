@@ -7,13 +7,16 @@ import { configSchema } from '../../platform/config-schema';
 import { createWorkers } from '../../workers/create-workers';
 import type { WorkerActivities } from '../../workers/wiring';
 import { patchOptions } from '../../workers/workflow-versions';
-import { EXEC_QUEUE } from '../../workflows/contract';
+import { BATCH_QUEUE, EXEC_QUEUE } from '../../workflows/contract';
 import { startTemporal, TEMPORAL_START_MS, type TestTemporal } from '../support/temporal';
 import { until } from '../support/until';
 import { FakeBatch } from './fake-batch';
 import { tracingPlugin, workflowBundle } from './play-scenario';
 
 const DEPLOYMENT = 'nightshift';
+/** Values of Temporal's enums `TaskQueueType` and `RoutingConfigUpdateState`. */
+const TASK_QUEUE_OF_WORKFLOWS = 1;
+const UPDATE_IN_PROGRESS = 1;
 let temporal: TestTemporal;
 let connection: Connection;
 let native: NativeConnection;
@@ -84,6 +87,23 @@ async function makeCurrent(buildId: string): Promise<void> {
       ignoreMissingTaskQueues: true,
     });
   await until(() => set().catch(() => null), 20_000, `version ${buildId} to be current`, 100);
+  await until(() => isRouted(buildId), 20_000, `tasks to go to version ${buildId}`, 50);
+}
+
+/** Whether the server has told its task queues which version is current; it does so after its answer. */
+async function isRouted(buildId: string): Promise<boolean> {
+  const { namespace } = temporal;
+  const [{ workerDeploymentInfo: deployment }, { versioningInfo: queue }] = await Promise.all([
+    client.workflowService.describeWorkerDeployment({ namespace, deploymentName: DEPLOYMENT }),
+    client.workflowService.describeTaskQueue({
+      ...{ namespace, taskQueue: { name: BATCH_QUEUE } },
+      taskQueueType: TASK_QUEUE_OF_WORKFLOWS,
+    }),
+  ]);
+  return (
+    Number(deployment?.routingConfigUpdateState) !== UPDATE_IN_PROGRESS &&
+    queue?.currentDeploymentVersion?.buildId === buildId
+  );
 }
 
 async function start(): Promise<string> {
