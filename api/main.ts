@@ -1,10 +1,10 @@
-import type { FastifyInstance } from 'fastify';
 import { createBatchWorkflows } from '../client/batch-workflows';
 import { overdueAfterSec } from '../core/batch/overdue';
 import { openClient } from '../client/connection';
 import { countReloads } from '../client/count-reloads';
 import { openTemporalPing } from '../client/temporal-ping';
 import { NightshiftError } from '../core/errors';
+import { listen } from '../http/listen';
 import { createApiMetrics } from '../platform/api-metrics';
 import { publicBindFault } from '../platform/config-rules';
 import type { Config } from '../platform/config-schema';
@@ -12,14 +12,12 @@ import { watchEventLoopDelay } from '../platform/event-loop-delay';
 import { watchDependencies } from '../platform/dependency-watch';
 import { createChunkCollector } from '../platform/heap';
 import { openHeaderVault } from '../platform/header-vault';
-import { listenFault } from '../platform/listen-fault';
-import { createLogger, type Logger } from '../platform/logger';
+import { hostProcess, type ProcessHost } from '../platform/host-process';
+import { createLogger } from '../platform/logger';
 import { createMetricsRegistry } from '../platform/metrics';
-import { openFilesFault, openFilesLimit } from '../platform/open-files';
 import { observabilityPlace } from '../platform/observability-place';
 import { startObservabilityServer } from '../platform/observability-server';
 import type { RunningProcess, StartOptions } from '../platform/process';
-import { phaseRecord, runPhases, type ShutdownPhase } from '../platform/shutdown';
 import { StartWait } from '../platform/start-wait';
 import { openTracing } from '../platform/tracing/open-tracing';
 import { countOperations } from '../storage/objects/count-operations';
@@ -37,7 +35,6 @@ import { createOutbox } from './outbox';
 const STATEMENT_TIMEOUT_MS = 10_000;
 /** How long uploads and downloads may take to finish at shutdown. */
 const DRAIN_MS = 30_000;
-const RELEASE_MS = 5_000;
 
 /**
  * Runs the API until `close`. Opens everything that it needs, waits for what is away
@@ -49,29 +46,10 @@ const RELEASE_MS = 5_000;
 export async function runApi(config: Config, options: StartOptions = {}): Promise<RunningProcess> {
   refusePublicBind(config);
   const logger = createLogger(config.log, 'api');
-  const opened: ShutdownPhase[] = [];
-  const onClose = (name: string, run: () => Promise<unknown>, timeoutMs = RELEASE_MS): void => {
-    opened.unshift({ name, timeoutMs, run: async () => void (await run()) });
-  };
-  const release = () =>
-    runPhases(opened, (phase) => logger.info(phaseRecord(phase), 'shutdown phase'));
-  try {
-    const url = await open(config, { ...options, logger, onClose });
-    let closed: Promise<unknown> | undefined;
-    return { url, close: async () => void (await (closed ??= release())) };
-  } catch (error) {
-    await release();
-    throw error;
-  }
+  return hostProcess(logger, (host) => open(config, { ...options, ...host }));
 }
 
-interface Host extends StartOptions {
-  readonly logger: Logger;
-  /** Registers how to release what was just opened. */
-  onClose(name: string, run: () => Promise<unknown>, timeoutMs?: number): void;
-}
-
-async function open(config: Config, host: Host): Promise<string> {
+async function open(config: Config, host: ProcessHost & StartOptions): Promise<string> {
   const { logger, onClose } = host;
   const tracing = openTracing(config.tracing, { service: 'nightshift-api', logger });
   onClose('tracing', async () => tracing?.close());
@@ -120,8 +98,7 @@ async function open(config: Config, host: Host): Promise<string> {
   const vault = openHeaderVault(config);
   const app = buildApp({ config, ...rows, vault, store, outbox, metrics, tracing, logger, checks });
   onClose('http', () => app.close(), DRAIN_MS);
-  warnOfFewOpenFiles(config.api, logger);
-  const url = await listen(app, config.api);
+  const url = await listen(app, 'api', { settings: config.api, logger });
   observability.markStarted(checks);
   onClose('readiness', async () => observability.markNotReady('draining'));
   return url;
@@ -148,27 +125,4 @@ function createRepositories({ limits }: Config, pool: ReturnType<typeof openPool
 function refusePublicBind(config: Config): void {
   const fault = publicBindFault(config);
   if (fault !== null) throw new NightshiftError('config_invalid', `api.host: ${fault}`);
-}
-
-function warnOfFewOpenFiles({ max_connections: connections }: Config['api'], logger: Logger): void {
-  const limit = openFilesLimit();
-  const fault = openFilesFault(limit, 'api.max_connections', connections);
-  if (fault !== null) logger.warn({ limit, connections }, fault);
-}
-
-async function listen(app: FastifyInstance, api: Config['api']): Promise<string> {
-  try {
-    // For `localhost` the framework opens a second server, to which none of our limits apply.
-    const host = api.host === 'localhost' ? '127.0.0.1' : api.host;
-    return await app.listen({ host, port: api.port });
-  } catch (error) {
-    const { host, port } = api;
-    const place = {
-      host,
-      port,
-      portSetting: 'api.port (--port)',
-      hostSetting: 'api.host (--host)',
-    };
-    throw listenFault(error as NodeJS.ErrnoException, place);
-  }
 }

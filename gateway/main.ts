@@ -1,15 +1,14 @@
 import type { FastifyInstance } from 'fastify';
+import { listen } from '../http/listen';
 import type { Config } from '../platform/config-schema';
 import { watchEventLoopDelay } from '../platform/event-loop-delay';
 import { createGatewayMetrics } from '../platform/gateway-metrics';
-import { listenFault } from '../platform/listen-fault';
-import { createLogger, type Logger } from '../platform/logger';
+import { hostProcess, type ProcessHost } from '../platform/host-process';
+import { createLogger } from '../platform/logger';
 import { createMetricsRegistry } from '../platform/metrics';
 import { observabilityPlace } from '../platform/observability-place';
 import { startObservabilityServer } from '../platform/observability-server';
-import { openFilesFault, openFilesLimit } from '../platform/open-files';
 import type { RunningProcess } from '../platform/process';
-import { phaseRecord, runPhases, type ShutdownPhase } from '../platform/shutdown';
 import { within } from '../platform/within';
 import { createApiKeyRepository } from '../storage/postgres/api-keys';
 import { openPool } from '../storage/postgres/pool';
@@ -22,7 +21,8 @@ import { readWorkerToken } from './requests/caller';
 
 /** Bounds how long a request waits for a database that hangs. */
 const STATEMENT_TIMEOUT_MS = 5_000;
-const RELEASE_MS = 5_000;
+/** How long what is left after the drain may take to end. */
+const CUT_MS = 5_000;
 /** How long the answers to requests that are dropped at the end may take to leave. */
 const LAST_ANSWERS_MS = 1_000;
 
@@ -32,31 +32,11 @@ const LAST_ANSWERS_MS = 1_000;
  *
  * @throws config_invalid, port_in_use
  */
-export async function runGateway(config: Config): Promise<RunningProcess> {
-  const logger = createLogger(config.log, 'gateway');
-  const opened: ShutdownPhase[] = [];
-  const onClose = (name: string, run: () => Promise<unknown>, timeoutMs = RELEASE_MS): void => {
-    opened.unshift({ name, timeoutMs, run: async () => void (await run()) });
-  };
-  const release = () =>
-    runPhases(opened, (phase) => logger.info(phaseRecord(phase), 'shutdown phase'));
-  try {
-    const url = await open(config, { logger, onClose });
-    let closed: Promise<unknown> | undefined;
-    return { url, close: async () => void (await (closed ??= release())) };
-  } catch (error) {
-    await release();
-    throw error;
-  }
+export function runGateway(config: Config): Promise<RunningProcess> {
+  return hostProcess(createLogger(config.log, 'gateway'), (host) => open(config, host));
 }
 
-interface Host {
-  readonly logger: Logger;
-  /** Registers how to release what was just opened. */
-  onClose(name: string, run: () => Promise<unknown>, timeoutMs?: number): void;
-}
-
-async function open(config: Config, { logger, onClose }: Host): Promise<string> {
+async function open(config: Config, { logger, onClose }: ProcessHost): Promise<string> {
   const { gateway } = config;
   const now = () => performance.now();
   const registry = createMetricsRegistry('gateway');
@@ -78,9 +58,8 @@ async function open(config: Config, { logger, onClose }: Host): Promise<string> 
     authenticator: openKeys(config, { logger, onClose }, now),
     isWorkerToken: readWorkerToken(gateway.worker_token_file),
   });
-  onClose('http', () => drain(app, pools, gateway.drain_budget), gateway.drain_budget + RELEASE_MS);
-  warnOfOpenFiles(gateway.max_connections, logger);
-  const url = await listen(app, gateway);
+  onClose('http', () => drain(app, pools, gateway.drain_budget), gateway.drain_budget + CUT_MS);
+  const url = await listen(app, 'gateway', { settings: gateway, logger });
   observability.markStarted({
     backends: async () => {
       if (table.pools.every(({ readyBackends }) => readyBackends === 0)) {
@@ -92,13 +71,8 @@ async function open(config: Config, { logger, onClose }: Host): Promise<string> 
   return url;
 }
 
-function warnOfOpenFiles(connections: number, logger: Logger): void {
-  const fault = openFilesFault(openFilesLimit(), 'gateway.max_connections', connections);
-  if (fault !== null) logger.warn(fault);
-}
-
 /** Only `auth.mode: api_key` needs PostgreSQL. */
-function openKeys({ auth, postgres }: Config, { logger, onClose }: Host, now: () => number) {
+function openKeys({ auth, postgres }: Config, { logger, onClose }: ProcessHost, now: () => number) {
   if (auth.mode !== 'api_key') return new CallerKeys(async () => null, now);
   const pool = openPool(postgres.url, {
     logger,
@@ -118,18 +92,4 @@ async function drain(app: FastifyInstance, pools: OpenPools, budgetMs: number): 
   await within(LAST_ANSWERS_MS, closed, () => false);
   app.server.closeAllConnections();
   await closed;
-}
-
-async function listen(app: FastifyInstance, gateway: Config['gateway']): Promise<string> {
-  const { host, port } = gateway;
-  try {
-    // For `localhost` the framework opens a second server, to which none of our limits apply.
-    return await app.listen({ host: host === 'localhost' ? '127.0.0.1' : host, port });
-  } catch (error) {
-    const place = { host, port, portSetting: 'gateway.port (--port)' };
-    throw listenFault(error as NodeJS.ErrnoException, {
-      ...place,
-      hostSetting: 'gateway.host (--host)',
-    });
-  }
 }

@@ -3,6 +3,7 @@ import type { QueuedRequest } from '../../core/dispatch/queue/queued-request';
 import { retryAfterMs } from '../../core/dispatch/retry-after';
 import type { PromptBytes } from '../../core/openai/prompt-bytes';
 import type { ExchangeEnd } from '../../inference/proxy/exchange-end';
+import { fieldOf } from '../../inference/proxy/forwarded-headers';
 import { passThrough } from '../../inference/proxy/pass-through';
 import type { GatewayFault } from '../answers/drop-answer';
 import type { GatewayPool } from '../pools/gateway-pool';
@@ -83,7 +84,7 @@ async function exchange(
     onFirstByte: dispatched.onFirstByte,
     onHead: (status, headers) => {
       if (REFUSED.includes(status)) {
-        pauseMs = retryAfterMs(valueOf(headers, 'retry-after'), Date.now()) ?? 0;
+        pauseMs = retryAfterMs(fieldOf(headers, 'retry-after'), Date.now()) ?? 0;
         next = dispatched.assign(tried);
         if (next !== null) return null;
       }
@@ -122,13 +123,6 @@ function withoutHeaders(headers: readonly string[], names: readonly string[]): r
     if (!names.includes(name.toLowerCase())) kept.push(name, headers[i + 1] ?? '');
   }
   return kept.length === headers.length ? headers : kept;
-}
-
-function valueOf(headers: readonly string[], name: string): string | null {
-  for (let i = 0; i + 1 < headers.length; i += 2) {
-    if (headers[i]?.toLowerCase() === name) return headers[i + 1] ?? null;
-  }
-  return null;
 }
 
 /** What is still to be answered after an exchange. */

@@ -59,9 +59,10 @@ export class PageCache {
   async readBlocks(object: CachedObject, position: number, into: Buffer): Promise<void> {
     const cached = this.#table.read(object.key, position, into);
     if (cached !== null && (await cached)) return;
+    if (this.#table.isOff) return readDirectly(object, position, into);
     const end = position + into.length;
     const blockBytes = BLOCK_PAGES * PAGE_BYTES;
-    const first = this.#table.isOff ? end : position - (position % blockBytes);
+    const first = position - (position % blockBytes);
     for (let at = first; at < end; at += blockBytes) {
       const wanted = { from: Math.max(at, position), to: Math.min(at + blockBytes, end) };
       if (this.#hasAll(object, wanted)) continue;
@@ -69,7 +70,7 @@ export class PageCache {
       while (!this.#isMissing(object, from)) from++;
       this.#fetch(object, { from, to: pageOf(at) + BLOCK_PAGES });
     }
-    await this.read(object, { position, into, aheadPages: 0 });
+    await this.#readParts(object, { position, into, aheadPages: 0 });
   }
 
   /**
