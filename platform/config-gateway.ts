@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { LOAD_BOUND } from '../core/dispatch/backends/backend-choice';
 import {
   count,
   duration,
@@ -111,7 +112,7 @@ export const gatewaySection = z
     affinity: z
       .strictObject({
         cache_tokens: count.prefault(131_072),
-        load_bound: atLeastOne.prefault(1.25),
+        load_bound: atLeastOne.prefault(LOAD_BOUND),
       })
       .prefault({}),
   })

@@ -8,7 +8,6 @@ const ROOT = path.resolve(__dirname, '..');
 const ELSEWHERE = ['test', 'bench', 'examples'];
 /** Exports that no product code imports, each with the reason why it is an export nevertheless. */
 const USED_OTHERWISE: Readonly<Record<string, string>> = {
-  'core/dispatch/backends/backend-choice.ts LOAD_BOUND': 'the schema of the settings has its value',
   'core/dispatch/pool/admitted.ts RequestDropped': 'for callers of the queue outside the gateway',
   'core/dispatch/pool/admitted.ts admitted': 'for callers of the queue outside the gateway',
   'core/dispatch/pool/pool-settings.ts POOL_DEFAULTS': 'the schema of the settings has its values',
