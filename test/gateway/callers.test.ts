@@ -5,6 +5,7 @@ import {
   ANSWER,
   ask,
   closeAll,
+  ONE_IN_FLIGHT,
   startBackend,
   startGateway,
   untilHeld,
@@ -21,15 +22,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }));
 afterEach(closeAll);
 
-/** One request in flight at a time. */
-const ONE = {
-  request_queue_controller: {
-    watermark_per_backend: 1,
-    lower_bound_per_backend: 1,
-    upper_bound_per_backend: 1,
-  },
-  bands: { between: 'strict', ceilings: [1, 1, 1] },
-};
+const ONE = { ...ONE_IN_FLIGHT, bands: { ...ONE_IN_FLIGHT.bands, between: 'strict' } };
 const FAIRNESS = 'x-gateway-inference-fairness-id';
 
 it('tells a worker when its request is dispatched, and keeps the token from the backend', async () => {

@@ -5,6 +5,16 @@ import { startLocalServer, type LocalServer, type Received } from '../inference/
 import { freePort } from '../support/free-port';
 import { until } from '../support/until';
 
+/** Settings of a pool that has one request of one backend in flight at a time, so that all others wait. */
+export const ONE_IN_FLIGHT = {
+  request_queue_controller: {
+    watermark_per_backend: 1,
+    lower_bound_per_backend: 1,
+    upper_bound_per_backend: 1,
+  },
+  bands: { ceilings: [1, 1, 1] },
+};
+
 const cleanups: (() => Promise<unknown>)[] = [];
 
 /** Closes everything that a test opened, the newest first. */

@@ -2,6 +2,7 @@ import {
   ANSWER,
   ask,
   closeAll,
+  ONE_IN_FLIGHT,
   startBackend,
   startGateway,
   untilHeld,
@@ -10,16 +11,6 @@ import {
 import { until } from '../support/until';
 
 afterEach(closeAll);
-
-/** One request in flight at a time, so that all others wait. */
-const ONE = {
-  request_queue_controller: {
-    watermark_per_backend: 1,
-    lower_bound_per_backend: 1,
-    upper_bound_per_backend: 1,
-  },
-  bands: { ceilings: [1, 1, 1] },
-};
 
 it('passes the exact bytes of a request and its answer', async () => {
   const backend = await startBackend((_request, response) => {
@@ -58,7 +49,7 @@ it('sends each event of a stream as soon as the backend sends it', async () => {
 it('holds requests beyond the bound and sends them by the weights of their tenants', async () => {
   const backend = await startBackend();
   const settings = {
-    ...ONE,
+    ...ONE_IN_FLIGHT,
     auth: { mode: 'header' },
     concurrency: { tenant_weights: { big: 3 } },
   };
@@ -85,7 +76,7 @@ it('holds requests beyond the bound and sends them by the weights of their tenan
 it('answers 503 with the code when a request has waited for its time to live', async () => {
   const backend = await startBackend();
   const queue = { fair_request_queue: { queue_ttl: '150ms' } };
-  const gateway = await startGateway([backend], { ...ONE, ...queue });
+  const gateway = await startGateway([backend], { ...ONE_IN_FLIGHT, ...queue });
   const served = ask(gateway);
   await untilHeld(backend, 1);
   const answer = await ask(gateway).answer;
@@ -102,7 +93,7 @@ it('answers 503 with the code when a request has waited for its time to live', a
 
 it('answers 504 when the deadline of the client passes while it waits', async () => {
   const backend = await startBackend();
-  const gateway = await startGateway([backend], ONE);
+  const gateway = await startGateway([backend], ONE_IN_FLIGHT);
   ask(gateway);
   await untilHeld(backend, 1);
   const answer = await ask(gateway, {}, { 'x-slo-ttft-ms': '100' }).answer;
@@ -113,7 +104,7 @@ it('answers 504 when the deadline of the client passes while it waits', async ()
 
 it('forgets clients that hang up, waiting or in flight, and frees their places', async () => {
   const backend = await startBackend();
-  const gateway = await startGateway([backend], ONE);
+  const gateway = await startGateway([backend], ONE_IN_FLIGHT);
   const running = ask(gateway);
   await untilHeld(backend, 1);
   const waiting = Array.from({ length: 50 }, () => ask(gateway));
@@ -184,7 +175,7 @@ it.each([
 
 it('lets waiting and running requests end when it stops, then drops what still waits', async () => {
   const backend = await startBackend();
-  const gateway = await startGateway([backend], { ...ONE, drain_budget: '400ms' });
+  const gateway = await startGateway([backend], { ...ONE_IN_FLIGHT, drain_budget: '400ms' });
   const running = ask(gateway);
   await untilHeld(backend, 1);
   const next = ask(gateway);
