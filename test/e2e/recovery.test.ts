@@ -231,23 +231,29 @@ describe('a batch that a dead worker left', () => {
     () => expect(existsSync(leftovers.temporary)).toBe(false),
   );
 
-  it('is counted once, under the status in which it was found; one that waited is not', async () => {
+  it('is counted once by each worker, under the status in which it was found; one that waited is not', async () => {
+    const expected = [3, 2, 1];
     const counted = await until(
       async () => {
         const lines = await stack.metric('worker', 'batch_startup_recovery_total{');
-        return sum(lines) >= 6 ? lines : null;
+        // Of two workers that start at the same moment each counts what it finds.
+        const byStatus = ['in_progress', 'finalizing', 'cancelling'].map((status) =>
+          most(lines.filter((line) => line.includes(`status="${status}"`))),
+        );
+        return byStatus.every((count, i) => count >= (expected[i] ?? 0))
+          ? { lines, byStatus }
+          : null;
       },
       20_000,
       'six batches to be counted',
     );
-    const ofStatus = (status: string) =>
-      sum(counted.filter((line) => line.includes(`status="${status}"`)));
-    expect(['in_progress', 'finalizing', 'cancelling'].map(ofStatus)).toEqual([3, 2, 1]);
-    expect(sum(counted)).toBe(6);
-    expect(counted.every((line) => line.includes('action="resumed"'))).toBe(true);
+    expect(counted.byStatus).toEqual(expected);
+    const known = /status="(in_progress|finalizing|cancelling)",action="resumed"/;
+    expect(counted.lines.filter((line) => !known.test(line))).toEqual([]);
   });
 });
 
-function sum(lines: readonly string[]): number {
-  return lines.reduce((total, line) => total + Number(line.split(' ').at(-1)), 0);
+/** The highest value of these lines of metrics pages, 0 without any. */
+function most(lines: readonly string[]): number {
+  return Math.max(0, ...lines.map((line) => Number(line.split(' ').at(-1))));
 }
