@@ -16,7 +16,7 @@ const MAX_KEYS = 10_000;
 
 /**
  * Remembers API keys, so that a request costs no statement and the gateway outlasts a restart of PostgreSQL. A revoked
- * key works for up to a minute longer (docs/design/flow-control.md#callers).
+ * key works for up to a minute longer (docs/design/gateway.md#callers).
  */
 export class CallerKeys implements Authenticator {
   readonly #lookUp: KeyLookUp;

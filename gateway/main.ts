@@ -84,7 +84,7 @@ function openKeys({ auth, postgres }: Config, { logger, onClose }: ProcessHost, 
   return new CallerKeys((key) => keys.authenticate(key, Math.floor(Date.now() / 1_000)), now);
 }
 
-/** Ends the requests of a gateway that takes no new connections (docs/design/flow-control.md#drain). */
+/** Ends the requests of a gateway that takes no new connections (docs/design/gateway.md#drain). */
 async function drain(app: FastifyInstance, pools: OpenPools, budgetMs: number): Promise<void> {
   const closed = app.close().then(() => true);
   if (await within(budgetMs, closed, () => false)) return;

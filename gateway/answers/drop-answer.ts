@@ -48,7 +48,7 @@ const BACKEND_FAULTS = {
 
 /**
  * Answers a request that got no answer from a backend, in OpenAI's error envelope. `x-nightshift-dropped` says that
- * no backend has served it (docs/design/flow-control.md#answers-of-the-gateway).
+ * no backend has served it (docs/design/gateway.md#answers-of-the-gateway).
  */
 export function answerFault(reply: FastifyReply, code: GatewayFault, context: FaultContext) {
   const { isDrop, reason } = isBackendFault(code) ? BACKEND_FAULTS[code] : DROP_CODES[code];

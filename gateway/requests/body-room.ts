@@ -10,7 +10,7 @@ export interface BodyRoomLimits {
 
 /**
  * Bounds the bodies that the gateway receives at a time, over all pools, because the pool of a request is not known
- * before its body is (docs/design/flow-control.md#bodies-that-arrive).
+ * before its body is (docs/design/gateway.md#bodies-that-arrive).
  */
 export class BodyRoom {
   readonly #limits: BodyRoomLimits;

@@ -27,7 +27,7 @@ export interface RequestContext {
   readonly now: () => number;
 }
 
-/** One request, from its body to the end of its answer (docs/design/flow-control.md#the-gateway). */
+/** One request, from its body to the end of its answer (docs/design/gateway.md#the-gateway). */
 export async function handleRequest(
   context: RequestContext,
   request: FastifyRequest,

@@ -33,7 +33,7 @@ const RESERVED_PREFIX = 'x-nightshift-';
 /**
  * The fields of a request to a backend: those of the client without the fields of its connection, without
  * `x-nightshift-*`, and with our own. `accept-encoding` is `identity`, because answers pass byte for byte and
- * their `usage` is read on the way (docs/design/flow-control.md#pass-through).
+ * their `usage` is read on the way (docs/design/gateway.md#pass-through).
  */
 export function requestHeaders({
   received,

@@ -17,7 +17,7 @@ export interface ReadinessRules {
 
 /**
  * Whether a backend is ready, as its probes and its real answers say
- * (docs/design/flow-control.md#readiness). Times are ms of a monotonic clock.
+ * (docs/design/gateway.md#readiness). Times are ms of a monotonic clock.
  */
 export class Readiness {
   readonly #rules: ReadinessRules;
