@@ -1,4 +1,5 @@
 import { ApplicationFailure } from '@temporalio/activity';
+import { tenantWeight } from '../core/dispatch/fairness-weights';
 import { manifestKey } from '../core/names/object-names';
 import type { Config } from '../platform/config-schema';
 import type { BatchRepository } from '../storage/postgres/batches/repository';
@@ -21,7 +22,7 @@ export interface BatchStepDeps {
     'find' | 'recordPhase' | 'claimCause' | 'recordUnfinalized'
   >;
   readonly progress: Pick<ProgressReporter, 'awaitReleased'>;
-  readonly config: Pick<Config, 'batch' | 'concurrency' | 'worker'>;
+  readonly config: Pick<Config, 'batch' | 'concurrency' | 'fairness' | 'worker'>;
   /** Events after which a workflow continues as new; null means the server's suggestion. */
   readonly historyEvents: number | null;
   /** Where the chunks of a model go; null while no live worker can send its requests. */
@@ -86,9 +87,7 @@ async function isSettled(store: BatchStepDeps['store'], batchId: string): Promis
 }
 
 function settingsFor(tenant: string, { config, historyEvents }: BatchStepDeps): BatchSettings {
-  const { batch, concurrency, worker } = config;
-  const weights = concurrency.tenant_weights;
-  const fairnessWeight = Object.hasOwn(weights, tenant) ? weights[tenant] : undefined;
+  const { batch, concurrency, fairness, worker } = config;
   return {
     lanesPerModel: concurrency.lanes_per_model,
     heartbeatTimeoutMs: worker.heartbeat_timeout,
@@ -97,6 +96,6 @@ function settingsFor(tenant: string, { config, historyEvents }: BatchStepDeps): 
     finalizeWindowMs: batch.finalize_window,
     historyEvents,
     queuedWarningMs: batch.reroute_after,
-    ...(fairnessWeight === undefined ? {} : { fairnessWeight }),
+    fairnessWeight: tenantWeight(fairness, tenant),
   };
 }

@@ -86,7 +86,7 @@ export interface BatchSettings {
   readonly cancelGraceMs: number;
   readonly expiryGraceMs: number;
   readonly finalizeWindowMs: number;
-  /** The tenant's weight in `concurrency.tenant_weights`; left out if it has none. */
+  /** The tenant's weight of `fairness`. Missing in older histories: their chunks inherit that of the workflow. */
   readonly fairnessWeight?: number;
   /** Events after which the workflow continues as new; null leaves it to the server's suggestion. */
   readonly historyEvents: number | null;

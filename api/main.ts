@@ -93,7 +93,11 @@ async function open(config: Config, host: ProcessHost & StartOptions): Promise<s
   const watch = watchDependencies({ checks: watched, logger, up: metrics.dependencyUp });
   onClose('dependency watch', () => watch.close());
   const rows = createRepositories(config, pool);
-  const outbox = createOutbox({ ...rows, batchWorkflows: createBatchWorkflows(client), logger });
+  const outbox = createOutbox({
+    ...rows,
+    batchWorkflows: createBatchWorkflows(client, { fairness: config.fairness }),
+    logger,
+  });
   onClose('outbox', () => outbox.close());
   const vault = openHeaderVault(config);
   const app = buildApp({ config, ...rows, vault, store, outbox, metrics, tracing, logger, checks });

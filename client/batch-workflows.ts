@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Client } from '@temporalio/client';
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { fairnessKey, memoText, summaryText } from '../core/batch/temporal-bounds';
+import { EQUAL_WEIGHTS, tenantWeight, type Fairness } from '../core/dispatch/fairness-weights';
 import { BATCH_QUEUE, BATCH_WORKFLOW, batchWorkflowId, CANCEL_SIGNAL } from '../workflows/contract';
 import type { BatchInput } from '../workflows/contract';
 import { initialSearchAttributes } from './search-attributes';
@@ -29,6 +30,8 @@ export interface BatchWorkflowsOptions {
   readonly callTimeoutMs?: number;
   /** `ALLOW_DUPLICATE` lets reconcile start a batch again after its workflow was closed. */
   readonly reuse?: 'REJECT_DUPLICATE' | 'ALLOW_DUPLICATE';
+  /** Weights of tenants in Temporal's task queues; equal by default. */
+  readonly fairness?: Fairness;
 }
 
 /**
@@ -39,11 +42,11 @@ export function createBatchWorkflows(
   client: Client,
   options: BatchWorkflowsOptions = {},
 ): BatchWorkflows {
-  const { callTimeoutMs = 2_000, reuse = 'REJECT_DUPLICATE' } = options;
+  const { callTimeoutMs = 2_000, reuse = 'REJECT_DUPLICATE', fairness = EQUAL_WEIGHTS } = options;
   const withinDeadline = <T>(call: () => Promise<T>): Promise<T> =>
     client.withDeadline(Date.now() + callTimeoutMs, call);
   return {
-    start: (batch) => withinDeadline(() => startWorkflow(client, batch, reuse)),
+    start: (batch) => withinDeadline(() => startWorkflow(client, batch, { reuse, fairness })),
     cancel: (batchId) => withinDeadline(() => signalCancel(client, batchId)),
   };
 }
@@ -51,7 +54,7 @@ export function createBatchWorkflows(
 async function startWorkflow(
   client: Client,
   batch: BatchStart,
-  reuse: NonNullable<BatchWorkflowsOptions['reuse']>,
+  { reuse, fairness }: Required<Pick<BatchWorkflowsOptions, 'reuse' | 'fairness'>>,
 ): Promise<void> {
   const input: BatchInput = { batchId: batch.id };
   try {
@@ -64,7 +67,10 @@ async function startWorkflow(
       typedSearchAttributes: initialSearchAttributes(batch),
       memo: { input_file_id: memoText(batch.inputFileId) },
       staticSummary: summary(batch),
-      priority: { fairnessKey: fairnessKey(batch.tenant, sha256Hex) },
+      priority: {
+        fairnessKey: fairnessKey(batch.tenant, sha256Hex),
+        fairnessWeight: tenantWeight(fairness, batch.tenant),
+      },
     });
   } catch (error) {
     if (!isAlreadyStarted(error)) throw error;

@@ -1,3 +1,4 @@
+import { EQUAL_WEIGHTS, tenantWeight, type Fairness } from '../core/dispatch/fairness-weights';
 import type { AcquireRequest, GatewayLimit } from './dispatcher';
 import { ModelPermits, type Stage } from './model-permits';
 import { PermitStage } from './permit-stage';
@@ -10,8 +11,8 @@ export interface PermitLimits {
   readonly perModel: number;
   /** `concurrency.adaptive`: whether replies lower and raise the limit of their model. */
   readonly adaptive?: boolean;
-  /** `concurrency.tenant_weights`; a tenant that is not listed has weight 1. */
-  readonly weights?: Readonly<Record<string, number>>;
+  /** All weights are 1 by default. */
+  readonly fairness?: Fairness;
   /** Milliseconds of a monotonic clock; given by tests. */
   readonly now?: () => number;
 }
@@ -67,8 +68,7 @@ export class PermitTable {
   }
 
   readonly #weightOf = (tenant: string): number => {
-    const { weights = {} } = this.#limits;
-    return Object.hasOwn(weights, tenant) ? (weights[tenant] ?? 1) : 1;
+    return tenantWeight(this.#limits.fairness ?? EQUAL_WEIGHTS, tenant);
   };
 
   #gatewayOf({ key, limit }: GatewayLimit): Stage {

@@ -176,9 +176,15 @@ export const configSchema = z.strictObject({
       global: count.prefault(100),
       per_model: count.prefault(10),
       adaptive: z.boolean().default(true),
-      tenant_weights: z.record(z.string().min(1), weight).default({}),
       lanes_per_model: count.prefault(32),
       in_flight_bytes: size('128MiB'),
+    })
+    .prefault({}),
+  fairness: z
+    .strictObject({
+      default: weight.prefault(1),
+      tenants: z.record(z.string().min(1), weight).default({}),
+      models: z.record(z.string().min(1), weight).default({}),
     })
     .prefault({}),
   batch: z

@@ -100,7 +100,7 @@ export async function openResources(
     maintenance: {
       sweepRows: createSweepRows(pool),
       sweepStore: storage.observedBy(countSweep(metrics.fileStorageOperations)),
-      workflows: traceRestarts(openWorkflows(client), measured.traces),
+      workflows: traceRestarts(openWorkflows(client, config.fairness), measured.traces),
       observer: createMaintenanceObserver(metrics),
     },
     checks: {
@@ -143,9 +143,10 @@ function openMeasured(
 /** The calls to Temporal that reconcile makes. */
 function openWorkflows(
   client: WorkerResources['client'],
+  fairness: Config['fairness'],
 ): ActivityDeps['maintenance']['workflows'] {
   return {
-    ...createBatchWorkflows(client, { reuse: 'ALLOW_DUPLICATE' }),
+    ...createBatchWorkflows(client, { reuse: 'ALLOW_DUPLICATE', fairness }),
     ...createBatchEnder(client),
     describe: createDescribe(client),
     listRunning: createListRunning(client),
@@ -207,7 +208,7 @@ function openDispatcher(config: Config, { logger, metrics, onGuardTripped }: Res
     global: config.concurrency.global,
     perModel: config.concurrency.per_model,
     adaptive: config.concurrency.adaptive,
-    weights: config.concurrency.tenant_weights,
+    fairness: config.fairness,
     onGuardTripped: (error) => {
       logger.fatal({ err: error, reason: 'guard_shutdown' }, 'a permit was released twice');
       onGuardTripped(error);

@@ -1,6 +1,7 @@
 import { HarmGuard } from '../../core/dispatch/backends/harm-guard';
 import { LearntLimit } from '../../core/dispatch/backends/learnt-limit';
 import { PrefixIndex } from '../../core/dispatch/backends/prefix-index';
+import { flowWeight } from '../../core/dispatch/fairness-weights';
 import { createBreaker } from '../../core/dispatch/breaker';
 import { createChainReader } from '../../core/plan/prefix-chain';
 import { BackendProbe } from '../../inference/proxy/backend-probe';
@@ -17,7 +18,7 @@ import { hasStaticBounds, poolSettings } from './settings';
 
 /** What the pools are opened with. */
 export interface OpenPoolsOptions {
-  readonly config: Pick<Config, 'concurrency' | 'gateway' | 'secrets_dir'>;
+  readonly config: Pick<Config, 'fairness' | 'gateway' | 'secrets_dir'>;
   readonly logger: Logger;
   /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
@@ -68,7 +69,7 @@ interface PoolOptions extends OpenPoolsOptions {
 
 function openPool(options: PoolOptions): GatewayPool {
   const { name, pool: config, logger, now } = options;
-  const { concurrency, gateway } = options.config;
+  const { fairness, gateway } = options.config;
   const pending: { pool?: GatewayPool } = {};
   const backends = config.backends.map((backend) => {
     const opened: PoolBackend = openBackend(options, backend, () => {
@@ -76,7 +77,6 @@ function openPool(options: PoolOptions): GatewayPool {
     });
     return opened;
   });
-  const { tenant_weights: weights } = concurrency;
   const pool = new GatewayPool({
     ...{ name, models: config.models, backends },
     limits: { requestTimeoutMs: config.request_timeout, stallTimeoutMs: config.stall_timeout },
@@ -89,7 +89,7 @@ function openPool(options: PoolOptions): GatewayPool {
     ports: {
       now,
       defer: setImmediate,
-      weightOf: (tenant) => (Object.hasOwn(weights, tenant) ? (weights[tenant] ?? 1) : 1),
+      weightOf: (tenant, model) => flowWeight(fairness, tenant, model),
       onError: (err) => logger.error({ err, pool: name }, 'flow control failed for a request'),
     },
   });

@@ -80,6 +80,18 @@ describe('the start of a batch', () => {
     await expect(createBatchWorkflows(failing(away)).start(BATCH)).rejects.toBe(away);
   });
 
+  it.each([
+    [{ default: 2, tenants: { [BATCH.tenant]: 3 }, models: {} }, 3],
+    [{ default: 2, tenants: { other: 3 }, models: {} }, 2],
+    [undefined, 1],
+  ])('has the weight of its tenant: %j', async (fairness, weight) => {
+    await createBatchWorkflows(fakeClient(), fairness && { fairness }).start(BATCH);
+    expect(calls[0]?.options?.['priority']).toEqual({
+      fairnessKey: BATCH.tenant,
+      fairnessWeight: weight,
+    });
+  });
+
   it.each(['t'.repeat(65), 'ü'.repeat(40), '😀'.repeat(40)])(
     'has a fairness key that is short enough for the server: %s',
     async (tenant) => {

@@ -92,14 +92,14 @@ export async function startGateway(
   settings: Record<string, unknown> = {},
   pool: Record<string, unknown> = {},
 ): Promise<TestGateway> {
-  const { auth = {}, concurrency = {}, ...gateway } = settings;
+  const { auth = {}, fairness = {}, ...gateway } = settings;
   const observabilityPort = await freePort();
   const config = loadConfig({
     env: {},
     needs: ['pools'],
     overrides: {
       auth,
-      concurrency,
+      fairness,
       log: { level: 'error' },
       gateway: {
         port: 0,

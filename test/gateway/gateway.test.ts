@@ -51,7 +51,7 @@ it('holds requests beyond the bound and sends them by the weights of their tenan
   const settings = {
     ...ONE_IN_FLIGHT,
     auth: { mode: 'header' },
-    concurrency: { tenant_weights: { big: 3 } },
+    fairness: { default: 2, tenants: { big: 6 } },
   };
   const unit = { fair_request_queue: { unit_cost: true } };
   const gateway = await startGateway([backend], { ...settings, ...unit });

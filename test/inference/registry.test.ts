@@ -25,7 +25,7 @@ function open(config: Partial<RegistryConfig>): Registry {
   const registry = createRegistry({
     secrets_dir: folder,
     concurrency: {
-      ...{ global: 4, per_model: 2, adaptive: true, tenant_weights: {} },
+      ...{ global: 4, per_model: 2, adaptive: true },
       ...{ lanes_per_model: 32, in_flight_bytes: 1e6 },
     },
     limits: {

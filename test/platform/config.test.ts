@@ -52,16 +52,20 @@ describe('the configuration', () => {
     expect(config.concurrency).toMatchObject({ global: 200, per_model: 8 });
   });
 
-  it('accepts exactly the tenant weights that Temporal accepts', () => {
+  it('accepts exactly the weights that Temporal accepts', () => {
     const weights = (of: unknown) => ({
-      overrides: { ...GATEWAY, concurrency: { tenant_weights: of } },
+      overrides: { ...GATEWAY, fairness: of },
     });
-    const env = { NIGHTSHIFT__CONCURRENCY__TENANT_WEIGHTS: '{"acme":3,"b":0.001}' };
-    const { concurrency } = loadConfig({ env, overrides: GATEWAY });
-    expect(concurrency.tenant_weights).toEqual({ acme: 3, b: 0.001 });
+    const env = { NIGHTSHIFT__FAIRNESS__TENANTS: '{"acme":3,"b":0.001}' };
+    const { fairness } = loadConfig({ env, overrides: GATEWAY });
+    expect(fairness).toEqual({ default: 1, tenants: { acme: 3, b: 0.001 }, models: {} });
     for (const wrong of [0, -1, 1001, 'much', '', null, true, []]) {
-      expect(problemsOf(weights({ acme: wrong }))).toEqual([
-        expect.stringContaining('tenant_weights.acme: expected a number between 0.001 and 1000'),
+      const asWrong = 'expected a number between 0.001 and 1000';
+      const all = { default: wrong, tenants: { acme: wrong }, models: { m: wrong } };
+      expect(problemsOf(weights(all))).toEqual([
+        expect.stringContaining(`fairness.default: ${asWrong}`),
+        expect.stringContaining(`fairness.tenants.acme: ${asWrong}`),
+        expect.stringContaining(`fairness.models.m: ${asWrong}`),
       ]);
     }
   });

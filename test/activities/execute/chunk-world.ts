@@ -190,6 +190,7 @@ function configOf(
 /** What all chunks of a worker share. */
 function sharedDeps({
   concurrency,
+  fairness,
 }: Config): Pick<ExecuteDeps, 'routes' | 'dispatcher' | 'memory' | 'worker'> {
   return {
     routes: { routeOf: () => null },
@@ -197,7 +198,7 @@ function sharedDeps({
       global: concurrency.global,
       perModel: concurrency.per_model,
       adaptive: concurrency.adaptive,
-      weights: concurrency.tenant_weights,
+      fairness,
       onGuardTripped: (error) => {
         throw error;
       },
