@@ -117,7 +117,9 @@ export class GatewayPool {
       limit: backend.limit.limit,
       match: prefixes.match(backend, chain),
     }));
-    const key = chain.blocks[0] ?? this.#turn++;
+    // The chain of a short prompt has no block; its buffer holds one of an earlier prompt.
+    const first = chain.length > 0 ? chain.blocks[0] : undefined;
+    const key = first ?? this.#turn++;
     const chosen = chooseBackend(candidates, { loadBound, key, tried })?.backend ?? null;
     if (chosen !== null && chain.length > 0) prefixes.onSent(chosen, chain);
     return chosen;

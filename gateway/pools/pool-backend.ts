@@ -13,6 +13,8 @@ export interface ProbedBackend {
   readonly load: EngineLoad | null;
   /** A real request got a 2xx. */
   onAnswered(): void;
+  /** The connection of a real request was refused. */
+  onRefused(): void;
 }
 
 /** Above either, batches have to wait: the engine has a queue of its own, or will soon evict what it computed. */
@@ -119,6 +121,7 @@ export class PoolBackend {
     } else if (status !== null) this.#breaker.onSuccess(startedMs);
     else if (isProbe) this.#breaker.onProbeLost(nowMs);
     if (end.outcome === 'answered' && isSuccess(status)) this.#probe.onAnswered();
+    if (end.isRefused) this.#probe.onRefused();
   }
 }
 
@@ -126,7 +129,9 @@ const OVERLOAD_STATUSES = [429, 503, 529];
 const FAILURE_STATUSES = [502, 503, 504] as const;
 
 /** What an end shows about the limit (docs/design/flow-control.md#learnt-limits). */
-function signalOf({ outcome, status }: ExchangeEnd): BackendSignal {
+function signalOf({ outcome, status, isRefused }: ExchangeEnd): BackendSignal {
+  // Nothing listens there, which shows nothing about what the server could take.
+  if (isRefused) return 'none';
   if (outcome === 'unreachable' || outcome === 'timeout') return 'overload';
   if (status !== null && OVERLOAD_STATUSES.includes(status)) return 'overload';
   return outcome === 'answered' && isSuccess(status) ? 'success' : 'none';

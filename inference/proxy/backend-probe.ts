@@ -66,6 +66,12 @@ export class BackendProbe {
     this.#readiness.onAnswered(performance.now());
   }
 
+  /** The connection of a real request was refused. */
+  onRefused(): void {
+    this.#readiness.onProbed({ kind: 'refused' }, performance.now());
+    this.#options.onProbed();
+  }
+
   /** Ends a probe that runs, and closes the connection. */
   async close(): Promise<void> {
     this.#isClosed = true;

@@ -23,6 +23,8 @@ export interface ExchangeEnd {
   readonly status: number | null;
   /** Whether the client has the head of an answer. If not, the caller may still write its own. */
   readonly isHeadSent: boolean;
+  /** Whether the connection was refused: nothing listens there. */
+  readonly isRefused: boolean;
   /** Bytes of the answer's body that arrived. */
   readonly bytes: number;
   /** From the start to the first byte of the body, or to the end of an empty answer, ms; null before. */

@@ -32,6 +32,7 @@ export class StreamExchange implements ResponseReader {
   #bytes = 0;
   #ttfbMs: number | null = null;
   #isDeclined = false;
+  #isRefused = false;
   #isHeld = false;
 
   /** `onSettled` is called exactly once. */
@@ -93,7 +94,8 @@ export class StreamExchange implements ResponseReader {
     }
   }
 
-  onFailure({ reason, message }: AttemptFailure): void {
+  onFailure({ reason, message, code }: AttemptFailure): void {
+    this.#isRefused = reason === 'connect' && code === 'ECONNREFUSED';
     const outcome = this.#isDeclined ? 'declined' : this.#outcomeOf(reason);
     this.#stall.stop();
     if (this.#client.isHeadSent) this.#client.cut();
@@ -118,6 +120,7 @@ export class StreamExchange implements ResponseReader {
       outcome,
       status: this.#status,
       isHeadSent: this.#client.isHeadSent,
+      isRefused: this.#isRefused,
       bytes: this.#bytes,
       ttfbMs: this.#ttfbMs,
       usage: read?.usage ?? null,

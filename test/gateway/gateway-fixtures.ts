@@ -31,21 +31,27 @@ export interface Backend extends LocalServer {
   readonly held: HeldRequest[];
   /** Answers the oldest request that waits. */
   respond(body?: unknown, status?: number): void;
-  /** What `GET /health` answers. */
+  /** The status of `GET /health`; 0: it gets no answer. */
   health: number;
 }
 
-/** A model server that is ready and answers when the test says so; by default each request waits. */
+/**
+ * A model server that is ready and answers when the test says so; by default each request waits. `atPort` is for one
+ * that comes back.
+ */
 export async function startBackend(
   answer?: (request: Received, response: ServerResponse) => void,
+  atPort = 0,
 ): Promise<Backend> {
   const held: HeldRequest[] = [];
   const state = { health: 200 };
-  const server = await startLocalServer((request, response) => {
-    if (request.url === '/health') response.writeHead(state.health).end();
-    else if (answer !== undefined) answer(request, response);
-    else held.push({ ...request, response });
-  });
+  const onRequest = (request: Received, response: ServerResponse): void => {
+    if (request.url !== '/health') {
+      if (answer !== undefined) answer(request, response);
+      else held.push({ ...request, response });
+    } else if (state.health !== 0) response.writeHead(state.health).end();
+  };
+  const server = await startLocalServer(onRequest, undefined, atPort);
   cleanups.push(() => server.close());
   const backend = {
     ...server,
@@ -86,9 +92,9 @@ export interface FlowPool {
   readonly backends: readonly { readonly ready: boolean; readonly in_flight: number }[];
 }
 
-/** A gateway before these backends, which serve the model `m`, when all of them are ready. */
+/** A gateway before these backends, which serve the model `m`, when all of them that were started are ready. */
 export async function startGateway(
-  backends: readonly Backend[],
+  backends: readonly (Backend | { readonly url: string })[],
   settings: Record<string, unknown> = {},
   pool: Record<string, unknown> = {},
 ): Promise<TestGateway> {
@@ -126,7 +132,9 @@ export async function startGateway(
     };
   const flow = async () => (await view()).pools[0]!;
   const receivingBytes = async () => (await view()).receiving_bytes;
-  await until(async () => (await flow()).backends.every(({ ready }) => ready), 5_000, 'backends');
+  const areReady = async () =>
+    (await flow()).backends.every(({ ready }, i) => ready || !('received' in (backends[i] ?? {})));
+  await until(areReady, 5_000, 'backends');
   const metric = async (series: string) => {
     const text = await (await fetch(`${adminUrl}/metrics`)).text();
     const line = text.split('\n').find((one) => one.startsWith(`${series} `));

@@ -12,7 +12,8 @@ const DEFAULTS: LearntLimitOptions = { initial: 8, min: 1, max: 256 };
 
 /**
  * What the end of an exchange shows about its backend. `success`: a 2xx. `overload`: 429, 503, 529, no
- * connection, or a timeout. `none`: everything else; 500 and 502 are the business of the circuit breaker.
+ * connection in time, or a timeout. `none`: everything else, also a refused connection; 500 and 502 are the business
+ * of the circuit breaker.
  */
 export type BackendSignal = 'success' | 'overload' | 'none';
 

@@ -7,6 +7,8 @@ export interface Load {
 }
 
 const MAX_RETRY_AFTER_SEC = 60;
+/** If nothing was dispatched lately, as after an outage. */
+const UNKNOWN_RETRY_AFTER_SEC = 5;
 
 /**
  * How full a pool is: requests in flight divided by how many may be, 1 and above when it is full. A pool
@@ -18,10 +20,11 @@ export function saturation({ stock, upperBound, readyBackends }: Load): number {
 
 /**
  * Seconds after which a refused client should try again, 1 to 60: the time that the cost ahead of it takes
- * at the present rate.
+ * at the present rate; 5 if that is not known (docs/design/flow-control.md#back-pressure).
  */
 export function retryAfterSec(costAhead: number, ratePerSec: number): number {
   if (costAhead === 0) return 1;
+  if (ratePerSec === 0) return UNKNOWN_RETRY_AFTER_SEC;
   const seconds = Math.ceil(costAhead / ratePerSec);
   return Math.min(MAX_RETRY_AFTER_SEC, Math.max(1, seconds));
 }
