@@ -9,13 +9,15 @@ export function flowView(pools: readonly GatewayPool[], bodyRoom: Pick<BodyRoom,
 }
 
 /** What the metrics show of a pool. */
-export function poolSample(pool: GatewayPool): PoolSample {
+export function poolSample(pool: GatewayPool, nowMs: number): PoolSample {
   const stats = pool.controller.stats();
-  const { upper, lower, watermark, activeFlows, saturation, queuedCost } = stats;
+  const [critical, standard, sheddable] = stats.queued;
   return {
-    ...{ pool: pool.name, upper, lower, watermark, activeFlows, saturation, queuedCost },
-    dequeueAttempts: stats.dequeueAttempts,
-    dequeueSuccesses: stats.dequeueSuccesses,
+    ...stats,
+    pool: pool.name,
+    queued: { critical, standard, sheddable },
+    sheddableCap: pool.sheddableCap,
+    slowdown: pool.guard.slowdown(nowMs),
     backends: pool.backends.map((backend) => ({
       backend: redactUrl(backend.id),
       isReady: backend.isReady,

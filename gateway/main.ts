@@ -43,10 +43,14 @@ async function open(config: Config, { logger, onClose }: ProcessHost): Promise<s
   const pools = openPools({ config, logger, now });
   onClose('backends', () => pools.close());
   const { table } = pools;
-  const metrics = createGatewayMetrics(registry, { models: table.models });
+  const { max_label_values: maxModels, idle_series: idleMs } = config.metrics;
+  const metrics = createGatewayMetrics(registry, { models: table.models, maxModels, idleMs });
   const { queue_bytes: bytes, sheddable_bytes: sheddableBytes } = gateway;
   const bodyRoom = new BodyRoom({ bytes, sheddableBytes });
-  metrics.observePools(() => table.pools.map(poolSample));
+  metrics.observePools(() => ({
+    pools: table.pools.map((pool) => poolSample(pool, now())),
+    ...{ receivingBytes: bodyRoom.bytes, queueBytes: bytes },
+  }));
   const pages = { '/admin/flow': () => flowView(table.pools, bodyRoom) };
   const place = observabilityPlace(config, 'gateway');
   const observability = await startObservabilityServer({ ...place, registry, pages, logger });

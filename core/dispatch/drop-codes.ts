@@ -37,6 +37,17 @@ export const DROP_CODES = {
 /** A code of {@link DROP_CODES}. */
 export type DropCode = keyof typeof DROP_CODES;
 
+/** A code of {@link DROP_CODES}, or why a backend did not answer a request that was sent to it. */
+export type FaultCode = DropCode | 'backend_unreachable' | 'backend_lost' | 'backend_timeout';
+
+/** All codes of requests that got no answer of a backend. */
+export const FAULT_CODES: readonly FaultCode[] = [
+  ...(Object.keys(DROP_CODES) as DropCode[]),
+  'backend_unreachable',
+  'backend_lost',
+  'backend_timeout',
+];
+
 /** Values of the label `code` of dropped requests (docs/metrics.md#requests). */
 export const DROP_LABELS: ReadonlySet<string> = new Set([
   ...Object.keys(DROP_CODES),

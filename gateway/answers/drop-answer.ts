@@ -2,13 +2,10 @@ import type { FastifyReply } from 'fastify';
 import {
   DROP_CODES,
   dropStatus,
-  type DropCode,
+  type FaultCode,
   type StatusPolicy,
 } from '../../core/dispatch/drop-codes';
 import { type ErrorBody, JSON_TYPE } from '../../http/errors/error-envelope';
-
-/** Why the gateway answers a request itself, after it was admitted or held. */
-export type GatewayFault = DropCode | 'backend_unreachable' | 'backend_lost' | 'backend_timeout';
 
 /** What an answer depends on besides its code. */
 export interface FaultContext {
@@ -19,7 +16,7 @@ export interface FaultContext {
 }
 
 /** The texts of the answers: what happened, and what to do next. */
-const MESSAGES: Readonly<Record<GatewayFault, string>> = {
+const MESSAGES: Readonly<Record<FaultCode, string>> = {
   too_many_flows: 'The model servers are busy and the queue is full. Please try again.',
   insufficient_flow_capacity:
     'Too many of your requests for this model are waiting. Wait for some of them, then try again.',
@@ -50,7 +47,7 @@ const BACKEND_FAULTS = {
  * Answers a request that got no answer from a backend, in OpenAI's error envelope. `x-nightshift-dropped` says that
  * no backend has served it (docs/design/gateway.md#answers-of-the-gateway).
  */
-export function answerFault(reply: FastifyReply, code: GatewayFault, context: FaultContext) {
+export function answerFault(reply: FastifyReply, code: FaultCode, context: FaultContext) {
   const { isDrop, reason } = isBackendFault(code) ? BACKEND_FAULTS[code] : DROP_CODES[code];
   const status = isBackendFault(code) ? BACKEND_FAULTS[code].status : dropStatus(code, context);
   if (isDrop) {
@@ -63,6 +60,6 @@ export function answerFault(reply: FastifyReply, code: GatewayFault, context: Fa
   return reply.code(status).type(JSON_TYPE).send(body);
 }
 
-function isBackendFault(code: GatewayFault): code is keyof typeof BACKEND_FAULTS {
+function isBackendFault(code: FaultCode): code is keyof typeof BACKEND_FAULTS {
   return code in BACKEND_FAULTS;
 }

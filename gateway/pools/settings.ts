@@ -71,10 +71,3 @@ export function hasStaticBounds({ request_queue_controller: controller }: FlowCo
 
 /** Bands by their names in settings and metrics. */
 export const BAND_BY_NAME: Readonly<Record<BandName, Band>> = BAND;
-
-const NAMES: readonly BandName[] = ['critical', 'standard', 'sheddable'];
-
-/** The name of a band in settings, metrics and views. */
-export function bandName(band: Band): BandName {
-  return NAMES[band] ?? 'standard';
-}

@@ -6,10 +6,9 @@ import {
   type RequestOptions,
   type RequestOwner,
 } from '../../core/dispatch/queue/queued-request';
-import type { GatewayMetrics } from '../../platform/gateway-metrics';
 import type { GatewayPool } from '../pools/gateway-pool';
 import type { PoolBackend, Sending } from '../pools/pool-backend';
-import { bandName } from '../pools/settings';
+import type { RequestMeter } from './request-meter';
 
 /** A request that was sent to a backend, or is about to be. */
 export interface Assignment {
@@ -25,7 +24,7 @@ export type Verdict =
 /** What {@link admit} needs besides the request. */
 export interface AdmissionOptions {
   readonly pool: GatewayPool;
-  readonly metrics: GatewayMetrics;
+  readonly meter: RequestMeter;
   /** Chooses a backend, at the moment of the dispatch. */
   readonly assign: (request: QueuedRequest) => Assignment | null;
   /** Called while it is in flight, if its place is needed. */
@@ -52,8 +51,7 @@ type Resolve = (settled: { request: QueuedRequest; verdict: Verdict }) => void;
 class Admission implements RequestOwner {
   readonly #options: AdmissionOptions;
   readonly #resolve: Resolve;
-  /** The label under which it counts as queued; null while it does not. */
-  #queuedAs: string | null = null;
+  #isQueued = false;
   #request: QueuedRequest | null = null;
 
   constructor(options: AdmissionOptions, resolve: Resolve) {
@@ -62,7 +60,7 @@ class Admission implements RequestOwner {
   }
 
   begin(request: QueuedRequest): void {
-    const { pool, metrics, response } = this.#options;
+    const { pool, meter, response } = this.#options;
     this.#request = request;
     if (response.closed || response.destroyed) {
       request.evictAndCancel('client_closed');
@@ -70,23 +68,20 @@ class Admission implements RequestOwner {
     }
     pool.controller.tryEnqueue(request);
     if (request.state !== 'queued') return;
-    const label = metrics.models.hold(request.model);
-    this.#queuedAs = label;
-    metrics.queueLength.inc({ model: label, targetModel: label });
+    this.#isQueued = true;
+    meter.queued();
     response.once('close', this.#onClose);
   }
 
   dispatched(request: QueuedRequest, by: DispatchedBy): void {
-    const { metrics, assign } = this.#options;
-    this.#leaveQueue(request);
-    const model = metrics.models.of(request.model);
-    if (by === 'bypass') metrics.bypassRate.inc({ model, targetModel: model });
-    metrics.dispatched.inc({ band: bandName(request.band), by });
+    const { meter, assign } = this.#options;
+    this.#leaveQueue();
+    meter.dispatched(request.band, by);
     this.#resolve({ request, verdict: { dropped: null, by, first: assign(request) } });
   }
 
   dropped(request: QueuedRequest, code: DropCode): void {
-    this.#leaveQueue(request);
+    this.#leaveQueue();
     this.#resolve({ request, verdict: { dropped: code } });
   }
 
@@ -98,12 +93,11 @@ class Admission implements RequestOwner {
     if (this.#request !== null) this.#options.pool.controller.cancel(this.#request);
   };
 
-  #leaveQueue({ model }: QueuedRequest): void {
-    if (this.#queuedAs === null) return;
-    const { metrics, response } = this.#options;
-    const label = metrics.models.release(model);
-    metrics.queueLength.dec({ model: label, targetModel: label });
-    this.#queuedAs = null;
+  #leaveQueue(): void {
+    if (!this.#isQueued) return;
+    const { meter, response } = this.#options;
+    meter.leftQueue();
+    this.#isQueued = false;
     response.off('close', this.#onClose);
   }
 }

@@ -5,7 +5,6 @@ import type { Config } from '../../platform/config-schema';
 import type { GatewayMetrics } from '../../platform/gateway-metrics';
 import { answerFault } from '../answers/drop-answer';
 import type { PoolTable } from '../pools/pool-table';
-import { bandName } from '../pools/settings';
 import { bandOf } from './admission-rules';
 import type { BodyRoom } from './body-room';
 
@@ -28,7 +27,7 @@ export function addBodyPlaces(app: FastifyInstance, config: RuleConfig, room: Bo
 export interface RefusalContext {
   readonly config: RuleConfig;
   readonly pools: PoolTable;
-  readonly metrics: GatewayMetrics;
+  readonly metrics: Pick<GatewayMetrics, 'flow'>;
 }
 
 /** Answers a request for whose body there was no room. */
@@ -38,7 +37,7 @@ export function refuseBody(
   reply: FastifyReply,
 ): unknown {
   const code = 'queue_bytes_exceeded';
-  metrics.dropped.inc({ band: bandName(bandOnArrival(config, request)), code });
+  metrics.flow.bands[bandOnArrival(config, request)].dropped[code]++;
   return answerFault(reply, code, {
     policy: config.gateway.status_policy,
     readyBackends: pools.pools.reduce((sum, { readyBackends }) => sum + readyBackends, 0),

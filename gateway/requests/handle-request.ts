@@ -7,14 +7,15 @@ import { NightshiftError, isNightshiftError } from '../../core/errors';
 import type { ExchangeEnd } from '../../inference/proxy/exchange-end';
 import type { Config } from '../../platform/config-schema';
 import type { GatewayMetrics } from '../../platform/gateway-metrics';
-import { answerFault, type GatewayFault } from '../answers/drop-answer';
+import type { FaultCode } from '../../core/dispatch/drop-codes';
+import { answerFault } from '../answers/drop-answer';
 import type { GatewayPool } from '../pools/gateway-pool';
 import type { PoolTable } from '../pools/pool-table';
-import { bandName } from '../pools/settings';
 import { admit, type Assignment } from './admission';
 import { bandOf, prefixOf, priorityOf, waitLimitMs } from './admission-rules';
 import { refuseBody } from './arriving-bodies';
 import { readRequestHead, type RequestHead } from './request-head';
+import { RequestMeter } from './request-meter';
 import { serve, type Served } from './serve';
 
 /** What every request needs. */
@@ -22,7 +23,7 @@ export interface RequestContext {
   readonly config: Pick<Config, 'auth' | 'batch' | 'gateway'>;
   readonly pools: PoolTable;
   readonly costs: TokenCosts;
-  readonly metrics: GatewayMetrics;
+  readonly metrics: Pick<GatewayMetrics, 'flow'>;
   /** Milliseconds of a monotonic clock, that of the pools. */
   readonly now: () => number;
 }
@@ -68,11 +69,14 @@ class GatewayExchange {
   readonly #parts: ExchangeParts;
   readonly #arrivedMs: number;
   readonly #abort: AbortController | null;
+  readonly #meter: RequestMeter;
   /** What it is expected to cost. */
   #cost = 1;
 
   constructor(parts: ExchangeParts) {
     this.#parts = parts;
+    const { tenant } = parts.request;
+    this.#meter = new RequestMeter(parts.context.metrics.flow, { tenant, model: parts.head.model });
     this.#arrivedMs = parts.context.now();
     // A controller costs more than the queue, and only reclaiming needs one.
     const { reclaim } = parts.context.config.gateway.request_queue_controller;
@@ -80,10 +84,18 @@ class GatewayExchange {
   }
 
   async run(): Promise<unknown> {
+    try {
+      return await this.#run();
+    } finally {
+      this.#meter.close();
+    }
+  }
+
+  async #run(): Promise<unknown> {
     const { context, request, reply, pool } = this.#parts;
     const { request: queued, verdict } = await admit(this.#queueOptions(), {
       pool,
-      metrics: context.metrics,
+      meter: this.#meter,
       assign: (dispatched) => this.#assign(dispatched, new Set()),
       reclaimed: () => this.#abort?.abort(),
       response: reply.raw,
@@ -91,16 +103,14 @@ class GatewayExchange {
     const isBypass = verdict.dropped === null && verdict.by === 'bypass';
     const waitedMs = isBypass ? 0 : context.now() - this.#arrivedMs;
     if (verdict.dropped !== null) {
-      this.#observe(queued, { waitedMs, isSuccess: false });
+      this.#meter.waited(waitedMs, false);
       return this.#answer(queued, verdict.dropped);
     }
-    const model = context.metrics.models.hold(queued.model);
-    context.metrics.stockLevel.inc({ model, targetModel: model });
     if (request.isWorker && request.raw.httpVersionMinor > 0) reply.raw.writeProcessing();
     const served = await this.#serve(queued, { first: verdict.first, waitedMs });
     this.#complete(queued, served);
     const status = served.end?.status ?? 0;
-    this.#observe(queued, { waitedMs, isSuccess: status >= 200 && status < 300 });
+    this.#meter.waited(waitedMs, status >= 200 && status < 300);
     return served.fault === null ? undefined : this.#answer(queued, served.fault);
   }
 
@@ -148,7 +158,7 @@ class GatewayExchange {
 
   #onFirstByte({ band }: QueuedRequest, ttfbMs: number): void {
     const { context, head, pool } = this.#parts;
-    context.metrics.ttfb.observe({ band: bandName(band) }, ttfbMs / 1_000);
+    this.#meter.firstByte(band, ttfbMs);
     if (!head.isStream || band === BAND.sheddable) return;
     const promptTokens = head.promptBytes / BYTES_PER_TOKEN;
     pool.guard.onFirstByte({ promptTokens, ttfbMs, nowMs: context.now() });
@@ -156,16 +166,10 @@ class GatewayExchange {
 
   /** Frees the stock. It is called exactly once for each dispatched request, after its last exchange. */
   #complete(queued: QueuedRequest, { end }: Served): void {
-    const { context, head, pool } = this.#parts;
-    const { metrics } = context;
-    const { band, tenant } = queued;
+    const { head, pool } = this.#parts;
     const cost = end === null ? 0 : this.#realCost(queued, end);
     pool.controller.onRequestComplete(queued, cost);
-    const model = metrics.models.release(queued.model);
-    metrics.stockLevel.dec({ model, targetModel: model });
-    const tokens = end === null ? 0 : tokensOf(end, head);
-    const labels = { band: bandName(band), tenant: metrics.tenants.of(tenant) };
-    metrics.serviceTokens.inc(labels, tokens);
+    this.#meter.served(queued.band, end === null ? 0 : tokensOf(end, head));
   }
 
   #realCost({ band, tenant, model }: QueuedRequest, end: ExchangeEnd): number {
@@ -181,10 +185,10 @@ class GatewayExchange {
     return isUnserved ? 0 : this.#cost;
   }
 
-  #answer(queued: QueuedRequest, fault: GatewayFault): unknown {
+  #answer(queued: QueuedRequest, fault: FaultCode): unknown {
     const { context, reply, pool } = this.#parts;
     const { config } = context;
-    this.#count(queued, fault);
+    this.#meter.dropped(queued.band, fault);
     if (fault === 'client_closed' || reply.raw.destroyed) {
       reply.hijack();
       return undefined;
@@ -195,39 +199,9 @@ class GatewayExchange {
       retryAfterSec: pool.controller.retryAfterSec(queued.band),
     });
   }
-
-  #count({ band, model: name }: QueuedRequest, fault: GatewayFault): void {
-    const { metrics } = this.#parts.context;
-    const model = metrics.models.of(name);
-    const labels = { model, targetModel: model };
-    metrics.dropped.inc({ band: bandName(band), code: fault });
-    if (fault === 'client_closed') metrics.requestsCancelled.inc(labels);
-    if (fault === 'queue_ttl_expired') metrics.requestsExpired.inc(labels);
-    const pushError = PUSH_ERRORS.get(fault);
-    if (pushError !== undefined) metrics.queuePushErrors.inc({ ...labels, error_type: pushError });
-  }
-
-  #observe(
-    { model: name }: QueuedRequest,
-    { waitedMs, isSuccess }: { waitedMs: number; isSuccess: boolean },
-  ): void {
-    const { metrics } = this.#parts.context;
-    const model = metrics.models.of(name);
-    const labels = { model, targetModel: model, success: String(isSuccess) };
-    metrics.queueLatency.observe(labels, waitedMs / 1_000);
-  }
 }
 
 const BYTES_PER_TOKEN = 4;
-
-/** Refusals on arrival, by the names that the first description of the queue gives them. */
-const PUSH_ERRORS: ReadonlyMap<GatewayFault, string> = new Map<GatewayFault, string>([
-  ['too_many_flows', 'ErrTooManyFlows'],
-  ['insufficient_flow_capacity', 'ErrInsufficientFlowCapacity'],
-  ['queue_bytes_exceeded', 'ErrQueueBytesExceeded'],
-  ['not_critical', 'ErrNotCritical'],
-  ['internal', 'ErrInternal'],
-]);
 
 /** Input and output tokens; null if they are not known. A stream without usage has one token per event. */
 function usageOf({ usage, events }: ExchangeEnd, { promptBytes }: RequestHead) {

@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FaultCode } from '../../core/dispatch/drop-codes';
 import type { QueuedRequest } from '../../core/dispatch/queue/queued-request';
 import { retryAfterMs } from '../../core/dispatch/retry-after';
 import type { PromptBytes } from '../../core/openai/prompt-bytes';
 import type { ExchangeEnd } from '../../inference/proxy/exchange-end';
 import { fieldOf } from '../../inference/proxy/forwarded-headers';
 import { passThrough } from '../../inference/proxy/pass-through';
-import type { GatewayFault } from '../answers/drop-answer';
 import type { GatewayPool } from '../pools/gateway-pool';
 import type { Assignment } from './admission';
 
@@ -33,7 +33,7 @@ export interface Dispatched {
 /** How a dispatched request ended; `fault` is null if the client has an answer or is gone. */
 export interface Served {
   readonly end: ExchangeEnd | null;
-  readonly fault: GatewayFault | null;
+  readonly fault: FaultCode | null;
 }
 
 /** Statuses with which a backend refuses a request that another one may take. */
@@ -126,7 +126,7 @@ function withoutHeaders(headers: readonly string[], names: readonly string[]): r
 }
 
 /** What is still to be answered after an exchange. */
-function faultOf({ outcome, isHeadSent }: ExchangeEnd): GatewayFault | null {
+function faultOf({ outcome, isHeadSent }: ExchangeEnd): FaultCode | null {
   if (isHeadSent) return null;
   switch (outcome) {
     case 'answered':

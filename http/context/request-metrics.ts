@@ -10,7 +10,7 @@ export interface RequestMetrics {
   readonly requestDuration: Pick<Histogram<'method' | 'path' | 'status'>, 'observe'>;
   readonly requestsInFlight: Pick<Gauge<'method' | 'path'>, 'inc' | 'dec'>;
   /** Connections that the server refused or ended; `reason` is a `ClosedReason`. */
-  readonly connectionsClosed: Pick<Counter<'reason'>, 'inc'>;
+  readonly connectionsClosed: { inc(labels: { readonly reason: string }): void };
 }
 
 /** Status of a request whose client disconnected before it was answered. */

@@ -1,5 +1,9 @@
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { Histogram, type Registry } from 'prom-client';
+import { FAULT_CODES } from '../../core/dispatch/drop-codes';
+import { BAND_NAMES } from '../../core/dispatch/queue/band';
 import { createLabelValues } from '../label-values';
+import { BandMeter, type FlowMeters, ModelMeter, PUSH_ERRORS, TURNS } from './flow-meters';
+import { readCounter, readGauge, type Reading } from './read-series';
 
 /** Limits on the series of models and tenants, which clients choose. */
 export interface FlowSeriesLimits {
@@ -14,113 +18,165 @@ export interface FlowSeriesLimits {
 const MAX_MODELS = 200;
 const MAX_TENANTS = 1_000;
 const IDLE_MS = 3_600_000;
-const BANDS = ['critical', 'standard', 'sheddable'];
 const SECONDS = [0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 
-/**
- * Series of requests in the queue and in flight (docs/metrics.md#gateway). The first seven have the names of the
- * first description of the queue. Bodies are never changed, so `targetModel` is always `model`.
- */
-export function createFlowSeries(registers: Registry[], limits: FlowSeriesLimits) {
-  const { idleMs = IDLE_MS, nowMs = () => performance.now() } = limits;
-  const bounds = { idleMs, nowMs };
-  const models = createLabelValues({
-    ...bounds,
-    max: limits.maxModels ?? MAX_MODELS,
-    reserved: limits.models ?? [],
-    onGone: (model) => removeModel(model),
-  });
-  const tenants = createLabelValues({
-    ...bounds,
-    max: limits.maxTenants ?? MAX_TENANTS,
-    onGone: (tenant) => {
-      for (const band of BANDS) byBand.serviceTokens.remove({ band, tenant });
-    },
-  });
-  const sweep = (): void => {
-    models.sweep();
-    tenants.sweep();
-  };
-  const byModel = modelSeries(registers, sweep);
-  const byBand = bandSeries(registers);
-  const removeModel = (model: string): void => {
-    const labels = { model, targetModel: model };
-    const { queueLatency, queuePushErrors, ...plain } = byModel;
-    for (const metric of Object.values(plain)) metric.remove(labels);
-    for (const success of ['true', 'false']) queueLatency.remove({ ...labels, success });
-    for (const error of PUSH_ERROR_TYPES) queuePushErrors.remove({ ...labels, error_type: error });
-  };
-  return { ...byModel, ...byBand, models, tenants };
+/** Registers the series of requests in the queue and in flight, and returns the meters that they are read from. */
+export function createFlowSeries(
+  registers: Registry[],
+  limits: FlowSeriesLimits = {},
+): { readonly flow: FlowMeters } {
+  const ofModels = modelMeters(registers, limits);
+  const addTokens = tokenMeter(registers, limits);
+  return { flow: { ...ofModels, addTokens, bands: bandMeters(registers) } };
 }
 
-/** Values of `error_type`. */
-const PUSH_ERROR_TYPES = [
-  'ErrTooManyFlows',
-  'ErrInsufficientFlowCapacity',
-  'ErrQueueBytesExceeded',
-  'ErrNotCritical',
-  'ErrInternal',
-] as const;
-
+/** `targetModel` is always `model`, because bodies are never changed. */
 const MODEL_LABELS = ['model', 'targetModel'] as const;
 
-function modelSeries(registers: Registry[], beforeCollecting: () => void) {
-  const labelNames = MODEL_LABELS;
-  const counter = (name: string, help: string) =>
-    new Counter({ name, help, labelNames, registers });
+function modelMeters(registers: Registry[], limits: FlowSeriesLimits) {
+  const meters = new Map<string, ModelMeter>();
+  const queueTime = new Histogram({
+    name: 'queue_latency_seconds',
+    help: 'Time from the arrival of a request to its dispatch, or to its drop',
+    labelNames: [...MODEL_LABELS, 'success'] as const,
+    buckets: SECONDS,
+    registers,
+  });
+  const labels = createLabelValues({
+    ...bounds(limits, limits.maxModels ?? MAX_MODELS),
+    reserved: limits.models ?? [],
+    onGone: (model) => {
+      meters.delete(model);
+      const own = { model, targetModel: model };
+      for (const success of ['true', 'false']) queueTime.remove({ ...own, success });
+    },
+  });
+  const meterOf = (model: string): ModelMeter => {
+    const own = { model, targetModel: model };
+    const meter =
+      meters.get(model) ??
+      new ModelMeter({
+        ofSuccesses: queueTime.labels({ ...own, success: 'true' }),
+        ofOthers: queueTime.labels({ ...own, success: 'false' }),
+      });
+    meters.set(model, meter);
+    return meter;
+  };
+  registerModels(registers, () => {
+    labels.sweep();
+    return meters;
+  });
   return {
-    queueLength: new Gauge({
-      ...{ name: 'queue_length', help: 'Requests that wait', labelNames, registers },
-      collect: beforeCollecting,
-    }),
-    stockLevel: new Gauge({
-      ...{ name: 'stock_level', help: 'Requests in flight at backends', labelNames, registers },
-    }),
-    queueLatency: new Histogram({
-      name: 'queue_latency_seconds',
-      help: 'Time from the arrival of a request to its dispatch, or to its drop',
-      labelNames: [...MODEL_LABELS, 'success'] as const,
-      buckets: SECONDS,
-      registers,
-    }),
-    bypassRate: counter('bypass_rate', 'Requests that were dispatched on arrival'),
-    requestsExpired: counter('requests_expired', 'Requests that waited for too long'),
-    requestsCancelled: counter('requests_cancelled', 'Requests whose client closed its connection'),
-    queuePushErrors: new Counter({
-      name: 'queue_push_errors',
-      help: 'Requests that were refused on arrival, by error',
-      labelNames: [...MODEL_LABELS, 'error_type'] as const,
-      registers,
-    }),
+    enterModel: (model: string) => meterOf(labels.hold(model)),
+    leaveModel: (model: string) => void labels.release(model),
   };
 }
 
-function bandSeries(registers: Registry[]) {
-  return {
-    dispatched: new Counter({
-      name: 'gateway_dispatched_total',
-      help: 'Requests sent to backends, by band and by what made it their turn',
-      labelNames: ['band', 'by'] as const,
-      registers,
-    }),
-    dropped: new Counter({
-      name: 'gateway_dropped_total',
-      help: 'Requests that got no answer of a backend, by band and code',
-      labelNames: ['band', 'code'] as const,
-      registers,
-    }),
-    serviceTokens: new Counter({
-      name: 'gateway_service_tokens_total',
-      help: 'Input and output tokens of ended requests',
-      labelNames: ['band', 'tenant'] as const,
-      registers,
-    }),
-    ttfb: new Histogram({
-      name: 'gateway_ttfb_seconds',
-      help: 'Time from the dispatch to the first byte of the answer',
-      labelNames: ['band'] as const,
-      buckets: SECONDS,
-      registers,
-    }),
+function registerModels(
+  registers: Registry[],
+  meters: () => ReadonlyMap<string, ModelMeter>,
+): void {
+  const read = (valueOf: (meter: ModelMeter) => number) => (): Reading[] =>
+    [...meters()].map(([model, meter]) => [{ model, targetModel: model }, valueOf(meter)]);
+  const gauge = (name: string, help: string, valueOf: (meter: ModelMeter) => number) =>
+    readGauge(registers, { name, help, labelNames: MODEL_LABELS }, read(valueOf));
+  const counter = (name: string, help: string, valueOf: (meter: ModelMeter) => number) =>
+    readCounter(registers, { name, help, labelNames: MODEL_LABELS }, read(valueOf));
+  gauge('queue_length', 'Requests that wait', ({ queued }) => queued);
+  gauge('stock_level', 'Requests in flight at backends', ({ inFlight }) => inFlight);
+  counter('bypass_rate', 'Requests that were dispatched on arrival', ({ bypassed }) => bypassed);
+  counter('requests_expired', 'Requests that waited for too long', ({ expired }) => expired);
+  counter('requests_cancelled', 'Requests whose client hung up', ({ cancelled }) => cancelled);
+  const refused = {
+    name: 'queue_push_errors',
+    help: 'Requests that were refused on arrival, by error',
+    labelNames: [...MODEL_LABELS, 'error_type'],
   };
+  readCounter(registers, refused, () =>
+    [...meters()].flatMap(([model, meter]) =>
+      PUSH_ERRORS.map((error): Reading => {
+        return [{ model, targetModel: model, error_type: error }, meter.refused[error]];
+      }),
+    ),
+  );
+}
+
+/** Every value is shown from the start, so that `increase()` sees the first event of a kind. */
+function bandMeters(registers: Registry[]): FlowMeters['bands'] {
+  const ttfb = new Histogram({
+    name: 'gateway_ttfb_seconds',
+    help: 'Time from the dispatch to the first byte of the answer',
+    labelNames: ['band'] as const,
+    buckets: SECONDS,
+    registers,
+  });
+  for (const band of BAND_NAMES) ttfb.zero({ band });
+  const meterOf = (band: string) => new BandMeter(ttfb.labels({ band }));
+  const bands = [meterOf(BAND_NAMES[0]), meterOf(BAND_NAMES[1]), meterOf(BAND_NAMES[2])] as const;
+  const read = (readingsOf: (meter: BandMeter) => Reading[]) => () =>
+    bands.flatMap((meter, at) =>
+      readingsOf(meter).map(([labels, value]): Reading => {
+        return [{ band: BAND_NAMES[at] ?? '', ...labels }, value];
+      }),
+    );
+  const dispatched = {
+    name: 'gateway_dispatched_total',
+    help: 'Requests sent to backends, by band and by what made it their turn',
+    labelNames: ['band', 'by'],
+  };
+  readCounter(
+    registers,
+    dispatched,
+    read((meter) => TURNS.map((by) => [{ by }, meter.dispatched[by]])),
+  );
+  const dropped = {
+    name: 'gateway_dropped_total',
+    help: 'Requests that got no answer of a backend, by band and code',
+    labelNames: ['band', 'code'],
+  };
+  readCounter(
+    registers,
+    dropped,
+    read((meter) => FAULT_CODES.map((code) => [{ code }, meter.dropped[code]])),
+  );
+  const preempted = {
+    name: 'gateway_preempted_total',
+    help: 'Requests that gave their place to a request of a higher band',
+    labelNames: ['band'],
+  };
+  readCounter(
+    registers,
+    preempted,
+    read((meter) => [[{}, meter.dropped.evicted]]),
+  );
+  return bands;
+}
+
+function tokenMeter(registers: Registry[], limits: FlowSeriesLimits): FlowMeters['addTokens'] {
+  const tokens = new Map<string, [critical: number, standard: number, sheddable: number]>();
+  const tenants = createLabelValues({
+    ...bounds(limits, limits.maxTenants ?? MAX_TENANTS),
+    onGone: (tenant) => void tokens.delete(tenant),
+  });
+  const served = {
+    name: 'gateway_service_tokens_total',
+    help: 'Input and output tokens of ended requests',
+    labelNames: ['band', 'tenant'],
+  };
+  readCounter(registers, served, () => {
+    tenants.sweep();
+    return [...tokens].flatMap(([tenant, ofBands]) =>
+      BAND_NAMES.map((band, at): Reading => [{ band, tenant }, ofBands[at] ?? 0]),
+    );
+  });
+  return (band, tenant, count) => {
+    const label = tenants.of(tenant);
+    const ofBands = tokens.get(label) ?? [0, 0, 0];
+    ofBands[band] += count;
+    tokens.set(label, ofBands);
+  };
+}
+
+function bounds({ idleMs = IDLE_MS, nowMs }: FlowSeriesLimits, max: number) {
+  return { max, idleMs, nowMs: nowMs ?? (() => performance.now()) };
 }

@@ -62,9 +62,16 @@ export class HarmGuard {
     return this.#cap;
   }
 
+  /** How much slower than their base the streams of the class that suffers most are; null if that is not known. */
+  slowdown(nowMs: number): number | null {
+    const known = this.#windows
+      .map((window) => window.slowdown(nowMs))
+      .filter((one) => one !== null);
+    return known.length === 0 ? null : Math.max(...known);
+  }
+
   #adjust(limit: number, cap: number, nowMs: number): void {
-    const slowdowns = this.#windows.map((window) => window.slowdown(nowMs) ?? 0);
-    const slowest = Math.max(...slowdowns);
+    const slowest = this.slowdown(nowMs) ?? 0;
     if (slowest > HARM) this.#cap = cap * SHRINK;
     else if (slowest > 0 && slowest < NO_HARM) this.#cap = cap + GROWTH * limit;
     else this.#cap = cap;
