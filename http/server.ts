@@ -10,7 +10,7 @@ import { addConnectionEvents, answerBrokenRequest } from './connections/connecti
 import { limitConnections, type NamedConnectionLimits } from './connections/connection-limits';
 import { addDrain } from './connections/drain';
 import { refuseForeignPages } from './context/foreign-pages';
-import { addRequestContext, setContext } from './context/request-context';
+import { addRequestContext, setContextWithoutHooks } from './context/request-context';
 import { requestId } from './context/request-id';
 import { addRequestMetrics, type RequestMetrics } from './context/request-metrics';
 import { addRequestTracing, type RequestTracingOptions } from './context/request-tracing';
@@ -72,7 +72,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     // An unknown id of any length gets a 404.
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: limits.headerBytes },
     frameworkErrors: (error, request, reply) => {
-      setContext(request, reply, auth);
+      setContextWithoutHooks(request, reply, auth);
       answerError(error, request, reply);
     },
     clientErrorHandler: (error, socket) => answerBrokenRequest(error, socket, onClosed),

@@ -13,13 +13,14 @@ type RuleConfig = Pick<Config, 'auth' | 'gateway'>;
 
 /** Gives the body of every request a place in `room`. It must come after the hook that finds the caller. */
 export function addBodyPlaces(app: FastifyInstance, config: RuleConfig, room: BodyRoom): void {
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     const place = room.place(bandOnArrival(config, request) === BAND.sheddable);
     request.bodyPlace = place;
     // The route releases the place, but it does not run if the client is gone or a hook fails. The client may be gone
     // already, because looking up the caller takes time.
     if (reply.raw.closed || reply.raw.destroyed) place.release();
     else reply.raw.once('close', () => place.release());
+    done();
   });
 }
 

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { FastifyInstance, FastifyRequest, onRequestAsyncHookHandler } from 'fastify';
+import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { NightshiftError } from '../../core/errors';
 import { fromHeaderText, isTenantName } from '../../core/openai/tenant-name';
 import { requireTenant } from '../../http/authentication/authentication';
@@ -61,12 +61,13 @@ export function addCaller(app: FastifyInstance, options: CallerOptions): void {
 
 function identify({ auth, authenticator, isWorkerToken }: CallerOptions) {
   const authenticate = requireTenant(auth, authenticator);
-  const hook: onRequestAsyncHookHandler = async function (request, reply) {
+  const hook: onRequestHookHandler = function (request, reply, done) {
     const keys = headerValues(request, 'authorization').map(bearerKey);
     const [key = null] = keys;
     request.isWorker = keys.length === 1 && key !== null && isWorkerToken(key);
-    if (request.isWorker) request.tenant = tenantOfLine(request);
-    else await authenticate.call(this, request, reply);
+    if (!request.isWorker) return authenticate.call(this, request, reply, done);
+    request.tenant = tenantOfLine(request);
+    done();
   };
   return hook;
 }

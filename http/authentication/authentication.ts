@@ -1,6 +1,5 @@
-import type { FastifyReply, onRequestAsyncHookHandler } from 'fastify';
+import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { NightshiftError } from '../../core/errors';
-import { toHeaderText } from '../../core/openai/tenant-name';
 import { headerValues } from '../headers/header-values';
 import type { Authenticator } from './authenticator';
 import { bearerKey } from './bearer-key';
@@ -15,23 +14,34 @@ import type { TenantSource } from './tenant-header';
 export function requireTenant(
   { mode }: Pick<TenantSource, 'mode'>,
   authenticator: Authenticator,
-): onRequestAsyncHookHandler {
+): onRequestHookHandler {
   if (mode !== 'api_key') {
-    return async (request) => {
+    return (request, _reply, done) => {
       if (request.tenantFault !== null) throw request.tenantFault;
+      done();
     };
   }
-  return async (request, reply) => {
-    const given = headerValues(request, 'authorization').filter((value) => value !== '');
-    const [first = '', another] = new Set(given);
-    const key = bearerKey(first);
-    if (key === null) throw refused(reply, NO_KEY, null);
-    if (another !== undefined) throw refused(reply, TWO_KEYS, 'invalid_api_key');
-    const caller = await authenticator.authenticate(key);
-    if (caller === null) throw refused(reply, WRONG_KEY, 'invalid_api_key');
-    request.tenant = caller.tenant;
-    reply.header('openai-organization', toHeaderText(caller.tenant));
+  return (request, reply, done) => {
+    ownerOfKey(request, reply, authenticator).then((tenant) => {
+      request.tenant = tenant;
+      done();
+    }, done);
   };
+}
+
+async function ownerOfKey(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  authenticator: Authenticator,
+): Promise<string> {
+  const given = headerValues(request, 'authorization').filter((value) => value !== '');
+  const [first = '', another] = new Set(given);
+  const key = bearerKey(first);
+  if (key === null) throw refused(reply, NO_KEY, null);
+  if (another !== undefined) throw refused(reply, TWO_KEYS, 'invalid_api_key');
+  const caller = await authenticator.authenticate(key);
+  if (caller === null) throw refused(reply, WRONG_KEY, 'invalid_api_key');
+  return caller.tenant;
 }
 
 const NO_KEY =

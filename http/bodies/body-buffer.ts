@@ -24,6 +24,11 @@ export class BodyBuffer {
     this.#options = options;
   }
 
+  /** Bytes that were appended. */
+  get length(): number {
+    return this.#length;
+  }
+
   /** Reserves the declared length, so that a body for which there is no room is refused before it is sent. */
   open(): boolean {
     return this.#reserveUpTo(this.#options.declaredBytes ?? 0);

@@ -1,10 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { NightshiftError, isNightshiftError } from '../../core/errors';
+import { NightshiftError } from '../../core/errors';
 import { bearerKey } from '../authentication/bearer-key';
 import { trimBlanks } from '../headers/header-text';
 import { headerValues } from '../headers/header-values';
-import { BodyBuffer } from './body-buffer';
-import { bodyChunks } from './body-chunks';
+import { collectBody, type OnBody } from './collect-body';
 
 const MEDIA_TYPE = /^\s*[\w!#$&^.+*'`|~%-]+\/[\w!#$&^.+*'`|~%-]+\s*(?:;|$)/;
 
@@ -19,11 +18,15 @@ export function addBodyParsers(app: FastifyInstance, maxBytes: number): void {
   app.removeAllContentTypeParsers();
   app.decorateRequest('bodyPlace', null);
   // The framework answers 415 itself if it cannot parse the content type.
-  app.addHook('onRequest', async ({ raw }) => {
+  app.addHook('onRequest', ({ raw }, _reply, done) => {
     if (!MEDIA_TYPE.test(raw.headers['content-type'] ?? '')) delete raw.headers['content-type'];
+    done();
   });
   app.addContentTypeParser(/^multipart\/form-data\b/i, async () => undefined);
-  app.addContentTypeParser('*', (request: FastifyRequest) => collect(request, maxBytes));
+  // The framework remembers the parser of a type that is named, and looks for that of any other one each time.
+  app.addContentTypeParser(['application/json', '*'], (request: FastifyRequest, _payload, done) => {
+    collect(request, maxBytes, (body) => done(null, body));
+  });
 }
 
 /** The 415 of a compressed or otherwise encoded body; null for a plain one. */
@@ -31,6 +34,7 @@ export function encodingFault({
   headers,
 }: Pick<FastifyRequest, 'headers'>): NightshiftError | null {
   const { 'content-encoding': content, 'transfer-encoding': transfer } = headers;
+  if (content === undefined && transfer === undefined) return null;
   const encodings = [...encodingsOf(content), ...encodingsOf(transfer)];
   const other = encodings.find((encoding) => encoding !== 'identity' && encoding !== 'chunked');
   if (other === undefined) return null;
@@ -46,6 +50,7 @@ export function encodingFault({
  */
 function typeFault(request: FastifyRequest): NightshiftError | null {
   const type = request.raw.headers['content-type'] ?? '';
+  if (type === 'application/json') return null;
   if (trimBlanks(type.split(';', 1)[0] ?? '').toLowerCase() === 'application/json') return null;
   const hasKey = headerValues(request, 'authorization').some((value) => bearerKey(value) !== null);
   if (hasKey) return null;
@@ -59,59 +64,15 @@ function encodingsOf(header: string | undefined): string[] {
   return names.map((name) => name.trim()).filter((name) => name !== '');
 }
 
-async function collect(
-  request: FastifyRequest,
-  maxBytes: number,
-): Promise<Buffer | NightshiftError> {
-  if (request.is404) {
+/** Calls back with the body, or with the error that the route gets in its place. */
+function collect(request: FastifyRequest, maxBytes: number, onBody: OnBody): void {
+  const fault = request.is404 ? null : encodingFault(request);
+  if (request.is404 || fault !== null) {
     request.raw.resume();
-    return Buffer.alloc(0);
+    return onBody(fault ?? Buffer.alloc(0));
   }
-  try {
-    const body = await read(request, maxBytes);
-    return body.length > 0 ? (typeFault(request) ?? body) : body;
-  } catch (error) {
-    if (isNightshiftError(error)) return error;
-    throw error;
-  }
-}
-
-async function read(request: FastifyRequest, maxBytes: number): Promise<Buffer> {
-  const buffer = bufferFor(request, maxBytes);
-  const fault =
-    encodingFault(request) ?? lengthFault(request, maxBytes) ?? (buffer.open() ? null : noRoom());
-  if (fault !== null) {
-    request.raw.resume();
-    throw fault;
-  }
-  for await (const chunk of bodyChunks(request, { maxBytes, tooLong: tooLarge, cut })) {
-    if (!buffer.append(chunk)) throw noRoom();
-  }
-  return buffer.finish();
-}
-
-function bufferFor({ raw, bodyPlace }: FastifyRequest, maxBytes: number): BodyBuffer {
-  const { 'content-length': declared } = raw.headers;
-  return new BodyBuffer({
-    declaredBytes: declared === undefined ? null : Number(declared),
-    maxBytes,
-    reserve: (bytes) => bodyPlace?.reserve(bytes) ?? true,
+  collectBody(request, maxBytes, (body) => {
+    const hasBytes = Buffer.isBuffer(body) && body.length > 0;
+    onBody(hasBytes ? (typeFault(request) ?? body) : body);
   });
-}
-
-function lengthFault({ raw }: FastifyRequest, maxBytes: number): NightshiftError | null {
-  return Number(raw.headers['content-length'] ?? 0) > maxBytes ? tooLarge() : null;
-}
-
-function tooLarge(): NightshiftError {
-  return new NightshiftError('payload_too_large', 'The body of the request is too large.');
-}
-
-function noRoom(): NightshiftError {
-  return new NightshiftError('unavailable', 'There is no room for the body of the request.');
-}
-
-function cut(cause: unknown): NightshiftError {
-  const message = 'The connection ended before the body of the request.';
-  return new NightshiftError('invalid_request', message, { cause });
 }

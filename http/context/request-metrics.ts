@@ -21,7 +21,7 @@ export function addRequestMetrics(
   app: FastifyInstance,
   { metrics, logger }: { metrics: RequestMetrics; logger: Logger },
 ): void {
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     const labels = { method: methodLabel(request.method), path: pathPattern(request) };
     metrics.requestsInFlight.inc(labels);
     reply.raw.once('close', () => {
@@ -35,6 +35,7 @@ export function addRequestMetrics(
       const aborted = !reply.raw.writableFinished;
       logger.debug({ ...finished, requestId, tenant, tookMs, aborted }, 'request answered');
     });
+    done();
   });
 }
 
