@@ -51,7 +51,7 @@ async function open(config: Config, { logger, onClose }: ProcessHost): Promise<s
     pools: table.pools.map((pool) => poolSample(pool, now())),
     ...{ receivingBytes: bodyRoom.bytes, queueBytes: bytes },
   }));
-  const pages = { '/admin/flow': () => flowView(table.pools, bodyRoom) };
+  const pages = { '/admin/flow': () => flowView(table.pools, bodyRoom, now()) };
   const place = observabilityPlace(config, 'gateway');
   const observability = await startObservabilityServer({ ...place, registry, pages, logger });
   onClose('observability', () => observability.close());

@@ -14,7 +14,7 @@ export interface ObservabilityOptions {
   readonly registry: Registry;
   /** Series of a library in the Prometheus text format; the page leaves them out if this rejects. */
   readonly foreignMetrics?: () => Promise<string>;
-  /** Further pages with JSON, by path. */
+  /** Further pages with JSON, by path. They may be promises. */
   readonly pages?: Readonly<Record<string, () => unknown>>;
   /** Longest wait for one check, ms. */
   readonly checkTimeoutMs?: number;
@@ -118,10 +118,10 @@ async function answer(
   }
 }
 
-function page({ pages = {} }: ObservabilityOptions, path: string): Reply {
+async function page({ pages = {} }: ObservabilityOptions, path: string): Promise<Reply> {
   const read = Object.hasOwn(pages, path) ? pages[path] : undefined;
   if (read === undefined) return { status: 404, type: JSON_TYPE, body: '{"status":"not_found"}' };
-  return { status: 200, type: JSON_TYPE, body: JSON.stringify(read()) };
+  return { status: 200, type: JSON_TYPE, body: JSON.stringify(await read()) };
 }
 
 /** A scrape without the series of a library is better than none. */

@@ -11,7 +11,7 @@ const { quantile } = require('../figures');
 const WARM_UP = 300_000;
 const HELD = 100_000;
 
-const MEASUREMENTS = { heap, queue, path, promises, latencies, blocks, memory };
+const MEASUREMENTS = { heap, queue, path, promises, latencies, blocks, survey, memory };
 
 /** F1, peer: pop and push of a heap that holds 100 k. */
 function heap(_product, { operations }) {
@@ -116,6 +116,20 @@ function blocks(product, { flows }) {
   };
   for (let i = 0; i < 2; i++) [cancels(), expiries()];
   return { cancels: cancels(), expiries: expiries() };
+}
+
+/** F3: time for the 200 longest of 10 k flows, ms; the gateway yields four times meanwhile. */
+function survey(product) {
+  const { controller } = fullPool(product, 10_000);
+  const look = () =>
+    elapsedMs(() => {
+      const one = controller.survey(200);
+      const steps = one.steps();
+      while (!steps.next().done);
+      return one.result;
+    });
+  for (let i = 0; i < 20; i++) look();
+  return { survey: look() };
 }
 
 /** F4: heap bytes of waiting requests, flows and bodies. */

@@ -52,6 +52,8 @@ export class GatewayPool {
   readonly limits: ExchangeLimits;
   readonly controller: RequestQueueController;
   readonly guard: HarmGuard;
+  /** Whether the bounds of the stock are set, and not learnt. */
+  readonly isStatic: boolean;
   readonly #parts: GatewayPoolParts;
   /** Key of requests with a short prompt: they are spread in turn. */
   #turn = 0;
@@ -64,6 +66,7 @@ export class GatewayPool {
     this.limits = limits;
     this.backends = backends;
     this.guard = guard;
+    this.isStatic = parts.isStatic;
     this.#parts = parts;
     this.controller = new RequestQueueController(settings, {
       ...ports,
@@ -95,7 +98,7 @@ export class GatewayPool {
     const { ceilings, floor } = this.#parts.settings.bands;
     const share = { limit: learnt, ceiling: ceilings[BAND.sheddable] * learnt };
     // Static bounds ignore what is learnt, also for the share of batches.
-    this.#sheddableCap = this.#parts.isStatic
+    this.#sheddableCap = this.isStatic
       ? Infinity
       : Math.max(1, this.guard.cap({ ...share, floor: floor * learnt }, this.#nowMs()));
     const { sheddableCap } = this;
@@ -133,6 +136,13 @@ export class GatewayPool {
     if (chain.length > 0) prefixes.onComputed(backend, chain);
   }
 
+  /** A stream of a band above `sheddable` got its first byte from `backend`. */
+  onFirstByte(backend: PoolBackend, stream: { promptTokens: number; ttfbMs: number }): void {
+    const nowMs = this.#nowMs();
+    this.guard.onFirstByte({ ...stream, nowMs });
+    backend.ttfb.add(stream.ttfbMs, nowMs);
+  }
+
   /** A backend became ready, or stopped being so. Its cache may be lost. */
   onReadyChanged(backend: PoolBackend): void {
     this.#parts.prefixes.forget(backend);
@@ -147,7 +157,7 @@ export class GatewayPool {
     const nowMs = this.#nowMs();
     const isSheddable = band === BAND.sheddable;
     if (isSheddable && isBusy) return false;
-    if (this.#parts.isStatic) return nowMs >= limit.pausedUntilMs;
+    if (this.isStatic) return nowMs >= limit.pausedUntilMs;
     return limit.hasRoom({ isSheddable, nowMs });
   }
 

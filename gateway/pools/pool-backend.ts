@@ -1,4 +1,5 @@
 import type { BackendSignal, LearntLimit } from '../../core/dispatch/backends/learnt-limit';
+import { TtfbWindow } from '../../core/dispatch/backends/ttfb-window';
 import type { Breaker, BreakerFailureKind } from '../../core/dispatch/breaker';
 import type { EngineLoad } from '../../inference/proxy/engine-load';
 import type { ExchangeEnd } from '../../inference/proxy/exchange-end';
@@ -15,6 +16,12 @@ export interface ProbedBackend {
   onAnswered(): void;
   /** The connection of a real request was refused. */
   onRefused(): void;
+}
+
+/** What a backend may be sent. `busy`: nothing of batches. */
+export interface BackendCondition {
+  readonly state: 'ready' | 'busy' | 'paused' | 'not_ready';
+  readonly reason: string | null;
 }
 
 /** Above either, batches have to wait: the engine has a queue of its own, or will soon evict what it computed. */
@@ -54,6 +61,8 @@ export interface SendingEnd {
 export class PoolBackend {
   readonly proxied: ProxiedBackend;
   readonly limit: LearntLimit;
+  /** Times to first byte of streams above `sheddable`. */
+  readonly ttfb = new TtfbWindow();
   readonly #probe: ProbedBackend;
   readonly #breaker: Breaker;
   readonly #now: () => number;
@@ -81,10 +90,20 @@ export class PoolBackend {
     return this.#cost;
   }
 
-  /** Why nothing is sent to it; null if it is ready. */
-  get fault(): string | null {
-    if (!this.#probe.isReady) return this.#probe.reason ?? 'not ready';
-    return this.#now() < this.#breaker.retryAtMs ? 'the circuit breaker is open' : null;
+  /** What it may be sent, and why not everything; the reason is null if it is ready. */
+  get condition(): BackendCondition {
+    const nowMs = this.#now();
+    if (!this.#probe.isReady) return { state: 'not_ready', reason: this.#probe.reason };
+    if (nowMs < this.#breaker.retryAtMs) {
+      return { state: 'not_ready', reason: 'the circuit breaker is open' };
+    }
+    if (nowMs < this.limit.pausedUntilMs) {
+      return { state: 'paused', reason: 'it answered with Retry-After' };
+    }
+    if (!this.isBusy) return { state: 'ready', reason: null };
+    const { waiting = 0, cacheUse = 0 } = this.#probe.load ?? {};
+    const percent = Math.round(cacheUse * 100);
+    return { state: 'busy', reason: `${waiting} requests wait in it, KV cache ${percent} %` };
   }
 
   /** Whether the engine says that it has no room for batches. */

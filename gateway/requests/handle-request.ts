@@ -10,6 +10,7 @@ import type { GatewayMetrics } from '../../platform/gateway-metrics';
 import type { FaultCode } from '../../core/dispatch/drop-codes';
 import { answerFault } from '../answers/drop-answer';
 import type { GatewayPool } from '../pools/gateway-pool';
+import type { PoolBackend } from '../pools/pool-backend';
 import type { PoolTable } from '../pools/pool-table';
 import { admit, type Assignment } from './admission';
 import { bandOf, prefixOf, priorityOf, waitLimitMs } from './admission-rules';
@@ -149,27 +150,29 @@ class GatewayExchange {
         keepsAuthorization: auth.mode !== 'api_key' && !request.isWorker,
         signal: this.#abort?.signal ?? null,
         assign: (tried) => this.#assign(queued, tried),
-        onFirstByte: (ttfbMs) => this.#onFirstByte(queued, ttfbMs),
+        onFirstByte: (backend, ttfbMs) => this.#onFirstByte(queued, backend, ttfbMs),
         tokensOf: (end) => tokensOf(end, head),
       },
       first,
     );
   }
 
-  #onFirstByte({ band }: QueuedRequest, ttfbMs: number): void {
-    const { context, head, pool } = this.#parts;
+  #onFirstByte({ band }: QueuedRequest, backend: PoolBackend, ttfbMs: number): void {
+    const { head, pool } = this.#parts;
     this.#meter.firstByte(band, ttfbMs);
     if (!head.isStream || band === BAND.sheddable) return;
     const promptTokens = head.promptBytes / BYTES_PER_TOKEN;
-    pool.guard.onFirstByte({ promptTokens, ttfbMs, nowMs: context.now() });
+    pool.onFirstByte(backend, { promptTokens, ttfbMs });
   }
 
   /** Frees the stock. It is called exactly once for each dispatched request, after its last exchange. */
   #complete(queued: QueuedRequest, { end }: Served): void {
-    const { head, pool } = this.#parts;
+    const { context, head, pool } = this.#parts;
     const cost = end === null ? 0 : this.#realCost(queued, end);
     pool.controller.onRequestComplete(queued, cost);
-    this.#meter.served(queued.band, end === null ? 0 : tokensOf(end, head));
+    const tokens = end === null ? 0 : tokensOf(end, head);
+    this.#meter.served(queued.band, tokens);
+    if (tokens > 0) queued.flow?.onServed(tokens, context.now());
   }
 
   #realCost({ band, tenant, model }: QueuedRequest, end: ExchangeEnd): number {

@@ -7,6 +7,7 @@ import type { ExchangeEnd } from '../../inference/proxy/exchange-end';
 import { fieldOf } from '../../inference/proxy/forwarded-headers';
 import { passThrough } from '../../inference/proxy/pass-through';
 import type { GatewayPool } from '../pools/gateway-pool';
+import type { PoolBackend } from '../pools/pool-backend';
 import type { Assignment } from './admission';
 
 /** A dispatched request, and everything that its exchange needs. */
@@ -25,7 +26,7 @@ export interface Dispatched {
   readonly signal: AbortSignal | null;
   /** Another backend for a request that the ones in `tried` did not serve. */
   readonly assign: (tried: ReadonlySet<string>) => Assignment | null;
-  readonly onFirstByte: (ttfbMs: number) => void;
+  readonly onFirstByte: (backend: PoolBackend, ttfbMs: number) => void;
   /** Tokens that an exchange is known to have used. */
   readonly tokensOf: (end: ExchangeEnd) => number;
 }
@@ -81,7 +82,7 @@ async function exchange(
     body: dispatched.body,
     response: reply.raw,
     ...pool.limits,
-    onFirstByte: dispatched.onFirstByte,
+    onFirstByte: (ttfbMs) => dispatched.onFirstByte(backend, ttfbMs),
     onHead: (status, headers) => {
       if (REFUSED.includes(status)) {
         pauseMs = retryAfterMs(fieldOf(headers, 'retry-after'), Date.now()) ?? 0;

@@ -1,6 +1,7 @@
 import { request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import { runGateway } from '../../gateway/main';
 import { loadConfig } from '../../platform/config';
+import type { FlowPage, FlowPageBackend, FlowPagePool } from '../../platform/flow-page';
 import { startLocalServer, type LocalServer, type Received } from '../inference/local-server';
 import { freePort } from '../support/free-port';
 import { until } from '../support/until';
@@ -85,11 +86,23 @@ export interface TestGateway {
   metric(series: string): Promise<number | undefined>;
 }
 
-export interface FlowPool {
-  readonly stock: { readonly requests: number };
+/** What `GET /admin/flow` says of a pool, with some members in short. */
+export type FlowPool = Omit<FlowPagePool, 'backends'> & {
   readonly queued: Readonly<Record<'critical' | 'standard' | 'sheddable', number>>;
-  readonly queued_bytes: number;
-  readonly backends: readonly { readonly ready: boolean; readonly in_flight: number }[];
+  readonly backends: readonly (FlowPageBackend & { readonly ready: boolean })[];
+};
+
+function shortened(pool: FlowPagePool): FlowPool {
+  const { critical, standard, sheddable } = pool.bands;
+  return {
+    ...pool,
+    queued: {
+      critical: critical.queued,
+      standard: standard.queued,
+      sheddable: sheddable.queued,
+    },
+    backends: pool.backends.map((one) => ({ ...one, ready: one.state !== 'not_ready' })),
+  };
 }
 
 /** A gateway before these backends, which serve the model `m`, when all of them that were started are ready. */
@@ -125,12 +138,8 @@ export async function startGateway(
   const running = await runGateway(config);
   cleanups.push(() => running.close());
   const adminUrl = `http://127.0.0.1:${observabilityPort}`;
-  const view = async () =>
-    (await (await fetch(`${adminUrl}/admin/flow`)).json()) as {
-      receiving_bytes: number;
-      pools: FlowPool[];
-    };
-  const flow = async () => (await view()).pools[0]!;
+  const view = async () => (await (await fetch(`${adminUrl}/admin/flow`)).json()) as FlowPage;
+  const flow = async () => shortened((await view()).pools[0]!);
   const receivingBytes = async () => (await view()).receiving_bytes;
   const areReady = async () =>
     (await flow()).backends.every(({ ready }, i) => ready || !('received' in (backends[i] ?? {})));

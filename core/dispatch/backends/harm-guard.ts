@@ -1,4 +1,4 @@
-import { TtfbWindow } from './ttfb-window';
+import { TtfbWindow, type TtfbReport } from './ttfb-window';
 
 /** What the cap depends on, in requests of the pool. */
 export interface CapBounds {
@@ -68,6 +68,17 @@ export class HarmGuard {
       .map((window) => window.slowdown(nowMs))
       .filter((one) => one !== null);
     return known.length === 0 ? null : Math.max(...known);
+  }
+
+  /** What it compares, by class of prompts; `maxPromptTokens` is null for the longest ones. */
+  report(nowMs: number): readonly (TtfbReport & { readonly maxPromptTokens: number | null })[] {
+    return this.#windows.map((window, i) => {
+      const most = CLASSES[i] ?? Infinity;
+      return {
+        maxPromptTokens: Number.isFinite(most) ? most : null,
+        ...window.report(nowMs),
+      };
+    });
   }
 
   #adjust(limit: number, cap: number, nowMs: number): void {

@@ -36,8 +36,14 @@ const MINUTE_STREAMS = 64;
 /** A class without streams for this long shows nothing about the present. */
 const SILENT_AFTER_MS = 10_000;
 
+/** What a {@link TtfbWindow} says of the present and of the base, ms. */
+export interface TtfbReport {
+  readonly recentMs: number | null;
+  readonly baseMs: number | null;
+}
+
 /**
- * The times to first byte of one class of prompts: those of the latest streams, and the lowest median of a
+ * The times to first byte of one class of prompts, or of one backend: those of the latest streams, and the lowest median of a
  * minute in the last ten minutes (docs/design/flow-control.md#do-no-harm).
  */
 export class TtfbWindow {
@@ -62,10 +68,15 @@ export class TtfbWindow {
 
   /** Median of the latest streams divided by the base; null if too little is known. */
   slowdown(nowMs: number): number | null {
+    const { recentMs, baseMs } = this.report(nowMs);
+    return recentMs === null || baseMs === null || baseMs <= 0 ? null : recentMs / baseMs;
+  }
+
+  /** Median of the latest streams, and the base; null for what too little is known of. */
+  report(nowMs: number): TtfbReport {
     this.#turnTo(Math.floor(nowMs / MINUTE_MS));
-    if (!this.isHeard(nowMs) || this.#recent.count < MIN_STREAMS) return null;
-    const base = this.#base();
-    return base === null || base <= 0 ? null : this.#recent.median / base;
+    const isKnown = this.isHeard(nowMs) && this.#recent.count >= MIN_STREAMS;
+    return { recentMs: isKnown ? this.#recent.median : null, baseMs: this.#base() };
   }
 
   #base(): number | null {

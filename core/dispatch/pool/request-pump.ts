@@ -21,6 +21,8 @@ export interface RequestPumpOptions {
   readonly onError: (error: unknown) => void;
 }
 
+const NONE = (): Record<DispatchedBy, number> => ({ bypass: 0, queue: 0, floor: 0, promoted: 0 });
+
 /** The requests in flight: which may go now, and what changes when they go and end. */
 export class RequestPump {
   readonly stock = new Stock();
@@ -29,6 +31,7 @@ export class RequestPump {
   readonly #options: RequestPumpOptions;
   readonly #choice: BandChoice;
   readonly #reclaim: Reclaim | null;
+  readonly #dispatched: PerBand<Record<DispatchedBy, number>> = [NONE(), NONE(), NONE()];
   #attempts = 0;
   #successes = 0;
 
@@ -45,6 +48,11 @@ export class RequestPump {
   /** How often it looked for a queued request to dispatch, and how often it found one. */
   get counts(): { readonly attempts: number; readonly successes: number } {
     return { attempts: this.#attempts, successes: this.#successes };
+  }
+
+  /** Requests of a band that were dispatched so far, by what made it their turn. */
+  dispatchedOf(band: Band): Readonly<Record<DispatchedBy, number>> {
+    return this.#dispatched[band];
   }
 
   set pool(pool: PoolState) {
@@ -119,6 +127,7 @@ export class RequestPump {
     this.stock.add(stockBand, request.cost);
     this.gate.onStockChanged();
     this.window.add(stockBand, request.cost, isUrgent);
+    this.#dispatched[request.band][by]++;
     this.#choice.onDispatched(stockBand, request.cost);
     if (stockBand === BAND.sheddable) this.#reclaim?.onDispatched(request);
     if (!this.#options.calls.dispatched(request, by)) this.#endUnsent(request);

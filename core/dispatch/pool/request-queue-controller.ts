@@ -2,10 +2,12 @@ import type { DropCode } from '../drop-codes';
 import { BAND, BANDS, type Band, type PerBand } from '../queue/band';
 import { FairRequestQueue } from '../queue/fair-request-queue';
 import type { QueuedRequest, RequestFlow } from '../queue/queued-request';
-import { retryAfterSec, saturation } from './back-pressure';
-import type { Bounds, PoolState } from './gate';
+import { retryAfterSec } from './back-pressure';
+import { FlowSurvey } from './flow-survey';
+import type { PoolState } from './gate';
 import { OwnerCalls } from './owner-calls';
 import type { PoolSettings } from './pool-settings';
+import { poolStats, type PoolStats } from './pool-stats';
 import { RequestPump } from './request-pump';
 import { SlicedTask, type Defer } from './sliced-task';
 import { WaitingRoom } from './waiting-room';
@@ -25,26 +27,6 @@ export interface ControllerPorts {
   readonly mayDispatch?: (request: QueuedRequest) => boolean;
   /** A port or an owner threw, or a request completed twice. The controller goes on. */
   readonly onError: (error: unknown) => void;
-}
-
-/** A snapshot of a pool. */
-export interface PoolStats extends Bounds {
-  /** Requests in flight, and their cost as expected. */
-  readonly stock: number;
-  readonly stockCost: number;
-  readonly queued: PerBand<number>;
-  readonly queuedCost: number;
-  /** Bytes of queued bodies. */
-  readonly queuedBytes: number;
-  /** Flows with queued requests. */
-  readonly activeFlows: number;
-  /** How often the pump looked for a request to dispatch, and how often it found one. */
-  readonly dequeueAttempts: number;
-  readonly dequeueSuccesses: number;
-  /** Requests that moved a band up because of their age. */
-  readonly promoted: number;
-  /** Requests in flight divided by how many may be; 1 and above when the pool is full. */
-  readonly saturation: number;
 }
 
 /**
@@ -161,23 +143,12 @@ export class RequestQueueController {
   }
 
   stats(): PoolStats {
-    const [critical, standard, sheddable] = this.#queues;
-    const { stock, gate, counts } = this.#pump;
-    const { upper } = gate.bounds;
-    const { readyBackends } = gate.pool;
-    return {
-      ...gate.bounds,
-      stock: stock.requests,
-      stockCost: stock.cost,
-      queued: [critical.length, standard.length, sheddable.length],
-      queuedCost: sum(this.#queues.map(({ cost }) => cost)),
-      queuedBytes: this.#room.capacity.bytes,
-      activeFlows: sum(this.#queues.map(({ backlogged }) => backlogged)),
-      dequeueAttempts: counts.attempts,
-      dequeueSuccesses: counts.successes,
-      promoted: this.#room.promoted,
-      saturation: saturation({ stock: stock.requests, upperBound: upper, readyBackends }),
-    };
+    return poolStats({ queues: this.#queues, room: this.#room, pump: this.#pump });
+  }
+
+  /** A survey of the flows, not yet begun; it finds the `most` longest ones. */
+  survey(most: number): FlowSurvey {
+    return new FlowSurvey(this.#queues, most, this.#ports.now());
   }
 
   #dispatch(nowMs: number): void {

@@ -2,15 +2,17 @@ import { PRIORITY, type Priority } from '../../chunks/priority';
 import { LinkedList, type Link } from './linked-list';
 
 /** What a backlog needs of its elements. */
-interface Ranked<R extends Link<R>> extends Link<R> {
+export interface Ranked {
   readonly priority: Priority;
+  /** Place in the order of arrival. */
+  readonly sequence: number;
 }
 
 /**
  * The queued requests of one flow: urgent before normal before relaxed, and first come, first served within
  * a priority. All operations take O(1) steps.
  */
-export class Backlog<R extends Ranked<R>> {
+export class Backlog<R extends Link<R> & Ranked> {
   readonly #normal = new LinkedList<R>();
   // Only batch lines have a priority, so most flows never need the other lists.
   #urgent: LinkedList<R> | null = null;
@@ -28,6 +30,16 @@ export class Backlog<R extends Ranked<R>> {
   /** The request that can be missed most easily: the newest of the least urgent. */
   get tail(): R | null {
     return this.#relaxed?.last ?? this.#normal.last ?? this.#urgent?.last ?? null;
+  }
+
+  /** The request that came first; null if there is none. */
+  get oldest(): R | null {
+    let oldest = this.#normal.first;
+    for (const list of [this.#urgent, this.#relaxed]) {
+      const first = list?.first ?? null;
+      if (first !== null && first.sequence < (oldest?.sequence ?? Infinity)) oldest = first;
+    }
+    return oldest;
   }
 
   get hasUrgent(): boolean {

@@ -1,9 +1,9 @@
-import type { Priority } from '../../chunks/priority';
 import { ExpectedOutput } from '../cost';
-import { Backlog } from './backlog';
+import { Backlog, type Ranked } from './backlog';
 import { Share } from './flow-order';
 import { HeapEntry } from './indexed-heap';
 import type { Link } from './linked-list';
+import { TokenWindow } from './token-window';
 
 /** The place of a flow in the order of evictions: the flow that was evicted from longest ago is first. */
 export class EvictionTurn<F> extends HeapEntry {
@@ -16,7 +16,7 @@ export class EvictionTurn<F> extends HeapEntry {
 }
 
 /** The requests of one tenant for one model in one band of a pool: what is queued, in flight, and served. */
-export class Flow<R extends Link<R> & { readonly priority: Priority }> extends Share {
+export class Flow<R extends Link<R> & Ranked> extends Share {
   readonly tenant: string;
   readonly model: string;
   readonly backlog = new Backlog<R>();
@@ -30,6 +30,8 @@ export class Flow<R extends Link<R> & { readonly priority: Priority }> extends S
   idleSinceMs: number | null = null;
 
   #output: ExpectedOutput | null = null;
+  // Created with the first answer: most of 10,000 flows may never get one.
+  #tokens: TokenWindow | null = null;
 
   constructor(tenant: string, model: string, weight: number) {
     super(weight);
@@ -40,6 +42,17 @@ export class Flow<R extends Link<R> & { readonly priority: Priority }> extends S
   /** What its requests are expected to cost, learned from its answers. */
   get output(): ExpectedOutput {
     return (this.#output ??= new ExpectedOutput());
+  }
+
+  /** One of its requests ended and had so many tokens of input and output. */
+  onServed(tokens: number, nowMs: number): void {
+    this.#tokens ??= new TokenWindow();
+    this.#tokens.add(tokens, nowMs);
+  }
+
+  /** Tokens of its requests that ended in the last minute. */
+  recentTokens(nowMs: number): number {
+    return this.#tokens?.sum(nowMs) ?? 0;
   }
 
   get isIdle(): boolean {

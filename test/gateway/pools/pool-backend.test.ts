@@ -44,14 +44,17 @@ function truthless() {
 it('gives up a backend that breaks every request for 10 s, whatever its probe says', () => {
   const { backend, clock, breakRequests } = truthless();
   breakRequests();
-  expect([backend.isReady, backend.fault]).toEqual([false, 'the circuit breaker is open']);
+  expect([backend.isReady, backend.condition.reason]).toEqual([
+    false,
+    'the circuit breaker is open',
+  ]);
   clock.nowMs += 1_000;
   expect(backend.isReady).toBe(true);
   const sending = backend.begin('test', 1);
   // One request tests it; the others wait for its end.
   expect([sending.isProbe, backend.isReady]).toEqual([true, false]);
   backend.end(sending, { end: END, tokens: 1, pauseMs: 0 });
-  expect([backend.isReady, backend.fault]).toEqual([true, null]);
+  expect([backend.isReady, backend.condition.reason]).toEqual([true, null]);
 });
 
 it('lets another request test a backend if the client of the first one hangs up', () => {
