@@ -10,6 +10,8 @@ interface Drop {
   readonly isDrop: boolean;
   /** Value of `x-llm-d-request-dropped-reason`; null for none. */
   readonly reason: string | null;
+  /** `Retry-After`, s, if the wait does not depend on the queue; null if it does. */
+  readonly retryAfterSec: number | null;
 }
 
 /**
@@ -26,8 +28,8 @@ export const DROP_CODES = {
     ...{ error: 'ErrExpiredTTL', isContention: true },
   }),
   not_critical: drop(503, 'rejected-saturated'),
-  no_backends: drop(503, 'rejected-no-endpoints'),
-  shutting_down: drop(503, 'rejected-shutting-down'),
+  no_backends: drop(503, 'rejected-no-endpoints', { retryAfterSec: 5 }),
+  shutting_down: drop(503, 'rejected-shutting-down', { retryAfterSec: 1 }),
   evicted: drop(503, 'evicted'),
   deadline_exceeded: drop(504, 'rejected-ttl-expired'),
   client_closed: drop(499, null, { isDrop: false }),
@@ -73,5 +75,6 @@ export function dropStatus(
 }
 
 function drop(status: number, reason: string | null, rest: Partial<Drop> = {}): Drop {
-  return { error: null, isContention: false, isDrop: true, ...rest, status, reason };
+  const usual = { error: null, isContention: false, isDrop: true, retryAfterSec: null };
+  return { ...usual, ...rest, status, reason };
 }

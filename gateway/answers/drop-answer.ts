@@ -11,7 +11,7 @@ import { type ErrorBody, JSON_TYPE } from '../../http/errors/error-envelope';
 export interface FaultContext {
   readonly policy: StatusPolicy;
   readonly readyBackends: number;
-  /** Seconds after which the client should try again. */
+  /** When the queue will have room, s: `Retry-After` of codes that do not have their own. */
   readonly retryAfterSec: number;
 }
 
@@ -38,9 +38,9 @@ const MESSAGES: Readonly<Record<FaultCode, string>> = {
 
 const BACKEND_FAULTS = {
   // Nothing was sent, so the request may be sent again without a doubt.
-  backend_unreachable: { status: 502, isDrop: true, reason: null },
-  backend_lost: { status: 502, isDrop: false, reason: null },
-  backend_timeout: { status: 504, isDrop: false, reason: null },
+  backend_unreachable: { status: 502, isDrop: true, reason: null, retryAfterSec: 1 },
+  backend_lost: { status: 502, isDrop: false, reason: null, retryAfterSec: null },
+  backend_timeout: { status: 504, isDrop: false, reason: null, retryAfterSec: null },
 } as const;
 
 /**
@@ -48,11 +48,13 @@ const BACKEND_FAULTS = {
  * no backend has served it (docs/design/gateway.md#answers-of-the-gateway).
  */
 export function answerFault(reply: FastifyReply, code: FaultCode, context: FaultContext) {
-  const { isDrop, reason } = isBackendFault(code) ? BACKEND_FAULTS[code] : DROP_CODES[code];
+  const { isDrop, reason, retryAfterSec } = isBackendFault(code)
+    ? BACKEND_FAULTS[code]
+    : DROP_CODES[code];
   const status = isBackendFault(code) ? BACKEND_FAULTS[code].status : dropStatus(code, context);
   if (isDrop) {
     reply.header('x-nightshift-dropped', code);
-    reply.header('retry-after', String(context.retryAfterSec));
+    reply.header('retry-after', String(retryAfterSec ?? context.retryAfterSec));
   }
   if (reason !== null) reply.header('x-llm-d-request-dropped-reason', reason);
   const type = status === 429 ? 'requests' : 'server_error';

@@ -58,9 +58,9 @@ it('keeps requests waiting while their only backend restarts, and serves them wh
   await startBackend((_request, response) => void response.end('{}'), backend.port);
   const answers = await Promise.all(waiting.map(({ answer }) => answer));
   const failed = answers.filter(({ status }) => status !== 200);
-  expect(failed.map((answer) => answer.headers['x-nightshift-dropped'])).toEqual([
-    'backend_unreachable',
-  ]);
+  expect(
+    failed.map(({ headers }) => [headers['x-nightshift-dropped'], headers['retry-after']]),
+  ).toEqual([['backend_unreachable', '1']]);
 });
 
 it('sends requests of a dead backend to the others, and none to it until it is back', async () => {

@@ -57,6 +57,8 @@ export async function startRecordingBackend(latencyMs = 0): Promise<RecordingBac
     judge: (() => null) as RecordingBackend['judge'],
   };
   const server: Server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
+    // The probe of a gateway.
+    if (request.method === 'GET') return void response.end();
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
