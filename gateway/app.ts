@@ -13,17 +13,20 @@ import { addBodyPlaces } from './requests/arriving-bodies';
 import type { BodyRoom } from './requests/body-room';
 import { addCaller, type WorkerTokenCheck } from './requests/caller';
 import { handleRequest } from './requests/handle-request';
+import { addGatewayTracing, type GatewayTracing } from './requests/request-trace';
 import { addModelRoutes } from './routes/models';
 
 /** Settings and dependencies of the gateway. The caller of `buildGateway` opens and closes them. */
 export interface GatewayDeps {
-  readonly config: Pick<Config, 'auth' | 'batch' | 'gateway'>;
+  readonly config: Pick<Config, 'auth' | 'batch' | 'gateway' | 'tracing'>;
   readonly pools: PoolTable;
   readonly bodyRoom: BodyRoom;
   /** Used with `auth.mode: api_key`. */
   readonly authenticator: Authenticator;
   readonly isWorkerToken: WorkerTokenCheck;
   readonly metrics: GatewayMetrics;
+  /** Null if nothing is traced. */
+  readonly tracing: GatewayTracing | null;
   readonly logger: Logger;
   /** Milliseconds of a monotonic clock, that of the pools. */
   readonly now: () => number;
@@ -40,20 +43,22 @@ const PROXIED = [
 
 /** The gateway, not yet listening: OpenAI's routes for inference under `/v1` (docs/gateway.md). */
 export function buildGateway(deps: GatewayDeps): FastifyInstance {
-  const { config, metrics, logger, pools, now } = deps;
+  const { config, metrics, tracing, logger, pools, now } = deps;
   const app = createServer({
     auth: config.auth,
     checkOrigin: originCheck(gatewayOriginRules(config), config.gateway.host),
     limits: serverLimits(config.gateway),
     metrics,
+    // Requests get their spans below, when their caller is known.
     tracing: { tracing: null, spanName: () => undefined },
     logger,
   });
   const costs = new TokenCosts({ unitCost: config.gateway.fair_request_queue.unit_cost });
-  const context = { config, pools, costs, metrics, now };
+  const context = { config, pools, costs, metrics, tracing, now };
   void app.register(
     async (v1) => {
       addCaller(v1, { ...deps, auth: config.auth });
+      addGatewayTracing(v1, tracing, config.tracing.request_ratio);
       addBodyPlaces(v1, config, deps.bodyRoom);
       for (const path of PROXIED) {
         v1.post(path, (request, reply) => handleRequest(context, request, reply));

@@ -9,6 +9,7 @@ import { createMetricsRegistry } from '../platform/metrics';
 import { observabilityPlace } from '../platform/observability-place';
 import { startObservabilityServer } from '../platform/observability-server';
 import type { RunningProcess } from '../platform/process';
+import { openTracing } from '../platform/tracing/open-tracing';
 import { within } from '../platform/within';
 import { createApiKeyRepository } from '../storage/postgres/api-keys';
 import { openPool } from '../storage/postgres/pool';
@@ -40,6 +41,8 @@ async function open(config: Config, { logger, onClose }: ProcessHost): Promise<s
   const { gateway } = config;
   const now = () => performance.now();
   const registry = createMetricsRegistry('gateway');
+  const tracing = openTracing(config.tracing, { service: 'nightshift-gateway', logger });
+  onClose('tracing', async () => tracing?.close());
   const pools = openPools({ config, logger, now });
   onClose('backends', () => pools.close());
   const { table } = pools;
@@ -58,7 +61,7 @@ async function open(config: Config, { logger, onClose }: ProcessHost): Promise<s
   const endDelays = watchEventLoopDelay(metrics.eventLoopDelay);
   onClose('event loop delay', async () => endDelays());
   const app = buildGateway({
-    ...{ config, pools: table, bodyRoom, metrics, logger, now },
+    ...{ config, pools: table, bodyRoom, metrics, tracing, logger, now },
     authenticator: openKeys(config, { logger, onClose }, now),
     isWorkerToken: readWorkerToken(gateway.worker_token_file),
   });

@@ -17,6 +17,7 @@ import { bandOf, prefixOf, priorityOf, waitLimitMs } from './admission-rules';
 import { refuseBody } from './arriving-bodies';
 import { readRequestHead, type RequestHead } from './request-head';
 import { RequestMeter } from './request-meter';
+import { type GatewayTracing, traceEnd, traceQueue } from './request-trace';
 import { serve, type Served } from './serve';
 
 /** What every request needs. */
@@ -25,6 +26,7 @@ export interface RequestContext {
   readonly pools: PoolTable;
   readonly costs: TokenCosts;
   readonly metrics: Pick<GatewayMetrics, 'flow'>;
+  readonly tracing: GatewayTracing | null;
   /** Milliseconds of a monotonic clock, that of the pools. */
   readonly now: () => number;
 }
@@ -54,7 +56,10 @@ export async function handleRequest(
       },
     );
   }
-  return new GatewayExchange({ context, request, reply, body, head, pool }).run();
+  const answered = new GatewayExchange({ context, request, reply, body, head, pool }).run();
+  // The usage is known when the exchange has ended, which is after the answer.
+  if (request.span !== null) request.workAfterAnswer = answered.catch(() => undefined);
+  return answered;
 }
 
 interface ExchangeParts {
@@ -103,13 +108,17 @@ class GatewayExchange {
     });
     const isBypass = verdict.dropped === null && verdict.by === 'bypass';
     const waitedMs = isBypass ? 0 : context.now() - this.#arrivedMs;
+    const by = verdict.dropped === null ? verdict.by : null;
+    traceQueue(request, { pool: pool.name, queued, waitedMs, by });
     if (verdict.dropped !== null) {
       this.#meter.waited(waitedMs, false);
+      traceEnd(request, { end: null, fault: verdict.dropped });
       return this.#answer(queued, verdict.dropped);
     }
     if (request.isWorker && request.raw.httpVersionMinor > 0) reply.raw.writeProcessing();
     const served = await this.#serve(queued, { first: verdict.first, waitedMs });
     this.#complete(queued, served);
+    traceEnd(request, served);
     const status = served.end?.status ?? 0;
     this.#meter.waited(waitedMs, status >= 200 && status < 300);
     return served.fault === null ? undefined : this.#answer(queued, served.fault);
@@ -147,6 +156,7 @@ class GatewayExchange {
     return serve(
       {
         ...{ pool, queued, body, request, reply, waitedMs, prompt: head.prompt },
+        tracing: context.tracing,
         keepsAuthorization: auth.mode !== 'api_key' && !request.isWorker,
         signal: this.#abort?.signal ?? null,
         assign: (tried) => this.#assign(queued, tried),

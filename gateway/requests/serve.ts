@@ -9,6 +9,13 @@ import { passThrough } from '../../inference/proxy/pass-through';
 import type { GatewayPool } from '../pools/gateway-pool';
 import type { PoolBackend } from '../pools/pool-backend';
 import type { Assignment } from './admission';
+import {
+  endExchangeSpan,
+  type GatewayTracing,
+  TRACE_HEADERS,
+  traceExchange,
+  traceFields,
+} from './request-trace';
 
 /** A dispatched request, and everything that its exchange needs. */
 export interface Dispatched {
@@ -21,6 +28,7 @@ export interface Dispatched {
   readonly reply: FastifyReply;
   /** Whether a backend without a key gets the client's `authorization`. */
   readonly keepsAuthorization: boolean;
+  readonly tracing: GatewayTracing | null;
   /** How long it waited in the queue, ms. */
   readonly waitedMs: number;
   readonly signal: AbortSignal | null;
@@ -72,12 +80,13 @@ async function exchange(
   const { pool, request, reply, signal } = dispatched;
   let next: Assignment | null = null;
   let pauseMs = 0;
+  const span = traceExchange(dispatched.tracing, request, backend.id);
   const end = await passThrough({
     backend: backend.proxied,
     method: request.method,
     path: request.raw.url ?? '/',
-    headers: sentHeaders(request),
-    ownHeaders: ['x-request-id', request.id],
+    headers: sentHeaders(request, span !== null),
+    ownHeaders: ['x-request-id', request.id, ...traceFields(span)],
     keepsAuthorization: dispatched.keepsAuthorization,
     body: dispatched.body,
     response: reply.raw,
@@ -96,6 +105,7 @@ async function exchange(
     },
     ...(signal === null ? {} : { signal }),
   });
+  endExchangeSpan(span, end);
   backend.end(sending, { end, tokens: dispatched.tokensOf(end), pauseMs });
   pool.refresh();
   return { end, next };
@@ -104,8 +114,9 @@ async function exchange(
 /** Clients name their tenant by authenticating; only workers may name another one. */
 const WORKER_HEADERS = ['x-gateway-inference-fairness-id'];
 
-function sentHeaders({ raw, isWorker }: FastifyRequest): readonly string[] {
-  return isWorker ? raw.rawHeaders : withoutHeaders(raw.rawHeaders, WORKER_HEADERS);
+function sentHeaders({ raw, isWorker }: FastifyRequest, isTraced: boolean): readonly string[] {
+  const received = isTraced ? withoutHeaders(raw.rawHeaders, TRACE_HEADERS) : raw.rawHeaders;
+  return isWorker ? received : withoutHeaders(received, WORKER_HEADERS);
 }
 
 function returnedHeaders(headers: readonly string[], { request, waitedMs }: Dispatched): string[] {

@@ -6,8 +6,10 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The span of the request; null if it has none. */
     span: OpenSpan | null;
-    /** What the handler threw; undefined if it did not. */
+    /** What the handler threw, or why it could not finish the answer; undefined for neither. */
     thrown: Error | undefined;
+    /** The end of the span waits for it; null if nothing follows the answer. It must not reject. */
+    workAfterAnswer: Promise<unknown> | null;
   }
 }
 
@@ -25,16 +27,13 @@ export interface RequestTracingOptions {
 export function addRequestTracing(app: FastifyInstance, options: RequestTracingOptions): void {
   app.decorateRequest('span', null);
   app.decorateRequest('thrown', undefined);
+  app.decorateRequest('workAfterAnswer', null);
   const { tracing, spanName } = options;
   if (tracing === null) return;
   app.addHook('onRequest', async (request, reply) => {
     const name = spanName(request.method, request.routeOptions.url);
     if (name === undefined) return;
-    const span = tracing.beginRequest(name, request.raw.headers);
-    request.span = span;
-    let isAnswered = false;
-    reply.raw.once('finish', () => (isAnswered = true));
-    reply.raw.once('close', () => endSpan(request, reply, { span, isAnswered }));
+    traceRequest(request, reply, tracing.beginRequest(name, request.raw.headers));
   });
   // The handler is called by `done`, so it runs while the span is active.
   app.addHook('preHandler', (request, _reply, done) => {
@@ -45,6 +44,20 @@ export function addRequestTracing(app: FastifyInstance, options: RequestTracingO
     request.thrown = error;
   });
 }
+
+/** Ends `span`, with what is known of the request, when the answer has ended or its client has disconnected. */
+export function traceRequest(request: FastifyRequest, reply: FastifyReply, span: OpenSpan): void {
+  request.span = span;
+  let isAnswered = false;
+  reply.raw.once('finish', () => (isAnswered = true));
+  const end = (): void => endSpan(request, reply, { span, isAnswered });
+  reply.raw.once('close', () => {
+    if (request.workAfterAnswer === null) end();
+    else void request.workAfterAnswer.then(end);
+  });
+}
+
+const CLIENT_GONE = 'the client disconnected before the answer ended';
 
 function endSpan(
   request: FastifyRequest,
@@ -60,7 +73,7 @@ function endSpan(
     'tenant.id': request.tenant,
     ...(raw.headersSent ? { 'http.response.status_code': raw.statusCode } : {}),
   });
-  if (!isAnswered) span.fail(new Error('the client disconnected before the answer ended'));
+  if (!isAnswered) span.fail(thrown ?? new Error(CLIENT_GONE));
   else if (raw.statusCode >= 500) span.fail(thrown ?? new Error(`status ${raw.statusCode}`));
   else if (thrown !== undefined) span.set({ 'error.type': codeOf(thrown) });
   span.end();

@@ -111,7 +111,7 @@ export async function startGateway(
   settings: Record<string, unknown> = {},
   pool: Record<string, unknown> = {},
 ): Promise<TestGateway> {
-  const { auth = {}, fairness = {}, ...gateway } = settings;
+  const { auth = {}, fairness = {}, tracing = {}, ...gateway } = settings;
   const observabilityPort = await freePort();
   const config = loadConfig({
     env: {},
@@ -119,6 +119,7 @@ export async function startGateway(
     overrides: {
       auth,
       fairness,
+      tracing,
       log: { level: 'error' },
       gateway: {
         port: 0,
