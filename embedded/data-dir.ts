@@ -25,6 +25,8 @@ export interface DataDir {
   readonly postgres: string;
   /** File with the key that encrypts the pass-through headers of batches. */
   readonly passThroughKey: string;
+  /** File with the token by which the embedded gateway recognizes the worker. */
+  readonly workerToken: string;
 }
 
 /** If we are root, PostgreSQL runs as another user, which must pass through this folder to reach its own. */
@@ -42,11 +44,13 @@ export function openDataDir(path: string): DataDir {
     temporal: join(root, 'temporal'),
     postgres: join(root, 'postgres'),
     passThroughKey: join(root, 'pass-through.key'),
+    workerToken: join(root, 'worker-token'),
   };
   try {
     makeFolders(dir);
     checkWritable(dir);
     ensureKeyFile(dir.passThroughKey);
+    ensureKeyFile(dir.workerToken);
   } catch (cause) {
     const reason = (cause as Error).message;
     const message = `${root} cannot be used as data directory (${reason}): choose another one with --data-dir`;

@@ -17,7 +17,7 @@ const SMALL_MALLOC = { MALLOC_ARENA_MAX: '1' };
 /** One of our own processes, and how to tell that it is ready. */
 export interface NodeComponentOptions {
   /** A command of our executable. */
-  readonly name: 'api' | 'worker' | 'simulator';
+  readonly name: 'api' | 'worker' | 'gateway' | 'simulator';
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   /** Address that answers when the process is ready. */

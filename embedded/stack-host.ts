@@ -33,6 +33,7 @@ export type FromHost =
   | {
       readonly kind: 'ready';
       readonly baseUrl: string;
+      readonly gatewayBaseUrl: string | null;
       readonly temporalAddress: string;
       readonly namespace: string;
       readonly dataDir: string;
@@ -68,17 +69,19 @@ async function fail(error: unknown): Promise<void> {
 }
 
 async function serve(stack: Stack, dataDir: string, stopped: Promise<void>): Promise<void> {
-  const { api, temporal, namespace } = await stack.start();
-  await tell({ kind: 'ready', baseUrl: api, temporalAddress: temporal, namespace, dataDir });
+  const { api, gateway, temporal, namespace } = await stack.start();
+  const addresses = { baseUrl: api, gatewayBaseUrl: gateway, temporalAddress: temporal };
+  await tell({ kind: 'ready', ...addresses, namespace, dataDir });
   await stopped;
 }
 
 function openStack({ port, store, settings }: HostOptions, dataDir: string): Stack {
-  const { api, worker } = settings;
+  const { api, worker, gateway } = settings;
   const overrides = {
     ...settings,
     ...(port === null ? {} : { api: { ...(api as object | undefined), port } }),
     worker: { drain_budget: DRAIN_BUDGET, ...(worker as object | undefined) },
+    gateway: { drain_budget: DRAIN_BUDGET, ...(gateway as object | undefined) },
   };
   const say = (text: string): void => void tell({ kind: 'message', text });
   return createStack({
@@ -86,6 +89,7 @@ function openStack({ port, store, settings }: HostOptions, dataDir: string): Sta
     // Without the environment: a test must not use the databases that its shell names.
     sources: { env: {}, overrides },
     simulator: true,
+    gateway: true,
     store: store ?? undefined,
     apiPort: port === null ? 'next free' : 'exactly',
     headless: true,

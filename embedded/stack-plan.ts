@@ -9,6 +9,12 @@ import {
 } from '../platform/config';
 import { formatDuration } from '../platform/units';
 import type { DataDir } from './data-dir';
+import {
+  chooseGatewayPort,
+  decideModelSide,
+  modelSideSettings,
+  type ModelSide,
+} from './gateway-plan';
 import type { PortPicker } from './locks/ports';
 import { s3Settings } from './s3/s3-component';
 import { chooseStore, type StoreKind } from './s3/store-kind';
@@ -17,8 +23,10 @@ import { chooseStore, type StoreKind } from './s3/store-kind';
 export interface PlanOptions {
   readonly dir: DataDir;
   readonly sources: ConfigSources;
-  /** Whether to start the simulator if no gateway is configured. */
+  /** Whether to start the simulator if no model server is configured. */
   readonly simulator: boolean;
+  /** Whether to start the gateway if it has a pool. */
+  readonly gateway: boolean;
   /** If the port is in use: fail (`dev`), or take the next free one (`demo`). */
   readonly apiPort: 'exactly' | 'next free';
   /** Where to keep objects if the settings do not say so; without it, where they are already. */
@@ -33,12 +41,13 @@ export interface StackPlan {
     readonly temporal: boolean;
     readonly postgres: boolean;
     readonly simulator: boolean;
+    readonly gateway: boolean;
     readonly s3: boolean;
   };
   readonly ports: StackPorts;
   /** The validated settings. If PostgreSQL is embedded, `postgres.url` is still a placeholder. */
   readonly config: Config;
-  /** All settings of API and worker, to be written as one file. */
+  /** All settings of API, worker and gateway, to be written as one file. */
   settings(postgresUrl: string | null): Record<string, unknown>;
 }
 
@@ -51,6 +60,8 @@ export interface StackPorts {
   readonly ui: number;
   readonly postgres: number;
   readonly simulator: number;
+  readonly gateway: number;
+  readonly gatewayObservability: number;
   readonly s3: number;
 }
 
@@ -60,6 +71,7 @@ const FIRST_PORTS = {
   ui: 8233,
   postgres: 15_432,
   simulator: 8001,
+  gateway: 8002,
   s3: 7070,
 } as const;
 /** Drain budget unless it is set: long enough for most answers, short enough to wait for after Ctrl-C. */
@@ -76,33 +88,38 @@ export async function planStack(given: PlanOptions): Promise<StackPlan> {
     'temporal.address',
     'postgres.url',
     'object_store.type',
-    'global_inference_gateway',
-    'model_gateways',
   ]);
-  const hasGateway = set.has('global_inference_gateway') || set.has('model_gateways');
+  const side = decideModelSide(options.sources, options);
   const { dir, store: wantedStore } = options;
   const isConfigured = set.has('object_store.type');
   const store = chooseStore({ dir, wanted: wantedStore, isConfigured });
   const embedded = {
     temporal: !set.has('temporal.address'),
     postgres: !set.has('postgres.url'),
-    simulator: options.simulator && !hasGateway,
+    simulator: side.simulator,
+    gateway: side.gateway,
     s3: store === 's3',
   };
   const wanted = loadConfig({
     ...options.sources,
     fallbacks: {
-      ...(embedded.simulator ? gatewayAt(FIRST_PORTS.simulator) : {}),
+      ...modelSideSettings({
+        side,
+        simulatorPort: FIRST_PORTS.simulator,
+        gatewayPort: FIRST_PORTS.gateway,
+        workerToken: dir.workerToken,
+        gateway: null,
+      }),
       ...storeSettings(dir, store, FIRST_PORTS.s3),
     },
     needs: ['gateway'],
   });
   const ports = await choosePorts(wanted, options);
   const merged = (postgresUrl: string | null): ConfigSources =>
-    withDecisions(options, { embedded, ports, wanted, postgresUrl, store });
+    withDecisions(options, { embedded, side, ports, wanted, postgresUrl, store });
   const config = loadConfig({
     ...merged(embedded.postgres ? 'postgres://pending' : null),
-    needs: ['gateway', 'postgres'],
+    needs: ['gateway', 'postgres', ...(embedded.gateway ? (['pools'] as const) : [])],
   });
   return { embedded, ports, config, settings: (url) => mergeSettings(merged(url)) };
 }
@@ -124,12 +141,11 @@ function withoutTemporalCredentials(options: PlanOptions): PlanOptions {
   throw new NightshiftError('config_invalid', message);
 }
 
-async function choosePorts(
-  { api, worker }: Config,
-  { apiPort, picker }: PlanOptions,
-): Promise<StackPorts> {
+async function choosePorts(wanted: Config, options: PlanOptions): Promise<StackPorts> {
+  const { api, worker, gateway } = wanted;
+  const { apiPort, picker } = options;
   const hint = 'choose another with --port, or stop the process that listens there';
-  const inner = (wanted: number): Promise<number> => picker.next(LOOPBACK, wanted);
+  const inner = (port: number): Promise<number> => picker.next(LOOPBACK, port);
   return {
     api:
       apiPort === 'exactly'
@@ -141,12 +157,15 @@ async function choosePorts(
     ui: await inner(FIRST_PORTS.ui),
     postgres: await inner(FIRST_PORTS.postgres),
     simulator: await inner(FIRST_PORTS.simulator),
+    gateway: await chooseGatewayPort(wanted, options),
+    gatewayObservability: await inner(gateway.observability_port),
     s3: await inner(FIRST_PORTS.s3),
   };
 }
 
 interface Decisions {
   readonly embedded: StackPlan['embedded'];
+  readonly side: ModelSide;
   readonly ports: StackPorts;
   readonly wanted: Config;
   readonly postgresUrl: string | null;
@@ -155,13 +174,19 @@ interface Decisions {
 
 /** The caller's sources, with addresses of embedded components as fallbacks and chosen ports as overrides. */
 function withDecisions(options: PlanOptions, decisions: Decisions): ConfigSources {
-  const { embedded, ports, wanted, postgresUrl } = decisions;
+  const { embedded, side, ports, wanted, postgresUrl } = decisions;
   const { drain_budget: budget } = wanted.worker;
   const fallbacks = {
     ...(embedded.temporal ? { temporal: { address: `${LOOPBACK}:${ports.temporal}` } } : {}),
     ...(postgresUrl === null ? {} : { postgres: { url: postgresUrl } }),
     ...storeSettings(options.dir, decisions.store, ports.s3),
-    ...(embedded.simulator ? gatewayAt(ports.simulator) : {}),
+    ...modelSideSettings({
+      side,
+      simulatorPort: ports.simulator,
+      gatewayPort: ports.gateway,
+      workerToken: options.dir.workerToken,
+      gateway: wanted.gateway,
+    }),
     pass_through_key_file: options.dir.passThroughKey,
   };
   const decided = {
@@ -170,6 +195,9 @@ function withDecisions(options: PlanOptions, decisions: Decisions): ConfigSource
       observability_port: ports.workerObservability,
       drain_budget: formatDuration(budget === 'auto' ? DRAIN_BUDGET_MS : budget),
     },
+    ...(embedded.gateway
+      ? { gateway: { port: ports.gateway, observability_port: ports.gatewayObservability } }
+      : {}),
     log: { format: 'json' },
   };
   const { overrides = {} } = options.sources;
@@ -184,10 +212,6 @@ function storeSettings(
   if (store === null) return {};
   if (store === 's3') return { object_store: s3Settings(dir.s3, s3Port) };
   return { object_store: { type: 'filesystem', path: dir.objects } };
-}
-
-function gatewayAt(port: number): Record<string, unknown> {
-  return { global_inference_gateway: { url: `http://${LOOPBACK}:${port}` } };
 }
 
 function mergeDeep(

@@ -16,8 +16,10 @@ import { createSupervisor, type Supervisor } from './supervision/supervisor';
 export interface StackOptions {
   readonly dataDir: string;
   readonly sources: ConfigSources;
-  /** Whether to start the simulator if no gateway is configured. */
+  /** Whether to start the simulator if no model server is configured. */
   readonly simulator: boolean;
+  /** Whether to start the gateway in front of the simulator, or of the pools that are configured. */
+  readonly gateway: boolean;
   /** Where to keep objects if the settings do not say so; without it, where they are already. */
   readonly store?: StoreKind | undefined;
   /** Whether the API must get its configured port. */

@@ -7,6 +7,7 @@ import { VERSITYGW } from './binaries/versitygw';
 import { executable, nodeComponent } from './node-component';
 import { postgresComponent } from './postgres/postgres-component';
 import { s3Component } from './s3/s3-component';
+import { SIMULATOR_SLOTS } from './gateway-plan';
 import type { StackPlan } from './stack-plan';
 import { runOneShot } from './supervision/one-shot';
 import { signalProcess } from './supervision/process-identity';
@@ -20,6 +21,8 @@ import { urlHost } from './url-host';
 export interface StackAddresses {
   /** Base URL for OpenAI clients, e.g. `http://127.0.0.1:8000/v1`. */
   readonly api: string;
+  /** Base URL for interactive calls, e.g. `http://127.0.0.1:8002/v1`; `null` without an embedded gateway. */
+  readonly gateway: string | null;
   readonly temporal: string;
   readonly namespace: string;
   /** Temporal's UI; `null` if Temporal is not embedded or has no UI. */
@@ -41,8 +44,8 @@ export interface StartOptions {
 }
 
 /**
- * Starts the embedded components: Temporal, PostgreSQL and the S3 server in parallel, then the migration, the simulator,
- * and API and worker in parallel (docs/design/embedded-stack.md#start-order).
+ * Starts the embedded components: Temporal, PostgreSQL and the S3 server in parallel, then the simulator and
+ * the gateway beside the migration, then API and worker in parallel (docs/design/embedded-stack.md#start-order).
  *
  * @throws temporal_unavailable, postgres_unavailable, internal
  */
@@ -59,8 +62,7 @@ export async function startComponents(options: StartOptions): Promise<StackAddre
     args: ['--config', configFile],
     env: withoutSettings(processEnvironment()),
   };
-  await migrate(options, own);
-  await startSimulator(options, own);
+  await Promise.all([migrate(options, own), startModelSide(options, own)]);
   await Promise.all([startApi(options, own), startWorker(options, own)]);
   return addresses(options);
 }
@@ -133,18 +135,39 @@ async function migrate({ dir, supervisor, signal }: StartOptions, own: OwnProces
   await Promise.race([step, supervisor.failed]);
 }
 
+/** The gateway is ready only when the simulator is. */
+async function startModelSide(options: StartOptions, own: OwnProcess): Promise<void> {
+  await startSimulator(options, own);
+  await startGateway(options, own);
+}
+
 async function startSimulator({ plan, supervisor }: StartOptions, own: OwnProcess): Promise<void> {
   if (!plan.embedded.simulator) return;
   const port = plan.ports.simulator;
   await supervisor.launch(
     nodeComponent({
       name: 'simulator',
-      args: ['--port', String(port)],
+      args: ['--port', String(port), '--slots', String(SIMULATOR_SLOTS)],
       env: own.env,
       probeUrl: `http://127.0.0.1:${port}/health`,
       probe: 'any',
       stopTimeoutMs: 5_000,
     }),
+  );
+}
+
+/** Time that the gateway needs after its drain to drop what waits, and to close its connections. */
+const GATEWAY_MARGIN_MS = 10_000;
+
+async function startGateway({ plan, supervisor }: StartOptions, own: OwnProcess): Promise<void> {
+  if (!plan.embedded.gateway) return;
+  const { observability_host: host, drain_budget: budgetMs } = plan.config.gateway;
+  // Without a ready backend the gateway is not ready. Servers of the user may come later than the stack.
+  const page = plan.embedded.simulator ? 'ready' : 'health';
+  const probeUrl = `http://${urlHost(host)}:${plan.ports.gatewayObservability}/${page}`;
+  const stopTimeoutMs = budgetMs + GATEWAY_MARGIN_MS;
+  await supervisor.launch(
+    nodeComponent({ name: 'gateway', ...own, probeUrl, probe: 'pid', stopTimeoutMs }),
   );
 }
 
@@ -178,15 +201,26 @@ function announceExternalServices({ plan, say }: StartOptions): void {
   const { embedded, config } = plan;
   if (!embedded.temporal) say(`using Temporal at ${config.temporal.address}`);
   if (!embedded.postgres) say(`using PostgreSQL at ${redactUrl(config.postgres.url)}`);
+  const places = embedded.gateway ? poolUrls(plan) : workerUrls(plan);
+  if (!embedded.simulator) say(`requests go to ${places}`);
+}
+
+/** The model servers behind the embedded gateway. */
+function poolUrls({ config }: StackPlan): string {
+  const backends = Object.values(config.gateway.pools).flatMap((pool) => pool.backends);
+  return `${backends.map(({ url }) => redactUrl(url)).join(', ')}, through the gateway`;
+}
+
+function workerUrls({ config }: StackPlan): string {
   const gateway = config.global_inference_gateway?.url;
-  const target = gateway === undefined ? 'model_gateways' : redactUrl(gateway);
-  if (!embedded.simulator) say(`requests go to ${target}`);
+  return gateway === undefined ? 'model_gateways' : redactUrl(gateway);
 }
 
 function addresses({ plan, dir, headless }: StartOptions): StackAddresses {
-  const { temporal, api } = plan.config;
+  const { temporal, api, gateway } = plan.config;
   return {
     api: `http://${urlHost(api.host)}:${api.port}/v1`,
+    gateway: plan.embedded.gateway ? `http://${urlHost(gateway.host)}:${gateway.port}/v1` : null,
     temporal: temporal.address,
     namespace: temporal.namespace,
     ui: plan.embedded.temporal && headless !== true ? `http://127.0.0.1:${plan.ports.ui}` : null,

@@ -34,6 +34,11 @@ export interface StartStackOptions {
 export interface RunningStack {
   /** Base URL for OpenAI clients, e.g. `http://127.0.0.1:8000/v1`. */
   readonly baseUrl: string;
+  /**
+   * Base URL for interactive calls, e.g. `http://127.0.0.1:8002/v1`: the gateway that batches go through too.
+   * `null` if the stack has none, because `gatewayUrl` or `settings` name a model server.
+   */
+  readonly gatewayBaseUrl: string | null;
   /** Host and port of the Temporal server. */
   readonly temporalAddress: string;
   readonly namespace: string;
@@ -47,8 +52,8 @@ export interface RunningStack {
 }
 
 /**
- * Starts Temporal, PostgreSQL, the API, a worker and a simulated model server on free ports of this machine,
- * and waits until they are ready (docs/testing.md). The first start on a machine may take minutes: it
+ * Starts Temporal, PostgreSQL, the API, a worker, a simulated model server and the gateway in front of it on free ports
+ * of this machine, and waits until they are ready (docs/testing.md). The first start on a machine may take minutes: it
  * downloads the Temporal server, or builds it with Go.
  *
  * The stack runs in processes of its own. It also ends when this process ends in any way.
@@ -78,9 +83,10 @@ export async function startStack(options: StartStackOptions = {}): Promise<Runni
   // A test that forgets to stop its stack can end nevertheless, and the stack ends with it.
   setHeld(host, false);
   let stopped: Promise<void> | undefined;
-  const { baseUrl, temporalAddress, namespace, dataDir } = stack;
+  const { baseUrl, gatewayBaseUrl, temporalAddress, namespace, dataDir } = stack;
   return {
     baseUrl,
+    gatewayBaseUrl,
     temporalAddress,
     namespace,
     dataDir,

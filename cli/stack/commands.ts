@@ -39,9 +39,10 @@ function withStackFlags(command: Command, port: string): Command {
     .addOption(storeOption())
     .option('--port <n>', `port of the API (default: ${port})`, parsePort)
     .option('--host <address>', 'address that the API listens on (default: 127.0.0.1)')
+    .option('--no-simulator', 'do not start the simulated model server if no gateway is configured')
     .option(
-      '--no-simulator',
-      'do not start the simulated model server if no gateway is configured',
+      '--no-gateway',
+      'do not start the inference gateway: the worker sends to the model servers itself',
     );
 }
 

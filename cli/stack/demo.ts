@@ -12,6 +12,7 @@ import { endpointOf, openInput } from '../batches/input-file';
 import { paintFor } from '../batches/paint';
 import { say, table } from '../output';
 import { type DemoAccess, withAccess } from './demo-access';
+import { startDemoCalls, type DemoCalls, type DemoCallTimes } from './demo-calls';
 import { runDemoBatch } from './demo-batch';
 import { sampleAnswers } from './sample-answers';
 import { sourcesOf, type StackFlags } from './stack-flags';
@@ -39,6 +40,7 @@ export async function runDemo(flags: DemoFlags): Promise<void> {
     dataDir: dataDir.path,
     sources: sourcesOf(flags),
     simulator: flags.simulator,
+    gateway: flags.gateway,
     store: flags.store,
     apiPort: flags.port === undefined ? 'next free' : 'exactly',
   });
@@ -76,6 +78,7 @@ async function showBatch(run: DemoRun): Promise<void> {
   const { addresses, ...batch } = run;
   const { api, ui, namespace } = addresses;
   say(`the API is at ${api}${ui === null ? '' : `, Temporal's UI at ${ui}`}`);
+  const calls = callsOf(run);
   const done = await runDemoBatch({
     ...batch,
     api,
@@ -85,8 +88,10 @@ async function showBatch(run: DemoRun): Promise<void> {
     },
   });
   if (done === null) return;
+  const times = await calls?.stop();
   const paint = paintFor(process.stdout, processEnvironment());
   process.stdout.write(`${endSummary(done.batch, { ...done, paint })}\n`);
+  if (times !== undefined) process.stdout.write(`${callSummary(times)}\n`);
   const { id, status } = done.batch;
   if (status !== 'completed') {
     throw new NightshiftError('internal', `the batch ${id} ended as ${status}`);
@@ -100,6 +105,19 @@ async function showBatch(run: DemoRun): Promise<void> {
   process.stdout.write(
     'to keep a stack like this one running: npx nightshift dev (in a clone: npm start)\n',
   );
+}
+
+/** Only the simulator is called: calls to a model server of the user may cost money. */
+function callsOf({ addresses, access }: DemoRun): DemoCalls | null {
+  const { gateway, simulator } = addresses;
+  if (gateway === null || !simulator) return null;
+  say(`interactive calls go to ${gateway}, the gateway that the batch goes through too`);
+  return startDemoCalls(gateway, access);
+}
+
+function callSummary({ calls, firstWordMs }: DemoCallTimes): string {
+  const median = `${Math.round(firstWordMs)} ms`;
+  return `while the batch ran, a user made ${calls} calls, whose answers began after ${median} (median)`;
 }
 
 /** The wanted directory, or a temporary one if another stack runs in it. */

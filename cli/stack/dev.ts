@@ -7,7 +7,13 @@ import { stackSettings } from './stack-settings';
 import { createStackTerminal, type ShownLevels } from './stack-terminal';
 import { withStack } from './with-stack';
 
-const SHOWN: ShownLevels = { api: 'info', worker: 'info', simulator: 'warn', temporal: 'warn' };
+const SHOWN: ShownLevels = {
+  api: 'info',
+  worker: 'info',
+  gateway: 'warn',
+  simulator: 'warn',
+  temporal: 'warn',
+};
 
 /** `nightshift dev`: runs the whole stack until Ctrl-C. The next start continues unfinished batches. */
 export async function runDev(flags: StackFlags): Promise<void> {
@@ -17,6 +23,7 @@ export async function runDev(flags: StackFlags): Promise<void> {
     dataDir: flags.dataDir,
     sources: sourcesOf(flags),
     simulator: flags.simulator,
+    gateway: flags.gateway,
     store: flags.store,
     apiPort: 'exactly',
     headless: flags.headless ?? false,
@@ -42,7 +49,9 @@ function runUntilSignal(addresses: StackAddresses, dataDir: string): Promise<nev
 }
 
 /** The line on stdout that tells programs that the stack is ready (docs/design/embedded-stack.md#ready-line). */
-function readyLine({ api, temporal, ui }: StackAddresses): string {
-  const members = [`api=${api}`, `temporal=${temporal}`, ...(ui === null ? [] : [`ui=${ui}`])];
+function readyLine({ api, gateway, temporal, ui }: StackAddresses): string {
+  const members = [`api=${api}`, `temporal=${temporal}`];
+  if (ui !== null) members.push(`ui=${ui}`);
+  if (gateway !== null) members.push(`gateway=${gateway}`);
   return `nightshift ready ${members.join(' ')} pid=${process.pid}`;
 }

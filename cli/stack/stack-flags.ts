@@ -13,6 +13,8 @@ export interface StackFlags {
   readonly headless?: boolean;
   /** False with `--no-simulator`. */
   readonly simulator: boolean;
+  /** False with `--no-gateway`. */
+  readonly gateway: boolean;
 }
 
 /** The sources of settings that the flags name. */

@@ -26,7 +26,7 @@ export type ComponentEvent =
   | { readonly kind: 'killed'; readonly afterMs: number };
 
 /** Components stop before those they use (docs/design/embedded-stack.md#stop-order). */
-const STOP_ORDER = ['api', 'worker', 'simulator', 's3', 'temporal', 'postgres'];
+const STOP_ORDER = ['api', 'worker', 'gateway', 'simulator', 's3', 'temporal', 'postgres'];
 
 /** Sorts components, or records of them, into the order in which they stop. */
 export function inStopOrder<T>(items: readonly T[], nameOf: (item: T) => string): T[] {

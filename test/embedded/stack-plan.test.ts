@@ -1,11 +1,13 @@
 import { createServer, type AddressInfo } from 'node:net';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openDataDir, type DataDir } from '../../embedded/data-dir';
+import { SIMULATOR_SLOTS } from '../../embedded/gateway-plan';
 import { createPortPicker, type PortPicker } from '../../embedded/locks/ports';
 import { planStack, type PlanOptions } from '../../embedded/stack-plan';
 import { s3Component } from '../../embedded/s3/s3-component';
+import { readWorkerToken } from '../../gateway/requests/caller';
 import { loadConfig, type ConfigSources } from '../../platform/config';
 import { openFilesystemStore } from '../../storage/objects/filesystem';
 import { freePort } from '../support/free-port';
@@ -25,13 +27,18 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 async function plan(
   sources: ConfigSources = {},
-  { simulator = true, ...own }: Partial<Pick<PlanOptions, 'simulator' | 'store' | 'dir'>> = {},
+  {
+    simulator = true,
+    gateway = true,
+    ...own
+  }: Partial<Pick<PlanOptions, 'simulator' | 'gateway' | 'store' | 'dir'>> = {},
 ) {
   const overrides = { api: { port: await freePort() }, ...sources.overrides };
   return planStack({
     dir,
     sources: { env: {}, ...sources, overrides },
     simulator,
+    gateway,
     apiPort: 'exactly',
     picker,
     ...own,
@@ -48,14 +55,20 @@ function childConfig(settings: Record<string, unknown>) {
 describe('the plan of a stack', () => {
   it('embeds everything if no address is configured', async () => {
     const { embedded, settings, ports } = await plan();
-    expect(embedded).toEqual({ temporal: true, postgres: true, simulator: true, s3: false });
+    expect(embedded).toEqual({
+      temporal: true,
+      postgres: true,
+      simulator: true,
+      gateway: true,
+      s3: false,
+    });
     const config = childConfig(settings('postgres://u:p@127.0.0.1:1/n'));
     expect(config).toMatchObject({
       api: { port: ports.api },
       temporal: { address: `127.0.0.1:${ports.temporal}` },
       postgres: { url: 'postgres://u:p@127.0.0.1:1/n' },
       object_store: { type: 'filesystem', path: dir.objects },
-      global_inference_gateway: { url: `http://127.0.0.1:${ports.simulator}` },
+      global_inference_gateway: { url: `http://127.0.0.1:${ports.gateway}` },
       worker: { drain_budget: 30_000 },
       log: { format: 'json' },
     });
@@ -81,7 +94,7 @@ describe('the plan of a stack', () => {
       NIGHTSHIFT__GLOBAL_INFERENCE_GATEWAY__URL: 'http://models',
     };
     const { embedded, settings } = await plan({ env });
-    expect(embedded).toEqual({ temporal: false, postgres: false, simulator: false, s3: false });
+    expect(Object.values(embedded)).not.toContain(true);
     expect(childConfig(settings(null))).toMatchObject({
       temporal: { address: 'temporal:7233' },
       postgres: { url: 'postgres://db/n' },
@@ -121,7 +134,7 @@ describe('the plan of a stack', () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
     const sources = { env: {}, overrides: { api: { port } } };
-    const options = { dir, sources, simulator: true, picker };
+    const options = { dir, sources, simulator: true, gateway: true, picker };
     await expect(planStack({ ...options, apiPort: 'exactly' })).rejects.toMatchObject({
       code: 'port_in_use',
       message: expect.stringContaining('--port'),
@@ -129,6 +142,110 @@ describe('the plan of a stack', () => {
     const moved = await planStack({ ...options, apiPort: 'next free' });
     expect(moved.ports.api).toBeGreaterThan(port);
     await new Promise((resolve) => server.close(resolve));
+  });
+});
+
+const POOLS = { main: { models: ['*'], backends: [{ url: 'http://vllm:8000' }] } };
+const MODEL_SERVER = { global_inference_gateway: { url: 'http://models' } };
+
+/** What a stack with these settings starts of simulator and gateway, and the settings of its processes. */
+async function modelSide(settings: Record<string, unknown>, flags: { gateway?: boolean } = {}) {
+  const planned = await plan({ overrides: settings }, flags);
+  const { simulator, gateway } = planned.embedded;
+  const config = childConfig(planned.settings('postgres://a/b'));
+  return { simulator, gateway, config, ports: planned.ports };
+}
+
+describe('the gateway of a stack', () => {
+  it('is between the worker and the simulator, with a token that only the owner can read', async () => {
+    const { config, ports } = await modelSide({});
+    const { gateway, global_inference_gateway: ofWorker, concurrency } = config;
+    expect(gateway).toMatchObject({
+      port: ports.gateway,
+      observability_port: ports.gatewayObservability,
+      pools: {
+        simulator: {
+          models: ['*'],
+          backends: [{ url: `http://127.0.0.1:${ports.simulator}` }],
+        },
+      },
+      worker_token_file: dir.workerToken,
+      adaptive: { initial: SIMULATOR_SLOTS, max: SIMULATOR_SLOTS },
+    });
+    expect(ofWorker).toMatchObject({
+      url: `http://127.0.0.1:${ports.gateway}`,
+      api_key_file: dir.workerToken,
+      request_timeout: 360_000,
+      inference_objective: 'batch',
+      send_fairness_header: true,
+    });
+    expect(concurrency).toMatchObject({
+      global: 2 * SIMULATOR_SLOTS,
+      per_model: 2 * SIMULATOR_SLOTS,
+    });
+    expect(statSync(dir.workerToken).mode & 0o777).toBe(0o600);
+    expect(readWorkerToken(dir.workerToken)(readFileSync(dir.workerToken, 'utf8').trim())).toBe(
+      true,
+    );
+  });
+
+  it('is left out with --no-gateway, even if pools are configured', async () => {
+    for (const settings of [{}, { gateway: { pools: POOLS } }]) {
+      const { simulator, gateway, config, ports } = await modelSide(settings, { gateway: false });
+      expect({ simulator, gateway }).toEqual({ simulator: true, gateway: false });
+      expect(config.global_inference_gateway?.url).toBe(`http://127.0.0.1:${ports.simulator}`);
+    }
+  });
+
+  it('has the pools that are configured, instead of the simulator', async () => {
+    const pools = { main: { ...POOLS.main, request_timeout: '10m' } };
+    const { simulator, gateway, config, ports } = await modelSide({ gateway: { pools } });
+    expect({ simulator, gateway }).toEqual({ simulator: false, gateway: true });
+    expect(Object.keys(config.gateway.pools)).toEqual(['main']);
+    expect(config.global_inference_gateway).toMatchObject({
+      url: `http://127.0.0.1:${ports.gateway}`,
+      request_timeout: 660_000,
+    });
+    // Only of the simulator it is known how much it can run.
+    expect(config.concurrency.per_model).toBe(10);
+    expect(config.gateway.adaptive.max).toBe(256);
+  });
+
+  it('runs beside a configured gateway of the worker if pools are configured', async () => {
+    const settings = { ...MODEL_SERVER, gateway: { pools: POOLS } };
+    const { simulator, gateway, config } = await modelSide(settings);
+    expect({ simulator, gateway }).toEqual({ simulator: false, gateway: true });
+    expect(config.global_inference_gateway?.url).toBe('http://models');
+  });
+
+  it('does not start without a pool', async () => {
+    const { simulator, gateway } = await modelSide(MODEL_SERVER);
+    expect({ simulator, gateway }).toEqual({ simulator: false, gateway: false });
+  });
+
+  it('shares a configured worker token with the worker, and keeps configured permits', async () => {
+    const settings = {
+      gateway: { worker_token_file: '/etc/token', host: '::1' },
+      concurrency: { per_model: 3 },
+    };
+    const { config, ports } = await modelSide(settings);
+    expect(config.global_inference_gateway).toMatchObject({
+      url: `http://[::1]:${ports.gateway}`,
+      api_key_file: '/etc/token',
+    });
+    expect(config.concurrency.per_model).toBe(3);
+  });
+
+  it('takes the next free port, or exactly the one that is set', async () => {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    await expect(plan({ overrides: { gateway: { port } } })).rejects.toMatchObject({
+      code: 'port_in_use',
+      message: expect.stringContaining('gateway.port'),
+    });
+    await new Promise((resolve) => server.close(resolve));
+    expect((await plan({ overrides: { gateway: { port } } })).ports.gateway).toBe(port);
   });
 });
 

@@ -5,6 +5,7 @@ import type { StackAddresses } from '../../../embedded/start-components';
 
 const ADDRESSES: StackAddresses = {
   api: 'http://127.0.0.1:1/v1',
+  gateway: null,
   temporal: '127.0.0.1:2',
   namespace: 'default',
   ui: null,
