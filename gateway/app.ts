@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify';
-import { TokenCosts } from '../core/dispatch/cost';
 import type { Authenticator } from '../http/authentication/authenticator';
 import { createServer, type ServerLimits } from '../http/server';
 import type { FlowConfig } from '../platform/config-gateway';
@@ -53,8 +52,7 @@ export function buildGateway(deps: GatewayDeps): FastifyInstance {
     tracing: { tracing: null, spanName: () => undefined },
     logger,
   });
-  const costs = new TokenCosts({ unitCost: config.gateway.fair_request_queue.unit_cost });
-  const context = { config, pools, costs, metrics, tracing, now };
+  const context = { config, pools, metrics, tracing, now };
   void app.register(
     async (v1) => {
       addCaller(v1, { ...deps, auth: config.auth });

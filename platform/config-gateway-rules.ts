@@ -1,3 +1,10 @@
+import { WATERMARK } from '../core/dispatch/pool/gate';
+import {
+  flowBlocksOf,
+  hasFixedBounds,
+  type FlowBlocks,
+  type OwnFlowBlocks,
+} from './config-flow-blocks';
 import type { FlowConfig } from './config-gateway';
 import type { RuleBreak } from './config-rule';
 
@@ -10,26 +17,65 @@ type Rule = readonly [isBroken: boolean, path: string, message: string];
  */
 export function gatewaySectionRules(gateway: FlowConfig, isNeeded: boolean): RuleBreak[] {
   const rules: Rule[] = [
-    ...capacityRules(gateway),
-    ...boundRules(gateway),
-    ...bandRules(gateway),
+    ...blockRules(gateway, gateway.replicas),
+    ...byteRules(gateway),
     ...arrivalRules(gateway),
     ...poolRules(gateway, isNeeded),
+    ...ownBlockRules(gateway),
   ];
   return rules.flatMap(([isBroken, path, message]) =>
     isBroken ? [{ path: ['gateway', ...path.split('/')], message }] : [],
   );
 }
 
-function capacityRules(gateway: FlowConfig): Rule[] {
-  const { fair_request_queue: queue, queue_bytes: all, sheddable_bytes: sheddable } = gateway;
+/** The rules for one set of blocks, with paths below the section or the pool that holds them. */
+function blockRules(blocks: FlowBlocks, replicas: number): Rule[] {
+  return [
+    ...capacityRules(blocks),
+    ...boundRules(blocks),
+    ...bandRules(blocks),
+    ...replicaRules(blocks, replicas),
+  ];
+}
+
+/** What is broken by the blocks of a pool, and not reported for the whole gateway. */
+function ownBlockRules(gateway: FlowConfig): Rule[] {
+  const { replicas, pools } = gateway;
+  const ofAll = blockRules(gateway, replicas).filter(([isBroken]) => isBroken);
+  const isReported = (path: string) => ofAll.some(([, reported]) => reported === path);
+  return Object.entries(pools).flatMap(([name, pool]): Rule[] => [
+    ...blockRules(flowBlocksOf(gateway, pool), replicas).map(([isBroken, path, message]): Rule => {
+      const isNews = setsKey(pool, path) || !isReported(path);
+      return [isBroken && isNews, `pools/${name}/${path}`, message];
+    }),
+    [
+      replicas > 1 && !hasFixedBounds(flowBlocksOf(gateway, pool)),
+      'replicas',
+      `must be 1, because the bounds of the pool ${name} are learnt: set its request_queue_controller.watermark_per_backend`,
+    ],
+  ]);
+}
+
+function setsKey(pool: OwnFlowBlocks, path: string): boolean {
+  const [block, key = ''] = path.split('/');
+  const own = Object.entries(pool).find(([name]) => name === block)?.[1];
+  return typeof own === 'object' && Object.hasOwn(own, key);
+}
+
+function capacityRules({ fair_request_queue: queue }: FlowBlocks): Rule[] {
   const { total_capacity: total, sheddable_capacity: batches } = queue;
   const at = (key: string) => `fair_request_queue/${key}`;
-  const above = 'must not exceed gateway.fair_request_queue.total_capacity';
+  const above = `must not exceed total_capacity, ${total}`;
   return [
     [queue.flow_capacity > total, at('flow_capacity'), above],
     [batches !== 'auto' && batches > total, at('sheddable_capacity'), above],
     ...notZero(queue, ['queue_ttl', 'batch_queue_ttl', 'no_backend_ttl'], 'fair_request_queue/'),
+  ];
+}
+
+function byteRules(gateway: FlowConfig): Rule[] {
+  const { queue_bytes: all, sheddable_bytes: sheddable } = gateway;
+  return [
     [
       sheddable < gateway.max_body_bytes,
       'sheddable_bytes',
@@ -43,9 +89,32 @@ function capacityRules(gateway: FlowConfig): Rule[] {
   ];
 }
 
-function boundRules({ request_queue_controller: controller, adaptive }: FlowConfig): Rule[] {
-  const { watermark_per_backend: watermark = 2, percentage_deviation_for_bounds: deviation } =
-    controller;
+/** Each of several gateways gets its part, and at least one request (docs/design/gateway.md#several-gateways). */
+function replicaRules(blocks: FlowBlocks, replicas: number): Rule[] {
+  const { fair_request_queue: queue, request_queue_controller: controller } = blocks;
+  const parts: (readonly [path: string, value: number | undefined])[] = [
+    ['fair_request_queue/total_capacity', queue.total_capacity],
+    ['fair_request_queue/flow_capacity', queue.flow_capacity],
+    [
+      'fair_request_queue/sheddable_capacity',
+      queue.sheddable_capacity === 'auto' ? undefined : queue.sheddable_capacity,
+    ],
+    [
+      'request_queue_controller/watermark_per_backend',
+      hasFixedBounds(blocks) ? (controller.watermark_per_backend ?? WATERMARK) : undefined,
+    ],
+    ['request_queue_controller/max_in_flight_per_flow', controller.max_in_flight_per_flow],
+  ];
+  return parts.map(([path, value = replicas]) => [
+    value < replicas,
+    path,
+    `must be at least gateway.replicas, ${replicas}`,
+  ]);
+}
+
+function boundRules({ request_queue_controller: controller, adaptive }: FlowBlocks): Rule[] {
+  const { watermark_per_backend: watermark = WATERMARK } = controller;
+  const { percentage_deviation_for_bounds: deviation } = controller;
   const { lower_bound_per_backend: lower = 0, upper_bound_per_backend: upper = Infinity } =
     controller;
   const at = (key: string) => `request_queue_controller/${key}`;
@@ -66,12 +135,16 @@ function boundRules({ request_queue_controller: controller, adaptive }: FlowConf
       'must be between 0 and 1, both excluded',
     ],
     ...notZero(controller, ['expiry_cleanup_interval'], 'request_queue_controller/'),
-    [adaptive.min > adaptive.initial, 'adaptive/initial', 'must be at least gateway.adaptive.min'],
-    [adaptive.initial > adaptive.max, 'adaptive/max', 'must be at least gateway.adaptive.initial'],
+    [adaptive.min > adaptive.initial, 'adaptive/initial', `must be at least min, ${adaptive.min}`],
+    [
+      adaptive.initial > adaptive.max,
+      'adaptive/max',
+      `must be at least initial, ${adaptive.initial}`,
+    ],
   ];
 }
 
-function bandRules({ bands: { ceilings, promote_after: promoteAfter } }: FlowConfig): Rule[] {
+function bandRules({ bands: { ceilings, promote_after: promoteAfter } }: FlowBlocks): Rule[] {
   const [critical, standard, sheddable] = ceilings;
   return [
     [

@@ -1,25 +1,18 @@
 import { z } from 'zod';
-import { LOAD_BOUND } from '../core/dispatch/backends/backend-choice';
+import { flowBlocks, ownFlowBlocks } from './config-flow-blocks';
 import {
   count,
   duration,
-  durationText,
   headerBytes,
   hostName,
   listenHost,
   nonEmpty,
-  numberIn,
   port,
-  ratio,
   serverKeys,
   size,
-  weight,
 } from './config-values';
 
 const band = z.enum(['critical', 'standard', 'sheddable']);
-const positive = numberIn(Number.MIN_VALUE, Number.MAX_VALUE, 'a number above 0');
-const atLeastOne = numberIn(1, Number.MAX_VALUE, 'a number of at least 1');
-const perBand = <T extends z.ZodType>(value: T) => z.tuple([value, value, value]);
 
 /** One pool of model servers that serve the same models. */
 const pool = z.strictObject({
@@ -36,39 +29,7 @@ const pool = z.strictObject({
       metrics: z.boolean().default(false),
     })
     .prefault({}),
-});
-
-const fairRequestQueue = z.strictObject({
-  total_capacity: count.prefault(1_000),
-  flow_capacity: count.prefault(100),
-  sheddable_capacity: z.union([z.literal('auto'), count]).prefault('auto'),
-  queue_ttl: duration('30s'),
-  batch_queue_ttl: duration('60s'),
-  no_backend_ttl: duration('30s'),
-  scheduler: z.enum(['start', 'finish']).default('start'),
-  enqueue: z.enum(['all', 'critical']).default('all'),
-  unit_cost: z.boolean().default(false),
-});
-
-const requestQueueController = z.strictObject({
-  watermark_per_backend: atLeastOne.optional(),
-  percentage_deviation_for_bounds: ratio.optional(),
-  lower_bound_per_backend: numberIn(0, Number.MAX_VALUE, 'a number of at least 0').optional(),
-  upper_bound_per_backend: atLeastOne.optional(),
-  max_cost_per_backend: positive.optional(),
-  max_in_flight_per_flow: count.optional(),
-  hysteresis: z.enum(['seed', 'schmitt']).default('seed'),
-  expiry_cleanup_interval: duration('1s'),
-  reclaim: z.boolean().default(false),
-});
-
-const bands = z.strictObject({
-  between: z.enum(['strict', 'weighted', 'strict_floor']).default('strict_floor'),
-  ceilings: perBand(ratio).prefault([1, 1, 0.9]),
-  floor: ratio.prefault(0.05),
-  weights: perBand(weight).prefault([70, 20, 10]),
-  promote_after: durationText.optional(),
-  promoted_share: ratio.prefault(0.2),
+  ...ownFlowBlocks,
 });
 
 /**
@@ -83,6 +44,7 @@ export const gatewaySection = z
     observability_port: port.prefault(9091),
     allowed_hosts: z.array(hostName).optional(),
     drain_budget: duration('30s'),
+    replicas: count.prefault(1),
     max_header_bytes: headerBytes.prefault('16KiB'),
     header_timeout: duration('10s'),
     min_body_rate: size('4KiB'),
@@ -99,22 +61,7 @@ export const gatewaySection = z
     objectives: z.record(nonEmpty, band).default({ realtime: 'critical', batch: 'sheddable' }),
     tenants: z.record(nonEmpty, z.strictObject({ max_band: band })).default({}),
     pools: z.record(nonEmpty, pool).default({}),
-    fair_request_queue: fairRequestQueue.prefault({}),
-    request_queue_controller: requestQueueController.prefault({}),
-    adaptive: z
-      .strictObject({
-        initial: count.prefault(8),
-        min: count.prefault(1),
-        max: count.prefault(256),
-      })
-      .prefault({}),
-    bands: bands.prefault({}),
-    affinity: z
-      .strictObject({
-        cache_tokens: count.prefault(131_072),
-        load_bound: atLeastOne.prefault(LOAD_BOUND),
-      })
-      .prefault({}),
+    ...flowBlocks,
   })
   .prefault({});
 

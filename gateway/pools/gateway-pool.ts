@@ -1,6 +1,7 @@
 import { chooseBackend } from '../../core/dispatch/backends/backend-choice';
 import type { HarmGuard } from '../../core/dispatch/backends/harm-guard';
 import type { PrefixIndex } from '../../core/dispatch/backends/prefix-index';
+import type { TokenCosts } from '../../core/dispatch/cost';
 import type { PoolSettings } from '../../core/dispatch/pool/pool-settings';
 import {
   RequestQueueController,
@@ -28,6 +29,7 @@ export interface GatewayPoolParts {
   readonly settings: PoolSettings;
   /** Whether the bounds of the stock are set, so that learnt limits do not hold requests back. */
   readonly isStatic: boolean;
+  readonly costs: TokenCosts;
   readonly guard: HarmGuard;
   readonly prefixes: PrefixIndex<PoolBackend>;
   readonly readChain: ChainReader;
@@ -54,6 +56,9 @@ export class GatewayPool {
   readonly guard: HarmGuard;
   /** Whether the bounds of the stock are set, and not learnt. */
   readonly isStatic: boolean;
+  readonly costs: TokenCosts;
+  /** Whether requests in flight may be aborted for others. */
+  readonly reclaims: boolean;
   readonly #parts: GatewayPoolParts;
   /** Key of requests with a short prompt: they are spread in turn. */
   #turn = 0;
@@ -67,6 +72,8 @@ export class GatewayPool {
     this.backends = backends;
     this.guard = guard;
     this.isStatic = parts.isStatic;
+    this.costs = parts.costs;
+    this.reclaims = settings.requestQueueController.reclaim;
     this.#parts = parts;
     this.controller = new RequestQueueController(settings, {
       ...ports,

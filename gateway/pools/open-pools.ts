@@ -3,18 +3,20 @@ import { LearntLimit } from '../../core/dispatch/backends/learnt-limit';
 import { PrefixIndex } from '../../core/dispatch/backends/prefix-index';
 import { flowWeight } from '../../core/dispatch/fairness-weights';
 import { createBreaker } from '../../core/dispatch/breaker';
+import { TokenCosts } from '../../core/dispatch/cost';
 import { createChainReader } from '../../core/plan/prefix-chain';
 import { BackendProbe } from '../../inference/proxy/backend-probe';
 import { openProxiedBackend } from '../../inference/proxy/proxied-backend';
 import { readGatewaySecrets } from '../../inference/secrets';
-import type { BackendConfig, FlowConfig, PoolConfig } from '../../platform/config-gateway';
+import { flowBlocksOf, hasFixedBounds, type FlowBlocks } from '../../platform/config-flow-blocks';
+import type { BackendConfig, PoolConfig } from '../../platform/config-gateway';
 import { redactUrl } from '../../platform/config-redact';
 import type { Config } from '../../platform/config-schema';
 import type { Logger } from '../../platform/logger';
 import { GatewayPool } from './gateway-pool';
 import { PoolBackend } from './pool-backend';
 import { PoolTable } from './pool-table';
-import { hasStaticBounds, poolSettings } from './settings';
+import { poolSettings } from './settings';
 
 /** What the pools are opened with. */
 export interface OpenPoolsOptions {
@@ -70,6 +72,7 @@ interface PoolOptions extends OpenPoolsOptions {
 function openPool(options: PoolOptions): GatewayPool {
   const { name, pool: config, logger, now } = options;
   const { fairness, gateway } = options.config;
+  const blocks = flowBlocksOf(gateway, config);
   const pending: { pool?: GatewayPool } = {};
   const backends = config.backends.map((backend) => {
     const opened: PoolBackend = openBackend(options, backend, () => {
@@ -80,12 +83,13 @@ function openPool(options: PoolOptions): GatewayPool {
   const pool = new GatewayPool({
     ...{ name, models: config.models, backends },
     limits: { requestTimeoutMs: config.request_timeout, stallTimeoutMs: config.stall_timeout },
-    settings: poolSettings(gateway),
-    isStatic: hasStaticBounds(gateway),
+    settings: poolSettings(gateway, blocks),
+    isStatic: hasFixedBounds(blocks),
+    costs: new TokenCosts({ unitCost: blocks.fair_request_queue.unit_cost }),
     guard: new HarmGuard(),
-    prefixes: new PrefixIndex(gateway.affinity.cache_tokens),
+    prefixes: new PrefixIndex(blocks.affinity.cache_tokens),
     readChain: createChainReader(),
-    loadBound: gateway.affinity.load_bound,
+    loadBound: blocks.affinity.load_bound,
     ports: {
       now,
       defer: setImmediate,
@@ -104,10 +108,11 @@ function openBackend(
 ): PoolBackend {
   const { pool, name, now, logger } = options;
   const { gateway, secrets_dir: folder } = options.config;
+  const blocks = flowBlocksOf(gateway, pool);
   const { authorization, tls } = readGatewaySecrets(backend, folder);
   const proxied = openProxiedBackend({
     ...{ url: backend.url, authorization, tls, connectTimeoutMs: pool.request_timeout },
-    connections: connectionsOf(gateway),
+    connections: connectionsOf(blocks),
   });
   const place = { pool: name, backend: redactUrl(backend.url) };
   let wasReady = false;
@@ -139,12 +144,12 @@ function openBackend(
   return new PoolBackend({
     proxied,
     probe,
-    limit: new LearntLimit(gateway.adaptive),
+    limit: new LearntLimit(blocks.adaptive),
     breaker,
     now,
   });
 }
 
-function connectionsOf(gateway: FlowConfig): number {
-  return hasStaticBounds(gateway) ? STATIC_CONNECTIONS : gateway.adaptive.max + SPARE_CONNECTIONS;
+function connectionsOf(blocks: FlowBlocks): number {
+  return hasFixedBounds(blocks) ? STATIC_CONNECTIONS : blocks.adaptive.max + SPARE_CONNECTIONS;
 }

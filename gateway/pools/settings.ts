@@ -1,5 +1,7 @@
+import { WATERMARK } from '../../core/dispatch/pool/gate';
 import type { PoolSettings } from '../../core/dispatch/pool/pool-settings';
 import { BAND, type Band } from '../../core/dispatch/queue/band';
+import { flowBlocksOf, hasFixedBounds, type FlowBlocks } from '../../platform/config-flow-blocks';
 import type { BandName, FlowConfig } from '../../platform/config-gateway';
 
 /** Without long waits, as in the API. */
@@ -11,43 +13,26 @@ const IDLE_MARGIN_MS = 10_000;
  * How long a connection may be without traffic. A request may wait for its time to live and then be answered for
  * `request_timeout`, all without a byte. Those limits end it with an answer; the connection must not be cut before.
  */
-export function idleConnectionMs({ fair_request_queue: queue, pools }: FlowConfig): number {
-  const waitMs = Math.max(queue.queue_ttl, queue.batch_queue_ttl);
-  const exchangeMs = Math.max(0, ...Object.values(pools).map((pool) => pool.request_timeout));
-  return Math.max(LEAST_IDLE_MS, waitMs + exchangeMs + IDLE_MARGIN_MS);
+export function idleConnectionMs(gateway: FlowConfig): number {
+  const longestMs = Object.values(gateway.pools).map((pool) => {
+    const { fair_request_queue: queue } = flowBlocksOf(gateway, pool);
+    return Math.max(queue.queue_ttl, queue.batch_queue_ttl) + pool.request_timeout;
+  });
+  return Math.max(LEAST_IDLE_MS, ...longestMs.map((ms) => ms + IDLE_MARGIN_MS));
 }
 
 /** The part of `total_capacity` that `sheddable_capacity: auto` is. */
 const AUTO_SHEDDABLE = 0.9;
 
-/** What the controllers of all pools are given (docs/design/flow-control.md#parameters). */
-export function poolSettings(gateway: FlowConfig): PoolSettings {
-  const { fair_request_queue: queue, request_queue_controller: controller, bands } = gateway;
-  const { sheddable_capacity: batches, total_capacity: total } = queue;
+/**
+ * What the controller of a pool is given (docs/design/flow-control.md#parameters). With several gateways, each one
+ * gets its part (docs/design/gateway.md#several-gateways).
+ */
+export function poolSettings(gateway: FlowConfig, blocks: FlowBlocks): PoolSettings {
+  const { bands } = blocks;
   return {
-    fairRequestQueue: {
-      totalCapacity: total,
-      flowCapacity: queue.flow_capacity,
-      sheddableCapacity: batches === 'auto' ? Math.ceil(AUTO_SHEDDABLE * total) : batches,
-      queueBytes: gateway.queue_bytes,
-      sheddableBytes: gateway.sheddable_bytes,
-      queueTtlMs: queue.queue_ttl,
-      batchQueueTtlMs: queue.batch_queue_ttl,
-      noBackendTtlMs: queue.no_backend_ttl,
-      scheduler: queue.scheduler,
-      enqueue: queue.enqueue,
-    },
-    requestQueueController: {
-      watermarkPerBackend: controller.watermark_per_backend ?? null,
-      percentageDeviationForBounds: controller.percentage_deviation_for_bounds ?? null,
-      lowerBoundPerBackend: controller.lower_bound_per_backend ?? null,
-      upperBoundPerBackend: controller.upper_bound_per_backend ?? null,
-      maxCostPerBackend: controller.max_cost_per_backend ?? null,
-      maxInFlightPerFlow: controller.max_in_flight_per_flow ?? null,
-      hysteresis: controller.hysteresis,
-      expiryCleanupIntervalMs: controller.expiry_cleanup_interval,
-      reclaim: controller.reclaim,
-    },
+    fairRequestQueue: queueSettings(gateway, blocks),
+    requestQueueController: controllerSettings(gateway, blocks),
     bands: {
       between: bands.between,
       ceilings: bands.ceilings,
@@ -59,14 +44,42 @@ export function poolSettings(gateway: FlowConfig): PoolSettings {
   };
 }
 
-/** Whether the bounds of the stock are set, and not learnt. */
-export function hasStaticBounds({ request_queue_controller: controller }: FlowConfig): boolean {
-  return [
-    controller.watermark_per_backend,
-    controller.percentage_deviation_for_bounds,
-    controller.lower_bound_per_backend,
-    controller.upper_bound_per_backend,
-  ].some((value) => value !== undefined);
+function queueSettings(gateway: FlowConfig, { fair_request_queue: queue }: FlowBlocks) {
+  const part = (capacity: number) => Math.floor(capacity / gateway.replicas);
+  const total = part(queue.total_capacity);
+  const batches = queue.sheddable_capacity;
+  return {
+    totalCapacity: total,
+    flowCapacity: part(queue.flow_capacity),
+    sheddableCapacity: batches === 'auto' ? Math.ceil(AUTO_SHEDDABLE * total) : part(batches),
+    queueBytes: gateway.queue_bytes,
+    sheddableBytes: gateway.sheddable_bytes,
+    queueTtlMs: queue.queue_ttl,
+    batchQueueTtlMs: queue.batch_queue_ttl,
+    noBackendTtlMs: queue.no_backend_ttl,
+    scheduler: queue.scheduler,
+    enqueue: queue.enqueue,
+  };
+}
+
+function controllerSettings({ replicas }: FlowConfig, blocks: FlowBlocks) {
+  const { request_queue_controller: controller } = blocks;
+  const part = (value: number | undefined) => (value === undefined ? null : value / replicas);
+  const { watermark_per_backend: watermark = hasFixedBounds(blocks) ? WATERMARK : undefined } =
+    controller;
+  const perFlow = part(controller.max_in_flight_per_flow);
+  return {
+    // Not rounded, as the bounds are not: an idle backend gets a request whatever they are.
+    watermarkPerBackend: part(watermark),
+    percentageDeviationForBounds: controller.percentage_deviation_for_bounds ?? null,
+    lowerBoundPerBackend: part(controller.lower_bound_per_backend),
+    upperBoundPerBackend: part(controller.upper_bound_per_backend),
+    maxCostPerBackend: part(controller.max_cost_per_backend),
+    maxInFlightPerFlow: perFlow === null ? null : Math.floor(perFlow),
+    hysteresis: controller.hysteresis,
+    expiryCleanupIntervalMs: controller.expiry_cleanup_interval,
+    reclaim: controller.reclaim,
+  };
 }
 
 /** Bands by their names in settings and metrics. */

@@ -1,5 +1,4 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { TokenCosts } from '../../core/dispatch/cost';
 import { BAND } from '../../core/dispatch/queue/band';
 import type { QueuedRequest } from '../../core/dispatch/queue/queued-request';
 import { endpointRule } from '../../core/openai/endpoints';
@@ -24,7 +23,6 @@ import { serve, type Served } from './serve';
 export interface RequestContext {
   readonly config: Pick<Config, 'auth' | 'batch' | 'gateway'>;
   readonly pools: PoolTable;
-  readonly costs: TokenCosts;
   readonly metrics: Pick<GatewayMetrics, 'flow'>;
   readonly tracing: GatewayTracing | null;
   /** Milliseconds of a monotonic clock, that of the pools. */
@@ -85,8 +83,7 @@ class GatewayExchange {
     this.#meter = new RequestMeter(parts.context.metrics.flow, { tenant, model: parts.head.model });
     this.#arrivedMs = parts.context.now();
     // A controller costs more than the queue, and only reclaiming needs one.
-    const { reclaim } = parts.context.config.gateway.request_queue_controller;
-    this.#abort = reclaim ? new AbortController() : null;
+    this.#abort = parts.pool.reclaims ? new AbortController() : null;
   }
 
   async run(): Promise<unknown> {
@@ -131,7 +128,7 @@ class GatewayExchange {
     const rules = { gateway, isOpen: auth.mode === 'none' };
     const band = bandOf(request, { isWorker, tenant, serviceTier: head.serviceTier }, rules);
     const { output } = pool.controller.flowOf(band, tenant, head.model);
-    this.#cost = context.costs.expected(head, output);
+    this.#cost = pool.costs.expected(head, output);
     return {
       ...{ tenant, model: head.model, band, cost: this.#cost, id: request.id },
       bytes: this.#parts.body.length,
@@ -186,11 +183,11 @@ class GatewayExchange {
   }
 
   #realCost({ band, tenant, model }: QueuedRequest, end: ExchangeEnd): number {
-    const { context, head, pool } = this.#parts;
+    const { head, pool } = this.#parts;
     const usage = usageOf(end, head);
     if (usage !== null) {
       const { output } = pool.controller.flowOf(band, tenant, model);
-      return context.costs.real(usage, output);
+      return pool.costs.real(usage, output);
     }
     // A request that no backend worked on used nothing. Of others it is not known what they used.
     const isUnserved =

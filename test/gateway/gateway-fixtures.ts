@@ -18,6 +18,11 @@ export const ONE_IN_FLIGHT = {
 
 const cleanups: (() => Promise<unknown>)[] = [];
 
+/** Closes something after the test. */
+export function onClose(close: () => Promise<unknown>): void {
+  cleanups.push(close);
+}
+
 /** Closes everything that a test opened, the newest first. */
 export async function closeAll(): Promise<void> {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();

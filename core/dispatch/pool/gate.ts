@@ -18,7 +18,8 @@ export interface Bounds {
   readonly upper: number;
 }
 
-const WATERMARK = 2;
+/** The watermark of fixed bounds that name none. */
+export const WATERMARK = 2;
 const DEVIATION = 0.1;
 
 /** Decides whether the stock leaves room for another request (docs/design/flow-control.md#gate). */

@@ -81,7 +81,7 @@ export function closedLoop(scene: Scene): SceneResult {
 }
 
 /** Lehmer's generator: uniform in [0, 1). */
-function generator(seed: number): () => number {
+export function generator(seed: number): () => number {
   let state = seed;
   return () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647;
 }
