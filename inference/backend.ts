@@ -10,6 +10,8 @@ export interface Backend {
    * none; it never rejects. Aborting `signal` resolves with `aborted`.
    */
   send(request: BackendRequest, signal: AbortSignal): Promise<BackendOutcome>;
+  /** Whether the gateway reports dispatches, so that requests without a report are held in its queue. */
+  readonly reportsDispatch: boolean;
   /** Waits for requests in flight, then closes all connections. */
   close(): Promise<void>;
 }
@@ -33,6 +35,11 @@ export interface BackendRequest {
   readonly onBytes?: (byteLength: number) => Promise<void> | undefined;
   /** Called when there is a connection, before the first byte. False ends the try as `unsent`. */
   readonly maySend?: () => boolean;
+  /**
+   * When it aborts, the request ends as `held` if the gateway still holds it
+   * (docs/design/held-requests.md#dispatch-reports). A dispatched request goes on.
+   */
+  readonly leaving?: AbortSignal;
 }
 
 /** The end of one try: an answer of any status, or none. */
@@ -56,6 +63,8 @@ export interface BackendAnswer {
 }
 
 /** No complete answer; the reason says whether the server may have the request. */
-export interface BackendFailure extends AttemptFailure {
+export interface BackendFailure extends Omit<AttemptFailure, 'reason'> {
   readonly kind: 'failure';
+  /** `held`: it was closed while the gateway held it, so no model server has seen it. */
+  readonly reason: AttemptFailure['reason'] | 'held';
 }

@@ -7,16 +7,22 @@ import {
 import { createContentDecoder, type ContentDecoder } from '../platform/http-client/content-decoder';
 import { joinedRawHeader, rawHeader } from '../platform/http-client/raw-headers';
 import type { BackendOutcome, BackendRequest } from './backend';
+import type { DispatchReports } from './dispatch-reports';
 
 /** One request and the limits of its answer. */
 export interface BufferedExchangeOptions {
-  readonly request: Pick<BackendRequest, 'onBytes' | 'maySend'>;
+  readonly request: Pick<BackendRequest, 'onBytes' | 'maySend' | 'leaving'>;
+  readonly reports: DispatchReports;
   /** Largest answer after content decoding. */
   readonly maxAnswerBytes: number;
+  /** Time limit, ms. It begins anew when the gateway reports that it dispatched the request. */
   readonly timeoutMs: number;
   /** Called exactly once, with the end of this try. */
   readonly onSettled: (outcome: BackendOutcome) => void;
 }
+
+/** The interim answer with which a gateway reports that it dispatched a request: Processing (RFC 2518). */
+const DISPATCHED = 102;
 
 /** Header fields of an answer that decide what happens with it. */
 interface AnswerHead {
@@ -43,11 +49,30 @@ export class BufferedExchange implements ResponseReader {
   #chunks: Buffer[] = [];
   #receivedBytes = 0;
   #keptBytes = 0;
+  #isDispatched = false;
+  #isGivenBack = false;
 
   constructor(options: BufferedExchangeOptions) {
     this.#options = options;
     const { timeoutMs, request } = options;
     this.attempt = new HttpAttempt({ timeoutMs, maySend: request.maySend, reader: this });
+  }
+
+  /** Ends the request as `held` if the gateway still holds it. */
+  closeIfHeld(): void {
+    if (this.#isDispatched || !this.#options.reports.areSent) return;
+    this.#isGivenBack = true;
+    this.attempt.abort();
+  }
+
+  onInterim(status: number): void {
+    if (status !== DISPATCHED || this.#isDispatched) return;
+    this.#isDispatched = true;
+    const { reports, request } = this.#options;
+    reports.onReport();
+    // Only once: a server that repeats it gets no further time. Nor does a chunk that is leaving: Temporal ends
+    // its attempt if it waits longer than `request_timeout`.
+    if (request.leaving?.aborted !== true) this.attempt.restartTimer();
   }
 
   onHead(status: number, rawHeaders: readonly Buffer[]): void {
@@ -73,7 +98,8 @@ export class BufferedExchange implements ResponseReader {
   }
 
   onFailure({ reason, message }: AttemptFailure): void {
-    this.#options.onSettled({ kind: 'failure', reason, message });
+    const outcome = this.#isGivenBack ? HELD : ({ kind: 'failure', reason, message } as const);
+    this.#options.onSettled(outcome);
     this.#decoder?.destroy();
     this.#chunks = [];
   }
@@ -116,6 +142,7 @@ export class BufferedExchange implements ResponseReader {
     const head = this.#head;
     if (this.attempt.isOver || head === null) return;
     this.attempt.finish();
+    if (head.status < 300) this.#options.reports.onSuccess(this.#isDispatched);
     const [first] = this.#chunks;
     const body =
       first !== undefined && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks);
@@ -132,6 +159,13 @@ export class BufferedExchange implements ResponseReader {
     });
   }
 }
+
+/** The end of a request that was closed while the gateway held it. */
+export const HELD: BackendOutcome = {
+  kind: 'failure',
+  reason: 'held',
+  message: 'the request was given back while the gateway held it',
+};
 
 function readHead(status: number, raw: readonly Buffer[]): AnswerHead {
   const length = rawHeader(raw, 'content-length');

@@ -1,8 +1,10 @@
 import { NightshiftError } from '../core/errors';
 import { redactUrl } from '../platform/config-redact';
 import type { GatewayConfig } from '../platform/config-schema';
+import { AbortFanOut } from './abort-fan-out';
 import type { Backend, BackendOutcome, BackendRequest } from './backend';
-import { BufferedExchange } from './buffered-exchange';
+import { BufferedExchange, HELD } from './buffered-exchange';
+import { DispatchReports } from './dispatch-reports';
 import { GatewayConnections, type GatewayConnectionsOptions } from './gateway-connections';
 
 /** The longest delay of a timer in Node; a longer one would fire at once. */
@@ -16,13 +18,15 @@ export interface HttpBackendOptions extends Omit<GatewayConnectionsOptions, 'tim
 
 /**
  * The backend of one gateway over HTTP/1.1. `request_timeout` counts from `send` to the last byte of
- * the answer. It retries nothing, treats a redirect as an answer, and decodes gzip, deflate and br.
+ * the answer, and anew from the dispatch if the gateway reports it. It retries nothing, treats a redirect as an answer, and decodes gzip, deflate and br.
  * @throws config_invalid for a `request_timeout` of 0
  */
 export function createHttpBackend(gateway: GatewayConfig, options: HttpBackendOptions): Backend {
   const { maxAnswerBytes, ...connectionOptions } = options;
   const timeoutMs = timeoutOf(gateway);
   const connections = new GatewayConnections(gateway, { ...connectionOptions, timeoutMs });
+  const reports = new DispatchReports();
+  const departures = new AbortFanOut();
 
   const start = (
     request: BackendRequest,
@@ -31,18 +35,29 @@ export function createHttpBackend(gateway: GatewayConfig, options: HttpBackendOp
   ): void => {
     const onSettled = (outcome: BackendOutcome): void => {
       done();
+      unsubscribe?.();
       resolve(outcome);
     };
-    const { attempt } = new BufferedExchange({ request, maxAnswerBytes, timeoutMs, onSettled });
+    const limits = { maxAnswerBytes, timeoutMs };
+    const exchange = new BufferedExchange({ request, reports, ...limits, onSettled });
+    const { attempt } = exchange;
     const done = connections.track(attempt, signal);
+    const { leaving } = request;
+    const unsubscribe =
+      leaving?.aborted === false ? departures.add(leaving, () => exchange.closeIfHeld()) : null;
     connections.dispatch(request, attempt);
   };
 
   return {
-    send: (request, signal) =>
-      signal.aborted || connections.isClosing
-        ? Promise.resolve(NOT_SENT)
-        : new Promise((resolve) => start(request, signal, resolve)),
+    send: (request, signal) => {
+      if (signal.aborted || connections.isClosing) return Promise.resolve(NOT_SENT);
+      // It would only be held and closed.
+      if (reports.areSent && request.leaving?.aborted === true) return Promise.resolve(HELD);
+      return new Promise((resolve) => start(request, signal, resolve));
+    },
+    get reportsDispatch() {
+      return reports.areSent;
+    },
     close: () => connections.close(),
   };
 }

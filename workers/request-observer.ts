@@ -74,6 +74,7 @@ const EXIT_LABELS: Readonly<Record<EndedAttempt['exit'], string>> = {
   stopped: 'stopped',
   fenced: 'fenced',
   unheard: 'unconfirmed',
+  held: 'held',
   no_permit: 'no_permit',
   breaker_open: 'breaker_open',
   unrouted: 'unrouted',

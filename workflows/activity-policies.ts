@@ -5,6 +5,7 @@ import {
 } from '@temporalio/workflow';
 import type { ActivityOptions } from '@temporalio/workflow';
 import type { BatchActivities, BatchSettings, BatchStepActivities } from '../activities/contract';
+import { ATTEMPT_OVERHEAD_MS, MAX_HOLD_MS } from '../core/chunks/hold-limit';
 import { PRIORITY } from '../core/chunks/priority';
 import { BATCH_QUEUE } from './contract';
 
@@ -116,6 +117,8 @@ export interface ChunkPolicy {
   readonly queue: string;
   readonly timeSliceMs: number;
   readonly requestTimeoutMs: number;
+  /** A gateway has held a chunk of the model, so an attempt may last longer. */
+  readonly mayBeHeld: boolean;
   /** Attempts that may fail before the range is halved or counted as a suspect. */
   readonly attempts: number;
   /** The chunk may wait at the server: its attempts are unlimited, and it counts crashes itself. */
@@ -127,8 +130,6 @@ export interface ChunkPolicy {
 
 /** Longest wait of a chunk for its first permit inside a worker, beside its time slice. */
 const PERMIT_WAIT_MS = 30_000;
-/** Reading plan and journal, sealing and releasing. */
-const OVERHEAD_MS = 60_000;
 
 /** Answers one chunk of a model. */
 export function executeChunkActivity(policy: ChunkPolicy): BatchActivities['executeChunk'] {
@@ -145,13 +146,15 @@ export function executeChunkActivity(policy: ChunkPolicy): BatchActivities['exec
 /**
  * An attempt ends by itself after its time slice, when the requests then in flight have ended. So the
  * start-to-close timeout only catches an attempt that hangs. The heartbeat timeout detects a dead worker
- * sooner. The schedule-to-start timeout takes a chunk back from a queue that no worker serves any more, so
+ * sooner. An attempt whose requests a gateway holds tells from this timeout how long it may stay
+ * (docs/design/held-requests.md#held-chunks). The schedule-to-start timeout takes a chunk back from a queue that no worker serves any more, so
  * that it can be routed anew.
  */
 function chunkTimeouts(policy: ChunkPolicy) {
-  const { timeSliceMs, requestTimeoutMs, scheduleToStartMs, settings } = policy;
+  const { timeSliceMs, requestTimeoutMs, mayBeHeld, scheduleToStartMs, settings } = policy;
+  const sendingMs = mayBeHeld ? Math.max(timeSliceMs, MAX_HOLD_MS) : timeSliceMs;
   return {
-    startToCloseTimeout: timeSliceMs + requestTimeoutMs + PERMIT_WAIT_MS + OVERHEAD_MS,
+    startToCloseTimeout: sendingMs + requestTimeoutMs + PERMIT_WAIT_MS + ATTEMPT_OVERHEAD_MS,
     ...(scheduleToStartMs === undefined ? {} : { scheduleToStartTimeout: scheduleToStartMs }),
     heartbeatTimeout: settings.heartbeatTimeoutMs,
   };

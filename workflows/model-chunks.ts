@@ -115,6 +115,7 @@ export class ModelChunks {
       timeSliceMs,
       attempts,
       mayWait,
+      mayBeHeld: progress.mayBeHeld,
       scheduleToStartMs: this.#queueTimeout.scheduleToStartMs,
       summary: summaryText(`${plan.model} [${range.from}, ${range.to})`),
     });

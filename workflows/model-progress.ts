@@ -1,5 +1,5 @@
 import type { ExecuteChunkResult } from '../activities/contract';
-import type { ExitReason } from '../core/chunks/exit-reason';
+import { EXIT_REASON, type ExitReason } from '../core/chunks/exit-reason';
 import { laneCount } from '../core/chunks/lanes';
 import { OpenRanges } from '../core/chunks/open-ranges';
 import type { Range } from '../core/range';
@@ -16,6 +16,8 @@ export class ModelProgress {
   ratePerSec: number | null = null;
   /** 95th percentile of answer times, ms; null before the first answer. */
   p95Ms: number | null = null;
+  /** A gateway has held all requests of a chunk: later chunks may stay until their first answer. */
+  mayBeHeld = false;
   /** Number of chunks that returned with answers. A paused lane goes on when it grows. */
   answeringChunks = 0;
   /** A chunk failed during a stop, so its worker may still be writing answers. */
@@ -56,7 +58,8 @@ export class ModelProgress {
   }
 
   /** Records rate, answer times and worker. Forgets the oldest worker if there are more than lanes. */
-  learn({ ratePerSec, p95Ms, answered, worker }: ExecuteChunkResult): void {
+  learn({ ratePerSec, p95Ms, answered, worker, left }: ExecuteChunkResult): void {
+    if (left === EXIT_REASON.held) this.mayBeHeld = true;
     if (ratePerSec !== null) this.ratePerSec = ratePerSec;
     if (p95Ms !== null) this.p95Ms = p95Ms;
     if (answered > 0) this.answeringChunks++;

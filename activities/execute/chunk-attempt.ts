@@ -146,6 +146,7 @@ export class ChunkAttempt {
       ...parts,
       chunk: this.#chunk,
       attempt: this.#context.info.attempt,
+      attemptLimitMs: this.#context.info.startToCloseTimeoutMs,
       retry: (what, work) => this.#retry(what, work),
     });
     this.#run = run;

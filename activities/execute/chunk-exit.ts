@@ -11,7 +11,9 @@ import type { ExecuteDeps } from './deps';
 export interface ChunkExitOptions {
   readonly chunk: Chunk;
   readonly deps: Pick<ExecuteDeps, 'config' | 'drain'>;
-  readonly route: Pick<Route, 'breaker'>;
+  readonly route: Pick<Route, 'breaker' | 'backend'>;
+  /** How long requests may be held before the chunk leaves without an answer, ms (`holdLimitMs`). */
+  readonly holdLimitMs: number;
   readonly lease: ChunkLease;
   /** Whether requests are in flight and none has been answered yet. */
   awaitsFirstAnswer(): boolean;
@@ -22,7 +24,8 @@ export interface ChunkExitOptions {
 /**
  * Decides when and why an attempt exits: the end of its time slice, a shutdown, a stop of its batch, or the
  * loss of its range (docs/design/execution.md#exit-reasons). From the first reason on, no new try begins.
- * Requests in flight are finished, or aborted if their answers would be useless or too late.
+ * Requests in flight are finished, or aborted if their answers would be useless or too late. Requests that a
+ * gateway still holds are closed (docs/design/held-requests.md).
  */
 export class ChunkExit {
   readonly #o: ChunkExitOptions;
@@ -32,7 +35,7 @@ export class ChunkExit {
   readonly #onDrain = (): void => this.exit(EXIT_REASON.drain);
   #reason: ExitReason | null = null;
   #stopCause: StopCause | null = null;
-  #endsWithNextReply = false;
+  #isOverdue = false;
 
   constructor(options: ChunkExitOptions) {
     this.#o = options;
@@ -46,6 +49,11 @@ export class ChunkExit {
   /** Set once the batch stops or its deadline has passed. */
   get stopCause(): StopCause | null {
     return this.#stopCause;
+  }
+
+  /** Whether the time slice has ended, but the chunk stays for its first answer. */
+  get isOverdue(): boolean {
+    return this.#isOverdue && this.#reason === null;
   }
 
   /** Aborts with the first exit reason. */
@@ -62,6 +70,7 @@ export class ChunkExit {
   watch(): void {
     const { chunk, deps, lease } = this.#o;
     this.#after(chunk.timeSliceMs, () => this.#endTimeSlice());
+    this.#after(this.#o.holdLimitMs, () => this.#endHold());
     this.#after(chunk.deadlineMs - Date.now(), () => this.stop('expired'));
     if (deps.drain.aborted) this.#onDrain();
     deps.drain.addEventListener('abort', this.#onDrain);
@@ -106,11 +115,27 @@ export class ChunkExit {
   }
 
   /**
-   * A line was answered, or a gateway gave its request up unserved. A drop ends an overdue time slice too:
+   * A line was answered. This ends an overdue time slice. If the gateway reports dispatches, a new slice begins
+   * instead: the chunk has waited for its turn, which has just come.
+   */
+  onAnswer(): void {
+    if (!this.isOverdue) return;
+    if (!this.#o.route.backend.reportsDispatch) return this.exit(EXIT_REASON.timeSlice);
+    this.#isOverdue = false;
+    this.#after(this.#o.chunk.timeSliceMs, () => this.exit(EXIT_REASON.timeSlice));
+  }
+
+  /**
+   * A gateway gave a request up unserved. Unless the gateway reports dispatches, this ends an overdue time slice too:
    * it counts as no try, so with a gateway that drops everything the slice would have no end.
    */
-  onReply(): void {
-    if (this.#endsWithNextReply) this.exit(EXIT_REASON.timeSlice);
+  onDrop(): void {
+    if (this.isOverdue && !this.#o.route.backend.reportsDispatch) this.exit(EXIT_REASON.timeSlice);
+  }
+
+  /** Nothing is in flight or will be soon. A gateway that holds nothing of an overdue chunk keeps it no longer. */
+  onRest(): void {
+    if (this.isOverdue && this.#o.route.backend.reportsDispatch) this.exit(EXIT_REASON.timeSlice);
   }
 
   #followLease(): void {
@@ -121,13 +146,20 @@ export class ChunkExit {
   }
 
   /**
-   * Exits. If requests are in flight and none is answered yet, exits with the first reply instead, so that
-   * slow models make progress.
+   * Exits. If requests are in flight and none is answered yet, the chunk becomes overdue instead, so that slow
+   * models make progress.
    */
   #endTimeSlice(): void {
     const isOpen = this.#o.route.breaker.state === 'open';
-    if (this.#o.awaitsFirstAnswer()) this.#endsWithNextReply = true;
+    if (this.#o.awaitsFirstAnswer()) this.#isOverdue = true;
     else this.exit(isOpen ? EXIT_REASON.breakerOpen : EXIT_REASON.timeSlice);
+  }
+
+  /** Temporal would end the attempt as failed. A gateway that reports nothing need not: each try is bounded. */
+  #endHold(): void {
+    if (this.#o.route.backend.reportsDispatch) {
+      this.exit(this.#isOverdue ? EXIT_REASON.held : EXIT_REASON.timeSlice);
+    }
   }
 
   #causeByClock(): StopCause {

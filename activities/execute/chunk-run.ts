@@ -1,6 +1,7 @@
 import type { StopCause } from '../../core/batch/status';
 import type { ExitReason } from '../../core/chunks/exit-reason';
 import { EXIT_REASON } from '../../core/chunks/exit-reason';
+import { holdLimitMs } from '../../core/chunks/hold-limit';
 import type { Permit } from '../../inference/dispatcher';
 import type { Route } from '../../inference/registry';
 import type { JournalWriter } from '../../storage/journal/journal-store';
@@ -28,6 +29,8 @@ export interface ChunkRunOptions {
   readonly chunk: Chunk;
   /** Which attempt of the chunk this is, from 1. */
   readonly attempt: number;
+  /** After this time Temporal ends the attempt as failed, ms. */
+  readonly attemptLimitMs: number;
   readonly deps: ExecuteDeps;
   readonly route: Route;
   readonly ledger: ChunkLedger;
@@ -41,6 +44,8 @@ export interface ChunkRunOptions {
 
 /** If the breaker's next probe is later than this, a chunk that may wait does so at the server. */
 const LONG_UNTIL_PROBE_MS = 2_000;
+/** If nothing of an overdue chunk is held, and nothing will be sent for this long, the chunk leaves. */
+const LONG_REST_MS = 2_000;
 /** Longest sleep of the loop, which polls conditions that have no event. */
 const MAX_SLEEP_MS = 250;
 /** Pause of a line whose try failed before it was sent, for example because its input is unreadable. */
@@ -80,6 +85,11 @@ export class ChunkRun implements LineRun {
     this.#queue = new LineQueue(ledger, maxBackingOff, options.attempt - 1);
     this.#exit = new ChunkExit({
       ...options,
+      holdLimitMs: holdLimitMs({
+        timeSliceMs: chunk.timeSliceMs,
+        attemptLimitMs: options.attemptLimitMs,
+        requestTimeoutMs: options.route.gateway.request_timeout,
+      }),
       awaitsFirstAnswer: () => this.#answered === 0 && this.#inFlight > 0,
       onExit: () => this.#changed.set(),
     });
@@ -90,6 +100,7 @@ export class ChunkRun implements LineRun {
     });
     this.#tryOptions = {
       signal: this.#exit.abort,
+      leaving: this.#exit.exiting,
       stopping: () => this.#exit.stopCause !== null,
       maySend: () => lease.maySend() && Date.now() < chunk.deadlineMs,
       openLines: () => this.#openInModel - this.#answered,
@@ -159,7 +170,7 @@ export class ChunkRun implements LineRun {
   #recordAnswer(line: ChunkLine, frame: EncodedFrame): void {
     this.#journal.recordAnswer(line, frame);
     this.#answered++;
-    this.#exit.onReply();
+    this.#exit.onAnswer();
   }
 
   async #sendAll(): Promise<void> {
@@ -172,6 +183,7 @@ export class ChunkRun implements LineRun {
       const line = this.#mayTry(nowMs) ? this.#nextLine(nowMs) : null;
       if (line === null) {
         if (this.#isProbeFarOff(nowMs)) return this.#exit.exit(EXIT_REASON.breakerOpen);
+        if (this.#exit.isOverdue && this.#restsUntil(nowMs + LONG_REST_MS)) this.#exit.onRest();
         await this.#changed.wait(this.#sleepMs(nowMs));
         continue;
       }
@@ -187,6 +199,13 @@ export class ChunkRun implements LineRun {
     if (!chunk.mayWait || this.#answered > 0 || this.#inFlight > 0) return false;
     const { state, retryAtMs } = route.breaker;
     return state === 'open' && retryAtMs - nowMs > LONG_UNTIL_PROBE_MS;
+  }
+
+  /** Whether nothing is in flight, and nothing can be sent before `untilMs`. */
+  #restsUntil(untilMs: number): boolean {
+    const { state, retryAtMs } = this.#o.route.breaker;
+    const nextMs = state === 'open' ? retryAtMs : (this.#queue.nextDueMs ?? 0);
+    return this.#inFlight === 0 && nextMs > untilMs;
   }
 
   #nextLine(nowMs: number): ChunkLine | null {
@@ -232,7 +251,7 @@ export class ChunkRun implements LineRun {
       if (result.kind === 'retry') {
         line.notBeforeMs = result.atMs;
         this.#queue.putBack(line);
-        if (line.unserved > 0) this.#exit.onReply();
+        if (line.unserved > 0) this.#exit.onDrop();
       } else if (result.kind === 'answered') {
         this.#latency.add(Math.max(0, performance.now() - startedMs - result.queueMs));
         this.#recordAnswer(line, result.frame);

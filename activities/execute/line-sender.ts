@@ -67,7 +67,10 @@ export class LineSender {
       const limit = how.load.sent();
       const span = this.#beginSpan(line);
       const outcome = await this.#send(line, body, { how, reservation, span });
-      if (outcome.kind === 'failure' && outcome.reason === 'unsent') return this.#unsent(how);
+      if (isPutBack(outcome)) {
+        span?.end({ status: null, failure: outcome.reason, outcome: 'retry', retryAtMs: null });
+        return this.#unsent(how);
+      }
       // Only an answer proves that the connection no longer reads the body.
       if (outcome.kind === 'answer') blocks.giveBack(block);
       return this.#settle(line, customId, { outcome, how, sentMs, limit, span });
@@ -152,6 +155,7 @@ export class LineSender {
         headers: span === null ? given : { ...given, ...span.headers },
         onBytes: (byteLength) => reservation.grow(byteLength),
         maySend: how.maySend,
+        leaving: how.leaving,
       },
       how.signal,
     );
@@ -159,9 +163,13 @@ export class LineSender {
     return outcome;
   }
 
-  /** Reports how long the model server took: without the queue of a gateway, and nothing for a drop. */
+  /**
+   * Reports how long the model server took: without the queue of a gateway, and nothing for a request that it has
+   * not seen.
+   */
   #observeEnd(outcome: BackendOutcome, tookMs: number): void {
     const { chunk, observer } = this.#options;
+    if (isPutBack(outcome)) return observer.requestEnded(chunk.model, null);
     const dropped = dropLabelOf(outcome);
     if (dropped !== null) {
       observer.requestEnded(chunk.model, null);
@@ -172,6 +180,11 @@ export class LineSender {
     observer.requestEnded(chunk.model, Math.max(0, tookMs - (queueMs ?? 0)));
     if (queueMs !== null) observer.requestQueued(chunk.model, Math.min(queueMs, tookMs));
   }
+}
+
+/** Whether no model server has seen the request, for a reason of our own. Its line is put back without a try. */
+function isPutBack(outcome: BackendOutcome): outcome is BackendFailure {
+  return outcome.kind === 'failure' && (outcome.reason === 'unsent' || outcome.reason === 'held');
 }
 
 /** A try that was sent, with its span; null unless the batch is traced. */
@@ -206,6 +219,7 @@ function errorCodeOf(reason: BackendFailure['reason']): LineErrorCode {
     case 'connection':
     case 'aborted':
     case 'unsent':
+    case 'held':
       return 'connection_error';
   }
 }

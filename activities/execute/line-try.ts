@@ -17,6 +17,8 @@ export type TryResult =
 /** What a try needs of its run. */
 export interface TryOptions {
   readonly signal: AbortSignal;
+  /** Aborts when the chunk exits: a request that a gateway still holds is closed, and its line put back. */
+  readonly leaving: AbortSignal;
   /** The try is the breaker's probe: it does not count if the gateway is still away. */
   readonly probe: boolean;
   /** Receives when the request is sent and what its reply says about the load of the server. */

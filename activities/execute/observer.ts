@@ -8,7 +8,7 @@ export interface ExecuteObserver {
   requestStarted(model: string, batchId: string): void;
   /**
    * A try has ended, with or without an answer. `servedMs` is its time without that in the queue of a
-   * gateway; null if a gateway gave the request up unserved.
+   * gateway; null if no model server has seen the request.
    */
   requestEnded(model: string, servedMs: number | null): void;
   /** A gateway reported how long a request waited in its queue. */

@@ -11,6 +11,8 @@ export interface RunContext {
   readonly chunk: Chunk;
   /** Which attempt of the chunk this is, from 1. */
   readonly attempt: number;
+  /** After this time Temporal ends the attempt as failed, ms. */
+  readonly attemptLimitMs: number;
   readonly lease: ChunkLease;
   readonly ledger: ChunkLedger;
   readonly writer: JournalWriter;

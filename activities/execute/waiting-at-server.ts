@@ -58,6 +58,8 @@ export function waitAfter(
       const awayMs = clamp(route.breaker.retryAtMs - nowMs, 0, MAX_NOT_DUE_MS);
       return waitFailure(exitReason, gatewayAwayMessage(route.key), awayMs + spreadMs);
     }
+    case EXIT_REASON.held:
+      return waitFailure(exitReason, heldMessage(chunk.model), spreadMs);
     case EXIT_REASON.timeSlice: {
       const dueMs = clamp((nextDueMs ?? 0) - nowMs, MIN_NOT_DUE_MS, MAX_NOT_DUE_MS);
       return waitFailure(exitReason, 'No request could be sent within the time slice.', dueMs);
@@ -65,6 +67,11 @@ export function waitAfter(
     default:
       return null;
   }
+}
+
+/** Tells operators why a chunk waits whose requests a gateway held until it had to leave. */
+function heldMessage(model: string): string {
+  return `The gateway has held all requests of model "${model}" in its queue.`;
 }
 
 /** The chunk with a shorter time slice if it may wait at the server. For its second and later attempts. */

@@ -15,6 +15,8 @@ export const EXIT_REASON = {
   fenced: 'fenced',
   /** The process was frozen and cannot confirm in time that it still holds the range. */
   unconfirmed: 'unheard',
+  /** A gateway held all requests until the chunk had to leave. */
+  held: 'held',
   /** No first permit in time. */
   noPermit: 'no_permit',
   /** The circuit breaker is open. */

@@ -16,7 +16,9 @@ export type TryOutcome =
     }
   | {
       readonly kind: 'failure';
-      readonly reason: 'connect' | 'connection' | 'timeout' | 'too_large' | 'aborted' | 'unsent';
+      /** `held`: we closed it while the gateway held it. */
+      readonly reason:
+        'connect' | 'connection' | 'timeout' | 'too_large' | 'aborted' | 'unsent' | 'held';
     };
 
 /** What a reply shows about the load of its server. */

@@ -22,10 +22,12 @@ export interface AttemptFailure {
 }
 
 /**
- * Consumes the response of one attempt. Calls come in this order: `onHead` once, `onBytes` any number
- * of times, `onEnd` once; or `onFailure` once, at any point, and nothing after it.
+ * Consumes the response of one attempt. Calls come in this order: `onInterim` any number of times, `onHead`
+ * once, `onBytes` any number of times, `onEnd` once; or `onFailure` once, at any point, and nothing after it.
  */
 export interface ResponseReader {
+  /** An interim response (1xx) other than 100, which undici treats as a broken one. Precedes `onHead`. */
+  onInterim?(status: number): void;
   /** The final status; `rawHeaders` holds name, value, name, value, …. */
   onHead(status: number, rawHeaders: readonly Buffer[]): void;
   onBytes(chunk: Buffer): void;
@@ -39,7 +41,7 @@ export interface ResponseReader {
 
 /** The time limit and the reader of one attempt. */
 export interface AttemptOptions {
-  /** Time limit from the creation of the attempt to the last byte of the response, ms. */
+  /** Time limit from the creation of the attempt to the last byte of the response, ms; see `restartTimer`. */
   readonly timeoutMs: number;
   /** Called when there is a connection, before the first byte. False ends the attempt as `unsent`. */
   readonly maySend: (() => boolean) | undefined;
@@ -91,6 +93,11 @@ export class HttpAttempt {
     clearTimeout(this.#timer);
   }
 
+  /** Begins the time limit anew. */
+  restartTimer(): void {
+    if (!this.#isOver) this.#timer.refresh();
+  }
+
   /** Back-pressure: reads no further until each hold has been released. */
   hold(): void {
     this.#holds++;
@@ -113,8 +120,10 @@ export class HttpAttempt {
   }
 
   onHeaders(status: number, rawHeaders: Buffer[], resume: () => void): boolean {
-    // Informational responses (1xx) precede the final one.
-    if (status < 200) return true;
+    if (status < 200) {
+      if (!this.#isOver) this.#options.reader.onInterim?.(status);
+      return true;
+    }
     this.#resume = resume;
     this.#options.reader.onHead(status, rawHeaders);
     return !this.#isOver;

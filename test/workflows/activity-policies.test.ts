@@ -24,7 +24,7 @@ const settings: BatchSettings = {
   historyEvents: null,
 };
 
-const RETURNS = { mayWait: false, scheduleToStartMs: undefined };
+const RETURNS = { mayWait: false, mayBeHeld: false, scheduleToStartMs: undefined };
 
 it('dispatches no activity eagerly, awaits cancelled ones, and times none out while no worker runs', () => {
   const policy = { settings, queue: 'q', timeSliceMs: 1, requestTimeoutMs: 1, ...RETURNS };
@@ -74,7 +74,20 @@ it('limits the attempts of a chunk, unless it may wait at the server', () => {
   executeChunkActivity({ ...policy, ...RETURNS });
   expect(calls.at(-1)?.[0].retry).toMatchObject({ maximumAttempts: 3 });
   expect(calls.at(-1)?.[0]).not.toHaveProperty('scheduleToStartTimeout');
-  executeChunkActivity({ ...policy, mayWait: true, scheduleToStartMs: 5_000 });
+  executeChunkActivity({ ...policy, ...RETURNS, mayWait: true, scheduleToStartMs: 5_000 });
   expect(calls.at(-1)?.[0].retry).not.toHaveProperty('maximumAttempts');
   expect(calls.at(-1)?.[0]).toMatchObject({ scheduleToStartTimeout: 5_000 });
+});
+
+it('gives a chunk half an hour once a gateway has held one of its model', () => {
+  const requestTimeoutMs = 60_000;
+  const { calls } = jest.mocked(proxyActivities).mock;
+  const limitOf = (timeSliceMs: number, mayBeHeld: boolean) => {
+    const policy = { settings, queue: 'q', requestTimeoutMs, attempts: 3, summary: 's' };
+    executeChunkActivity({ ...policy, ...RETURNS, timeSliceMs, mayBeHeld });
+    return calls.at(-1)?.[0].startToCloseTimeout;
+  };
+  expect(limitOf(15_000, false)).toBe(15_000 + 150_000);
+  expect(limitOf(15_000, true)).toBe(30 * 60_000 + 150_000);
+  expect(limitOf(3_600_000, true)).toBe(3_600_000 + 150_000);
 });

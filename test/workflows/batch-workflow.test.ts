@@ -1,7 +1,7 @@
 import type { BatchInput } from '../../workflows/contract';
 import { EXEC_QUEUE } from '../../workflows/contract';
 import { FakeBatch } from './fake-batch';
-import { SCENARIOS } from './scenarios';
+import { HELD_ATTEMPTS, SCENARIOS } from './scenarios';
 import { type PlayedScenario, type ScenarioPlayer, startScenarioPlayer } from './play-scenario';
 import { TEMPORAL_START_MS } from '../support/temporal';
 
@@ -188,6 +188,25 @@ describe('batchWorkflow', () => {
       expect(rest.length).toBeGreaterThan(1);
     },
   );
+
+  it.concurrent('costs fewer than 100 events an hour while a gateway holds it', async () => {
+    const { batch, played } = await run('held-by-a-gateway');
+    expect(played.result).toMatchObject({ status: 'completed', total: 300 });
+    everyLineOnce(batch);
+    const events = played.histories[0]?.events ?? [];
+    const scheduled = events.flatMap(({ activityTaskScheduledEventAttributes: one }) =>
+      one?.activityType?.name === 'executeChunk' ? [one] : [],
+    );
+    expect(scheduled).toHaveLength(batch.chunks.length - HELD_ATTEMPTS);
+    // Each attempt of the waiting chunk may last half an hour, so these are the events of three hours.
+    const waiting = scheduled[batch.chunks.findIndex(({ mayWait }) => mayWait === true)];
+    expect(Number(waiting?.startToCloseTimeout?.seconds)).toBe(30 * 60 + 91);
+    const firstAnswer = events.findIndex(
+      ({ activityTaskStartedEventAttributes: one }) => one?.attempt === HELD_ATTEMPTS + 1,
+    );
+    expect(firstAnswer).toBeGreaterThan(0);
+    expect(firstAnswer).toBeLessThan(100);
+  });
 
   it.concurrent(
     'takes chunks back from a queue that is no longer served, and waits for a route',

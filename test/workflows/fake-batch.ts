@@ -12,6 +12,7 @@ import type {
   RowState,
 } from '../../activities/contract';
 import type { BatchStatus, StopCause } from '../../core/batch/status';
+import type { ExitReason } from '../../core/chunks/exit-reason';
 import { isLegalTransition } from '../support/transitions';
 import { isTerminal } from '../../core/batch/status';
 import { EXEC_QUEUE } from '../../workflows/contract';
@@ -243,12 +244,12 @@ function notRouted(): ApplicationFailure {
   return ApplicationFailure.create({ message: 'no route', type: 'not_routed' });
 }
 
-/** Fails a chunk as if it waited for a permit or, with `died`, as if its worker died. */
-export function waitOrDie(batch: FakeBatch, died: boolean): never {
+/** Fails a chunk as if it waited, by default for a permit, or, with `died`, as if its worker died. */
+export function waitOrDie(batch: FakeBatch, died: boolean, type: ExitReason = 'no_permit'): never {
   const { info, heartbeat } = Context.current();
   batch.notes.push(info.heartbeatDetails ?? null);
   const deaths = batch.notes.length - 1;
   heartbeat({ deaths, holding: true });
   if (!died) heartbeat({ deaths, holding: false });
-  throw ApplicationFailure.create({ message: 'waits', type: 'no_permit', nextRetryDelay: 100 });
+  throw ApplicationFailure.create({ message: 'waits', type, nextRetryDelay: 100 });
 }

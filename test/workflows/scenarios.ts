@@ -15,6 +15,9 @@ export interface Scenario {
   readonly drive?: (handle: WorkflowHandle) => Promise<void>;
 }
 
+/** How often the waiting chunk of `held-by-a-gateway` finds that nothing is served. */
+export const HELD_ATTEMPTS = 6;
+
 const running = (batch: FakeBatch) => until(() => batch.chunks.length > 0, 20_000, 'a first chunk');
 
 /** The details of a batch, as operators see them in Temporal's UI. */
@@ -129,6 +132,19 @@ export const SCENARIOS: Readonly<Record<string, () => Scenario>> = {
         if (batch.notes.length === 3) return Promise.resolve();
         if (input.mayWait === true) waitOrDie(batch, batch.notes.length === 1);
         return Promise.resolve({ next: input.from, left: 'no_permit' });
+      },
+    }),
+  }),
+  // A gateway holds all requests. One chunk waits for all four lanes, and its first six attempts leave as held.
+  'held-by-a-gateway': () => ({
+    batch: new FakeBatch({
+      models: [{ model: 'alpha', entries: 300 }],
+      settings: { queuedWarningMs: 60_000 },
+      ratePerSec: 1,
+      onChunk: (input, batch) => {
+        if (batch.notes.length === HELD_ATTEMPTS) return Promise.resolve();
+        if (input.mayWait === true) waitOrDie(batch, false, 'held');
+        return Promise.resolve({ next: input.from, left: 'held' });
       },
     }),
   }),
