@@ -6,6 +6,9 @@ import type { Config } from '../platform/config-schema';
 import type { GatewayMetrics } from '../platform/gateway-metrics';
 import type { Logger } from '../platform/logger';
 import { gatewayOriginRules, originCheck } from '../platform/own-names';
+import { addModelRoutes } from './models/model-routes';
+import { addOpenApiRoute } from './openapi/openapi-route';
+import { PROXIED_PATHS } from './openapi/operations';
 import type { PoolTable } from './pools/pool-table';
 import { idleConnectionMs } from './pools/settings';
 import { addBodyPlaces } from './requests/arriving-bodies';
@@ -13,7 +16,6 @@ import type { BodyRoom } from './requests/body-room';
 import { addCaller, type WorkerTokenCheck } from './requests/caller';
 import { handleRequest } from './requests/handle-request';
 import { addGatewayTracing, type GatewayTracing } from './requests/request-trace';
-import { addModelRoutes } from './routes/models';
 
 /** Settings and dependencies of the gateway. The caller of `buildGateway` opens and closes them. */
 export interface GatewayDeps {
@@ -31,15 +33,6 @@ export interface GatewayDeps {
   readonly now: () => number;
 }
 
-/** Paths that are passed on to backends. */
-const PROXIED = [
-  '/chat/completions',
-  '/completions',
-  '/embeddings',
-  '/responses',
-  '/moderations',
-] as const;
-
 /** The gateway, not yet listening: OpenAI's routes for inference under `/v1` (docs/gateway.md). */
 export function buildGateway(deps: GatewayDeps): FastifyInstance {
   const { config, metrics, tracing, logger, pools, now } = deps;
@@ -53,12 +46,13 @@ export function buildGateway(deps: GatewayDeps): FastifyInstance {
     logger,
   });
   const context = { config, pools, metrics, tracing, now };
+  addOpenApiRoute(app, config.auth);
   void app.register(
     async (v1) => {
       addCaller(v1, { ...deps, auth: config.auth });
       addGatewayTracing(v1, tracing, config.tracing.request_ratio);
       addBodyPlaces(v1, config, deps.bodyRoom);
-      for (const path of PROXIED) {
+      for (const path of PROXIED_PATHS) {
         v1.post(path, (request, reply) => handleRequest(context, request, reply));
       }
       addModelRoutes(v1, pools);

@@ -5,7 +5,7 @@ import { errorShape } from '../objects/error-object';
 import { idempotencyKeyHeader } from '../routes/idempotency';
 import { HEADERS, headersOf } from './headers';
 import { COMMON_ERRORS, type Operation, operations } from './operations';
-import { type Authentication, securityOf, securityScheme } from './security';
+import { type Authentication, securityOf, securityScheme } from '../../http/openapi/security';
 
 type Json = Readonly<Record<string, unknown>>;
 

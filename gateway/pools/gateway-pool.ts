@@ -11,6 +11,7 @@ import { BAND, type Band } from '../../core/dispatch/queue/band';
 import type { QueuedRequest } from '../../core/dispatch/queue/queued-request';
 import type { ChainReader } from '../../core/plan/prefix-chain';
 import type { PromptBytes } from '../../core/openai/prompt-bytes';
+import type { PoolModels } from '../models/pool-models';
 import type { PoolBackend } from './pool-backend';
 
 /** Time limits of exchanges with a backend, ms. */
@@ -24,6 +25,8 @@ export interface GatewayPoolParts {
   readonly name: string;
   /** Names of its models; `*` stands for all that no pool names. */
   readonly models: readonly string[];
+  /** What its backends list; null unless it is the pool of `*`. */
+  readonly listed: PoolModels | null;
   readonly backends: readonly PoolBackend[];
   readonly limits: ExchangeLimits;
   readonly settings: PoolSettings;
@@ -50,6 +53,7 @@ export interface ChoiceOptions {
 export class GatewayPool {
   readonly name: string;
   readonly models: readonly string[];
+  readonly listed: PoolModels | null;
   readonly backends: readonly PoolBackend[];
   readonly limits: ExchangeLimits;
   readonly controller: RequestQueueController;
@@ -68,6 +72,7 @@ export class GatewayPool {
     const { name, models, backends, limits, settings, guard, ports } = parts;
     this.name = name;
     this.models = models;
+    this.listed = parts.listed;
     this.limits = limits;
     this.backends = backends;
     this.guard = guard;

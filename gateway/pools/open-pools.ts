@@ -7,15 +7,17 @@ import { TokenCosts } from '../../core/dispatch/cost';
 import { createChainReader } from '../../core/plan/prefix-chain';
 import { BackendProbe } from '../../inference/proxy/backend-probe';
 import { openProxiedBackend } from '../../inference/proxy/proxied-backend';
+import { openModelListing } from '../../inference/proxy/model-listing';
 import { readGatewaySecrets } from '../../inference/secrets';
 import { flowBlocksOf, hasFixedBounds, type FlowBlocks } from '../../platform/config-flow-blocks';
 import type { BackendConfig, PoolConfig } from '../../platform/config-gateway';
 import { redactUrl } from '../../platform/config-redact';
 import type { Config } from '../../platform/config-schema';
 import type { Logger } from '../../platform/logger';
+import { PoolModels, type ModelSource } from '../models/pool-models';
 import { GatewayPool } from './gateway-pool';
 import { PoolBackend } from './pool-backend';
-import { PoolTable } from './pool-table';
+import { ANY_MODEL, PoolTable } from './pool-table';
 import { poolSettings } from './settings';
 
 /** What the pools are opened with. */
@@ -82,6 +84,7 @@ function openPool(options: PoolOptions): GatewayPool {
   });
   const pool = new GatewayPool({
     ...{ name, models: config.models, backends },
+    listed: config.models.includes(ANY_MODEL) ? openModels(options, backends) : null,
     limits: { requestTimeoutMs: config.request_timeout, stallTimeoutMs: config.stall_timeout },
     settings: poolSettings(gateway, blocks),
     isStatic: hasFixedBounds(blocks),
@@ -99,6 +102,27 @@ function openPool(options: PoolOptions): GatewayPool {
   });
   pending.pool = pool;
   return pool;
+}
+
+/** Only the pool of `*` asks its backends: other pools name their models. */
+function openModels(options: PoolOptions, backends: readonly PoolBackend[]): PoolModels {
+  const { pool, now, onClose } = options;
+  const sources = backends.map((backend, i): ModelSource => {
+    const config = pool.backends[i];
+    if (config === undefined) throw new RangeError(`the pool has no backend ${i}`);
+    const { authorization, tls } = readGatewaySecrets(config, options.config.secrets_dir);
+    const listing = openModelListing({
+      ...{ url: config.url, authorization, tls, timeoutMs: pool.probe.timeout },
+    });
+    onClose(() => listing.close());
+    return {
+      get isReady() {
+        return backend.isReady;
+      },
+      read: () => listing.read(),
+    };
+  });
+  return new PoolModels(sources, now);
 }
 
 function openBackend(

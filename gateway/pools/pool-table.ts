@@ -1,7 +1,8 @@
+import type { PoolModels } from '../models/pool-models';
 import type { GatewayPool } from './gateway-pool';
 
 /** The model that stands for all that no pool names. */
-const ANY_MODEL = '*';
+export const ANY_MODEL = '*';
 
 /** All pools, by the models that they serve. */
 export class PoolTable {
@@ -16,6 +17,11 @@ export class PoolTable {
   /** Names of models that pools list. */
   get models(): string[] {
     return [...this.#byModel.keys()].filter((model) => model !== ANY_MODEL);
+  }
+
+  /** The models that the backends of the pool of `*` list; null without such a pool. */
+  get listed(): PoolModels | null {
+    return this.#byModel.get(ANY_MODEL)?.listed ?? null;
   }
 
   /** The pool of a model; null if no pool serves it. */
