@@ -3,6 +3,7 @@ import { expectedLines } from './expect';
 import { checkFiles } from './files';
 import { type Resend, SendsCheck } from './sends';
 import { checkStates } from './states';
+import { checkUsers } from './users';
 
 export interface Verdict {
   readonly violations: readonly Violation[];
@@ -20,7 +21,7 @@ export function checkRound(round: RoundEvidence): Verdict {
     sends.check(batch, files.endings);
   }
   return {
-    violations: [...violations, ...sends.violations, ...foreign(round)],
+    violations: [...violations, ...sends.violations, ...foreign(round), ...checkUsers(round)],
     resends: sends.resends,
   };
 }

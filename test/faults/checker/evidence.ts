@@ -53,6 +53,20 @@ export interface CancelCall {
   readonly batch: BatchView | null;
 }
 
+/** One call of a user beside the batches. Times are Unix ms. */
+export interface UserCall {
+  /** Its number, of which its answer is a pure function. */
+  readonly index: number;
+  readonly sentMs: number;
+  readonly endedMs: number;
+  /** `whole`: the end of the answer arrived; `broken`: the connection ended first; `hangs`: neither. */
+  readonly end: 'whole' | 'broken' | 'hangs';
+  /** Null if no head arrived. */
+  readonly status: number | null;
+  /** What arrived of the body. */
+  readonly text: string;
+}
+
 /** Everything known of one batch after its round. */
 export interface BatchEvidence {
   readonly plan: BatchPlan;
@@ -86,6 +100,8 @@ export interface Tolerance {
 /** One round, seen from outside. */
 export interface RoundEvidence {
   readonly batches: readonly BatchEvidence[];
+  /** None without a gateway. */
+  readonly users: readonly UserCall[];
   readonly disturbances: readonly Disturbance[];
   /** Of this round and all before. */
   readonly arrivals: readonly Arrival[];

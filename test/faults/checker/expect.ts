@@ -19,11 +19,12 @@ const MESSAGES = {
 /** Every line of a batch in the order of its input. */
 export function expectedLines(plan: BatchPlan, batchId: string): ExpectedLine[] {
   const starts = lineStarts(inputText(plan));
+  const isThroughGateway = plan.isThroughGateway === true;
   return plan.lines.map((line, index) => {
     const placed = { line, index };
     const offset = starts[index]!.toString(16).padStart(12, '0');
     const lineId = `batch_req_${batchId.slice('batch_'.length)}${offset}`;
-    return { ...placed, lineId, ...ending(placed, lineId) };
+    return { ...placed, lineId, ...ending(placed, { lineId, isThroughGateway }) };
   });
 }
 
@@ -37,14 +38,19 @@ export function unansweredText(
   return JSON.stringify({ id, custom_id: line.customId, response: null, error });
 }
 
-function ending(placed: PlacedLine, lineId: string): Pick<ExpectedLine, 'answered' | 'tokens'> {
+function ending(
+  placed: PlacedLine,
+  { lineId, isThroughGateway }: { lineId: string; isThroughGateway: boolean },
+): Pick<ExpectedLine, 'answered' | 'tokens'> {
   const { line } = placed;
   if (line.kind === 'unrouted') {
     const text = unansweredText({ line, lineId }, 'model_not_found');
     return { answered: { text, file: 'errors' }, tokens: null };
   }
   const { status, text, requestId } = finalAnswer(placed);
-  const response = { status_code: status, request_id: requestId ?? lineId, body: JSON.parse(text) };
+  // The gateway answers with the id that it was given.
+  const answeredId = isThroughGateway ? lineId : (requestId ?? lineId);
+  const response = { status_code: status, request_id: answeredId, body: JSON.parse(text) };
   const whole = { id: lineId, custom_id: line.customId, response, error: null };
   const ok = status === 200;
   return {

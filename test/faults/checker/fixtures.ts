@@ -128,7 +128,7 @@ export function round({
     ...batch,
   };
   const tolerance = { lastFlushMs: 200, clockMs: 50, cancelGraceMs: 2_000 };
-  return { batches: [whole], arrivals, disturbances, tolerance };
+  return { batches: [whole], users: [], arrivals, disturbances, tolerance };
 }
 
 export function rules(scene: Scene): string[] {

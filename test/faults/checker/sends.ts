@@ -15,15 +15,16 @@ import type { LineEndings } from './files';
 /** Faults after which an attempt may have been abandoned with requests in flight. */
 const UNSETTLING = [
   ...['worker', 'second-worker', 'temporal', 'supervisor', 'stack'],
-  ...['to-temporal', 'to-models', 'to-all'],
+  ...['to-temporal', 'to-models', 'to-all', 'gateway'],
 ];
 /** Faults that can lose an answer on its way: they end its receiver or its connection. */
 const LOSING = [
   ...['kill worker', 'kill second-worker', 'kill stack', 'freeze worker', 'freeze second-worker'],
   ...['cut to-models', 'cut to-all', 'hang to-models', 'hang to-all'],
+  ...['kill gateway', 'drain gateway'],
 ];
 /** Faults that delay requests on their way. */
-const HOLDING = ['hang to-models', 'hang to-all'];
+const HOLDING = ['hang to-models', 'hang to-all', 'freeze gateway'];
 /** How long after an outage its effect appears: the heartbeat times out and the next attempt begins. */
 const AFTER_EFFECT_MS = 20_000;
 /** From the mending of a link to the first answer of the database: a progress interval and a new connection. */

@@ -79,6 +79,28 @@ export function finalAnswer(placed: PlacedLine): FinalAnswer {
   return { status: 200, text: JSON.stringify(answer, null, index % 4), requestId };
 }
 
+/** How ids of requests of users begin; those of lines begin with `batch_req_`. */
+export const USER_ID = 'user-';
+
+/** The body of a user's call. */
+export function userBody(index: number): string {
+  const messages = [{ role: 'user', content: `user ${index}` }];
+  return JSON.stringify({ model: 'alpha', stream: true, messages, user: String(index) });
+}
+
+/** The events of the answer to a user: a pure function of the number of the call. */
+export function userEvents(index: number): string[] {
+  const events = Array.from({ length: 2 + (index % 6) }, (_, i) =>
+    JSON.stringify({ choices: [{ index: 0, delta: { content: `Wort ${index}.${i} 漢` } }] }),
+  );
+  return [...events, '[DONE]'].map((data) => `data: ${data}\n\n`);
+}
+
+/** The body of the answer to a user. */
+export function userAnswer(index: number): string {
+  return userEvents(index).join('');
+}
+
 function failure(message: string, code: string): string {
   return JSON.stringify({ error: { message, type: 'server_error', param: null, code } });
 }

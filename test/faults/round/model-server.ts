@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Arrival } from '../checker/evidence';
-import { finalAnswer, lineOfBody, type PlacedLine } from './answers';
+import { finalAnswer, lineOfBody, type PlacedLine, USER_ID, userEvents } from './answers';
 import type { Lateness } from './lateness';
 import { watchLateness } from './lateness';
 
@@ -15,6 +15,9 @@ export interface FaultsModelServer {
   close(): Promise<void>;
 }
 
+/** Between two events of a user's answer. */
+const EVENT_MS = 20;
+
 export async function startFaultsModelServer(): Promise<FaultsModelServer> {
   const arrivals: Arrival[] = [];
   const tries = new Map<string, number>();
@@ -27,7 +30,11 @@ export async function startFaultsModelServer(): Promise<FaultsModelServer> {
 
   function listen(at: number): Promise<Server> {
     const opened = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
-      if (lateness.isProbe(request)) return void response.end();
+      // The second is the probe of a gateway.
+      if (lateness.isProbe(request) || request.method === 'GET') return void response.end();
+      if (String(request.headers['x-request-id']).startsWith(USER_ID)) {
+        return answerUser(request, response);
+      }
       const arrival = noteArrival(request, response, () => cuts > 0);
       arrivals.push(arrival);
       void answerLater(request, response, { arrival, tries });
@@ -57,6 +64,21 @@ export async function startFaultsModelServer(): Promise<FaultsModelServer> {
       return close();
     },
   };
+}
+
+/** Streams the answer to a user, one event after the other. */
+function answerUser(request: IncomingMessage, response: ServerResponse): void {
+  const index = Number(String(request.headers['x-request-id']).slice(USER_ID.length));
+  const events = userEvents(index);
+  request.resume();
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  const timer = setInterval(() => {
+    response.write(events.shift() ?? '');
+    if (events.length === 0) response.end();
+  }, EVENT_MS);
+  // Also when it has ended.
+  response.once('finish', () => clearInterval(timer));
+  response.once('close', () => clearInterval(timer));
 }
 
 /** The record of a request; how it ends is noted when it does. */

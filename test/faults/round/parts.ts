@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { GatewayProcess } from '../../support/gateway-process';
 import { isGone } from '../../support/process-state';
 import type { TestStack } from '../../support/stack';
 import type { ProxyMood, TcpProxy } from '../../support/tcp-proxy';
@@ -22,6 +23,7 @@ export interface FaultsScene {
   restart(): Promise<void>;
   readonly modelServer: FaultsModelServer;
   readonly secondWorker: SecondWorker | null;
+  readonly gateway: Pick<GatewayProcess, 'pid'> | null;
 }
 
 /** The stack gives up a part that dies five times within 30 s before it was ready. */
@@ -132,6 +134,7 @@ class Processes {
 
   #pidOf(part: Part): number | null {
     if (part === 'second-worker') return this.#scene.secondWorker?.pid() ?? null;
+    if (part === 'gateway') return this.#scene.gateway?.pid() ?? null;
     const pid = this.#scene.stack.pidNow(part);
     return pid === null || isGone(pid) ? null : pid;
   }

@@ -1,19 +1,18 @@
 import { planRound } from './plan';
 import { randomFrom } from './random';
 
+const ONE = { twoWorkers: false, store: 'filesystem', hasGateway: false } as const;
+
 describe('the schedule of faults', () => {
   it('depends on the seed only', () => {
-    const plan = (seed: number) =>
-      planRound({ seed, round: 3, twoWorkers: false, store: 'filesystem' });
+    const plan = (seed: number) => planRound({ ...ONE, seed, round: 3 });
     expect(plan(1)).toEqual(plan(1));
     expect(plan(1)).not.toEqual(plan(2));
   });
 
   it('strikes every part within eight rounds', () => {
     const struck = Array.from({ length: 8 }, (_, round) =>
-      planRound({ seed: 5, round, twoWorkers: false, store: 'filesystem' }).faults.map(
-        ({ kind, part }) => `${kind} ${part}`,
-      ),
+      planRound({ ...ONE, seed: 5, round }).faults.map(({ kind, part }) => `${kind} ${part}`),
     ).flat();
     for (const part of ['worker', 'api', 'temporal', 'postgres']) {
       expect(struck).toContain(`kill ${part}`);
@@ -26,12 +25,24 @@ describe('the schedule of faults', () => {
   it('strikes the S3 server only if objects are there', () => {
     const struck = (store: 'filesystem' | 's3'): string[] =>
       Array.from({ length: 2 }, (_, round) =>
-        planRound({ seed: 5, round, twoWorkers: false, store }).faults.map(
+        planRound({ ...ONE, seed: 5, round, store }).faults.map(
           ({ kind, part }) => `${kind} ${part}`,
         ),
       ).flat();
     expect(struck('s3')).toEqual(expect.arrayContaining(['kill s3', 'freeze s3']));
     expect(struck('filesystem').join()).not.toContain('s3');
+  });
+
+  it('strikes a gateway only if there is one, in each of its ways within four rounds', () => {
+    const struck = (hasGateway: boolean): string =>
+      Array.from({ length: 4 }, (_, round) =>
+        planRound({ ...ONE, seed: 5, round, hasGateway }).faults.map(
+          ({ kind, part }) => `${kind} ${part}`,
+        ),
+      ).join();
+    for (const kind of ['kill', 'freeze', 'drain'])
+      expect(struck(true)).toContain(`${kind} gateway`);
+    expect(struck(false)).not.toContain('gateway');
   });
 
   it('draws numbers evenly', () => {

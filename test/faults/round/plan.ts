@@ -26,6 +26,8 @@ export interface BatchPlan {
   /** Completion window; null: a day. */
   readonly windowSec: number | null;
   readonly lines: readonly LinePlan[];
+  /** Whether its lines go through a gateway of ours; false if left out. */
+  readonly isThroughGateway?: boolean;
   /** Waves of cancels: when, after the creation of the batch, and how many at once. */
   readonly cancels: readonly { readonly afterMs: number; readonly together: number }[];
   /** When its input file is deleted, after its creation. Without this it is kept. */
@@ -44,6 +46,8 @@ export type Part =
   | 'postgres'
   /** The S3 server, if objects are there. */
   | 's3'
+  /** If there is one in front of the model server. */
+  | 'gateway'
   | 'model-server'
   | 'supervisor'
   | 'stack'
@@ -106,6 +110,13 @@ const STORE_FAULTS: typeof FIRST_FAULTS = [
   ['kill', 's3'],
   ['freeze', 's3'],
 ];
+/** In addition, and first, if a gateway is in front of the model server. */
+const GATEWAY_FAULTS: typeof FIRST_FAULTS = [
+  ['kill', 'gateway'],
+  ['freeze', 'gateway'],
+  ['drain', 'gateway'],
+  ['cut', 'model-server'],
+];
 /** In addition, if two workers run: faults that strike the links of one. */
 const LINK_FAULTS: typeof FIRST_FAULTS = [
   ['cut', 'to-temporal'],
@@ -123,6 +134,8 @@ export interface PlanOptions {
   /** Whether a second worker runs, which faults may strike too. */
   readonly twoWorkers: boolean;
   readonly store: 'filesystem' | 's3';
+  /** Whether a gateway is in front of the model server. */
+  readonly hasGateway: boolean;
 }
 
 export function planRound({ seed, round, ...rest }: PlanOptions): RoundPlan {
@@ -132,7 +145,7 @@ export function planRound({ seed, round, ...rest }: PlanOptions): RoundPlan {
   for (let i = random.between(4, 7); i > 0 && room > 0; i--) {
     const batch = planBatch(random, `s${seed}-r${round}-b${batches.length}`, room);
     room -= batch.lines.length;
-    batches.push(batch);
+    batches.push(rest.hasGateway ? { ...batch, isThroughGateway: true } : batch);
   }
   return { seed, round, batches, faults: planFaults(random, round, { batches, ...rest }) };
 }
@@ -169,12 +182,16 @@ function planCancels(random: Random): BatchPlan['cancels'] {
   return [first, { afterMs, together: random.between(1, 2) }];
 }
 
-interface Scene extends Pick<PlanOptions, 'twoWorkers' | 'store'> {
+interface Scene extends Pick<PlanOptions, 'twoWorkers' | 'store' | 'hasGateway'> {
   readonly batches: readonly BatchPlan[];
 }
 
 function planFaults(random: Random, round: number, scene: Scene): FaultPlan[] {
-  const single = [...(scene.store === 's3' ? STORE_FAULTS : []), ...FIRST_FAULTS];
+  const single = [
+    ...(scene.hasGateway ? GATEWAY_FAULTS : []),
+    ...(scene.store === 's3' ? STORE_FAULTS : []),
+    ...FIRST_FAULTS,
+  ];
   const own = [...single, ...(scene.twoWorkers ? LINK_FAULTS : WHOLE_FAULTS)];
   const first = own[round % (own.length + 1)];
   // The last round of each cycle has no faults, only cancels and windows.
@@ -187,7 +204,7 @@ function planFaults(random: Random, round: number, scene: Scene): FaultPlan[] {
   return chosen.map(([kind, part], i) => ({
     kind,
     part: part === 'worker' && scene.twoWorkers ? random.pick(['worker', 'second-worker']) : part,
-    forMs: faultMs(random, [kind, part]),
+    forMs: faultMs(random, [kind, part], scene),
     when: i === 0 ? amidTheLargest(random, scene.batches) : planMoment(random, scene.batches),
   }));
 }
@@ -196,8 +213,16 @@ function isWhole([, part]: readonly [FaultKind, Part]): boolean {
   return part === 'stack' || part === 'supervisor';
 }
 
-/** Most freezes and cuts from Temporal last longer than the heartbeat timeout of 3 s. */
-function faultMs(random: Random, [kind, part]: readonly [FaultKind, Part]): number {
+/**
+ * Most freezes and cuts from Temporal last longer than the heartbeat timeout of 3 s. Half of the cuts behind a gateway
+ * last longer than all its time limits.
+ */
+function faultMs(
+  random: Random,
+  [kind, part]: readonly [FaultKind, Part],
+  { hasGateway }: Scene,
+): number {
+  if (kind === 'cut' && hasGateway && random.chance(0.5)) return random.between(4_000, 7_000);
   if (kind === 'freeze' || part.startsWith('to-')) return random.between(1_500, 6_500);
   return kind === 'cut' ? random.between(300, 1_500) : 0;
 }

@@ -65,6 +65,7 @@ export class FaultFigures {
   readonly #cancelMs: number[] = [];
   readonly #ends = new Map<string, number>();
   readonly #faults = new Map<string, number>();
+  readonly #users = new Map<string, number>();
   #requests = 0;
   #lines = 0;
   #rounds = 0;
@@ -85,6 +86,7 @@ export class FaultFigures {
       }
     }
     for (const batch of evidence.batches) this.#addCancel(batch, evidence);
+    for (const { end, status } of evidence.users) count(this.#users, `${status ?? 'none'} ${end}`);
   }
 
   #addKill(fault: Disturbance, arrivals: readonly Arrival[], { resends }: Verdict): void {
@@ -118,6 +120,7 @@ export class FaultFigures {
       `${this.#rounds} rounds, ${this.#lines} lines, ${this.#requests} requests`,
       `ends: ${shown(this.#ends)}`,
       `faults: ${shown(this.#faults)}`,
+      ...(this.#users.size === 0 ? [] : [`answers to users: ${shown(this.#users)}`]),
       `worker killed → its lines sent again, ms: ${spread(this.#redispatchMs)}`,
       `in flight at the kill: ${spread(this.#inFlightAtKill)}`,
       `sent again for a kill: ${spread(this.#resentPerKill)}`,

@@ -14,6 +14,7 @@ import type { FaultsApi } from './api';
 import type { FaultsModelServer } from './model-server';
 import type { FaultsParts } from './parts';
 import type { BatchPlan, FaultPlan, RoundPlan } from './plan';
+import { startUsers } from './users';
 import { until } from '../../support/until';
 
 export interface RoundScene {
@@ -21,6 +22,8 @@ export interface RoundScene {
   readonly modelServer: FaultsModelServer;
   readonly parts: FaultsParts;
   readonly tolerance: Tolerance;
+  /** Base URL of the gateway, which users call too; null without one. */
+  readonly gatewayUrl: string | null;
 }
 
 const POLL_MS = 60;
@@ -34,16 +37,19 @@ export async function playRound(plan: RoundPlan, scene: RoundScene): Promise<Rou
   const firstArrival = modelServer.arrivals.length;
   modelServer.lateness.takeMs();
   const play = new Play(scene, firstArrival);
+  const users = startUsers(scene.gatewayUrl);
   const [batches, disturbances] = await Promise.all([
     Promise.all(plan.batches.map((batch) => play.batch(batch))),
     Promise.all(plan.faults.map((fault) => play.fault(fault))),
   ]);
+  const userCalls = await users.stop();
   // Wait for late requests: nothing may be sent for batches that have ended.
   await delay(500);
   const lagMs = modelServer.lateness.takeMs();
   const { tolerance } = scene;
   return {
     batches: await Promise.all(batches.map((batch) => play.withFiles(batch))),
+    users: userCalls,
     disturbances: disturbances.flatMap((one) => (one === null ? [] : [one])),
     arrivals: modelServer.arrivals.slice(firstArrival),
     // Delays of this process are not delays of the product.

@@ -11,6 +11,8 @@ import { describeRound, FaultFigures, roundLine } from '../round/report';
 import { playRound } from '../round/round';
 import type { SecondWorker } from '../round/second-worker';
 import { startSecondWorker } from '../round/second-worker';
+import type { GatewayProcess } from '../../support/gateway-process';
+import { startGatewayProcess } from '../../support/gateway-process';
 import type { TestStack } from '../../support/stack';
 import { STACK_START_MS, startStack } from '../../support/stack';
 import { FLUSH_MS, PROCESSES, STORE } from '../../support/variant';
@@ -21,7 +23,12 @@ const ROUNDS = Number(env['NIGHTSHIFT_FAULT_ROUNDS'] ?? 8);
 const FIRST_ROUND = Number(env['NIGHTSHIFT_FAULT_FIRST_ROUND'] ?? 0);
 const SEED = Number(env['NIGHTSHIFT_FAULT_SEED'] ?? 1);
 const TWO_WORKERS = PROCESSES > 1;
-const FLAGS = `${TWO_WORKERS ? ' --workers 2' : ''}${STORE === 's3' ? ' --store s3' : ''}`;
+const HAS_GATEWAY = env['NIGHTSHIFT_FAULT_GATEWAY'] === 'yes';
+const FLAGS = [
+  ...(TWO_WORKERS ? [' --workers 2'] : []),
+  ...(STORE === 's3' ? [' --store s3'] : []),
+  ...(HAS_GATEWAY ? [' --gateway'] : []),
+].join('');
 const LONG = env['NIGHTSHIFT_FAULT_ROUNDS'] !== undefined;
 const ROUND_MS = 240_000;
 /**
@@ -30,12 +37,14 @@ const ROUND_MS = 240_000;
  */
 const TOLERANCE: Tolerance = {
   lastFlushMs: STORE === 's3' || LONG ? FLUSH_MS : 1_500,
-  clockMs: LONG ? 50 : 250,
+  // A gateway is one more process that a request passes.
+  clockMs: LONG ? (HAS_GATEWAY ? 150 : 50) : 250,
   cancelGraceMs: 2_000,
 };
 
 const figures = new FaultFigures();
 let modelServer: FaultsModelServer;
+let gateway: GatewayProcess | null = null;
 let stack: TestStack;
 let second: SecondWorker | null = null;
 let parts: FaultsParts;
@@ -43,8 +52,10 @@ let failed = false;
 
 beforeAll(async () => {
   modelServer = await startFaultsModelServer();
-  const gateway = {
-    url: modelServer.url,
+  gateway = HAS_GATEWAY ? await startFaultsGateway(modelServer.url) : null;
+  const route = {
+    url: gateway?.url ?? modelServer.url,
+    ...(gateway === null ? {} : { api_key_file: gateway.tokenFile, send_fairness_header: true }),
     request_timeout: '10s',
     // Failed connection attempts count, and a cut costs many of them.
     max_retries: 15,
@@ -55,7 +66,7 @@ beforeAll(async () => {
     // The second worker is one whose links are struck too.
     processes: 1,
     config: {
-      model_gateways: Object.fromEntries(ROUTED_MODELS.map((model) => [model, gateway])),
+      model_gateways: Object.fromEntries(ROUTED_MODELS.map((model) => [model, route])),
       concurrency: { global: 40, per_model: 20 },
       worker: { heartbeat_timeout: '3s' },
       batch: { cancel_grace: `${TOLERANCE.cancelGraceMs}ms` },
@@ -72,6 +83,7 @@ beforeAll(async () => {
     },
     modelServer,
     secondWorker: second,
+    gateway,
   });
 }, STACK_START_MS);
 
@@ -80,9 +92,23 @@ afterAll(async () => {
   await stack?.stop();
   if (failed) console.error(`kept for inspection: ${stack.dataDir}`);
   else stack?.remove();
+  await gateway?.stop();
   await modelServer?.close();
   if (LONG) process.stderr.write(`${figures.toString()}\n`);
 }, 90_000);
+
+/** Half of the 40 lines that a worker has open wait at it. */
+function startFaultsGateway(url: string): Promise<GatewayProcess> {
+  return startGatewayProcess({
+    backends: [url],
+    settings: {
+      drain_budget: '1500ms',
+      fair_request_queue: { queue_ttl: '5s', batch_queue_ttl: '1500ms', no_backend_ttl: '1s' },
+      request_queue_controller: { watermark_per_backend: 20 },
+    },
+    pool: { probe: { interval: '200ms' } },
+  });
+}
 
 describe(`a schedule of faults, seed ${SEED}`, () => {
   const rounds = Array.from({ length: ROUNDS }, (_, i) => FIRST_ROUND + i);
@@ -90,10 +116,16 @@ describe(`a schedule of faults, seed ${SEED}`, () => {
   it.each(rounds)(
     'round %i: every batch ends complete, and no line is sent twice without a reason',
     async (round) => {
-      const plan = planRound({ seed: SEED, round, twoWorkers: TWO_WORKERS, store: STORE });
+      const plan = planRound({
+        ...{ seed: SEED, round, twoWorkers: TWO_WORKERS, store: STORE },
+        hasGateway: HAS_GATEWAY,
+      });
       await parts.calm();
       const api = faultsApi(stack.baseUrl);
-      const evidence = await playRound(plan, { api, modelServer, parts, tolerance: TOLERANCE });
+      const evidence = await playRound(plan, {
+        ...{ api, modelServer, parts, tolerance: TOLERANCE },
+        gatewayUrl: gateway?.url ?? null,
+      });
       const verdict = checkRound(evidence);
       figures.add(evidence, verdict);
       if (LONG) process.stderr.write(`${roundLine(round, evidence)}\n`);
