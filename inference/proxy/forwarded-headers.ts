@@ -9,6 +9,8 @@ export interface RequestHeaderRules {
   readonly own: RawHeaders;
   /** Whether the client's `authorization` goes to the backend, unless `own` has one. */
   readonly keepsAuthorization: boolean;
+  /** Names of further fields that the backend does not get, in lower case. */
+  readonly withheld: readonly string[];
 }
 
 /** Fields of one connection (RFC 9110, section 7.6.1); `trailer` announces fields that are sent anyway. */
@@ -39,10 +41,16 @@ export function requestHeaders({
   received,
   own,
   keepsAuthorization,
+  withheld,
 }: RequestHeaderRules): string[] {
-  const replaced = namesOf(own);
-  if (!keepsAuthorization) replaced.add('authorization');
-  const kept = without(received, (name) => NOT_SENT.has(name) || replaced.has(name));
+  const kept = without(
+    received,
+    (name) =>
+      NOT_SENT.has(name) ||
+      (!keepsAuthorization && name === 'authorization') ||
+      withheld.includes(name) ||
+      hasField(own, name),
+  );
   kept.push('accept-encoding', 'identity', ...own);
   return kept;
 }
@@ -51,18 +59,39 @@ export function requestHeaders({
 export function answerHeaders(raw: readonly Buffer[]): string[] {
   // HTTP/1.1 fields are bytes; latin1 maps each to one character and back.
   const received = raw.map((bytes) => bytes.toString('latin1'));
-  return without(received, (name) => NOT_RETURNED.has(name));
+  return without(received, isNotReturned);
+}
+
+const isNotReturned = (name: string): boolean => NOT_RETURNED.has(name);
+
+/** The fields without those of a lower-case name. It copies only if there is one. */
+export function withoutField(headers: RawHeaders, name: string): RawHeaders {
+  if (!hasField(headers, name)) return headers;
+  const kept: string[] = [];
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    if (!isNamed(headers[i], name)) kept.push(headers[i] ?? '', headers[i + 1] ?? '');
+  }
+  return kept;
 }
 
 /** The value of the first field of this lower-case name, trimmed; null if there is none. */
 export function fieldOf(headers: RawHeaders, name: string): string | null {
   for (let i = 0; i + 1 < headers.length; i += 2) {
-    const candidate = headers[i];
-    // Lengths are compared first, so few names are converted.
-    if (candidate?.length === name.length && candidate.toLowerCase() === name)
-      return (headers[i + 1] ?? '').trim();
+    if (isNamed(headers[i], name)) return (headers[i + 1] ?? '').trim();
   }
   return null;
+}
+
+function hasField(headers: RawHeaders, name: string): boolean {
+  for (let i = 0; i < headers.length; i += 2) {
+    if (isNamed(headers[i], name)) return true;
+  }
+  return false;
+}
+
+/** Lengths are compared first, so few names are converted. */
+function isNamed(candidate: string | undefined, name: string): boolean {
+  return candidate?.length === name.length && candidate.toLowerCase() === name;
 }
 
 /** Copies all fields but those that `isDropped`, are reserved, or are named by `Connection`. */
@@ -88,11 +117,5 @@ function namedByConnection(received: RawHeaders): Set<string> | null {
     names ??= new Set();
     for (const name of value.split(',')) names.add(name.trim());
   }
-  return names;
-}
-
-function namesOf(headers: RawHeaders): Set<string> {
-  const names = new Set<string>();
-  for (let i = 0; i < headers.length; i += 2) names.add((headers[i] ?? '').toLowerCase());
   return names;
 }

@@ -31,6 +31,8 @@ export interface ProxiedRequest {
   readonly ownHeaders: RawHeaders;
   /** Whether a backend without a key of its own gets the client's `authorization`. */
   readonly keepsAuthorization: boolean;
+  /** Names of further fields of the client that the backend does not get, in lower case. */
+  readonly withheld?: readonly string[];
   /** Exactly the bytes to send; null for none. */
   readonly body: Buffer | null;
 }
@@ -45,6 +47,8 @@ export interface ProxiedBackend {
   close(): Promise<void>;
 }
 
+const NONE: readonly string[] = [];
+
 /** Opens no connection before the first request. */
 export function openProxiedBackend(options: ProxiedBackendOptions): ProxiedBackend {
   const base = new URL(options.url);
@@ -54,10 +58,13 @@ export function openProxiedBackend(options: ProxiedBackendOptions): ProxiedBacke
   const key = authorization === null ? [] : ['authorization', authorization];
   return {
     url: options.url,
-    dispatch: ({ method, path, headers, ownHeaders, keepsAuthorization, body }, attempt) => {
-      const own = [...ownHeaders, ...key];
-      const sent = requestHeaders({ received: headers, own, keepsAuthorization });
-      pool.dispatch({ method, path: joinPath(basePath, path), headers: sent, body }, attempt);
+    dispatch: (request, attempt) => {
+      const { method, body, ownHeaders, keepsAuthorization, withheld = NONE } = request;
+      const path = joinPath(basePath, request.path);
+      const own = key.length === 0 ? ownHeaders : [...ownHeaders, ...key];
+      const received = request.headers;
+      const headers = requestHeaders({ received, own, keepsAuthorization, withheld });
+      pool.dispatch({ method, path, headers, body }, attempt);
     },
     close: () => pool.destroy(),
   };

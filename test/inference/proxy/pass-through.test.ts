@@ -45,6 +45,7 @@ describe('a request that is passed through', () => {
   it.each([
     ['the key of the backend', { authorization: 'Bearer own' }, 'Bearer own'],
     ['no key if the client may not use its own', { keepsAuthorization: false }, undefined],
+    ['no field that is withheld', { withheld: ['authorization'] }, undefined],
     ['fields that the gateway sets', { ownHeaders: ['Authorization', 'Bearer set'] }, 'Bearer set'],
   ])('carries %s', async (_, settings, expected) => {
     const seen: IncomingHttpHeaders[] = [];
