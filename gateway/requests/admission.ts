@@ -1,10 +1,9 @@
-import type { ServerResponse } from 'node:http';
+import type { FastifyReply } from 'fastify';
 import type { DropCode } from '../../core/dispatch/drop-codes';
-import {
+import type {
+  DispatchedBy,
   QueuedRequest,
-  type DispatchedBy,
-  type RequestOptions,
-  type RequestOwner,
+  RequestOwner,
 } from '../../core/dispatch/queue/queued-request';
 import type { GatewayPool } from '../pools/gateway-pool';
 import type { PoolBackend, Sending } from '../pools/pool-backend';
@@ -21,48 +20,68 @@ export type Verdict =
   | { readonly dropped: DropCode }
   | { readonly dropped: null; readonly by: DispatchedBy; readonly first: Assignment | null };
 
-/** What {@link admit} needs besides the request. */
-export interface AdmissionOptions {
+/** What an {@link Admission} does for its request. */
+export interface AdmissionPorts {
   readonly pool: GatewayPool;
   readonly meter: RequestMeter;
+  readonly reply: Pick<FastifyReply, 'raw'>;
   /** Chooses a backend, at the moment of the dispatch. */
-  readonly assign: (request: QueuedRequest) => Assignment | null;
+  assign(tried: ReadonlySet<string>): Assignment | null;
   /** Called while it is in flight, if its place is needed. */
-  readonly reclaimed: () => void;
-  readonly response: ServerResponse;
+  reclaim(): void;
 }
 
-/**
- * Hands a request to the controller of its pool and waits until it is dispatched or dropped. A client that closes
- * its connection meanwhile is dropped at once.
- */
-export function admit(
-  request: Omit<RequestOptions, 'owner'>,
-  options: AdmissionOptions,
-): Promise<{ readonly request: QueuedRequest; readonly verdict: Verdict }> {
-  return new Promise((resolve) => {
-    const owner = new Admission(options, resolve);
-    owner.begin(new QueuedRequest({ ...request, owner }));
-  });
-}
+const NONE_TRIED: ReadonlySet<string> = new Set();
 
-type Resolve = (settled: { request: QueuedRequest; verdict: Verdict }) => void;
-
-class Admission implements RequestOwner {
-  readonly #options: AdmissionOptions;
-  readonly #resolve: Resolve;
+/** The way of one request through the queue of its pool: it owns the request there. */
+export class Admission implements RequestOwner {
+  readonly #ports: AdmissionPorts;
   #isQueued = false;
   #request: QueuedRequest | null = null;
+  #resolve: ((verdict: Verdict) => void) | null = null;
+  #reject: ((error: unknown) => void) | null = null;
 
-  constructor(options: AdmissionOptions, resolve: Resolve) {
-    this.#options = options;
-    this.#resolve = resolve;
+  constructor(ports: AdmissionPorts) {
+    this.#ports = ports;
   }
 
-  begin(request: QueuedRequest): void {
-    const { pool, meter, response } = this.#options;
+  /**
+   * Hands a request to the controller of its pool and waits until it is dispatched or dropped. A client that closes
+   * its connection meanwhile is dropped at once. Call it once.
+   */
+  enter(request: QueuedRequest): Promise<Verdict> {
+    return new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+      this.#begin(request);
+    });
+  }
+
+  dispatched(request: QueuedRequest, by: DispatchedBy): void {
+    const { meter } = this.#ports;
+    this.#leaveQueue();
+    meter.dispatched(request.band, by);
+    try {
+      this.#resolve?.({ dropped: null, by, first: this.#ports.assign(NONE_TRIED) });
+    } catch (error) {
+      // The controller would only log it, and the client would wait for ever.
+      this.#reject?.(error);
+    }
+  }
+
+  dropped(_request: QueuedRequest, code: DropCode): void {
+    this.#leaveQueue();
+    this.#resolve?.({ dropped: code });
+  }
+
+  reclaimed(): void {
+    this.#ports.reclaim();
+  }
+
+  #begin(request: QueuedRequest): void {
+    const { pool, meter, reply } = this.#ports;
     this.#request = request;
-    if (response.closed || response.destroyed) {
+    if (reply.raw.closed || reply.raw.destroyed) {
       request.evictAndCancel('client_closed');
       return;
     }
@@ -70,34 +89,18 @@ class Admission implements RequestOwner {
     if (request.state !== 'queued') return;
     this.#isQueued = true;
     meter.queued();
-    response.once('close', this.#onClose);
-  }
-
-  dispatched(request: QueuedRequest, by: DispatchedBy): void {
-    const { meter, assign } = this.#options;
-    this.#leaveQueue();
-    meter.dispatched(request.band, by);
-    this.#resolve({ request, verdict: { dropped: null, by, first: assign(request) } });
-  }
-
-  dropped(request: QueuedRequest, code: DropCode): void {
-    this.#leaveQueue();
-    this.#resolve({ request, verdict: { dropped: code } });
-  }
-
-  reclaimed(): void {
-    this.#options.reclaimed();
+    reply.raw.once('close', this.#onClose);
   }
 
   readonly #onClose = (): void => {
-    if (this.#request !== null) this.#options.pool.controller.cancel(this.#request);
+    if (this.#request !== null) this.#ports.pool.controller.cancel(this.#request);
   };
 
   #leaveQueue(): void {
     if (!this.#isQueued) return;
-    const { meter, response } = this.#options;
+    const { meter, reply } = this.#ports;
     meter.leftQueue();
     this.#isQueued = false;
-    response.off('close', this.#onClose);
+    reply.raw.off('close', this.#onClose);
   }
 }

@@ -2,28 +2,23 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { FaultCode } from '../../core/dispatch/drop-codes';
 import type { QueuedRequest } from '../../core/dispatch/queue/queued-request';
 import { retryAfterMs } from '../../core/dispatch/retry-after';
-import type { PromptBytes } from '../../core/openai/prompt-bytes';
 import type { ExchangeEnd } from '../../inference/proxy/exchange-end';
 import { fieldOf } from '../../inference/proxy/forwarded-headers';
 import { passThrough } from '../../inference/proxy/pass-through';
 import type { GatewayPool } from '../pools/gateway-pool';
 import type { PoolBackend } from '../pools/pool-backend';
 import type { Assignment } from './admission';
-import {
-  endExchangeSpan,
-  type GatewayTracing,
-  TRACE_HEADERS,
-  traceExchange,
-  traceFields,
-} from './request-trace';
+import { returnedFields, withheldFields } from './exchange-fields';
+import type { RequestHead } from './request-head';
+import { endExchangeSpan, type GatewayTracing, traceExchange, traceFields } from './request-trace';
+import { tokensOf } from './used-tokens';
 
 /** A dispatched request, and everything that its exchange needs. */
 export interface Dispatched {
   readonly pool: GatewayPool;
   readonly queued: QueuedRequest;
   readonly body: Buffer;
-  /** Where the prompt is in the body. */
-  readonly prompt: PromptBytes;
+  readonly head: RequestHead;
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
   /** Whether a backend without a key gets the client's `authorization`. */
@@ -33,10 +28,8 @@ export interface Dispatched {
   readonly waitedMs: number;
   readonly signal: AbortSignal | null;
   /** Another backend for a request that the ones in `tried` did not serve. */
-  readonly assign: (tried: ReadonlySet<string>) => Assignment | null;
-  readonly onFirstByte: (backend: PoolBackend, ttfbMs: number) => void;
-  /** Tokens that an exchange is known to have used. */
-  readonly tokensOf: (end: ExchangeEnd) => number;
+  assign(tried: ReadonlySet<string>): Assignment | null;
+  onFirstByte(backend: PoolBackend, ttfbMs: number): void;
 }
 
 /** How a dispatched request ended; `fault` is null if the client has an answer or is gone. */
@@ -77,64 +70,63 @@ async function exchange(
   { backend, sending }: Assignment,
   tried: ReadonlySet<string>,
 ): Promise<Exchanged> {
-  const { pool, request, reply, signal } = dispatched;
+  const { pool, request, reply, head } = dispatched;
+  let end = UNKNOWN;
   let next: Assignment | null = null;
   let pauseMs = 0;
   const span = traceExchange(dispatched.tracing, request, backend.id);
-  const end = await passThrough({
-    backend: backend.proxied,
-    method: request.method,
-    path: request.raw.url ?? '/',
-    headers: sentHeaders(request, span !== null),
-    ownHeaders: ['x-request-id', request.id, ...traceFields(span)],
-    keepsAuthorization: dispatched.keepsAuthorization,
-    body: dispatched.body,
-    response: reply.raw,
-    ...pool.limits,
-    onFirstByte: (ttfbMs) => dispatched.onFirstByte(backend, ttfbMs),
-    onHead: (status, headers) => {
-      if (REFUSED.includes(status)) {
-        pauseMs = retryAfterMs(fieldOf(headers, 'retry-after'), Date.now()) ?? 0;
-        next = dispatched.assign(tried);
-        if (next !== null) return null;
-      }
-      dispatched.queued.hasAnswerBegun = true;
-      if (status < 300) pool.onAnswerBegun(backend, dispatched.prompt);
-      reply.hijack();
-      return returnedHeaders(headers, dispatched);
-    },
-    ...(signal === null ? {} : { signal }),
-  });
-  endExchangeSpan(span, end);
-  backend.end(sending, { end, tokens: dispatched.tokensOf(end), pauseMs });
-  pool.refresh();
+  try {
+    if (tried.size === 1) announceDispatch(dispatched);
+    end = await passThrough({
+      backend: backend.proxied,
+      method: request.method,
+      path: request.raw.url ?? '/',
+      headers: request.raw.rawHeaders,
+      ownHeaders: ['x-request-id', request.id, ...traceFields(span)],
+      withheld: withheldFields(request, span !== null),
+      keepsAuthorization: dispatched.keepsAuthorization,
+      body: dispatched.body,
+      response: reply.raw,
+      requestTimeoutMs: pool.limits.requestTimeoutMs,
+      stallTimeoutMs: pool.limits.stallTimeoutMs,
+      signal: dispatched.signal,
+      onFirstByte: (ttfbMs) => dispatched.onFirstByte(backend, ttfbMs),
+      onHead: (status, headers) => {
+        if (REFUSED.includes(status)) {
+          pauseMs = retryAfterMs(fieldOf(headers, 'retry-after'), Date.now()) ?? 0;
+          next = dispatched.assign(tried);
+          if (next !== null) return null;
+        }
+        dispatched.queued.hasAnswerBegun = true;
+        if (status < 300) pool.onAnswerBegun(backend, head.prompt);
+        reply.hijack();
+        return returnedFields(headers, dispatched);
+      },
+    });
+  } finally {
+    endExchangeSpan(span, end);
+    backend.end(sending, { end, tokens: tokensOf(end, head), pauseMs });
+    pool.refresh();
+  }
   return { end, next };
 }
 
-/** Clients name their tenant by authenticating; only workers may name another one. */
-const WORKER_HEADERS = ['x-gateway-inference-fairness-id'];
+/** The end of an exchange that failed unexpectedly. It shows nothing about the backend. */
+const UNKNOWN: ExchangeEnd = {
+  outcome: 'aborted',
+  status: null,
+  isHeadSent: false,
+  isRefused: false,
+  bytes: 0,
+  ttfbMs: null,
+  usage: null,
+  events: 0,
+  message: 'an unexpected error',
+};
 
-function sentHeaders({ raw, isWorker }: FastifyRequest, isTraced: boolean): readonly string[] {
-  const received = isTraced ? withoutHeaders(raw.rawHeaders, TRACE_HEADERS) : raw.rawHeaders;
-  return isWorker ? received : withoutHeaders(received, WORKER_HEADERS);
-}
-
-function returnedHeaders(headers: readonly string[], { request, waitedMs }: Dispatched): string[] {
-  const kept = withoutHeaders(headers, ['x-request-id']);
-  return [
-    ...kept,
-    ...['x-request-id', request.id],
-    ...['server-timing', `queue;dur=${Math.round(waitedMs)}`],
-  ];
-}
-
-function withoutHeaders(headers: readonly string[], names: readonly string[]): readonly string[] {
-  const kept: string[] = [];
-  for (let i = 0; i + 1 < headers.length; i += 2) {
-    const name = headers[i] ?? '';
-    if (!names.includes(name.toLowerCase())) kept.push(name, headers[i + 1] ?? '');
-  }
-  return kept.length === headers.length ? headers : kept;
+/** Tells a worker that its line left the queue. */
+function announceDispatch({ request, reply }: Dispatched): void {
+  if (request.isWorker && request.raw.httpVersionMinor > 0) reply.raw.writeProcessing();
 }
 
 /** What is still to be answered after an exchange. */

@@ -20,5 +20,5 @@ export interface PassThroughOptions extends ProxiedRequest {
   /** Called once with the time from the start to the first byte of the body, ms. */
   readonly onFirstByte?: (ttfbMs: number) => void;
   /** Ends the exchange as `aborted`. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | null;
 }

@@ -1,0 +1,31 @@
+import type { FastifyRequest } from 'fastify';
+import { withoutField } from '../../inference/proxy/forwarded-headers';
+import { TRACE_HEADERS } from './request-trace';
+
+/** A request that a backend answers. */
+interface Answered {
+  readonly request: FastifyRequest;
+  /** How long it waited in the queue, ms. */
+  readonly waitedMs: number;
+}
+
+const NONE: readonly string[] = [];
+/** Clients name their tenant by authenticating; only workers may name another one. */
+const OF_WORKERS: readonly string[] = ['x-gateway-inference-fairness-id'];
+const OF_WORKERS_AND_TRACES: readonly string[] = [...OF_WORKERS, ...TRACE_HEADERS];
+
+/** Names of the fields of a client that its backend does not get. */
+export function withheldFields({ isWorker }: FastifyRequest, isTraced: boolean): readonly string[] {
+  if (isTraced) return isWorker ? TRACE_HEADERS : OF_WORKERS_AND_TRACES;
+  return isWorker ? NONE : OF_WORKERS;
+}
+
+/** The fields of an answer for the client, with the id of the request and its time in the queue. */
+export function returnedFields(
+  headers: readonly string[],
+  { request, waitedMs }: Answered,
+): readonly string[] {
+  const timing = `queue;dur=${Math.round(waitedMs)}`;
+  const kept = withoutField(headers, 'x-request-id');
+  return kept.concat('x-request-id', request.id, 'server-timing', timing);
+}

@@ -1,0 +1,200 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FaultCode } from '../../core/dispatch/drop-codes';
+import { BAND } from '../../core/dispatch/queue/band';
+import { QueuedRequest } from '../../core/dispatch/queue/queued-request';
+import type { ExchangeEnd } from '../../inference/proxy/exchange-end';
+import type { Config } from '../../platform/config-schema';
+import type { GatewayMetrics } from '../../platform/gateway-metrics';
+import { answerFault } from '../answers/drop-answer';
+import type { GatewayPool } from '../pools/gateway-pool';
+import type { PoolBackend } from '../pools/pool-backend';
+import type { PoolTable } from '../pools/pool-table';
+import { Admission, type AdmissionPorts, type Assignment, type Verdict } from './admission';
+import { bandOf, prefixOf, priorityOf, waitLimitMs } from './admission-rules';
+import type { RequestHead } from './request-head';
+import { RequestMeter } from './request-meter';
+import { type GatewayTracing, traceEnd, traceQueue } from './request-trace';
+import { type Dispatched, serve, type Served } from './serve';
+import { BYTES_PER_TOKEN, tokensOf, usageOf } from './used-tokens';
+
+/** What every request needs. */
+export interface RequestContext {
+  readonly config: Pick<Config, 'auth' | 'batch' | 'gateway'>;
+  readonly pools: PoolTable;
+  readonly metrics: Pick<GatewayMetrics, 'flow'>;
+  readonly tracing: GatewayTracing | null;
+  /** Milliseconds of a monotonic clock, that of the pools. */
+  readonly now: () => number;
+}
+
+/** One request, and what was read of it. */
+export interface ReceivedRequest {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly body: Buffer;
+  readonly head: RequestHead;
+  readonly pool: GatewayPool;
+}
+
+/**
+ * One request in a pool, from its arrival in the queue to the end of its answer. It is one object, which the queue and
+ * the exchange use as it is: copies of parts of it would cost a small request as much as the queue does.
+ */
+export class GatewayExchange implements AdmissionPorts, Dispatched {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly body: Buffer;
+  readonly head: RequestHead;
+  readonly pool: GatewayPool;
+  readonly meter: RequestMeter;
+  readonly tracing: GatewayTracing | null;
+  readonly keepsAuthorization: boolean;
+  readonly queued: QueuedRequest;
+  waitedMs = 0;
+  readonly #context: RequestContext;
+  readonly #arrivedMs: number;
+  readonly #abort: AbortController | null;
+  readonly #admission: Admission;
+
+  constructor(context: RequestContext, received: ReceivedRequest) {
+    const { request, pool, head } = received;
+    this.#context = context;
+    this.#arrivedMs = context.now();
+    this.request = request;
+    this.reply = received.reply;
+    this.body = received.body;
+    this.head = head;
+    this.pool = pool;
+    this.tracing = context.tracing;
+    this.keepsAuthorization = context.config.auth.mode !== 'api_key' && !request.isWorker;
+    // A controller costs more than the queue, and only reclaiming needs one.
+    this.#abort = pool.reclaims ? new AbortController() : null;
+    this.#admission = new Admission(this);
+    this.queued = this.#queuedRequest();
+    const { tenant } = request;
+    this.meter = new RequestMeter(context.metrics.flow, { tenant, model: head.model });
+  }
+
+  get signal(): AbortSignal | null {
+    return this.#abort === null ? null : this.#abort.signal;
+  }
+
+  /** The last step of every request, also of one that fails unexpectedly, frees what it holds. */
+  async run(): Promise<unknown> {
+    try {
+      const fault = await this.#run();
+      return fault === null ? undefined : this.#answer(fault);
+    } finally {
+      // What the backend did is not known.
+      if (this.queued.state === 'dispatched') this.#complete(this.queued.cost, 0);
+      this.meter.close();
+    }
+  }
+
+  assign(tried: ReadonlySet<string>): Assignment | null {
+    const { band, cost } = this.queued;
+    const backend = this.pool.choose({ band, prompt: this.head.prompt, tried });
+    return backend === null ? null : { backend, sending: backend.begin(this.request.id, cost) };
+  }
+
+  reclaim(): void {
+    this.#abort?.abort();
+  }
+
+  onFirstByte(backend: PoolBackend, ttfbMs: number): void {
+    const { head, pool } = this;
+    const { band } = this.queued;
+    this.meter.firstByte(band, ttfbMs);
+    if (!head.isStream || band === BAND.sheddable) return;
+    pool.onFirstByte(backend, { promptTokens: head.promptBytes / BYTES_PER_TOKEN, ttfbMs });
+  }
+
+  /** Returns why the gateway has to answer; null if a backend did. */
+  async #run(): Promise<FaultCode | null> {
+    const verdict = await this.#admission.enter(this.queued);
+    this.#onVerdict(verdict);
+    if (verdict.dropped !== null) {
+      this.meter.waited(this.waitedMs, false);
+      traceEnd(this.request, { end: null, fault: verdict.dropped });
+      return verdict.dropped;
+    }
+    const served = await serve(this, verdict.first);
+    this.#onServed(served);
+    return served.fault;
+  }
+
+  #onVerdict(verdict: Verdict): void {
+    const { request, pool, queued } = this;
+    const by = verdict.dropped === null ? verdict.by : null;
+    if (by !== 'bypass') this.waitedMs = this.#context.now() - this.#arrivedMs;
+    traceQueue(request, { pool: pool.name, queued, waitedMs: this.waitedMs, by });
+  }
+
+  #onServed(served: Served): void {
+    const { end } = served;
+    const tokens = end === null ? 0 : tokensOf(end, this.head);
+    this.#complete(end === null ? 0 : this.#realCost(end), tokens);
+    traceEnd(this.request, served);
+    const status = end?.status ?? 0;
+    this.meter.waited(this.waitedMs, status >= 200 && status < 300);
+  }
+
+  /** Frees the stock. It is called exactly once for each dispatched request, after its last exchange. */
+  #complete(cost: number, tokens: number): void {
+    const { pool, queued, meter } = this;
+    pool.controller.onRequestComplete(queued, cost);
+    meter.served(queued.band, tokens);
+    if (tokens > 0) queued.flow?.onServed(tokens, this.#context.now());
+  }
+
+  #queuedRequest(): QueuedRequest {
+    const { request, head, pool } = this;
+    const { isWorker, tenant } = request;
+    const { gateway, auth } = this.#context.config;
+    const { model, serviceTier } = head;
+    const rules = { gateway, isOpen: auth.mode === 'none' };
+    const band = bandOf(request, { isWorker, tenant, serviceTier }, rules);
+    const { output } = pool.controller.flowOf(band, tenant, model);
+    return new QueuedRequest({
+      tenant,
+      model,
+      owner: this.#admission,
+      band,
+      id: request.id,
+      cost: pool.costs.expected(head, output),
+      bytes: this.body.length,
+      priority: priorityOf(request, isWorker),
+      prefix: prefixOf(request, isWorker),
+      deadlineMs: this.#arrivedMs + waitLimitMs(request),
+    });
+  }
+
+  #realCost(end: ExchangeEnd): number {
+    const { pool } = this;
+    const { band, tenant, model, cost } = this.queued;
+    const usage = usageOf(end, this.head);
+    if (usage !== null) {
+      const { output } = pool.controller.flowOf(band, tenant, model);
+      return pool.costs.real(usage, output);
+    }
+    // A request that no backend worked on used nothing. Of others it is not known what they used.
+    const isUnserved =
+      ['unreachable', 'declined'].includes(end.outcome) || (end.status ?? 0) >= 400;
+    return isUnserved ? 0 : cost;
+  }
+
+  #answer(fault: FaultCode): unknown {
+    const { reply, pool } = this;
+    const { band } = this.queued;
+    this.meter.dropped(band, fault);
+    if (fault === 'client_closed' || reply.raw.destroyed) {
+      reply.hijack();
+      return undefined;
+    }
+    return answerFault(reply, fault, {
+      policy: this.#context.config.gateway.status_policy,
+      readyBackends: pool.readyBackends,
+      retryAfterSec: pool.controller.retryAfterSec(band),
+    });
+  }
+}
