@@ -14,6 +14,7 @@ import { idleConnectionMs } from './pools/settings';
 import { addBodyPlaces } from './requests/arriving-bodies';
 import type { BodyRoom } from './requests/body-room';
 import { addCaller, type WorkerTokenCheck } from './requests/caller';
+import type { FaultLog } from './requests/fault-log';
 import { handleRequest } from './requests/handle-request';
 import { addGatewayTracing, type GatewayTracing } from './requests/request-trace';
 
@@ -29,13 +30,15 @@ export interface GatewayDeps {
   /** Null if nothing is traced. */
   readonly tracing: GatewayTracing | null;
   readonly logger: Logger;
+  /** Logs requests that are not served. */
+  readonly faults: Pick<FaultLog, 'log'>;
   /** Milliseconds of a monotonic clock, that of the pools. */
   readonly now: () => number;
 }
 
 /** The gateway, not yet listening: OpenAI's routes for inference under `/v1` (docs/gateway.md). */
 export function buildGateway(deps: GatewayDeps): FastifyInstance {
-  const { config, metrics, tracing, logger, pools, now } = deps;
+  const { config, metrics, tracing, logger, faults, pools, now } = deps;
   const app = createServer({
     auth: config.auth,
     checkOrigin: originCheck(gatewayOriginRules(config), config.gateway.host),
@@ -45,7 +48,7 @@ export function buildGateway(deps: GatewayDeps): FastifyInstance {
     tracing: { tracing: null, spanName: () => undefined },
     logger,
   });
-  const context = { config, pools, metrics, tracing, now };
+  const context = { config, pools, metrics, tracing, faults, now };
   addOpenApiRoute(app, config.auth);
   void app.register(
     async (v1) => {

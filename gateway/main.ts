@@ -18,6 +18,7 @@ import { CallerKeys } from './caller-keys';
 import { flowView, poolSample } from './flow-view';
 import { openPools, type OpenPools } from './pools/open-pools';
 import { BodyRoom } from './requests/body-room';
+import { FAULT_LOG_MS, FaultLog } from './requests/fault-log';
 import { readWorkerToken } from './requests/caller';
 
 /** Bounds how long a request waits for a database that hangs. */
@@ -60,8 +61,14 @@ async function open(config: Config, { logger, onClose }: ProcessHost): Promise<s
   onClose('observability', () => observability.close());
   const endDelays = watchEventLoopDelay(metrics.eventLoopDelay);
   onClose('event loop delay', async () => endDelays());
+  const faults = new FaultLog(logger);
+  const faultTimer = setInterval(() => faults.flush(), FAULT_LOG_MS).unref();
+  onClose('fault log', async () => {
+    clearInterval(faultTimer);
+    faults.flush();
+  });
   const app = buildGateway({
-    ...{ config, pools: table, bodyRoom, metrics, tracing, logger, now },
+    ...{ config, pools: table, bodyRoom, metrics, tracing, faults, logger, now },
     authenticator: openKeys(config, { logger, onClose }, now),
     isWorkerToken: readWorkerToken(gateway.worker_token_file),
   });

@@ -76,6 +76,14 @@ function openPool(options: PoolOptions): GatewayPool {
   const { fairness, gateway } = options.config;
   const blocks = flowBlocksOf(gateway, config);
   const pending: { pool?: GatewayPool } = {};
+  logger.info(
+    {
+      ...{ pool: name, models: config.models },
+      backends: config.backends.map(({ url }) => redactUrl(url)),
+      bounds: hasFixedBounds(blocks) ? 'fixed' : 'learnt',
+    },
+    'pool',
+  );
   const backends = config.backends.map((backend) => {
     const opened: PoolBackend = openBackend(options, backend, () => {
       pending.pool?.onReadyChanged(opened);
@@ -139,7 +147,8 @@ function openBackend(
     connections: connectionsOf(blocks),
   });
   const place = { pool: name, backend: redactUrl(backend.url) };
-  let wasReady = false;
+  /** Null before the first probe has ended, whose result is logged in any case. */
+  let wasReady: boolean | null = null;
   const probe = new BackendProbe({
     ...{ url: backend.url, authorization, tls, path: pool.probe.path, fall: pool.probe.fall },
     metricsPath: pool.probe.metrics ? METRICS_PATH : null,

@@ -7,6 +7,7 @@ import { answerFault } from '../answers/drop-answer';
 import type { PoolTable } from '../pools/pool-table';
 import { bandOf } from './admission-rules';
 import type { BodyRoom } from './body-room';
+import type { FaultLog } from './fault-log';
 
 /** The settings by which a request is classified before its body is known. */
 type RuleConfig = Pick<Config, 'auth' | 'gateway'>;
@@ -29,16 +30,21 @@ export interface RefusalContext {
   readonly config: RuleConfig;
   readonly pools: PoolTable;
   readonly metrics: Pick<GatewayMetrics, 'flow'>;
+  readonly faults: Pick<FaultLog, 'log'>;
 }
 
 /** Answers a request for whose body there was no room. */
 export function refuseBody(
-  { config, pools, metrics }: RefusalContext,
+  { config, pools, metrics, faults }: RefusalContext,
   request: FastifyRequest,
   reply: FastifyReply,
 ): unknown {
   const code = 'queue_bytes_exceeded';
-  metrics.flow.bands[bandOnArrival(config, request)].dropped[code]++;
+  const band = bandOnArrival(config, request);
+  metrics.flow.bands[band].dropped[code]++;
+  const { id: requestId, tenant } = request;
+  const unknown = { model: null, pool: null, backend: null, reason: null };
+  faults.log({ ...unknown, code, band, requestId, tenant, waitedMs: 0 });
   return answerFault(reply, code, {
     policy: config.gateway.status_policy,
     readyBackends: pools.pools.reduce((sum, { readyBackends }) => sum + readyBackends, 0),

@@ -3,6 +3,7 @@ import type { FaultCode } from '../../core/dispatch/drop-codes';
 import { BAND } from '../../core/dispatch/queue/band';
 import { QueuedRequest } from '../../core/dispatch/queue/queued-request';
 import type { ExchangeEnd } from '../../inference/proxy/exchange-end';
+import { redactUrl } from '../../platform/config-redact';
 import type { Config } from '../../platform/config-schema';
 import type { GatewayMetrics } from '../../platform/gateway-metrics';
 import { answerFault } from '../answers/drop-answer';
@@ -11,10 +12,11 @@ import type { PoolBackend } from '../pools/pool-backend';
 import type { PoolTable } from '../pools/pool-table';
 import { Admission, type AdmissionPorts, type Assignment, type Verdict } from './admission';
 import { bandOf, prefixOf, priorityOf, waitLimitMs } from './admission-rules';
+import type { FaultLog } from './fault-log';
 import type { RequestHead } from './request-head';
 import { RequestMeter } from './request-meter';
 import { type GatewayTracing, traceEnd, traceQueue } from './request-trace';
-import { type Dispatched, serve, type Served } from './serve';
+import { type Dispatched, isCut, isSuccess, serve, type Served } from './serve';
 import { BYTES_PER_TOKEN, tokensOf, usageOf } from './used-tokens';
 
 /** What every request needs. */
@@ -23,6 +25,7 @@ export interface RequestContext {
   readonly pools: PoolTable;
   readonly metrics: Pick<GatewayMetrics, 'flow'>;
   readonly tracing: GatewayTracing | null;
+  readonly faults: Pick<FaultLog, 'log'>;
   /** Milliseconds of a monotonic clock, that of the pools. */
   readonly now: () => number;
 }
@@ -115,7 +118,7 @@ export class GatewayExchange implements AdmissionPorts, Dispatched {
     this.#onVerdict(verdict);
     if (verdict.dropped !== null) {
       this.meter.waited(this.waitedMs, false);
-      traceEnd(this.request, { end: null, fault: verdict.dropped });
+      this.#report({ end: null, fault: verdict.dropped, backend: null });
       return verdict.dropped;
     }
     const served = await serve(this, verdict.first);
@@ -134,9 +137,25 @@ export class GatewayExchange implements AdmissionPorts, Dispatched {
     const { end } = served;
     const tokens = end === null ? 0 : tokensOf(end, this.head);
     this.#complete(end === null ? 0 : this.#realCost(end), tokens);
-    traceEnd(this.request, served);
-    const status = end?.status ?? 0;
-    this.meter.waited(this.waitedMs, status >= 200 && status < 300);
+    this.#report(served);
+    this.meter.waited(this.waitedMs, isSuccess(served));
+  }
+
+  /** Puts the end on the span, and into the log if the client has no complete answer. */
+  #report(served: Served): void {
+    const { request, pool, waitedMs } = this;
+    const { band, model } = this.queued;
+    const { end, fault, backend } = served;
+    traceEnd(request, served);
+    const code = isCut(served) ? 'answer_cut' : fault;
+    if (code === 'answer_cut') this.meter.cut(band);
+    if (code === null) return;
+    this.#context.faults.log({
+      ...{ code, band, model, waitedMs, pool: pool.name },
+      ...{ requestId: request.id, tenant: request.tenant },
+      backend: backend === null ? null : redactUrl(backend),
+      reason: end?.message ?? null,
+    });
   }
 
   /** Frees the stock. It is called exactly once for each dispatched request, after its last exchange. */

@@ -62,6 +62,11 @@ export class RequestMeter {
     if (error !== undefined) this.#model.refused[error]++;
   }
 
+  /** The answer had begun and was cut. */
+  cut(band: Band): void {
+    this.#flow.bands[band].cut++;
+  }
+
   /** @param isSuccess whether the client got a 2xx */
   waited(waitedMs: number, isSuccess: boolean): void {
     const { ofSuccesses, ofOthers } = this.#model.queueTime;

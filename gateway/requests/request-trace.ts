@@ -23,7 +23,7 @@ export function addGatewayTracing(
 ): void {
   if (tracing === null) return;
   app.addHook('onRequest', async (request, reply) => {
-    if (!maySample(request, ratio)) return;
+    if (request.method !== 'POST' || !maySample(request, ratio)) return;
     traceRequest(request, reply, tracing.beginRequest('gateway-request', request.raw.headers));
   });
   app.addHook('onError', async (request, _reply, error) => {

@@ -36,6 +36,22 @@ export interface Dispatched {
 export interface Served {
   readonly end: ExchangeEnd | null;
   readonly fault: FaultCode | null;
+  /** The last backend that it was sent to; null if there was none. */
+  readonly backend: string | null;
+}
+
+/** Ends that cut an answer which has begun, and are not the client's doing. */
+const CUTS: readonly ExchangeEnd['outcome'][] = ['lost', 'timeout', 'aborted'];
+
+/** Whether the client has only a part of the answer, and did not cause that. */
+export function isCut({ end }: Served): boolean {
+  return end !== null && end.isHeadSent && CUTS.includes(end.outcome);
+}
+
+/** Whether the answer is a 2xx that was not cut. */
+export function isSuccess(served: Served): boolean {
+  const status = served.end?.status ?? 0;
+  return status >= 200 && status < 300 && !isCut(served);
 }
 
 /** Statuses with which a backend refuses a request that another one may take. */
@@ -49,14 +65,16 @@ export async function serve(dispatched: Dispatched, first: Assignment | null): P
   const tried = new Set<string>();
   let assignment = first;
   let last: ExchangeEnd | null = null;
+  let backend: string | null = null;
   while (assignment !== null) {
-    tried.add(assignment.backend.id);
+    backend = assignment.backend.id;
+    tried.add(backend);
     const { end, next } = await exchange(dispatched, assignment, tried);
     last = end;
     if (end.isHeadSent || !['unreachable', 'declined'].includes(end.outcome)) break;
     assignment = next ?? dispatched.assign(tried);
   }
-  return { end: last, fault: last === null ? 'no_backends' : faultOf(last) };
+  return { end: last, fault: last === null ? 'no_backends' : faultOf(last), backend };
 }
 
 interface Exchanged {

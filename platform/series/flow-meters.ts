@@ -1,5 +1,5 @@
 import type { Histogram } from 'prom-client';
-import { FAULT_CODES, type FaultCode } from '../../core/dispatch/drop-codes';
+import { FAULT_CODES } from '../../core/dispatch/drop-codes';
 import type { Band, PerBand } from '../../core/dispatch/queue/band';
 import type { DispatchedBy } from '../../core/dispatch/queue/queued-request';
 
@@ -45,15 +45,13 @@ export class BandMeter {
   readonly dispatched = counts(TURNS);
   /** Requests that got no answer of a backend. */
   readonly dropped = counts(FAULT_CODES);
+  /** Answers of backends that broke off after they had begun. */
+  cut = 0;
   /** Seconds from the dispatch to the first byte. */
   readonly ttfb: Observer;
 
   constructor(ttfb: Observer) {
     this.ttfb = ttfb;
-  }
-
-  drop(code: FaultCode): void {
-    this.dropped[code]++;
   }
 }
 

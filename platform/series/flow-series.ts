@@ -149,6 +149,16 @@ function bandMeters(registers: Registry[]): FlowMeters['bands'] {
     preempted,
     read((meter) => [[{}, meter.dropped.evicted]]),
   );
+  const cut = {
+    name: 'gateway_answers_cut_total',
+    help: 'Answers of backends that broke off after they had begun',
+    labelNames: ['band'],
+  };
+  readCounter(
+    registers,
+    cut,
+    read((meter) => [[{}, meter.cut]]),
+  );
   return bands;
 }
 

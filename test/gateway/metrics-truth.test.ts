@@ -40,6 +40,16 @@ const AT_REST = {
   gateway_queue_bytes: 256 * 1024 * 1024,
 };
 
+/** Waits until so many requests are counted, which happens after their clients have the answers. */
+function untilCounted(gateway: TestGateway, count: number): Promise<unknown> {
+  const isCounted = async () => {
+    const all = Object.entries(await moved(gateway));
+    const answered = all.filter(([name]) => name.startsWith('http_requests_total'));
+    return answered.reduce((sum, [, value]) => sum + value, 0) === count;
+  };
+  return until(isCounted, 5_000, `${count} counted requests`, 5);
+}
+
 function posts(byStatus: Readonly<Record<number, number>>): Record<string, number> {
   const path = '/v1/chat/completions';
   return Object.fromEntries(
@@ -146,6 +156,7 @@ it('counts what it dispatches, holds, refuses and evicts', async () => {
     expect((await exchange.answer).status).toBe(200);
   }
   await until(async () => (await gateway.flow()).stock.requests === 0, 5_000, 'an empty stock');
+  await untilCounted(gateway, 11);
   expect(await moved(gateway)).toEqual(afterTraffic(backend.url));
 });
 
@@ -166,19 +177,28 @@ it('counts times to live and failures of backends', async () => {
   expect(late.json().error?.code).toBe('deadline_exceeded');
   backend.held.shift()?.response.destroy();
   expect((await lost.answer).json().error?.code).toBe('backend_lost');
+  const cut = ask(gateway);
+  await untilHeld(backend, 1);
+  backend.held[0]?.response.writeHead(200).write('a piece');
+  await cut.head;
+  backend.held[0]?.response.destroy();
+  await expect(cut.answer).rejects.toThrow();
 
   backend.health = 500;
   const ready = `gateway_backend_ready{backend="${backend.url}"}`;
   await until(async () => !(ready in (await moved(gateway))), 5_000, 'a backend that is away');
   expect((await ask(gateway).answer).json().error?.code).toBe('no_backends');
+  await untilCounted(gateway, 5);
   expect(await moved(gateway)).toEqual({
     gateway_queue_bytes: 256 * 1024 * 1024,
-    ...posts({ 502: 1, 503: 2, 504: 1 }),
-    [`bypass_rate{${M}}`]: 1,
+    ...posts({ 200: 1, 502: 1, 503: 2, 504: 1 }),
+    [`bypass_rate{${M}}`]: 2,
     [`requests_expired{${M}}`]: 1,
-    [`queue_latency_seconds_count{${M},success="false"}`]: 4,
+    [`queue_latency_seconds_count{${M},success="false"}`]: 5,
     'gateway_saturation{pool="main"}': 1,
-    'gateway_dispatched_total{band="standard",by="bypass"}': 1,
+    'gateway_dispatched_total{band="standard",by="bypass"}': 2,
+    'gateway_answers_cut_total{band="standard"}': 1,
+    'gateway_ttfb_seconds_count{band="standard"}': 1,
     'gateway_dropped_total{band="standard",code="queue_ttl_expired"}': 1,
     'gateway_dropped_total{band="standard",code="deadline_exceeded"}': 1,
     'gateway_dropped_total{band="standard",code="backend_lost"}': 1,
