@@ -1,4 +1,4 @@
-# One image for every process: docker run nightshift api | worker | migrate | simulator | doctor
+# One image for every process: docker run nightshift api | worker | gateway | migrate | simulator | doctor
 #
 # Base images are pinned by version and digest, so that a build today and one next year start from the same
 # files. docs/releasing.md says how to renew a digest.

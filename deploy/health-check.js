@@ -9,6 +9,7 @@ const { argv, env } = process;
 const PORTS = [
   env.NIGHTSHIFT__API__OBSERVABILITY_PORT || '8081',
   env.NIGHTSHIFT__WORKER__OBSERVABILITY_PORT || '9090',
+  env.NIGHTSHIFT__GATEWAY__OBSERVABILITY_PORT || '9091',
   // The simulator.
   '8001',
 ];

@@ -34,7 +34,8 @@ describe('docker-compose.yml', () => {
   const compose = parse(read('docker-compose.yml'), { merge: true }) as Compose;
   const all = Object.entries(compose.services);
   const ours = all.filter(([, { image }]) => image === 'nightshift');
-  const withDatabase = ours.filter(([name]) => name !== 'simulator');
+  const withSettings = ours.filter(([name]) => name !== 'simulator');
+  const withDatabase = withSettings.filter(([name]) => name !== 'gateway');
   const scratch = fs.mkdtempSync(path.join(os.tmpdir(), 'nightshift-deployment-'));
   const passwordFile = path.join(scratch, 'postgres-password');
   const ofProfile = (profile: string): [string, Service][] =>
@@ -47,12 +48,17 @@ describe('docker-compose.yml', () => {
   function variables(name: string): Record<string, string> {
     const entries = Object.entries(compose.services[name]?.environment ?? {});
     const env = Object.fromEntries(entries.map(([key, value]) => [key, String(value)]));
-    return { ...env, NIGHTSHIFT__POSTGRES__PASSWORD_FILE: passwordFile };
+    const key = 'NIGHTSHIFT__POSTGRES__PASSWORD_FILE';
+    return { ...env, ...(env[key] === '' ? {} : { [key]: passwordFile }) };
   }
 
   it.each([
-    ['minimal', ['api', 'migrate', 'simulator', 'worker'], []],
-    ['full', ['api-s3', 'migrate', 'simulator', 'worker-s3'], ['grafana', 'prometheus', 's3']],
+    ['minimal', ['api', 'gateway', 'migrate', 'simulator', 'worker'], []],
+    [
+      'full',
+      ['api-s3', 'gateway', 'migrate', 'simulator', 'worker-s3'],
+      ['grafana', 'prometheus', 's3'],
+    ],
   ])('runs every process of an installation in the profile %s', (profile, processes, more) => {
     const names = ofProfile(profile).map(([name]) => name);
     const own = ours.map(([name]) => name).filter((name) => names.includes(name));
@@ -60,7 +66,7 @@ describe('docker-compose.yml', () => {
     expect(names).toEqual(expect.arrayContaining(more));
     // Other services call an API and a worker by these names.
     const called = own.flatMap((name) => compose.services[name]?.networks?.default.aliases ?? name);
-    expect(called.sort()).toEqual(['api', 'migrate', 'simulator', 'worker']);
+    expect(called.sort()).toEqual(['api', 'gateway', 'migrate', 'simulator', 'worker']);
   });
 
   it('starts the profile minimal unless another one is named', () => {
@@ -82,20 +88,22 @@ describe('docker-compose.yml', () => {
     expect(unknownWords(command)).toEqual([]);
   });
 
-  it.each(withDatabase)('gives %s valid settings', (name) => {
+  it.each(withSettings)('gives %s valid settings', (name) => {
     const env = variables(name);
-    const config = loadConfig({ env, needs: ['gateway', 'postgres'] });
+    const needs = name === 'gateway' ? (['pools'] as const) : (['gateway', 'postgres'] as const);
+    const config = loadConfig({ env, needs });
     const stores = {
       s3: { type: 's3', bucket: 'nightshift', endpoint: 'http://s3:7070', use_path_style: true },
       filesystem: { type: 'filesystem', path: '/data' },
     };
-    if (name !== 'migrate') {
+    if (!['migrate', 'gateway'].includes(name)) {
       expect(config.object_store).toMatchObject(stores[name.endsWith('-s3') ? 's3' : 'filesystem']);
     }
     // An unknown variable would have no effect and go unnoticed.
     const names = Object.keys(env).filter((name) => !name.startsWith('NIGHTSHIFT__'));
     const ofMemory = name.startsWith('worker') ? ['MALLOC_ARENA_MAX', 'NODE_OPTIONS'] : [];
-    expect(names.sort()).toEqual(['DATABASE_URL', ...ofMemory, 'TEMPORAL_ADDRESS']);
+    const ofDatabase = name === 'gateway' ? [] : ['DATABASE_URL'];
+    expect(names.sort()).toEqual([...ofDatabase, ...ofMemory, 'TEMPORAL_ADDRESS']);
   });
 
   it.each(withDatabase)(
@@ -142,21 +150,23 @@ describe('docker-compose.yml', () => {
     expect(read('docker-compose.yml')).not.toMatch(/:\/\/[^/\s@]*:[^/\s@]*@/);
   });
 
-  it('creates one password per database user, once, and keeps it', () => {
+  it('creates one password per database user and a token for workers, once, and keeps them', () => {
     const { entrypoint = [], command = [], volumes = [] } = compose.services['passwords']!;
     const [shell = '', ...flags] = entrypoint;
     const script = (command[0] ?? '').replaceAll('$$', '$').replaceAll('/passwords', scratch);
     const folders = volumes.map((volume) => path.basename(volume.split(':')[1]!));
     for (const folder of folders) fs.mkdirSync(path.join(scratch, folder));
+    const secretIn = (folder: string): string =>
+      folder === 'gateway' ? 'worker-token' : 'postgres-password';
     const make = (): string[] => {
       execFileSync(shell, [...flags, script]);
       return folders.map((folder) =>
-        fs.readFileSync(path.join(scratch, folder, 'postgres-password'), 'utf8'),
+        fs.readFileSync(path.join(scratch, folder, secretIn(folder)), 'utf8'),
       );
     };
     const made = make();
-    expect(made.filter((password) => /^[0-9a-f]{64}$/.test(password))).toHaveLength(5);
-    expect(new Set(made).size).toBe(5);
+    expect(made.filter((secret) => /^[0-9a-f]{64}$/.test(secret))).toHaveLength(6);
+    expect(new Set(made).size).toBe(6);
     expect(make()).toEqual(made);
   });
 
@@ -188,6 +198,10 @@ describe('docker-compose.yml', () => {
         `127.0.0.1:${api.observability_port}:${api.observability_port}`,
       ]);
     }
+    const { gateway } = loadConfig({ env: variables('gateway'), needs: ['pools'] });
+    expect(compose.services['gateway']!.ports).toEqual([
+      `127.0.0.1:${gateway.port}:${gateway.port}`,
+    ]);
     // Two services of one profile cannot publish the same port.
     for (const profile of ['minimal', 'full']) {
       const taken = ofProfile(profile).flatMap(([, { ports = [] }]) => ports);
@@ -196,15 +210,34 @@ describe('docker-compose.yml', () => {
   });
 
   it('lets other containers reach the observability ports', () => {
-    const { api, worker } = loadConfig({ env: variables('worker'), needs: [] });
-    expect([api.observability_host, worker.observability_host]).toEqual(['0.0.0.0', '0.0.0.0']);
+    const { api, worker, gateway } = loadConfig({ env: variables('worker'), needs: [] });
+    for (const { observability_host: host } of [api, worker, gateway]) expect(host).toBe('0.0.0.0');
     expect(api.allowed_hosts).toEqual(['api', 'worker']);
+    expect(gateway.allowed_hosts).toEqual(['gateway']);
   });
 
-  it('sends requests to the port on which the simulator listens', () => {
+  it('sends requests through the gateway, with its token, to the port on which the simulator listens', () => {
     const { command = [] } = compose.services['simulator']!;
-    const url = variables('worker')['NIGHTSHIFT__GLOBAL_INFERENCE_GATEWAY__URL'];
-    expect(url).toBe(`http://simulator:${command[command.indexOf('--port') + 1]}`);
+    const after = (flag: string) => command[command.indexOf(flag) + 1];
+    const config = loadConfig({ env: variables('gateway'), needs: ['gateway', 'pools'] });
+    const { gateway, global_inference_gateway: ofWorker, concurrency } = config;
+    const backends = Object.values(gateway.pools).flatMap((pool) => pool.backends);
+    expect(backends.map(({ url }) => url)).toEqual([`http://simulator:${after('--port')}`]);
+    expect(ofWorker?.url).toBe(`http://gateway:${gateway.port}`);
+    expect(ofWorker?.api_key_file).toBe(gateway.worker_token_file);
+    expect(gateway.worker_token_file).toBe('/run/gateway/worker-token');
+    for (const name of ['gateway', 'worker', 'worker-s3']) {
+      expect(compose.services[name]!.volumes).toContain('worker-token:/run/gateway:ro');
+    }
+    expect(compose.services['passwords']!.volumes).toContain('worker-token:/passwords/gateway');
+    expect(gateway.adaptive.max).toBe(Number(after('--slots')));
+    expect(concurrency.per_model).toBe(2 * Number(after('--slots')));
+  });
+
+  it('gives the gateway longer to stop than its drain budget', () => {
+    const { gateway } = loadConfig({ env: variables('gateway'), needs: ['pools'] });
+    expect(compose.services['gateway']).toMatchObject({ stop_grace_period: '1m' });
+    expect(gateway.drain_budget).toBeLessThanOrEqual(30_000);
   });
 
   it('refers only to services, volumes and configs that it defines', () => {
@@ -245,15 +278,16 @@ describe('the programs of the other images', () => {
     expect(file['NIGHTSHIFT__OBJECT_STORE__SECRET_ACCESS_KEY_FILE']).toBe('/run/s3/s3-secret');
   });
 
-  it('lets Prometheus find every API and every worker at its port of metrics', () => {
+  it('lets Prometheus find every API, worker and gateway at its port of metrics', () => {
     const { scrape_configs: jobs } = parse(read('deploy/prometheus/prometheus.yml')) as {
       scrape_configs: { dns_sd_configs: { names: string[]; port: number }[] }[];
     };
-    const { api, worker } = loadConfig({ env: {}, needs: [] });
+    const { api, worker, gateway } = loadConfig({ env: {}, needs: [] });
     const targets = jobs.flatMap(({ dns_sd_configs: found }) => found);
     expect(targets).toMatchObject([
       { names: ['api'], port: api.observability_port },
       { names: ['worker'], port: worker.observability_port },
+      { names: ['gateway'], port: gateway.observability_port },
     ]);
     const { volumes } = compose.services['prometheus']!;
     expect(volumes).toContain('./deploy/prometheus:/etc/prometheus:ro');

@@ -4,6 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
 import { loadConfig, type Config } from '../../platform/config';
+import { configSchema } from '../../platform/config-schema';
 import { createMetricsRegistry } from '../../platform/metrics';
 import { packageRoot } from '../../platform/package-root';
 import { version } from '../../platform/version';
@@ -82,7 +83,8 @@ function configOf({ pod, container }: Process, manifests: readonly Manifest[]): 
     env[name] = secretFile(value);
     fs.writeFileSync(env[name], 'a-secret');
   }
-  return loadConfig({ file, env, needs: ['gateway', 'postgres'] });
+  const isGateway = container.args[0] === 'gateway';
+  return loadConfig({ file, env, needs: isGateway ? ['pools'] : ['gateway', 'postgres'] });
 }
 
 /** Files that a process reads, by the variables that name them. */
@@ -129,9 +131,10 @@ it('the chart has exact copies of the alert rules in deploy/prometheus', () => {
 /** Commands and settings of the processes. */
 function describeCommands(rendered: () => Rendered): void {
   it('runs every process with a command and flags that exist', () => {
-    const { all } = rendered();
+    const { all, name } = rendered();
     const commands = all.map(({ container }) => container.args[0]);
-    expect([...new Set(commands)].sort()).toEqual(['api', 'migrate', 'worker']);
+    const ofGateway = hasGateway(name) ? ['gateway'] : [];
+    expect([...new Set(commands)].sort()).toEqual(['api', ...ofGateway, 'migrate', 'worker']);
     expect(all.flatMap(({ container }) => unknownWords(container.args))).toEqual([]);
   });
 
@@ -209,13 +212,15 @@ function describePorts(rendered: () => Rendered): void {
   it('asks the ports on which the processes serve /health and /ready', () => {
     const { manifests, all } = rendered();
     for (const one of all.filter(({ kind }) => kind === 'Deployment')) {
-      const { api, worker } = configOf(one, manifests);
-      const own = one.container.args[0] === 'api' ? api : worker;
+      const { api, worker, gateway } = configOf(one, manifests);
+      const own = { api, worker, gateway }[one.container.args[0] as 'api' | 'worker' | 'gateway'];
       const port = (wanted: string) =>
         one.container.ports.find((given: Manifest) => given.name === wanted)?.containerPort;
       expect(port('metrics')).toBe(own.observability_port);
       expect(own.observability_host).toBe('0.0.0.0');
-      if (own === api) expect([port('http'), api.host]).toEqual([api.port, '0.0.0.0']);
+      if (own === api || own === gateway) {
+        expect([port('http'), own.host]).toEqual([own.port, '0.0.0.0']);
+      }
       const { startupProbe, livenessProbe, readinessProbe } = one.container;
       const asked = [startupProbe, livenessProbe, readinessProbe].map(({ httpGet }) => httpGet);
       expect(asked).toEqual(
@@ -245,6 +250,97 @@ function describePorts(rendered: () => Rendered): void {
         expect(has).toEqual(expect.arrayContaining(ports));
       }
     }
+  });
+}
+
+/** Whether an example turns the gateway on. */
+function hasGateway(name: string): boolean {
+  return ['all-values.yaml', 'gateway-values.yaml'].includes(name);
+}
+
+/** The gateway, and the way of workers through it. */
+function describeGateway(): void {
+  const parts = (name: string) => {
+    const manifests = example(name);
+    const all = processes(manifests);
+    const [gateway, worker] = ['gateway', 'worker'].map((command) =>
+      all.find(({ container }) => container.args[0] === command),
+    ) as [Process, Process];
+    return { manifests, gateway, worker };
+  };
+
+  it.each(['all-values.yaml', 'gateway-values.yaml'])(
+    'sends workers through the gateway, with its token, under a name that it answers to (%s)',
+    (name) => {
+      const { manifests, gateway, worker } = parts(name);
+      const { global_inference_gateway: way } = configOf(worker, manifests);
+      const { gateway: own } = configOf(gateway, manifests);
+      const service = manifests.find(
+        ({ kind, metadata }) => kind === 'Service' && metadata.name === gateway.name,
+      );
+      expect(way?.url).toBe(`http://${service.metadata.name}:${service.spec.ports[0].port}`);
+      expect(service.spec.ports[0].port).toBe(own.port);
+      expect(own.allowed_hosts).toContain(service.metadata.name);
+      const file = way?.api_key_file ?? '';
+      expect(namedFiles(gateway)).toContain(file);
+      expect([isMounted(file, gateway), isMounted(file, worker)]).toEqual([true, true]);
+      expect(way?.send_fairness_header).toBe(true);
+      const queueMs = own.fair_request_queue.batch_queue_ttl;
+      expect(way?.request_timeout).toBeGreaterThan(2 * queueMs);
+    },
+  );
+
+  it('runs one gateway, which gets requests until its replacement does, and then its whole drain', () => {
+    const { manifests, gateway } = parts('all-values.yaml');
+    const { spec } = manifests.find(
+      ({ kind, metadata }) => kind === 'Deployment' && metadata.name === gateway.name,
+    );
+    const { gateway: own } = configOf(gateway, manifests);
+    expect(spec.replicas).toBe(1);
+    expect(spec.strategy.rollingUpdate).toEqual({ maxUnavailable: 0, maxSurge: 1 });
+    const preStopSec = Number(gateway.container.lifecycle.preStop.exec.command[1]);
+    const graceMs = gateway.pod.spec.terminationGracePeriodSeconds * 1_000;
+    expect(graceMs).toBeGreaterThanOrEqual(preStopSec * 1_000 + own.drain_budget + 10_000);
+  });
+
+  it('keeps the pod in its Service as long as requests wait for a backend', () => {
+    const { manifests, gateway } = parts('gateway-values.yaml');
+    const { readinessProbe } = gateway.container;
+    const { fair_request_queue: queue } = configOf(gateway, manifests).gateway;
+    const goneMs = readinessProbe.periodSeconds * readinessProbe.failureThreshold * 1_000;
+    expect(goneMs).toBeGreaterThanOrEqual(queue.no_backend_ttl);
+  });
+
+  it('gives the gateway the database of the API only if it reads API keys', () => {
+    const urlOf = (name: string) => {
+      const { gateway, manifests } = parts(name);
+      return configOf(gateway, manifests).postgres.url;
+    };
+    expect(urlOf('all-values.yaml')).toContain('//nightshift_api:');
+    expect(urlOf('gateway-values.yaml')).toBe('');
+  });
+
+  it('gives paths of its own to the gateway on the host of the API', () => {
+    const manifests = example('all-values.yaml').filter(({ kind }) => kind === 'Ingress');
+    const paths = manifests.map(({ spec }) =>
+      spec.rules[0].http.paths.map((one: Manifest) => one.path as string),
+    );
+    expect(new Set(manifests.map(({ spec }) => spec.rules[0].host)).size).toBe(1);
+    const [ofApi, ofGateway] = paths.sort((a, b) => a.length - b.length);
+    expect(ofApi).toEqual(['/v1']);
+    const served = [...configSchema.parse({}).batch.endpoints, '/v1/models'];
+    expect([...ofGateway].sort()).toEqual(served.sort());
+  });
+
+  it('does not give the token to workers that send elsewhere', () => {
+    const values = path.join(CHART, 'ci', 'gateway-values.yaml');
+    const elsewhere = ['--set', 'config.global_inference_gateway.url=http://models:1'];
+    const manifests = render(['--values', values, ...elsewhere]);
+    const worker = processes(manifests).find(({ container }) => container.args[0] === 'worker')!;
+    const { global_inference_gateway: way } = configOf(worker, manifests);
+    expect(way).toMatchObject({ url: 'http://models:1', send_fairness_header: false });
+    expect(way?.api_key_file).toBeUndefined();
+    expect(JSON.stringify(worker.pod)).not.toContain('worker-token');
   });
 }
 
@@ -297,13 +393,11 @@ function describeMonitoring(): void {
         kind === 'Service' && labelsMatch(selector.matchLabels, metadata.labels),
     );
     const jobs = services.map(({ metadata }) => metadata.labels[jobLabel]);
-    expect(jobs.sort()).toEqual(['nightshift-api', 'nightshift-worker']);
+    expect(jobs.sort()).toEqual(['nightshift-api', 'nightshift-gateway', 'nightshift-worker']);
     const scraped = read('deploy/prometheus/prometheus.yml').matchAll(/job_name: (\S+)/g);
     expect([...scraped].map(([, job]) => job).sort()).toEqual(jobs);
-    expect(services.flatMap(({ spec }) => spec.ports.map((port: Manifest) => port.name))).toEqual([
-      endpoints[0].port,
-      endpoints[0].port,
-    ]);
+    const ports = services.flatMap(({ spec }) => spec.ports.map((port: Manifest) => port.name));
+    expect(ports).toEqual(services.map(() => endpoints[0].port));
     expect(endpoints[0].path).toBe('/metrics');
   });
 
@@ -338,6 +432,7 @@ describeWithGoTool('helm', 'the chart', () => {
     ['postgres.passwords.secret=', 'postgres.passwords.secret is required'],
     ['config.auth.mode=none', 'config.auth.mode is none'],
     ['objectStore.s3.bucket=', 'objectStore.s3.bucket is required'],
+    ['gateway.enabled=true', 'config.gateway.pools is required'],
   ])('refuses %s', (value, message) => {
     expect(() =>
       render(['--values', path.join(CHART, 'ci', 's3-values.yaml'), '--set', value]),
@@ -382,6 +477,7 @@ describeWithGoTool('helm', 'the chart', () => {
     }
   });
 
+  describeGateway();
   describeKeda();
   describeMonitoring();
 });

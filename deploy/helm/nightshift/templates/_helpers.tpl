@@ -34,9 +34,29 @@ app.kubernetes.io/managed-by: {{ (index . 0).Release.Service }}
 helm.sh/chart: {{ printf "nightshift-%s" (index . 0).Chart.Version }}
 {{- end -}}
 
+{{- define "nightshift.gatewayName" -}}
+{{- printf "%s-gateway" (include "nightshift.fullname" .) -}}
+{{- end -}}
+
 {{/* Settings that are not secret, as one file. */}}
 {{- define "nightshift.config" -}}
-{{- toYaml .Values.config -}}
+{{- $config := deepCopy .Values.config -}}
+{{- if include "nightshift.workersUseGateway" . -}}
+{{- $way := dict "url" (printf "http://%s:%v" (include "nightshift.gatewayName" .) .Values.gateway.port) "api_key_file" "/run/secrets/worker-token/worker-token" "request_timeout" "6m" "inference_objective" "batch" "send_fairness_header" true -}}
+{{- $_ := set $config "global_inference_gateway" (mergeOverwrite $way ($config.global_inference_gateway | default dict)) -}}
+{{- end -}}
+{{- toYaml $config -}}
+{{- end -}}
+
+{{/*
+Not empty if workers send through the gateway of this release. With a gateway of their own they do not: the token
+must not reach another server.
+*/}}
+{{- define "nightshift.workersUseGateway" -}}
+{{- $own := .Values.config.global_inference_gateway | default dict -}}
+{{- if and .Values.gateway.enabled (not $own.url) (not .Values.config.model_gateways) -}}
+true
+{{- end -}}
 {{- end -}}
 
 {{/* Environment of one process: (list root user), where user is migrate, api or worker. */}}
@@ -111,6 +131,15 @@ helm.sh/chart: {{ printf "nightshift-%s" (index . 0).Chart.Version }}
 {{- end }}
 {{- end -}}
 
+{{/* Variables by which the gateway reads API keys: it has the database user of the API, which may do that. */}}
+{{- define "nightshift.keysEnv" -}}
+{{- range fromYamlArray (include "nightshift.env" (list . "api")) }}
+{{- if has .name (list "DATABASE_URL" "NIGHTSHIFT__POSTGRES__PASSWORD_FILE") }}
+- {{ toJson . }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
 {{/* Mounts of one process: (list root user). */}}
 {{- define "nightshift.mounts" -}}
 {{- $v := (index . 0).Values -}}
@@ -181,6 +210,14 @@ helm.sh/chart: {{ printf "nightshift-%s" (index . 0).Chart.Version }}
 {{- end }}
 {{- end }}
 {{- end }}
+{{- end -}}
+
+{{- define "nightshift.tokenVolume" -}}
+{{- $token := .Values.gateway.workerToken -}}
+- name: worker-token
+  secret:
+    secretName: {{ required "gateway.workerToken.secret is required" $token.secret }}
+    items: [{ key: {{ $token.key }}, path: worker-token }]
 {{- end -}}
 
 {{- define "nightshift.podSecurity" -}}
