@@ -1,4 +1,5 @@
 import { findSettings, type Config, type ConfigSources } from '../platform/config';
+import { flowBlocksOf } from '../platform/config-flow-blocks';
 import { formatDuration } from '../platform/units';
 import type { PortPicker } from './locks/ports';
 import { urlHost } from './url-host';
@@ -62,13 +63,14 @@ export function modelSideSettings(places: ModelSidePlaces): Record<string, unkno
   const { simulator, gateway, isWorkerBehindGateway } = places.side;
   const simulatorUrl = `http://${LOOPBACK}:${places.simulatorPort}`;
   if (!gateway) return simulator ? { global_inference_gateway: { url: simulatorUrl } } : {};
-  const ofSimulator = {
-    pools: { simulator: { models: ['*'], backends: [{ url: simulatorUrl }] } },
+  const pool = {
+    models: ['*'],
+    backends: [{ url: simulatorUrl }],
     // What the simulator takes is known. More would wait inside it, where users and batches are equal.
     adaptive: { initial: SIMULATOR_SLOTS, max: SIMULATOR_SLOTS },
   };
   return {
-    gateway: { worker_token_file: places.workerToken, ...(simulator ? ofSimulator : {}) },
+    gateway: { worker_token_file: places.workerToken, ...(simulator ? { pools: { simulator: pool } } : {}) },
     ...(simulator ? { concurrency: { global: PERMITS, per_model: PERMITS } } : {}),
     ...(isWorkerBehindGateway ? { global_inference_gateway: wayThrough(places) } : {}),
   };
@@ -91,10 +93,12 @@ const MARGIN_MS = 1_000;
  * The time of a worker's request includes that in the queue. With this sum, the gateway ends a request to a slow
  * server before the worker does, and the queue takes less than half of it (docs/gateway.md#set-up).
  */
-function requestTimeoutMs({ pools, fair_request_queue: queue }: Config['gateway']): number {
-  const { batch_queue_ttl: queueMs } = queue;
-  const timeouts = Object.values(pools).map((pool) => pool.request_timeout);
-  return Math.max(...timeouts, queueMs + MARGIN_MS) + queueMs;
+function requestTimeoutMs(gateway: Config['gateway']): number {
+  const sums = Object.values(gateway.pools).map((pool) => {
+    const { batch_queue_ttl: queueMs } = flowBlocksOf(gateway, pool).fair_request_queue;
+    return Math.max(pool.request_timeout, queueMs + MARGIN_MS) + queueMs;
+  });
+  return Math.max(...sums);
 }
 
 /** The port of the gateway: the one that is set, if the API must get its own, or the next free one. */

@@ -167,10 +167,10 @@ describe('the gateway of a stack', () => {
         simulator: {
           models: ['*'],
           backends: [{ url: `http://127.0.0.1:${ports.simulator}` }],
+          adaptive: { initial: SIMULATOR_SLOTS, max: SIMULATOR_SLOTS },
         },
       },
       worker_token_file: dir.workerToken,
-      adaptive: { initial: SIMULATOR_SLOTS, max: SIMULATOR_SLOTS },
     });
     expect(ofWorker).toMatchObject({
       url: `http://127.0.0.1:${ports.gateway}`,
@@ -198,17 +198,19 @@ describe('the gateway of a stack', () => {
   });
 
   it('has the pools that are configured, instead of the simulator', async () => {
-    const pools = { main: { ...POOLS.main, request_timeout: '10m' } };
+    const other = { models: ['m'], backends: [{ url: 'http://other:8000' }] };
+    const slow = { ...other, fair_request_queue: { batch_queue_ttl: '8m' } };
+    const pools = { main: { ...POOLS.main, request_timeout: '10m' }, slow };
     const { simulator, gateway, config, ports } = await modelSide({ gateway: { pools } });
     expect({ simulator, gateway }).toEqual({ simulator: false, gateway: true });
-    expect(Object.keys(config.gateway.pools)).toEqual(['main']);
+    expect(Object.keys(config.gateway.pools)).toEqual(['main', 'slow']);
     expect(config.global_inference_gateway).toMatchObject({
       url: `http://127.0.0.1:${ports.gateway}`,
-      request_timeout: 660_000,
+      // Of the slow pool: more than twice the time in its queue.
+      request_timeout: 961_000,
     });
     // Only of the simulator it is known how much it can run.
     expect(config.concurrency.per_model).toBe(10);
-    expect(config.gateway.adaptive.max).toBe(256);
   });
 
   it('runs beside a configured gateway of the worker if pools are configured', async () => {
