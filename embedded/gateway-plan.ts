@@ -70,7 +70,10 @@ export function modelSideSettings(places: ModelSidePlaces): Record<string, unkno
     adaptive: { initial: SIMULATOR_SLOTS, max: SIMULATOR_SLOTS },
   };
   return {
-    gateway: { worker_token_file: places.workerToken, ...(simulator ? { pools: { simulator: pool } } : {}) },
+    gateway: {
+      worker_token_file: places.workerToken,
+      ...(simulator ? { pools: { simulator: pool } } : {}),
+    },
     ...(simulator ? { concurrency: { global: PERMITS, per_model: PERMITS } } : {}),
     ...(isWorkerBehindGateway ? { global_inference_gateway: wayThrough(places) } : {}),
   };
