@@ -1,116 +1,33 @@
-import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
-import { parse, parseAllDocuments } from 'yaml';
-import { loadConfig, type Config } from '../../platform/config';
-import { configSchema } from '../../platform/config-schema';
+import { parse } from 'yaml';
 import { createMetricsRegistry } from '../../platform/metrics';
 import { packageRoot } from '../../platform/package-root';
 import { version } from '../../platform/version';
 import { createWorkerMetrics } from '../../platform/worker-metrics';
 import { ruleFiles } from '../deploy/alert-rules';
-import { describeWithGoTool, findGoTool, GO_TOOL_MS } from '../support/go-tool';
+import { describeWithGoTool, GO_TOOL_MS } from '../support/go-tool';
+import {
+  CHART,
+  EXAMPLES,
+  KUBERNETES,
+  configOf,
+  example,
+  findHelm,
+  isMounted,
+  labelsMatch,
+  namedFiles,
+  processes,
+  removeScratch,
+  render,
+  runHelm,
+  scratchFile,
+  type Manifest,
+  type Rendered,
+} from './chart';
 import { read, unknownWords } from './repository';
 
-const CHART = 'deploy/helm/nightshift';
-/** Helm built from source claims to be for an old Kubernetes. */
-const KUBERNETES = ['--kube-version', '1.30.0'];
-const EXAMPLES = fs.readdirSync(path.join(packageRoot(), CHART, 'ci'));
-
-/* eslint-disable @typescript-eslint/no-explicit-any -- manifests have the types of Kubernetes, which we lack */
-type Manifest = any;
-
-interface Process {
-  readonly name: string;
-  readonly kind: string;
-  readonly pod: Manifest;
-  readonly container: Manifest;
-}
-
-/** The chart, rendered with one example of values. */
-interface Rendered {
-  readonly name: string;
-  readonly manifests: readonly Manifest[];
-  readonly all: readonly Process[];
-}
-
-let helm: string;
-const scratch = fs.mkdtempSync(path.join(os.tmpdir(), 'nightshift-helm-'));
-
-function run(args: readonly string[]): { status: number | null; stdout: string; stderr: string } {
-  return spawnSync(helm, args, { cwd: packageRoot(), encoding: 'utf8' });
-}
-
-function render(args: readonly string[]): Manifest[] {
-  const done = run(['template', 'r', CHART, ...KUBERNETES, '--namespace', 'prod', ...args]);
-  if (done.status !== 0) throw new Error(done.stderr);
-  return parseAllDocuments(done.stdout)
-    .map((document) => document.toJS())
-    .filter((manifest) => manifest !== null);
-}
-
-function example(name: string): Manifest[] {
-  return render(['--values', path.join(CHART, 'ci', name)]);
-}
-
-function processes(manifests: readonly Manifest[]): Process[] {
-  return manifests
-    .filter(({ kind }) => kind === 'Deployment' || kind === 'Job')
-    .map(({ kind, metadata, spec }) => {
-      const [container] = spec.template.spec.containers;
-      return { name: metadata.name, kind, pod: spec.template, container };
-    });
-}
-
-/** Name of the file of this test that stands for a file of a Secret. */
-function secretFile(mounted: string): string {
-  return path.join(scratch, mounted.replaceAll('/', '_'));
-}
-
-/** The settings that a process of the chart runs with. */
-function configOf({ pod, container }: Process, manifests: readonly Manifest[]): Config {
-  const { configMap } = pod.spec.volumes.find((one: Manifest) => one.name === 'config');
-  const map = manifests.find(
-    ({ kind, metadata }) => kind === 'ConfigMap' && metadata.name === configMap.name,
-  );
-  const file = path.join(scratch, 'nightshift.yaml');
-  fs.writeFileSync(file, map.data['nightshift.yaml']);
-  const env: Record<string, string> = {};
-  for (const { name, value } of container.env) {
-    env[name] = value ?? 'from-a-secret';
-    if (!name.endsWith('_FILE')) continue;
-    env[name] = secretFile(value);
-    fs.writeFileSync(env[name], 'a-secret');
-  }
-  const isGateway = container.args[0] === 'gateway';
-  return loadConfig({ file, env, needs: isGateway ? ['pools'] : ['gateway', 'postgres'] });
-}
-
-/** Files that a process reads, by the variables that name them. */
-function namedFiles({ container }: Process): string[] {
-  const named = container.env
-    .filter(({ name }: Manifest) => /_(FILE|DIR|PATH)$/.test(name))
-    .map(({ value }: Manifest) => value as string);
-  const { args } = container;
-  return [...named, args[args.indexOf('--config') + 1]];
-}
-
-/** Whether a file is in a mount, under a name that its Secret, ConfigMap or folder has. */
-function isMounted(file: string, { pod, container }: Process): boolean {
-  const mounts = container.volumeMounts as Manifest[];
-  const mount = mounts.find(({ mountPath }) => `${file}/`.startsWith(`${mountPath}/`));
-  const volume = pod.spec.volumes.find(({ name }: Manifest) => name === mount?.name);
-  const items = volume?.secret?.items as { path: string }[] | undefined;
-  const inside = path.relative(mount?.mountPath ?? '/', file);
-  return volume !== undefined && (items?.some((item) => item.path === inside) ?? true);
-}
-
-function labelsMatch(selector: Record<string, string>, labels: Record<string, string>): boolean {
-  return Object.entries(selector).every(([key, value]) => labels[key] === value);
-}
-
-afterAll(() => fs.rmSync(scratch, { recursive: true }));
+afterAll(removeScratch);
 
 it('the chart has the version of the package', () => {
   const chart = read(`${CHART}/Chart.yaml`);
@@ -258,92 +175,6 @@ function hasGateway(name: string): boolean {
   return ['all-values.yaml', 'gateway-values.yaml'].includes(name);
 }
 
-/** The gateway, and the way of workers through it. */
-function describeGateway(): void {
-  const parts = (name: string) => {
-    const manifests = example(name);
-    const all = processes(manifests);
-    const [gateway, worker] = ['gateway', 'worker'].map((command) =>
-      all.find(({ container }) => container.args[0] === command),
-    ) as [Process, Process];
-    return { manifests, gateway, worker };
-  };
-
-  it.each(['all-values.yaml', 'gateway-values.yaml'])(
-    'sends workers through the gateway, with its token, under a name that it answers to (%s)',
-    (name) => {
-      const { manifests, gateway, worker } = parts(name);
-      const { global_inference_gateway: way } = configOf(worker, manifests);
-      const { gateway: own } = configOf(gateway, manifests);
-      const service = manifests.find(
-        ({ kind, metadata }) => kind === 'Service' && metadata.name === gateway.name,
-      );
-      expect(way?.url).toBe(`http://${service.metadata.name}:${service.spec.ports[0].port}`);
-      expect(service.spec.ports[0].port).toBe(own.port);
-      expect(own.allowed_hosts).toContain(service.metadata.name);
-      const file = way?.api_key_file ?? '';
-      expect(namedFiles(gateway)).toContain(file);
-      expect([isMounted(file, gateway), isMounted(file, worker)]).toEqual([true, true]);
-      expect(way?.send_fairness_header).toBe(true);
-      const queueMs = own.fair_request_queue.batch_queue_ttl;
-      expect(way?.request_timeout).toBeGreaterThan(2 * queueMs);
-    },
-  );
-
-  it('runs one gateway, which gets requests until its replacement does, and then its whole drain', () => {
-    const { manifests, gateway } = parts('all-values.yaml');
-    const { spec } = manifests.find(
-      ({ kind, metadata }) => kind === 'Deployment' && metadata.name === gateway.name,
-    );
-    const { gateway: own } = configOf(gateway, manifests);
-    expect(spec.replicas).toBe(1);
-    expect(spec.strategy.rollingUpdate).toEqual({ maxUnavailable: 0, maxSurge: 1 });
-    const preStopSec = Number(gateway.container.lifecycle.preStop.exec.command[1]);
-    const graceMs = gateway.pod.spec.terminationGracePeriodSeconds * 1_000;
-    expect(graceMs).toBeGreaterThanOrEqual(preStopSec * 1_000 + own.drain_budget + 10_000);
-  });
-
-  it('keeps the pod in its Service as long as requests wait for a backend', () => {
-    const { manifests, gateway } = parts('gateway-values.yaml');
-    const { readinessProbe } = gateway.container;
-    const { fair_request_queue: queue } = configOf(gateway, manifests).gateway;
-    const goneMs = readinessProbe.periodSeconds * readinessProbe.failureThreshold * 1_000;
-    expect(goneMs).toBeGreaterThanOrEqual(queue.no_backend_ttl);
-  });
-
-  it('gives the gateway the database of the API only if it reads API keys', () => {
-    const urlOf = (name: string) => {
-      const { gateway, manifests } = parts(name);
-      return configOf(gateway, manifests).postgres.url;
-    };
-    expect(urlOf('all-values.yaml')).toContain('//nightshift_api:');
-    expect(urlOf('gateway-values.yaml')).toBe('');
-  });
-
-  it('gives paths of its own to the gateway on the host of the API', () => {
-    const manifests = example('all-values.yaml').filter(({ kind }) => kind === 'Ingress');
-    const paths = manifests.map(({ spec }) =>
-      spec.rules[0].http.paths.map((one: Manifest) => one.path as string),
-    );
-    expect(new Set(manifests.map(({ spec }) => spec.rules[0].host)).size).toBe(1);
-    const [ofApi, ofGateway] = paths.sort((a, b) => a.length - b.length);
-    expect(ofApi).toEqual(['/v1']);
-    const served = [...configSchema.parse({}).batch.endpoints, '/v1/models'];
-    expect([...ofGateway].sort()).toEqual(served.sort());
-  });
-
-  it('does not give the token to workers that send elsewhere', () => {
-    const values = path.join(CHART, 'ci', 'gateway-values.yaml');
-    const elsewhere = ['--set', 'config.global_inference_gateway.url=http://models:1'];
-    const manifests = render(['--values', values, ...elsewhere]);
-    const worker = processes(manifests).find(({ container }) => container.args[0] === 'worker')!;
-    const { global_inference_gateway: way } = configOf(worker, manifests);
-    expect(way).toMatchObject({ url: 'http://models:1', send_fairness_header: false });
-    expect(way?.api_key_file).toBeUndefined();
-    expect(JSON.stringify(worker.pod)).not.toContain('worker-token');
-  });
-}
-
 /** Autoscalers. */
 function describeScaling(rendered: () => Rendered): void {
   it('scales and disrupts Deployments that exist, by metrics that exist', () => {
@@ -417,11 +248,11 @@ function describeMonitoring(): void {
 }
 
 describeWithGoTool('helm', 'the chart', () => {
-  beforeAll(async () => void (helm = (await findGoTool('helm'))!), GO_TOOL_MS);
+  beforeAll(findHelm, GO_TOOL_MS);
 
   it.each(EXAMPLES)('passes the linter with %s', (name) => {
     const values = path.join(CHART, 'ci', name);
-    const done = run(['lint', CHART, '--strict', ...KUBERNETES, '--values', values]);
+    const done = runHelm(['lint', CHART, '--strict', ...KUBERNETES, '--values', values]);
     expect(done).toMatchObject({ status: 0 });
   });
 
@@ -469,7 +300,7 @@ describeWithGoTool('helm', 'the chart', () => {
 
   it('renders with the values that docs/kubernetes.md shows', () => {
     const [, values = ''] = /```yaml\n([^]*?)```/.exec(read('docs/kubernetes.md')) ?? [];
-    const file = path.join(scratch, 'documented.yaml');
+    const file = scratchFile('documented.yaml');
     fs.writeFileSync(file, values);
     const manifests = render(['--values', file]);
     for (const one of processes(manifests)) {
@@ -477,7 +308,6 @@ describeWithGoTool('helm', 'the chart', () => {
     }
   });
 
-  describeGateway();
   describeKeda();
   describeMonitoring();
 });
