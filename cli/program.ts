@@ -3,6 +3,7 @@ import { version } from '../platform/version';
 import { addAdminCommands } from './admin/commands';
 import { addBatchCommands } from './batches/commands';
 import { examples } from './help';
+import { addFlowCommand } from './flow/commands';
 import { addProcessCommands } from './processes/commands';
 import { addStackCommands } from './stack/commands';
 
@@ -21,5 +22,6 @@ export function createProgram(): Command {
   addBatchCommands(program);
   addProcessCommands(program);
   addAdminCommands(program);
+  addFlowCommand(program);
   return program;
 }
