@@ -6,8 +6,8 @@ import type { LoadSignal } from '../core/dispatch/outcome';
  */
 export interface Dispatcher {
   /**
-   * Waits for a permit of `request.model`, then of its gateway, then of the process. Tenants take turns
-   * by weight; within a tenant the priority decides, then models take turns.
+   * Waits for a permit of `request.model`, then of its gateway, then of the process. Tenants share by
+   * weight; within a tenant the priority decides, then batches share by cost.
    * @throws AbortError if `signal` aborts first
    */
   acquire(request: AcquireRequest, signal?: AbortSignal): Promise<Permit>;
@@ -16,12 +16,17 @@ export interface Dispatcher {
 /** A request for a permit. */
 export interface AcquireRequest {
   readonly tenant: string;
+  readonly batch: string;
   /** The per-model limit counts requests of this name. */
   readonly model: string;
   /** The limit that all models of the gateway share; absent if it has none. */
   readonly gateway?: GatewayLimit;
+  /** Whether the server divides its service among tenants itself; false by default. */
+  readonly divides?: boolean;
   /** 2 urgent, 3 normal, 4 relaxed. */
   readonly priority?: number;
+  /** What the request is expected to cost, in tokens; 1 by default (docs/design/flow-control.md#cost). */
+  readonly cost?: number;
 }
 
 /** A gateway that takes a bounded number of requests at once, over all its models. */
@@ -34,13 +39,14 @@ export interface GatewayLimit {
 /** Allows one request in flight. It is held until the answer is complete, never during a backoff. */
 export interface Permit extends LoadReport {
   /**
-   * Gives back the permits of all limits. A second call is a bug: it trips the guard
+   * Charges the tenant and the batch what the request really cost: nothing if it was never sent, and the
+   * expected cost if `used` was not called. Gives back the permits of all limits. A second call is a bug: it trips the guard
    * (`permit_released_twice`) and frees nothing.
    */
   release(): void;
 }
 
-/** Reports of one request, from which the limit of its model learns. */
+/** Reports of one request, from which the limit of its model and the shares of tenants follow. */
 export interface LoadReport {
   /**
    * Call it when the request is sent. Returns the model's limit at this moment, or null if it is fixed: a
@@ -49,6 +55,8 @@ export interface LoadReport {
   sent(): number | null;
   /** The reply has arrived; call it before the permit is released. */
   replied(signal: LoadSignal, pauseMs: number): void;
+  /** What the request cost, in tokens; call it before the permit is released. */
+  used(cost: number): void;
 }
 
 /** The current limit of a model. It explains why a model gets fewer permits than configured. */

@@ -1,6 +1,7 @@
 import { AdaptiveLimit } from '../core/dispatch/adaptive-limit';
-import type { QueuePlace } from '../core/dispatch/tenant-backlog';
-import type { AcquireRequest, ModelLimit, Permit } from './dispatcher';
+import type { PermitQueueOptions, QueueTurn } from '../core/dispatch/permits/permit-queue';
+import type { PermitRequest } from '../core/dispatch/permits/permit-turn';
+import type { ModelLimit, Permit } from './dispatcher';
 import { PermitStage } from './permit-stage';
 
 /** A limit that requests pass. */
@@ -8,14 +9,17 @@ export type Stage = PermitStage<Waiter>;
 
 /** A request that waits for a permit. */
 export interface Waiter {
-  readonly request: AcquireRequest;
+  readonly request: PermitRequest;
   readonly permits: ModelPermits;
   readonly grant: (permit: Permit) => void;
-  /** The stage it waits in, counted from 0 in the path of its model. */
-  at: number;
-  /** Its place in the queue of that stage. */
-  place: QueuePlace<Waiter> | null;
+  /** One for each stage that it has passed, in the order of the path of its model. */
+  readonly passed: StageTurn[];
+  /** The stage in which it waits is `path[passed.length]`; this is its place there. */
+  waiting: StageTurn | null;
 }
+
+/** A request at one stage: it waits there, or holds a permit. */
+export type StageTurn = QueueTurn<Waiter | null>;
 
 /** The limits and settings of one model. */
 export interface ModelPermitsOptions {
@@ -25,7 +29,9 @@ export interface ModelPermitsOptions {
   readonly adaptive: boolean;
   /** The limits of gateway and process, in the order in which they are taken. */
   readonly wider: readonly Stage[];
-  readonly weightOf: (tenant: string) => number;
+  readonly queue: PermitQueueOptions;
+  /** Weight of the model: costs of its requests count less the larger it is. */
+  readonly weight: number;
   /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
 }
@@ -34,6 +40,7 @@ export interface ModelPermitsOptions {
 export class ModelPermits {
   readonly model: string;
   readonly max: number;
+  readonly weight: number;
   /** Null if the limit is fixed. */
   readonly limit: AdaptiveLimit | null;
   readonly stage: Stage;
@@ -45,12 +52,13 @@ export class ModelPermits {
   timer: NodeJS.Timeout | null = null;
   readonly #now: () => number;
 
-  constructor({ model, max, adaptive, wider, weightOf, now }: ModelPermitsOptions) {
+  constructor({ model, max, adaptive, wider, queue, weight, now }: ModelPermitsOptions) {
     this.model = model;
     this.max = max;
+    this.weight = weight;
     this.#now = now;
     this.limit = adaptive ? new AdaptiveLimit(max) : null;
-    this.stage = new PermitStage((held) => held < this.limitNow && this.pausedMs === 0, weightOf);
+    this.stage = new PermitStage((held) => held < this.limitNow && this.pausedMs === 0, queue);
     this.path = [this.stage, ...wider];
   }
 

@@ -1,8 +1,9 @@
 import { PRIORITY } from '../core/chunks/priority';
+import type { PermitRequest } from '../core/dispatch/permits/permit-turn';
 import { NightshiftError } from '../core/errors';
 import { AbortFanOut } from './abort-fan-out';
 import type { AcquireRequest, Dispatcher, ModelLimit, Permit } from './dispatcher';
-import type { ModelPermits, Stage, Waiter } from './model-permits';
+import type { ModelPermits, Stage, StageTurn, Waiter } from './model-permits';
 import { PermitTable, type PermitLimits } from './permit-table';
 import { StagedPermit, type LearnedReply, type PermitOwner } from './staged-permit';
 
@@ -82,8 +83,12 @@ class StagedDispatcher implements PermitDispatcher, PermitOwner {
       this.#table.forgetIfIdle(permits);
       return null;
     }
-    for (const stage of permits.path) stage.held++;
-    return new StagedPermit(this, permits);
+    const asked = permitRequestOf(request, permits);
+    return new StagedPermit(
+      this,
+      permits,
+      permits.path.map((stage) => stage.take(null, asked)),
+    );
   }
 
   acquire(request: AcquireRequest, signal?: AbortSignal): Promise<Permit> {
@@ -117,11 +122,11 @@ class StagedDispatcher implements PermitDispatcher, PermitOwner {
     const isOverload = signal === 'overload';
     permits.limit?.onReply({ signal, mark, pauseMs, nowMs: isOverload ? this.#now() : 0 });
     if (isOverload) this.#recall(permits);
-    else this.#fill(permits, 0);
+    else this.#fill(permits.stage);
   }
 
-  free(permits: ModelPermits): void {
-    this.#freeStages(permits, permits.path.length - 1);
+  free(permits: ModelPermits, turns: readonly StageTurn[], cost: number): void {
+    this.#freeStages(permits, turns, { from: turns.length - 1, cost });
     this.#table.forgetIfIdle(permits);
   }
 
@@ -135,11 +140,12 @@ class StagedDispatcher implements PermitDispatcher, PermitOwner {
   #wait(request: AcquireRequest, signal: AbortSignal | undefined): Promise<Permit> {
     return new Promise((resolve, reject) => {
       let unsubscribe: (() => void) | null = null;
+      const permits = this.#table.permitsOf(request);
       const waiter: Waiter = {
-        request,
-        permits: this.#table.permitsOf(request),
-        at: 0,
-        place: null,
+        request: permitRequestOf(request, permits),
+        permits,
+        passed: [],
+        waiting: null,
         grant: (permit) => {
           unsubscribe?.();
           resolve(permit);
@@ -151,59 +157,59 @@ class StagedDispatcher implements PermitDispatcher, PermitOwner {
           reject(abortError(signal));
         });
       }
-      this.#enter(waiter, 0);
+      this.#advance(waiter);
     });
   }
 
-  /** Takes permits from stage `at` on, and queues at the first stage that is not open. */
-  #enter(waiter: Waiter, at: number): void {
-    const { permits } = waiter;
-    for (let i = at; i < permits.path.length; i++) {
-      const stage = permits.path[i] as Stage;
-      if (!stage.isOpen) return this.#queue(waiter, stage, i);
-      stage.held++;
+  /** Takes the permits that a waiter still needs, and makes it wait at the first stage that is not open. */
+  #advance(waiter: Waiter): void {
+    const { permits, passed, request } = waiter;
+    waiter.waiting = null;
+    while (passed.length < permits.path.length) {
+      const stage = permits.path[passed.length] as Stage;
+      if (!stage.isOpen) return this.#queue(waiter, stage);
+      passed.push(stage.take(waiter, request));
     }
     permits.staged.delete(waiter);
-    waiter.grant(new StagedPermit(this, permits));
+    waiter.grant(new StagedPermit(this, permits, passed));
   }
 
-  #queue(waiter: Waiter, stage: Stage, at: number): void {
-    const { permits, request } = waiter;
-    const { tenant, priority = PRIORITY.normal } = request;
-    waiter.at = at;
-    waiter.place = stage.queue.push(waiter, { tenant, model: permits.model, priority });
-    if (at > 0) permits.staged.add(waiter);
+  #queue(waiter: Waiter, stage: Stage): void {
+    const { permits, passed, request } = waiter;
+    waiter.waiting = stage.wait(waiter, request);
+    if (passed.length > 0) permits.staged.add(waiter);
     else this.#fillAfterPause(permits);
   }
 
   /** Grants free permits of a stage to its waiters. */
-  #fill(permits: ModelPermits, at: number): void {
-    const stage = permits.path[at] as Stage;
-    while (stage.queue.size > 0 && stage.hasRoom) {
-      const waiter = stage.queue.shift()?.item;
-      if (waiter === undefined) return;
-      stage.held++;
-      // The waiter may be of another model, whose path differs from that of `permits`.
-      this.#enter(waiter, waiter.at + 1);
+  #fill(stage: Stage): void {
+    for (let turn = stage.grant(); turn !== null; turn = stage.grant()) {
+      // It may be of another model, with another path.
+      const waiter = turn.owner;
+      if (waiter === null) return stage.free(turn, 0);
+      waiter.passed.push(turn);
+      this.#advance(waiter);
     }
   }
 
-  /** Frees stages `from` to 0, the widest first, so that waiters of the widest are served first. */
-  #freeStages(permits: ModelPermits, from: number): void {
-    for (let at = from; at >= 0; at--) this.#freeStage(permits, at);
-  }
-
-  #freeStage(permits: ModelPermits, at: number): void {
-    const stage = permits.path[at] as Stage;
-    stage.held--;
-    this.#fill(permits, at);
+  /** Frees stages `from` to `to`, the widest first, so that waiters of the widest are served first. */
+  #freeStages(
+    { path }: ModelPermits,
+    turns: readonly StageTurn[],
+    { from, to = 0, cost }: { from: number; to?: number; cost: number },
+  ): void {
+    for (let at = from; at >= to; at--) {
+      const stage = path[at] as Stage;
+      stage.free(turns[at] as StageTurn, cost);
+      this.#fill(stage);
+    }
   }
 
   #stopWaiting(waiter: Waiter): void {
-    const { permits, at, place } = waiter;
-    if (place !== null) permits.path[at]?.queue.remove(place);
+    const { permits, passed, waiting } = waiter;
+    if (waiting !== null) permits.path[passed.length]?.queue.remove(waiting);
     permits.staged.delete(waiter);
-    this.#freeStages(permits, at - 1);
+    this.#freeStages(permits, passed, { from: passed.length - 1, cost: 0 });
     if (permits.stage.queue.size === 0) permits.stopTimer();
     this.#table.forgetIfIdle(permits);
   }
@@ -212,19 +218,21 @@ class StagedDispatcher implements PermitDispatcher, PermitOwner {
   #recall(permits: ModelPermits): void {
     const { excess } = permits;
     const recalled = excess === 0 ? [] : [...permits.staged].slice(-excess).reverse();
-    for (const { at, place } of recalled) {
-      if (place !== null) permits.path[at]?.queue.remove(place);
+    for (const { passed, waiting } of recalled) {
+      if (waiting !== null) permits.path[passed.length]?.queue.remove(waiting);
     }
-    const vacated: number[] = [];
+    const vacated: StageTurn[][] = [];
     for (const waiter of recalled) {
       permits.staged.delete(waiter);
-      permits.stage.held--;
-      for (let at = waiter.at - 1; at > 0; at--) vacated.push(at);
-      waiter.at = 0;
-      if (waiter.place !== null) permits.stage.queue.giveBack(waiter.place);
+      vacated.push(waiter.passed.splice(0));
+      const [own] = vacated.at(-1) ?? [];
+      if (own !== undefined) permits.stage.recall(own);
+      waiter.waiting = own ?? null;
     }
     // Freed last: this starts other waiters, which must see the final state of the queues.
-    for (const at of vacated) this.#freeStage(permits, at);
+    for (const turns of vacated) {
+      this.#freeStages(permits, turns, { from: turns.length - 1, to: 1, cost: 0 });
+    }
     this.#fillAfterPause(permits);
   }
 
@@ -232,15 +240,21 @@ class StagedDispatcher implements PermitDispatcher, PermitOwner {
     if (permits.timer !== null || permits.stage.queue.size === 0) return;
     const { pausedMs } = permits;
     // The pause may have ended since the caller found the stage closed. Then nothing else would wake the waiters.
-    if (pausedMs === 0) return this.#fill(permits, 0);
+    if (pausedMs === 0) return this.#fill(permits.stage);
     permits.timer = setTimeout(() => {
       permits.timer = null;
-      this.#fill(permits, 0);
+      this.#fill(permits.stage);
       // The server may have extended the pause meanwhile, and timers may fire a little early.
       this.#fillAfterPause(permits);
     }, Math.ceil(pausedMs));
     permits.timer.unref();
   }
+}
+
+/** What the queues of the stages need of a request. */
+function permitRequestOf(request: AcquireRequest, { weight }: ModelPermits): PermitRequest {
+  const { tenant, batch, priority = PRIORITY.normal, cost = 1 } = request;
+  return { tenant, batch, priority, cost: cost / weight };
 }
 
 function abortError(signal: AbortSignal): DOMException {

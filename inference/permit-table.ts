@@ -1,4 +1,10 @@
-import { EQUAL_WEIGHTS, tenantWeight, type Fairness } from '../core/dispatch/fairness-weights';
+import {
+  EQUAL_WEIGHTS,
+  modelWeight,
+  tenantWeight,
+  type Fairness,
+} from '../core/dispatch/fairness-weights';
+import type { PermitQueueOptions } from '../core/dispatch/permits/permit-queue';
 import type { AcquireRequest, GatewayLimit } from './dispatcher';
 import { ModelPermits, type Stage } from './model-permits';
 import { PermitStage } from './permit-stage';
@@ -13,6 +19,8 @@ export interface PermitLimits {
   readonly adaptive?: boolean;
   /** All weights are 1 by default. */
   readonly fairness?: Fairness;
+  /** Whether every gateway divides its service among tenants; by default, none does. */
+  readonly divides?: boolean;
   /** Milliseconds of a monotonic clock; given by tests. */
   readonly now?: () => number;
 }
@@ -33,7 +41,8 @@ export class PermitTable {
 
   constructor(limits: PermitLimits) {
     this.#limits = limits;
-    this.#global = new PermitStage((held) => held < limits.global, this.#weightOf);
+    const { divides = false } = limits;
+    this.#global = new PermitStage((held) => held < limits.global, this.#sharing(divides));
   }
 
   get models(): Iterable<ModelPermits> {
@@ -49,14 +58,17 @@ export class PermitTable {
     return this.#models.get(model);
   }
 
-  permitsOf({ model, gateway }: AcquireRequest): ModelPermits {
+  permitsOf({ model, gateway, divides = false }: AcquireRequest): ModelPermits {
     const known = this.#models.get(model);
     if (known !== undefined) return known;
     if (this.#models.size >= REMEMBERED_MODELS) this.#forgetOneIdle();
-    const { perModel, adaptive = false, now = () => performance.now() } = this.#limits;
-    const wider = gateway === undefined ? [] : [this.#gatewayOf(gateway)];
+    const { perModel, adaptive = false, fairness = EQUAL_WEIGHTS } = this.#limits;
+    const { now = () => performance.now() } = this.#limits;
+    const wider = gateway === undefined ? [] : [this.#gatewayOf(gateway, divides)];
     const permits = new ModelPermits({
-      ...{ model, max: perModel, adaptive, weightOf: this.#weightOf, now },
+      ...{ model, max: perModel, adaptive, now },
+      weight: modelWeight(fairness, model),
+      queue: this.#sharing(divides),
       wider: [...wider, this.#global],
     });
     this.#models.set(model, permits);
@@ -67,14 +79,15 @@ export class PermitTable {
     if (permits.isIdle && permits.isFresh) this.#models.delete(permits.model);
   }
 
-  readonly #weightOf = (tenant: string): number => {
-    return tenantWeight(this.#limits.fairness ?? EQUAL_WEIGHTS, tenant);
-  };
+  #sharing(divides: boolean): PermitQueueOptions {
+    const { fairness = EQUAL_WEIGHTS } = this.#limits;
+    return { divides, weightOf: (tenant) => tenantWeight(fairness, tenant) };
+  }
 
-  #gatewayOf({ key, limit }: GatewayLimit): Stage {
+  #gatewayOf({ key, limit }: GatewayLimit, divides: boolean): Stage {
     let stage = this.#gateways.get(key);
     if (stage === undefined) {
-      stage = new PermitStage((held) => held < limit, this.#weightOf);
+      stage = new PermitStage((held) => held < limit, this.#sharing(divides));
       this.#gateways.set(key, stage);
     }
     return stage;

@@ -204,11 +204,14 @@ function reportBreaker({ logger, metrics }: ResourceContext): OnBreaker {
 }
 
 function openDispatcher(config: Config, { logger, metrics, onGuardTripped }: ResourceContext) {
+  const { global_inference_gateway: global, model_gateways: perModel = {} } = config;
+  const gateways = global === undefined ? Object.values(perModel) : [global];
   const dispatcher = createPermitDispatcher({
     global: config.concurrency.global,
     perModel: config.concurrency.per_model,
     adaptive: config.concurrency.adaptive,
     fairness: config.fairness,
+    divides: gateways.length > 0 && gateways.every((one) => one.send_fairness_header),
     onGuardTripped: (error) => {
       logger.fatal({ err: error, reason: 'guard_shutdown' }, 'a permit was released twice');
       onGuardTripped(error);

@@ -3,7 +3,9 @@ import type { AcquireRequest, Permit } from '../../inference/dispatcher';
 import type { Route } from '../../inference/registry';
 import type { AdmissionQueue } from './admission-queue';
 import type { Chunk } from './chunk';
+import type { ChunkCosts } from './chunk-costs';
 import type { ChunkExit } from './chunk-exit';
+import type { ChunkLine } from './chunk-ledger';
 import type { ExecuteDispatcher } from './deps';
 
 /** What a chunk needs to get permits. */
@@ -13,6 +15,7 @@ export interface ChunkPermitsOptions {
   readonly dispatcher: ExecuteDispatcher;
   readonly admissionQueue: AdmissionQueue;
   readonly exit: ChunkExit;
+  readonly costs: ChunkCosts;
 }
 
 const MIN_FIRST_WAIT_MS = 10_000;
@@ -27,6 +30,7 @@ const MAX_FIRST_WAIT_MS = 30_000;
  */
 export class ChunkPermits {
   readonly #o: ChunkPermitsOptions;
+  /** Without its cost. */
   readonly #request: AcquireRequest;
   #hadPermit = false;
   #isWaiting = false;
@@ -36,9 +40,11 @@ export class ChunkPermits {
     const { chunk, route } = options;
     this.#request = {
       tenant: chunk.tenant,
+      batch: chunk.batchId,
       model: route.limiterKey,
       ...(route.gatewayLimit === undefined ? {} : { gateway: route.gatewayLimit }),
       priority: chunk.priority,
+      divides: route.gateway.send_fairness_header,
     };
   }
 
@@ -46,26 +52,30 @@ export class ChunkPermits {
     return this.#isWaiting;
   }
 
-  /** Takes a permit if one is free now. Synchronous, because it runs for every request. */
-  tryAcquire(): Permit | null {
-    const permit = this.#o.dispatcher.tryAcquire(this.#request);
+  /** Takes a permit to send a line if one is free now. Synchronous, because it runs for every request. */
+  tryAcquire(line: ChunkLine): Permit | null {
+    const permit = this.#o.dispatcher.tryAcquire(this.#requestOf(line));
     if (permit !== null) this.#hadPermit = true;
     return permit;
   }
 
-  /** Waits for a permit. Null if the chunk exits first, or gives up its wait for the first one. */
-  async acquire(): Promise<Permit | null> {
+  /** Waits for a permit to send a line. Null if the chunk exits first, or gives up its wait for the first one. */
+  async acquire(line: ChunkLine): Promise<Permit | null> {
     this.#isWaiting = true;
-    const permit = await (this.#hadPermit ? this.#wait() : this.#waitForFirst());
+    const permit = await (this.#hadPermit ? this.#wait(line) : this.#waitForFirst(line));
     this.#isWaiting = false;
     if (permit !== null) this.#hadPermit = true;
     return permit;
   }
 
-  async #wait(): Promise<Permit | null> {
+  #requestOf(line: ChunkLine): AcquireRequest {
+    return { ...this.#request, cost: this.#o.costs.expected(line) };
+  }
+
+  async #wait(line: ChunkLine): Promise<Permit | null> {
     const { dispatcher, exit } = this.#o;
     try {
-      const permit = await dispatcher.acquire(this.#request, exit.exiting);
+      const permit = await dispatcher.acquire(this.#requestOf(line), exit.exiting);
       if (exit.reason === null) return permit;
       permit.release();
       return null;
@@ -74,7 +84,7 @@ export class ChunkPermits {
     }
   }
 
-  async #waitForFirst(): Promise<Permit | null> {
+  async #waitForFirst(line: ChunkLine): Promise<Permit | null> {
     const { admissionQueue, route, chunk, exit } = this.#o;
     const giveUp = (): void => exit.exit(EXIT_REASON.noPermit);
     if (!admissionQueue.enter(route.limiterKey, chunk.tenant)) {
@@ -83,7 +93,7 @@ export class ChunkPermits {
     }
     const timer = setTimeout(giveUp, firstWaitMs(chunk));
     try {
-      return await this.#wait();
+      return await this.#wait(line);
     } finally {
       clearTimeout(timer);
       admissionQueue.leave(route.limiterKey, chunk.tenant);

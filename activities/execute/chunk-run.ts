@@ -11,6 +11,7 @@ import type { EncodedFrame } from './answer-frames';
 import { AutoResetEvent } from './auto-reset-event';
 import type { CancelReason } from './cancel-reason';
 import type { Chunk } from './chunk';
+import type { ChunkCosts } from './chunk-costs';
 import { ChunkExit } from './chunk-exit';
 import { ChunkJournal } from './chunk-journal';
 import type { ChunkLedger, ChunkLine } from './chunk-ledger';
@@ -37,6 +38,7 @@ export interface ChunkRunOptions {
   readonly writer: JournalWriter;
   readonly lease: ChunkLease;
   readonly sender: LineSender;
+  readonly costs: ChunkCosts;
   /** Shared by all chunks of this process, like the gate. */
   readonly admissionQueue: AdmissionQueue;
   readonly gate: ExclusiveGate;
@@ -187,7 +189,7 @@ export class ChunkRun implements LineRun {
         await this.#changed.wait(this.#sleepMs(nowMs));
         continue;
       }
-      const permit = this.#permits.tryAcquire() ?? (await this.#permits.acquire());
+      const permit = this.#permits.tryAcquire(line) ?? (await this.#permits.acquire(line));
       if (permit === null) this.#queue.putBack(line);
       else this.#begin(line, permit);
     }

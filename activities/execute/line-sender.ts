@@ -1,3 +1,4 @@
+import { NO_USAGE, type Usage } from '../../core/batch/counts';
 import { dropLabelOf, loadSignal, retryCause } from '../../core/dispatch/outcome';
 import { retryAfterMs } from '../../core/dispatch/retry-after';
 import { FRAME_KIND } from '../../core/journal/frame';
@@ -12,6 +13,7 @@ import type { ObjectReader } from '../../storage/object-store';
 import type { EncodedFrame } from './answer-frames';
 import { answerFrame, errorFrame } from './answer-frames';
 import type { Chunk } from './chunk';
+import type { ChunkCosts } from './chunk-costs';
 import type { ChunkLine } from './chunk-ledger';
 import type { GatewayHeaders } from './gateway-headers';
 import type { ExecuteObserver } from './observer';
@@ -31,6 +33,7 @@ export interface LineSenderOptions {
   /** Null unless the batch is traced. */
   readonly spans: RequestSpans | null;
   readonly headers: GatewayHeaders;
+  readonly costs: ChunkCosts;
 }
 
 /**
@@ -68,6 +71,7 @@ export class LineSender {
       const span = this.#beginSpan(line);
       const outcome = await this.#send(line, body, { how, reservation, span });
       if (isPutBack(outcome)) {
+        how.load.used(0);
         span?.end({ status: null, failure: outcome.reason, outcome: 'retry', retryAtMs: null });
         return this.#unsent(how);
       }
@@ -116,11 +120,20 @@ export class LineSender {
     if (verdict.kind === 'retry' && verdict.atMs < chunk.deadlineMs) {
       observer.requestRetried(chunk.model, retryCause(outcome));
     }
-    if (verdict.kind !== 'final') return verdict;
+    if (verdict.kind !== 'final') {
+      this.#reportCost(sent, NO_USAGE);
+      return verdict;
+    }
     const frame = this.#frameOf(line, customId, outcome);
+    this.#reportCost(sent, frame.header.usage);
     observer.requestSettled(chunk.model, frame.header.kind === FRAME_KIND.output);
     const queueMs = outcome.kind === 'answer' ? (outcome.queueMs ?? 0) : 0;
     return { kind: 'answered', frame, queueMs };
+  }
+
+  #reportCost({ outcome, how }: TracedTry, usage: Usage): void {
+    const cost = this.#options.costs.real(outcome, usage);
+    if (cost !== null) how.load.used(cost);
   }
 
   #frameOf(line: ChunkLine, customId: string, outcome: BackendOutcome): EncodedFrame {

@@ -1,5 +1,6 @@
 import { NightshiftError } from '../../core/errors';
 import type { RequestSpans } from '../../platform/tracing/tracing';
+import { ChunkCosts } from './chunk-costs';
 import type { ChunkRunOptions } from './chunk-run';
 import { ChunkRun } from './chunk-run';
 import type { ExecuteDeps } from './deps';
@@ -31,11 +32,12 @@ export async function openSendRun(
   const input = await openInput(deps.store, context);
   const { memory, observer } = deps;
   const spans = requestSpans(chunk, deps);
+  const costs = new ChunkCosts();
   const sender = new LineSender({
-    ...{ chunk, route, input, memory, observer, spans, headers },
+    ...{ chunk, route, input, memory, observer, spans, headers, costs },
     ...shared,
   });
-  const run = new ChunkRun({ ...context, deps, route, sender, ...shared });
+  const run = new ChunkRun({ ...context, deps, route, sender, costs, ...shared });
   return { run, close: () => input.close() };
 }
 

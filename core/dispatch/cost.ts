@@ -17,6 +17,11 @@ const BYTES_PER_TOKEN = 4;
 /** An output token keeps a backend busy for longer than an input token does. */
 const OUTPUT_WEIGHT = 2;
 const INITIAL_OUTPUT = 64;
+/**
+ * Servers report usage, and a wrong count must not make its tenant wait for ever. No context of a model is
+ * that long.
+ */
+const MAX_TOKENS = 10_000_000;
 /** Weight of an answer in the mean, after the first ones. */
 const LEAST_WEIGHT = 0.1;
 
@@ -62,8 +67,10 @@ export class TokenCosts {
 
   /** The real cost. The output that its flow is expected to have learns from it. */
   real(usage: TokenUsage, output: ExpectedOutput): number {
-    output.onAnswer(usage.outputTokens);
-    return this.#isUnit ? 1 : costOf(usage);
+    const inputTokens = Math.min(usage.inputTokens, MAX_TOKENS);
+    const outputTokens = Math.min(usage.outputTokens, MAX_TOKENS);
+    output.onAnswer(outputTokens);
+    return this.#isUnit ? 1 : costOf({ inputTokens, outputTokens });
   }
 }
 

@@ -16,7 +16,7 @@ export function tenantWeight(fairness: Fairness, tenant: string): number {
 }
 
 /** The part that requests of a model get, relative to those of other models. */
-function modelWeight(fairness: Fairness, model: string): number {
+export function modelWeight(fairness: Fairness, model: string): number {
   return listed(fairness.models, model) ?? 1;
 }
 

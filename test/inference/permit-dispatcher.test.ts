@@ -64,7 +64,7 @@ describe('permits', () => {
     (await waits[1]!).release();
   });
 
-  it('of one gateway are limited together, and its models take turns', async () => {
+  it('of one gateway are limited together, and batches of all its models share them', async () => {
     const options = { global: 9, perModel: 8, onGuardTripped: unguarded };
     const dispatcher = createPermitDispatcher(options);
     const gateway = { key: 'g', limit: 2 };
@@ -74,7 +74,8 @@ describe('permits', () => {
     expect(elsewhere).not.toBeNull();
     const order: string[] = [];
     const waits = ['m', 'm', 'm', 'n', 'n', 'n'].map(async (model) => {
-      const permit = await dispatcher.acquire(request({ model, gateway }));
+      const permit = await dispatcher.acquire(request({ model, batch: model, gateway }));
+      permit.sent();
       order.push(model);
       permit.release();
     });
@@ -109,6 +110,7 @@ describe('permits', () => {
     ].map(async ([name, tenant, priority]) => {
       const turn = { tenant: tenant as string, ...(priority && { priority: priority as number }) };
       const permit = await dispatcher.acquire(request(turn));
+      permit.sent();
       order.push(name as string);
       permit.release();
     });
@@ -120,16 +122,19 @@ describe('permits', () => {
   it.each([
     ['half each, however short the window of one is', {}, 0.5],
     ['by their weights', { hasty: 1, calm: 3 }, 0.25],
-  ])('are shared by two tenants: %s', async (_what, weights, expected) => {
+  ])('are shared by two tenants: %s', async (_what, tenants, expected) => {
+    const fairness = { default: 1, tenants: tenants as Record<string, number>, models: {} };
     const dispatcher = createPermitDispatcher({
-      ...{ global: 4, perModel: 16, weights, onGuardTripped: unguarded },
+      ...{ global: 4, perModel: 16, fairness, onGuardTripped: unguarded },
     });
     const granted = { hasty: 0, calm: 0 };
     const held: Permit[] = [];
     let turns = 0;
     const chunk = async (tenant: 'hasty' | 'calm', priority: number) => {
       while (turns < 800) {
-        held.push(await dispatcher.acquire(request({ tenant, priority })));
+        const permit = await dispatcher.acquire(request({ tenant, priority }));
+        permit.sent();
+        held.push(permit);
         granted[tenant]++;
         turns++;
       }
@@ -140,6 +145,92 @@ describe('permits', () => {
     // Permits are released one at a time, as answers arrive.
     while (!(await Promise.race([isDone, settle().then(() => false)]))) held.shift()?.release();
     expect(granted.hasty / (granted.hasty + granted.calm)).toBeCloseTo(expected, 1);
+  });
+
+  it.each([
+    ['what they really cost', (permit: Permit) => permit.used(30), 0.75],
+    ['what they were expected to cost, if nothing else is known', () => {}, 0.5],
+  ])('are charged %s', async (_what, report, shareOfA) => {
+    const dispatcher = createPermitDispatcher({
+      ...{ global: 9, perModel: 1, onGuardTripped: unguarded },
+    });
+    let permit = dispatcher.tryAcquire(request({ tenant: 'b' }))!;
+    const order: string[] = [];
+    const wait = (tenant: string): void => {
+      const granted = dispatcher.acquire(request({ tenant, cost: 10 }));
+      void granted.then((next) => {
+        order.push(tenant);
+        wait(tenant);
+        next.sent();
+        if (tenant === 'b') report(next);
+        permit = next;
+      });
+    };
+    ['a', 'a', 'b', 'b'].forEach(wait);
+    for (let i = 0; i < 60; i++) {
+      permit.release();
+      await settle();
+    }
+    expect(order.filter((tenant) => tenant === 'a').length / 60).toBeCloseTo(shareOfA, 1);
+  });
+
+  it('are charged nothing for requests that were never sent', async () => {
+    const dispatcher = createPermitDispatcher({
+      ...{ global: 9, perModel: 2, onGuardTripped: unguarded },
+    });
+    const held = dispatcher.tryAcquire(request({ tenant: 'c', cost: 10 }))!;
+    held.sent();
+    dispatcher.tryAcquire(request({ tenant: 'a', cost: 1_000 }))!.release();
+    dispatcher.tryAcquire(request({ tenant: 'c', cost: 10 }));
+    const order: string[] = [];
+    const wait = async (tenant: string): Promise<void> => {
+      const permit = await dispatcher.acquire(request({ tenant, cost: 10 }));
+      order.push(tenant);
+      permit.sent();
+      permit.release();
+    };
+    const waits = ['a', 'b', 'a', 'b'].map(wait);
+    held.release();
+    await Promise.all(waits);
+    expect(order).toEqual(['a', 'b', 'a', 'b']);
+  });
+
+  it('at a wide limit are shared by the weights of models', async () => {
+    const fairness = { default: 1, tenants: {}, models: { m: 3 } };
+    const dispatcher = createPermitDispatcher({
+      ...{ global: 1, perModel: 9, fairness, onGuardTripped: unguarded },
+    });
+    let permit = dispatcher.tryAcquire(request({ tenant: 'x' }))!;
+    const order: string[] = [];
+    const wait = (model: string): void => {
+      void dispatcher.acquire(request({ tenant: model, model })).then((next) => {
+        order.push(model);
+        wait(model);
+        next.sent();
+        permit = next;
+      });
+    };
+    ['m', 'm', 'n', 'n'].forEach(wait);
+    for (let i = 0; i < 40; i++) {
+      permit.release();
+      await settle();
+    }
+    expect(order.filter((model) => model === 'm')).toHaveLength(30);
+  });
+
+  it('go to tenants without an open request first, if the server divides', async () => {
+    const dispatcher = createPermitDispatcher({
+      ...{ global: 3, perModel: 9, divides: true, onGuardTripped: unguarded },
+    });
+    const of = (tenant: string) => request({ tenant, divides: true, cost: 1 });
+    const held = ['a', 'a', 'a'].map((tenant) => dispatcher.tryAcquire(of(tenant))!);
+    const order: string[] = [];
+    for (const tenant of ['a', 'a', 'b', 'b', 'c']) {
+      void dispatcher.acquire(of(tenant)).then(() => order.push(tenant));
+    }
+    for (const permit of held) permit.release();
+    await settle();
+    expect(order).toEqual(['b', 'c', 'a']);
   });
 
   it('keep no trace of aborted waiters', async () => {
@@ -267,6 +358,7 @@ describe('permits with any history of waiting, releasing and aborting', () => {
           const waits = tenants.map(async (tenant) => {
             left.set(tenant, (left.get(tenant) ?? 0) + 1);
             const permit = await dispatcher.acquire(request({ tenant }));
+            permit.sent();
             turns.push(tenant);
             permit.release();
           });

@@ -2,7 +2,7 @@ import type { AcquireRequest } from '../../inference/dispatcher';
 
 /** A request for a permit of model `m`. */
 export function permitRequest(changes: Partial<AcquireRequest> = {}): AcquireRequest {
-  return { tenant: 't', model: 'm', ...changes };
+  return { tenant: 't', batch: 'b', model: 'm', ...changes };
 }
 
 /** The guard of a dispatcher whose test releases no permit twice. */

@@ -6,7 +6,7 @@ import { startObservabilityServer } from '../../platform/observability-server';
 import type { HostedWorkers } from '../../workers/host-workers';
 import { hostWorkers } from '../../workers/host-workers';
 
-const PERMIT = { tenant: 't', model: 'm' };
+const PERMIT = { tenant: 't', batch: 'b', model: 'm' };
 
 /** A worker whose one job runs until the test ends it. */
 class BusyWorker {

@@ -11,6 +11,9 @@ export class HeapEntry {
 /** Children of a node. With four, whose keys share a cache line, a heap is half as deep as with two. */
 const ARITY = 8;
 
+/** V8 keeps arrays of up to 64 bytes with their object; larger ones cost an allocation of their own. */
+const INITIAL_SIZE = 8;
+
 /**
  * A heap whose elements store their index. So an element whose key changes, or that leaves from the middle,
  * is found without a search: every change takes O(log n) steps. The usual heap packages do not store the
@@ -19,7 +22,7 @@ const ARITY = 8;
 export class IndexedHeap<E extends HeapEntry> {
   readonly #entries: E[] = [];
   /** The keys again, side by side: comparing them must not fetch one object after the other. */
-  #keys = new Float64Array(64);
+  #keys = new Float64Array(INITIAL_SIZE);
 
   get size(): number {
     return this.#entries.length;

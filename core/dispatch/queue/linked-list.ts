@@ -37,6 +37,16 @@ export class LinkedList<L extends Link<L>> {
     this.#size++;
   }
 
+  /** Puts an element that is in no list before all others. */
+  pushFront(link: L): void {
+    link.list = this;
+    link.next = this.#first;
+    if (this.#first === null) this.#last = link;
+    else this.#first.previous = link;
+    this.#first = link;
+    this.#size++;
+  }
+
   /** Removes an element; returns false if it is not in this list. */
   remove(link: L): boolean {
     if (link.list !== this) return false;

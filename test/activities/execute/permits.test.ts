@@ -96,7 +96,7 @@ describe('a line that waits for its permit', () => {
   it('gives the permit back if it is granted at the moment the chunk exits', async () => {
     const { deps } = await open(2, ok, 1);
     const model = deps.registry.route('m')?.limiterKey ?? '';
-    const held = permits.tryAcquire({ tenant: 't', model });
+    const held = permits.tryAcquire({ tenant: 't', batch: 'b', model });
     const chunk = start({});
     await until(() => permits.stats().waiting === 1, 5_000, 'a line to wait');
     held?.release();

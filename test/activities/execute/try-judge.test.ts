@@ -28,7 +28,7 @@ function lineAt(offset: number): ChunkLine {
 }
 
 function sent(outcome: BackendOutcome, over: Partial<SentTry['how']> = {}): SentTry {
-  const load = { sent: () => 1, replied: () => undefined };
+  const load = { sent: () => 1, replied: () => undefined, used: () => undefined };
   const how = { probe: false, load, stopping: () => false, openLines: () => 100, ...over };
   return { outcome, how, sentMs: 1, limit: 1 };
 }

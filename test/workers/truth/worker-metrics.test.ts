@@ -247,7 +247,7 @@ it('gives batches back when it shuts down, and when its permits cannot be truste
   world.drain.abort();
   expect(await world.chunk(first, 'a')).toMatchObject({ left: 'drain' });
   expect(await world.chunk(first, 'a')).toMatchObject({ left: 'drain' });
-  const permit = await world.resources.dispatcher.acquire({ tenant: 't', model: 'a' });
+  const permit = await world.resources.dispatcher.acquire({ tenant: 't', batch: 'b', model: 'a' });
   permit.release();
   permit.release();
   expect(await world.chunk(second, 'a')).toMatchObject({ left: 'drain' });
