@@ -1,14 +1,11 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { OTHER } from '../../platform/label-values';
 import type { Logger } from '../../platform/logger';
-import type { Counter, Gauge, Histogram } from '../../platform/metrics';
+import type { RouteMeters } from '../../platform/series/http-series';
 
-/** What a server counts of its requests; `path` is the pattern of the route. */
+/** What a server counts of its requests and connections. */
 export interface RequestMetrics {
-  readonly requests: Pick<Counter<'method' | 'path' | 'status'>, 'inc'>;
-  /** Seconds. */
-  readonly requestDuration: Pick<Histogram<'method' | 'path' | 'status'>, 'observe'>;
-  readonly requestsInFlight: Pick<Gauge<'method' | 'path'>, 'inc' | 'dec'>;
+  readonly routes: RouteMeters;
   /** Connections that the server refused or ended; `reason` is a `ClosedReason`. */
   readonly connectionsClosed: { inc(labels: { readonly reason: string }): void };
 }
@@ -22,18 +19,18 @@ export function addRequestMetrics(
   { metrics, logger }: { metrics: RequestMetrics; logger: Logger },
 ): void {
   app.addHook('onRequest', (request, reply, done) => {
-    const labels = { method: methodLabel(request.method), path: pathPattern(request) };
-    metrics.requestsInFlight.inc(labels);
+    const [method, path] = [methodLabel(request.method), pathPattern(request)];
+    const route = metrics.routes(method, path);
+    route.begin();
     reply.raw.once('close', () => {
-      const { headersSent, statusCode } = reply.raw;
-      const finished = { ...labels, status: headersSent ? String(statusCode) : CLIENT_CLOSED };
+      const { headersSent, statusCode, writableFinished } = reply.raw;
+      const status = headersSent ? String(statusCode) : CLIENT_CLOSED;
       const tookMs = performance.now() - request.arrivedAtMs;
-      metrics.requestsInFlight.dec(labels);
-      metrics.requests.inc(finished);
-      metrics.requestDuration.observe(finished, tookMs / 1000);
+      route.end(status, tookMs / 1000);
+      if (!logger.isLevelEnabled('debug')) return;
       const { id: requestId, tenant } = request;
-      const aborted = !reply.raw.writableFinished;
-      logger.debug({ ...finished, requestId, tenant, tookMs, aborted }, 'request answered');
+      const answer = { method, path, status, requestId, tenant, tookMs };
+      logger.debug({ ...answer, aborted: !writableFinished }, 'request answered');
     });
     done();
   });
