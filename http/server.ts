@@ -9,6 +9,7 @@ import type { OnClosed } from './connections/closed-reason';
 import { addConnectionEvents, answerBrokenRequest } from './connections/connection-events';
 import { limitConnections, type NamedConnectionLimits } from './connections/connection-limits';
 import { addDrain } from './connections/drain';
+import { endPipelinedAnswers } from './connections/pipelined-answers';
 import { refuseForeignPages } from './context/foreign-pages';
 import { addRequestContext, setContextWithoutHooks } from './context/request-context';
 import { requestId } from './context/request-id';
@@ -86,6 +87,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
   }
   addConnectionEvents(app.server, limits.bodyBytes);
+  endPipelinedAnswers(app.server);
   limitConnections(app.server, limits.connections, onClosed);
   watchBodyRates(app.server, limits.bodyRate, onClosed);
   addDrain(app);

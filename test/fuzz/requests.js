@@ -258,4 +258,4 @@ function makeRequest(random, world) {
   ]);
 }
 
-module.exports = { makeRequest, BOUNDARY };
+module.exports = { hostileFields, makeRequest, BOUNDARY };

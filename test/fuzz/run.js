@@ -1,12 +1,13 @@
 'use strict';
 
 /**
- * `npm run fuzz -- [--requests N] [--seed S] [--first I] [--keep]`: sends N random requests to a stack of
- * its own. Every answer must be one of the contract, and afterwards nothing may be left that belongs to
+ * `npm run fuzz -- [--requests N] [--seed S] [--first I] [--keep] [--gateway]`: sends N random requests to a stack of
+ * its own, or with `--gateway` to a gateway of its own (gateway/run.js). Every answer must be one of the contract, and afterwards nothing may be left that belongs to
  * nobody. What is sent depends on the seed and the request's index alone, but for the ids of objects:
  * `--seed S --first I --requests 1` sends the request I again.
  */
 const { parseArgs } = require('node:util');
+const { fuzzGateway } = require('./gateway/run.js');
 const { randomFor } = require('./random.js');
 const { makeRequest } = require('./requests.js');
 const { startStack } = require('./stack.js');
@@ -30,6 +31,7 @@ function flags() {
       seed: { type: 'string', default: String(Math.floor(Math.random() * 1e6)) },
       first: { type: 'string', default: '0' },
       keep: { type: 'boolean', default: false },
+      gateway: { type: 'boolean', default: false },
     },
   });
   const number = (name) => {
@@ -37,7 +39,7 @@ function flags() {
     throw new Error(`--${name}: expected a whole number, got '${values[name]}'`);
   };
   const [requests, seed, first] = ['requests', 'seed', 'first'].map(number);
-  return { requests, seed, first, keep: values.keep };
+  return { requests, seed, first, keep: values.keep, gateway: values.gateway };
 }
 
 async function main() {
@@ -47,6 +49,11 @@ async function main() {
   console.log(
     `seed ${options.seed}, requests ${options.first} to ${options.first + options.requests - 1}`,
   );
+  report(options.gateway ? await fuzzGateway(options) : await fuzzStack(options));
+}
+
+/** Sends requests to a whole stack; what is wrong, in words. */
+async function fuzzStack(options) {
   const stack = await startStack();
   const run = { ...options, stack, wire: createWire(stack.baseUrl), world: createWorld() };
   Object.assign(run, { statuses: {}, faults: [], samples: [] });
@@ -59,9 +66,13 @@ async function main() {
     run.wire.close();
     await stack.stop({ keep: options.keep });
   }
-  for (const fault of run.faults) console.log(`FAULT ${fault}`);
-  console.log(run.faults.length === 0 ? 'nothing wrong' : `${run.faults.length} faults`);
-  process.exitCode = run.faults.length === 0 ? 0 : 1;
+  return run.faults;
+}
+
+function report(faults) {
+  for (const fault of faults) console.log(`FAULT ${fault}`);
+  console.log(faults.length === 0 ? 'nothing wrong' : `${faults.length} faults`);
+  process.exitCode = faults.length === 0 ? 0 : 1;
 }
 
 async function sendAll(run) {

@@ -4,10 +4,15 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { Client } = require('pg');
 
-/** The API's process: its id, open files, resident bytes. Linux tells them; elsewhere they are null. */
+/** The API's process. */
 function apiProcess(dataDir) {
   const parts = JSON.parse(fs.readFileSync(path.join(dataDir, 'run', 'processes.json'), 'utf8'));
   const { pid } = parts.find(({ name }) => name === 'api');
+  return processFigures(pid);
+}
+
+/** A process: its id, open files, resident bytes. Linux tells them; elsewhere they are null. */
+function processFigures(pid) {
   const proc = (name) => path.join('/proc', String(pid), name);
   if (!fs.existsSync(proc('status'))) return { pid, rssMb: null, openFiles: null };
   const status = fs.readFileSync(proc('status'), 'utf8');
@@ -69,4 +74,4 @@ function trendOf(samples) {
   };
 }
 
-module.exports = { apiProcess, leftOvers, trendOf };
+module.exports = { apiProcess, processFigures, leftOvers, trendOf };

@@ -64,4 +64,4 @@ function sendRaw({ hostname, port }, { bytes, leave }) {
   });
 }
 
-module.exports = { createWire };
+module.exports = { createWire, sendRaw };

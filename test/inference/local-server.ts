@@ -44,6 +44,8 @@ export async function startLocalServer(
     });
   };
   const server: Server = tls ? createTlsServer(tls, onRequest) : createServer(onRequest);
+  // By default Node drops fields beyond 1,000.
+  server.maxHeadersCount = 0;
   server.on(tls ? 'secureConnection' : 'connection', () => connections++);
   await new Promise<void>((resolve) => server.listen(atPort, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
