@@ -74,6 +74,7 @@ function isWritten(quote: string): boolean {
     'activities',
     'api',
     'client',
+    'gateway',
     'inference',
     'platform',
     'storage',

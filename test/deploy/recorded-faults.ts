@@ -1,3 +1,4 @@
+import { GATEWAY_FAULTS } from './gateway-faults';
 import type { RuleTest } from './promtool';
 import type { RECORDINGS } from './recording';
 
@@ -163,4 +164,5 @@ export const MADE_BY_HAND: readonly RuleTest[] = [
       { atMin: 38, firing: ['NightshiftNoProgress'] },
     ],
   },
+  ...GATEWAY_FAULTS,
 ];
