@@ -1,20 +1,23 @@
 import { z } from 'zod';
 import { LOAD_BOUND } from '../core/dispatch/backends/backend-choice';
-import { count, duration, durationText, numberIn, ratio, weight } from './config-values';
+import { POOL_DEFAULTS } from '../core/dispatch/pool/pool-settings';
+import { count, durationText, numberIn, ratio, weight } from './config-values';
 
 const positive = numberIn(Number.MIN_VALUE, Number.MAX_VALUE, 'a number above 0');
 const atLeastOne = numberIn(1, Number.MAX_VALUE, 'a number of at least 1');
 const perBand = <T extends z.ZodType>(value: T) => z.tuple([value, value, value]);
 
+const { fairRequestQueue: QUEUE, requestQueueController: CONTROLLER, bands: BANDS } = POOL_DEFAULTS;
+
 const fairRequestQueue = z.strictObject({
-  total_capacity: count.prefault(1_000),
-  flow_capacity: count.prefault(100),
+  total_capacity: count.default(QUEUE.totalCapacity),
+  flow_capacity: count.default(QUEUE.flowCapacity),
   sheddable_capacity: z.union([z.literal('auto'), count]).prefault('auto'),
-  queue_ttl: duration('30s'),
-  batch_queue_ttl: duration('60s'),
-  no_backend_ttl: duration('30s'),
-  scheduler: z.enum(['start', 'finish']).default('start'),
-  enqueue: z.enum(['all', 'critical']).default('all'),
+  queue_ttl: durationText.default(QUEUE.queueTtlMs),
+  batch_queue_ttl: durationText.default(QUEUE.batchQueueTtlMs),
+  no_backend_ttl: durationText.default(QUEUE.noBackendTtlMs),
+  scheduler: z.enum(['start', 'finish']).default(QUEUE.scheduler),
+  enqueue: z.enum(['all', 'critical']).default(QUEUE.enqueue),
   unit_cost: z.boolean().default(false),
 });
 
@@ -25,9 +28,9 @@ const requestQueueController = z.strictObject({
   upper_bound_per_backend: atLeastOne.optional(),
   max_cost_per_backend: positive.optional(),
   max_in_flight_per_flow: count.optional(),
-  hysteresis: z.enum(['seed', 'schmitt']).default('seed'),
-  expiry_cleanup_interval: duration('1s'),
-  reclaim: z.boolean().default(false),
+  hysteresis: z.enum(['seed', 'schmitt']).default(CONTROLLER.hysteresis),
+  expiry_cleanup_interval: durationText.default(CONTROLLER.expiryCleanupIntervalMs),
+  reclaim: z.boolean().default(CONTROLLER.reclaim),
 });
 
 const adaptive = z.strictObject({
@@ -37,12 +40,12 @@ const adaptive = z.strictObject({
 });
 
 const bands = z.strictObject({
-  between: z.enum(['strict', 'weighted', 'strict_floor']).default('strict_floor'),
-  ceilings: perBand(ratio).prefault([1, 1, 0.9]),
-  floor: ratio.prefault(0.05),
-  weights: perBand(weight).prefault([70, 20, 10]),
+  between: z.enum(['strict', 'weighted', 'strict_floor']).default(BANDS.between),
+  ceilings: perBand(ratio).default([...BANDS.ceilings]),
+  floor: ratio.default(BANDS.floor),
+  weights: perBand(weight).default([...BANDS.weights]),
   promote_after: durationText.optional(),
-  promoted_share: ratio.prefault(0.2),
+  promoted_share: ratio.default(BANDS.promotedShare),
 });
 
 const affinity = z.strictObject({

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { POOL_DEFAULTS } from '../core/dispatch/pool/pool-settings';
 import { flowBlocks, ownFlowBlocks } from './config-flow-blocks';
 import {
   count,
@@ -10,6 +11,7 @@ import {
   port,
   serverKeys,
   size,
+  sizeText,
 } from './config-values';
 
 const band = z.enum(['critical', 'standard', 'sheddable']);
@@ -53,8 +55,8 @@ export const gatewaySection = z
     /** Without it, only the number of all connections is limited: a worker opens one per request. */
     max_connections_per_address: count.optional(),
     max_body_bytes: size('32MiB'),
-    queue_bytes: size('256MiB'),
-    sheddable_bytes: size('128MiB'),
+    queue_bytes: sizeText.default(POOL_DEFAULTS.fairRequestQueue.queueBytes),
+    sheddable_bytes: sizeText.default(POOL_DEFAULTS.fairRequestQueue.sheddableBytes),
     status_policy: z.enum(['seed', 'contended']).default('seed'),
     worker_token_file: nonEmpty.optional(),
     default_band: band.default('standard'),

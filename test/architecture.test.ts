@@ -10,7 +10,6 @@ const ELSEWHERE = ['test', 'bench', 'examples'];
 const USED_OTHERWISE: Readonly<Record<string, string>> = {
   'core/dispatch/pool/admitted.ts RequestDropped': 'for callers of the queue outside the gateway',
   'core/dispatch/pool/admitted.ts admitted': 'for callers of the queue outside the gateway',
-  'core/dispatch/pool/pool-settings.ts POOL_DEFAULTS': 'the schema of the settings has its values',
   'core/openai/result-line.ts LINE_ERROR_CODES': 'a test compares docs/errors.md with it',
   'embedded/binaries/go-program.ts findGoProgram': 'test/run.js prepares the tests with it',
   'embedded/binaries/versitygw.ts VERSITYGW': 'test/run.js prepares the tests with it',

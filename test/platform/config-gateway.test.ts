@@ -1,5 +1,4 @@
 import { isNightshiftError } from '../../core/errors';
-import { POOL_DEFAULTS } from '../../core/dispatch/pool/pool-settings';
 import { idleConnectionMs, poolSettings } from '../../gateway/pools/settings';
 import { loadConfig } from '../../platform/config';
 import { flowBlocksOf, hasFixedBounds } from '../../platform/config-flow-blocks';
@@ -21,13 +20,9 @@ function problemsOf(gateway: Record<string, unknown>, rest: Record<string, unkno
   return '';
 }
 
-it('has the defaults of the queue', () => {
-  const { gateway } = loadConfig({
-    env: {},
-    needs: ['pools'],
-    overrides: { gateway: { pools: POOLS } },
-  });
-  expect(poolSettings(gateway, gateway)).toEqual(POOL_DEFAULTS);
+it('gives batches nine tenths of the queue by default', () => {
+  const { gateway } = load({ pools: POOLS });
+  expect(poolSettings(gateway, gateway).fairRequestQueue.sheddableCapacity).toBe(900);
 });
 
 it('keeps a connection for as long as its request may wait and be answered', () => {
