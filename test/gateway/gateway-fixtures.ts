@@ -116,7 +116,7 @@ export async function startGateway(
   settings: Record<string, unknown> = {},
   pool: Record<string, unknown> = {},
 ): Promise<TestGateway> {
-  const { auth = {}, fairness = {}, tracing = {}, ...gateway } = settings;
+  const { auth = {}, fairness = {}, tracing = {}, postgres = {}, ...gateway } = settings;
   const observabilityPort = await freePort();
   const config = loadConfig({
     env: {},
@@ -125,6 +125,7 @@ export async function startGateway(
       auth,
       fairness,
       tracing,
+      postgres,
       log: { level: 'error' },
       gateway: {
         port: 0,
