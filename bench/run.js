@@ -27,6 +27,7 @@ const ROWS = {
   F4: () => require('./rows/queue').queueMemory,
   F5: () => require('./rows/proxy').addedLatency,
   F6: () => require('./rows/proxy').eventDelay,
+  F11: () => require('./rows/gateway-batch').throughGateway,
   F10: () => require('./rows/prefix-cache').prefixCache,
   faults: () => require('./rows/faults').faults,
   sizing: () => require('./rows/sizing').sizing,

@@ -22,16 +22,21 @@ const WARM_UP_TIMEOUT_MS = 120_000;
 async function inScene({ bench, settings, warm = true }, work) {
   const mock = await startMock();
   try {
-    const product = await startProduct({ ...bench, gatewayUrl: mock.url, settings });
-    try {
-      const scene = openScene({ bench, mock, product });
-      if (warm) await warmUp(scene);
-      return await work(scene);
-    } finally {
-      await product.stop();
-    }
+    return await inStack({ bench, settings, warm, mock, gatewayUrl: mock.url }, work);
   } finally {
     await mock.stop();
+  }
+}
+
+/** As {@link inScene}, with a mock of the caller and something else in front of it. */
+async function inStack({ bench, settings, warm = true, mock, gatewayUrl }, work) {
+  const product = await startProduct({ ...bench, gatewayUrl, settings });
+  try {
+    const scene = openScene({ bench, mock, product });
+    if (warm) await warmUp(scene);
+    return await work(scene);
+  } finally {
+    await product.stop();
   }
 }
 
@@ -76,4 +81,4 @@ async function warmUp(scene) {
   scene.bench.note(`warm-up took ${((nowMs() - startedMs) / 1000).toFixed(1)} s`);
 }
 
-module.exports = { inScene };
+module.exports = { inScene, inStack };

@@ -20,7 +20,7 @@ const STOP_TIMEOUT_MS = 5_000;
 
 /** Proxies by name: each takes the address of the origin and the bench. @type {Record<string, Function>} */
 const PROXIES = {
-  gateway: startGateway,
+  gateway: (origin, bench) => startGateway(origin, bench),
   'pass-through': (origin, { root }) => startScript('pass-through.js', [url(origin), root]),
   'plain proxy': (origin) => startScript('plain-proxy.js', [url(origin)]),
   '@fastify/http-proxy': (origin) => startScript('fastify-proxy.js', [url(origin)]),
@@ -47,13 +47,19 @@ async function startScript(script, args) {
   return proxyOf(child, { port });
 }
 
-/** Nightshift's gateway with limits that never hold a request back, and no log of single requests. */
-async function startGateway(origin, { root, scratch }) {
+/**
+ * Nightshift's gateway. Without further settings its limits never hold a request back.
+ *
+ * @param {string} origin host and port of the only backend
+ * @param {object} bench
+ * @param {object} [settings] members of the section `gateway`
+ */
+async function startGateway(origin, { root, scratch }, settings = {}) {
   const [port, observability] = [await freePort(), await freePort()];
   const config = path.join(scratch, `gateway-${port}.json`);
   const pools = { main: { models: ['*'], backends: [{ url: url(origin) }] } };
   const adaptive = { initial: 1_000, max: 1_000 };
-  const gateway = { port, observability_port: observability, pools, adaptive };
+  const gateway = { port, observability_port: observability, pools, adaptive, ...settings };
   fs.writeFileSync(config, JSON.stringify({ gateway }));
   const child = await startChild({
     command: process.execPath,
@@ -100,4 +106,4 @@ function url(address) {
   return `http://${address}`;
 }
 
-module.exports = { isPresent, PROXIES };
+module.exports = { isPresent, PROXIES, startGateway };
