@@ -71,6 +71,11 @@ function poolView(pool: GatewayPool, survey: FlowSurvey, nowMs: number): FlowPag
     models: pool.models,
     stock: { requests: stats.stock, cost: Math.round(stats.stockCost) },
     bounds: { mode: pool.isStatic ? 'fixed' : 'learnt', lower, watermark, upper },
+    limits: {
+      request_timeout_ms: pool.limits.requestTimeoutMs,
+      batch_queue_ttl_ms: pool.queueLimits.batchQueueTtlMs,
+      sheddable_capacity: pool.queueLimits.sheddableCapacity,
+    },
     saturation: stats.saturation,
     queued_cost: Math.round(stats.queuedCost),
     queued_bytes: stats.queuedBytes,

@@ -2,6 +2,7 @@ import { AdaptiveLimit } from '../core/dispatch/adaptive-limit';
 import type { PermitQueueOptions, QueueTurn } from '../core/dispatch/permits/permit-queue';
 import type { PermitRequest } from '../core/dispatch/permits/permit-turn';
 import type { ModelLimit, Permit } from './dispatcher';
+import type { PermitSetting } from './permit-setting';
 import { PermitStage } from './permit-stage';
 
 /** A limit that requests pass. */
@@ -96,6 +97,16 @@ export class ModelPermits {
     if (this.staged.size === 0) return 0;
     if (this.pausedMs > 0) return this.staged.size;
     return Math.min(this.staged.size, Math.max(0, this.stage.held - this.limitNow));
+  }
+
+  /** The setting that makes its requests wait; null if none waits, or if its limit is lowered. */
+  get scarce(): PermitSetting | null {
+    if (this.limitNow < this.max) return null;
+    if (this.stage.queue.size > 0) return 'concurrency.per_model';
+    for (const { passed } of this.staged) {
+      return passed.length === this.path.length - 1 ? 'concurrency.global' : 'max_concurrency';
+    }
+    return null;
   }
 
   describe(): ModelLimit {

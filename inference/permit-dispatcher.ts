@@ -5,6 +5,7 @@ import { AbortFanOut } from './abort-fan-out';
 import type { AcquireRequest, Dispatcher, ModelLimit, Permit } from './dispatcher';
 import type { ModelPermits, Stage, StageTurn, Waiter } from './model-permits';
 import { PermitTable, type PermitLimits } from './permit-table';
+import type { PermitSetting } from './permit-setting';
 import { StagedPermit, type LearnedReply, type PermitOwner } from './staged-permit';
 
 /** The limits of one process, and a callback for when they can no longer be trusted. */
@@ -19,6 +20,11 @@ export interface PermitDispatcher extends Dispatcher {
   tryAcquire(request: AcquireRequest): Permit | null;
   /** What `model` may have in flight now, and whether it is paused. */
   limitOf(model: string): ModelLimit;
+  /**
+   * The setting that makes requests of `model` wait for a permit; null if none waits, or if the limit of the model is
+   * lowered because its server is overloaded.
+   */
+  scarcePermitOf(model: string): PermitSetting | null;
   /** For gauges; omits models that have no permits, no waiters and no lowered limit. */
   stats(): PermitStats;
 }
@@ -100,6 +106,10 @@ class StagedDispatcher implements PermitDispatcher, PermitOwner {
   limitOf(model: string): ModelLimit {
     const max = this.#options.perModel;
     return this.#table.find(model)?.describe() ?? { limit: max, max, pausedMs: 0 };
+  }
+
+  scarcePermitOf(model: string): PermitSetting | null {
+    return this.#table.find(model)?.scarce ?? null;
   }
 
   stats(): PermitStats {

@@ -21,6 +21,12 @@ export interface FlowPagePool {
     readonly watermark: number;
     readonly upper: number;
   };
+  /** Settings of the pool that those of its workers depend on. */
+  readonly limits: {
+    readonly request_timeout_ms: number;
+    readonly batch_queue_ttl_ms: number;
+    readonly sheddable_capacity: number;
+  };
   readonly saturation: number;
   readonly queued_cost: number;
   readonly queued_bytes: number;

@@ -33,8 +33,10 @@ export interface ExecuteDeps {
   readonly drain: AbortSignal;
 }
 
-/** The dispatcher, with a synchronous way to take a permit, and with the current limit of a model. */
+/** The dispatcher, with a synchronous way to take a permit, and with the limits of a model. */
 export interface ExecuteDispatcher extends Dispatcher {
   tryAcquire(request: AcquireRequest): Permit | null;
   limitOf(model: string): ModelLimit;
+  /** The setting that makes requests of the model wait; null if none does. */
+  scarcePermitOf(model: string): string | null;
 }

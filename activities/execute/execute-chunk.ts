@@ -8,6 +8,7 @@ import { checkAdmission } from './chunk-admission';
 import { ChunkAttempt } from './chunk-attempt';
 import type { ExecuteDeps } from './deps';
 import type { EndedAttempt, ExecuteObserver } from './observer';
+import { EmptyQueueLog } from './empty-queue-log';
 import { ExclusiveGate } from './exclusive-gate';
 import type { RunContext } from './open-run';
 import type { SharedState } from './open-send-run';
@@ -28,6 +29,7 @@ export function createExecuteChunk(
     admissionQueue: new AdmissionQueue(),
     gate: new ExclusiveGate(),
     blocks: new ReadBlocks(),
+    emptyQueues: new EmptyQueueLog(deps.dispatcher, deps.logger),
   };
   return async (input) => {
     const { info } = Context.current();

@@ -15,6 +15,7 @@ import { answerFrame, errorFrame } from './answer-frames';
 import type { Chunk } from './chunk';
 import type { ChunkCosts } from './chunk-costs';
 import type { ChunkLine } from './chunk-ledger';
+import type { EmptyQueueLog } from './empty-queue-log';
 import type { GatewayHeaders } from './gateway-headers';
 import type { ExecuteObserver } from './observer';
 import type { ReadBlocks } from './read-blocks';
@@ -34,6 +35,8 @@ export interface LineSenderOptions {
   readonly spans: RequestSpans | null;
   readonly headers: GatewayHeaders;
   readonly costs: ChunkCosts;
+  /** Shared by all chunks of this process. */
+  readonly emptyQueues: EmptyQueueLog;
 }
 
 /**
@@ -181,7 +184,7 @@ export class LineSender {
    * not seen.
    */
   #observeEnd(outcome: BackendOutcome, tookMs: number): void {
-    const { chunk, observer } = this.#options;
+    const { chunk, observer, route, emptyQueues } = this.#options;
     if (isPutBack(outcome)) return observer.requestEnded(chunk.model, null);
     const dropped = dropLabelOf(outcome);
     if (dropped !== null) {
@@ -191,7 +194,9 @@ export class LineSender {
     }
     const queueMs = outcome.kind === 'answer' ? outcome.queueMs : null;
     observer.requestEnded(chunk.model, Math.max(0, tookMs - (queueMs ?? 0)));
-    if (queueMs !== null) observer.requestQueued(chunk.model, Math.min(queueMs, tookMs));
+    if (queueMs === null) return;
+    observer.requestQueued(chunk.model, Math.min(queueMs, tookMs));
+    emptyQueues.onAnswer(route.limiterKey, queueMs);
   }
 }
 

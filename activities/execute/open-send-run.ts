@@ -12,7 +12,7 @@ import { openInput } from './open-run';
 
 /** State that all chunks of a process share. */
 export type SharedState = Pick<ChunkRunOptions, 'admissionQueue' | 'gate'> &
-  Pick<LineSenderOptions, 'blocks'>;
+  Pick<LineSenderOptions, 'blocks' | 'emptyQueues'>;
 
 /** Opens a run that sends the open lines of a chunk. */
 export async function openSendRun(

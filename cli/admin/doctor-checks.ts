@@ -4,33 +4,8 @@ import { isFree } from '../../embedded/locks/ports';
 import { urlHost } from '../../embedded/url-host';
 import { redactUrl, type Config } from '../../platform/config';
 import { lazy } from '../lazy-modules';
-
-/** Result of one check, ready to be shown. */
-export interface CheckResult {
-  readonly isOk: boolean;
-  readonly text: string;
-}
-
-/** The result of a check that passed. */
-export function passed(text: string): CheckResult {
-  return { isOk: true, text };
-}
-
-/** The result of a check that failed. */
-export function failed(text: string): CheckResult {
-  return { isOk: false, text };
-}
-
-/** One check, one line in the doctor's table. */
-export interface Check {
-  readonly name: string;
-  /** Returns the text for a passed check. @throws an error whose message is the text for a failed one */
-  run(): Promise<string>;
-  /** What to do if it fails. */
-  readonly advice: string;
-  /** Default 15 s. */
-  readonly timeoutMs?: number;
-}
+import { gatewayChecks } from './doctor-gateway';
+import type { Check } from './doctor-result';
 
 /** It sends 20 MiB, perhaps over a slow line. */
 const STORE_TIMEOUT_MS = 120_000;
@@ -67,6 +42,7 @@ export function doctorChecks(config: Config): Check[] {
       run: () => checkReachable(url),
       advice: 'Start the model server, or correct its url in the settings',
     })),
+    ...gatewayChecks(config),
   ];
 }
 

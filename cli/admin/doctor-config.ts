@@ -3,7 +3,7 @@ import { dataDirHolder } from '../../embedded/locks/data-dir-lock';
 import { findSettings, loadConfig, mergeSettings, type Config } from '../../platform/config';
 import { configFile, type ConfigFlag } from '../config-flag';
 import { DEFAULT_DATA_DIR, hasStack, stackSettings } from '../stack/stack-settings';
-import { failed, passed, type CheckResult } from './doctor-checks';
+import { failed, passed, type CheckResult } from './doctor-result';
 
 /** Flags that name the settings to check. */
 export interface DoctorFlags extends ConfigFlag {

@@ -2,8 +2,9 @@ import { NightshiftError } from '../../core/errors';
 import type { Config } from '../../platform/config';
 import { within } from '../../platform/within';
 import { table } from '../output';
-import { doctorChecks, passed, type CheckResult } from './doctor-checks';
+import { doctorChecks } from './doctor-checks';
 import { findDoctorConfig, type DoctorFlags } from './doctor-config';
+import { failed, passed, type CheckResult } from './doctor-result';
 
 /** `nightshift doctor`: a table of checks, with advice for each that failed. Exit status 1 if one failed. */
 export async function runDoctor(flags: DoctorFlags): Promise<void> {
@@ -13,11 +14,16 @@ export async function runDoctor(flags: DoctorFlags): Promise<void> {
     ['settings', result] as const,
     ...(config === null ? [] : await runChecks(config)),
   ];
-  const rows = results.map(([name, { isOk, text }]) => [isOk ? 'ok' : 'FAILED', name, text]);
+  const rows = results.map(([name, result]) => [stateOf(result), name, result.text]);
   process.stdout.write(`${table(rows)}\n`);
-  const failed = results.filter(([, { isOk }]) => !isOk).length;
-  process.stdout.write(failed === 0 ? 'all checks passed\n' : `${failed} failed\n`);
-  if (failed > 0) process.exitCode = 1;
+  const failures = results.filter(([, { isOk }]) => !isOk).length;
+  process.stdout.write(failures === 0 ? 'all checks passed\n' : `${failures} failed\n`);
+  if (failures > 0) process.exitCode = 1;
+}
+
+function stateOf({ isOk, isWarning }: CheckResult): string {
+  if (!isOk) return 'FAILED';
+  return isWarning === true ? 'warning' : 'ok';
 }
 
 const CHECK_TIMEOUT_MS = 15_000;
@@ -26,16 +32,16 @@ const CHECK_TIMEOUT_MS = 15_000;
 function runChecks(config: Config): Promise<(readonly [string, CheckResult])[]> {
   return Promise.all(
     doctorChecks(config).map(async ({ name, run, advice, timeoutMs }) => {
-      const result = await withTimeout(run(), timeoutMs).then(passed, (error: unknown) => ({
-        isOk: false,
-        text: `${oneLine(error)}. ${advice}`,
-      }));
+      const result = await withTimeout(run(), timeoutMs).then(
+        (found) => (typeof found === 'string' ? passed(found) : found),
+        (error: unknown) => failed(`${oneLine(error)}. ${advice}`),
+      );
       return [name, result] as const;
     }),
   );
 }
 
-function withTimeout(check: Promise<string>, timeoutMs = CHECK_TIMEOUT_MS): Promise<string> {
+function withTimeout<T>(check: Promise<T>, timeoutMs = CHECK_TIMEOUT_MS): Promise<T> {
   return within(timeoutMs, check, () => {
     throw new NightshiftError('unavailable', `no answer within ${timeoutMs / 1_000} s`);
   });

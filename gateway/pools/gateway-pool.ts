@@ -56,6 +56,7 @@ export class GatewayPool {
   readonly listed: PoolModels | null;
   readonly backends: readonly PoolBackend[];
   readonly limits: ExchangeLimits;
+  readonly queueLimits: PoolSettings['fairRequestQueue'];
   readonly controller: RequestQueueController;
   readonly guard: HarmGuard;
   /** Whether the bounds of the stock are set, and not learnt. */
@@ -74,6 +75,7 @@ export class GatewayPool {
     this.models = models;
     this.listed = parts.listed;
     this.limits = limits;
+    this.queueLimits = settings.fairRequestQueue;
     this.backends = backends;
     this.guard = guard;
     this.isStatic = parts.isStatic;

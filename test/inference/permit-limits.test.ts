@@ -103,3 +103,34 @@ it.each([1, 2, 3, 4])(
 /** Resolves with null when every timer of a pause of 1 ms has run. */
 const settleAfterPause = (): Promise<null> =>
   new Promise((resolve) => setTimeout(() => resolve(null), 500));
+
+it.each([
+  ['concurrency.per_model', { perModel: 1 }, {}],
+  ['max_concurrency', {}, { gateway: { key: 'g', limit: 1 } }],
+  ['concurrency.global', { global: 1 }, {}],
+])('names the setting that makes a request wait: %s', async (setting, limits, over) => {
+  const options = { global: 9, perModel: 9, onGuardTripped: unguarded };
+  const dispatcher = createPermitDispatcher({ ...options, ...limits });
+  const first = dispatcher.tryAcquire(request(over));
+  expect(dispatcher.scarcePermitOf('m')).toBe(null);
+  const waiting = dispatcher.acquire(request(over));
+  expect(dispatcher.scarcePermitOf('m')).toBe(setting);
+  first?.release();
+  (await waiting).release();
+  expect(dispatcher.scarcePermitOf('m')).toBe(null);
+});
+
+it('names no setting while the limit of the model is lowered', async () => {
+  const dispatcher = createPermitDispatcher({
+    ...{ global: 9, perModel: 4, adaptive: true, onGuardTripped: unguarded },
+  });
+  const first = dispatcher.tryAcquire(request());
+  const second = dispatcher.tryAcquire(request());
+  first?.sent();
+  first?.replied('overload', 0);
+  const waiting = dispatcher.acquire(request());
+  expect(dispatcher.scarcePermitOf('m')).toBe(null);
+  first?.release();
+  second?.release();
+  (await waiting).release();
+});

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ensureBuilt } from '../../cli/prepare.js';
+import type { FlowPage } from '../../platform/flow-page';
 import { freePort } from './free-port';
 import { isReady, startSupervised, type SupervisedProcess } from './supervised-process';
 
@@ -64,5 +65,15 @@ export async function startGatewayProcess(options: GatewayProcessOptions): Promi
 async function flowOf(url: string): Promise<FlowOfPool | null> {
   const answer = await fetch(url, { signal: AbortSignal.timeout(2_000) }).catch(() => null);
   if (answer?.ok !== true) return null;
-  return ((await answer.json()) as { pools: FlowOfPool[] }).pools[0] ?? null;
+  const [pool] = ((await answer.json()) as FlowPage).pools;
+  if (pool === undefined) return null;
+  const { critical, standard, sheddable } = pool.bands;
+  return {
+    stock: pool.stock,
+    queued: {
+      critical: critical.queued,
+      standard: standard.queued,
+      sheddable: sheddable.queued,
+    },
+  };
 }
