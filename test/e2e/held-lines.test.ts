@@ -94,7 +94,7 @@ it('a cancel keeps the answers of dispatched lines, and sends no held one', asyn
 }, 60_000);
 
 it('the end of the completion window sends no held line', async () => {
-  const id = await submitHeld('4s');
+  const id = await submitHeld('5s');
   const batch = await untilTerminal(stack.client, id);
   expect(batch).toMatchObject({ status: 'expired', request_counts: { completed: 0 } });
   await untilIdle();
@@ -109,7 +109,8 @@ it('a worker that stops waits for dispatched lines alone, and sends none of the 
   await untilQueued(0);
   expect(backend.seen).toHaveLength(IN_FLIGHT);
   backend.hold = () => false;
-  await until(() => stack.pidOf('worker') !== worker, WAIT_MS, 'the next worker');
+  const isReplaced = () => ![null, worker].includes(stack.pidNow('worker'));
+  await until(isReplaced, WAIT_MS, 'the next worker');
   const batch = await untilTerminal(stack.client, id);
   expect(batch).toMatchObject({ status: 'completed', request_counts: { completed: LINES } });
   const ids = backend.seen.map(({ requestId }) => requestId);
