@@ -35,6 +35,7 @@ export function pool(parts: Parts<FlowPagePool> = {}): FlowPagePool {
     bounds: { mode: 'learnt', lower: 8, watermark: 8, upper: 8 },
     ...{ saturation: 0.75, queued_cost: 12_345, queued_bytes: 1_400_000, active_flows: 2 },
     sheddable_cap: 7,
+    limits: { request_timeout_ms: 300_000, batch_queue_ttl_ms: 60_000, sheddable_capacity: 900 },
     bands: { critical: band(), standard: band(), sheddable: band() },
     ...{ backends: [backend()], ttfb: [], flows: [] },
     ...parts,
