@@ -1,5 +1,6 @@
-import { gatewayChecks, heldFindings } from '../../../cli/admin/doctor-gateway';
+import { gatewayChecks } from '../../../cli/admin/doctor-gateway';
 import type { CheckResult } from '../../../cli/admin/doctor-result';
+import { heldFindings } from '../../../cli/admin/held-settings';
 import { configSchema, type GatewayConfig } from '../../../platform/config-schema';
 import type { FlowPagePool } from '../../../platform/flow-page';
 import { closeAll, startBackend, startGateway } from '../../gateway/gateway-fixtures';
