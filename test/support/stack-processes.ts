@@ -14,7 +14,7 @@ export interface StackProcesses {
   /** Process ids of a part and of the processes of its kind beside it, without those that are down. */
   pidsOf(part: string): number[];
   /** Lines of the metrics pages of all processes of a kind that begin with `prefix`. */
-  metric(part: 'api' | 'worker', prefix: string): Promise<string[]>;
+  metric(part: 'api' | 'worker' | 'gateway', prefix: string): Promise<string[]>;
   /** What all processes of a kind have logged, one after the other. */
   logOf(part: string): string;
   /** The same, without what they logged before this call. */
@@ -106,7 +106,7 @@ function pidOf(dataDir: string, part: string): number {
   return pid;
 }
 
-function observabilityPort(dataDir: string, part: 'api' | 'worker'): number {
+function observabilityPort(dataDir: string, part: 'api' | 'worker' | 'gateway'): number {
   const settings = JSON.parse(readFileSync(runningConfig(dataDir), 'utf8')) as Record<
     typeof part,
     { observability_port: number }

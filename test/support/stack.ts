@@ -15,6 +15,8 @@ import { PROCESSES, STORE } from './variant';
 export interface TestStack extends StackProcesses {
   /** Of its own API. */
   readonly baseUrl: string;
+  /** Base URL for interactive calls; null without an embedded gateway. */
+  readonly gatewayUrl: string | null;
   /** Uses all APIs in turn. */
   readonly client: OpenAI;
   readonly dataDir: string;
@@ -84,17 +86,18 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
   const ready = await until(
     () => {
       if (child.exitCode !== null) throw new Error(`stack ended early:\n${output.stderr}`);
-      return /nightshift ready api=(\S+) temporal=(\S+)/.exec(output.stdout);
+      return /nightshift ready api=(\S+) temporal=(\S+).* pid=/.exec(output.stdout);
     },
     STACK_START_MS,
     `the ready line; so far:\n${output.stderr}`,
     50,
   );
-  const [, baseUrl = '', temporalAddress = ''] = ready;
+  const [line, baseUrl = '', temporalAddress = ''] = ready;
+  const gatewayUrl = / gateway=(\S+)/.exec(line)?.[1] ?? null;
   const { processes: count = PROCESSES, env = {} } = options;
   const { stopOthers, ...processes } = await startOthers({ dataDir, baseUrl, count, env });
   return {
-    ...{ baseUrl, dataDir, temporalAddress, ended, ...processes },
+    ...{ baseUrl, gatewayUrl, dataDir, temporalAddress, ended, ...processes },
     configFile: runningConfig(dataDir),
     client: new OpenAI({
       ...{ baseURL: baseUrl, apiKey: 'unused', maxRetries: 5 },

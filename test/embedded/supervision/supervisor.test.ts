@@ -111,15 +111,16 @@ describe('the supervisor of a stack', () => {
     expect(events[2]?.event).toMatchObject({ how: 'signal SIGKILL' });
   });
 
-  it('stops api, worker, temporal, postgres in this order, even if they started in another', async () => {
+  it('stops each component before those that it uses, even if they started in another order', async () => {
     const { supervisor } = newSupervisor();
-    for (const name of ['postgres', 'worker', 'temporal', 'api'])
+    for (const name of ['postgres', 'gateway', 'worker', 'simulator', 'temporal', 'api'])
       await supervisor.launch(component(name));
     const reports: string[] = [];
     await supervisor.stop(({ name, result }) => reports.push(`${name} ${result}`));
     const stops = diaryLines().filter((line) => line.endsWith('stops'));
-    expect(stops).toEqual(['api stops', 'worker stops', 'temporal stops', 'postgres stops']);
-    expect(reports).toEqual(['api done', 'worker done', 'temporal done', 'postgres done']);
+    const order = ['api', 'worker', 'gateway', 'simulator', 'temporal', 'postgres'];
+    expect(stops).toEqual(order.map((name) => `${name} stops`));
+    expect(reports).toEqual(order.map((name) => `${name} done`));
     expect(pids()).toEqual([]);
   });
 
