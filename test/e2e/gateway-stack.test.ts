@@ -1,5 +1,9 @@
+import { execFile } from 'node:child_process';
+import path from 'node:path';
+import { promisify } from 'node:util';
 import OpenAI from 'openai';
 import { loadConfig } from '../../platform/config';
+import { packageRoot } from '../../platform/package-root';
 import { STACK_START_MS, chatLines, startStack, submit, type TestStack } from '../support/stack';
 import { until } from '../support/until';
 import { outcomeOf } from './run-batch';
@@ -87,6 +91,17 @@ it(
     stream.controller.abort();
     await until(async () => (await simulator('stats'))['aborted'] === 1, 3_000, 'the end', 10);
     await setSimulator({ slowdown: 1 });
+  },
+  WAIT_MS,
+);
+
+it(
+  'runs the example of an interactive call',
+  async () => {
+    const env = { ...process.env, OPENAI_BASE_URL: stack.gatewayUrl ?? '' };
+    const example = path.join(packageRoot(), 'examples', 'interactive.mjs');
+    const { stdout } = await promisify(execFile)(process.execPath, [example], { env });
+    expect(stdout.trim().split(' ')).toHaveLength(16);
   },
   WAIT_MS,
 );
