@@ -19,6 +19,8 @@ const GOLDEN = 0.618034;
 async function startRecorder() {
   const state = { latencyMs: 0, arrivals: [] };
   const server = http.createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
+    // The probe of a gateway.
+    if (request.method === 'GET') return void response.end();
     const { arrivals, latencyMs } = state;
     const lineId = String(request.headers['x-request-id']);
     const arrival = { lineId, atMs: nowMs(), endedAtMs: null, answered: false };

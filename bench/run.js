@@ -29,6 +29,7 @@ const ROWS = {
   F6: () => require('./rows/proxy').eventDelay,
   F11: () => require('./rows/gateway-batch').throughGateway,
   F10: () => require('./rows/prefix-cache').prefixCache,
+  F12: () => require('./rows/gateway-kill').gatewayKill,
   faults: () => require('./rows/faults').faults,
   sizing: () => require('./rows/sizing').sizing,
 };
@@ -40,7 +41,7 @@ Measures Nightshift against the rows of docs/benchmarks.md. Needs Linux, and Go 
   --rows <list>     rows to run, comma separated (default: ${Object.keys(ROWS).join(',')})
   --quick           smaller inputs, one run each
   --repeat <n>      runs of each figure, whose median counts (default: 3; with --quick 1)
-                    of the faults, all of which count (default: 20; with --quick 2)
+                    of the faults and F12, all of which count (default: 20; with --quick 2)
   --calm <cores>    processor that others may use in a run, else it is repeated (default: 0.15)
   --patience <s>    how long to wait for calm before each run (default: 60; with --quick 10)
   --retries <n>     further runs for those that were disturbed (default: twice --repeat)
