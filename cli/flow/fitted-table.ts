@@ -5,8 +5,11 @@ import type { Color, Paint } from '../batches/paint';
 export interface Column<R> {
   readonly title: string;
   readonly cell: (row: R) => string | readonly [color: Color, text: string];
-  /** `name`: aligned left, and shortened if there is no room. `word`: aligned left. By default aligned right. */
-  readonly kind?: 'name' | 'word' | 'number';
+  /**
+   * `name`, `note`: aligned left, and shortened if there is no room, notes first. `word`: aligned left. By default
+   * aligned right.
+   */
+  readonly kind?: 'name' | 'note' | 'word' | 'number';
 }
 
 /** How a table is drawn. */
@@ -23,7 +26,7 @@ const LEAST_NAME = 8;
 const MOST_TEXT = 48;
 
 /**
- * The lines of a table with a title line. If it is too wide, names are shortened first; then the last columns are
+ * The lines of a table with a title line. If it is too wide, notes and names are shortened first; then the last columns are
  * left out, so the most important ones come first.
  */
 export function fittedTable<R>(
@@ -66,22 +69,31 @@ function fit(
   width: number,
 ): number[] {
   const fitted = [...widths];
-  const total = () => fitted.reduce((sum, size) => sum + size + GAP, -GAP);
-  const longestName = () => {
-    let longest = -1;
-    fitted.forEach((size, i) => {
-      const mayShrink = columns[i]?.kind === 'name' && size > LEAST_NAME;
-      if (mayShrink && size > (fitted[longest] ?? 0)) longest = i;
-    });
-    return longest;
-  };
-  for (let i = longestName(); i !== -1 && total() > width; i = longestName()) {
-    fitted[i] = (fitted[i] ?? 0) - 1;
+  const excess = () => fitted.reduce((sum, size) => sum + size + GAP, -GAP) - width;
+  for (const kind of ['note', 'name'] as const) {
+    while (excess() > 0) {
+      const longest = longestOf(fitted, (i) => columns[i]?.kind === kind);
+      if (longest === -1) break;
+      fitted[longest] = (fitted[longest] ?? 0) - 1;
+    }
   }
-  while (fitted.length > 1 && total() > width) fitted.pop();
+  while (fitted.length > 1 && excess() > 0) fitted.pop();
+  // A column that was left out may leave room for the names.
+  fitted.forEach((size, i) => {
+    fitted[i] = Math.min(widths[i] ?? size, size + Math.max(0, -excess()));
+  });
   return fitted;
 }
 
+/** The widest of some columns that may still be shortened; -1 if there is none. */
+function longestOf(widths: readonly number[], isMeant: (column: number) => boolean): number {
+  let longest = -1;
+  widths.forEach((size, i) => {
+    if (isMeant(i) && size > LEAST_NAME && size > (widths[longest] ?? 0)) longest = i;
+  });
+  return longest;
+}
+
 function isLeft(column: Column<never> | undefined): boolean {
-  return column?.kind === 'name' || column?.kind === 'word';
+  return column !== undefined && ['name', 'note', 'word'].includes(column.kind ?? 'number');
 }

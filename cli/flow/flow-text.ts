@@ -115,7 +115,7 @@ const BACKEND_COLUMNS: readonly Column<FlowPageBackend>[] = [
   { title: 'limit', cell: ({ limit }) => grouped(limit) },
   { title: 'TTFB', cell: ({ ttfb_ms: ms }) => milliseconds(ms) },
   { title: 'base', cell: ({ ttfb_base_ms: ms }) => milliseconds(ms) },
-  { title: 'reason', kind: 'name', cell: ({ reason }) => reason ?? '' },
+  { title: 'reason', kind: 'note', cell: ({ reason }) => reason ?? '' },
 ];
 
 const FLOW_COLUMNS: readonly Column<FlowPageFlow>[] = [

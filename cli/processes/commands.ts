@@ -6,6 +6,16 @@ import { runApiCommand, runWorkerCommand } from './api-and-worker';
 import { runGatewayCommand } from './gateway';
 import { runSimulatorCommand, simulatorFlags } from './simulator';
 
+const GATEWAY_HELP = `
+The least that the file must have:
+  gateway:
+    pools:
+      main: { models: ['*'], backends: [{ url: http://127.0.0.1:8001 }] }
+
+Clients use it like OpenAI's API, by default at http://127.0.0.1:8002/v1. Its observability port,
+9091, has /health, /ready, /metrics and /admin/flow, which nightshift flow shows. SIGTERM drains it:
+requests may end for gateway.drain_budget. A second signal ends it at once.`;
+
 /** Adds the commands that run one process of an installation until a signal. */
 export function addProcessCommands(program: Command): void {
   program.commandsGroup('Processes of an installation:');
@@ -35,16 +45,7 @@ export function addProcessCommands(program: Command): void {
       ]),
     )
     .action(runWorkerCommand);
-  program
-    .command('gateway')
-    .description(
-      'run the gateway, which holds requests in a queue in front of pools of model servers',
-    )
-    .addOption(configOption())
-    .option('--port <n>', 'port to listen on (default: the setting gateway.port)', parsePort)
-    .option('--host <address>', 'address to listen on (default: the setting gateway.host)')
-    .addHelpText('after', examples(['nightshift gateway --config /etc/nightshift.yaml']))
-    .action(runGatewayCommand);
+  addGateway(program);
   const simulator = program
     .command('simulator')
     .description('run a model server for tests, with the OpenAI API and random words as answers');
@@ -59,4 +60,25 @@ export function addProcessCommands(program: Command): void {
       ]),
     )
     .action(runSimulatorCommand);
+}
+
+function addGateway(program: Command): void {
+  program
+    .command('gateway')
+    .description(
+      'run the gateway, which holds requests in a queue in front of pools of model servers',
+    )
+    .addOption(configOption())
+    .option('--port <n>', 'port to listen on (default: the setting gateway.port)', parsePort)
+    .option('--host <address>', 'address to listen on (default: the setting gateway.host)')
+    .addHelpText('after', GATEWAY_HELP)
+    .addHelpText(
+      'after',
+      examples([
+        'nightshift gateway --config /etc/nightshift.yaml',
+        'nightshift config check --config /etc/nightshift.yaml',
+        'nightshift flow',
+      ]),
+    )
+    .action(runGatewayCommand);
 }

@@ -87,6 +87,7 @@ it.each([20, 30, 40, 60, 80, 100, 200])('fits into a terminal of %d columns', (w
   expect(text).toMatch(/acme/);
   if (width >= 30) expect(text).toMatch(/acme .* 22\b/);
   if (width >= 30) expect(text).toMatch(/not ready/);
+  if (width >= 60) expect(text).toMatch(/vllm-1:8000/);
 });
 
 it('keeps control characters of names from the terminal', () => {
