@@ -3,6 +3,7 @@ import path from 'node:path';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { createProgram } from '../cli/program';
+import { FAULT_CODES } from '../core/dispatch/drop-codes';
 import { ERROR_CODES } from '../core/errors';
 import { LINE_ERROR_CODES } from '../core/openai/result-line';
 import { createApiMetrics } from '../platform/api-metrics';
@@ -72,6 +73,13 @@ describe('docs/errors.md', () => {
       expect(read('docs/errors.md')).toContain(`| \`${code}\` |`);
     },
   );
+});
+
+describe('the answers of the gateway in docs/errors.md', () => {
+  const section = read('docs/errors.md').split('## Answers of the gateway')[1]?.split('\n## ')[0];
+  it.each(FAULT_CODES)('explains %s', (code) => {
+    expect(section).toContain(`| \`${code}\` |`);
+  });
 });
 
 describe('docs/operations.md', () => {
