@@ -20,6 +20,7 @@ export function checkRound(round: RoundEvidence): Verdict {
     violations.push(...checkStates(batch), ...files.violations);
     sends.check(batch, files.endings);
   }
+  sends.finish();
   return {
     violations: [...violations, ...sends.violations, ...foreign(round), ...checkUsers(round)],
     resends: sends.resends,

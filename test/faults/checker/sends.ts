@@ -31,6 +31,8 @@ const AFTER_EFFECT_MS = 20_000;
 const UNFENCED_MS = 2_000;
 /** From the return of the store to the first answer that is written: the longest pause between two tries. */
 const STORE_BACK_MS = 2_500;
+/** Of so many lines, one may be sent again because its dispatch and the close of its held request crossed. */
+const LINES_PER_CROSSING = 200;
 /** Digits of the line's position in a line id. */
 const OFFSET_DIGITS = 12;
 /** From a cancel to the last request of the batch (docs/design/ends.md#cancel). */
@@ -51,6 +53,8 @@ export class SendsCheck {
   readonly resends: Resend[] = [];
   readonly #round: RoundEvidence;
   readonly #byLine = new Map<string, Arrival[]>();
+  /** Accusations that {@link finish} makes if there are too many. */
+  readonly #crossings: (() => void)[] = [];
 
   constructor(round: RoundEvidence) {
     this.#round = round;
@@ -67,10 +71,11 @@ export class SendsCheck {
       this.violations.push({ rule, batch: batch.plan.name, detail });
     };
     const life = lifeOf(batch, this.#round.tolerance);
+    const again = { blame, isThroughGateway: batch.plan.isThroughGateway === true };
     for (const line of expectedLines(batch.plan, batch.id)) {
       const arrivals = this.#byLine.get(line.lineId) ?? [];
       for (const arrival of arrivals) this.#checkArrival(arrival, { line, life, blame });
-      this.#checkAgain(arrivals, line, blame);
+      this.#checkAgain(arrivals, line, again);
       if (endings.get(line.index) === 'unanswered')
         this.#checkLost(arrivals, { line, life, blame });
       if (endings.get(line.index) === 'answered' && line.line.kind !== 'unrouted') {
@@ -78,6 +83,13 @@ export class SendsCheck {
       }
     }
     this.#checkCancelled(batch, blame);
+  }
+
+  /** To be called after all batches. */
+  finish(): void {
+    const lines = this.#round.batches.reduce((sum, { plan }) => sum + plan.lines.length, 0);
+    if (this.#crossings.length <= 1 + lines / LINES_PER_CROSSING) return;
+    for (const accuse of this.#crossings) accuse();
   }
 
   #checkArrival(arrival: Arrival, { line, life, blame }: Context): void {
@@ -122,14 +134,29 @@ export class SendsCheck {
   }
 
   /** A request may follow one that failed; any other needs a fault at the right time. */
-  #checkAgain(arrivals: readonly Arrival[], line: ExpectedLine, blame: Blame): void {
+  #checkAgain(
+    arrivals: readonly Arrival[],
+    line: ExpectedLine,
+    { blame, isThroughGateway }: { blame: Blame; isThroughGateway: boolean },
+  ): void {
     arrivals.forEach((again, i) => {
       const before = arrivals[i - 1];
       if (before === undefined || hasFailed(before, again)) return;
       const fault = this.#excuse(before, again);
       this.resends.push({ lineId: line.lineId, before, again, fault });
-      if (fault === null) blame('sent-again', `${line.line.customId}: ${describe(before, again)}`);
+      if (fault !== null) return;
+      const accuse = () => blame('sent-again', `${line.line.customId}: ${describe(before, again)}`);
+      if (isThroughGateway && this.#mayHaveCrossed(before)) this.#crossings.push(accuse);
+      else accuse();
     });
+  }
+
+  /**
+   * Whether a worker may have closed the request as one that waits at the gateway, while the report of its dispatch was
+   * on its way (docs/design/held-requests.md#leaving). Then it ended soon after its arrival.
+   */
+  #mayHaveCrossed({ atMs, endedAtMs }: Arrival): boolean {
+    return endedAtMs !== null && endedAtMs - atMs <= this.#round.tolerance.clockMs;
   }
 
   #excuse(before: Arrival, again: Arrival): Disturbance | null {
