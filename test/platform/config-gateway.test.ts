@@ -1,3 +1,4 @@
+import { parse } from 'yaml';
 import { isNightshiftError } from '../../core/errors';
 import { idleConnectionMs, poolSettings } from '../../gateway/pools/settings';
 import { loadConfig } from '../../platform/config';
@@ -158,6 +159,20 @@ it('reports every broken rule of pools at once, with the name of the pool, and n
   expect(
     problemsOf({ pools: { a: { ...POOLS.main, fair_request_queue: { queue_tll: 1 } } } }),
   ).toContain('did you mean');
+});
+
+it('prints the settings of pools so that they can be read again', () => {
+  const own = {
+    fair_request_queue: { queue_ttl: '5s', sheddable_capacity: 7 },
+    request_queue_controller: { watermark_per_backend: null, expiry_cleanup_interval: '2s' },
+    bands: { promote_after: '1m', weights: [5, 3, 2] },
+  };
+  const { gateway } = load({ pools: { own: { ...POOLS.main, ...own } }, replicas: 1 });
+  const printed = parse(printConfig(load({ pools: { own: { ...POOLS.main, ...own } } }))) as {
+    gateway: Record<string, unknown>;
+  };
+  expect(printed.gateway['pools']).toMatchObject({ own });
+  expect(load(printed.gateway).gateway).toEqual(gateway);
 });
 
 it('divides capacities and fixed bounds among several gateways', () => {
