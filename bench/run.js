@@ -28,6 +28,7 @@ const ROWS = {
   F5: () => require('./rows/proxy').addedLatency,
   F6: () => require('./rows/proxy').eventDelay,
   F11: () => require('./rows/gateway-batch').throughGateway,
+  F9: () => require('./rows/shares').shares,
   F10: () => require('./rows/prefix-cache').prefixCache,
   F12: () => require('./rows/gateway-kill').gatewayKill,
   faults: () => require('./rows/faults').faults,

@@ -58,6 +58,7 @@ export function createRequestObserver(options: RequestObserverOptions): ExecuteO
       children.settled.inc();
       if (!ok) children.errors.inc();
     },
+    served: metrics.countTenantTokens,
     tokens: (model, usage) => {
       const children = childrenFor(modelLabels.of(model));
       children.promptTokens.inc(usage.inputTokens);

@@ -135,8 +135,11 @@ export class LineSender {
   }
 
   #reportCost({ outcome, how }: TracedTry, usage: Usage): void {
-    const cost = this.#options.costs.real(outcome, usage);
-    if (cost !== null) how.load.used(cost);
+    const { costs, observer, chunk } = this.#options;
+    const cost = costs.real(outcome, usage);
+    if (cost === null) return;
+    how.load.used(cost);
+    if (cost > 0) observer.served(chunk.tenant, cost);
   }
 
   #frameOf(line: ChunkLine, customId: string, outcome: BackendOutcome): EncodedFrame {

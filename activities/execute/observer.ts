@@ -19,6 +19,8 @@ export interface ExecuteObserver {
   requestRetried(model: string, cause: RetryCause): void;
   /** A line got its final result; `ok` if it goes to the output file. */
   requestSettled(model: string, ok: boolean): void;
+  /** A try has ended that cost its tenant so many tokens, as far as that is known. */
+  served(tenant: string, tokens: number): void;
   /** Usage of a successful answer. */
   tokens(model: string, usage: Usage): void;
 }

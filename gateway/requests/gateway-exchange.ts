@@ -162,7 +162,8 @@ export class GatewayExchange implements AdmissionPorts, Dispatched {
   #complete(cost: number, tokens: number): void {
     const { pool, queued, meter } = this;
     pool.controller.onRequestComplete(queued, cost);
-    meter.served(queued.band, tokens);
+    // Without a usage, the cost is only what was expected.
+    meter.served(queued.band, tokens > 0 ? cost : 0);
     if (tokens > 0) queued.flow?.onServed(tokens, this.#context.now());
   }
 

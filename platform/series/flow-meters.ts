@@ -62,8 +62,8 @@ export interface FlowMeters {
   enterModel(model: string): ModelMeter;
   /** The counterpart of one {@link enterModel}. */
   leaveModel(model: string): void;
-  /** Counts the tokens of a request that has ended. */
-  addTokens(band: Band, tenant: string, tokens: number): void;
+  /** Counts the cost of a request that has ended, in the unit in which tenants share. */
+  addTokens(band: Band, tenant: string, cost: number): void;
 }
 
 function counts<K extends string>(keys: readonly K[]): Record<K, number> {

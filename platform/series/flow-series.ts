@@ -170,7 +170,7 @@ function tokenMeter(registers: Registry[], limits: FlowSeriesLimits): FlowMeters
   });
   const served = {
     name: 'gateway_service_tokens_total',
-    help: 'Input and output tokens of ended requests',
+    help: 'Cost of ended requests: input tokens and twice the output tokens',
     labelNames: ['band', 'tenant'],
   };
   readCounter(registers, served, () => {

@@ -66,7 +66,7 @@ it('ignores and removes the headers of workers without their token', async () =>
     gateway.metric(
       `gateway_service_tokens_total{band="standard",tenant="${tenant}",process="gateway"}`,
     );
-  expect([await tokens('default'), await tokens('acme')]).toEqual([10, undefined]);
+  expect([await tokens('default'), await tokens('acme')]).toEqual([15, undefined]);
 });
 
 it('sends requests of a higher band first, and lets no tenant exceed its own', async () => {

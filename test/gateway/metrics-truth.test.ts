@@ -86,10 +86,10 @@ function afterTraffic(url: string): Record<string, number> {
     'gateway_dropped_total{band="sheddable",code="evicted"}': 1,
     'gateway_dropped_total{band="sheddable",code="too_many_flows"}': 1,
     'gateway_preempted_total{band="sheddable"}': 1,
-    // Ten tokens each.
-    'gateway_service_tokens_total{band="standard",tenant="acme"}': 40,
-    'gateway_service_tokens_total{band="sheddable",tenant="acme"}': 10,
-    'gateway_service_tokens_total{band="critical",tenant="vip"}': 10,
+    // Five tokens of input and five of output each.
+    'gateway_service_tokens_total{band="standard",tenant="acme"}': 60,
+    'gateway_service_tokens_total{band="sheddable",tenant="acme"}': 15,
+    'gateway_service_tokens_total{band="critical",tenant="vip"}': 15,
     'gateway_ttfb_seconds_count{band="standard"}': 4,
     'gateway_ttfb_seconds_count{band="sheddable"}': 1,
     'gateway_ttfb_seconds_count{band="critical"}': 1,

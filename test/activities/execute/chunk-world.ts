@@ -217,6 +217,7 @@ function countingObserver(requestStarted: () => void): ExecuteDeps['observer'] {
     requestDropped: () => undefined,
     requestRetried: () => undefined,
     requestSettled: () => undefined,
+    served: () => undefined,
     tokens: () => undefined,
   };
 }

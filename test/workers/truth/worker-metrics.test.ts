@@ -356,6 +356,8 @@ const REQUESTS = {
   'batch_request_prompt_tokens_total{model="held"}': 4,
   'batch_request_generation_tokens_total{model="a"}': 60,
   'batch_request_generation_tokens_total{model="held"}': 6,
+  // Input, and twice the output.
+  'worker_service_tokens_total{tenant="t"}': 176,
   // It was 4, then halved, and grew by one for the first success.
   'model_concurrency_limit{model="held"}': 3,
 };
