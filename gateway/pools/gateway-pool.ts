@@ -49,6 +49,9 @@ export interface ChoiceOptions {
   readonly tried: ReadonlySet<string>;
 }
 
+/** Places kept free for users, in square roots of the number of users in flight. */
+const RESERVE = 3;
+
 /** A pool of backends with its queue: who may be sent, and where to (docs/design/flow-control.md). */
 export class GatewayPool {
   readonly name: string;
@@ -110,13 +113,16 @@ export class GatewayPool {
     const learnt = sum(ready.map(({ limit }) => limit.limit));
     const limit = sum(ready.map((backend) => backend.limit.mostInFlight));
     const { ceilings, floor } = this.#parts.settings.bands;
-    const share = { limit: learnt, ceiling: ceilings[BAND.sheddable] * learnt };
+    const inFlight = this.controller.inFlight(BAND.sheddable);
+    const share = { limit: learnt, ceiling: ceilings[BAND.sheddable] * learnt, inFlight };
     // Static bounds ignore what is learnt, also for the share of batches.
     this.#sheddableCap = this.isStatic
       ? Infinity
       : Math.max(1, this.guard.cap({ ...share, floor: floor * learnt }, this.#nowMs()));
     const { sheddableCap } = this;
-    this.controller.updatePool({ readyBackends: ready.length, limit, sheddableCap });
+    const readyBackends = ready.length;
+    const sheddableLimit = this.#sheddableLimit(learnt);
+    this.controller.updatePool({ readyBackends, limit, sheddableLimit, sheddableCap });
   }
 
   /** The backend to send a request to; null if none is ready and has room. */
@@ -130,7 +136,6 @@ export class GatewayPool {
       isReady: backend.isReady,
       hasRoom: this.#hasRoom(backend, band),
       inFlight: backend.inFlight,
-      cost: backend.cost,
       limit: backend.limit.limit,
       match: prefixes.match(backend, chain),
     }));
@@ -161,6 +166,16 @@ export class GatewayPool {
   onReadyChanged(backend: PoolBackend): void {
     this.#parts.prefixes.forget(backend);
     this.refresh();
+  }
+
+  /**
+   * Sheddable requests leave places for the users who will come. The number of users in flight varies at random by
+   * about its square root, so this many times the root is kept free (docs/design/flow-control.md#bands).
+   */
+  #sheddableLimit(learnt: number): number {
+    const { controller } = this;
+    const users = controller.inFlight(BAND.critical) + controller.inFlight(BAND.standard);
+    return learnt - RESERVE * Math.sqrt(users);
   }
 
   #hasPlaceFor({ band }: QueuedRequest): boolean {

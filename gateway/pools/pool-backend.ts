@@ -1,4 +1,8 @@
-import type { BackendSignal, LearntLimit } from '../../core/dispatch/backends/learnt-limit';
+import type {
+  BackendSignal,
+  LearntLimit,
+  SentMark,
+} from '../../core/dispatch/backends/learnt-limit';
 import { TtfbWindow } from '../../core/dispatch/backends/ttfb-window';
 import type { Breaker, BreakerFailureKind } from '../../core/dispatch/breaker';
 import type { EngineLoad } from '../../inference/proxy/engine-load';
@@ -43,7 +47,7 @@ export interface Sending {
   readonly cost: number;
   readonly requestId: string;
   readonly startedMs: number;
-  readonly epoch: number;
+  readonly sent: SentMark;
   /** Whether it tests a backend that the circuit breaker has given up. */
   readonly isProbe: boolean;
 }
@@ -51,8 +55,8 @@ export interface Sending {
 /** How it ended. */
 export interface SendingEnd {
   readonly end: ExchangeEnd;
-  /** Tokens of input and output. */
-  readonly tokens: number;
+  /** Tokens that it generated; without any, those of its input. */
+  readonly work: number;
   /** `Retry-After` of the answer, ms; 0 for none. */
   readonly pauseMs: number;
 }
@@ -121,12 +125,12 @@ export class PoolBackend {
     const startedMs = this.#now();
     this.#cost += cost;
     const isProbe = this.#breaker.admit(startedMs) === 'probe';
-    return { cost, requestId, startedMs, epoch: this.limit.send(), isProbe };
+    return { cost, requestId, startedMs, sent: this.limit.send(startedMs), isProbe };
   }
 
-  end(sending: Sending, { end, tokens, pauseMs }: SendingEnd): void {
+  end(sending: Sending, { end, work, pauseMs }: SendingEnd): void {
     const nowMs = this.#now();
-    this.limit.end({ signal: signalOf(end), epoch: sending.epoch, tokens, pauseMs, nowMs });
+    this.limit.end({ signal: signalOf(end), sent: sending.sent, work, pauseMs, nowMs });
     // Sums of fractions do not return to 0 exactly.
     this.#cost = this.limit.inFlight === 0 ? 0 : this.#cost - sending.cost;
     this.#judge(sending, end, nowMs);

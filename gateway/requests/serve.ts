@@ -11,7 +11,7 @@ import type { Assignment } from './admission';
 import { returnedFields, withheldFields } from './exchange-fields';
 import type { RequestHead } from './request-head';
 import { endExchangeSpan, type GatewayTracing, traceExchange, traceFields } from './request-trace';
-import { tokensOf } from './used-tokens';
+import { workOf } from './used-tokens';
 
 /** A dispatched request, and everything that its exchange needs. */
 export interface Dispatched {
@@ -123,7 +123,7 @@ async function exchange(
     });
   } finally {
     endExchangeSpan(span, end);
-    backend.end(sending, { end, tokens: tokensOf(end, head), pauseMs });
+    backend.end(sending, { end, work: workOf(end, head), pauseMs });
     pool.refresh();
   }
   return { end, next };

@@ -20,3 +20,13 @@ export function tokensOf(end: ExchangeEnd, head: RequestHead): number {
   const usage = usageOf(end, head);
   return usage === null ? 0 : usage.inputTokens + usage.outputTokens;
 }
+
+/**
+ * What shows how fast a backend is: the tokens of the answer. Input takes far less time, and its share differs from
+ * request to request. Of an answer without tokens, the input counts.
+ */
+export function workOf(end: ExchangeEnd, head: RequestHead): number {
+  const usage = usageOf(end, head);
+  if (usage === null) return 0;
+  return usage.outputTokens > 0 ? usage.outputTokens : usage.inputTokens;
+}

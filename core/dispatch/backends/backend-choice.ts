@@ -5,8 +5,6 @@ export interface Candidate {
   /** Whether its limit admits the request now. */
   readonly hasRoom: boolean;
   readonly inFlight: number;
-  /** Cost of what is in flight, in tokens. */
-  readonly cost: number;
   readonly limit: number;
   /** Blocks of the prompt that it should have in its cache (core/dispatch/backends/prefix-index.ts). */
   readonly match: number;
@@ -34,7 +32,7 @@ export const LOAD_BOUND = 2;
  *
  * 1. The longest match, among backends whose load stays within the bound: consistent hashing with bounded
  *    loads (Mirrokni, Thorup and Zadimoghaddam, 2018), with a cache instead of a hash.
- * 2. Otherwise the least cost in flight for its limit.
+ * 2. Otherwise the fewest requests in flight, among those below their limits; if all are above, the least overload.
  * 3. Ties: rendezvous hashing by `key`, so that requests that begin alike meet on one backend.
  */
 export function chooseBackend<C extends Candidate>(
@@ -62,8 +60,15 @@ function leastLoaded<C extends Candidate>(candidates: readonly C[], key: number)
 }
 
 function isBetter(a: Candidate, b: Candidate, key: number): boolean {
-  const [one, other] = [a.cost / a.limit, b.cost / b.limit];
-  return one === other ? rank(a.id, key) > rank(b.id, key) : one < other;
+  const [one, other] = [overload(a), overload(b)];
+  if (one !== other) return one < other;
+  if (a.inFlight !== b.inFlight) return a.inFlight < b.inFlight;
+  return rank(a.id, key) > rank(b.id, key);
+}
+
+/** How far a backend is above its limit; 0 for those that are below, whose limits say nothing about their speed. */
+function overload({ inFlight, limit }: Candidate): number {
+  return inFlight < limit ? 0 : inFlight / limit;
 }
 
 /** The rank of a backend for a key: as good as random, and the same in every process. */

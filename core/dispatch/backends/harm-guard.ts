@@ -8,17 +8,23 @@ export interface CapBounds {
   readonly ceiling: number;
   /** What `sheddable` may always use. */
   readonly floor: number;
+  /** What `sheddable` has in flight. */
+  readonly inFlight: number;
 }
 
 /** Upper bounds of the classes of prompts, in tokens. Longer prompts are in a class of their own. */
 const CLASSES = [512, 2_048, 8_192, 32_768, Infinity];
-/** Streams are that much slower than their base: the cap falls. */
-const HARM = 1.25;
-/** Streams are at most that much slower than their base: the cap grows. */
-const NO_HARM = 1.1;
+/** Streams are that much slower than their base: batches do harm. */
+const HARM = 1.7;
+/** Streams are at most that much slower than their base: batches may have more. */
+const NO_HARM = 1.4;
 const SHRINK = 0.7;
 /** Growth per second, as a share of the limit. */
-const GROWTH = 0.05;
+const GROWTH = 0.1;
+/** The cap is cut only if at least this share of it is in flight: else it is not what lets batches do harm. */
+const USED = 0.5;
+/** If streams are slow with less than this share of the former cap in flight, batches are not the reason. */
+const INNOCENT = 0.25;
 /** After this long without a stream of a higher band, there is nothing to protect. */
 const SILENT_AFTER_MS = 10_000;
 /** The cap changes once per interval, so that a change shows its effect before the next one. */
@@ -38,6 +44,8 @@ export class HarmGuard {
   #lastStreamMs = -Infinity;
   #changedMs = -Infinity;
   #cap = Infinity;
+  /** The cap before it was cut; null if it was not, or has grown since. */
+  #before: number | null = null;
 
   /** A stream of a higher band got its first byte. */
   onFirstByte(stream: {
@@ -51,13 +59,12 @@ export class HarmGuard {
   }
 
   /** How many `sheddable` requests may be in flight now. It changes at most once a second. */
-  cap({ limit, ceiling, floor }: CapBounds, nowMs: number): number {
+  cap(bounds: CapBounds, nowMs: number): number {
+    const { ceiling, floor } = bounds;
     const isSilent = nowMs - this.#lastStreamMs >= SILENT_AFTER_MS;
-    if (isSilent) this.#cap = ceiling;
-    else if (nowMs - this.#changedMs >= INTERVAL_MS) {
-      this.#changedMs = nowMs;
-      this.#adjust(limit, Math.min(this.#cap, ceiling), nowMs);
-    }
+    this.#cap = Math.min(this.#cap, ceiling);
+    if (isSilent) this.#set(ceiling, null, nowMs);
+    else if (nowMs - this.#changedMs >= INTERVAL_MS) this.#adjust(bounds, nowMs);
     this.#cap = Math.max(floor, Math.min(this.#cap, ceiling));
     return this.#cap;
   }
@@ -81,10 +88,27 @@ export class HarmGuard {
     });
   }
 
-  #adjust(limit: number, cap: number, nowMs: number): void {
+  #adjust({ limit, inFlight, ceiling }: CapBounds, nowMs: number): void {
     const slowest = this.slowdown(nowMs) ?? 0;
-    if (slowest > HARM) this.#cap = cap * SHRINK;
-    else if (slowest > 0 && slowest < NO_HARM) this.#cap = cap + GROWTH * limit;
-    else this.#cap = cap;
+    if (slowest > HARM) this.#onHarm(inFlight, nowMs);
+    else if (slowest > 0 && slowest < NO_HARM && this.#cap < ceiling) {
+      this.#set(this.#cap + GROWTH * limit, null, nowMs);
+    }
+  }
+
+  #onHarm(inFlight: number, nowMs: number): void {
+    const cap = this.#cap;
+    const before = this.#before;
+    if (inFlight >= USED * cap) this.#set(cap * SHRINK, before ?? cap, nowMs);
+    else if (before !== null && inFlight < INNOCENT * before) this.#set(before, null, nowMs);
+  }
+
+  #set(cap: number, before: number | null, nowMs: number): void {
+    if (cap !== this.#cap) {
+      this.#changedMs = nowMs;
+      for (const window of this.#windows) window.restart(nowMs);
+    }
+    this.#cap = cap;
+    this.#before = before;
   }
 }

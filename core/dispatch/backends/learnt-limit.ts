@@ -1,4 +1,4 @@
-import { LimitProbe } from './limit-probe';
+import { STEP, ThroughputCurve } from './throughput-curve';
 
 /** Bounds of a backend's limit, in requests (docs/design/flow-control.md#learnt-limits). */
 export interface LearntLimitOptions {
@@ -21,24 +21,39 @@ export type BackendSignal = 'success' | 'overload' | 'none';
 export interface ExchangeEnd {
   readonly signal: BackendSignal;
   /** What {@link LearntLimit.send} returned. */
-  readonly epoch: number;
-  /** Input and output tokens of a success. */
-  readonly tokens: number;
+  readonly sent: SentMark;
+  /** Tokens that a success generated; of one that generates none, those of its input. */
+  readonly work: number;
   /** `Retry-After`, ms; 0 for none. */
   readonly pauseMs: number;
   readonly nowMs: number;
 }
 
-/** In slow start, requests above `sheddable` may have this many times the limit in flight. */
-const UNHELD = 2;
+/** The state of a limit when a request was sent. */
+export interface SentMark {
+  readonly epoch: number;
+  readonly atMs: number;
+  /** Integral of the requests in flight over time, ms. */
+  readonly area: number;
+}
+
+/** After slow start, requests above `sheddable` may have this many times the limit in flight. */
+const UNHELD = 1.25;
 /** A cut multiplies the limit by this. */
 const CUT = 0.7;
-/** A success counts if at least this share of the limit is in flight: else it shows nothing about the limit. */
-const BUSY_SHARE = 0.8;
+/** Slow start goes on while more than this share of the limit was tried, and paid. */
+const TRIED = 0.75;
+/** How far the neighbours of the best load are away that it is compared with. */
+const NEXT = { least: 1.05, most: 1.3 };
 /** A longer `Retry-After` pauses a backend for only this long: its requests can go to other backends. */
 const MAX_PAUSE_MS = 10_000;
-/** How long a limit that was too high rests, before the next attempt to raise it. */
-const REST_MS = 30_000;
+/**
+ * Batches use only a part of the limit, and users may exceed it. If a load does not occur within this time, the limit
+ * goes as far beyond it.
+ */
+const OUT_OF_REACH_MS = 5_000;
+/** How often the limit is decided. */
+const INTERVAL_MS = 500;
 
 /**
  * How many requests of all bands one backend may have in flight, learnt from its replies
@@ -47,30 +62,35 @@ const REST_MS = 30_000;
  * A queue in front of a backend needs to know how much the backend can use. Too low a limit leaves it idle.
  * Too high a limit moves the queue into the backend, where no order and no fairness exist. Refusals alone
  * do not show the right limit, because many model servers accept any number of requests and become slow. So
- * growth must pay: {@link LimitProbe} compares tokens per second before and after.
+ * growth must pay: {@link ThroughputCurve} shows from which load on more does not bring more work.
  *
- * | event                                          | effect                                           |
- * |------------------------------------------------|--------------------------------------------------|
- * | success, busy, slow start                      | grows by 1                                       |
- * | `limit` successes, busy, after slow start      | grows by 1                                       |
- * | growth reached the next level                  | holds until the level is measured                |
- * | the level does not pay                         | below the level before; ends slow start; rests   |
- * | overload, sent after the last cut              | × 0.7; ends slow start                           |
- * | overload with `Retry-After`                    | pauses for it, at most 10 s                      |
+ * | event                                         | the limit                                          |
+ * |-----------------------------------------------|----------------------------------------------------|
+ * | slow start: more load paid up to now          | grows to twice the best load                       |
+ * | more load does not pay                        | is the best load; ends slow start                  |
+ * | a load above or below the best is not known   | is that load, until it is                          |
+ * | success                                       | grows by at most 1                                 |
+ * | overload, sent after the last cut             | × 0.7; ends slow start                             |
+ * | overload with `Retry-After`                   | as before; the backend pauses for it, at most 10 s |
  *
- * In slow start the limit is a guess, so requests above `sheddable` may exceed it, up to twice: their load
- * raises it. Without a bound, a flood of users would be measured at every level as the same load, and no level
- * would pay.
+ * The limit holds batches back. Requests above `sheddable` may exceed it by a quarter, in slow start without a
+ * bound: an estimate must not make users wait, and their load shows what the backend can do.
  */
 export class LearntLimit {
   readonly #options: LearntLimitOptions;
-  readonly #probe: LimitProbe;
+  readonly #curve = new ThroughputCurve();
   #limit: number;
+  /** The limit grows up to here, by 1 with each success. */
+  #target: number;
   #inFlight = 0;
+  #area = 0;
+  #areaMs = 0;
   #isSlowStart = true;
-  #successes = 0;
   #cuts = 0;
-  #restsUntilMs = 0;
+  #decidedMs = -Infinity;
+  /** The best load, and since when a neighbour of it is to be measured. */
+  #best = 1;
+  #missingMs = 0;
   #pausedUntilMs = 0;
 
   /**
@@ -84,16 +104,17 @@ export class LearntLimit {
     }
     this.#options = { initial, min, max };
     this.#limit = initial;
-    this.#probe = new LimitProbe({ limit: initial, max });
+    this.#target = initial;
   }
 
   get limit(): number {
     return this.#limit;
   }
 
-  /** How many requests above `sheddable` it lets in flight: in slow start more than its limit. */
+  /** How many requests above `sheddable` it lets in flight: more than its limit, which is an estimate. */
   get mostInFlight(): number {
-    return this.#isSlowStart ? Math.min(UNHELD * this.#limit, this.#options.max) : this.#limit;
+    const { max } = this.#options;
+    return this.#isSlowStart ? max : Math.min(Math.ceil(UNHELD * this.#limit), max);
   }
 
   get inFlight(): number {
@@ -121,62 +142,87 @@ export class LearntLimit {
     return this.#inFlight < (isSheddable ? this.#limit : this.mostInFlight);
   }
 
-  /** A request is sent. Returns the epoch to pass to {@link end}. */
-  send(): number {
+  /** A request is sent. Returns what to pass to {@link end}. */
+  send(nowMs: number): SentMark {
+    this.#advance(nowMs);
     this.#inFlight++;
-    // Load that slow start did not hold back raises the limit, but not beyond what is to be measured next.
-    if (this.#isSlowStart && this.#inFlight > this.#limit) this.#raise();
-    return this.#cuts;
+    return { epoch: this.#cuts, atMs: nowMs, area: this.#area };
   }
 
   /** An exchange is over. Call it exactly once for each {@link send}. */
-  end({ signal, epoch, tokens, pauseMs, nowMs }: ExchangeEnd): void {
-    const isBusy = this.#inFlight >= BUSY_SHARE * this.#limit;
+  end({ signal, sent, work, pauseMs, nowMs }: ExchangeEnd): void {
+    this.#advance(nowMs);
     this.#inFlight--;
-    if (signal === 'success') this.#succeed({ isBusy, tokens, nowMs });
+    if (signal === 'success') this.#succeed(sent, work, nowMs);
     if (signal !== 'overload') return;
-    if (epoch === this.#cuts) this.#cut();
+    if (sent.epoch === this.#cuts) this.#cut();
     if (pauseMs <= 0) return;
     const untilMs = nowMs + Math.min(pauseMs, MAX_PAUSE_MS);
     this.#pausedUntilMs = Math.max(this.#pausedUntilMs, untilMs);
   }
 
-  #succeed(success: { isBusy: boolean; tokens: number; nowMs: number }): void {
-    if (success.nowMs < this.#restsUntilMs) return;
-    if (!success.isBusy) return this.#probe.restart();
-    if (this.#probe.isMeasuring) return this.#measure(success);
-    const needed = this.#isSlowStart ? 1 : this.#limit;
-    if (++this.#successes < needed) return;
-    this.#successes = 0;
-    this.#raise();
+  #advance(nowMs: number): void {
+    this.#area += this.#inFlight * Math.max(0, nowMs - this.#areaMs);
+    this.#areaMs = Math.max(this.#areaMs, nowMs);
   }
 
-  #measure({ tokens, nowMs }: { tokens: number; nowMs: number }): void {
-    const level = {
-      limit: this.#limit,
-      inFlight: this.#inFlight + 1,
-      isSlowStart: this.#isSlowStart,
-    };
-    const lower = this.#probe.add({ ...level, tokens, nowMs });
-    if (lower === null) return;
-    this.#limit = this.#clamped(lower);
-    this.#probe.forget();
-    this.#isSlowStart = false;
-    this.#restsUntilMs = nowMs + REST_MS;
+  #succeed({ atMs, area }: SentMark, work: number, nowMs: number): void {
+    const tookMs = nowMs - atMs;
+    if (tookMs > 0 && work > 0) {
+      this.#curve.add({ load: (this.#area - area) / tookMs, tookMs, work, nowMs });
+    }
+    if (this.#limit < this.#target) this.#limit++;
+    if (nowMs - this.#decidedMs < INTERVAL_MS) return;
+    this.#decidedMs = nowMs;
+    this.#decide(nowMs);
   }
 
-  #raise(): void {
-    if (this.#limit >= this.#probe.target) return;
-    this.#limit = this.#clamped(this.#limit + 1);
-    this.#probe.onRaised(this.#limit);
+  #decide(nowMs: number): void {
+    const best = this.#curve.best(nowMs);
+    const top = this.#curve.top(nowMs);
+    if (best === null || top === null) return;
+    if (this.#isSlowStart)
+      this.#isSlowStart = best >= top / STEP && this.#limit < this.#options.max;
+    if (this.#isSlowStart) {
+      if (best >= TRIED * this.#limit) this.#aimAt(2 * best);
+      return;
+    }
+    if (Math.abs(Math.log(best / this.#best)) > Math.log(NEXT.least)) {
+      this.#best = best;
+      this.#missingMs = nowMs;
+    }
+    const wanted = this.#toBeMeasured(best, nowMs);
+    if (wanted === null) this.#missingMs = nowMs;
+    this.#aimAt(wanted ?? best);
+  }
+
+  /** The limit with which the best load gets neighbours to be compared with; null if it has them. */
+  #toBeMeasured(best: number, nowMs: number): number | null {
+    const { least, most } = NEXT;
+    const missingMs = nowMs - this.#missingMs;
+    const isOutOfReach = missingMs >= OUT_OF_REACH_MS;
+    const above = { from: best * least, to: best * most };
+    const isAboveKnown = above.from > this.#options.max || this.#curve.isKnown(above, nowMs);
+    // Without enough requests, no limit brings that load.
+    if (!isAboveKnown && missingMs < 2 * OUT_OF_REACH_MS) {
+      return best * STEP * (isOutOfReach ? STEP : 1);
+    }
+    const below = { from: best / most, to: best / least };
+    if (below.to < this.#options.min || this.#curve.isKnown(below, nowMs)) return null;
+    return best / STEP / (isOutOfReach ? UNHELD : 1);
+  }
+
+  #aimAt(limit: number): void {
+    this.#target = this.#clamped(Math.round(limit));
+    this.#limit = Math.min(this.#limit, this.#target);
   }
 
   #cut(): void {
     this.#cuts++;
     this.#limit = this.#clamped(Math.floor(this.#limit * CUT));
+    this.#target = this.#limit;
     this.#isSlowStart = false;
-    this.#successes = 0;
-    this.#probe.forget();
+    this.#curve.forgetAbove(this.#limit);
   }
 
   #clamped(limit: number): number {

@@ -47,7 +47,8 @@ export interface TtfbReport {
  * minute in the last ten minutes (docs/design/flow-control.md#do-no-harm).
  */
 export class TtfbWindow {
-  readonly #recent = new RecentValues(RECENT_STREAMS);
+  #recent = new RecentValues(RECENT_STREAMS);
+  #sinceMs = -Infinity;
   /** Medians of whole minutes, by number of the minute. */
   readonly #medians = new Map<number, number>();
   #minute = 0;
@@ -56,9 +57,15 @@ export class TtfbWindow {
 
   add(ttfbMs: number, nowMs: number): void {
     this.#turnTo(Math.floor(nowMs / MINUTE_MS));
-    this.#recent.add(ttfbMs);
+    if (nowMs - ttfbMs >= this.#sinceMs) this.#recent.add(ttfbMs);
     this.#ofMinute.add(ttfbMs);
     this.#lastMs = nowMs;
+  }
+
+  /** Only streams that are sent from now on show the present. */
+  restart(nowMs: number): void {
+    this.#recent = new RecentValues(RECENT_STREAMS);
+    this.#sinceMs = nowMs;
   }
 
   /** Whether there was a stream in the last 10 s. */

@@ -5,8 +5,10 @@ import type { Stock } from './stock';
 /** What the driver of a pool knows about its backends. */
 export interface PoolState {
   readonly readyBackends: number;
-  /** Sum of the learnt limits of the ready backends; static bounds ignore it. */
+  /** How many requests the ready backends may have in flight; static bounds ignore it. */
   readonly limit: number;
+  /** The same for sheddable requests, which count what is in flight of all bands; `limit` by default. */
+  readonly sheddableLimit?: number;
   /** Sheddable requests that may be in flight besides the ceiling of their band. */
   readonly sheddableCap: number;
 }
@@ -89,11 +91,16 @@ export class Gate {
     // A bound below 1 must not stop an idle pool for good.
     if (requests === 0) return this.#bounds.upper > 0;
     const ceiling = this.#ceilings[band];
-    if (requests >= ceiling * bound) return false;
+    if (requests >= Math.min(ceiling * bound, this.#mostFor(band))) return false;
     const { maxCostPerBackend } = this.#settings;
     return (
       maxCostPerBackend === null || cost < ceiling * maxCostPerBackend * this.#pool.readyBackends
     );
+  }
+
+  #mostFor(band: Band): number {
+    if (band !== BAND.sheddable || this.#perBackend !== null) return Infinity;
+    return this.#pool.sheddableLimit ?? Infinity;
   }
 }
 

@@ -68,6 +68,11 @@ export class RequestQueueController {
     return this.#queues[band].table.flowOf(tenant, model);
   }
 
+  /** Requests in flight that count in a band. */
+  inFlight(band: Band): number {
+    return this.#pump.stock.inBand(band);
+  }
+
   /** Hands over a new request. Its owner is told what becomes of it, possibly before this returns. */
   tryEnqueue(request: QueuedRequest): void {
     try {

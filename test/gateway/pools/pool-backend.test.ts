@@ -28,7 +28,7 @@ function truthless() {
   });
   const call = (end: ExchangeEnd, id = 'r') => {
     const sending = backend.begin(id, 1);
-    backend.end(sending, { end, tokens: 0, pauseMs: 0 });
+    backend.end(sending, { end, work: 0, pauseMs: 0 });
     return sending;
   };
   /** Breaks requests of several clients for 10 s. */
@@ -53,7 +53,7 @@ it('gives up a backend that breaks every request for 10 s, whatever its probe sa
   const sending = backend.begin('test', 1);
   // One request tests it; the others wait for its end.
   expect([sending.isProbe, backend.isReady]).toEqual([true, false]);
-  backend.end(sending, { end: END, tokens: 1, pauseMs: 0 });
+  backend.end(sending, { end: END, work: 1, pauseMs: 0 });
   expect([backend.isReady, backend.condition.reason]).toEqual([true, null]);
 });
 

@@ -3,7 +3,7 @@ import type { Candidate } from '../../../../core/dispatch/backends/backend-choic
 import { chooseBackend } from '../../../../core/dispatch/backends/backend-choice';
 
 const backend = (id: string, over: Partial<Candidate> = {}): Candidate => {
-  const idle = { inFlight: 0, cost: 0, limit: 8, match: 0 };
+  const idle = { inFlight: 0, limit: 8, match: 0 };
   return { id, isReady: true, hasRoom: true, ...idle, ...over };
 };
 const choose = (candidates: Candidate[], key = 1, tried = new Set<string>()) =>
@@ -12,9 +12,9 @@ const choose = (candidates: Candidate[], key = 1, tried = new Set<string>()) =>
 describe('the choice of a backend', () => {
   it('takes the longest match, as long as its load stays near the mean', () => {
     const pool = (inFlight: number) => [
-      backend('a', { match: 9, inFlight, cost: inFlight }),
-      backend('b', { match: 3, inFlight: 4, cost: 4 }),
-      backend('c', { inFlight: 1, cost: 1 }),
+      backend('a', { match: 9, inFlight }),
+      backend('b', { match: 3, inFlight: 4 }),
+      backend('c', { inFlight: 1 }),
     ];
     // Seven requests and the new one: 8 / 3 × 1.25 = 3.3, so four may be on one backend.
     expect(choose(pool(2))).toBe('a');
@@ -23,11 +23,19 @@ describe('the choice of a backend', () => {
     expect(choose(pool(5))).toBe('b');
   });
 
-  it('takes the least cost for its limit if no backend has the prefix', () => {
+  it('takes the fewest requests in flight among those below their limits', () => {
     const pool = [
-      backend('a', { cost: 100, limit: 10 }),
-      backend('b', { cost: 150, limit: 20 }),
-      backend('c', { cost: 90, limit: 8 }),
+      backend('a', { inFlight: 8, limit: 8 }),
+      backend('b', { inFlight: 10, limit: 20 }),
+      backend('c', { inFlight: 9, limit: 30 }),
+    ];
+    expect(choose(pool)).toBe('c');
+  });
+
+  it('takes the least overload if all are at their limits', () => {
+    const pool = [
+      backend('a', { inFlight: 10, limit: 8 }),
+      backend('b', { inFlight: 20, limit: 18 }),
     ];
     expect(choose(pool)).toBe('b');
   });
@@ -58,7 +66,6 @@ describe('the choice of a backend', () => {
       isReady: fc.boolean(),
       hasRoom: fc.boolean(),
       inFlight: fc.nat(9),
-      cost: fc.nat(99),
       limit: fc.integer({ min: 1, max: 9 }),
       match: fc.nat(3),
     });

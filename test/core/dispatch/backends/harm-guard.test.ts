@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { HarmGuard } from '../../../../core/dispatch/backends/harm-guard';
 
-const BOUNDS = { limit: 100, ceiling: 90, floor: 5 };
+const BOUNDS = { limit: 100, ceiling: 90, floor: 5, inFlight: 90 };
 
 /** A guard that sees streams with the given times for a while; returns the cap of each second. */
 function watch(
@@ -29,22 +29,22 @@ describe('the cap for batch requests', () => {
     expect(guard.cap(BOUNDS, 63_000 + 10_000)).toBe(90);
   });
 
-  it('falls by 30 % a second while users wait a quarter longer than in their best minute', () => {
+  it('falls by 30 % a second while users wait 1.7 times as long as in their best minute', () => {
     const guard = new HarmGuard();
     expect(watch(guard, 0, constant(100, 61)).at(-1)).toBe(90);
-    const caps = watch(guard, 61, constant(126, 12));
+    const caps = watch(guard, 61, constant(171, 12));
     expect(caps.slice(0, 2)).toEqual([expect.closeTo(63), expect.closeTo(44.1)]);
     expect(caps.at(-1)).toBe(5);
   });
 
-  it('grows by 5 % of the limit a second while users do not notice, and stays between', () => {
+  it('grows by a tenth of the limit while users do not notice, and stays between', () => {
     const guard = new HarmGuard();
     watch(guard, 0, constant(100, 61));
     watch(guard, 61, constant(200, 9));
-    const kept = watch(guard, 70, constant(118, 3));
+    const kept = watch(guard, 72, constant(150, 3));
     expect(new Set(kept).size).toBe(1);
-    const grown = watch(guard, 73, constant(109, 3));
-    expect(grown).toEqual([1, 2, 3].map((i) => expect.closeTo(kept[0]! + 5 * i) as number));
+    const grown = watch(guard, 75, constant(139, 5));
+    expect(grown[4]! - kept[2]!).toBeCloseTo(50);
   });
 
   it('changes at most once a second', () => {
@@ -52,6 +52,9 @@ describe('the cap for batch requests', () => {
     watch(guard, 0, constant(100, 61));
     watch(guard, 61, constant(200, 1));
     const cap = guard.cap(BOUNDS, 61_500);
+    expect(guard.cap(BOUNDS, 61_999)).toBe(cap);
+    for (let i = 0; i < 20; i++)
+      guard.onFirstByte({ promptTokens: 100, ttfbMs: 200, nowMs: 61_999 });
     expect(guard.cap(BOUNDS, 61_999)).toBe(cap);
     expect(guard.cap(BOUNDS, 62_000)).toBeLessThan(cap);
   });
@@ -66,7 +69,30 @@ describe('the cap for batch requests', () => {
     expect(watch(guard, 61, constant(3_000, 5), 30_000).at(-1)).toBe(90);
     // One class that suffers is enough.
     watch(guard, 66, constant(100, 1), 100);
-    expect(watch(guard, 66, constant(4_000, 3), 30_000).at(-1)).toBeLessThan(90);
+    expect(watch(guard, 66, constant(6_000, 3), 30_000).at(-1)).toBeLessThan(90);
+  });
+
+  it('judges a cut only by streams that were sent after it', () => {
+    const guard = new HarmGuard();
+    watch(guard, 0, constant(100, 61));
+    const cut = watch(guard, 61, constant(200, 1)).at(-1);
+    // Slow, but on their way since before the cut.
+    const nowMs = 62_500;
+    for (let i = 0; i < 20; i++) guard.onFirstByte({ promptTokens: 100, ttfbMs: 1_501, nowMs });
+    expect(guard.cap(BOUNDS, nowMs)).toBe(cut);
+  });
+
+  it('stays if batches do not use half of it, and is restored if users wait without batches', () => {
+    const guard = new HarmGuard();
+    const slow = (second: number, inFlight: number, ttfbMs = 200) => {
+      const nowMs = second * 1_000;
+      for (let i = 0; i < 20; i++) guard.onFirstByte({ promptTokens: 100, ttfbMs, nowMs });
+      return guard.cap({ ...BOUNDS, inFlight }, nowMs);
+    };
+    for (let second = 0; second < 61; second++) slow(second, 90, 100);
+    expect(slow(61, 90)).toBeCloseTo(63);
+    expect([slow(63, 30), slow(65, 30)]).toEqual([expect.closeTo(63), expect.closeTo(63)]);
+    expect(slow(67, 22)).toBe(90);
   });
 
   it('forgets a base after ten minutes', () => {
@@ -91,7 +117,7 @@ describe('the cap for batch requests', () => {
         for (const { waitMs, streams, ceiling, ...stream } of steps) {
           nowMs += waitMs;
           for (let i = 0; i < streams; i++) guard.onFirstByte({ ...stream, nowMs });
-          const cap = guard.cap({ limit: 100, ceiling, floor: 5 }, nowMs);
+          const cap = guard.cap({ ...BOUNDS, ceiling }, nowMs);
           expect(cap).toBeGreaterThanOrEqual(5);
           expect(cap).toBeLessThanOrEqual(ceiling);
         }

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
-import { LearntLimit } from '../../../../core/dispatch/backends/learnt-limit';
+import { LearntLimit, type SentMark } from '../../../../core/dispatch/backends/learnt-limit';
 import { closedLoop } from './simulated-backend';
 
-const end = { tokens: 100, pauseMs: 0, nowMs: 0 };
+const end = { work: 100, pauseMs: 0, nowMs: 0 };
 
 describe('the learnt limit of a backend', () => {
   it('stays in its bounds, grows by one, and is cut at most once for what was sent before a cut', () => {
@@ -19,20 +19,20 @@ describe('the learnt limit of a backend', () => {
     fc.assert(
       fc.property(bounds, fc.array(event, { maxLength: 400 }), (options, events) => {
         const limit = new LearntLimit(options);
-        const open: { epoch: number; cutsBefore: number }[] = [];
+        const open: { sent: SentMark; cutsBefore: number }[] = [];
         let cuts = 0;
         let nowMs = 0;
         for (const { signal, sends, pick, tookMs } of events) {
           for (let i = 0; i < sends; i++) {
             const before = limit.limit;
-            open.push({ epoch: limit.send(), cutsBefore: cuts });
-            expect([before, before + 1]).toContain(limit.limit);
+            open.push({ sent: limit.send(nowMs), cutsBefore: cuts });
+            expect(limit.limit).toBe(before);
           }
           if (open.length === 0) continue;
           nowMs += tookMs;
           const [exchange] = open.splice(pick % open.length, 1);
           const before = limit.limit;
-          limit.end({ ...end, signal, epoch: exchange!.epoch, nowMs });
+          limit.end({ ...end, signal, sent: exchange!.sent, nowMs });
           expect(limit.inFlight).toBe(open.length);
           expect(limit.limit).toBeGreaterThanOrEqual(options.min);
           expect(limit.limit).toBeLessThanOrEqual(options.max);
@@ -52,7 +52,7 @@ describe('the learnt limit of a backend', () => {
   it('pauses for the longest requested time, ten seconds at most', () => {
     const limit = new LearntLimit();
     const overload = (pauseMs: number, nowMs: number) =>
-      limit.end({ ...end, signal: 'overload', epoch: limit.send(), pauseMs, nowMs });
+      limit.end({ ...end, signal: 'overload', sent: limit.send(nowMs), pauseMs, nowMs });
     overload(5_000, 1_000);
     overload(2_000, 2_000);
     expect(limit.pausedUntilMs).toBe(6_000);
@@ -62,16 +62,16 @@ describe('the learnt limit of a backend', () => {
     expect(limit.pausedUntilMs).toBe(13_000);
   });
 
-  it('holds other requests than those of batches back only at twice the limit in slow start', () => {
-    const limit = new LearntLimit({ initial: 2, min: 1, max: 9 });
+  it('holds users back only a quarter above the limit, and in slow start only at its maximum', () => {
+    const limit = new LearntLimit({ initial: 4, min: 1, max: 9 });
     const room = (isSheddable: boolean) => limit.hasRoom({ isSheddable, nowMs: 0 });
-    limit.send();
-    const epoch = limit.send();
+    const sent = Array.from({ length: 4 }, () => limit.send(0));
     expect([room(true), room(false)]).toEqual([false, true]);
-    for (let i = 0; i < 2; i++) limit.send();
-    expect([room(true), room(false)]).toEqual([false, false]);
-    limit.end({ ...end, signal: 'overload', epoch });
+    for (let i = 0; i < 5; i++) limit.send(0);
+    expect(room(false)).toBe(false);
+    for (const one of sent) limit.end({ ...end, signal: 'overload', sent: one });
     expect(limit.isSlowStart).toBe(false);
+    expect([limit.limit, limit.mostInFlight, limit.inFlight]).toEqual([2, 3, 5]);
     expect(room(false)).toBe(false);
   });
 
@@ -86,7 +86,7 @@ describe('the learnt limit of a backend', () => {
   it('does not grow without load, and does not grow while it is measured', () => {
     const limit = new LearntLimit();
     for (let i = 0; i < 100; i++) {
-      limit.end({ ...end, signal: 'success', epoch: limit.send(), nowMs: i * 100 });
+      limit.end({ ...end, signal: 'success', sent: limit.send(i * 100), nowMs: i * 100 + 50 });
     }
     expect(limit.limit).toBe(8);
   });

@@ -1,4 +1,4 @@
-import { LearntLimit } from '../../../../core/dispatch/backends/learnt-limit';
+import { LearntLimit, type SentMark } from '../../../../core/dispatch/backends/learnt-limit';
 import { generator } from './simulated-backend';
 
 const KNEE = 64;
@@ -6,7 +6,7 @@ const TOKEN_MS = 10;
 
 interface Exchange {
   readonly limit: LearntLimit;
-  readonly epoch: number;
+  readonly sent: SentMark;
   readonly tokens: number;
   left: number;
 }
@@ -21,15 +21,15 @@ function learntBy(gateways: number, seed: number): number {
     for (const limit of limits) {
       while (limit.hasRoom({ isSheddable: true, nowMs })) {
         const tokens = 100 + Math.ceil(200 * random());
-        open.push({ limit, epoch: limit.send(), tokens, left: tokens * TOKEN_MS });
+        open.push({ limit, sent: limit.send(nowMs), tokens, left: tokens * TOKEN_MS });
       }
     }
     const first = open.reduce((a, b) => (b.left < a.left ? b : a));
-    const { left, limit, tokens, epoch } = first;
+    const { left, limit, tokens, sent } = first;
     nowMs += left * Math.max(1, open.length / KNEE);
     for (const exchange of open) exchange.left -= left;
     open.splice(open.indexOf(first), 1);
-    limit.end({ signal: 'success', epoch, tokens, pauseMs: 0, nowMs });
+    limit.end({ signal: 'success', sent, work: tokens, pauseMs: 0, nowMs });
     sums.push(limits.reduce((sum, one) => sum + one.limit, 0));
   }
   const late = sums.slice(sums.length / 2);

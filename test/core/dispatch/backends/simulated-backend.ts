@@ -1,6 +1,7 @@
 import {
   LearntLimit,
   type LearntLimitOptions,
+  type SentMark,
 } from '../../../../core/dispatch/backends/learnt-limit';
 
 /** A model server and its clients, in virtual time. */
@@ -36,7 +37,7 @@ export function closedLoop(scene: Scene): SceneResult {
   const { knee, places = Infinity, clients, isSheddable, untilMs, seed, ...bounds } = scene;
   const limit = new LearntLimit(bounds);
   const random = generator(seed);
-  const open: { left: number; tokens: number; epoch: number }[] = [];
+  const open: { left: number; tokens: number; sent: SentMark }[] = [];
   const limits = [{ atMs: 0, limit: limit.limit }];
   let [nowMs, sent, refused, busyMs] = [0, 0, 0, 0];
   const note = (): void => {
@@ -44,11 +45,11 @@ export function closedLoop(scene: Scene): SceneResult {
   };
   while (nowMs < untilMs) {
     while (open.length < clients && limit.hasRoom({ isSheddable, nowMs })) {
-      const epoch = limit.send();
+      const mark = limit.send(nowMs);
       sent++;
       if (open.length >= places) {
         refused++;
-        limit.end({ signal: 'overload', epoch, tokens: 0, pauseMs: 0, nowMs });
+        limit.end({ signal: 'overload', sent: mark, work: 0, pauseMs: 0, nowMs });
         // The client comes back after the next answer.
         if (open.length > 0) break;
         continue;
@@ -56,7 +57,7 @@ export function closedLoop(scene: Scene): SceneResult {
       const tokens = Math.ceil(
         MEAN_TOKENS * Math.exp(0.7 * (random() + random() + random() - 1.5)),
       );
-      open.push({ left: tokens * TOKEN_MS, tokens, epoch });
+      open.push({ left: tokens * TOKEN_MS, tokens, sent: mark });
     }
     note();
     // Processor sharing beyond the knee: all advance at the same rate until the first one ends.
@@ -68,8 +69,8 @@ export function closedLoop(scene: Scene): SceneResult {
     busyMs += tookMs * Math.min(1, open.length / Math.min(places, knee));
     for (const exchange of open) exchange.left -= done;
     open.splice(open.indexOf(first), 1);
-    const { epoch, tokens } = first;
-    limit.end({ signal: 'success', epoch, tokens, pauseMs: 0, nowMs });
+    const { sent: mark, tokens } = first;
+    limit.end({ signal: 'success', sent: mark, work: tokens, pauseMs: 0, nowMs });
     note();
   }
   return {
