@@ -23,11 +23,12 @@ const ROUNDS = Number(env['NIGHTSHIFT_FAULT_ROUNDS'] ?? 8);
 const FIRST_ROUND = Number(env['NIGHTSHIFT_FAULT_FIRST_ROUND'] ?? 0);
 const SEED = Number(env['NIGHTSHIFT_FAULT_SEED'] ?? 1);
 const TWO_WORKERS = PROCESSES > 1;
-const HAS_GATEWAY = env['NIGHTSHIFT_FAULT_GATEWAY'] === 'yes';
+const GATEWAY = env['NIGHTSHIFT_FAULT_GATEWAY'];
+const HAS_GATEWAY = GATEWAY !== undefined;
 const FLAGS = [
   ...(TWO_WORKERS ? [' --workers 2'] : []),
   ...(STORE === 's3' ? [' --store s3'] : []),
-  ...(HAS_GATEWAY ? [' --gateway'] : []),
+  ...(HAS_GATEWAY ? [` --gateway ${GATEWAY}`] : []),
 ].join('');
 const LONG = env['NIGHTSHIFT_FAULT_ROUNDS'] !== undefined;
 const ROUND_MS = 240_000;
@@ -105,7 +106,10 @@ function startFaultsGateway(url: string): Promise<GatewayProcess> {
     settings: {
       drain_budget: '1500ms',
       fair_request_queue: { queue_ttl: '5s', batch_queue_ttl: '1500ms', no_backend_ttl: '1s' },
-      request_queue_controller: { watermark_per_backend: 20 },
+      // A line that gets a 429 lowers what is learnt. Many do here, so there is a least limit.
+      ...(GATEWAY === 'learnt'
+        ? { adaptive: { min: 8 } }
+        : { request_queue_controller: { watermark_per_backend: 20 } }),
     },
     pool: { probe: { interval: '200ms' } },
   });
