@@ -37,7 +37,7 @@ export class PoolModels {
     return this.#known;
   }
 
-  /** Backends that are not ready are not asked, so that nobody waits for them. */
+  /** Backends that are not ready are not asked, so that no client waits for them. */
   async #ask(): Promise<void> {
     const ready = this.#sources.filter(({ isReady }) => isReady);
     const lists = (await Promise.all(ready.map((source) => source.read()))).filter(
