@@ -16,10 +16,27 @@ class NumberList {
     this.length++;
   }
 
+  /** Adds the first `count` of `values`. */
+  append(values: Uint32Array, count: number): void {
+    for (let from = 0; from < count;) {
+      const at = this.length & (PAGE_NUMBERS - 1);
+      if (at === 0) this.#pages.push(new Uint32Array(PAGE_NUMBERS));
+      const page = this.#pages[this.length >>> PAGE_BITS];
+      const taken = Math.min(count - from, PAGE_NUMBERS - at);
+      // Chains are short: a native copy costs more to begin than this loop.
+      if (page !== undefined) for (let i = 0; i < taken; i++) page[at + i] = values[from + i] ?? 0;
+      from += taken;
+      this.length += taken;
+    }
+  }
+
   at(index: number): number {
     return this.#pages[index >>> PAGE_BITS]?.[index & (PAGE_NUMBERS - 1)] ?? 0;
   }
 }
+
+/** What {@link ChainList.blockAt} returns for a prompt that is not so long. */
+export const NO_BLOCK = -1;
 
 /**
  * The chains of a plan's lines, by entry number. It takes 4 bytes for each 256 bytes of prompts, and 4 bytes
@@ -43,7 +60,7 @@ export class ChainList {
     const line = this.#lines++;
     if (length === 0 && this.#first === -1) return;
     if (this.#first === -1) this.#first = line;
-    for (let i = 0; i < length; i++) this.#blocks.push(blocks[i] ?? 0);
+    this.#blocks.append(blocks, length);
     this.#ends.push(this.#blocks.length);
   }
 
@@ -55,6 +72,13 @@ export class ChainList {
   /** The hash of a line's prompt up to and including block `depth`, which must be below its length. */
   blockOf(line: number, depth: number): number {
     return this.#blocks.at(this.#start(line) + depth);
+  }
+
+  /** The same for any depth; {@link NO_BLOCK} at and beyond the length of the line. */
+  blockAt(line: number, depth: number): number {
+    if (line < this.#first || this.isEmpty) return NO_BLOCK;
+    const at = this.#start(line) + depth;
+    return at < this.#end(line) ? this.#blocks.at(at) : NO_BLOCK;
   }
 
   #start(line: number): number {

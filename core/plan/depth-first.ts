@@ -1,4 +1,5 @@
-import type { ChainList } from './chain-list';
+import { NO_BLOCK, type ChainList } from './chain-list';
+import { GroupTable } from './group-table';
 import { RUN_MARK } from './runs';
 
 /** Lines of one prefix hash, as places `[from, to)` of an order. */
@@ -30,6 +31,7 @@ export class DepthFirstOrder {
   /** Entry numbers and group numbers of the segment at work. */
   #moved = new Uint32Array(0);
   #groups = new Uint32Array(0);
+  readonly #table = new GroupTable();
   readonly #open: Segment[] = [];
 
   constructor(lines: PlacedLines, chains: ChainList) {
@@ -99,18 +101,15 @@ export class DepthFirstOrder {
   #countGroups({ from, to, depth }: Segment): number[] {
     const { order } = this.#lines;
     this.#reserve(to - from);
-    const known = new Map<number, number>();
+    this.#table.reset(to - from);
     const sizes: number[] = [];
     for (let place = from; place < to; place++) {
-      const line = order[place] ?? 0;
-      const block = depth < this.#chains.lengthOf(line) ? this.#chains.blockOf(line, depth) : null;
-      let group = block === null ? undefined : known.get(block);
-      if (group === undefined) {
-        group = sizes.push(0) - 1;
-        if (block !== null) known.set(block, group);
-      }
+      const block = this.#chains.blockAt(order[place] ?? 0, depth);
+      // A line that ends here shares no further block, so it is a group of its own.
+      const group = block === NO_BLOCK ? sizes.length : this.#table.numberOf(block, sizes.length);
       this.#groups[place - from] = group;
-      sizes[group] = (sizes[group] ?? 0) + 1;
+      if (group === sizes.length) sizes.push(1);
+      else sizes[group] = (sizes[group] ?? 0) + 1;
     }
     return sizes;
   }
