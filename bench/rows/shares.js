@@ -192,7 +192,8 @@ async function startEngine({ root }, slots) {
   const engine = await startChild({
     command: process.execPath,
     args: [path.join(root, 'cli', 'nightshift.js'), ...args.map(String)],
-    isReady: (line) => line.includes(String(port)),
+    readyOn: 'stderr',
+    isReady: (line) => line.includes('simulator ready'),
     readyTimeoutMs: START_TIMEOUT_MS,
   });
   return { ...engine, url: `http://127.0.0.1:${port}` };
@@ -210,6 +211,7 @@ async function startSecondWorker({ root }, { dataDir }) {
     command: process.execPath,
     args: [path.join(root, 'cli', 'nightshift.js'), 'worker', '--config', file],
     // Its first line of the log.
+    readyOn: 'stderr',
     isReady: () => true,
     readyTimeoutMs: START_TIMEOUT_MS,
   });
