@@ -167,7 +167,7 @@ const SHARED = { auth: { mode: 'header' }, fairness: { tenants: WEIGHTS } };
 /** Twice as many permits as slots. */
 async function throughGateway({ scratch }, engines) {
   const token = path.join(scratch, 'worker-token');
-  fs.writeFileSync(token, 'a token for workers', { mode: 0o600 });
+  fs.writeFileSync(token, 'a-token-of-the-workers', { mode: 0o600 });
   const port = await freePort();
   const settings = {
     ...SHARED,
