@@ -1,7 +1,9 @@
-/** Chunks of one limiter that may wait for their first permit inside the process. */
-const PLACES = 4;
+/** Chunks of one tenant and limiter that may wait for their first permit inside the process. */
+const PLACES_OF_TENANT = 4;
+/** Limit of places for all tenants. */
+const PLACES = 16;
 /** Limit of places for tenants that have no chunk waiting yet. */
-const PLACES_WITH_TENANTS = 16;
+const PLACES_WITH_TENANTS = 32;
 /** Target rate, per limiter and process, for attempts of chunks that wait at the server. */
 const ATTEMPTS_PER_SEC = 5;
 const MIN_RETRY_MS = 200;
@@ -34,7 +36,8 @@ export class AdmissionQueue {
     const waiting = this.#limiters.get(limiter)?.waiting;
     if (waiting === undefined) return true;
     const all = [...waiting.values()].reduce((sum, count) => sum + count, 0);
-    return all < PLACES || (!waiting.has(tenant) && all < PLACES_WITH_TENANTS);
+    const own = waiting.get(tenant) ?? 0;
+    return all < (own === 0 ? PLACES_WITH_TENANTS : PLACES) && own < PLACES_OF_TENANT;
   }
 
   /** Takes a place, which {@link leave} gives back. False if there is none. */
