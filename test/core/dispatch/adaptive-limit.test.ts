@@ -13,26 +13,30 @@ describe('the adaptive limit', () => {
       sends: fc.integer({ min: 0, max: 3 }),
     });
     fc.assert(
-      fc.property(fc.integer({ min: 1, max: 64 }), fc.array(event), (max, events) => {
-        const limit = new AdaptiveLimit(max);
-        const open: { mark: SendMark; sentAfterCut: number }[] = [];
-        let cuts = 0;
-        for (const { signal, pick, sends } of events) {
-          for (let i = 0; i < sends; i++) open.push({ mark: limit.mark, sentAfterCut: cuts });
-          if (open.length === 0) continue;
-          const [request] = open.splice(pick % open.length, 1);
-          const before = limit.limit;
-          reply(limit, signal, request!.mark);
-          const after = limit.limit;
-          expect(after).toBeGreaterThanOrEqual(1);
-          expect(after).toBeLessThanOrEqual(max);
-          const isCut = signal === 'overload' && request!.sentAfterCut === cuts;
-          if (isCut) cuts++;
-          if (isCut) expect(after).toBe(Math.max(1, Math.floor(before / 2)));
-          else if (signal === 'success') expect([before, before + 1]).toContain(after);
-          else expect(after).toBe(before);
-        }
-      }),
+      fc.property(
+        fc.integer({ min: 1, max: 64 }),
+        fc.array(event, { maxLength: 300, size: 'max' }),
+        (max, events) => {
+          const limit = new AdaptiveLimit(max);
+          const open: { mark: SendMark; sentAfterCut: number }[] = [];
+          let cuts = 0;
+          for (const { signal, pick, sends } of events) {
+            for (let i = 0; i < sends; i++) open.push({ mark: limit.mark, sentAfterCut: cuts });
+            if (open.length === 0) continue;
+            const [request] = open.splice(pick % open.length, 1);
+            const before = limit.limit;
+            reply(limit, signal, request!.mark);
+            const after = limit.limit;
+            expect(after).toBeGreaterThanOrEqual(1);
+            expect(after).toBeLessThanOrEqual(max);
+            const isCut = signal === 'overload' && request!.sentAfterCut === cuts;
+            if (isCut) cuts++;
+            if (isCut) expect(after).toBe(Math.max(1, Math.floor(before / 2)));
+            else if (signal === 'success') expect([before, before + 1]).toContain(after);
+            else expect(after).toBe(before);
+          }
+        },
+      ),
     );
   });
 

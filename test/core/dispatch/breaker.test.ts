@@ -224,7 +224,7 @@ describe('a circuit breaker with any history', () => {
       end: fc.constantFrom('success', 'failure', 'lost', 'silence'),
     });
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+      fc.property(fc.array(step, { maxLength: 200, size: 'max' }), (steps) => {
         const breaker = createBreaker(options);
         let nowMs = 0;
         let probeSinceMs: number | null = null;

@@ -102,7 +102,7 @@ describe('a line', () => {
       random: fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
     });
     fc.assert(
-      fc.property(fc.array(event, { maxLength: 60 }), (events) => {
+      fc.property(fc.array(event, { maxLength: 60, size: 'max' }), (events) => {
         const isDrop = ({ outcome }: (typeof events)[0]) => dropLabelOf(outcome) !== null;
         const all = play(events);
         const without = play(events.filter((one) => !isDrop(one)));

@@ -89,7 +89,7 @@ describe('the tries of a line', () => {
       random: fc.double({ min: 0, max: 0.99, noNaN: true }),
     });
     fc.assert(
-      fc.property(fc.array(event, { maxLength: 80 }), (events) => {
+      fc.property(fc.array(event, { maxLength: 80, size: 'max' }), (events) => {
         let [tries, refusals, nowMs] = [0, 0, 0];
         for (const { outcome, limit, random } of events) {
           const before = tries;

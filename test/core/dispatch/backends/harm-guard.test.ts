@@ -111,7 +111,7 @@ describe('the cap for batch requests', () => {
       ceiling: fc.integer({ min: 10, max: 90 }),
     });
     fc.assert(
-      fc.property(fc.array(step), (steps) => {
+      fc.property(fc.array(step, { maxLength: 200, size: 'max' }), (steps) => {
         const guard = new HarmGuard();
         let nowMs = 0;
         for (const { waitMs, streams, ceiling, ...stream } of steps) {
