@@ -2,7 +2,7 @@
 
 /**
  * Rows F5 and F6: what a proxy in front of a model server adds to answers and to events of streams, beside other
- * proxies. Each contender has the machine for itself in its turn.
+ * proxies. Only one contender works at a time.
  */
 const os = require('node:os');
 const { calmRuns } = require('../calm');
@@ -14,6 +14,7 @@ const { cpuSec } = require('../process-stats');
 const CONNECTIONS = 64;
 const RATE = 500;
 const LATENCY_MS = 50;
+const WARM_UP_SEC = 2;
 const STREAMS = 500;
 const EVENT_INTERVAL = '50ms';
 /** Without those that cannot pass on 10,000 events a second on one core. */
@@ -23,31 +24,67 @@ const STREAMING = ['gateway', 'pass-through', 'plain proxy', 'Go ReverseProxy'];
 async function addedLatency(bench) {
   const seconds = bench.quick ? 3 : 10;
   const mock = await startMock();
+  const contenders = await startAll(bench, { origin: mock.address, names: Object.keys(PROXIES) });
   const runs = [];
   try {
-    const figures = async ({ target, pid }) => {
-      await mock.reset();
-      // The first load only warms up.
-      load(target, 1);
-      const { found, used } = cpuMicros(
-        pid,
-        () => load(target, seconds),
-        ({ requests }) => requests,
-      );
-      await mock.reset({ latencyMs: LATENCY_MS });
-      const { p50, p99 } = measure('pace', { ...target, rate: RATE, seconds });
-      return { 'req/s': rounded(found.perSec), 'CPU, µs': used, 'p50, ms': p50, 'p99, ms': p99 };
-    };
+    await mock.reset();
+    const loads = loadInTurns(bench, contenders);
+    await mock.reset({ latencyMs: LATENCY_MS });
     for (let round = 0; round < bench.repeat; round++) {
-      runs.push(
-        ...(await turns(bench, { origin: mock.address, names: Object.keys(PROXIES) }, figures)),
-      );
+      for (const { who, target } of contenders) {
+        bench.note(`at ${RATE} requests a second: ${who}`);
+        const paced = () => measure('pace', { ...target, rate: RATE, seconds });
+        const figures = async () => ({ ...loads.get(who), ...latencies(paced()) });
+        runs.push(await turn(bench, { who }, figures));
+      }
     }
   } finally {
+    for (const { stop } of contenders) await stop();
     await mock.stop();
   }
   const title = `${RATE} requests a second to a server that takes ${LATENCY_MS} ms; rate at 0 ms`;
   return { row: 'F5', title, verdicts: judgeAnswers(runs, bench), runs };
+}
+
+/** Starts every contender. Those that are not measured are idle. */
+async function startAll(bench, { origin, names }) {
+  const nothing = async () => {};
+  const started = [{ who: 'direct', pid: null, target: { address: origin }, stop: nothing }];
+  for (const who of names.filter((name) => isPresent(name, bench))) {
+    const { pid, address, headers, stop } = await PROXIES[who](origin, bench);
+    started.push({ who, pid, target: { address, headers }, stop });
+  }
+  return started;
+}
+
+/**
+ * Loads each contender for a second in its turn, several times. Turns that alternate meet the same disturbances, so
+ * ratios of the medians hold on a machine that is not quite calm.
+ */
+function loadInTurns(bench, contenders) {
+  const turns = new Map(contenders.map(({ who }) => [who, []]));
+  for (const { target } of contenders) load(target, WARM_UP_SEC);
+  for (let round = 0; round < (bench.quick ? 5 : 10); round++) {
+    bench.note(`load, round ${round + 1}`);
+    for (const { who, pid, target } of contenders) {
+      const { found, used } = cpuMicros(
+        pid,
+        () => load(target, 1),
+        ({ requests }) => requests,
+      );
+      turns.get(who).push({ rate: found.perSec, used });
+    }
+  }
+  return new Map(
+    [...turns].map(([who, all]) => {
+      const used = who === 'direct' ? '' : rounded(median(all.map((one) => one.used)), 1);
+      return [who, { 'req/s': rounded(median(all.map(({ rate }) => rate))), 'CPU, µs': used }];
+    }),
+  );
+}
+
+function latencies({ p50, p99 }) {
+  return { 'p50, ms': p50, 'p99, ms': p99 };
 }
 
 /** Row F6. @returns {Promise<import('../report').Result>} */

@@ -11,14 +11,14 @@ export interface BodyBufferOptions {
 }
 
 /**
- * Collects a body in one growing buffer. A list of pieces would cost more: a piece of one byte takes hundreds of bytes
+ * Collects a body in one buffer, which doubles as bytes arrive. What a client declares reserves nothing: a few that
+ * declare much and send little would keep all others out. A list of pieces would cost more: a piece of one byte takes hundreds of bytes
  * of heap, so a client could use many times the memory that was reserved for it.
  */
 export class BodyBuffer {
   readonly #options: BodyBufferOptions;
   #buffer: Buffer = Buffer.alloc(0);
   #length = 0;
-  #reserved = 0;
 
   constructor(options: BodyBufferOptions) {
     this.#options = options;
@@ -27,11 +27,6 @@ export class BodyBuffer {
   /** Bytes that were appended. */
   get length(): number {
     return this.#length;
-  }
-
-  /** Reserves the declared length, so that a body for which there is no room is refused before it is sent. */
-  open(): boolean {
-    return this.#reserveUpTo(this.#options.declaredBytes ?? 0);
   }
 
   /** Returns false if there is no room for the piece. */
@@ -51,20 +46,13 @@ export class BodyBuffer {
 
   #grow(length: number): boolean {
     const { declaredBytes, maxBytes } = this.#options;
-    const doubled = Math.max(length, 2 * this.#buffer.length, FIRST_BYTES);
+    let doubled = FIRST_BYTES;
+    while (doubled < length) doubled *= 2;
     const capacity = Math.max(length, Math.min(doubled, declaredBytes ?? maxBytes));
-    if (!this.#reserveUpTo(capacity)) return false;
+    if (!this.#options.reserve(capacity - this.#buffer.length)) return false;
     const grown = Buffer.allocUnsafe(capacity);
     this.#buffer.copy(grown, 0, 0, this.#length);
     this.#buffer = grown;
-    return true;
-  }
-
-  #reserveUpTo(bytes: number): boolean {
-    const missing = bytes - this.#reserved;
-    if (missing <= 0) return true;
-    if (!this.#options.reserve(missing)) return false;
-    this.#reserved = bytes;
     return true;
   }
 }

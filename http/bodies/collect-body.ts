@@ -16,7 +16,6 @@ export function collectBody(request: FastifyRequest, maxBytes: number, onBody: O
   const { raw } = request;
   const buffer = bufferFor(request, maxBytes);
   if (Number(raw.headers['content-length'] ?? 0) > maxBytes) return refuse(tooLarge());
-  if (!buffer.open()) return refuse(noRoom());
   // Looking up the caller takes time. A stream that has closed meanwhile has no further events.
   if (raw.destroyed) return onBody(cut());
   const settle = (body: Buffer | NightshiftError): void => {

@@ -28,6 +28,8 @@ function begin(gateway: TestGateway, headers: string, body = ''): Client {
 }
 
 const declared = (bytes: number) => `content-length: ${bytes}`;
+/** More than half of the largest body, so that its whole length is reserved. */
+const HALF = 'x'.repeat(40 * KIB);
 const CHUNKED = 'transfer-encoding: chunked';
 const chunkOf = (bytes: number) => `${bytes.toString(16)}\r\n${'x'.repeat(bytes)}\r\n`;
 
@@ -42,11 +44,14 @@ async function untilStatus(client: Client, status: number): Promise<void> {
 
 it('refuses bodies beyond queue_bytes while slow senders use them all', async () => {
   const gateway = await startGateway([await startBackend()], BYTES);
-  const clients = Array.from({ length: 24 }, () => begin(gateway, declared(64 * KIB), '{'));
+  for (const bytes of [64, 128, 192, 256]) {
+    begin(gateway, declared(64 * KIB), HALF);
+    await untilReceiving(gateway, bytes * KIB);
+  }
+  const clients = Array.from({ length: 20 }, () => begin(gateway, declared(64 * KIB), '{'));
   const refused = () => clients.filter((client) => client.text() !== '');
-  await until(() => refused().length >= 20, 5_000, 'refusals', 5);
+  await until(() => refused().length === 20, 5_000, 'refusals', 5);
   expect(await gateway.receivingBytes()).toBe(256 * KIB);
-  expect(refused()).toHaveLength(20);
   for (const client of refused()) {
     await until(() => client.text().includes('"code":"queue_bytes_exceeded"'), 5_000, 'its code');
     expect(client.text()).toMatch(/^HTTP\/1\.1 503 /);
@@ -56,14 +61,22 @@ it('refuses bodies beyond queue_bytes while slow senders use them all', async ()
   const dropped =
     'gateway_dropped_total{band="standard",code="queue_bytes_exceeded",process="gateway"}';
   expect(await gateway.metric(dropped)).toBe(20);
-  clients.forEach(({ socket }) => socket.destroy());
-  await untilReceiving(gateway, 0);
+});
+
+it('has room for others while clients declare long bodies and send little', async () => {
+  const gateway = await startGateway([await startBackend()], BYTES);
+  for (let i = 1; i <= 8; i++) {
+    begin(gateway, declared(64 * KIB), '{');
+    await untilReceiving(gateway, i * 16 * KIB);
+  }
+  begin(gateway, declared(64 * KIB), HALF);
+  await untilReceiving(gateway, (8 * 16 + 64) * KIB);
 });
 
 it('refuses bodies without a declared length when their bytes have no room', async () => {
   const gateway = await startGateway([await startBackend()], BYTES);
   for (const bytes of [64, 128, 192]) {
-    begin(gateway, declared(64 * KIB));
+    begin(gateway, declared(64 * KIB), HALF);
     await untilReceiving(gateway, bytes * KIB);
   }
   const client = begin(gateway, CHUNKED, chunkOf(1));
@@ -82,10 +95,10 @@ it('refuses bodies without a declared length when their bytes have no room', asy
 it('leaves room for users while batches use all of sheddable_bytes', async () => {
   const gateway = await startGateway([await startBackend()], BYTES);
   const batch = `x-gateway-inference-objective: batch\r\n${declared(64 * KIB)}`;
-  begin(gateway, batch);
+  begin(gateway, batch, HALF);
   await untilReceiving(gateway, 64 * KIB);
-  await untilStatus(begin(gateway, batch), 503);
-  begin(gateway, declared(64 * KIB));
+  await untilStatus(begin(gateway, batch, '{'), 503);
+  begin(gateway, declared(64 * KIB), HALF);
   await untilReceiving(gateway, 128 * KIB);
 });
 
@@ -102,10 +115,10 @@ it.each([
   await untilReceiving(gateway, 0);
   // Bytes that were freed twice would let more bodies in than there is room for.
   for (const bytes of [64, 128, 192, 256]) {
-    begin(gateway, declared(64 * KIB));
+    begin(gateway, declared(64 * KIB), HALF);
     await untilReceiving(gateway, bytes * KIB);
   }
-  await untilStatus(begin(gateway, declared(64 * KIB)), 503);
+  await untilStatus(begin(gateway, declared(64 * KIB), '{'), 503);
 });
 
 it('frees the bytes of a pipelined body when the connection ends before its turn', async () => {
@@ -115,7 +128,7 @@ it('frees the bytes of a pipelined body when the connection ends before its turn
   const client = begin(gateway, declared(first.length), first);
   await untilHeld(backend, 1);
   const lines = `host: localhost\r\ncontent-type: application/json\r\n${declared(64 * KIB)}`;
-  client.socket.write(`POST /v1/chat/completions HTTP/1.1\r\n${lines}\r\n\r\n{`);
+  client.socket.write(`POST /v1/chat/completions HTTP/1.1\r\n${lines}\r\n\r\n${HALF}`);
   await untilReceiving(gateway, 64 * KIB);
   client.socket.destroy();
   await untilReceiving(gateway, 0);
