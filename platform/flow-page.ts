@@ -14,7 +14,7 @@ export interface FlowPagePool {
   readonly models: readonly string[];
   /** Requests in flight, and their expected cost. */
   readonly stock: { readonly requests: number; readonly cost: number };
-  /** `learnt`: the bounds are the sum of the backends' limits. */
+  /** `learnt`: the watermark is the sum of the backends' limits, which users may exceed up to the other two. */
   readonly bounds: {
     readonly mode: 'learnt' | 'fixed';
     readonly lower: number;

@@ -51,10 +51,15 @@ function poolLines(pool: FlowPagePool, text: FlowText): string[] {
 function poolFacts({ stock, bounds, saturation, sheddable_cap: cap, ...pool }: FlowPagePool) {
   const waiting = Object.values(pool.bands).reduce((sum, { queued }) => sum + queued, 0);
   return [
-    `in flight ${stock.requests} of ${Math.round(bounds.upper * 10) / 10} (${bounds.mode}, ${percent(saturation)})`,
+    `in flight ${stock.requests} of ${fullAt(bounds)} (${bounds.mode}, ${percent(saturation)})`,
     `waiting ${grouped(waiting)} (${tokens(pool.queued_cost)} tokens, ${humanBytes(pool.queued_bytes)})`,
     ...(cap === null ? [] : [`batches up to ${cap}`]),
   ];
+}
+
+/** Requests in flight with which the pool is full. */
+function fullAt({ mode, watermark, upper }: FlowPagePool['bounds']): number {
+  return Math.round((mode === 'learnt' ? watermark : upper) * 10) / 10;
 }
 
 interface BandRow extends FlowPageBand {

@@ -122,7 +122,7 @@ export class GatewayPool {
     const { sheddableCap } = this;
     const readyBackends = ready.length;
     const sheddableLimit = this.#sheddableLimit(learnt);
-    this.controller.updatePool({ readyBackends, limit, sheddableLimit, sheddableCap });
+    this.controller.updatePool({ readyBackends, limit, sheddableLimit, learnt, sheddableCap });
   }
 
   /** The backend to send a request to; null if none is ready and has room. */

@@ -78,7 +78,11 @@ function registerPools(registers: Registry[], sample: () => GatewaySample): void
   gauge('lower_bound', 'Requests in flight below which the queue drains', ({ lower }) => lower);
   gauge('watermark', 'Wanted number of requests in flight', ({ watermark }) => watermark);
   gauge('active_flows', 'Flows with waiting requests', ({ activeFlows }) => activeFlows);
-  gauge('gateway_saturation', 'In flight divided by the upper bound', (pool) => pool.saturation);
+  gauge(
+    'gateway_saturation',
+    'In flight divided by what fills the pool',
+    (pool) => pool.saturation,
+  );
   gauge('gateway_queued_cost', 'Expected cost of waiting requests', (pool) => pool.queuedCost);
   gauge('gateway_queued_bytes', 'Bytes of waiting bodies', ({ queuedBytes }) => queuedBytes);
   gauge('gateway_sheddable_cap', 'How many batch requests may be in flight', (pool) => {

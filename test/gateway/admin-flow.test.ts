@@ -80,7 +80,9 @@ it('shows the tokens of a flow, and times to the first byte of its backend', asy
   for (let i = 0; i < 5; i++) await ask(gateway, { stream: true }).answer;
   const isIdle = async () => (await gateway.flow()).stock.requests === 0;
   await until(isIdle, 5_000, 'an empty stock', 2);
-  const { flows, backends, ttfb, bands } = await gateway.flow();
+  const { flows, backends, ttfb, bands, bounds } = await gateway.flow();
+  // Nothing is learnt yet, so users are not held by the first guess.
+  expect(bounds).toEqual({ mode: 'learnt', lower: 256, watermark: 8, upper: 256 });
   expect(flows).toMatchObject([{ tenant: 'default', tokens_60s: 25, in_flight: 0, queued: 0 }]);
   expect(bands.standard.dispatched).toEqual({ ...NONE, bypass: 5 });
   const [{ ttfb_ms: nowMs, ttfb_base_ms: baseMs } = { ttfb_ms: null, ttfb_base_ms: null }] =

@@ -2,7 +2,7 @@
 export interface Load {
   /** Requests in flight, and how many may be. */
   readonly stock: number;
-  readonly upperBound: number;
+  readonly fullAt: number;
   readonly readyBackends: number;
 }
 
@@ -14,8 +14,8 @@ const UNKNOWN_RETRY_AFTER_SEC = 5;
  * How full a pool is: requests in flight divided by how many may be, 1 and above when it is full. A pool
  * without ready backends is full. Upstream load balancers and autoscalers act on it.
  */
-export function saturation({ stock, upperBound, readyBackends }: Load): number {
-  return readyBackends === 0 || upperBound === 0 ? 1 : stock / upperBound;
+export function saturation({ stock, fullAt, readyBackends }: Load): number {
+  return readyBackends === 0 || fullAt === 0 ? 1 : stock / fullAt;
 }
 
 /**

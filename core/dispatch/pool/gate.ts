@@ -9,6 +9,8 @@ export interface PoolState {
   readonly limit: number;
   /** The same for sheddable requests, which count what is in flight of all bands; `limit` by default. */
   readonly sheddableLimit?: number;
+  /** How many they can use, as learnt: more brings nothing. It only shows how full the pool is; `limit` by default. */
+  readonly learnt?: number;
   /** Sheddable requests that may be in flight besides the ceiling of their band. */
   readonly sheddableCap: number;
 }
@@ -46,14 +48,19 @@ export class Gate {
     return this.#bounds;
   }
 
+  /** Requests in flight with which the pool is full. Users may exceed a learnt limit, which is an estimate. */
+  get fullAt(): number {
+    return this.#perBackend === null ? this.#bounds.watermark : this.#bounds.upper;
+  }
+
   get pool(): PoolState {
     return this.#pool;
   }
 
   set pool(pool: PoolState) {
     this.#pool = pool;
-    const { readyBackends, limit } = pool;
-    const per = this.#perBackend ?? { lower: limit, watermark: limit, upper: limit };
+    const { readyBackends, limit, learnt = limit } = pool;
+    const per = this.#perBackend ?? { lower: limit, watermark: learnt, upper: limit };
     const times = this.#perBackend === null ? Number(readyBackends > 0) : readyBackends;
     this.#bounds = {
       lower: per.lower * times,

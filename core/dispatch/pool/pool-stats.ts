@@ -49,7 +49,6 @@ export interface PoolParts {
 export function poolStats({ queues, room, pump }: PoolParts): PoolStats {
   const [critical, standard, sheddable] = queues;
   const { stock, gate, counts } = pump;
-  const { upper } = gate.bounds;
   const { readyBackends } = gate.pool;
   const band = (one: Band): BandStats => ({
     queued: queues[one].length,
@@ -68,7 +67,7 @@ export function poolStats({ queues, room, pump }: PoolParts): PoolStats {
     dequeueAttempts: counts.attempts,
     dequeueSuccesses: counts.successes,
     promoted: room.promoted,
-    saturation: saturation({ stock: stock.requests, upperBound: upper, readyBackends }),
+    saturation: saturation({ stock: stock.requests, fullAt: gate.fullAt, readyBackends }),
     bands: [band(BAND.critical), band(BAND.standard), band(BAND.sheddable)],
   };
 }

@@ -32,7 +32,7 @@ export function flow(parts: Parts<FlowPageFlow> = {}): FlowPageFlow {
 export function pool(parts: Parts<FlowPagePool> = {}): FlowPagePool {
   return {
     ...{ name: 'main', models: ['*'], stock: { requests: 6, cost: 900 } },
-    bounds: { mode: 'learnt', lower: 8, watermark: 8, upper: 8 },
+    bounds: { mode: 'learnt', lower: 10, watermark: 8, upper: 10 },
     ...{ saturation: 0.75, queued_cost: 12_345, queued_bytes: 1_400_000, active_flows: 2 },
     sheddable_cap: 7,
     limits: { request_timeout_ms: 300_000, batch_queue_ttl_ms: 60_000, sheddable_capacity: 900 },

@@ -5,9 +5,9 @@ import { PoolScene } from './pool-scene';
 import { settingsWith } from './settings';
 
 it('saturation is the part of the bound that is in flight, and 1 without backends', () => {
-  expect(saturation({ stock: 3, upperBound: 4, readyBackends: 1 })).toBe(0.75);
-  expect(saturation({ stock: 3, upperBound: 2, readyBackends: 1 })).toBe(1.5);
-  expect(saturation({ stock: 0, upperBound: 4, readyBackends: 0 })).toBe(1);
+  expect(saturation({ stock: 3, fullAt: 4, readyBackends: 1 })).toBe(0.75);
+  expect(saturation({ stock: 3, fullAt: 2, readyBackends: 1 })).toBe(1.5);
+  expect(saturation({ stock: 0, fullAt: 4, readyBackends: 0 })).toBe(1);
 });
 
 it('clients are told to come back when the cost ahead of them is served, after 1 to 60 s', () => {

@@ -25,6 +25,16 @@ function gateOf(changes: Partial<RequestQueueControllerSettings>, readyBackends 
   return { gate, stock, fill, add, remove };
 }
 
+it('is full at the upper bound if bounds are fixed, and at the learnt limits otherwise', () => {
+  expect(gateOf({ watermarkPerBackend: 2 }).gate.fullAt).toBe(2.2);
+  const { gate } = gateOf({});
+  expect([gate.fullAt, gate.bounds.upper]).toEqual([10, 10]);
+  // Users may exceed what the backends can use.
+  gate.pool = { readyBackends: 1, limit: 256, learnt: 8, sheddableCap: Infinity };
+  expect(gate.bounds).toEqual({ lower: 256, watermark: 8, upper: 256 });
+  expect(gate.fullAt).toBe(8);
+});
+
 describe('static bounds', () => {
   it('let bypasses fill up to the upper bound, and the queue up to the lower one', () => {
     const { gate, fill } = gateOf({ watermarkPerBackend: 2 });
