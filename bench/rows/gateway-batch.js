@@ -56,7 +56,8 @@ async function behindGateway(bench, { inFlight, lines }) {
   });
   const permits = 2 * inFlight;
   const settings = {
-    concurrency: { global: permits, per_model: permits },
+    // Each open request reserves 256 KiB.
+    concurrency: { global: permits, per_model: permits, in_flight_bytes: '256MiB' },
     global_inference_gateway: { api_key_file: token, send_fairness_header: true },
   };
   const cpuOf = () => cpuSec(gateway.pid);
