@@ -17,7 +17,7 @@ describe('the learnt limit of a backend', () => {
       .tuple(fc.integer({ min: 1, max: 9 }), fc.nat(9), fc.nat(60))
       .map(([min, more, most]) => ({ min, initial: min + more, max: min + more + most }));
     fc.assert(
-      fc.property(bounds, fc.array(event, { maxLength: 400, size: 'max' }), (options, events) => {
+      fc.property(bounds, fc.array(event, { maxLength: 250, size: 'max' }), (options, events) => {
         const limit = new LearntLimit(options);
         const open: { sent: SentMark; cutsBefore: number }[] = [];
         let cuts = 0;
@@ -45,7 +45,7 @@ describe('the learnt limit of a backend', () => {
           if (isCut) cuts++;
         }
       }),
-      { numRuns: 200 },
+      { numRuns: 60 },
     );
   });
 
