@@ -1,9 +1,10 @@
-import { type Command, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { configOption } from '../config-flag';
 import { examples } from '../help';
 import { parsePort } from '../port-flag';
-import { runDemo } from './demo';
+import { runDemo, type DemoFlags } from './demo';
 import { runDev } from './dev';
+import { runFlowScene, type FlowSceneFlags } from './flow-scene/flow-scene';
 
 /** Adds the commands that run everything on one machine. */
 export function addStackCommands(program: Command): void {
@@ -25,11 +26,34 @@ export function addStackCommands(program: Command): void {
   withStackFlags(program.command('demo'), '8000 or the next free one')
     .description('start everything, run one batch, show the results, stop everything')
     .option('--input <file>', 'JSONL file of requests (default: the 200 requests of examples/)')
+    .addOption(
+      new Option('--scene <name>', 'show something else instead: users beside a batch').choices([
+        'flow',
+      ]),
+    )
+    .option('--seconds <n>', 'of the scene: length of each part (default: 22)', parseSeconds)
+    .option('--record <file>', 'of the scene: write every answer to this file, as JSON')
     .addHelpText(
       'after',
-      examples(['nightshift demo', 'nightshift demo --input my-requests.jsonl']),
+      examples([
+        'nightshift demo',
+        'nightshift demo --input my-requests.jsonl',
+        'nightshift demo --scene flow     # users beside a batch, without and with the gateway',
+      ]),
     )
-    .action(runDemo);
+    .action((flags: DemoFlags & FlowSceneFlags & { readonly scene?: 'flow' }) =>
+      flags.scene === 'flow' ? runFlowScene(flags) : runDemo(flags),
+    );
+}
+
+/** The first 8 s do not count. */
+const MIN_SECONDS = 10;
+const MAX_SECONDS = 600;
+
+function parseSeconds(text: string): number {
+  const value = Number(text);
+  if (Number.isInteger(value) && value >= MIN_SECONDS && value <= MAX_SECONDS) return value;
+  throw new InvalidArgumentError(`expected a whole number from ${MIN_SECONDS} to ${MAX_SECONDS}`);
 }
 
 function withStackFlags(command: Command, port: string): Command {

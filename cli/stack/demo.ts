@@ -20,7 +20,8 @@ import { stackSettings } from './stack-settings';
 import { createStackTerminal, type ShownLevels } from './stack-terminal';
 import { withStack } from './with-stack';
 
-interface DemoFlags extends StackFlags {
+/** Flags of `demo`. */
+export interface DemoFlags extends StackFlags {
   readonly input?: string;
 }
 

@@ -1,0 +1,44 @@
+import { measureCapacity, runArm } from '../../../../cli/stack/flow-scene/run-arm';
+import { ARMS } from '../../../../cli/stack/flow-scene/scene-plan';
+import { startSimulator, type Simulator } from '../../../../simulator/main';
+
+const DURATION_MS = 1_500;
+const signal = new AbortController().signal;
+let engines: Simulator[] = [];
+
+beforeAll(async () => {
+  const engine = { port: 0, slots: 8, stepBaseMs: 5, outputTokens: 4 };
+  engines = await Promise.all([startSimulator(engine), startSimulator(engine)]);
+});
+afterAll(() => Promise.all(engines.map((engine) => engine.close())));
+
+function servers() {
+  const urls = engines.map(({ url }) => url);
+  const stop = () => Promise.resolve();
+  // An engine stands for the gateway: the token of a worker means nothing to it.
+  return { engines: urls, gateway: urls[0] ?? '', workerToken: 'secret', pids: [], stop };
+}
+
+it('measures how many requests the engines answer per second', async () => {
+  const capacity = await measureCapacity(servers(), 600, signal);
+  // 16 slots, and four steps of about 6 ms for each answer.
+  expect(capacity).toBeGreaterThan(100);
+  expect(capacity).toBeLessThan(1_000);
+});
+
+it.each(ARMS)('runs an arm of the scene: $name', async (arm) => {
+  let shown = 0;
+  const record = await runArm({
+    ...{ arm, servers: servers(), capacity: 60, durationMs: DURATION_MS, signal },
+    onAnswer: () => shown++,
+  });
+  const users = record.answers.filter(({ isUser }) => isUser);
+  expect(record.failed).toBe(0);
+  expect(users.length).toBeGreaterThan(10);
+  expect(record.answers.some(({ isUser }) => !isUser)).toBe(arm.hasBatch);
+  for (const { ttftMs, dueMs, endMs } of users) {
+    expect(ttftMs).toBeGreaterThan(0);
+    expect(endMs).toBeGreaterThanOrEqual(dueMs);
+  }
+  expect(shown).toBe(record.answers.length);
+});
