@@ -164,14 +164,14 @@ function straight() {
 
 const SHARED = { auth: { mode: 'header' }, fairness: { tenants: WEIGHTS } };
 
-/** Twice as many permits as slots. */
+/** On each worker, twice as many permits as slots: a tenant whose chunks all run on one of them still queues. */
 async function throughGateway({ scratch }, engines) {
   const token = path.join(scratch, 'worker-token');
   fs.writeFileSync(token, 'a-token-of-the-workers', { mode: 0o600 });
   const port = await freePort();
   const settings = {
     ...SHARED,
-    concurrency: { global: SLOTS, per_model: SLOTS },
+    concurrency: { global: 2 * SLOTS, per_model: 2 * SLOTS },
     gateway: {
       port,
       observability_port: await freePort(),
