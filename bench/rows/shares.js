@@ -16,7 +16,12 @@ const BATCHES = { t2: 10 };
 /** Floods with ten more batches between the second and the third window. */
 const FLOODING = 't3';
 const FLOOD_BATCHES = 10;
-const LINES = 4_000;
+/** Batches from this number on are of the flood. */
+const FLOOD_INDEX = 100;
+/** Enough for the run. With many more, lines would be urgent, and those may take a fifth across tenants. */
+const LINES = { t1: 3_600, t2: 400 };
+const LINES_OF_OTHERS = 1_200;
+const FLOOD_LINES = 200;
 const SLOTS = 32;
 const LONGEST_OUTPUT = 256;
 const PROMPT_BYTES = [100, 200, 400, 800, 1_600];
@@ -59,7 +64,7 @@ async function measure({ submit, tokens, note }, windowMs) {
   for (let i = 0; i < 4; i++) {
     if (i === 2) {
       note('the flood begins');
-      for (let k = 0; k < FLOOD_BATCHES; k++) await submit(FLOODING, 100 + k);
+      for (let k = 0; k < FLOOD_BATCHES; k++) await submit(FLOODING, FLOOD_INDEX + k);
       await pause(windowMs / 5);
     }
     const before = await tokens();
@@ -270,7 +275,8 @@ function linesOf(tenant, index) {
   let state = 1 + TENANTS.indexOf(tenant) * 1_000 + index;
   const next = () => (state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0) / 2 ** 32;
   const lines = [];
-  for (let i = 0; i < LINES; i++) {
+  const count = index >= FLOOD_INDEX ? FLOOD_LINES : (LINES[tenant] ?? LINES_OF_OTHERS);
+  for (let i = 0; i < count; i++) {
     // The inverse of the distribution: P(length ≥ x) is about 8 / x.
     const length = Math.min(LONGEST_OUTPUT, Math.floor(8 / Math.max(1e-6, next())));
     const bytes = PROMPT_BYTES[Math.floor(next() * PROMPT_BYTES.length)];
