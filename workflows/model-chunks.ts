@@ -132,10 +132,12 @@ export class ModelChunks {
   #priorityOf(range: OpenRange): Priority {
     const { ratePerSec, open } = this.progress;
     const remaining = open.remaining + range.to - range.from;
+    // The rate is that of one chunk, and this one is in flight too.
+    const chunks = this.#inFlight.size;
     return priorityOf({
       nowMs: Date.now(),
       deadlineMs: this.#o.context.opened.expiresAtMs,
-      remainingMs: ratePerSec === null ? null : (remaining / ratePerSec) * 1000,
+      remainingMs: ratePerSec === null ? null : (remaining / (ratePerSec * chunks)) * 1000,
     });
   }
 

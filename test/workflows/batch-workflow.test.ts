@@ -1,9 +1,11 @@
+import { PRIORITY } from '../../core/chunks/priority';
 import type { BatchInput } from '../../workflows/contract';
 import { EXEC_QUEUE } from '../../workflows/contract';
 import { FakeBatch } from './fake-batch';
 import { HELD_ATTEMPTS, SCENARIOS } from './scenarios';
 import { type PlayedScenario, type ScenarioPlayer, startScenarioPlayer } from './play-scenario';
 import { TEMPORAL_START_MS } from '../support/temporal';
+import { until } from '../support/until';
 
 let player: ScenarioPlayer;
 
@@ -52,6 +54,22 @@ describe('batchWorkflow', () => {
       expect(batch.transitions).toEqual(['validating', 'in_progress', 'cancelling', 'cancelled']);
     },
   );
+
+  it.concurrent('finds a batch urgent only if all its chunks together are too slow', async () => {
+    const atLeast = (count: number) => until(() => batch.chunks.length >= count, 20_000, 'a chunk');
+    const batch: FakeBatch = new FakeBatch({
+      models: [{ model: 'alpha', entries: 400 }],
+      // The 144 lines after the first four chunks take 29 s in one chunk, and 7 s in four.
+      ratePerSec: 5,
+      expiresInMs: 40_000,
+      onChunk: async (_input, { chunks }) => {
+        if (chunks.length <= 4) await atLeast(chunks.length === 4 ? 4 : 5);
+      },
+    });
+    await player.play({ batch });
+    expect(batch.chunks[4]?.priority).toBe(PRIORITY.normal);
+    everyLineOnce(batch);
+  });
 
   it.concurrent('expires at its deadline with the answers it has', async () => {
     const { batch, played } = await run('expired');
