@@ -118,7 +118,9 @@ it(
     await expectCompleted(stack.client, id, { lines: LINES });
     const times = timesSeen(backend.seen);
     expect(times).toHaveLength(LINES);
-    expect(times.filter((count) => count > 1).length).toBeLessThanOrEqual(IN_FLIGHT);
+    // Those in flight, and as many whose answers were on their way through the gateway: such an answer has freed its
+    // place already.
+    expect(times.filter((count) => count > 1).length).toBeLessThanOrEqual(2 * IN_FLIGHT);
     expect(Math.max(...times)).toBeLessThanOrEqual(2);
   },
   TEST_MS,
