@@ -2,7 +2,7 @@ import type { LoadSignal } from '../core/dispatch/outcome';
 
 /**
  * Admission to the model servers: permits per model, then gateway, then process, shared by every chunk
- * of every batch in this process (docs/design/execution.md#permits).
+ * of every batch in this process (docs/design/permits.md#permits).
  */
 export interface Dispatcher {
   /**

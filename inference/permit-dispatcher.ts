@@ -49,7 +49,7 @@ export interface ModelStats extends ModelLimit {
 
 /**
  * Permits per model, then gateway, then process, released in reverse order
- * (docs/design/execution.md#permits).
+ * (docs/design/permits.md#permits).
  *
  * The order decides which requests a limit delays. A request that waits for a wider permit holds only
  * narrower ones, so it delays its own model and no other. In the opposite order, requests of one overloaded

@@ -1,6 +1,6 @@
 /**
  * Priorities of permits: within a tenant, a lower number is served first. Across tenants they have little
- * effect, because a client chooses its completion window (docs/design/execution.md#priority).
+ * effect, because a client chooses its completion window (docs/design/permits.md#priority).
  */
 export const PRIORITY = { urgent: 2, normal: 3, relaxed: 4 } as const;
 

@@ -22,7 +22,7 @@ const MAX_PAUSE_MS = 300_000;
 
 /**
  * How many requests of one model may be in flight at once, learned from the server's replies
- * (docs/design/execution.md#adaptive-limits). There is one limit per model and process; a restart resets
+ * (docs/design/permits.md#adaptive-limits). There is one limit per model and process; a restart resets
  * it.
  *
  * The capacity of a model server is unknown and changes: other clients, longer prompts, another GPU. With

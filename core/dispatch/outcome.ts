@@ -43,7 +43,7 @@ export function isDropped(outcome: TryOutcome): boolean {
 /**
  * Whether the request outlived its time in the queue of a gateway that does not send
  * `x-nightshift-dropped`. That time is the gateway's own, unless the batch's deadline has passed
- * (docs/design/execution.md#dropped-requests).
+ * (docs/design/permits.md#dropped-requests).
  */
 export function isExpiredInQueue(outcome: TryOutcome): boolean {
   return (

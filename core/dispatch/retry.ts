@@ -46,7 +46,7 @@ export interface CountInput {
 /**
  * What an outcome costs its line. `refusal`: a 429 because we sent more at once than the server takes,
  * which is not the line's fault. `nothing`: the gateway gave the request up unserved. `try`: everything
- * else, including a 429 at a limit of 1, where we cannot send less (docs/design/execution.md#refusals).
+ * else, including a 429 at a limit of 1, where we cannot send less (docs/design/permits.md#refusals).
  */
 export function costOf({ outcome, limit, refusals }: CountInput): 'try' | 'refusal' | 'nothing' {
   if (isUnserved(outcome)) return 'nothing';

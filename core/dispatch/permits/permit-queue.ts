@@ -19,7 +19,7 @@ const URGENT_PART = 5;
 
 /**
  * The queue of one limit, in which no tenant can starve another. It also counts who holds permits of the
- * limit, and what their requests cost (docs/design/execution.md#fair-turns).
+ * limit, and what their requests cost (docs/design/permits.md#fair-turns).
  *
  * Priority alone would be unfair: clients choose the completion window, so a tenant could make all its
  * work urgent. Turns alone would miss deadlines: with a hundred tenants, urgent work would wait for a

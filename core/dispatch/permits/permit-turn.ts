@@ -5,7 +5,7 @@ import { Link, LinkedList } from '../queue/linked-list';
 export interface PermitRequest {
   readonly tenant: string;
   readonly batch: string;
-  /** 2 urgent, 3 normal, 4 relaxed (docs/design/execution.md#priority). */
+  /** 2 urgent, 3 normal, 4 relaxed (docs/design/permits.md#priority). */
   readonly priority: number;
   /** Expected cost, divided by the weight of its model. */
   readonly cost: number;

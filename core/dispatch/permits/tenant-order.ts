@@ -9,7 +9,7 @@ export interface TenantShare extends Share {
   readonly isIdle: boolean;
 }
 
-/** Decides which tenant gets a free permit (docs/design/execution.md#fair-turns). */
+/** Decides which tenant gets a free permit (docs/design/permits.md#fair-turns). */
 export interface TenantOrder<T extends TenantShare> {
   /** The waiting tenant to serve next; undefined if none waits. */
   readonly first: T | undefined;
