@@ -97,6 +97,10 @@ export class Outside {
     return isReady(this).catch(() => false);
   }
 
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
   log(): string {
     return readFileSync(this.logFile, 'utf8');
   }
