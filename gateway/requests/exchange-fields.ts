@@ -29,3 +29,11 @@ export function returnedFields(
   const kept = withoutField(headers, 'x-request-id');
   return kept.concat('x-request-id', request.id, 'server-timing', timing);
 }
+
+/**
+ * The target of a request as path and query. A client may name scheme and host in it (RFC 9112, section 3.2.2); a
+ * backend that is a proxy itself would send such a request to that host.
+ */
+export function originForm(target: string): string {
+  return target.startsWith('/') ? target : target.replace(/^[a-z][a-z\d+.-]*:\/\/[^/?]*/i, '');
+}

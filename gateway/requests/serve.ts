@@ -8,7 +8,7 @@ import { passThrough } from '../../inference/proxy/pass-through';
 import type { GatewayPool } from '../pools/gateway-pool';
 import type { PoolBackend } from '../pools/pool-backend';
 import type { Assignment } from './admission';
-import { returnedFields, withheldFields } from './exchange-fields';
+import { originForm, returnedFields, withheldFields } from './exchange-fields';
 import type { RequestHead } from './request-head';
 import { endExchangeSpan, type GatewayTracing, traceExchange, traceFields } from './request-trace';
 import { workOf } from './used-tokens';
@@ -98,7 +98,7 @@ async function exchange(
     end = await passThrough({
       backend: backend.proxied,
       method: request.method,
-      path: request.raw.url ?? '/',
+      path: originForm(request.raw.url ?? '/'),
       headers: request.raw.rawHeaders,
       ownHeaders: ['x-request-id', request.id, ...traceFields(span)],
       withheld: withheldFields(request, span !== null),

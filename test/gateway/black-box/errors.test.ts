@@ -182,6 +182,20 @@ describe('a request', () => {
     expect(last).toBe('1099');
   });
 
+  it('whose target names a host goes to the backend with path and query only', async () => {
+    let url: unknown;
+    backends['m']!.script = ({ request, response }) => {
+      url = request.url;
+      response.end('{}');
+    };
+    const target = 'http://elsewhere.example/v1/chat/completions?a=%2F';
+    const wire = gateway.wire(
+      `POST ${target} HTTP/1.1\r\n${HOST}${TYPE}content-length: 13\r\n\r\n{"model":"m"}`,
+    );
+    expect(await wire.status()).toBe(200);
+    expect(url).toBe('/v1/chat/completions?a=%2F');
+  });
+
   it('that waits for 100 Continue gets it', async () => {
     answering('m', 200);
     const wire = gateway.wire(
