@@ -121,7 +121,8 @@ export class GatewayPool {
       : Math.max(1, this.guard.cap({ ...share, floor: floor * learnt }, this.#nowMs()));
     const { sheddableCap } = this;
     const readyBackends = ready.length;
-    const sheddableLimit = this.#sheddableLimit(learnt);
+    const isLearnt = !ready.some((backend) => backend.limit.isSlowStart);
+    const sheddableLimit = isLearnt ? this.#sheddableLimit(learnt) : learnt;
     this.controller.updatePool({ readyBackends, limit, sheddableLimit, learnt, sheddableCap });
   }
 
@@ -136,7 +137,8 @@ export class GatewayPool {
       isReady: backend.isReady,
       hasRoom: this.#hasRoom(backend, band),
       inFlight: backend.inFlight,
-      limit: backend.limit.limit,
+      // A limit that is not learnt yet says nothing about what the backend can take.
+      limit: backend.limit.isSlowStart ? backend.limit.mostInFlight : backend.limit.limit,
       match: prefixes.match(backend, chain),
     }));
     // The chain of a short prompt has no block; its buffer holds one of an earlier prompt.

@@ -4,6 +4,7 @@ import type {
   SentMark,
 } from '../../core/dispatch/backends/learnt-limit';
 import { TtfbWindow } from '../../core/dispatch/backends/ttfb-window';
+import { BAND, type Band } from '../../core/dispatch/queue/band';
 import type { Breaker, BreakerFailureKind } from '../../core/dispatch/breaker';
 import type { EngineLoad } from '../../inference/proxy/engine-load';
 import type { ExchangeEnd } from '../../inference/proxy/exchange-end';
@@ -40,6 +41,13 @@ export interface PoolBackendParts {
   readonly breaker: Breaker;
   /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
+}
+
+/** An exchange that is about to begin. */
+export interface SendingBegin {
+  readonly requestId: string;
+  readonly cost: number;
+  readonly band: Band;
 }
 
 /** One exchange that has begun. */
@@ -121,11 +129,12 @@ export class PoolBackend {
   }
 
   /** A request is about to be sent. Call {@link end} exactly once. */
-  begin(requestId: string, cost: number): Sending {
+  begin({ requestId, cost, band }: SendingBegin): Sending {
     const startedMs = this.#now();
     this.#cost += cost;
     const isProbe = this.#breaker.admit(startedMs) === 'probe';
-    return { cost, requestId, startedMs, sent: this.limit.send(startedMs), isProbe };
+    const sent = this.limit.send(startedMs, { isSheddable: band === BAND.sheddable });
+    return { cost, requestId, startedMs, sent, isProbe };
   }
 
   end(sending: Sending, { end, work, pauseMs }: SendingEnd): void {

@@ -97,7 +97,8 @@ export class GatewayExchange implements AdmissionPorts, Dispatched {
   assign(tried: ReadonlySet<string>): Assignment | null {
     const { band, cost } = this.queued;
     const backend = this.pool.choose({ band, prompt: this.head.prompt, tried });
-    return backend === null ? null : { backend, sending: backend.begin(this.request.id, cost) };
+    if (backend === null) return null;
+    return { backend, sending: backend.begin({ requestId: this.request.id, cost, band }) };
   }
 
   reclaim(): void {

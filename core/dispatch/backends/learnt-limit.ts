@@ -43,6 +43,10 @@ const UNHELD = 1.25;
 const CUT = 0.7;
 /** Slow start goes on while more than this share of the limit was tried, and paid. */
 const TRIED = 0.75;
+/** How far slow start goes beyond the best load, without users and beside them. */
+const GROWTH = { alone: 2, beside: 1.3 };
+/** A backend that got a request above `sheddable` within this time has users; the same for batches. */
+const PRESENT_MS = 10_000;
 /** How far the neighbours of the best load are away that it is compared with. */
 const NEXT = { least: 1.05, most: 1.3 };
 /** A longer `Retry-After` pauses a backend for only this long: its requests can go to other backends. */
@@ -52,6 +56,8 @@ const MAX_PAUSE_MS = 10_000;
  * goes as far beyond it.
  */
 const OUT_OF_REACH_MS = 5_000;
+/** Beside batches, the limit stays this long at the best load after its neighbours were measured. */
+const REST_MS = 60_000;
 /** How often the limit is decided. */
 const INTERVAL_MS = 500;
 
@@ -66,9 +72,9 @@ const INTERVAL_MS = 500;
  *
  * | event                                         | the limit                                          |
  * |-----------------------------------------------|----------------------------------------------------|
- * | slow start: more load paid up to now          | grows to twice the best load                       |
+ * | slow start: more load paid up to now          | grows to 2 × the best load, 1.3 × beside users     |
  * | more load does not pay                        | is the best load; ends slow start                  |
- * | a load above or below the best is not known   | is that load, until it is                          |
+ * | a load above or below the best is not known   | is that load, until it is; then rests for 60 s     |
  * | success                                       | grows by at most 1                                 |
  * | overload, sent after the last cut             | × 0.7; ends slow start                             |
  * | overload with `Retry-After`                   | as before; the backend pauses for it, at most 10 s |
@@ -91,6 +97,12 @@ export class LearntLimit {
   /** The best load, and since when a neighbour of it is to be measured. */
   #best = 1;
   #missingMs = 0;
+  /** Until then no neighbour is measured. */
+  #restUntilMs = 0;
+  /** When the last request above `sheddable` was sent. */
+  #userMs = -Infinity;
+  /** When the last sheddable request was sent. */
+  #lineMs = -Infinity;
   #pausedUntilMs = 0;
 
   /**
@@ -143,8 +155,10 @@ export class LearntLimit {
   }
 
   /** A request is sent. Returns what to pass to {@link end}. */
-  send(nowMs: number): SentMark {
+  send(nowMs: number, { isSheddable = true } = {}): SentMark {
     this.#advance(nowMs);
+    if (isSheddable) this.#lineMs = nowMs;
+    else this.#userMs = nowMs;
     this.#inFlight++;
     return { epoch: this.#cuts, atMs: nowMs, area: this.#area };
   }
@@ -184,20 +198,36 @@ export class LearntLimit {
     if (this.#isSlowStart)
       this.#isSlowStart = best >= top / STEP && this.#limit < this.#options.max;
     if (this.#isSlowStart) {
-      if (best >= TRIED * this.#limit) this.#aimAt(2 * best);
+      if (best >= TRIED * this.#limit) this.#aimAt(this.#growth(nowMs) * best);
       return;
     }
-    if (Math.abs(Math.log(best / this.#best)) > Math.log(NEXT.least)) {
-      this.#best = best;
-      this.#missingMs = nowMs;
-    }
-    const wanted = this.#toBeMeasured(best, nowMs);
-    if (wanted === null) this.#missingMs = nowMs;
-    this.#aimAt(wanted ?? best);
+    this.#onBest(best, nowMs);
+    this.#aimAt(this.#toBeMeasured(best, nowMs) ?? this.#rest(best, nowMs));
   }
 
-  /** The limit with which the best load gets neighbours to be compared with; null if it has them. */
+  #growth(nowMs: number): number {
+    return nowMs - this.#userMs < PRESENT_MS ? GROWTH.beside : GROWTH.alone;
+  }
+
+  /** A load that pays more is compared with its neighbours at once: the limit may be far from the right one. */
+  #onBest(best: number, nowMs: number): void {
+    if (Math.abs(Math.log(best / this.#best)) <= Math.log(NEXT.least)) return;
+    this.#restUntilMs = 0;
+    this.#best = best;
+    this.#missingMs = nowMs;
+  }
+
+  #rest(best: number, nowMs: number): number {
+    this.#missingMs = nowMs;
+    if (nowMs >= this.#restUntilMs) this.#restUntilMs = nowMs + REST_MS;
+    return best;
+  }
+
+  /** The limit with which the best load gets neighbours to be compared with; null if it has them, or rests. */
   #toBeMeasured(best: number, nowMs: number): number | null {
+    // Without batches, a higher limit cannot do harm.
+    const hasBatches = nowMs - this.#lineMs < PRESENT_MS;
+    if (hasBatches && nowMs < this.#restUntilMs) return null;
     const { least, most } = NEXT;
     const missingMs = nowMs - this.#missingMs;
     const isOutOfReach = missingMs >= OUT_OF_REACH_MS;

@@ -1,3 +1,4 @@
+import { BAND } from '../../../core/dispatch/queue/band';
 import { LearntLimit } from '../../../core/dispatch/backends/learnt-limit';
 import { createBreaker } from '../../../core/dispatch/breaker';
 import { PoolBackend } from '../../../gateway/pools/pool-backend';
@@ -27,7 +28,7 @@ function truthless() {
     now: () => clock.nowMs,
   });
   const call = (end: ExchangeEnd, id = 'r') => {
-    const sending = backend.begin(id, 1);
+    const sending = backend.begin({ requestId: id, cost: 1, band: BAND.standard });
     backend.end(sending, { end, work: 0, pauseMs: 0 });
     return sending;
   };
@@ -50,7 +51,7 @@ it('gives up a backend that breaks every request for 10 s, whatever its probe sa
   ]);
   clock.nowMs += 1_000;
   expect(backend.isReady).toBe(true);
-  const sending = backend.begin('test', 1);
+  const sending = backend.begin({ requestId: 'test', cost: 1, band: BAND.standard });
   // One request tests it; the others wait for its end.
   expect([sending.isProbe, backend.isReady]).toEqual([true, false]);
   backend.end(sending, { end: END, work: 1, pauseMs: 0 });

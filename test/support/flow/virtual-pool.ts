@@ -112,7 +112,7 @@ export class ControlledPool implements Pool {
     const backend = pool.choose({ band, prompt: NO_PROMPT, tried: new Set() });
     const engine = this.#engines.get(backend?.id ?? '');
     if (backend === null || engine === undefined) throw new Error('no backend has room');
-    const sending = backend.begin('id', queued.cost);
+    const sending = backend.begin({ requestId: 'id', cost: queued.cost, band });
     const { promptTokens } = request;
     const sentMs = this.#now();
     const own = Number(band === BAND.sheddable);

@@ -92,6 +92,19 @@ describe('the learnt limit of a backend', () => {
   });
 
   it.each([
+    ['1.3 times the load of users', false, 10],
+    ['twice the load of a batch alone', true, 16],
+  ])('slow start goes up to %s', (_, isSheddable, expected) => {
+    const limit = new LearntLimit();
+    const open = Array.from({ length: 8 }, () => limit.send(0, { isSheddable }));
+    for (let i = 1; i < 200; i++) {
+      const [sent] = open.splice(i % 8, 1, limit.send(i * 125, { isSheddable }));
+      if (sent !== undefined) limit.end({ ...end, signal: 'success', sent, nowMs: i * 125 });
+    }
+    expect(limit.limit).toBe(expected);
+  });
+
+  it.each([
     [16, 400],
     [64, 400],
     [128, 400],

@@ -45,7 +45,7 @@ export function closedLoop(scene: Scene): SceneResult {
   };
   while (nowMs < untilMs) {
     while (open.length < clients && limit.hasRoom({ isSheddable, nowMs })) {
-      const mark = limit.send(nowMs);
+      const mark = limit.send(nowMs, { isSheddable });
       sent++;
       if (open.length >= places) {
         refused++;
