@@ -8,18 +8,16 @@
  */
 const { parseArgs } = require('node:util');
 const { fuzzGateway } = require('./gateway/run.js');
+const { judgeMemory, playAll } = require('./play.js');
 const { randomFor } = require('./random.js');
 const { makeRequest } = require('./requests.js');
 const { startStack } = require('./stack.js');
 const { batchFaultOf, faultOf, parsed, rawFaultOf } = require('./verdicts.js');
-const { apiProcess, leftOvers, trendOf } = require('./watch.js');
+const { apiProcess, leftOvers } = require('./watch.js');
 const { createWire } = require('./wire.js');
 const { createWorld } = require('./world.js');
 const { ensureBuilt, ensureInstalled } = require('../../cli/prepare.js');
 
-const AT_ONCE = 8;
-const SAMPLE_EVERY = 500;
-const MOST_FAULTS = 20;
 const BATCHES_END_MS = 600_000;
 /** Between the halves of a run; the heap's own ups and downs were 32 MB at most in 75,000 requests. */
 const MOST_GROWTH_MB = 60;
@@ -59,7 +57,7 @@ async function fuzzStack(options) {
   Object.assign(run, { statuses: {}, faults: [], samples: [] });
   try {
     const before = apiProcess(stack.dataDir);
-    await sendAll(run);
+    await playAll(run, { sendOne, sample: () => apiProcess(stack.dataDir) });
     await endBatches(run);
     await judge(run, before);
   } finally {
@@ -73,24 +71,6 @@ function report(faults) {
   for (const fault of faults) console.log(`FAULT ${fault}`);
   console.log(faults.length === 0 ? 'nothing wrong' : `${faults.length} faults`);
   process.exitCode = faults.length === 0 ? 0 : 1;
-}
-
-async function sendAll(run) {
-  const { first, requests, samples, stack, faults } = run;
-  const startedAt = performance.now();
-  let next = first;
-  const worker = async () => {
-    while (next < first + requests && faults.length < MOST_FAULTS) {
-      const index = next++;
-      await sendOne(run, index).catch((error) => faults.push(`${index}: ${error.stack}`));
-      if (index % SAMPLE_EVERY === 0) samples.push({ at: index, ...apiProcess(stack.dataDir) });
-    }
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
-  const seconds = (performance.now() - startedAt) / 1000;
-  console.log(
-    `${next - first} requests in ${seconds.toFixed(0)} s, ${((next - first) / seconds).toFixed(0)}/s`,
-  );
 }
 
 async function sendOne(run, index) {
@@ -178,7 +158,7 @@ async function endBatches(run) {
 }
 
 async function judge(run, before) {
-  const { stack, faults, statuses, samples } = run;
+  const { stack, faults, statuses } = run;
   console.log(`answers: ${JSON.stringify(statuses)}`);
   const after = apiProcess(stack.dataDir);
   if (after.pid !== before.pid)
@@ -189,19 +169,10 @@ async function judge(run, before) {
   if (after.openFiles - before.openFiles > 30) {
     faults.push(`open files: ${before.openFiles} before, ${after.openFiles} after`);
   }
-  const trend = before.rssMb === null ? null : trendOf(samples);
   console.log(
     `memory: ${before.rssMb?.toFixed(0)} MB before, ${after.rssMb?.toFixed(0)} MB after, open files ${before.openFiles} and ${after.openFiles}`,
   );
-  if (trend === null) return;
-  const { firstHalf, secondHalf, perTenThousand } = trend;
-  if (secondHalf - firstHalf > MOST_GROWTH_MB) {
-    faults.push(`memory grew from ${firstHalf.toFixed(0)} to ${secondHalf.toFixed(0)} MB`);
-  }
-  console.log(
-    `trend after the warm-up: ${firstHalf.toFixed(0)} then ${secondHalf.toFixed(0)} MB, ` +
-      `${perTenThousand.toFixed(1)} MB for 10,000 requests`,
-  );
+  if (before.rssMb !== null) judgeMemory(run, MOST_GROWTH_MB);
 }
 
 main().catch((error) => {

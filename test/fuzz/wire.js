@@ -5,12 +5,12 @@ const net = require('node:net');
 
 const PATIENCE_MS = 60_000;
 
-/** Sends requests to one API; `close` ends its connections. */
-function createWire(baseUrl) {
+/** Sends requests to one server, by default whole ones with `send`; `close` ends its connections. */
+function createWire(baseUrl, sendOne = send) {
   const { hostname, port } = new URL(baseUrl);
   const agent = new http.Agent({ keepAlive: true, maxSockets: 16 });
   return {
-    send: (request) => send({ hostname, port, agent }, request),
+    send: (request) => sendOne({ hostname, port, agent }, request),
     sendRaw: (request) => sendRaw({ hostname, port }, request),
     close: () => agent.destroy(),
   };
@@ -64,4 +64,4 @@ function sendRaw({ hostname, port }, { bytes, leave }) {
   });
 }
 
-module.exports = { createWire, sendRaw };
+module.exports = { createWire, PATIENCE_MS };

@@ -5,19 +5,17 @@
  * at random. Bytes must arrive unchanged both ways, nothing that was cut may look whole, and 5xx are those of
  * docs/design/flow-control.md#errors. Afterwards nothing is in flight, waits or is held in memory.
  */
+const { judgeMemory, playAll } = require('../play.js');
 const { randomFor } = require('../random.js');
 const { rawFaultOf } = require('../verdicts.js');
-const { processFigures, trendOf } = require('../watch.js');
+const { processFigures } = require('../watch.js');
 const { startOrigin } = require('./origin.js');
 const { startGateway } = require('./process.js');
 const { makeRequest } = require('./requests.js');
 const { faultOf, isKnownError } = require('./verdicts.js');
-const { createWire } = require('./wire.js');
+const { createLeavingWire } = require('./wire.js');
 
-const AT_ONCE = 8;
 const BACKENDS = 2;
-const SAMPLE_EVERY = 500;
-const MOST_FAULTS = 20;
 const MOST_GROWTH_MB = 40;
 const MOST_OPEN_FILES = 30;
 const CALM_MS = 10_000;
@@ -29,10 +27,19 @@ async function fuzzGateway({ requests, seed, first }) {
   for (let i = 0; i < BACKENDS; i++) origins.push(await startOrigin(seed, bodies));
   const gateway = await startGateway(origins.map(({ url }) => url));
   const run = { ...{ requests, seed, first, bodies, gateway }, backends: BACKENDS };
-  Object.assign(run, { statuses: {}, faults: [], samples: [], wire: createWire(gateway.url) });
+  Object.assign(run, {
+    statuses: {},
+    faults: [],
+    samples: [],
+    wire: createLeavingWire(gateway.url),
+  });
   try {
     const before = processFigures(gateway.pid);
-    await sendAll(run);
+    await playAll(run, {
+      sendOne: (_run, index) => sendOne(run, index).finally(() => run.bodies.delete(index)),
+      sample: () => processFigures(gateway.pid),
+      mayGoOn: () => !gateway.hasEnded(),
+    });
     run.wire.close();
     await judge(run, before);
   } finally {
@@ -41,25 +48,6 @@ async function fuzzGateway({ requests, seed, first }) {
     for (const origin of origins) await origin.stop();
   }
   return run.faults;
-}
-
-async function sendAll(run) {
-  const { first, requests, samples, faults, gateway } = run;
-  const startedAt = performance.now();
-  let next = first;
-  const worker = async () => {
-    while (next < first + requests && faults.length < MOST_FAULTS && !gateway.hasEnded()) {
-      const index = next++;
-      await sendOne(run, index).catch((error) => faults.push(`${index}: ${error.stack}`));
-      run.bodies.delete(index);
-      if (index % SAMPLE_EVERY === 0) samples.push({ at: index, ...processFigures(gateway.pid) });
-    }
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
-  const seconds = (performance.now() - startedAt) / 1000;
-  console.log(
-    `${next - first} requests in ${seconds.toFixed(0)} s, ${((next - first) / seconds).toFixed(0)}/s`,
-  );
 }
 
 async function sendOne(run, index) {
@@ -80,7 +68,7 @@ async function sendOne(run, index) {
 }
 
 async function judge(run, before) {
-  const { faults, gateway, samples, statuses } = run;
+  const { faults, gateway, statuses } = run;
   console.log(`answers: ${JSON.stringify(statuses)}`);
   if (gateway.hasEnded()) return void faults.push(`the gateway ended:\n${gateway.said()}`);
   const left = await leftAfter(run, before);
@@ -89,16 +77,7 @@ async function judge(run, before) {
   if (said !== '') faults.push(`logged: ${said.slice(0, 2_000)}`);
   const after = processFigures(gateway.pid);
   console.log(`memory: ${before.rssMb?.toFixed(0)} MB before, ${after.rssMb?.toFixed(0)} MB after`);
-  const trend = before.rssMb === null ? null : trendOf(samples);
-  if (trend === null) return;
-  const { firstHalf, secondHalf, perTenThousand } = trend;
-  if (secondHalf - firstHalf > MOST_GROWTH_MB) {
-    faults.push(`memory grew from ${firstHalf.toFixed(0)} to ${secondHalf.toFixed(0)} MB`);
-  }
-  console.log(
-    `trend after the warm-up: ${firstHalf.toFixed(0)} then ${secondHalf.toFixed(0)} MB, ` +
-      `${perTenThousand.toFixed(1)} MB for 10,000 requests`,
-  );
+  if (before.rssMb !== null) judgeMemory(run, MOST_GROWTH_MB);
 }
 
 /** What the gateway still holds when all clients are gone; null if it is nothing. */

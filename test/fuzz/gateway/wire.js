@@ -1,19 +1,11 @@
 'use strict';
 
 const http = require('node:http');
-const { sendRaw } = require('../wire.js');
+const { createWire, PATIENCE_MS } = require('../wire.js');
 
-const PATIENCE_MS = 60_000;
-
-/** Sends requests to one gateway; `close` ends its connections. */
-function createWire(baseUrl) {
-  const { hostname, port } = new URL(baseUrl);
-  const agent = new http.Agent({ keepAlive: true, maxSockets: 16 });
-  return {
-    send: (request) => send({ hostname, port, agent }, request),
-    sendRaw: (request) => sendRaw({ hostname, port }, request),
-    close: () => agent.destroy(),
-  };
+/** Sends requests to one gateway, and may leave before the answer; `close` ends its connections. */
+function createLeavingWire(baseUrl) {
+  return createWire(baseUrl, send);
 }
 
 /**
@@ -55,4 +47,4 @@ function send(target, { method, path, headers, body, isChunked, leave }) {
   });
 }
 
-module.exports = { createWire };
+module.exports = { createLeavingWire };
