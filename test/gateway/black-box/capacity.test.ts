@@ -1,14 +1,6 @@
 import { until } from '../../support/until';
-import {
-  type Asked,
-  closeOutside,
-  dropped,
-  ONE_AT_A_TIME,
-  Outside,
-  poolOf,
-  refusal,
-  ScriptedBackend,
-} from './outside';
+import { type Asked, closeOutside, dropped, Outside, refusal } from './outside';
+import { narrowPools, type NarrowPools } from './narrow-pools';
 
 const POOLS = {
   flows: { total_capacity: 3, flow_capacity: 2 },
@@ -23,15 +15,12 @@ const POOLS = {
 type Name = keyof typeof POOLS;
 
 let gateway: Outside;
-const backends = {} as Record<Name, ScriptedBackend>;
+let backends: NarrowPools<Name>['backends'];
 
 beforeAll(async () => {
-  let pools = {};
-  for (const [name, fair_request_queue] of Object.entries(POOLS)) {
-    const backend = await ScriptedBackend.start();
-    backends[name as Name] = backend;
-    pools = { ...pools, ...poolOf(name, [backend], { ...ONE_AT_A_TIME, fair_request_queue }) };
-  }
+  const narrow = await narrowPools(POOLS);
+  const { pools } = narrow;
+  backends = narrow.backends;
   const tenants = Object.fromEntries(
     ['a', 'b', 'c'].map((name) => [name, { max_band: 'critical' }]),
   );

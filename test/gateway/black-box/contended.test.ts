@@ -1,13 +1,6 @@
 import { until } from '../../support/until';
-import {
-  closeOutside,
-  dropped,
-  ONE_AT_A_TIME,
-  Outside,
-  poolOf,
-  refusal,
-  ScriptedBackend,
-} from './outside';
+import { closeOutside, dropped, Outside, refusal } from './outside';
+import { narrowPools, type NarrowPools } from './narrow-pools';
 
 const POOLS = {
   full: { total_capacity: 1, flow_capacity: 1 },
@@ -18,15 +11,12 @@ const POOLS = {
 } as const;
 
 let gateway: Outside;
-const backends = {} as Record<keyof typeof POOLS, ScriptedBackend>;
+let backends: NarrowPools<keyof typeof POOLS>['backends'];
 
 beforeAll(async () => {
-  let pools = {};
-  for (const [name, fair_request_queue] of Object.entries(POOLS)) {
-    const backend = await ScriptedBackend.start();
-    backends[name as keyof typeof POOLS] = backend;
-    pools = { ...pools, ...poolOf(name, [backend], { ...ONE_AT_A_TIME, fair_request_queue }) };
-  }
+  const narrow = await narrowPools(POOLS);
+  const { pools } = narrow;
+  backends = narrow.backends;
   gateway = await Outside.start({
     gateway: {
       ...{ pools, status_policy: 'contended' },
