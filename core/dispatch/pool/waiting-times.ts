@@ -73,13 +73,15 @@ export class WaitingTimes {
   }
 
   /**
-   * The oldest request of the flow moves, which is the due one unless an older one found no place before.
-   * If there is no place, the next tick tries again.
+   * The oldest requests of the flow move, up to the due one: older ones that found no place before may be
+   * due in the same tick, after it. If there is no place, the next tick tries again.
    */
   #promote(request: QueuedRequest, timer: WheelTimer<QueuedRequest>, nowMs: number): void {
-    const moved = this.#actions.promote(request);
-    if (moved?.timer != null) this.#wheel.schedule(moved.timer, expiryOf(moved));
-    if (moved !== request) this.#wheel.schedule(timer, nowMs + TICK_MS);
+    for (let moved = this.#actions.promote(request); moved; moved = this.#actions.promote(request)) {
+      if (moved.timer !== null) this.#wheel.schedule(moved.timer, expiryOf(moved));
+      if (moved === request) return;
+    }
+    this.#wheel.schedule(timer, nowMs + TICK_MS);
   }
 
   #nextDueMs(request: QueuedRequest): number {

@@ -99,6 +99,23 @@ describe('promotion by age', () => {
     scene.advance(200);
     expect(scene.controller.stats().queued).toEqual([1, 0, 0]);
   });
+
+  it('moves all that are old enough in the first tick with places for them', () => {
+    const scene = fullPool({
+      fairRequestQueue: { flowCapacity: 2 },
+      bands: { promoteAfterMs: 1_000 },
+    });
+    for (let i = 0; i < 2; i++) scene.arrive({ band: BAND.critical });
+    // The tick that retries the first is the tick that is due for the second.
+    scene.arrive();
+    scene.advance(50);
+    scene.arrive();
+    scene.advance(1_500);
+    expect(scene.controller.stats().queued).toEqual([2, 2, 0]);
+    for (const one of scene.queued.slice(0, 2)) scene.cancel(one);
+    scene.advance(100);
+    expect(scene.controller.stats().queued).toEqual([2, 0, 0]);
+  });
 });
 
 describe('the bytes of queued bodies', () => {
