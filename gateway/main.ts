@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { listen } from '../http/listen';
 import type { Config } from '../platform/config-schema';
+import { type DependencyGauge, watchDependencies } from '../platform/dependency-watch';
 import { watchEventLoopDelay } from '../platform/event-loop-delay';
 import { createGatewayMetrics } from '../platform/gateway-metrics';
 import { hostProcess, type ProcessHost } from '../platform/host-process';
@@ -69,7 +70,7 @@ async function open(config: Config, { logger, onClose }: ProcessHost): Promise<s
   });
   const app = buildGateway({
     ...{ config, pools: table, bodyRoom, metrics, tracing, faults, logger, now },
-    authenticator: openKeys(config, { logger, onClose }, now),
+    authenticator: openKeys(config, { logger, onClose, now, up: metrics.dependencyUp }),
     isWorkerToken: readWorkerToken(gateway.worker_token_file),
   });
   onClose('http', () => drain(app, pools, gateway.drain_budget), gateway.drain_budget + CUT_MS);
@@ -85,8 +86,13 @@ async function open(config: Config, { logger, onClose }: ProcessHost): Promise<s
   return url;
 }
 
-/** Only `auth.mode: api_key` needs PostgreSQL. */
-function openKeys({ auth, postgres }: Config, { logger, onClose }: ProcessHost, now: () => number) {
+interface KeysOptions extends ProcessHost {
+  readonly now: () => number;
+  readonly up: DependencyGauge;
+}
+
+/** Only `auth.mode: api_key` needs PostgreSQL. `/ready` does not ask for it, because known keys work without it. */
+function openKeys({ auth, postgres }: Config, { logger, onClose, now, up }: KeysOptions) {
   if (auth.mode !== 'api_key') return new CallerKeys(async () => null, now);
   const pool = openPool(postgres.url, {
     logger,
@@ -94,6 +100,9 @@ function openKeys({ auth, postgres }: Config, { logger, onClose }: ProcessHost, 
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,
   });
   onClose('postgres', () => pool.end());
+  const checks = { postgres: async () => void (await pool.query('select 1')) };
+  const watch = watchDependencies({ checks, logger, up });
+  onClose('dependency watch', () => watch.close());
   const keys = createApiKeyRepository(pool);
   return new CallerKeys((key) => keys.authenticate(key, Math.floor(Date.now() / 1_000)), now);
 }

@@ -80,6 +80,14 @@ it('keeps the keys of clients from backends, and lets workers name tenants witho
   expect(dispatched.bypass).toBe(1);
 });
 
+it('shows in dependency_up that PostgreSQL is away, and is ready all the same', async () => {
+  await proxy.become('refuse');
+  const gateway = await start();
+  const series = 'dependency_up{dependency="postgres",process="gateway"}';
+  await until(async () => (await gateway.metric(series)) === 0, 5_000, 'the failed check', 5);
+  expect((await fetch(`${gateway.adminUrl}/ready`)).status).toBe(200);
+});
+
 it('serves known keys while PostgreSQL is away, and unknown ones when it is back', async () => {
   const [known, unknown] = [await make('ann'), await make('bob')];
   const gateway = await start();
