@@ -155,9 +155,18 @@ export class HttpAttempt {
   }
 }
 
+/**
+ * Longest header fields of an answer, bytes: about what common proxies pass on, and four times what Node allows. A server
+ * could use the memory of every connection with more.
+ */
+export const MAX_ANSWER_HEADER_BYTES = 64 * 1024;
+
 /** The message of an error of undici or Node, with its code if the message does not contain it. */
 function describe(error: Error): string {
   const code = (error as NodeJS.ErrnoException).code;
+  if (code === 'UND_ERR_HEADERS_OVERFLOW') {
+    return `the headers of the answer are longer than ${MAX_ANSWER_HEADER_BYTES / 1024} KiB: let the server send less`;
+  }
   const message = error.message === '' ? error.name : error.message;
   return code === undefined || message.includes(code) ? message : `${message} (${code})`;
 }

@@ -1,5 +1,6 @@
 import type { ConnectionOptions } from 'node:tls';
 import { Pool } from 'undici';
+import { MAX_ANSWER_HEADER_BYTES } from './attempt';
 
 /** Time limit for TCP and TLS together, unless the total time is shorter. */
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -28,6 +29,7 @@ export function openConnectionPool(origin: string, options: ConnectionPoolOption
     pipelining: 1,
     allowH2: false,
     keepAliveTimeout: KEEP_ALIVE_MS,
+    maxHeaderSize: MAX_ANSWER_HEADER_BYTES,
     // The attempt bounds the total time; undici's own limits would only add timers.
     headersTimeout: 0,
     bodyTimeout: 0,

@@ -42,6 +42,22 @@ describe('a backend that fails', () => {
     expect(await front.ended()).toMatchObject({ outcome: 'lost', isHeadSent: false });
   });
 
+  it('may answer with long headers, and is lost with a reason beyond 64 KiB', async () => {
+    const fields = (bytes: number) => `x-a: ${'a'.repeat(bytes - 3)}\r\ncontent-length: 0\r\n`;
+    const replies = [fields(60 * 1024), fields(64 * 1024)];
+    const backend = await rawServer((socket, received) => {
+      if (received.toString().endsWith('{}'))
+        socket.write(`HTTP/1.1 200 OK\r\n${replies.shift()}\r\n`);
+    });
+    const front = await frontOf(backend.url);
+    rawClient(front.port, POST);
+    expect(await front.ended()).toMatchObject({ outcome: 'answered', status: 200 });
+    rawClient(front.port, POST);
+    const end = await front.ended(2);
+    expect(end).toMatchObject({ outcome: 'lost', isHeadSent: false });
+    expect(end.message).toContain('longer than 64 KiB');
+  });
+
   it.each([
     ['chunked', EVENTS + FIRST, 'HTTP/1.1'],
     ['of a known length', 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf', 'HTTP/1.1'],
