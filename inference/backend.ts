@@ -65,6 +65,6 @@ export interface BackendAnswer {
 /** No complete answer; the reason says whether the server may have the request. */
 export interface BackendFailure extends Omit<AttemptFailure, 'reason'> {
   readonly kind: 'failure';
-  /** `held`: it was closed while the gateway held it, so no model server has seen it. */
+  /** `held`: it was closed or timed out while the gateway held it, so no model server has seen it. */
   readonly reason: AttemptFailure['reason'] | 'held';
 }

@@ -6,7 +6,7 @@ import {
 } from '../platform/http-client/attempt';
 import { createContentDecoder, type ContentDecoder } from '../platform/http-client/content-decoder';
 import { joinedRawHeader, rawHeader } from '../platform/http-client/raw-headers';
-import type { BackendOutcome, BackendRequest } from './backend';
+import type { BackendFailure, BackendOutcome, BackendRequest } from './backend';
 import type { DispatchReports } from './dispatch-reports';
 
 /** One request and the limits of its answer. */
@@ -60,7 +60,7 @@ export class BufferedExchange implements ResponseReader {
 
   /** Ends the request as `held` if the gateway still holds it. */
   closeIfHeld(): void {
-    if (this.#isDispatched || !this.#options.reports.areSent) return;
+    if (!this.#isHeld()) return;
     this.#isGivenBack = true;
     this.attempt.abort();
   }
@@ -97,11 +97,25 @@ export class BufferedExchange implements ResponseReader {
     else this.#decoder.end();
   }
 
-  onFailure({ reason, message }: AttemptFailure): void {
-    const outcome = this.#isGivenBack ? HELD : ({ kind: 'failure', reason, message } as const);
-    this.#options.onSettled(outcome);
+  onFailure(failure: AttemptFailure): void {
+    this.#options.onSettled(this.#isGivenBack ? HELD : this.#failed(failure));
     this.#decoder?.destroy();
     this.#chunks = [];
+  }
+
+  /** Whether the gateway has the request in its queue. An answer that has begun needs no report. */
+  #isHeld(): boolean {
+    return !this.#isDispatched && this.#head === null && this.#options.reports.areSent;
+  }
+
+  #failed({ reason, message }: AttemptFailure): BackendFailure {
+    if (reason !== 'timeout' || !this.#isHeld()) return { kind: 'failure', reason, message };
+    const { timeoutMs } = this.#options;
+    return {
+      kind: 'failure',
+      reason: 'held',
+      message: `the gateway held the request for all of ${timeoutMs} ms`,
+    };
   }
 
   #createDecoder(encoding: string): ContentDecoder | null {

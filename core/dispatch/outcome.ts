@@ -16,7 +16,7 @@ export type TryOutcome =
     }
   | {
       readonly kind: 'failure';
-      /** `held`: we closed it while the gateway held it. */
+      /** `held`: we closed it while the gateway held it, or it timed out there. */
       readonly reason:
         'connect' | 'connection' | 'timeout' | 'too_large' | 'aborted' | 'unsent' | 'held';
     };

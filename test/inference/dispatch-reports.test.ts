@@ -149,6 +149,18 @@ describe('the time limit of a request', () => {
     expectFailure(await outcome, 'timeout');
   });
 
+  it('ends a request that the gateway holds as held, and one that it answers as timed out', async () => {
+    const server = await startScripted();
+    const backend = backendFor(server.server.url, { request_timeout: LIMIT_MS });
+    const { send } = await startReporting(server, backend);
+    const [held, answered] = [send('held'), send('answered')];
+    await until(() => server.open.has('answered'));
+    server.open.get('answered')?.write('a piece');
+    expectFailure(await held, 'held');
+    expectFailure(await answered, 'timeout');
+    await until(() => server.closed.includes('held'));
+  });
+
   it('does not begin anew while its chunk leaves', async () => {
     const { running, outcome, fromSend } = await reportedLate(true);
     expect(await Promise.race([running, fromSend])).toBe('ended');

@@ -48,10 +48,12 @@ function holdingGateway() {
 
 const GATEWAY = { request_timeout: '60s', max_retries: 0, initial_backoff: '1ms' };
 
-async function openWith(perModel: number, lines: number) {
+async function openWith(perModel: number, lines: number, changes: Partial<typeof GATEWAY> = {}) {
   const gateway = holdingGateway();
   const settings = { concurrency: { per_model: perModel }, batch: { cancel_grace: '60s' } };
-  world = await chunkWorld(lines, gateway.answer, settings, { gateway: GATEWAY });
+  world = await chunkWorld(lines, gateway.answer, settings, {
+    gateway: { ...GATEWAY, ...changes },
+  });
   return gateway;
 }
 
@@ -111,6 +113,28 @@ describe('a chunk that leaves', () => {
     const answers = [...(await world.answers()).values()];
     expect(answers.map(({ line }) => line.response?.status_code)).toEqual([200, 200, 200, 200]);
   });
+});
+
+it('sends requests that time out in the queue again, and their lines lose no try', async () => {
+  const gateway = await openWith(3, 3, { request_timeout: '300ms' });
+  const running = world.run();
+  await isFull(gateway, 3);
+  await dispatchFirst(gateway);
+  gateway.finish('l0');
+  const sentTwice = () => world.seen().length >= 1 + 2 * 3;
+  await until(sentTwice, 5_000, 'two more tries of the other lines', 2);
+  let isOver = false;
+  void running.finally(() => (isOver = true));
+  const serveAll = (): boolean => {
+    for (const name of gateway.held()) {
+      gateway.dispatch(name);
+      gateway.finish(name);
+    }
+    return isOver;
+  };
+  await until(serveAll, 5_000, 'the end of the chunk', 5);
+  expect(await running).toMatchObject({ left: 'done', completed: 3, failed: 0 });
+  expect(await world.retries()).toEqual([]);
 });
 
 describe('a chunk whose requests are all held', () => {
