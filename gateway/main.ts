@@ -50,8 +50,8 @@ async function open(config: Config, { logger, onClose }: ProcessHost): Promise<s
   const { table } = pools;
   const { max_label_values: maxModels, idle_series: idleMs } = config.metrics;
   const metrics = createGatewayMetrics(registry, { models: table.models, maxModels, idleMs });
-  const { queue_bytes: bytes, sheddable_bytes: sheddableBytes } = gateway;
-  const bodyRoom = new BodyRoom({ bytes, sheddableBytes });
+  const { queue_bytes: bytes, sheddable_bytes: sheddableBytes, body_grace: slowAfterMs } = gateway;
+  const bodyRoom = new BodyRoom({ bytes, sheddableBytes, slowAfterMs, now });
   metrics.observePools(() => ({
     pools: table.pools.map((pool) => poolSample(pool, now())),
     ...{ receivingBytes: bodyRoom.bytes, queueBytes: bytes },

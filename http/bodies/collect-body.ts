@@ -13,13 +13,14 @@ export type OnBody = (body: Buffer | NightshiftError) => void;
  * would not see on a connection that is reset.
  */
 export function collectBody(request: FastifyRequest, maxBytes: number, onBody: OnBody): void {
-  const { raw } = request;
+  const { raw, bodyPlace } = request;
   const buffer = bufferFor(request, maxBytes);
   if (Number(raw.headers['content-length'] ?? 0) > maxBytes) return refuse(tooLarge());
   // Looking up the caller takes time. A stream that has closed meanwhile has no further events.
   if (raw.destroyed) return onBody(cut());
   const settle = (body: Buffer | NightshiftError): void => {
     raw.off('data', onData).off('end', onEnd).off('error', onCut).off('close', onCut);
+    bodyPlace?.evictable(null);
     onBody(body);
   };
   const onData = (chunk: Buffer): void => {
@@ -31,6 +32,7 @@ export function collectBody(request: FastifyRequest, maxBytes: number, onBody: O
   const onEnd = (): void => settle(buffer.finish());
   const onCut = (cause?: unknown): void => settle(cut(cause));
   raw.on('data', onData).on('end', onEnd).on('error', onCut).on('close', onCut);
+  bodyPlace?.evictable(() => settle(noRoom()));
 
   function refuse(fault: NightshiftError): void {
     raw.resume();

@@ -63,6 +63,29 @@ it('refuses bodies beyond queue_bytes while slow senders use them all', async ()
   expect(await gateway.metric(dropped)).toBe(20);
 });
 
+it('lets a body take the room of the slowest ones, which are refused', async () => {
+  const settings = { ...BYTES, body_grace: '300ms', min_body_rate: 0 };
+  const gateway = await startGateway([await startBackend((_, to) => void to.end('{}'))], settings);
+  const slow: Client[] = [];
+  for (const bytes of [64, 128, 192, 256]) {
+    slow.push(begin(gateway, declared(64 * KIB), HALF));
+    await untilReceiving(gateway, bytes * KIB);
+  }
+  const body = { messages: ['x'.repeat(50 * KIB)] };
+  const isServed = async () => (await ask(gateway, body).answer).status === 200;
+  await until(isServed, 5_000, 'room for a body', 20);
+  await untilStatus(slow[0]!, 503);
+  await until(() => slow[0]!.text().includes('"code":"queue_bytes_exceeded"'), 5_000, 'its code');
+  expect(slow[0]!.text()).toContain('x-nightshift-dropped: queue_bytes_exceeded\r\n');
+  expect(slow.slice(1).map((client) => client.text())).toEqual(['', '', '']);
+  await untilReceiving(gateway, 192 * KIB);
+  // What still comes of it is read and dropped, and the connection goes on.
+  const [head, next] = ['POST /v1/chat/completions HTTP/1.1\r\n', '{"model":"m"}'];
+  const lines = `host: localhost\r\ncontent-type: application/json\r\n${declared(next.length)}`;
+  slow[0]!.socket.write(`${'x'.repeat(24 * KIB)}${head}${lines}\r\n\r\n${next}`);
+  await until(() => slow[0]!.text().includes('HTTP/1.1 200 '), 5_000, 'the next answer');
+});
+
 it('has room for others while clients declare long bodies and send little', async () => {
   const gateway = await startGateway([await startBackend()], BYTES);
   for (let i = 1; i <= 8; i++) {
