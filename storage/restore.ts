@@ -45,7 +45,10 @@ export async function restoreRows(
   deps: RestoreDeps,
   { dryRun }: { readonly dryRun: boolean },
 ): Promise<RestoreReport> {
-  if (!dryRun) await deps.rows.skipEpochs();
+  if (!dryRun) {
+    await deps.rows.skipEpochs();
+    await deps.rows.holdCreates();
+  }
   const batches: { id: string; fate: LostBatchFate }[] = [];
   for await (const id of lostBatches(deps)) {
     const record = await readRecord(deps.store, id);

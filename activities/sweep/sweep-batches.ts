@@ -40,6 +40,7 @@ export const removeBatches: Sweeper = async (deps, { afterSeq }, check) => {
     await rows.removeBatches([id]);
   }
   await rows.forgetPlaces(PAGE_PLACES);
+  await rows.removeReleasedJobs(PAGE_PLACES);
   return { removed: batches.length, nextSeq: nextSeq(batches) };
 };
 

@@ -35,6 +35,7 @@ const NEEDED: Readonly<Record<Component, Privileges>> = {
     'table batch_headers': 'insert',
     'table removed_batches': 'select',
     'table idempotency_keys': 'select, insert, update',
+    'table provider_jobs': 'select',
   },
   worker: {
     ...BOTH,
@@ -47,6 +48,7 @@ const NEEDED: Readonly<Record<Component, Privileges>> = {
     'table chunk_progress': 'select, insert, update, delete',
     'sequence chunk_epoch': 'usage',
     'table worker_routes': 'select, insert, update, delete',
+    'table provider_jobs': 'select, insert, update, delete',
   },
 };
 

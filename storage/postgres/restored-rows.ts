@@ -22,6 +22,11 @@ export interface RestoredRows {
   markGone(fileIds: readonly string[]): Promise<void>;
   /** Makes all later epochs higher than any that a process took from the lost part of the database. */
   skipEpochs(): Promise<void>;
+  /**
+   * Lets no job be created at a provider for a while: a create call of the lost part of the database may
+   * still be on its way, or its job not listed yet (docs/design/provider-jobs.md#the-lease).
+   */
+  holdCreates(): Promise<void>;
 }
 
 /** A file and its place in the order of insertion. */
@@ -33,6 +38,8 @@ export interface StoredFile {
 
 /** More chunk attempts than any installation makes between two backups. */
 const SKIPPED_EPOCHS = 1_000_000_000;
+/** Longer than the longest lease and the longest time until a created job is listed. */
+const CREATES_HELD = '10 minutes';
 const NOW_SEC = 'floor(extract(epoch from now()))::bigint';
 
 /** {@link RestoredRows} over a pool that the caller ends. */
@@ -58,6 +65,10 @@ export function createRestoredRows(pool: Pool): RestoredRows {
     skipEpochs: async () => {
       const statement = `select setval('chunk_epoch', (select last_value from chunk_epoch) + $1)`;
       await query(pool, statement, [SKIPPED_EPOCHS]);
+    },
+    holdCreates: async () => {
+      const statement = 'update installation set creates_held_until = now() + $1::interval';
+      await query(pool, statement, [CREATES_HELD]);
     },
   };
 }

@@ -26,6 +26,8 @@ export interface SweepRows {
   removeBatches(batchIds: readonly string[]): Promise<void>;
   /** Forgets the places of batches that were removed a day ago. */
   forgetPlaces(limit: number): Promise<void>;
+  /** Removes jobs of removed batches of which nothing is left at their provider. */
+  removeReleasedJobs(limit: number): Promise<void>;
   /** Removes progress of chunks whose batch has ended or is removed; returns how many. */
   removeStaleProgress(limit: number): Promise<number>;
   /** Uploads that ended an hour ago and still have objects. */
@@ -99,6 +101,7 @@ export function createSweepRows(pool: Pool): SweepRows {
     batchesToRemove: (page) => endedBatches(pool, page, ''),
     removeBatches: (batchIds) => removeBatches(pool, batchIds),
     forgetPlaces: (limit) => forgetPlaces(pool, limit),
+    removeReleasedJobs: (limit) => removeReleasedJobs(pool, limit),
     removeStaleProgress: (limit) => removeStaleProgress(pool, limit),
     uploadsToClear: (limit) => uploadsToClear(pool, limit),
     markUploadsCleared: async (uploadIds) => {
@@ -171,6 +174,17 @@ async function forgetPlaces(pool: Pool, limit: number): Promise<void> {
        select id from removed_batches where removed_at <= ${NOW_SEC} - $1
        order by removed_at limit $2)`,
     [CURSOR_LIFE_SEC, limit],
+  );
+}
+
+async function removeReleasedJobs(pool: Pool, limit: number): Promise<void> {
+  await query(
+    pool,
+    `delete from provider_jobs where id in (
+       select j.id from provider_jobs j
+       where j.step = 'released' and not exists (select 1 from batches b where b.id = j.batch_id)
+       limit $1)`,
+    [limit],
   );
 }
 

@@ -143,3 +143,18 @@ it('leaves out a batch whose record another restore removes meanwhile', async ()
   const report = await restoreRows({ rows: { ...rows, withoutRow }, store }, { dryRun: false });
   expect(report.batches).toEqual([]);
 });
+
+it('lets no job be created at a provider for ten minutes', async () => {
+  const heldMinutes = async () => {
+    const { rows } = await database.pool.query<{ minutes: number | null }>(
+      `select round(extract(epoch from creates_held_until - now()) / 60)::integer as minutes
+       from installation`,
+    );
+    return rows[0]?.minutes;
+  };
+  await database.pool.query(`insert into installation (store_id) values ('s')`);
+  await restore(true);
+  expect(await heldMinutes()).toBeNull();
+  await restore();
+  expect(await heldMinutes()).toBe(10);
+});

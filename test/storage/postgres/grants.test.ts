@@ -21,6 +21,7 @@ import {
   touchRows,
   unreleased,
 } from '../../../storage/postgres/progress-sql';
+import { createProviderJobs } from '../../../storage/postgres/provider-jobs/repository';
 import { listenForStops } from '../../../storage/postgres/stop-channel';
 import { verifyStoreIdentity } from '../../../storage/postgres/store-identity';
 import { createSweepRows } from '../../../storage/postgres/sweep';
@@ -28,9 +29,11 @@ import { enqueueRequests } from '../../../storage/postgres/tenant-limits';
 import { createUploadRepository } from '../../../storage/postgres/uploads';
 import { createWorkerRoutes } from '../../../storage/postgres/worker-routes';
 import { type ComponentRoles, createComponentRoles } from '../../support/component-roles';
+import { noted } from '../../support/noted-calls';
 import { POSTGRES_START_MS, withDatabase, type TestDatabase } from '../../support/postgres';
 import { insertBatch, insertFile } from '../../support/rows';
 import { until } from '../../support/until';
+import { callEveryMethod } from './provider-jobs/job-scene';
 
 /** API and worker run as the users of docker-compose.yml, which have only the privileges that they need. */
 
@@ -60,21 +63,6 @@ afterAll(async () => {
   await roles.remove();
   await database.close();
 });
-
-/** A proxy that records which methods are called; `uncalled` returns the names in `used` that were not. */
-function noted<T extends object>(
-  object: T,
-  used = Object.keys(object),
-): { readonly methods: T; uncalled(): string[] } {
-  const called = new Set<PropertyKey>();
-  const methods = new Proxy(object, {
-    get: (target, name, receiver) => {
-      called.add(name);
-      return Reflect.get(target, name, receiver) as unknown;
-    },
-  });
-  return { methods, uncalled: () => used.filter((name) => !called.has(name)) };
-}
 
 const UPLOADS = { maxUploads: 9, maxUploadParts: 9 };
 const LIMITS = { maxBatches: 100, maxStoredBytes: 1e9, maxFiles: 100, ...UPLOADS };
@@ -306,6 +294,7 @@ describe('the worker', () => {
     expect(await rows.batchesToRemove(page)).toMatchObject([{ id: ended }]);
     await rows.removeBatches([ended]);
     await rows.forgetPlaces(10);
+    await rows.removeReleasedJobs(10);
     await rows.removeStaleProgress(10);
     expect(await rows.uploadsToClear(10)).toMatchObject([{ id: 'upload-old' }]);
     await rows.markUploadsCleared(['upload-old']);
@@ -313,6 +302,14 @@ describe('the worker', () => {
     expect(await rows.unownedKeys(['files/t/file-none', 'uploads/u/none'])).toHaveLength(2);
     await rows.removeIdempotencyKeys(10);
     expect(await rows.withoutRow(['batch_none'])).toEqual(['batch_none']);
+    expect(uncalled()).toEqual([]);
+  });
+
+  it('keeps jobs at providers, which the API reads', async () => {
+    const { methods: jobs, uncalled } = noted(createProviderJobs(worker));
+    const batchId = await insert({ status: 'in_progress' });
+    const id = await callEveryMethod(jobs, batchId);
+    expect(await createProviderJobs(api).ofBatch(batchId, 't')).toMatchObject([{ id }]);
     expect(uncalled()).toEqual([]);
   });
 
@@ -336,6 +333,7 @@ it.each([
   'select * from chunk_progress',
   `insert into schema_migrations (id, name) values (99, 'x')`,
   'alter table batches add column x integer',
+  'delete from provider_jobs',
   'drop table batches',
   'create table mine (a integer)',
   'create temporary table mine (a integer)',
