@@ -14,6 +14,7 @@ const USED_OTHERWISE: Readonly<Record<string, string>> = {
   'providers/provider.ts Provider': 'the port of delegation, which adapters implement',
   'core/delegation/call-outcome.ts createOutcome': 'adapters classify their creates with it',
   'core/delegation/call-outcome.ts idempotentOutcome': 'adapters classify their calls with it',
+  'platform/http-client/outbound-request.ts sendRequest': 'calls of providers are made with it',
   'embedded/binaries/go-program.ts findGoProgram': 'test/run.js prepares the tests with it',
   'embedded/binaries/versitygw.ts VERSITYGW': 'test/run.js prepares the tests with it',
   'client/failure-converter.ts failureConverter': 'Temporal loads it by path',

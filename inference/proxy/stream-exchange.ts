@@ -4,12 +4,12 @@ import {
   type AttemptFailureReason,
   type ResponseReader,
 } from '../../platform/http-client/attempt';
+import { StallTimer } from '../../platform/http-client/stall-timer';
 import { createAnswerMeter, type AnswerMeter } from './answer-meter';
 import { ClientAnswer } from './client-answer';
 import type { ExchangeEnd, ExchangeOutcome } from './exchange-end';
 import { answerHeaders } from './forwarded-headers';
 import type { PassThroughOptions } from './pass-through-options';
-import { StallTimer } from './stall-timer';
 
 /** A declined answer is read to its end, so that its connection can be used again, unless it is longer. */
 const MAX_DECLINED_BYTES = 64 * 1024;

@@ -74,6 +74,11 @@ export class HttpAttempt {
     return this.#isOver;
   }
 
+  /** Whether there was a connection, so that the server may have received something. */
+  get hasLeft(): boolean {
+    return this.#abortConnection !== null;
+  }
+
   /** Ends the attempt as `aborted`; its connection is destroyed. */
   abort(): void {
     this.fail('aborted', 'the request was aborted');

@@ -26,6 +26,9 @@ export interface ContentDecoder {
   /** @returns false if nothing more should be written before `onDrain` */
   write(chunk: Buffer): boolean;
   end(): void;
+  /** Back-pressure: the sink gets no bytes until `resume`. Soon `write` returns false. */
+  pause(): void;
+  resume(): void;
   /** Stops; the sink is not called again. */
   destroy(): void;
 }
@@ -77,6 +80,14 @@ class DecoderChain implements ContentDecoder {
     const [first] = this.#stages;
     if (first === undefined) this.#sink.onEnd();
     else first.end();
+  }
+
+  pause(): void {
+    this.#stages.at(-1)?.pause();
+  }
+
+  resume(): void {
+    this.#stages.at(-1)?.resume();
   }
 
   destroy(): void {

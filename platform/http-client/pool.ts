@@ -1,6 +1,7 @@
 import type { ConnectionOptions } from 'node:tls';
 import { Pool } from 'undici';
 import { MAX_ANSWER_HEADER_BYTES } from './attempt';
+import { resettingConnector } from './resetting-connector';
 
 /** Time limit for TCP and TLS together, unless the total time is shorter. */
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -14,6 +15,8 @@ export interface ConnectionPoolOptions {
   /** Total time of one request, ms; it also limits the time to connect. */
   readonly timeoutMs: number;
   readonly tls: Pick<ConnectionOptions, 'rejectUnauthorized' | 'ca' | 'cert' | 'key'>;
+  /** Whether the connection of an aborted request is reset, so that nothing of it is sent later. Default false. */
+  readonly resetsOnAbort?: boolean;
 }
 
 /** Connections of a client to one origin. */
@@ -24,6 +27,8 @@ export type ConnectionPool = Pick<Pool, 'dispatch' | 'destroy'>;
  * fastest way of all maintained clients (docs/benchmarks.md). It never retries and follows no redirect.
  */
 export function openConnectionPool(origin: string, options: ConnectionPoolOptions): ConnectionPool {
+  const { tls } = options;
+  const timeout = Math.min(CONNECT_TIMEOUT_MS, options.timeoutMs);
   return new Pool(origin, {
     connections: options.connections,
     pipelining: 1,
@@ -33,6 +38,7 @@ export function openConnectionPool(origin: string, options: ConnectionPoolOption
     // The attempt bounds the total time; undici's own limits would only add timers.
     headersTimeout: 0,
     bodyTimeout: 0,
-    connect: { timeout: Math.min(CONNECT_TIMEOUT_MS, options.timeoutMs), ...options.tls },
+    connect:
+      options.resetsOnAbort === true ? resettingConnector(timeout, tls) : { timeout, ...tls },
   });
 }
