@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
 import { NightshiftError } from '../core/errors';
+import { apiKeyFile, readApiKey } from '../platform/api-key-file';
 import { redactUrl } from '../platform/config-redact';
 import type { BackendConfig } from '../platform/config-gateway';
 
@@ -26,7 +26,8 @@ export interface TlsOptions {
  * @throws config_invalid if a file is missing or empty, or both settings name one
  */
 export function readGatewaySecrets(gateway: BackendConfig, secretsDir: string): GatewaySecrets {
-  const key = readApiKey(gateway, secretsDir);
+  const file = apiKeyFile(gateway, secretsDir, `gateway ${redactUrl(gateway.url)}`);
+  const key = file === null ? null : readApiKey(file);
   return {
     authorization: key === null ? null : `Bearer ${key}`,
     tls: {
@@ -35,30 +36,6 @@ export function readGatewaySecrets(gateway: BackendConfig, secretsDir: string): 
       ...clientCertificate(gateway),
     },
   };
-}
-
-function readApiKey(gateway: BackendConfig, secretsDir: string): string | null {
-  const { api_key_name: name, api_key_file: file } = gateway;
-  if (name !== undefined && file !== undefined) {
-    throw invalid(
-      `gateway ${redactUrl(gateway.url)}: set only one of api_key_name and api_key_file`,
-    );
-  }
-  if (name !== undefined && basename(name) !== name) {
-    throw invalid(
-      `gateway ${redactUrl(gateway.url)}: api_key_name must be a file name without a folder, got "${name}"; use api_key_file for a path`,
-    );
-  }
-  const path = name === undefined ? file : join(secretsDir, name);
-  if (path === undefined) return null;
-  const setting = name === undefined ? 'api_key_file' : 'api_key_name';
-  const key = readBytes(setting, path).toString('utf8').trim();
-  if (!/^[\x21-\x7e]+$/.test(key)) {
-    throw invalid(
-      `${setting}: ${path} must contain exactly one key, in printable ASCII characters without spaces`,
-    );
-  }
-  return key;
 }
 
 function clientCertificate(gateway: BackendConfig): TlsOptions {
