@@ -38,14 +38,14 @@ export function refuseBody(
   { config, pools, metrics, faults }: RefusalContext,
   request: FastifyRequest,
   reply: FastifyReply,
-): unknown {
+): void {
   const code = 'queue_bytes_exceeded';
   const band = bandOnArrival(config, request);
   metrics.flow.bands[band].dropped[code]++;
   const { id: requestId, tenant } = request;
   const unknown = { model: null, pool: null, backend: null, reason: null };
   faults.log({ ...unknown, code, band, requestId, tenant, waitedMs: 0 });
-  return answerFault(reply, code, {
+  answerFault(reply, code, {
     policy: config.gateway.status_policy,
     readyBackends: pools.pools.reduce((sum, { readyBackends }) => sum + readyBackends, 0),
     retryAfterSec: Number(RETRY_AFTER_SEC[503]),

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { FaultCode } from '../../core/dispatch/drop-codes';
+import type { DropCode, FaultCode } from '../../core/dispatch/drop-codes';
 import { BAND } from '../../core/dispatch/queue/band';
-import { QueuedRequest } from '../../core/dispatch/queue/queued-request';
+import { type DispatchedBy, QueuedRequest } from '../../core/dispatch/queue/queued-request';
 import type { ExchangeEnd } from '../../inference/proxy/exchange-end';
 import { redactUrl } from '../../platform/config-redact';
 import type { Config } from '../../platform/config-schema';
@@ -10,13 +10,13 @@ import { answerFault } from '../answers/drop-answer';
 import type { GatewayPool } from '../pools/gateway-pool';
 import type { PoolBackend } from '../pools/pool-backend';
 import type { PoolTable } from '../pools/pool-table';
-import { Admission, type AdmissionPorts, type Assignment, type Verdict } from './admission';
+import { Admission, type AdmissionPorts } from './admission';
 import { bandOf, prefixOf, priorityOf, waitLimitMs } from './admission-rules';
 import type { FaultLog } from './fault-log';
 import type { RequestHead } from './request-head';
 import { RequestMeter } from './request-meter';
 import { type GatewayTracing, traceEnd, traceQueue } from './request-trace';
-import { type Dispatched, isCut, isSuccess, serve, type Served } from './serve';
+import { type Assignment, type Dispatched, isCut, isSuccess, type Served, Serving } from './serve';
 import { BYTES_PER_TOKEN, tokensOf, usageOf } from './used-tokens';
 
 /** What every request needs. */
@@ -29,6 +29,8 @@ export interface RequestContext {
   /** Milliseconds of a monotonic clock, that of the pools. */
   readonly now: () => number;
 }
+
+const NONE_TRIED: ReadonlySet<string> = new Set();
 
 /** One request, and what was read of it. */
 export interface ReceivedRequest {
@@ -58,6 +60,8 @@ export class GatewayExchange implements AdmissionPorts, Dispatched {
   readonly #arrivedMs: number;
   readonly #abort: AbortController | null;
   readonly #admission: Admission;
+  #onOver: (() => void) | null = null;
+  #isOver = false;
 
   constructor(context: RequestContext, received: ReceivedRequest) {
     const { request, pool, head } = received;
@@ -82,16 +86,54 @@ export class GatewayExchange implements AdmissionPorts, Dispatched {
     return this.#abort === null ? null : this.#abort.signal;
   }
 
-  /** The last step of every request, also of one that fails unexpectedly, frees what it holds. */
-  async run(): Promise<unknown> {
+  /**
+   * Hands the request to its pool, which may send or drop it before this returns. Everything that follows calls back:
+   * each promise on the way would cost a short request more than its way through the queue.
+   *
+   * @param onOver called once, when everything that the request held is free
+   */
+  start(onOver: (() => void) | null = null): void {
+    this.#onOver = onOver;
+    this.#admission.enter(this.queued);
+  }
+
+  onDispatched(by: DispatchedBy): void {
     try {
-      const fault = await this.#run();
-      return fault === null ? undefined : this.#answer(fault);
-    } finally {
-      // What the backend did is not known.
-      if (this.queued.state === 'dispatched') this.#complete(this.queued.cost, 0);
-      this.meter.close();
+      const first = this.assign(NONE_TRIED);
+      this.#leaveQueue(by);
+      if (first === null) this.onServed({ end: null, fault: 'no_backends', backend: null });
+      else new Serving(this, first).start();
+    } catch (error) {
+      // The controller would only log it, and the client would wait for ever.
+      this.onFailed(error);
     }
+  }
+
+  onDropped(code: DropCode): void {
+    try {
+      this.#leaveQueue(null);
+      this.meter.waited(this.waitedMs, false);
+      this.#report({ end: null, fault: code, backend: null });
+      this.#end(code);
+    } catch (error) {
+      this.onFailed(error);
+    }
+  }
+
+  onServed(served: Served): void {
+    const { end, fault } = served;
+    const tokens = end === null ? 0 : tokensOf(end, this.head);
+    this.#complete(end === null ? 0 : this.#realCost(end), tokens);
+    this.#report(served);
+    this.meter.waited(this.waitedMs, isSuccess(served));
+    this.#end(fault);
+  }
+
+  onFailed(error: unknown): void {
+    if (this.#isOver) return;
+    this.#free();
+    // The framework answers and logs it.
+    if (!this.reply.sent) this.reply.send(error);
   }
 
   assign(tried: ReadonlySet<string>): Assignment | null {
@@ -113,33 +155,29 @@ export class GatewayExchange implements AdmissionPorts, Dispatched {
     pool.onFirstByte(backend, { promptTokens: head.promptBytes / BYTES_PER_TOKEN, ttfbMs });
   }
 
-  /** Returns why the gateway has to answer; null if a backend did. */
-  async #run(): Promise<FaultCode | null> {
-    const verdict = await this.#admission.enter(this.queued);
-    this.#onVerdict(verdict);
-    if (verdict.dropped !== null) {
-      this.meter.waited(this.waitedMs, false);
-      this.#report({ end: null, fault: verdict.dropped, backend: null });
-      return verdict.dropped;
-    }
-    const served = await serve(this, verdict.first);
-    this.#onServed(served);
-    return served.fault;
-  }
-
-  #onVerdict(verdict: Verdict): void {
+  /** @param by what made it its turn; null if it was dropped */
+  #leaveQueue(by: DispatchedBy | null): void {
     const { request, pool, queued } = this;
-    const by = verdict.dropped === null ? verdict.by : null;
     if (by !== 'bypass') this.waitedMs = this.#context.now() - this.#arrivedMs;
     traceQueue(request, { pool: pool.name, queued, waitedMs: this.waitedMs, by });
   }
 
-  #onServed(served: Served): void {
-    const { end } = served;
-    const tokens = end === null ? 0 : tokensOf(end, this.head);
-    this.#complete(end === null ? 0 : this.#realCost(end), tokens);
-    this.#report(served);
-    this.meter.waited(this.waitedMs, isSuccess(served));
+  /** @param fault why the gateway has to answer; null if a backend did */
+  #end(fault: FaultCode | null): void {
+    if (fault !== null) this.#answer(fault);
+    this.#free();
+  }
+
+  /** The last step of every request, also of one that fails unexpectedly. */
+  #free(): void {
+    this.#isOver = true;
+    try {
+      // What the backend did is not known.
+      if (this.queued.state === 'dispatched') this.#complete(this.queued.cost, 0);
+    } finally {
+      this.meter.close();
+      this.#onOver?.();
+    }
   }
 
   /** Puts the end on the span, and into the log if the client has no complete answer. */
@@ -204,15 +242,15 @@ export class GatewayExchange implements AdmissionPorts, Dispatched {
     return isUnserved ? 0 : cost;
   }
 
-  #answer(fault: FaultCode): unknown {
+  #answer(fault: FaultCode): void {
     const { reply, pool } = this;
     const { band } = this.queued;
     this.meter.dropped(band, fault);
     if (fault === 'client_closed' || reply.raw.destroyed) {
       reply.hijack();
-      return undefined;
+      return;
     }
-    return answerFault(reply, fault, {
+    answerFault(reply, fault, {
       policy: this.#context.config.gateway.status_policy,
       readyBackends: pool.readyBackends,
       retryAfterSec: pool.controller.retryAfterSec(band),

@@ -5,16 +5,22 @@ import { refuseBody } from './arriving-bodies';
 import { GatewayExchange, type RequestContext } from './gateway-exchange';
 import { readRequestHead } from './request-head';
 
-/** One request, from its body to the end of its answer (docs/design/gateway.md#the-gateway). */
-export async function handleRequest(
+/**
+ * One request, from its body to the end of its answer (docs/design/gateway.md#the-gateway). It returns before the
+ * answer; whatever becomes of the request, `reply` is answered or hijacked.
+ */
+export function handleRequest(
   context: RequestContext,
   request: FastifyRequest,
   reply: FastifyReply,
-): Promise<unknown> {
+): void {
   const { config, pools } = context;
   // The queue counts the body from here on. Until it does, nothing else runs in this process.
   request.bodyPlace?.release();
-  if (isNightshiftError(request.body, 'unavailable')) return refuseBody(context, request, reply);
+  if (isNightshiftError(request.body, 'unavailable')) {
+    refuseBody(context, request, reply);
+    return;
+  }
   const body = bodyOf(request);
   const { modelOptional } = endpointRule(request.routeOptions.url ?? '');
   const fallback = modelOptional ? config.batch.moderation_default_model : null;
@@ -30,10 +36,12 @@ export async function handleRequest(
       },
     );
   }
-  const answered = new GatewayExchange(context, { request, reply, body, head, pool }).run();
-  // The usage is known when the exchange has ended, which is after the answer.
-  if (request.span !== null) request.workAfterAnswer = answered.catch(() => undefined);
-  return answered;
+  const exchange = new GatewayExchange(context, { request, reply, body, head, pool });
+  if (request.span === null) exchange.start();
+  else {
+    // The usage is known when the exchange has ended, which is after the answer.
+    request.workAfterAnswer = new Promise((resolve) => exchange.start(() => resolve(undefined)));
+  }
 }
 
 /** The collected body. @throws what the parser left in its place; invalid_request without a body */

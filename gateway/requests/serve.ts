@@ -1,17 +1,26 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { ServerResponse } from 'node:http';
 import type { FaultCode } from '../../core/dispatch/drop-codes';
 import type { QueuedRequest } from '../../core/dispatch/queue/queued-request';
 import { retryAfterMs } from '../../core/dispatch/retry-after';
 import type { ExchangeEnd } from '../../inference/proxy/exchange-end';
-import { fieldOf } from '../../inference/proxy/forwarded-headers';
-import { passThrough } from '../../inference/proxy/pass-through';
+import { fieldOf, type RawHeaders } from '../../inference/proxy/forwarded-headers';
+import type { PassThroughOptions } from '../../inference/proxy/pass-through-options';
+import type { ProxiedBackend } from '../../inference/proxy/proxied-backend';
+import { type ExchangeOwner, StreamExchange } from '../../inference/proxy/stream-exchange';
+import type { OpenSpan } from '../../platform/tracing/tracing';
 import type { GatewayPool } from '../pools/gateway-pool';
-import type { PoolBackend } from '../pools/pool-backend';
-import type { Assignment } from './admission';
+import type { PoolBackend, Sending } from '../pools/pool-backend';
 import { originForm, returnedFields, withheldFields } from './exchange-fields';
 import type { RequestHead } from './request-head';
 import { endExchangeSpan, type GatewayTracing, traceExchange, traceFields } from './request-trace';
 import { workOf } from './used-tokens';
+
+/** A request that was sent to a backend, or is about to be. */
+export interface Assignment {
+  readonly backend: PoolBackend;
+  readonly sending: Sending;
+}
 
 /** A dispatched request, and everything that its exchange needs. */
 export interface Dispatched {
@@ -30,6 +39,10 @@ export interface Dispatched {
   /** Another backend for a request that the ones in `tried` did not serve. */
   assign(tried: ReadonlySet<string>): Assignment | null;
   onFirstByte(backend: PoolBackend, ttfbMs: number): void;
+  /** The last exchange has ended, or there was no backend. Called once, unless `onFailed` is. */
+  onServed(served: Served): void;
+  /** Something failed unexpectedly. What was sent is not known. */
+  onFailed(error: unknown): void;
 }
 
 /** How a dispatched request ended; `fault` is null if the client has an answer or is gone. */
@@ -54,80 +67,137 @@ export function isSuccess(served: Served): boolean {
   return status >= 200 && status < 300 && !isCut(served);
 }
 
+const NONE: readonly string[] = [];
 /** Statuses with which a backend refuses a request that another one may take. */
-const REFUSED = [429, 503];
+const REFUSED: readonly number[] = [429, 503];
 
 /**
  * Sends a request to its backend and passes the answer on. If nothing was sent, or the backend refuses with 429 or
  * 503, the other backends are tried, each once; the last refusal is passed on.
+ *
+ * It is what the exchange with a backend reads the request from, and calls: an object and callbacks of its own for
+ * each exchange would cost a short request more than its way through the queue.
  */
-export async function serve(dispatched: Dispatched, first: Assignment | null): Promise<Served> {
-  const tried = new Set<string>();
-  let assignment = first;
-  let last: ExchangeEnd | null = null;
-  let backend: string | null = null;
-  while (assignment !== null) {
-    backend = assignment.backend.id;
-    tried.add(backend);
-    const { end, next } = await exchange(dispatched, assignment, tried);
-    last = end;
-    if (end.isHeadSent || !['unreachable', 'declined'].includes(end.outcome)) break;
-    assignment = next ?? dispatched.assign(tried);
+export class Serving implements PassThroughOptions, ExchangeOwner {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: RawHeaders;
+  readonly body: Buffer;
+  readonly response: ServerResponse;
+  readonly keepsAuthorization: boolean;
+  readonly requestTimeoutMs: number;
+  readonly stallTimeoutMs: number;
+  readonly signal: AbortSignal | null;
+  withheld: readonly string[] = NONE;
+  ownHeaders: readonly string[] = NONE;
+  readonly #dispatched: Dispatched;
+  readonly #sentTo: string[] = [];
+  /** The exchange in progress. */
+  #current: Assignment;
+  #isOpen = false;
+  /** The backend for which the answer of the current one was declined. */
+  #next: Assignment | null = null;
+  #pauseMs = 0;
+  #span: OpenSpan | null = null;
+
+  constructor(dispatched: Dispatched, first: Assignment) {
+    const { request, reply, pool } = dispatched;
+    this.#dispatched = dispatched;
+    this.#current = first;
+    this.method = request.method;
+    this.path = originForm(request.raw.url ?? '/');
+    this.headers = request.raw.rawHeaders;
+    this.body = dispatched.body;
+    this.response = reply.raw;
+    this.keepsAuthorization = dispatched.keepsAuthorization;
+    this.requestTimeoutMs = pool.limits.requestTimeoutMs;
+    this.stallTimeoutMs = pool.limits.stallTimeoutMs;
+    this.signal = dispatched.signal;
   }
-  return { end: last, fault: last === null ? 'no_backends' : faultOf(last), backend };
-}
 
-interface Exchanged {
-  readonly end: ExchangeEnd;
-  /** The backend for which the answer of this one was declined. */
-  readonly next: Assignment | null;
-}
+  get backend(): ProxiedBackend {
+    return this.#current.backend.proxied;
+  }
 
-async function exchange(
-  dispatched: Dispatched,
-  { backend, sending }: Assignment,
-  tried: ReadonlySet<string>,
-): Promise<Exchanged> {
-  const { pool, request, reply, head } = dispatched;
-  let end = UNKNOWN;
-  let next: Assignment | null = null;
-  let pauseMs = 0;
-  const span = traceExchange(dispatched.tracing, request, backend.id);
-  try {
-    if (tried.size === 1) announceDispatch(dispatched);
-    end = await passThrough({
-      backend: backend.proxied,
-      method: request.method,
-      path: originForm(request.raw.url ?? '/'),
-      headers: request.raw.rawHeaders,
-      ownHeaders: ['x-request-id', request.id, ...traceFields(span)],
-      withheld: withheldFields(request, span !== null),
-      keepsAuthorization: dispatched.keepsAuthorization,
-      body: dispatched.body,
-      response: reply.raw,
-      requestTimeoutMs: pool.limits.requestTimeoutMs,
-      stallTimeoutMs: pool.limits.stallTimeoutMs,
-      signal: dispatched.signal,
-      onFirstByte: (ttfbMs) => dispatched.onFirstByte(backend, ttfbMs),
-      onHead: (status, headers) => {
-        if (REFUSED.includes(status)) {
-          pauseMs = retryAfterMs(fieldOf(headers, 'retry-after'), Date.now()) ?? 0;
-          next = dispatched.assign(tried);
-          if (next !== null) return null;
-        }
-        dispatched.queued.hasAnswerBegun = true;
-        if (status < 300) pool.onAnswerBegun(backend, head.prompt);
-        reply.hijack();
-        return returnedFields(headers, dispatched);
-      },
-    });
-  } finally {
-    endExchangeSpan(span, end);
-    backend.end(sending, { end, work: workOf(end, head), pauseMs });
+  /** Begins the first exchange. Call it once. @throws what fails unexpectedly; the backend is free then */
+  start(): void {
+    this.#send(this.#current);
+  }
+
+  onHead(status: number, headers: string[]): RawHeaders | null {
+    const { queued, pool, head, reply } = this.#dispatched;
+    if (REFUSED.includes(status)) {
+      this.#pauseMs = retryAfterMs(fieldOf(headers, 'retry-after'), Date.now()) ?? 0;
+      this.#next = this.#assign();
+      if (this.#next !== null) return null;
+    }
+    queued.hasAnswerBegun = true;
+    if (status < 300) pool.onAnswerBegun(this.#current.backend, head.prompt);
+    reply.hijack();
+    return returnedFields(headers, this.#dispatched);
+  }
+
+  onFirstByte(ttfbMs: number): void {
+    this.#dispatched.onFirstByte(this.#current.backend, ttfbMs);
+  }
+
+  onSettled(end: ExchangeEnd): void {
+    // After an unexpected error, what was begun may still end.
+    if (!this.#isOpen) return;
+    try {
+      this.#leave(end);
+      this.#goOn(end);
+    } catch (error) {
+      this.#dispatched.onFailed(error);
+    }
+  }
+
+  #send(assignment: Assignment): void {
+    const { request, tracing } = this.#dispatched;
+    const { id } = assignment.backend;
+    this.#current = assignment;
+    this.#isOpen = true;
+    this.#next = null;
+    this.#pauseMs = 0;
+    this.#sentTo.push(id);
+    try {
+      const span = traceExchange(tracing, request, id);
+      this.#span = span;
+      if (this.#sentTo.length === 1) announceDispatch(this.#dispatched);
+      this.withheld = withheldFields(request, span !== null);
+      this.ownHeaders = ['x-request-id', request.id, ...traceFields(span)];
+      new StreamExchange(this, this).start();
+    } catch (error) {
+      this.#leave(UNKNOWN);
+      throw error;
+    }
+  }
+
+  /** The exchange with a backend is over. */
+  #leave(end: ExchangeEnd): void {
+    const { pool, head } = this.#dispatched;
+    const { backend, sending } = this.#current;
+    this.#isOpen = false;
+    endExchangeSpan(this.#span, end);
+    this.#span = null;
+    backend.end(sending, { end, work: workOf(end, head), pauseMs: this.#pauseMs });
     pool.refresh();
   }
-  return { end, next };
+
+  #goOn(end: ExchangeEnd): void {
+    const isFree = !end.isHeadSent && UNSERVED.includes(end.outcome);
+    const next = isFree ? (this.#next ?? this.#assign()) : null;
+    if (next !== null) this.#send(next);
+    else this.#dispatched.onServed({ end, fault: faultOf(end), backend: this.#current.backend.id });
+  }
+
+  #assign(): Assignment | null {
+    return this.#dispatched.assign(new Set(this.#sentTo));
+  }
 }
+
+/** Ends after which another backend may be tried. */
+const UNSERVED: readonly ExchangeEnd['outcome'][] = ['unreachable', 'declined'];
 
 /** The end of an exchange that failed unexpectedly. It shows nothing about the backend. */
 const UNKNOWN: ExchangeEnd = {

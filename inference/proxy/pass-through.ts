@@ -10,6 +10,6 @@ import { StreamExchange } from './stream-exchange';
  */
 export function passThrough(options: PassThroughOptions): Promise<ExchangeEnd> {
   return new Promise((resolve) => {
-    new StreamExchange(options, resolve).start();
+    new StreamExchange(options, { onSettled: resolve }).start();
   });
 }

@@ -6,7 +6,7 @@ import {
 } from '../../platform/http-client/attempt';
 import { StallTimer } from '../../platform/http-client/stall-timer';
 import { createAnswerMeter, type AnswerMeter } from './answer-meter';
-import { ClientAnswer } from './client-answer';
+import { ClientAnswer, type ClientEvents } from './client-answer';
 import type { ExchangeEnd, ExchangeOutcome } from './exchange-end';
 import { answerHeaders } from './forwarded-headers';
 import type { PassThroughOptions } from './pass-through-options';
@@ -14,19 +14,25 @@ import type { PassThroughOptions } from './pass-through-options';
 /** A declined answer is read to its end, so that its connection can be used again, unless it is longer. */
 const MAX_DECLINED_BYTES = 64 * 1024;
 
+/** Who began an exchange. */
+export interface ExchangeOwner {
+  /** Called exactly once, at the end. */
+  onSettled(end: ExchangeEnd): void;
+}
+
 /**
  * One exchange with a backend whose answer is written to the client as it arrives. Every piece that is read is
  * written at once. While the client's socket is full, nothing more is read from the backend, so an exchange holds
  * little more than one read and one socket buffer.
  */
-export class StreamExchange implements ResponseReader {
+export class StreamExchange implements ResponseReader, ClientEvents {
   readonly #options: PassThroughOptions;
-  readonly #onSettled: (end: ExchangeEnd) => void;
+  readonly #owner: ExchangeOwner;
   readonly #attempt: HttpAttempt;
   readonly #client: ClientAnswer;
   readonly #stall: StallTimer;
   readonly #startedMs = performance.now();
-  readonly #onAbort = (): void => this.#attempt.abort();
+  #onAbort: (() => void) | null = null;
   #status: number | null = null;
   #meter: AnswerMeter | null = null;
   #bytes = 0;
@@ -35,23 +41,22 @@ export class StreamExchange implements ResponseReader {
   #isRefused = false;
   #isHeld = false;
 
-  /** `onSettled` is called exactly once. */
-  constructor(options: PassThroughOptions, onSettled: (end: ExchangeEnd) => void) {
+  constructor(options: PassThroughOptions, owner: ExchangeOwner) {
     this.#options = options;
-    this.#onSettled = onSettled;
+    this.#owner = owner;
     const { requestTimeoutMs: timeoutMs, stallTimeoutMs, response } = options;
     this.#attempt = new HttpAttempt({ timeoutMs, maySend: undefined, reader: this });
     this.#stall = new StallTimer(stallTimeoutMs, () => this.#onStall());
-    this.#client = new ClientAnswer(response, {
-      onDrain: () => this.#onDrain(),
-      onClose: () => this.#onClientClose(),
-    });
+    this.#client = new ClientAnswer(response, this);
   }
 
   /** Sends the request. Call it once. */
   start(): void {
     const { signal, backend } = this.#options;
-    signal?.addEventListener('abort', this.#onAbort, { once: true });
+    if (signal) {
+      this.#onAbort = () => this.#attempt.abort();
+      signal.addEventListener('abort', this.#onAbort, { once: true });
+    }
     if (signal?.aborted || this.#client.isClosed) this.#attempt.abort();
     else backend.dispatch(this.#options, this.#attempt);
   }
@@ -59,8 +64,8 @@ export class StreamExchange implements ResponseReader {
   onHead(status: number, rawHeaders: readonly Buffer[]): void {
     this.#status = status;
     const received = answerHeaders(rawHeaders);
-    const { onHead } = this.#options;
-    const headers = onHead === undefined ? received : onHead(status, received);
+    const options = this.#options;
+    const headers = options.onHead === undefined ? received : options.onHead(status, received);
     this.#stall.start();
     if (headers === null) this.#isDeclined = true;
     else if (this.#client.isClosed) this.#attempt.abort();
@@ -110,13 +115,13 @@ export class StreamExchange implements ResponseReader {
   }
 
   #settle(outcome: ExchangeOutcome, message: string | null): void {
-    this.#options.signal?.removeEventListener('abort', this.#onAbort);
+    if (this.#onAbort !== null) this.#options.signal?.removeEventListener('abort', this.#onAbort);
     if (!this.#client.isHeadSent) {
       this.#stall.stop();
       this.#client.detach();
     }
     const read = outcome === 'answered' ? this.#meter?.end() : undefined;
-    this.#onSettled({
+    this.#owner.onSettled({
       outcome,
       status: this.#status,
       isHeadSent: this.#client.isHeadSent,
@@ -141,14 +146,14 @@ export class StreamExchange implements ResponseReader {
     this.#attempt.hold();
   }
 
-  #onDrain(): void {
+  onDrain(): void {
     this.#stall.progress();
     if (!this.#isHeld) return;
     this.#isHeld = false;
     this.#attempt.release();
   }
 
-  #onClientClose(): void {
+  onClose(): void {
     this.#stall.stop();
     this.#attempt.abort();
   }
