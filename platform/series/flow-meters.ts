@@ -1,10 +1,12 @@
-import type { Histogram } from 'prom-client';
 import { FAULT_CODES } from '../../core/dispatch/drop-codes';
 import type { Band, PerBand } from '../../core/dispatch/queue/band';
 import type { DispatchedBy } from '../../core/dispatch/queue/queued-request';
+import { Observations } from './read-histogram';
 
-/** A histogram with its labels given. */
-export type Observer = Pick<Histogram.Internal<string>, 'observe'>;
+/** Upper bounds of the buckets of times, s. */
+export const SECONDS: readonly number[] = [
+  0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120,
+];
 
 /** Values of `error_type`: why a request was refused on arrival. */
 export const PUSH_ERRORS = [
@@ -33,11 +35,10 @@ export class ModelMeter {
   cancelled = 0;
   readonly refused = counts(PUSH_ERRORS);
   /** Seconds in the queue of requests that got a 2xx in the end, and of others. */
-  readonly queueTime: { readonly ofSuccesses: Observer; readonly ofOthers: Observer };
-
-  constructor(queueTime: ModelMeter['queueTime']) {
-    this.queueTime = queueTime;
-  }
+  readonly queueTime = {
+    ofSuccesses: new Observations(SECONDS),
+    ofOthers: new Observations(SECONDS),
+  };
 }
 
 /** The numbers of one band. */
@@ -48,11 +49,7 @@ export class BandMeter {
   /** Answers of backends that broke off after they had begun. */
   cut = 0;
   /** Seconds from the dispatch to the first byte. */
-  readonly ttfb: Observer;
-
-  constructor(ttfb: Observer) {
-    this.ttfb = ttfb;
-  }
+  readonly ttfb = new Observations(SECONDS);
 }
 
 /** The numbers of all requests of a gateway (docs/metrics.md#gateway). */

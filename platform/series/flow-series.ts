@@ -1,8 +1,9 @@
-import { Histogram, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import { FAULT_CODES } from '../../core/dispatch/drop-codes';
 import { BAND_NAMES } from '../../core/dispatch/queue/band';
 import { createLabelValues } from '../label-values';
-import { BandMeter, type FlowMeters, ModelMeter, PUSH_ERRORS, TURNS } from './flow-meters';
+import { BandMeter, type FlowMeters, ModelMeter, PUSH_ERRORS, SECONDS, TURNS } from './flow-meters';
+import { type ObservedSeries, readHistogram } from './read-histogram';
 import { readCounter, readGauge, type Reading } from './read-series';
 
 /** Limits on the series of models and tenants, which clients choose. */
@@ -18,7 +19,6 @@ export interface FlowSeriesLimits {
 const MAX_MODELS = 200;
 const MAX_TENANTS = 1_000;
 const IDLE_MS = 3_600_000;
-const SECONDS = [0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 
 /** Registers the series of requests in the queue and in flight, and returns the meters that they are read from. */
 export function createFlowSeries(
@@ -35,30 +35,13 @@ const MODEL_LABELS = ['model', 'targetModel'] as const;
 
 function modelMeters(registers: Registry[], limits: FlowSeriesLimits) {
   const meters = new Map<string, ModelMeter>();
-  const queueTime = new Histogram({
-    name: 'queue_latency_seconds',
-    help: 'Time from the arrival of a request to its dispatch, or to its drop',
-    labelNames: [...MODEL_LABELS, 'success'] as const,
-    buckets: SECONDS,
-    registers,
-  });
   const labels = createLabelValues({
     ...bounds(limits, limits.maxModels ?? MAX_MODELS),
     reserved: limits.models ?? [],
-    onGone: (model) => {
-      meters.delete(model);
-      const own = { model, targetModel: model };
-      for (const success of ['true', 'false']) queueTime.remove({ ...own, success });
-    },
+    onGone: (model) => void meters.delete(model),
   });
   const meterOf = (model: string): ModelMeter => {
-    const own = { model, targetModel: model };
-    const meter =
-      meters.get(model) ??
-      new ModelMeter({
-        ofSuccesses: queueTime.labels({ ...own, success: 'true' }),
-        ofOthers: queueTime.labels({ ...own, success: 'false' }),
-      });
+    const meter = meters.get(model) ?? new ModelMeter();
     meters.set(model, meter);
     return meter;
   };
@@ -92,6 +75,7 @@ function registerModels(
     help: 'Requests that were refused on arrival, by error',
     labelNames: [...MODEL_LABELS, 'error_type'],
   };
+  registerQueueTimes(registers, meters);
   readCounter(registers, refused, () =>
     [...meters()].flatMap(([model, meter]) =>
       PUSH_ERRORS.map((error): Reading => {
@@ -101,18 +85,41 @@ function registerModels(
   );
 }
 
+/** A model has a series of successes from its first one on, and the same for others. */
+function registerQueueTimes(
+  registers: Registry[],
+  meters: () => ReadonlyMap<string, ModelMeter>,
+): void {
+  const series = {
+    name: 'queue_latency_seconds',
+    help: 'Time from the arrival of a request to its dispatch, or to its drop',
+    labelNames: [...MODEL_LABELS, 'success'],
+    buckets: SECONDS,
+  };
+  readHistogram(registers, series, () =>
+    [...meters()].flatMap(([model, { queueTime }]) => {
+      const own = { model, targetModel: model };
+      const both: ObservedSeries[] = [
+        [{ ...own, success: 'true' }, queueTime.ofSuccesses],
+        [{ ...own, success: 'false' }, queueTime.ofOthers],
+      ];
+      return both.filter(([, { count }]) => count > 0);
+    }),
+  );
+}
+
 /** Every value is shown from the start, so that `increase()` sees the first event of a kind. */
 function bandMeters(registers: Registry[]): FlowMeters['bands'] {
-  const ttfb = new Histogram({
+  const bands = [new BandMeter(), new BandMeter(), new BandMeter()] as const;
+  const ttfb = {
     name: 'gateway_ttfb_seconds',
     help: 'Time from the dispatch to the first byte of the answer',
-    labelNames: ['band'] as const,
+    labelNames: ['band'],
     buckets: SECONDS,
-    registers,
-  });
-  for (const band of BAND_NAMES) ttfb.zero({ band });
-  const meterOf = (band: string) => new BandMeter(ttfb.labels({ band }));
-  const bands = [meterOf(BAND_NAMES[0]), meterOf(BAND_NAMES[1]), meterOf(BAND_NAMES[2])] as const;
+  };
+  readHistogram(registers, ttfb, () =>
+    bands.map((meter, at): ObservedSeries => [{ band: BAND_NAMES[at] ?? '' }, meter.ttfb]),
+  );
   const read = (readingsOf: (meter: BandMeter) => Reading[]) => () =>
     bands.flatMap((meter, at) =>
       readingsOf(meter).map(([labels, value]): Reading => {

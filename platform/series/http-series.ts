@@ -1,4 +1,5 @@
-import { Counter, Histogram, type Registry } from 'prom-client';
+import { Counter, type Registry } from 'prom-client';
+import { Observations, type ObservedSeries, readHistogram } from './read-histogram';
 import { readCounter, readGauge, type Reading } from './read-series';
 
 /** The requests of one route, while they are answered and after. */
@@ -11,6 +12,9 @@ export interface RouteMeter {
 
 /** Finds the meter of a method and the pattern of a path. */
 export type RouteMeters = (method: string, path: string) => RouteMeter;
+
+/** Upper bounds of the buckets of times, s: those of Prometheus's own clients. */
+const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /** Series of the HTTP requests that a server of ours answers (docs/metrics.md#api). */
 export function createHttpSeries(registers: Registry[]) {
@@ -32,24 +36,25 @@ export function createHttpSeries(registers: Registry[]) {
 function routeMeters(registers: Registry[]): RouteMeters {
   const routes = new Map<string, Map<string, Route>>();
   const all = () => [...routes.values()].flatMap((ofMethods) => [...ofMethods.values()]);
-  const duration = new Histogram({
-    name: 'http_request_duration_seconds',
-    help: 'Time from the request to the end of the response',
-    labelNames: ['method', 'path', 'status'] as const,
-    registers,
-  });
   const labelNames = ['method', 'path'];
   const answered = { name: 'http_requests_total', help: 'HTTP requests answered' };
   readCounter(registers, { ...answered, labelNames: [...labelNames, 'status'] }, () =>
     all().flatMap((route) => route.answered()),
   );
+  const duration = {
+    name: 'http_request_duration_seconds',
+    help: 'Time from the request to the end of the response',
+    labelNames: [...labelNames, 'status'],
+    buckets: SECONDS,
+  };
+  readHistogram(registers, duration, () => all().flatMap((route) => route.durations()));
   const inFlight = { name: 'http_requests_in_flight', help: 'HTTP requests being answered' };
   readGauge(registers, { ...inFlight, labelNames }, () =>
     all().map(({ labels, inFlight: count }): Reading => [labels, count]),
   );
   return (method, path) => {
     const ofPath = routes.get(path) ?? new Map<string, Route>();
-    const route = ofPath.get(method) ?? new Route({ method, path }, duration);
+    const route = ofPath.get(method) ?? new Route({ method, path });
     if (!ofPath.has(method)) routes.set(path, ofPath.set(method, route));
     return route;
   };
@@ -60,20 +65,13 @@ interface RouteLabels extends Readonly<Record<string, string>> {
   readonly path: string;
 }
 
-interface Answers {
-  count: number;
-  readonly duration: { observe(seconds: number): void };
-}
-
 class Route implements RouteMeter {
   readonly labels: RouteLabels;
   inFlight = 0;
-  readonly #duration: Histogram<'method' | 'path' | 'status'>;
-  readonly #answers = new Map<string, Answers>();
+  readonly #durations = new Map<string, Observations>();
 
-  constructor(labels: RouteLabels, duration: Histogram<'method' | 'path' | 'status'>) {
+  constructor(labels: RouteLabels) {
     this.labels = labels;
-    this.#duration = duration;
   }
 
   begin(): void {
@@ -82,19 +80,16 @@ class Route implements RouteMeter {
 
   end(status: string, seconds: number): void {
     this.inFlight--;
-    const answers = this.#answers.get(status) ?? this.#begin(status);
-    answers.count++;
-    answers.duration.observe(seconds);
+    const durations = this.#durations.get(status) ?? new Observations(SECONDS);
+    durations.observe(seconds);
+    if (durations.count === 1) this.#durations.set(status, durations);
   }
 
   answered(): Reading[] {
-    return [...this.#answers].map(([status, { count }]) => [{ ...this.labels, status }, count]);
+    return this.durations().map(([labels, { count }]) => [labels, count]);
   }
 
-  #begin(status: string): Answers {
-    const { method, path } = this.labels;
-    const answers = { count: 0, duration: this.#duration.labels({ method, path, status }) };
-    this.#answers.set(status, answers);
-    return answers;
+  durations(): ObservedSeries[] {
+    return [...this.#durations].map(([status, observed]) => [{ ...this.labels, status }, observed]);
   }
 }
