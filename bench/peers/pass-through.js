@@ -20,11 +20,13 @@ function main([url, root]) {
   const server = createServer((request, response) => {
     const chunks = [];
     request.on('data', (chunk) => chunks.push(chunk));
-    request.on('end', async () => {
+    request.on('end', () => {
       const { method, url: asked, rawHeaders: headers } = request;
       const sent = { method, path: asked, headers, body: Buffer.concat(chunks) };
-      const end = await passThrough({ backend, response, ...sent, ...settings, ...times });
-      if (!end.isHeadSent) response.writeHead(502).end();
+      const onSettled = (end) => {
+        if (!end.isHeadSent) response.writeHead(502).end();
+      };
+      passThrough({ backend, response, ...sent, ...settings, ...times }, { onSettled });
     });
   });
   server.listen(0, '127.0.0.1', () => {

@@ -5,9 +5,10 @@ import type { QueuedRequest } from '../../core/dispatch/queue/queued-request';
 import { retryAfterMs } from '../../core/dispatch/retry-after';
 import type { ExchangeEnd } from '../../inference/proxy/exchange-end';
 import { fieldOf, type RawHeaders } from '../../inference/proxy/forwarded-headers';
+import { passThrough } from '../../inference/proxy/pass-through';
 import type { PassThroughOptions } from '../../inference/proxy/pass-through-options';
 import type { ProxiedBackend } from '../../inference/proxy/proxied-backend';
-import { type ExchangeOwner, StreamExchange } from '../../inference/proxy/stream-exchange';
+import type { ExchangeOwner } from '../../inference/proxy/stream-exchange';
 import type { OpenSpan } from '../../platform/tracing/tracing';
 import type { GatewayPool } from '../pools/gateway-pool';
 import type { PoolBackend, Sending } from '../pools/pool-backend';
@@ -166,7 +167,7 @@ export class Serving implements PassThroughOptions, ExchangeOwner {
       if (this.#sentTo.length === 1) announceDispatch(this.#dispatched);
       this.withheld = withheldFields(request, span !== null);
       this.ownHeaders = ['x-request-id', request.id, ...traceFields(span)];
-      new StreamExchange(this, this).start();
+      passThrough(this, this);
     } catch (error) {
       this.#leave(UNKNOWN);
       throw error;

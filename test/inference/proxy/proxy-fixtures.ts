@@ -85,10 +85,11 @@ export async function frontOf(
     request.on('end', () => {
       const body = chunks.length === 0 ? null : Buffer.concat(chunks);
       const sent = { method, path: url, headers: request.rawHeaders, body };
-      void passThrough({ ...optionsOf(backend, response), ...sent, ...given }).then((end) => {
+      const onSettled = (end: ExchangeEnd) => {
         ends.push(end);
         if (!end.isHeadSent && !response.destroyed) response.writeHead(502).end(end.outcome);
-      });
+      };
+      passThrough({ ...optionsOf(backend, response), ...sent, ...given }, { onSettled });
     });
   });
   await listen(server);
@@ -115,7 +116,8 @@ export function passTo(
   response: ServerResponse,
   changes: Partial<PassThroughOptions>,
 ): Promise<ExchangeEnd> {
-  return passThrough({ ...optionsOf(backendAt(url), response), ...changes });
+  const options = { ...optionsOf(backendAt(url), response), ...changes };
+  return new Promise((resolve) => passThrough(options, { onSettled: resolve }));
 }
 
 function backendAt(url: string, authorization: string | null = null): ProxiedBackend {
