@@ -147,7 +147,7 @@ export class PermitQueue<W> {
     const { tenant } = turn.line;
     tenant.push(turn, end);
     this.#size++;
-    if (tenant.at === -1) this.#order.join(tenant);
+    if (tenant.slot === -1) this.#order.join(tenant);
     if (tenant.hasUrgent) this.#urgent.add(tenant);
   }
 

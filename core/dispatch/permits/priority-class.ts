@@ -39,7 +39,7 @@ export class PriorityClass<W, T> {
     if (end === 'back') line.waiting.push(turn);
     else line.waiting.pushFront(turn);
     this.#waiting++;
-    if (line.at === -1) this.#tags.join(line);
+    if (line.slot === -1) this.#tags.join(line);
   }
 
   /** Takes the request whose turn it is, and charges its batch; null if none waits. */

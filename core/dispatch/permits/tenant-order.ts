@@ -126,6 +126,6 @@ export class FewestOpen<T extends TenantShare> implements TenantOrder<T> {
 
   #update(tenant: T): void {
     tenant.key = tenant.open / tenant.weight;
-    if (tenant.at !== -1) this.#heap.update(tenant);
+    if (tenant.slot !== -1) this.#heap.update(tenant);
   }
 }

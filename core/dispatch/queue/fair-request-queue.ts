@@ -158,7 +158,7 @@ export class FairRequestQueue {
     flow.isParked = true;
     this.#parked.add(flow);
     this.#urgent.delete(flow);
-    if (flow.at !== -1) this.#order.leave(flow);
+    if (flow.slot !== -1) this.#order.leave(flow);
   }
 
   /** Lets a parked flow compete again, without credit for the time in which it was parked. */
@@ -221,15 +221,15 @@ export class FairRequestQueue {
     const { head, hasUrgent } = flow.backlog;
     if (head === null) return this.#onEmpty(flow);
     if (flow.isParked) return;
-    if (flow.at === -1) this.#order.join(flow, head);
+    if (flow.slot === -1) this.#order.join(flow, head);
     else if (head !== before) this.#order.retag(flow, head);
     if (hasUrgent) this.#urgent.add(flow);
     else if (this.#urgent.size > 0) this.#urgent.delete(flow);
   }
 
   #onEmpty(flow: RequestFlow): void {
-    if (flow.eviction.at !== -1) this.#evictions.remove(flow.eviction);
-    if (flow.at !== -1) this.#order.leave(flow);
+    if (flow.eviction.slot !== -1) this.#evictions.remove(flow.eviction);
+    if (flow.slot !== -1) this.#order.leave(flow);
     if (flow.isParked) this.#parked.delete(flow);
     flow.isParked = false;
     this.#urgent.delete(flow);

@@ -16,7 +16,7 @@ export class PrefixTurn {
   /** The flow whose turn goes on; null if the turn is over. */
   get flow(): RequestFlow | null {
     const flow = this.#flow;
-    if (flow === null || flow.at === -1 || this.#cost >= MAX_TURN_COST) return null;
+    if (flow === null || flow.slot === -1 || this.#cost >= MAX_TURN_COST) return null;
     return flow.backlog.head?.prefix === this.#prefix ? flow : null;
   }
 

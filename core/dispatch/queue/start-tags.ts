@@ -115,7 +115,7 @@ export class StartTags<S extends Share> implements FlowOrder<S> {
   }
 
   #pushBack(share: S): void {
-    if (share.at === -1 || share.key >= share.finish) return;
+    if (share.slot === -1 || share.key >= share.finish) return;
     share.key = share.finish;
     this.#heap.update(share);
   }

@@ -34,12 +34,12 @@ class Scene {
 
   step({ do: what, pick, cost, real }: Step, withCorrections: boolean): number | null {
     const share = this.shares[pick]!;
-    const competes = share.at !== -1;
+    const competes = share.slot !== -1;
     if (what === 'join' && !competes) this.tags.join(share);
     if (what === 'leave' && competes) this.tags.leave(share);
     if (what === 'bypass' && this.tags.size === 0) this.tags.charge(share, cost);
     if (what === 'end') this.#end(pick);
-    this.spread.setCompeting((i) => this.shares[i]!.at !== -1);
+    this.spread.setCompeting((i) => this.shares[i]!.slot !== -1);
     const charge = { cost, real: withCorrections ? real : cost };
     if (what === 'serve') return this.#serve(this.tags.first, charge, false);
     if (what === 'turn') return this.#serve(this.#served, charge, true);
@@ -51,7 +51,7 @@ class Scene {
     { cost, real }: { cost: number; real: number },
     continuesTurn: boolean,
   ): number | null {
-    if (share === undefined || share.at === -1) return null;
+    if (share === undefined || share.slot === -1) return null;
     const i = this.shares.indexOf(share);
     this.turnCost = continuesTurn ? this.turnCost + Math.max(cost, real) : 0;
     this.longestTurn = Math.max(this.longestTurn, this.turnCost);
