@@ -63,7 +63,7 @@ export class Capacity {
 
   /** Whether a request that waits in another band may move into `band`, which evicts nothing. */
   hasPlaceFor(request: QueuedRequest, band: Band): boolean {
-    const queued = this.#queues[band].table.find(request.tenant, request.model)?.backlog.size ?? 0;
+    const queued = this.#queues[band].table.find(request.tenant, request.model)?.size ?? 0;
     return queued < this.#settings.flowCapacity && (queued > 0 || this.#canGuarantee(band));
   }
 
@@ -83,7 +83,7 @@ export class Capacity {
 
   #refusalByNumber({ band, flow }: QueuedRequest): DropCode | null {
     const { totalCapacity, flowCapacity, sheddableCapacity } = this.#settings;
-    const queued = flow?.backlog.size ?? 0;
+    const queued = flow?.size ?? 0;
     const code = queued === 0 ? 'too_many_flows' : 'insufficient_flow_capacity';
     if (band === BAND.sheddable) {
       // A flow without queued requests gets one place, so that no tenant locks out another.

@@ -60,8 +60,7 @@ export class FlowSurvey {
   }
 
   #look(band: Band, flow: RequestFlow): void {
-    const { backlog, inFlight, tenant, model, weight } = flow;
-    const { oldest, size: queued } = backlog;
+    const { oldest, size: queued, inFlight, tenant, model, weight } = flow;
     const oldestMs = oldest === null ? null : Math.max(0, this.#nowMs - oldest.queuedAtMs);
     if (oldestMs !== null) this.#oldestMs[band] = Math.max(this.#oldestMs[band] ?? 0, oldestMs);
     const recentTokens = flow.recentTokens(this.#nowMs);

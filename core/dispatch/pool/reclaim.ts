@@ -1,4 +1,3 @@
-import { LinkedList } from '../queue/linked-list';
 import type { QueuedRequest } from '../queue/queued-request';
 
 /** How long a higher band must be shut out before sheddable requests are aborted, ms. */
@@ -15,17 +14,18 @@ const REMEMBERED_IDS = 10_000;
  * waits until they have ended before it decides again.
  */
 export class Reclaim {
-  readonly #inFlight = new LinkedList<QueuedRequest>();
+  /** In the order of their dispatch. */
+  readonly #inFlight = new Set<QueuedRequest>();
   readonly #aborted = new Set<QueuedRequest>();
   readonly #aborts = new Map<string, number>();
   #shutOutSinceMs: number | null = null;
 
   onDispatched(request: QueuedRequest): void {
-    this.#inFlight.push(request);
+    this.#inFlight.add(request);
   }
 
   onEnded(request: QueuedRequest): void {
-    this.#inFlight.remove(request);
+    this.#inFlight.delete(request);
     this.#aborted.delete(request);
   }
 
@@ -39,7 +39,7 @@ export class Reclaim {
     if (this.#shutOutSinceMs === null || this.#aborted.size > 0) return [];
     if (nowMs - this.#shutOutSinceMs < PATIENCE_MS) return [];
     const chosen: QueuedRequest[] = [];
-    for (let one = this.#inFlight.last; one !== null; one = one.previous) {
+    for (const one of [...this.#inFlight].reverse()) {
       if (chosen.length === MAX_PER_DECISION) break;
       if (!one.hasAnswerBegun && this.#abortsOf(one) < MAX_PER_ID) chosen.push(one);
     }

@@ -141,7 +141,7 @@ export class WaitingRoom {
 
   /** Moves the oldest request of a standard flow into the critical flow of the same tenant and model. */
   #promote({ flow }: QueuedRequest): QueuedRequest | null {
-    const head = flow?.backlog.head ?? null;
+    const head = flow?.head ?? null;
     if (head === null || !this.capacity.hasPlaceFor(head, BAND.critical)) return null;
     this.#queues[head.band].remove(head);
     this.capacity.onLeft(head);

@@ -1,74 +1,101 @@
 import { PRIORITY, type Priority } from '../../chunks/priority';
-import { LinkedList, type Link } from './linked-list';
+import { Share } from './flow-order';
 
-/** What a backlog needs of its elements. */
-export interface Ranked {
-  readonly priority: Priority;
+/** An element of at most one {@link Backlog} at a time. */
+export abstract class BacklogEntry<R> {
+  previous: R | null = null;
+  next: R | null = null;
+  abstract readonly priority: Priority;
   /** Place in the order of arrival. */
-  readonly sequence: number;
+  abstract readonly sequence: number;
 }
 
 /**
- * The queued requests of one flow: urgent before normal before relaxed, and first come, first served within
- * a priority. All operations take O(1) steps.
+ * A competitor and its queued requests: urgent before normal before relaxed, and first come, first served
+ * within a priority. All operations but `filter` take O(1) steps.
+ *
+ * The requests form one doubly linked list, with the end of each priority: the last request that is at least
+ * as urgent. So the end of a priority that has no requests is the end of the next higher one.
+ *
+ * It extends the share instead of being a part of it: with thousands of flows, each object on the way to a
+ * request is one more miss of the processor's cache.
  */
-export class Backlog<R extends Link<R> & Ranked> {
-  readonly #normal = new LinkedList<R>();
-  // Only batch lines have a priority, so most flows never need the other lists.
-  #urgent: LinkedList<R> | null = null;
-  #relaxed: LinkedList<R> | null = null;
+export abstract class Backlog<R extends BacklogEntry<R>> extends Share {
+  #first: R | null = null;
+  #lastUrgent: R | null = null;
+  #lastNormal: R | null = null;
+  #last: R | null = null;
+  #size = 0;
 
   get size(): number {
-    return this.#normal.size + (this.#urgent?.size ?? 0) + (this.#relaxed?.size ?? 0);
+    return this.#size;
   }
 
   /** The request to serve next; null if there is none. */
   get head(): R | null {
-    return this.#urgent?.first ?? this.#normal.first ?? this.#relaxed?.first ?? null;
+    return this.#first;
   }
 
   /** The request that can be missed most easily: the newest of the least urgent. */
   get tail(): R | null {
-    return this.#relaxed?.last ?? this.#normal.last ?? this.#urgent?.last ?? null;
+    return this.#last;
   }
 
   /** The request that came first; null if there is none. */
   get oldest(): R | null {
-    let oldest = this.#normal.first;
-    for (const list of [this.#urgent, this.#relaxed]) {
-      const first = list?.first ?? null;
+    let oldest = this.#first;
+    for (const end of [this.#lastUrgent, this.#lastNormal]) {
+      const first = end?.next ?? null;
       if (first !== null && first.sequence < (oldest?.sequence ?? Infinity)) oldest = first;
     }
     return oldest;
   }
 
   get hasUrgent(): boolean {
-    return this.#urgent !== null && this.#urgent.size > 0;
+    return this.#lastUrgent !== null;
   }
 
   /** The requests that meet a condition, in O(n) steps. */
   filter(matches: (request: R) => boolean): R[] {
     const found: R[] = [];
-    for (const list of [this.#urgent, this.#normal, this.#relaxed]) {
-      for (let request = list?.first ?? null; request !== null; request = request.next) {
-        if (matches(request)) found.push(request);
-      }
+    for (let request = this.#first; request !== null; request = request.next) {
+      if (matches(request)) found.push(request);
     }
     return found;
   }
 
+  /** Adds a request that is in no backlog. */
   push(request: R): void {
-    this.#listOf(request.priority).push(request);
+    const { priority } = request;
+    const before = this.#endOf(priority);
+    const after = before === null ? this.#first : before.next;
+    request.previous = before;
+    request.next = after;
+    if (before === null) this.#first = request;
+    else before.next = request;
+    if (after !== null) after.previous = request;
+    if (priority === PRIORITY.urgent) this.#lastUrgent = request;
+    if (priority !== PRIORITY.relaxed && this.#lastNormal === before) this.#lastNormal = request;
+    if (this.#last === before) this.#last = request;
+    this.#size++;
   }
 
   /** Removes a request of this backlog. */
   remove(request: R): void {
-    request.list?.remove(request);
+    const { previous, next } = request;
+    if (previous === null) this.#first = next;
+    else previous.next = next;
+    if (next !== null) next.previous = previous;
+    if (this.#lastUrgent === request) this.#lastUrgent = previous;
+    if (this.#lastNormal === request) this.#lastNormal = previous;
+    if (this.#last === request) this.#last = previous;
+    request.previous = null;
+    request.next = null;
+    this.#size--;
   }
 
-  #listOf(priority: Priority): LinkedList<R> {
-    if (priority === PRIORITY.normal) return this.#normal;
-    if (priority === PRIORITY.urgent) return (this.#urgent ??= new LinkedList());
-    return (this.#relaxed ??= new LinkedList());
+  #endOf(priority: Priority): R | null {
+    if (priority === PRIORITY.normal) return this.#lastNormal;
+    return priority === PRIORITY.urgent ? this.#lastUrgent : this.#last;
   }
 }

@@ -59,13 +59,13 @@ export class FairRequestQueue {
 
   /** The request that `pop` returns next; null if none may be dispatched. */
   get head(): QueuedRequest | null {
-    return (this.#turnFlow() ?? this.#order.first)?.backlog.head ?? null;
+    return (this.#turnFlow() ?? this.#order.first)?.head ?? null;
   }
 
   /** The next urgent request out of turn: the flows that have some take turns. Null if there is none. */
   get urgentHead(): QueuedRequest | null {
     if (this.#urgent.size === 0) return null;
-    for (const flow of this.#urgent) return flow.backlog.head;
+    for (const flow of this.#urgent) return flow.head;
     return null;
   }
 
@@ -74,8 +74,8 @@ export class FairRequestQueue {
     request.state = 'queued';
     request.sequence = this.#arrivals++;
     request.tag = this.#order.stamp(flow, request.cost);
-    const before = flow.backlog.head;
-    flow.backlog.push(request);
+    const before = flow.head;
+    flow.push(request);
     this.#length++;
     this.#cost += request.cost;
     if (before === null) this.#evictions.push(flow.eviction);
@@ -86,7 +86,7 @@ export class FairRequestQueue {
   pop(): QueuedRequest | null {
     const turn = this.#turnFlow();
     const flow = turn ?? this.#order.first;
-    const request = flow?.backlog.head;
+    const request = flow?.head;
     if (flow === undefined || request == null) return null;
     this.#order.serve(flow, request, turn !== null);
     this.#turn?.onServed(flow, request, turn !== null);
@@ -132,7 +132,7 @@ export class FairRequestQueue {
    */
   evict(): QueuedRequest | null {
     const flow = this.#evictions.first?.flow;
-    const request = flow?.backlog.tail;
+    const request = flow?.tail;
     if (flow === undefined || request == null) return null;
     flow.eviction.key = ++this.#evicted;
     this.#evictions.update(flow.eviction);
@@ -183,7 +183,7 @@ export class FairRequestQueue {
     isExpired: (request: QueuedRequest) => boolean = (request) =>
       request.isCancelled || nowMs >= (request.expiresMs ?? Infinity),
   ): Generator<readonly QueuedRequest[]> {
-    for (const { backlog } of this.table) yield backlog.filter(isExpired);
+    for (const flow of this.table) yield flow.filter(isExpired);
     this.table.sweep(nowMs);
   }
 
@@ -208,17 +208,17 @@ export class FairRequestQueue {
   }
 
   #unlink(flow: RequestFlow, request: QueuedRequest): void {
-    const before = flow.backlog.head;
-    flow.backlog.remove(request);
+    const before = flow.head;
+    flow.remove(request);
     request.state = 'new';
     this.#length--;
     this.#cost -= request.cost;
-    if (before === request || flow.backlog.head === null) this.#onHead(flow, before);
+    if (before === request || flow.head === null) this.#onHead(flow, before);
   }
 
   /** Enters a flow in the order, updates it or removes it, after its head may have changed. */
   #onHead(flow: RequestFlow, before: QueuedRequest | null): void {
-    const { head, hasUrgent } = flow.backlog;
+    const { head, hasUrgent } = flow;
     if (head === null) return this.#onEmpty(flow);
     if (flow.isParked) return;
     if (flow.slot === -1) this.#order.join(flow, head);

@@ -1,8 +1,6 @@
 import { ExpectedOutput } from '../cost';
-import { Backlog, type Ranked } from './backlog';
-import { Share } from './flow-order';
+import { Backlog, type BacklogEntry } from './backlog';
 import { HeapEntry } from './indexed-heap';
-import type { Link } from './linked-list';
 import { TokenWindow } from './token-window';
 
 /** The place of a flow in the order of evictions: the flow that was evicted from longest ago is first. */
@@ -16,16 +14,15 @@ export class EvictionTurn<F> extends HeapEntry {
 }
 
 /** The requests of one tenant for one model in one band of a pool: what is queued, in flight, and served. */
-export class Flow<R extends Link<R> & Ranked> extends Share {
-  readonly tenant: string;
-  readonly model: string;
-  readonly backlog = new Backlog<R>();
-  readonly eviction = new EvictionTurn<Flow<R>>(this);
+export class Flow<R extends BacklogEntry<R>> extends Backlog<R> {
   inFlight = 0;
   /** Cost of everything that was dispatched: real for ended requests, estimated for those in flight. */
   served = 0;
   /** It has requests, but none of them may be dispatched now. */
   isParked = false;
+  readonly eviction = new EvictionTurn<Flow<R>>(this);
+  readonly tenant: string;
+  readonly model: string;
   /** When a sweep first found it without requests; null while it has some. */
   idleSinceMs: number | null = null;
 
@@ -56,6 +53,6 @@ export class Flow<R extends Link<R> & Ranked> extends Share {
   }
 
   get isIdle(): boolean {
-    return this.inFlight === 0 && this.backlog.size === 0;
+    return this.inFlight === 0 && this.size === 0;
   }
 }

@@ -148,10 +148,7 @@ export class IndexedHeap<E extends HeapEntry> {
     this.#places = grown(this.#places, new Int32Array(length));
     this.#keys = grown(this.#keys, new Float64Array(length));
     this.#orders = grown(this.#orders, new Float64Array(length));
-    this.#slots = grown(
-      this.#slots,
-      numbered(length),
-    );
+    this.#slots = grown(this.#slots, numbered(length));
   }
 }
 

@@ -17,7 +17,7 @@ export class PrefixTurn {
   get flow(): RequestFlow | null {
     const flow = this.#flow;
     if (flow === null || flow.slot === -1 || this.#cost >= MAX_TURN_COST) return null;
-    return flow.backlog.head?.prefix === this.#prefix ? flow : null;
+    return flow.head?.prefix === this.#prefix ? flow : null;
   }
 
   onServed(flow: RequestFlow, { prefix, cost }: QueuedRequest, continuesTurn: boolean): void {

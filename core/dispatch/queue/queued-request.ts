@@ -1,9 +1,9 @@
 import { PRIORITY, type Priority } from '../../chunks/priority';
 import type { DropCode } from '../drop-codes';
-import type { WheelTimer } from './expiry-wheel';
+import { BacklogEntry } from './backlog';
 import { BAND, type Band } from './band';
+import type { WheelTimer } from './expiry-wheel';
 import type { Flow } from './flow';
-import { Link } from './linked-list';
 
 /** A flow of {@link QueuedRequest}s. */
 export type RequestFlow = Flow<QueuedRequest>;
@@ -51,39 +51,40 @@ export type RequestState = 'new' | 'queued' | 'dispatched' | 'ended';
  * One request, from its arrival to its end. The queue keeps its own fields in it, so that queuing
  * allocates nothing.
  */
-export class QueuedRequest extends Link<QueuedRequest> {
-  readonly tenant: string;
-  readonly model: string;
-  readonly owner: RequestOwner;
-  readonly id: string | null;
+export class QueuedRequest extends BacklogEntry<QueuedRequest> {
+  // The first fields are those that the queue reads and writes at each step.
   readonly cost: number;
-  readonly bytes: number;
   readonly priority: Priority;
   readonly prefix: number | null;
-  /** Null for none. Times are whole milliseconds: V8 stores other numbers in objects of their own. */
-  readonly deadlineMs: number | null;
-  state: RequestState = 'new';
-  /** The band it waits in, or waited in. Promotion by age changes it. */
-  band: Band;
-  /** The band whose stock it counts in while it is in flight. */
-  stockBand: Band;
   /** Its flow in the queue of `band`; null until it is looked up. */
   flow: RequestFlow | null = null;
+  state: RequestState = 'new';
+  /** Whether its flow was charged at the dispatch, so that the end corrects the charge. */
+  isCharged = false;
   /** Place in the order of arrival at its queue. */
   sequence = 0;
   /** Its finish tag; unused with start tags. */
   tag = 0;
-  /** Whether its flow was charged at the dispatch, so that the end corrects the charge. */
-  isCharged = false;
-  /** When it was queued, ms. */
-  queuedAtMs = 0;
+  /** The band it waits in, or waited in. Promotion by age changes it. */
+  band: Band;
+  /** The band whose stock it counts in while it is in flight. */
+  stockBand: Band;
+  readonly bytes: number;
+  readonly owner: RequestOwner;
+  /** Null for none. Times are whole milliseconds: V8 stores other numbers in objects of their own. */
+  readonly deadlineMs: number | null;
   /** Not dispatched at or after this time, ms; null for never. */
   expiresMs: number | null;
+  /** When it was queued, ms. */
+  queuedAtMs = 0;
   /** Fires when its waiting time may be over; null before it first waits. */
   timer: WheelTimer<QueuedRequest> | null = null;
+  #isCancelled = false;
   /** Set by the owner when the backend begins to answer: from then on it is not aborted for others. */
   hasAnswerBegun = false;
-  #isCancelled = false;
+  readonly tenant: string;
+  readonly model: string;
+  readonly id: string | null;
 
   constructor(options: RequestOptions) {
     super();
