@@ -171,5 +171,7 @@ describe('learnt bounds', () => {
     await gateway.has('learnt', 8, 2);
     gateway.ask('learnt', 'user');
     await gateway.has('learnt', 9, 2);
+    const { backends: shares } = await gateway.pool('learnt');
+    expect(shares.map(({ in_flight }) => in_flight).sort()).toEqual([4, 5]);
   });
 });

@@ -9,6 +9,7 @@ const POOLS = {
   standard: { total_capacity: 2, flow_capacity: 1 },
   'batches-full': { total_capacity: 2, flow_capacity: 2, sheddable_capacity: 2 },
   sheddable: { total_capacity: 10, flow_capacity: 2, sheddable_capacity: 2 },
+  urgency: { total_capacity: 4, flow_capacity: 4, sheddable_capacity: 4 },
   auto: { total_capacity: 10, flow_capacity: 10 },
   'critical-only': { enqueue: 'critical' },
 } as const;
@@ -94,6 +95,25 @@ it('evicts the newest sheddable request of the flow that lost none for longest, 
   expect(await refusal(ask('eviction', 'a', 'a3', 'batch'))).toMatchObject({
     dropped: 'insufficient_flow_capacity',
   });
+});
+
+it('evicts the newest of the least urgent lines of a batch first', async () => {
+  const line = (name: string, priority: number) => () =>
+    gateway.line('urgency', name, 'a', {
+      ...{ 'x-maas-username': 'workers', 'x-nightshift-priority': String(priority) },
+    });
+  const lines = await full('urgency', [
+    line('relaxed1', 4),
+    line('urgent', 2),
+    line('relaxed2', 4),
+    line('normal', 3),
+  ]);
+  // The urgent line would go last.
+  for (const at of [2, 0, 3]) {
+    user('urgency', 'c', `s${at}`)();
+    expect(await refusal(lines[at]!)).toEqual(EVICTED);
+  }
+  expect(await gateway.queued('urgency')).toMatchObject({ standard: 3, sheddable: 1 });
 });
 
 it('evicts standard requests only for critical ones when nothing sheddable waits, and critical ones never', async () => {

@@ -6,6 +6,7 @@ const POOLS = {
   full: { total_capacity: 1, flow_capacity: 1 },
   ttl: { queue_ttl: '200ms' },
   away: { no_backend_ttl: '200ms', queue_ttl: '5s' },
+  'full-away': { total_capacity: 1, flow_capacity: 1, no_backend_ttl: '20s' },
   'critical-only': { enqueue: 'critical' },
   bytes: {},
 } as const;
@@ -65,6 +66,17 @@ describe('with status_policy: contended', () => {
     await gateway.ask('away', 'finds-out').answer;
     const refused = dropped('no_backends', 'rejected-no-endpoints');
     expect(await refusal(gateway.ask('away', 'waits'))).toEqual(refused);
+  });
+
+  it('answers 503 for lack of places while no backend is ready', async () => {
+    await backends['full-away'].close();
+    await gateway.ask('full-away', 'finds-out').answer;
+    await gateway.has('full-away', 0, 0);
+    await gateway.queue('full-away', [() => gateway.ask('full-away', 'waits')]);
+    const asked = gateway.ask('full-away', 'refused');
+    expect(await refusal(asked)).toEqual(
+      dropped('insufficient_flow_capacity', 'rejected-saturated'),
+    );
   });
 });
 

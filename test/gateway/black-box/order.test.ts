@@ -1,3 +1,4 @@
+import { until } from '../../support/until';
 import {
   closeOutside,
   ONE_AT_A_TIME,
@@ -12,6 +13,7 @@ const POOLS = {
   ...{ start: {}, mixed: {}, tie: {}, cancel: {}, turn: {}, tokens: { unit_cost: false } },
   ...{ finish: { scheduler: 'finish' }, 'finish-cancel': { scheduler: 'finish' } },
   ...{ fifo: {}, strict: {}, weighted: {}, floor: {}, urgent: {}, promoted: {}, unpromoted: {} },
+  ages: {},
 } as const;
 type Name = keyof typeof POOLS | 'flow-limit';
 const BANDS: Readonly<Record<string, object>> = {
@@ -20,6 +22,7 @@ const BANDS: Readonly<Record<string, object>> = {
   floor: { between: 'strict_floor' },
   promoted: { between: 'strict', promoted_share: 1 },
   unpromoted: { between: 'strict', promoted_share: 0 },
+  ages: { between: 'strict', promote_after: '300ms' },
 };
 
 let gateway: Outside;
@@ -241,6 +244,22 @@ describe('between bands', () => {
     ).toBeLessThan(3);
     expect(await orderOf('unpromoted', sends('unpromoted'))).toMatch(/^s0 s1 n0/);
   });
+});
+
+it('makes a request critical after promote_after, behind those of its tenant, and no line of a batch', async () => {
+  person('ages', 'one', 'first')();
+  await backends.ages.holds(1);
+  await gateway.queue('ages', [person('ages', 'two', 's1'), line('ages', 'two', 'b1')]);
+  const hasAged = async () => (await gateway.queued('ages')).critical === 1;
+  await until(hasAged, 5_000, 'a promoted request', 2);
+  expect(await gateway.queued('ages')).toEqual({ critical: 1, standard: 0, sheddable: 1 });
+  await gateway.queue('ages', [
+    person('ages', 'two', 'c1', REALTIME),
+    person('ages', 'three', 'c2', REALTIME),
+  ]);
+  expect((await backends.ages.serveOneByOne(4)).join(' ')).toBe('s1 c2 c1 b1');
+  const { critical, standard } = (await gateway.pool('ages')).bands;
+  expect([critical.dispatched['queue'], standard.dispatched['queue']]).toEqual([3, 0]);
 });
 
 it('holds a flow back that has as many requests at each backend as it may', async () => {
