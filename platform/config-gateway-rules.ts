@@ -7,6 +7,7 @@ import {
 } from './config-flow-blocks';
 import type { FlowConfig } from './config-gateway';
 import type { RuleBreak } from './config-rule';
+import { joinPath, withoutTrailingSlashes } from './http-client/base-url';
 
 type Rule = readonly [isBroken: boolean, path: string, message: string];
 
@@ -168,7 +169,7 @@ function poolRules({ pools }: FlowConfig, isNeeded: boolean): Rule[] {
   const owners = new Map<string, string>();
   const rules: Rule[] = Object.entries(pools).flatMap(([name, pool]): Rule[] => {
     const at = `pools/${name}/`;
-    const urls = pool.backends.map(({ url }) => url);
+    const urls = pool.backends.map(({ url }) => serverOf(url));
     return [
       ...pool.models.map((model): Rule => {
         const owner = owners.get(model);
@@ -183,6 +184,12 @@ function poolRules({ pools }: FlowConfig, isNeeded: boolean): Rule[] {
   });
   const isEmpty = isNeeded && Object.keys(pools).length === 0;
   return [...rules, [isEmpty, 'pools', 'required: name a pool with its models and backends']];
+}
+
+/** Equal for URLs that reach the same server in the same way. */
+function serverOf(url: string): string {
+  const { origin, pathname } = new URL(url);
+  return origin + joinPath(withoutTrailingSlashes(pathname), '/v1/');
 }
 
 function backendRules(

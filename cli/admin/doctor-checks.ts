@@ -4,6 +4,7 @@ import { isFree } from '../../embedded/locks/ports';
 import { urlHost } from '../../embedded/url-host';
 import { redactUrl, type Config } from '../../platform/config';
 import { lazy } from '../lazy-modules';
+import { isForGatewayOnly } from './config-needs';
 import { gatewayChecks } from './doctor-gateway';
 import type { Check } from './doctor-result';
 
@@ -13,13 +14,34 @@ const CONNECT_TIMEOUT_MS = 3_000;
 
 /** Checks of everything outside the process that a configuration needs. */
 export function doctorChecks(config: Config): Check[] {
+  return isForGatewayOnly(config) ? checksOfGateway(config) : checksOfBatches(config);
+}
+
+function checksOfGateway(config: Config): Check[] {
+  const { auth, gateway } = config;
+  const pools = Object.values(gateway.pools);
   return [
-    ...portChecks(config),
-    {
-      name: 'PostgreSQL',
-      run: () => checkPostgres(config.postgres.url),
-      advice: 'Set postgres.url (DATABASE_URL), or run nightshift migrate if tables are missing',
-    },
+    ...portChecks([
+      ['gateway.port', gateway.host, gateway.port],
+      ['gateway.observability_port', gateway.observability_host, gateway.observability_port],
+    ]),
+    ...(auth.mode === 'api_key' ? [postgresCheck(config)] : []),
+    ...reachableChecks(
+      'backend',
+      pools.flatMap(({ backends }) => backends.map(({ url }) => url)),
+    ),
+  ];
+}
+
+function checksOfBatches(config: Config): Check[] {
+  const { api, worker } = config;
+  return [
+    ...portChecks([
+      ['api.port', api.host, api.port],
+      ['api.observability_port', api.observability_host, api.observability_port],
+      ['worker.observability_port', worker.observability_host, worker.observability_port],
+    ]),
+    postgresCheck(config),
     {
       name: 'Temporal',
       run: () => checkTemporal(config.temporal),
@@ -37,21 +59,30 @@ export function doctorChecks(config: Config): Check[] {
       advice: storeAdvice(config.object_store),
       timeoutMs: STORE_TIMEOUT_MS,
     },
-    ...gatewayUrls(config).map((url) => ({
-      name: 'gateway',
-      run: () => checkReachable(url),
-      advice: 'Start the model server, or correct its url in the settings',
-    })),
+    ...reachableChecks('gateway', gatewayUrls(config)),
     ...gatewayChecks(config),
   ];
 }
 
-function portChecks({ api, worker }: Config): Check[] {
-  const ports = [
-    ['api.port', api.host, api.port],
-    ['api.observability_port', api.observability_host, api.observability_port],
-    ['worker.observability_port', worker.observability_host, worker.observability_port],
-  ] as const;
+function postgresCheck({ postgres }: Config): Check {
+  return {
+    name: 'PostgreSQL',
+    run: () => checkPostgres(postgres.url),
+    advice: 'Set postgres.url (DATABASE_URL), or run nightshift migrate if tables are missing',
+  };
+}
+
+function reachableChecks(name: string, urls: readonly string[]): Check[] {
+  return [...new Set(urls)].map((url) => ({
+    name,
+    run: () => checkReachable(url),
+    advice: 'Start the model server, or correct its url in the settings',
+  }));
+}
+
+function portChecks(
+  ports: readonly (readonly [setting: string, host: string, port: number])[],
+): Check[] {
   return ports.map(([setting, host, port]) => ({
     name: setting,
     run: () => checkPort({ host, port, setting }),
@@ -145,7 +176,7 @@ function placeOf(settings: Config['object_store']): string {
 
 function gatewayUrls(config: Config): string[] {
   const gateways = [config.global_inference_gateway, ...Object.values(config.model_gateways ?? {})];
-  return [...new Set(gateways.flatMap((gateway) => (gateway === undefined ? [] : [gateway.url])))];
+  return gateways.flatMap((gateway) => (gateway === undefined ? [] : [gateway.url]));
 }
 
 /** Only connects: a model server has no request that is free of charge. */

@@ -2,6 +2,7 @@ import { isNightshiftError } from '../../core/errors';
 import { dataDirHolder } from '../../embedded/locks/data-dir-lock';
 import { findSettings, loadConfig, mergeSettings, type Config } from '../../platform/config';
 import { configFile, type ConfigFlag } from '../config-flag';
+import { configNeeds } from './config-needs';
 import { DEFAULT_DATA_DIR, hasStack, stackSettings } from '../stack/stack-settings';
 import { failed, passed, type CheckResult } from './doctor-result';
 
@@ -28,7 +29,11 @@ export function findDoctorConfig(flags: DoctorFlags): FoundSettings {
       const text = `no stack has run in ${dataDir}: start one with nightshift dev --data-dir ${dataDir}`;
       return { config: null, result: failed(text) };
     }
-    const config = loadConfig({ ...configFile(flags), needs: ['gateway', 'postgres'] });
+    const sources = configFile(flags);
+    const needs = configNeeds(sources);
+    // Of all processes, only a gateway may do without PostgreSQL.
+    if (needs.includes('gateway')) needs.push('postgres');
+    const config = loadConfig({ ...sources, needs });
     return { config, result: passed(flags.config ?? 'from the environment and defaults') };
   } catch (error) {
     if (!isNightshiftError(error, 'config_invalid')) throw error;

@@ -161,6 +161,14 @@ it('reports every broken rule of pools at once, with the name of the pool, and n
   ).toContain('did you mean');
 });
 
+it.each(['http://a:1/', 'http://A:1', 'http://a:1/v1', 'http://a:1/v1/'])(
+  'reports http://a:1 and %s as the same backend',
+  (url) => {
+    const pools = { a: { ...POOLS.main, backends: [{ url: 'http://a:1' }, { url }] } };
+    expect(problemsOf({ pools })).toContain('gateway.pools.a.backends: names a URL twice');
+  },
+);
+
 it('prints the settings of pools so that they can be read again', () => {
   const own = {
     fair_request_queue: { queue_ttl: '5s', sheddable_capacity: 7 },
