@@ -3,6 +3,7 @@ import type { FairRequestQueue } from '../queue/fair-request-queue';
 import type { DispatchedBy } from '../queue/queued-request';
 import type { Gate } from './gate';
 import type { BandSettings } from './pool-settings';
+import type { FloorShares } from './floor-shares';
 import type { ShareWindow } from './share-window';
 
 /** The queue whose head goes next, and why; `promoted` stands for its urgent head. */
@@ -17,6 +18,7 @@ export interface ChoiceInput {
   readonly queues: PerBand<FairRequestQueue>;
   readonly gate: Gate;
   readonly window: ShareWindow;
+  readonly floors: FloorShares;
 }
 
 const BY_QUEUE = BANDS.map((band): Choice => ({ band, by: 'queue' }));
@@ -64,13 +66,15 @@ export class BandChoice {
    * own, a pool that higher bands keep full would never reach the floor.
    */
   #starved(): Choice | null {
-    const { settings, gate, window } = this.#input;
-    if (window.total === 0 || !gate.isOpenForQueue(BAND.critical)) return null;
-    for (const band of [BAND.standard, BAND.sheddable] as const) {
-      if (window.shareOf(band) < settings.floor && this.#hasHead(band))
-        return BY_FLOOR[band] ?? null;
+    const { settings, gate, queues, floors } = this.#input;
+    const { floor } = settings;
+    let starved: Choice | null = null;
+    for (const band of [BAND.sheddable, BAND.standard] as const) {
+      // Asked also while the gate is closed: it notes since when the band waits.
+      const isStarved = floors.isStarved(band, { isWaiting: queues[band].length > 0, floor });
+      if (isStarved && this.#hasHead(band)) starved = BY_FLOOR[band] ?? null;
     }
-    return null;
+    return gate.isOpenForQueue(BAND.critical) ? starved : null;
   }
 
   #highest(): Choice | null {

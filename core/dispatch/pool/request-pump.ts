@@ -7,6 +7,7 @@ import { Gate, type PoolState } from './gate';
 import type { OwnerCalls } from './owner-calls';
 import type { PoolSettings } from './pool-settings';
 import { Reclaim } from './reclaim';
+import { FloorShares } from './floor-shares';
 import { ShareWindow } from './share-window';
 import { Stock } from './stock';
 import type { WaitingRoom } from './waiting-room';
@@ -27,6 +28,7 @@ const NONE = (): Record<DispatchedBy, number> => ({ bypass: 0, queue: 0, floor: 
 export class RequestPump {
   readonly stock = new Stock();
   readonly window = new ShareWindow();
+  readonly #floors = new FloorShares();
   readonly gate: Gate;
   readonly #options: RequestPumpOptions;
   readonly #choice: BandChoice;
@@ -41,6 +43,7 @@ export class RequestPump {
     this.gate = new Gate(settings.requestQueueController, settings.bands.ceilings, this.stock);
     this.#choice = new BandChoice({
       ...{ settings: settings.bands, queues, gate: this.gate, window: this.window },
+      floors: this.#floors,
     });
     this.#reclaim = settings.requestQueueController.reclaim ? new Reclaim() : null;
   }
@@ -53,6 +56,12 @@ export class RequestPump {
   /** Requests of a band that were dispatched so far, by what made it their turn. */
   dispatchedOf(band: Band): Readonly<Record<DispatchedBy, number>> {
     return this.#dispatched[band];
+  }
+
+  /** Time has passed. Call it before dispatches. */
+  advance(nowMs: number): void {
+    this.window.advance(nowMs);
+    this.#floors.advance(nowMs);
   }
 
   set pool(pool: PoolState) {
@@ -127,6 +136,7 @@ export class RequestPump {
     this.stock.add(stockBand, request.cost);
     this.gate.onStockChanged();
     this.window.add(stockBand, request.cost, isUrgent);
+    this.#floors.add(stockBand, request.cost);
     this.#dispatched[request.band][by]++;
     this.#choice.onDispatched(stockBand, request.cost);
     if (stockBand === BAND.sheddable) this.#reclaim?.onDispatched(request);

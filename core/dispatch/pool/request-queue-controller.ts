@@ -88,7 +88,7 @@ export class RequestQueueController {
 
   /** Counts a request that goes to the backends without asking, for example a session. */
   onRequestScheduled(request: QueuedRequest): void {
-    this.#pump.window.advance(this.#ports.now());
+    this.#pump.advance(this.#ports.now());
     this.#pump.bypass(request);
   }
 
@@ -157,7 +157,7 @@ export class RequestQueueController {
   }
 
   #dispatch(nowMs: number): void {
-    this.#pump.window.advance(nowMs);
+    this.#pump.advance(nowMs);
     this.#dispatching.run(nowMs);
   }
 
@@ -165,7 +165,7 @@ export class RequestQueueController {
   #admit(request: QueuedRequest, nowMs: number): DropCode | null {
     if (this.#isClosed) return 'shutting_down';
     if (nowMs >= (request.deadlineMs ?? Infinity)) return 'deadline_exceeded';
-    this.#pump.window.advance(nowMs);
+    this.#pump.advance(nowMs);
     request.flow = this.flowOf(request.band, request.tenant, request.model);
     if (this.#pump.mayBypass(request)) {
       this.#pump.bypass(request);

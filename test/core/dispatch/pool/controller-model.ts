@@ -3,6 +3,9 @@ import { BAND, type Band } from '../../../../core/dispatch/queue/band';
 import type { DispatchedBy, QueuedRequest } from '../../../../core/dispatch/queue/queued-request';
 import { stockBandOf, type PoolScene } from './pool-scene';
 
+/** The product lets cost fade every 100 ms, so its shares differ by up to a part in 300. */
+const FADES_IN_STEPS = 1.01;
+
 /**
  * The rules of the controller, computed from plain lists and without any of its code. Each check throws if
  * what happened breaks a rule of docs/design/flow-control.md#invariants.
@@ -163,8 +166,8 @@ export class ControllerModel {
     if (by === 'queue' && between !== 'weighted') must(higher.length === 0, 'higher bands first');
     if (by !== 'floor') return;
     must(between === 'strict_floor', 'a floor only with strict_floor');
-    const share = this.#scene.share((one) => stockBandOf(one) === request.band);
-    must(share < floor, 'the floor is for starved bands');
+    const share = this.#scene.fadingShare((one) => stockBandOf(one) === request.band);
+    must(share < floor * FADES_IN_STEPS, 'the floor is for starved bands');
   }
 
   /** A standard request that is old enough has moved, unless the critical flow has no place for it. */

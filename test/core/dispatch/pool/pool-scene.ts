@@ -125,6 +125,17 @@ export class PoolScene {
     return total === 0 ? 0 : costOf(recent.filter(counts)) / total;
   }
 
+  /** The part of all dispatched cost, if cost fades with a time constant of 30 s. */
+  fadingShare(counts: (one: Outcome) => boolean): number {
+    const sum = { own: 0, all: 0 };
+    for (const one of this.outcomes.filter(({ what }) => isDispatch(what))) {
+      const cost = one.request.cost * Math.exp((one.atMs - this.nowMs) / 30_000);
+      sum.all += cost;
+      if (counts(one)) sum.own += cost;
+    }
+    return sum.all === 0 ? 0 : sum.own / sum.all;
+  }
+
   #owner() {
     return {
       dispatched: (request: QueuedRequest, by: DispatchedBy) => {
