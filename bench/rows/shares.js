@@ -18,10 +18,14 @@ const FLOODING = 't3';
 const FLOOD_BATCHES = 10;
 /** Batches from this number on are of the flood. */
 const FLOOD_INDEX = 100;
-/** Enough for the run. With many more, lines would be urgent, and those may take a fifth across tenants. */
-const LINES = { t1: 3_600, t2: 400 };
-const LINES_OF_OTHERS = 1_200;
-const FLOOD_LINES = 200;
+/** Enough for the run, so that no tenant is done before its end. */
+const LINES = { t1: 7_200, t2: 800 };
+const LINES_OF_OTHERS = 2_400;
+const FLOOD_LINES = 400;
+/** Windows before the flood, and as many after it. */
+const WINDOWS = { quick: { count: 2, ms: 15_000 }, full: { count: 1, ms: 60_000 } };
+/** From the start of the flood to the next window. */
+const FLOOD_MS = 5_000;
 const SLOTS = 32;
 const LONGEST_OUTPUT = 256;
 const PROMPT_BYTES = [100, 200, 400, 800, 1_600];
@@ -38,57 +42,61 @@ const MOST_CHANGED = 0.05;
 
 /** @returns {Promise<import('../report').Result>} */
 async function shares(bench) {
-  const windowMs = bench.quick ? 15_000 : 30_000;
+  const windows = bench.quick ? WINDOWS.quick : WINDOWS.full;
   const only = process.env.BENCH_F9;
   const runs = [];
   const verdicts = [];
   for (const [name, variant] of Object.entries(VARIANTS)) {
     if (only !== undefined && only !== name) continue;
-    const windows = await inStack(bench, variant, (stack) => measure(stack, windowMs));
-    runs.push(...windows.map((shares, i) => rowOf(name, i, shares)));
-    verdicts.push(...verdictsOf(name, variant, windows));
+    const { before, after } = await inStack(bench, variant, (stack) => measure(stack, windows));
+    runs.push(...before.map((tokens) => rowOf(name, 'before the flood', tokens)));
+    runs.push(...after.map((tokens) => rowOf(name, 'during the flood', tokens)));
+    verdicts.push(...verdictsOf(name, variant, { before, after }));
   }
-  const title = `shares of 8 tenants over two workers, windows of ${windowMs / 1000} s`;
+  const title = `shares of 8 tenants over two workers, windows of ${windows.ms / 1000} s`;
   return { row: 'F9', title, verdicts, runs };
 }
 
-/** Tokens by tenant in four windows: two before the flood, two after it. */
-async function measure({ submit, tokens, note }, windowMs) {
+/** Tokens by tenant in each window, before the flood and during it. */
+async function measure({ submit, tokens, note }, windows) {
   await Promise.all(
     TENANTS.map(async (tenant) => {
       for (let i = 0; i < (BATCHES[tenant] ?? 1); i++) await submit(tenant, i);
     }),
   );
   await pause(WARM_UP_MS);
+  const before = await measureWindows(tokens, windows);
+  note('the flood begins');
+  for (let k = 0; k < FLOOD_BATCHES; k++) await submit(FLOODING, FLOOD_INDEX + k);
+  await pause(FLOOD_MS);
+  return { before, after: await measureWindows(tokens, windows) };
+}
+
+async function measureWindows(tokens, { count, ms }) {
   const windows = [];
-  for (let i = 0; i < 4; i++) {
-    if (i === 2) {
-      note('the flood begins');
-      for (let k = 0; k < FLOOD_BATCHES; k++) await submit(FLOODING, FLOOD_INDEX + k);
-      await pause(windowMs / 5);
-    }
+  for (let i = 0; i < count; i++) {
     const before = await tokens();
-    await pause(windowMs);
+    await pause(ms);
     const after = await tokens();
     windows.push(TENANTS.map((tenant) => (after[tenant] ?? 0) - (before[tenant] ?? 0)));
   }
   return windows;
 }
 
-function rowOf(variant, index, tokens) {
+function rowOf(variant, window, tokens) {
   const total = tokens.reduce((sum, one) => sum + one, 0);
   return {
     variant,
-    window: index < 2 ? `${index + 1}` : `${index + 1}, flood`,
+    window,
     'Jain index': rounded(jain(tokens), 4),
     tokens: Math.round(total),
     ...Object.fromEntries(TENANTS.map((tenant, i) => [`${tenant}, %`, percent(tokens[i] / total)])),
   };
 }
 
-function verdictsOf(name, { must, aim }, windows) {
-  const worst = Math.min(...windows.map(jain));
-  const changed = mostChanged(windows);
+function verdictsOf(name, { must, aim }, { before, after }) {
+  const worst = Math.min(...[...before, ...after].map(jain));
+  const changed = mostChanged(partsOf(before), partsOf(after));
   return [
     {
       what: `Jain index of tokens / weight, worst window, ${name}`,
@@ -115,19 +123,19 @@ function jain(tokens) {
   return squares === 0 ? 0 : sum ** 2 / (shares.length * squares);
 }
 
-/** The largest change of the share of a tenant that does not flood, from the windows before to those after. */
-function mostChanged([a, b, c, d]) {
-  const partOf = (tokens) => {
-    const total = tokens.reduce((sum, one) => sum + one, 0);
-    return tokens.map((one) => one / total);
-  };
-  const [before, after] = [a.map((one, i) => one + b[i]), c.map((one, i) => one + d[i])].map(
-    partOf,
-  );
+/** The largest change of the share of a tenant that does not flood. */
+function mostChanged(before, after) {
   const changes = TENANTS.map((tenant, i) =>
     tenant === FLOODING ? 0 : Math.abs(after[i] / before[i] - 1),
   );
   return Math.max(...changes);
+}
+
+/** The part of each tenant in the tokens of some windows together. */
+function partsOf(windows) {
+  const tokens = TENANTS.map((_, i) => windows.reduce((sum, window) => sum + window[i], 0));
+  const total = tokens.reduce((sum, one) => sum + one, 0);
+  return tokens.map((one) => one / total);
 }
 
 function percent(part) {
