@@ -223,8 +223,10 @@ export class ChunkRun implements LineRun {
   }
 
   #sleepMs(nowMs: number): number {
-    const dueMs = this.#queue.nextDueMs;
-    return Math.min(MAX_SLEEP_MS, dueMs === null ? Infinity : Math.max(1, dueMs - nowMs));
+    const { nextDueMs, startEndsMs } = this.#queue;
+    const times = [nextDueMs ?? Infinity];
+    if (startEndsMs !== null && startEndsMs > nowMs) times.push(startEndsMs);
+    return Math.min(MAX_SLEEP_MS, Math.max(1, Math.min(...times) - nowMs));
   }
 
   #begin(line: ChunkLine, permit: Permit): void {

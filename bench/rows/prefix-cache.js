@@ -20,12 +20,22 @@ const DECODE_MS = 1_500;
 const MUST = 0.97;
 const AIM = 0.99;
 
-const VARIANTS = {
+/** What a simulation takes from the product. */
+const ORDERS = {
   'order of the file': { order: 'file', leaders: false, affinity: false },
   'by system prompt': { order: 'hash', leaders: false, affinity: false },
   'by system prompt, affinity': { order: 'hash', leaders: false, affinity: true },
   'depth first, affinity': { order: 'plan', leaders: false, affinity: true },
-  'depth first, leaders, affinity': { order: 'plan', leaders: true, affinity: true },
+};
+const PRODUCT = { order: 'plan', leaders: true, affinity: true };
+/** The product with other bounds, and with servers that learnt to take no more than so many requests. */
+const VARIANTS = {
+  ...ORDERS,
+  'with leaders': PRODUCT,
+  'load bound 2': { ...PRODUCT, loadBound: 2 },
+  'load bound 1.25': { ...PRODUCT, loadBound: 1.25 },
+  'limit 24': { ...PRODUCT, limit: 24 },
+  'limit 18': { ...PRODUCT, limit: 18 },
 };
 
 /** @returns {Promise<import('../report').Result>} */
@@ -40,7 +50,7 @@ async function prefixCache(bench) {
     for (const [variant, how] of Object.entries(VARIANTS)) {
       const share = new Simulation(lines, how, core).run();
       run[`${variant}, %`] = percent(share);
-      if (how.leaders) worst = Math.min(worst, share / best);
+      if (how === PRODUCT) worst = Math.min(worst, share / best);
     }
     runs.push(run);
   }
@@ -82,10 +92,12 @@ function bestHits(lines) {
 
 /** One worker that sends lines to servers, in virtual time. */
 class Simulation {
-  constructor(lines, { order, leaders, affinity }, core) {
+  constructor(lines, { order, leaders, affinity, loadBound, limit }, core) {
     this.lines = lines;
     this.core = core;
     this.affinity = affinity;
+    this.loadBound = loadBound ?? core.LOAD_BOUND;
+    this.limit = limit ?? Infinity;
     const { entries, marks } = planOf(lines, order, core);
     this.entries = entries;
     this.marks = leaders ? marks : marks.map(() => core.RUN_MARK.single);
@@ -97,6 +109,7 @@ class Simulation {
     this.events = [];
     this.nowMs = 0;
     this.next = 0;
+    this.inFlight = 0;
     this.total = 0;
     this.hits = 0;
   }
@@ -104,25 +117,24 @@ class Simulation {
   /** The share of blocks that were in a cache. */
   run() {
     const chunks = [];
-    let inFlight = 0;
-    let turn = 0;
     for (;;) {
-      while (inFlight < IN_FLIGHT) {
-        while (chunks.length < LANES && this.next < this.entries.length) chunks.push(this.chunk());
-        if (chunks.length === 0) break;
-        turn %= chunks.length;
-        const chunk = chunks[turn];
-        if (chunk.order.isEmpty) chunks.splice(turn, 1);
-        else {
-          this.send(chunk);
-          inFlight++;
-          turn++;
-        }
-      }
+      this.sendAll(chunks);
       const event = this.events.shift();
       if (event === undefined) return this.hits / this.total;
       this.nowMs = event.atMs;
-      if (event.end()) inFlight--;
+      if (event.end()) this.inFlight--;
+    }
+  }
+
+  /** Sends in turn from each chunk, until all permits are used or all lines wait. */
+  sendAll(chunks) {
+    for (let waiting = 0; this.inFlight < IN_FLIGHT && waiting <= chunks.length;) {
+      while (chunks.length < LANES && this.next < this.entries.length) chunks.push(this.chunk());
+      const chunk = chunks.shift();
+      if (chunk === undefined) return;
+      if (chunk.order.isEmpty) continue;
+      chunks.push(chunk);
+      waiting = this.send(chunk) ? 0 : waiting + 1;
     }
   }
 
@@ -137,9 +149,14 @@ class Simulation {
     return { from, order };
   }
 
+  /** Sends the next line of a chunk; false if its lines wait for a leader. */
   send({ from, order }) {
     const index = order.take(this.nowMs);
+    if (index === null) return false;
     order.onSent(index, this.nowMs);
+    this.inFlight++;
+    // When followers stop waiting, lines are sent again.
+    if (order.startEndsMs > this.nowMs) this.at(order.startEndsMs, () => false);
     const { prompt } = this.lines[this.entries[from + index]];
     const blocks = serverBlocks(prompt);
     const chain = this.readChain({ bytes: prompt, ranges: [0, prompt.length] });
@@ -163,6 +180,7 @@ class Simulation {
       order.onEnded(index);
       return true;
     });
+    return true;
   }
 
   choose(chain, place) {
@@ -170,10 +188,20 @@ class Simulation {
     const candidates = servers.map((server) => {
       const match = affinity ? index.match(server.id, chain) : 0;
       const { id, inFlight, cost } = server;
-      return { id, inFlight, cost, server, match, limit: 1, isReady: true, hasRoom: true };
+      return {
+        id,
+        inFlight,
+        cost,
+        server,
+        match,
+        limit: 1,
+        isReady: true,
+        hasRoom: inFlight < this.limit,
+      };
     });
     const key = affinity && chain.length > 0 ? chain.blocks[0] : place;
-    const chosen = core.chooseBackend(candidates, { loadBound: core.LOAD_BOUND, key });
+    const options = { loadBound: this.loadBound, promptBlocks: chain.length, key };
+    const chosen = core.chooseBackend(candidates, options);
     index.onSent(chosen.id, chain);
     return chosen.server;
   }

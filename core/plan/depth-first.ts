@@ -1,6 +1,5 @@
 import { NO_BLOCK, type ChainList } from './chain-list';
 import { GroupTable } from './group-table';
-import { RUN_MARK } from './runs';
 
 /** Lines of one prefix hash, as places `[from, to)` of an order. */
 interface Segment {
@@ -10,20 +9,18 @@ interface Segment {
   readonly depth: number;
 }
 
-/** The order and the runs that {@link DepthFirstOrder} works on, by place. */
+/** What {@link DepthFirstOrder} works on, by place. */
 export interface PlacedLines {
   /** Entry numbers; those of one segment are in input order. */
   readonly order: Uint32Array;
-  /** One of {@link RUN_MARK} for each place. */
-  readonly marks: Uint8Array;
+  /** Blocks that the line shares with the line before it. */
+  readonly shared: Uint16Array;
 }
 
 /**
  * Sorts lines depth first over the tree of their prefixes, whose branches and leaves keep the order in which
  * they first appear. A cache that holds the longest prompt then computes each prefix once, which no order can
  * better (Zheng and others, "SGLang", 2024, theorem 3.1). Lines that share nothing keep their order.
- *
- * A run is a stretch of neighbours whose deepest shared prefix is the same.
  */
 export class DepthFirstOrder {
   readonly #lines: PlacedLines;
@@ -39,13 +36,12 @@ export class DepthFirstOrder {
     this.#chains = chains;
   }
 
-  /** Sorts places `[from, to)`, whose lines have the same prefix hash, and marks their runs. */
-  sort(from: number, to: number, isPrompted: boolean): void {
+  /** Sorts places `[from, to)`, whose lines have the same prefix hash, and notes what neighbours share. */
+  sort(from: number, to: number): void {
+    if (to - from < 2) return;
     this.#open.push({ from, to, depth: 0 });
     for (let next = this.#open.pop(); next !== undefined; next = this.#open.pop()) {
-      const depth = next.to - next.from > 1 ? this.#sharedDepth(next) : next.depth;
-      const isShared = next.to - next.from > 1 && (isPrompted || depth > 0);
-      this.#split({ ...next, depth }, isShared ? RUN_MARK.shared : RUN_MARK.single);
+      this.#split({ ...next, depth: this.#sharedDepth(next) });
     }
   }
 
@@ -75,24 +71,17 @@ export class DepthFirstOrder {
     return least;
   }
 
-  /** Groups a segment by the first block that its lines do not share; marks the lines without a group. */
-  #split(segment: Segment, mark: number): void {
-    const { from, to } = segment;
+  /** Groups a segment, which has at least two lines, by the first block that they do not all share. */
+  #split(segment: Segment): void {
+    const { from, to, depth } = segment;
     const sizes = this.#countGroups(segment);
-    if (sizes.length === to - from) {
-      this.#lines.marks[from] = mark;
-      return;
-    }
+    // Between two groups, neighbours share what all lines share. Groups overwrite their inner places later.
+    this.#lines.shared.fill(depth, from + 1, to);
+    if (sizes.length === to - from) return;
     this.#gather(segment, sizes);
     let place = from;
-    let isAlone = false;
     for (const size of sizes) {
-      if (size > 1) {
-        this.#open.push({ from: place, to: place + size, depth: segment.depth + 1 });
-      } else if (!isAlone) {
-        this.#lines.marks[place] = mark;
-      }
-      isAlone = size === 1;
+      if (size > 1) this.#open.push({ from: place, to: place + size, depth: depth + 1 });
       place += size;
     }
   }

@@ -2,8 +2,8 @@ import { RUN_MARK } from './runs';
 
 /** Followers wait for their leader this long at most; by then its prefix is in the cache of the model server. */
 const MAX_WAIT_MS = 250;
-/** Runs that may go ahead of the first one. */
-const MAX_RUNS_AHEAD = 8;
+/** Runs that may go ahead of the first one. With more of them, prefixes leave the cache before their followers come. */
+const MAX_RUNS_AHEAD = 4;
 /** Lines that a run may begin ahead of the first open line: a leader that is far ahead is forgotten by caches. */
 const MAX_LINES_AHEAD = 256;
 
@@ -29,8 +29,8 @@ export interface LeaderFirstOptions {
 /**
  * The order in which the lines of a chunk are taken: plan order, but the lines of a run wait while its first
  * line, the leader, is in flight (docs/design/execution.md#leaders). Lines that share a prefix and arrive at
- * once would all compute it. Meanwhile lines of later runs are taken. If there are none, the followers go:
- * no permit stays unused.
+ * once would all compute it. Meanwhile lines of later runs are taken. If there are none, the followers go, so that
+ * no permit stays unused. Only when a chunk begins, followers wait in any case.
  */
 export class LeaderFirst {
   readonly #options: LeaderFirstOptions;
@@ -38,18 +38,30 @@ export class LeaderFirst {
   readonly #runs: OpenRun[] = [];
   /** First index that belongs to none of `#runs`. */
   #end = 0;
+  /** Until then followers wait even if nothing else can go; null before the first line is sent. */
+  #startEndsMs: number | null = null;
 
   constructor(options: LeaderFirstOptions) {
     this.#options = options;
   }
 
-  /** Takes the next line; null if all are taken or answered. */
+  /** Takes the next line; null if all are taken or answered, or wait until {@link startEndsMs}. */
   take(nowMs: number): number | null {
     const first = this.#first();
     if (first === undefined) return null;
     if (mayGo(first, nowMs)) return this.#takeFrom(first);
     this.#lookAhead(first.next);
-    return this.#takeFrom(this.#runs.find((run) => mayGo(run, nowMs)) ?? first);
+    const next = this.#runs.find((run) => mayGo(run, nowMs));
+    if (next !== undefined) return this.#takeFrom(next);
+    return nowMs < (this.#startEndsMs ?? 0) ? null : this.#takeFrom(first);
+  }
+
+  /**
+   * Until when followers wait even if nothing else can go: 250 ms after the first line was sent, or until a try ends.
+   * Then all permits are free at once, and followers that use them would all compute their prefix.
+   */
+  get startEndsMs(): number | null {
+    return this.#startEndsMs;
   }
 
   /** Whether all lines are taken or answered. */
@@ -59,11 +71,13 @@ export class LeaderFirst {
 
   /** A line is sent. If it is a leader, its followers wait from now on. */
   onSent(index: number, nowMs: number): void {
+    this.#startEndsMs ??= nowMs + MAX_WAIT_MS;
     for (const run of this.#runs) if (run.leader === index) run.waitsUntilMs = nowMs + MAX_WAIT_MS;
   }
 
   /** The try of a line has ended, or it was put back. If it is a leader, its followers may go. */
   onEnded(index: number): void {
+    this.#startEndsMs = 0;
     for (const run of this.#runs) if (run.leader === index) run.waitsUntilMs = 0;
   }
 

@@ -1,5 +1,6 @@
 import type { ChainList } from './chain-list';
 import { DepthFirstOrder } from './depth-first';
+import { markRuns } from './run-marks';
 import { RUN_MARK } from './runs';
 
 const LITTLE_ENDIAN = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
@@ -26,13 +27,17 @@ export function planOrder(
   if (chains.isEmpty) return { entries: byHash, marks: null };
   const order = byHash ?? inputOrder(count);
   const marks = new Uint8Array(count);
-  const depthFirst = new DepthFirstOrder({ order, marks }, chains);
+  const shared = new Uint16Array(count);
+  const depthFirst = new DepthFirstOrder({ order, shared }, chains);
   let isPlain = true;
   for (let from = 0; from < count;) {
     const hash = hashOf(order[from] ?? 0);
     let to = from + 1;
     while (to < count && hashOf(order[to] ?? 0) === hash) to++;
-    depthFirst.sort(from, to, hash !== 0);
+    depthFirst.sort(from, to);
+    // A system prompt counts as one block, however long it is.
+    const system = hash === 0 ? 0 : 1;
+    markRuns(marks, { from, to, sharedWithPrevious: (place) => (shared[place] ?? 0) + system });
     isPlain &&= isOneRun(marks.subarray(from, to), hash);
     from = to;
   }

@@ -2,7 +2,7 @@ import type { Range } from '../range';
 
 /**
  * What begins at a place of a plan. `none`: the run before goes on. `shared`: a run of lines that share a
- * prefix. `single`: lines that share no more than other runs do, so none of them leads the others.
+ * prefix. `single`: lines that share nothing with their neighbours, so none of them leads the others.
  */
 export const RUN_MARK = { none: 0, shared: 1, single: 2 } as const;
 

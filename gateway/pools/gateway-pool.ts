@@ -144,7 +144,9 @@ export class GatewayPool {
     // The chain of a short prompt has no block; its buffer holds one of an earlier prompt.
     const first = chain.length > 0 ? chain.blocks[0] : undefined;
     const key = first ?? this.#turn++;
-    const chosen = chooseBackend(candidates, { loadBound, key, tried })?.backend ?? null;
+    const promptBlocks = chain.length;
+    const chosen =
+      chooseBackend(candidates, { loadBound, promptBlocks, key, tried })?.backend ?? null;
     if (chosen !== null && chain.length > 0) prefixes.onSent(chosen, chain);
     return chosen;
   }

@@ -14,6 +14,8 @@ export interface Candidate {
 export interface ChoiceOptions {
   /** `affinity.load_bound`: how far above the mean a backend with the prefix may be loaded. */
   readonly loadBound: number;
+  /** Blocks of the prompt. */
+  readonly promptBlocks: number;
   /** Requests with the same key prefer the same backend: a hash of the first block, or any number. */
   readonly key: number;
   /** Backends that this request was sent to in vain. Each one is tried once. */
@@ -24,31 +26,42 @@ export interface ChoiceOptions {
  * The default of `affinity.load_bound`. Lines of a batch come in bursts of one prefix, so a bound near 1 sends
  * many of them away from it; row F10 of docs/benchmarks.md compares bounds.
  */
-export const LOAD_BOUND = 2;
+export const LOAD_BOUND = 3;
+/** From this part of a prompt on, a match is worth the whole load bound. */
+const LONG_MATCH = 0.5;
+/** What a shorter match may use of the part of the bound that is above the mean. */
+const SHORT_MATCH_SHARE = 0.25;
 
 /**
  * The backend to send a request to; null if none is ready and has room
  * (docs/design/flow-control.md#choice-of-a-backend).
  *
  * 1. The longest match, among backends whose load stays within the bound: consistent hashing with bounded
- *    loads (Mirrokni, Thorup and Zadimoghaddam, 2018), with a cache instead of a hash.
+ *    loads (Mirrokni, Thorup and Zadimoghaddam, 2018), with a cache instead of a hash. The bound is lower if the
+ *    match is less than half of the prompt.
  * 2. Otherwise the fewest requests in flight, among those below their limits; if all are above, the least overload.
  * 3. Ties: rendezvous hashing by `key`, so that requests that begin alike meet on one backend.
  */
 export function chooseBackend<C extends Candidate>(
   candidates: readonly C[],
-  { loadBound, key, tried }: ChoiceOptions,
+  { loadBound, promptBlocks, key, tried }: ChoiceOptions,
 ): C | null {
   const ready = candidates.filter(({ isReady }) => isReady);
   const open = ready.filter(({ id, hasRoom }) => hasRoom && tried?.has(id) !== true);
   const inFlight = ready.reduce((sum, candidate) => sum + candidate.inFlight, 0);
   // The mean counts the new request, so an idle pool keeps its affinity.
-  const most = Math.ceil((loadBound * (inFlight + 1)) / Math.max(1, ready.length));
-  const isKnown = (candidate: C) => candidate.match > 0 && candidate.inFlight + 1 <= most;
-  const known = open.filter(isKnown);
+  const mean = (inFlight + 1) / Math.max(1, ready.length);
+  const isWithinBound = (candidate: C): boolean =>
+    candidate.inFlight < Math.ceil(mean * boundOf(candidate.match / promptBlocks, loadBound));
+  const known = open.filter((candidate) => candidate.match > 0 && isWithinBound(candidate));
   const longest = Math.max(...known.map(({ match }) => match));
   const equal = known.length > 0 ? known.filter(({ match }) => match === longest) : open;
   return leastLoaded(equal, key);
+}
+
+/** How far above the mean a backend with this part of the prompt may be loaded. */
+function boundOf(part: number, loadBound: number): number {
+  return part >= LONG_MATCH ? loadBound : 1 + SHORT_MATCH_SHARE * (loadBound - 1);
 }
 
 function leastLoaded<C extends Candidate>(candidates: readonly C[], key: number): C | null {

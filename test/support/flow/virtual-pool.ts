@@ -1,3 +1,4 @@
+import { LOAD_BOUND } from '../../../core/dispatch/backends/backend-choice';
 import { HarmGuard } from '../../../core/dispatch/backends/harm-guard';
 import { LearntLimit } from '../../../core/dispatch/backends/learnt-limit';
 import { PrefixIndex } from '../../../core/dispatch/backends/prefix-index';
@@ -76,7 +77,7 @@ export class ControlledPool implements Pool {
       guard: new HarmGuard(),
       prefixes: new PrefixIndex(0),
       readChain: () => ({ blocks: new Uint32Array(0), length: 0 }),
-      loadBound: 2,
+      loadBound: LOAD_BOUND,
       ports: {
         ...{ now, defer },
         onError: (error) => {

@@ -7,7 +7,7 @@ const backend = (id: string, over: Partial<Candidate> = {}): Candidate => {
   return { id, isReady: true, hasRoom: true, ...idle, ...over };
 };
 const choose = (candidates: Candidate[], key = 1, tried = new Set<string>()) =>
-  chooseBackend(candidates, { loadBound: 1.25, key, tried })?.id ?? null;
+  chooseBackend(candidates, { loadBound: 1.25, promptBlocks: 4, key, tried })?.id ?? null;
 
 describe('the choice of a backend', () => {
   it('takes the longest match, as long as its load stays near the mean', () => {
@@ -21,6 +21,22 @@ describe('the choice of a backend', () => {
     expect(choose(pool(3))).toBe('a');
     // Nine and the new one: 4.2, so five.
     expect(choose(pool(5))).toBe('b');
+  });
+
+  it('keeps room on a backend for prompts of which it has at least half', () => {
+    const chosen = (inFlight: number, match: number) =>
+      chooseBackend(
+        [backend('a', { match, inFlight }), backend('b', { inFlight: 12 - inFlight })],
+        {
+          ...{ loadBound: 1.8, promptBlocks: 10, key: 1 },
+        },
+      )?.id;
+    // Twelve requests and the new one: the mean is 6.5. The bound is 1.8 × 6.5 = 11.7, so twelve may be there.
+    expect(chosen(11, 5)).toBe('a');
+    expect(chosen(12, 5)).toBe('b');
+    // A quarter of 0.8 above the mean: 1.2 × 6.5 = 7.8, so eight.
+    expect(chosen(7, 4)).toBe('a');
+    expect(chosen(8, 4)).toBe('b');
   });
 
   it('takes the fewest requests in flight among those below their limits', () => {
