@@ -179,7 +179,6 @@ describe('requests to the store', () => {
   it('end with the stream of an input that nobody reads further', async () => {
     const source = new Readable({ read: () => undefined });
     plain.scan = () => source;
-    store = await openCachedStore(plain, { ...LASTING, bytes: 64 * MIB });
     const scan = store.scan('files/input');
     const failure = new Error('cancelled');
     const ended = gather(scan).catch((error: unknown) => error);
@@ -195,7 +194,6 @@ describe('requests to the store', () => {
       throw failure;
     }
     plain.scan = () => Readable.from(broken());
-    store = await openCachedStore(plain, { ...LASTING, bytes: 64 * MIB });
     await expect(gather(store.scan('files/input'))).rejects.toBe(failure);
   });
 
