@@ -13,9 +13,8 @@ const FADES_IN_STEPS = 1.01;
 export class ControllerModel {
   readonly #scene: PoolScene;
   #isDraining = true;
-  /** When the critical band last became shorter. */
+  /** When a request last left the queue of the critical band. */
   #freedAtMs = -Infinity;
-  #lengthOfCritical = 0;
 
   constructor(scene: PoolScene) {
     this.#scene = scene;
@@ -62,6 +61,7 @@ export class ControllerModel {
 
   onDispatched(request: QueuedRequest, by: DispatchedBy): void {
     this.note();
+    this.#noteFreed(request);
     must(this.#scene.nowMs < (request.expiresMs ?? Infinity), 'dispatched in time');
     must(this.#scene.nowMs < (request.deadlineMs ?? Infinity), 'dispatched before its deadline');
     must(!request.isCancelled, 'not cancelled');
@@ -70,6 +70,7 @@ export class ControllerModel {
   }
 
   onDropped(request: QueuedRequest, code: DropCode): void {
+    this.#noteFreed(request);
     const { nowMs, newcomer, settings } = this.#scene;
     const { flowCapacity, totalCapacity } = settings.fairRequestQueue;
     if (code === 'evicted') {
@@ -94,9 +95,6 @@ export class ControllerModel {
   /** The rules that hold between two steps. */
   check(): void {
     this.note();
-    const lengthOfCritical = this.queuedIn(BAND.critical).length;
-    if (lengthOfCritical < this.#lengthOfCritical) this.#freedAtMs = this.#scene.nowMs;
-    this.#lengthOfCritical = lengthOfCritical;
     const { controller, inFlight, queued, accepted, outcomes, settings } = this.#scene;
     const stats = controller.stats();
     must(accepted === outcomes.length + queued.length, 'each request settles once');
@@ -133,6 +131,12 @@ export class ControllerModel {
         'only critical requests wait',
       );
     }
+  }
+
+  /** Lengths between steps would not show it: in one step a request may be promoted and leave. */
+  #noteFreed(request: QueuedRequest): void {
+    const { nowMs, queued } = this.#scene;
+    if (request.band === BAND.critical && queued.includes(request)) this.#freedAtMs = nowMs;
   }
 
   #onBypass(request: QueuedRequest): void {
