@@ -103,8 +103,8 @@ function report(properties, run) {
   }
 }
 
-function commandFor({ file, title, path }, { times, seed }) {
-  const flags = `--times ${times} --seed ${seed} --path ${path}`;
+function commandFor({ file, title, path }, { seed }) {
+  const flags = `--seed ${seed} --path ${path}`;
   return `npm run properties -- ${flags} --test '${title.replaceAll("'", "'\\''")}' ${file}`;
 }
 

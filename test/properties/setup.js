@@ -20,9 +20,10 @@ jest.mock('fast-check', () => {
 function more(fc, parameters = {}) {
   return {
     ...parameters,
-    numRuns: (parameters.numRuns ?? USUAL_RUNS) * times,
     seed,
-    ...(firstRun === undefined ? {} : { path: firstRun }),
+    ...(firstRun === undefined
+      ? { numRuns: (parameters.numRuns ?? USUAL_RUNS) * times }
+      : { path: firstRun, numRuns: 1 }),
     interruptAfterTimeLimit: limitMs,
     reporter: (details) => {
       note(details);
