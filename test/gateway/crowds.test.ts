@@ -1,7 +1,6 @@
 import { createConnection, type Socket } from 'node:net';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { closeBareServers, connect } from '../support/bare-server';
+import { collectGarbage } from '../support/collect-garbage';
 import { until } from '../support/until';
 import {
   ask,
@@ -85,8 +84,7 @@ describe('thousands of clients that wait and hang up', () => {
 
 /** Memory of this process after garbage collection, MB. */
 function memory(): number {
-  setFlagsFromString('--expose-gc');
-  (runInNewContext('gc') as () => void)();
+  collectGarbage();
   const { heapUsed, arrayBuffers } = process.memoryUsage();
   return (heapUsed + arrayBuffers) / 1_000_000;
 }

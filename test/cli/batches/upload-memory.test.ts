@@ -1,8 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import v8 from 'node:v8';
-import vm from 'node:vm';
 import { createBatchService } from '../../../cli/batches/batch-service';
+import { collectGarbage } from '../../support/collect-garbage';
 
 const MIB = 1024 * 1024;
 const CHUNKS = 64;
@@ -44,11 +43,3 @@ it('an upload is streamed, not kept in memory', async () => {
   expect(received).toBeGreaterThan(CHUNKS * MIB);
   expect(held).toBeLessThan(16);
 });
-
-/** Exposes the collector to this call only, not to other tests of the process. */
-function collectGarbage(): void {
-  v8.setFlagsFromString('--expose-gc');
-  const collect = vm.runInNewContext('gc') as () => void;
-  v8.setFlagsFromString('--no-expose-gc');
-  collect();
-}
