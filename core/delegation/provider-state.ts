@@ -1,0 +1,128 @@
+import { isSettled, type JobOutcome, type JobStep } from './job-steps';
+
+/** The five shapes of a provider state: completions, and one for each service that transcribes. */
+export type ProviderStateKind = 'COMPLETION' | 'AZURE' | 'SARVAM' | 'AWS' | 'GOOGLE';
+
+/** Status of one job in a provider state. */
+export type ProviderStateStatus =
+  | 'PENDING'
+  | 'SUBMITTED'
+  | 'IN_PROGRESS'
+  | 'COMPLETED'
+  | 'PARTIAL_COMPLETE'
+  | 'FAILED'
+  | 'CANCELLED'
+  | 'EXPIRED';
+
+/** A job as it goes into a provider state. */
+export interface StateJob {
+  readonly externalId: string | null;
+  readonly step: JobStep;
+  readonly outcome: JobOutcome | null;
+  /** The provider's word for the state; null before the first status call. */
+  readonly providerStatus: string | null;
+  readonly error: string | null;
+  /** Status calls in a row that failed. */
+  readonly pollFailures: number;
+  /** The model at the provider; for GOOGLE the recogniser, such as `long`. */
+  readonly model: string;
+  /** Where the provider puts its results; null if it has no such place, or not yet. */
+  readonly outputUri: string | null;
+  /** The source of the job's only file; null for jobs with several. */
+  readonly sourceUri: string | null;
+  readonly filename: string | null;
+  /** Transcriptions of the job's files; absent until they are collected. */
+  readonly result?: readonly unknown[];
+}
+
+/** What a provider state is made from. */
+export interface StateInput {
+  readonly kind: ProviderStateKind;
+  /** Input files of the batch. */
+  readonly inputIds: readonly string[];
+  /** URLs in the input that could not be used. */
+  readonly invalidUrls: readonly string[];
+  readonly jobs: readonly StateJob[];
+}
+
+/**
+ * The jobs of a batch in the shape that the column `provider_state` of other batch services has, for programs
+ * that read it. A pure function of the rows; nothing is stored in this shape
+ * (docs/design/provider-jobs.md#provider-state).
+ */
+export function providerState(input: StateInput): Record<string, unknown> {
+  if (input.kind === 'COMPLETION') {
+    return {
+      task_type: 'completion',
+      input_dataset_ids: input.inputIds,
+      jobs: input.jobs.map(completionJob),
+    };
+  }
+  return {
+    task_type: 'transcription',
+    provider: input.kind,
+    dataset_ids: input.inputIds,
+    invalid_urls: input.invalidUrls,
+    ...(input.kind === 'SARVAM' ? { gcs_map: sourcesById(input.jobs) } : {}),
+    jobs: input.jobs.map((job) => transcriptionJob(input.kind, job)),
+  };
+}
+
+/**
+ * The status of a job in a provider state. It shows the end of a job only when its answers are collected. A
+ * job that was given up has failed for its reader, whatever it was at the provider.
+ */
+export function stateStatus(
+  job: Pick<StateJob, 'step' | 'outcome' | 'providerStatus'>,
+): ProviderStateStatus {
+  if (job.step === 'submitted' || job.step === 'ended')
+    return job.providerStatus === null ? 'SUBMITTED' : 'IN_PROGRESS';
+  if (!isSettled(job.step)) return 'PENDING';
+  const isLost = job.step === 'refused' || job.step === 'abandoned' || job.outcome === null;
+  return isLost ? 'FAILED' : END_STATUS[job.outcome];
+}
+
+const END_STATUS: Readonly<Record<JobOutcome, ProviderStateStatus>> = {
+  completed: 'COMPLETED',
+  partial_complete: 'PARTIAL_COMPLETE',
+  failed: 'FAILED',
+  expired: 'EXPIRED',
+  cancelled: 'CANCELLED',
+};
+
+function completionJob(job: StateJob): Record<string, unknown> {
+  return {
+    model: job.model,
+    status: stateStatus(job),
+    external_job_id: job.externalId,
+    ...(job.outputUri === null ? {} : { output_uri: job.outputUri }),
+    ...errorOf(job),
+    transient_failures: job.pollFailures,
+  };
+}
+
+function transcriptionJob(kind: ProviderStateKind, job: StateJob): Record<string, unknown> {
+  return {
+    ...(kind === 'GOOGLE' ? { model: job.model } : {}),
+    external_job_id: job.externalId,
+    ...(kind === 'AWS' ? { gcs_uri: job.sourceUri, filename: job.filename } : {}),
+    status: stateStatus(job),
+    ...(job.result === undefined ? {} : { result: job.result }),
+    ...errorOf(job),
+    // The shape of Azure has no such member.
+    ...(kind === 'AZURE' ? {} : { transient_failures: job.pollFailures }),
+  };
+}
+
+function errorOf({ error }: StateJob): { error?: string } {
+  return error === null ? {} : { error };
+}
+
+/** Source by job id; jobs that the provider does not know yet have no key. */
+function sourcesById(jobs: readonly StateJob[]): Record<string, string> {
+  return Object.fromEntries(
+    jobs.flatMap(({ externalId, sourceUri }) =>
+      externalId === null || sourceUri === null ? [] : [[externalId, sourceUri]],
+    ),
+  );
+}
