@@ -9,6 +9,8 @@ import type { CreateOutcome, IdempotentOutcome } from '../core/delegation/call-o
  * cannot be read. Whatever the provider or the network does is a {@link CallResult}.
  */
 export interface Provider {
+  /** The fingerprint of the account, as jobs are recorded with it. */
+  readonly account: string;
   readonly capabilities: ProviderCapabilities;
 
   /**

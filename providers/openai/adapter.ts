@@ -1,0 +1,245 @@
+import { randomUUID } from 'node:crypto';
+import { accountOf } from '../account';
+import { createResult, idempotentResult, type AnswerReader } from '../call-result';
+import { openCredential } from '../credential';
+import type {
+  CallOptions,
+  CreatedJob,
+  FoundJob,
+  IdempotentResult,
+  JobStatus,
+  JobToFind,
+  LineResult,
+  NewJob,
+  Provider,
+  ResultTotals,
+  SendOptions,
+} from '../provider';
+import { openProviderHttp, type ProviderHttp } from '../provider-http';
+import type { ProviderSettings } from '../provider-settings';
+import { hasEnded, readBatch, type OpenAiBatch } from './batch-object';
+import { readPage, searchPage, type BatchPage } from './batch-list';
+import type { OpenAiDialect } from './dialect';
+import { readErrorObject, textOf } from './error-object';
+import { encodeInputLine } from './input-line';
+import { jobMarker } from './job-marker';
+import { ResultReader } from './result-file';
+import { uploadForm } from './upload-form';
+
+const PAGE_SIZE = 100;
+
+/**
+ * The adapter for hosts that speak OpenAI's Files and Batches API
+ * (docs/design/providers.md#openai-and-its-dialects).
+ * @throws config_invalid if the credential cannot be read
+ */
+export function createOpenAiProvider(dialect: OpenAiDialect, settings: ProviderSettings): Provider {
+  const { apiKey } = settings;
+  const credential = apiKey === null ? null : openCredential(apiKey);
+  const authorize = (): string[] =>
+    credential === null ? [] : ['authorization', `Bearer ${credential.current()}`];
+  const http = openProviderHttp({ ...settings, authorize });
+  const api = new OpenAiApi(http, (text) => credential?.mask(text) ?? text);
+  return {
+    account: accountOf(settings),
+    capabilities: dialect.capabilities,
+    encode: (line) => ({ kind: 'line', bytes: encodeInputLine(line) }),
+    completionWindow: (timeLeftMs) => dialect.completionWindow(timeLeftMs),
+    upload: ({ jobId }, input, call) => {
+      const form = uploadForm(`${jobId}.jsonl`, input, `nightshift-${randomUUID()}`);
+      const headers = ['content-type', form.contentType, ...dialect.idempotencyHeaders(jobId)];
+      return api.upload({ headers, body: form.body }, call);
+    },
+    find: (job, call) => findJob(api, job, call),
+    create: (job, call) => {
+      const headers = dialect.idempotencyHeaders(job.jobId);
+      return api.create({ headers, json: createBody(job, dialect) }, call);
+    },
+    status: async (id, call) => valueOf(await api.batch(id, call), ({ status }) => status),
+    results: (job, take, call) => readResults(api, { job, take, settings }, call),
+    cancel: (id, call) => cancelJob(api, id, call),
+    cleanup: async ({ remoteInputs, resultFiles }, call) => {
+      for (const file of [...remoteInputs, ...resultFiles]) {
+        const result = await api.deleteFile(file, call);
+        if (result.outcome !== 'ok' && result.outcome !== 'gone') return result;
+      }
+      return { outcome: 'ok', value: undefined };
+    },
+    close: () => http.close(),
+  };
+}
+
+/** The body of a create. Every attempt at a job sends the same one. */
+function createBody(job: NewJob, dialect: OpenAiDialect): Readonly<Record<string, unknown>> {
+  return {
+    input_file_id: job.remoteInput,
+    endpoint: job.endpoint,
+    completion_window: job.window,
+    metadata: { ...jobMarker(job), ...dialect.metadata(job) },
+  };
+}
+
+async function findJob(
+  api: OpenAiApi,
+  job: JobToFind,
+  call: CallOptions,
+): Promise<IdempotentResult<FoundJob>> {
+  for (let after: string | null = null; ;) {
+    const result: IdempotentResult<BatchPage> = await api.page(after, call);
+    if (result.outcome !== 'ok') return result;
+    const found = searchPage(result.value, job);
+    if (found === 'none') return { outcome: 'ok', value: { kind: 'none' } };
+    if (found !== 'more') return { outcome: 'ok', value: { kind: 'job', job: createdJob(found) } };
+    after = result.value.next;
+  }
+}
+
+function createdJob({ status, createdAtMs }: OpenAiBatch): CreatedJob {
+  return { externalId: status.externalId, createdAtMs };
+}
+
+async function readResults(
+  api: OpenAiApi,
+  read: {
+    readonly job: JobStatus;
+    readonly take: (result: LineResult) => void | Promise<void>;
+    readonly settings: ProviderSettings;
+  },
+  call: CallOptions,
+): Promise<IdempotentResult<ResultTotals>> {
+  const { job, take, settings } = read;
+  const reader = new ResultReader({
+    maxLineBytes: settings.maxResultLineBytes,
+    mask: api.mask,
+    take,
+  });
+  for (const file of job.resultFiles) {
+    const result = await api.download(file, (piece) => reader.push(piece), call);
+    if (result.outcome !== 'ok') return result;
+    await reader.endFile();
+  }
+  return { outcome: 'ok', value: reader.totals };
+}
+
+/** Hosts refuse to cancel a batch that has ended, with 400 or 409. A look at the batch tells. */
+async function cancelJob(
+  api: OpenAiApi,
+  id: string,
+  call: CallOptions,
+): Promise<IdempotentResult<'requested' | 'ended'>> {
+  const result = await api.cancel(id, call);
+  if (result.outcome === 'ok') return valueOf(result, cancelled);
+  const { status } = result.failure;
+  if (status !== 400 && status !== 409) return result;
+  const look = await api.batch(id, call);
+  const isEnded = look.outcome === 'ok' && hasEnded(look.value.status.state);
+  return isEnded ? { outcome: 'ok', value: 'ended' } : result;
+}
+
+function cancelled({ status }: OpenAiBatch): 'requested' | 'ended' {
+  return hasEnded(status.state) ? 'ended' : 'requested';
+}
+
+function valueOf<From, To>(
+  result: IdempotentResult<From>,
+  map: (value: From) => To,
+): IdempotentResult<To> {
+  return result.outcome === 'ok' ? { outcome: 'ok', value: map(result.value) } : result;
+}
+
+/** The calls of the API, each classified. */
+class OpenAiApi {
+  readonly #http: ProviderHttp;
+  readonly mask: (text: string) => string;
+
+  constructor(http: ProviderHttp, mask: (text: string) => string) {
+    this.#http = http;
+    this.mask = mask;
+  }
+
+  async upload(
+    form: Pick<Parameters<ProviderHttp['send']>[0], 'headers' | 'body'>,
+    { signal }: CallOptions,
+  ): Promise<IdempotentResult<string>> {
+    const end = await this.#http.send({ method: 'POST', path: '/files', ...form, signal });
+    return idempotentResult(end, this.#reader(idOf));
+  }
+
+  async create(
+    request: { readonly headers: readonly string[]; readonly json: unknown },
+    call: SendOptions,
+  ): ReturnType<Provider['create']> {
+    const sent = { ...request, ...call, usesNewConnection: true };
+    const end = await this.#http.send({ method: 'POST', path: '/batches', ...sent });
+    return createResult(
+      end,
+      this.#reader((json) => {
+        const batch = readBatch(json, this.mask);
+        return batch === null ? null : createdJob(batch);
+      }),
+    );
+  }
+
+  async batch(id: string, { signal }: CallOptions): Promise<IdempotentResult<OpenAiBatch>> {
+    const end = await this.#http.send({ method: 'GET', path: `/batches/${segment(id)}`, signal });
+    return idempotentResult(end, this.#reader(this.#batchWithId(id)));
+  }
+
+  async page(after: string | null, { signal }: CallOptions): Promise<IdempotentResult<BatchPage>> {
+    const cursor = after === null ? '' : `&after=${segment(after)}`;
+    const path = `/batches?limit=${PAGE_SIZE}${cursor}`;
+    const end = await this.#http.send({ method: 'GET', path, signal });
+    return idempotentResult(
+      end,
+      this.#reader((json) => {
+        const page = readPage(json, this.mask);
+        // A host that ignores the cursor would be asked for the same page forever.
+        return page?.next === after && after !== null ? null : page;
+      }),
+    );
+  }
+
+  async cancel(id: string, { signal }: CallOptions): Promise<IdempotentResult<OpenAiBatch>> {
+    const path = `/batches/${segment(id)}/cancel`;
+    const end = await this.#http.send({ method: 'POST', path, signal });
+    return idempotentResult(end, this.#reader(this.#batchWithId(id)));
+  }
+
+  async download(
+    file: string,
+    take: (piece: Buffer) => Promise<void>,
+    { signal }: CallOptions,
+  ): Promise<IdempotentResult<true>> {
+    const path = `/files/${segment(file)}/content`;
+    const end = await this.#http.download({ method: 'GET', path, signal }, take);
+    return idempotentResult(
+      end,
+      this.#reader(() => true as const),
+    );
+  }
+
+  async deleteFile(id: string, { signal }: CallOptions): Promise<IdempotentResult<string>> {
+    const end = await this.#http.send({ method: 'DELETE', path: `/files/${segment(id)}`, signal });
+    return idempotentResult(end, this.#reader(idOf));
+  }
+
+  #batchWithId(id: string): (json: unknown) => OpenAiBatch | null {
+    return (json) => {
+      const batch = readBatch(json, this.mask);
+      return batch?.status.externalId === id ? batch : null;
+    };
+  }
+
+  #reader<Value>(value: (json: unknown) => Value | null): AnswerReader<Value> {
+    return { value, error: readErrorObject, mask: this.mask };
+  }
+}
+
+/** The id in an answer; null if there is none. */
+function idOf(json: unknown): string | null {
+  return typeof json === 'object' && json !== null && 'id' in json ? textOf(json.id) : null;
+}
+
+function segment(text: string): string {
+  return encodeURIComponent(text);
+}

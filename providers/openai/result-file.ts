@@ -1,0 +1,66 @@
+import { isAscii, isUtf8 } from 'node:buffer';
+import { createLineSplitter } from '../../core/openai/line-splitter';
+import type { LineResult, ResultTotals } from '../provider';
+import { readResultLine } from './result-line';
+
+/** How the lines of result files are read. */
+export interface ResultFileOptions {
+  /** A longer line counts as malformed. */
+  readonly maxLineBytes: number;
+  readonly mask: (text: string) => string;
+  readonly take: (result: LineResult) => void | Promise<void>;
+}
+
+/** Reads result files piece by piece. It holds one line, and the results of one piece. */
+export class ResultReader {
+  readonly #options: ResultFileOptions;
+  #splitter: ReturnType<typeof createLineSplitter>;
+  #ready: LineResult[] = [];
+  #results = 0;
+  #malformed = 0;
+
+  constructor(options: ResultFileOptions) {
+    this.#options = options;
+    this.#splitter = this.#createSplitter();
+  }
+
+  get totals(): ResultTotals {
+    return { results: this.#results, malformed: this.#malformed };
+  }
+
+  /** Takes the next bytes of the current file. */
+  async push(piece: Buffer): Promise<void> {
+    this.#splitter.push(piece);
+    await this.#pass();
+  }
+
+  /** The current file has ended; the next bytes are those of another file. */
+  async endFile(): Promise<void> {
+    this.#splitter.end();
+    await this.#pass();
+    this.#splitter = this.#createSplitter();
+  }
+
+  async #pass(): Promise<void> {
+    for (const result of this.#ready.splice(0)) {
+      this.#results++;
+      await this.#options.take(result);
+    }
+  }
+
+  #createSplitter(): ReturnType<typeof createLineSplitter> {
+    const { maxLineBytes, mask } = this.#options;
+    return createLineSplitter({
+      maxLineBytes,
+      checks: { isAscii, isUtf8 },
+      consumer: {
+        line: ({ bytes, start, end }) => {
+          const result = readResultLine(bytes.subarray(start, end), mask);
+          if (result === null) this.#malformed++;
+          else this.#ready.push(result);
+        },
+        tooLong: () => void this.#malformed++,
+      },
+    });
+  }
+}

@@ -1,0 +1,18 @@
+import { NIGHTSHIFT_DIALECT } from './nightshift/dialect';
+import { createOpenAiProvider } from './openai/adapter';
+import { OPENAI_DIALECT, type OpenAiDialect } from './openai/dialect';
+import type { Provider } from './provider';
+import type { ProviderSettings, ProviderType } from './provider-settings';
+
+const DIALECTS: Readonly<Record<ProviderType, OpenAiDialect>> = {
+  openai: OPENAI_DIALECT,
+  nightshift: NIGHTSHIFT_DIALECT,
+};
+
+/**
+ * Opens the adapter for one entry of `providers`. No connection is made before the first call.
+ * @throws config_invalid if its credential cannot be read
+ */
+export function openProvider(settings: ProviderSettings): Provider {
+  return createOpenAiProvider(DIALECTS[settings.type], settings);
+}
