@@ -27,9 +27,9 @@ function requestSource({ QueuedRequest }, flows, owner = SILENT) {
   let made = 0;
   const options = () => {
     const i = made++;
-    return { tenant: tenants[i % flows], model: 'model', cost: COSTS[i % COSTS.length], owner };
+    return { tenant: tenants[i % flows], model: 'model', cost: COSTS[i % COSTS.length] };
   };
-  return { options, next: () => new QueuedRequest(options()) };
+  return { options, next: () => new QueuedRequest(options(), owner) };
 }
 
 /** A controller without limits on what waits, and `limit` requests in flight. */

@@ -1,7 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { DropCode, FaultCode } from '../../core/dispatch/drop-codes';
 import { BAND } from '../../core/dispatch/queue/band';
-import { type DispatchedBy, QueuedRequest } from '../../core/dispatch/queue/queued-request';
+import {
+  type DispatchedBy,
+  QueuedRequest,
+  type RequestOptions,
+} from '../../core/dispatch/queue/queued-request';
 import type { ExchangeEnd } from '../../inference/proxy/exchange-end';
 import { redactUrl } from '../../platform/config-redact';
 import type { Config } from '../../platform/config-schema';
@@ -214,10 +218,9 @@ export class GatewayExchange implements AdmissionPorts, Dispatched {
     const rules = { gateway, isOpen: auth.mode === 'none' };
     const band = bandOf(request, { isWorker, tenant, serviceTier }, rules);
     const { output } = pool.controller.flowOf(band, tenant, model);
-    return new QueuedRequest({
+    const options: RequestOptions = {
       tenant,
       model,
-      owner: this.#admission,
       band,
       id: request.id,
       cost: pool.costs.expected(head, output),
@@ -225,7 +228,8 @@ export class GatewayExchange implements AdmissionPorts, Dispatched {
       priority: priorityOf(request, isWorker),
       prefix: prefixOf(request, isWorker),
       deadlineMs: this.#arrivedMs + waitLimitMs(request),
-    });
+    };
+    return new QueuedRequest(options, this.#admission);
   }
 
   #realCost(end: ExchangeEnd): number {

@@ -32,13 +32,28 @@ export interface Admitted {
  */
 export function admitted(
   controller: RequestQueueController,
-  options: Omit<RequestOptions, 'owner'>,
+  options: RequestOptions,
 ): Promise<Admitted> {
   return new Promise((resolve, reject) => {
-    const owner: RequestOwner = {
-      dispatched: (request, by) => resolve({ request, by }),
-      dropped: (_request, code) => reject(new RequestDropped(code)),
-    };
-    controller.tryEnqueue(new QueuedRequest({ ...options, owner }));
+    controller.tryEnqueue(new QueuedRequest(options, new AwaitingOwner(resolve, reject)));
   });
+}
+
+/** Settles a promise. A class, because two closures would cost more memory. */
+class AwaitingOwner implements RequestOwner {
+  readonly #resolve: (admitted: Admitted) => void;
+  readonly #reject: (reason: RequestDropped) => void;
+
+  constructor(resolve: (admitted: Admitted) => void, reject: (reason: RequestDropped) => void) {
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  dispatched(request: QueuedRequest, by: DispatchedBy): void {
+    this.#resolve({ request, by });
+  }
+
+  dropped(_request: QueuedRequest, code: DropCode): void {
+    this.#reject(new RequestDropped(code));
+  }
 }

@@ -1,7 +1,7 @@
 import type { DropCode } from '../drop-codes';
 import { BAND } from '../queue/band';
 import type { QueuedRequest } from '../queue/queued-request';
-import { ExpiryWheel, TICK_MS, WheelTimer } from '../queue/expiry-wheel';
+import { ExpiryWheel, TICK_MS } from '../queue/expiry-wheel';
 import type { PoolSettings } from './pool-settings';
 
 /** What becomes of requests that have waited long enough. */
@@ -38,12 +38,11 @@ export class WaitingTimes {
     const queuedAtMs = Math.floor(nowMs);
     request.queuedAtMs = queuedAtMs;
     request.expiresMs = Math.min(request.deadlineMs ?? Infinity, queuedAtMs + ttlMs);
-    request.timer ??= new WheelTimer(request);
-    this.#wheel.schedule(request.timer, this.#nextDueMs(request));
+    this.#wheel.schedule(request, this.#nextDueMs(request));
   }
 
   stop(request: QueuedRequest): void {
-    if (request.timer !== null) this.#wheel.cancel(request.timer);
+    this.#wheel.cancel(request);
   }
 
   /** Why a request may not wait any longer; null if it may. */
@@ -62,13 +61,12 @@ export class WaitingTimes {
 
   /** Handles one request that is due; returns false if none is. */
   handleNext(nowMs: number): boolean {
-    const timer = this.#wheel.popDue(nowMs);
-    if (timer === null) return false;
-    const request = timer.owner;
+    const request = this.#wheel.popDue(nowMs);
+    if (request === null) return false;
     const code = this.expiry(request, nowMs);
     if (code !== null) this.#actions.expire(request, code);
-    else if (nowMs >= this.#promoteAtMs(request)) this.#promote(request, timer, nowMs);
-    else this.#wheel.schedule(timer, this.#nextDueMs(request));
+    else if (nowMs >= this.#promoteAtMs(request)) this.#promote(request, nowMs);
+    else this.#wheel.schedule(request, this.#nextDueMs(request));
     return true;
   }
 
@@ -76,12 +74,16 @@ export class WaitingTimes {
    * The oldest requests of the flow move, up to the due one: older ones that found no place before may be
    * due in the same tick, after it. If there is no place, the next tick tries again.
    */
-  #promote(request: QueuedRequest, timer: WheelTimer<QueuedRequest>, nowMs: number): void {
-    for (let moved = this.#actions.promote(request); moved; moved = this.#actions.promote(request)) {
-      if (moved.timer !== null) this.#wheel.schedule(moved.timer, expiryOf(moved));
+  #promote(request: QueuedRequest, nowMs: number): void {
+    for (
+      let moved = this.#actions.promote(request);
+      moved;
+      moved = this.#actions.promote(request)
+    ) {
+      this.#wheel.schedule(moved, expiryOf(moved));
       if (moved === request) return;
     }
-    this.#wheel.schedule(timer, nowMs + TICK_MS);
+    this.#wheel.schedule(request, nowMs + TICK_MS);
   }
 
   #nextDueMs(request: QueuedRequest): number {

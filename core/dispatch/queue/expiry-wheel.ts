@@ -1,71 +1,81 @@
-import { Link, LinkedList } from './linked-list';
-
-/** Length of a tick, ms: timers fire at most this late. */
+/** Length of a tick, ms: elements are due at most this late. */
 export const TICK_MS = 100;
 /** One turn of the wheel lasts 102 s, longer than most waits. */
 const SLOTS = 1_024;
 
-/** A timer of an {@link ExpiryWheel}. It is created once and can be scheduled again. */
-export class WheelTimer<T> extends Link<WheelTimer<T>> {
-  readonly owner: T;
-  dueTick = 0;
-
-  constructor(owner: T) {
-    super();
-    this.owner = owner;
-  }
+/** An element of at most one {@link ExpiryWheel}, which keeps these fields in it. */
+export interface Expiring<T> {
+  /** The tick in which it is due; -1 while it is not scheduled. */
+  dueTick: number;
+  /** Its neighbours in the slot. */
+  previousDue: T | null;
+  nextDue: T | null;
 }
 
 /**
  * A hashed timing wheel (Varghese and Lauck, "Hashed and Hierarchical Timing Wheels", SOSP 1987): to schedule
- * and to cancel a timer takes O(1) steps. Its slots are lists of timers; timers that are due in a later turn
- * of the wheel are passed over. The caller drives it, one due timer at a time.
+ * and to cancel takes O(1) steps. Each slot is a linked list; elements that are due in a later turn of the
+ * wheel are passed over. The caller drives it, one due element at a time.
  */
-export class ExpiryWheel<T> {
-  readonly #slots = Array.from({ length: SLOTS }, () => new LinkedList<WheelTimer<T>>());
-  /** All timers that are due in earlier ticks have fired. */
+export class ExpiryWheel<T extends Expiring<T>> {
+  readonly #firsts = new Array<T | null>(SLOTS).fill(null);
+  readonly #lasts = new Array<T | null>(SLOTS).fill(null);
+  /** Everything that is due in earlier ticks was taken. */
   #tick: number;
-  /** The next timer to look at in the slot of `#tick`; null for the first. */
-  #cursor: WheelTimer<T> | null = null;
+  /** The next element to look at in the slot of `#tick`; null for the first. */
+  #cursor: T | null = null;
 
   constructor(nowMs: number) {
     this.#tick = Math.floor(nowMs / TICK_MS);
   }
 
-  /** Schedules a timer, also one that is scheduled already. It never fires before `dueMs`. */
-  schedule(timer: WheelTimer<T>, dueMs: number): void {
-    this.cancel(timer);
-    timer.dueTick = Math.max(Math.ceil(dueMs / TICK_MS), this.#tick + 1);
-    this.#slotOf(timer.dueTick).push(timer);
+  /** Schedules an element, also one that is scheduled already. It is never due before `dueMs`. */
+  schedule(element: T, dueMs: number): void {
+    this.cancel(element);
+    element.dueTick = Math.max(Math.ceil(dueMs / TICK_MS), this.#tick + 1);
+    const slot = element.dueTick % SLOTS;
+    const last = this.#lasts[slot] ?? null;
+    element.previousDue = last;
+    if (last === null) this.#firsts[slot] = element;
+    else last.nextDue = element;
+    this.#lasts[slot] = element;
   }
 
-  cancel(timer: WheelTimer<T>): void {
-    timer.list?.remove(timer);
+  cancel(element: T): void {
+    if (element.dueTick === -1) return;
+    const slot = element.dueTick % SLOTS;
+    const { previousDue, nextDue } = element;
+    if (previousDue === null) this.#firsts[slot] = nextDue;
+    else previousDue.nextDue = nextDue;
+    if (nextDue === null) this.#lasts[slot] = previousDue;
+    else nextDue.previousDue = previousDue;
+    if (this.#cursor === element) this.#cursor = nextDue;
+    element.dueTick = -1;
+    element.previousDue = null;
+    element.nextDue = null;
   }
 
-  /** Takes the next timer that is due at `nowMs`; null if there is none. */
-  popDue(nowMs: number): WheelTimer<T> | null {
+  /** Takes the next element that is due at `nowMs`; null if there is none. */
+  popDue(nowMs: number): T | null {
     const nowTick = Math.floor(nowMs / TICK_MS);
-    // After a freeze, one turn of the wheel visits every timer.
-    this.#tick = Math.max(this.#tick, nowTick - SLOTS);
+    // After a freeze, one turn of the wheel visits every element.
+    if (this.#tick < nowTick - SLOTS) {
+      this.#tick = nowTick - SLOTS;
+      this.#cursor = null;
+    }
     for (;;) {
-      const timer = this.#nextInSlot(nowTick);
-      if (timer !== null) return timer;
+      const element = this.#nextInSlot(nowTick);
+      if (element !== null) return element;
       if (this.#tick >= nowTick) return null;
       this.#tick++;
     }
   }
 
-  #nextInSlot(nowTick: number): WheelTimer<T> | null {
-    const slot = this.#slotOf(this.#tick);
-    let timer = this.#cursor?.list === slot ? this.#cursor : slot.first;
-    while (timer !== null && timer.dueTick > nowTick) timer = timer.next;
-    this.#cursor = timer?.next ?? null;
-    if (timer !== null) slot.remove(timer);
-    return timer;
-  }
-
-  #slotOf(tick: number): LinkedList<WheelTimer<T>> {
-    return this.#slots[tick % SLOTS] as LinkedList<WheelTimer<T>>;
+  #nextInSlot(nowTick: number): T | null {
+    let element = this.#cursor ?? this.#firsts[this.#tick % SLOTS] ?? null;
+    while (element !== null && element.dueTick > nowTick) element = element.nextDue;
+    this.#cursor = element?.nextDue ?? null;
+    if (element !== null) this.cancel(element);
+    return element;
   }
 }

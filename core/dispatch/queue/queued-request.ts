@@ -2,7 +2,7 @@ import { PRIORITY, type Priority } from '../../chunks/priority';
 import type { DropCode } from '../drop-codes';
 import { BacklogEntry } from './backlog';
 import { BAND, type Band } from './band';
-import type { WheelTimer } from './expiry-wheel';
+import type { Expiring } from './expiry-wheel';
 import type { Flow } from './flow';
 
 /** A flow of {@link QueuedRequest}s. */
@@ -28,7 +28,6 @@ export interface RequestOwner {
 export interface RequestOptions {
   readonly tenant: string;
   readonly model: string;
-  readonly owner: RequestOwner;
   /** `standard` by default. */
   readonly band?: Band;
   /** The same for each attempt at the same work; it bounds how often that work is aborted. */
@@ -51,7 +50,7 @@ export type RequestState = 'new' | 'queued' | 'dispatched' | 'ended';
  * One request, from its arrival to its end. The queue keeps its own fields in it, so that queuing
  * allocates nothing.
  */
-export class QueuedRequest extends BacklogEntry<QueuedRequest> {
+export class QueuedRequest extends BacklogEntry<QueuedRequest> implements Expiring<QueuedRequest> {
   // The first fields are those that the queue reads and writes at each step.
   readonly cost: number;
   readonly priority: Priority;
@@ -77,8 +76,9 @@ export class QueuedRequest extends BacklogEntry<QueuedRequest> {
   expiresMs: number | null;
   /** When it was queued, ms. */
   queuedAtMs = 0;
-  /** Fires when its waiting time may be over; null before it first waits. */
-  timer: WheelTimer<QueuedRequest> | null = null;
+  dueTick = -1;
+  previousDue: QueuedRequest | null = null;
+  nextDue: QueuedRequest | null = null;
   #isCancelled = false;
   /** Set by the owner when the backend begins to answer: from then on it is not aborted for others. */
   hasAnswerBegun = false;
@@ -86,11 +86,11 @@ export class QueuedRequest extends BacklogEntry<QueuedRequest> {
   readonly model: string;
   readonly id: string | null;
 
-  constructor(options: RequestOptions) {
+  constructor(options: RequestOptions, owner: RequestOwner) {
     super();
     this.tenant = options.tenant;
     this.model = options.model;
-    this.owner = options.owner;
+    this.owner = owner;
     this.id = options.id ?? null;
     this.band = options.band ?? BAND.standard;
     this.stockBand = this.band;

@@ -95,14 +95,12 @@ export class ControlledPool implements Pool {
     const { controller } = this.pool;
     const size = { promptBytes: request.promptTokens * BYTES_PER_TOKEN, maxTokens: null };
     const flow = controller.flowOf(band, TENANTS[band], 'model');
-    const queued = new QueuedRequest({
-      ...{ tenant: TENANTS[band], model: 'model', band },
-      cost: this.pool.costs.expected(size, flow.output),
-      owner: {
-        dispatched: () => this.#send(queued, request, events),
-        // A worker sends a dropped line again.
-        dropped: () => this.submit(request, band, events),
-      },
+    const cost = this.pool.costs.expected(size, flow.output);
+    const options = { tenant: TENANTS[band], model: 'model', band, cost };
+    const queued = new QueuedRequest(options, {
+      dispatched: () => this.#send(queued, request, events),
+      // A worker sends a dropped line again.
+      dropped: () => this.submit(request, band, events),
     });
     controller.tryEnqueue(queued);
   }

@@ -117,7 +117,7 @@ export class ControllerModel {
     this.#checkCapacity();
     this.#checkAge();
     must(
-      outcomes.every(({ request }) => request.timer?.list == null),
+      outcomes.every(({ request }) => request.dueTick === -1),
       'no timer outlives the wait',
     );
     for (const band of [BAND.critical, BAND.standard, BAND.sheddable] as const) {

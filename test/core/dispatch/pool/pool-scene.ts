@@ -10,6 +10,7 @@ import {
   QueuedRequest,
   type DispatchedBy,
   type RequestOptions,
+  type RequestOwner,
 } from '../../../../core/dispatch/queue/queued-request';
 
 /** Something that happened to a request. */
@@ -64,11 +65,11 @@ export class PoolScene {
   }
 
   /** Hands over a request, by default of band `standard`, tenant `t` and cost 1. */
-  arrive(options: Partial<RequestOptions> = {}): QueuedRequest {
-    const request = new QueuedRequest({
-      ...{ tenant: 't', model: 'm', cost: 1, owner: this.#owner() },
-      ...options,
-    });
+  arrive(
+    options: Partial<RequestOptions> = {},
+    owner: RequestOwner = this.#owner(),
+  ): QueuedRequest {
+    const request = new QueuedRequest({ tenant: 't', model: 'm', cost: 1, ...options }, owner);
     this.accepted++;
     this.bandOnArrival.set(request, request.band);
     this.newcomer = request;
@@ -155,7 +156,12 @@ export class PoolScene {
 
   /** A newcomer may be queued while its hand-over still runs. */
   #noteQueued(request: QueuedRequest | null): void {
-    if (request?.timer != null && request.state !== 'ended' && !this.queued.includes(request)) {
+    if (
+      request !== null &&
+      request.queuedAtMs > 0 &&
+      request.state !== 'ended' &&
+      !this.queued.includes(request)
+    ) {
       if (!this.inFlight.includes(request)) this.queued.push(request);
     }
   }

@@ -167,7 +167,7 @@ describe('code of others that throws', () => {
       },
       dropped: () => {},
     };
-    scene.arrive({ owner });
+    scene.arrive({}, owner);
     expect([scene.controller.stats().stock, scene.errors]).toEqual([0, [new Error('broken')]]);
   });
 

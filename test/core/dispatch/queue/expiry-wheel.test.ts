@@ -1,5 +1,16 @@
 import fc from 'fast-check';
-import { ExpiryWheel, TICK_MS, WheelTimer } from '../../../../core/dispatch/queue/expiry-wheel';
+import { ExpiryWheel, TICK_MS, type Expiring } from '../../../../core/dispatch/queue/expiry-wheel';
+
+class Timer<N> implements Expiring<Timer<N>> {
+  readonly name: N;
+  dueTick = -1;
+  previousDue: Timer<N> | null = null;
+  nextDue: Timer<N> | null = null;
+
+  constructor(name: N) {
+    this.name = name;
+  }
+}
 
 /** Waits below a tick, of many ticks, and of several turns of the wheel. */
 const WAITS = [0, 1, 99, 100, 101, 5_000, 102_400, 102_500, 500_000];
@@ -14,8 +25,8 @@ describe('an expiry wheel', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 100, size: 'max' }), (steps) => {
         let nowMs = 1_234_567;
-        const wheel = new ExpiryWheel<number>(nowMs);
-        const timers = Array.from({ length: 10 }, (_, i) => new WheelTimer(i));
+        const wheel = new ExpiryWheel<Timer<number>>(nowMs);
+        const timers = Array.from({ length: 10 }, (_, i) => new Timer(i));
         const due = new Map<number, number>();
         for (const { do: what, pick, ms } of steps) {
           if (what === 'schedule') {
@@ -28,8 +39,8 @@ describe('an expiry wheel', () => {
           }
           if (what === 'advance') nowMs += ms;
           for (let fired = wheel.popDue(nowMs); fired !== null; fired = wheel.popDue(nowMs)) {
-            expect(due.get(fired.owner)).toBeLessThanOrEqual(nowMs);
-            due.delete(fired.owner);
+            expect(due.get(fired.name)).toBeLessThanOrEqual(nowMs);
+            due.delete(fired.name);
           }
           expect([...due.values()].filter((dueMs) => dueMs <= nowMs - TICK_MS)).toEqual([]);
         }
@@ -38,13 +49,13 @@ describe('an expiry wheel', () => {
   });
 
   it('goes on where it was when its timers are taken one at a time', () => {
-    const wheel = new ExpiryWheel<string>(0);
-    const timers = ['a', 'b', 'c'].map((name) => new WheelTimer(name));
+    const wheel = new ExpiryWheel<Timer<string>>(0);
+    const timers = ['a', 'b', 'c'].map((name) => new Timer(name));
     for (const timer of timers) wheel.schedule(timer, 100);
-    expect(wheel.popDue(100)?.owner).toBe('a');
+    expect(wheel.popDue(100)?.name).toBe('a');
     wheel.cancel(timers[1]!);
     wheel.schedule(timers[0]!, 100);
-    expect([wheel.popDue(100)?.owner, wheel.popDue(100)]).toEqual(['c', null]);
-    expect(wheel.popDue(200)?.owner).toBe('a');
+    expect([wheel.popDue(100)?.name, wheel.popDue(100)]).toEqual(['c', null]);
+    expect(wheel.popDue(200)?.name).toBe('a');
   });
 });

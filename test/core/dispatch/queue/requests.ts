@@ -10,7 +10,7 @@ export const SILENT_OWNER: RequestOwner = { dispatched: () => {}, dropped: () =>
 
 /** A request of tenant `t` for model `m` that costs 1, unless the options say otherwise. */
 export function makeRequest(options: Partial<RequestOptions> = {}): QueuedRequest {
-  return new QueuedRequest({ tenant: 't', model: 'm', cost: 1, owner: SILENT_OWNER, ...options });
+  return new QueuedRequest({ tenant: 't', model: 'm', cost: 1, ...options }, SILENT_OWNER);
 }
 
 /** Pops until the queue is empty. */
