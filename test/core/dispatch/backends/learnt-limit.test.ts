@@ -104,6 +104,18 @@ describe('the learnt limit of a backend', () => {
     expect(limit.limit).toBe(expected);
   });
 
+  it('rests for 60 s at the best load before it looks for a better one again', () => {
+    const changes = limitChanges();
+    const settledMs = changes.slice(1).flatMap(({ atMs, limit }, i) => {
+      const before = changes[i]!;
+      const restMs = atMs - before.atMs;
+      return restMs > 10_000 && limit > before.limit ? [restMs] : [];
+    });
+    expect(settledMs.length).toBeGreaterThanOrEqual(5);
+    // The rest begins up to half a second before the limit has reached the best load.
+    for (const restMs of settledMs) expect(restMs).toBeGreaterThan(59_000);
+  });
+
   it.each([
     [16, 400],
     [64, 400],
@@ -146,3 +158,24 @@ describe('the learnt limit of a backend', () => {
     expect(trace(3)[0]?.limit).toBe(8);
   });
 });
+
+/** When the limit of a backend with 16 places changes in 20 minutes, with lines that always wait. */
+function limitChanges() {
+  const limit = new LearntLimit();
+  const open: { readonly endsMs: number; readonly sent: SentMark }[] = [];
+  const changes: { readonly atMs: number; readonly limit: number }[] = [];
+  for (let nowMs = 0; nowMs < 1_200_000;) {
+    while (limit.hasRoom({ isSheddable: true, nowMs })) {
+      const tookMs = 1_000 * Math.max(1, (open.length + 1) / 16);
+      open.push({ endsMs: nowMs + tookMs, sent: limit.send(nowMs) });
+    }
+    open.sort((a, b) => a.endsMs - b.endsMs);
+    const first = open.shift();
+    if (first === undefined) break;
+    nowMs = first.endsMs;
+    const before = limit.limit;
+    limit.end({ ...end, signal: 'success', sent: first.sent, nowMs });
+    if (limit.limit !== before) changes.push({ atMs: nowMs, limit: limit.limit });
+  }
+  return changes;
+}
