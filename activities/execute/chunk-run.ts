@@ -48,7 +48,7 @@ export interface ChunkRunOptions {
 const LONG_UNTIL_PROBE_MS = 2_000;
 /** If nothing of an overdue chunk is held, and nothing will be sent for this long, the chunk leaves. */
 const LONG_REST_MS = 2_000;
-/** Longest sleep of the loop, which polls conditions that have no event. */
+/** Longest sleep of the loop, which polls conditions that have no event, such as followers that wait for a leader. */
 const MAX_SLEEP_MS = 250;
 /** Pause of a line whose try failed before it was sent, for example because its input is unreadable. */
 const FAILED_TRY_PAUSE_MS = 1_000;
@@ -223,10 +223,8 @@ export class ChunkRun implements LineRun {
   }
 
   #sleepMs(nowMs: number): number {
-    const { nextDueMs, startEndsMs } = this.#queue;
-    const times = [nextDueMs ?? Infinity];
-    if (startEndsMs !== null && startEndsMs > nowMs) times.push(startEndsMs);
-    return Math.min(MAX_SLEEP_MS, Math.max(1, Math.min(...times) - nowMs));
+    const dueMs = this.#queue.nextDueMs;
+    return Math.min(MAX_SLEEP_MS, dueMs === null ? Infinity : Math.max(1, dueMs - nowMs));
   }
 
   #begin(line: ChunkLine, permit: Permit): void {

@@ -47,7 +47,7 @@ export class LineQueue {
     return this.take(nowMs);
   }
 
-  /** The next line to send now, or null: see {@link nextDueMs} and {@link startEndsMs}. */
+  /** The next line to send now; null before {@link nextDueMs}, or if followers wait for their leader. */
   take(nowMs: number): ChunkLine | null {
     const due = this.#backingOff[0];
     if (due !== undefined && due.notBeforeMs <= nowMs) {
@@ -83,11 +83,6 @@ export class LineQueue {
   /** When the first line in backoff is due, Unix ms; null if there is none. */
   get nextDueMs(): number | null {
     return this.#backingOff[0]?.notBeforeMs ?? null;
-  }
-
-  /** Until then, Unix ms, followers of leaders may wait ({@link LeaderFirst.startEndsMs}). */
-  get startEndsMs(): number | null {
-    return this.#fresh.startEndsMs;
   }
 
   /** Lines in backoff, the first due first. */
