@@ -40,6 +40,19 @@ const DATASETS = {
   },
 };
 
+/** The lines of each tenant: questions about documents of its own. */
+function tenantsWithDocuments(count, documentsEach) {
+  const text = texts(4);
+  return Array.from({ length: count }, (_, tenant) => {
+    const system = text(500);
+    const documents = Array.from({ length: documentsEach }, () => text(3000));
+    return lines(4 + tenant, documentsEach * 10, (i) => [
+      system,
+      documents[i % documentsEach] + text(63),
+    ]);
+  });
+}
+
 /** `count` lines in random order; `parts(i)` are system and user text of the i-th one. */
 function lines(seed, count, parts) {
   const random = generator(seed + 100);
@@ -75,4 +88,4 @@ function generator(seed) {
   return () => (state = (state * 48_271) % 2_147_483_647);
 }
 
-module.exports = { DATASETS };
+module.exports = { DATASETS, tenantsWithDocuments };

@@ -29,6 +29,7 @@ const ROWS = {
   F6: () => require('./rows/proxy').eventDelay,
   F9: () => require('./rows/shares').shares,
   F10: () => require('./rows/prefix-cache').prefixCache,
+  'F10-tenants': () => require('./rows/prefix-tenants').prefixTenants,
   F11: () => require('./rows/gateway-batch').throughGateway,
   F12: () => require('./rows/gateway-kill').gatewayKill,
   faults: () => require('./rows/faults').faults,
