@@ -116,12 +116,19 @@ describe('results', () => {
     expect(taken).toEqual(['answer a', 'answer b', 'unanswered c']);
   });
 
-  it('end with the error of their consumer', async () => {
-    const { provider, job } = await ended();
-    const fault = new Error('the journal is away');
-    const take = () => Promise.reject(fault);
-    await expect(provider.results(job, take, { signal })).rejects.toBe(fault);
-  });
+  it.each([true, false])(
+    'end with the error of their consumer: file at its end %p',
+    async (isEnd) => {
+      const { provider, job } = await ended(({ call }, response) => {
+        if (!call.endsWith('/content')) return reply(response, 200, batch('b1', ENDED));
+        response.write(answer('a'));
+        if (isEnd) response.end();
+      });
+      const fault = new Error('the journal is away');
+      const take = () => Promise.reject(fault);
+      await expect(provider.results(job, take, { signal })).rejects.toBe(fault);
+    },
+  );
 
   it('are gone with their file, and transient if it is cut off', async () => {
     const { provider, job } = await ended();
