@@ -1,4 +1,4 @@
-import { chooseBackend } from '../../core/dispatch/backends/backend-choice';
+import { chooseBackend, comparedLimits } from '../../core/dispatch/backends/backend-choice';
 import type { HarmGuard } from '../../core/dispatch/backends/harm-guard';
 import type { PrefixIndex } from '../../core/dispatch/backends/prefix-index';
 import type { TokenCosts } from '../../core/dispatch/cost';
@@ -119,6 +119,9 @@ export class GatewayPool {
     this.#sheddableCap = this.isStatic
       ? Infinity
       : Math.max(1, this.guard.cap({ ...share, floor: floor * learnt }, this.#nowMs()));
+    if (this.guard.isEngineQueueing) {
+      for (const { limit: one } of ready) one.onEngineQueue(this.#nowMs());
+    }
     const { sheddableCap } = this;
     const readyBackends = ready.length;
     const isLearnt = !ready.some((backend) => backend.limit.isSlowStart);
@@ -131,14 +134,18 @@ export class GatewayPool {
     const { prefixes, readChain, loadBound } = this.#parts;
     const isShared = this.backends.length > 1;
     const chain = isShared ? readChain(prompt) : { blocks: [], length: 0 };
-    const candidates = this.backends.map((backend) => ({
+    // A limit that is not learnt yet says nothing about what the backend can take.
+    const limits = this.backends.map(({ limit: one }) =>
+      one.isSlowStart ? one.mostInFlight : one.limit,
+    );
+    const compared = comparedLimits(limits);
+    const candidates = this.backends.map((backend, i) => ({
       backend,
       id: backend.id,
       isReady: backend.isReady,
       hasRoom: this.#hasRoom(backend, band),
       inFlight: backend.inFlight,
-      // A limit that is not learnt yet says nothing about what the backend can take.
-      limit: backend.limit.isSlowStart ? backend.limit.mostInFlight : backend.limit.limit,
+      limit: compared[i] ?? 0,
       match: prefixes.match(backend, chain),
     }));
     // The chain of a short prompt has no block; its buffer holds one of an earlier prompt.

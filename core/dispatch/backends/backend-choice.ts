@@ -64,6 +64,23 @@ function boundOf(part: number, loadBound: number): number {
   return part >= LONG_MATCH ? loadBound : 1 + SHORT_MATCH_SHARE * (loadBound - 1);
 }
 
+/**
+ * Limits that differ by less than this factor may be those of equal backends: learnt limits are estimates.
+ */
+const ALIKE = 1.4;
+
+/**
+ * Limits to compare backends by: of each the mean of those that are about as large. With its own limit, the one that is
+ * estimated too high would get a queue in its engine while the other has free places, and would keep the other's limit
+ * too low, because the other never gets more.
+ */
+export function comparedLimits(limits: readonly number[]): number[] {
+  return limits.map((own) => {
+    const alike = limits.filter((other) => other < own * ALIKE && own < other * ALIKE);
+    return alike.reduce((sum, other) => sum + other, 0) / Math.max(1, alike.length);
+  });
+}
+
 function leastLoaded<C extends Candidate>(candidates: readonly C[], key: number): C | null {
   let best: C | null = null;
   for (const candidate of candidates) {

@@ -15,9 +15,11 @@ export interface CapBounds {
 /** Upper bounds of the classes of prompts, in tokens. Longer prompts are in a class of their own. */
 const CLASSES = [512, 2_048, 8_192, 32_768, Infinity];
 /** Streams are that much slower than their base: batches do harm. */
-const HARM = 1.7;
+const HARM = 2;
 /** Streams are at most that much slower than their base: batches may have more. */
-const NO_HARM = 1.4;
+const NO_HARM = 1.65;
+/** Streams are slower than the steps of a busy engine explain: they wait for a place in it. */
+const QUEUE = 2.5;
 const SHRINK = 0.7;
 /** Growth per second, as a share of the limit. */
 const GROWTH = 0.1;
@@ -46,6 +48,12 @@ export class HarmGuard {
   #cap = Infinity;
   /** The cap before it was cut; null if it was not, or has grown since. */
   #before: number | null = null;
+  #isEngineQueueing = false;
+
+  /** Whether streams showed, when they were last compared, that batches make them wait for a place in an engine. */
+  get isEngineQueueing(): boolean {
+    return this.#isEngineQueueing;
+  }
 
   /** A stream of a higher band got its first byte. */
   onFirstByte(stream: {
@@ -63,6 +71,7 @@ export class HarmGuard {
     const { ceiling, floor } = bounds;
     const isSilent = nowMs - this.#lastStreamMs >= SILENT_AFTER_MS;
     this.#cap = Math.min(this.#cap, ceiling);
+    if (isSilent) this.#isEngineQueueing = false;
     if (isSilent) this.#set(ceiling, null, nowMs);
     else if (nowMs - this.#changedMs >= INTERVAL_MS) this.#adjust(bounds, nowMs);
     this.#cap = Math.max(floor, Math.min(this.#cap, ceiling));
@@ -90,6 +99,7 @@ export class HarmGuard {
 
   #adjust({ limit, inFlight, ceiling }: CapBounds, nowMs: number): void {
     const slowest = this.slowdown(nowMs) ?? 0;
+    this.#isEngineQueueing = slowest > QUEUE && inFlight >= USED * this.#cap;
     if (slowest > HARM) this.#onHarm(inFlight, nowMs);
     else if (slowest > 0 && slowest < NO_HARM && this.#cap < ceiling) {
       this.#set(this.#cap + GROWTH * limit, null, nowMs);

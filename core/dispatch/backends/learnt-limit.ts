@@ -74,6 +74,7 @@ const INTERVAL_MS = 500;
  * |-----------------------------------------------|----------------------------------------------------|
  * | slow start: more load paid up to now          | grows to 2 × the best load, 1.3 × beside users     |
  * | more load does not pay                        | is the best load; ends slow start                  |
+ * | streams show a queue in the engines           | is the best load; ends slow start                  |
  * | a load above or below the best is not known   | is that load, until it is; then rests for 60 s     |
  * | success                                       | grows by at most 1                                 |
  * | overload, sent after the last cut             | × 0.7; ends slow start                             |
@@ -173,6 +174,18 @@ export class LearntLimit {
     if (pauseMs <= 0) return;
     const untilMs = nowMs + Math.min(pauseMs, MAX_PAUSE_MS);
     this.#pausedUntilMs = Math.max(this.#pausedUntilMs, untilMs);
+  }
+
+  /**
+   * Users wait in a queue of the engines, beside batches. Ends slow start if it has gone beyond the best load that is
+   * known: the loads between the two will show that they do not pay, but only when many answers have ended.
+   */
+  onEngineQueue(nowMs: number): void {
+    if (!this.#isSlowStart) return;
+    const best = this.#curve.best(nowMs);
+    if (best === null || best >= this.#limit) return;
+    this.#isSlowStart = false;
+    this.#aimAt(best);
   }
 
   #advance(nowMs: number): void {

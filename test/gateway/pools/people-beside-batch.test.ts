@@ -71,6 +71,7 @@ describe('a pool of engines', () => {
 
   it.each([
     ['chat', [1, 2, 3]],
+    ['demo', [1, 2]],
     ['scene', [1]],
     ['large', [1]],
     ['prompts', [1, 2, 3]],
@@ -78,13 +79,13 @@ describe('a pool of engines', () => {
     const alone = seeds.map((seed) => run(name, { ...QUIET, seed }));
     const besides = seeds.map((seed) => run(name, { seed }));
     expect(ttft(besides, 0.5)).toBeLessThan(1.5 * ttft(alone, 0.5));
-    expect(ttft(besides, 0.95)).toBeLessThan(1.8 * ttft(alone, 0.95));
-    expect(ttft(besides, 0.99)).toBeLessThan(2.5 * ttft(alone, 0.99));
+    expect(ttft(besides, 0.95)).toBeLessThan(1.6 * ttft(alone, 0.95));
+    expect(ttft(besides, 0.99)).toBeLessThan(1.6 * ttft(alone, 0.99));
     const uncontrolled = ttft(run(name, { isControlled: false }), 0.5);
     expect(ttft(besides, 0.95)).toBeLessThan(uncontrolled / 4);
     for (const beside of besides) {
       const idle = 1 - usedBy(name, beside, true);
-      expect(usedBy(name, beside, false) / idle).toBeGreaterThan(0.55);
+      expect(usedBy(name, beside, false) / idle).toBeGreaterThan(0.6);
     }
   });
 

@@ -20,7 +20,16 @@ export const SHAPES = {
     promptTokens: { median: 200, sigma: 0.5 },
     outputTokens: { median: 32, sigma: 0.4 },
   },
-  /** The engines of row F7 and of `nightshift demo --scene flow`. */
+  /** The engines of `nightshift demo --scene flow`. */
+  demo: {
+    engine: {
+      ...COMMON,
+      ...{ slots: 32, stepBaseMs: 30, stepGrowthMs: 0.4, prefillMsPerToken: 0.02 },
+    },
+    promptTokens: { median: 200, sigma: 0.05 },
+    outputTokens: { median: 20, sigma: 0.4 },
+  },
+  /** More places, answers of about a second. */
   scene: {
     engine: {
       ...COMMON,

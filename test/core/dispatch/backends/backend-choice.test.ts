@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { Candidate } from '../../../../core/dispatch/backends/backend-choice';
-import { chooseBackend } from '../../../../core/dispatch/backends/backend-choice';
+import { chooseBackend, comparedLimits } from '../../../../core/dispatch/backends/backend-choice';
 
 const backend = (id: string, over: Partial<Candidate> = {}): Candidate => {
   const idle = { inFlight: 0, limit: 8, match: 0 };
@@ -8,6 +8,17 @@ const backend = (id: string, over: Partial<Candidate> = {}): Candidate => {
 };
 const choose = (candidates: Candidate[], key = 1, tried = new Set<string>()) =>
   chooseBackend(candidates, { loadBound: 1.25, promptBlocks: 4, key, tried })?.id ?? null;
+
+describe('the limits to compare backends by', () => {
+  it('are the means of limits that may be those of equal backends', () => {
+    expect(comparedLimits([29, 36, 31])).toEqual([32, 32, 32]);
+  });
+
+  it('are those of each backend if they differ much', () => {
+    expect(comparedLimits([64, 24])).toEqual([64, 24]);
+    expect(comparedLimits([60, 24, 68])).toEqual([64, 24, 64]);
+  });
+});
 
 describe('the choice of a backend', () => {
   it('takes the longest match, as long as its load stays near the mean', () => {

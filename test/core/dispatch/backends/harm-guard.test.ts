@@ -24,15 +24,15 @@ describe('the cap for batch requests', () => {
     const guard = new HarmGuard();
     expect(guard.cap(BOUNDS, 0)).toBe(90);
     watch(guard, 0, constant(100, 61));
-    expect(watch(guard, 61, constant(200, 3)).at(-1)).toBeLessThan(90);
+    expect(watch(guard, 61, constant(230, 3)).at(-1)).toBeLessThan(90);
     expect(guard.cap(BOUNDS, 63_000 + 9_999)).toBeLessThan(90);
     expect(guard.cap(BOUNDS, 63_000 + 10_000)).toBe(90);
   });
 
-  it('falls by 30 % a second while users wait 1.7 times as long as in their best minute', () => {
+  it('falls by 30 % a second while users wait twice as long as in their best minute', () => {
     const guard = new HarmGuard();
     expect(watch(guard, 0, constant(100, 61)).at(-1)).toBe(90);
-    const caps = watch(guard, 61, constant(171, 12));
+    const caps = watch(guard, 61, constant(201, 12));
     expect(caps.slice(0, 2)).toEqual([expect.closeTo(63), expect.closeTo(44.1)]);
     expect(caps.at(-1)).toBe(5);
   });
@@ -40,21 +40,21 @@ describe('the cap for batch requests', () => {
   it('grows by a tenth of the limit while users do not notice, and stays between', () => {
     const guard = new HarmGuard();
     watch(guard, 0, constant(100, 61));
-    watch(guard, 61, constant(200, 9));
-    const kept = watch(guard, 72, constant(150, 3));
+    watch(guard, 61, constant(230, 9));
+    const kept = watch(guard, 72, constant(190, 3));
     expect(new Set(kept).size).toBe(1);
-    const grown = watch(guard, 75, constant(139, 5));
+    const grown = watch(guard, 75, constant(164, 5));
     expect(grown[4]! - kept[2]!).toBeCloseTo(50);
   });
 
   it('changes at most once a second', () => {
     const guard = new HarmGuard();
     watch(guard, 0, constant(100, 61));
-    watch(guard, 61, constant(200, 1));
+    watch(guard, 61, constant(230, 1));
     const cap = guard.cap(BOUNDS, 61_500);
     expect(guard.cap(BOUNDS, 61_999)).toBe(cap);
     for (let i = 0; i < 20; i++)
-      guard.onFirstByte({ promptTokens: 100, ttfbMs: 200, nowMs: 61_999 });
+      guard.onFirstByte({ promptTokens: 100, ttfbMs: 230, nowMs: 61_999 });
     expect(guard.cap(BOUNDS, 61_999)).toBe(cap);
     expect(guard.cap(BOUNDS, 62_000)).toBeLessThan(cap);
   });
@@ -69,13 +69,13 @@ describe('the cap for batch requests', () => {
     expect(watch(guard, 61, constant(3_000, 5), 30_000).at(-1)).toBe(90);
     // One class that suffers is enough.
     watch(guard, 66, constant(100, 1), 100);
-    expect(watch(guard, 66, constant(6_000, 3), 30_000).at(-1)).toBeLessThan(90);
+    expect(watch(guard, 66, constant(6_300, 3), 30_000).at(-1)).toBeLessThan(90);
   });
 
   it('judges a cut only by streams that were sent after it', () => {
     const guard = new HarmGuard();
     watch(guard, 0, constant(100, 61));
-    const cut = watch(guard, 61, constant(200, 1)).at(-1);
+    const cut = watch(guard, 61, constant(230, 1)).at(-1);
     // Slow, but on their way since before the cut.
     const nowMs = 62_500;
     for (let i = 0; i < 20; i++) guard.onFirstByte({ promptTokens: 100, ttfbMs: 1_501, nowMs });
@@ -84,7 +84,7 @@ describe('the cap for batch requests', () => {
 
   it('stays if batches do not use half of it, and is restored if users wait without batches', () => {
     const guard = new HarmGuard();
-    const slow = (second: number, inFlight: number, ttfbMs = 200) => {
+    const slow = (second: number, inFlight: number, ttfbMs = 230) => {
       const nowMs = second * 1_000;
       for (let i = 0; i < 20; i++) guard.onFirstByte({ promptTokens: 100, ttfbMs, nowMs });
       return guard.cap({ ...BOUNDS, inFlight }, nowMs);
@@ -95,11 +95,29 @@ describe('the cap for batch requests', () => {
     expect(slow(67, 22)).toBe(90);
   });
 
+  it('reports a queue in the engines if batches make users wait far longer', () => {
+    const guard = new HarmGuard();
+    const isQueueing = (second: number, ttfbMs: number, inFlight = 90) => {
+      const nowMs = second * 1_000;
+      for (let i = 0; i < 20; i++) guard.onFirstByte({ promptTokens: 100, ttfbMs, nowMs });
+      guard.cap({ ...BOUNDS, inFlight }, nowMs);
+      return guard.isEngineQueueing;
+    };
+    for (let second = 0; second < 61; second++) isQueueing(second, 100);
+    expect(isQueueing(61, 240)).toBe(false);
+    expect(isQueueing(63, 260)).toBe(true);
+    // With few lines in flight, users wait for each other.
+    expect(isQueueing(65, 260, 10)).toBe(false);
+    expect(isQueueing(67, 260)).toBe(true);
+    guard.cap(BOUNDS, 67_000 + 10_000);
+    expect(guard.isEngineQueueing).toBe(false);
+  });
+
   it('forgets a base after ten minutes', () => {
     const guard = new HarmGuard();
     watch(guard, 0, constant(100, 60));
-    expect(watch(guard, 60, constant(200, 500)).at(-1)).toBe(5);
-    expect(watch(guard, 560, constant(200, 200)).at(-1)).toBe(90);
+    expect(watch(guard, 60, constant(230, 500)).at(-1)).toBe(5);
+    expect(watch(guard, 560, constant(230, 200)).at(-1)).toBe(90);
   });
 
   it('stays between floor and ceiling for any streams', () => {

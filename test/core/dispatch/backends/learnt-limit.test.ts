@@ -75,6 +75,23 @@ describe('the learnt limit of a backend', () => {
     expect(room(false)).toBe(false);
   });
 
+  it('ends slow start at the best known load if users wait in a queue of the engines', () => {
+    const limit = new LearntLimit();
+    limit.onEngineQueue(0);
+    expect(limit.isSlowStart).toBe(true);
+    // Eight requests at a time are known, and the limit goes on to sixteen.
+    let nowMs = 0;
+    const open = Array.from({ length: 8 }, () => limit.send(0));
+    for (let i = 0; limit.limit < 14; i++) {
+      nowMs += 125;
+      limit.end({ ...end, signal: 'success', sent: open[i % 8]!, nowMs });
+      open[i % 8] = limit.send(nowMs);
+    }
+    limit.onEngineQueue(nowMs);
+    expect(limit.isSlowStart).toBe(false);
+    expect(limit.limit).toBe(8);
+  });
+
   it.each([
     [{ initial: 8, min: 9, max: 10 }],
     [{ initial: 8, min: 1, max: 7 }],
