@@ -7,6 +7,7 @@ import {
 import { createRestoredRows } from '../../../../storage/postgres/restored-rows';
 import { loseNextCommit } from '../../../support/lost-commit';
 import { useDatabase } from '../../../support/postgres';
+import { until } from '../../../support/until';
 import { ACCOUNT, leaseRequest, newJob, passTime, uploadedJob } from './job-scene';
 
 const database = useDatabase('batches', 'provider_jobs', 'installation');
@@ -119,6 +120,23 @@ describe('the lease of a job', () => {
     expect(await jobs.takeLease(leaseRequest(id))).toMatchObject({ kind: 'granted' });
   });
 
+  it('is not granted on a row that another process is changing', async () => {
+    const { id } = await uploadedJob(database.pool);
+    const other = await database.pool.connect();
+    await other.query('begin');
+    const change = `update provider_jobs set external_id = 'x', step = 'submitted' where id = $1`;
+    await other.query(change, [id]);
+    const asked = jobs.takeLease(leaseRequest(id));
+    const waiting = `select 1 from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`;
+    const waits = async () => (await database.pool.query(waiting)).rows.length > 0;
+    await until(waits, 5_000, 'the attempt to wait for the row');
+    await other.query('commit');
+    other.release();
+    expect(await asked).toMatchObject({ kind: 'exists', externalId: 'x' });
+    expect(await jobs.find(id)).toMatchObject({ step: 'submitted' });
+  });
+
   it('tells an attempt that the job exists, is settled, or has no row', async () => {
     const { id } = await uploadedJob(database.pool);
     await jobs.takeLease(leaseRequest(id));
@@ -217,6 +235,19 @@ describe('the quota of an account', () => {
     await jobs.recordEnd(oldest.id, { providerStatus: 'x', outcome: 'completed', error: null });
     expect(await ask(late.id, limits)).toMatchObject({ kind: 'wait', reason: 'no_room' });
     expect(await ask(younger.id, limits)).toMatchObject({ kind: 'granted' });
+  });
+
+  it('goes to the oldest of several waiting jobs of a tenant', async () => {
+    const limits = { maxOpenJobs: 1 };
+    const [open, older, younger] = [
+      await uploadedJob(database.pool),
+      await uploadedJob(database.pool),
+      await uploadedJob(database.pool),
+    ];
+    for (const { id } of [open, older, younger]) await ask(id, limits);
+    await jobs.abandon(open.id);
+    expect(await ask(younger.id, limits)).toMatchObject({ kind: 'wait', reason: 'no_room' });
+    expect(await ask(older.id, limits)).toMatchObject({ kind: 'granted' });
   });
 
   it('is not kept for a job that does not ask any more', async () => {
