@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { BAND, type Band } from '../../core/dispatch/queue/band';
+import { whenClosed } from '../../http/connections/exchanges';
 import { RETRY_AFTER_SEC } from '../../http/errors/error-envelope';
 import type { Config } from '../../platform/config-schema';
 import type { GatewayMetrics } from '../../platform/gateway-metrics';
@@ -20,7 +21,7 @@ export function addBodyPlaces(app: FastifyInstance, config: RuleConfig, room: Bo
     // The route releases the place, but it does not run if the client is gone or a hook fails. The client may be gone
     // already, because looking up the caller takes time.
     if (reply.raw.closed || reply.raw.destroyed) place.release();
-    else reply.raw.once('close', () => place.release());
+    else whenClosed(reply.raw, () => place.release());
     done();
   });
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server } from 'node:http';
 import { type BareAnswer, endWith } from './bare-answer';
 import type { OnClosed } from './closed-reason';
-import { type Exchange, onExchange } from './exchanges';
+import { type Exchange, watchExchanges } from './exchanges';
 
 /** How slowly the body of a request may arrive. */
 export interface BodyRate {
@@ -33,12 +33,14 @@ const CHECKS_PER_GRACE = 5;
 export function watchBodyRates(server: Server, rate: BodyRate, onClosed: OnClosed): void {
   if (rate.bytesPerSec === 0) return;
   const arrivals = new Map<IncomingMessage, Arrival>();
-  onExchange(server, ({ request, response }) => {
-    if (!hasBody(request)) return;
-    const readBytes = request.socket.bytesRead;
-    const checkedAtMs = performance.now();
-    arrivals.set(request, { request, response, readBytes, checkedAtMs, creditMs: rate.graceMs });
-    request.once('close', () => arrivals.delete(request));
+  watchExchanges(server, {
+    begin: ({ request, response }) => {
+      if (!hasBody(request)) return;
+      const readBytes = request.socket.bytesRead;
+      const checkedAtMs = performance.now();
+      arrivals.set(request, { request, response, readBytes, checkedAtMs, creditMs: rate.graceMs });
+    },
+    end: ({ request }) => void arrivals.delete(request),
   });
   const check = (): void => {
     for (const arrival of arrivals.values()) {

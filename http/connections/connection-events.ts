@@ -2,11 +2,15 @@ import type { Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type BareAnswer, endWith } from './bare-answer';
 import type { ClosedReason, OnClosed } from './closed-reason';
-import { type Exchange, onExchange } from './exchanges';
+import { type Exchange, watchExchanges } from './exchanges';
 
 /** A request line of more than 8 KiB. If the headers are too large, the URL is the reason. */
 const LONG_REQUEST_LINE = /^[A-Z-]{1,20} [^\n]{8192}/;
-const LAST_EXCHANGE = new WeakMap<object, Exchange>();
+const LAST_EXCHANGE = Symbol('last exchange');
+
+/** A connection that carries its last exchange: an entry in a weak map would cost each request more. */
+type Connection = Duplex & { [LAST_EXCHANGE]?: Exchange };
+
 /** Connections on which the answer to invalid bytes waits for the previous answer. */
 const AWAITING_TURN = new WeakSet<object>();
 
@@ -16,7 +20,9 @@ const AWAITING_TURN = new WeakSet<object>();
  * `maxBodyBytes` gets no `100 Continue`.
  */
 export function addConnectionEvents(server: Server, maxBodyBytes: number): void {
-  onExchange(server, (exchange) => LAST_EXCHANGE.set(exchange.request.socket, exchange));
+  watchExchanges(server, {
+    begin: (exchange) => void ((exchange.request.socket as Connection)[LAST_EXCHANGE] = exchange),
+  });
   server.on('checkContinue', (request, response) => {
     const declared = Number(request.headers['content-length'] ?? 0);
     if (!(declared > maxBodyBytes)) response.writeContinue();
@@ -48,7 +54,7 @@ export function answerBrokenRequest(
   const reason = reasonOf(error);
   if (reason !== null) onClosed(reason);
   const answer = answerTo(error);
-  const last = LAST_EXCHANGE.get(socket);
+  const last = (socket as Connection)[LAST_EXCHANGE];
   if (last === undefined || last.response.writableFinished) endWith(socket, answer);
   else if (last.request.complete) {
     // The invalid bytes follow a complete request, whose answer comes first.
@@ -63,7 +69,7 @@ export function answerBrokenRequest(
  * client that stopped sending gets a 408. A client that stopped reading is disconnected.
  */
 function answerIdle(socket: Duplex): void {
-  const last = LAST_EXCHANGE.get(socket);
+  const last = (socket as Connection)[LAST_EXCHANGE];
   const isAnswered = last === undefined || last.response.headersSent;
   if (!isAnswered && last.request.complete) return;
   if (isAnswered) socket.destroy();

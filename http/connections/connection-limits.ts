@@ -4,7 +4,7 @@ import { RETRY_AFTER_SEC } from '../errors/error-envelope';
 import { type BareAnswer, endWith } from './bare-answer';
 import type { OnClosed } from './closed-reason';
 import { type ConnectionLimits, ConnectionTable, type ReachedLimit } from './connection-table';
-import { onExchange } from './exchanges';
+import { watchExchanges } from './exchanges';
 
 /** {@link ConnectionLimits}, and the name of the setting that a refusal mentions. */
 export interface NamedConnectionLimits extends ConnectionLimits {
@@ -39,9 +39,9 @@ export function limitConnections(
       refuse(socket, reached);
     }
   });
-  onExchange(server, ({ request: { socket }, response }) => {
-    table.begin(socket);
-    response.once('close', () => table.end(socket));
+  watchExchanges(server, {
+    begin: ({ request }) => table.begin(request.socket),
+    end: ({ request }) => table.end(request.socket),
   });
 }
 

@@ -1,6 +1,6 @@
 import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { onExchange } from './exchanges';
+import { watchExchanges } from './exchanges';
 
 /**
  * Ends the answers of a connection that closes before their turn. A client may send a request before the answer to the
@@ -9,12 +9,14 @@ import { onExchange } from './exchanges';
  */
 export function endPipelinedAnswers(server: Server): void {
   const waiting = new WeakMap<Socket, Set<ServerResponse>>();
-  onExchange(server, ({ request: { socket }, response }) => {
-    // It is its turn already, as for every client that does not pipeline.
-    if (response.socket !== null) return;
-    const answers = waiting.get(socket) ?? endedWith(socket);
-    waiting.set(socket, answers.add(response));
-    response.once('close', () => answers.delete(response));
+  watchExchanges(server, {
+    begin: ({ request: { socket }, response }) => {
+      // It is its turn already, as for every client that does not pipeline.
+      if (response.socket !== null) return;
+      const answers = waiting.get(socket) ?? endedWith(socket);
+      waiting.set(socket, answers.add(response));
+      response.once('close', () => answers.delete(response));
+    },
   });
 }
 

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { OTHER } from '../../platform/label-values';
 import type { Logger } from '../../platform/logger';
 import type { RouteMeters } from '../../platform/series/http-series';
+import { whenClosed } from '../connections/exchanges';
 
 /** What a server counts of its requests and connections. */
 export interface RequestMetrics {
@@ -22,7 +23,7 @@ export function addRequestMetrics(
     const [method, path] = [methodLabel(request.method), pathPattern(request)];
     const route = metrics.routes(method, path);
     route.begin();
-    reply.raw.once('close', () => {
+    whenClosed(reply.raw, () => {
       const { headersSent, statusCode, writableFinished } = reply.raw;
       const status = headersSent ? String(statusCode) : CLIENT_CLOSED;
       const tookMs = performance.now() - request.arrivedAtMs;
