@@ -38,13 +38,26 @@ export function memberStarts(
   while (json[at] === QUOTE) {
     const keyEnd = stringEnd(json, at);
     const valueStart = skipBlanks(json, skipBlanks(json, keyEnd + 1) + 1);
-    const index = names.findIndex((name) => isKey(json, [at, keyEnd], name));
+    const index = indexOfKey(json, [at, keyEnd], names);
     if (index !== -1) found[index] = valueStart;
     at = skipBlanks(json, valueEnd(json, valueStart));
     if (json[at] !== COMMA) break;
     at = skipBlanks(json, at + 1);
   }
   return found;
+}
+
+/** A loop, because a callback for each member costs more than the comparisons. */
+function indexOfKey(
+  json: Buffer,
+  key: readonly [number, number],
+  names: readonly Buffer[],
+): number {
+  for (let index = 0; index < names.length; index++) {
+    const name = names[index];
+    if (name !== undefined && isKey(json, key, name)) return index;
+  }
+  return -1;
 }
 
 function hasEscape(json: Buffer, open: number, close: number): boolean {

@@ -20,10 +20,14 @@ export interface RequestHead {
 /** Deeper or larger bodies would cost a model server's parser more than their prompt is worth. */
 const checkJson = createJsonCheck({ maxDepth: 10_000, maxTokens: 10_000_000 });
 
-const PARAMETERS = ['model', 'stream', 'service_tier'] as const;
-const TOKEN_LIMITS = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'] as const;
-const PROMPT = ['tools', 'instructions', 'messages', 'input', 'prompt'] as const;
-const NAMES = [...PARAMETERS, ...TOKEN_LIMITS, ...PROMPT].map((name) => Buffer.from(name));
+const TOKEN_LIMITS = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'];
+const PROMPT = ['tools', 'instructions', 'messages', 'input', 'prompt'];
+const NAMES = ['model', 'stream', 'service_tier', ...TOKEN_LIMITS, ...PROMPT].map((name) =>
+  Buffer.from(name),
+);
+/** Places in {@link NAMES}. */
+const [MODEL, STREAM, SERVICE_TIER, FIRST_LIMIT] = [0, 1, 2, 3];
+const FIRST_OF_PROMPT = FIRST_LIMIT + TOKEN_LIMITS.length;
 
 /**
  * Reads the head of a body in one pass, without building objects. The last of repeated members counts, as with
@@ -35,17 +39,15 @@ const NAMES = [...PARAMETERS, ...TOKEN_LIMITS, ...PROMPT].map((name) => Buffer.f
 export function readRequestHead(body: Buffer, fallbackModel: string | null): RequestHead {
   const open = openingBrace(body);
   const starts = memberStarts(body, open, NAMES);
-  const valueOf = (name: (typeof PARAMETERS | typeof TOKEN_LIMITS)[number]): unknown =>
-    parsedAt(body, starts[[...PARAMETERS, ...TOKEN_LIMITS].indexOf(name)] ?? null);
-  const limits = TOKEN_LIMITS.map(valueOf).filter((value) => typeof value === 'number');
-  const prompt = promptOf(body, starts.slice(-PROMPT.length));
-  const tier = valueOf('service_tier');
+  const tier = parsedAt(body, starts[SERVICE_TIER]);
+  const ranges = promptRanges(body, starts);
   return {
-    model: modelOf(valueOf('model'), fallbackModel),
-    isStream: valueOf('stream') === true,
-    maxTokens: limits.length === 0 ? null : Math.max(0, Math.min(...limits)),
+    model: modelOf(parsedAt(body, starts[MODEL]), fallbackModel),
+    isStream: parsedAt(body, starts[STREAM]) === true,
+    maxTokens: leastLimit(body, starts),
     serviceTier: typeof tier === 'string' ? tier : null,
-    ...prompt,
+    prompt: { bytes: body, ranges },
+    promptBytes: lengthOf(ranges),
   };
 }
 
@@ -68,7 +70,7 @@ function openingBrace(body: Buffer): number {
   throw new NightshiftError('invalid_request', 'The body of the request must be a JSON object.');
 }
 
-function parsedAt(body: Buffer, start: number | null): unknown {
+function parsedAt(body: Buffer, start: number | null = null): unknown {
   if (start === null) return undefined;
   const end = valueEnd(body, start);
   if (end - start > MAX_VALUE_BYTES) return null;
@@ -85,14 +87,28 @@ function modelOf(value: unknown, fallback: string | null): string {
   throw new NightshiftError('invalid_request', message, { param: 'model' });
 }
 
-function promptOf(body: Buffer, starts: readonly (number | null)[]) {
-  const ranges: number[] = [];
-  let promptBytes = 0;
-  for (const start of starts) {
-    if (start === null) continue;
-    const end = valueEnd(body, start);
-    ranges.push(start, end);
-    promptBytes += end - start;
+/** The least limit on output tokens that the body gives; null if it gives none. */
+function leastLimit(body: Buffer, starts: readonly (number | null)[]): number | null {
+  let least: number | null = null;
+  for (let i = FIRST_LIMIT; i < FIRST_OF_PROMPT; i++) {
+    const value = parsedAt(body, starts[i]);
+    if (typeof value === 'number') least = Math.max(0, Math.min(value, least ?? value));
   }
-  return { prompt: { bytes: body, ranges }, promptBytes };
+  return least;
+}
+
+/** Beginnings and ends of the members of the prompt, in turn. */
+function promptRanges(body: Buffer, starts: readonly (number | null)[]): number[] {
+  const ranges: number[] = [];
+  for (let i = FIRST_OF_PROMPT; i < starts.length; i++) {
+    const start = starts[i] ?? null;
+    if (start !== null) ranges.push(start, valueEnd(body, start));
+  }
+  return ranges;
+}
+
+function lengthOf(ranges: readonly number[]): number {
+  let bytes = 0;
+  for (let i = 0; i + 1 < ranges.length; i += 2) bytes += (ranges[i + 1] ?? 0) - (ranges[i] ?? 0);
+  return bytes;
 }
