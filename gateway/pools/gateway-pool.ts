@@ -109,9 +109,7 @@ export class GatewayPool {
 
   /** Tells the controller what the backends can take. To be called when a limit or their readiness changed. */
   refresh(): void {
-    const ready = this.backends.filter(({ isReady }) => isReady);
-    const learnt = sum(ready.map(({ limit }) => limit.limit));
-    const limit = sum(ready.map((backend) => backend.limit.mostInFlight));
+    const { readyBackends, learnt, limit } = this.#readyLimits();
     const { ceilings, floor } = this.#parts.settings.bands;
     const inFlight = this.controller.inFlight(BAND.sheddable);
     const share = { limit: learnt, ceiling: ceilings[BAND.sheddable] * learnt, inFlight };
@@ -120,20 +118,22 @@ export class GatewayPool {
       ? Infinity
       : Math.max(1, this.guard.cap({ ...share, floor: floor * learnt }, this.#nowMs()));
     if (this.guard.isEngineQueueing) {
-      for (const { limit: one } of ready) one.onEngineQueue(this.#nowMs());
+      const nowMs = this.#nowMs();
+      for (const backend of this.backends) if (backend.isReady) backend.limit.onEngineQueue(nowMs);
     }
     const { sheddableCap } = this;
-    const readyBackends = ready.length;
-    const isLearnt = !ready.some((backend) => backend.limit.isSlowStart);
-    const sheddableLimit = isLearnt ? this.#sheddableLimit(learnt) : learnt;
+    const sheddableLimit = this.#isSlowStart() ? learnt : this.#sheddableLimit(learnt);
     this.controller.updatePool({ readyBackends, limit, sheddableLimit, learnt, sheddableCap });
   }
 
   /** The backend to send a request to; null if none is ready and has room. */
   choose({ band, prompt, tried }: ChoiceOptions): PoolBackend | null {
+    const [only] = this.backends;
+    if (only !== undefined && this.backends.length === 1) {
+      return only.isReady && this.#hasRoom(only, band) && !tried.has(only.id) ? only : null;
+    }
     const { prefixes, readChain, loadBound } = this.#parts;
-    const isShared = this.backends.length > 1;
-    const chain = isShared ? readChain(prompt) : { blocks: [], length: 0 };
+    const chain = readChain(prompt);
     // A limit that is not learnt yet says nothing about what the backend can take.
     const limits = this.backends.map(({ limit: one }) =>
       one.isSlowStart ? one.mostInFlight : one.limit,
@@ -179,6 +179,23 @@ export class GatewayPool {
     this.refresh();
   }
 
+  /** What the ready backends can take together. One loop, because each end of a request calls it. */
+  #readyLimits() {
+    const found = { readyBackends: 0, learnt: 0, limit: 0 };
+    for (const { isReady, limit } of this.backends) {
+      if (!isReady) continue;
+      found.readyBackends++;
+      found.learnt += limit.limit;
+      found.limit += limit.mostInFlight;
+    }
+    return found;
+  }
+
+  /** Whether the limit of a ready backend is not learnt yet. */
+  #isSlowStart(): boolean {
+    return this.backends.some((backend) => backend.isReady && backend.limit.isSlowStart);
+  }
+
   /**
    * Sheddable requests leave places for the users who will come. The number of users in flight varies at random by
    * about its square root, so this many times the root is kept free (docs/design/flow-control.md#bands).
@@ -194,9 +211,10 @@ export class GatewayPool {
   }
 
   #hasRoom({ limit, isBusy }: PoolBackend, band: Band): boolean {
-    const nowMs = this.#nowMs();
     const isSheddable = band === BAND.sheddable;
     if (isSheddable && isBusy) return false;
+    // A reading of the clock costs more than the rest, and most backends never paused.
+    const nowMs = limit.pausedUntilMs === 0 ? 0 : this.#nowMs();
     if (this.isStatic) return nowMs >= limit.pausedUntilMs;
     return limit.hasRoom({ isSheddable, nowMs });
   }
@@ -204,8 +222,4 @@ export class GatewayPool {
   #nowMs(): number {
     return this.#parts.ports.now();
   }
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
 }

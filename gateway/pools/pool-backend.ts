@@ -125,7 +125,9 @@ export class PoolBackend {
   }
 
   get isReady(): boolean {
-    return this.#probe.isReady && this.#now() >= this.#breaker.retryAtMs;
+    const { retryAtMs } = this.#breaker;
+    // A closed breaker needs no clock.
+    return this.#probe.isReady && (retryAtMs === 0 || this.#now() >= retryAtMs);
   }
 
   /** A request is about to be sent. Call {@link end} exactly once. */
