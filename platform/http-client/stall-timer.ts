@@ -1,11 +1,16 @@
+/** Timers that were started since the event loop last had its turn. */
+const STARTED: StallTimer[] = [];
+
 /**
  * Calls back once when nothing moved for a time. Progress costs one reading of the clock, because the timer is
- * armed again only when it fires.
+ * armed again only when it fires. It is first armed at the end of the turn of the event loop: by then most short
+ * answers are complete and need none.
  */
 export class StallTimer {
   readonly #timeoutMs: number;
   readonly #onStall: () => void;
   #timer: NodeJS.Timeout | null = null;
+  #isRunning = false;
   #lastMs = 0;
 
   constructor(timeoutMs: number, onStall: () => void) {
@@ -15,7 +20,8 @@ export class StallTimer {
 
   start(): void {
     this.progress();
-    this.#arm(this.#timeoutMs);
+    this.#isRunning = true;
+    if (STARTED.push(this) === 1) setImmediate(StallTimer.#armStarted);
   }
 
   progress(): void {
@@ -25,6 +31,13 @@ export class StallTimer {
   stop(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
+    this.#isRunning = false;
+  }
+
+  static #armStarted(this: void): void {
+    for (const timer of STARTED.splice(0)) {
+      if (timer.#isRunning && timer.#timer === null) timer.#arm(timer.#timeoutMs);
+    }
   }
 
   #arm(delayMs: number): void {
@@ -38,7 +51,7 @@ export class StallTimer {
     // After a freeze of this process, timers fire before the sockets are read. Bytes may wait there.
     if (mayBeFrozen) setImmediate(() => this.#check(false));
     else {
-      this.#timer = null;
+      this.stop();
       this.#onStall();
     }
   }
