@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { withoutField } from '../../inference/proxy/forwarded-headers';
+import { type RawHeaders, withoutField } from '../../inference/proxy/forwarded-headers';
 import { TRACE_HEADERS } from './request-trace';
 
 /** A request that a backend answers. */
@@ -10,6 +10,7 @@ interface Answered {
 }
 
 const NONE: readonly string[] = [];
+const NOT_QUEUED = 'queue;dur=0';
 /** Clients name their tenant by authenticating; only workers may name another one. */
 const OF_WORKERS: readonly string[] = ['x-gateway-inference-fairness-id'];
 const OF_WORKERS_AND_TRACES: readonly string[] = [...OF_WORKERS, ...TRACE_HEADERS];
@@ -21,13 +22,11 @@ export function withheldFields({ isWorker }: FastifyRequest, isTraced: boolean):
 }
 
 /** The fields of an answer for the client, with the id of the request and its time in the queue. */
-export function returnedFields(
-  headers: readonly string[],
-  { request, waitedMs }: Answered,
-): readonly string[] {
-  const timing = `queue;dur=${Math.round(waitedMs)}`;
+export function returnedFields(headers: string[], { request, waitedMs }: Answered): RawHeaders {
+  const timing = waitedMs === 0 ? NOT_QUEUED : `queue;dur=${Math.round(waitedMs)}`;
   const kept = withoutField(headers, 'x-request-id');
-  return kept.concat('x-request-id', request.id, 'server-timing', timing);
+  kept.push('x-request-id', request.id, 'server-timing', timing);
+  return kept;
 }
 
 /**

@@ -5,6 +5,7 @@ import { trimBlanks } from '../headers/header-text';
 import { headerValues } from '../headers/header-values';
 import { collectBody, type OnBody } from './collect-body';
 
+const JSON_TYPE = 'application/json';
 const MEDIA_TYPE = /^\s*[\w!#$&^.+*'`|~%-]+\/[\w!#$&^.+*'`|~%-]+\s*(?:;|$)/;
 
 /**
@@ -19,7 +20,8 @@ export function addBodyParsers(app: FastifyInstance, maxBytes: number): void {
   app.decorateRequest('bodyPlace', null);
   // The framework answers 415 itself if it cannot parse the content type.
   app.addHook('onRequest', ({ raw }, _reply, done) => {
-    if (!MEDIA_TYPE.test(raw.headers['content-type'] ?? '')) delete raw.headers['content-type'];
+    const type = raw.headers['content-type'] ?? '';
+    if (type !== JSON_TYPE && !MEDIA_TYPE.test(type)) delete raw.headers['content-type'];
     done();
   });
   app.addContentTypeParser(/^multipart\/form-data\b/i, async () => undefined);
@@ -50,7 +52,7 @@ export function encodingFault({
  */
 function typeFault(request: FastifyRequest): NightshiftError | null {
   const type = request.raw.headers['content-type'] ?? '';
-  if (type === 'application/json') return null;
+  if (type === JSON_TYPE) return null;
   if (trimBlanks(type.split(';', 1)[0] ?? '').toLowerCase() === 'application/json') return null;
   const hasKey = headerValues(request, 'authorization').some((value) => bearerKey(value) !== null);
   if (hasKey) return null;

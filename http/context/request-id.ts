@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomFillSync } from 'node:crypto';
 
 /** Characters and length that are safe in a log line and a response header. */
 const CLIENT_ID = /^[A-Za-z0-9._:/+=-]{1,128}$/;
@@ -9,7 +9,18 @@ export function requestId(raw: { headers: Record<string, string | string[] | und
   return typeof given === 'string' && CLIENT_ID.test(given) ? given : newRequestId();
 }
 
-/** A random request id, `req_` and 32 hexadecimal digits. Node draws UUIDs in stock: one costs 0.3 µs instead of 2 µs. */
+const ID_BYTES = 16;
+/** Random bytes in stock: to draw those of one id costs 2 µs. */
+const STOCK = Buffer.alloc(256 * ID_BYTES);
+let used = STOCK.length;
+
+/** A random request id, `req_` and 32 hexadecimal digits. */
 export function newRequestId(): string {
-  return `req_${randomUUID().replaceAll('-', '')}`;
+  if (used === STOCK.length) {
+    randomFillSync(STOCK);
+    used = 0;
+  }
+  const id = STOCK.toString('hex', used, used + ID_BYTES);
+  used += ID_BYTES;
+  return `req_${id}`;
 }

@@ -18,9 +18,10 @@ export class ClientAnswer {
   #isHeadSent = false;
   #isHeadFlushed = false;
   #hasLength = false;
+  #isWatched = false;
   readonly #flushHead = (): void => {
     // Like `flushHeaders`, which however encodes the head in UTF-8 and so changes fields that are not ASCII.
-    if (!this.#isHeadFlushed && !this.isClosed) this.#response.write(NO_BYTES);
+    if (!this.#isHeadFlushed && !this.isClosed) this.write(NO_BYTES);
   };
   readonly #onDrain = (): void => this.#events.onDrain();
   readonly #onClose = (): void => this.#events.onClose();
@@ -28,7 +29,6 @@ export class ClientAnswer {
   constructor(response: ServerResponse, events: ClientEvents) {
     this.#response = response;
     this.#events = events;
-    response.on('drain', this.#onDrain);
     response.on('close', this.#onClose);
   }
 
@@ -57,7 +57,9 @@ export class ClientAnswer {
   /** @returns false if the client's socket is full; `onDrain` follows */
   write(chunk: Buffer): boolean {
     this.#isHeadFlushed = true;
-    return this.#response.write(chunk);
+    const hasRoom = this.#response.write(chunk);
+    if (!hasRoom) this.#watchDrain();
+    return hasRoom;
   }
 
   /** Ends the answer. Trailers are sent only if the answer to the client is chunked. */
@@ -72,6 +74,12 @@ export class ClientAnswer {
   detach(): void {
     this.#response.off('drain', this.#onDrain);
     this.#response.off('close', this.#onClose);
+  }
+
+  /** Most answers never fill the socket of their client. */
+  #watchDrain(): void {
+    if (!this.#isWatched) this.#response.on('drain', this.#onDrain);
+    this.#isWatched = true;
   }
 
   /**

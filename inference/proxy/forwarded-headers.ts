@@ -57,15 +57,16 @@ export function requestHeaders({
 
 /** The fields of an answer, or its trailers, for the client: without those of the backend's connection. */
 export function answerHeaders(raw: readonly Buffer[]): string[] {
+  const received: string[] = [];
   // HTTP/1.1 fields are bytes; latin1 maps each to one character and back.
-  const received = raw.map((bytes) => bytes.toString('latin1'));
+  for (const bytes of raw) received.push(bytes.toString('latin1'));
   return without(received, isNotReturned);
 }
 
 const isNotReturned = (name: string): boolean => NOT_RETURNED.has(name);
 
 /** The fields without those of a lower-case name. It copies only if there is one. */
-export function withoutField(headers: RawHeaders, name: string): RawHeaders {
+export function withoutField(headers: string[], name: string): string[] {
   if (!hasField(headers, name)) return headers;
   const kept: string[] = [];
   for (let i = 0; i + 1 < headers.length; i += 2) {
