@@ -1,4 +1,5 @@
 const FIRST_BYTES = 16_384;
+const EMPTY = Buffer.alloc(0);
 
 /** What a {@link BodyBuffer} is opened with. */
 export interface BodyBufferOptions {
@@ -17,7 +18,7 @@ export interface BodyBufferOptions {
  */
 export class BodyBuffer {
   readonly #options: BodyBufferOptions;
-  #buffer: Buffer = Buffer.alloc(0);
+  #buffer: Buffer = EMPTY;
   #length = 0;
 
   constructor(options: BodyBufferOptions) {
@@ -38,10 +39,11 @@ export class BodyBuffer {
     return true;
   }
 
-  /** The body, in a buffer of its length. */
+  /** The body, in a buffer of its length. Nothing is kept. */
   finish(): Buffer {
-    const body = this.#buffer.subarray(0, this.#length);
-    return body.length === this.#buffer.length ? body : Buffer.from(body);
+    const all = this.#buffer;
+    this.#buffer = EMPTY;
+    return all.length === this.#length ? all : Buffer.from(all.subarray(0, this.#length));
   }
 
   #grow(length: number): boolean {

@@ -18,21 +18,30 @@ export function collectBody(request: FastifyRequest, maxBytes: number, onBody: O
   if (Number(raw.headers['content-length'] ?? 0) > maxBytes) return refuse(tooLarge());
   // Looking up the caller takes time. A stream that has closed meanwhile has no further events.
   if (raw.destroyed) return onBody(cut());
+  let isSettled = false;
   const settle = (body: Buffer | NightshiftError): void => {
-    raw.off('data', onData).off('end', onEnd).off('error', onCut).off('close', onCut);
+    isSettled = true;
     bodyPlace?.evictable(null);
     onBody(body);
+  };
+  const stop = (fault: NightshiftError): void => {
+    // The listeners of a complete body stay: to remove them costs a small request more than to call them.
+    if (isSettled) return;
+    raw.off('data', onData).off('end', onEnd).off('error', onCut).off('close', onCut);
+    settle(fault);
   };
   const onData = (chunk: Buffer): void => {
     const fault = buffer.length + chunk.length > maxBytes ? tooLarge() : null;
     const refusal = fault ?? (buffer.append(chunk) ? null : noRoom());
     // The stream goes on flowing without a listener.
-    if (refusal !== null) settle(refusal);
+    if (refusal !== null) stop(refusal);
   };
   const onEnd = (): void => settle(buffer.finish());
-  const onCut = (cause?: unknown): void => settle(cut(cause));
+  const onCut = (cause?: unknown): void => {
+    if (!isSettled) stop(cut(cause));
+  };
   raw.on('data', onData).on('end', onEnd).on('error', onCut).on('close', onCut);
-  bodyPlace?.evictable(() => settle(noRoom()));
+  bodyPlace?.evictable(() => stop(noRoom()));
 
   function refuse(fault: NightshiftError): void {
     raw.resume();
