@@ -25,7 +25,7 @@ export function metricsPage(): { readonly text: string; readonly metrics: Descri
     return {
       name,
       type,
-      labels: [...labels.matchAll(/`([a-z_]+)`/g)].map(([, label = '']) => label),
+      labels: [...labels.matchAll(/`([a-zA-Z_]+)`/g)].map(([, label = '']) => label),
     };
   });
   return { text, metrics };

@@ -78,6 +78,43 @@ export const FIRING: Readonly<Record<(typeof RECORDINGS)[number], Firing>> = {
       'NightshiftWorkerLagging',
     ],
   },
+  gateway: {
+    healthy: [],
+    'the only model server refuses connections': [
+      'NightshiftBackendNotReady',
+      'NightshiftGatewaySaturated',
+      'NightshiftPoolWithoutBackend',
+      'NightshiftUsersDropped',
+    ],
+    'it listens again': [],
+    'streams begin late': ['NightshiftUsersSlowed'],
+    'streams begin at once': [],
+    'a third of the answers breaks off': ['NightshiftAnswersCut'],
+    'answers are whole': [],
+    'slow senders use all bytes': ['NightshiftGatewayBytesNearLimit', 'NightshiftUsersDropped'],
+    'slow senders are gone': [],
+    'users want more than the model server can do': [
+      'NightshiftGatewaySaturated',
+      'NightshiftUsersSlowed',
+    ],
+    'a flood of users': [
+      'NightshiftGatewayPushErrors',
+      'NightshiftGatewaySaturated',
+      'NightshiftUsersDropped',
+      'NightshiftUsersSlowed',
+    ],
+    'users want less again': [],
+    'the gateway is gone': ['NightshiftGatewayDown', 'NightshiftProcessDown'],
+    'it is killed three times': ['NightshiftGatewayRestarts'],
+  },
+};
+
+/** Series of the API and a worker beside a recording of a gateway alone. */
+export const BESIDE_GATEWAY = {
+  'up{job="nightshift-api",instance="api-1"}': '1x400',
+  'up{job="nightshift-worker",instance="worker-1"}': '1x400',
+  'batch_reconciler_cycle_duration_seconds_count{job="nightshift-worker",instance="worker-1"}':
+    '1+1x400',
 };
 
 /** Series of a healthy installation. */

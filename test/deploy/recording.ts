@@ -21,7 +21,7 @@ export interface RecordedPhase {
 }
 
 /** The recordings, by name. */
-export const RECORDINGS = ['away', 'frozen', 'lost', 'load'] as const;
+export const RECORDINGS = ['away', 'frozen', 'lost', 'load', 'gateway'] as const;
 
 /** Folder of the recordings. */
 export const RECORDINGS_FOLDER = path.join(__dirname, 'recordings');

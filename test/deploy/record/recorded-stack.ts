@@ -1,14 +1,10 @@
 import fs from 'node:fs';
-import path from 'node:path';
 import { SCHEDULES } from '../../../client/schedules';
 import { startProxiedStack, type ProxiedStack } from '../../e2e/proxied-stack';
 import { startRecordingBackend, type RecordingBackend } from '../../support/recording-backend';
 import { chatLines, submit } from '../../support/stack';
-import { alertRules } from '../alert-rules';
-import { selectorsOf } from '../promql-names';
-import { RECORDINGS_FOLDER, type Recording } from '../recording';
 import { startScrapes, type Scrapes } from './scrapes';
-import { seriesValues } from './series-values';
+import { isSelected, writeRecording } from './write-recording';
 
 /** A stack that is scraped while faults are injected. */
 export interface RecordedStack {
@@ -25,8 +21,6 @@ export interface RecordedStack {
   finish(name: string): Promise<void>;
 }
 
-/** One second of a run is a minute for the rules. */
-const COMPRESSION = 60;
 /** How the gateway of a recorded stack is called. */
 const PATIENCE = {
   request_timeout: '20s',
@@ -56,13 +50,12 @@ export async function startRecordedStack(
     >;
     return `http://127.0.0.1:${settings[part]?.observability_port}/metrics`;
   };
-  const wanted = wantedNames();
   const scrapes = startScrapes(
     [
       { job: 'nightshift-api', instance: 'api-1', url: () => port('api') },
       { job: 'nightshift-worker', instance: 'worker-1', url: () => port('worker') },
     ],
-    (name) => wanted.has(name),
+    isSelected(),
   );
   const scene = { proxied, backend, scrapes, traffic: true, reconcile: true, isOver: false };
   const loops = [clients(scene), reconcileEachSecond(scene)];
@@ -79,18 +72,13 @@ export async function startRecordedStack(
       await Promise.all(loops);
       await proxied.close();
       await backend.close();
-      write(name, run);
+      writeRecording(name, run);
     },
   });
 }
 
 function oneGateway(gateway: Record<string, unknown>): Record<string, unknown> {
   return { global_inference_gateway: gateway };
-}
-
-/** The series that the rules select. */
-function wantedNames(): Set<string> {
-  return new Set(alertRules().flatMap(({ expr }) => selectorsOf(expr).map(({ name }) => name)));
 }
 
 interface Scene {
@@ -127,19 +115,6 @@ async function reconcileEachSecond(scene: Scene): Promise<void> {
     if (scene.reconcile) await schedule.trigger().catch(() => undefined);
     await pause(1_000);
   }
-}
-
-function write(name: string, run: Awaited<ReturnType<Scrapes['end']>>): void {
-  const series = [...run.series].map(([key, samples]) => [key, seriesValues(samples)] as const);
-  const recording: Recording = {
-    command: `node test/deploy/record/run.js ${name}`,
-    compression: COMPRESSION,
-    phases: run.phases,
-    series: Object.fromEntries(series.sort(([a], [b]) => (a < b ? -1 : 1))),
-  };
-  fs.mkdirSync(RECORDINGS_FOLDER, { recursive: true });
-  const file = path.join(RECORDINGS_FOLDER, `${name}.json`);
-  fs.writeFileSync(file, `${JSON.stringify(recording, null, 2)}\n`);
 }
 
 function pause(ms: number): Promise<void> {

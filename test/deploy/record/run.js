@@ -9,7 +9,7 @@ const path = require('node:path');
 const { ensureBuilt, ensureInstalled } = require('../../../cli/prepare.js');
 
 const ROOT = path.resolve(__dirname, '..', '..', '..');
-const NAMES = ['away', 'frozen', 'lost', 'load'];
+const NAMES = ['away', 'frozen', 'lost', 'load', 'gateway'];
 
 const [name = ''] = process.argv.slice(2);
 if (!NAMES.includes(name)) {

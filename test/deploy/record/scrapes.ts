@@ -4,7 +4,7 @@ import type { Sample } from './series-values';
 
 /** A process that Prometheus would scrape. */
 export interface Target {
-  readonly job: 'nightshift-api' | 'nightshift-worker';
+  readonly job: 'nightshift-api' | 'nightshift-worker' | 'nightshift-gateway';
   readonly instance: string;
   /** Address of its metrics page. */
   url(): string;
