@@ -1,6 +1,7 @@
 import type { RequestCounts } from '../core/batch/counts';
 import type { BatchStatus, StopCause, TerminalStatus } from '../core/batch/status';
 import type { ExitReason } from '../core/chunks/exit-reason';
+import type { PlannedDelegate } from './delegate/planned-delegate';
 
 /*
  * The wire format between workflows and activities. Temporal stores these inputs and results in the
@@ -126,6 +127,8 @@ export interface PlannedModel {
   readonly requestTimeoutMs: number;
   /** No worker could send it when the file was read. It is looked up again before its lines are given up. */
   readonly undecided?: boolean;
+  /** It goes through a provider's batch API first. */
+  readonly delegate?: PlannedDelegate;
 }
 
 /** One chunk. Inside the activities it is a `Chunk` (`activities/execute/chunk.ts`). */

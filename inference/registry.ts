@@ -40,7 +40,8 @@ export interface GatewayRoute extends Omit<Route, 'limiterKey' | 'gatewayLimit'>
 export type RegistryConfig = Pick<
   Config,
   'global_inference_gateway' | 'model_gateways' | 'secrets_dir' | 'concurrency' | 'limits'
->;
+> &
+  Partial<Pick<Config, 'delegates'>>;
 
 /** Called when the breaker of a gateway opens or closes; `gateway` is its key. */
 export type OnBreaker = (gateway: string, state: Breaker['state']) => void;
@@ -50,11 +51,14 @@ export type OnBreaker = (gateway: string, state: Breaker['state']) => void;
  * every model goes to the one gateway. Per-model mode: only listed models are routed; entries with equal
  * settings share connections, breaker and `max_concurrency`. Each model has a limit of its own. Keys and
  * certificates are read here, once.
+ * An installation that only delegates has none.
  * @throws config_invalid unless exactly one mode is configured and every named file can be read
  */
 export function createRegistry(config: RegistryConfig, onBreaker?: OnBreaker): Registry {
   const { global_inference_gateway: global, model_gateways: perModel } = config;
-  if ((global === undefined) === (perModel === undefined)) {
+  const isDelegated = Object.keys(config.delegates ?? {}).length > 0;
+  const modes = [global, perModel].filter((mode) => mode !== undefined).length;
+  if (modes > 1 || (modes === 0 && !isDelegated)) {
     const message = 'set exactly one of global_inference_gateway and model_gateways';
     throw new NightshiftError('config_invalid', message);
   }

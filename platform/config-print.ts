@@ -30,6 +30,14 @@ const DURATIONS = new Set([
   'no_backend_ttl',
   'expiry_cleanup_interval',
   'promote_after',
+  'harvest_grace',
+  'transfer_timeout',
+  'poll_initial',
+  'poll_max',
+  'job_timeout',
+  'fallback_before',
+  'cancel_lead',
+  'min_window',
 ]);
 
 /** The configuration as an equivalent YAML file, without secrets. */

@@ -15,6 +15,7 @@ export function redactConfig(config: Config): Config {
       otlp === undefined ? config.tracing : { ...config.tracing, otlp_endpoint: redactUrl(otlp) },
     object_store: redactStore(config.object_store),
     gateway: { ...config.gateway, pools: mapValues(config.gateway.pools, redactPool) },
+    providers: mapValues(config.providers, withRedactedUrl),
     ...(gateway === undefined ? {} : { global_inference_gateway: withRedactedUrl(gateway) }),
     ...(gateways === undefined ? {} : { model_gateways: mapValues(gateways, withRedactedUrl) }),
   };

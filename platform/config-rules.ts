@@ -1,6 +1,7 @@
 import { objectStoreRules } from './config-object-store';
 import { postgresRule } from './config-postgres';
 import { gatewaySectionRules } from './config-gateway-rules';
+import { delegationRules } from './config-provider-rules';
 import type { RuleBreak } from './config-rule';
 import type { Config } from './config-schema';
 import { temporalRules } from './config-temporal-rules';
@@ -17,6 +18,7 @@ export function checkRules(config: Config, needs: readonly ConfigNeed[]): RuleBr
     ...postgresRule(config.postgres, needsPostgres(config, needs)),
     ...gatewaysOf(config).flatMap(([path, gateway]) => gatewayRules(path, gateway)),
     ...roleRule(config),
+    ...delegationRules(config),
     ...limitRules(config),
     ...arrivalRules(config),
     ...bindRule(config),
@@ -33,7 +35,7 @@ function needsPostgres({ auth }: Config, needs: readonly ConfigNeed[]): boolean 
   return needs.includes('postgres') || (needs.includes('pools') && auth.mode === 'api_key');
 }
 
-/** Exactly one of the two modes must be configured (docs/design/configuration.md#gateway-modes). */
+/** Exactly one of the two modes, or only delegates (docs/design/configuration.md#gateway-modes). */
 function modeRule(config: Config, needed: boolean): RuleBreak[] {
   const global = config.global_inference_gateway !== undefined;
   const perModel = config.model_gateways !== undefined;
@@ -44,8 +46,10 @@ function modeRule(config: Config, needed: boolean): RuleBreak[] {
   if (perModel && Object.keys(config.model_gateways ?? {}).length === 0) {
     return [{ path: ['model_gateways'], message: 'name at least one model' }];
   }
-  if (global || perModel || !needed) return [];
-  const message = 'required: set it, or model_gateways, to say where requests are sent';
+  const delegates = Object.keys(config.delegates).length > 0;
+  if (global || perModel || delegates || !needed) return [];
+  const message =
+    'required: set it, or model_gateways or delegates, to say where requests are sent';
   return [{ path: ['global_inference_gateway'], message }];
 }
 

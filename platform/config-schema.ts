@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { gatewaySection } from './config-gateway';
+import { delegationSections } from './config-providers';
 import {
   count,
   drainBudget,
@@ -171,6 +172,7 @@ export const configSchema = z.strictObject({
   object_store: objectStore.prefault({ type: 'filesystem', path: './data' }),
   global_inference_gateway: globalGateway.optional(),
   model_gateways: z.record(z.string().min(1), modelGateway).optional(),
+  ...delegationSections,
   concurrency: z
     .strictObject({
       global: count.prefault(100),
@@ -192,6 +194,7 @@ export const configSchema = z.strictObject({
       cancel_grace: duration('60s'),
       expiry_grace: duration('0s'),
       finalize_window: duration('24h'),
+      harvest_grace: duration('12m'),
       reroute_after: duration('5m'),
       single_model_batches: z.boolean().default(false),
       moderation_default_model: z.string().default('omni-moderation-latest'),

@@ -3,6 +3,7 @@ import { createJobSeries } from './series/job-series';
 import { createMaintenanceSeries } from './series/maintenance-series';
 import { createModelSeries, type SeriesLimits } from './series/model-series';
 import { createProcessSeries } from './series/process-series';
+import { createProviderSeries } from './series/provider-series';
 import { createTenantSeries } from './series/tenant-series';
 import { createWorkerSeries } from './series/worker-series';
 
@@ -23,6 +24,7 @@ export function createWorkerMetrics(registry: Registry, limits: SeriesLimits = {
     ...createModelSeries(registers, limits),
     ...createMaintenanceSeries(registers),
     ...createProcessSeries(registers),
+    ...createProviderSeries(registers),
     countTenantTokens: createTenantSeries(registers, limits),
   } as const;
 }

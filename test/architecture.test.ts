@@ -11,7 +11,8 @@ const USED_OTHERWISE: Readonly<Record<string, string>> = {
   'core/dispatch/pool/admitted.ts RequestDropped': 'for callers of the queue outside the gateway',
   'core/dispatch/pool/admitted.ts admitted': 'for callers of the queue outside the gateway',
   'core/openai/result-line.ts LINE_ERROR_CODES': 'a test compares docs/errors.md with it',
-  'providers/registry.ts openProvider': 'workers open the providers of their configuration with it',
+  'core/delegation/job-steps.ts JOB_STEPS': 'a test compares the rows with it',
+  'core/delegation/job-steps.ts JOB_OUTCOMES': 'tests go through all of them',
   'embedded/binaries/go-program.ts findGoProgram': 'test/run.js prepares the tests with it',
   'embedded/binaries/versitygw.ts VERSITYGW': 'test/run.js prepares the tests with it',
   'client/failure-converter.ts failureConverter': 'Temporal loads it by path',
@@ -20,8 +21,7 @@ const USED_OTHERWISE: Readonly<Record<string, string>> = {
 
 /** Folders whose exports no product code imports yet, each with what is going to use them. */
 const NOT_USED_YET: Readonly<Record<string, string>> = {
-  'core/delegation/': 'activities of jobs at providers',
-  'storage/postgres/provider-jobs/': 'activities of jobs at providers',
+  'core/delegation/provider-state.ts': "the list of a batch's jobs",
 };
 
 describe('the source tree', () => {

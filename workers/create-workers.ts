@@ -16,6 +16,8 @@ export interface CreateWorkersOptions {
   readonly activities: WorkerActivities;
   /** Task queues of the models that this worker can send. */
   readonly execQueues: readonly string[];
+  /** Task queues of the providers that this worker can call. */
+  readonly delegateQueues: readonly string[];
   /** Needed for the role `batch`. */
   readonly workflowBundle: NonNullable<WorkerOptions['workflowBundle']>;
   /** Which patches of the workflow code are active; by default all. */
@@ -28,6 +30,11 @@ export interface CreateWorkersOptions {
 
 /** Steps of batches, other than chunks, that run at once. */
 const BATCH_SLOTS = 16;
+
+/** Activities that call a provider. */
+const PROVIDER_ACTIVITIES = ['submitJob', 'watchJob', 'collectJob'] as const;
+/** Parts of one provider that are staged or collected at once; a look at a job takes a slot for a moment. */
+const DELEGATE_SLOTS = 8;
 
 /** Slots of a process in which steps of batches run: the value of `total_workers` (docs/metrics.md#workers). */
 export function slotsOf({ worker: { roles, exec_slots } }: Pick<Config, 'worker'>): number {
@@ -55,12 +62,14 @@ export async function createWorkers(options: CreateWorkersOptions): Promise<Work
   return Promise.all([
     ...(roles.includes('batch') ? [createBatchWorker(options)] : []),
     ...(roles.includes('exec') ? createExecWorkers(options) : []),
+    ...(roles.includes('exec') ? createDelegateWorkers(options) : []),
   ]);
 }
 
 function createBatchWorker(options: CreateWorkersOptions): Promise<Worker> {
   const batchActivities: Partial<WorkerActivities> = { ...options.activities };
   delete batchActivities.executeChunk;
+  for (const name of PROVIDER_ACTIVITIES) delete batchActivities[name];
   return Worker.create({
     ...sharedOptions(options),
     taskQueue: BATCH_QUEUE,
@@ -72,6 +81,19 @@ function createBatchWorker(options: CreateWorkersOptions): Promise<Worker> {
     // If a worker dies, another one takes over its workflow tasks after this time.
     stickyQueueScheduleToStartTimeout: '2s',
   });
+}
+
+/** One per provider, so that a slow provider holds up no other. */
+function createDelegateWorkers(options: CreateWorkersOptions): Promise<Worker>[] {
+  const { submitJob, watchJob, collectJob } = options.activities;
+  return options.delegateQueues.map((taskQueue) =>
+    Worker.create({
+      ...sharedOptions(options),
+      taskQueue,
+      activities: { submitJob, watchJob, collectJob },
+      maxConcurrentActivityTaskExecutions: DELEGATE_SLOTS,
+    }),
+  );
 }
 
 function createExecWorkers(options: CreateWorkersOptions): Promise<Worker>[] {

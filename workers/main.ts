@@ -37,6 +37,7 @@ import { installTemporalRuntime } from './temporal-runtime';
 import { temporalTracing } from './temporal-tracing';
 import { traceActivities } from './trace-activities';
 import { createActivities, type WorkerActivities } from './wiring';
+import { delegateQueue } from '../workflows/contract';
 import { patchOptions } from './workflow-versions';
 
 /**
@@ -114,6 +115,7 @@ async function startWorkers(config: Config, host: Host): Promise<RunningProcess>
     config,
     activities: observedActivities(resources, metrics),
     execQueues: queuesOf(resources.registry),
+    delegateQueues: Object.keys(config.providers).map(delegateQueue),
     ...(await readWorkflowCode(config)),
     plugins: [temporalTracing()],
     drainBudgetMs,

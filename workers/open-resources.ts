@@ -20,11 +20,14 @@ import { findBatchHeaders } from '../storage/postgres/batches/headers';
 import { createBatchRepository } from '../storage/postgres/batches/repository';
 import { createProgressReporter } from '../storage/postgres/progress';
 import { listenForStops } from '../storage/postgres/stop-channel';
+import { createProviderJobs } from '../storage/postgres/provider-jobs/repository';
 import { createSweepRows } from '../storage/postgres/sweep';
 import { enqueueRequests } from '../storage/postgres/tenant-limits';
 import { createWorkerRoutes } from '../storage/postgres/worker-routes';
+import { openProviders, type OpenProviders } from './open-providers';
 import { slotsOf } from './create-workers';
 import { countSweep } from './count-sweep';
+import { createDelegateObserver } from './delegate-observer';
 import { countEnds } from './ended-batches';
 import { createFindTracedBatch } from './find-traced-batch';
 import { createFirstRequests } from './first-requests';
@@ -73,6 +76,7 @@ export async function openResources(
   const worker = workerIdentity();
   const registry = openRegistry(config, context);
   const { storage, pool, progressPool } = stores;
+  const providers = openConfiguredProviders(config);
   const { store, journal } = storage;
   const { url } = config.postgres;
   const progress = openProgress(progressPool, { worker, logger, metrics });
@@ -96,6 +100,7 @@ export async function openResources(
     memory: createMemoryBudget(config.concurrency.in_flight_bytes),
     ...measured,
     ...openTenantDeps(config, pool),
+    delegation: delegationOver(pool, providers, metrics),
     client,
     maintenance: {
       sweepRows: createSweepRows(pool),
@@ -115,6 +120,7 @@ export async function openResources(
       { name: 'progress', run: () => progress.close() },
       { name: 'routes', run: () => routes.close() },
       { name: 'gateways', run: () => registry.close() },
+      { name: 'providers', run: () => providers.close() },
     ],
   };
 }
@@ -157,6 +163,24 @@ function openWorkflows(
 function openRegistry(config: Config, context: ResourceContext): Registry {
   const sends = config.worker.roles.includes('exec');
   return sends ? createRegistry(config, reportBreaker(context)) : NO_GATEWAYS;
+}
+
+function delegationOver(
+  pool: WorkerStores['pool'],
+  providers: OpenProviders,
+  metrics: WorkerMetrics,
+): ActivityDeps['delegation'] {
+  return {
+    jobs: createProviderJobs(pool),
+    provider: (name) => providers.get(name),
+    observer: createDelegateObserver(metrics),
+  };
+}
+
+/** A worker that sends nothing needs no provider, and none of its keys. @throws config_invalid */
+function openConfiguredProviders(config: Config): OpenProviders {
+  const sends = config.worker.roles.includes('exec');
+  return openProviders(sends ? config : { ...config, providers: {} });
 }
 
 function expiryOf({ retention }: Config): { outputFilesSec: number } {

@@ -1,7 +1,7 @@
 import type { ModelRoute } from '../activities/contract';
 import type { AnnouncedRoutes, SeenRoutes } from '../core/dispatch/announced-routes';
 import { findRoute, isKnownModel } from '../core/dispatch/announced-routes';
-import type { Registry } from '../inference/registry';
+import { NO_GATEWAYS, type Registry } from '../inference/registry';
 import type { Logger } from '../platform/logger';
 import type { WorkerRoutes } from '../storage/postgres/worker-routes';
 import { EXEC_QUEUE, modelQueue } from '../workflows/contract';
@@ -107,7 +107,7 @@ class Directory implements RouteDirectory {
 }
 
 function announcedBy(registry: Registry): AnnouncedRoutes | null {
-  if (registry.gateways.length === 0) return null;
+  if (registry === NO_GATEWAYS) return null;
   const listed = registry.gateways.flatMap(({ models, gateway }) =>
     models.map((model): [string, number] => [model, gateway.request_timeout]),
   );

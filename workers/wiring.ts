@@ -14,15 +14,23 @@ import type { ReconcileActivities } from '../activities/reconcile/contract';
 import type { SweepDeps } from '../activities/sweep/ports';
 import { createSweepPage } from '../activities/sweep/sweep';
 import type { SweepActivities } from '../activities/sweep/contract';
-import type { BatchActivities, PlannedOrInvalid } from '../activities/contract';
+import type { BatchActivities } from '../activities/contract';
+import type { DelegateActivities } from '../activities/delegate/contract';
+import type { DelegateDeps } from '../activities/delegate/deps';
+import { createCollectJob } from '../activities/delegate/collect-job';
+import { createOpenParts } from '../activities/delegate/open-parts';
+import { createSettlePart } from '../activities/delegate/settle-part';
+import { createSubmitJob } from '../activities/delegate/submit-job';
+import { createWatchJob } from '../activities/delegate/watch-job';
 import type { IngestDeps } from '../activities/ingest/deps';
-import type { IngestResult } from '../activities/ingest/outcome';
 import { overdueAfterSec } from '../core/batch/overdue';
 import type { Config } from '../platform/config-schema';
 import type { BatchRepository } from '../storage/postgres/batches/repository';
 import { tenantHash } from '../storage/objects/tenant-hash';
-import { EXEC_QUEUE } from '../workflows/contract';
+import { accountOf } from '../providers/account';
+import type { DelegateObserver } from '../activities/delegate/observer';
 import type { RouteDirectory } from './route-directory';
+import { withRoutes } from './with-routes';
 
 /** Everything that the activities of a worker are made from. */
 export interface ActivityDeps extends ExecuteDeps {
@@ -34,6 +42,9 @@ export interface ActivityDeps extends ExecuteDeps {
   readonly historyEvents?: number | null;
   readonly maintenance: MaintenanceDeps;
   readonly routes: Pick<RouteDirectory, 'routeOf' | 'isKnown' | 'update'>;
+  readonly delegation: Pick<DelegateDeps, 'jobs' | 'provider'> & {
+    readonly observer: DelegateObserver;
+  };
 }
 
 /** What only reconcile and sweep need. */
@@ -46,7 +57,10 @@ export interface MaintenanceDeps {
 }
 
 /** All activities of a worker. */
-export type WorkerActivities = BatchActivities & ReconcileActivities & SweepActivities;
+export type WorkerActivities = BatchActivities &
+  DelegateActivities &
+  ReconcileActivities &
+  SweepActivities;
 
 /** Makes all activities of a worker from what its process opened. */
 export function createActivities(deps: ActivityDeps): WorkerActivities {
@@ -54,7 +68,7 @@ export function createActivities(deps: ActivityDeps): WorkerActivities {
   const ingest = createIngest({
     store,
     batches: { input: (batchId) => batches.find(batchId) },
-    isRouted: (model) => routes.isKnown(model),
+    isRouted: (model) => config.delegates[model] !== undefined || routes.isKnown(model),
     refreshRoutes: () => routes.update(),
     ...(deps.enqueue === undefined ? {} : { enqueue: deps.enqueue }),
     record: async (batchId) => {
@@ -74,11 +88,26 @@ export function createActivities(deps: ActivityDeps): WorkerActivities {
       historyEvents: deps.historyEvents ?? null,
       routeOf: (model) => routes.routeOf(model),
     }),
-    ingest: async (input) => withRoutes(await ingest(input), routes),
+    ingest: async (input) =>
+      withRoutes(await ingest(input), { routes, config, row: await batches.find(input.batchId) }),
     executeChunk: createExecuteChunk(deps),
     endUnrouted: createEndUnrouted({ ...deps, isKnownNow: (model) => isKnownNow(routes, model) }),
+    ...createDelegation(deps),
     finalize: createFinalize(finalizing(deps)),
   });
+}
+
+/** Activities that run models through the batch APIs of providers. */
+function createDelegation(deps: ActivityDeps): DelegateActivities {
+  const { jobs, provider, observer } = deps.delegation;
+  const delegating: DelegateDeps = { ...deps, jobs, provider, observer };
+  return {
+    openParts: createOpenParts({ ...delegating, accountOf }),
+    submitJob: createSubmitJob(delegating),
+    watchJob: createWatchJob(delegating),
+    collectJob: createCollectJob(delegating),
+    settlePart: createSettlePart({ ...deps, jobs }),
+  };
 }
 
 function finalizing({ store, journal, batches }: ActivityDeps) {
@@ -121,20 +150,6 @@ async function isKnownNow(routes: ActivityDeps['routes'], model: string): Promis
   if (routes.isKnown(model)) return true;
   await routes.update();
   return routes.isKnown(model);
-}
-
-/** Placeholder for a model without a route. The workflow looks up its route before its first chunk. */
-const NO_ROUTE = { queue: EXEC_QUEUE, requestTimeoutMs: 60_000 };
-
-/** The result in its wire format, with the route of each planned model. */
-function withRoutes(result: IngestResult, routes: ActivityDeps['routes']): PlannedOrInvalid {
-  if (result.kind === 'invalid') return result;
-  return {
-    ...result,
-    models: result.models.map(({ safeModel, ...model }) => {
-      return { ...model, safe: safeModel, ...(routes.routeOf(model.model) ?? NO_ROUTE) };
-    }),
-  };
 }
 
 /** Identity of this process in results, rows and polls of Temporal. */

@@ -6,7 +6,7 @@ import type { BatchResult, BatchResume } from './contract';
 import { SEARCH_KEYS } from './contract';
 import type { BatchPhase } from './details';
 import { describeBatch } from './details';
-import type { ModelLanes } from './model-lanes';
+import type { ModelRun } from './model-run';
 import type { StopControl } from './stop';
 
 /**
@@ -18,7 +18,7 @@ export class BatchDisplay {
   #phase: BatchPhase = 'validating';
   readonly #stop: StopControl;
   #plan: Pick<BatchResume, 'lineCount' | 'unroutedLines'> | null = null;
-  #models: readonly ModelLanes[] = [];
+  #models: readonly ModelRun[] = [];
   /** Queues from which no worker takes chunks. */
   #overdue: () => readonly OverdueQueue[] = () =>
     this.#models.map(({ overdue }) => overdue).filter((queue) => queue !== null);
@@ -28,7 +28,7 @@ export class BatchDisplay {
   }
 
   /** Shows this plan from now on. */
-  show(plan: BatchResume, models: readonly ModelLanes[]): void {
+  show(plan: BatchResume, models: readonly ModelRun[]): void {
     this.#plan = plan;
     this.#models = models;
   }

@@ -13,13 +13,15 @@ import type { StopCause } from '../core/batch/status';
 import { isTerminal } from '../core/batch/status';
 import { ingestActivity, step } from './activity-policies';
 import { BatchDisplay } from './batch-display';
-import type { BatchInput, BatchResult, BatchResume } from './contract';
+import type { BatchInput, BatchResult, BatchResume, ResumedModel } from './contract';
 import { CANCEL_SIGNAL } from './contract';
 import { Deadline } from './deadline';
 import { awaitReleased, finalizeBatch } from './finalization';
 import { freshResume, handOver, shouldHandOver, startOf } from './hand-over';
 import type { LaneContext } from './lane-context';
+import { DelegatedModel } from './delegated-model';
 import { ModelLanes } from './model-lanes';
+import type { ModelRun } from './model-run';
 import { QueueWatch } from './queue-watch';
 import { StopControl } from './stop';
 import { settleUndecided } from './undecided-models';
@@ -55,7 +57,7 @@ class BatchRun {
   readonly #deadline: Deadline;
   readonly #display: BatchDisplay;
   #plan: BatchResume | null;
-  #models: ModelLanes[] = [];
+  #models: ModelRun[] = [];
   /** The projection of `in_progress` into the row. */
   #inProgress: Promise<void> | null = null;
 
@@ -171,7 +173,7 @@ class BatchRun {
       onRouted: () => this.#display.showModels(this.#routedModels),
       onChange: () => this.#display.refresh(),
     };
-    this.#models = plan.models.map((model) => new ModelLanes(model, lanes));
+    this.#models = plan.models.map((model) => runOf(model, lanes));
     this.#display.show(plan, this.#models);
     return lanes;
   }
@@ -232,6 +234,7 @@ class BatchRun {
     const cause = await this.#stop.settled();
     if (cause !== null) {
       this.#display.enterStopping(cause, patched('one-upsert-at-a-stop'));
+      await Promise.all(this.#models.map((model) => model.harvest()));
       await this.#awaitReleased(opened, cause);
     }
     log.info('finalizing', { batchId, cause });
@@ -247,7 +250,7 @@ class BatchRun {
   }
 
   #counts(): RequestCounts {
-    const sum = (of: (model: ModelLanes) => number): number =>
+    const sum = (of: (model: ModelRun) => number): number =>
       this.#models.reduce((total, model) => total + of(model), 0);
     return {
       total: this.#plan?.lineCount ?? 0,
@@ -270,6 +273,12 @@ class BatchRun {
       details: [result],
     });
   }
+}
+
+function runOf(model: ResumedModel, lanes: LaneContext): ModelRun {
+  const { delegate } = model;
+  if (delegate === undefined) return new ModelLanes(model, lanes);
+  return new DelegatedModel({ ...model, delegate }, lanes);
 }
 
 function nothingToDo(status: string): BatchResult {

@@ -1,3 +1,4 @@
+import type { PlannedDelegate } from '../activities/delegate/planned-delegate';
 import type { OpenRange } from '../core/chunks/open-ranges';
 import { fnv64Hex } from '../core/names/fnv';
 
@@ -41,6 +42,11 @@ export function modelQueue(model: string): string {
   const code = encodeURIComponent(plain);
   if (plain === model && code.length <= MAX_QUEUE_MODEL_BYTES) return `${EXEC_QUEUE}.${model}`;
   return `${EXEC_QUEUE}.${code.slice(0, MAX_QUEUE_MODEL_BYTES)}-${fnv64Hex(model)}`;
+}
+
+/** Task queue of a provider: the workers that have it in their settings serve it. */
+export function delegateQueue(provider: string): string {
+  return `nightshift-delegate.${provider}`;
 }
 
 /** The workflow's id is the batch's id (docs/design/temporal.md#workflow-ids). */
@@ -106,6 +112,8 @@ export interface ResumedModel {
   readonly failed: number;
   /** No worker could send it when the file was read, and it has not been looked up again yet. */
   readonly undecided?: boolean;
+  /** It goes through a provider's batch API first. */
+  readonly delegate?: PlannedDelegate;
 }
 
 /** What a finished workflow shows in the UI. */

@@ -1,6 +1,6 @@
 import { detailsText, keyword } from '../core/batch/temporal-bounds';
 import type { OverdueQueue } from './chunk-in-flight';
-import type { ModelLanes } from './model-lanes';
+import type { ModelRun } from './model-run';
 
 /** The phase of a batch, as operators see it. */
 export type BatchPhase = 'validating' | 'in_progress' | 'finalizing' | 'stopping';
@@ -11,7 +11,7 @@ export interface DetailsView {
   readonly stopReason: string | null;
   readonly total: number;
   readonly unroutedLines: number;
-  readonly models: readonly ModelLanes[];
+  readonly models: readonly ModelRun[];
   readonly overdue: readonly OverdueQueue[];
 }
 
@@ -58,7 +58,7 @@ function minute(unixMs: number): string {
   return `${new Date(unixMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }
 
-function modelRow({ plan, queue, progress, running }: ModelLanes): string {
+function modelRow({ plan, queue, progress, running }: ModelRun): string {
   const { completed, failed, open, ratePerSec, p95Ms, lastExit } = progress;
   const cells = [
     cell(plan.model),

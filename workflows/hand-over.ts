@@ -1,7 +1,7 @@
 import { continueAsNew, workflowInfo } from '@temporalio/workflow';
 import type { BatchSettings, PlannedOrInvalid } from '../activities/contract';
 import type { BatchInput, BatchResume } from './contract';
-import type { ModelLanes } from './model-lanes';
+import type { ModelRun } from './model-run';
 
 /** The state of a new plan: every position is open. */
 export function freshResume({
@@ -34,7 +34,7 @@ export function startOf({ startedAtMs }: BatchResume): number {
  */
 export function shouldHandOver(
   { historyEvents: limit }: BatchSettings,
-  models: readonly ModelLanes[],
+  models: readonly ModelRun[],
 ): boolean {
   const { historyLength, continueAsNewSuggested } = workflowInfo();
   const isLong = limit === null ? continueAsNewSuggested : historyLength >= limit;
@@ -45,7 +45,7 @@ export function shouldHandOver(
 export function handOver(
   batchId: string,
   plan: BatchResume,
-  models: readonly ModelLanes[],
+  models: readonly ModelRun[],
 ): Promise<never> {
   const resume = {
     ...plan,

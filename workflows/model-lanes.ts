@@ -9,6 +9,7 @@ import type { LaneContext } from './lane-context';
 import { isHalted, pause } from './lane-context';
 import { ModelChunks } from './model-chunks';
 import type { ModelProgress } from './model-progress';
+import type { ModelRun } from './model-run';
 import { ModelRouting } from './model-routing';
 
 /**
@@ -21,7 +22,7 @@ import { ModelRouting } from './model-routing';
  * whole model. The other lanes end and are started again when that chunk has returned
  * (docs/design/execution.md#waiting-at-the-server).
  */
-export class ModelLanes {
+export class ModelLanes implements ModelRun {
   readonly plan: ResumedModel;
   /** No worker could send the model when the file was read: it is looked up again after all others. */
   isUndecided: boolean;
@@ -84,6 +85,11 @@ export class ModelLanes {
       await Promise.allSettled([...this.#lanes.values()]);
       if (this.#context.waitsAtServer && !isHalted(this.#context)) this.#startLanes();
     }
+  }
+
+  /** Nothing is left to collect: chunks are awaited, and journal what is in flight. */
+  harvest(): Promise<void> {
+    return Promise.resolve();
   }
 
   /** What the next run needs to go on. */

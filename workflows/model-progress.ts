@@ -57,6 +57,12 @@ export class ModelProgress {
     this.lastExit = result.left;
   }
 
+  /** Counts what a job of a provider has answered. */
+  add({ completed, failed }: { readonly completed: number; readonly failed: number }): void {
+    this.completed += completed;
+    this.failed += failed;
+  }
+
   /** Records rate, answer times and worker. Forgets the oldest worker if there are more than lanes. */
   learn({ ratePerSec, p95Ms, answered, worker, left }: ExecuteChunkResult): void {
     if (left === EXIT_REASON.held) this.mayBeHeld = true;

@@ -8,7 +8,7 @@ import { chunkInput } from './chunk-input';
 import { failureType } from './chunk-outcome';
 import type { LaneContext } from './lane-context';
 import { isHalted, pause } from './lane-context';
-import type { ModelLanes } from './model-lanes';
+import type { ModelRun } from './model-run';
 
 /** Lines that one activity ends: a second or two of work. */
 const MAX_LINES = 10_000;
@@ -20,7 +20,7 @@ const MAX_LINES = 10_000;
  * (docs/design/batch-path.md#unknown-models).
  */
 export async function settleUndecided(
-  models: readonly ModelLanes[],
+  models: readonly ModelRun[],
   context: LaneContext,
 ): Promise<void> {
   const running: Promise<void>[] = [];
@@ -31,7 +31,7 @@ export async function settleUndecided(
 }
 
 /** Ends the model's lines. True as soon as a worker has a gateway for the model. */
-async function becomesRouted(model: ModelLanes, context: LaneContext): Promise<boolean> {
+async function becomesRouted(model: ModelRun, context: LaneContext): Promise<boolean> {
   for (let pauses = 0; !isHalted(context);) {
     const range = model.progress.open.take(MAX_LINES);
     if (range === null) return false;
@@ -50,7 +50,7 @@ async function becomesRouted(model: ModelLanes, context: LaneContext): Promise<b
 }
 
 async function endUnrouted(
-  model: ModelLanes,
+  model: ModelRun,
   range: Range,
   context: LaneContext,
 ): Promise<ExecuteChunkResult | 'routed' | 'failed'> {
@@ -78,7 +78,7 @@ async function endUnrouted(
 }
 
 /** Ends the batch as failed. The activity's policy retries what can be retried, so this failure is final. */
-function fail(model: ModelLanes, error: unknown, { stop }: LaneContext): void {
+function fail(model: ModelRun, error: unknown, { stop }: LaneContext): void {
   log.error('batch cannot go on', { type: failureType(error), model: model.plan.model });
   stop.request('failed');
 }

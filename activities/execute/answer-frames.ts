@@ -26,7 +26,7 @@ export interface FrameSubject {
 /** The frame with a model server's answer. */
 export function answerFrame(
   { batchId, line, customId }: FrameSubject,
-  answer: BackendAnswer,
+  answer: Pick<BackendAnswer, 'status' | 'requestId' | 'body'>,
 ): EncodedFrame {
   const { status, requestId } = answer;
   const embedded = embedAnswer(status, answer.body);

@@ -6,7 +6,7 @@ import { ChunkAttempt } from './chunk-attempt';
 import type { ExecuteDeps } from './deps';
 import type { OpenRun, RunContext } from './open-run';
 import { openInput } from './open-run';
-import { UnroutedRun } from './unrouted-run';
+import { EndLinesRun } from './end-lines-run';
 
 /** What {@link createEndUnrouted} needs. */
 export interface EndUnroutedDeps extends ExecuteDeps {
@@ -24,7 +24,9 @@ export function createEndUnrouted(
 ): (input: ExecuteChunkInput) => Promise<ExecuteChunkResult | null> {
   const openRun = async (context: RunContext): Promise<OpenRun> => {
     const input = await openInput(deps.store, context);
-    return { run: new UnroutedRun({ ...context, input }), close: () => input.close() };
+    const codeOf = () => 'model_not_found' as const;
+    const run = new EndLinesRun({ ...context, input, codeOf });
+    return { run, close: () => input.close() };
   };
   return async (input) => {
     const isKnown = await deps.isKnownNow(input.model).catch((error: unknown) => {

@@ -62,6 +62,21 @@ export class OpenRanges {
     this.giveBack({ from: middle, to: range.to, failures: 0 });
   }
 
+  /** Takes the open positions of `range`, which need not all be open. Parts of failed ranges keep their failures. */
+  remove({ from, to }: Range): void {
+    const kept = this.#ranges.flatMap((open) => [
+      { ...open, to: Math.min(open.to, Math.max(from, open.from)) },
+      { ...open, from: Math.max(open.from, Math.min(to, open.to)) },
+    ]);
+    const rest = kept.filter((one) => one.from < one.to);
+    this.#ranges.splice(0, this.#ranges.length, ...rest);
+  }
+
+  /** Takes every open range. */
+  takeAll(): OpenRange[] {
+    return this.#ranges.splice(0, this.#ranges.length);
+  }
+
   /** Every open range, for the next run of the workflow. */
   toArray(): OpenRange[] {
     return [...this.#ranges];

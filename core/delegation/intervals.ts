@@ -45,7 +45,7 @@ export function capacityDelayMs(refusals: number, retryAfterMs: number | null): 
 }
 
 /** `ms` ± 10 %; `random` in [0, 1). */
-export function jittered(ms: number, random: number): number {
+function jittered(ms: number, random: number): number {
   return ms * (1 - JITTER + 2 * JITTER * random);
 }
 

@@ -57,7 +57,7 @@ export function stepsBefore(to: JobStep): JobStep[] {
 export const CREATABLE_STEPS = ['staged', 'uploaded', 'creating'] as const satisfies JobStep[];
 
 /** Steps after which the job brings no more answers; only the janitor still looks at it. */
-export const SETTLED_STEPS = [
+const SETTLED_STEPS = [
   'collected',
   'refused',
   'abandoned',

@@ -64,6 +64,11 @@ export function runsKey(batchId: string, nonce: string, safeModel: string): stri
   return `${batchPrefix(batchId)}plans/${nonce}/${safeModel}.runs`;
 }
 
+/** The staged input of a job at a provider; `r` differs between attempts at staging it. */
+export function stagedJobKey(batchId: string, jobId: string, r: string): string {
+  return `${batchPrefix(batchId)}delegated/${jobId}.${r}.jsonl`;
+}
+
 /** All segments of one model; ends with a slash. */
 export function journalPrefix(batchId: string, safeModel: string): string {
   return `${batchPrefix(batchId)}journal/${safeModel}/`;

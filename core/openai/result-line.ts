@@ -16,6 +16,9 @@ export const LINE_ERROR_CODES = {
   batch_failed: 'This request was not executed, because the batch failed.',
   internal_error:
     'This request could not be executed, because its worker failed repeatedly while executing it.',
+  provider_failed: 'The provider did not run this request, because it refused or failed its job.',
+  provider_expired: 'The provider did not answer this request in time.',
+  provider_missing_result: 'The provider finished its job without an answer to this request.',
 } as const;
 
 export type LineErrorCode = keyof typeof LINE_ERROR_CODES;

@@ -42,6 +42,7 @@ async function startProcess(
     config: configSchema.parse({ worker }),
     activities: batch.activities() as unknown as WorkerActivities,
     execQueues: QUEUES,
+    delegateQueues: [],
     workflowBundle: await workflowBundle(),
     plugins: [tracingPlugin()],
     drainBudgetMs: 1_000,

@@ -108,6 +108,7 @@ async function withWorkers(
     config: configSchema.parse({}),
     activities: batch.activities() as unknown as WorkerActivities,
     execQueues: [EXEC_QUEUE],
+    delegateQueues: [],
     workflowBundle: await workflowBundle(),
     plugins: [tracingPlugin()],
     drainBudgetMs: 1_000,

@@ -40,9 +40,9 @@ class WatchedBatch extends FakeBatch {
     this.#change = change;
   }
 
-  override activities(): BatchActivities {
+  override activities(): ReturnType<FakeBatch['activities']> {
     const own = super.activities();
-    const watched: BatchActivities = {
+    const watched: ReturnType<FakeBatch['activities']> = {
       ...own,
       openBatch: (input) => {
         this.opened.push(this.status);

@@ -13,9 +13,11 @@ import type {
 } from '../../activities/contract';
 import type { BatchStatus, StopCause } from '../../core/batch/status';
 import type { ExitReason } from '../../core/chunks/exit-reason';
+import type { DelegateActivities } from '../../activities/delegate/contract';
 import { isLegalTransition } from '../support/transitions';
 import { isTerminal } from '../../core/batch/status';
 import { EXEC_QUEUE } from '../../workflows/contract';
+import { FakeDelegation } from './fake-delegation';
 
 export interface FakeBatchOptions {
   readonly models?: readonly { model: string; entries: number }[];
@@ -38,6 +40,8 @@ export interface FakeBatchOptions {
     input: ExecuteChunkInput,
     batch: FakeBatch,
   ) => Promise<void | Partial<ExecuteChunkResult>>;
+  /** Models that go through a provider. */
+  readonly delegated?: Readonly<Record<string, FakeDelegation>>;
   readonly onIngest?: (batch: FakeBatch) => Promise<void>;
   readonly onFinalize?: (batch: FakeBatch) => FinalizeResult | null | Promise<null>;
   /** Whether the row says that an earlier run found every line settled. */
@@ -85,8 +89,9 @@ export class FakeBatch {
     return this.options.models ?? [{ model: 'alpha', entries: 40 }];
   }
 
-  activities(): BatchActivities {
+  activities(): BatchActivities & DelegateActivities {
     return {
+      ...this.#delegation(),
       openBatch: () =>
         Promise.resolve({
           ...this.#row(),
@@ -134,6 +139,19 @@ export class FakeBatch {
     }
   }
 
+  /** Activities that find the provider of their model. */
+  #delegation(): DelegateActivities {
+    const of = (model: string) =>
+      (this.options.delegated?.[model] ?? new FakeDelegation()).activities(this);
+    return {
+      openParts: (input) => of(input.model).openParts(input),
+      submitJob: (input) => of(input.model).submitJob(input),
+      watchJob: (input) => of(input.model).watchJob(input),
+      collectJob: (input) => of(input.model).collectJob(input),
+      settlePart: (input) => of(input.model).settlePart(input),
+    };
+  }
+
   #row(): RowState {
     return { found: true, status: this.status, stopCause: this.stopCause };
   }
@@ -160,6 +178,9 @@ export class FakeBatch {
       queue: this.options.queue ?? EXEC_QUEUE,
       requestTimeoutMs: 1_000,
       ...(decidesLater && this.options.undecided?.includes(model) ? { undecided: true } : {}),
+      ...(this.options.delegated?.[model] === undefined
+        ? {}
+        : { delegate: this.options.delegated[model].plan }),
     }));
     const lineCount = models.reduce((sum, model) => sum + model.entries, 0);
     return { kind: 'planned', nonce: 'n0', lineCount, models, unroutedLines: 0 };

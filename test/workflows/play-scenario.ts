@@ -13,6 +13,7 @@ import {
 } from '@temporalio/worker';
 import type { WorkflowBundle } from '@temporalio/worker';
 import type { BatchActivities } from '../../activities/contract';
+import type { DelegateActivities } from '../../activities/delegate/contract';
 import { OpenTelemetryPlugin } from '@temporalio/interceptors-opentelemetry-v2';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { NoopSpanProcessor } from '@opentelemetry/sdk-trace-node';
@@ -87,7 +88,7 @@ export async function startScenarioPlayer(): Promise<ScenarioPlayer> {
   const native = await NativeConnection.connect({ address: server.address });
   const connection = await Connection.connect({ address: server.address });
   const client = new Client({ connection, namespace, identity: 'recorder' });
-  const playing = new Map<string, BatchActivities>();
+  const playing = new Map<string, Activities>();
   const workers = await startWorkers({ connection: native, namespace }, playing);
   return {
     play: async (scenario) => {
@@ -113,7 +114,7 @@ export async function startScenarioPlayer(): Promise<ScenarioPlayer> {
 
 async function startWorkers(
   server: { connection: NativeConnection; namespace: string },
-  playing: ReadonlyMap<string, BatchActivities>,
+  playing: ReadonlyMap<string, Activities>,
 ): Promise<{ stop(): Promise<void> }> {
   const shared = {
     ...server,
@@ -140,9 +141,11 @@ async function startWorkers(
   };
 }
 
+type Activities = BatchActivities & DelegateActivities;
+
 /** Activities that delegate to the batch whose workflow called them. */
-function activitiesOf(playing: ReadonlyMap<string, BatchActivities>): BatchActivities {
-  const names = Object.keys(new FakeBatch().activities()) as (keyof BatchActivities)[];
+function activitiesOf(playing: ReadonlyMap<string, Activities>): Activities {
+  const names = Object.keys(new FakeBatch().activities()) as (keyof Activities)[];
   const dispatched = names.map((name) => [
     name,
     (input: never): Promise<unknown> => {
@@ -152,7 +155,7 @@ function activitiesOf(playing: ReadonlyMap<string, BatchActivities>): BatchActiv
       return own[name](input);
     },
   ]);
-  return Object.fromEntries(dispatched) as BatchActivities;
+  return Object.fromEntries(dispatched) as Activities;
 }
 
 async function start(client: Client, batchId: string, scenario: Scenario) {

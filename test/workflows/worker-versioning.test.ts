@@ -69,6 +69,7 @@ async function deploy({ buildId, inactivePatches = [], onChunk }: Release): Prom
     config,
     activities: activities as unknown as WorkerActivities,
     execQueues: [EXEC_QUEUE],
+    delegateQueues: [],
     workflowBundle: { code },
     patches: patchOptions(config.temporal, code),
     plugins: [tracingPlugin()],

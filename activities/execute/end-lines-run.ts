@@ -3,6 +3,7 @@ import type { StopCause } from '../../core/batch/status';
 import type { ExitReason } from '../../core/chunks/exit-reason';
 import { EXIT_REASON } from '../../core/chunks/exit-reason';
 import { readLineFields } from '../../core/openai/member-ranges';
+import type { LineErrorCode } from '../../core/openai/result-line';
 import type { JournalWriter } from '../../storage/journal/journal-store';
 import type { ObjectReader } from '../../storage/object-store';
 import type { ChunkLease } from '../../storage/postgres/chunk-lease';
@@ -13,12 +14,14 @@ import type { ChunkLedger, ChunkLine } from './chunk-ledger';
 import type { LineRun } from './line-run';
 
 /** What a run needs. */
-export interface UnroutedRunOptions {
+export interface EndLinesRunOptions {
   readonly chunk: Chunk;
   readonly ledger: ChunkLedger;
   readonly lease: ChunkLease;
   readonly writer: JournalWriter;
   readonly input: ObjectReader;
+  /** Why a line ends without an answer. */
+  codeOf(position: number): LineErrorCode;
 }
 
 const MAX_UNWRITTEN_BYTES = 8 * 1024 * 1024;
@@ -28,11 +31,11 @@ const FROZEN_PAUSE_MS = 250;
 const LINES_PER_TURN = 256;
 
 /**
- * Ends the open lines of a chunk as `model_not_found`. It reads their custom ids and sends nothing. Like
+ * Ends the open lines of a chunk with error codes. It reads their custom ids and sends nothing. Like
  * every run it exits at a stop, at the deadline, and when it loses its range.
  */
-export class UnroutedRun implements LineRun {
-  readonly #o: UnroutedRunOptions;
+export class EndLinesRun implements LineRun {
+  readonly #o: EndLinesRunOptions;
   answered = 0;
   stopCause: StopCause | null = null;
   #cancelled: CancelReason | null = null;
@@ -43,7 +46,7 @@ export class UnroutedRun implements LineRun {
   readonly p95Ms = null;
   readonly nextDueMs = null;
 
-  constructor(options: UnroutedRunOptions) {
+  constructor(options: EndLinesRunOptions) {
     this.#o = options;
   }
 
@@ -65,11 +68,12 @@ export class UnroutedRun implements LineRun {
   }
 
   async #settle(line: ChunkLine): Promise<void> {
-    const { chunk, ledger, writer, input } = this.#o;
+    const { chunk, ledger, writer, input, codeOf } = this.#o;
     const { offset, length } = line;
     const bytes = input.readNow?.(offset, length) ?? (await input.read(offset, length));
     const { customId } = readLineFields(bytes);
-    const frame = errorFrame({ batchId: chunk.batchId, line, customId }, 'model_not_found');
+    const subject = { batchId: chunk.batchId, line, customId };
+    const frame = errorFrame(subject, codeOf(line.position));
     writer.append(frame.header, frame.bytes);
     ledger.recordAnswer(line.position, frame.header);
     this.answered++;

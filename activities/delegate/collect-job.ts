@@ -1,0 +1,107 @@
+import type { JobOutcome } from '../../core/delegation/job-steps';
+import type { ChunkLease } from '../../storage/postgres/chunk-lease';
+import type { JobRow } from '../../storage/postgres/provider-jobs/job-row';
+import { retryStep } from '../execute/retry-step';
+import type { Heartbeat } from '../runtime/heartbeat';
+import { withHeartbeat } from '../runtime/with-heartbeat';
+import type { CollectedJob, JobInput } from './contract';
+import type { DelegateDeps } from './deps';
+import { costOf } from './cost';
+import type { JobAttempt } from './job-attempt';
+import { attemptAt, rowOf, valueOf } from './job-attempt';
+import { lineErrorsOf } from './line-errors';
+import { PartJournal } from './part-journal';
+import type { PartLedger } from './part-ledger';
+import { openPart } from './part-ledger';
+import { ResultTaker } from './result-taker';
+import { retryLater } from './retry-later';
+
+/**
+ * The activity that writes the answers of a job into the journal, as a chunk does. It may run any number of
+ * times, and beside another attempt: what the journal answers is skipped
+ * (docs/design/delegation.md#collecting).
+ */
+export function createCollectJob(deps: DelegateDeps): (input: JobInput) => Promise<CollectedJob> {
+  return (input) =>
+    withHeartbeat(async (heartbeat) => collect(await attemptAt(input, deps), heartbeat));
+}
+
+async function collect(attempt: JobAttempt, heartbeat: Heartbeat): Promise<CollectedJob> {
+  const { deps, input } = attempt;
+  const { batchId, safe, job } = input;
+  const row = await rowOf(attempt);
+  const key = { batchId, safeModel: safe, from: job.from, to: job.to };
+  const lease = await deps.progress.begin(key, heartbeat.signal);
+  let ledger: PartLedger | null = null;
+  try {
+    ledger = await openPart(deps, input);
+    lease.trackCounts(ledger);
+    if (row.step === 'ended') await harvest(attempt, row, { ledger, lease, heartbeat });
+    return resultOf(ledger, lease);
+  } finally {
+    const counts = ledger?.countsBeforeNext() ?? { completed: 0, failed: 0 };
+    await lease.release({ to: ledger?.next ?? job.from, ...counts });
+  }
+}
+
+interface Harvest {
+  readonly ledger: PartLedger;
+  readonly lease: ChunkLease;
+  readonly heartbeat: Heartbeat;
+}
+
+/** Reads the results from the provider. They are sealed before the row says that they are collected. */
+async function harvest(
+  attempt: JobAttempt,
+  row: JobRow,
+  { ledger, lease, heartbeat }: Harvest,
+): Promise<void> {
+  const { deps, input, provider } = attempt;
+  const { externalId } = row;
+  const { signal } = heartbeat;
+  const reader = await deps.store.open(input.inputKey);
+  const journal = new PartJournal(deps.journal, input, ledger);
+  const taker = new ResultTaker({ attempt, row, ledger, journal, reader });
+  try {
+    if (externalId !== null && row.error?.code !== 'gone') {
+      const ask = (options: { signal: AbortSignal }) => provider.api.status(externalId, options);
+      const status = await valueOf(attempt, 'status', ask, signal);
+      const take = (result: Parameters<ResultTaker['take']>[0]) => {
+        heartbeat.check();
+        return taker.take(result);
+      };
+      const read = (options: { signal: AbortSignal }) =>
+        provider.api.results(status, take, options);
+      await valueOf(attempt, 'results', read, signal);
+      for (const error of await lineErrorsOf(deps.store, row, status.lineErrors)) {
+        await taker.refuse(error);
+      }
+    }
+    await journal.flush();
+    if (lease.lost) throw retryLater('another attempt has this part', 1_000);
+    const onFailure = () => undefined;
+    const retrying = { signal, logger: deps.logger, what: 'sealing', onFailure };
+    await retryStep(() => journal.seal(), retrying);
+    const costUsd = costOf(row.usage, deps.config.delegates[row.model]?.price);
+    await deps.jobs.recordCollected(row.id, { outcome: outcomeOf(row, ledger), costUsd });
+    taker.report(costUsd);
+  } finally {
+    await journal.close();
+    await reader.close();
+  }
+}
+
+/** A finished job that lacks lines, or has failed ones, is only partly complete. */
+function outcomeOf(row: JobRow, { open, failed }: PartLedger): JobOutcome {
+  const outcome = row.outcome ?? 'failed';
+  return outcome === 'completed' && open + failed > 0 ? 'partial_complete' : outcome;
+}
+
+function resultOf(ledger: PartLedger, lease: ChunkLease): CollectedJob {
+  return {
+    next: ledger.next,
+    ...ledger.countsBeforeNext(),
+    unanswered: ledger.open,
+    stopCause: lease.stopCause,
+  };
+}

@@ -1,0 +1,170 @@
+import { randomUUID } from 'node:crypto';
+import type {
+  CreateAction,
+  CreateEvent,
+  LookUp,
+  RecordResult,
+} from '../../core/delegation/create-attempt';
+import { CreateAttempt, type CreateEnd } from '../../core/delegation/create-attempt';
+import type { Clocks } from '../../core/delegation/create-lease';
+import { leaseLengthMs } from '../../core/delegation/create-lease';
+import { isNightshiftError } from '../../core/errors';
+import type { JobRow } from '../../storage/postgres/provider-jobs/job-row';
+import { pause } from '../runtime/pause';
+import type { JobAttempt } from './job-attempt';
+import { jobToFind, logFailure, observedCall } from './job-attempt';
+import { stagedBody } from './upload-job';
+
+/** Time for an answer to arrive and be noted, within the lease. */
+const RESERVE_MS = 2_000;
+const RECORD_AGAIN_MS = 1_000;
+
+/**
+ * One attempt to create a job: does what {@link CreateAttempt} says, which holds the rules
+ * (docs/design/provider-jobs.md#one-attempt). A stop keeps what is on its way from being cut off.
+ */
+export async function createJob(
+  attempt: JobAttempt,
+  row: JobRow,
+  signal: AbortSignal,
+): Promise<CreateEnd> {
+  const { capabilities } = attempt.provider.api;
+  const inlineBytes = capabilities.input === 'inline' ? (row.bytes ?? 0) : 0;
+  const lengthMs = leaseLengthMs(inlineBytes);
+  const protocol = new CreateAttempt({ takenAt: clocks(), lengthMs }, capabilities.settleMs);
+  const actions = new CreateActions({ attempt, row, protocol, lengthMs, signal });
+  for (let action = protocol.action; ;) {
+    if (action.do === 'end') return action.end;
+    action = protocol.next(await actions.perform(action), clocks());
+  }
+}
+
+interface CreateActionsParts {
+  readonly attempt: JobAttempt;
+  readonly row: JobRow;
+  readonly protocol: CreateAttempt;
+  readonly lengthMs: number;
+  /** Aborts when the activity is cancelled: then no create begins. */
+  readonly signal: AbortSignal;
+}
+
+/** The actions of an attempt, on the real provider and the real rows. */
+class CreateActions {
+  readonly #o: CreateActionsParts;
+  readonly #holder: { readonly jobId: string; readonly token: string };
+  /** Why the provider refused. */
+  #refusal = { code: null as string | null, message: '' };
+
+  constructor(parts: CreateActionsParts) {
+    this.#o = parts;
+    this.#holder = { jobId: parts.row.id, token: randomUUID() };
+  }
+
+  async perform(action: Exclude<CreateAction, { do: 'end' }>): Promise<CreateEvent> {
+    const { jobs } = this.#o.attempt.deps;
+    switch (action.do) {
+      case 'take_lease':
+        return this.#takeLease();
+      case 'look_up':
+        return { of: 'look_up', found: await this.#lookUp() };
+      case 'create':
+        return this.#create();
+      case 'record':
+        return { of: 'record', result: await this.#record(action) };
+      case 'give_back': {
+        const { noCapacity, end } = action;
+        await jobs.giveLeaseBack(this.#holder, { noCapacity, asksAgainMs: end.afterMs });
+        return { of: 'give_back' };
+      }
+      case 'refuse':
+        return { of: 'refuse', done: await jobs.refuseCreate(this.#holder, this.#refusal) };
+    }
+  }
+
+  async #takeLease(): Promise<CreateEvent> {
+    const { attempt, lengthMs } = this.#o;
+    const { deps, provider } = attempt;
+    const { max_open_jobs: maxOpenJobs, max_enqueued_tokens: maxEnqueuedTokens } = provider.config;
+    const answer = await deps.jobs.takeLease({
+      ...this.#holder,
+      leaseMs: lengthMs,
+      settleMs: provider.api.capabilities.settleMs,
+      account: provider.account,
+      limits: { maxOpenJobs, maxEnqueuedTokens },
+    });
+    const capacityRefusals = answer.kind === 'no_row' ? 0 : answer.capacityRefusals;
+    return { of: 'take_lease', answer, capacityRefusals };
+  }
+
+  async #lookUp(): Promise<LookUp> {
+    const { attempt, row } = this.#o;
+    const { api } = attempt.provider;
+    const job = await jobToFind(attempt, row);
+    // Not the activity's signal: a look-up that is cut off would hold the lease for nothing.
+    const signal = AbortSignal.timeout(Math.max(1, Math.floor(this.#leftMs())));
+    const result = await observedCall(attempt, 'find', (call) => api.find(job, call), signal);
+    if (result.outcome !== 'ok') {
+      logFailure(attempt, 'find', result);
+      const { outcome, failure } = result;
+      return { kind: 'failed', outcome, retryAfterMs: failure.retryAfterMs };
+    }
+    const found = result.value;
+    return found.kind === 'job' ? { kind: 'job', externalId: found.job.externalId } : found;
+  }
+
+  async #create(): Promise<CreateEvent> {
+    const { attempt, row, signal } = this.#o;
+    const { provider, deps } = attempt;
+    const job = await jobToFind(attempt, row);
+    const isInline = provider.api.capabilities.input === 'inline';
+    const leftMs = this.#leftMs() - RESERVE_MS;
+    const result = await provider.api.create(
+      { ...job, inline: isInline ? stagedBody(deps.store, row) : null },
+      {
+        // Once it is on its way, only its outcome ends the call: a stop waits for it.
+        signal: new AbortController().signal,
+        timeoutMs: isInline ? leftMs : Math.min(leftMs, provider.config.request_timeout),
+        mayLeave: () => !signal.aborted && this.#leftMs() > RESERVE_MS,
+      },
+    );
+    deps.observer.called(provider.name, 'create', result.outcome);
+    if (result.outcome === 'accepted') {
+      return { of: 'create', outcome: 'accepted', externalId: result.value.externalId };
+    }
+    const { outcome, failure } = result;
+    logFailure(attempt, 'create', result);
+    this.#refusal = { code: failure.code, message: failure.message };
+    return { of: 'create', outcome, retryAfterMs: failure.retryAfterMs };
+  }
+
+  /** Waits for PostgreSQL as long as this process lives; the next attempt would have to find the job. */
+  async #record({ externalId, adopted }: RecordedId): Promise<RecordResult> {
+    const { attempt } = this.#o;
+    const { deps, provider } = attempt;
+    const { jobId } = this.#holder;
+    const log = { jobId, externalId, provider: provider.name, adopted };
+    try {
+      const result = await deps.jobs.recordCreated(jobId, { externalId, adopted });
+      const isOurs = result.kind === 'recorded' && result.externalId === externalId;
+      if (isOurs) deps.logger.info(log, 'job submitted');
+      else deps.logger.error({ ...log, result }, 'the row cannot take the id of a job');
+      if (isOurs && adopted) deps.observer.adopted(provider.name);
+      return result;
+    } catch (error) {
+      if (!isNightshiftError(error) || !error.retryable || deps.drain.aborted) throw error;
+      deps.logger.warn({ ...log, err: error }, 'the id of a job could not be noted, trying again');
+      await pause(RECORD_AGAIN_MS, deps.drain);
+      return { kind: 'unavailable' };
+    }
+  }
+
+  #leftMs(): number {
+    return this.#o.protocol.leftMs(clocks());
+  }
+}
+
+type RecordedId = Pick<Extract<CreateAction, { do: 'record' }>, 'externalId' | 'adopted'>;
+
+function clocks(): Clocks {
+  return { monotonicMs: performance.now(), wallMs: Date.now() };
+}

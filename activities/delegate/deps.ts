@@ -1,0 +1,35 @@
+import type { Provider } from '../../providers/provider';
+import type { ProviderConfig } from '../../platform/config-providers';
+import type { Config } from '../../platform/config-schema';
+import type { Logger } from '../../platform/logger';
+import type { JournalStore } from '../../storage/journal/journal-store';
+import type { ObjectStore } from '../../storage/object-store';
+import type { BatchRow } from '../../storage/postgres/batches/types';
+import type { ProgressReporter } from '../../storage/postgres/progress';
+import type { ProviderJobs } from '../../storage/postgres/provider-jobs/repository';
+import type { DelegateObserver } from './observer';
+
+/** A provider of the configuration, opened. */
+export interface OpenProvider {
+  readonly name: string;
+  readonly config: ProviderConfig;
+  /** Fingerprint of the account. */
+  readonly account: string;
+  readonly api: Provider;
+}
+
+/** What the activities of delegation need of their process. */
+export interface DelegateDeps {
+  readonly store: ObjectStore;
+  readonly journal: JournalStore;
+  readonly progress: ProgressReporter;
+  readonly jobs: ProviderJobs;
+  readonly batches: { find(batchId: string): Promise<BatchRow | null> };
+  /** Null if this process has no such provider. */
+  provider(name: string): OpenProvider | null;
+  readonly config: Pick<Config, 'delegates' | 'providers'>;
+  readonly observer: DelegateObserver;
+  readonly logger: Logger;
+  /** Aborts when the process shuts down. */
+  readonly drain: AbortSignal;
+}

@@ -1,0 +1,122 @@
+import type {
+  CallFailure,
+  CallOptions,
+  IdempotentResult,
+  JobToFind,
+} from '../../providers/provider';
+import type { JobRow } from '../../storage/postgres/provider-jobs/job-row';
+import type { JobInput } from './contract';
+import type { DelegateDeps, OpenProvider } from './deps';
+import type { ProviderCall } from './observer';
+import { retryLater } from './retry-later';
+
+/** One attempt at a step of a job. */
+export interface JobAttempt {
+  readonly deps: DelegateDeps;
+  readonly input: JobInput;
+  readonly provider: OpenProvider;
+  readonly storeId: string;
+}
+
+/** How long a worker that lacks something waits before it asks again. */
+const ASK_AGAIN_MS = 30_000;
+const AUTH_MS = 300_000;
+const MIN_PAUSE_MS = 5_000;
+/** Clocks of this installation and its provider may differ by so much. */
+const CLOCK_SKEW_MS = 600_000;
+
+/** @throws a failure that is retried if this process has no such provider */
+export async function attemptAt(input: JobInput, deps: DelegateDeps): Promise<JobAttempt> {
+  const provider = deps.provider(input.provider);
+  if (provider === null) {
+    throw retryLater(`This worker has no provider "${input.provider}".`, ASK_AGAIN_MS);
+  }
+  return { deps, input, provider, storeId: await deps.store.storeId() };
+}
+
+/** The row of the job. If PostgreSQL was restored to a state without it, it is made again. */
+export async function rowOf({ deps, input, provider }: JobAttempt): Promise<JobRow> {
+  const { job, batchId, tenant, model, safe } = input;
+  const row = await deps.jobs.find(job.jobId);
+  if (row !== null) return row;
+  const { jobId, from, to, generation, ordinal } = job;
+  const providerModel = deps.config.delegates[model]?.model ?? model;
+  return deps.jobs.open({
+    ...{ id: jobId, batchId, tenant, model, safeModel: safe, providerModel },
+    ...{ from, to, generation, ordinal },
+    provider: provider.name,
+    account: provider.account,
+  });
+}
+
+/** Who the job is, for the provider. */
+export async function jobToFind(attempt: JobAttempt, row: JobRow): Promise<JobToFind> {
+  const { input, storeId, deps } = attempt;
+  const batch = await deps.batches.find(input.batchId);
+  const createdAtMs = batch === null ? row.createdAtMs : batch.createdAtSec * 1000;
+  return {
+    jobId: row.id,
+    storeId,
+    endpoint: input.endpoint,
+    model: row.providerModel,
+    lines: row.lines ?? 0,
+    hops: hopsOf(batch?.metadata ?? null),
+    remoteInput: row.upload,
+    window: row.sentWindow,
+    listFromMs: createdAtMs - CLOCK_SKEW_MS,
+  };
+}
+
+function hopsOf(metadata: Readonly<Record<string, string>> | null): number {
+  const hops = Number(metadata?.['nightshift_hops'] ?? 0);
+  return Number.isSafeInteger(hops) && hops > 0 ? hops : 0;
+}
+
+/** The value of a call that may be repeated. @throws a failure that is retried after a pause */
+export async function valueOf<T>(
+  attempt: JobAttempt,
+  what: ProviderCall,
+  call: (options: CallOptions) => Promise<IdempotentResult<T>>,
+  signal: AbortSignal,
+): Promise<T> {
+  const result = await observedCall(attempt, what, call, signal);
+  if (result.outcome === 'ok') return result.value;
+  throw failedCall(attempt, what, result);
+}
+
+/** Makes a call and counts its outcome. */
+export async function observedCall<T>(
+  { deps, provider }: JobAttempt,
+  what: ProviderCall,
+  call: (options: CallOptions) => Promise<IdempotentResult<T>>,
+  signal: AbortSignal,
+): Promise<IdempotentResult<T>> {
+  const result = await call({ signal });
+  deps.observer.called(provider.name, what, result.outcome);
+  return result;
+}
+
+/** Tells operators why a call failed, in the provider's words. */
+export function logFailure(
+  { provider, deps, input }: JobAttempt,
+  what: ProviderCall,
+  { outcome, failure }: { readonly outcome: string; readonly failure: CallFailure },
+): void {
+  const { jobId } = input.job;
+  const log = { provider: provider.name, jobId, call: what, outcome, ...failure };
+  deps.logger.warn(log, 'call to a provider failed');
+}
+
+/** The failure that makes the server retry a call: soon, after what the provider asks for, or in 5 min. */
+export function failedCall(
+  attempt: JobAttempt,
+  what: ProviderCall,
+  result: Exclude<IdempotentResult<unknown>, { outcome: 'ok' }>,
+): Error {
+  logFailure(attempt, what, result);
+  const { outcome, failure } = result;
+  const { provider } = attempt;
+  const status = failure.status === null ? '' : ` (HTTP ${failure.status})`;
+  const pauseMs = outcome === 'auth' ? AUTH_MS : Math.max(MIN_PAUSE_MS, failure.retryAfterMs ?? 0);
+  return retryLater(`${provider.name}: ${what} failed: ${outcome}${status}`, pauseMs);
+}

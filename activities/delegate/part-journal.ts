@@ -1,0 +1,63 @@
+import type { EncodedFrame } from '../execute/answer-frames';
+import type { ChunkLine } from '../execute/chunk-ledger';
+import type { JournalStore, JournalWriter } from '../../storage/journal/journal-store';
+import type { JobInput } from './contract';
+import type { Block, PartLedger } from './part-ledger';
+
+/** Unwritten answers of a part beyond which it waits for the store. */
+const MAX_UNWRITTEN_BYTES = 32 * 1024 * 1024;
+
+/**
+ * Writes the answers of a part: one writer and one seal for each block, because no segment or seal may span
+ * more positions than a chunk.
+ */
+export class PartJournal {
+  readonly #journal: JournalStore;
+  readonly #scope: { readonly batchId: string; readonly safeModel: string };
+  readonly #ledger: PartLedger;
+  readonly #writers = new Map<Block, JournalWriter>();
+
+  constructor(journal: JournalStore, { batchId, safe }: JobInput, ledger: PartLedger) {
+    this.#journal = journal;
+    this.#scope = { batchId, safeModel: safe };
+    this.#ledger = ledger;
+  }
+
+  /** Journals the answer of a line, and waits while too many are not written yet. */
+  async record(line: ChunkLine, frame: EncodedFrame): Promise<void> {
+    const block = this.#ledger.block(line.position);
+    this.#writer(block).append(frame.header, frame.bytes);
+    block.ledger.recordAnswer(line.position, frame.header);
+    if (this.#unwrittenBytes > MAX_UNWRITTEN_BYTES) await this.flush();
+  }
+
+  async flush(): Promise<void> {
+    await Promise.all([...this.#writers.values()].map((writer) => writer.flush()));
+  }
+
+  /** Seals what is answered from the beginning of each block. May be repeated. @throws object_store_failed */
+  async seal(): Promise<void> {
+    for (const [block, writer] of this.#writers) {
+      const { from, ledger } = block;
+      const range = { from, to: ledger.next };
+      if (range.to <= from) continue;
+      await this.#journal.writeSeal(this.#scope, range, ledger.framesToSeal(writer.frames));
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#writers.values()].map((writer) => writer.close()));
+  }
+
+  get #unwrittenBytes(): number {
+    return [...this.#writers.values()].reduce((sum, writer) => sum + writer.unwrittenBytes, 0);
+  }
+
+  #writer(block: Block): JournalWriter {
+    const known = this.#writers.get(block);
+    if (known !== undefined) return known;
+    const writer = this.#journal.openWriter(this.#scope, { from: block.from, to: block.to });
+    this.#writers.set(block, writer);
+    return writer;
+  }
+}

@@ -1,0 +1,107 @@
+import { MAX_CHUNK_ENTRIES } from '../../core/chunks/chunk-size';
+import { NightshiftError } from '../../core/errors';
+import { planKey } from '../../core/names/object-names';
+import { PLAN_ENTRY_BYTES } from '../../core/plan/plan-entry';
+import type { Range } from '../../core/range';
+import type { FrameRef } from '../../storage/journal/journal-store';
+import { ChunkLedger, type ChunkLine } from '../execute/chunk-ledger';
+import { missingAs } from '../execute/open-run';
+import type { JobInput } from './contract';
+import type { DelegateDeps } from './deps';
+
+/** A range of at most as many positions as one segment may hold, with the state of its lines. */
+export interface Block extends Range {
+  readonly ledger: ChunkLedger;
+}
+
+/** The state of every line of a part: whether it is answered, and where its frame is. */
+export class PartLedger {
+  readonly from: number;
+  readonly to: number;
+  readonly blocks: readonly Block[];
+
+  constructor(range: Range, blocks: readonly Block[]) {
+    this.from = range.from;
+    this.to = range.to;
+    this.blocks = blocks;
+  }
+
+  has(position: number): boolean {
+    return position >= this.from && position < this.to;
+  }
+
+  block(position: number): Block {
+    const block = this.blocks[Math.floor((position - this.from) / MAX_CHUNK_ENTRIES)];
+    if (block === undefined) throw new RangeError(`position ${position} is not in the part`);
+    return block;
+  }
+
+  isAnswered(position: number): boolean {
+    const { ledger, from } = this.block(position);
+    return ledger.isAnswered(position - from);
+  }
+
+  line(position: number): ChunkLine {
+    const { ledger, from } = this.block(position);
+    return ledger.line(position - from);
+  }
+
+  /** Lowest position without an answer; `to` if there is none. */
+  get next(): number {
+    return this.blocks.find(({ ledger }) => !ledger.allAnswered)?.ledger.next ?? this.to;
+  }
+
+  get completed(): number {
+    return this.blocks.reduce((sum, { ledger }) => sum + ledger.completed, 0);
+  }
+
+  get failed(): number {
+    return this.blocks.reduce((sum, { ledger }) => sum + ledger.failed, 0);
+  }
+
+  /** Lines without an answer. */
+  get open(): number {
+    return this.blocks.reduce((sum, { ledger }) => sum + ledger.open, 0);
+  }
+
+  /** Counts over `[from, next)`. */
+  countsBeforeNext(): { completed: number; failed: number } {
+    const { next } = this;
+    const counts = this.blocks
+      .filter(({ from }) => from < next)
+      .map(({ ledger }) => ledger.countsBeforeNext());
+    return {
+      completed: counts.reduce((sum, { completed }) => sum + completed, 0),
+      failed: counts.reduce((sum, { failed }) => sum + failed, 0),
+    };
+  }
+}
+
+/** Reads plan and journal of a part. @throws plan_unreadable, object_store_failed */
+export async function openPart(
+  { store, journal }: Pick<DelegateDeps, 'store' | 'journal'>,
+  { batchId, planNonce, safe, job }: Pick<JobInput, 'batchId' | 'planNonce' | 'safe' | 'job'>,
+): Promise<PartLedger> {
+  const blocks: Block[] = [];
+  for (let from = job.from; from < job.to; from += MAX_CHUNK_ENTRIES) {
+    const to = Math.min(job.to, from + MAX_CHUNK_ENTRIES);
+    const bytes = { from: from * PLAN_ENTRY_BYTES, to: to * PLAN_ENTRY_BYTES };
+    const plan = await store
+      .read(planKey(batchId, planNonce, safe), bytes)
+      .catch(missingAs('plan_unreadable', `plan of ${safe} is gone`));
+    if (plan.length !== bytes.to - bytes.from) {
+      throw new NightshiftError('plan_unreadable', `plan of ${safe} is shorter than its map says`);
+    }
+    const ledger = new ChunkLedger({ from, to }, plan);
+    for await (const frame of frames(journal, { batchId, safe, from, to })) ledger.addFrame(frame);
+    blocks.push({ from, to, ledger });
+  }
+  return new PartLedger(job, blocks);
+}
+
+function frames(
+  journal: DelegateDeps['journal'],
+  { batchId, safe, ...range }: Range & { batchId: string; safe: string },
+): AsyncIterable<FrameRef> {
+  return journal.scan({ batchId, safeModel: safe }, range);
+}

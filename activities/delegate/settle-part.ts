@@ -1,0 +1,58 @@
+import { PRIORITY } from '../../core/chunks/priority';
+import { isSettled } from '../../core/delegation/job-steps';
+import { leftoverCode } from '../../core/delegation/leftovers';
+import type { LineErrorCode } from '../../core/openai/result-line';
+import type { ProviderJobs } from '../../storage/postgres/provider-jobs/repository';
+import type { JobRow } from '../../storage/postgres/provider-jobs/job-row';
+import type { ExecuteChunkInput, ExecuteChunkResult } from '../contract';
+import { chunkOf } from '../execute/chunk';
+import { ChunkAttempt } from '../execute/chunk-attempt';
+import type { ExecuteDeps } from '../execute/deps';
+import { EndLinesRun } from '../execute/end-lines-run';
+import type { OpenRun, RunContext } from '../execute/open-run';
+import { openInput } from '../execute/open-run';
+import { asFailure } from '../runtime/failure';
+import { withHeartbeat } from '../runtime/with-heartbeat';
+import type { SettlePartInput } from './contract';
+
+/**
+ * The activity that ends plan entries `[from, to)` which no provider has answered, each with the code that says
+ * why. Answers in the journal stay as they are (docs/design/delegation.md#leftovers).
+ */
+export function createSettlePart(
+  deps: ExecuteDeps & { readonly jobs: Pick<ProviderJobs, 'ofModel'> },
+): (input: SettlePartInput) => Promise<ExecuteChunkResult> {
+  return async (input) => {
+    const rows = await deps.jobs.ofModel(input.batchId, input.safe).catch((error: unknown) => {
+      throw asFailure(error);
+    });
+    const codeOf = (position: number) => codeAt(rows, position, input.giveUpAtMs);
+    const openRun = async (context: RunContext): Promise<OpenRun> => {
+      const reader = await openInput(deps.store, context);
+      const run = new EndLinesRun({ ...context, input: reader, codeOf });
+      return { run, close: () => reader.close() };
+    };
+    const attempt = new ChunkAttempt(chunkOf(chunkInput(input)), { deps, crashes: 0, openRun });
+    return withHeartbeat(() => attempt.run(), { details: () => attempt.heartbeatDetails });
+  };
+}
+
+/** Why a line has no answer, by the last job that has covered it. */
+function codeAt(rows: readonly JobRow[], position: number, giveUpAtMs: number): LineErrorCode {
+  const jobs = rows.filter(({ from, to }) => position >= from && position < to);
+  const [last] = [...jobs].sort((a, b) => b.generation - a.generation || b.ordinal - a.ordinal);
+  if (last === undefined) return Date.now() >= giveUpAtMs ? 'provider_expired' : 'provider_failed';
+  const endedAtMs = last.endedAtMs ?? Date.now();
+  return leftoverCode(last, endedAtMs >= giveUpAtMs && isSettled(last.step));
+}
+
+function chunkInput(input: SettlePartInput): ExecuteChunkInput {
+  const { batchId, planNonce, tenant, endpoint, inputKey, model, safe, from, to } = input;
+  return {
+    ...{ batchId, planNonce, tenant, endpoint, inputKey, model, safe, from, to },
+    deadlineMs: input.deadlineMs,
+    boxMs: 0,
+    p95Ms: null,
+    priority: PRIORITY.normal,
+  };
+}

@@ -1,0 +1,113 @@
+import { randomBytes } from 'node:crypto';
+import { setImmediate as turn } from 'node:timers/promises';
+import { wireId } from '../../core/delegation/job-ids';
+import { estimatedTokens } from '../../core/delegation/quota';
+import { stagedJobKey } from '../../core/names/object-names';
+import { readLineFields } from '../../core/openai/member-ranges';
+import type { ObjectReader } from '../../storage/object-store';
+import type { JobRow } from '../../storage/postgres/provider-jobs/job-row';
+import type { Heartbeat } from '../runtime/heartbeat';
+import type { JobAttempt } from './job-attempt';
+import { rowOf } from './job-attempt';
+import type { PartLedger } from './part-ledger';
+import { openPart } from './part-ledger';
+
+const NEWLINE = Buffer.from('\n');
+/** Lines between two turns of the event loop, in which heartbeats get through. */
+const LINES_PER_TURN = 256;
+
+/**
+ * Writes the job's input into the store: every line of its part without an answer, until the part reaches a
+ * limit of the provider. Of several staged inputs the first that is noted counts, and each attempt to create
+ * the job sends that one.
+ */
+export async function stageJob(attempt: JobAttempt, heartbeat: Heartbeat): Promise<JobRow> {
+  const { deps, input, provider } = attempt;
+  const { batchId, job } = input;
+  const ledger = await openPart(deps, input);
+  const reader = await deps.store.open(input.inputKey);
+  const staged = new StagedLines(attempt, { ledger, reader, heartbeat });
+  const key = stagedJobKey(batchId, job.jobId, randomBytes(8).toString('hex'));
+  try {
+    await deps.store.putIfAbsent(key, staged.pieces());
+  } finally {
+    await reader.close();
+  }
+  const { lines, bytes, to } = staged;
+  const row = await deps.jobs.recordStaged(job.jobId, {
+    ...{ key, lines, bytes, to },
+    tokens: estimatedTokens(bytes),
+    sentWindow: provider.api.completionWindow(input.giveUpAtMs - Date.now()),
+  });
+  return row ?? rowOf(attempt);
+}
+
+/** The lines of a job, in the order of the plan. */
+class StagedLines {
+  readonly #attempt: JobAttempt;
+  readonly #ledger: PartLedger;
+  readonly #reader: ObjectReader;
+  readonly #heartbeat: Heartbeat;
+  lines = 0;
+  bytes = 0;
+  /** Position after the last line that was looked at. */
+  to: number;
+
+  constructor(
+    attempt: JobAttempt,
+    parts: { ledger: PartLedger; reader: ObjectReader; heartbeat: Heartbeat },
+  ) {
+    this.#attempt = attempt;
+    this.#ledger = parts.ledger;
+    this.#reader = parts.reader;
+    this.#heartbeat = parts.heartbeat;
+    this.to = parts.ledger.from;
+  }
+
+  async *pieces(): AsyncGenerator<Uint8Array> {
+    const { from, to } = this.#ledger;
+    for (let position = from; position < to; position++) {
+      if (position % LINES_PER_TURN === 0) await this.#breathe();
+      const line = this.#ledger.isAnswered(position) ? null : await this.#encode(position);
+      if (line !== null && !this.#fits(line)) return;
+      this.to = position + 1;
+      if (line === null) continue;
+      this.lines++;
+      this.bytes += line.length + 1;
+      yield line;
+      yield NEWLINE;
+    }
+  }
+
+  async #breathe(): Promise<void> {
+    await turn();
+    this.#heartbeat.bytes = this.bytes;
+    this.#heartbeat.check();
+  }
+
+  /** Null if the provider cannot express the line: it stays open. */
+  async #encode(position: number): Promise<Buffer | null> {
+    const { provider, input, deps } = this.#attempt;
+    const { offset, length } = this.#ledger.line(position);
+    const bytes =
+      this.#reader.readNow?.(offset, length) ?? (await this.#reader.read(offset, length));
+    const { bodyStart, bodyEnd } = readLineFields(bytes);
+    const encoded = provider.api.encode({
+      wireId: wireId(input.job.jobId, position),
+      endpoint: input.endpoint,
+      model: deps.config.delegates[input.model]?.model ?? null,
+      body: bytes.subarray(bodyStart, bodyEnd),
+    });
+    return encoded.kind === 'line' ? encoded.bytes : null;
+  }
+
+  /** A first line is always taken: what the provider does not accept, it refuses by name. */
+  #fits(line: Buffer): boolean {
+    if (this.lines === 0) return true;
+    const { max_lines, max_bytes } = this.#attempt.provider.config;
+    const { maxLines, maxBytes } = this.#attempt.provider.api.capabilities;
+    const mostLines = Math.min(max_lines, maxLines ?? Infinity);
+    const mostBytes = Math.min(max_bytes, maxBytes ?? Infinity);
+    return this.lines < mostLines && this.bytes + line.length + 1 <= mostBytes;
+  }
+}

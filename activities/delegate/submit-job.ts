@@ -1,0 +1,84 @@
+import { Context } from '@temporalio/activity';
+import type { StopCause } from '../../core/batch/status';
+import { CREATABLE_STEPS, isSettled } from '../../core/delegation/job-steps';
+import type { JobRow } from '../../storage/postgres/provider-jobs/job-row';
+import type { Heartbeat } from '../runtime/heartbeat';
+import { withHeartbeat } from '../runtime/with-heartbeat';
+import type { JobInput, SubmittedJob } from './contract';
+import { createJob } from './create-job';
+import type { DelegateDeps } from './deps';
+import type { JobAttempt } from './job-attempt';
+import { attemptAt, rowOf } from './job-attempt';
+import { awaitTurn } from './repeated-job';
+import { notBeyond, retryLater } from './retry-later';
+import { stageJob } from './stage-job';
+import { uploadJob } from './upload-job';
+
+const NO_ROW_PAUSE_MS = 5_000;
+
+/**
+ * The activity that takes a job from its row to the provider's acceptance. Each step is in the row before the
+ * next one begins, so an attempt goes on where the last one ended (docs/design/delegation.md#activities).
+ */
+export function createSubmitJob(deps: DelegateDeps): (input: JobInput) => Promise<SubmittedJob> {
+  return (input) =>
+    withHeartbeat(async (heartbeat) => submit(await attemptAt(input, deps), heartbeat));
+}
+
+async function submit(attempt: JobAttempt, heartbeat: Heartbeat): Promise<SubmittedJob> {
+  const { deps, input } = attempt;
+  let row = await rowOf(attempt);
+  if (isUnsent(row) && (await isTooLate(attempt, row))) return outcome('late', row);
+  if (row.step === 'staging') {
+    await awaitTurn(attempt, row);
+    row = await stageJob(attempt, heartbeat);
+  }
+  if (row.lines === 0 && isUnsent(row)) {
+    await deps.jobs.refuse(row.id, { code: 'empty', message: 'no line lacks an answer' });
+    return outcome('empty', row);
+  }
+  if (row.step === 'staged' && attempt.provider.api.capabilities.input === 'uploaded') {
+    row = await uploadJob(attempt, row, heartbeat.signal);
+  }
+  if (!(CREATABLE_STEPS as readonly string[]).includes(row.step)) return known(row);
+  const created = await createJob(attempt, row, Context.current().cancellationSignal);
+  if (created.kind === 'stopped') return stopped(row, created.cause);
+  if (created.kind === 'no_row') throw retryLater('the row of the job is gone', NO_ROW_PAUSE_MS);
+  if (created.kind === 'retry') throw waiting(attempt, created);
+  return known((await deps.jobs.find(input.job.jobId)) ?? row);
+}
+
+/** The job waits: for capacity, for the end of an uncertain create, or for an operator. */
+function waiting(
+  { provider, input }: JobAttempt,
+  { reason, afterMs }: { readonly reason: string; readonly afterMs: number },
+): Error {
+  const message = `${provider.name}: the job waits to be created (${reason})`;
+  return retryLater(message, notBeyond(afterMs, input.giveUpAtMs, Date.now()));
+}
+
+function stopped(row: JobRow, cause: StopCause | 'ended'): SubmittedJob {
+  return { ...outcome('stopped', row), stopCause: cause === 'ended' ? null : cause };
+}
+
+/** Nothing of the job can be at the provider. */
+function isUnsent({ step, firstCreateAtMs }: JobRow): boolean {
+  return firstCreateAtMs === null && ['staging', 'staged', 'uploaded'].includes(step);
+}
+
+/** Gives a job up that was never sent, once the batch no longer waits for its provider. */
+async function isTooLate({ deps, input }: JobAttempt, { id }: JobRow): Promise<boolean> {
+  if (Date.now() < input.giveUpAtMs) return false;
+  await deps.jobs.abandon(id);
+  return true;
+}
+
+function known(row: JobRow): SubmittedJob {
+  if (row.error?.code === 'empty') return outcome('empty', row);
+  if (row.step === 'refused') return outcome('refused', row);
+  return outcome(isSettled(row.step) ? 'late' : 'submitted', row);
+}
+
+function outcome(kind: SubmittedJob['kind'], { to }: JobRow): SubmittedJob {
+  return { kind, to, stopCause: null };
+}

@@ -1,0 +1,237 @@
+import { Context } from '@temporalio/activity';
+import { harvestDelayMs, pollDelayMs } from '../../core/delegation/intervals';
+import { isSettled, type JobOutcome } from '../../core/delegation/job-steps';
+import { AGAIN_CODES } from '../../core/delegation/next-jobs';
+import { quietMs } from '../../core/delegation/create-lease';
+import type { CallOptions, JobStatus } from '../../providers/provider';
+import type { JobObservation } from '../../storage/postgres/provider-jobs/job-progress';
+import type { JobRow } from '../../storage/postgres/provider-jobs/job-row';
+import { withHeartbeat } from '../runtime/with-heartbeat';
+import type { WatchedJob, WatchJobInput } from './contract';
+import type { DelegateDeps } from './deps';
+import type { JobAttempt } from './job-attempt';
+import { attemptAt, failedCall, jobToFind, observedCall, rowOf, valueOf } from './job-attempt';
+import { notBeyond, retryLater } from './retry-later';
+
+/** How long a provider may not know a job before it counts as gone. */
+const GONE_MS = 900_000;
+const GONE_POLL_MS = 30_000;
+const RESULTS_POLL_MS = 5_000;
+
+/** The states of an ended job, as outcomes. */
+const OUTCOMES: Partial<Record<JobStatus['state'], JobOutcome>> = {
+  completed: 'completed',
+  failed: 'failed',
+  expired: 'expired',
+  cancelled: 'cancelled',
+};
+
+/**
+ * The activity that waits for the end of a job: one status call per attempt. "Not yet" is a failure that the
+ * server retries, so days of waiting add no events to the history. When the job is late, or the batch stops, it
+ * is cancelled at the provider, and its end is awaited for the grace of a harvest
+ * (docs/design/delegation.md#watching).
+ */
+export function createWatchJob(deps: DelegateDeps): (input: WatchJobInput) => Promise<WatchedJob> {
+  return (input) =>
+    watchOnce(input, deps, {
+      ...(Context.current().info.heartbeatDetails as WatchNote | undefined),
+    });
+}
+
+function watchOnce(input: WatchJobInput, deps: DelegateDeps, note: WatchNote): Promise<WatchedJob> {
+  const look = async (signal: AbortSignal): Promise<WatchedJob> => {
+    const attempt = await attemptAt(input, deps);
+    return new Watch(attempt, { input, note, signal }).look(await rowOf(attempt));
+  };
+  const options = { details: () => note, beatsOnFailure: true };
+  return withHeartbeat(({ signal }) => look(signal), options);
+}
+
+/** What an attempt passes on to the next one, in its heartbeat. Times are Unix ms. */
+interface WatchNote {
+  /** Since when the provider does not know the job. */
+  goneSinceMs?: number;
+  /** Since when the job has ended, while its results are not there yet. */
+  endedSinceMs?: number;
+}
+
+class Watch {
+  readonly #attempt: JobAttempt;
+  readonly #input: WatchJobInput;
+  readonly #note: WatchNote;
+  readonly #signal: AbortSignal;
+
+  constructor(
+    attempt: JobAttempt,
+    { input, note, signal }: { input: WatchJobInput; note: WatchNote; signal: AbortSignal },
+  ) {
+    this.#attempt = attempt;
+    this.#input = input;
+    this.#note = note;
+    this.#signal = signal;
+  }
+
+  async look(row: JobRow): Promise<WatchedJob> {
+    if (row.step === 'abandoned') return { kind: 'abandoned' };
+    if (isSettled(row.step) || row.step === 'ended') return { kind: 'ended' };
+    if (Date.now() >= this.#endBy(row)) return this.#abandon(row);
+    const { externalId } = row;
+    if (externalId === null) return this.#withoutId(row);
+    const { api } = this.#attempt.provider;
+    const ask = (options: CallOptions) => api.status(externalId, options);
+    const result = await observedCall(this.#attempt, 'status', ask, this.#signal);
+    if (result.outcome === 'ok') return this.#judge(row, result.value);
+    await this.#attempt.deps.jobs.recordPollFailure(row.id);
+    if (result.outcome === 'gone') return this.#gone(row);
+    const failure = failedCall(this.#attempt, 'status', result);
+    throw this.#isEnding(row)
+      ? this.#later(row, failure.message, this.#harvestPause(row))
+      : failure;
+  }
+
+  async #judge(row: JobRow, status: JobStatus): Promise<WatchedJob> {
+    const { deps, provider } = this.#attempt;
+    delete this.#note.goneSinceMs;
+    if (!status.isKnownState) {
+      const log = { jobId: row.id, provider: provider.name, state: status.providerState };
+      deps.logger.warn(log, 'a provider has a job state that is not known; it counts as running');
+    }
+    const outcome = OUTCOMES[status.state];
+    if (outcome !== undefined) return this.#ended(row, status, outcome);
+    await deps.jobs.recordObservation(row.id, observed(status));
+    const text = progressText(provider.name, status);
+    if (!this.#isEnding(row)) throw this.#later(row, text, this.#pollPause(row, status));
+    await this.#cancel(row, status);
+    throw this.#later(row, `${text}, cancelled`, this.#harvestPause(row));
+  }
+
+  async #ended(row: JobRow, status: JobStatus, outcome: JobOutcome): Promise<WatchedJob> {
+    const { deps, provider } = this.#attempt;
+    const { jobs } = deps;
+    this.#note.endedSinceMs ??= Date.now();
+    const waitedMs = Date.now() - this.#note.endedSinceMs;
+    if (!status.hasAllResults && waitedMs < provider.api.capabilities.resultsLagMs) {
+      await jobs.recordObservation(row.id, observed(status));
+      const text = `${progressText(provider.name, status)}, its results are not there yet`;
+      throw this.#later(row, text, RESULTS_POLL_MS);
+    }
+    const { error, lineErrors, isQuotaRefusal } = status;
+    const message = error?.message ?? status.providerState;
+    if (isQuotaRefusal) await jobs.refuse(row.id, { code: AGAIN_CODES.quota, message });
+    else {
+      const code = lineErrors.length > 0 ? AGAIN_CODES.lines : (error?.code ?? null);
+      const reason = error === null && lineErrors.length === 0 ? null : { code, message };
+      await jobs.recordEnd(row.id, { ...observed(status), outcome, error: reason });
+    }
+    const tookMs = Date.now() - (row.submittedAtMs ?? row.createdAtMs);
+    deps.observer.jobEnded({ provider: provider.name, status: outcome, tookMs });
+    return { kind: 'ended' };
+  }
+
+  /** Asks the provider to cancel. That it cannot, or has the end already, shows in the next look. */
+  async #cancel({ externalId, id }: JobRow, { state }: JobStatus): Promise<void> {
+    if (state === 'cancelling' || externalId === null) return;
+    const { api } = this.#attempt.provider;
+    const ask = (options: CallOptions) => api.cancel(externalId, options);
+    const result = await observedCall(this.#attempt, 'cancel', ask, this.#signal);
+    const log = { jobId: id, externalId, outcome: result.outcome };
+    this.#attempt.deps.logger.info(log, 'cancel of a job requested');
+  }
+
+  /** A provider that loses a job for a moment must not cost its answers. */
+  async #gone(row: JobRow): Promise<WatchedJob> {
+    const { deps, provider } = this.#attempt;
+    this.#note.goneSinceMs ??= Date.now();
+    const message = `${provider.name} does not know the job ${row.externalId ?? ''}`;
+    if (Date.now() - this.#note.goneSinceMs < GONE_MS)
+      throw this.#later(row, message, GONE_POLL_MS);
+    deps.logger.error({ jobId: row.id, externalId: row.externalId }, 'a job is gone');
+    const end = { providerStatus: 'gone', outcome: 'failed' as const };
+    await deps.jobs.recordEnd(row.id, { ...end, error: { code: 'gone', message } });
+    return { kind: 'ended' };
+  }
+
+  /**
+   * The job was to be created, and whether it was is unknown. It is looked up once a late request can no longer
+   * take effect; a job that is not there then is given up.
+   */
+  async #withoutId(row: JobRow): Promise<WatchedJob> {
+    const { deps, provider } = this.#attempt;
+    if (row.firstCreateAtMs === null) return this.#abandon(row);
+    const quietAtMs = (row.creatingUntilMs ?? 0) + quietMs(provider.api.capabilities.settleMs);
+    const job = await jobToFind(this.#attempt, row);
+    const look = (options: CallOptions) => provider.api.find(job, options);
+    const found = await valueOf(this.#attempt, 'find', look, this.#signal);
+    if (found.kind === 'job') {
+      const { externalId } = found.job;
+      await deps.jobs.recordCreated(row.id, { externalId, adopted: true });
+      deps.observer.adopted(provider.name);
+      throw this.#later(row, 'the job was found', 1);
+    }
+    if (Date.now() >= quietAtMs) return this.#abandon(row);
+    throw this.#later(row, 'it is not certain that the job was created', this.#harvestPause(row));
+  }
+
+  async #abandon(row: JobRow): Promise<WatchedJob> {
+    const { deps, provider } = this.#attempt;
+    await deps.jobs.abandon(row.id);
+    const log = { jobId: row.id, externalId: row.externalId, provider: provider.name };
+    deps.logger.warn(log, 'job given up: its late answers are not delivered');
+    return { kind: 'abandoned' };
+  }
+
+  /** When the batch no longer waits for the job: a grace after the stop, or after the job was late. */
+  #endBy(row: JobRow): number {
+    const { harvestGraceMs, stopping } = this.#input;
+    const { scheduledTimestampMs } = Context.current().info;
+    return (stopping === true ? scheduledTimestampMs : this.#lateAt(row)) + harvestGraceMs;
+  }
+
+  #lateAt({ submittedAtMs, createdAtMs }: JobRow): number {
+    const { job_timeout: timeoutMs } = this.#attempt.provider.config;
+    return Math.min(this.#input.giveUpAtMs, (submittedAtMs ?? createdAtMs) + timeoutMs);
+  }
+
+  #isEnding(row: JobRow): boolean {
+    return this.#input.stopping === true || Date.now() >= this.#lateAt(row);
+  }
+
+  #harvestPause(row: JobRow): number {
+    return harvestDelayMs(this.#endBy(row) - Date.now());
+  }
+
+  #pollPause({ submittedAtMs, createdAtMs }: JobRow, { counts }: JobStatus): number {
+    const { config, api } = this.#attempt.provider;
+    return pollDelayMs({
+      ageMs: Date.now() - (submittedAtMs ?? createdAtMs),
+      initialMs: config.poll_initial,
+      maxMs: config.poll_max,
+      minMs: api.capabilities.minPollMs,
+      allDone:
+        counts !== null && counts.total > 0 && counts.completed + counts.failed >= counts.total,
+      random: Math.random(),
+    });
+  }
+
+  /** The next look comes after the pause, but in time for a cancel and for giving the job up. */
+  #later(row: JobRow, message: string, pauseMs: number): Error {
+    const nowMs = Date.now();
+    const untilLate = notBeyond(pauseMs, this.#lateAt(row), nowMs);
+    return retryLater(message, notBeyond(untilLate, this.#endBy(row), nowMs));
+  }
+}
+
+function observed({ providerState, counts, usage }: JobStatus): JobObservation {
+  return {
+    providerStatus: providerState,
+    ...(counts === null ? {} : { counts }),
+    ...(usage === null ? {} : { usage }),
+  };
+}
+
+/** What the Temporal UI shows while the job runs. */
+function progressText(provider: string, { providerState, counts, externalId }: JobStatus): string {
+  const done = counts === null ? '' : `, ${counts.completed + counts.failed}/${counts.total} done`;
+  return `${provider}: ${externalId} ${providerState}${done}`;
+}

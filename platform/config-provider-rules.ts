@@ -1,0 +1,57 @@
+import type { ProviderConfig } from './config-providers';
+import type { RuleBreak } from './config-rule';
+import type { Config } from './config-schema';
+
+/** Whether what a provider leaves unanswered runs at the model's gateway. */
+export function fallsBack(config: Config, model: string): boolean {
+  const own = Object.hasOwn(config.model_gateways ?? {}, model);
+  return (config.delegates[model]?.fallback ?? (own ? 'gateway' : 'none')) === 'gateway';
+}
+
+/** Broken rules between the settings of delegation. */
+export function delegationRules(config: Config): RuleBreak[] {
+  return [
+    ...Object.entries(config.providers).flatMap(([name, one]) => providerRules(name, one)),
+    ...Object.keys(config.delegates).flatMap((model) => delegateRules(config, model)),
+  ];
+}
+
+function providerRules(name: string, { request_timeout, url, ...one }: ProviderConfig) {
+  const { username, password } = new URL(url);
+  const rules: [isBroken: boolean, key: string, message: string][] = [
+    [
+      username !== '' || password !== '',
+      'url',
+      'user and password in the URL are not sent: remove them and set api_key_name or api_key_file',
+    ],
+    [
+      one.api_key_name !== undefined && one.api_key_file !== undefined,
+      'api_key_file',
+      'set only one of api_key_name and api_key_file',
+    ],
+    [one.poll_initial === 0, 'poll_initial', 'must be longer than 0'],
+    [one.poll_initial > one.poll_max, 'poll_initial', 'must not be longer than poll_max'],
+    [request_timeout === 0, 'request_timeout', 'must be longer than 0'],
+    [one.job_timeout === 0, 'job_timeout', 'must be longer than 0'],
+    [one.min_lines > one.max_lines, 'min_lines', 'must not exceed max_lines'],
+  ];
+  return rules.flatMap(([isBroken, key, message]) =>
+    isBroken ? [{ path: ['providers', name, key], message }] : [],
+  );
+}
+
+function delegateRules(config: Config, model: string): RuleBreak[] {
+  const { provider: name, fallback } = config.delegates[model] ?? { provider: '' };
+  const path = ['delegates', model];
+  const hasGateway =
+    config.global_inference_gateway !== undefined ||
+    Object.hasOwn(config.model_gateways ?? {}, model);
+  return [
+    ...(Object.hasOwn(config.providers, name)
+      ? []
+      : [{ path: [...path, 'provider'], message: `providers has no entry "${name}"` }]),
+    ...(fallback !== 'gateway' || hasGateway
+      ? []
+      : [{ path: [...path, 'fallback'], message: 'no gateway serves this model: configure one' }]),
+  ];
+}

@@ -1,0 +1,59 @@
+import { z } from 'zod';
+import { count, duration, nonEmpty, numberIn, serverKeys, size } from './config-values';
+
+const price = numberIn(0, 1_000_000, 'a price in USD per million tokens');
+
+/** Part of task queue names, metrics and rows. */
+const providerName = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9_-]{0,62}$/, 'expected a name of lower-case letters, digits, - and _');
+
+const providerKeys = {
+  ...serverKeys,
+  /** Of calls that carry no file. */
+  request_timeout: duration('60s'),
+  /** Of uploads and downloads. */
+  transfer_timeout: duration('2h'),
+  poll_initial: duration('30s'),
+  poll_max: duration('10m'),
+  job_timeout: duration('26h'),
+  max_open_jobs: count.prefault(10),
+  max_enqueued_tokens: count.optional(),
+  max_lines: count.prefault(50_000),
+  max_bytes: size('190MiB'),
+  min_lines: count.prefault(1),
+};
+
+const provider = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('openai'), ...providerKeys }),
+  z.strictObject({ type: z.literal('nightshift'), ...providerKeys }),
+]);
+
+const delegate = z.strictObject({
+  /** An entry of `providers`. */
+  provider: nonEmpty,
+  /** The provider's name of the model; without it, the name that clients use. */
+  model: nonEmpty.optional(),
+  /** Without it: `gateway` if `model_gateways` names the model, else `none`. */
+  fallback: z.enum(['none', 'gateway']).optional(),
+  fallback_before: duration('4h'),
+  cancel_lead: duration('15m'),
+  min_window: duration('0s'),
+  generations: count.prefault(2),
+  /** Empty: all tenants. */
+  tenants: z.array(nonEmpty).default([]),
+  /** USD per million tokens. */
+  price: z.strictObject({ input: price, cached: price.optional(), output: price }).optional(),
+});
+
+/** Settings of delegation (docs/design/delegation.md). */
+export const delegationSections = {
+  providers: z.record(providerName, provider).default({}),
+  /** By the model name that clients use. */
+  delegates: z.record(nonEmpty, delegate).default({}),
+};
+
+/** One account at one service. */
+export type ProviderConfig = z.output<typeof provider>;
+/** How one model is delegated. */
+export type DelegateConfig = z.output<typeof delegate>;

@@ -1,0 +1,20 @@
+import type { DelegateObserver } from '../activities/delegate/observer';
+import type { WorkerMetrics } from '../platform/worker-metrics';
+
+/** Counts what happens to jobs at providers. */
+export function createDelegateObserver(metrics: WorkerMetrics): DelegateObserver {
+  return {
+    called: (provider, call, outcome) => metrics.providerCalls.inc({ provider, call, outcome }),
+    adopted: (provider) => metrics.providerJobsAdopted.inc({ provider }),
+    jobEnded: ({ provider, status, tookMs }) => {
+      metrics.providerJobs.inc({ provider, status });
+      metrics.providerJobDuration.observe({ provider }, tookMs / 1000);
+    },
+    collected: ({ provider, model, costUsd, ...lines }) => {
+      for (const [outcome, count] of Object.entries(lines)) {
+        metrics.providerLines.inc({ provider, model, outcome }, count);
+      }
+      if (costUsd !== null) metrics.providerCost.inc({ provider, model }, costUsd);
+    },
+  };
+}

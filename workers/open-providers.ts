@@ -1,0 +1,53 @@
+import { readGatewaySecrets } from '../inference/secrets';
+import { apiKeyFile } from '../platform/api-key-file';
+import type { Config } from '../platform/config-schema';
+import type { ProviderConfig } from '../platform/config-providers';
+import { accountOf } from '../providers/account';
+import { openProvider } from '../providers/registry';
+import type { OpenProvider } from '../activities/delegate/deps';
+
+/** The providers of a process. */
+export interface OpenProviders {
+  /** Null if the settings have no such provider. */
+  get(name: string): OpenProvider | null;
+  /** Closes all connections. */
+  close(): Promise<void>;
+}
+
+/** The settings that providers are opened with. */
+export type ProvidersConfig = Pick<Config, 'providers' | 'secrets_dir' | 'limits'>;
+
+/** Beside an answer, a line of a result file holds ids and little else. */
+const RESULT_LINE_OVERHEAD = 64 * 1024;
+
+/** Opens every provider of the settings. @throws config_invalid if a key or certificate cannot be read */
+export function openProviders(config: ProvidersConfig): OpenProviders {
+  const opened = new Map<string, OpenProvider>();
+  for (const [name, provider] of Object.entries(config.providers)) {
+    const api = openAdapter(name, provider, config);
+    opened.set(name, { name, config: provider, account: accountOf(provider), api });
+  }
+  return {
+    get: (name) => opened.get(name) ?? null,
+    close: async () => {
+      await Promise.all([...opened.values()].map(({ api }) => api.close()));
+    },
+  };
+}
+
+function openAdapter(
+  name: string,
+  provider: ProviderConfig,
+  { secrets_dir: secretsDir, limits }: ProvidersConfig,
+): OpenProvider['api'] {
+  return openProvider({
+    type: provider.type,
+    url: provider.url,
+    // Read again when the file changes; the certificates are read once.
+    apiKey: apiKeyFile(provider, secretsDir, `provider ${name}`),
+    tls: readGatewaySecrets(provider, secretsDir).tls,
+    requestTimeoutMs: provider.request_timeout,
+    transferTimeoutMs: provider.transfer_timeout,
+    maxResultLineBytes: limits.max_answer_bytes + RESULT_LINE_OVERHEAD,
+  });
+}
