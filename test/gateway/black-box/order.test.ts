@@ -222,14 +222,15 @@ describe('between bands', () => {
     expect([...first].sort().join('')).toBe('bcccccccss');
   });
 
-  it('strict_floor gives a lower band its turn when it got less than 5 % of the last 10 s', async () => {
+  it('strict_floor gives a lower band that waits 5 % of what is sent meanwhile', async () => {
     const sends = [
       ...many(2, (i) => line('floor', 'two', `b${i}`)),
       ...many(24, (i) => person('floor', 'two', `c${i}`, REALTIME)),
     ];
-    // With the request that filled the pool, 21 are sent before the share of 1 is below 1/20.
+    // What filled the pool before owes it nothing. After one request of others it is owed 1/20, so it is sent. The next
+    // one follows when 20 more were sent, which includes it; cost that fades meanwhile may make that one more.
     const order = bandsOf(await orderOf('floor', sends));
-    expect(order).toMatch(/^bc{19}b/);
+    expect(order).toMatch(/^cbc{18,19}b/);
     expect((await gateway.pool('floor')).bands.sheddable.dispatched['floor']).toBe(2);
   });
 
