@@ -15,6 +15,8 @@ export interface SceneServers {
   /** Base URLs. */
   readonly engines: readonly string[];
   readonly gateway: string;
+  /** Base URL of the gateway's observability port. */
+  readonly observability: string;
   /** With it, a request to the gateway is a line of a batch. */
   readonly workerToken: string;
   /** Process ids of engines and gateway. */
@@ -50,9 +52,11 @@ export async function startSceneServers(signal: AbortSignal): Promise<SceneServe
     const workerToken = randomBytes(16).toString('hex');
     const config = writeConfig(folder, { engines, workerToken, gatewayPort, observabilityPort });
     children.push(start(['gateway', '--config', config]));
-    await ready(`http://${HOST}:${observabilityPort}/ready`, { children, signal });
+    const observability = `http://${HOST}:${observabilityPort}`;
+    await ready(`${observability}/ready`, { children, signal });
     const pids = children.map(({ pid }) => pid ?? 0);
-    return { engines, gateway: `http://${HOST}:${gatewayPort}`, workerToken, pids, stop };
+    const gateway = `http://${HOST}:${gatewayPort}`;
+    return { engines, gateway, observability, workerToken, pids, stop };
   } catch (error) {
     await stop();
     throw error;

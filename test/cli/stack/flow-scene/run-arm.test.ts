@@ -16,7 +16,8 @@ function servers() {
   const urls = engines.map(({ url }) => url);
   const stop = () => Promise.resolve();
   // An engine stands for the gateway: the token of a worker means nothing to it.
-  return { engines: urls, gateway: urls[0] ?? '', workerToken: 'secret', pids: [], stop };
+  const gateway = urls[0] ?? '';
+  return { engines: urls, gateway, observability: '', workerToken: 'secret', pids: [], stop };
 }
 
 it('measures how many requests the engines answer per second', async () => {
