@@ -12,7 +12,7 @@ export function createDelegateObserver(metrics: WorkerMetrics): DelegateObserver
     },
     collected: ({ provider, model, costUsd, ...lines }) => {
       for (const [outcome, count] of Object.entries(lines)) {
-        metrics.providerLines.inc({ provider, model, outcome }, count);
+        if (count > 0) metrics.providerLines.inc({ provider, model, outcome }, count);
       }
       if (costUsd !== null) metrics.providerCost.inc({ provider, model }, costUsd);
     },

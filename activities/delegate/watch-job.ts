@@ -198,7 +198,7 @@ class Watch {
   }
 
   #harvestPause(row: JobRow): number {
-    return harvestDelayMs(this.#endBy(row) - Date.now());
+    return harvestDelayMs(Date.now() - (this.#endBy(row) - this.#input.harvestGraceMs));
   }
 
   #pollPause({ submittedAtMs, createdAtMs }: JobRow, { counts }: JobStatus): number {

@@ -29,9 +29,12 @@ export function pollDelayMs(input: PollInput): number {
   return Math.round(Math.max(jittered(base, random), minMs, retryAfterMs));
 }
 
-/** The time until the next status call of a job that was asked to cancel, ms. `leftMs`: until it is given up. */
-export function harvestDelayMs(leftMs: number): number {
-  return Math.round(clamp(leftMs / 20, 1_000, 30_000));
+/**
+ * The time until the next status call of a job that was asked to cancel `sinceMs` ago, ms: a fifth of that time,
+ * between 1 s and 30 s. Most cancels take seconds, and somebody waits for the batch.
+ */
+export function harvestDelayMs(sinceMs: number): number {
+  return Math.round(clamp(sinceMs / 5, 1_000, 30_000));
 }
 
 /**

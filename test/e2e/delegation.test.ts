@@ -1,0 +1,172 @@
+import type OpenAI from 'openai';
+import type { RecordingBackend, Seen } from '../support/recording-backend';
+import { startRecordingBackend } from '../support/recording-backend';
+import type { TestStack } from '../support/stack';
+import { chatLines, STACK_START_MS, startStack, submit } from '../support/stack';
+import { until } from '../support/until';
+import { outcomeOf } from './run-batch';
+
+/**
+ * One Nightshift delegates to another (docs/design/delegation.md). The model server of each records what it gets:
+ * `near` answers interactive models, `far` answers what was delegated.
+ */
+let near: RecordingBackend;
+let far: RecordingBackend;
+let provider: TestStack;
+let stack: TestStack;
+
+const LINES = 60;
+const WAIT_MS = 90_000;
+/** Models: `here` has a gateway, `there` and `both` a provider, `both` also a gateway for what is left. */
+const MODEL_AT_PROVIDER = 'there-2026';
+
+const gatewayOf = ({ url }: RecordingBackend) => ({
+  ...{ url, request_timeout: '60s', max_retries: 0 },
+  ...{ initial_backoff: '100ms', max_backoff: '1s' },
+});
+
+beforeAll(async () => {
+  [near, far] = await Promise.all([startRecordingBackend(5), startRecordingBackend(5)]);
+  provider = await startStack({
+    processes: 1,
+    store: 'filesystem',
+    config: { global_inference_gateway: gatewayOf(far), batch: { cancel_grace: '1s' } },
+  });
+  const other = { type: 'nightshift', url: provider.baseUrl };
+  const price = { input: 1, output: 2 };
+  stack = await startStack({
+    config: {
+      model_gateways: { here: gatewayOf(near), both: gatewayOf(near) },
+      providers: { other: { ...other, poll_initial: '500ms', poll_max: '1s' } },
+      delegates: {
+        there: { provider: 'other', model: MODEL_AT_PROVIDER, price },
+        both: { provider: 'other', generations: 1 },
+      },
+      worker: { heartbeat_timeout: '8s' },
+    },
+  });
+}, 2 * STACK_START_MS);
+
+afterAll(async () => {
+  await Promise.all([stack?.stop(), provider?.stop()]);
+  stack?.remove();
+  provider?.remove();
+  await Promise.all([near?.close(), far?.close()]);
+}, WAIT_MS);
+
+afterEach(() => {
+  for (const backend of [near, far]) {
+    backend.seen.length = 0;
+    backend.hold = () => false;
+    backend.judge = () => null;
+  }
+});
+
+/** What the provider was asked to run, newest first. */
+async function jobs(): Promise<OpenAI.Batches.Batch[]> {
+  return (await provider.client.batches.list()).data;
+}
+
+/** Waits until the provider has a job beside those that it had, and returns how it stands at each call. */
+async function nextJob(had: number): Promise<() => Promise<OpenAI.Batches.Batch>> {
+  await until(async () => (await jobs()).length > had, WAIT_MS, 'a new job');
+  const id = (await jobs())[0]?.id ?? '';
+  return () => provider.client.batches.retrieve(id);
+}
+
+const modelsOf = (seen: readonly Seen[]) =>
+  new Set(seen.map(({ body }) => (JSON.parse(body) as { model: string }).model));
+
+function expectEveryLineOnce(output: readonly { custom_id: string }[]): void {
+  expect(output.map(({ custom_id }) => custom_id)).toEqual(
+    Array.from({ length: LINES }, (_, i) => `c-${i}`),
+  );
+}
+
+it('answers a batch of local and delegated models in input order, each line once', async () => {
+  const model = (i: number) => (i % 3 === 0 ? 'here' : 'there');
+  const { id } = await submit(stack.client, chatLines(LINES, model));
+  const { batch, output, errors } = await outcomeOf(stack.client, id, WAIT_MS);
+  expect(batch).toMatchObject({ status: 'completed', request_counts: { completed: LINES } });
+  expect(errors).toEqual([]);
+  expectEveryLineOnce(output);
+  expect([near.seen.length, far.seen.length]).toEqual([LINES / 3, (LINES / 3) * 2]);
+  expect([...modelsOf(far.seen)]).toEqual([MODEL_AT_PROVIDER]);
+  const [job] = await jobs();
+  expect(job).toMatchObject({
+    status: 'completed',
+    request_counts: { completed: far.seen.length },
+  });
+  // The ids of clients stay here.
+  const input = await (await provider.client.files.content(job?.input_file_id ?? '')).text();
+  expect(input).not.toMatch(/c-\d/);
+}, 120_000);
+
+it('runs what the provider could not answer at the gateway of the model', async () => {
+  far.judge = ({ body }) =>
+    /question \d*7"/.test(body) ? { status: 500, body: '{"error":{"message":"broken"}}' } : null;
+  const { id } = await submit(
+    stack.client,
+    chatLines(LINES, () => 'both'),
+  );
+  const { batch, output } = await outcomeOf(stack.client, id, WAIT_MS);
+  expect(batch.status).toBe('completed');
+  expectEveryLineOnce(output);
+  expect(near.seen.map(({ body }) => /question \d+/.exec(body)?.[0]).sort()).toEqual(
+    [7, 17, 27, 37, 47, 57].map((i) => `question ${i}`).sort(),
+  );
+}, 120_000);
+
+it('cancels the job at the provider, and delivers what it has answered', async () => {
+  far.hold = () => far.seen.filter(({ answered }) => answered).length >= 20;
+  const had = (await jobs()).length;
+  const { id } = await submit(
+    stack.client,
+    chatLines(LINES, () => 'there'),
+  );
+  const job = await nextJob(had);
+  await until(async () => ((await job()).request_counts?.completed ?? 0) >= 20, WAIT_MS, 'answers');
+  await stack.client.batches.cancel(id);
+  await until(async () => (await job()).status.startsWith('cancel'), 20_000, 'the cancel there');
+  const { batch, output, errors } = await outcomeOf(stack.client, id, WAIT_MS);
+  expect(batch.status).toBe('cancelled');
+  expect(output.length).toBeGreaterThanOrEqual(20);
+  expect(output.length + errors.length).toBe(LINES);
+  expect(new Set(errors.map(({ error }) => error?.code))).toEqual(new Set(['batch_cancelled']));
+}, 120_000);
+
+it('goes on with the same job when its worker is killed', async () => {
+  const before = (await jobs()).length;
+  far.hold = () => true;
+  const { id } = await submit(
+    stack.client,
+    chatLines(LINES, () => 'there'),
+  );
+  await until(() => far.seen.length > 0, WAIT_MS, 'the first request of the provider');
+  for (const pid of stack.pidsOf('worker')) process.kill(pid, 'SIGKILL');
+  far.hold = () => false;
+  const { batch, output } = await outcomeOf(stack.client, id, WAIT_MS);
+  expect(batch.status).toBe('completed');
+  expectEveryLineOnce(output);
+  expect((await jobs()).length - before).toBe(1);
+  expect(far.seen).toHaveLength(LINES);
+}, 120_000);
+
+it('shows jobs, calls, lines and cost in metrics', async () => {
+  const { id } = await submit(
+    stack.client,
+    chatLines(10, () => 'there'),
+  );
+  await outcomeOf(stack.client, id, WAIT_MS);
+  const all = (await stack.metric('worker', 'provider_')).join('\n');
+  for (const series of [
+    'calls_total{provider="other",call="create",outcome="accepted",process="worker"}',
+    'calls_total{provider="other",call="results",outcome="ok",process="worker"}',
+    'jobs_total{provider="other",status="completed",process="worker"}',
+    'job_duration_seconds_count{process="worker",provider="other"}',
+    'lines_total{provider="other",model="there",outcome="answered",process="worker"}',
+    'cost_usd_total{provider="other",model="there",process="worker"}',
+  ]) {
+    expect(all).toContain(`provider_${series} `);
+  }
+}, 120_000);
