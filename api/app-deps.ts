@@ -8,6 +8,7 @@ import type { ObjectStore } from '../storage/object-store';
 import type { ApiKeyRepository } from '../storage/postgres/api-keys';
 import type { BatchRepository } from '../storage/postgres/batches/repository';
 import type { FileRepository } from '../storage/postgres/files';
+import type { ProviderJobs } from '../storage/postgres/provider-jobs/repository';
 import type { UploadRepository } from '../storage/postgres/uploads';
 import type { Outbox } from './outbox';
 
@@ -17,6 +18,8 @@ export interface AppDeps {
   readonly files: FileRepository;
   readonly batches: BatchRepository;
   readonly uploads: UploadRepository;
+  /** Jobs of batches at providers. */
+  readonly jobs: Pick<ProviderJobs, 'ofBatch'>;
   /** Used with `auth.mode: api_key`. */
   readonly apiKeys: Pick<ApiKeyRepository, 'authenticate'>;
   readonly store: ObjectStore;

@@ -5,6 +5,7 @@ import { requestRateLimit } from '../http/context/request-rate';
 import { createServer, type ServerLimits } from '../http/server';
 import { apiOriginRules, originCheck } from '../platform/own-names';
 import type { AppDeps, RouteDeps } from './app-deps';
+import { addBatchJobRoutes } from './routes/batch-jobs';
 import { addBatchRoutes } from './routes/batches';
 import { addFileRoutes } from './routes/files';
 import { addHealthRoutes } from './routes/health';
@@ -43,6 +44,7 @@ function addVersionedRoutes(v1: FastifyInstance, deps: RouteDeps): void {
   addFileRoutes(v1, deps);
   addUploadRoutes(v1, deps);
   addBatchRoutes(v1, deps);
+  addBatchJobRoutes(v1, deps);
 }
 
 function keyOwners({ apiKeys, nowSec }: RouteDeps): Authenticator {

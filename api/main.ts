@@ -27,6 +27,7 @@ import { openTotals } from '../storage/postgres/batches/open-totals';
 import { createBatchRepository } from '../storage/postgres/batches/repository';
 import { createFileRepository } from '../storage/postgres/files';
 import { openPool } from '../storage/postgres/pool';
+import { createProviderJobs } from '../storage/postgres/provider-jobs/repository';
 import { createUploadRepository } from '../storage/postgres/uploads';
 import { buildApp } from './app';
 import { createOutbox } from './outbox';
@@ -121,6 +122,7 @@ function createRepositories({ limits }: Config, pool: ReturnType<typeof openPool
     files: createFileRepository(pool, tenantLimits),
     batches: createBatchRepository(pool, { limits: tenantLimits }),
     uploads: createUploadRepository(pool, tenantLimits),
+    jobs: createProviderJobs(pool),
     apiKeys: createApiKeyRepository(pool),
   };
 }

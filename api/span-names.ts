@@ -4,6 +4,7 @@ const SPAN_NAMES: Readonly<Record<string, string>> = {
   'GET /v1/batches': 'api-list-batch',
   'GET /v1/batches/:batch_id': 'api-get-batch',
   'POST /v1/batches/:batch_id/cancel': 'api-cancel-batch',
+  'GET /v1/nightshift/batches/:batch_id/jobs': 'api-list-job',
   'POST /v1/files': 'api-create-file',
   'GET /v1/files': 'api-list-file',
   'GET /v1/files/:file_id': 'api-get-file',

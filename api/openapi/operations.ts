@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { batchShape } from '../objects/batch-object';
 import { deletedFileShape, fileShape } from '../objects/file-object';
+import { jobShape } from '../objects/job-object';
 import { listShape } from '../objects/list-object';
 import { partShape, uploadShape } from '../objects/upload-object';
 import { addPartForm } from '../requests/add-part';
@@ -32,6 +33,7 @@ export interface Operation {
 
 const files = listShape(fileShape, 'FileList');
 const batches = listShape(batchShape, 'BatchList');
+const jobs = listShape(jobShape, 'BatchJobList');
 
 const FILE_OPERATIONS: readonly Operation[] = [
   {
@@ -160,6 +162,15 @@ const batchOperations = (endpoints: readonly string[]): readonly Operation[] => 
     summary: 'Cancel a batch',
     answer: batchShape,
     errors: [400, 404, 409],
+  },
+  {
+    id: 'listBatchJobs',
+    method: 'get',
+    path: '/v1/nightshift/batches/{batch_id}/jobs',
+    parameters: batchPath,
+    summary: 'List the jobs of a batch at providers, oldest first; not part of the API of OpenAI',
+    answer: jobs,
+    errors: [400, 404],
   },
 ];
 

@@ -9,8 +9,8 @@ import { toBatchObject } from '../objects/batch-object';
 import { toListObject } from '../objects/list-object';
 import { createBatchBody } from '../requests/create-batch';
 import { parseBatchListQuery, unknownCursor } from '../requests/list-queries';
-import { parseBatchId } from '../requests/path-parameters';
 import { createBatch } from './batch-create';
+import { batchIdOf, findBatch, noSuchBatch } from './find-batch';
 
 /** OpenAI's Batches API (docs/design/api-contract.md#batches). */
 export function addBatchRoutes(app: FastifyInstance, deps: RouteDeps): void {
@@ -44,13 +44,6 @@ async function listBatches(request: FastifyRequest, deps: RouteDeps) {
   return toListObject(limit === 0 ? { data: [], hasMore: false } : page, toBatchObject);
 }
 
-async function findBatch(request: FastifyRequest, deps: RouteDeps): Promise<BatchRow> {
-  const id = batchIdOf(request);
-  const batch = await deps.batches.get(id, request.tenant);
-  if (batch === null) throw noSuchBatch(id);
-  return batch;
-}
-
 /**
  * Claims the cause `cancelled` in the row, then signals the workflow
  * (docs/design/api-contract.md#cancel-a-batch).
@@ -71,15 +64,4 @@ async function cancelBatch(
     throw new NightshiftError('conflict', `Cannot cancel a batch with status '${batch.status}'.`);
   }
   return batch;
-}
-
-function batchIdOf(request: FastifyRequest): string {
-  const id = parseBatchId(request.params);
-  // PostgreSQL text cannot contain NUL.
-  if (id.includes('\0')) throw noSuchBatch(id);
-  return id;
-}
-
-function noSuchBatch(id: string): NightshiftError {
-  return new NightshiftError('not_found', `No batch found with id '${id}'.`);
 }

@@ -3,24 +3,23 @@ import { isSettled, type JobOutcome, type JobStep } from './job-steps';
 /** The five shapes of a provider state: completions, and one for each service that transcribes. */
 export type ProviderStateKind = 'COMPLETION' | 'AZURE' | 'SARVAM' | 'AWS' | 'GOOGLE';
 
-/** Status of one job in a provider state. */
-export type ProviderStateStatus =
-  | 'PENDING'
-  | 'SUBMITTED'
-  | 'IN_PROGRESS'
-  | 'COMPLETED'
-  | 'PARTIAL_COMPLETE'
-  | 'FAILED'
-  | 'CANCELLED'
-  | 'EXPIRED';
+/** Statuses of a job, as users see them. A provider state writes them in capitals. */
+export const STATE_STATUSES = [
+  'pending',
+  'submitted',
+  'in_progress',
+  'completed',
+  'partial_complete',
+  'failed',
+  'cancelled',
+  'expired',
+] as const;
+export type StateStatus = (typeof STATE_STATUSES)[number];
 
 /** A job as it goes into a provider state. */
 export interface StateJob {
   readonly externalId: string | null;
-  readonly step: JobStep;
-  readonly outcome: JobOutcome | null;
-  /** The provider's word for the state; null before the first status call. */
-  readonly providerStatus: string | null;
+  readonly status: StateStatus;
   readonly error: string | null;
   /** Status calls in a row that failed. */
   readonly pollFailures: number;
@@ -69,31 +68,26 @@ export function providerState(input: StateInput): Record<string, unknown> {
 }
 
 /**
- * The status of a job in a provider state. It shows the end of a job only when its answers are collected. A
- * job that was given up has failed for its reader, whatever it was at the provider.
+ * The status of a job for its reader. It shows the end of a job only when its answers are collected. A job that
+ * was given up has failed, whatever it was at the provider.
+ * @param job `providerStatus` is null before the first status call
  */
-export function stateStatus(
-  job: Pick<StateJob, 'step' | 'outcome' | 'providerStatus'>,
-): ProviderStateStatus {
+export function stateStatus(job: {
+  readonly step: JobStep;
+  readonly outcome: JobOutcome | null;
+  readonly providerStatus: string | null;
+}): StateStatus {
   if (job.step === 'submitted' || job.step === 'ended')
-    return job.providerStatus === null ? 'SUBMITTED' : 'IN_PROGRESS';
-  if (!isSettled(job.step)) return 'PENDING';
-  const isLost = job.step === 'refused' || job.step === 'abandoned' || job.outcome === null;
-  return isLost ? 'FAILED' : END_STATUS[job.outcome];
+    return job.providerStatus === null ? 'submitted' : 'in_progress';
+  if (!isSettled(job.step)) return 'pending';
+  const isLost = job.step === 'refused' || job.step === 'abandoned';
+  return isLost ? 'failed' : (job.outcome ?? 'failed');
 }
-
-const END_STATUS: Readonly<Record<JobOutcome, ProviderStateStatus>> = {
-  completed: 'COMPLETED',
-  partial_complete: 'PARTIAL_COMPLETE',
-  failed: 'FAILED',
-  expired: 'EXPIRED',
-  cancelled: 'CANCELLED',
-};
 
 function completionJob(job: StateJob): Record<string, unknown> {
   return {
     model: job.model,
-    status: stateStatus(job),
+    status: job.status.toUpperCase(),
     external_job_id: job.externalId,
     ...(job.outputUri === null ? {} : { output_uri: job.outputUri }),
     ...errorOf(job),
@@ -106,7 +100,7 @@ function transcriptionJob(kind: ProviderStateKind, job: StateJob): Record<string
     ...(kind === 'GOOGLE' ? { model: job.model } : {}),
     external_job_id: job.externalId,
     ...(kind === 'AWS' ? { gcs_uri: job.sourceUri, filename: job.filename } : {}),
-    status: stateStatus(job),
+    status: job.status.toUpperCase(),
     ...(job.result === undefined ? {} : { result: job.result }),
     ...errorOf(job),
     // The shape of Azure has no such member.

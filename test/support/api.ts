@@ -21,6 +21,7 @@ import { openFilesystemStore } from '../../storage/objects/filesystem';
 import { createApiKeyRepository } from '../../storage/postgres/api-keys';
 import { createBatchRepository } from '../../storage/postgres/batches/repository';
 import { createFileRepository } from '../../storage/postgres/files';
+import { createProviderJobs } from '../../storage/postgres/provider-jobs/repository';
 import { createUploadRepository } from '../../storage/postgres/uploads';
 import type { TenantLimits } from '../../storage/postgres/tenant-limits';
 import { undocumented } from './documented';
@@ -99,6 +100,7 @@ export async function openTestApi(options: TestApiOptions = {}): Promise<TestApi
     files: createFileRepository(database.pool, options.limits),
     batches,
     uploads: createUploadRepository(database.pool, options.limits),
+    jobs: createProviderJobs(database.pool),
     apiKeys: createApiKeyRepository(database.pool),
     store,
     outbox,

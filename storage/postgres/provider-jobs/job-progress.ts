@@ -161,9 +161,13 @@ export function abandonJob(pool: Pool, id: string): Promise<JobRow | null> {
   return change(pool, { id, to: 'abandoned' }, 'asks_again_at = null', []);
 }
 
-/** Notes that nothing of a job is left at its provider. */
+/**
+ * Notes that nothing of a job is left at its provider. Only a collected job keeps its outcome, so that readers can
+ * tell afterwards whether its answers were delivered.
+ */
 export function releaseJob(pool: Pool, id: string): Promise<JobRow | null> {
-  return change(pool, { id, to: 'released' }, 'asks_again_at = null', []);
+  const columns = `outcome = case when step = 'collected' then outcome end, asks_again_at = null`;
+  return change(pool, { id, to: 'released' }, columns, []);
 }
 
 /**

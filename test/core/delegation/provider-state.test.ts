@@ -7,7 +7,7 @@ import {
 } from '../../../core/delegation/provider-state';
 
 const job: StateJob = {
-  ...{ externalId: 'x1', step: 'submitted', outcome: null, providerStatus: null, error: null },
+  ...{ externalId: 'x1', status: 'submitted', error: null },
   ...{ pollFailures: 2, model: 'long', outputUri: null },
   ...{ sourceUri: 'gs://b/a.wav', filename: 'a.wav' },
 };
@@ -46,7 +46,7 @@ describe('the state of the jobs of a batch', () => {
   ])('lists transcriptions of %s', (provider, members, listed) => {
     expect(state(provider)).toEqual({ ...frame, provider, ...members, jobs: [listed] });
     const result = [{ text: 'hello' }];
-    const ended = state(provider, { step: 'collected', outcome: 'completed', result });
+    const ended = state(provider, { status: 'completed', result });
     expect(ended['jobs']).toEqual([{ ...listed, status: 'COMPLETED', result }]);
   });
 
@@ -60,19 +60,19 @@ describe('the status of a job', () => {
     const ended = JOB_OUTCOMES.map((outcome) =>
       stateStatus({ step: 'collected', outcome, providerStatus: 'x' }),
     );
-    expect(ended).toEqual('COMPLETED PARTIAL_COMPLETE FAILED EXPIRED CANCELLED'.split(' '));
+    expect(ended).toEqual('completed partial_complete failed expired cancelled'.split(' '));
     const end = { outcome: 'completed', providerStatus: 'x' } as const;
-    expect(stateStatus({ ...end, step: 'ended' })).toBe('IN_PROGRESS');
+    expect(stateStatus({ ...end, step: 'ended' })).toBe('in_progress');
     for (const step of ['refused', 'abandoned'] as const) {
-      expect(stateStatus({ ...end, step })).toBe('FAILED');
+      expect(stateStatus({ ...end, step })).toBe('failed');
     }
   });
 
   it.each([
-    ['PENDING', null, 'staging staged uploaded creating'],
-    ['SUBMITTED', null, 'submitted'],
-    ['IN_PROGRESS', 'running', 'submitted'],
-    ['FAILED', null, 'refused abandoned released'],
+    ['pending', null, 'staging staged uploaded creating'],
+    ['submitted', null, 'submitted'],
+    ['in_progress', 'running', 'submitted'],
+    ['failed', null, 'refused abandoned released'],
   ])('is %s without an outcome (provider: %s) for: %s', (status, providerStatus, steps) => {
     for (const step of JOB_STEPS.filter((one) => steps.split(' ').includes(one))) {
       expect(stateStatus({ step, outcome: null, providerStatus })).toBe(status);
