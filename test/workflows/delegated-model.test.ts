@@ -1,9 +1,8 @@
-import { Context } from '@temporalio/activity';
 import { TEMPORAL_START_MS } from '../support/temporal';
 import { until } from '../support/until';
 import { FakeBatch, untilCancelled, type FakeBatchOptions } from './fake-batch';
 import { FakeDelegation, type FakeDelegationOptions } from './fake-delegation';
-import type { Scenario } from './scenarios';
+import { SCENARIOS, type Scenario } from './scenarios';
 import { type ScenarioPlayer, startScenarioPlayer } from './play-scenario';
 
 /** A model that goes through a provider, from the workflow's side (docs/design/delegation.md#lanes). */
@@ -146,30 +145,11 @@ describe('a stop', () => {
 });
 
 it('goes on in a new run, with the jobs that the rows name', async () => {
-  const runs = new Set<string>();
-  const provider: FakeDelegation = new FakeDelegation({
-    looks: Infinity,
-    onWatch: async () => {
-      runs.add(Context.current().info.workflowExecution?.runId ?? '');
-      if (runs.size > 1) provider.finish();
-    },
-  });
-  const { result, histories } = await run(
-    {},
-    {
-      models: [
-        { model: 'far', entries: LINES },
-        { model: 'near', entries: 900 },
-      ],
-      delegated: { far: provider },
-      ratePerSec: 5,
-      settings: { historyEvents: 40 },
-      onChunk: async () => {
-        await until(() => runs.size > 0, 20_000, 'a job that is watched');
-      },
-    },
-  );
+  const scenario = SCENARIOS['delegated-continued']?.();
+  if (scenario === undefined) throw new Error('there is no such scenario');
+  const { result, histories } = await player.play(scenario);
   expect(histories.length).toBeGreaterThan(1);
-  expect(result).toMatchObject({ status: 'completed', completed: LINES + 900 });
-  expect(provider.submitted).toHaveLength(1);
+  expect(result).toMatchObject({ status: 'completed', completed: 930 });
+  const provider = scenario.batch.options.delegated?.['far'];
+  expect(provider?.submitted).toHaveLength(1);
 }, 60_000);

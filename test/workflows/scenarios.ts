@@ -1,8 +1,10 @@
+import { Context } from '@temporalio/activity';
 import type { WorkflowHandle } from '@temporalio/client';
 import type { BatchResume } from '../../workflows/contract';
 import type { BatchStart } from '../../client/batch-workflows';
 import { CANCEL_SIGNAL, EXEC_QUEUE } from '../../workflows/contract';
 import { until } from '../support/until';
+import { FakeDelegation } from './fake-delegation';
 import { crash, FakeBatch, systemFailure, untilCancelled, waitOrDie } from './fake-batch';
 
 export interface Scenario {
@@ -283,4 +285,68 @@ export const SCENARIOS: Readonly<Record<string, () => Scenario>> = {
   'answered-when-opened': () => ({
     batch: new FakeBatch({ answered: true, expiresInMs: -1_000 }),
   }),
+  // Two generations of jobs at a provider; what is left ends with error codes. Another model runs beside it.
+  delegated: () => ({
+    batch: new FakeBatch({
+      models: [
+        { model: 'far', entries: 30 },
+        { model: 'near', entries: 20 },
+      ],
+      delegated: {
+        far: new FakeDelegation({
+          maxLines: 10,
+          looks: 3,
+          isMissing: (position, generation) => position > 24 && (generation < 1 || position > 27),
+        }),
+      },
+    }),
+  }),
+  // What two generations leave runs at the gateway; the first part is cut by staging.
+  'delegated-with-a-fallback': () => ({
+    batch: new FakeBatch({
+      models: [{ model: 'far', entries: 30 }],
+      delegated: {
+        far: new FakeDelegation({
+          fallback: true,
+          stagedTo: ({ job }) => Math.min(job.to, job.from + 20),
+          isMissing: (position) => position % 7 === 0,
+        }),
+      },
+    }),
+  }),
+  'delegated-and-cancelled': () => {
+    const provider = new FakeDelegation({ looks: Infinity, isMissing: (at) => at % 2 === 0 });
+    const models = [{ model: 'far', entries: 30 }];
+    return {
+      batch: new FakeBatch({ models, delegated: { far: provider } }),
+      drive: async (handle) => {
+        await until(() => provider.watched.length > 1, 20_000, 'a job that is watched');
+        await handle.signal(CANCEL_SIGNAL);
+      },
+    };
+  },
+  'delegated-continued': () => {
+    const runs = new Set<string>();
+    const provider: FakeDelegation = new FakeDelegation({
+      looks: Infinity,
+      onWatch: async () => {
+        runs.add(Context.current().info.workflowExecution?.runId ?? '');
+        if (runs.size > 1) provider.finish();
+      },
+    });
+    return {
+      batch: new FakeBatch({
+        models: [
+          { model: 'far', entries: 30 },
+          { model: 'near', entries: 900 },
+        ],
+        delegated: { far: provider },
+        ratePerSec: 5,
+        settings: { historyEvents: 40 },
+        onChunk: async () => {
+          await until(() => runs.size > 0, 20_000, 'a job that is watched');
+        },
+      }),
+    };
+  },
 };
