@@ -40,7 +40,8 @@ export class DelegatedPartRun {
   run(): Promise<number | null> {
     return this.#settle(async () => {
       const { kind, to, stopCause } = await submitJobActivity(this.#policy('submit'))(this.#input);
-      this.#observe(stopCause);
+      // Without a cause the batch has ended, by another hand: this workflow has nothing left to do.
+      this.#observe(kind === 'stopped' ? (stopCause ?? 'failed') : stopCause);
       const isCut = this.#cutTo(to);
       const rest = isCut ? this.#o.onCut() : null;
       if (kind === 'submitted') await this.#watch(false);
