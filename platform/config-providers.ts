@@ -22,6 +22,8 @@ const providerKeys = {
   max_lines: count.prefault(50_000),
   max_bytes: size('190MiB'),
   min_lines: count.prefault(1),
+  /** Whether inputs and results of jobs stay at the provider. */
+  keep_remote: z.boolean().default(false),
 };
 
 const provider = z.discriminatedUnion('type', [

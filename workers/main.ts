@@ -26,9 +26,11 @@ import { bundlePath } from './bundle-workflows';
 import { createWorkers } from './create-workers';
 import { hostWorkers } from './host-workers';
 import { beginAtZero } from './begin-at-zero';
+import { startJobJanitor } from './job-janitor';
 import { measureJobs } from './job-metrics';
 import { findHeld } from './left-behind';
 import { startMaintenance, type Maintenance, type MaintenanceOptions } from './maintenance';
+import { measureOpenJobs } from './measure-open-jobs';
 import { openResources, type WorkerResources } from './open-resources';
 import { openStores } from './open-stores';
 import { queuesOf } from './route-directory';
@@ -128,6 +130,7 @@ async function startWorkers(config: Config, host: Host): Promise<RunningProcess>
   opened.unshift({ name: 'dependency watch', run: () => watch.close() });
   const maintenance = isBatchWorker(config) ? await maintain({ ...resources, metrics }) : null;
   opened.unshift({ name: 'maintenance', run: async () => maintenance?.close() });
+  opened.unshift(...careForJobs(resources, metrics));
   const release = opened;
   const hosted = hostWorkers({ workers, observability, drain, logger, drainBudgetMs, release });
   guard.trip = (error) => hosted.distrust('guard_shutdown', error);
@@ -147,6 +150,18 @@ function connectWorkers(
 /** Looks for what a killed worker left, before the workers of this process take any of it. */
 async function maintain(options: Omit<MaintenanceOptions, 'held'>): Promise<Maintenance> {
   return startMaintenance({ ...options, held: await findHeld(options) });
+}
+
+/** Looks after jobs at the providers that this process can call, beside the activities of their batches. */
+function careForJobs(resources: WorkerResources, metrics: WorkerMetrics): ReleaseStep[] {
+  const { delegation } = resources;
+  if (delegation.providers.length === 0) return [];
+  const options = { ...resources, ...delegation, metrics };
+  const [janitor, measured] = [startJobJanitor(options), measureOpenJobs(options)];
+  return [
+    { name: 'job janitor', run: () => janitor.close() },
+    { name: 'open jobs', run: () => measured.close() },
+  ];
 }
 
 /** Whether this process runs workflows, and so looks after schedules and open batches. */

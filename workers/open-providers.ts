@@ -10,6 +10,7 @@ import type { OpenProvider } from '../activities/delegate/deps';
 export interface OpenProviders {
   /** Null if the settings have no such provider. */
   get(name: string): OpenProvider | null;
+  readonly all: readonly OpenProvider[];
   /** Closes all connections. */
   close(): Promise<void>;
 }
@@ -29,6 +30,7 @@ export function openProviders(config: ProvidersConfig): OpenProviders {
   }
   return {
     get: (name) => opened.get(name) ?? null,
+    all: [...opened.values()],
     close: async () => {
       await Promise.all([...opened.values()].map(({ api }) => api.close()));
     },

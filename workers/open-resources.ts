@@ -173,6 +173,7 @@ function delegationOver(
   return {
     jobs: createProviderJobs(pool),
     provider: (name) => providers.get(name),
+    providers: providers.all,
     observer: createDelegateObserver(metrics),
   };
 }

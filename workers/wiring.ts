@@ -16,7 +16,7 @@ import { createSweepPage } from '../activities/sweep/sweep';
 import type { SweepActivities } from '../activities/sweep/contract';
 import type { BatchActivities } from '../activities/contract';
 import type { DelegateActivities } from '../activities/delegate/contract';
-import type { DelegateDeps } from '../activities/delegate/deps';
+import type { DelegateDeps, OpenProvider } from '../activities/delegate/deps';
 import { createCollectJob } from '../activities/delegate/collect-job';
 import { createOpenParts } from '../activities/delegate/open-parts';
 import { createSettlePart } from '../activities/delegate/settle-part';
@@ -44,6 +44,8 @@ export interface ActivityDeps extends ExecuteDeps {
   readonly routes: Pick<RouteDirectory, 'routeOf' | 'isKnown' | 'update'>;
   readonly delegation: Pick<DelegateDeps, 'jobs' | 'provider'> & {
     readonly observer: DelegateObserver;
+    /** The providers of this process. */
+    readonly providers: readonly OpenProvider[];
   };
 }
 

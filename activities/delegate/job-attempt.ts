@@ -49,9 +49,16 @@ export async function rowOf({ deps, input, provider }: JobAttempt): Promise<JobR
   });
 }
 
+/** What {@link jobToFind} needs of an attempt. */
+export interface JobSeeker {
+  readonly input: Pick<JobInput, 'batchId' | 'endpoint'>;
+  readonly storeId: string;
+  readonly deps: Pick<DelegateDeps, 'batches'>;
+}
+
 /** Who the job is, for the provider. */
-export async function jobToFind(attempt: JobAttempt, row: JobRow): Promise<JobToFind> {
-  const { input, storeId, deps } = attempt;
+export async function jobToFind(seeker: JobSeeker, row: JobRow): Promise<JobToFind> {
+  const { input, storeId, deps } = seeker;
   const batch = await deps.batches.find(input.batchId);
   const createdAtMs = batch === null ? row.createdAtMs : batch.createdAtSec * 1000;
   return {

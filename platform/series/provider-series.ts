@@ -1,4 +1,4 @@
-import { Counter, Histogram, type Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
 /** Minutes to days: a provider may take its whole window. */
 const DURATIONS = [30, 60, 300, 900, 3_600, 10_800, 21_600, 43_200, 86_400, 172_800, 345_600];
@@ -23,6 +23,18 @@ export function createProviderSeries(registers: Registry[]) {
       help: 'Time from the acceptance of a job to its end',
       labelNames: ['provider'],
       buckets: DURATIONS,
+      registers,
+    }),
+    providerJobsOpen: new Gauge({
+      name: 'provider_jobs_open',
+      help: 'Jobs that a provider has accepted and that have not ended',
+      labelNames: ['provider'],
+      registers,
+    }),
+    providerPollAge: new Gauge({
+      name: 'provider_poll_age_seconds',
+      help: 'Time since the last good look at the open job that waits longest for one',
+      labelNames: ['provider'],
       registers,
     }),
     providerJobsAdopted: new Counter({

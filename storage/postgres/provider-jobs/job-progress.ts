@@ -29,6 +29,8 @@ export interface JobObservation {
   readonly providerStatus: string;
   readonly counts?: JobCounts | undefined;
   readonly usage?: JobUsage | undefined;
+  /** In US dollars; null without a configured price. */
+  readonly costUsd?: number | null;
 }
 
 /** The end of a job at its provider. */
@@ -102,14 +104,15 @@ export function refuseJob(pool: Pool, id: string, error: JobError): Promise<JobR
 export async function recordObservation(
   pool: Pool,
   id: string,
-  { providerStatus, counts, usage }: JobObservation,
+  { providerStatus, counts, usage, costUsd }: JobObservation,
 ): Promise<void> {
   await query(
     pool,
     `update provider_jobs set provider_status = $2, poll_failures = 0,
        total = coalesce($3, total), completed = coalesce($4, completed), failed = coalesce($5, failed),
        input_tokens = coalesce($6, input_tokens), cached_tokens = coalesce($7, cached_tokens),
-       output_tokens = coalesce($8, output_tokens), updated_at = now()
+       output_tokens = coalesce($8, output_tokens), cost_usd = coalesce($9, cost_usd),
+       updated_at = now()
      where id = $1 and step not in ('collected', 'released')`,
     [
       id,
@@ -120,15 +123,19 @@ export async function recordObservation(
       usage?.inputTokens,
       usage?.cachedTokens,
       usage?.outputTokens,
+      costUsd,
     ],
   );
 }
 
-/** Counts a status call that failed; returns how many failed in a row. @throws postgres_unavailable */
+/**
+ * Counts a status call that failed; returns how many failed in a row. `updated_at` stays, because it is the time of
+ * the last good look at a running job. @throws postgres_unavailable
+ */
 export async function recordPollFailure(pool: Pool, id: string): Promise<number> {
   const [row] = await query<{ failures: number }>(
     pool,
-    `update provider_jobs set poll_failures = poll_failures + 1, updated_at = now()
+    `update provider_jobs set poll_failures = poll_failures + 1
      where id = $1 returning poll_failures as failures`,
     [id],
   );

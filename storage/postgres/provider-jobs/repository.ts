@@ -1,7 +1,8 @@
 import type { Pool } from 'pg';
-import { OPEN_STATUSES } from '../../../core/batch/status';
 import type { JobOutcome } from '../../../core/delegation/job-steps';
 import { query } from '../sql';
+import { claimToRelease, type ReleaseClaim } from './claim-to-release';
+import { type OpenJobs, openJobs } from './open-jobs';
 import {
   abandonJob,
   findJob,
@@ -48,8 +49,10 @@ export interface ProviderJobs {
   ofModel(batchId: string, safeModel: string): Promise<JobRow[]>;
   /** All jobs of a tenant's batch, in the order of insertion. */
   ofBatch(batchId: string, tenant: string): Promise<JobRow[]>;
-  /** Jobs after `afterSeq` of batches that have ended or are removed, which may have left something behind. */
-  toRelease(page: { afterSeq: number; limit: number }): Promise<JobRow[]>;
+  /** Takes jobs of ended batches which may have left something at their provider, for a while. */
+  claimToRelease(claim: ReleaseClaim): Promise<JobRow[]>;
+  /** Jobs that providers run, by account. */
+  openByAccount(): Promise<OpenJobs[]>;
 
   recordStaged(id: string, staged: StagedInput): Promise<JobRow | null>;
   recordUpload(id: string, upload: string): Promise<JobRow | null>;
@@ -95,14 +98,8 @@ export function createProviderJobs(pool: Pool): ProviderJobs {
       ),
     ofBatch: (batchId, tenant) =>
       select(pool, `where batch_id = $1 and tenant = $2 order by seq`, [batchId, tenant]),
-    toRelease: ({ afterSeq, limit }) =>
-      select(
-        pool,
-        `where step <> 'released' and seq > $1 and not exists (
-           select 1 from batches b where b.id = batch_id and b.status = any($2))
-         order by seq limit $3`,
-        [afterSeq, [...OPEN_STATUSES], limit],
-      ),
+    claimToRelease: (claim) => claimToRelease(pool, claim),
+    openByAccount: () => openJobs(pool),
     recordStaged: (id, staged) => recordStaged(pool, id, staged),
     recordUpload: (id, upload) => recordUpload(pool, id, upload),
     takeLease: (request) => takeLease(pool, request),

@@ -86,6 +86,7 @@ export async function callEveryMethod(jobs: ProviderJobs, batchId: string): Prom
   await jobs.find(id);
   await jobs.ofModel(batchId, 'm');
   await jobs.ofBatch(batchId, 't');
-  await jobs.toRelease({ afterSeq: 0, limit: 10 });
+  await jobs.claimToRelease({ accounts: [], idleMs: 0, limit: 10 });
+  await jobs.openByAccount();
   return id;
 }

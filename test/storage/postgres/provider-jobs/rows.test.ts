@@ -119,23 +119,6 @@ describe('the rows of jobs', () => {
     expect(await jobs.ofBatch('batch_1', 'yours')).toEqual([]);
   });
 
-  it('are to be released when their batch has ended, in any step, page by page', async () => {
-    const ended = await insertBatch(database.pool, { status: 'cancelled' });
-    const [first, second] = [
-      await uploadedJob(database.pool, { batchId: ended }),
-      await uploadedJob(database.pool, { batchId: ended }),
-    ];
-    await uploadedJob(database.pool);
-    const page = async (afterSeq: number) =>
-      (await jobs.toRelease({ afterSeq, limit: 1 })).map(({ id }) => id);
-    expect(await page(0)).toEqual([first.id]);
-    expect(await page(first.seq)).toEqual([second.id]);
-    await jobs.abandon(first.id);
-    expect(await page(0)).toEqual([first.id]);
-    await jobs.release(first.id);
-    expect(await page(0)).toEqual([second.id]);
-  });
-
   it('outlive their batch until nothing of them is left at the provider', async () => {
     const batchId = await insertBatch(database.pool, { status: 'completed', completed_at: 1 });
     const kept = await uploadedJob(database.pool, { batchId });
