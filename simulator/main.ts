@@ -83,13 +83,12 @@ function createSimulatorServer(routes: Routes): Server {
     if (routes.refuses(path)) return void request.socket.destroy();
     const route = routes.find(request.method ?? '', path);
     readBody(request, MAX_BODY_BYTES, (body) => {
-      try {
+      const answer = async (): Promise<void> => {
         if (body === null) throw tooLarge();
         if (route === undefined) throw noSuchRoute(request, path);
-        route({ request, response, body });
-      } catch (error) {
-        sendError(response, error);
-      }
+        await route({ request, response, body });
+      };
+      answer().catch((error: unknown) => sendError(response, error));
     });
   });
   server.keepAliveTimeout = KEEP_ALIVE_MS;
@@ -108,6 +107,7 @@ function noSuchRoute(request: IncomingMessage, path: string): NightshiftError {
 }
 
 function sendError(response: ServerResponse, error: unknown): void {
+  if (response.headersSent) return void response.destroy();
   const known = isNightshiftError(error)
     ? error
     : new NightshiftError('internal', 'the simulator failed: this is a bug', { cause: error });

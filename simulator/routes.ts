@@ -6,6 +6,7 @@ import { sendJson } from './json-exchange';
 import { LatencyTimers } from './latency';
 import { ModelMetrics } from './metrics';
 import { answerModelCall, type ModelBackend } from './model-calls';
+import { ProviderServer } from './providers/provider-server';
 import { changedSettings, settingsToWire, type SimulatorSettings } from './settings';
 import { Traffic } from './traffic';
 
@@ -19,7 +20,7 @@ export interface Exchange {
 /** The routes of one simulator, and the state that they share. */
 export interface Routes {
   /** Answers a request, or returns undefined if there is no such route. */
-  find(method: string, path: string): ((exchange: Exchange) => void) | undefined;
+  find(method: string, path: string): ((exchange: Exchange) => void | Promise<void>) | undefined;
   /** Whether the connection of a request to this path is closed without an answer. */
   refuses(path: string): boolean;
   readonly traffic: Traffic;
@@ -40,6 +41,7 @@ export function createRoutes(initial: SimulatorSettings): Routes {
   });
   let backend: ModelBackend = { settings: initial, traffic, latency, loop, metrics };
   latency.setFaults(initial);
+  const providers = new ProviderServer(() => backend.settings);
 
   const change = (body: Buffer): void => {
     const settings = changedSettings(backend.settings, parseJson(body));
@@ -68,7 +70,7 @@ export function createRoutes(initial: SimulatorSettings): Routes {
     };
   }
   return {
-    find: (method, path) => routes[`${method} ${path}`],
+    find: (method, path) => routes[`${method} ${path}`] ?? providers.find(method, path),
     refuses: (path) => backend.settings.refuse && !path.startsWith(SETTINGS_PATHS),
     traffic,
     close: () => loop.close(),

@@ -57,6 +57,7 @@ export function addProcessCommands(program: Command): void {
         'nightshift simulator --port 8001 --latency-ms 200 --error-rate 0.05',
         'nightshift simulator --slots 64 --output-tokens 200 --output-sigma 0.7',
         'curl -X PUT localhost:8001/simulator/config -d \'{"max_concurrency": 20}\'',
+        'curl -X PUT localhost:8001/simulator/providers/config -d \'{"running_ms": 60000}\'',
       ]),
     )
     .action(runSimulatorCommand);

@@ -1,0 +1,136 @@
+import { randomUUID } from 'node:crypto';
+import { NightshiftError } from '../../../core/errors';
+import type { InputError } from '../../../core/openai/input-errors';
+import { jsonAnswer, type ProviderAnswer } from '../call-faults';
+import type { StoredFile } from '../file-store';
+import { hasEnded, type JobProgress } from '../job-phases';
+import type { JobOutcome, StoredJob } from '../job-store';
+import type { ProviderSettings } from '../settings';
+import type { ApiCall } from './api-call';
+import { batchObject } from './batch-object';
+import { readCreate, type CreateRequest } from './create-request';
+import { checkLines, readLines } from './input-lines';
+import { pageOf } from './page';
+import { runLines } from './run-lines';
+
+const MARKER = 'nightshift_job';
+const BYTES_PER_TOKEN = 4;
+
+/** `POST /batches`. */
+export function createBatch(call: ApiCall): ProviderAnswer {
+  const { state, nowMs } = call;
+  const { lifetimeMs, ...request } = readCreate(call.body);
+  const input = state.files.get(request.input_file_id, nowMs);
+  if (input?.purpose !== 'batch') {
+    throw new NightshiftError('invalid_request', 'The input file does not exist.', {
+      param: 'input_file_id',
+    });
+  }
+  const { lines, errors: faults } = checkLines(input.bytes, request.endpoint);
+  const tokens = Math.ceil(input.bytes.length / BYTES_PER_TOKEN);
+  const end = state.jobs.nextEnd();
+  const quota = quotaErrors(call, tokens);
+  const errors = [faults, quota, end === 'failed' ? askedErrors(state.settings) : []].find(
+    ({ length }) => length > 0,
+  );
+  const job = state.jobs.add(
+    {
+      id: `batch_${randomUUID().replaceAll('-', '')}`,
+      request,
+      marker: request.metadata?.[MARKER] ?? null,
+      end: errors === undefined ? end : 'failed',
+      errors: errors ?? [],
+      lines,
+      tokens,
+      run: (answered, progress, settings) =>
+        runBatch(call, { request, input, lifetimeMs }, { answered, progress, settings }),
+    },
+    nowMs,
+  );
+  return jsonAnswer(shown(job, call));
+}
+
+/** `GET /batches`. */
+export function listBatches(call: ApiCall): ProviderAnswer {
+  const { query, nowMs, state } = call;
+  const { list_lag_ms: lagMs, max_page: cap } = state.settings;
+  const listed = state.jobs.all(nowMs).filter(({ createdMs }) => createdMs + lagMs <= nowMs);
+  const limit = { max: 100, preset: 20, cap };
+  return jsonAnswer(pageOf(listed, query, limit, (job) => shown(job, call)));
+}
+
+/** `GET /batches/{id}`. */
+export function retrieveBatch(call: ApiCall): ProviderAnswer {
+  return jsonAnswer(shown(jobOf(call), call));
+}
+
+/** `POST /batches/{id}/cancel`. */
+export function cancelBatch(call: ApiCall): ProviderAnswer {
+  const job = jobOf(call);
+  const { phase } = job.progress;
+  if (hasEnded(phase)) {
+    throw new NightshiftError('conflict', `Cannot cancel a batch with status '${phase}'.`);
+  }
+  return jsonAnswer(shown(call.state.jobs.cancel(job, call.nowMs), call));
+}
+
+function shown(job: StoredJob, { state, nowMs }: ApiCall): Record<string, unknown> {
+  return batchObject(job, state.settings, nowMs);
+}
+
+function jobOf({ id, nowMs, state }: ApiCall): StoredJob {
+  const job = state.jobs.get(id, nowMs);
+  if (job !== undefined) return job;
+  throw new NightshiftError('not_found', `No batch found with id '${id}'.`);
+}
+
+function quotaErrors({ state, nowMs }: ApiCall, tokens: number): readonly InputError[] {
+  const { max_enqueued_tokens: max } = state.settings;
+  if (max === 0 || state.jobs.enqueuedTokens(nowMs) + tokens <= max) return [];
+  const message = `Enqueued token limit reached in organization org-simulated. Limit: ${max} enqueued tokens. Please try again once some in_progress batches have been completed.`;
+  return [{ code: 'token_limit_exceeded', message, param: null, line: null }];
+}
+
+/** The errors of a batch that fails because the settings say so. */
+function askedErrors({ failed_lines: lines }: ProviderSettings): readonly InputError[] {
+  const message = 'The settings of the simulator refuse this.';
+  if (lines.length === 0) {
+    return [{ code: 'unprocessable_file', message, param: null, line: null }];
+  }
+  return lines.map((line) => ({ code: 'invalid_request', message, param: 'body', line }));
+}
+
+function runBatch(
+  { state, model }: ApiCall,
+  batch: {
+    readonly request: Omit<CreateRequest, 'lifetimeMs'>;
+    readonly input: StoredFile;
+    readonly lifetimeMs: number | null;
+  },
+  end: {
+    readonly answered: number;
+    readonly progress: JobProgress;
+    readonly settings: ProviderSettings;
+  },
+): JobOutcome {
+  const { request, input, lifetimeMs } = batch;
+  const { answered, progress, settings } = end;
+  const { results, empty_error_file: hasEmptyFile } = settings;
+  const reason = progress.phase === 'expired' ? 'expired' : 'cancelled';
+  const { endpoint } = request;
+  const ends = runLines(readLines(input.bytes), { endpoint, answered, reason, model, results });
+  const save = (kind: string, bytes: Buffer | null): string | null => {
+    if (bytes === null) return null;
+    const name = `${input.id}_${kind}.jsonl`;
+    const file = { name, purpose: 'batch_output', bytes, createdMs: progress.sinceMs };
+    return state.files.add(file, lifetimeMs).id;
+  };
+  const errors = ends.errors ?? (hasEmptyFile ? Buffer.alloc(0) : null);
+  return {
+    outputFile: save('output', ends.output),
+    errorFile: save('error', errors),
+    completed: ends.completed,
+    failed: ends.failed,
+    usage: ends.usage,
+  };
+}

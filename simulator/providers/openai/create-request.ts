@@ -1,0 +1,57 @@
+import { z } from 'zod';
+import { NightshiftError } from '../../../core/errors';
+import { ANSWER_BUILDERS } from '../../answers/builders';
+import { lifetimeOf } from './files';
+
+const schema = z.strictObject({
+  input_file_id: z.string().min(1),
+  endpoint: z.string().refine((endpoint) => ANSWER_BUILDERS.has(endpoint), 'unknown endpoint'),
+  completion_window: z.literal('24h'),
+  metadata: z
+    .record(z.string().max(64), z.string().max(512))
+    .refine((metadata) => Object.keys(metadata).length <= 16, 'at most 16 keys')
+    .nullish(),
+  output_expires_after: z.strictObject({ anchor: z.string(), seconds: z.number() }).nullish(),
+});
+
+/** A valid request for a batch. */
+export interface CreateRequest {
+  readonly input_file_id: string;
+  readonly endpoint: string;
+  readonly completion_window: string;
+  readonly metadata: Readonly<Record<string, string>> | null;
+  /** Of the result files, ms; null if they do not expire. */
+  readonly lifetimeMs: number | null;
+}
+
+/** Reads the body of `POST /batches`. @throws invalid_request as OpenAI does */
+export function readCreate(body: Buffer): CreateRequest {
+  const parsed = schema.safeParse(parseJson(body));
+  if (!parsed.success) throw refused(parsed.error.issues[0]);
+  const { metadata = null, output_expires_after: expiry = null, ...request } = parsed.data;
+  const lifetimeMs = lifetimeOf(expiry?.anchor ?? null, expiry?.seconds ?? null);
+  return { ...request, metadata, lifetimeMs };
+}
+
+function parseJson(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString('utf8')) as unknown;
+  } catch (cause) {
+    const message = 'could not parse the JSON body of your request';
+    throw new NightshiftError('invalid_request', message, { cause });
+  }
+}
+
+function refused(issue: z.core.$ZodIssue | undefined): NightshiftError {
+  if (issue?.code === 'unrecognized_keys') {
+    const [param = ''] = issue.keys;
+    const message = `Unknown parameter: '${param}'.`;
+    return new NightshiftError('invalid_request', message, {
+      param,
+      apiCode: 'unknown_parameter',
+    });
+  }
+  const param = issue?.path.join('.') ?? '';
+  const message = `Invalid value for '${param}': ${issue?.message ?? 'invalid'}.`;
+  return new NightshiftError('invalid_request', message, { param, apiCode: 'invalid_value' });
+}

@@ -1,0 +1,36 @@
+import { nextNumber } from '../words';
+import type { ProviderSettings } from './settings';
+
+/** Applies the faults of results to the lines of an output file, and joins them. */
+export function outputFile(
+  lines: readonly string[],
+  faults: ProviderSettings['results'],
+  foreignLine: string,
+): Buffer {
+  let shown = [...lines];
+  if (faults.includes('missing')) shown = shown.slice(1);
+  if (faults.includes('doubled')) shown.push(...shown.slice(-1));
+  if (faults.includes('foreign')) shown.unshift(foreignLine);
+  if (faults.includes('shuffled')) shuffle(shown);
+  const last = shown.at(-1) ?? '';
+  if (!faults.includes('cut_off')) return resultFile(shown);
+  return Buffer.concat([
+    resultFile(shown.slice(0, -1)),
+    Buffer.from(last.slice(0, last.length / 2)),
+  ]);
+}
+
+/** A file with these lines. */
+export function resultFile(lines: readonly string[]): Buffer {
+  return Buffer.from(lines.map((line) => `${line}\n`).join(''));
+}
+
+/** Always in the same way: a failed test can be repeated. */
+function shuffle(lines: string[]): void {
+  let state = 1;
+  for (let i = lines.length - 1; i > 0; i--) {
+    state = nextNumber(state);
+    const j = state % (i + 1);
+    [lines[i], lines[j]] = [lines[j] ?? '', lines[i] ?? ''];
+  }
+}
