@@ -1,0 +1,134 @@
+import type { IdempotentResult, JobStatus, JobToFind, Provider } from '../../../providers/provider';
+import { until } from '../../support/until';
+import {
+  JOB_ID,
+  WIRE_IDS,
+  signal,
+  ok,
+  uploadOf,
+  uploaded,
+  created,
+  idOf,
+  valueOf,
+  ended,
+  resultsOf,
+  idsOf,
+  type CallNames,
+  type OpenHost,
+} from './steps';
+
+type Repeatable = (
+  provider: Provider,
+  job: JobToFind,
+  status: JobStatus,
+) => Promise<IdempotentResult<unknown>>;
+
+/** Look-ups after creates that ended in every way. */
+export function describeLookUps(names: CallNames, openHost: OpenHost): void {
+  it.each<[string, object]>([
+    ['the connection ends after it was accepted', { drop: true, accepts: true }],
+    ['it is answered with 503 after it was accepted', { status: 503, accepts: true }],
+    ['the answer is cut off', { cut: true }],
+  ])('finds the job of an ambiguous create: %s', async (_, fault) => {
+    const { provider, configure, stats } = await openHost();
+    const job = await uploaded(provider);
+    await configure({ faults: [{ call: names.create, times: 1, ...fault }] });
+    expect((await created(provider, job)).outcome).toBe('ambiguous');
+    const found = valueOf(await provider.find(job, { signal }));
+    if (found.kind !== 'job') throw new Error(`found ${found.kind}`);
+    const status = valueOf(await provider.status(found.job.externalId, { signal }));
+    expect(idsOf((await resultsOf(provider, status)).results)).toEqual(WIRE_IDS);
+    expect((await stats()).creates).toEqual({ [JOB_ID]: 1 });
+  });
+
+  it('finds a job that is accepted after its create has timed out', async () => {
+    const { provider, configure, stats } = await openHost();
+    const job = await uploaded(provider);
+    await configure({ faults: [{ call: names.create, delay_ms: 300 }] });
+    expect((await created(provider, job, 50)).outcome).toBe('ambiguous');
+    await until(
+      async () => valueOf(await provider.find(job, { signal })).kind === 'job',
+      5_000,
+      'the late job',
+    );
+    expect((await stats()).creates).toEqual({ [JOB_ID]: 1 });
+  });
+
+  it('finds nothing of a create that was lost, and a job that is listed late, later', async () => {
+    const { provider, configure } = await openHost();
+    const job = await uploaded(provider);
+    await configure({ faults: [{ call: names.create, times: 1, drop: true }] });
+    expect((await created(provider, job)).outcome).toBe('ambiguous');
+    expect(await provider.find(job, { signal })).toEqual(ok({ kind: 'none' }));
+    await configure({ list_lag_ms: 3_600_000 });
+    const externalId = idOf(await created(provider, job));
+    expect(await provider.find(job, { signal })).toEqual(ok({ kind: 'none' }));
+    await configure({ list_lag_ms: 0 });
+    expect(await provider.find(job, { signal })).toMatchObject({
+      value: { kind: 'job', job: { externalId } },
+    });
+  });
+
+  it('finds a job behind the jobs of others, on small pages', async () => {
+    const { provider, configure } = await openHost();
+    await configure({ max_page: 1 });
+    const job = await uploaded(provider);
+    const externalId = idOf(await created(provider, job));
+    for (const digit of ['1', '2', '3']) {
+      const jobId = `job_${digit.repeat(32)}`;
+      idOf(await created(provider, { ...job, jobId }));
+      idOf(await created(provider, { ...job, storeId: `store-${digit}` }));
+    }
+    expect(await provider.find(job, { signal })).toMatchObject({
+      value: { kind: 'job', job: { externalId } },
+    });
+  });
+}
+
+/** The class of each failure. */
+export function describeFailures(names: CallNames, openHost: OpenHost): void {
+  it.each<[string, object, object]>([
+    ['capacity', { status: 429, retry_after_sec: 7 }, { retryAfterMs: 7_000 }],
+    ['auth', { status: 401 }, { status: 401, code: 'invalid_api_key' }],
+    ['refused', { status: 400, code: 'invalid_value' }, { code: 'invalid_value' }],
+    ['ambiguous', { status: 500 }, { status: 500 }],
+    ['ambiguous', { status: 503 }, { status: 503 }],
+    ['ambiguous', { drop: true }, { status: null }],
+  ])('classifies a create as %s: %j', async (outcome, fault, failure) => {
+    const { provider, configure, stats } = await openHost();
+    const job = await uploaded(provider);
+    await configure({ faults: [{ call: names.create, ...fault }] });
+    expect(await created(provider, job)).toMatchObject({ outcome, failure });
+    const { calls, creates } = await stats();
+    expect([calls[names.create], creates]).toEqual([1, {}]);
+  });
+
+  const REPEATABLE: readonly [call: keyof CallNames, make: Repeatable][] = [
+    ['upload', (provider) => uploadOf(provider)],
+    ['list', (provider, job) => provider.find(job, { signal })],
+    ['status', (provider, _, { externalId }) => provider.status(externalId, { signal })],
+    ['cancel', (provider, _, { externalId }) => provider.cancel(externalId, { signal })],
+    ['content', (provider, _, status) => provider.results(status, () => undefined, { signal })],
+    [
+      'remove',
+      (provider, { remoteInput }) =>
+        provider.cleanup(
+          { externalId: null, remoteInputs: [remoteInput ?? ''], resultFiles: [] },
+          { signal },
+        ),
+    ],
+  ];
+  it.each(REPEATABLE)('classifies each failure of the call: %s', async (call, make) => {
+    const { provider, configure } = await openHost();
+    const job = await uploaded(provider);
+    const status = await ended(provider, idOf(await created(provider, job)));
+    const outcomes: string[] = [];
+    for (const fault of [{ status: 429 }, { status: 500 }, { status: 401 }, { drop: true }]) {
+      await configure({ faults: [{ call: names[call], ...fault }] });
+      outcomes.push((await make(provider, job, status)).outcome);
+    }
+    expect(outcomes).toEqual(['capacity', 'transient', 'auth', 'transient']);
+    await configure({ faults: [] });
+    expect((await make(provider, job, status)).outcome).toBe('ok');
+  });
+}
