@@ -5,6 +5,7 @@ import { deliverResults } from './deliver-results';
 import { describeBatch } from './describe-batch';
 import { endSummary } from './end-summary';
 import { EXIT, exitCodeOf, hasEnded } from './exit-codes';
+import { jobsIfAny } from './job-commands';
 import { batchTable } from './list-batches';
 import {
   checkTargets,
@@ -52,9 +53,11 @@ export async function runList(
 
 /** `nightshift show ID`: everything the server reports about a batch. */
 export async function runShow(io: ClientIo, id: string, flags: ConnectionFlags): Promise<void> {
-  await withSession(io, flags, async ({ service, interrupts, paint, print }) => {
+  await withSession(io, flags, async (session) => {
+    const { service, interrupts, paint, print } = session;
     const batch = await service.retrieve(id, { signal: interrupts.signal, retries: RETRIES });
-    print(batch, () => describeBatch(batch, paint, Date.now()));
+    const jobs = flags.json === true ? [] : await jobsIfAny(session, batch);
+    print(batch, () => describeBatch(batch, { paint, nowMs: Date.now(), jobs }));
     return EXIT.completed;
   });
 }

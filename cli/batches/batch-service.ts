@@ -6,6 +6,7 @@ import { NightshiftError } from '../../core/errors';
 import type { Connection } from './connection-flags';
 import { explainFailure } from './failures';
 import { openOpenAi } from './openai-client';
+import type { ProviderJob } from './provider-job';
 
 const REQUEST_TIMEOUT_MS = 60_000;
 /** Longest upload. */
@@ -51,6 +52,8 @@ export interface BatchService extends Pick<Connection, 'baseUrl' | 'followUpFlag
   cancel(id: string): Promise<Batch>;
   /** Newest first. `hasMore`: the server has more than `limit`. */
   list(limit: number, signal: AbortSignal): Promise<{ batches: Batch[]; hasMore: boolean }>;
+  /** The jobs of a batch at providers. Only Nightshift has them: elsewhere `not_found`. */
+  jobs(id: string, signal: AbortSignal): Promise<ProviderJob[]>;
   /** The file's bytes, and their number if the server reports it. */
   content(fileId: string, signal: AbortSignal): Promise<{ body: Content; bytes: number | null }>;
 }
@@ -94,6 +97,8 @@ export function createBatchService(connection: Connection): BatchService {
     cancel: (id) => batchOf(() => client.batches.cancel(id)),
     list: (limit, signal) =>
       explained(() => withOwnSignal(signal, (own) => listBatches(client, limit, own))),
+    jobs: (id, signal) =>
+      explained(() => withOwnSignal(signal, (own) => listJobs(client, id, own))),
     content: (fileId, signal) => explained(() => openContent(client, fileId, signal)),
   };
 }
@@ -161,6 +166,14 @@ async function listBatches(
     batches.push(batch);
   }
   return { batches, hasMore: false };
+}
+
+async function listJobs(client: OpenAI, id: string, signal: AbortSignal): Promise<ProviderJob[]> {
+  const path = `/nightshift/batches/${encodeURIComponent(id)}/jobs`;
+  const answer = await client.get<{ data?: unknown } | null>(path, { signal });
+  if (Array.isArray(answer?.data)) return answer.data as ProviderJob[];
+  const message = `${client.baseURL} did not answer with a list of jobs: it is not a Nightshift`;
+  throw new NightshiftError('not_found', message);
 }
 
 async function openContent(

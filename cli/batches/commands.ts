@@ -5,6 +5,7 @@ import { runCancel, runList, runResults, runShow, runSubmit, runWatch } from './
 import { processIo, type ClientIo } from './client-io';
 import { withConnectionFlags, type ConnectionFlags } from './connection-flags';
 import { BATCH_EXIT_HELP, PLAIN_EXIT_HELP } from './exit-codes';
+import { runJobs, type JobFlags } from './job-commands';
 import type { ResultFlags } from './result-targets';
 import { runRun, type RunFlags } from './run-command';
 import type { SubmitFlags } from './submit-batch';
@@ -15,6 +16,7 @@ export function addBatchCommands(program: Command, makeIo: () => ClientIo = proc
   addRun(program, makeIo);
   addSubmit(program, makeIo);
   addReadCommands(program, makeIo);
+  addJobs(program, makeIo);
   addCancel(program, makeIo);
   addResults(program, makeIo);
 }
@@ -80,6 +82,20 @@ function addReadCommands(program: Command, makeIo: () => ClientIo): void {
     .action((id: string, flags: ConnectionFlags & { patience: number }) =>
       runWatch(makeIo(), id, flags),
     );
+}
+
+function addJobs(program: Command, makeIo: () => ClientIo): void {
+  withConnectionFlags(program.command('jobs'))
+    .argument('[id]', 'id of a batch (default: the newest batches)')
+    .description('show the jobs of batches at providers (Nightshift only)')
+    .option('--limit <n>', 'without an id: number of batches to look at', parseCount, 20)
+    .option('--provider-state', 'print the jobs as the provider_state of other batch services')
+    .addHelpText('after', PLAIN_EXIT_HELP)
+    .addHelpText(
+      'after',
+      examples(['nightshift jobs', 'nightshift jobs batch_…', 'nightshift jobs batch_… --json']),
+    )
+    .action((id: string | undefined, flags: JobFlags) => runJobs(makeIo(), id, flags));
 }
 
 function addCancel(program: Command, makeIo: () => ClientIo): void {

@@ -2,17 +2,24 @@ import type { Batch, BatchError } from 'openai/resources/batches';
 import { grouped } from '../output';
 import { hasEnded } from './exit-codes';
 import { relativeTime, humanDuration, localTime, printable } from './human-format';
+import { jobTable, totalCost } from './job-table';
 import { paintedTable, statusColor, type Cell, type Paint } from './paint';
+
+import type { ProviderJob } from './provider-job';
 
 type Row = readonly Cell[];
 
-/** Everything the server reports about a batch, as a table for people. */
-export function describeBatch(batch: Batch, paint: Paint, nowMs: number): string {
+/** Everything the server reports about a batch and its jobs at providers, as tables for people. */
+export function describeBatch(
+  batch: Batch,
+  { paint, nowMs, jobs }: { paint: Paint; nowMs: number; jobs: readonly ProviderJob[] },
+): string {
   const rows: Row[] = [
     ['batch', printable(batch.id)],
     ['status', [statusColor(batch.status), batch.status]],
     ['requests', requestSummary(batch)],
     ...tokenRows(batch),
+    ...optional('provider cost', totalCost(jobs)),
     ['endpoint', printable(batch.endpoint)],
     ...optional('model', batch.model),
     ...optional('window', batch.completion_window),
@@ -26,7 +33,8 @@ export function describeBatch(batch: Batch, paint: Paint, nowMs: number): string
     ]),
   ];
   const dimmed = rows.map(([name = '', ...values]): Row => [['dim', String(name)], ...values]);
-  return [paintedTable(dimmed, paint), ...describeErrors(batch, paint)].join('\n');
+  const there = jobs.length === 0 ? [] : ['', jobTable(jobs, { paint, nowMs, showsBatch: false })];
+  return [paintedTable(dimmed, paint), ...describeErrors(batch, paint), ...there].join('\n');
 }
 
 /** `1,000: 990 completed, 10 failed`, and how many requests are open. */

@@ -23,6 +23,8 @@ export interface FakeServer {
   /** The batch as the last step left it. */
   batch: Record<string, unknown>;
   readonly files: Map<string, string>;
+  /** Jobs of the batch at providers; null for a server that is not a Nightshift. */
+  jobs: readonly object[] | null;
   /** Asked before every answer. */
   react: (request: SeenRequest) => Reaction | null;
   /** Steps to play after a cancel. */
@@ -86,6 +88,7 @@ export async function startFakeServer(): Promise<FakeServer> {
     seen: [],
     script: [],
     files: new Map(),
+    jobs: null,
     react: () => null,
     afterCancel: [],
     count: (method, path) =>
@@ -125,6 +128,9 @@ function answerOf(fake: FakeServer, { method, path }: SeenRequest): FakeAnswer {
     fake.script = fake.afterCancel;
     fake.batch = { ...fake.batch, status: 'cancelling' };
     return { status: 200, body: fake.batch };
+  }
+  if (fake.jobs !== null && /^\/v1\/nightshift\/batches\/batch_\d+\/jobs$/.test(pathname)) {
+    return { status: 200, body: { object: 'list', data: fake.jobs, has_more: false } };
   }
   if (pathname === `/v1/batches/${BATCH_ID}`) return { status: 200, body: nextStep(fake) };
   return openaiError(404, `No batch found with id '${pathname.split('/').at(-1)}'.`);
