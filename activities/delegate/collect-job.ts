@@ -1,3 +1,4 @@
+import { Context } from '@temporalio/activity';
 import type { JobOutcome } from '../../core/delegation/job-steps';
 import type { ChunkLease } from '../../storage/postgres/chunk-lease';
 import type { JobRow } from '../../storage/postgres/provider-jobs/job-row';
@@ -8,8 +9,9 @@ import type { CollectedJob, JobInput } from './contract';
 import type { DelegateDeps } from './deps';
 import { costOf } from './cost';
 import type { JobAttempt } from './job-attempt';
-import { attemptAt, rowOf, valueOf } from './job-attempt';
-import { lineErrorsOf } from './line-errors';
+import type { FetchNote } from './fetch-results';
+import { fetchResults } from './fetch-results';
+import { attemptAt, rowOf } from './job-attempt';
 import { PartJournal } from './part-journal';
 import type { PartLedger } from './part-ledger';
 import { openPart } from './part-ledger';
@@ -23,10 +25,26 @@ import { retryLater } from './retry-later';
  */
 export function createCollectJob(deps: DelegateDeps): (input: JobInput) => Promise<CollectedJob> {
   return (input) =>
-    withHeartbeat(async (heartbeat) => collect(await attemptAt(input, deps), heartbeat));
+    collectOnce(input, deps, {
+      ...(Context.current().info.heartbeatDetails as FetchNote | undefined),
+    });
 }
 
-async function collect(attempt: JobAttempt, heartbeat: Heartbeat): Promise<CollectedJob> {
+function collectOnce(input: JobInput, deps: DelegateDeps, note: FetchNote): Promise<CollectedJob> {
+  const work = async (heartbeat: Heartbeat): Promise<CollectedJob> =>
+    collect(await attemptAt(input, deps), { heartbeat, note });
+  return withHeartbeat(work, { details: () => note, beatsOnFailure: true });
+}
+
+interface CollectAttempt {
+  readonly heartbeat: Heartbeat;
+  readonly note: FetchNote;
+}
+
+async function collect(
+  attempt: JobAttempt,
+  { heartbeat, note }: CollectAttempt,
+): Promise<CollectedJob> {
   const { deps, input } = attempt;
   const { batchId, safe, job } = input;
   const row = await rowOf(attempt);
@@ -36,7 +54,7 @@ async function collect(attempt: JobAttempt, heartbeat: Heartbeat): Promise<Colle
   try {
     ledger = await openPart(deps, input);
     lease.trackCounts(ledger);
-    if (row.step === 'ended') await harvest(attempt, row, { ledger, lease, heartbeat });
+    if (row.step === 'ended') await harvest(attempt, row, { ledger, lease, heartbeat, note });
     return resultOf(ledger, lease);
   } finally {
     const counts = ledger?.countsBeforeNext() ?? { completed: 0, failed: 0 };
@@ -44,50 +62,36 @@ async function collect(attempt: JobAttempt, heartbeat: Heartbeat): Promise<Colle
   }
 }
 
-interface Harvest {
+interface Harvest extends CollectAttempt {
   readonly ledger: PartLedger;
   readonly lease: ChunkLease;
-  readonly heartbeat: Heartbeat;
 }
 
 /** Reads the results from the provider. They are sealed before the row says that they are collected. */
 async function harvest(
   attempt: JobAttempt,
   row: JobRow,
-  { ledger, lease, heartbeat }: Harvest,
+  { ledger, lease, heartbeat, note }: Harvest,
 ): Promise<void> {
-  const { deps, input, provider } = attempt;
-  const { externalId } = row;
+  const { deps, input } = attempt;
   const { signal } = heartbeat;
   const reader = await deps.store.open(input.inputKey);
   const journal = new PartJournal(deps.journal, input, ledger);
   const taker = new ResultTaker({ attempt, row, ledger, journal, reader });
   try {
-    if (externalId !== null && row.error?.code !== 'gone') {
-      const ask = (options: { signal: AbortSignal }) => provider.api.status(externalId, options);
-      const status = await valueOf(attempt, 'status', ask, signal);
-      const take = (result: Parameters<ResultTaker['take']>[0]) => {
-        heartbeat.check();
-        return taker.take(result);
-      };
-      const read = (options: { signal: AbortSignal }) =>
-        provider.api.results(status, take, options);
-      await valueOf(attempt, 'results', read, signal);
-      for (const error of await lineErrorsOf(deps.store, row, status.lineErrors)) {
-        await taker.refuse(error);
-      }
-    }
+    const isComplete = await fetchResults(attempt, row, { taker, heartbeat, note });
     await journal.flush();
     if (lease.lost) throw retryLater('another attempt has this part', 1_000);
     const onFailure = () => undefined;
     const retrying = { signal, logger: deps.logger, what: 'sealing', onFailure };
     await retryStep(() => journal.seal(), retrying);
     const costUsd = costOf(row.usage, deps.config.delegates[row.model]?.price);
-    await deps.jobs.recordCollected(row.id, { outcome: outcomeOf(row, ledger), costUsd });
+    if (isComplete) {
+      await deps.jobs.recordCollected(row.id, { outcome: outcomeOf(row, ledger), costUsd });
+    } else await deps.jobs.abandon(row.id);
     taker.report(costUsd);
   } finally {
-    await journal.close();
-    await reader.close();
+    await journal.close().finally(() => reader.close());
   }
 }
 

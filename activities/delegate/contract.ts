@@ -71,7 +71,7 @@ export interface JobInput extends DelegatedPart {
 /** What became of a job that was to be submitted. */
 export interface SubmittedJob {
   /**
-   * `submitted`: the provider has it. `empty`: no line of the part lacked an answer. `refused`: the provider
+   * `submitted`: the provider has it, or may have it. `empty`: no line of the part lacked an answer. `refused`: the provider
    * will not run it. `stopped`: the batch has a stop cause. `late`: the time to wait for the provider is over.
    */
   readonly kind: 'submitted' | 'empty' | 'refused' | 'stopped' | 'late';

@@ -9,6 +9,7 @@ import { CreateAttempt, type CreateEnd } from '../../core/delegation/create-atte
 import type { Clocks } from '../../core/delegation/create-lease';
 import { leaseLengthMs } from '../../core/delegation/create-lease';
 import { isNightshiftError } from '../../core/errors';
+import type { CallOptions } from '../../providers/provider';
 import type { JobRow } from '../../storage/postgres/provider-jobs/job-row';
 import { pause } from '../runtime/pause';
 import type { JobAttempt } from './job-attempt';
@@ -34,9 +35,23 @@ export async function createJob(
   const protocol = new CreateAttempt({ takenAt: clocks(), lengthMs }, capabilities.settleMs);
   const actions = new CreateActions({ attempt, row, protocol, lengthMs, signal });
   for (let action = protocol.action; ;) {
-    if (action.do === 'end') return action.end;
+    if (action.do === 'end') {
+      if (action.end.kind === 'created') await cancelSurplus(attempt, action.end.surplusId);
+      return action.end;
+    }
     action = protocol.next(await actions.perform(action), clocks());
   }
+}
+
+/** The row holds another job: the one that this attempt has created must not run beside it. */
+async function cancelSurplus(attempt: JobAttempt, externalId: string | null): Promise<void> {
+  if (externalId === null) return;
+  const { provider, deps } = attempt;
+  const signal = AbortSignal.timeout(provider.config.request_timeout);
+  const ask = (call: CallOptions) => provider.api.cancel(externalId, call);
+  const { outcome } = await observedCall(attempt, 'cancel', ask, signal);
+  const log = { jobId: attempt.input.job.jobId, externalId, provider: provider.name, outcome };
+  deps.logger.error(log, 'cancel of a surplus job requested');
 }
 
 interface CreateActionsParts {

@@ -8,7 +8,7 @@ import type { JobRow } from '../../storage/postgres/provider-jobs/job-row';
 import type { JobInput } from './contract';
 import type { DelegateDeps, OpenProvider } from './deps';
 import type { ProviderCall } from './observer';
-import { retryLater } from './retry-later';
+import { notBeyond, retryLater } from './retry-later';
 
 /** One attempt at a step of a job. */
 export interface JobAttempt {
@@ -21,6 +21,7 @@ export interface JobAttempt {
 /** How long a worker that lacks something waits before it asks again. */
 const ASK_AGAIN_MS = 30_000;
 const AUTH_MS = 300_000;
+const CAPACITY_MS = 60_000;
 const MIN_PAUSE_MS = 5_000;
 /** Clocks of this installation and its provider may differ by so much. */
 const CLOCK_SKEW_MS = 600_000;
@@ -79,18 +80,6 @@ function hopsOf(metadata: Readonly<Record<string, string>> | null): number {
   return Number.isSafeInteger(hops) && hops > 0 ? hops : 0;
 }
 
-/** The value of a call that may be repeated. @throws a failure that is retried after a pause */
-export async function valueOf<T>(
-  attempt: JobAttempt,
-  what: ProviderCall,
-  call: (options: CallOptions) => Promise<IdempotentResult<T>>,
-  signal: AbortSignal,
-): Promise<T> {
-  const result = await observedCall(attempt, what, call, signal);
-  if (result.outcome === 'ok') return result.value;
-  throw failedCall(attempt, what, result);
-}
-
 /** Makes a call and counts its outcome. */
 export async function observedCall<T>(
   { deps, provider }: JobAttempt,
@@ -114,16 +103,36 @@ export function logFailure(
   deps.logger.warn(log, 'call to a provider failed');
 }
 
-/** The failure that makes the server retry a call: soon, after what the provider asks for, or in 5 min. */
+/** A call that did not succeed. */
+export type FailedResult = Exclude<IdempotentResult<unknown>, { outcome: 'ok' }>;
+
+/** Logs a failed call; returns what the Temporal UI shows, and how long to wait before the next attempt, ms. */
+export function reportFailure(
+  attempt: JobAttempt,
+  what: ProviderCall,
+  result: FailedResult,
+): { readonly message: string; readonly pauseMs: number } {
+  logFailure(attempt, what, result);
+  const { outcome, failure } = result;
+  const status = failure.status === null ? '' : ` (HTTP ${failure.status})`;
+  const message = `${attempt.provider.name}: ${what} failed: ${outcome}${status}`;
+  return { message, pauseMs: pauseAfter(result) };
+}
+
+/** The failure that makes the server retry a call. The next attempt begins by `untilMs`, Unix ms. */
 export function failedCall(
   attempt: JobAttempt,
   what: ProviderCall,
-  result: Exclude<IdempotentResult<unknown>, { outcome: 'ok' }>,
+  result: FailedResult,
+  untilMs: number,
 ): Error {
-  logFailure(attempt, what, result);
-  const { outcome, failure } = result;
-  const { provider } = attempt;
-  const status = failure.status === null ? '' : ` (HTTP ${failure.status})`;
-  const pauseMs = outcome === 'auth' ? AUTH_MS : Math.max(MIN_PAUSE_MS, failure.retryAfterMs ?? 0);
-  return retryLater(`${provider.name}: ${what} failed: ${outcome}${status}`, pauseMs);
+  const { message, pauseMs } = reportFailure(attempt, what, result);
+  return retryLater(message, notBeyond(pauseMs, untilMs, Date.now()));
+}
+
+/** Soon, or after what the provider asks for; credentials are repaired by a person. */
+function pauseAfter({ outcome, failure }: FailedResult): number {
+  if (outcome === 'auth') return AUTH_MS;
+  const leastMs = outcome === 'capacity' ? CAPACITY_MS : MIN_PAUSE_MS;
+  return failure.retryAfterMs === null ? leastMs : Math.max(MIN_PAUSE_MS, failure.retryAfterMs);
 }

@@ -4,8 +4,8 @@ import type { JournalStore, JournalWriter } from '../../storage/journal/journal-
 import type { JobInput } from './contract';
 import type { Block, PartLedger } from './part-ledger';
 
-/** Unwritten answers of a part beyond which it waits for the store. */
-const MAX_UNWRITTEN_BYTES = 32 * 1024 * 1024;
+/** Unwritten answers of a part beyond which it waits for the store. A process collects up to 8 parts at once. */
+const MAX_UNWRITTEN_BYTES = 4 * 1024 * 1024;
 
 /**
  * Writes the answers of a part: one writer and one seal for each block, because no segment or seal may span
@@ -35,13 +35,17 @@ export class PartJournal {
     await Promise.all([...this.#writers.values()].map((writer) => writer.flush()));
   }
 
-  /** Seals what is answered from the beginning of each block. May be repeated. @throws object_store_failed */
+  /**
+   * Seals what is answered from the beginning of each block, also answers of attempts that died before they
+   * sealed. May be repeated. @throws object_store_failed
+   */
   async seal(): Promise<void> {
-    for (const [block, writer] of this.#writers) {
+    for (const block of this.#ledger.blocks) {
       const { from, ledger } = block;
       const range = { from, to: ledger.next };
       if (range.to <= from) continue;
-      await this.#journal.writeSeal(this.#scope, range, ledger.framesToSeal(writer.frames));
+      const frames = this.#writers.get(block)?.frames ?? [];
+      await this.#journal.writeSeal(this.#scope, range, ledger.framesToSeal(frames));
     }
   }
 

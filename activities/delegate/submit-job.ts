@@ -28,7 +28,7 @@ export function createSubmitJob(deps: DelegateDeps): (input: JobInput) => Promis
 async function submit(attempt: JobAttempt, heartbeat: Heartbeat): Promise<SubmittedJob> {
   const { deps, input } = attempt;
   let row = await rowOf(attempt);
-  if (isUnsent(row) && (await isTooLate(attempt, row))) return outcome('late', row);
+  if (isTooLate(attempt, row)) return giveUp(attempt, row);
   if (row.step === 'staging') {
     await awaitTurn(attempt, row);
     row = await stageJob(attempt, heartbeat);
@@ -40,7 +40,8 @@ async function submit(attempt: JobAttempt, heartbeat: Heartbeat): Promise<Submit
   if (row.step === 'staged' && attempt.provider.api.capabilities.input === 'uploaded') {
     row = await uploadJob(attempt, row, heartbeat.signal);
   }
-  if (!(CREATABLE_STEPS as readonly string[]).includes(row.step)) return known(row);
+  if (!isCreatable(row)) return known(row);
+  if (isTooLate(attempt, row)) return giveUp(attempt, row);
   const created = await createJob(attempt, row, Context.current().cancellationSignal);
   if (created.kind === 'stopped') return stopped(row, created.cause);
   if (created.kind === 'no_row') throw retryLater('the row of the job is gone', NO_ROW_PAUSE_MS);
@@ -66,11 +67,20 @@ function isUnsent({ step, firstCreateAtMs }: JobRow): boolean {
   return firstCreateAtMs === null && ['staging', 'staged', 'uploaded'].includes(step);
 }
 
-/** Gives a job up that was never sent, once the batch no longer waits for its provider. */
-async function isTooLate({ deps, input }: JobAttempt, { id }: JobRow): Promise<boolean> {
-  if (Date.now() < input.giveUpAtMs) return false;
-  await deps.jobs.abandon(id);
-  return true;
+/** Whether the job has no id yet, and the batch no longer waits for its provider. */
+function isTooLate({ input }: JobAttempt, row: JobRow): boolean {
+  return Date.now() >= input.giveUpAtMs && (isUnsent(row) || isCreatable(row));
+}
+
+/** Nothing is created any more. A job that an earlier attempt may have created goes to the watch, which looks it up. */
+async function giveUp({ deps }: JobAttempt, row: JobRow): Promise<SubmittedJob> {
+  if (!isUnsent(row)) return outcome('submitted', row);
+  await deps.jobs.abandon(row.id);
+  return outcome('late', row);
+}
+
+function isCreatable({ step }: JobRow): boolean {
+  return (CREATABLE_STEPS as readonly string[]).includes(step);
 }
 
 function known(row: JobRow): SubmittedJob {

@@ -10,13 +10,14 @@ import { withHeartbeat } from '../runtime/with-heartbeat';
 import type { WatchedJob, WatchJobInput } from './contract';
 import type { DelegateDeps } from './deps';
 import type { JobAttempt } from './job-attempt';
-import { attemptAt, failedCall, jobToFind, observedCall, rowOf, valueOf } from './job-attempt';
+import type { FailedResult } from './job-attempt';
+import { attemptAt, jobToFind, observedCall, reportFailure, rowOf } from './job-attempt';
+import type { ProviderCall } from './observer';
+import { GONE_MS, GONE_POLL_MS } from './gone';
 import { notBeyond, retryLater } from './retry-later';
 
-/** How long a provider may not know a job before it counts as gone. */
-const GONE_MS = 900_000;
-const GONE_POLL_MS = 30_000;
 const RESULTS_POLL_MS = 5_000;
+const OTHER_ACCOUNT_MS = 300_000;
 
 /** The states of an ended job, as outcomes. */
 const OUTCOMES: Partial<Record<JobStatus['state'], JobOutcome>> = {
@@ -76,18 +77,24 @@ class Watch {
     if (row.step === 'abandoned') return { kind: 'abandoned' };
     if (isSettled(row.step) || row.step === 'ended') return { kind: 'ended' };
     if (Date.now() >= this.#endBy(row)) return this.#abandon(row);
+    const { api, account, name } = this.#attempt.provider;
+    // Another account does not know the job, and would make it look as if it were gone.
+    if (row.account !== account) {
+      throw this.#later(row, `${name} leads to another account than the job's`, OTHER_ACCOUNT_MS);
+    }
     const { externalId } = row;
     if (externalId === null) return this.#withoutId(row);
-    const { api } = this.#attempt.provider;
     const ask = (options: CallOptions) => api.status(externalId, options);
     const result = await observedCall(this.#attempt, 'status', ask, this.#signal);
     if (result.outcome === 'ok') return this.#judge(row, result.value);
     await this.#attempt.deps.jobs.recordPollFailure(row.id);
     if (result.outcome === 'gone') return this.#gone(row);
-    const failure = failedCall(this.#attempt, 'status', result);
-    throw this.#isEnding(row)
-      ? this.#later(row, failure.message, this.#harvestPause(row))
-      : failure;
+    throw this.#failed(row, 'status', result);
+  }
+
+  #failed(row: JobRow, what: ProviderCall, result: FailedResult): Error {
+    const { message, pauseMs } = reportFailure(this.#attempt, what, result);
+    return this.#later(row, message, this.#isEnding(row) ? this.#harvestPause(row) : pauseMs);
   }
 
   async #judge(row: JobRow, status: JobStatus): Promise<WatchedJob> {
@@ -153,16 +160,19 @@ class Watch {
   }
 
   /**
-   * The job was to be created, and whether it was is unknown. It is looked up once a late request can no longer
-   * take effect; a job that is not there then is given up.
+   * The job was to be created, and whether it was is unknown. It is looked up until a late request can no longer
+   * take effect; a job that is not there then is given up. A job that is watched before a stop was submitted,
+   * whatever its row says: PostgreSQL may have been restored.
    */
   async #withoutId(row: JobRow): Promise<WatchedJob> {
     const { deps, provider } = this.#attempt;
-    if (row.firstCreateAtMs === null) return this.#abandon(row);
+    if (row.firstCreateAtMs === null && this.#input.stopping === true) return this.#abandon(row);
     const quietAtMs = (row.creatingUntilMs ?? 0) + quietMs(provider.api.capabilities.settleMs);
     const job = await jobToFind(this.#attempt, row);
     const look = (options: CallOptions) => provider.api.find(job, options);
-    const found = await valueOf(this.#attempt, 'find', look, this.#signal);
+    const result = await observedCall(this.#attempt, 'find', look, this.#signal);
+    if (result.outcome !== 'ok') throw this.#failed(row, 'find', result);
+    const found = result.value;
     if (found.kind === 'job') {
       const { externalId } = found.job;
       await deps.jobs.recordCreated(row.id, { externalId, adopted: true });

@@ -1,0 +1,143 @@
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { wireId } from '../../../core/delegation/job-ids';
+import type { LineResult } from '../../../providers/provider';
+import { useDatabase } from '../../support/postgres';
+import { type JobWorld, jobWorld, type JobWorldOptions } from './job-world';
+
+/** How the results of a job get into the journal (docs/design/delegation.md#collecting). */
+
+const database = useDatabase('provider_jobs', 'batches');
+const worlds: JobWorld[] = [];
+
+/** A world whose job has ended with these results. */
+async function ended(
+  results: (world: JobWorld) => LineResult[],
+  options: JobWorldOptions = {},
+): Promise<JobWorld> {
+  const world = await jobWorld(database.pool, options);
+  worlds.push(world);
+  await world.submit();
+  world.provider.lines = results(world);
+  for (const job of world.provider.jobs.values()) job.state = 'completed';
+  await world.watch();
+  return world;
+}
+
+afterEach(async () => {
+  for (const world of worlds.splice(0)) await world.close();
+});
+
+const range = (to: number) => Array.from({ length: to }, (_, i) => i);
+const statuses = (frames: [number, number][]) => new Map(frames);
+
+it('joins results to lines by their id, in any order', async () => {
+  const world = await ended(({ answer }) => [...range(10)].reverse().map((line) => answer(line)));
+  const counts = { next: 10, completed: 10, failed: 0, unanswered: 0 };
+  expect(await world.collect()).toEqual({ ...counts, stopCause: null });
+  expect(await world.journalled()).toEqual(range(10).map((line) => [line, 200]));
+  expect(await world.row()).toMatchObject({ step: 'collected', outcome: 'completed' });
+  expect(await world.deps.journal.listSeals(world.input.batchId)).toHaveLength(1);
+  expect(world.lease.released).toEqual({ to: 10, completed: 10, failed: 0 });
+});
+
+it('counts the first of two results, ignores foreign ones, and leaves missing lines open', async () => {
+  const world = await ended(({ answer, input }) => [
+    answer(0),
+    answer(0, { status: 400 }),
+    answer(1, { status: 400 }),
+    answer(2, { status: 429 }),
+    { kind: 'unanswered', wireId: wireId(input.job.jobId, 3), reason: 'expired' },
+    answer(4),
+    answer(99),
+    { ...answer(5), wireId: `n${'0'.repeat(18)}` },
+    { ...answer(5), wireId: 'nonsense' },
+  ]);
+  const counts = { next: 2, completed: 1, failed: 1, unanswered: 7 };
+  expect(await world.collect()).toEqual({ ...counts, stopCause: null });
+  const expected = new Map([
+    [0, 200],
+    [1, 400],
+    [4, 200],
+  ]);
+  expect(statuses(await world.journalled())).toEqual(expected);
+  expect(world.collected).toMatchObject([{ doubled: 1, foreign: 3, unanswered: 7 }]);
+  expect(await world.row()).toMatchObject({ step: 'collected', outcome: 'partial_complete' });
+});
+
+it('does nothing more for a job that is collected, and returns the same', async () => {
+  const world = await ended(({ answer }) => [answer(0), answer(2)]);
+  const first = await world.collect();
+  const { length } = world.provider.calls;
+  expect(await world.collect()).toEqual(first);
+  expect(world.provider.calls).toHaveLength(length);
+});
+
+it('writes no second answer to a line after a download that broke off', async () => {
+  const world = await ended(({ answer }) => range(10).map((line) => answer(line)));
+  world.provider.scripted.results = ['transient'];
+  await expect(world.collect()).rejects.toMatchObject({ nextRetryDelay: 5_000 });
+  expect(await world.row()).toMatchObject({ step: 'ended' });
+  expect(await world.collect()).toMatchObject({ next: 10, completed: 10 });
+  expect(await world.deps.journal.listSeals(world.input.batchId)).toHaveLength(1);
+  expect(await world.journalled()).toEqual(range(10).map((line) => [line, 200]));
+});
+
+it('does not say that a job is collected if another attempt holds its range', async () => {
+  const world = await ended(({ answer }) => [answer(0)]);
+  world.lease.tell({ lost: true });
+  await expect(world.collect()).rejects.toMatchObject({ type: 'provider_wait' });
+  expect(await world.row()).toMatchObject({ step: 'ended' });
+  expect(await world.deps.journal.listSeals(world.input.batchId)).toEqual([]);
+});
+
+it('seals a part of more than 10,000 positions in pieces', async () => {
+  const world = await ended(({ answer }) => range(20_001).map((line) => answer(line)), {
+    lines: 20_001,
+  });
+  expect(await world.collect()).toMatchObject({ next: 20_001, completed: 20_001, unanswered: 0 });
+  expect(await world.deps.journal.listSeals(world.input.batchId)).toHaveLength(3);
+});
+
+it('ends lines with an error that the provider names as the reason to fail the job', async () => {
+  const world = await jobWorld(database.pool);
+  worlds.push(world);
+  await world.submit();
+  const lineErrors = [{ index: 3, code: 'bad_line', message: 'secret', param: 'x' }];
+  for (const job of world.provider.jobs.values())
+    Object.assign(job, { state: 'failed', lineErrors });
+  await world.watch();
+  expect(await world.collect()).toMatchObject({ next: 0, unanswered: 9 });
+  expect(await world.journalled()).toEqual([[3, 400]]);
+  expect(await world.row()).toMatchObject({ error: { code: 'lines_refused' } });
+});
+
+describe('results that cannot be had', () => {
+  const goneLong = () =>
+    new MockActivityEnvironment({ heartbeatDetails: { goneSinceMs: Date.now() - 900_000 } });
+
+  it('are given up when the provider has not known them for 15 minutes', async () => {
+    const world = await ended(({ answer }) => [answer(0)]);
+    world.provider.scripted.results = ['gone', 'gone'];
+    await expect(world.collect()).rejects.toMatchObject({ nextRetryDelay: 30_000 });
+    expect(await world.collect({}, goneLong())).toMatchObject({ next: 1, unanswered: 9 });
+    expect(await world.row()).toMatchObject({ step: 'abandoned' });
+    expect(await world.journalled()).toEqual([[0, 200]]);
+  });
+
+  it('are given up when the batch no longer waits, and what came is delivered', async () => {
+    const world = await ended(({ answer }) => [answer(0)]);
+    world.provider.scripted.status = ['transient'];
+    const over = { giveUpAtMs: Date.now() - world.input.harvestGraceMs - 1 };
+    expect(await world.collect(over)).toMatchObject({ next: 0, unanswered: 10 });
+    expect(await world.row()).toMatchObject({ step: 'abandoned' });
+  });
+
+  it('are tried again at the last moment, whatever pause the provider asks for', async () => {
+    const world = await ended(() => []);
+    world.provider.scripted.status = ['transient'];
+    world.provider.retryAfterMs = 3_600_000;
+    const giveUpAtMs = Date.now() - world.input.harvestGraceMs + 10_000;
+    const failure = await world.collect({ giveUpAtMs }).catch((error: unknown) => error);
+    expect((failure as { nextRetryDelay: number }).nextRetryDelay).toBeLessThanOrEqual(10_000);
+  });
+});

@@ -1,0 +1,176 @@
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { useDatabase } from '../../support/postgres';
+import { type JobWorld, jobWorld } from './job-world';
+
+/** From the row of a job to the provider's acceptance (docs/design/provider-jobs.md#one-attempt). */
+
+const database = useDatabase('provider_jobs', 'batches');
+const worlds: JobWorld[] = [];
+
+async function open(
+  ...options: Parameters<typeof jobWorld> extends [unknown, ...infer R] ? R : []
+) {
+  const world = await jobWorld(database.pool, ...options);
+  worlds.push(world);
+  return world;
+}
+
+afterEach(async () => {
+  for (const world of worlds.splice(0)) await world.close();
+});
+
+const LATE = { giveUpAtMs: Date.now() - 1_000 };
+
+it('stages, uploads and creates a job, with the lines in the order of the plan', async () => {
+  const world = await open({ lines: 3 });
+  expect(await world.submit()).toEqual({ kind: 'submitted', to: 3, stopCause: null });
+  expect(world.provider.uploads).toHaveLength(1);
+  expect(world.provider.uploads[0]?.match(/"n[0-9a-f]{12}00000(\d)"/g)).toHaveLength(3);
+  const row = { step: 'submitted', lines: 3, externalId: 'remote-1', sentWindow: '24h' };
+  expect(await world.row()).toMatchObject(row);
+  const staged = world.store.list(`batches/${world.input.batchId}/delegated/`);
+  let objects = 0;
+  for await (const { size } of staged) objects += Math.sign(size);
+  expect(objects).toBe(1);
+});
+
+it('does nothing more for a job that is submitted', async () => {
+  const world = await open();
+  await world.submit();
+  const { length } = world.provider.calls;
+  expect(await world.submit()).toMatchObject({ kind: 'submitted' });
+  expect(world.provider.calls).toHaveLength(length);
+});
+
+it('ends a part at the limit of lines, and tells where', async () => {
+  const world = await open({ lines: 10, settings: { max_lines: 4 } });
+  expect(await world.submit()).toMatchObject({ kind: 'submitted', to: 4 });
+  expect(await world.row()).toMatchObject({ lines: 4, to: 4 });
+});
+
+it('ends a part at the limit of bytes, but takes a first line of any length', async () => {
+  const world = await open({ lines: 10, settings: { max_bytes: 10 } });
+  expect(await world.submit()).toMatchObject({ kind: 'submitted', to: 1 });
+});
+
+it('leaves lines open that the provider cannot express', async () => {
+  const world = await open({ lines: 3, body: (line) => (line === 1 ? '{"bad":1}' : '{}') });
+  expect(await world.submit()).toMatchObject({ kind: 'submitted', to: 3 });
+  expect(await world.row()).toMatchObject({ lines: 2 });
+});
+
+it('submits nothing if no line is left to send', async () => {
+  const world = await open({ body: () => '{"bad":1}' });
+  expect(await world.submit()).toMatchObject({ kind: 'empty', to: 10 });
+  expect(await world.submit()).toMatchObject({ kind: 'empty' });
+  expect(world.provider.calls).toEqual([]);
+});
+
+it('looks up a job whose create was not answered, and creates no second one', async () => {
+  const world = await open();
+  world.provider.scripted.create = ['ambiguous'];
+  await expect(world.submit()).rejects.toMatchObject({ type: 'provider_wait' });
+  expect((await world.row()).creatingUntilMs).not.toBeNull();
+  await endLease();
+  expect(await world.submit()).toMatchObject({ kind: 'submitted' });
+  expect(world.provider.jobs.size).toBe(1);
+  expect(await world.row()).toMatchObject({ externalId: 'remote-1', isAdopted: true });
+});
+
+it.each([
+  { outcome: 'not_sent', retryAfterMs: null, pauseMs: 5_000 },
+  { outcome: 'capacity', retryAfterMs: null, pauseMs: 60_000 },
+  { outcome: 'capacity', retryAfterMs: 7_000, pauseMs: 7_000 },
+  { outcome: 'auth', retryAfterMs: null, pauseMs: 300_000 },
+])('gives the lease back after $outcome, and waits $pauseMs ms', async (scripted) => {
+  const world = await open();
+  world.provider.scripted.create = [scripted.outcome];
+  world.provider.retryAfterMs = scripted.retryAfterMs;
+  const { pauseMs } = scripted;
+  await expect(world.submit()).rejects.toMatchObject({ nextRetryDelay: pauseMs });
+  expect(await world.row()).toMatchObject({ creatingUntilMs: null, externalId: null });
+  expect(await world.submit()).toMatchObject({ kind: 'submitted' });
+  expect(world.provider.jobs.size).toBe(1);
+});
+
+it('ends a job that the provider refuses to create', async () => {
+  const world = await open();
+  world.provider.scripted.create = ['refused'];
+  expect(await world.submit()).toMatchObject({ kind: 'refused' });
+  expect(await world.row()).toMatchObject({ step: 'refused' });
+  expect(await world.submit()).toMatchObject({ kind: 'refused' });
+});
+
+it.each(['refused', 'gone'])('ends a job whose upload is %s', async (outcome) => {
+  const world = await open();
+  world.provider.scripted.upload = [outcome];
+  expect(await world.submit()).toMatchObject({ kind: 'refused' });
+  expect(await world.row()).toMatchObject({ step: 'refused' });
+  expect(world.provider.calls).toEqual(['upload']);
+});
+
+it('waits a minute for the quota of uploads', async () => {
+  const world = await open();
+  world.provider.scripted.upload = ['capacity'];
+  await expect(world.submit()).rejects.toMatchObject({ nextRetryDelay: 60_000 });
+  expect(await world.submit()).toMatchObject({ kind: 'submitted' });
+});
+
+it('gives up a job that was never sent when the batch no longer waits', async () => {
+  const world = await open();
+  expect(await world.submit(LATE)).toMatchObject({ kind: 'late' });
+  expect(await world.row()).toMatchObject({ step: 'abandoned' });
+  expect(world.provider.calls).toEqual([]);
+});
+
+it('creates nothing after the batch has stopped waiting, also if it has tried before', async () => {
+  const world = await open();
+  world.provider.scripted.create = ['capacity'];
+  await expect(world.submit()).rejects.toMatchObject({ type: 'provider_wait' });
+  expect(await world.submit(LATE)).toMatchObject({ kind: 'submitted' });
+  expect(world.provider.jobs.size).toBe(0);
+  // The watch looks the job up, and gives it up.
+  expect(await world.watch(LATE)).toEqual({ kind: 'abandoned' });
+  expect(await world.row()).toMatchObject({ step: 'abandoned' });
+});
+
+it('reports the stop of a batch, and creates nothing', async () => {
+  const world = await open();
+  await database.pool.query(`update batches set stop_cause = 'cancelled'`);
+  expect(await world.submit()).toMatchObject({ kind: 'stopped', stopCause: 'cancelled' });
+  expect(world.provider.jobs.size).toBe(0);
+});
+
+it('sends no create after it was cancelled', async () => {
+  const world = await open();
+  const env = new MockActivityEnvironment();
+  const { find } = world.deps.batches;
+  let calls = 0;
+  world.deps.batches.find = (id) => {
+    // The second reader is the look-up, the third one the create.
+    if (++calls === 3) env.cancel();
+    return find(id);
+  };
+  await expect(world.submit({}, env)).rejects.toThrow();
+  expect(world.provider.calls).toContain('find');
+  expect(world.provider.jobs.size).toBe(0);
+  expect(await world.row()).toMatchObject({ creatingUntilMs: null });
+});
+
+it('cancels a second job that a late attempt has created beside the recorded one', async () => {
+  const world = await open();
+  world.provider.onAccepted = async () => {
+    await world.deps.jobs.recordCreated(world.input.job.jobId, {
+      ...{ externalId: 'earlier', adopted: false },
+    });
+  };
+  await world.submit();
+  expect(await world.row()).toMatchObject({ externalId: 'earlier' });
+  expect(world.provider.cancelled).toEqual(['remote-1']);
+});
+
+async function endLease(): Promise<void> {
+  await database.pool.query(
+    `update provider_jobs set creating_until = now() - interval '1 second'`,
+  );
+}
