@@ -22,6 +22,7 @@ import { planKey } from '../../../core/names/object-names';
 import { encodePlanEntry, PLAN_ENTRY_BYTES } from '../../../core/plan/plan-entry';
 import { configSchema } from '../../../platform/config-schema';
 import type { LineResult } from '../../../providers/provider';
+import type { JournalStore } from '../../../storage/journal/journal-store';
 import type { ObjectStore } from '../../../storage/object-store';
 import { openFilesystemStore } from '../../../storage/objects/filesystem';
 import { createFilesystemJournal } from '../../../storage/journal/filesystem-journal';
@@ -78,12 +79,7 @@ export async function jobWorld(pool: Pool, options: JobWorldOptions = {}): Promi
   const nowSec = Math.floor(Date.now() / 1000);
   const times = { created_at: nowSec, expires_at: nowSec + 86_400 };
   const batchId = await insertBatch(pool, { status: 'in_progress', ...times });
-  const config = configSchema.parse({
-    providers: { far: { type: 'openai', url: 'http://127.0.0.1:1', ...settings } },
-    delegates: { m: { provider: 'far', model: 'm-far' } },
-  });
-  const far = config.providers['far'];
-  if (far === undefined) throw new Error('the settings have no provider');
+  const { config, far } = configOf(settings);
   const jobs = createProviderJobs(pool);
   const deps: DelegateDeps = {
     ...{ store, journal, jobs, config, logger, batches: createBatchRepository(pool) },
@@ -96,16 +92,8 @@ export async function jobWorld(pool: Pool, options: JobWorldOptions = {}): Promi
     drain: new AbortController().signal,
   };
   const offsets = await writeInput(store, batchId, { lines, ...options });
-  const identity = { batchId, safeModel: 'm', from: 0, generation: 0, ordinal: 0 };
-  const id = jobId(identity, sha256Hex);
-  const input: JobInput = {
-    ...{ batchId, planNonce: NONCE, tenant: 't', endpoint: '/v1/chat/completions' },
-    ...{ inputKey: INPUT_KEY, model: 'm', safe: 'm', provider: 'far' },
-    deadlineMs: Date.now() + 24 * HOUR_MS,
-    giveUpAtMs: Date.now() + 20 * HOUR_MS,
-    harvestGraceMs: 60_000,
-    job: { jobId: id, from: 0, to: lines, generation: 0, ordinal: 0 },
-  };
+  const input = inputOf(batchId, lines);
+  const id = input.job.jobId;
   const run = <I, O>(
     create: (deps: DelegateDeps) => (input: I) => Promise<O>,
     over: Partial<I> = {},
@@ -121,27 +109,63 @@ export async function jobWorld(pool: Pool, options: JobWorldOptions = {}): Promi
       if (row === null) throw new Error('the job has no row');
       return row;
     },
-    answer: (line, over) => ({
-      ...{ kind: 'answer', wireId: wireId(id, line), status: 200, requestId: null },
-      body: Buffer.from(`{"model":"m-far","line":${line}}`),
-      ...over,
-    }),
-    journalled: async () => {
-      const scope = { batchId, safeModel: 'm' };
-      const frames: [number, number][] = [];
-      for await (const { header, objectKey } of journal.scan(scope, { from: 0, to: lines })) {
-        // A seal repeats what is in segments.
-        if (objectKey.includes('/seals/')) continue;
-        frames.push([offsets.indexOf(header.offset), header.status]);
-      }
-      return frames.sort(([a], [b]) => a - b);
-    },
+    answer: (line, over) => answerOf(id, line, over),
+    journalled: () => readJournal(journal, { batchId, offsets }),
     close: async () => {
       await journal.close();
       await store.close();
       await rm(path, { recursive: true, force: true });
     },
   };
+}
+
+function inputOf(batchId: string, lines: number): JobInput {
+  const identity = { batchId, safeModel: 'm', from: 0, generation: 0, ordinal: 0 };
+  const id = jobId(identity, sha256Hex);
+  return {
+    ...{ batchId, planNonce: NONCE, tenant: 't', endpoint: '/v1/chat/completions' },
+    ...{ inputKey: INPUT_KEY, model: 'm', safe: 'm', provider: 'far' },
+    deadlineMs: Date.now() + 24 * HOUR_MS,
+    giveUpAtMs: Date.now() + 20 * HOUR_MS,
+    harvestGraceMs: 60_000,
+    job: { jobId: id, from: 0, to: lines, generation: 0, ordinal: 0 },
+  };
+}
+
+function answerOf(
+  id: string,
+  line: number,
+  over: Partial<LineResult & { kind: 'answer' }> = {},
+): LineResult {
+  return {
+    ...{ kind: 'answer', wireId: wireId(id, line), status: 200, requestId: null },
+    body: Buffer.from(`{"model":"m-far","line":${line}}`),
+    ...over,
+  };
+}
+
+function configOf(settings: Record<string, unknown>) {
+  const config = configSchema.parse({
+    providers: { far: { type: 'openai', url: 'http://127.0.0.1:1', ...settings } },
+    delegates: { m: { provider: 'far', model: 'm-far' } },
+  });
+  const far = config.providers['far'];
+  if (far === undefined) throw new Error('the settings have no provider');
+  return { config, far };
+}
+
+async function readJournal(
+  journal: JournalStore,
+  { batchId, offsets }: { batchId: string; offsets: readonly number[] },
+): Promise<[number, number][]> {
+  const frames: [number, number][] = [];
+  const scope = { batchId, safeModel: 'm' };
+  for await (const { header, objectKey } of journal.scan(scope, { from: 0, to: offsets.length })) {
+    // A seal repeats what is in segments.
+    if (objectKey.includes('/seals/')) continue;
+    frames.push([offsets.indexOf(header.offset), header.status]);
+  }
+  return frames.sort(([a], [b]) => a - b);
 }
 
 /** Lines `l0`, `l1`, …; the plan is in input order. Returns the offset of each line. */
