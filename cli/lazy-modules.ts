@@ -17,6 +17,7 @@ import type * as StoreIdentity from '../storage/postgres/store-identity';
 import type * as Restore from '../storage/restore';
 import type * as Pool from '../storage/postgres/pool';
 import type * as Worker from '../workers/main';
+import type * as OpenProviders from '../workers/open-providers';
 import type * as ReplayOpen from '../workers/replay-open';
 
 /**
@@ -33,6 +34,7 @@ export const lazy = {
   namespace: () => require('../client/namespace') as typeof Namespace,
   namespaceCheck: () => require('../client/namespace-check') as typeof NamespaceCheck,
   openHistories: () => require('../client/open-histories') as typeof OpenHistories,
+  openProviders: () => require('../workers/open-providers') as typeof OpenProviders,
   replayOpen: () => require('../workers/replay-open') as typeof ReplayOpen,
   schedules: () => require('../client/schedules') as typeof Schedules,
   storage: () => require('../storage/open-storage') as typeof Storage,

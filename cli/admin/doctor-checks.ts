@@ -6,6 +6,7 @@ import { redactUrl, type Config } from '../../platform/config';
 import { lazy } from '../lazy-modules';
 import { isForGatewayOnly } from './config-needs';
 import { gatewayChecks } from './doctor-gateway';
+import { providerChecks } from './doctor-providers';
 import type { Check } from './doctor-result';
 
 /** It sends 20 MiB, perhaps over a slow line. */
@@ -61,6 +62,7 @@ function checksOfBatches(config: Config): Check[] {
     },
     ...reachableChecks('gateway', gatewayUrls(config)),
     ...gatewayChecks(config),
+    ...providerChecks(config),
   ];
 }
 
