@@ -1,4 +1,4 @@
-import { CancellationScope, condition, log, sleep } from '@temporalio/workflow';
+import { CancellationScope, condition, log, patched, sleep } from '@temporalio/workflow';
 import type { DelegatedJob } from '../activities/delegate/contract';
 import { summaryText } from '../core/batch/temporal-bounds';
 import type { ChunkInFlight, OverdueQueue } from './chunk-in-flight';
@@ -137,10 +137,20 @@ export class DelegatedModel implements ModelRun {
       const open = ranges.map(({ from, to }) => ({ from, to }));
       const input = { ...part, open, unanswered: this.#unanswered };
       const { jobs } = await openParts(stopping ? { ...input, stopping } : input);
-      return jobs;
+      return this.#notRunning(jobs);
     } finally {
       for (const range of ranges) openRanges.giveBack(range);
     }
+  }
+
+  /**
+   * Without the jobs that this run has in flight: the rest of a cut part is opened beside them. A job that ran
+   * twice here would give its positions back twice.
+   */
+  #notRunning(jobs: readonly DelegatedJob[]): readonly DelegatedJob[] {
+    const running = new Set([...this.#jobs].map(({ jobId }) => jobId));
+    const rest = jobs.filter(({ jobId }) => !running.has(jobId));
+    return rest.length < jobs.length && patched('each-job-once') ? rest : jobs;
   }
 
   /** The lines that the job left without an answer; null if unknown. */

@@ -36,6 +36,10 @@ export class DelegatedPartRun {
     options.progress.open.remove(job);
   }
 
+  get jobId(): string {
+    return this.#job.jobId;
+  }
+
   /** Submits, watches and collects. Never rejects; returns the lines without an answer, null if unknown. */
   run(): Promise<number | null> {
     return this.#settle(async () => {

@@ -82,6 +82,8 @@ it('begins a job for what staging has cut off, beside the first one', async () =
     [12, 24, 0],
     [24, LINES, 0],
   ]);
+  // The jobs beside the rest are not run a second time.
+  expect(provider.submits).toBe(3);
 });
 
 it('runs beside a model with a gateway, which it does not hold up', async () => {

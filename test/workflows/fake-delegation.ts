@@ -40,6 +40,8 @@ export class FakeDelegation {
   readonly #options: FakeDelegationOptions;
   readonly rows: Row[] = [];
   readonly submitted: JobInput[] = [];
+  /** Calls of `submitJob`, also for jobs that are submitted already. */
+  submits = 0;
   readonly watched: WatchJobInput[] = [];
   readonly settled: { from: number; to: number }[] = [];
   readonly #looks = new Map<string, number>();
@@ -92,6 +94,7 @@ export class FakeDelegation {
 
   async #submit(input: JobInput): Promise<SubmittedJob> {
     const row = this.#row(input);
+    this.submits++;
     const result = () => ({ kind: 'submitted' as const, to: row.to, stopCause: null });
     // A later run submits it again, which the row makes an end at once.
     if (row.step !== 'staging') return result();
