@@ -34,6 +34,10 @@ const ROWS = {
   'F10-tenants': () => require('./rows/prefix-tenants').prefixTenants,
   F11: () => require('./rows/gateway-batch').throughGateway,
   F12: () => require('./rows/gateway-kill').gatewayKill,
+  D1: () => require('./rows/delegation').delegatedBatch,
+  D5: () => require('./rows/delegation-beside').watchedJobs,
+  D6: () => require('./rows/delegation-beside').localBeside,
+  D7: () => require('./rows/delegation').delegatedCancel,
   faults: () => require('./rows/faults').faults,
   sizing: () => require('./rows/sizing').sizing,
 };
