@@ -28,6 +28,11 @@ const providerKeys = {
 
 const provider = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('openai'), ...providerKeys }),
+  z.strictObject({
+    type: z.literal('azure_openai'),
+    ...providerKeys,
+    max_lines: count.prefault(100_000),
+  }),
   z.strictObject({ type: z.literal('nightshift'), ...providerKeys }),
 ]);
 

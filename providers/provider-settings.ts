@@ -2,7 +2,7 @@ import type { ApiKeyFile } from '../platform/api-key-file';
 import type { ConnectionPoolOptions } from '../platform/http-client/pool';
 
 /** The types of providers that have an adapter. */
-export type ProviderType = 'openai' | 'nightshift';
+export type ProviderType = 'openai' | 'azure_openai' | 'nightshift';
 
 /** What an adapter needs of one entry of `providers`. */
 export interface ProviderSettings {

@@ -33,6 +33,12 @@ export interface Provider {
   upload(job: JobToCreate, input: JobInput, call: CallOptions): Promise<IdempotentResult<string>>;
 
   /**
+   * One look at an uploaded input, before the first create. A create with an input that is `processing` would be
+   * refused. Providers that take an input at once answer `ready` without a call.
+   */
+  inputState(remoteInput: string, call: CallOptions): Promise<IdempotentResult<InputState>>;
+
+  /**
    * Looks the job up, as a create may have succeeded although its answer was lost
    * (docs/design/providers.md#look-up-of-jobs). `none` is certain: all jobs since `job.listFromMs` were seen.
    * It costs one call per page of the provider's list.
@@ -136,6 +142,9 @@ export interface JobInput {
   /** Reads the input from its start. It is called once per call that sends the input. */
   open(): AsyncIterable<Uint8Array>;
 }
+
+/** `ready`: waiting changes nothing, so the job may be created, or its create is refused for good. */
+export type InputState = 'ready' | 'processing';
 
 /** Who a job is. All attempts at one job pass equal values. */
 export interface JobToCreate {

@@ -1,3 +1,4 @@
+import { AZURE_OPENAI_DIALECT } from './azure-openai/dialect';
 import { NIGHTSHIFT_DIALECT } from './nightshift/dialect';
 import { createOpenAiProvider } from './openai/adapter';
 import { OPENAI_DIALECT, type OpenAiDialect } from './openai/dialect';
@@ -6,6 +7,7 @@ import type { ProviderSettings, ProviderType } from './provider-settings';
 
 const DIALECTS: Readonly<Record<ProviderType, OpenAiDialect>> = {
   openai: OPENAI_DIALECT,
+  azure_openai: AZURE_OPENAI_DIALECT,
   nightshift: NIGHTSHIFT_DIALECT,
 };
 

@@ -4,6 +4,7 @@ import { CREATABLE_STEPS, isSettled } from '../../core/delegation/job-steps';
 import type { JobRow } from '../../storage/postgres/provider-jobs/job-row';
 import type { Heartbeat } from '../runtime/heartbeat';
 import { withHeartbeat } from '../runtime/with-heartbeat';
+import { awaitInput } from './await-input';
 import type { JobInput, SubmittedJob } from './contract';
 import { createJob } from './create-job';
 import type { DelegateDeps } from './deps';
@@ -41,6 +42,7 @@ async function submit(attempt: JobAttempt, heartbeat: Heartbeat): Promise<Submit
     row = await uploadJob(attempt, row, heartbeat.signal);
   }
   if (!isCreatable(row)) return known(row);
+  if (row.step === 'uploaded' && isUnsent(row)) await awaitInput(attempt, row, heartbeat.signal);
   if (isTooLate(attempt, row)) return giveUp(attempt, row);
   const created = await createJob(attempt, row, Context.current().cancellationSignal);
   if (created.kind === 'stopped') return stopped(row, created.cause);

@@ -8,6 +8,7 @@ const MAX_WINDOW_SEC = 30 * 24 * 3600;
  * `metadata.nightshift_hops` how often a batch was passed on.
  */
 export const NIGHTSHIFT_DIALECT: OpenAiDialect = {
+  ...OPENAI_DIALECT,
   capabilities: {
     ...OPENAI_DIALECT.capabilities,
     find: 'key',

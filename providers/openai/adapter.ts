@@ -7,6 +7,7 @@ import type {
   CreatedJob,
   FoundJob,
   IdempotentResult,
+  InputState,
   JobStatus,
   JobToFind,
   LineResult,
@@ -21,6 +22,7 @@ import { hasEnded, readBatch, type OpenAiBatch } from './batch-object';
 import { readPage, searchPage, type BatchPage } from './batch-list';
 import type { OpenAiDialect } from './dialect';
 import { readErrorObject, textOf } from './error-object';
+import { readInputState } from './file-object';
 import { encodeInputLine } from './input-line';
 import { jobMarker } from './job-marker';
 import { ResultReader } from './result-file';
@@ -36,8 +38,8 @@ const PAGE_SIZE = 100;
 export function createOpenAiProvider(dialect: OpenAiDialect, settings: ProviderSettings): Provider {
   const { apiKey } = settings;
   const credential = apiKey === null ? null : openCredential(apiKey);
-  const authorize = (): string[] =>
-    credential === null ? [] : ['authorization', `Bearer ${credential.current()}`];
+  const authorize = (): readonly string[] =>
+    credential === null ? [] : dialect.authorize(credential.current());
   const http = openProviderHttp({ ...settings, authorize });
   const api = new OpenAiApi(http, (text) => credential?.mask(text) ?? text);
   return {
@@ -50,6 +52,8 @@ export function createOpenAiProvider(dialect: OpenAiDialect, settings: ProviderS
       const headers = ['content-type', form.contentType, ...dialect.idempotencyHeaders(jobId)];
       return api.upload({ headers, body: form.body }, call);
     },
+    inputState: async (file, call) =>
+      dialect.processesInputs ? inputState(api, file, call) : { outcome: 'ok', value: 'ready' },
     find: (job, call) => findJob(api, job, call),
     create: (job, call) => {
       const headers = dialect.idempotencyHeaders(job.jobId);
@@ -77,6 +81,17 @@ function createBody(job: NewJob, dialect: OpenAiDialect): Readonly<Record<string
     completion_window: job.window,
     metadata: { ...jobMarker(job), ...dialect.metadata(job) },
   };
+}
+
+/** A file that is gone or refused is left to the create, whose refusal is final. */
+async function inputState(
+  api: OpenAiApi,
+  file: string,
+  call: CallOptions,
+): Promise<IdempotentResult<InputState>> {
+  const look = await api.inputState(file, call);
+  const isFinal = look.outcome === 'gone' || look.outcome === 'refused';
+  return isFinal ? { outcome: 'ok', value: 'ready' } : look;
 }
 
 async function findJob(
@@ -216,6 +231,11 @@ class OpenAiApi {
       end,
       this.#reader(() => true as const),
     );
+  }
+
+  async inputState(id: string, { signal }: CallOptions): Promise<IdempotentResult<InputState>> {
+    const end = await this.#http.send({ method: 'GET', path: `/files/${segment(id)}`, signal });
+    return idempotentResult(end, this.#reader(readInputState));
   }
 
   async deleteFile(id: string, { signal }: CallOptions): Promise<IdempotentResult<string>> {

@@ -89,8 +89,10 @@ function hasPromised(ended: {
   readonly error: string | null;
 }): boolean {
   const { state, counts, output, error } = ended;
+  if (state === 'failed') return true;
+  // Without counts nothing promises that there will be no other file.
+  if (counts === null) return output !== null && error !== null;
   const hasFile = output !== null || error !== null;
-  if (state === 'failed' || counts === null) return state === 'failed' || hasFile;
   const { total, completed, failed } = counts;
   if (completed > 0 && output === null) return false;
   if (failed > 0 && error === null) return false;

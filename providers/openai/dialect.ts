@@ -9,6 +9,10 @@ export interface OpenAiDialect {
   metadata(job: NewJob): Readonly<Record<string, string>>;
   /** Headers by which the host recognises a repeated POST: name, value. */
   idempotencyHeaders(jobId: string): readonly string[];
+  /** Whether an uploaded file must be processed before a create may name it. */
+  readonly processesInputs: boolean;
+  /** Headers with the credential: name, value. */
+  authorize(key: string): readonly string[];
 }
 
 const MB = 1_000_000;
@@ -32,4 +36,6 @@ export const OPENAI_DIALECT: OpenAiDialect = {
   completionWindow: () => '24h',
   metadata: () => ({}),
   idempotencyHeaders: () => [],
+  processesInputs: false,
+  authorize: (key) => ['authorization', `Bearer ${key}`],
 };

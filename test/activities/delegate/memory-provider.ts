@@ -1,6 +1,7 @@
 import type {
   CallFailure,
   IdempotentResult,
+  InputState,
   JobStatus,
   LineResult,
   Provider,
@@ -33,6 +34,8 @@ export class MemoryProvider implements Provider {
   readonly cancelled: string[] = [];
   /** The inputs that were uploaded. */
   readonly uploads: string[] = [];
+  /** States of the uploaded input at the next looks; without any, it is ready. */
+  readonly inputStates: InputState[] = [];
   lines: LineResult[] = [];
   /** Outcomes of the next calls; without any, they succeed. */
   readonly scripted: Partial<Record<Call, string[]>> = {};
@@ -64,6 +67,10 @@ export class MemoryProvider implements Provider {
     for await (const piece of input.open()) text += Buffer.from(piece).toString();
     this.uploads.push(text);
     return { outcome: 'ok', value: `file-${this.uploads.length}` };
+  }
+
+  inputState(): ReturnType<Provider['inputState']> {
+    return Promise.resolve({ outcome: 'ok', value: this.inputStates.shift() ?? 'ready' });
   }
 
   find({ jobId }: { jobId: string }): ReturnType<Provider['find']> {

@@ -34,6 +34,18 @@ it('stages, uploads and creates a job, with the lines in the order of the plan',
   expect(objects).toBe(1);
 });
 
+it('creates nothing while the uploaded input is processed, and uploads it once', async () => {
+  const world = await open();
+  world.provider.inputStates.push('processing', 'processing');
+  while (world.provider.inputStates.length > 0) {
+    await expect(world.submit()).rejects.toMatchObject({ nextRetryDelay: 15_000 });
+    expect(await world.row()).toMatchObject({ step: 'uploaded', creatingUntilMs: null });
+  }
+  expect(world.provider.calls).toEqual(['upload']);
+  expect(await world.submit()).toMatchObject({ kind: 'submitted' });
+  expect(world.provider.uploads).toHaveLength(1);
+});
+
 it('does nothing more for a job that is submitted', async () => {
   const world = await open();
   await world.submit();

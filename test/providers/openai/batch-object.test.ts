@@ -148,6 +148,21 @@ describe('a batch object', () => {
     ],
     ['has errors only', { status: 'completed', ...counts(2, 0, 2), error_file_id: 'e' }, true],
     ['completed without counts', { status: 'completed' }, false],
+    [
+      'completed without counts, with both files',
+      { status: 'completed', output_file_id: 'o', error_file_id: 'e' },
+      true,
+    ],
+    [
+      'completed without counts, with its output only',
+      { status: 'completed', output_file_id: 'o' },
+      false,
+    ],
+    [
+      'completed without counts, with errors only',
+      { status: 'completed', error_file_id: 'e' },
+      false,
+    ],
     ['completed with empty counts', { status: 'completed', ...counts(2, 0, 0) }, false],
     ['was cancelled before a line ran', { status: 'cancelled', ...counts(2, 0, 0) }, true],
     ['was cancelled half-way', { status: 'cancelled', ...counts(2, 1, 0) }, false],

@@ -1,0 +1,24 @@
+import { loadConfig } from '../../platform/config';
+
+function load(settings: object) {
+  const one = { url: 'https://acme.test/openai/v1', ...settings };
+  const { providers } = loadConfig({ env: {}, needs: [], overrides: { providers: { one } } });
+  return providers['one'];
+}
+
+it.each([
+  ['openai', 50_000],
+  ['azure_openai', 100_000],
+  ['nightshift', 50_000],
+])('a provider of type %s takes %d lines in a job by default', (type, max_lines) => {
+  expect(load({ type })).toMatchObject({ type, max_lines, job_timeout: 26 * 3_600_000 });
+  expect(load({ type, max_lines: 7 })).toMatchObject({ max_lines: 7 });
+});
+
+it.each<[object, string]>([
+  [{ type: 'azure' }, 'providers.one.type'],
+  [{ type: 'azure_openai', api_version: '2024-10-21' }, 'api_version'],
+  [{ type: 'azure_openai', min_lines: 200_000 }, 'min_lines: must not exceed max_lines'],
+])('refuses the provider %j', (settings, message) => {
+  expect(() => load(settings)).toThrow(message);
+});
