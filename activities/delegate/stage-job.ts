@@ -15,6 +15,8 @@ import { openPart } from './part-ledger';
 const NEWLINE = Buffer.from('\n');
 /** Lines between two turns of the event loop, in which heartbeats get through. */
 const LINES_PER_TURN = 256;
+/** A store may make one system call for each piece, and a line is small. */
+const PIECE_BYTES = 256 * 1024;
 
 /**
  * Writes the job's input into the store: every line of its part without an answer, until the part reaches a
@@ -65,6 +67,19 @@ class StagedLines {
   }
 
   async *pieces(): AsyncGenerator<Uint8Array> {
+    let piece: Buffer[] = [];
+    let pieceBytes = 0;
+    for await (const line of this.#staged()) {
+      piece.push(line, NEWLINE);
+      pieceBytes += line.length + 1;
+      if (pieceBytes < PIECE_BYTES) continue;
+      yield Buffer.concat(piece, pieceBytes);
+      [piece, pieceBytes] = [[], 0];
+    }
+    if (pieceBytes > 0) yield Buffer.concat(piece, pieceBytes);
+  }
+
+  async *#staged(): AsyncGenerator<Buffer> {
     const { from, to } = this.#ledger;
     for (let position = from; position < to; position++) {
       if (position % LINES_PER_TURN === 0) await this.#breathe();
@@ -75,7 +90,6 @@ class StagedLines {
       this.lines++;
       this.bytes += line.length + 1;
       yield line;
-      yield NEWLINE;
     }
   }
 
