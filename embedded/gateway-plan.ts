@@ -52,6 +52,8 @@ export interface ModelSidePlaces {
   readonly workerToken: string;
   /** The gateway's settings as they will be; null while they are not known yet. */
   readonly gateway: Config['gateway'] | null;
+  /** Further settings of a stack with the simulator, from its base URL. */
+  readonly simulatorSettings?: ((url: string) => Record<string, unknown>) | undefined;
 }
 
 const LOOPBACK = '127.0.0.1';
@@ -62,7 +64,10 @@ const PERMITS = 2 * SIMULATOR_SLOTS;
 export function modelSideSettings(places: ModelSidePlaces): Record<string, unknown> {
   const { simulator, gateway, isWorkerBehindGateway } = places.side;
   const simulatorUrl = `http://${LOOPBACK}:${places.simulatorPort}`;
-  if (!gateway) return simulator ? { global_inference_gateway: { url: simulatorUrl } } : {};
+  const further = simulator ? (places.simulatorSettings?.(simulatorUrl) ?? {}) : {};
+  if (!gateway) {
+    return simulator ? { global_inference_gateway: { url: simulatorUrl }, ...further } : {};
+  }
   const pool = {
     models: ['*'],
     backends: [{ url: simulatorUrl }],
@@ -76,6 +81,7 @@ export function modelSideSettings(places: ModelSidePlaces): Record<string, unkno
     },
     ...(simulator ? { concurrency: { global: PERMITS, per_model: PERMITS } } : {}),
     ...(isWorkerBehindGateway ? { global_inference_gateway: wayThrough(places) } : {}),
+    ...further,
   };
 }
 

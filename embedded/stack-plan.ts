@@ -25,6 +25,8 @@ export interface PlanOptions {
   readonly sources: ConfigSources;
   /** Whether to start the simulator if no model server is configured. */
   readonly simulator: boolean;
+  /** Settings that the simulator's base URL is part of; not asked for without a simulator. */
+  readonly simulatorSettings?: ((url: string) => Record<string, unknown>) | undefined;
   /** Whether to start the gateway if it has a pool. */
   readonly gateway: boolean;
   /** If the port is in use: fail (`dev`), or take the next free one (`demo`). */
@@ -109,6 +111,7 @@ export async function planStack(given: PlanOptions): Promise<StackPlan> {
         gatewayPort: FIRST_PORTS.gateway,
         workerToken: dir.workerToken,
         gateway: null,
+        simulatorSettings: options.simulatorSettings,
       }),
       ...storeSettings(dir, store, FIRST_PORTS.s3),
     },
@@ -186,6 +189,7 @@ function withDecisions(options: PlanOptions, decisions: Decisions): ConfigSource
       gatewayPort: ports.gateway,
       workerToken: options.dir.workerToken,
       gateway: wanted.gateway,
+      simulatorSettings: options.simulatorSettings,
     }),
     pass_through_key_file: options.dir.passThroughKey,
   };

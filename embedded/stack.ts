@@ -18,6 +18,8 @@ export interface StackOptions {
   readonly sources: ConfigSources;
   /** Whether to start the simulator if no model server is configured. */
   readonly simulator: boolean;
+  /** Settings that the simulator's base URL is part of; not asked for without a simulator. */
+  readonly simulatorSettings?: ((url: string) => Record<string, unknown>) | undefined;
   /** Whether to start the gateway in front of the simulator, or of the pools that are configured. */
   readonly gateway: boolean;
   /** Where to keep objects if the settings do not say so; without it, where they are already. */

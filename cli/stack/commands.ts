@@ -31,6 +31,12 @@ export function addStackCommands(program: Command): void {
         'flow',
       ]),
     )
+    .addOption(
+      new Option(
+        '--providers',
+        "delegate one model of the batch to a simulated provider's batch API",
+      ).conflicts(['input', 'scene']),
+    )
     .option('--seconds <n>', 'of the scene: length of each part (default: 22)', parseSeconds)
     .option('--record <file>', 'of the scene: write every answer to this file, as JSON')
     .addHelpText(
@@ -38,6 +44,7 @@ export function addStackCommands(program: Command): void {
       examples([
         'nightshift demo',
         'nightshift demo --input my-requests.jsonl',
+        'nightshift demo --providers      # one batch over a local and a delegated model',
         'nightshift demo --scene flow     # users beside a batch, without and with the gateway',
       ]),
     )

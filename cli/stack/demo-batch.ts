@@ -8,7 +8,9 @@ import { interruptsFrom } from '../batches/interrupts';
 import { createReporter } from '../batches/reporter';
 import { submitBatch } from '../batches/submit-batch';
 import { watchBatch } from '../batches/watch-batch';
+import type { ProviderJob } from '../batches/provider-job';
 import type { DemoAccess } from './demo-access';
+import { followJobs } from './demo-providers';
 
 /** The batch of a demo, and the stack that runs it. */
 export interface DemoBatchOptions {
@@ -26,12 +28,16 @@ export interface DemoBatchOptions {
   readonly signal: AbortSignal;
   /** Called with the batch's id as soon as the batch exists. */
   onCreated(batchId: string): void;
+  /** Whether to show the jobs of the batch at providers. */
+  readonly showsJobs?: boolean;
 }
 
 /** The batch at its end, with its results on this disk. */
 export interface DemoBatchResult {
   readonly batch: Batch;
   readonly results: FetchedResults;
+  /** Empty unless jobs were to be shown. */
+  readonly jobs: readonly ProviderJob[];
   /** From the start of the upload to the last result. */
   readonly elapsedMs: number;
 }
@@ -53,8 +59,15 @@ export async function runDemoBatch(options: DemoBatchOptions): Promise<DemoBatch
   const created = await submitBatch(input, { endpoint, window: '24h' }, client);
   options.onCreated(created.id);
   const watch = { ...client, io: { pollMs: POLL_MS }, patienceMs: PATIENCE_MS };
-  const { batch } = await watchBatch(created, watch);
+  const follow = new AbortController();
+  const following =
+    options.showsJobs === true
+      ? followJobs(created.id, { ...client, signal: follow.signal })
+      : null;
+  const { batch } = await watchBatch(created, watch).finally(() => follow.abort());
+  await following;
   if (signal.aborted) return null;
+  const jobs = following === null ? [] : await client.service.jobs(batch.id, signal);
   mkdirSync(options.results, { recursive: true, mode: 0o700 });
   const results = await fetchResults(batch, {
     ...client,
@@ -62,7 +75,7 @@ export async function runDemoBatch(options: DemoBatchOptions): Promise<DemoBatch
     targets: targetsIn(options.results, batch.id),
     force: true,
   });
-  return { batch, results, elapsedMs: performance.now() - startedAtMs };
+  return { batch, results, jobs, elapsedMs: performance.now() - startedAtMs };
 }
 
 /** With `isNamedByUser: false` no secrets of the environment are sent: they are for other servers. */

@@ -14,6 +14,7 @@ import { say, table } from '../output';
 import { type DemoAccess, withAccess } from './demo-access';
 import { startDemoCalls, type DemoCalls, type DemoCallTimes } from './demo-calls';
 import { runDemoBatch } from './demo-batch';
+import { delegatingSettings, modelRows, slowDownProvider } from './demo-providers';
 import { sampleAnswers } from './sample-answers';
 import { sourcesOf, type StackFlags } from './stack-flags';
 import { stackSettings } from './stack-settings';
@@ -23,6 +24,8 @@ import { withStack } from './with-stack';
 /** Flags of `demo`. */
 export interface DemoFlags extends StackFlags {
   readonly input?: string;
+  /** Delegates a model of the sample batch to a simulated provider. */
+  readonly providers?: boolean;
 }
 
 const SHOWN: ShownLevels = { api: 'error', worker: 'error', simulator: 'error', temporal: 'none' };
@@ -41,6 +44,7 @@ export async function runDemo(flags: DemoFlags): Promise<void> {
     dataDir: dataDir.path,
     sources: sourcesOf(flags),
     simulator: flags.simulator,
+    simulatorSettings: flags.providers === true ? delegatingSettings : undefined,
     gateway: flags.gateway,
     store: flags.store,
     apiPort: flags.port === undefined ? 'next free' : 'exactly',
@@ -51,10 +55,13 @@ export async function runDemo(flags: DemoFlags): Promise<void> {
       stack,
       terminal,
       onSignal: 'fail',
-      work: (addresses, signal) => {
-        const { auth } = stackSettings(dataDir.path);
+      work: async (addresses, signal) => {
+        const settings = stackSettings(dataDir.path);
+        const { auth } = settings;
+        const showsJobs = flags.providers === true;
+        if (showsJobs) await slowDownProvider(settings);
         return withAccess({ auth, dataDir: dataDir.path }, (access) =>
-          showBatch({ addresses, access, signal, input, endpoint, results }),
+          showBatch({ addresses, access, signal, input, endpoint, results, showsJobs }),
         );
       },
     });
@@ -70,6 +77,7 @@ interface DemoRun {
   readonly input: string;
   readonly endpoint: string;
   readonly results: string;
+  readonly showsJobs: boolean;
 }
 
 const SAMPLES = 4;
@@ -92,6 +100,7 @@ async function showBatch(run: DemoRun): Promise<void> {
   const times = await calls?.stop();
   const paint = paintFor(process.stdout, processEnvironment());
   process.stdout.write(`${endSummary(done.batch, { ...done, paint })}\n`);
+  if (done.jobs.length > 0) process.stdout.write(`${table(modelRows(done.batch, done.jobs))}\n`);
   if (times !== undefined) process.stdout.write(`${callSummary(times)}\n`);
   const { id, status } = done.batch;
   if (status !== 'completed') {
