@@ -101,12 +101,20 @@ interface PortToCheck {
 /** A port on which Nightshift itself answers is fine. */
 async function checkPort({ host, port, setting }: PortToCheck): Promise<string> {
   if (port === 0 || (await isFree(host, port, setting))) return `${port} is free`;
-  const response = await fetch(`http://${urlHost(host)}:${port}/health`, {
-    signal: AbortSignal.timeout(CONNECT_TIMEOUT_MS),
-  }).catch(() => null);
-  const text = (await response?.text().catch(() => null)) ?? '';
-  if (/"status":\s*"ok"/.test(text)) return `${port} is used by a running nightshift`;
+  const base = `http://${urlHost(host)}:${port}`;
+  const isOurs =
+    /"status":\s*"ok"/.test(await textOf(`${base}/health`)) ||
+    // The gateway's own port passes requests on and has no health page.
+    /"title":\s*"Nightshift/.test(await textOf(`${base}/openapi.json`));
+  if (isOurs) return `${port} is used by a running nightshift`;
   throw new NightshiftError('port_in_use', `port ${port} is in use by another program`);
+}
+
+/** The text at a URL; empty if there is no answer in time. */
+async function textOf(url: string): Promise<string> {
+  const signal = AbortSignal.timeout(CONNECT_TIMEOUT_MS);
+  const response = await fetch(url, { signal }).catch(() => null);
+  return (await response?.text().catch(() => null)) ?? '';
 }
 
 async function checkPostgres(url: string): Promise<string> {

@@ -85,6 +85,19 @@ describe('the doctor with a database in the environment and a stack in the defau
   });
 });
 
+it('knows a gateway by its document, because its port has no health page', async () => {
+  const server = createServer(({ url }, response) =>
+    response.end(url === '/openapi.json' ? '{"info":{"title":"Nightshift gateway"}}' : '{}'),
+  );
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const pools = { main: { models: ['*'], backends: [{ url: 'http://127.0.0.1:9' }] } };
+  const config = loadConfig({ env: {}, overrides: { gateway: { port, pools } }, needs: [] });
+  const check = doctorChecks(config).find(({ name }) => name === 'gateway.port');
+  expect(await check?.run()).toBe(`${port} is used by a running nightshift`);
+  server.close();
+});
+
 describe('the doctor and the observability ports', () => {
   let server: Server;
   beforeEach(async () => {
