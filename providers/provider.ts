@@ -1,4 +1,5 @@
 import type { CreateOutcome, IdempotentOutcome } from '../core/delegation/call-outcome';
+import type { JobCounts, JobUsage } from '../core/delegation/job-counts';
 
 /**
  * The batch API of one provider: one entry of the setting `providers`. An adapter implements it for a type of
@@ -220,20 +221,6 @@ export interface JobStatus {
   readonly hasAllResults: boolean;
   /** Tokens of the whole job; null if the provider does not say. */
   readonly usage: JobUsage | null;
-}
-
-/** Lines of a job, by the provider's count. */
-export interface JobCounts {
-  readonly total: number;
-  readonly completed: number;
-  readonly failed: number;
-}
-
-/** Tokens of a job, by the provider's count. */
-export interface JobUsage {
-  readonly inputTokens: number;
-  readonly cachedTokens: number;
-  readonly outputTokens: number;
 }
 
 /** An error in the provider's words: for logs and rows only, never for users. Configured keys are masked. */

@@ -90,8 +90,13 @@ export function createActivities(deps: ActivityDeps): WorkerActivities {
       historyEvents: deps.historyEvents ?? null,
       routeOf: (model) => routes.routeOf(model),
     }),
-    ingest: async (input) =>
-      withRoutes(await ingest(input), { routes, config, row: await batches.find(input.batchId) }),
+    ingest: async (input) => {
+      const result = await ingest(input);
+      // Only delegates depend on the row: without any, it costs nothing.
+      const isDelegating = Object.keys(config.delegates).length > 0;
+      const row = isDelegating ? await batches.find(input.batchId) : null;
+      return withRoutes(result, { routes, config, row });
+    },
     executeChunk: createExecuteChunk(deps),
     endUnrouted: createEndUnrouted({ ...deps, isKnownNow: (model) => isKnownNow(routes, model) }),
     ...createDelegation(deps),

@@ -10,7 +10,7 @@ import type { RouteDirectory } from './route-directory';
 export interface RouteSources {
   readonly routes: Pick<RouteDirectory, 'routeOf' | 'isKnown'>;
   readonly config: Config;
-  /** Null if the batch has no row. */
+  /** Null if the batch has no row, or nothing is delegated. */
   readonly row: BatchRow | null;
 }
 

@@ -27,7 +27,7 @@ const UNTIL_IT_SUCCEEDS = { initialInterval: '1s', maximumInterval: '10s' } as c
  * dispatch is off: it would bypass the fairness of the queue and the limits of other workers
  * (docs/design/temporal.md#cancellation-type).
  */
-const AWAITED = {
+export const AWAITED = {
   cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
   allowEagerDispatch: false,
 } as const;

@@ -1,6 +1,7 @@
-import { ActivityCancellationType, proxyActivities } from '@temporalio/workflow';
+import { proxyActivities } from '@temporalio/workflow';
 import type { BatchSettings } from '../activities/contract';
 import type { DelegateActivities } from '../activities/delegate/contract';
+import { AWAITED } from './activity-policies';
 import { BATCH_QUEUE } from './contract';
 
 /*
@@ -8,11 +9,6 @@ import { BATCH_QUEUE } from './contract';
  * attempts: an answer of the provider, the time to give up, or a stop ends them. Attempts add no events to
  * the history, so a job may be asked about for days.
  */
-
-const AWAITED = {
-  cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-  allowEagerDispatch: false,
-} as const;
 
 const RETRY = { initialInterval: '1s', maximumInterval: '30s' } as const;
 

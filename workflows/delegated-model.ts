@@ -1,6 +1,7 @@
 import { CancellationScope, condition, log, patched, sleep } from '@temporalio/workflow';
 import type { DelegatedJob } from '../activities/delegate/contract';
 import { summaryText } from '../core/batch/temporal-bounds';
+import { AFTER_HARVEST_MS } from '../core/delegation/intervals';
 import type { ChunkInFlight, OverdueQueue } from './chunk-in-flight';
 import type { ResumedModel } from './contract';
 import { openPartsActivity } from './delegate-policies';
@@ -12,9 +13,6 @@ import { ModelLanes } from './model-lanes';
 import type { ModelProgress } from './model-progress';
 import type { ModelRun } from './model-run';
 import { settleLeftovers } from './settle-leftovers';
-
-/** A delegated job that nobody has ended is given up this long after its last chance. */
-const AFTER_HARVEST_MS = 60_000;
 
 /**
  * Runs one model through a provider's batch API: jobs in generations, each over what the last one left

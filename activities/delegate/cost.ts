@@ -1,5 +1,5 @@
 import type { DelegateConfig } from '../../platform/config-providers';
-import type { JobUsage } from '../../storage/postgres/provider-jobs/job-row';
+import type { JobUsage } from '../../core/delegation/job-counts';
 
 const MILLION = 1_000_000;
 

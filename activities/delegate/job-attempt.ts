@@ -24,7 +24,7 @@ const AUTH_MS = 300_000;
 const CAPACITY_MS = 60_000;
 const MIN_PAUSE_MS = 5_000;
 /** Clocks of this installation and its provider may differ by so much. */
-const CLOCK_SKEW_MS = 600_000;
+export const CLOCK_SKEW_MS = 600_000;
 
 /** @throws a failure that is retried if this process has no such provider */
 export async function attemptAt(input: JobInput, deps: DelegateDeps): Promise<JobAttempt> {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { AFTER_HARVEST_MS } from '../../core/delegation/intervals';
 import { jobId } from '../../core/delegation/job-ids';
 import type { JobToMake, KnownJob, NextJobs } from '../../core/delegation/next-jobs';
 import { nextJobs } from '../../core/delegation/next-jobs';
@@ -13,9 +14,6 @@ import type { DelegateDeps } from './deps';
 export type OpenPartsDeps = Pick<DelegateDeps, 'jobs' | 'batches' | 'config' | 'logger'> & {
   accountOf(provider: ProviderConfig): string;
 };
-
-/** A job that its workflow still waits for this long after its last chance is given up. */
-const AFTER_HARVEST_MS = 60_000;
 
 /**
  * The activity that decides which jobs of a model run next, and makes their rows. It may run any number of

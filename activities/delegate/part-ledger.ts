@@ -1,11 +1,8 @@
 import { MAX_CHUNK_ENTRIES } from '../../core/chunks/chunk-size';
-import { NightshiftError } from '../../core/errors';
-import { planKey } from '../../core/names/object-names';
-import { PLAN_ENTRY_BYTES } from '../../core/plan/plan-entry';
 import type { Range } from '../../core/range';
 import type { FrameRef } from '../../storage/journal/journal-store';
 import { ChunkLedger, type ChunkLine } from '../execute/chunk-ledger';
-import { missingAs } from '../execute/open-run';
+import { readPlan } from '../execute/read-plan';
 import type { JobInput } from './contract';
 import type { DelegateDeps } from './deps';
 
@@ -85,13 +82,7 @@ export async function openPart(
   const blocks: Block[] = [];
   for (let from = job.from; from < job.to; from += MAX_CHUNK_ENTRIES) {
     const to = Math.min(job.to, from + MAX_CHUNK_ENTRIES);
-    const bytes = { from: from * PLAN_ENTRY_BYTES, to: to * PLAN_ENTRY_BYTES };
-    const plan = await store
-      .read(planKey(batchId, planNonce, safe), bytes)
-      .catch(missingAs('plan_unreadable', `plan of ${safe} is gone`));
-    if (plan.length !== bytes.to - bytes.from) {
-      throw new NightshiftError('plan_unreadable', `plan of ${safe} is shorter than its map says`);
-    }
+    const plan = await readPlan(store, { batchId, planNonce, safeModel: safe }, { from, to });
     const ledger = new ChunkLedger({ from, to }, plan);
     for await (const frame of frames(journal, { batchId, safe, from, to })) ledger.addFrame(frame);
     blocks.push({ from, to, ledger });

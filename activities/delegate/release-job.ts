@@ -4,7 +4,8 @@ import type { CallOptions, IdempotentResult, JobStatus } from '../../providers/p
 import type { JobRow } from '../../storage/postgres/provider-jobs/job-row';
 import { costOf } from './cost';
 import type { DelegateDeps, OpenProvider } from './deps';
-import { jobToFind } from './job-attempt';
+import { END_OUTCOMES } from './end-outcomes';
+import { CLOCK_SKEW_MS, jobToFind } from './job-attempt';
 import type { ProviderCall } from './observer';
 
 /** What {@link releaseJob} needs. */
@@ -27,11 +28,8 @@ export interface Visit {
 /** `later`: it is visited again. `auth`: so is every job of the provider, and no call to it makes sense now. */
 export type Released = 'released' | 'later' | 'auth';
 
-/** Clocks of this process, PostgreSQL and the provider may differ by so much. */
-const CLOCK_SKEW_MS = 600_000;
 /** Ends of a cleanup that another try would not change. The log tells of a refusal. */
 const IS_OVER = ['ok', 'gone', 'refused'];
-const ENDED: readonly JobStatus['state'][] = ['completed', 'failed', 'expired', 'cancelled'];
 
 /**
  * Leaves nothing of a job at its provider, after its batch has ended: looks for it if it may have been created,
@@ -63,7 +61,8 @@ class JobVisit {
 
   /** The answer to a create was lost. The job may appear until the quiet time after its lease has passed. */
   async #lookUp(): Promise<Released> {
-    const { row, api } = { row: this.#row, api: this.#visit.provider.api };
+    const row = this.#row;
+    const { api } = this.#visit.provider;
     const { storeId } = this.#deps;
     // The endpoint does not recognise a job.
     const input = { batchId: row.batchId, endpoint: '' };
@@ -97,7 +96,7 @@ class JobVisit {
     if (looked.outcome === 'gone') return this.#clean(externalId, []);
     if (looked.outcome !== 'ok') return laterAfter(looked);
     const { value: status } = looked;
-    if (ENDED.includes(status.state)) {
+    if (END_OUTCOMES[status.state] !== undefined) {
       await this.#note(status);
       return this.#clean(externalId, status.resultFiles);
     }
@@ -123,7 +122,8 @@ class JobVisit {
   }
 
   async #clean(externalId: string | null, resultFiles: readonly string[]): Promise<Released> {
-    const { row, provider } = { row: this.#row, provider: this.#visit.provider };
+    const row = this.#row;
+    const { provider } = this.#visit;
     const remoteInputs = row.upload === null ? [] : [row.upload];
     const isEmpty = remoteInputs.length + resultFiles.length === 0;
     if (!isEmpty && !provider.config.keep_remote) {

@@ -9,6 +9,7 @@ import type { JobRow } from '../../storage/postgres/provider-jobs/job-row';
 import { withHeartbeat } from '../runtime/with-heartbeat';
 import type { WatchedJob, WatchJobInput } from './contract';
 import type { DelegateDeps } from './deps';
+import { END_OUTCOMES } from './end-outcomes';
 import type { JobAttempt } from './job-attempt';
 import type { FailedResult } from './job-attempt';
 import { attemptAt, jobToFind, observedCall, reportFailure, rowOf } from './job-attempt';
@@ -18,14 +19,6 @@ import { notBeyond, retryLater } from './retry-later';
 
 const RESULTS_POLL_MS = 5_000;
 const OTHER_ACCOUNT_MS = 300_000;
-
-/** The states of an ended job, as outcomes. */
-const OUTCOMES: Partial<Record<JobStatus['state'], JobOutcome>> = {
-  completed: 'completed',
-  failed: 'failed',
-  expired: 'expired',
-  cancelled: 'cancelled',
-};
 
 /**
  * The activity that waits for the end of a job: one status call per attempt. "Not yet" is a failure that the
@@ -104,7 +97,7 @@ class Watch {
       const log = { jobId: row.id, provider: provider.name, state: status.providerState };
       deps.logger.warn(log, 'a provider has a job state that is not known; it counts as running');
     }
-    const outcome = OUTCOMES[status.state];
+    const outcome = END_OUTCOMES[status.state];
     if (outcome !== undefined) return this.#ended(row, status, outcome);
     await deps.jobs.recordObservation(row.id, observed(status));
     const text = progressText(provider.name, status);

@@ -2,9 +2,7 @@ import { Context } from '@temporalio/activity';
 import { failureText } from '../../core/batch/temporal-bounds';
 import type { ExitReason } from '../../core/chunks/exit-reason';
 import { EXIT_REASON } from '../../core/chunks/exit-reason';
-import { NightshiftError } from '../../core/errors';
-import { planKey, runsKey } from '../../core/names/object-names';
-import { PLAN_ENTRY_BYTES } from '../../core/plan/plan-entry';
+import { runsKey } from '../../core/names/object-names';
 import { decodeRuns, runsBytes } from '../../core/plan/runs';
 import type { JournalWriter } from '../../storage/journal/journal-store';
 import type { ChunkLease } from '../../storage/postgres/chunk-lease';
@@ -15,7 +13,7 @@ import { ChunkLedger } from './chunk-ledger';
 import type { ExecuteDeps } from './deps';
 import type { LineRun } from './line-run';
 import type { OpenRun, RunContext } from './open-run';
-import { missingAs } from './open-run';
+import { readPlan } from './read-plan';
 import { retryStep } from './retry-step';
 import type { AttemptNote } from './worker-crashes';
 
@@ -109,17 +107,10 @@ export class ChunkAttempt {
 
   #readJournal(): Promise<ChunkLedger> {
     const { store, journal } = this.#o.deps;
-    const { batchId, planNonce, safeModel, from, to } = this.#chunk;
+    const { batchId, safeModel, from, to } = this.#chunk;
     return this.#retry('reading plan and journal', async () => {
-      const bytes = { from: from * PLAN_ENTRY_BYTES, to: to * PLAN_ENTRY_BYTES };
       const runs = this.#readRuns();
-      const plan = await store
-        .read(planKey(batchId, planNonce, safeModel), bytes)
-        .catch(missingAs('plan_unreadable', `plan of ${safeModel} is gone`));
-      if (plan.length !== bytes.to - bytes.from) {
-        const message = `plan of ${safeModel} is shorter than its map says`;
-        throw new NightshiftError('plan_unreadable', message);
-      }
+      const plan = await readPlan(store, this.#chunk, { from, to });
       const ledger = new ChunkLedger({ from, to }, plan, await runs);
       const frames = journal.scan({ batchId, safeModel }, { from, to });
       for await (const ref of frames) ledger.addFrame(ref);

@@ -1,7 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { retry, RETRY_POLICIES } from '../../core/async/retry';
 import { isNightshiftError } from '../../core/errors';
 import type { Logger } from '../../platform/logger';
+import { pause } from '../runtime/pause';
 
 /** How the failures of a step are reported, and when to give up. */
 export interface RetryStepOptions {
@@ -21,7 +21,7 @@ export function retryStep<T>(
   return retry(work, {
     policy: RETRY_POLICIES.chunkStep,
     nowMs: () => performance.now(),
-    sleep: (ms) => delay(ms, undefined, { signal }).catch(() => undefined),
+    sleep: (ms) => pause(ms, signal),
     isRetryable: (error) => !signal.aborted && isNightshiftError(error) && error.retryable,
     onRetry: (error, pauseMs) => {
       onFailure(error as Error);

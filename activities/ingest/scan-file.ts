@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { NightshiftError, isNightshiftError } from '../../core/errors';
 import { createInputErrors, type InputErrors } from '../../core/openai/input-errors';
 import type { LineRules } from '../../core/openai/line-check';
 import type { ScanSink } from '../../core/openai/line-scanner';
+import { pause } from '../runtime/pause';
 import type { IngestDeps, Ingestion } from './deps';
 import { createPlanCollector, type PlanCollector } from './plan-collector';
 import { scanInput } from './scan-input';
@@ -75,7 +75,7 @@ function inTurn<T>(
     if (!exclusive) return scan();
     attempt.readsExclusively();
     heartbeat.beat();
-    await sleep(deps.announceMs ?? ANNOUNCE_MS, undefined, { signal }).catch(() => undefined);
+    await pause(deps.announceMs ?? ANNOUNCE_MS, signal);
     heartbeat.check();
     return scan();
   });

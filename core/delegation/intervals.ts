@@ -1,3 +1,5 @@
+/** How long after its last chance a job is given up that nobody has ended, ms. */
+export const AFTER_HARVEST_MS = 60_000;
 const ALL_DONE_MS = 5_000;
 const JITTER = 0.1;
 const CAPACITY_INITIAL_MS = 60_000;

@@ -1,6 +1,7 @@
 import { isJsonObject } from '../../core/openai/json-object';
 import { boundedError } from '../call-result';
-import type { JobCounts, JobState, JobStatus, JobUsage, LineError } from '../provider';
+import type { JobCounts, JobUsage } from '../../core/delegation/job-counts';
+import type { JobState, JobStatus, LineError } from '../provider';
 import { isQuotaCode, textOf } from './error-object';
 
 /** A batch as the provider shows it: its status, and what tells whose it is. */

@@ -1,14 +1,9 @@
 import type { Pool } from 'pg';
 import { type JobOutcome, type JobStep, stepsBefore } from '../../../core/delegation/job-steps';
+import type { JobCounts, JobUsage } from '../../../core/delegation/job-counts';
 import { query } from '../sql';
-import {
-  type JobColumns,
-  JOB_COLUMNS,
-  type JobCounts,
-  type JobError,
-  type JobRow,
-} from './job-row';
-import { type JobUsage, type NewJobRow, toJobRow } from './job-row';
+import { type JobColumns, JOB_COLUMNS, type JobError, type JobRow } from './job-row';
+import { type NewJobRow, toJobRow } from './job-row';
 import { errorJson } from './settle-create';
 
 /** The staged input of a job, and what each of its create calls sends. */

@@ -1,3 +1,4 @@
+import type { JobCounts, JobUsage } from '../../../core/delegation/job-counts';
 import type { JobOutcome, JobStep } from '../../../core/delegation/job-steps';
 
 /**
@@ -59,20 +60,6 @@ export interface NewJobRow {
   readonly provider: string;
   /** Fingerprint of the account that the settings led to. */
   readonly account: string;
-}
-
-/** The provider's counts of a job's lines. */
-export interface JobCounts {
-  readonly total: number;
-  readonly completed: number;
-  readonly failed: number;
-}
-
-/** Tokens of a job, as far as the provider says. */
-export interface JobUsage {
-  readonly inputTokens: number;
-  readonly cachedTokens: number;
-  readonly outputTokens: number;
 }
 
 /** Why a job failed, in the provider's words. For operators only. */
