@@ -1,4 +1,5 @@
-import type { ProviderConfig } from './config-providers';
+import { PROVIDER_TYPES } from '../core/delegation/provider-types';
+import type { DelegateConfig, ProviderConfig } from './config-providers';
 import type { RuleBreak } from './config-rule';
 import type { Config } from './config-schema';
 
@@ -41,7 +42,9 @@ function providerRules(name: string, { request_timeout, url, ...one }: ProviderC
 }
 
 function delegateRules(config: Config, model: string): RuleBreak[] {
-  const { provider: name, fallback } = config.delegates[model] ?? { provider: '' };
+  const delegate = config.delegates[model];
+  if (delegate === undefined) return [];
+  const { provider: name, fallback } = delegate;
   const path = ['delegates', model];
   const hasGateway =
     config.global_inference_gateway !== undefined ||
@@ -53,5 +56,23 @@ function delegateRules(config: Config, model: string): RuleBreak[] {
     ...(fallback !== 'gateway' || hasGateway
       ? []
       : [{ path: [...path, 'fallback'], message: 'no gateway serves this model: configure one' }]),
+    ...translationRules(config.providers[name], delegate).map((key) => ({
+      path: [...path, key],
+      message: 'has no effect: the provider takes requests as they are',
+    })),
+  ];
+}
+
+/** The settings of translation that are set for a provider that translates nothing. */
+function translationRules(
+  provider: ProviderConfig | undefined,
+  delegate: DelegateConfig,
+): string[] {
+  if (provider === undefined || PROVIDER_TYPES[provider.type].translates) return [];
+  const { drop_params, default_max_tokens, extra_body } = delegate;
+  return [
+    ...(drop_params ? ['drop_params'] : []),
+    ...(default_max_tokens === undefined ? [] : ['default_max_tokens']),
+    ...(Object.keys(extra_body).length === 0 ? [] : ['extra_body']),
   ];
 }

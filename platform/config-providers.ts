@@ -49,6 +49,12 @@ const delegate = z.strictObject({
   generations: count.prefault(2),
   /** Empty: all tenants. */
   tenants: z.array(nonEmpty).default([]),
+  /** Drops what the provider's format cannot express, instead of refusing the line. */
+  drop_params: z.boolean().default(false),
+  /** Of lines that state no limit, for formats that demand one. Without it: 4096. */
+  default_max_tokens: count.optional(),
+  /** Members of each translated request, in the provider's format. */
+  extra_body: z.record(z.string(), z.unknown()).default({}),
   /** USD per million tokens. */
   price: z.strictObject({ input: price, cached: price.optional(), output: price }).optional(),
 });

@@ -1,12 +1,8 @@
 import type { ApiKeyFile } from '../platform/api-key-file';
 import type { ConnectionPoolOptions } from '../platform/http-client/pool';
 
-/** The types of providers that have an adapter. */
-export type ProviderType = 'openai' | 'azure_openai' | 'nightshift';
-
-/** What an adapter needs of one entry of `providers`. */
-export interface ProviderSettings {
-  readonly type: ProviderType;
+/** How a provider of any type is reached. */
+export interface ProviderConnection {
   /** Base URL, such as `https://api.openai.com/v1`. */
   readonly url: string;
   /** The file with the key; null for a provider that takes none. */
@@ -19,3 +15,14 @@ export interface ProviderSettings {
   /** Longest line of a result file, bytes. A longer one counts as malformed. */
   readonly maxResultLineBytes: number;
 }
+
+/** Hosts that speak OpenAI's Files and Batches API. */
+export interface OpenAiKind {
+  readonly type: 'openai' | 'azure_openai' | 'nightshift';
+}
+
+/** What only some types need. */
+export type ProviderKind = OpenAiKind;
+
+/** What an adapter needs of one entry of `providers`. */
+export type ProviderSettings = ProviderConnection & ProviderKind;

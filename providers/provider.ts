@@ -31,7 +31,7 @@ export interface Provider {
    * Uploads the input of a job. A repetition makes a second remote input, which is harmless and which
    * {@link cleanup} may remove. Providers with inline input refuse the call with an error.
    */
-  upload(job: JobToCreate, input: JobInput, call: CallOptions): Promise<IdempotentResult<string>>;
+  upload(job: JobToCreate, input: JobInput, call: UploadOptions): Promise<IdempotentResult<string>>;
 
   /**
    * One look at an uploaded input, before the first create. A create with an input that is `processing` would be
@@ -64,7 +64,7 @@ export interface Provider {
   results(
     job: JobStatus,
     take: (result: LineResult) => void | Promise<void>,
-    call: CallOptions,
+    call: ResultOptions,
   ): Promise<IdempotentResult<ResultTotals>>;
 
   /**
@@ -94,8 +94,6 @@ export interface ProviderCapabilities {
    * its create, proven by results.
    */
   readonly find: 'key' | 'name' | 'filter' | 'list' | 'inert' | 'window';
-  /** Endpoints whose lines the provider takes; null for all. */
-  readonly endpoints: readonly string[] | null;
   /** Whether the provider stores our marker, so that jobs without a row can be recognised. */
   readonly storesMarker: boolean;
   /** Whether all lines of a job must name the same model. */
@@ -125,6 +123,18 @@ export interface LineToEncode {
   readonly model: string | null;
   /** The value of the line's `body`: a JSON object without line breaks. */
   readonly body: Buffer;
+  /** For types that translate lines; the others send bodies as they are. */
+  readonly translation: TranslationOptions;
+}
+
+/** How lines are translated into the provider's format. */
+export interface TranslationOptions {
+  /** Drops or clamps members that the format cannot express, instead of refusing the line. */
+  readonly dropParams: boolean;
+  /** Most tokens of an answer whose line states none, for formats that demand the number. */
+  readonly defaultMaxTokens: number;
+  /** Members that are set in each translated request, in the provider's own format. */
+  readonly extraBody: Readonly<Record<string, unknown>>;
 }
 
 /** A line as it is written to the job's input, or why it cannot be. */
@@ -276,6 +286,27 @@ export interface JobRemains {
 export interface CallOptions {
   /** Ends the call as a failure. */
   readonly signal: AbortSignal;
+}
+
+/** Options of an upload. */
+export interface UploadOptions extends CallOptions {
+  /** A file that lines of the job name by its id; null if it does not exist any more. */
+  openFile(fileId: string): Promise<LineFile | null>;
+}
+
+/** A file that a line names. */
+export interface LineFile extends JobInput {
+  /** As it was uploaded. */
+  readonly filename: string;
+}
+
+/** Options of a download of results, with what a translated answer states. */
+export interface ResultOptions extends CallOptions {
+  readonly endpoint: string;
+  /** The name of the model that the lines use. */
+  readonly model: string;
+  /** `created` of each answer, Unix s. The same for each download, so that it makes the same bytes. */
+  readonly createdSec: number;
 }
 
 /** Options of a create. */

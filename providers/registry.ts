@@ -3,9 +3,9 @@ import { NIGHTSHIFT_DIALECT } from './nightshift/dialect';
 import { createOpenAiProvider } from './openai/adapter';
 import { OPENAI_DIALECT, type OpenAiDialect } from './openai/dialect';
 import type { Provider } from './provider';
-import type { ProviderSettings, ProviderType } from './provider-settings';
+import type { OpenAiKind, ProviderSettings } from './provider-settings';
 
-const DIALECTS: Readonly<Record<ProviderType, OpenAiDialect>> = {
+const DIALECTS: Readonly<Record<OpenAiKind['type'], OpenAiDialect>> = {
   openai: OPENAI_DIALECT,
   azure_openai: AZURE_OPENAI_DIALECT,
   nightshift: NIGHTSHIFT_DIALECT,
@@ -16,5 +16,10 @@ const DIALECTS: Readonly<Record<ProviderType, OpenAiDialect>> = {
  * @throws config_invalid if its credential cannot be read
  */
 export function openProvider(settings: ProviderSettings): Provider {
-  return createOpenAiProvider(DIALECTS[settings.type], settings);
+  switch (settings.type) {
+    case 'openai':
+    case 'azure_openai':
+    case 'nightshift':
+      return createOpenAiProvider(DIALECTS[settings.type], settings);
+  }
 }

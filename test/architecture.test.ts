@@ -20,7 +20,11 @@ const USED_OTHERWISE: Readonly<Record<string, string>> = {
 };
 
 /** Folders whose exports no product code imports yet, each with what is going to use them. */
-const NOT_USED_YET: Readonly<Record<string, string>> = {};
+const NOT_USED_YET: Readonly<Record<string, string>> = {
+  'providers/remote-folder': 'types that work from a bucket follow',
+  'core/delegation/provider-types': 'as above',
+  'simulator/providers/fake-api': 'as above',
+};
 
 describe('the source tree', () => {
   it('keeps the rules of floors, purity, names, lengths, cycles and doc comments', () => {

@@ -1,4 +1,5 @@
 import { giveUpAtMs } from '../core/delegation/leftovers';
+import { takesEndpoint } from '../core/delegation/provider-types';
 import type { Config } from '../platform/config-schema';
 import { fallsBack } from '../platform/config-provider-rules';
 import type { BatchRow } from '../storage/postgres/batches/types';
@@ -33,6 +34,7 @@ export function planDelegate(
   const delegate = config.delegates[model];
   const provider = delegate === undefined ? undefined : config.providers[delegate.provider];
   if (delegate === undefined || provider === undefined) return null;
+  if (!takesEndpoint(provider.type, batch.endpoint)) return null;
   if (isExcluded(batch, delegate.tenants)) return null;
   const { createdAtSec, expiresAtSec } = batch;
   const isSmall = entries < provider.min_lines;

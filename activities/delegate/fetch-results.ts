@@ -43,7 +43,13 @@ export async function fetchResults(
     heartbeat.check();
     return taker.take(result);
   };
-  const read = (options: CallOptions) => provider.api.results(status.value, take, options);
+  const answers = {
+    endpoint: attempt.input.endpoint,
+    model: row.model,
+    createdSec: Math.floor((row.submittedAtMs ?? row.createdAtMs) / 1000),
+  };
+  const read = (options: CallOptions) =>
+    provider.api.results(status.value, take, { ...options, ...answers });
   const results = await observedCall(attempt, 'results', read, signal);
   if (results.outcome !== 'ok') return giveUp(attempt, { what: 'results', failed: results, note });
   for (const error of await lineErrorsOf(deps.store, row, status.value.lineErrors)) {

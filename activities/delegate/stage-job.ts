@@ -4,6 +4,7 @@ import { wireId } from '../../core/delegation/job-ids';
 import { estimatedTokens } from '../../core/delegation/quota';
 import { stagedJobKey } from '../../core/names/object-names';
 import { readLineFields } from '../../core/openai/member-ranges';
+import type { TranslationOptions } from '../../providers/provider';
 import type { ObjectReader } from '../../storage/object-store';
 import type { JobRow } from '../../storage/postgres/provider-jobs/job-row';
 import type { Heartbeat } from '../runtime/heartbeat';
@@ -11,6 +12,7 @@ import type { JobAttempt } from './job-attempt';
 import { rowOf } from './job-attempt';
 import type { PartLedger } from './part-ledger';
 import { openPart } from './part-ledger';
+import { translationOf } from './translation';
 
 const NEWLINE = Buffer.from('\n');
 /** Lines between two turns of the event loop, in which heartbeats get through. */
@@ -50,6 +52,7 @@ class StagedLines {
   readonly #ledger: PartLedger;
   readonly #reader: ObjectReader;
   readonly #heartbeat: Heartbeat;
+  readonly #translation: TranslationOptions;
   lines = 0;
   bytes = 0;
   /** Position after the last line that was looked at. */
@@ -63,6 +66,7 @@ class StagedLines {
     this.#ledger = parts.ledger;
     this.#reader = parts.reader;
     this.#heartbeat = parts.heartbeat;
+    this.#translation = translationOf(attempt.deps.config.delegates[attempt.input.model]);
     this.to = parts.ledger.from;
   }
 
@@ -111,6 +115,7 @@ class StagedLines {
       endpoint: input.endpoint,
       model: deps.config.delegates[input.model]?.model ?? null,
       body: bytes.subarray(bodyStart, bodyEnd),
+      translation: this.#translation,
     });
     return encoded.kind === 'line' ? encoded.bytes : null;
   }

@@ -1,4 +1,4 @@
-import type { JobInput as StagedBody } from '../../providers/provider';
+import type { CallOptions, JobInput as StagedBody } from '../../providers/provider';
 import type { ObjectStore } from '../../storage/object-store';
 import type { JobRow } from '../../storage/postgres/provider-jobs/job-row';
 import type { JobAttempt } from './job-attempt';
@@ -16,7 +16,8 @@ export async function uploadJob(
   const { provider, deps } = attempt;
   const job = await jobToFind(attempt, row);
   const body = stagedBody(deps.store, row);
-  const call = (options: { signal: AbortSignal }) => provider.api.upload(job, body, options);
+  const call = (options: CallOptions) =>
+    provider.api.upload(job, body, { ...options, openFile: noFile });
   const result = await observedCall(attempt, 'upload', call, signal);
   if (result.outcome === 'ok') return (await deps.jobs.recordUpload(row.id, result.value)) ?? row;
   if (result.outcome !== 'refused' && result.outcome !== 'gone') {
@@ -25,6 +26,11 @@ export async function uploadJob(
   logFailure(attempt, 'upload', result);
   const { code, message } = result.failure;
   return (await deps.jobs.refuse(row.id, { code, message })) ?? row;
+}
+
+/** No endpoint has lines that name files. */
+async function noFile(): Promise<null> {
+  return null;
 }
 
 /** The staged input of a job, read from the store each time it is sent. */

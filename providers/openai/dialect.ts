@@ -22,7 +22,6 @@ export const OPENAI_DIALECT: OpenAiDialect = {
   capabilities: {
     input: 'uploaded',
     find: 'list',
-    endpoints: null,
     storesMarker: true,
     isSingleModel: false,
     canCancel: true,

@@ -1,15 +1,12 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { NightshiftError } from '../../core/errors';
-import { errorBody } from '../json-exchange';
+import type { ApiFault, ProviderAnswer } from './answer';
 import type { CallFault, ProviderCallName } from './settings';
 
-/** The answer to one call. */
-export interface ProviderAnswer {
-  readonly status: number;
-  readonly contentType: string;
-  readonly bytes: Buffer;
-  readonly retryAfterSec?: number | null;
+/** What {@link serveWithFault} serves. */
+export interface ServedCall {
+  effect(): ProviderAnswer;
+  errorOf(error: ApiFault): ProviderAnswer;
 }
 
 /** Time between the pieces of a slow body, ms. */
@@ -34,12 +31,13 @@ export class CallFaults {
 
 /**
  * Serves one call with its fault (docs/design/simulator.md#faults-of-calls).
- * @param effect does what the call asks for. It is not called if the fault refuses the call.
+ * @param served `effect` does what the call asks for; it is not called if the fault refuses the call. `errorOf`
+ *   writes an error in the provider's format.
  */
 export async function serveWithFault(
   response: ServerResponse,
   fault: CallFault | null,
-  effect: () => ProviderAnswer,
+  { effect, errorOf }: ServedCall,
 ): Promise<void> {
   if (fault === null) return sendAnswer(response, effect());
   const { drop, status, accepts, delay_ms: delayMs } = fault;
@@ -49,22 +47,14 @@ export async function serveWithFault(
   const isRefused = drop || status !== null;
   const answer = accepts || !isRefused ? effect() : null;
   if (drop) return;
-  if (status !== null || answer === null) return sendAnswer(response, refusal(fault));
+  if (status !== null || answer === null) {
+    return sendAnswer(response, refusal(fault, errorOf));
+  }
   const sent = fault.cut ? Math.floor(answer.bytes.length / 2) : answer.bytes.length;
   if (fault.cut || fault.bytes_per_sec !== null) {
     const bytesPerSec = fault.bytes_per_sec ?? Number.MAX_SAFE_INTEGER;
     await sendPaced(response, answer, { bytes: sent, bytesPerSec });
   } else sendAnswer(response, answer);
-}
-
-/** A JSON answer. */
-export function jsonAnswer(json: unknown, status = 200): ProviderAnswer {
-  return { status, contentType: 'application/json', bytes: Buffer.from(JSON.stringify(json)) };
-}
-
-/** An error as an answer. */
-export function errorAnswer(error: NightshiftError): ProviderAnswer {
-  return jsonAnswer(errorBody(error), error.httpStatus);
 }
 
 /** Sends an answer at once. */
@@ -73,18 +63,22 @@ export function sendAnswer(response: ServerResponse, answer: ProviderAnswer): vo
   response.end(answer.bytes);
 }
 
-function refusal({ status, code, retry_after_sec: retryAfterSec }: CallFault): ProviderAnswer {
+function refusal(
+  { status, code, retry_after_sec: retryAfterSec }: CallFault,
+  errorOf: ServedCall['errorOf'],
+): ProviderAnswer {
   const httpStatus = status ?? 500;
   const apiCode = code ?? (httpStatus === 401 ? 'invalid_api_key' : null);
   const message = `the settings ask for status ${httpStatus}`;
-  const body = errorBody({ httpStatus, message, param: null, apiCode });
-  return { ...jsonAnswer(body, httpStatus), retryAfterSec };
+  const answer = errorOf({ httpStatus, message, param: null, apiCode });
+  return { ...answer, retryAfterSec };
 }
 
 function writeHead(response: ServerResponse, answer: ProviderAnswer): void {
-  const { status, contentType, bytes, retryAfterSec = null } = answer;
+  const { status, contentType, bytes, retryAfterSec = null, headers } = answer;
   if (retryAfterSec !== null) response.setHeader('retry-after', String(retryAfterSec));
-  response.writeHead(status, { 'content-type': contentType, 'content-length': bytes.length });
+  const length = { 'content-type': contentType, 'content-length': bytes.length };
+  response.writeHead(status, { ...length, ...headers });
 }
 
 /** Sends the first bytes of an answer at a rate, and closes the connection if that was not all. */

@@ -1,10 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { NightshiftError, isNightshiftError } from '../../core/errors';
 import type { SimulatorSettings } from '../settings';
-import { CallFaults, errorAnswer, jsonAnswer, sendAnswer, serveWithFault } from './call-faults';
+import { jsonAnswer } from './answer';
+import { CallFaults, sendAnswer, serveWithFault } from './call-faults';
+import type { ApiEffect, ApiRoute, FakeApi } from './fake-api';
 import { FileStore } from './file-store';
 import { JobStore } from './job-store';
-import { findRoute, type ApiRoute } from './openai/routes';
+import { OPENAI_API } from './openai/routes';
 import {
   DEFAULT_PROVIDER_SETTINGS,
   changedProviderSettings,
@@ -18,7 +20,8 @@ export interface ProviderExchange {
   readonly body: Buffer;
 }
 
-const OPENAI = '/providers/openai/v1';
+const ROOT = '/providers/';
+const APIS: readonly FakeApi[] = [OPENAI_API];
 const CONFIG = '/simulator/providers/config';
 const STATS = '/simulator/providers/stats';
 
@@ -40,9 +43,10 @@ export class ProviderServer {
   find(method: string, path: string): ((exchange: ProviderExchange) => Promise<void>) | undefined {
     const control = this.#control(`${method} ${path}`);
     if (control !== undefined) return control;
-    if (!path.startsWith(`${OPENAI}/`)) return undefined;
-    const route = findRoute(method, path.slice(OPENAI.length));
-    return route === null ? undefined : (exchange) => this.#serve(route, exchange);
+    const api = APIS.find(({ prefix }) => path.startsWith(`${ROOT}${prefix}/`));
+    if (api === undefined) return undefined;
+    const route = api.findRoute(method, path.slice(ROOT.length + api.prefix.length));
+    return route === null ? undefined : (exchange) => this.#serve(api, route, exchange);
   }
 
   #control(route: string): ((exchange: ProviderExchange) => Promise<void>) | undefined {
@@ -60,21 +64,31 @@ export class ProviderServer {
     }
   }
 
-  async #serve(route: ApiRoute, { request, response, body }: ProviderExchange): Promise<void> {
-    const { name, id } = route;
+  async #serve(
+    api: FakeApi,
+    route: ApiRoute,
+    { request, response, body }: ProviderExchange,
+  ): Promise<void> {
+    const { name, params } = route;
+    const { headers } = request;
     this.#calls.set(name, (this.#calls.get(name) ?? 0) + 1);
-    checkKey(request.headers.authorization, this.#settings.keys);
-    const query = new URL(request.url ?? '/', 'http://localhost').searchParams;
-    const effect = await route.prepare(body, request.headers['content-type'] ?? '');
-    await serveWithFault(response, this.#faults.take(name), () => {
-      const state = { settings: this.#settings, files: this.#files, jobs: this.#jobs };
-      const call = { id, query, body, nowMs: Date.now(), state, model: this.#model() };
-      try {
-        return effect(call);
-      } catch (error) {
-        if (isNightshiftError(error)) return errorAnswer(error);
-        throw error;
-      }
+    const baseUrl = `http://${headers.host ?? 'localhost'}${ROOT}${api.prefix}`;
+    const query = new URL(request.url ?? '/', baseUrl).searchParams;
+    const refusal = refusedKey(api.keyOf(headers, query), this.#settings.keys);
+    if (refusal !== null) return sendAnswer(response, api.errorAnswer(refusal));
+    const effect = await prepared(route, body, headers['content-type'] ?? '');
+    await serveWithFault(response, this.#faults.take(name), {
+      errorOf: (error) => api.errorAnswer(error),
+      effect: () => {
+        const state = { settings: this.#settings, files: this.#files, jobs: this.#jobs };
+        const place = { params, id: params[0] ?? '', query, headers, baseUrl };
+        try {
+          return effect({ ...place, body, nowMs: Date.now(), state, model: this.#model() });
+        } catch (error) {
+          if (isNightshiftError(error)) return api.errorAnswer(error);
+          throw error;
+        }
+      },
     });
   }
 
@@ -107,11 +121,22 @@ export class ProviderServer {
   }
 }
 
-function checkKey(authorization: string | undefined, keys: readonly string[]): void {
-  const key = authorization?.replace(/^Bearer /i, '') ?? '';
-  if (keys.length === 0 || keys.includes(key)) return;
+/** An effect that throws, if the body cannot be read. */
+async function prepared(route: ApiRoute, body: Buffer, contentType: string): Promise<ApiEffect> {
+  try {
+    return await route.prepare(body, contentType);
+  } catch (error) {
+    return () => {
+      throw error;
+    };
+  }
+}
+
+/** Null if the key is one of `keys`, or any will do. */
+function refusedKey(key: string, keys: readonly string[]): NightshiftError | null {
+  if (keys.length === 0 || keys.includes(key)) return null;
   const message = `Incorrect API key provided: ${key}.`;
-  throw new NightshiftError('unauthorized', message, { apiCode: 'invalid_api_key' });
+  return new NightshiftError('unauthorized', message, { apiCode: 'invalid_api_key' });
 }
 
 function parseJson(body: Buffer): unknown {

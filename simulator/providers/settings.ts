@@ -11,6 +11,7 @@ const PROVIDER_CALLS = [
   'batches.list',
   'batches.retrieve',
   'batches.cancel',
+  'batches.delete',
 ] as const;
 /** A call of the simulated providers, as faults and statistics name it. */
 export type ProviderCallName = (typeof PROVIDER_CALLS)[number];

@@ -15,6 +15,18 @@ it.each([
   expect(load({ type, max_lines: 7 })).toMatchObject({ max_lines: 7 });
 });
 
+it.each([{ drop_params: true }, { default_max_tokens: 7 }, { extra_body: { top_k: 1 } }])(
+  'refuses %j of a delegate whose provider translates nothing',
+  (translation) => {
+    const one = { type: 'openai', url: 'https://acme.test' };
+    const overrides = { providers: { one }, delegates: { m: { provider: 'one', ...translation } } };
+    const [key = ''] = Object.keys(translation);
+    expect(() => loadConfig({ env: {}, needs: [], overrides })).toThrow(
+      `delegates.m.${key}: has no`,
+    );
+  },
+);
+
 it.each<[object, string]>([
   [{ type: 'azure' }, 'providers.one.type'],
   [{ type: 'azure_openai', api_version: '2024-10-21' }, 'api_version'],

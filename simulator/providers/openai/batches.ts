@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { NightshiftError } from '../../../core/errors';
 import type { InputError } from '../../../core/openai/input-errors';
-import { jsonAnswer, type ProviderAnswer } from '../call-faults';
+import { jsonAnswer, type ProviderAnswer } from '../answer';
 import type { StoredFile } from '../file-store';
 import { hasEnded, type JobProgress } from '../job-phases';
 import type { JobOutcome, StoredJob } from '../job-store';
 import type { ProviderSettings } from '../settings';
-import type { ApiCall } from './api-call';
+import type { ApiCall } from '../fake-api';
 import { batchObject } from './batch-object';
 import { readCreate, type CreateRequest } from './create-request';
 import { checkLines, readLines } from './input-lines';

@@ -1,9 +1,9 @@
 import { NightshiftError } from '../../../core/errors';
 import { invalid } from '../../request';
-import { jsonAnswer, type ProviderAnswer } from '../call-faults';
+import { jsonAnswer, type ProviderAnswer } from '../answer';
 import type { StoredFile } from '../file-store';
 import type { ProviderState } from '../job-store';
-import type { ApiCall } from './api-call';
+import type { ApiCall } from '../fake-api';
 import { pageOf } from './page';
 
 /** OpenAI's bounds of the lifetime that an upload may ask for, s. */

@@ -43,7 +43,7 @@ export class MemoryProvider implements Provider {
   /** Called when a create has been accepted, before it is answered. */
   onAccepted: () => Promise<void> = () => Promise.resolve();
   readonly capabilities: Provider['capabilities'] = {
-    ...{ input: 'uploaded', find: 'list', endpoints: null, storesMarker: true },
+    ...{ input: 'uploaded', find: 'list', storesMarker: true },
     ...{ isSingleModel: true, canCancel: true, maxLines: null, maxBytes: null },
     ...{ maxEmbeddingInputs: null, minPollMs: 0, settleMs: 0, resultsLagMs: 60_000 },
   };

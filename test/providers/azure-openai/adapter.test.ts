@@ -1,10 +1,12 @@
 import type { LineResult } from '../../../providers/provider';
-import type { ProviderType } from '../../../providers/provider-settings';
+import type { OpenAiKind } from '../../../providers/provider-settings';
 import * as host from '../openai/host-fixtures';
 import type { Handler } from '../openai/host-fixtures';
+import { RESULTS } from '../calls';
 
 const { JOB, KEY, batch, create, error, marker, reply, signal } = host;
-const open = (handler: Handler, type: ProviderType = 'azure_openai') => host.open(handler, type);
+const open = (handler: Handler, type: OpenAiKind['type'] = 'azure_openai') =>
+  host.open(handler, type);
 
 afterEach(host.closeAll);
 
@@ -64,11 +66,14 @@ describe('an uploaded input', () => {
     expect(calls()).toEqual(['GET /v1/files/file-1']);
   });
 
-  it.each<ProviderType>(['openai', 'nightshift'])('of type %s is ready at once', async (type) => {
-    const { provider, calls } = await open(() => undefined, type);
-    expect(await provider.inputState('file-1', { signal })).toEqual(ok('ready'));
-    expect(calls()).toEqual([]);
-  });
+  it.each<OpenAiKind['type']>(['openai', 'nightshift'])(
+    'of type %s is ready at once',
+    async (type) => {
+      const { provider, calls } = await open(() => undefined, type);
+      expect(await provider.inputState('file-1', { signal })).toEqual(ok('ready'));
+      expect(calls()).toEqual([]);
+    },
+  );
 });
 
 describe('a job at Azure OpenAI', () => {
@@ -112,7 +117,7 @@ describe('a job at Azure OpenAI', () => {
     if (look.outcome !== 'ok') throw new Error(look.failure.message);
     expect(look.value).toMatchObject({ state: 'completed', counts: null, hasAllResults: true });
     const taken: LineResult[] = [];
-    const result = await provider.results(look.value, (one) => void taken.push(one), { signal });
+    const result = await provider.results(look.value, (one) => void taken.push(one), RESULTS);
     expect(result).toEqual({ outcome: 'ok', value: { results: 1, malformed: 0 } });
     expect(taken).toMatchObject([{ kind: 'answer', wireId: 'a' }]);
   });

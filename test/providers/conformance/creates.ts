@@ -16,6 +16,7 @@ import {
   type CallNames,
   type OpenHost,
 } from './steps';
+import { RESULTS } from '../calls';
 
 type Repeatable = (
   provider: Provider,
@@ -108,7 +109,7 @@ export function describeFailures(names: CallNames, openHost: OpenHost): void {
     ['list', (provider, job) => provider.find(job, { signal })],
     ['status', (provider, _, { externalId }) => provider.status(externalId, { signal })],
     ['cancel', (provider, _, { externalId }) => provider.cancel(externalId, { signal })],
-    ['content', (provider, _, status) => provider.results(status, () => undefined, { signal })],
+    ['content', (provider, _, status) => provider.results(status, () => undefined, RESULTS)],
     [
       'remove',
       (provider, { remoteInput }) =>

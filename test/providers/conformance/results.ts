@@ -12,6 +12,7 @@ import {
   type CallNames,
   type OpenHost,
 } from './steps';
+import { RESULTS } from '../calls';
 
 /** Results with every fault. */
 export function describeResults(names: CallNames, openHost: OpenHost): void {
@@ -38,7 +39,7 @@ export function describeResults(names: CallNames, openHost: OpenHost): void {
     expect(idsOf((await resultsOf(provider, status)).results)).toEqual(WIRE_IDS);
     await configure({ faults: [{ call: names.content, cut: true }] });
     const take = () => undefined;
-    expect((await provider.results(status, take, { signal })).outcome).toBe('transient');
+    expect((await provider.results(status, take, RESULTS)).outcome).toBe('transient');
   });
 
   it('waits for result files that appear after the end', async () => {

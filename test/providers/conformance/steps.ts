@@ -7,6 +7,9 @@ import type {
   Provider,
 } from '../../../providers/provider';
 import { until } from '../../support/until';
+import { RESULTS, signal, STRICT, UPLOAD } from '../calls';
+
+export { signal };
 
 /** A simulated provider with an adapter open on it, as {@link describeConformance} needs it. */
 export interface ConformanceHost {
@@ -42,7 +45,6 @@ export interface CallNames {
 export type OpenHost = () => Promise<ConformanceHost>;
 
 export const JOB_ID = `job_${'c'.repeat(32)}`;
-export const signal = new AbortController().signal;
 export const WIRE_IDS = ['n1', 'n2', 'n3', 'n4'];
 
 export function ok(value: unknown): object {
@@ -57,6 +59,7 @@ export function inputOf(provider: Provider, bodies: readonly object[] = [{}, {},
       endpoint: '/v1/chat/completions',
       model: 'model-there',
       body: Buffer.from(JSON.stringify(request)),
+      translation: STRICT,
     });
     if (line.kind === 'refused') throw new Error(line.message);
     return `${line.bytes.toString()}\n`;
@@ -84,7 +87,7 @@ export function uploadOf(
       yield bytes;
     },
   };
-  return provider.upload(JOB, input, { signal });
+  return provider.upload(JOB, input, UPLOAD);
 }
 
 /** A job whose input is at the provider. */
@@ -132,7 +135,7 @@ export async function resultsOf(
 ): Promise<{ results: LineResult[]; malformed: number }> {
   const results: LineResult[] = [];
   const take = (result: LineResult) => void results.push(result);
-  const totals = valueOf(await provider.results(status, take, { signal }));
+  const totals = valueOf(await provider.results(status, take, RESULTS));
   expect(totals.results).toBe(results.length);
   return { results, malformed: totals.malformed };
 }

@@ -10,6 +10,7 @@ import {
   signal,
   type Handler,
 } from './host-fixtures';
+import { RESULTS } from '../calls';
 
 afterEach(closeAll);
 
@@ -109,7 +110,7 @@ describe('results', () => {
       taken.push(`${result.kind} ${result.wireId}`);
       isBusy = false;
     };
-    expect(await provider.results(job, take, { signal })).toEqual({
+    expect(await provider.results(job, take, RESULTS)).toEqual({
       outcome: 'ok',
       value: { results: 3, malformed: 2 },
     });
@@ -126,20 +127,20 @@ describe('results', () => {
       });
       const fault = new Error('the journal is away');
       const take = () => Promise.reject(fault);
-      await expect(provider.results(job, take, { signal })).rejects.toBe(fault);
+      await expect(provider.results(job, take, RESULTS)).rejects.toBe(fault);
     },
   );
 
   it('are gone with their file, and transient if it is cut off', async () => {
     const { provider, job } = await ended();
     const gone = { ...job, resultFiles: ['file-none'] };
-    expect((await provider.results(gone, () => undefined, { signal })).outcome).toBe('gone');
+    expect((await provider.results(gone, () => undefined, RESULTS)).outcome).toBe('gone');
     const cut = await ended(({ call }, response) => {
       if (!call.endsWith('/content')) return reply(response, 200, batch('b1', ENDED));
       response.writeHead(200, { 'content-length': 1_000 });
       response.write(answer('a'), () => response.destroy());
     });
-    const result = await cut.provider.results(cut.job, () => undefined, { signal });
+    const result = await cut.provider.results(cut.job, () => undefined, RESULTS);
     expect(result.outcome).toBe('transient');
   });
 });

@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import type { ProviderType } from '../../../providers/provider-settings';
+import type { OpenAiKind } from '../../../providers/provider-settings';
 import { openProvider } from '../../../providers/registry';
 import {
   JOB,
@@ -13,9 +13,9 @@ import {
   open,
   reply,
   send,
-  signal,
   type Handler,
 } from './host-fixtures';
+import { UPLOAD } from '../calls';
 
 afterEach(closeAll);
 
@@ -31,7 +31,7 @@ describe('the upload of an input', () => {
         yield Buffer.from('\n2\n');
       },
     };
-    expect(await provider.upload(JOB, input, { signal })).toEqual({
+    expect(await provider.upload(JOB, input, UPLOAD)).toEqual({
       outcome: 'ok',
       value: 'file-9',
     });
@@ -137,7 +137,7 @@ describe('another installation of Nightshift', () => {
       'nightshift',
     );
     const input = { bytes: 0, async *open() {} };
-    await provider.upload(JOB, input, { signal });
+    await provider.upload(JOB, input, UPLOAD);
     const window = provider.completionWindow(3_600_999);
     await provider.create({ ...JOB, hops: 1, window, inline: null }, send);
     expect(requests.map(({ headers }) => headers['idempotency-key'])).toEqual([
@@ -163,7 +163,7 @@ describe('another installation of Nightshift', () => {
 describe('the account of a provider', () => {
   it('depends on type and address, and not on a slash at the end', async () => {
     const settings = { apiKey: null, tls: {}, requestTimeoutMs: 1, transferTimeoutMs: 1 };
-    const accountAt = (type: ProviderType, url: string) => {
+    const accountAt = (type: OpenAiKind['type'], url: string) => {
       const provider = openProvider({ ...settings, type, url, maxResultLineBytes: 1 });
       onClose(() => provider.close());
       return provider.account;

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Provider } from '../../../providers/provider';
-import type { ProviderType } from '../../../providers/provider-settings';
+import type { OpenAiKind } from '../../../providers/provider-settings';
 import { openProvider } from '../../../providers/registry';
 import { startLocalServer } from '../../inference/local-server';
 
@@ -28,7 +28,7 @@ export function onClose(close: () => Promise<unknown>): void {
 }
 
 /** A provider on a server that answers with `handler`, and the requests that it got. */
-export async function open(handler: Handler, type: ProviderType = 'openai') {
+export async function open(handler: Handler, type: OpenAiKind['type'] = 'openai') {
   const folder = mkdtempSync(path.join(tmpdir(), 'provider-'));
   closers.push(() => rmSync(folder, { recursive: true }));
   const keyFile = path.join(folder, 'key');

@@ -1,9 +1,13 @@
 import fc from 'fast-check';
 import { encodeInputLine } from '../../../providers/openai/input-line';
 import { readResultLine } from '../../../providers/openai/result-line';
+import { STRICT } from '../calls';
 
 const encode = (body: string, model: string | null) =>
-  encodeInputLine({ wireId: 'n1', endpoint: '/v1/x', model, body: Buffer.from(body) }).toString();
+  encodeInputLine({
+    ...{ wireId: 'n1', endpoint: '/v1/x', model, translation: STRICT },
+    body: Buffer.from(body),
+  }).toString();
 const mask = (text: string) => text.replaceAll('s3cret', '***');
 const read = (line: string) => readResultLine(Buffer.from(line), mask);
 const HEAD = '{"custom_id":"n1","method":"POST","url":"/v1/x","body":';

@@ -1,0 +1,25 @@
+/** What is known of a type of provider without asking it. */
+export interface ProviderTypeFacts {
+  /** Endpoints whose lines it takes; null for all but those with audio. */
+  readonly endpoints: readonly string[] | null;
+  /** Whether lines are translated into the provider's own format, so that the settings of that have an effect. */
+  readonly translates: boolean;
+}
+
+const OPENAI_LIKE: ProviderTypeFacts = { endpoints: null, translates: false };
+
+/** The types of providers that have an adapter (docs/design/providers.md). */
+export const PROVIDER_TYPES = {
+  openai: OPENAI_LIKE,
+  azure_openai: OPENAI_LIKE,
+  nightshift: OPENAI_LIKE,
+} as const satisfies Readonly<Record<string, ProviderTypeFacts>>;
+
+/** A type of provider, as settings name it. */
+export type ProviderType = keyof typeof PROVIDER_TYPES;
+
+/** Whether a provider of the type takes lines of the endpoint, such as `/v1/chat/completions`. */
+export function takesEndpoint(type: ProviderType, endpoint: string): boolean {
+  const { endpoints }: ProviderTypeFacts = PROVIDER_TYPES[type];
+  return endpoints === null ? !endpoint.startsWith('/v1/audio/') : endpoints.includes(endpoint);
+}
