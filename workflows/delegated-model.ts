@@ -2,6 +2,7 @@ import { CancellationScope, condition, log, patched, sleep } from '@temporalio/w
 import type { DelegatedJob } from '../activities/delegate/contract';
 import { summaryText } from '../core/batch/temporal-bounds';
 import { AFTER_HARVEST_MS } from '../core/delegation/intervals';
+import { groupJobs } from '../core/delegation/job-groups';
 import type { ChunkInFlight, OverdueQueue } from './chunk-in-flight';
 import type { ResumedModel } from './contract';
 import { openPartsActivity } from './delegate-policies';
@@ -134,8 +135,8 @@ export class DelegatedModel implements ModelRun {
     try {
       const open = ranges.map(({ from, to }) => ({ from, to }));
       const input = { ...part, open, unanswered: this.#unanswered };
-      const { jobs } = await openParts(stopping ? { ...input, stopping } : input);
-      return this.#notRunning(jobs);
+      const opened = await openParts(stopping ? { ...input, stopping } : input);
+      return partsOf(this.#notRunning(opened.jobs), opened.jobsPerPart ?? 1);
     } finally {
       for (const range of ranges) openRanges.giveBack(range);
     }
@@ -146,7 +147,7 @@ export class DelegatedModel implements ModelRun {
    * twice here would give its positions back twice.
    */
   #notRunning(jobs: readonly DelegatedJob[]): readonly DelegatedJob[] {
-    const running = new Set([...this.#jobs].map(({ jobId }) => jobId));
+    const running = new Set([...this.#jobs].flatMap(({ jobIds }) => jobIds));
     const rest = jobs.filter(({ jobId }) => !running.has(jobId));
     return rest.length < jobs.length && patched('each-job-once') ? rest : jobs;
   }
@@ -172,6 +173,16 @@ export class DelegatedModel implements ModelRun {
     this.#context.onChange();
     return left;
   }
+}
+
+/** Jobs that run as one part are one job to the workflow. */
+function partsOf(jobs: readonly DelegatedJob[], jobsPerPart: number): readonly DelegatedJob[] {
+  if (jobsPerPart === 1) return jobs;
+  return groupJobs(jobs, jobsPerPart).flatMap((group) => {
+    const [first, last] = [group[0], group.at(-1)];
+    if (first === undefined || last === undefined) return [];
+    return group.length === 1 ? group : [{ ...first, to: last.to, jobs: group }];
+  });
 }
 
 /** Null if a number is unknown. */

@@ -36,8 +36,8 @@ export class DelegatedPartRun {
     options.progress.open.remove(job);
   }
 
-  get jobId(): string {
-    return this.#job.jobId;
+  get jobIds(): readonly string[] {
+    return this.#job.jobs?.map(({ jobId }) => jobId) ?? [this.#job.jobId];
   }
 
   /** Submits, watches and collects. Never rejects; returns the lines without an answer, null if unknown. */

@@ -1,4 +1,3 @@
-import { Context } from '@temporalio/activity';
 import type { JobOutcome } from '../../core/delegation/job-steps';
 import type { ChunkLease } from '../../storage/postgres/chunk-lease';
 import type { JobRow } from '../../storage/postgres/provider-jobs/job-row';
@@ -7,11 +6,13 @@ import type { Heartbeat } from '../runtime/heartbeat';
 import { withHeartbeat } from '../runtime/with-heartbeat';
 import type { CollectedJob, JobInput } from './contract';
 import type { DelegateDeps } from './deps';
+import { eachJob, jobsOf, throwWaits } from './each-job';
 import { costOf } from './cost';
 import type { JobAttempt } from './job-attempt';
 import type { FetchNote } from './fetch-results';
 import { fetchResults } from './fetch-results';
 import { attemptAt, rowOf } from './job-attempt';
+import { JobNotes } from './job-notes';
 import { PartJournal } from './part-journal';
 import type { PartLedger } from './part-ledger';
 import { openPart } from './part-ledger';
@@ -24,37 +25,32 @@ import { retryLater } from './retry-later';
  * (docs/design/delegation.md#collecting).
  */
 export function createCollectJob(deps: DelegateDeps): (input: JobInput) => Promise<CollectedJob> {
-  return (input) =>
-    collectOnce(input, deps, {
-      ...(Context.current().info.heartbeatDetails as FetchNote | undefined),
-    });
-}
-
-function collectOnce(input: JobInput, deps: DelegateDeps, note: FetchNote): Promise<CollectedJob> {
-  const work = async (heartbeat: Heartbeat): Promise<CollectedJob> =>
-    collect(await attemptAt(input, deps), { heartbeat, note });
-  return withHeartbeat(work, { details: () => note, beatsOnFailure: true });
+  return async (input) => {
+    const notes = new JobNotes<FetchNote>(input);
+    const work = (heartbeat: Heartbeat) => collect(input, deps, { heartbeat, notes });
+    return withHeartbeat(work, { details: () => notes.details, beatsOnFailure: true });
+  };
 }
 
 interface CollectAttempt {
   readonly heartbeat: Heartbeat;
-  readonly note: FetchNote;
+  readonly notes: JobNotes<FetchNote>;
 }
 
 async function collect(
-  attempt: JobAttempt,
-  { heartbeat, note }: CollectAttempt,
+  input: JobInput,
+  deps: DelegateDeps,
+  { heartbeat, notes }: CollectAttempt,
 ): Promise<CollectedJob> {
-  const { deps, input } = attempt;
   const { batchId, safe, job } = input;
-  const row = await rowOf(attempt);
+  const ended = await endedJobs(input, deps);
   const key = { batchId, safeModel: safe, from: job.from, to: job.to };
   const lease = await deps.progress.begin(key, heartbeat.signal);
   let ledger: PartLedger | null = null;
   try {
     ledger = await openPart(deps, input);
     lease.trackCounts(ledger);
-    if (row.step === 'ended') await harvest(attempt, row, { ledger, lease, heartbeat, note });
+    if (ended.length > 0) await harvest(input, ended, { deps, ledger, lease, heartbeat, notes });
     return resultOf(ledger, lease);
   } finally {
     const counts = ledger?.countsBeforeNext() ?? { completed: 0, failed: 0 };
@@ -62,41 +58,78 @@ async function collect(
   }
 }
 
+/** A job whose results are to be collected. */
+interface EndedJob {
+  readonly attempt: JobAttempt;
+  readonly row: JobRow;
+}
+
+async function endedJobs(input: JobInput, deps: DelegateDeps): Promise<EndedJob[]> {
+  const { values } = await eachJob(jobsOf(input), async (one) => {
+    const attempt = await attemptAt(one, deps);
+    return { attempt, row: await rowOf(attempt) };
+  });
+  return values.filter(({ row }) => row.step === 'ended');
+}
+
 interface Harvest extends CollectAttempt {
+  readonly deps: DelegateDeps;
   readonly ledger: PartLedger;
   readonly lease: ChunkLease;
 }
 
-/** Reads the results from the provider. They are sealed before the row says that they are collected. */
+/** What was read of a job. */
+interface FetchedJob extends EndedJob {
+  readonly taker: ResultTaker;
+  /** False if no more of its results can be had. */
+  readonly isComplete: boolean;
+}
+
+/** Reads the results from the provider. They are sealed before a row says that they are collected. */
 async function harvest(
-  attempt: JobAttempt,
-  row: JobRow,
-  { ledger, lease, heartbeat, note }: Harvest,
+  input: JobInput,
+  ended: readonly EndedJob[],
+  { deps, ledger, lease, heartbeat, notes }: Harvest,
 ): Promise<void> {
-  const { deps, input } = attempt;
   const { signal } = heartbeat;
   const reader = await deps.store.open(input.inputKey);
   const journal = new PartJournal(deps.journal, input, ledger);
-  const taker = new ResultTaker({ attempt, row, ledger, journal, reader });
+  const fetchOne = async ({ attempt, row }: EndedJob): Promise<FetchedJob> => {
+    const taker = new ResultTaker({ attempt, row, ledger, journal, reader });
+    const context = { taker, heartbeat, note: notes.of(attempt.input) };
+    return { attempt, row, taker, isComplete: await fetchResults(attempt, row, context) };
+  };
   try {
-    const isComplete = await fetchResults(attempt, row, { taker, heartbeat, note });
+    const jobs = await eachJob(ended, fetchOne);
     await journal.flush();
+    // A seal per attempt that brought nothing to its end would only cost space.
+    if (jobs.values.length === 0) throwWaits(jobs);
     if (lease.lost) throw retryLater('another attempt has this part', 1_000);
     const onFailure = () => undefined;
     const retrying = { signal, logger: deps.logger, what: 'sealing', onFailure };
     await retryStep(() => journal.seal(), retrying);
-    const costUsd = costOf(row.usage, deps.config.delegates[row.model]?.price);
-    if (isComplete) {
-      await deps.jobs.recordCollected(row.id, { outcome: outcomeOf(row, ledger), costUsd });
-    } else await deps.jobs.abandon(row.id);
-    taker.report(costUsd);
+    for (const job of jobs.values) await note(job, ledger, deps);
+    throwWaits(jobs);
   } finally {
     await journal.close().finally(() => reader.close());
   }
 }
 
+/** The answers of the job are sealed. */
+async function note(
+  { row, taker, isComplete }: FetchedJob,
+  ledger: PartLedger,
+  { jobs, config }: DelegateDeps,
+): Promise<void> {
+  const costUsd = costOf(row.usage, config.delegates[row.model]?.price);
+  const counts = ledger.countsIn(row);
+  if (isComplete) await jobs.recordCollected(row.id, { outcome: outcomeOf(row, counts), costUsd });
+  else await jobs.abandon(row.id);
+  taker.report(costUsd, counts.open);
+}
+
 /** A finished job that lacks lines, or has failed ones, is only partly complete. */
-function outcomeOf(row: JobRow, { open, failed }: PartLedger): JobOutcome {
+function outcomeOf(row: JobRow, { open, failed }: { open: number; failed: number }): JobOutcome {
   const outcome = row.outcome ?? 'failed';
   return outcome === 'completed' && open + failed > 0 ? 'partial_complete' : outcome;
 }

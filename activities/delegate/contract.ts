@@ -50,9 +50,11 @@ export interface OpenPartsInput extends DelegatedPart {
 /** Jobs to run now. None: the provider does nothing more for the open ranges. */
 export interface OpenedParts {
   readonly jobs: readonly DelegatedJob[];
+  /** How many of them may run as one part; 1 by default (docs/design/delegation.md#parts-of-several-jobs). */
+  readonly jobsPerPart?: number;
 }
 
-/** One job at the provider. */
+/** One job at the provider, or several that run as one part. */
 export interface DelegatedJob {
   readonly jobId: string;
   /** Plan positions that its lines come from, `[from, to)`. */
@@ -62,6 +64,8 @@ export interface DelegatedJob {
   readonly generation: number;
   /** Number of the job within its part and generation, from 0. */
   readonly ordinal: number;
+  /** All jobs of the part, if it has several. The other members are those of the first one, and `to` of the last. */
+  readonly jobs?: readonly DelegatedJob[];
 }
 
 export interface JobInput extends DelegatedPart {

@@ -3,12 +3,16 @@ import { AFTER_HARVEST_MS } from '../../core/delegation/intervals';
 import { jobId } from '../../core/delegation/job-ids';
 import type { JobToMake, KnownJob, NextJobs } from '../../core/delegation/next-jobs';
 import { nextJobs } from '../../core/delegation/next-jobs';
+import { PROVIDER_TYPES } from '../../core/delegation/provider-types';
 import type { ProviderConfig } from '../../platform/config-providers';
 import type { BatchRow } from '../../storage/postgres/batches/types';
 import type { JobRow } from '../../storage/postgres/provider-jobs/job-row';
 import { asFailure } from '../runtime/failure';
 import type { DelegatedJob, OpenedParts, OpenPartsInput } from './contract';
 import type { DelegateDeps } from './deps';
+
+/** Jobs of a model that run at once. More would not fit into one result; they are opened when these have returned. */
+const MAX_JOBS = 1_024;
 
 /** What {@link createOpenParts} needs. */
 export type OpenPartsDeps = Pick<DelegateDeps, 'jobs' | 'batches' | 'config' | 'logger'> & {
@@ -22,11 +26,21 @@ export type OpenPartsDeps = Pick<DelegateDeps, 'jobs' | 'batches' | 'config' | '
 export function createOpenParts(deps: OpenPartsDeps) {
   return async (input: OpenPartsInput): Promise<OpenedParts> => {
     try {
-      return { jobs: await openParts(input, deps) };
+      const jobs = await openParts(input, deps);
+      const jobsPerPart = jobsPerPartOf(input, deps);
+      return jobsPerPart === 1 ? { jobs } : { jobs, jobsPerPart };
     } catch (error) {
       throw asFailure(error);
     }
   };
+}
+
+function jobsPerPartOf(
+  { provider }: OpenPartsInput,
+  { config }: Pick<OpenPartsDeps, 'config'>,
+): number {
+  const type = config.providers[provider]?.type;
+  return type === undefined ? 1 : PROVIDER_TYPES[type].jobsPerPart;
 }
 
 async function openParts(input: OpenPartsInput, deps: OpenPartsDeps): Promise<DelegatedJob[]> {
@@ -37,7 +51,8 @@ async function openParts(input: OpenPartsInput, deps: OpenPartsDeps): Promise<De
     for (const { id } of running) await deps.jobs.abandon(id);
     return [];
   }
-  const made = await makeRows(input, fresh, deps);
+  const room = Math.max(0, MAX_JOBS - running.length);
+  const made = await makeRows(input, fresh.slice(0, room), deps);
   const byId = new Map(rows.map((row) => [row.id, row]));
   return [...running.flatMap(({ id }) => byId.get(id) ?? []), ...made].map(delegatedJob);
 }

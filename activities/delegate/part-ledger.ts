@@ -38,6 +38,17 @@ export class PartLedger {
     return ledger.isAnswered(position - from);
   }
 
+  /** Lines of `range` without an answer, and with one that says that the line has failed. */
+  countsIn(range: Range): { open: number; failed: number } {
+    const counts = { open: 0, failed: 0 };
+    for (let position = range.from; position < range.to; position++) {
+      const { ledger, from } = this.block(position);
+      if (!ledger.isAnswered(position - from)) counts.open++;
+      else if (ledger.isFailed(position - from)) counts.failed++;
+    }
+    return counts;
+  }
+
   line(position: number): ChunkLine {
     const { ledger, from } = this.block(position);
     return ledger.line(position - from);

@@ -66,10 +66,10 @@ export class ResultTaker {
   }
 
   /** Tells the metrics what the job has brought. */
-  report(costUsd: number | null): void {
-    const { attempt, row, ledger } = this.#o;
+  report(costUsd: number | null, unanswered: number): void {
+    const { attempt, row } = this.#o;
     const counts = {
-      ...{ answered: this.#answered, failed: this.#failed, unanswered: ledger.open },
+      ...{ answered: this.#answered, failed: this.#failed, unanswered },
       ...{ doubled: this.#doubled, foreign: this.#foreign },
     };
     const { provider, model } = row;

@@ -8,22 +8,53 @@ import { awaitInput } from './await-input';
 import type { JobInput, SubmittedJob } from './contract';
 import { createJob } from './create-job';
 import type { DelegateDeps } from './deps';
+import { eachJob, jobsOf, throwWaits } from './each-job';
 import type { JobAttempt } from './job-attempt';
 import { attemptAt, rowOf } from './job-attempt';
+import { JobNotes } from './job-notes';
 import { awaitTurn } from './repeated-job';
 import { notBeyond, retryLater } from './retry-later';
 import { stageJob } from './stage-job';
 import { uploadJob } from './upload-job';
+import type { WatchNote } from './watch-job';
+import { lookAt } from './watch-job';
 
 const NO_ROW_PAUSE_MS = 5_000;
 
 /**
- * The activity that takes a job from its row to the provider's acceptance. Each step is in the row before the
- * next one begins, so an attempt goes on where the last one ended (docs/design/delegation.md#activities).
+ * The activity that takes the jobs of a part from their rows to the provider's acceptance. Each step is in the row
+ * before the next one begins, so an attempt goes on where the last one ended (docs/design/delegation.md#activities).
  */
 export function createSubmitJob(deps: DelegateDeps): (input: JobInput) => Promise<SubmittedJob> {
-  return (input) =>
-    withHeartbeat(async (heartbeat) => submit(await attemptAt(input, deps), heartbeat));
+  return async (input) => {
+    const notes = new JobNotes<WatchNote>(input);
+    const run = async (heartbeat: Heartbeat): Promise<SubmittedJob> => {
+      const submitted: JobInput[] = [];
+      const ends = await eachJob(jobsOf(input), async (one) => {
+        const end = await submit(await attemptAt(one, deps), heartbeat);
+        if (end.kind === 'submitted') submitted.push(one);
+        return end;
+      });
+      // Jobs that run may hold the quota that the others wait for, and only a look notices their end.
+      const look = (one: JobInput) =>
+        lookAt(one, deps, { note: notes.of(one), isOneOfMany: true, signal: heartbeat.signal });
+      if (ends.waits.length > 0) await eachJob(submitted, look);
+      throwWaits(ends);
+      return ofPart(input, ends.values);
+    };
+    return withHeartbeat(run, { details: () => notes.details, beatsOnFailure: true });
+  };
+}
+
+/** What became of a part. If any of its jobs was submitted, the part has to be watched. */
+function ofPart({ job }: JobInput, ends: readonly SubmittedJob[]): SubmittedJob {
+  const [first = null] = ends;
+  if (first !== null && job.jobs === undefined) return first;
+  const has = (kind: SubmittedJob['kind']) => ends.some((end) => end.kind === kind);
+  const kind = (['submitted', 'stopped', 'late', 'refused'] as const).find(has) ?? 'empty';
+  const stopCause = ends.find((end) => end.stopCause !== null)?.stopCause ?? null;
+  // What staging has cut from the end of a job is open when the part has returned.
+  return { kind, to: job.to, stopCause };
 }
 
 async function submit(attempt: JobAttempt, heartbeat: Heartbeat): Promise<SubmittedJob> {

@@ -6,16 +6,19 @@ import { quietMs } from '../../core/delegation/create-lease';
 import type { CallOptions, JobStatus } from '../../providers/provider';
 import type { JobObservation } from '../../storage/postgres/provider-jobs/job-progress';
 import type { JobRow } from '../../storage/postgres/provider-jobs/job-row';
+import type { Heartbeat } from '../runtime/heartbeat';
 import { withHeartbeat } from '../runtime/with-heartbeat';
 import type { WatchedJob, WatchJobInput } from './contract';
 import type { DelegateDeps } from './deps';
+import { delayOf, eachJob, jobsOf, throwWaits } from './each-job';
 import { END_OUTCOMES } from './end-outcomes';
 import type { JobAttempt } from './job-attempt';
 import type { FailedResult } from './job-attempt';
 import { attemptAt, jobToFind, observedCall, reportFailure, rowOf } from './job-attempt';
+import { JobNotes } from './job-notes';
 import type { ProviderCall } from './observer';
 import { GONE_MS, GONE_POLL_MS } from './gone';
-import { notBeyond, retryLater } from './retry-later';
+import { isWait, notBeyond, retryLater } from './retry-later';
 
 const RESULTS_POLL_MS = 5_000;
 const OTHER_ACCOUNT_MS = 300_000;
@@ -27,23 +30,50 @@ const OTHER_ACCOUNT_MS = 300_000;
  * (docs/design/delegation.md#watching).
  */
 export function createWatchJob(deps: DelegateDeps): (input: WatchJobInput) => Promise<WatchedJob> {
-  return (input) =>
-    watchOnce(input, deps, {
-      ...(Context.current().info.heartbeatDetails as WatchNote | undefined),
-    });
+  return async (input) => {
+    const { stopping = false } = input;
+    const notes = new JobNotes<WatchNote>(input);
+    const watch = async ({ signal }: Heartbeat): Promise<WatchedJob> => {
+      const isOneOfMany = input.job.jobs !== undefined;
+      const ends = await eachJob(jobsOf(input), (one) =>
+        lookAt({ ...one, stopping }, deps, { note: notes.of(one), isOneOfMany, signal }),
+      );
+      throwWaits(ends);
+      return { kind: ends.values.some(({ kind }) => kind === 'ended') ? 'ended' : 'abandoned' };
+    };
+    return withHeartbeat(watch, { details: () => notes.details, beatsOnFailure: true });
+  };
 }
 
-function watchOnce(input: WatchJobInput, deps: DelegateDeps, note: WatchNote): Promise<WatchedJob> {
-  const look = async (signal: AbortSignal): Promise<WatchedJob> => {
-    const attempt = await attemptAt(input, deps);
-    return new Watch(attempt, { input, note, signal }).look(await rowOf(attempt));
-  };
-  const options = { details: () => note, beatsOnFailure: true };
-  return withHeartbeat(({ signal }) => look(signal), options);
+/** What a look at a job needs. */
+export interface LookContext {
+  readonly note: WatchNote;
+  /** The jobs of a part are due at different times: an attempt looks only at those that are. */
+  readonly isOneOfMany: boolean;
+  readonly signal: AbortSignal;
+}
+
+/** One look at a job. @throws a failure that is retried when the next one is due */
+export async function lookAt(
+  input: WatchJobInput,
+  deps: DelegateDeps,
+  { note, isOneOfMany, signal }: LookContext,
+): Promise<WatchedJob> {
+  const dueInMs = isOneOfMany ? (note.lookAtMs ?? 0) - Date.now() : 0;
+  if (dueInMs > 0) throw retryLater(`${input.provider}: the job runs`, dueInMs);
+  const attempt = await attemptAt(input, deps);
+  try {
+    return await new Watch(attempt, { input, note, signal }).look(await rowOf(attempt));
+  } catch (error) {
+    if (isOneOfMany && isWait(error)) note.lookAtMs = Date.now() + delayOf(error);
+    throw error;
+  }
 }
 
 /** What an attempt passes on to the next one, in its heartbeat. Times are Unix ms. */
-interface WatchNote {
+export interface WatchNote {
+  /** When the next look is due, in a part of several jobs. */
+  lookAtMs?: number;
   /** Since when the provider does not know the job. */
   goneSinceMs?: number;
   /** Since when the job has ended, while its results are not there yet. */

@@ -105,6 +105,10 @@ export class ChunkLedger {
     return this.#state[index] !== OPEN;
   }
 
+  isFailed(index: number): boolean {
+    return this.#state[index] === FAILED;
+  }
+
   /** Plan position where the run of the line at `index` begins; -1 if the line shares no prefix. */
   runStart(index: number): number {
     this.#runStarts ??= runStarts({

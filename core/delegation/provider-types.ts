@@ -4,9 +4,11 @@ export interface ProviderTypeFacts {
   readonly endpoints: readonly string[] | null;
   /** Whether lines are translated into the provider's own format, so that the settings of that have an effect. */
   readonly translates: boolean;
+  /** How many jobs run as one part (docs/design/delegation.md#parts-of-several-jobs). */
+  readonly jobsPerPart: number;
 }
 
-const OPENAI_LIKE: ProviderTypeFacts = { endpoints: null, translates: false };
+const OPENAI_LIKE: ProviderTypeFacts = { endpoints: null, translates: false, jobsPerPart: 1 };
 
 /** The types of providers that have an adapter (docs/design/providers.md). */
 export const PROVIDER_TYPES = {

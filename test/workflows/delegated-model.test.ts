@@ -53,6 +53,17 @@ it('runs in parts, each submitted, watched and collected, in few events', async 
   expect(histories[0]?.events?.length).toBeLessThan(3 * 25 + 40);
 });
 
+it('runs many small jobs as few parts', async () => {
+  const isMissing = (position: number, generation: number) => position === 7 && generation < 1;
+  const small = { maxLines: 1, jobsPerPart: 10, isMissing };
+  const { result, batch, provider, histories } = await run(small);
+  expect(result).toMatchObject({ status: 'completed', completed: LINES });
+  expect(answersOf(batch)).toEqual(Array(LINES).fill(1));
+  expect(provider.rows).toHaveLength(LINES + 1);
+  expect(provider.watched.map(({ job }) => job.jobs?.length ?? 1)).toEqual([10, 10, 10, 1]);
+  expect(histories[0]?.events?.length).toBeLessThan(4 * 25 + 40);
+});
+
 it('runs what is left in a second generation, and then at the gateway', async () => {
   const { result, batch, provider } = await run({
     fallback: true,

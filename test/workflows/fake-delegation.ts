@@ -4,6 +4,7 @@ import type {
   DelegateActivities,
   DelegatedJob,
   JobInput,
+  OpenedParts,
   OpenPartsInput,
   SettlePartInput,
   SubmittedJob,
@@ -22,6 +23,7 @@ export interface FakeDelegationOptions {
   readonly fallback?: boolean;
   readonly generations?: number;
   readonly maxLines?: number;
+  readonly jobsPerPart?: number;
   readonly windowMs?: number;
   /** Looks at a job before it has ended. */
   readonly looks?: number;
@@ -69,12 +71,18 @@ export class FakeDelegation {
 
   activities(batch: FakeBatch): DelegateActivities {
     return {
-      openParts: (input) => Promise.resolve({ jobs: this.#open(input) }),
+      openParts: (input) => Promise.resolve(this.#opened(input)),
       submitJob: (input) => this.#submit(input),
       watchJob: (input) => this.#watch(input),
       collectJob: (input) => Promise.resolve(this.#collect(input, batch)),
       settlePart: (input) => Promise.resolve(this.#settle(input, batch)),
     };
+  }
+
+  #opened(input: OpenPartsInput): OpenedParts {
+    const { jobsPerPart } = this.#options;
+    const jobs = this.#open(input);
+    return jobsPerPart === undefined ? { jobs } : { jobs, jobsPerPart };
   }
 
   #open({ open, unanswered, giveUpAtMs, stopping }: OpenPartsInput): DelegatedJob[] {
@@ -93,6 +101,9 @@ export class FakeDelegation {
   }
 
   async #submit(input: JobInput): Promise<SubmittedJob> {
+    const { jobs, to } = input.job;
+    for (const job of jobs ?? []) await this.#submit({ ...input, job });
+    if (jobs !== undefined) return { kind: 'submitted', to, stopCause: null };
     const row = this.#row(input);
     this.submits++;
     const result = () => ({ kind: 'submitted' as const, to: row.to, stopCause: null });
@@ -106,6 +117,7 @@ export class FakeDelegation {
   }
 
   async #watch(input: WatchJobInput): Promise<WatchedJob> {
+    for (const job of input.job.jobs?.slice(1) ?? []) this.#row({ ...input, job }).step = 'ended';
     const row = this.#row(input);
     this.watched.push(input);
     await this.#options.onWatch?.(input);
@@ -118,6 +130,13 @@ export class FakeDelegation {
   }
 
   #collect(input: JobInput, batch: FakeBatch): CollectedJob {
+    const { jobs, from, to } = input.job;
+    if (jobs !== undefined) {
+      const ends = jobs.map((job) => this.#collect({ ...input, job }, batch));
+      const next = ends.find(({ unanswered }) => unanswered > 0)?.next ?? to;
+      const unanswered = ends.reduce((sum, end) => sum + end.unanswered, 0);
+      return { next, completed: next - from, failed: 0, unanswered, stopCause: batch.stopCause };
+    }
     const row = this.#row(input);
     const { isMissing = () => false } = this.#options;
     const isLeft = (position: number) => isMissing(position, row.generation);
