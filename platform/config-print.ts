@@ -32,6 +32,8 @@ const DURATIONS = new Set([
   'promote_after',
   'harvest_grace',
   'transfer_timeout',
+  'create_lease',
+  'create_settle',
   'poll_initial',
   'poll_max',
   'job_timeout',

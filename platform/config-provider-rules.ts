@@ -17,6 +17,9 @@ export function delegationRules(config: Config): RuleBreak[] {
   ];
 }
 
+/** A look-up and a create need some seconds, of which two are a reserve. */
+const MIN_LEASE_MS = 10_000;
+
 function providerRules(name: string, { request_timeout, url, ...one }: ProviderConfig) {
   const { username, password } = new URL(url);
   const rules: [isBroken: boolean, key: string, message: string][] = [
@@ -30,6 +33,7 @@ function providerRules(name: string, { request_timeout, url, ...one }: ProviderC
       'api_key_file',
       'set only one of api_key_name and api_key_file',
     ],
+    [one.create_lease < MIN_LEASE_MS, 'create_lease', 'must not be shorter than 10s'],
     [one.poll_initial === 0, 'poll_initial', 'must be longer than 0'],
     [one.poll_initial > one.poll_max, 'poll_initial', 'must not be longer than poll_max'],
     [request_timeout === 0, 'request_timeout', 'must be longer than 0'],

@@ -1,5 +1,13 @@
 import { z } from 'zod';
-import { count, duration, nonEmpty, numberIn, serverKeys, size } from './config-values';
+import {
+  count,
+  duration,
+  durationText,
+  nonEmpty,
+  numberIn,
+  serverKeys,
+  size,
+} from './config-values';
 
 const price = numberIn(0, 1_000_000, 'a price in USD per million tokens');
 
@@ -14,6 +22,10 @@ const providerKeys = {
   request_timeout: duration('60s'),
   /** Of uploads and downloads. */
   transfer_timeout: duration('2h'),
+  /** Of one attempt to create a job. */
+  create_lease: duration('90s'),
+  /** How long a create whose answer was lost may still take effect. Without it: what the type states. */
+  create_settle: durationText.optional(),
   poll_initial: duration('30s'),
   poll_max: duration('10m'),
   job_timeout: duration('26h'),

@@ -26,7 +26,8 @@ export function openProviders(config: ProvidersConfig): OpenProviders {
   const opened = new Map<string, OpenProvider>();
   for (const [name, provider] of Object.entries(config.providers)) {
     const api = openAdapter(name, provider, config);
-    opened.set(name, { name, config: provider, account: accountOf(provider), api });
+    const settleMs = provider.create_settle ?? api.capabilities.settleMs;
+    opened.set(name, { name, config: provider, account: accountOf(provider), settleMs, api });
   }
   return {
     get: (name) => opened.get(name) ?? null,

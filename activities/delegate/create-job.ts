@@ -31,8 +31,8 @@ export async function createJob(
 ): Promise<CreateEnd> {
   const { capabilities } = attempt.provider.api;
   const inlineBytes = capabilities.input === 'inline' ? (row.bytes ?? 0) : 0;
-  const lengthMs = leaseLengthMs(inlineBytes);
-  const protocol = new CreateAttempt({ takenAt: clocks(), lengthMs }, capabilities.settleMs);
+  const lengthMs = leaseLengthMs(attempt.provider.config.create_lease, inlineBytes);
+  const protocol = new CreateAttempt({ takenAt: clocks(), lengthMs }, attempt.provider.settleMs);
   const actions = new CreateActions({ attempt, row, protocol, lengthMs, signal });
   for (let action = protocol.action; ;) {
     if (action.do === 'end') {
@@ -103,7 +103,7 @@ class CreateActions {
     const answer = await deps.jobs.takeLease({
       ...this.#holder,
       leaseMs: lengthMs,
-      settleMs: provider.api.capabilities.settleMs,
+      settleMs: provider.settleMs,
       account: provider.account,
       limits: { maxOpenJobs, maxEnqueuedTokens },
     });

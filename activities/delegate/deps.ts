@@ -15,6 +15,8 @@ export interface OpenProvider {
   readonly config: ProviderConfig;
   /** Fingerprint of the account. */
   readonly account: string;
+  /** How long a late create may still take effect, ms. */
+  readonly settleMs: number;
   readonly api: Provider;
 }
 

@@ -72,7 +72,7 @@ class JobVisit {
     const { value } = found;
     if (value.kind === 'job') return this.#adopt(value.job.externalId);
     // Candidates are never touched: only their results could prove that they are ours.
-    const quietAtMs = (row.creatingUntilMs ?? 0) + quietMs(api.capabilities.settleMs);
+    const quietAtMs = (row.creatingUntilMs ?? 0) + quietMs(this.#visit.provider.settleMs);
     const isCertain = value.kind === 'none' && this.#visit.nowMs > quietAtMs + CLOCK_SKEW_MS;
     return isCertain ? this.#clean(null, []) : 'later';
   }

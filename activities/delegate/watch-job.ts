@@ -190,7 +190,7 @@ class Watch {
   async #withoutId(row: JobRow): Promise<WatchedJob> {
     const { deps, provider } = this.#attempt;
     if (row.firstCreateAtMs === null && this.#input.stopping === true) return this.#abandon(row);
-    const quietAtMs = (row.creatingUntilMs ?? 0) + quietMs(provider.api.capabilities.settleMs);
+    const quietAtMs = (row.creatingUntilMs ?? 0) + quietMs(provider.settleMs);
     const job = await jobToFind(this.#attempt, row);
     const look = (options: CallOptions) => provider.api.find(job, options);
     const result = await observedCall(this.#attempt, 'find', look, this.#signal);

@@ -1,8 +1,6 @@
 import type { StopCause } from '../batch/status';
 import { CREATABLE_STEPS, type JobStep } from './job-steps';
 
-/** Time for look-up and create call, without the body. */
-const LEASE_MS = 90_000;
 /** For each MiB of a body that the create call carries. */
 const LEASE_MS_PER_MIB = 1_000;
 const MIB = 1024 * 1024;
@@ -25,9 +23,12 @@ export interface CreateLease {
   readonly lengthMs: number;
 }
 
-/** Length of a lease, ms. `inlineBytes` is 0 if the create call only names an uploaded file. */
-export function leaseLengthMs(inlineBytes: number): number {
-  return LEASE_MS + Math.ceil(inlineBytes / MIB) * LEASE_MS_PER_MIB;
+/**
+ * Length of a lease, ms. `callsMs` is for the look-up and for a create call without a body; `inlineBytes` is 0 if the
+ * call only names an uploaded file.
+ */
+export function leaseLengthMs(callsMs: number, inlineBytes: number): number {
+  return callsMs + Math.ceil(inlineBytes / MIB) * LEASE_MS_PER_MIB;
 }
 
 /**

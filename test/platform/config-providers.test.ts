@@ -29,6 +29,7 @@ it.each([{ drop_params: true }, { default_max_tokens: 7 }, { extra_body: { top_k
 
 it.each<[object, string]>([
   [{ type: 'azure' }, 'providers.one.type'],
+  [{ type: 'openai', create_lease: '9s' }, 'create_lease: must not be shorter than 10s'],
   [{ type: 'azure_openai', api_version: '2024-10-21' }, 'api_version'],
   [{ type: 'azure_openai', min_lines: 200_000 }, 'min_lines: must not exceed max_lines'],
 ])('refuses the provider %j', (settings, message) => {

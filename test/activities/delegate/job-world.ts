@@ -84,7 +84,13 @@ export async function jobWorld(pool: Pool, options: JobWorldOptions = {}): Promi
   const deps: DelegateDeps = {
     ...{ store, journal, jobs, config, logger, batches: createBatchRepository(pool) },
     progress: { begin: () => Promise.resolve(lease) } as unknown as ProgressReporter,
-    provider: () => ({ name: 'far', config: far, account: provider.account, api: provider }),
+    provider: () => ({
+      name: 'far',
+      config: far,
+      account: provider.account,
+      settleMs: 0,
+      api: provider,
+    }),
     observer: {
       ...{ called: () => undefined, adopted: () => undefined, jobEnded: () => undefined },
       collected: (job) => void collected.push(job),
