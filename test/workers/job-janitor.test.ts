@@ -42,7 +42,6 @@ function scripted(answers: Partial<Calls>, settings: object = {}) {
     };
   const unexpected = (name: string) => () => Promise.reject(new Error(`unexpected ${name}`));
   const api = {
-    capabilities: { settleMs: 0 },
     find: noted('find', answers.find ?? unexpected('find')),
     status: noted('status', answers.status ?? unexpected('status')),
     cancel: noted('cancel', answers.cancel ?? unexpected('cancel')),
@@ -52,7 +51,10 @@ function scripted(answers: Partial<Calls>, settings: object = {}) {
     providers: { openai: { type: 'openai', url: 'http://x/v1', ...settings } },
     delegates: { gpt: { provider: 'openai', price: { input: 2, output: 3 } } },
   });
-  const provider = { name: 'openai', account: ACCOUNT, config: config.providers['openai'], api };
+  const provider = {
+    ...{ name: 'openai', account: ACCOUNT, settleMs: 0 },
+    ...{ config: config.providers['openai'], api },
+  };
   return { provider: provider as OpenProvider, config, calls };
 }
 
