@@ -12,13 +12,15 @@ const { ensureBuilt, ensureInstalled } = require('../../cli/prepare.js');
 
 const USAGE = `usage: npm run faults -- [--rounds N] [--seed S] [--first-round R] [--workers 1|2] [--store s3]
                              [--gateway fixed|learnt]
+       npm run faults -- --providers [--rounds N] [--seed S] [--first-round R]
   --rounds       how many; 40
   --seed         decides batches, faults and their moments; a random one, printed first
   --first-round  begin with this one, to play one again; 0
   --workers      2: a second worker beside the stack's own, whose links are struck too; 1
   --store        s3: objects in an S3 server, which is struck too; filesystem
   --gateway      a gateway in front of the model server, which users call too, and which is struck: with a fixed
-                 limit of requests in flight, or one that it learns; none`;
+                 limit of requests in flight, or one that it learns; none
+  --providers    delegated models: calls to providers fail, too`;
 const ROOT = path.resolve(__dirname, '..', '..');
 
 function main() {
@@ -30,11 +32,12 @@ function main() {
       workers: { type: 'string', default: '1' },
       store: { type: 'string', default: 'filesystem' },
       gateway: { type: 'string' },
+      providers: { type: 'boolean', default: false },
       help: { type: 'boolean', short: 'h' },
     },
   });
   if (values.help) return console.log(USAGE);
-  const { store, gateway, ...numbers } = values;
+  const { store, gateway, providers, ...numbers } = values;
   if (!['filesystem', 's3'].includes(store)) throw new Error(`--store: filesystem or s3`);
   if (![undefined, 'fixed', 'learnt'].includes(gateway)) {
     throw new Error(`--gateway: fixed or learnt`);
@@ -45,7 +48,10 @@ function main() {
   ensureInstalled();
   ensureBuilt();
   console.error(`seed ${values.seed}, ${values.rounds} rounds from ${values['first-round']}`);
-  const args = ['--runInBand', '--testTimeout=600000', 'test/faults/timed/schedule.test.ts'];
+  const file = providers
+    ? 'test/faults/providers/rounds.test.ts'
+    : 'test/faults/timed/schedule.test.ts';
+  const args = ['--runInBand', '--testTimeout=600000', file];
   const jest = spawn(process.execPath, [require.resolve('jest/bin/jest'), ...args], {
     cwd: ROOT,
     stdio: 'inherit',

@@ -21,7 +21,7 @@ export interface FaultsScene {
   readonly stack: TestStack;
   /** Starts the stack again on its data directory and replaces `stack`. */
   restart(): Promise<void>;
-  readonly modelServer: FaultsModelServer;
+  readonly modelServer: Pick<FaultsModelServer, 'cut'>;
   readonly secondWorker: SecondWorker | null;
   readonly gateway: Pick<GatewayProcess, 'pid'> | null;
 }
