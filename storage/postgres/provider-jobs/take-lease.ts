@@ -111,27 +111,30 @@ function batchState(status: BatchStatus | null, cause: StopCause | null): JobToL
   return isTerminal(status) ? 'ended' : 'open';
 }
 
+/** Waiting jobs of a tenant that are looked at. Those behind them ask again. */
+const MAX_TURNS = 100;
+
 async function hasRoom(client: PoolClient, request: LeaseRequest): Promise<boolean> {
   const { maxOpenJobs, maxEnqueuedTokens } = request.limits;
   if (maxOpenJobs === undefined && maxEnqueuedTokens === undefined) return true;
   const tenants = await demandOf(client, request);
-  return nextToCreate(tenants, request.limits) === request.jobId;
+  return nextToCreate(tenants, request.limits).includes(request.jobId);
 }
 
-/** What each tenant has open at the account, and its oldest waiting job; the asking job waits too. */
+/** What each tenant has open at the account, and its oldest waiting jobs; the asking job waits too. */
 async function demandOf(client: PoolClient, request: LeaseRequest): Promise<TenantDemand[]> {
   const rows = await query<{
     tenant: string;
     openJobs: number;
     openTokens: number;
-    waitingId: string | null;
-    waitingTokens: number | null;
+    waitingIds: string[];
+    waitingTokens: string[];
   }>(
     client,
     `select tenant, count(*) filter (where is_open) as "openJobs",
        coalesce(sum(tokens) filter (where is_open), 0)::bigint as "openTokens",
-       (array_agg(id order by created_at, seq) filter (where waits))[1] as "waitingId",
-       (array_agg(tokens order by created_at, seq) filter (where waits))[1] as "waitingTokens"
+       coalesce((array_agg(id order by created_at, seq) filter (where waits))[1:$5], '{}') as "waitingIds",
+       coalesce((array_agg(tokens order by created_at, seq) filter (where waits))[1:$5], '{}') as "waitingTokens"
      from (
        select id, seq, tenant, tokens, created_at,
          step = 'submitted' or creating_until is not null and id <> $2 as is_open,
@@ -141,13 +144,13 @@ async function demandOf(client: PoolClient, request: LeaseRequest): Promise<Tena
        where account = $1 and step in ('staged','uploaded','creating','submitted')) jobs
      where is_open or waits
      group by tenant`,
-    [request.account, request.jobId, CREATABLE, `${WAITING_MS} milliseconds`],
+    [request.account, request.jobId, CREATABLE, `${WAITING_MS} milliseconds`, MAX_TURNS],
   );
-  return rows.map(({ tenant, openJobs, openTokens, waitingId, waitingTokens }) => ({
+  return rows.map(({ tenant, openJobs, openTokens, waitingIds, waitingTokens }) => ({
     tenant,
     openJobs,
     openTokens,
-    waiting: waitingId === null ? null : { id: waitingId, tokens: Number(waitingTokens ?? 0) },
+    waiting: waitingIds.map((id, i) => ({ id, tokens: Number(waitingTokens[i] ?? 0) })),
   }));
 }
 
