@@ -49,18 +49,18 @@ async function inDelegatedScene({ bench, settings = {}, warm }, work) {
   }
 }
 
-/** A file of lines of 1 KiB for one model. */
-function fileOf({ scratch }, { model, lines }) {
-  return inputFile(scratch, { lines, lineBytes: LINE_BYTES, modelOf: () => model, name: model });
+/** A file of lines for one model, of 1 KiB unless told. */
+function fileOf({ scratch }, { model, lines, lineBytes = LINE_BYTES }) {
+  return inputFile(scratch, { lines, lineBytes, modelOf: () => model, name: model });
 }
 
 /** Runs a file whose models are all delegated to its end. */
-async function runJobs({ client, observe }, provider, { file, lines }) {
+async function runJobs({ client, observe }, provider, { file, lines, timeoutMs = TIMEOUT_MS }) {
   const fileId = await client.upload(file);
   provider.reset();
   const observation = observe();
   const { id, sentMs } = await client.create(fileId);
-  const { batch, atMs } = await client.ended(id, { timeoutMs: TIMEOUT_MS });
+  const { batch, atMs } = await client.ended(id, { timeoutMs });
   const usage = observation.end();
   expectComplete(batch, lines);
   const { jobs } = provider;

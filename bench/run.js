@@ -35,6 +35,7 @@ const ROWS = {
   F11: () => require('./rows/gateway-batch').throughGateway,
   F12: () => require('./rows/gateway-kill').gatewayKill,
   D1: () => require('./rows/delegation').delegatedBatch,
+  D3: () => require('./rows/delegation-memory').delegatedMemory,
   D5: () => require('./rows/delegation-beside').watchedJobs,
   D6: () => require('./rows/delegation-beside').localBeside,
   D7: () => require('./rows/delegation').delegatedCancel,

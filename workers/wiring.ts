@@ -15,6 +15,7 @@ import type { SweepDeps } from '../activities/sweep/ports';
 import { createSweepPage } from '../activities/sweep/sweep';
 import type { SweepActivities } from '../activities/sweep/contract';
 import type { BatchActivities } from '../activities/contract';
+import { ConcurrencyLimit } from '../core/async/concurrency-limit';
 import type { DelegateActivities } from '../activities/delegate/contract';
 import type { DelegateDeps, OpenProvider } from '../activities/delegate/deps';
 import { createCollectJob } from '../activities/delegate/collect-job';
@@ -104,10 +105,14 @@ export function createActivities(deps: ActivityDeps): WorkerActivities {
   });
 }
 
+/** Staged or collected at once: one thread works on them, so more of them would only take memory. */
+const PARTS_IN_MEMORY = 2;
+
 /** Activities that run models through the batch APIs of providers. */
 function createDelegation(deps: ActivityDeps): DelegateActivities {
   const { jobs, provider, observer } = deps.delegation;
-  const delegating: DelegateDeps = { ...deps, jobs, provider, observer };
+  const parts = new ConcurrencyLimit(PARTS_IN_MEMORY);
+  const delegating: DelegateDeps = { ...deps, jobs, provider, observer, parts };
   return {
     openParts: createOpenParts({ ...delegating, accountOf }),
     submitJob: createSubmitJob(delegating),

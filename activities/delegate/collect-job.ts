@@ -27,7 +27,8 @@ import { retryLater } from './retry-later';
 export function createCollectJob(deps: DelegateDeps): (input: JobInput) => Promise<CollectedJob> {
   return async (input) => {
     const notes = new JobNotes<FetchNote>(input);
-    const work = (heartbeat: Heartbeat) => collect(input, deps, { heartbeat, notes });
+    const work = (heartbeat: Heartbeat) =>
+      deps.parts.run(() => collect(input, deps, { heartbeat, notes }));
     return withHeartbeat(work, { details: () => notes.details, beatsOnFailure: true });
   };
 }

@@ -1,3 +1,4 @@
+import type { ConcurrencyLimit } from '../../core/async/concurrency-limit';
 import type { Provider } from '../../providers/provider';
 import type { ProviderConfig } from '../../platform/config-providers';
 import type { Config } from '../../platform/config-schema';
@@ -32,6 +33,8 @@ export interface DelegateDeps {
   readonly config: Pick<Config, 'delegates' | 'providers'>;
   readonly observer: DelegateObserver;
   readonly logger: Logger;
+  /** Limits how many parts the process has in memory (docs/design/delegation.md#memory). */
+  readonly parts: ConcurrencyLimit;
   /** Aborts when the process shuts down. */
   readonly drain: AbortSignal;
 }

@@ -1,4 +1,5 @@
 import type { ApplicationFailure } from '@temporalio/activity';
+import { forEachConcurrently } from '../../core/async/for-each-concurrently';
 import type { JobInput } from './contract';
 import { isWait, retryLater } from './retry-later';
 
@@ -30,18 +31,14 @@ export async function eachJob<Job, Value>(
   const values: Value[] = [];
   const waits: ApplicationFailure[] = [];
   const faults: unknown[] = [];
-  const queue = [...jobs];
-  const run = async (): Promise<void> => {
-    for (let one = queue.shift(); one !== undefined; one = queue.shift()) {
-      try {
-        values.push(await work(one));
-      } catch (error) {
-        if (isWait(error)) waits.push(error);
-        else faults.push(error);
-      }
+  await forEachConcurrently(jobs, CONCURRENCY, async (one) => {
+    try {
+      values.push(await work(one));
+    } catch (error) {
+      if (isWait(error)) waits.push(error);
+      else faults.push(error);
     }
-  };
-  await Promise.all(Array.from({ length: Math.min(CONCURRENCY, queue.length) }, run));
+  });
   if (faults.length > 0) throw faults[0];
   return { values, waits };
 }

@@ -63,7 +63,7 @@ async function submit(attempt: JobAttempt, heartbeat: Heartbeat): Promise<Submit
   if (isTooLate(attempt, row)) return giveUp(attempt, row);
   if (row.step === 'staging') {
     await awaitTurn(attempt, row);
-    row = await stageJob(attempt, heartbeat);
+    row = await deps.parts.run(() => stageJob(attempt, heartbeat));
   }
   if (row.lines === 0 && isUnsent(row)) {
     await deps.jobs.refuse(row.id, { code: 'empty', message: 'no line lacks an answer' });

@@ -18,6 +18,7 @@ import { sha256Hex } from '../../../activities/delegate/open-parts';
 import { createSubmitJob } from '../../../activities/delegate/submit-job';
 import { createWatchJob } from '../../../activities/delegate/watch-job';
 import { jobId, wireId } from '../../../core/delegation/job-ids';
+import { ConcurrencyLimit } from '../../../core/async/concurrency-limit';
 import { planKey } from '../../../core/names/object-names';
 import { encodePlanEntry, PLAN_ENTRY_BYTES } from '../../../core/plan/plan-entry';
 import { configSchema } from '../../../platform/config-schema';
@@ -95,6 +96,7 @@ export async function jobWorld(pool: Pool, options: JobWorldOptions = {}): Promi
       ...{ called: () => undefined, adopted: () => undefined, jobEnded: () => undefined },
       collected: (job) => void collected.push(job),
     },
+    parts: new ConcurrencyLimit(4),
     drain: new AbortController().signal,
   };
   const offsets = await writeInput(store, batchId, { lines, ...options });
