@@ -81,7 +81,7 @@ function createSimulatorServer(routes: Routes): Server {
   const server = createServer((request, response) => {
     const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
     if (routes.refuses(path)) return void request.socket.destroy();
-    const route = routes.find(request.method ?? '', path);
+    const route = routes.find(request.method ?? '', path, request.headers);
     readBody(request, MAX_BODY_BYTES, (body) => {
       const answer = async (): Promise<void> => {
         if (body === null) throw tooLarge();

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { NightshiftError } from '../core/errors';
 import { ANSWER_BUILDERS } from './answers/builders';
 import { EngineLoop } from './engine-loop';
@@ -20,7 +20,11 @@ export interface Exchange {
 /** The routes of one simulator, and the state that they share. */
 export interface Routes {
   /** Answers a request, or returns undefined if there is no such route. */
-  find(method: string, path: string): ((exchange: Exchange) => void | Promise<void>) | undefined;
+  find(
+    method: string,
+    path: string,
+    headers: IncomingHttpHeaders,
+  ): ((exchange: Exchange) => void | Promise<void>) | undefined;
   /** Whether the connection of a request to this path is closed without an answer. */
   refuses(path: string): boolean;
   readonly traffic: Traffic;
@@ -70,7 +74,8 @@ export function createRoutes(initial: SimulatorSettings): Routes {
     };
   }
   return {
-    find: (method, path) => routes[`${method} ${path}`] ?? providers.find(method, path),
+    find: (method, path, headers) =>
+      routes[`${method} ${path}`] ?? providers.find(method, path, headers),
     refuses: (path) => backend.settings.refuse && !path.startsWith(SETTINGS_PATHS),
     traffic,
     close: () => loop.close(),

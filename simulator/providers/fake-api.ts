@@ -8,8 +8,8 @@ import type { ProviderCallName } from './settings';
 export interface FakeApi {
   /** Its calls are below `/providers/<prefix>`. */
   readonly prefix: string;
-  /** The route of a method and a path below the prefix; null if there is none. */
-  findRoute(method: string, path: string): ApiRoute | null;
+  /** The route of a method and a path below the prefix; null if there is none. Some APIs name it in a header. */
+  findRoute(method: string, path: string, headers: IncomingHttpHeaders): ApiRoute | null;
   /** The key that a request carries; empty without one. */
   keyOf(headers: IncomingHttpHeaders, query: URLSearchParams): string;
   /** An error in the provider's format. */

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { NightshiftError, isNightshiftError } from '../../core/errors';
 import type { SimulatorSettings } from '../settings';
 import { jsonAnswer } from './answer';
@@ -7,6 +7,7 @@ import type { ApiEffect, ApiRoute, FakeApi } from './fake-api';
 import { FileStore } from './file-store';
 import { JobStore } from './job-store';
 import { OPENAI_API } from './openai/routes';
+import { S3_API } from './s3/routes';
 import {
   DEFAULT_PROVIDER_SETTINGS,
   changedProviderSettings,
@@ -21,7 +22,7 @@ export interface ProviderExchange {
 }
 
 const ROOT = '/providers/';
-const APIS: readonly FakeApi[] = [OPENAI_API];
+const APIS: readonly FakeApi[] = [OPENAI_API, S3_API];
 const CONFIG = '/simulator/providers/config';
 const STATS = '/simulator/providers/stats';
 
@@ -40,12 +41,16 @@ export class ProviderServer {
   }
 
   /** Answers a request, or returns undefined if there is no such route. */
-  find(method: string, path: string): ((exchange: ProviderExchange) => Promise<void>) | undefined {
+  find(
+    method: string,
+    path: string,
+    headers: IncomingHttpHeaders,
+  ): ((exchange: ProviderExchange) => Promise<void>) | undefined {
     const control = this.#control(`${method} ${path}`);
     if (control !== undefined) return control;
     const api = APIS.find(({ prefix }) => path.startsWith(`${ROOT}${prefix}/`));
     if (api === undefined) return undefined;
-    const route = api.findRoute(method, path.slice(ROOT.length + api.prefix.length));
+    const route = api.findRoute(method, path.slice(ROOT.length + api.prefix.length), headers);
     return route === null ? undefined : (exchange) => this.#serve(api, route, exchange);
   }
 
