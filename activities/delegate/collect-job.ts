@@ -13,6 +13,7 @@ import type { FetchNote } from './fetch-results';
 import { fetchResults } from './fetch-results';
 import { attemptAt, rowOf } from './job-attempt';
 import { JobNotes } from './job-notes';
+import { keepRefused } from './keep-refused';
 import { PartJournal } from './part-journal';
 import type { PartLedger } from './part-ledger';
 import { openPart } from './part-ledger';
@@ -44,14 +45,15 @@ async function collect(
   { heartbeat, notes }: CollectAttempt,
 ): Promise<CollectedJob> {
   const { batchId, safe, job } = input;
-  const ended = await endedJobs(input, deps);
+  const known = await knownJobs(input, deps);
   const key = { batchId, safeModel: safe, from: job.from, to: job.to };
   const lease = await deps.progress.begin(key, heartbeat.signal);
   let ledger: PartLedger | null = null;
   try {
     ledger = await openPart(deps, input);
     lease.trackCounts(ledger);
-    if (ended.length > 0) await harvest(input, ended, { deps, ledger, lease, heartbeat, notes });
+    // A batch that has ended needs no more answers, and its journal may be removed.
+    if (!lease.terminal) await harvest(input, known, { deps, ledger, lease, heartbeat, notes });
     return resultOf(ledger, lease);
   } finally {
     const counts = ledger?.countsBeforeNext() ?? { completed: 0, failed: 0 };
@@ -59,18 +61,19 @@ async function collect(
   }
 }
 
-/** A job whose results are to be collected. */
-interface EndedJob {
+/** A job of the part, and its row. */
+interface PartJob {
   readonly attempt: JobAttempt;
   readonly row: JobRow;
 }
 
-async function endedJobs(input: JobInput, deps: DelegateDeps): Promise<EndedJob[]> {
-  const { values } = await eachJob(jobsOf(input), async (one) => {
+async function knownJobs(input: JobInput, deps: DelegateDeps): Promise<readonly PartJob[]> {
+  const jobs = await eachJob(jobsOf(input), async (one) => {
     const attempt = await attemptAt(one, deps);
     return { attempt, row: await rowOf(attempt) };
   });
-  return values.filter(({ row }) => row.step === 'ended');
+  throwWaits(jobs);
+  return jobs.values;
 }
 
 interface Harvest extends CollectAttempt {
@@ -80,40 +83,53 @@ interface Harvest extends CollectAttempt {
 }
 
 /** What was read of a job. */
-interface FetchedJob extends EndedJob {
+interface FetchedJob extends PartJob {
   readonly taker: ResultTaker;
   /** False if no more of its results can be had. */
   readonly isComplete: boolean;
 }
 
-/** Reads the results from the provider. They are sealed before a row says that they are collected. */
+/**
+ * Reads the results of ended jobs from the provider, and keeps what staging has refused. All of it is in the journal
+ * before a row says that its job is collected.
+ */
 async function harvest(
   input: JobInput,
-  ended: readonly EndedJob[],
+  known: readonly PartJob[],
   { deps, ledger, lease, heartbeat, notes }: Harvest,
 ): Promise<void> {
-  const { signal } = heartbeat;
   const reader = await deps.store.open(input.inputKey);
   const journal = new PartJournal(deps.journal, input, ledger);
-  const fetchOne = async ({ attempt, row }: EndedJob): Promise<FetchedJob> => {
+  const fetchOne = async ({ attempt, row }: PartJob): Promise<FetchedJob> => {
     const taker = new ResultTaker({ attempt, row, ledger, journal, reader });
     const context = { taker, heartbeat, note: notes.of(attempt.input) };
     return { attempt, row, taker, isComplete: await fetchResults(attempt, row, context) };
   };
   try {
+    const ended = known.filter(({ row }) => row.step === 'ended');
     const jobs = await eachJob(ended, fetchOne);
+    const context = { ledger, journal, reader, heartbeat };
+    for (const { attempt, row } of known) await keepRefused(attempt, row, context);
     await journal.flush();
     // A seal per attempt that brought nothing to its end would only cost space.
-    if (jobs.values.length === 0) throwWaits(jobs);
+    if (jobs.values.length === 0) return throwWaits(jobs);
+    if (lease.terminal) return;
     if (lease.lost) throw retryLater('another attempt has this part', 1_000);
-    const onFailure = () => undefined;
-    const retrying = { signal, logger: deps.logger, what: 'sealing', onFailure };
-    await retryStep(() => journal.seal(), retrying);
+    await seal(journal, heartbeat, deps);
     for (const job of jobs.values) await note(job, ledger, deps);
     throwWaits(jobs);
   } finally {
     await journal.close().finally(() => reader.close());
   }
+}
+
+function seal(
+  journal: PartJournal,
+  { signal }: Heartbeat,
+  { logger }: DelegateDeps,
+): Promise<void> {
+  const onFailure = () => undefined;
+  return retryStep(() => journal.seal(), { signal, logger, what: 'sealing', onFailure });
 }
 
 /** The answers of the job are sealed. */
@@ -139,7 +155,8 @@ function resultOf(ledger: PartLedger, lease: ChunkLease): CollectedJob {
   return {
     next: ledger.next,
     ...ledger.countsBeforeNext(),
-    unanswered: ledger.open,
-    stopCause: lease.stopCause,
+    unanswered: ledger.unanswered,
+    // A batch that has ended without a cause was ended by another hand: its workflow has nothing left to do.
+    stopCause: lease.stopCause ?? (lease.terminal ? 'failed' : null),
   };
 }

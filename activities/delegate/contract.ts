@@ -17,7 +17,7 @@ export interface DelegateActivities {
   watchJob(input: WatchJobInput): Promise<WatchedJob>;
   /** Writes the job's answers into the journal. */
   collectJob(input: JobInput): Promise<CollectedJob>;
-  /** Ends plan entries `[from, to)` that no provider answered with an error code. */
+  /** Ends plan entries `[from, to)` that no provider answered, with kept answers or error codes. */
   settlePart(input: SettlePartInput): Promise<ExecuteChunkResult>;
 }
 
@@ -102,7 +102,7 @@ export interface CollectedJob {
   /** Over `[from, next)`. */
   readonly completed: number;
   readonly failed: number;
-  /** Lines of the job without an answer. */
+  /** Lines of the job without an answer that the provider may answer another time. */
   readonly unanswered: number;
   readonly stopCause: StopCause | null;
 }

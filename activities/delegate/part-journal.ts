@@ -23,12 +23,20 @@ export class PartJournal {
     this.#ledger = ledger;
   }
 
-  /** Journals the answer of a line, and waits while too many are not written yet. */
+  /** Journals the answer of a line. Waits while too many are not written yet. */
   async record(line: ChunkLine, frame: EncodedFrame): Promise<void> {
     const block = this.#ledger.block(line.position);
     this.#writer(block).append(frame.header, frame.bytes);
     block.ledger.recordAnswer(line.position, frame.header);
-    if (this.#unwrittenBytes > MAX_UNWRITTEN_BYTES) await this.flush();
+    await this.#makeRoom();
+  }
+
+  /** Journals an answer that ends the line only if nothing else does. The first one of a line counts. */
+  async keep(line: ChunkLine, frame: EncodedFrame): Promise<void> {
+    if (this.#ledger.keptStatus(line.position) !== null) return;
+    this.#writer(this.#ledger.block(line.position)).append(frame.header, frame.bytes);
+    this.#ledger.noteKept(line.position, frame.header.status);
+    await this.#makeRoom();
   }
 
   async flush(): Promise<void> {
@@ -51,6 +59,10 @@ export class PartJournal {
 
   async close(): Promise<void> {
     await Promise.all([...this.#writers.values()].map((writer) => writer.close()));
+  }
+
+  async #makeRoom(): Promise<void> {
+    if (this.#unwrittenBytes > MAX_UNWRITTEN_BYTES) await this.flush();
   }
 
   get #unwrittenBytes(): number {

@@ -1,4 +1,5 @@
 import { MAX_CHUNK_ENTRIES } from '../../core/chunks/chunk-size';
+import { mayAnswerLater } from '../../core/delegation/line-status';
 import type { Range } from '../../core/range';
 import type { FrameRef } from '../../storage/journal/journal-store';
 import { ChunkLedger, type ChunkLine } from '../execute/chunk-ledger';
@@ -16,6 +17,8 @@ export class PartLedger {
   readonly from: number;
   readonly to: number;
   readonly blocks: readonly Block[];
+  /** Statuses of the answers that this attempt has kept. */
+  readonly #kept = new Map<number, number>();
 
   constructor(range: Range, blocks: readonly Block[]) {
     this.from = range.from;
@@ -36,6 +39,16 @@ export class PartLedger {
   isAnswered(position: number): boolean {
     const { ledger, from } = this.block(position);
     return ledger.isAnswered(position - from);
+  }
+
+  /** HTTP status of the answer that is kept for a line; null if none is. */
+  keptStatus(position: number): number | null {
+    const { ledger, from } = this.block(position);
+    return this.#kept.get(position) ?? ledger.keptAnswer(position - from)?.header.status ?? null;
+  }
+
+  noteKept(position: number, status: number): void {
+    this.#kept.set(position, status);
   }
 
   /** Lines of `range` without an answer, and with one that says that the line has failed. */
@@ -67,9 +80,15 @@ export class PartLedger {
     return this.blocks.reduce((sum, { ledger }) => sum + ledger.failed, 0);
   }
 
-  /** Lines without an answer. */
-  get open(): number {
-    return this.blocks.reduce((sum, { ledger }) => sum + ledger.open, 0);
+  /** Lines without an answer that the provider may answer another time. It cannot express the others. */
+  get unanswered(): number {
+    let lines = 0;
+    for (let position = this.from; position < this.to; position++) {
+      if (this.isAnswered(position)) continue;
+      const kept = this.keptStatus(position);
+      if (kept === null || mayAnswerLater(kept)) lines++;
+    }
+    return lines;
   }
 
   /** Counts over `[from, next)`. */

@@ -1,11 +1,13 @@
 import { positionOfWireId } from '../../core/delegation/job-ids';
+import { mayAnswerLater } from '../../core/delegation/line-status';
 import { readLineFields } from '../../core/openai/member-ranges';
 import type { LineResult } from '../../providers/provider';
 import type { ObjectReader } from '../../storage/object-store';
 import type { JobRow } from '../../storage/postgres/provider-jobs/job-row';
-import { answerFrame } from '../execute/answer-frames';
+import { answerFrame, keptFrame } from '../execute/answer-frames';
 import type { JobAttempt } from './job-attempt';
 import type { RefusedLine } from './line-errors';
+import { withoutAccount } from './without-account';
 import type { PartJournal } from './part-journal';
 import type { PartLedger } from './part-ledger';
 
@@ -34,7 +36,7 @@ export class ResultTaker {
     this.#o = parts;
   }
 
-  /** Takes one result. Lines that the provider may answer at another time stay open. */
+  /** Takes one result. Lines that the provider may answer at another time stay open, and the answer is kept. */
   async take(result: LineResult): Promise<void> {
     const { ledger, row } = this.#o;
     const position = positionOfWireId(row.id, result.wireId);
@@ -42,12 +44,10 @@ export class ResultTaker {
       this.#foreign++;
       return;
     }
-    if (result.kind !== 'answer' || isRetryable(result.status)) return;
-    if (ledger.isAnswered(position)) {
-      this.#doubled++;
-      return;
-    }
-    await this.#record(position, result);
+    if (result.kind !== 'answer') return;
+    const isFinal = !mayAnswerLater(result.status);
+    if (!ledger.isAnswered(position)) await this.#record(position, result, isFinal);
+    else if (isFinal) this.#doubled++;
   }
 
   /** Ends a line that the provider has named as a reason to fail the job. */
@@ -62,7 +62,7 @@ export class ResultTaker {
       code: code ?? 'provider_refused',
     };
     const body = Buffer.from(JSON.stringify({ error }));
-    await this.#record(position, { status: 400, requestId: null, body });
+    await this.#record(position, { status: 400, requestId: null, body }, true);
   }
 
   /** Tells the metrics what the job has brought. */
@@ -80,7 +80,8 @@ export class ResultTaker {
 
   async #record(
     position: number,
-    { status, requestId, body }: { status: number; requestId: string | null; body: Buffer },
+    answer: { status: number; requestId: string | null; body: Buffer },
+    isFinal: boolean,
   ): Promise<void> {
     const { attempt, ledger, journal, reader } = this.#o;
     const line = ledger.line(position);
@@ -88,14 +89,10 @@ export class ResultTaker {
     const bytes = reader.readNow?.(offset, length) ?? (await reader.read(offset, length));
     const { customId } = readLineFields(bytes);
     const subject = { batchId: attempt.input.batchId, line, customId };
-    const frame = answerFrame(subject, { status, requestId, body });
-    if (status < 400) this.#answered++;
+    if (!isFinal) return journal.keep(line, keptFrame(subject, withoutAccount(answer)));
+    const frame = answerFrame(subject, answer);
+    if (answer.status < 400) this.#answered++;
     else this.#failed++;
     await journal.record(line, frame);
   }
-}
-
-/** Whether another try may succeed: then the line stays open for the next generation or the gateway. */
-function isRetryable(status: number): boolean {
-  return status === 408 || status === 409 || status === 425 || status === 429 || status >= 500;
 }

@@ -9,6 +9,7 @@ import { chunkOf } from '../execute/chunk';
 import { ChunkAttempt } from '../execute/chunk-attempt';
 import type { ExecuteDeps } from '../execute/deps';
 import { EndLinesRun } from '../execute/end-lines-run';
+import { KeptAnswers } from '../execute/kept-answers';
 import type { OpenRun, RunContext } from '../execute/open-run';
 import { openInput } from '../execute/open-run';
 import { asFailure } from '../runtime/failure';
@@ -16,8 +17,8 @@ import { withHeartbeat } from '../runtime/with-heartbeat';
 import type { SettlePartInput } from './contract';
 
 /**
- * The activity that ends plan entries `[from, to)` which no provider has answered, each with the code that says
- * why. Answers in the journal stay as they are (docs/design/delegation.md#leftovers).
+ * The activity that ends plan entries `[from, to)` which no provider has answered, each with the answer that was kept
+ * for it, or with the code that says why it has none. Answers in the journal stay as they are (docs/design/delegation.md#leftovers).
  */
 export function createSettlePart(
   deps: ExecuteDeps & { readonly jobs: Pick<ProviderJobs, 'ofModel'> },
@@ -29,8 +30,9 @@ export function createSettlePart(
     const codeOf = (position: number) => codeAt(rows, position, input.giveUpAtMs);
     const openRun = async (context: RunContext): Promise<OpenRun> => {
       const reader = await openInput(deps.store, context);
-      const run = new EndLinesRun({ ...context, input: reader, codeOf });
-      return { run, close: () => reader.close() };
+      const kept = new KeptAnswers(deps.store);
+      const run = new EndLinesRun({ ...context, input: reader, kept, codeOf });
+      return { run, close: () => kept.close().finally(() => reader.close()) };
     };
     const attempt = new ChunkAttempt(chunkOf(chunkInput(input)), { deps, crashes: 0, openRun });
     return withHeartbeat(() => attempt.run(), { details: () => attempt.heartbeatDetails });

@@ -1,18 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
-import { wireId } from '../../core/delegation/job-ids';
 import { estimatedTokens } from '../../core/delegation/quota';
 import { stagedJobKey } from '../../core/names/object-names';
-import { readLineFields } from '../../core/openai/member-ranges';
-import type { TranslationOptions } from '../../providers/provider';
 import type { ObjectReader } from '../../storage/object-store';
 import type { JobRow } from '../../storage/postgres/provider-jobs/job-row';
 import type { Heartbeat } from '../runtime/heartbeat';
+import { readInputLine } from './input-line';
 import type { JobAttempt } from './job-attempt';
 import { rowOf } from './job-attempt';
 import type { PartLedger } from './part-ledger';
 import { openPart } from './part-ledger';
-import { translationOf } from './translation';
 
 const NEWLINE = Buffer.from('\n');
 /** Lines between two turns of the event loop, in which heartbeats get through. */
@@ -52,7 +49,6 @@ class StagedLines {
   readonly #ledger: PartLedger;
   readonly #reader: ObjectReader;
   readonly #heartbeat: Heartbeat;
-  readonly #translation: TranslationOptions;
   lines = 0;
   bytes = 0;
   /** Position after the last line that was looked at. */
@@ -66,7 +62,6 @@ class StagedLines {
     this.#ledger = parts.ledger;
     this.#reader = parts.reader;
     this.#heartbeat = parts.heartbeat;
-    this.#translation = translationOf(attempt.deps.config.delegates[attempt.input.model]);
     this.to = parts.ledger.from;
   }
 
@@ -103,20 +98,10 @@ class StagedLines {
     this.#heartbeat.check();
   }
 
-  /** Null if the provider cannot express the line: it stays open. */
+  /** Null if the provider cannot express the line: it stays open, and collecting keeps the reason. */
   async #encode(position: number): Promise<Buffer | null> {
-    const { provider, input, deps } = this.#attempt;
-    const { offset, length } = this.#ledger.line(position);
-    const bytes =
-      this.#reader.readNow?.(offset, length) ?? (await this.#reader.read(offset, length));
-    const { bodyStart, bodyEnd } = readLineFields(bytes);
-    const encoded = provider.api.encode({
-      wireId: wireId(input.job.jobId, position),
-      endpoint: input.endpoint,
-      model: deps.config.delegates[input.model]?.model ?? null,
-      body: bytes.subarray(bodyStart, bodyEnd),
-      translation: this.#translation,
-    });
+    const line = this.#ledger.line(position);
+    const { encoded } = await readInputLine(this.#attempt, line, this.#reader);
     return encoded.kind === 'line' ? encoded.bytes : null;
   }
 

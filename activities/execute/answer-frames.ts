@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib';
 import { NO_USAGE } from '../../core/batch/counts';
-import type { FrameHeader } from '../../core/journal/frame';
+import type { FrameHeader, NewFrame } from '../../core/journal/frame';
 import { encodeFrame, FRAME_KIND } from '../../core/journal/frame';
 import { lineId } from '../../core/names/ids';
 import { embedAnswer } from '../../core/openai/answer';
@@ -44,19 +44,38 @@ export function answerFrame(
   return { header, bytes: encodeFrame(header, payload, crc32) };
 }
 
+/**
+ * The frame that keeps an answer without ending the line (docs/design/journal.md#kept-answers).
+ * @param answer its status is 400 or above
+ */
+export function keptFrame(
+  { batchId, line, customId }: FrameSubject,
+  { status, requestId, body }: Pick<BackendAnswer, 'status' | 'requestId' | 'body'>,
+): EncodedFrame {
+  const embedded = embedAnswer(status, body);
+  const id = lineId(batchId, line.offset);
+  const payload = answerLine({ lineId: id, customId, status, requestId, embedded });
+  const { offset, tries } = line;
+  return frameOf({ offset, kind: FRAME_KIND.retry, status, tries, usage: NO_USAGE }, payload);
+}
+
+/** The frame that ends a line with an answer that was kept: its result line is `payload`. */
+export function endingFrame(kept: FrameHeader, payload: Uint8Array): EncodedFrame {
+  const { offset, status, tries } = kept;
+  return frameOf({ offset, kind: FRAME_KIND.error, status, tries, usage: NO_USAGE }, payload);
+}
+
 /** The frame that settles a line with an error code of ours, because there is no answer of a model server. */
 export function errorFrame(
   { batchId, line, customId }: FrameSubject,
   code: LineErrorCode,
 ): EncodedFrame {
   const payload = errorLine({ lineId: lineId(batchId, line.offset), customId, code });
-  const header = {
-    offset: line.offset,
-    kind: FRAME_KIND.error,
-    status: 0,
-    tries: line.tries,
-    usage: NO_USAGE,
-    payloadLength: payload.length,
-  };
-  return { header, bytes: encodeFrame(header, payload, crc32) };
+  const { offset, tries } = line;
+  return frameOf({ offset, kind: FRAME_KIND.error, status: 0, tries, usage: NO_USAGE }, payload);
+}
+
+function frameOf(header: NewFrame, payload: Uint8Array): EncodedFrame {
+  const bytes = encodeFrame(header, payload, crc32);
+  return { header: { ...header, payloadLength: payload.length }, bytes };
 }

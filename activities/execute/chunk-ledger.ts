@@ -1,5 +1,5 @@
 import type { FrameHeader } from '../../core/journal/frame';
-import { FRAME_KIND, SENT_ALONE } from '../../core/journal/frame';
+import { FRAME_KIND, keepsAnswer, SENT_ALONE } from '../../core/journal/frame';
 import { isPreferred } from '../../core/journal/merge';
 import { runStarts } from '../../core/plan/run-starts';
 import { runsOfHashes } from '../../core/plan/runs';
@@ -49,6 +49,8 @@ export class ChunkLedger {
   readonly #indexByOffset = new Map<number, number>();
   readonly #retries = new Map<number, Pick<ChunkLine, 'tries' | 'refusals' | 'notBeforeMs'>>();
   readonly #frames = new Map<number, FrameRef>();
+  /** Answers that end a line only if it gets no other one. */
+  readonly #kept = new Map<number, FrameRef>();
   /**
    * Per line: the writers whose last frame of the line notes that it was about to be sent exclusively, each
    * with the place of this note. A writer is known by the name of its segments, without their numbers.
@@ -109,6 +111,11 @@ export class ChunkLedger {
     return this.#state[index] === FAILED;
   }
 
+  /** Where the answer is that ends the open line at `index` if nothing else does; null if none is kept. */
+  keptAnswer(index: number): FrameRef | null {
+    return this.#kept.get(index) ?? null;
+  }
+
   /** Plan position where the run of the line at `index` begins; -1 if the line shares no prefix. */
   runStart(index: number): number {
     this.#runStarts ??= runStarts({
@@ -136,11 +143,15 @@ export class ChunkLedger {
     const index = this.#indexByOffset.get(ref.header.offset);
     if (index === undefined) return;
     this.#noteExclusiveSend(index, ref);
+    if (keepsAnswer(ref.header)) {
+      prefer(this.#kept, index, ref);
+      return;
+    }
     if (ref.header.kind === FRAME_KIND.retry) {
       this.#learnRetry(index, ref);
       return;
     }
-    this.#keepFrame(index, ref);
+    prefer(this.#frames, index, ref);
     this.#answer(index, ref.header.kind === FRAME_KIND.output);
   }
 
@@ -153,7 +164,8 @@ export class ChunkLedger {
   framesToSeal(written: readonly FrameRef[]): FrameRef[] {
     for (const ref of written) {
       const index = this.#indexByOffset.get(ref.header.offset);
-      if (index !== undefined && ref.header.kind !== FRAME_KIND.retry) this.#keepFrame(index, ref);
+      if (index !== undefined && ref.header.kind !== FRAME_KIND.retry)
+        prefer(this.#frames, index, ref);
     }
     const end = this.next - this.from;
     const frames: FrameRef[] = [];
@@ -205,16 +217,16 @@ export class ChunkLedger {
     else this.failed++;
     this.#state[index] = after;
   }
+}
 
-  #keepFrame(index: number, ref: FrameRef): void {
-    const known = this.#frames.get(index);
-    const claim = (of: FrameRef) => ({
-      kind: of.header.kind,
-      objectKey: of.objectKey,
-      position: of.position,
-    });
-    if (known === undefined || isPreferred(claim(ref), claim(known))) this.#frames.set(index, ref);
-  }
+function prefer(frames: Map<number, FrameRef>, index: number, ref: FrameRef): void {
+  const known = frames.get(index);
+  const claim = (of: FrameRef) => ({
+    kind: of.header.kind,
+    objectKey: of.objectKey,
+    position: of.position,
+  });
+  if (known === undefined || isPreferred(claim(ref), claim(known))) frames.set(index, ref);
 }
 
 /** Whether a writer wrote `frame` after `other`: numbers of segments ascend, and so do places in one. */

@@ -7,10 +7,11 @@ import type { LineErrorCode } from '../../core/openai/result-line';
 import type { JournalWriter } from '../../storage/journal/journal-store';
 import type { ObjectReader } from '../../storage/object-store';
 import type { ChunkLease } from '../../storage/postgres/chunk-lease';
-import { errorFrame } from './answer-frames';
+import { errorFrame, type EncodedFrame } from './answer-frames';
 import type { CancelReason } from './cancel-reason';
 import type { Chunk } from './chunk';
 import type { ChunkLedger, ChunkLine } from './chunk-ledger';
+import { byPlace, type KeptAnswers } from './kept-answers';
 import type { LineRun } from './line-run';
 
 /** What a run needs. */
@@ -20,6 +21,8 @@ export interface EndLinesRunOptions {
   readonly lease: ChunkLease;
   readonly writer: JournalWriter;
   readonly input: ObjectReader;
+  /** Reads the answers that lines end with, if the journal keeps one. */
+  readonly kept: KeptAnswers;
   /** Why a line ends without an answer. */
   codeOf(position: number): LineErrorCode;
 }
@@ -31,8 +34,8 @@ const FROZEN_PAUSE_MS = 250;
 const LINES_PER_TURN = 256;
 
 /**
- * Ends the open lines of a chunk with error codes. It reads their custom ids and sends nothing. Like
- * every run it exits at a stop, at the deadline, and when it loses its range.
+ * Ends the open lines of a chunk with the answers that are kept for them, or with error codes. It reads their custom
+ * ids and sends nothing. Like every run it exits at a stop, at the deadline, and when it loses its range.
  */
 export class EndLinesRun implements LineRun {
   readonly #o: EndLinesRunOptions;
@@ -56,8 +59,7 @@ export class EndLinesRun implements LineRun {
 
   async run(): Promise<ExitReason> {
     const { ledger, writer } = this.#o;
-    for (let i = 0; i < ledger.entries; i++) {
-      if (ledger.isAnswered(i)) continue;
+    for (const i of this.#openLines()) {
       const exitReason = await this.#exitReason();
       if (exitReason !== null) return exitReason;
       await this.#settle(ledger.line(i));
@@ -67,16 +69,41 @@ export class EndLinesRun implements LineRun {
     return EXIT_REASON.done;
   }
 
+  /** Indexes of the open lines: first those with a kept answer, in the order in which the store reads them best. */
+  #openLines(): number[] {
+    const { ledger } = this.#o;
+    const open = Array.from({ length: ledger.entries }, (_, i) => i).filter(
+      (i) => !ledger.isAnswered(i),
+    );
+    const places = open.flatMap((index) => {
+      const place = ledger.keptAnswer(index);
+      return place === null ? [] : [{ index, place }];
+    });
+    places.sort((a, b) => byPlace(a.place, b.place));
+    const rest = open.filter((index) => ledger.keptAnswer(index) === null);
+    return [...places.map(({ index }) => index), ...rest];
+  }
+
   async #settle(line: ChunkLine): Promise<void> {
-    const { chunk, ledger, writer, input, codeOf } = this.#o;
-    const { offset, length } = line;
-    const bytes = input.readNow?.(offset, length) ?? (await input.read(offset, length));
-    const { customId } = readLineFields(bytes);
-    const subject = { batchId: chunk.batchId, line, customId };
-    const frame = errorFrame(subject, codeOf(line.position));
+    const { ledger, writer } = this.#o;
+    const frame = (await this.#keptFrame(line)) ?? (await this.#errorFrame(line));
     writer.append(frame.header, frame.bytes);
     ledger.recordAnswer(line.position, frame.header);
     this.answered++;
+  }
+
+  async #keptFrame({ position }: ChunkLine): Promise<EncodedFrame | null> {
+    const { kept, ledger } = this.#o;
+    const place = ledger.keptAnswer(position - ledger.from);
+    return place === null ? null : kept.frame(place);
+  }
+
+  async #errorFrame(line: ChunkLine): Promise<EncodedFrame> {
+    const { chunk, input, codeOf } = this.#o;
+    const { offset, length } = line;
+    const bytes = input.readNow?.(offset, length) ?? (await input.read(offset, length));
+    const { customId } = readLineFields(bytes);
+    return errorFrame({ batchId: chunk.batchId, line, customId }, codeOf(line.position));
   }
 
   /** Null if the run may go on. A process that was frozen waits until its lease is confirmed. */

@@ -7,6 +7,7 @@ import type { ExecuteDeps } from './deps';
 import type { OpenRun, RunContext } from './open-run';
 import { openInput } from './open-run';
 import { EndLinesRun } from './end-lines-run';
+import { KeptAnswers } from './kept-answers';
 
 /** What {@link createEndUnrouted} needs. */
 export interface EndUnroutedDeps extends ExecuteDeps {
@@ -25,8 +26,10 @@ export function createEndUnrouted(
   const openRun = async (context: RunContext): Promise<OpenRun> => {
     const input = await openInput(deps.store, context);
     const codeOf = () => 'model_not_found' as const;
-    const run = new EndLinesRun({ ...context, input, codeOf });
-    return { run, close: () => input.close() };
+    // What a provider has said about the line tells more than that its gateway is gone.
+    const kept = new KeptAnswers(deps.store);
+    const run = new EndLinesRun({ ...context, input, kept, codeOf });
+    return { run, close: () => kept.close().finally(() => input.close()) };
   };
   return async (input) => {
     const isKnown = await deps.isKnownNow(input.model).catch((error: unknown) => {

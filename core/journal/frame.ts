@@ -14,7 +14,7 @@ export const FRAME_HEADER_BYTES = 44;
 /** A larger length means damage: `limits.max_answer_bytes` is always far smaller. */
 const MAX_PAYLOAD_BYTES = 1024 ** 3;
 
-/** `output` and `error` hold a result line without its newline; `retry` is not an answer. */
+/** `output` and `error` hold a result line without its newline; `retry` does not answer its line. */
 export const FRAME_KIND = { output: 1, error: 2, retry: 3 } as const;
 export type FrameKind = (typeof FRAME_KIND)[keyof typeof FRAME_KIND];
 
@@ -25,12 +25,21 @@ export type FrameKind = (typeof FRAME_KIND)[keyof typeof FRAME_KIND];
  */
 export const SENT_ALONE = 1;
 
+/**
+ * The smallest status of a retry frame that keeps an answer: an HTTP status
+ * (docs/design/journal.md#kept-answers). The payload is the result line then, and no time.
+ */
+const LEAST_HTTP_STATUS = 100;
+
 /** The header of a frame. */
 export interface FrameHeader {
   /** Byte offset of the line in the input file: its identity. */
   readonly offset: number;
   readonly kind: FrameKind;
-  /** HTTP status of the answer, 0 if there was none; in a retry frame 0 or {@link SENT_ALONE}. */
+  /**
+   * HTTP status of the answer, 0 if there was none; in a retry frame 0, {@link SENT_ALONE}, or the status of a
+   * {@link keepsAnswer kept answer}.
+   */
   readonly status: number;
   /** Tries made so far, this one included. */
   readonly tries: number;
@@ -111,7 +120,15 @@ export function retryHeader({ offset, tries, refusals = 0, alone }: RetryFrame):
   return refusals > 0 ? { ...header, refusals } : header;
 }
 
-/** The not-before time of a retry frame, Unix ms; null for any other frame. */
+/**
+ * Whether the frame keeps an answer that counts only if the line gets no other one
+ * (docs/design/journal.md#kept-answers).
+ */
+export function keepsAnswer({ kind, status }: Pick<FrameHeader, 'kind' | 'status'>): boolean {
+  return kind === FRAME_KIND.retry && status >= LEAST_HTTP_STATUS;
+}
+
+/** The not-before time of a retry frame, Unix ms; null for any other frame, and for a kept answer. */
 export function readNotBeforeMs(bytes: Buffer, frame: ReadFrame): number | null {
   if (frame.header.kind !== FRAME_KIND.retry || frame.header.payloadLength !== RETRY_PAYLOAD_BYTES)
     return null;

@@ -60,6 +60,7 @@ it('counts the first of two results, ignores foreign ones, and leaves missing li
     [4, 200],
   ]);
   expect(statuses(await world.journalled())).toEqual(expected);
+  expect(await world.kept()).toEqual([[2, 429]]);
   expect(world.collected).toMatchObject([{ doubled: 1, foreign: 3, unanswered: 7 }]);
   expect(await world.row()).toMatchObject({ step: 'collected', outcome: 'partial_complete' });
 });
@@ -96,6 +97,55 @@ it('seals a part of more than 10,000 positions in pieces', async () => {
   });
   expect(await world.collect()).toMatchObject({ next: 20_001, completed: 20_001, unanswered: 0 });
   expect(await world.deps.journal.listSeals(world.input.batchId)).toHaveLength(3);
+});
+
+it('keeps the first final 429 or 5xx of a line once, however often the results are read', async () => {
+  const world = await ended(({ answer }) => [
+    answer(0, { status: 503 }),
+    answer(0, { status: 429 }),
+    answer(1, { status: 500 }),
+    answer(1),
+  ]);
+  world.provider.scripted.results = ['transient'];
+  await expect(world.collect()).rejects.toMatchObject({ type: 'provider_wait' });
+  expect(await world.collect()).toMatchObject({ next: 0, unanswered: 9 });
+  expect(await world.kept()).toEqual([
+    [0, 503],
+    [1, 500],
+  ]);
+  expect(await world.journalled()).toEqual([[1, 200]]);
+});
+
+it('keeps a 400 for lines that staging has left out, and does not wait for their answers', async () => {
+  const body = (line: number) => (line % 2 === 0 ? '{"bad":1}' : '{}');
+  const world = await ended(({ answer }) => [1, 3].map((line) => answer(line)), { lines: 4, body });
+  expect(await world.row()).toMatchObject({ lines: 2 });
+  const first = await world.collect();
+  expect(first).toMatchObject({ next: 0, unanswered: 0 });
+  expect(await world.collect()).toEqual(first);
+  expect(await world.kept()).toEqual([
+    [0, 400],
+    [2, 400],
+  ]);
+});
+
+it('keeps a 400 for the lines of a job that had nothing to send', async () => {
+  const world = await jobWorld(database.pool, { lines: 2, body: () => '{"bad":1}' });
+  worlds.push(world);
+  expect(await world.submit()).toMatchObject({ kind: 'empty' });
+  expect(await world.collect()).toMatchObject({ next: 0, unanswered: 0 });
+  expect(await world.kept()).toHaveLength(2);
+  expect(world.provider.calls).toEqual([]);
+});
+
+it('reads and writes nothing more when the batch has ended', async () => {
+  const world = await ended(({ answer }) => [answer(0)]);
+  world.lease.tell({ terminal: true });
+  const { length } = world.provider.calls;
+  expect(await world.collect()).toMatchObject({ next: 0, stopCause: 'failed' });
+  expect(world.provider.calls).toHaveLength(length);
+  expect(await world.journalled()).toEqual([]);
+  expect(await world.row()).toMatchObject({ step: 'ended' });
 });
 
 it('ends lines with an error that the provider names as the reason to fail the job', async () => {

@@ -4,26 +4,29 @@ import { join } from 'node:path';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import type { Pool } from 'pg';
 import pino from 'pino';
+import type { ExecuteChunkResult } from '../../../activities/contract';
 import { createCollectJob } from '../../../activities/delegate/collect-job';
 import type {
   CollectedJob,
   JobInput,
+  SettlePartInput,
   SubmittedJob,
   WatchedJob,
   WatchJobInput,
 } from '../../../activities/delegate/contract';
-import type { DelegateDeps } from '../../../activities/delegate/deps';
+import type { DelegateDeps, OpenProvider } from '../../../activities/delegate/deps';
 import type { CollectedLines } from '../../../activities/delegate/observer';
 import { sha256Hex } from '../../../activities/delegate/open-parts';
+import { createSettlePart } from '../../../activities/delegate/settle-part';
 import { createSubmitJob } from '../../../activities/delegate/submit-job';
 import { createWatchJob } from '../../../activities/delegate/watch-job';
 import { jobId, wireId } from '../../../core/delegation/job-ids';
 import { ConcurrencyLimit } from '../../../core/async/concurrency-limit';
 import { planKey } from '../../../core/names/object-names';
 import { encodePlanEntry, PLAN_ENTRY_BYTES } from '../../../core/plan/plan-entry';
+import type { ProviderConfig } from '../../../platform/config-providers';
 import { configSchema } from '../../../platform/config-schema';
 import type { LineResult } from '../../../providers/provider';
-import type { JournalStore } from '../../../storage/journal/journal-store';
 import type { ObjectStore } from '../../../storage/object-store';
 import { openFilesystemStore } from '../../../storage/objects/filesystem';
 import { createFilesystemJournal } from '../../../storage/journal/filesystem-journal';
@@ -32,12 +35,15 @@ import type { ProgressReporter } from '../../../storage/postgres/progress';
 import type { JobRow } from '../../../storage/postgres/provider-jobs/job-row';
 import { createProviderJobs } from '../../../storage/postgres/provider-jobs/repository';
 import { insertBatch } from '../../support/rows';
-import { FakeLease } from '../execute/chunk-world';
+import { FakeLease, type ResultLine } from '../execute/chunk-world';
 import { MemoryProvider } from './memory-provider';
+import { readResults, readStatuses } from './read-journal';
 
 const INPUT_KEY = 'files/t/input';
 const NONCE = 'aaaaaaaaaaaaaaaa';
 const HOUR_MS = 3_600_000;
+
+type SettleDeps = Parameters<typeof createSettlePart>[0];
 
 /** What a test may change about a {@link JobWorld}. */
 export interface JobWorldOptions {
@@ -59,11 +65,17 @@ export interface JobWorld {
   submit(over?: Partial<JobInput>, env?: MockActivityEnvironment): Promise<SubmittedJob>;
   watch(over?: Partial<WatchJobInput>, env?: MockActivityEnvironment): Promise<WatchedJob>;
   collect(over?: Partial<JobInput>, env?: MockActivityEnvironment): Promise<CollectedJob>;
+  /** Ends the lines that are open. */
+  settle(over?: Partial<SettlePartInput>): Promise<ExecuteChunkResult>;
+  /** The result lines of answers, by line number. */
+  results(): Promise<Map<number, ResultLine>>;
   row(): Promise<JobRow>;
   /** The answer of the provider to a line. */
   answer(line: number, over?: Partial<LineResult & { kind: 'answer' }>): LineResult;
-  /** Statuses in the journal, by line number; each frame once. */
+  /** Statuses in the journal, by line number; each frame once. Without kept answers. */
   journalled(): Promise<[line: number, status: number][]>;
+  /** The answers that the journal keeps for lines without another one. */
+  kept(): Promise<[line: number, status: number][]>;
   close(): Promise<void>;
 }
 
@@ -85,13 +97,7 @@ export async function jobWorld(pool: Pool, options: JobWorldOptions = {}): Promi
   const deps: DelegateDeps = {
     ...{ store, journal, jobs, config, logger, batches: createBatchRepository(pool) },
     progress: { begin: () => Promise.resolve(lease) } as unknown as ProgressReporter,
-    provider: () => ({
-      name: 'far',
-      config: far,
-      account: provider.account,
-      settleMs: 0,
-      api: provider,
-    }),
+    provider: () => openedProvider(far, provider),
     observer: {
       ...{ called: () => undefined, adopted: () => undefined, jobEnded: () => undefined },
       collected: (job) => void collected.push(job),
@@ -112,19 +118,30 @@ export async function jobWorld(pool: Pool, options: JobWorldOptions = {}): Promi
     submit: (over, env) => run(createSubmitJob, over, env),
     watch: (over, env) => run(createWatchJob, over, env),
     collect: (over, env) => run(createCollectJob, over, env),
+    settle: (over) => run(settlePartOf, { from: 0, to: lines, ...over }),
+    results: () => readResults({ store, journal }, { batchId, offsets }),
     row: async () => {
       const row = await jobs.find(id);
       if (row === null) throw new Error('the job has no row');
       return row;
     },
     answer: (line, over) => answerOf(id, line, over),
-    journalled: () => readJournal(journal, { batchId, offsets }),
+    journalled: () => readStatuses(journal, { batchId, offsets, kept: false }),
+    kept: () => readStatuses(journal, { batchId, offsets, kept: true }),
     close: async () => {
       await journal.close();
       await store.close();
       await rm(path, { recursive: true, force: true });
     },
   };
+}
+
+function openedProvider(config: ProviderConfig, api: MemoryProvider): OpenProvider {
+  return { name: 'far', config, account: api.account, settleMs: 0, api };
+}
+
+function settlePartOf(deps: DelegateDeps) {
+  return createSettlePart({ ...deps, worker: 'w' } as unknown as SettleDeps);
 }
 
 function inputOf(batchId: string, lines: number): JobInput {
@@ -160,20 +177,6 @@ function configOf(settings: Record<string, unknown>) {
   const far = config.providers['far'];
   if (far === undefined) throw new Error('the settings have no provider');
   return { config, far };
-}
-
-async function readJournal(
-  journal: JournalStore,
-  { batchId, offsets }: { batchId: string; offsets: readonly number[] },
-): Promise<[number, number][]> {
-  const frames: [number, number][] = [];
-  const scope = { batchId, safeModel: 'm' };
-  for await (const { header, objectKey } of journal.scan(scope, { from: 0, to: offsets.length })) {
-    // A seal repeats what is in segments.
-    if (objectKey.includes('/seals/')) continue;
-    frames.push([offsets.indexOf(header.offset), header.status]);
-  }
-  return frames.sort(([a], [b]) => a - b);
 }
 
 /** Lines `l0`, `l1`, …; the plan is in input order. Returns the offset of each line. */
