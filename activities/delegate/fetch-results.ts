@@ -34,7 +34,7 @@ export async function fetchResults(
 ): Promise<boolean> {
   const { deps, provider } = attempt;
   const { externalId } = row;
-  if (externalId === null || row.error?.code === 'gone') return true;
+  if (externalId === null || row.error?.reason === 'gone') return true;
   const { signal } = heartbeat;
   const ask = (options: CallOptions) => provider.api.status(externalId, options);
   const status = await observedCall(attempt, 'status', ask, signal);

@@ -1,3 +1,4 @@
+import { hopsOf } from '../../core/delegation/hops';
 import type {
   CallFailure,
   CallOptions,
@@ -73,11 +74,6 @@ export async function jobToFind(seeker: JobSeeker, row: JobRow): Promise<JobToFi
     window: row.sentWindow,
     listFromMs: createdAtMs - CLOCK_SKEW_MS,
   };
-}
-
-function hopsOf(metadata: Readonly<Record<string, string>> | null): number {
-  const hops = Number(metadata?.['nightshift_hops'] ?? 0);
-  return Number.isSafeInteger(hops) && hops > 0 ? hops : 0;
 }
 
 /** Makes a call and counts its outcome. */

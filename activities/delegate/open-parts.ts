@@ -120,7 +120,7 @@ function delegatedJob({ id, from, to, generation, ordinal }: JobRow): DelegatedJ
 
 function knownJob(row: JobRow): KnownJob {
   const { id, from, to, generation, ordinal, step, outcome, error } = row;
-  return { id, from, to, generation, ordinal, step, outcome, errorCode: error?.code ?? null };
+  return { id, from, to, generation, ordinal, step, outcome, reason: error?.reason ?? null };
 }
 
 /** SHA-256 of a text, as 64 hex digits. */

@@ -1,4 +1,3 @@
-import { AGAIN_CODES } from '../../core/delegation/next-jobs';
 import { capacityDelayMs } from '../../core/delegation/intervals';
 import { jobId } from '../../core/delegation/job-ids';
 import type { JobRow } from '../../storage/postgres/provider-jobs/job-row';
@@ -13,7 +12,7 @@ import { notBeyond, retryLater } from './retry-later';
 export async function awaitTurn({ deps, input }: JobAttempt, row: JobRow): Promise<void> {
   if (row.ordinal === 0) return;
   const last = await deps.jobs.find(jobId({ ...row, ordinal: row.ordinal - 1 }, sha256Hex));
-  if (last?.error?.code !== AGAIN_CODES.quota || last.endedAtMs === null) return;
+  if (last?.error?.reason !== 'quota' || last.endedAtMs === null) return;
   const dueMs = last.endedAtMs + capacityDelayMs(row.ordinal, null);
   const nowMs = Date.now();
   if (nowMs >= dueMs) return;

@@ -66,7 +66,8 @@ async function submit(attempt: JobAttempt, heartbeat: Heartbeat): Promise<Submit
     row = await deps.parts.run(() => stageJob(attempt, heartbeat));
   }
   if (row.lines === 0 && isUnsent(row)) {
-    await deps.jobs.refuse(row.id, { code: 'empty', message: 'no line lacks an answer' });
+    const message = 'no line of the part was to be sent';
+    await deps.jobs.refuse(row.id, { code: null, message, reason: 'empty' });
     return outcome('empty', row);
   }
   if (row.step === 'staged' && attempt.provider.api.capabilities.input === 'uploaded') {
@@ -117,7 +118,7 @@ function isCreatable({ step }: JobRow): boolean {
 }
 
 function known(row: JobRow): SubmittedJob {
-  if (row.error?.code === 'empty') return outcome('empty', row);
+  if (row.error?.reason === 'empty') return outcome('empty', row);
   if (row.step === 'refused') return outcome('refused', row);
   return outcome(isSettled(row.step) ? 'late' : 'submitted', row);
 }

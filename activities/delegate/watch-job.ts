@@ -1,7 +1,6 @@
 import { Context } from '@temporalio/activity';
 import { harvestDelayMs, pollDelayMs } from '../../core/delegation/intervals';
 import { isSettled, type JobOutcome } from '../../core/delegation/job-steps';
-import { AGAIN_CODES } from '../../core/delegation/next-jobs';
 import { quietMs } from '../../core/delegation/create-lease';
 import type { CallOptions, JobStatus } from '../../providers/provider';
 import type { JobObservation } from '../../storage/postgres/provider-jobs/job-progress';
@@ -148,11 +147,12 @@ class Watch {
     }
     const { error, lineErrors, isQuotaRefusal } = status;
     const message = error?.message ?? status.providerState;
-    if (isQuotaRefusal) await jobs.refuse(row.id, { code: AGAIN_CODES.quota, message });
+    const code = error?.code ?? null;
+    if (isQuotaRefusal) await jobs.refuse(row.id, { code, message, reason: 'quota' });
     else {
-      const code = lineErrors.length > 0 ? AGAIN_CODES.lines : (error?.code ?? null);
-      const reason = error === null && lineErrors.length === 0 ? null : { code, message };
-      await jobs.recordEnd(row.id, { ...observed(status), outcome, error: reason });
+      const why =
+        lineErrors.length > 0 ? { code, message, reason: 'lines_refused' as const } : error;
+      await jobs.recordEnd(row.id, { ...observed(status), outcome, error: why });
     }
     const tookMs = Date.now() - (row.submittedAtMs ?? row.createdAtMs);
     deps.observer.jobEnded({ provider: provider.name, status: outcome, tookMs });
@@ -178,7 +178,7 @@ class Watch {
       throw this.#later(row, message, GONE_POLL_MS);
     deps.logger.error({ jobId: row.id, externalId: row.externalId }, 'a job is gone');
     const end = { providerStatus: 'gone', outcome: 'failed' as const };
-    await deps.jobs.recordEnd(row.id, { ...end, error: { code: 'gone', message } });
+    await deps.jobs.recordEnd(row.id, { ...end, error: { code: null, message, reason: 'gone' } });
     return { kind: 'ended' };
   }
 

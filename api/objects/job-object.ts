@@ -79,7 +79,7 @@ const CODE = /^[a-z][a-z0-9_.]{0,63}$/;
  */
 function publicError(job: JobRow): JobObject['error'] {
   if (stateStatus(job) !== 'failed') return null;
-  const code = job.error?.code ?? null;
+  const code = job.error?.code ?? job.error?.reason ?? null;
   return { code: code !== null && CODE.test(code) ? code : null, message: reasonOf(job) };
 }
 

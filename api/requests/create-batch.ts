@@ -1,7 +1,9 @@
 import { z } from 'zod';
+import { HOPS_KEY, hopsOf, MAX_HOPS } from '../../core/delegation/hops';
 import { isJsonObject } from '../../core/openai/json-object';
 import { checkRequest } from './check-request';
 import { COMPLETION_WINDOW, completionWindowSec } from './completion-window';
+import { fault } from './faults';
 import { expiresAfter, requiredChoice, requiredText, textUpTo, withCode } from './fields';
 
 /** A checked body of `POST /batches`, without its `input_file_id`. */
@@ -81,11 +83,21 @@ export function parseCreateBatch(
 ): CreateBatch {
   const checked = checkRequest(schema, body);
   const completionWindow = checked.completion_window;
+  const metadata = (body['metadata'] ?? null) as CreateBatch['metadata'];
+  checkHops(metadata);
   return {
     endpoint: checked.endpoint,
     completionWindow,
     windowSec: completionWindowSec(completionWindow) ?? NaN,
-    metadata: (body['metadata'] ?? null) as CreateBatch['metadata'],
+    metadata,
     outputExpiresAfterSec: checked.output_expires_after?.seconds ?? null,
   };
+}
+
+/** Installations that delegate a model to each other would pass a batch on for ever. @throws invalid_request */
+function checkHops(metadata: CreateBatch['metadata']): void {
+  const hops = hopsOf(metadata);
+  if (hops <= MAX_HOPS) return;
+  const message = `This batch was passed on ${hops} times, and at most ${MAX_HOPS} are allowed. Check the providers of type 'nightshift' in the settings of the installations that passed it on: they may delegate to each other.`;
+  throw fault('delegation_loop', `metadata.${HOPS_KEY}`, message);
 }

@@ -11,7 +11,8 @@ export type FaultCode =
   | 'object_above_max_properties'
   | 'string_above_max_length'
   | 'property_name_above_max_length'
-  | 'idempotency_key_reused';
+  | 'idempotency_key_reused'
+  | 'delegation_loop';
 
 /** A 400 with OpenAI's code and the name of the field. */
 export function fault(code: FaultCode, param: string, message: string): NightshiftError {

@@ -1,5 +1,6 @@
 import type { Range } from '../range';
 import { cutIntoParts, type PartLimits } from './cut';
+import type { JobReason } from './job-reason';
 import { isSettled, type JobOutcome, type JobStep } from './job-steps';
 import { leftoverPlan, type LeftoverInput } from './leftovers';
 
@@ -10,8 +11,8 @@ export interface KnownJob extends Range {
   readonly ordinal: number;
   readonly step: JobStep;
   readonly outcome: JobOutcome | null;
-  /** Why it is refused or failed. */
-  readonly errorCode: string | null;
+  /** Why it is refused or failed, if that decides what follows. */
+  readonly reason: JobReason | null;
 }
 
 /** A job to be made. */
@@ -44,8 +45,6 @@ export interface NextJobs {
   readonly fresh: readonly JobToMake[];
 }
 
-/** The provider had no quota for the job, or refused single lines: the others may be submitted again. */
-export const AGAIN_CODES = { quota: 'quota', lines: 'lines_refused' } as const;
 /** How often the rest of a job is submitted again because the provider refused single lines. */
 const MAX_ORDINALS_FOR_LINES = 3;
 
@@ -83,9 +82,9 @@ function jobsAgain({ jobs, open }: NextJobsInput): JobToMake[] {
     .map(({ from, to, generation, ordinal }) => ({ from, to, generation, ordinal: ordinal + 1 }));
 }
 
-function mayRepeat({ errorCode, ordinal }: KnownJob): boolean {
-  if (errorCode === AGAIN_CODES.quota) return true;
-  return errorCode === AGAIN_CODES.lines && ordinal < MAX_ORDINALS_FOR_LINES;
+function mayRepeat({ reason, ordinal }: KnownJob): boolean {
+  if (reason === 'quota') return true;
+  return reason === 'lines_refused' && ordinal < MAX_ORDINALS_FOR_LINES;
 }
 
 function isLater(other: KnownJob, job: KnownJob): boolean {

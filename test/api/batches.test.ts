@@ -279,6 +279,7 @@ describe('creating a batch', () => {
       'metadata',
       'object_above_max_properties',
     ],
+    [{ metadata: { nightshift_hops: '4' } }, 'metadata.nightshift_hops', 'delegation_loop'],
     [{ output_expires_after: 3600 }, 'output_expires_after', 'invalid_type'],
     [{ output_expires_after: 'created_at' }, 'output_expires_after', 'invalid_type'],
     [{ output_expires_after: [] }, 'output_expires_after', 'invalid_type'],

@@ -167,7 +167,7 @@ export class FakeDelegation {
   }
 }
 
-const NEW = { step: 'staging' as JobStep, outcome: null, errorCode: null };
+const NEW = { step: 'staging' as JobStep, outcome: null, reason: null };
 const SETTLED: Omit<
   ExecuteChunkResult,
   'next' | 'completed' | 'failed' | 'answered' | 'stopCause'

@@ -1,4 +1,5 @@
 import type { JobCounts, JobUsage } from '../../../core/delegation/job-counts';
+import type { JobReason } from '../../../core/delegation/job-reason';
 import type { JobOutcome, JobStep } from '../../../core/delegation/job-steps';
 
 /**
@@ -62,10 +63,14 @@ export interface NewJobRow {
   readonly account: string;
 }
 
-/** Why a job failed, in the provider's words. For operators only. */
+/** Why a job failed. */
 export interface JobError {
+  /** The provider's. */
   readonly code: string | null;
+  /** In the provider's words, for operators only. */
   readonly message: string;
+  /** Ours, if it decides what follows. */
+  readonly reason?: JobReason;
 }
 
 const TIMES = [

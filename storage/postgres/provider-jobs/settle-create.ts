@@ -90,9 +90,10 @@ export async function recordCreated(
 }
 
 /** An error as the column `error` holds it. */
-export function errorJson({ code, message }: JobError): string {
+export function errorJson({ code, message, reason }: JobError): string {
   return JSON.stringify({
     code: code === null ? null : storable(code),
     message: storable(message),
+    reason,
   });
 }

@@ -158,7 +158,7 @@ it('ends lines with an error that the provider names as the reason to fail the j
   await world.watch();
   expect(await world.collect()).toMatchObject({ next: 0, unanswered: 9 });
   expect(await world.journalled()).toEqual([[3, 400]]);
-  expect(await world.row()).toMatchObject({ error: { code: 'lines_refused' } });
+  expect(await world.row()).toMatchObject({ error: { code: null, reason: 'lines_refused' } });
 });
 
 describe('results that cannot be had', () => {

@@ -67,7 +67,7 @@ it('does not take a job for gone before the provider has not known it for 15 min
   await expect(world.watch()).rejects.toMatchObject({ nextRetryDelay: 30_000 });
   const goneSinceMs = Date.now() - 900_000;
   expect(await world.watch({}, withDetails({ goneSinceMs }))).toEqual({ kind: 'ended' });
-  expect(await world.row()).toMatchObject({ outcome: 'failed', error: { code: 'gone' } });
+  expect(await world.row()).toMatchObject({ outcome: 'failed', error: { reason: 'gone' } });
 });
 
 it('waits for results that the provider promises, but not for ever', async () => {
@@ -80,7 +80,7 @@ it('waits for results that the provider promises, but not for ever', async () =>
 it('ends a job that failed for want of quota as one to be repeated', async () => {
   Object.assign(job(), { state: 'failed', isQuotaRefusal: true });
   expect(await world.watch()).toEqual({ kind: 'ended' });
-  expect(await world.row()).toMatchObject({ step: 'refused', error: { code: 'quota' } });
+  expect(await world.row()).toMatchObject({ step: 'refused', error: { reason: 'quota' } });
 });
 
 it('finds a job again whose row was lost with the database', async () => {

@@ -1,11 +1,6 @@
 import fc from 'fast-check';
 import type { JobStep } from '../../../core/delegation/job-steps';
-import {
-  AGAIN_CODES,
-  nextJobs,
-  type KnownJob,
-  type NextJobsInput,
-} from '../../../core/delegation/next-jobs';
+import { nextJobs, type KnownJob, type NextJobsInput } from '../../../core/delegation/next-jobs';
 import type { Range } from '../../../core/range';
 
 const HOUR = 3_600_000;
@@ -29,7 +24,7 @@ function input(changes: Partial<NextJobsInput>): NextJobsInput {
 function job(range: Range, step: JobStep, changes: Partial<KnownJob> = {}): KnownJob {
   const { generation = 0, ordinal = 0 } = changes;
   const id = `${range.from}/${generation}/${ordinal}`;
-  return { ...range, id, step, generation, ordinal, outcome: null, errorCode: null, ...changes };
+  return { ...range, id, step, generation, ordinal, outcome: null, reason: null, ...changes };
 }
 
 const ranges = (found: readonly Range[]) => found.map(({ from, to }) => [from, to]);
@@ -77,10 +72,7 @@ describe('the next jobs of a model', () => {
     ['fewer lines are left than the provider takes', { minLines: 10, unanswered: 9 }],
     ['the batch stops', { isStopping: true }],
     ['the time to wait for the provider is over', { nowMs: 20 * HOUR }],
-    [
-      'the provider has refused all of them',
-      { jobs: [job({ from: 0, to: 100 }, 'refused', { errorCode: 'invalid_request' })] },
-    ],
+    ['the provider has refused all of them', { jobs: [job({ from: 0, to: 100 }, 'refused')] }],
   ])('are none if %s', (_, changes) => {
     const jobs = [job({ from: 0, to: 100 }, 'collected')];
     expect(nextJobs(input({ jobs, ...changes }))).toEqual({ running: [], fresh: [] });
@@ -88,7 +80,7 @@ describe('the next jobs of a model', () => {
 
   it('repeat a job for which there was no quota, as often as it takes', () => {
     const refused = (ordinal: number) =>
-      job({ from: 0, to: 100 }, 'refused', { ordinal, errorCode: AGAIN_CODES.quota });
+      job({ from: 0, to: 100 }, 'refused', { ordinal, reason: 'quota' });
     const jobs = Array.from({ length: 9 }, (_, ordinal) => refused(ordinal));
     expect(nextJobs(input({ jobs, generations: 1 })).fresh).toEqual([
       { from: 0, to: 100, generation: 0, ordinal: 9 },
@@ -97,7 +89,7 @@ describe('the next jobs of a model', () => {
 
   it('repeat a job without the lines that failed it, at most three times', () => {
     const failed = (ordinal: number) =>
-      job({ from: 0, to: 100 }, 'collected', { ordinal, errorCode: AGAIN_CODES.lines });
+      job({ from: 0, to: 100 }, 'collected', { ordinal, reason: 'lines_refused' });
     const after = (count: number) =>
       nextJobs(
         input({ jobs: Array.from({ length: count }, (_, i) => failed(i)), generations: 1 }),
