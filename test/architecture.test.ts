@@ -24,6 +24,7 @@ const NOT_USED_YET: Readonly<Record<string, string>> = {
   'providers/remote-folder': 'types that work from a bucket follow',
   'providers/s3-folder': 'as above',
   'providers/aws': 'as above',
+  'providers/chat/': 'as above',
   'core/delegation/provider-types': 'as above',
   'simulator/providers/fake-api': 'as above',
 };
