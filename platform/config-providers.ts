@@ -46,6 +46,12 @@ const provider = z.discriminatedUnion('type', [
     max_lines: count.prefault(100_000),
   }),
   z.strictObject({ type: z.literal('nightshift'), ...providerKeys }),
+  z.strictObject({ type: z.literal('groq'), ...providerKeys }),
+  z.strictObject({
+    type: z.literal('together'),
+    ...providerKeys,
+    max_bytes: size('95MiB'),
+  }),
 ]);
 
 const delegate = z.strictObject({

@@ -18,7 +18,7 @@ export interface ProviderConnection {
 
 /** Hosts that speak OpenAI's Files and Batches API. */
 export interface OpenAiKind {
-  readonly type: 'openai' | 'azure_openai' | 'nightshift';
+  readonly type: 'openai' | 'azure_openai' | 'nightshift' | 'groq' | 'together';
 }
 
 /** What only some types need. */

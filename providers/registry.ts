@@ -1,14 +1,18 @@
 import { AZURE_OPENAI_DIALECT } from './azure-openai/dialect';
+import { GROQ_DIALECT } from './groq/dialect';
 import { NIGHTSHIFT_DIALECT } from './nightshift/dialect';
 import { createOpenAiProvider } from './openai/adapter';
 import { OPENAI_DIALECT, type OpenAiDialect } from './openai/dialect';
 import type { Provider } from './provider';
 import type { OpenAiKind, ProviderSettings } from './provider-settings';
+import { TOGETHER_DIALECT } from './together/dialect';
 
 const DIALECTS: Readonly<Record<OpenAiKind['type'], OpenAiDialect>> = {
   openai: OPENAI_DIALECT,
   azure_openai: AZURE_OPENAI_DIALECT,
   nightshift: NIGHTSHIFT_DIALECT,
+  groq: GROQ_DIALECT,
+  together: TOGETHER_DIALECT,
 };
 
 /**
@@ -20,6 +24,8 @@ export function openProvider(settings: ProviderSettings): Provider {
     case 'openai':
     case 'azure_openai':
     case 'nightshift':
+    case 'groq':
+    case 'together':
       return createOpenAiProvider(DIALECTS[settings.type], settings);
   }
 }

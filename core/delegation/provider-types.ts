@@ -10,11 +10,16 @@ export interface ProviderTypeFacts {
 
 const OPENAI_LIKE: ProviderTypeFacts = { endpoints: null, translates: false, jobsPerPart: 1 };
 
+/** Requests in OpenAI's format, of chats only. */
+const CHAT_AS_IT_IS: ProviderTypeFacts = { ...OPENAI_LIKE, endpoints: ['/v1/chat/completions'] };
+
 /** The types of providers that have an adapter (docs/design/providers.md). */
 export const PROVIDER_TYPES = {
   openai: OPENAI_LIKE,
   azure_openai: OPENAI_LIKE,
   nightshift: OPENAI_LIKE,
+  groq: CHAT_AS_IT_IS,
+  together: CHAT_AS_IT_IS,
 } as const satisfies Readonly<Record<string, ProviderTypeFacts>>;
 
 /** A type of provider, as settings name it. */

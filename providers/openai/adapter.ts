@@ -24,11 +24,8 @@ import type { OpenAiDialect } from './dialect';
 import { readErrorObject, textOf } from './error-object';
 import { readInputState } from './file-object';
 import { encodeInputLine } from './input-line';
-import { jobMarker } from './job-marker';
 import { ResultReader } from './result-file';
 import { uploadForm } from './upload-form';
-
-const PAGE_SIZE = 100;
 
 /**
  * The adapter for hosts that speak OpenAI's Files and Batches API
@@ -41,14 +38,16 @@ export function createOpenAiProvider(dialect: OpenAiDialect, settings: ProviderS
   const authorize = (): readonly string[] =>
     credential === null ? [] : dialect.authorize(credential.current());
   const http = openProviderHttp({ ...settings, authorize });
-  const api = new OpenAiApi(http, (text) => credential?.mask(text) ?? text);
+  const api = new OpenAiApi(dialect, http, (text) => credential?.mask(text) ?? text);
   return {
     account: accountOf(settings),
     capabilities: dialect.capabilities,
-    encode: (line) => ({ kind: 'line', bytes: encodeInputLine(line) }),
+    encode: (line) => ({ kind: 'line', bytes: encodeInputLine(line, dialect.linesNameUrl) }),
     completionWindow: (timeLeftMs) => dialect.completionWindow(timeLeftMs),
     upload: ({ jobId }, input, call) => {
-      const form = uploadForm(`${jobId}.jsonl`, input, `nightshift-${randomUUID()}`);
+      const fileName = `${jobId}.jsonl`;
+      const fields = dialect.uploadFields(fileName);
+      const form = uploadForm({ fileName, fields, boundary: `nightshift-${randomUUID()}` }, input);
       const headers = ['content-type', form.contentType, ...dialect.idempotencyHeaders(jobId)];
       return api.upload({ headers, body: form.body }, call);
     },
@@ -75,11 +74,12 @@ export function createOpenAiProvider(dialect: OpenAiDialect, settings: ProviderS
 
 /** The body of a create. Every attempt at a job sends the same one. */
 function createBody(job: NewJob, dialect: OpenAiDialect): Readonly<Record<string, unknown>> {
+  const metadata = dialect.metadata(job);
   return {
     input_file_id: job.remoteInput,
     endpoint: job.endpoint,
     completion_window: job.window,
-    metadata: { ...jobMarker(job), ...dialect.metadata(job) },
+    ...(metadata === null ? {} : { metadata }),
   };
 }
 
@@ -164,10 +164,12 @@ function valueOf<From, To>(
 
 /** The calls of the API, each classified. */
 class OpenAiApi {
+  readonly #dialect: OpenAiDialect;
   readonly #http: ProviderHttp;
   readonly mask: (text: string) => string;
 
-  constructor(http: ProviderHttp, mask: (text: string) => string) {
+  constructor(dialect: OpenAiDialect, http: ProviderHttp, mask: (text: string) => string) {
+    this.#dialect = dialect;
     this.#http = http;
     this.mask = mask;
   }
@@ -176,7 +178,12 @@ class OpenAiApi {
     form: Pick<Parameters<ProviderHttp['send']>[0], 'headers' | 'body'>,
     { signal }: CallOptions,
   ): Promise<IdempotentResult<string>> {
-    const end = await this.#http.send({ method: 'POST', path: '/files', ...form, signal });
+    const end = await this.#http.send({
+      method: 'POST',
+      path: this.#dialect.uploadPath,
+      ...form,
+      signal,
+    });
     return idempotentResult(end, this.#reader(idOf));
   }
 
@@ -189,7 +196,7 @@ class OpenAiApi {
     return createResult(
       end,
       this.#reader((json) => {
-        const batch = readBatch(json, this.mask);
+        const batch = readBatch(this.#dialect.createdBatch(json), this.mask);
         return batch === null ? null : createdJob(batch);
       }),
     );
@@ -201,13 +208,13 @@ class OpenAiApi {
   }
 
   async page(after: string | null, { signal }: CallOptions): Promise<IdempotentResult<BatchPage>> {
-    const cursor = after === null ? '' : `&after=${segment(after)}`;
-    const path = `/batches?limit=${PAGE_SIZE}${cursor}`;
+    const { listing } = this.#dialect;
+    const path = `/batches${listing.query(after)}`;
     const end = await this.#http.send({ method: 'GET', path, signal });
     return idempotentResult(
       end,
       this.#reader((json) => {
-        const page = readPage(json, this.mask);
+        const page = readPage(json, listing, this.mask);
         // A host that ignores the cursor would be asked for the same page forever.
         return page?.next === after && after !== null ? null : page;
       }),

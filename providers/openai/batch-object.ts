@@ -1,7 +1,7 @@
 import { isJsonObject } from '../../core/openai/json-object';
 import { boundedError } from '../call-result';
 import type { JobCounts, JobUsage } from '../../core/delegation/job-counts';
-import type { JobState, JobStatus, LineError } from '../provider';
+import type { JobState, JobStatus, LineError, ProviderError } from '../provider';
 import { isQuotaCode, textOf } from './error-object';
 
 /** A batch as the provider shows it: its status, and what tells whose it is. */
@@ -62,7 +62,8 @@ function readStatus(read: {
   const counts = readCounts(json['request_counts']);
   const output = textOf(json['output_file_id']);
   const error = textOf(json['error_file_id']);
-  const whole = errors.find(({ line }) => line === null) ?? errors[0] ?? null;
+  const whole =
+    errors.find(({ line }) => line === null) ?? errors[0] ?? readError(json['error'], mask);
   return {
     externalId: id,
     state,
@@ -114,6 +115,12 @@ function readErrors(
     param: textOf(error['param']),
     line: positiveOf(error['line']),
   }));
+}
+
+/** Together states the failure of a whole batch as one text. */
+function readError(error: unknown, mask: (text: string) => string): ProviderError | null {
+  const message = textOf(error);
+  return message === null ? null : boundedError({ code: null, message }, mask);
 }
 
 function readCounts(counts: unknown): JobCounts | null {

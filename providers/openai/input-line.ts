@@ -5,9 +5,16 @@ import type { LineToEncode } from '../provider';
 const MODEL = Buffer.from('model');
 const CLOSE = Buffer.from('}');
 
-/** One line of an input file. The body is sent byte for byte; only its model is replaced, if that is mapped. */
-export function encodeInputLine({ wireId, endpoint, model, body }: LineToEncode): Buffer {
-  const head = `{"custom_id":"${wireId}","method":"POST","url":${JSON.stringify(endpoint)},"body":`;
+/**
+ * One line of an input file. The body is sent byte for byte; only its model is replaced, if that is mapped.
+ * @param namesUrl whether the line names its method and URL
+ */
+export function encodeInputLine(
+  { wireId, endpoint, model, body }: Pick<LineToEncode, 'wireId' | 'endpoint' | 'model' | 'body'>,
+  namesUrl: boolean,
+): Buffer {
+  const request = namesUrl ? `"method":"POST","url":${JSON.stringify(endpoint)},` : '';
+  const head = `{"custom_id":"${wireId}",${request}"body":`;
   const parts = model === null ? [body] : withModel(body, model);
   return Buffer.concat([Buffer.from(head), ...parts, CLOSE]);
 }

@@ -52,6 +52,9 @@ function readFailure(
   wireId: string,
   mask: (text: string) => string,
 ): LineResult | null {
+  if (typeof error === 'string') {
+    return { kind: 'failed', wireId, error: boundedError({ code: null, message: error }, mask) };
+  }
   if (!isJsonObject(error)) return null;
   const code = textOf(error['code']);
   const reason = UNANSWERED.get(code ?? '');

@@ -1,22 +1,23 @@
 import type { StreamedBody } from '../../platform/http-client/outbound-body';
 import type { JobInput } from '../provider';
 
-/** The provider deletes the file by itself after this time, should we never come back, s. */
-const EXPIRES_AFTER_SEC = 14 * 24 * 3600;
+/** The form that uploads an input file. */
+export interface UploadParts {
+  readonly fileName: string;
+  /** Beside the file: name and value. */
+  readonly fields: readonly (readonly [name: string, value: string])[];
+  /** A line that is in no part. */
+  readonly boundary: string;
+}
 
 /** The form that uploads an input file: its content type, and its body of known length. */
 export function uploadForm(
-  fileName: string,
+  { fileName, fields, boundary }: UploadParts,
   input: JobInput,
-  boundary: string,
 ): { readonly contentType: string; readonly body: StreamedBody } {
-  const fields = [
-    ['purpose', 'batch'],
-    ['expires_after[anchor]', 'created_at'],
-    ['expires_after[seconds]', String(EXPIRES_AFTER_SEC)],
-  ].map(([name = '', value = '']) => `${part(boundary, name)}\r\n\r\n${value}\r\n`);
+  const texts = fields.map(([name, value]) => `${part(boundary, name)}\r\n\r\n${value}\r\n`);
   const file = `${part(boundary, 'file')}; filename="${fileName}"\r\ncontent-type: application/jsonl\r\n\r\n`;
-  const head = Buffer.from(fields.join('') + file);
+  const head = Buffer.from(texts.join('') + file);
   const tail = Buffer.from(`\r\n--${boundary}--\r\n`);
   return {
     contentType: `multipart/form-data; boundary=${boundary}`,

@@ -5,6 +5,7 @@ import { jsonAnswer } from './answer';
 import { CallFaults, sendAnswer, serveWithFault } from './call-faults';
 import type { ApiEffect, ApiRoute, FakeApi } from './fake-api';
 import { FileStore } from './file-store';
+import { GROQ_API } from './groq/variant';
 import { JobStore } from './job-store';
 import { OPENAI_API } from './openai/routes';
 import { S3_API } from './s3/routes';
@@ -13,6 +14,7 @@ import {
   changedProviderSettings,
   type ProviderCallName,
 } from './settings';
+import { TOGETHER_API } from './together/variant';
 
 /** One request with its whole body. */
 export interface ProviderExchange {
@@ -22,7 +24,7 @@ export interface ProviderExchange {
 }
 
 const ROOT = '/providers/';
-const APIS: readonly FakeApi[] = [OPENAI_API, S3_API];
+const APIS: readonly FakeApi[] = [OPENAI_API, GROQ_API, TOGETHER_API, S3_API];
 const CONFIG = '/simulator/providers/config';
 const STATS = '/simulator/providers/stats';
 

@@ -10,6 +10,8 @@ it.each([
   ['openai', 50_000],
   ['azure_openai', 100_000],
   ['nightshift', 50_000],
+  ['groq', 50_000],
+  ['together', 50_000],
 ])('a provider of type %s takes %d lines in a job by default', (type, max_lines) => {
   expect(load({ type })).toMatchObject({ type, max_lines, job_timeout: 26 * 3_600_000 });
   expect(load({ type, max_lines: 7 })).toMatchObject({ max_lines: 7 });

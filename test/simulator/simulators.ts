@@ -46,6 +46,13 @@ export function put(url: string, settings: unknown): Promise<Response> {
   return fetch(`${url}/simulator/config`, { method: 'PUT', body: JSON.stringify(settings) });
 }
 
+/** Changes the settings of the simulated providers. */
+export async function configureProviders(url: string, change: object): Promise<void> {
+  const init = { method: 'PUT', body: JSON.stringify(change) };
+  const answer = await fetch(`${url}/simulator/providers/config`, init);
+  if (!answer.ok) throw new Error(await answer.text());
+}
+
 /** The value of a series on the metrics page, by the beginning of its line. */
 export async function metric(url: string, series: string): Promise<number> {
   const text = await (await fetch(`${url}/metrics`)).text();

@@ -9,7 +9,7 @@ export function batchObject(
   job: StoredJob,
   settings: ProviderSettings,
   nowMs: number,
-): Record<string, unknown> {
+): Record<string, unknown> & { readonly id: string } {
   const { id, request, errors, createdMs, progress, outcome } = job;
   const { phase, times, sinceMs } = progress;
   const isOver = hasEnded(phase);

@@ -7,26 +7,27 @@ import { hasEnded, type JobProgress } from '../job-phases';
 import type { JobOutcome, StoredJob } from '../job-store';
 import type { ProviderSettings } from '../settings';
 import type { ApiCall } from '../fake-api';
-import { batchObject } from './batch-object';
-import { readCreate, type CreateRequest } from './create-request';
 import { checkLines, readLines } from './input-lines';
-import { pageOf } from './page';
 import { runLines } from './run-lines';
+import type { BatchRequest, OpenAiVariant } from './variant';
 
 const MARKER = 'nightshift_job';
+/** The name that inputs of our jobs have, for hosts that keep no metadata. */
+const MARKED_NAME = /^(job_[0-9a-f]{32})\.jsonl$/;
 const BYTES_PER_TOKEN = 4;
 
 /** `POST /batches`. */
-export function createBatch(call: ApiCall): ProviderAnswer {
+export function createBatch(call: ApiCall, host: OpenAiVariant): ProviderAnswer {
   const { state, nowMs } = call;
-  const { lifetimeMs, ...request } = readCreate(call.body);
+  const { lifetimeMs, ...request } = host.readCreate(call.body);
   const input = state.files.get(request.input_file_id, nowMs);
-  if (input?.purpose !== 'batch') {
+  if (input?.purpose !== host.purposes[0]) {
     throw new NightshiftError('invalid_request', 'The input file does not exist.', {
       param: 'input_file_id',
     });
   }
-  const { lines, errors: faults } = checkLines(input.bytes, request.endpoint);
+  const { linesNameUrl } = host;
+  const { lines, errors: faults } = checkLines(input.bytes, request.endpoint, linesNameUrl);
   const tokens = Math.ceil(input.bytes.length / BYTES_PER_TOKEN);
   const end = state.jobs.nextEnd();
   const quota = quotaErrors(call, tokens);
@@ -37,7 +38,7 @@ export function createBatch(call: ApiCall): ProviderAnswer {
     {
       id: `batch_${randomUUID().replaceAll('-', '')}`,
       request,
-      marker: request.metadata?.[MARKER] ?? null,
+      marker: request.metadata?.[MARKER] ?? MARKED_NAME.exec(input.name)?.[1] ?? null,
       end: errors === undefined ? end : 'failed',
       errors: errors ?? [],
       lines,
@@ -47,35 +48,35 @@ export function createBatch(call: ApiCall): ProviderAnswer {
     },
     nowMs,
   );
-  return jsonAnswer(shown(job, call));
+  return host.created(host.shown(job, call));
 }
 
 /** `GET /batches`. */
-export function listBatches(call: ApiCall): ProviderAnswer {
-  const { query, nowMs, state } = call;
-  const { list_lag_ms: lagMs, max_page: cap } = state.settings;
+export function listBatches(call: ApiCall, host: OpenAiVariant): ProviderAnswer {
+  const { nowMs, state } = call;
+  const { list_lag_ms: lagMs } = state.settings;
   const listed = state.jobs.all(nowMs).filter(({ createdMs }) => createdMs + lagMs <= nowMs);
-  const limit = { max: 100, preset: 20, cap };
-  return jsonAnswer(pageOf(listed, query, limit, (job) => shown(job, call)));
+  return jsonAnswer(
+    host.list(
+      listed.map((job) => host.shown(job, call)),
+      call,
+    ),
+  );
 }
 
 /** `GET /batches/{id}`. */
-export function retrieveBatch(call: ApiCall): ProviderAnswer {
-  return jsonAnswer(shown(jobOf(call), call));
+export function retrieveBatch(call: ApiCall, host: OpenAiVariant): ProviderAnswer {
+  return jsonAnswer(host.shown(jobOf(call), call));
 }
 
 /** `POST /batches/{id}/cancel`. */
-export function cancelBatch(call: ApiCall): ProviderAnswer {
+export function cancelBatch(call: ApiCall, host: OpenAiVariant): ProviderAnswer {
   const job = jobOf(call);
   const { phase } = job.progress;
   if (hasEnded(phase)) {
     throw new NightshiftError('conflict', `Cannot cancel a batch with status '${phase}'.`);
   }
-  return jsonAnswer(shown(call.state.jobs.cancel(job, call.nowMs), call));
-}
-
-function shown(job: StoredJob, { state, nowMs }: ApiCall): Record<string, unknown> {
-  return batchObject(job, state.settings, nowMs);
+  return jsonAnswer(host.shown(call.state.jobs.cancel(job, call.nowMs), call));
 }
 
 function jobOf({ id, nowMs, state }: ApiCall): StoredJob {
@@ -103,7 +104,7 @@ function askedErrors({ failed_lines: lines }: ProviderSettings): readonly InputE
 function runBatch(
   { state, model }: ApiCall,
   batch: {
-    readonly request: Omit<CreateRequest, 'lifetimeMs'>;
+    readonly request: Omit<BatchRequest, 'lifetimeMs'>;
     readonly input: StoredFile;
     readonly lifetimeMs: number | null;
   },

@@ -3,14 +3,16 @@ import { NightshiftError } from '../../../core/errors';
 import { ANSWER_BUILDERS } from '../../answers/builders';
 import { lifetimeOf } from './files';
 
+/** `metadata` of a batch. */
+export const batchMetadata = z
+  .record(z.string().max(64), z.string().max(512))
+  .refine((metadata) => Object.keys(metadata).length <= 16, 'at most 16 keys');
+
 const schema = z.strictObject({
   input_file_id: z.string().min(1),
   endpoint: z.string().refine((endpoint) => ANSWER_BUILDERS.has(endpoint), 'unknown endpoint'),
   completion_window: z.literal('24h'),
-  metadata: z
-    .record(z.string().max(64), z.string().max(512))
-    .refine((metadata) => Object.keys(metadata).length <= 16, 'at most 16 keys')
-    .nullish(),
+  metadata: batchMetadata.nullish(),
   output_expires_after: z.strictObject({ anchor: z.string(), seconds: z.number() }).nullish(),
 });
 
@@ -26,11 +28,20 @@ export interface CreateRequest {
 
 /** Reads the body of `POST /batches`. @throws invalid_request as OpenAI does */
 export function readCreate(body: Buffer): CreateRequest {
-  const parsed = schema.safeParse(parseJson(body));
-  if (!parsed.success) throw refused(parsed.error.issues[0]);
-  const { metadata = null, output_expires_after: expiry = null, ...request } = parsed.data;
+  const parsed = parseRequest(schema, body);
+  const { metadata = null, output_expires_after: expiry = null, ...request } = parsed;
   const lifetimeMs = lifetimeOf(expiry?.anchor ?? null, expiry?.seconds ?? null);
   return { ...request, metadata, lifetimeMs };
+}
+
+/** The body of a request, by its schema. @throws invalid_request as OpenAI does */
+export function parseRequest<Schema extends z.ZodType>(
+  schema: Schema,
+  body: Buffer,
+): z.output<Schema> {
+  const parsed = schema.safeParse(parseJson(body));
+  if (!parsed.success) throw refused(parsed.error.issues[0]);
+  return parsed.data;
 }
 
 function parseJson(body: Buffer): unknown {

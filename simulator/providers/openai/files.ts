@@ -9,7 +9,15 @@ import { pageOf } from './page';
 /** OpenAI's bounds of the lifetime that an upload may ask for, s. */
 const MIN_LIFETIME_SEC = 3_600;
 const MAX_LIFETIME_SEC = 30 * 24 * 3_600;
-const PURPOSES = ['assistants', 'batch', 'fine-tune', 'vision', 'user_data', 'evals'];
+/** Purposes of files; the first one is that of inputs of batches. */
+export const OPENAI_PURPOSES = [
+  'batch',
+  'assistants',
+  'fine-tune',
+  'vision',
+  'user_data',
+  'evals',
+] as const;
 
 /** The form of an upload. */
 export interface UploadForm {
@@ -20,7 +28,11 @@ export interface UploadForm {
 }
 
 /** Reads a multipart form, whose fields may be in any order. @throws invalid_request */
-export async function readUpload(contentType: string, body: Buffer): Promise<UploadForm> {
+export async function readUpload(
+  contentType: string,
+  body: Buffer,
+  purposes: readonly string[],
+): Promise<UploadForm> {
   const headers = { 'content-type': contentType };
   const form = await new Response(body, { headers }).formData().catch((cause: unknown) => {
     const message = 'the body must be a form (multipart/form-data)';
@@ -30,8 +42,8 @@ export async function readUpload(contentType: string, body: Buffer): Promise<Upl
   if (!(file instanceof Blob)) throw invalid('file', "'file' is a required property");
   const purpose = form.get('purpose');
   if (typeof purpose !== 'string') throw invalid('purpose', "'purpose' is a required property");
-  if (!PURPOSES.includes(purpose)) {
-    throw invalid('purpose', `'${purpose}' is not one of ${PURPOSES.join(', ')}`);
+  if (!purposes.includes(purpose)) {
+    throw invalid('purpose', `'${purpose}' is not one of ${purposes.join(', ')}`);
   }
   const lifetimeMs = lifetimeOf(
     form.get('expires_after[anchor]'),

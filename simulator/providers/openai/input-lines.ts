@@ -30,10 +30,14 @@ export function readLines(file: Buffer): InputLine[] {
   return lines;
 }
 
-/** Checks an input file as the validation of a batch does. */
+/**
+ * Checks an input file as the validation of a batch does.
+ * @param namesUrl whether lines must name method and URL
+ */
 export function checkLines(
   file: Buffer,
   endpoint: string,
+  namesUrl: boolean,
 ): { readonly lines: number; readonly errors: readonly InputError[] } {
   const errors = createInputErrors();
   const rules: LineRules = { endpoint, moderationDefaultModel: 'omni-moderation-latest' };
@@ -46,7 +50,8 @@ export function checkLines(
       errors.add({ code, message, param, line });
     };
     if (!isJsonObject(value)) return report('invalid_json_line', 'This line is not JSON.', null);
-    const { customId, model } = checkLine(value, rules, report);
+    const whole = namesUrl ? value : { method: 'POST', url: endpoint, ...value };
+    const { customId, model } = checkLine(whole, rules, report);
     if (customId !== null && seen.has(customId)) {
       report('duplicate_custom_id', 'The custom_id is used twice.', 'custom_id');
     }

@@ -1,30 +1,52 @@
 import { errorAnswer } from '../answer';
-import { routeIn, type ApiEffect, type FakeApi, type RouteEntry } from '../fake-api';
+import {
+  routeIn,
+  type ApiCall,
+  type ApiEffect,
+  type ApiRoute,
+  type FakeApi,
+  type RouteEntry,
+} from '../fake-api';
 import { cancelBatch, createBatch, listBatches, retrieveBatch } from './batches';
 import { createFile, deleteFile, fileContent, listFiles, readUpload, retrieveFile } from './files';
+import { OPENAI_VARIANT, type OpenAiVariant } from './variant';
 
 const ID = '([^/]+)';
-const ROUTES: readonly RouteEntry[] = [
-  [/^POST \/v1\/files$/, 'files.create', { prepare: prepareUpload }],
-  [/^GET \/v1\/files$/, 'files.list', listFiles],
-  [new RegExp(`^GET /v1/files/${ID}$`), 'files.retrieve', retrieveFile],
-  [new RegExp(`^DELETE /v1/files/${ID}$`), 'files.delete', deleteFile],
-  [new RegExp(`^GET /v1/files/${ID}/content$`), 'files.content', fileContent],
-  [/^POST \/v1\/batches$/, 'batches.create', createBatch],
-  [/^GET \/v1\/batches$/, 'batches.list', listBatches],
-  [new RegExp(`^GET /v1/batches/${ID}$`), 'batches.retrieve', retrieveBatch],
-  [new RegExp(`^POST /v1/batches/${ID}/cancel$`), 'batches.cancel', cancelBatch],
-];
 
-/** OpenAI's Files and Batches API. */
-export const OPENAI_API: FakeApi = {
-  prefix: 'openai',
-  findRoute: (method, path) => routeIn(ROUTES, method, path),
-  keyOf: ({ authorization }) => authorization?.replace(/^Bearer /i, '') ?? '',
-  errorAnswer,
-};
+/** OpenAI's Files and Batches API, as a host has it. */
+export function openAiApi(variant: OpenAiVariant): FakeApi {
+  const table = routesOf(variant);
+  return {
+    prefix: variant.prefix,
+    findRoute: (method, path) => routeIn(table, method, path),
+    keyOf: ({ authorization }) => authorization?.replace(/^Bearer /i, '') ?? '',
+    errorAnswer,
+  };
+}
 
-async function prepareUpload(body: Buffer, contentType: string): Promise<ApiEffect> {
-  const form = await readUpload(contentType, body);
-  return ({ state, nowMs }) => createFile(form, state, nowMs);
+/** OpenAI itself. */
+export const OPENAI_API = openAiApi(OPENAI_VARIANT);
+
+function routesOf(variant: OpenAiVariant): readonly RouteEntry[] {
+  const { root, uploadPath, purposes } = variant;
+  const at = (method: string, path: string): RegExp => new RegExp(`^${method} ${root}${path}$`);
+  const prepare: ApiRoute['prepare'] = async (body, contentType): Promise<ApiEffect> => {
+    const form = await readUpload(contentType, body, purposes);
+    return ({ state, nowMs }) => createFile(form, state, nowMs);
+  };
+  const ofBatches =
+    (effect: (call: ApiCall, host: OpenAiVariant) => ReturnType<ApiEffect>): ApiEffect =>
+    (call) =>
+      effect(call, variant);
+  return [
+    [at('POST', uploadPath), 'files.create', { prepare }],
+    [at('GET', '/files'), 'files.list', listFiles],
+    [at('GET', `/files/${ID}`), 'files.retrieve', retrieveFile],
+    [at('DELETE', `/files/${ID}`), 'files.delete', deleteFile],
+    [at('GET', `/files/${ID}/content`), 'files.content', fileContent],
+    [at('POST', '/batches'), 'batches.create', ofBatches(createBatch)],
+    [at('GET', '/batches'), 'batches.list', ofBatches(listBatches)],
+    [at('GET', `/batches/${ID}`), 'batches.retrieve', ofBatches(retrieveBatch)],
+    [at('POST', `/batches/${ID}/cancel`), 'batches.cancel', ofBatches(cancelBatch)],
+  ];
 }

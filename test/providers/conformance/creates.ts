@@ -77,8 +77,9 @@ export function describeLookUps(names: CallNames, openHost: OpenHost): void {
     const externalId = idOf(await created(provider, job));
     for (const digit of ['1', '2', '3']) {
       const jobId = `job_${digit.repeat(32)}`;
-      idOf(await created(provider, { ...job, jobId }));
-      idOf(await created(provider, { ...job, storeId: `store-${digit}` }));
+      idOf(await created(provider, await uploaded(provider, undefined, jobId)));
+      const elsewhere = await uploaded(provider);
+      idOf(await created(provider, { ...elsewhere, storeId: `store-${digit}` }));
     }
     expect(await provider.find(job, { signal })).toMatchObject({
       value: { kind: 'job', job: { externalId } },

@@ -41,6 +41,36 @@ export interface CallNames {
   readonly remove: string;
 }
 
+/** The calls of providers whose inputs and results are files. */
+export const FILE_CALLS: CallNames = {
+  upload: 'files.create',
+  create: 'batches.create',
+  list: 'batches.list',
+  status: 'batches.retrieve',
+  cancel: 'batches.cancel',
+  content: 'files.content',
+  remove: 'files.delete',
+};
+
+/** What not every provider says. */
+export interface HostTraits {
+  /** A job tells how many of its lines are answered. */
+  readonly counts: boolean;
+  /** A job tells its tokens. */
+  readonly usage: boolean;
+  /** A job that failed names the lines to blame, and a full quota is such a failure. */
+  readonly blamesLines: boolean;
+  /** Results name the lines that did not run. */
+  readonly namesUnrun: boolean;
+}
+
+export const ALL_TRAITS: HostTraits = {
+  counts: true,
+  usage: true,
+  blamesLines: true,
+  namesUnrun: true,
+};
+
 /** Opens a host for one test. */
 export type OpenHost = () => Promise<ConformanceHost>;
 
@@ -79,6 +109,7 @@ export const JOB = {
 export function uploadOf(
   provider: Provider,
   bodies?: readonly object[],
+  jobId = JOB_ID,
 ): Promise<IdempotentResult<string>> {
   const bytes = inputOf(provider, bodies);
   const input = {
@@ -87,14 +118,18 @@ export function uploadOf(
       yield bytes;
     },
   };
-  return provider.upload(JOB, input, UPLOAD);
+  return provider.upload({ ...JOB, jobId }, input, UPLOAD);
 }
 
 /** A job whose input is at the provider. */
-export async function uploaded(provider: Provider, bodies?: readonly object[]): Promise<JobToFind> {
-  const remoteInput = valueOf(await uploadOf(provider, bodies));
+export async function uploaded(
+  provider: Provider,
+  bodies?: readonly object[],
+  jobId = JOB_ID,
+): Promise<JobToFind> {
+  const remoteInput = valueOf(await uploadOf(provider, bodies, jobId));
   const window = provider.completionWindow(3_600_000);
-  return { ...JOB, remoteInput, window, listFromMs: Date.now() - 600_000 };
+  return { ...JOB, jobId, remoteInput, window, listFromMs: Date.now() - 600_000 };
 }
 
 export function created(

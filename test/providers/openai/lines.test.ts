@@ -1,18 +1,21 @@
 import fc from 'fast-check';
 import { encodeInputLine } from '../../../providers/openai/input-line';
 import { readResultLine } from '../../../providers/openai/result-line';
-import { STRICT } from '../calls';
 
-const encode = (body: string, model: string | null) =>
-  encodeInputLine({
-    ...{ wireId: 'n1', endpoint: '/v1/x', model, translation: STRICT },
-    body: Buffer.from(body),
-  }).toString();
+const encode = (body: string, model: string | null, namesUrl = true) =>
+  encodeInputLine(
+    { wireId: 'n1', endpoint: '/v1/x', model, body: Buffer.from(body) },
+    namesUrl,
+  ).toString();
 const mask = (text: string) => text.replaceAll('s3cret', '***');
 const read = (line: string) => readResultLine(Buffer.from(line), mask);
 const HEAD = '{"custom_id":"n1","method":"POST","url":"/v1/x","body":';
 
 describe('a line of an input file', () => {
+  it('names neither method nor URL for hosts whose lines have none', () => {
+    expect(encode('{"model":"a"}', 'b', false)).toBe('{"custom_id":"n1","body":{"model":"b"}}');
+  });
+
   it.each([
     ['{"model":"a", "n" : 1e2}', null, '{"model":"a", "n" : 1e2}'],
     ['{"model":"a", "n" : 1e2}', 'b', '{"model":"b", "n" : 1e2}'],

@@ -1,6 +1,6 @@
 import OpenAI, { toFile } from 'openai';
 import { until } from '../../support/until';
-import { get, start, stopSimulators } from '../simulators';
+import { configureProviders, get, start, stopSimulators } from '../simulators';
 
 afterEach(stopSimulators);
 
@@ -19,16 +19,8 @@ async function open(settings: object = {}) {
     baseURL: `${url}/providers/openai/v1`,
     maxRetries: 0,
   });
-  await configure(url, settings);
-  return { url, client, configure: (change: object) => configure(url, change) };
-}
-
-async function configure(url: string, change: object): Promise<void> {
-  const answer = await fetch(`${url}/simulator/providers/config`, {
-    method: 'PUT',
-    body: JSON.stringify(change),
-  });
-  if (!answer.ok) throw new Error(await answer.text());
+  await configureProviders(url, settings);
+  return { url, client, configure: (change: object) => configureProviders(url, change) };
 }
 
 async function upload(client: OpenAI, ...lines: string[]) {
