@@ -27,7 +27,9 @@ export function openProviders(config: ProvidersConfig): OpenProviders {
   for (const [name, provider] of Object.entries(config.providers)) {
     const api = openAdapter(name, provider, config);
     const settleMs = provider.create_settle ?? api.capabilities.settleMs;
-    opened.set(name, { name, config: provider, account: accountOf(provider), settleMs, api });
+    const isExclusive = 'exclusive' in provider && provider.exclusive === true;
+    const account = accountOf(provider);
+    opened.set(name, { name, config: provider, account, settleMs, isExclusive, api });
   }
   return {
     get: (name) => opened.get(name) ?? null,

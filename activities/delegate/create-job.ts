@@ -13,7 +13,7 @@ import type { CallOptions } from '../../providers/provider';
 import type { JobRow } from '../../storage/postgres/provider-jobs/job-row';
 import { pause } from '../runtime/pause';
 import type { JobAttempt } from './job-attempt';
-import { jobToFind, logFailure, observedCall } from './job-attempt';
+import { CLOCK_SKEW_MS, jobToFind, logFailure, observedCall } from './job-attempt';
 import { stagedBody } from './upload-job';
 
 /** Time for an answer to arrive and be noted, within the lease. */
@@ -69,6 +69,7 @@ class CreateActions {
   readonly #holder: { readonly jobId: string; readonly token: string };
   /** Why the provider refused. */
   #refusal = { code: null as string | null, message: '' };
+  #mayExistSinceMs: number | null = null;
 
   constructor(parts: CreateActionsParts) {
     this.#o = parts;
@@ -82,13 +83,17 @@ class CreateActions {
         return this.#takeLease();
       case 'look_up':
         return { of: 'look_up', found: await this.#lookUp() };
+      case 'note_candidates': {
+        const left = await jobs.noteCandidates(this.#holder, action.externalIds);
+        return { of: 'note_candidates', left: left?.length ?? null };
+      }
       case 'create':
         return this.#create();
       case 'record':
         return { of: 'record', result: await this.#record(action) };
       case 'give_back': {
-        const { noCapacity, end } = action;
-        await jobs.giveLeaseBack(this.#holder, { noCapacity, asksAgainMs: end.afterMs });
+        const { noCapacity, isAbsent, end } = action;
+        await jobs.giveLeaseBack(this.#holder, { noCapacity, isAbsent, asksAgainMs: end.afterMs });
         return { of: 'give_back' };
       }
       case 'refuse':
@@ -105,8 +110,10 @@ class CreateActions {
       leaseMs: lengthMs,
       settleMs: provider.settleMs,
       account: provider.account,
+      isProvenByResults: provider.api.capabilities.find === 'window',
       limits: { maxOpenJobs, maxEnqueuedTokens },
     });
+    this.#mayExistSinceMs = answer.kind === 'no_row' ? null : answer.mayExistSinceMs;
     const capacityRefusals = answer.kind === 'no_row' ? 0 : answer.capacityRefusals;
     return { of: 'take_lease', answer, capacityRefusals };
   }
@@ -114,7 +121,7 @@ class CreateActions {
   async #lookUp(): Promise<LookUp> {
     const { attempt, row } = this.#o;
     const { api } = attempt.provider;
-    const job = await jobToFind(attempt, row);
+    const job = { ...(await jobToFind(attempt, row)), ...this.#searchFrom() };
     // Not the activity's signal: a look-up that is cut off would hold the lease for nothing.
     const signal = AbortSignal.timeout(Math.max(1, Math.floor(this.#leftMs())));
     const result = await observedCall(attempt, 'find', (call) => api.find(job, call), signal);
@@ -125,6 +132,14 @@ class CreateActions {
     }
     const found = result.value;
     return found.kind === 'job' ? { kind: 'job', externalId: found.job.externalId } : found;
+  }
+
+  /** Each foreign job that a look-up finds has to end before anything is created, so it looks back no further than need be. */
+  #searchFrom(): { listFromMs?: number } {
+    if (this.#o.attempt.provider.api.capabilities.find !== 'window') return {};
+    return this.#mayExistSinceMs === null
+      ? {}
+      : { listFromMs: this.#mayExistSinceMs - CLOCK_SKEW_MS };
   }
 
   async #create(): Promise<CreateEvent> {

@@ -18,6 +18,8 @@ export interface OpenProvider {
   readonly account: string;
   /** How long a late create may still take effect, ms. */
   readonly settleMs: number;
+  /** Whether no other program creates jobs in the account. */
+  readonly isExclusive: boolean;
   readonly api: Provider;
 }
 

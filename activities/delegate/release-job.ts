@@ -7,12 +7,19 @@ import type { DelegateDeps, OpenProvider } from './deps';
 import { END_OUTCOMES } from './end-outcomes';
 import { CLOCK_SKEW_MS, jobToFind } from './job-attempt';
 import type { ProviderCall } from './observer';
+import type { Proof, Prover } from './prove-candidates';
+import { proveCandidates, unprovenOf } from './prove-candidates';
 
 /** What {@link releaseJob} needs. */
 export type ReleaseDeps = Pick<DelegateDeps, 'batches' | 'config' | 'observer' | 'logger'> & {
   readonly jobs: Pick<
     DelegateDeps['jobs'],
-    'abandon' | 'recordCreated' | 'recordObservation' | 'release'
+    | 'abandon'
+    | 'recordCreated'
+    | 'recordObservation'
+    | 'release'
+    | 'withoutOwner'
+    | 'isOnlyOneMissing'
   >;
   readonly storeId: string;
 };
@@ -71,10 +78,20 @@ class JobVisit {
     if (found.outcome !== 'ok') return laterAfter(found);
     const { value } = found;
     if (value.kind === 'job') return this.#adopt(value.job.externalId);
-    // Candidates are never touched: only their results could prove that they are ours.
+    const proof = await this.#prove(value.kind === 'candidates' ? value.externalIds : []);
+    if (proof.proven !== null) return this.#adopt(proof.proven);
     const quietAtMs = (row.creatingUntilMs ?? 0) + quietMs(this.#visit.provider.settleMs);
-    const isCertain = value.kind === 'none' && this.#visit.nowMs > quietAtMs + CLOCK_SKEW_MS;
+    const isCertain = proof.open.length === 0 && this.#visit.nowMs > quietAtMs + CLOCK_SKEW_MS;
     return isCertain ? this.#clean(null, []) : 'later';
+  }
+
+  /** Candidates are only looked at: until its results prove one, it may be somebody else's job. */
+  async #prove(externalIds: readonly string[]): Promise<Proof> {
+    const { jobs } = this.#deps;
+    const { provider } = this.#visit;
+    const candidates = await unprovenOf(this.#row, externalIds, jobs);
+    const call: Prover['call'] = (what, ask) => this.#call(what, ask);
+    return proveCandidates(this.#row, candidates, { provider, jobs, endpoint: '', call });
   }
 
   async #adopt(externalId: string): Promise<Released> {

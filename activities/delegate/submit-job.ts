@@ -5,6 +5,7 @@ import type { JobRow } from '../../storage/postgres/provider-jobs/job-row';
 import type { Heartbeat } from '../runtime/heartbeat';
 import { withHeartbeat } from '../runtime/with-heartbeat';
 import { awaitInput } from './await-input';
+import { awaitProof } from './await-proof';
 import type { JobInput, SubmittedJob } from './contract';
 import { createJob } from './create-job';
 import type { DelegateDeps } from './deps';
@@ -76,6 +77,8 @@ async function submit(attempt: JobAttempt, heartbeat: Heartbeat): Promise<Submit
   if (!isCreatable(row)) return known(row);
   if (row.step === 'uploaded' && isUnsent(row)) await awaitInput(attempt, row, heartbeat.signal);
   if (isTooLate(attempt, row)) return giveUp(attempt, row);
+  row = await awaitProof(attempt, row, heartbeat.signal);
+  if (!isCreatable(row)) return known(row);
   const created = await createJob(attempt, row, Context.current().cancellationSignal);
   if (created.kind === 'stopped') return stopped(row, created.cause);
   if (created.kind === 'no_row') throw retryLater('the row of the job is gone', NO_ROW_PAUSE_MS);

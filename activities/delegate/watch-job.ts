@@ -7,6 +7,7 @@ import type { JobObservation } from '../../storage/postgres/provider-jobs/job-pr
 import type { JobRow } from '../../storage/postgres/provider-jobs/job-row';
 import type { Heartbeat } from '../runtime/heartbeat';
 import { withHeartbeat } from '../runtime/with-heartbeat';
+import { adoptCandidate, proofPauseMs, proverOf } from './await-proof';
 import type { WatchedJob, WatchJobInput } from './contract';
 import type { DelegateDeps } from './deps';
 import { delayOf, eachJob, jobsOf, throwWaits } from './each-job';
@@ -16,6 +17,7 @@ import type { FailedResult } from './job-attempt';
 import { attemptAt, jobToFind, observedCall, reportFailure, rowOf } from './job-attempt';
 import { JobNotes } from './job-notes';
 import type { ProviderCall } from './observer';
+import { proveCandidates, unprovenOf } from './prove-candidates';
 import { GONE_MS, GONE_POLL_MS } from './gone';
 import { isWait, notBeyond, retryLater } from './retry-later';
 
@@ -77,6 +79,8 @@ export interface WatchNote {
   goneSinceMs?: number;
   /** Since when the job has ended, while its results are not there yet. */
   endedSinceMs?: number;
+  /** The provider's ids of candidates that are another job. */
+  refuted?: readonly string[];
 }
 
 class Watch {
@@ -202,8 +206,30 @@ class Watch {
       deps.observer.adopted(provider.name);
       throw this.#later(row, 'the job was found', 1);
     }
+    if (found.kind === 'candidates') await this.#prove(row, found.externalIds);
     if (Date.now() >= quietAtMs) return this.#abandon(row);
     throw this.#later(row, 'it is not certain that the job was created', this.#harvestPause(row));
+  }
+
+  /**
+   * Returns if none of the candidates is the job. Otherwise it goes on until one of them is proven, or the time is
+   * over: a candidate that may be somebody else's job is never cancelled.
+   */
+  async #prove(row: JobRow, externalIds: readonly string[]): Promise<void> {
+    const { deps, provider } = this.#attempt;
+    const candidates = await unprovenOf(row, externalIds, deps.jobs);
+    const refuted = this.#note.refuted ?? [];
+    const rest = candidates.filter((id) => !refuted.includes(id));
+    const proof = await proveCandidates(row, rest, proverOf(this.#attempt, this.#signal));
+    if (proof.proven !== null) {
+      await adoptCandidate(this.#attempt, row, proof.proven);
+      throw this.#later(row, 'the job was found', 1);
+    }
+    this.#note.refuted = [...refuted, ...proof.refuted];
+    if (proof.open.length === 0) return;
+    const pauseMs = this.#isEnding(row) ? this.#harvestPause(row) : proofPauseMs(row, provider);
+    const message = `${proof.open.length} jobs at the provider may be this one, and only their results can tell`;
+    throw this.#later(row, message, pauseMs);
   }
 
   async #abandon(row: JobRow): Promise<WatchedJob> {

@@ -22,12 +22,16 @@ const MARGIN_MS = 1_000;
 export type CreateAction =
   | { readonly do: 'take_lease' }
   | { readonly do: 'look_up' }
+  /** Of the jobs that a look-up has found, those that no row owns have to be proven by their results. */
+  | { readonly do: 'note_candidates'; readonly externalIds: readonly string[] }
   /** One request, within what {@link CreateAttempt.leftMs} says when it begins. */
   | { readonly do: 'create' }
   | { readonly do: 'record'; readonly externalId: string; readonly adopted: boolean }
   | {
       readonly do: 'give_back';
       readonly noCapacity: boolean;
+      /** Whether this attempt is certain that the job does not exist. */
+      readonly isAbsent: boolean;
       readonly end: CreateEnd & { afterMs: number };
     }
   | { readonly do: 'refuse' }
@@ -42,6 +46,8 @@ export type CreateEvent =
       readonly capacityRefusals: number;
     }
   | { readonly of: 'look_up'; readonly found: LookUp }
+  /** How many are left to prove; null if the lease was lost meanwhile. */
+  | { readonly of: 'note_candidates'; readonly left: number | null }
   | {
       readonly of: 'create';
       readonly outcome: Exclude<CreateOutcome, 'accepted'>;
@@ -77,9 +83,7 @@ export type RetryReason =
   | 'lease_lost'
   | 'no_time'
   /** The provider's id belongs to another row; an operator has to look. */
-  | 'foreign_job'
-  /** Candidates must be proven by their results before anything is created. */
-  | 'candidates';
+  | 'foreign_job';
 
 /** How an attempt ended. */
 export type CreateEnd =
@@ -105,6 +109,7 @@ export class CreateAttempt {
   readonly #settleMs: number;
   #action: CreateAction = { do: 'take_lease' };
   #capacityRefusals = 0;
+  #isAbsent = false;
 
   constructor(lease: CreateLease, settleMs: number) {
     this.#lease = lease;
@@ -133,9 +138,12 @@ export class CreateAttempt {
     switch (event.of) {
       case 'take_lease':
         this.#capacityRefusals = event.capacityRefusals;
-        return afterLease(event.answer);
+        return this.#afterLease(event.answer, now);
       case 'look_up':
         return this.#afterLookUp(event.found, now);
+      case 'note_candidates':
+        if (event.left === null) return retry('lease_lost', SOON_MS);
+        return event.left === 0 ? this.#absent(now) : this.#giveBack('candidates', SOON_MS);
       case 'create':
         return event.outcome === 'accepted'
           ? { do: 'record', externalId: event.externalId, adopted: false }
@@ -156,12 +164,17 @@ export class CreateAttempt {
       case 'job':
         return { do: 'record', externalId: found.externalId, adopted: true };
       case 'candidates':
-        return giveBack('candidates', SOON_MS);
+        return { do: 'note_candidates', externalIds: found.externalIds };
       case 'failed':
         return this.#afterFailedLookUp(found.outcome, found.retryAfterMs);
       case 'none':
-        return mayCall(this.#lease, now) ? { do: 'create' } : giveBack('no_time', SOON_MS);
+        return this.#absent(now);
     }
+  }
+
+  #absent(now: Clocks): CreateAction {
+    this.#isAbsent = true;
+    return mayCall(this.#lease, now) ? { do: 'create' } : this.#giveBack('no_time', SOON_MS);
   }
 
   /** Nothing was created, and nothing may be: the job may be there. */
@@ -171,7 +184,7 @@ export class CreateAttempt {
   ): CreateAction {
     if (outcome === 'capacity') return this.#withoutCapacity('look_up_failed', retryAfterMs);
     const mayHelpSoon = outcome === 'transient';
-    return giveBack('look_up_failed', mayHelpSoon ? (retryAfterMs ?? SOON_MS) : AUTH_MS);
+    return this.#giveBack('look_up_failed', mayHelpSoon ? (retryAfterMs ?? SOON_MS) : AUTH_MS);
   }
 
   #afterNoAnswer(
@@ -181,11 +194,11 @@ export class CreateAttempt {
   ): CreateAction {
     switch (outcome) {
       case 'not_sent':
-        return giveBack('not_sent', SOON_MS);
+        return this.#giveBack('not_sent', SOON_MS);
       case 'capacity':
         return this.#withoutCapacity('capacity', retryAfterMs);
       case 'auth':
-        return giveBack('auth', AUTH_MS);
+        return this.#giveBack('auth', AUTH_MS);
       case 'refused':
         return { do: 'refuse' };
       case 'ambiguous':
@@ -214,31 +227,34 @@ export class CreateAttempt {
 
   #withoutCapacity(reason: RetryReason, retryAfterMs: number | null): CreateAction {
     const afterMs = capacityDelayMs(this.#capacityRefusals + 1, retryAfterMs);
-    return { do: 'give_back', noCapacity: true, end: { kind: 'retry', reason, afterMs } };
+    return { ...this.#giveBack(reason, afterMs), noCapacity: true };
+  }
+
+  #afterLease(answer: LeaseVerdict | { readonly kind: 'no_row' }, now: Clocks): CreateAction {
+    switch (answer.kind) {
+      case 'granted':
+        return answer.lookUp ? { do: 'look_up' } : this.#absent(now);
+      case 'exists':
+        return {
+          do: 'end',
+          end: { kind: 'created', externalId: answer.externalId, surplusId: null },
+        };
+      case 'wait':
+        return retry(answer.reason, answer.afterMs + MARGIN_MS);
+      case 'settled':
+      case 'stopped':
+      case 'no_row':
+        return { do: 'end', end: answer };
+    }
+  }
+
+  #giveBack(reason: RetryReason, afterMs: number): GiveBack {
+    const end = { kind: 'retry', reason, afterMs } as const;
+    return { do: 'give_back', noCapacity: false, isAbsent: this.#isAbsent, end };
   }
 }
 
-function afterLease(answer: LeaseVerdict | { readonly kind: 'no_row' }): CreateAction {
-  switch (answer.kind) {
-    case 'granted':
-      return { do: 'look_up' };
-    case 'exists':
-      return {
-        do: 'end',
-        end: { kind: 'created', externalId: answer.externalId, surplusId: null },
-      };
-    case 'wait':
-      return retry(answer.reason, answer.afterMs + MARGIN_MS);
-    case 'settled':
-    case 'stopped':
-    case 'no_row':
-      return { do: 'end', end: answer };
-  }
-}
-
-function giveBack(reason: RetryReason, afterMs: number): CreateAction {
-  return { do: 'give_back', noCapacity: false, end: { kind: 'retry', reason, afterMs } };
-}
+type GiveBack = Extract<CreateAction, { do: 'give_back' }>;
 
 function retry(reason: RetryReason, afterMs: number): CreateAction {
   return { do: 'end', end: { kind: 'retry', reason, afterMs } };

@@ -9,6 +9,8 @@ const LEAST_CALL_MS = 5_000;
 /** How soon a job asks again if its account has no room, or its batch has no row. */
 const ASK_AGAIN_MS = 30_000;
 const OTHER_ACCOUNT_MS = 300_000;
+/** For the next attempt at a job whose outcome is unknown to look it up, before another one of its size begins. */
+const OWN_TURN_MS = 60_000;
 
 /** Two clocks of a process: one that no person sets, and one that goes on while a machine is suspended. */
 export interface Clocks {
@@ -64,14 +66,36 @@ export interface JobToLease {
   readonly batch: 'open' | 'missing' | 'ended' | StopCause;
   /** From now until creates are possible after a restore of PostgreSQL, ms; at most 0 without one. */
   readonly heldMs: number;
+  /** What is known of providers' jobs that may be this one; of use if only results prove a job. */
+  readonly traces: JobTraces;
+}
+
+/** What may exist of a job that has no id yet (docs/design/provider-jobs.md#proof-by-results). */
+export interface JobTraces {
+  /** How many jobs of the provider may be this one. At 0 none of them is; null if that is not known. */
+  readonly candidates: number | null;
+  /** Whether a create may have been sent, as far as the rows tell, or they were restored. */
+  readonly mayBeSent: boolean;
+  /** From now until the end of the latest lease of another job with as many lines, ms; null if there is none. */
+  readonly sameSizeLeaseLeftMs: number | null;
 }
 
 /** Why an attempt has to wait. */
-export type LeaseWait = 'earlier_attempt' | 'restored' | 'no_room' | 'no_batch' | 'other_account';
+export type LeaseWait =
+  | 'earlier_attempt'
+  | 'restored'
+  | 'no_room'
+  | 'no_batch'
+  | 'other_account'
+  /** Candidates have to be proven by their results before anything is created. */
+  | 'candidates'
+  /** A job with as many lines may appear in the list of this account. */
+  | 'same_size';
 
 /** Whether an attempt may look for its job and create it, and otherwise how the job stands. */
 export type LeaseVerdict =
-  | { readonly kind: 'granted' }
+  /** `lookUp` is false if no job can exist, and a look-up could only find those of others. */
+  | { readonly kind: 'granted'; readonly lookUp: boolean }
   | { readonly kind: 'exists'; readonly externalId: string; readonly step: JobStep }
   /** The job is refused or given up: it must not be created any more. */
   | { readonly kind: 'settled'; readonly step: JobStep }
@@ -86,7 +110,11 @@ export type LeaseVerdict =
  */
 export async function leaseVerdict(
   job: JobToLease,
-  settings: { readonly account: string; readonly settleMs: number },
+  settings: {
+    readonly account: string;
+    readonly settleMs: number;
+    readonly isProvenByResults: boolean;
+  },
   hasRoom: () => Promise<boolean>,
 ): Promise<LeaseVerdict> {
   if (job.externalId !== null)
@@ -99,7 +127,22 @@ export async function leaseVerdict(
   const quietLeftMs = (job.leaseLeftMs ?? -Infinity) + quietMs(settings.settleMs);
   if (quietLeftMs > 0) return wait('earlier_attempt', quietLeftMs);
   if (job.heldMs > 0) return wait('restored', job.heldMs);
-  return (await hasRoom()) ? { kind: 'granted' } : wait('no_room', ASK_AGAIN_MS);
+  const proofWait = settings.isProvenByResults ? waitForProof(job.traces, settings.settleMs) : null;
+  if (proofWait !== null) return proofWait;
+  if (!(await hasRoom())) return wait('no_room', ASK_AGAIN_MS);
+  return { kind: 'granted', lookUp: !settings.isProvenByResults || mayExist(job.traces) };
+}
+
+/** Of jobs with equally many lines, one at a time may be missing from the list, or each could be the other. */
+function waitForProof(traces: JobTraces, settleMs: number): LeaseVerdict | null {
+  if ((traces.candidates ?? 0) > 0) return wait('candidates', ASK_AGAIN_MS);
+  const leftMs = (traces.sameSizeLeaseLeftMs ?? -Infinity) + quietMs(settleMs) + OWN_TURN_MS;
+  return leftMs > 0 ? wait('same_size', Math.min(leftMs, ASK_AGAIN_MS)) : null;
+}
+
+/** No look-up without need: each foreign job with as many lines that it finds would have to end first. */
+function mayExist({ candidates, mayBeSent }: JobTraces): boolean {
+  return candidates === null && mayBeSent;
 }
 
 function wait(reason: LeaseWait, afterMs: number): LeaseVerdict {

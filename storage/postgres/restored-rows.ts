@@ -69,6 +69,8 @@ export function createRestoredRows(pool: Pool): RestoredRows {
     holdCreates: async () => {
       const statement = 'update installation set creates_held_until = now() + $1::interval';
       await query(pool, statement, [CREATES_HELD]);
+      // What look-ups have shown is older than the jobs that were created since the backup.
+      await query(pool, 'update provider_jobs set candidates = null where external_id is null');
     },
   };
 }

@@ -1,3 +1,4 @@
+import { wireId } from '../../core/delegation/job-ids';
 import type { OpenProvider } from '../../activities/delegate/deps';
 import { configSchema } from '../../platform/config-schema';
 import type { CallFailure, JobStatus, Provider } from '../../providers/provider';
@@ -29,7 +30,7 @@ function status(over: Partial<JobStatus> = {}): JobStatus {
   };
 }
 
-type Calls = Pick<Provider, 'find' | 'status' | 'cancel' | 'cleanup'>;
+type Calls = Pick<Provider, 'find' | 'status' | 'results' | 'cancel' | 'cleanup'>;
 
 /** A provider with scripted answers; notes its calls. */
 function scripted(answers: Partial<Calls>, settings: object = {}) {
@@ -44,6 +45,7 @@ function scripted(answers: Partial<Calls>, settings: object = {}) {
   const api = {
     find: noted('find', answers.find ?? unexpected('find')),
     status: noted('status', answers.status ?? unexpected('status')),
+    results: noted('results', answers.results ?? unexpected('results')),
     cancel: noted('cancel', answers.cancel ?? unexpected('cancel')),
     cleanup: noted('cleanup', answers.cleanup ?? unexpected('cleanup')),
   } as unknown as Provider;
@@ -52,7 +54,7 @@ function scripted(answers: Partial<Calls>, settings: object = {}) {
     delegates: { gpt: { provider: 'openai', price: { input: 2, output: 3 } } },
   });
   const provider = {
-    ...{ name: 'openai', account: ACCOUNT, settleMs: 0 },
+    ...{ name: 'openai', account: ACCOUNT, settleMs: 0, isExclusive: false },
     ...{ config: config.providers['openai'], api },
   };
   return { provider: provider as OpenProvider, config, calls };
@@ -98,6 +100,15 @@ const ended = async () => ({ batchId: await insertBatch(database.pool, { status:
 const submitted = async (externalId = 'x') => {
   const { id } = await uploadedJob(database.pool, await ended());
   await jobs.recordCreated(id, { externalId, adopted: false });
+  return id;
+};
+const CANDIDATES = { kind: 'candidates' as const, externalIds: ['theirs'] };
+/** A job whose create was not answered, an hour ago. */
+const unanswered = async () => {
+  const { id, batchId } = await uploadedJob(database.pool);
+  await jobs.takeLease(leaseRequest(id));
+  await database.pool.query(`update provider_jobs set creating_until = now() - interval '1h'`);
+  await database.pool.query(`update batches set status = 'expired' where id = $1`, [batchId]);
   return id;
 };
 const stepOf = async (id: string) => (await jobs.find(id))?.step;
@@ -183,16 +194,31 @@ describe('the janitor', () => {
     );
   });
 
-  it('never touches jobs that may be those of others', async () => {
-    const { id, batchId } = await uploadedJob(database.pool);
-    await jobs.takeLease(leaseRequest(id));
-    await database.pool.query(`update provider_jobs set creating_until = now() - interval '1h'`);
-    await database.pool.query(`update batches set status = 'expired' where id = $1`, [batchId]);
-    const candidates = { kind: 'candidates' as const, externalIds: ['theirs'] };
-    const scene = scripted({ find: () => ok(candidates) });
-    await cleanUp(scene, () => scene.calls.length > 3);
+  it('only looks at jobs that may be those of others', async () => {
+    const id = await unanswered();
+    const scene = scripted({ find: () => ok(CANDIDATES), status: () => ok(status()) });
+    await cleanUp(scene, () => scene.calls.length > 6);
     expect(await stepOf(id)).toBe('abandoned');
-    expect(scene.calls.every((call) => call.startsWith('find'))).toBe(true);
+    expect(scene.calls.every((call) => /^(find|status)/.test(call))).toBe(true);
+  });
+
+  it('takes the candidate that its results prove, and releases a job without one', async () => {
+    for (const isOurs of [true, false]) {
+      const id = await unanswered();
+      const result = { kind: 'unanswered' as const, reason: 'cancelled' as const };
+      const of = isOurs ? id : `job_${'f'.repeat(32)}`;
+      const scene = scripted({
+        find: () => ok(CANDIDATES),
+        status: () => ok(status({ state: 'cancelled', usage: USAGE })),
+        results: async (_, take) => {
+          await take({ ...result, wireId: wireId(of, 0) });
+          return ok({ results: 1, malformed: 0 });
+        },
+        cleanup: () => ok(undefined),
+      });
+      await cleanUp(scene, isReleased(id));
+      expect(await jobs.find(id)).toMatchObject({ externalId: isOurs ? 'theirs' : null });
+    }
   });
 
   it('releases what was never sent without a call', async () => {

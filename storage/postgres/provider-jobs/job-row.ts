@@ -24,6 +24,11 @@ export interface JobRow extends NewJobRow {
   readonly firstCreateAtMs: number | null;
   /** End of the latest lease that was not given back. */
   readonly creatingUntilMs: number | null;
+  /**
+   * The provider's ids of jobs that may be this one, as long as it has no id and only results can tell. Empty: the
+   * job does not exist. Null: that is not known.
+   */
+  readonly candidates: readonly string[] | null;
   /** The provider's id of the job. */
   readonly externalId: string | null;
   readonly isAdopted: boolean;
@@ -84,7 +89,7 @@ const TIMES = [
 /** Select list of a {@link JobColumns}. */
 export const JOB_COLUMNS = `id, seq, batch_id, tenant, safe_model, from_pos, to_pos, generation, ordinal,
   model, provider_model, provider, account, step, staged_key, lines, bytes, tokens, upload, sent_window,
-  external_id, adopted, provider_status, outcome, total, completed, failed, input_tokens, cached_tokens,
+  candidates, external_id, adopted, provider_status, outcome, total, completed, failed, input_tokens, cached_tokens,
   output_tokens, cost_usd, error, poll_failures,
   ${TIMES.map((column) => `floor(extract(epoch from ${column}) * 1000)::bigint as ${column}`).join(', ')}`;
 
@@ -112,6 +117,7 @@ export interface JobColumns {
   sent_window: string | null;
   first_create_at: number | null;
   creating_until: number | null;
+  candidates: string[] | null;
   external_id: string | null;
   adopted: boolean;
   provider_status: string | null;
@@ -155,6 +161,7 @@ export function toJobRow(row: JobColumns): JobRow {
     sentWindow: row.sent_window,
     firstCreateAtMs: row.first_create_at,
     creatingUntilMs: row.creating_until,
+    candidates: row.candidates,
     externalId: row.external_id,
     isAdopted: row.adopted,
     providerStatus: row.provider_status,

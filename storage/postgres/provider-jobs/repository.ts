@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import type { JobOutcome } from '../../../core/delegation/job-steps';
 import { query } from '../sql';
+import { isOnlyOneMissing, noteCandidates, refuteCandidate, withoutOwner } from './candidates';
 import { claimToRelease, type ReleaseClaim } from './claim-to-release';
 import { type OpenJobs, openJobs } from './open-jobs';
 import {
@@ -66,6 +67,12 @@ export interface ProviderJobs {
     job: { readonly externalId: string; readonly adopted: boolean },
   ): Promise<RecordedJob>;
 
+  /** Null if the attempt does not hold the lease any more. */
+  noteCandidates(holder: LeaseHolder, externalIds: readonly string[]): Promise<string[] | null>;
+  withoutOwner(id: string, externalIds: readonly string[]): Promise<string[]>;
+  refuteCandidate(id: string, externalId: string): Promise<void>;
+  isOnlyOneMissing(id: string): Promise<boolean>;
+
   recordObservation(id: string, seen: JobObservation): Promise<void>;
   /** Returns how many status calls failed in a row. */
   recordPollFailure(id: string): Promise<number>;
@@ -106,6 +113,10 @@ export function createProviderJobs(pool: Pool): ProviderJobs {
     giveLeaseBack: (holder, why) => giveLeaseBack(pool, holder, why),
     refuseCreate: (holder, error) => refuseCreate(pool, holder, error),
     recordCreated: (id, job) => recordCreated(pool, id, job),
+    noteCandidates: (holder, externalIds) => noteCandidates(pool, holder, externalIds),
+    withoutOwner: (id, externalIds) => withoutOwner(pool, id, externalIds),
+    refuteCandidate: (id, externalId) => refuteCandidate(pool, id, externalId),
+    isOnlyOneMissing: (id) => isOnlyOneMissing(pool, id),
     recordObservation: (id, seen) => recordObservation(pool, id, seen),
     recordPollFailure: (id) => recordPollFailure(pool, id),
     recordEnd: (id, end) => recordJobEnd(pool, id, end),

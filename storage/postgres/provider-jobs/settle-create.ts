@@ -7,6 +7,8 @@ import type { JobError } from './job-row';
 export interface GivenBack {
   /** The provider had no capacity. */
   readonly noCapacity: boolean;
+  /** The attempt is certain that the job does not exist. */
+  readonly isAbsent?: boolean;
   readonly asksAgainMs: number;
 }
 
@@ -20,20 +22,22 @@ export type RecordedJob =
 
 /**
  * Ends the lease of an attempt that has certainly created nothing. Without effect if a later attempt holds
- * the lease, or the job is known. @throws postgres_unavailable
+ * the lease, or the job is known. That the job is absent counts only while the lease holds: after a restore an
+ * earlier attempt may find its token in the row again. @throws postgres_unavailable
  */
 export async function giveLeaseBack(
   pool: Pool,
   { jobId, token }: { jobId: string; token: string },
-  { noCapacity, asksAgainMs }: GivenBack,
+  { noCapacity, isAbsent = false, asksAgainMs }: GivenBack,
 ): Promise<void> {
   await query(
     pool,
     `update provider_jobs set creating_until = null, create_token = null,
        capacity_refusals = case when $3 then capacity_refusals + 1 else 0 end,
+       candidates = case when $5 and creating_until > now() then '{}' else candidates end,
        asks_again_at = now() + make_interval(secs => $4), updated_at = now()
      where id = $1 and create_token = $2 and external_id is null`,
-    [jobId, token, noCapacity, asksAgainMs / 1000],
+    [jobId, token, noCapacity, asksAgainMs / 1000, isAbsent],
   );
 }
 
@@ -73,7 +77,7 @@ export async function recordCreated(
       pool,
       `update provider_jobs set external_id = $2, adopted = $3, creating_until = null, create_token = null,
          step = case when step = any($4) then 'submitted' else step end,
-         capacity_refusals = 0, submitted_at = now(), updated_at = now()
+         candidates = null, capacity_refusals = 0, submitted_at = now(), updated_at = now()
        where id = $1 and external_id is null`,
       [jobId, externalId, adopted, stepsBefore('submitted')],
     );

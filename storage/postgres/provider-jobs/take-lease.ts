@@ -23,6 +23,8 @@ export interface LeaseRequest {
   readonly settleMs: number;
   /** Fingerprint of the account that this process calls. */
   readonly account: string;
+  /** Whether only its results tell a job of the provider from others. */
+  readonly isProvenByResults: boolean;
   readonly limits: AccountLimits;
 }
 
@@ -32,8 +34,8 @@ export type LeaseAnswer =
   | (LeaseVerdict & {
       /** How often in a row the provider had no capacity for the job. */
       readonly capacityRefusals: number;
-      /** When the batch was created, ms since the epoch: no job of it is older. Null if it has no row. */
-      readonly batchCreatedAtMs: number | null;
+      /** Since when the job may exist at the provider, ms since the epoch; null if it cannot. */
+      readonly mayExistSinceMs: number | null;
     });
 
 /** The first key of our advisory locks, an arbitrary number; the second key is a hash of the account. */
@@ -63,14 +65,14 @@ export function takeLease(pool: Pool, request: LeaseRequest): Promise<LeaseAnswe
     if (job === null) return { kind: 'no_row' };
     const verdict = await leaseVerdict(job, request, () => hasRoom(client, request));
     await noteVerdict(client, request, verdict);
-    const { capacityRefusals, batchCreatedAtMs } = job;
-    return { ...verdict, capacityRefusals, batchCreatedAtMs };
+    const { capacityRefusals, mayExistSinceMs } = job;
+    return { ...verdict, capacityRefusals, mayExistSinceMs };
   });
 }
 
 interface LockedJob extends JobToLease {
   readonly capacityRefusals: number;
-  readonly batchCreatedAtMs: number | null;
+  readonly mayExistSinceMs: number | null;
 }
 
 async function lockJob(client: PoolClient, jobId: string): Promise<LockedJob | null> {
@@ -83,25 +85,35 @@ async function lockJob(client: PoolClient, jobId: string): Promise<LockedJob | n
     status: BatchStatus | null;
     cause: StopCause | null;
     capacityRefusals: number;
-    batchCreatedAt: number | null;
+    candidates: number | null;
+    mayExistSinceMs: number | null;
+    sameSizeLeaseLeftMs: number | null;
   }>(
     client,
     `select j.step, j.external_id as "externalId", j.account,
        (extract(epoch from j.creating_until - now()) * 1000)::float8 as "leaseLeftMs",
        (select extract(epoch from max(creates_held_until) - now()) * 1000 from installation)::float8 as "heldMs",
        b.status, b.stop_cause as cause, j.capacity_refusals as "capacityRefusals",
-       b.created_at as "batchCreatedAt"
+       cardinality(j.candidates) as candidates,
+       floor(case when exists (select 1 from installation
+                               where creates_held_until > to_timestamp(b.created_at))
+             then b.created_at else extract(epoch from j.first_create_at) end * 1000)::bigint as "mayExistSinceMs",
+       (select extract(epoch from max(o.creating_until) - now()) * 1000
+        from provider_jobs o
+        where o.account = j.account and o.lines = j.lines and o.id <> j.id and o.external_id is null
+          and o.step = 'creating')::float8 as "sameSizeLeaseLeftMs"
      from provider_jobs j left join batches b on b.id = j.batch_id
      where j.id = $1 for update of j`,
     [jobId],
   );
   if (row === undefined) return null;
-  const { status, cause, batchCreatedAt, heldMs, ...job } = row;
+  const { status, cause, heldMs, candidates, sameSizeLeaseLeftMs, ...job } = row;
+  const mayBeSent = row.mayExistSinceMs !== null;
   return {
     ...job,
     heldMs: heldMs ?? 0,
     batch: batchState(status, cause),
-    batchCreatedAtMs: batchCreatedAt === null ? null : batchCreatedAt * 1000,
+    traces: { candidates, mayBeSent, sameSizeLeaseLeftMs },
   };
 }
 
@@ -137,8 +149,10 @@ async function demandOf(client: PoolClient, request: LeaseRequest): Promise<Tena
        coalesce((array_agg(tokens order by created_at, seq) filter (where waits))[1:$5], '{}') as "waitingTokens"
      from (
        select id, seq, tenant, tokens, created_at,
-         step = 'submitted' or creating_until is not null and id <> $2 as is_open,
+         step = 'submitted'
+           or (creating_until is not null or cardinality(candidates) > 0) and id <> $2 as is_open,
          id = $2 or step = any($3) and creating_until is null and external_id is null
+           and coalesce(cardinality(candidates), 0) = 0
            and asks_again_at between now() - $4::interval and now() + $4::interval as waits
        from provider_jobs
        where account = $1 and step in ('staged','uploaded','creating','submitted')) jobs
@@ -164,7 +178,8 @@ async function noteVerdict(
       client,
       `update provider_jobs set step = 'creating', create_token = $2,
          creating_until = now() + make_interval(secs => $3),
-         first_create_at = coalesce(first_create_at, now()), asks_again_at = null, updated_at = now()
+         first_create_at = case when candidates = '{}' then now() else coalesce(first_create_at, now()) end,
+         candidates = null, asks_again_at = null, updated_at = now()
        where id = $1`,
       [jobId, token, leaseMs / 1000],
     );

@@ -48,6 +48,8 @@ type SettleDeps = Parameters<typeof createSettlePart>[0];
 /** What a test may change about a {@link JobWorld}. */
 export interface JobWorldOptions {
   readonly lines?: number;
+  /** Whether no other program uses the account. */
+  readonly isExclusive?: boolean;
   /** Settings of the provider. */
   readonly settings?: Record<string, unknown>;
   /** The `body` of a line. */
@@ -97,7 +99,7 @@ export async function jobWorld(pool: Pool, options: JobWorldOptions = {}): Promi
   const deps: DelegateDeps = {
     ...{ store, journal, jobs, config, logger, batches: createBatchRepository(pool) },
     progress: { begin: () => Promise.resolve(lease) } as unknown as ProgressReporter,
-    provider: () => openedProvider(far, provider),
+    provider: () => openedProvider(far, provider, options.isExclusive ?? false),
     observer: {
       ...{ called: () => undefined, adopted: () => undefined, jobEnded: () => undefined },
       collected: (job) => void collected.push(job),
@@ -136,8 +138,12 @@ export async function jobWorld(pool: Pool, options: JobWorldOptions = {}): Promi
   };
 }
 
-function openedProvider(config: ProviderConfig, api: MemoryProvider): OpenProvider {
-  return { name: 'far', config, account: api.account, settleMs: 0, api };
+function openedProvider(
+  config: ProviderConfig,
+  api: MemoryProvider,
+  isExclusive: boolean,
+): OpenProvider {
+  return { name: 'far', config, account: api.account, settleMs: 0, isExclusive, api };
 }
 
 function settlePartOf(deps: DelegateDeps) {

@@ -1,3 +1,4 @@
+import { wireId } from '../../../core/delegation/job-ids';
 import type {
   CallFailure,
   IdempotentResult,
@@ -42,11 +43,27 @@ export class MemoryProvider implements Provider {
   retryAfterMs: number | null = null;
   /** Called when a create has been accepted, before it is answered. */
   onAccepted: () => Promise<void> = () => Promise.resolve();
-  readonly capabilities: Provider['capabilities'] = {
+  /** Results of single jobs; without any, one result of the first line, or {@link lines}. */
+  readonly firstResults = new Map<string, LineResult[]>();
+  /** How many results were handed over. */
+  readResults = 0;
+  capabilities: Provider['capabilities'] = {
     ...{ input: 'uploaded', find: 'list', storesMarker: true },
     ...{ isSingleModel: true, canCancel: true, maxLines: null, maxBytes: null },
     ...{ maxEmbeddingInputs: null, minPollMs: 0, settleMs: 0, resultsLagMs: 60_000 },
   };
+
+  /** From now on only the results of a job tell whose it is. */
+  recogniseByResults(): void {
+    this.capabilities = { ...this.capabilities, find: 'window', storesMarker: false };
+  }
+
+  /** A job that another program, or another job of this installation, has created. */
+  addJob(externalId: string, jobId: string): void {
+    this.jobs.set(externalId, {
+      ...{ jobId, state: 'running', hasAllResults: true, isQuotaRefusal: false, lineErrors: [] },
+    });
+  }
 
   encode({ wireId, body }: Parameters<Provider['encode']>[0]): ReturnType<Provider['encode']> {
     if (body.includes('"bad"')) return { kind: 'refused', param: 'bad', message: 'no' };
@@ -76,6 +93,14 @@ export class MemoryProvider implements Provider {
   find({ jobId }: { jobId: string }): ReturnType<Provider['find']> {
     const failed = this.#begin('find');
     if (failed !== null) return Promise.resolve(failed);
+    if (this.capabilities.find === 'window') {
+      const externalIds = [...this.jobs.keys()];
+      const value =
+        externalIds.length === 0
+          ? { kind: 'none' as const }
+          : { kind: 'candidates' as const, externalIds };
+      return Promise.resolve({ outcome: 'ok', value });
+    }
     const [externalId] = [...this.jobs].find(([, job]) => job.jobId === jobId) ?? [];
     return Promise.resolve({
       outcome: 'ok',
@@ -93,11 +118,12 @@ export class MemoryProvider implements Provider {
     const failed = this.#begin('create');
     const failure = { ...FAILURE, retryAfterMs: this.retryAfterMs };
     if (!mayLeave()) return { outcome: 'not_sent', failure };
+    // The provider has never received it, which the caller cannot tell from a lost answer.
+    if ((failed?.outcome as string | undefined) === 'lost')
+      return { outcome: 'ambiguous', failure };
     if (failed !== null && (failed.outcome as string) !== 'ambiguous') return failed as never;
     const externalId = `remote-${this.jobs.size + 1}`;
-    this.jobs.set(externalId, {
-      ...{ jobId, state: 'running', hasAllResults: true, isQuotaRefusal: false, lineErrors: [] },
-    });
+    this.addJob(externalId, jobId);
     await this.onAccepted();
     if (failed !== null) return failed as never;
     return { outcome: 'accepted', value: { externalId, createdAtMs: null } };
@@ -117,12 +143,15 @@ export class MemoryProvider implements Provider {
   }
 
   async results(
-    _: unknown,
+    { externalId }: { externalId: string },
     take: (result: LineResult) => void | Promise<void>,
   ): ReturnType<Provider['results']> {
     const failed = this.#begin('results');
     // A download that fails may have brought some results.
-    for (const result of this.lines) await take(result);
+    for (const result of this.#resultsOf(externalId)) {
+      this.readResults++;
+      await take(result);
+    }
     if (failed !== null) return failed;
     return { outcome: 'ok', value: { results: this.lines.length, malformed: 0 } };
   }
@@ -140,6 +169,14 @@ export class MemoryProvider implements Provider {
 
   close(): Promise<void> {
     return Promise.resolve();
+  }
+
+  #resultsOf(externalId: string): LineResult[] {
+    const jobId = this.jobs.get(externalId)?.jobId;
+    const own = this.firstResults.get(externalId);
+    if (own !== undefined || this.lines.length > 0 || jobId === undefined) return own ?? this.lines;
+    if (this.capabilities.find !== 'window') return [];
+    return [{ kind: 'unanswered', wireId: wireId(jobId, 0), reason: 'expired' }];
   }
 
   #begin(call: Call): Exclude<IdempotentResult<never>, { outcome: 'ok' }> | null {

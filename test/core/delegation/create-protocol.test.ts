@@ -1,5 +1,6 @@
 import fc from 'fast-check';
-import { type Ending, LEASE_MS, type Story, tell } from './create-world';
+import { LEASE_MS } from './create-rows';
+import { type Ending, type Story, tell } from './create-world';
 
 const MINUTE = 60_000;
 /**
@@ -12,7 +13,7 @@ const RUNS = Number(HUNT ?? 2_000);
 const LIMIT = HUNT === undefined ? { interruptAfterTimeLimit: 25_000 } : {};
 
 const choices = fc.array(fc.nat(9_999), { maxLength: 250, size: 'max' });
-const time = fc.nat(20 * MINUTE);
+const time = fc.oneof(fc.nat(20 * MINUTE), fc.nat(MINUTE));
 
 const stories: fc.Arbitrary<Story> = fc.record({
   choices,
@@ -20,9 +21,11 @@ const stories: fc.Arbitrary<Story> = fc.record({
   stopAtMs: fc.option(time, { freq: 3 }),
   restore: fc.option(
     fc.tuple(time, time).map(([a, b]) => ({ toMs: Math.min(a, b), atMs: Math.max(a, b) })),
-    { freq: 1 },
+    { freq: 2 },
   ),
   mayRefuse: fc.boolean(),
+  recognisedBy: fc.constantFrom('marker', 'results'),
+  foreign: fc.array(fc.record({ createdAtMs: time, lastsMs: time }), { maxLength: 3 }),
 });
 
 /** Runs the property; a failure shows the story. */
@@ -81,8 +84,12 @@ describe('attempts to create a job', () => {
 
   it('take a minute at most if nothing goes wrong', async () => {
     const story = { choices: [], workflows: 1, stopAtMs: null, restore: null, mayRefuse: false };
-    const { log, jobs } = await tell(story);
-    expect(jobs).toHaveLength(1);
-    expect(parseInt(log.at(-1) ?? '', 10)).toBeLessThan(MINUTE);
+    // Jobs of others with as many lines hold up none.
+    const foreign = [{ createdAtMs: 0, lastsMs: 20 * MINUTE }];
+    for (const recognisedBy of ['marker', 'results'] as const) {
+      const { log, jobs } = await tell({ ...story, recognisedBy, foreign });
+      expect(jobs).toHaveLength(1);
+      expect(parseInt(log.at(-1) ?? '', 10)).toBeLessThan(MINUTE);
+    }
   });
 });

@@ -8,34 +8,26 @@ import {
   type CreateEnd,
   type CreateEvent,
 } from '../../../core/delegation/create-attempt';
-import { type Clocks, leaseVerdict } from '../../../core/delegation/create-lease';
+import type { Clocks } from '../../../core/delegation/create-lease';
 import type { JobStep } from '../../../core/delegation/job-steps';
+import { CreateRows, LEASE_MS, SETTLE_MS } from './create-rows';
 
-export const LEASE_MS = 90_000;
-export const SETTLE_MS = 30_000;
-const HELD_MS = 600_000;
 const HEARTBEAT_MS = 10_000;
 const RECORD_AGAIN_MS = 1_000;
+const PROOF_PAUSE_MS = 60_000;
+const LONGEST_JOB_MS = 1_800_000;
 /** Far more than any story needs. */
 const MAX_EVENTS = 5_000;
-const ACCOUNT = 'account';
 /** From prompt to longer than lease and settle together. */
 const DELAYS_MS = [
   5, 900, 4_000, 28_000, 61_000, 84_000, 88_000, 95_000, 125_000, 155_000, 400_000,
 ];
 
-/** The columns of the row that the protocol reads. */
-interface Row {
-  readonly step: JobStep;
-  readonly externalId: string | null;
-  readonly token: number | null;
-  readonly creatingUntilMs: number | null;
-  readonly capacityRefusals: number;
-}
-
 interface Job {
   readonly id: string;
+  readonly createdAtMs: number;
   readonly listedAtMs: number;
+  readonly endsAtMs: number;
 }
 
 /** What a story may contain. */
@@ -49,6 +41,10 @@ export interface Story {
   readonly restore: { readonly atMs: number; readonly toMs: number } | null;
   /** The provider may refuse the job for good. */
   readonly mayRefuse: boolean;
+  /** How a look-up recognises the job: by our marker, or by what its results say when it has ended. */
+  readonly recognisedBy: 'marker' | 'results';
+  /** Jobs of others in the account, with as many lines as ours. */
+  readonly foreign: readonly { readonly createdAtMs: number; readonly lastsMs: number }[];
 }
 
 /** The end of a story. */
@@ -69,27 +65,30 @@ export async function tell(story: Story): Promise<Ending> {
   return new World(story).run();
 }
 
-const NEW_ROW: Row = {
-  ...{ step: 'uploaded', externalId: null, token: null, creatingUntilMs: null },
-  capacityRefusals: 0,
-};
-
 class World {
   readonly #story: Story;
   readonly #queue: { atMs: number; seq: number; act: () => void | Promise<void> }[] = [];
   readonly #jobs: Job[] = [];
-  readonly #history: { atMs: number; row: Row }[] = [{ atMs: 0, row: NEW_ROW }];
+  readonly #foreign: readonly Job[];
+  readonly #rows: CreateRows;
   readonly #ends: CreateEnd[] = [];
   readonly #log: string[] = [];
   #nowMs = 0;
   #seq = 0;
   #choice = 0;
   #attempts = 0;
-  #heldUntilMs = 0;
   #lastSentMs: number | null = null;
 
   constructor(story: Story) {
     this.#story = story;
+    this.#rows = new CreateRows(story, {
+      nowMs: () => this.#nowMs,
+      note: (text) => this.#note(text),
+    });
+    this.#foreign = story.foreign.map(({ createdAtMs, lastsMs }, i) => ({
+      ...{ id: `foreign-${i}`, createdAtMs, listedAtMs: createdAtMs },
+      endsAtMs: createdAtMs + lastsMs,
+    }));
   }
 
   async run(): Promise<Ending> {
@@ -104,7 +103,7 @@ class World {
       this.#nowMs = event.atMs;
       await event.act();
     }
-    const { step, externalId } = this.#row;
+    const { step, externalId } = this.#rows.row;
     return {
       jobs: this.#jobs.map(({ id }) => id),
       row: { step, externalId },
@@ -145,78 +144,33 @@ class World {
     this.#log.push(`${this.#nowMs} ${text}`);
   }
 
-  /* PostgreSQL. */
-
-  get #row(): Row {
-    return this.#history.at(-1)?.row ?? NEW_ROW;
-  }
-
-  #write(change: Partial<Row>): void {
-    this.#history.push({ atMs: this.#nowMs, row: { ...this.#row, ...change } });
-  }
-
   #restore(toMs: number): void {
-    const then = this.#history.filter(({ atMs }) => atMs <= toMs).at(-1)?.row ?? NEW_ROW;
-    this.#note(`PostgreSQL is restored to ${toMs}`);
-    this.#history.push({ atMs: this.#nowMs, row: then });
-    this.#heldUntilMs = this.#nowMs + HELD_MS;
+    this.#rows.restore(toMs);
+    // A workflow that was reset does not know how its earlier attempts have ended.
+    this.#after(this.#delay(), () => this.#startAttempt());
   }
 
-  async #takeLease(token: number): Promise<CreateEvent> {
-    const { step, externalId, creatingUntilMs, capacityRefusals } = this.#row;
-    const { stopAtMs } = this.#story;
-    const answer = await leaseVerdict(
-      {
-        ...{ step, externalId, account: ACCOUNT },
-        leaseLeftMs: creatingUntilMs === null ? null : creatingUntilMs - this.#nowMs,
-        batch: stopAtMs !== null && this.#nowMs >= stopAtMs ? 'cancelled' : 'open',
-        heldMs: this.#heldUntilMs - this.#nowMs,
-      },
-      { account: ACCOUNT, settleMs: SETTLE_MS },
-      () => Promise.resolve(true),
-    );
-    this.#note(`attempt ${token} asks for the lease: ${JSON.stringify(answer)}`);
-    if (answer.kind === 'granted')
-      this.#write({ step: 'creating', token, creatingUntilMs: this.#nowMs + LEASE_MS });
-    return { of: 'take_lease', answer, capacityRefusals };
-  }
-
-  #giveBack(token: number, noCapacity: boolean): CreateEvent {
-    const { externalId, token: holder, capacityRefusals } = this.#row;
-    if (holder === token && externalId === null) {
-      const refusals = noCapacity ? capacityRefusals + 1 : 0;
-      this.#write({ token: null, creatingUntilMs: null, capacityRefusals: refusals });
-    }
-    return { of: 'give_back' };
-  }
-
-  #refuse(token: number): CreateEvent {
-    const { externalId, token: holder, step } = this.#row;
-    const done = holder === token && externalId === null && step === 'creating';
-    if (done) this.#write({ step: 'refused', token: null, creatingUntilMs: null });
-    return { of: 'refuse', done };
-  }
-
-  #record(externalId: string): CreateEvent {
-    if (this.#row.externalId === null)
-      this.#write({ externalId, step: 'submitted', token: null, creatingUntilMs: null });
-    return {
-      of: 'record',
-      result: { kind: 'recorded', externalId: this.#row.externalId ?? externalId },
-    };
+  get #isProvenByResults(): boolean {
+    return this.#story.recognisedBy === 'results';
   }
 
   /* The provider. */
 
-  #lookUp(): CreateEvent {
+  #lookUp({ searchFromMs }: Process): CreateEvent {
     const failed = this.#happens(6);
-    const job = this.#jobs.find(({ listedAtMs }) => listedAtMs <= this.#nowMs);
-    this.#note(failed ? 'a look-up fails' : `a look-up finds ${job?.id ?? 'nothing'}`);
+    const listed = [...this.#jobs, ...(this.#isProvenByResults ? this.#foreign : [])].filter(
+      ({ listedAtMs, createdAtMs }) => listedAtMs <= this.#nowMs && createdAtMs >= searchFromMs,
+    );
+    const [job] = listed;
+    const ids = listed.map(({ id }) => id);
+    this.#note(failed ? 'a look-up fails' : `a look-up finds ${ids.join() || 'nothing'}`);
     if (failed) {
       const outcome = (['transient', 'capacity', 'auth'] as const)[this.#choose(3)] ?? 'transient';
       return { of: 'look_up', found: { kind: 'failed', outcome, retryAfterMs: null } };
     }
     if (job === undefined) return { of: 'look_up', found: { kind: 'none' } };
+    if (this.#isProvenByResults)
+      return { of: 'look_up', found: { kind: 'candidates', externalIds: ids } };
     return { of: 'look_up', found: { kind: 'job', externalId: job.id } };
   }
 
@@ -251,7 +205,10 @@ class World {
 
   #accept(token: number): string {
     const id = `job-of-attempt-${token}`;
-    this.#jobs.push({ id, listedAtMs: this.#nowMs + this.#upTo(SETTLE_MS) });
+    this.#jobs.push({
+      ...{ id, createdAtMs: this.#nowMs, listedAtMs: this.#nowMs + this.#upTo(SETTLE_MS) },
+      endsAtMs: this.#nowMs + this.#choose(LONGEST_JOB_MS),
+    });
     this.#note(`the provider accepts ${id}`);
     return id;
   }
@@ -259,6 +216,32 @@ class World {
   /* Processes. */
 
   #startAttempt(): void {
+    const { candidates } = this.#rows.row;
+    if (candidates !== null && candidates.length > 0) this.#prove(candidates, { isZombie: false });
+    else this.#startCreate();
+  }
+
+  /** Looks at candidates one after the other. What a look shows may be written long after it. */
+  #prove([id, ...rest]: readonly string[], process: { isZombie: boolean }): void {
+    if (this.#happens(12)) return this.#replace(process);
+    if (id === undefined) {
+      if (process.isZombie) return;
+      const { candidates } = this.#rows.row;
+      const isOpen = candidates !== null && candidates.length > 0;
+      return this.#after(isOpen ? PROOF_PAUSE_MS : 0, () => this.#startAttempt());
+    }
+    const job = [...this.#jobs, ...this.#foreign].find((one) => one.id === id);
+    const hasEnded = job !== undefined && job.endsAtMs <= this.#nowMs;
+    const pauseMs = this.#delay();
+    if (pauseMs > HEARTBEAT_MS) this.#replace(process);
+    this.#after(pauseMs, () => {
+      if (hasEnded && this.#jobs.includes(job)) this.#rows.record(id);
+      else if (hasEnded) this.#rows.refute(id);
+      this.#prove(rest, process);
+    });
+  }
+
+  #startCreate(): void {
     const token = ++this.#attempts;
     const bootMs = this.#choose(2) * 1e6;
     const clocks = { suspendedMs: 0, setBackMs: 0 };
@@ -269,7 +252,7 @@ class World {
     const attempt = new CreateAttempt({ takenAt: now(), lengthMs: LEASE_MS }, SETTLE_MS);
     this.#note(`attempt ${token} starts`);
     const isClockMonotonic = this.#choose(2) === 0;
-    this.#act({ token, attempt, now, clocks, isClockMonotonic, isZombie: false });
+    this.#act({ token, attempt, now, clocks, isClockMonotonic, isZombie: false, searchFromMs: 0 });
   }
 
   /** Does the action of an attempt, unless its process dies, and perhaps after a standstill. */
@@ -290,7 +273,7 @@ class World {
   }
 
   /** Temporal starts another attempt; the old one, if it lives, is a zombie. */
-  #replace(process: Process): void {
+  #replace(process: Pick<Process, 'isZombie'>): void {
     if (process.isZombie) return;
     process.isZombie = true;
     this.#after(HEARTBEAT_MS, () => this.#startAttempt());
@@ -310,11 +293,11 @@ class World {
       case 'create':
         return this.#create(token, attempt.leftMs(now()), (event) => answer(event));
       case 'look_up':
-        return answer(this.#lookUp());
+        return answer(this.#lookUp(process));
       case 'record':
         if (this.#happens(4))
           return answer({ of: 'record', result: { kind: 'unavailable' } }, RECORD_AGAIN_MS);
-        return answer(this.#record(action.externalId));
+        return answer(this.#rows.record(action.externalId));
       default:
         return this.#ask(process, answer);
     }
@@ -329,9 +312,11 @@ class World {
     ];
     let event: CreateEvent = { of: 'give_back' };
     if (fate !== 'fails') {
-      if (action.do === 'take_lease') event = await this.#takeLease(token);
-      else if (action.do === 'give_back') event = this.#giveBack(token, action.noCapacity);
-      else event = this.#refuse(token);
+      if (action.do === 'take_lease') event = await this.#rows.takeLease(process);
+      else if (action.do === 'give_back') event = this.#rows.giveBack(token, action);
+      else if (action.do === 'note_candidates')
+        event = this.#rows.noteCandidates(token, action.externalIds);
+      else event = this.#rows.refuse(token);
     }
     if (fate === 'works') return answer(event);
     this.#note(`the statement of attempt ${token} ${fate}`);
@@ -357,4 +342,6 @@ interface Process {
   readonly isClockMonotonic: boolean;
   /** Its workflow has given it up, and another attempt runs. */
   isZombie: boolean;
+  /** A look-up goes back to this time. */
+  searchFromMs: number;
 }

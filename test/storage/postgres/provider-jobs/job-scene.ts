@@ -52,7 +52,7 @@ export async function uploadedJob(
 export function leaseRequest(jobId: string, over: Partial<LeaseRequest> = {}): LeaseRequest {
   return {
     ...{ jobId, token: randomUUID(), leaseMs: 90_000, settleMs: 30_000 },
-    ...{ account: ACCOUNT, limits: {} },
+    ...{ account: ACCOUNT, isProvenByResults: false, limits: {} },
     ...over,
   };
 }
@@ -75,6 +75,10 @@ export async function callEveryMethod(jobs: ProviderJobs, batchId: string): Prom
   await jobs.takeLease(holder);
   await jobs.giveLeaseBack(holder, { noCapacity: true, asksAgainMs: 0 });
   await jobs.refuseCreate(holder, { code: null, message: 'no' });
+  await jobs.noteCandidates(holder, ['x']);
+  await jobs.withoutOwner(id, ['x']);
+  await jobs.isOnlyOneMissing(id);
+  await jobs.refuteCandidate(id, 'x');
   await jobs.recordCreated(id, { externalId: 'x', adopted: false });
   await jobs.recordObservation(id, { providerStatus: 'x' });
   await jobs.recordPollFailure(id);
