@@ -18,13 +18,14 @@ import type {
 } from '../provider';
 import { openProviderHttp, type ProviderHttp } from '../provider-http';
 import type { ProviderSettings } from '../provider-settings';
+import { ResultReader } from '../result-file';
 import { hasEnded, readBatch, type OpenAiBatch } from './batch-object';
 import { readPage, searchPage, type BatchPage } from './batch-list';
 import type { OpenAiDialect } from './dialect';
 import { readErrorObject, textOf } from './error-object';
 import { readInputState } from './file-object';
 import { encodeInputLine } from './input-line';
-import { ResultReader } from './result-file';
+import { readResultLine } from './result-line';
 import { uploadForm } from './upload-form';
 
 /**
@@ -125,7 +126,7 @@ async function readResults(
   const { job, take, settings } = read;
   const reader = new ResultReader({
     maxLineBytes: settings.maxResultLineBytes,
-    mask: api.mask,
+    read: (line) => readResultLine(line, api.mask),
     take,
   });
   for (const file of job.resultFiles) {

@@ -1,13 +1,13 @@
 import { isAscii, isUtf8 } from 'node:buffer';
-import { createLineSplitter } from '../../core/openai/line-splitter';
-import type { LineResult, ResultTotals } from '../provider';
-import { readResultLine } from './result-line';
+import { createLineSplitter } from '../core/openai/line-splitter';
+import type { LineResult, ResultTotals } from './provider';
 
 /** How the lines of result files are read. */
 export interface ResultFileOptions {
   /** A longer line counts as malformed. */
   readonly maxLineBytes: number;
-  readonly mask: (text: string) => string;
+  /** Reads a line; null if it is not a result. The result shares no memory with the line. */
+  readonly read: (line: Buffer) => LineResult | null;
   readonly take: (result: LineResult) => void | Promise<void>;
 }
 
@@ -49,13 +49,13 @@ export class ResultReader {
   }
 
   #createSplitter(): ReturnType<typeof createLineSplitter> {
-    const { maxLineBytes, mask } = this.#options;
+    const { maxLineBytes, read } = this.#options;
     return createLineSplitter({
       maxLineBytes,
       checks: { isAscii, isUtf8 },
       consumer: {
         line: ({ bytes, start, end }) => {
-          const result = readResultLine(bytes.subarray(start, end), mask);
+          const result = read(bytes.subarray(start, end));
           if (result === null) this.#malformed++;
           else this.#ready.push(result);
         },
