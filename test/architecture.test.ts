@@ -25,6 +25,7 @@ const NOT_USED_YET: Readonly<Record<string, string>> = {
   'providers/s3-folder': 'as above',
   'providers/aws': 'as above',
   'providers/chat/': 'as above',
+  'providers/google-models/': 'as above',
   'core/delegation/provider-types': 'as above',
   'simulator/providers/fake-api': 'as above',
 };
