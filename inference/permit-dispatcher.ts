@@ -25,6 +25,8 @@ export interface PermitDispatcher extends Dispatcher {
    * lowered because its server is overloaded.
    */
   scarcePermitOf(model: string): PermitSetting | null;
+  /** Permits that were given back so far: requests that have ended. */
+  readonly released: number;
   /** For gauges; omits models that have no permits, no waiters and no lowered limit. */
   stats(): PermitStats;
 }
@@ -76,6 +78,7 @@ class StagedDispatcher implements PermitDispatcher, PermitOwner {
   readonly #aborts = new AbortFanOut();
   readonly #now: () => number;
   #isGuardTripped = false;
+  released = 0;
 
   constructor(options: PermitDispatcherOptions) {
     this.#options = options;
@@ -136,6 +139,7 @@ class StagedDispatcher implements PermitDispatcher, PermitOwner {
   }
 
   free(permits: ModelPermits, turns: readonly StageTurn[], cost: number): void {
+    this.released++;
     this.#freeStages(permits, turns, { from: turns.length - 1, cost });
     this.#table.forgetIfIdle(permits);
   }

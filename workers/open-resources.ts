@@ -8,7 +8,7 @@ import { createListRunning } from '../client/list-running';
 import { openTemporalPing } from '../client/temporal-ping';
 import type { NightshiftError } from '../core/errors';
 import { createMemoryBudget } from '../inference/memory-budget';
-import { createPermitDispatcher } from '../inference/permit-dispatcher';
+import { createPermitDispatcher, type PermitDispatcher } from '../inference/permit-dispatcher';
 import type { OnBreaker } from '../inference/registry';
 import { createRegistry, NO_GATEWAYS, type Registry } from '../inference/registry';
 import type { Config } from '../platform/config';
@@ -100,7 +100,7 @@ export async function openResources(
     memory: createMemoryBudget(config.concurrency.in_flight_bytes),
     ...measured,
     ...openTenantDeps(config, pool),
-    delegation: delegationOver(pool, providers, metrics),
+    delegation: delegationOver(pool, { providers, metrics, dispatcher: measured.dispatcher }),
     client,
     maintenance: {
       sweepRows: createSweepRows(pool),
@@ -130,10 +130,9 @@ function openMeasured(
   pool: WorkerStores['pool'],
   config: Config,
   context: ResourceContext,
-): Pick<
-  WorkerResources,
-  'dispatcher' | 'batches' | 'givenBack' | 'observer' | 'tracing' | 'traces'
-> {
+): Pick<WorkerResources, 'batches' | 'givenBack' | 'observer' | 'tracing' | 'traces'> & {
+  readonly dispatcher: PermitDispatcher;
+} {
   const { metrics, tracing } = context;
   const dispatcher = openDispatcher(config, context);
   const onEnded = countEnds(metrics);
@@ -167,15 +166,21 @@ function openRegistry(config: Config, context: ResourceContext): Registry {
 
 function delegationOver(
   pool: WorkerStores['pool'],
-  providers: OpenProviders,
-  metrics: WorkerMetrics,
+  { providers, metrics, dispatcher }: DelegationSources,
 ): ActivityDeps['delegation'] {
   return {
+    requestsEnded: () => dispatcher.released,
     jobs: createProviderJobs(pool),
     provider: (name) => providers.get(name),
     providers: providers.all,
     observer: createDelegateObserver(metrics),
   };
+}
+
+interface DelegationSources {
+  readonly providers: OpenProviders;
+  readonly metrics: WorkerMetrics;
+  readonly dispatcher: { readonly released: number };
 }
 
 /** A worker that sends nothing needs no provider, and none of its keys. @throws config_invalid */

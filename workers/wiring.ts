@@ -43,7 +43,7 @@ export interface ActivityDeps extends ExecuteDeps {
   readonly historyEvents?: number | null;
   readonly maintenance: MaintenanceDeps;
   readonly routes: Pick<RouteDirectory, 'routeOf' | 'isKnown' | 'update'>;
-  readonly delegation: Pick<DelegateDeps, 'jobs' | 'provider'> & {
+  readonly delegation: Pick<DelegateDeps, 'jobs' | 'provider' | 'requestsEnded'> & {
     readonly observer: DelegateObserver;
     /** The providers of this process. */
     readonly providers: readonly OpenProvider[];
@@ -110,9 +110,9 @@ const PARTS_IN_MEMORY = 2;
 
 /** Activities that run models through the batch APIs of providers. */
 function createDelegation(deps: ActivityDeps): DelegateActivities {
-  const { jobs, provider, observer } = deps.delegation;
+  const { jobs, provider, observer, requestsEnded } = deps.delegation;
   const parts = new ConcurrencyLimit(PARTS_IN_MEMORY);
-  const delegating: DelegateDeps = { ...deps, jobs, provider, observer, parts };
+  const delegating: DelegateDeps = { ...deps, jobs, provider, observer, parts, requestsEnded };
   return {
     openParts: createOpenParts({ ...delegating, accountOf }),
     submitJob: createSubmitJob(delegating),

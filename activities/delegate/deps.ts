@@ -35,6 +35,8 @@ export interface DelegateDeps {
   readonly config: Pick<Config, 'delegates' | 'providers'>;
   readonly observer: DelegateObserver;
   readonly logger: Logger;
+  /** Requests of local models that this process has ended so far. */
+  readonly requestsEnded: () => number;
   /** Limits how many parts the process has in memory (docs/design/delegation.md#memory). */
   readonly parts: ConcurrencyLimit;
   /** Aborts when the process shuts down. */

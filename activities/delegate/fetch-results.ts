@@ -5,6 +5,7 @@ import { GONE_MS, GONE_POLL_MS } from './gone';
 import type { FailedResult, JobAttempt } from './job-attempt';
 import { observedCall, reportFailure } from './job-attempt';
 import { lineErrorsOf } from './line-errors';
+import { makeRoomFor } from './make-room';
 import type { ProviderCall } from './observer';
 import type { ResultTaker } from './result-taker';
 import { notBeyond, retryLater } from './retry-later';
@@ -39,9 +40,11 @@ export async function fetchResults(
   const ask = (options: CallOptions) => provider.api.status(externalId, options);
   const status = await observedCall(attempt, 'status', ask, signal);
   if (status.outcome !== 'ok') return giveUp(attempt, { what: 'status', failed: status, note });
-  const take = (result: LineResult) => {
+  const makeRoom = makeRoomFor(deps);
+  const take = async (result: LineResult) => {
     heartbeat.check();
-    return taker.take(result);
+    await taker.take(result);
+    await makeRoom(result.kind === 'answer' ? result.body.length : 0, signal);
   };
   const answers = {
     endpoint: attempt.input.endpoint,

@@ -7,6 +7,7 @@ import type { JobRow } from '../../storage/postgres/provider-jobs/job-row';
 import type { Heartbeat } from '../runtime/heartbeat';
 import { readInputLine } from './input-line';
 import type { JobAttempt } from './job-attempt';
+import { makeRoomFor, type MakeRoom } from './make-room';
 import { rowOf } from './job-attempt';
 import type { PartLedger } from './part-ledger';
 import { openPart } from './part-ledger';
@@ -49,6 +50,7 @@ class StagedLines {
   readonly #ledger: PartLedger;
   readonly #reader: ObjectReader;
   readonly #heartbeat: Heartbeat;
+  readonly #makeRoom: MakeRoom;
   lines = 0;
   bytes = 0;
   /** Position after the last line that was looked at. */
@@ -62,6 +64,7 @@ class StagedLines {
     this.#ledger = parts.ledger;
     this.#reader = parts.reader;
     this.#heartbeat = parts.heartbeat;
+    this.#makeRoom = makeRoomFor(attempt.deps);
     this.to = parts.ledger.from;
   }
 
@@ -89,6 +92,7 @@ class StagedLines {
       this.lines++;
       this.bytes += line.length + 1;
       yield line;
+      await this.#makeRoom(line.length, this.#heartbeat.signal);
     }
   }
 

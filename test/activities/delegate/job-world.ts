@@ -104,7 +104,7 @@ export async function jobWorld(pool: Pool, options: JobWorldOptions = {}): Promi
       ...{ called: () => undefined, adopted: () => undefined, jobEnded: () => undefined },
       collected: (job) => void collected.push(job),
     },
-    parts: new ConcurrencyLimit(4),
+    ...{ parts: new ConcurrencyLimit(4), requestsEnded: () => 0 },
     drain: new AbortController().signal,
   };
   const offsets = await writeInput(store, batchId, { lines, ...options });
