@@ -1,4 +1,4 @@
-import { PROVIDER_TYPES } from '../core/delegation/provider-types';
+import { PROVIDER_TYPES, takesEndpoint } from '../core/delegation/provider-types';
 import type { DelegateConfig, ProviderConfig } from './config-providers';
 import type { RuleBreak } from './config-rule';
 import type { Config } from './config-schema';
@@ -62,20 +62,23 @@ function delegateRules(config: Config, model: string): RuleBreak[] {
       : [{ path: [...path, 'fallback'], message: 'no gateway serves this model: configure one' }]),
     ...translationRules(config.providers[name], delegate).map((key) => ({
       path: [...path, key],
-      message: 'has no effect: the provider takes requests as they are',
+      message: 'has no effect for a provider of this type',
     })),
   ];
 }
 
-/** The settings of translation that are set for a provider that translates nothing. */
+/** The settings of translation that are set, and that the provider's type has no use for. */
 function translationRules(
   provider: ProviderConfig | undefined,
   delegate: DelegateConfig,
 ): string[] {
-  if (provider === undefined || PROVIDER_TYPES[provider.type].translates) return [];
+  if (provider === undefined) return [];
+  const { translates } = PROVIDER_TYPES[provider.type];
+  const isOfRecordings = takesEndpoint(provider.type, '/v1/audio/transcriptions');
+  if (translates && !isOfRecordings) return [];
   const { drop_params, default_max_tokens, extra_body } = delegate;
   return [
-    ...(drop_params ? ['drop_params'] : []),
+    ...(drop_params && !translates ? ['drop_params'] : []),
     ...(default_max_tokens === undefined ? [] : ['default_max_tokens']),
     ...(Object.keys(extra_body).length === 0 ? [] : ['extra_body']),
   ];

@@ -7,6 +7,7 @@ import {
   numberIn,
   serverKeys,
   size,
+  url,
 } from './config-values';
 
 const price = numberIn(0, 1_000_000, 'a price in USD per million tokens');
@@ -38,6 +39,16 @@ const providerKeys = {
   keep_remote: z.boolean().default(false),
 };
 
+/** A folder of a bucket in S3, which a provider reads from and writes to. */
+const s3Storage = z.strictObject({
+  type: z.literal('s3'),
+  bucket: nonEmpty,
+  /** Beginning of all keys; without a slash at its end, one is added. */
+  prefix: z.string().default(''),
+  /** Of a service other than AWS. */
+  url: url.optional(),
+});
+
 const provider = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('openai'), ...providerKeys }),
   z.strictObject({
@@ -52,6 +63,23 @@ const provider = z.discriminatedUnion('type', [
     ...providerKeys,
     max_bytes: size('95MiB'),
   }),
+  z
+    .strictObject({
+      type: z.literal('aws_transcribe'),
+      ...providerKeys,
+      /** Without it: the address of the service in the region. */
+      url: url.optional(),
+      region: nonEmpty,
+      storage: s3Storage,
+      /** With it, jobs beyond the quota of the account wait for their turn there. */
+      data_access_role_arn: nonEmpty.optional(),
+      max_open_jobs: count.prefault(100),
+      max_lines: count.prefault(1),
+    })
+    .transform((one) => ({
+      ...one,
+      url: one.url ?? `https://transcribe.${one.region}.amazonaws.com`,
+    })),
 ]);
 
 const delegate = z.strictObject({
@@ -86,5 +114,7 @@ export const delegationSections = {
 
 /** One account at one service. */
 export type ProviderConfig = z.output<typeof provider>;
+/** The bucket of a provider that works from S3. */
+export type S3StorageConfig = z.output<typeof s3Storage>;
 /** How one model is delegated. */
 export type DelegateConfig = z.output<typeof delegate>;

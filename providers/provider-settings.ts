@@ -21,8 +21,26 @@ export interface OpenAiKind {
   readonly type: 'openai' | 'azure_openai' | 'nightshift' | 'groq' | 'together';
 }
 
+/** A folder of a bucket in S3. */
+export interface S3Storage {
+  readonly bucket: string;
+  /** Beginning of all keys: empty, or with a slash at its end. */
+  readonly prefix: string;
+  /** Base URL of a service other than AWS; null for AWS. */
+  readonly url: string | null;
+}
+
+/** Amazon Transcribe. Its key file holds `ACCESS_KEY_ID:SECRET_ACCESS_KEY`. */
+export interface AwsTranscribeKind {
+  readonly type: 'aws_transcribe';
+  readonly region: string;
+  /** The role with which jobs beyond the account's quota wait for their turn; null to have them refused. */
+  readonly dataAccessRoleArn: string | null;
+  readonly storage: S3Storage;
+}
+
 /** What only some types need. */
-export type ProviderKind = OpenAiKind;
+export type ProviderKind = OpenAiKind | AwsTranscribeKind;
 
 /** What an adapter needs of one entry of `providers`. */
 export type ProviderSettings = ProviderConnection & ProviderKind;

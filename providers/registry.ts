@@ -1,3 +1,4 @@
+import { createTranscribeProvider } from './aws-transcribe/adapter';
 import { AZURE_OPENAI_DIALECT } from './azure-openai/dialect';
 import { GROQ_DIALECT } from './groq/dialect';
 import { NIGHTSHIFT_DIALECT } from './nightshift/dialect';
@@ -27,5 +28,7 @@ export function openProvider(settings: ProviderSettings): Provider {
     case 'groq':
     case 'together':
       return createOpenAiProvider(DIALECTS[settings.type], settings);
+    case 'aws_transcribe':
+      return createTranscribeProvider(settings);
   }
 }

@@ -21,9 +21,6 @@ const USED_OTHERWISE: Readonly<Record<string, string>> = {
 
 /** Folders whose exports no product code imports yet, each with what is going to use them. */
 const NOT_USED_YET: Readonly<Record<string, string>> = {
-  'providers/remote-folder': 'types that work from a bucket follow',
-  'providers/s3-folder': 'as above',
-  'providers/aws': 'as above',
   'providers/chat/': 'as above',
   'providers/google-models/': 'as above',
   'core/delegation/provider-types': 'as above',

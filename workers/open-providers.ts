@@ -1,8 +1,9 @@
 import { readGatewaySecrets } from '../inference/secrets';
 import { apiKeyFile } from '../platform/api-key-file';
 import type { Config } from '../platform/config-schema';
-import type { ProviderConfig } from '../platform/config-providers';
+import type { ProviderConfig, S3StorageConfig } from '../platform/config-providers';
 import { accountOf } from '../providers/account';
+import type { ProviderKind, S3Storage } from '../providers/provider-settings';
 import { openProvider } from '../providers/registry';
 import type { OpenProvider } from '../activities/delegate/deps';
 
@@ -46,7 +47,7 @@ function openAdapter(
   { secrets_dir: secretsDir, limits }: ProvidersConfig,
 ): OpenProvider['api'] {
   return openProvider({
-    type: provider.type,
+    ...kindOf(provider),
     url: provider.url,
     // Read again when the file changes; the certificates are read once.
     apiKey: apiKeyFile(provider, secretsDir, `provider ${name}`),
@@ -55,4 +56,23 @@ function openAdapter(
     transferTimeoutMs: provider.transfer_timeout,
     maxResultLineBytes: limits.max_answer_bytes + RESULT_LINE_OVERHEAD,
   });
+}
+
+/** The settings that only some types have. */
+function kindOf(provider: ProviderConfig): ProviderKind {
+  switch (provider.type) {
+    case 'aws_transcribe':
+      return {
+        type: provider.type,
+        region: provider.region,
+        dataAccessRoleArn: provider.data_access_role_arn ?? null,
+        storage: s3StorageOf(provider.storage),
+      };
+    default:
+      return { type: provider.type };
+  }
+}
+
+function s3StorageOf({ bucket, prefix, url }: S3StorageConfig): S3Storage {
+  return { bucket, prefix: prefix === '' ? '' : `${prefix.replace(/\/$/, '')}/`, url: url ?? null };
 }

@@ -13,6 +13,13 @@ const OPENAI_LIKE: ProviderTypeFacts = { endpoints: null, translates: false, job
 /** Requests in OpenAI's format, of chats only. */
 const CHAT_AS_IT_IS: ProviderTypeFacts = { ...OPENAI_LIKE, endpoints: ['/v1/chat/completions'] };
 
+/** Recordings, a few in each job. */
+const TRANSCRIPTIONS: ProviderTypeFacts = {
+  endpoints: ['/v1/audio/transcriptions'],
+  translates: true,
+  jobsPerPart: 64,
+};
+
 /** The types of providers that have an adapter (docs/design/providers.md). */
 export const PROVIDER_TYPES = {
   openai: OPENAI_LIKE,
@@ -20,6 +27,7 @@ export const PROVIDER_TYPES = {
   nightshift: OPENAI_LIKE,
   groq: CHAT_AS_IT_IS,
   together: CHAT_AS_IT_IS,
+  aws_transcribe: TRANSCRIPTIONS,
 } as const satisfies Readonly<Record<string, ProviderTypeFacts>>;
 
 /** A type of provider, as settings name it. */

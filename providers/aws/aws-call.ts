@@ -8,7 +8,7 @@ import type { AwsExchange } from './transport';
 /** How one kind of call to AWS is made and read. */
 export interface AwsCall<Output, Value> {
   /** Sends the command with these options, which it passes to `client.send`. */
-  send(exchange: AwsExchange): Promise<Output>;
+  send(exchange: object): Promise<Output>;
   /** The value of an output; null if it is not what was asked for. */
   value(output: Output): Value | null;
   /** A text without secrets. */

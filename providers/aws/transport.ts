@@ -187,7 +187,9 @@ function headersOf({ headers }: SdkRequest): readonly string[] {
 
 function bodyOf({ body }: SdkRequest, bytes: number | undefined): Buffer | StreamedBody | null {
   if (typeof body === 'string') return Buffer.from(body);
-  if (body instanceof Uint8Array) return Buffer.from(body);
+  if (body instanceof Uint8Array) {
+    return Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+  }
   if (body === undefined || body === null) return null;
   return { bytes: bytes ?? null, open: () => body as AsyncIterable<Uint8Array> };
 }

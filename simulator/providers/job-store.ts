@@ -93,6 +93,10 @@ export class JobStore {
       .reduce((sum, { tokens }) => sum + tokens, 0);
   }
 
+  remove(id: string): void {
+    this.#jobs.delete(id);
+  }
+
   cancel(job: StoredJob, nowMs: number): StoredJob {
     const progress = cancelled(job.progress, job, this.#settings, nowMs);
     return this.#upToDate({ ...job, progress }, nowMs);

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import { NightshiftError, isNightshiftError } from '../../core/errors';
 import type { SimulatorSettings } from '../settings';
 import { jsonAnswer } from './answer';
+import { AWS_TRANSCRIBE_API } from './aws-transcribe/routes';
 import { CallFaults, sendAnswer, serveWithFault } from './call-faults';
 import type { ApiEffect, ApiRoute, FakeApi } from './fake-api';
 import { FileStore } from './file-store';
@@ -24,7 +25,7 @@ export interface ProviderExchange {
 }
 
 const ROOT = '/providers/';
-const APIS: readonly FakeApi[] = [OPENAI_API, GROQ_API, TOGETHER_API, S3_API];
+const APIS: readonly FakeApi[] = [OPENAI_API, GROQ_API, TOGETHER_API, S3_API, AWS_TRANSCRIBE_API];
 const CONFIG = '/simulator/providers/config';
 const STATS = '/simulator/providers/stats';
 

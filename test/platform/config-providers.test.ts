@@ -37,3 +37,34 @@ it.each<[object, string]>([
 ])('refuses the provider %j', (settings, message) => {
   expect(() => load(settings)).toThrow(message);
 });
+
+const AWS = {
+  type: 'aws_transcribe',
+  region: 'eu-central-1',
+  storage: { type: 's3', bucket: 'recordings' },
+};
+
+it('derives the address of Amazon Transcribe from its region', () => {
+  const overrides = { providers: { one: AWS } };
+  const { providers } = loadConfig({ env: {}, needs: [], overrides });
+  expect(providers['one']).toMatchObject({
+    url: 'https://transcribe.eu-central-1.amazonaws.com',
+    max_lines: 1,
+    max_open_jobs: 100,
+    storage: { bucket: 'recordings', prefix: '' },
+  });
+  expect(load(AWS)).toMatchObject({ url: 'https://acme.test/openai/v1' });
+});
+
+it('lets recordings drop members, and refuses the settings of chats for them', () => {
+  const overrides = (delegate: object) => ({
+    providers: { one: AWS },
+    delegates: { m: { provider: 'one', ...delegate } },
+  });
+  const withDrop = loadConfig({ env: {}, needs: [], overrides: overrides({ drop_params: true }) });
+  expect(withDrop.delegates['m']?.drop_params).toBe(true);
+  const refused = overrides({ default_max_tokens: 7 });
+  expect(() => loadConfig({ env: {}, needs: [], overrides: refused })).toThrow(
+    'delegates.m.default_max_tokens: has no',
+  );
+});

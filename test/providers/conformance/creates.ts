@@ -2,7 +2,7 @@ import type { IdempotentResult, JobStatus, JobToFind, Provider } from '../../../
 import { until } from '../../support/until';
 import {
   JOB_ID,
-  WIRE_IDS,
+  lineIds,
   signal,
   ok,
   uploadOf,
@@ -14,6 +14,7 @@ import {
   resultsOf,
   idsOf,
   type CallNames,
+  type HostTraits,
   type OpenHost,
 } from './steps';
 import { RESULTS } from '../calls';
@@ -25,7 +26,7 @@ type Repeatable = (
 ) => Promise<IdempotentResult<unknown>>;
 
 /** Look-ups after creates that ended in every way. */
-export function describeLookUps(names: CallNames, openHost: OpenHost): void {
+export function describeLookUps(names: CallNames, openHost: OpenHost, traits: HostTraits): void {
   it.each<[string, object]>([
     ['the connection ends after it was accepted', { drop: true, accepts: true }],
     ['it is answered with 503 after it was accepted', { status: 503, accepts: true }],
@@ -38,7 +39,7 @@ export function describeLookUps(names: CallNames, openHost: OpenHost): void {
     const found = valueOf(await provider.find(job, { signal }));
     if (found.kind !== 'job') throw new Error(`found ${found.kind}`);
     const status = valueOf(await provider.status(found.job.externalId, { signal }));
-    expect(idsOf((await resultsOf(provider, status)).results)).toEqual(WIRE_IDS);
+    expect(idsOf((await resultsOf(provider, status)).results)).toEqual(lineIds());
     expect((await stats()).creates).toEqual({ [JOB_ID]: 1 });
   });
 
@@ -55,12 +56,22 @@ export function describeLookUps(names: CallNames, openHost: OpenHost): void {
     expect((await stats()).creates).toEqual({ [JOB_ID]: 1 });
   });
 
-  it('finds nothing of a create that was lost, and a job that is listed late, later', async () => {
+  describeLateJobs(names, openHost, traits);
+}
+
+function describeLateJobs(names: CallNames, openHost: OpenHost, traits: HostTraits): void {
+  it('finds nothing of a create that was lost', async () => {
     const { provider, configure } = await openHost();
     const job = await uploaded(provider);
     await configure({ faults: [{ call: names.create, times: 1, drop: true }] });
     expect((await created(provider, job)).outcome).toBe('ambiguous');
     expect(await provider.find(job, { signal })).toEqual(ok({ kind: 'none' }));
+  });
+
+  const onLists = traits.lists ? it : () => undefined;
+  onLists('finds a job that is listed late, later', async () => {
+    const { provider, configure } = await openHost();
+    const job = await uploaded(provider);
     await configure({ list_lag_ms: 3_600_000 });
     const externalId = idOf(await created(provider, job));
     expect(await provider.find(job, { signal })).toEqual(ok({ kind: 'none' }));
@@ -88,11 +99,15 @@ export function describeLookUps(names: CallNames, openHost: OpenHost): void {
 }
 
 /** The class of each failure. */
-export function describeFailures(names: CallNames, openHost: OpenHost): void {
+export function describeFailures(
+  names: CallNames,
+  openHost: OpenHost,
+  { codes, cancels }: HostTraits,
+): void {
   it.each<[string, object, object]>([
     ['capacity', { status: 429, retry_after_sec: 7 }, { retryAfterMs: 7_000 }],
-    ['auth', { status: 401 }, { status: 401, code: 'invalid_api_key' }],
-    ['refused', { status: 400, code: 'invalid_value' }, { code: 'invalid_value' }],
+    ['auth', { status: 401 }, { status: 401, code: codes.auth }],
+    ['refused', { status: 400, code: 'invalid_value' }, { code: codes.refused }],
     ['ambiguous', { status: 500 }, { status: 500 }],
     ['ambiguous', { status: 503 }, { status: 503 }],
     ['ambiguous', { drop: true }, { status: null }],
@@ -120,7 +135,8 @@ export function describeFailures(names: CallNames, openHost: OpenHost): void {
         ),
     ],
   ];
-  it.each(REPEATABLE)('classifies each failure of the call: %s', async (call, make) => {
+  const made = REPEATABLE.filter(([call]) => cancels || call !== 'cancel');
+  it.each(made)('classifies each failure of the call: %s', async (call, make) => {
     const { provider, configure } = await openHost();
     const job = await uploaded(provider);
     const status = await ended(provider, idOf(await created(provider, job)));

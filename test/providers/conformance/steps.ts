@@ -1,10 +1,13 @@
 import type {
   CreateResult,
   IdempotentResult,
+  JobInput,
   JobStatus,
+  JobToCreate,
   JobToFind,
   LineResult,
   Provider,
+  UploadOptions,
 } from '../../../providers/provider';
 import { until } from '../../support/until';
 import { RESULTS, signal, STRICT, UPLOAD } from '../calls';
@@ -54,6 +57,12 @@ export const FILE_CALLS: CallNames = {
 
 /** What not every provider says. */
 export interface HostTraits {
+  /** The codes of a wrong key and of a refused request. */
+  readonly codes: { readonly auth: string; readonly refused: string };
+  /** A job is looked up in a list, which may lag behind, and not by its name. */
+  readonly lists: boolean;
+  /** A job can be cancelled. */
+  readonly cancels: boolean;
   /** A job tells how many of its lines are answered. */
   readonly counts: boolean;
   /** A job tells its tokens. */
@@ -65,6 +74,9 @@ export interface HostTraits {
 }
 
 export const ALL_TRAITS: HostTraits = {
+  codes: { auth: 'invalid_api_key', refused: 'invalid_value' },
+  lists: true,
+  cancels: true,
   counts: true,
   usage: true,
   blamesLines: true,
@@ -81,12 +93,55 @@ export function ok(value: unknown): object {
   return { outcome: 'ok', value };
 }
 
-export function inputOf(provider: Provider, bodies: readonly object[] = [{}, {}, {}, {}]): Buffer {
-  const lines = bodies.map((body, index) => {
-    const request = { model: 'given', messages: [{ role: 'user', content: `q${index}` }], ...body };
+/** The lines of the jobs of an adapter. */
+export interface JobLines {
+  readonly endpoint: string;
+  /** Of the lines of a job. */
+  readonly wireIds: readonly string[];
+  /** The body of a line, without the model. */
+  body(index: number): object;
+  readonly openFile: UploadOptions['openFile'];
+}
+
+const CHATS: JobLines = {
+  endpoint: '/v1/chat/completions',
+  wireIds: WIRE_IDS,
+  body: (index) => ({ messages: [{ role: 'user', content: `q${index}` }] }),
+  openFile: UPLOAD.openFile,
+};
+
+/** Recordings of a second or more, each in a file of its own. */
+export function recordings(wireIds: readonly string[]): JobLines {
+  return {
+    endpoint: '/v1/audio/transcriptions',
+    wireIds,
+    body: (index) => ({ file_id: `file-${index}`, response_format: 'verbose_json' }),
+    openFile: async (fileId) => {
+      const bytes = Buffer.alloc(32_000 + fileId.length, fileId);
+      return { filename: 'Call 1.WAV', ...inputOfBytes(bytes) };
+    },
+  };
+}
+
+let jobLines = CHATS;
+
+/** What the jobs of this test file are made of. Without it, four chats. */
+export function runWith(lines: JobLines): void {
+  jobLines = lines;
+}
+
+/** The ids of the lines of a job. */
+export function lineIds(): readonly string[] {
+  return jobLines.wireIds;
+}
+
+export function inputOf(provider: Provider, bodies?: readonly object[]): Buffer {
+  const { wireIds, endpoint, body: bodyOf } = jobLines;
+  const lines = (bodies ?? wireIds.map(() => ({}))).map((body, index) => {
+    const request = { model: 'given', ...bodyOf(index), ...body };
     const line = provider.encode({
-      wireId: WIRE_IDS[index] ?? '',
-      endpoint: '/v1/chat/completions',
+      wireId: wireIds[index] ?? '',
+      endpoint,
       model: 'model-there',
       body: Buffer.from(JSON.stringify(request)),
       translation: STRICT,
@@ -97,28 +152,28 @@ export function inputOf(provider: Provider, bodies: readonly object[] = [{}, {},
   return Buffer.from(lines.join(''));
 }
 
-export const JOB = {
-  jobId: JOB_ID,
-  storeId: 'store-0',
-  endpoint: '/v1/chat/completions',
-  model: 'model-there',
-  lines: 4,
-  hops: 0,
+const jobOf = (jobId: string): JobToCreate => {
+  const { endpoint, wireIds } = jobLines;
+  const model = 'model-there';
+  return { jobId, storeId: 'store-0', endpoint, model, lines: wireIds.length, hops: 0 };
 };
+
+function inputOfBytes(bytes: Buffer): JobInput {
+  return {
+    bytes: bytes.length,
+    async *open() {
+      yield bytes;
+    },
+  };
+}
 
 export function uploadOf(
   provider: Provider,
   bodies?: readonly object[],
   jobId = JOB_ID,
 ): Promise<IdempotentResult<string>> {
-  const bytes = inputOf(provider, bodies);
-  const input = {
-    bytes: bytes.length,
-    async *open() {
-      yield bytes;
-    },
-  };
-  return provider.upload({ ...JOB, jobId }, input, UPLOAD);
+  const input = inputOfBytes(inputOf(provider, bodies));
+  return provider.upload(jobOf(jobId), input, { ...UPLOAD, openFile: jobLines.openFile });
 }
 
 /** A job whose input is at the provider. */
@@ -129,7 +184,7 @@ export async function uploaded(
 ): Promise<JobToFind> {
   const remoteInput = valueOf(await uploadOf(provider, bodies, jobId));
   const window = provider.completionWindow(3_600_000);
-  return { ...JOB, jobId, remoteInput, window, listFromMs: Date.now() - 600_000 };
+  return { ...jobOf(jobId), remoteInput, window, listFromMs: Date.now() - 600_000 };
 }
 
 export function created(

@@ -1,0 +1,111 @@
+/** What a recogniser says about a recording. Times are seconds from its beginning. */
+export interface Transcription {
+  readonly text: string;
+  /** The spoken language as ISO 639-1, such as `en`; null if the recogniser does not say. */
+  readonly language: string | null;
+  readonly durationSec: number;
+  readonly segments: readonly TimedText[];
+  readonly words: readonly TimedText[];
+}
+
+/** A part of the text, and when it is spoken. */
+export interface TimedText {
+  readonly startSec: number;
+  readonly endSec: number;
+  readonly text: string;
+}
+
+/** The formats of OpenAI's route. */
+export const TRANSCRIPTION_FORMATS = ['json', 'text', 'srt', 'vtt', 'verbose_json'] as const;
+/** A format of an answer. */
+export type TranscriptionFormat = (typeof TRANSCRIPTION_FORMATS)[number];
+
+/** What an answer shows. */
+export interface TranscriptionView {
+  readonly format: TranscriptionFormat;
+  /** For `verbose_json`. */
+  readonly hasSegments: boolean;
+  /** For `verbose_json`. */
+  readonly hasWords: boolean;
+}
+
+/**
+ * The body of an answer in a result line, as OpenAI's API gives it:
+ * https://platform.openai.com/docs/api-reference/audio/createTranscription. A result line is JSON, so the formats
+ * that are text become the member `text`.
+ */
+export function transcriptionBody(
+  transcription: Transcription,
+  view: TranscriptionView,
+): Readonly<Record<string, unknown>> {
+  const usage = { type: 'duration', seconds: Math.ceil(transcription.durationSec) };
+  switch (view.format) {
+    case 'json':
+      return { text: transcription.text, usage };
+    case 'text':
+      return { text: `${transcription.text}\n` };
+    case 'srt':
+      return { text: subRip(transcription) };
+    case 'vtt':
+      return { text: webVtt(transcription) };
+    case 'verbose_json':
+      return { ...verbose(transcription, view), usage };
+  }
+}
+
+function verbose(
+  { text, language, durationSec, segments, words }: Transcription,
+  { hasSegments, hasWords }: TranscriptionView,
+): Readonly<Record<string, unknown>> {
+  return {
+    task: 'transcribe',
+    language: language === null ? 'unknown' : languageName(language),
+    duration: durationSec,
+    text,
+    ...(hasSegments
+      ? { segments: segments.map((one, id) => ({ id, ...spoken(one), text: one.text })) }
+      : {}),
+    ...(hasWords ? { words: words.map((one) => ({ word: one.text, ...spoken(one) })) } : {}),
+  };
+}
+
+function spoken({ startSec, endSec }: TimedText): { readonly start: number; readonly end: number } {
+  return { start: startSec, end: endSec };
+}
+
+/** `english` for `en`, as OpenAI names languages. */
+function languageName(code: string): string {
+  const names = new Intl.DisplayNames(['en'], { type: 'language', fallback: 'code' });
+  return (names.of(code) ?? code).toLowerCase();
+}
+
+/** Subtitles as SubRip: https://www.loc.gov/preservation/digital/formats/fdd/fdd000569.shtml. */
+function subRip(transcription: Transcription): string {
+  const cues = subtitlesOf(transcription).map(({ startSec, endSec, text }, index) => {
+    return `${index + 1}\n${timeOf(startSec, ',')} --> ${timeOf(endSec, ',')}\n${text}\n\n`;
+  });
+  return cues.join('');
+}
+
+/** Subtitles as WebVTT: https://www.w3.org/TR/webvtt1/. */
+function webVtt(transcription: Transcription): string {
+  const cues = subtitlesOf(transcription).map(({ startSec, endSec, text }) => {
+    return `${timeOf(startSec, '.')} --> ${timeOf(endSec, '.')}\n${text}\n\n`;
+  });
+  return `WEBVTT\n\n${cues.join('')}`;
+}
+
+/** A recogniser without segments gives one subtitle for the whole recording. */
+function subtitlesOf({ segments, text, durationSec }: Transcription): readonly TimedText[] {
+  if (segments.length > 0 || text === '') return segments;
+  return [{ startSec: 0, endSec: durationSec, text }];
+}
+
+/** `hh:mm:ss` and milliseconds. */
+function timeOf(seconds: number, separator: ',' | '.'): string {
+  const ms = Math.round(seconds * 1_000);
+  const [hours, minutes] = [Math.floor(ms / 3_600_000), Math.floor(ms / 60_000) % 60];
+  const whole = [hours, minutes, Math.floor(ms / 1_000) % 60];
+  const clock = whole.map((part) => String(part).padStart(2, '0')).join(':');
+  return `${clock}${separator}${String(ms % 1_000).padStart(3, '0')}`;
+}
