@@ -1,5 +1,5 @@
 import { CancellationScope, condition, log, patched, sleep } from '@temporalio/workflow';
-import type { DelegatedJob } from '../activities/delegate/contract';
+import type { DelegatedJob, OpenPartsInput } from '../activities/delegate/contract';
 import { summaryText } from '../core/batch/temporal-bounds';
 import { AFTER_HARVEST_MS } from '../core/delegation/intervals';
 import { groupJobs } from '../core/delegation/job-groups';
@@ -29,6 +29,8 @@ export class DelegatedModel implements ModelRun {
   readonly #jobs = new Set<DelegatedPartRun>();
   /** Lines without an answer, once all jobs of a generation have said how many they left; null if unknown. */
   #unanswered: number | null = null;
+  /** An `openParts` is on its way. */
+  #isOpening = false;
   /** Staging has cut a part, so that more jobs run than the generation began with. */
   #isCut = false;
 
@@ -76,7 +78,7 @@ export class DelegatedModel implements ModelRun {
   /** Cancels jobs that still run at the provider, waits for their end, and collects their answers. */
   async harvest(): Promise<void> {
     await this.#atMost(this.plan.delegate.harvestGraceMs + AFTER_HARVEST_MS, async () => {
-      const jobs = await this.#openJobs(true);
+      const jobs = await this.#openJobs({ stopping: true });
       await Promise.all(jobs.map((job) => this.#runJob(job, (part) => part.harvest())));
     });
   }
@@ -95,49 +97,75 @@ export class DelegatedModel implements ModelRun {
       .run(() => condition(() => this.#context.handingOver()))
       .then(() => jobs.cancel())
       .catch(() => undefined);
-    await jobs.run(() =>
+    const isOver = await jobs.run(() =>
       this.#atMost(Math.max(leftMs, 0) + AFTER_HARVEST_MS, async () => {
         while (!isHalted(this.#context) && (await this.#runOpen()));
       }),
     );
     handOver.cancel();
+    if (isOver) await this.#giveUp();
+  }
+
+  /** Settles the rows of jobs that no worker has looked after: the provider's queue is not served. */
+  async #giveUp(): Promise<void> {
+    if (isHalted(this.#context) || !patched('give-up-unwatched-jobs')) return;
+    await this.#atMost(AFTER_HARVEST_MS, async () => {
+      await this.#openJobs({ isOver: true });
+    });
   }
 
   /** Runs jobs over what is open now. False if the provider does no more for it. */
   async #runOpen(): Promise<boolean> {
     if (this.progress.open.isEmpty) return false;
-    const jobs = await this.#openJobs(false);
+    const jobs = await this.#openJobs({});
     const left = await Promise.all(jobs.map((job) => this.#runJob(job, (part) => part.run())));
     this.#unanswered = this.#isCut ? null : sumOf(left);
     return jobs.length > 0;
   }
 
-  /** Runs `work` for at most `ms`, which also ends it if no worker serves the provider. Never rejects. */
-  async #atMost(ms: number, work: () => Promise<void>): Promise<void> {
+  /**
+   * Runs `work` for at most `ms`, which also ends it if no worker serves the provider. Never rejects. True if the time was
+   * over before it ended.
+   */
+  async #atMost(ms: number, work: () => Promise<void>): Promise<boolean> {
+    let isOver = false;
     const working = new CancellationScope();
     const timer = new CancellationScope();
     void timer
       .run(() => sleep(ms, { summary: `longest wait for ${this.plan.delegate.provider}` }))
-      .then(() => working.cancel())
+      .then(() => {
+        isOver = true;
+        working.cancel();
+      })
       .catch(() => undefined);
     await working
       .run(work)
       .catch((error: unknown) => log.info('delegation interrupted', { error: String(error) }));
     timer.cancel();
+    return isOver;
   }
 
-  /** The jobs to run now. Their positions are taken. */
-  async #openJobs(stopping: boolean): Promise<readonly DelegatedJob[]> {
+  /**
+   * The jobs to run now. One call at a time: of two at once, each would return the jobs that the other one has made, and
+   * these would run twice side by side.
+   */
+  async #openJobs(how: HowToOpen): Promise<readonly DelegatedJob[]> {
+    while (this.#isOpening && patched('open-in-turn')) {
+      await condition(() => !this.#isOpening);
+      // The call before has opened what this one was to open.
+      if (this.progress.open.isEmpty && how.stopping !== true) return [];
+    }
+    this.#isOpening = true;
     const openRanges = this.progress.open;
     const openParts = openPartsActivity(summaryText(`jobs of ${this.plan.model}`));
     const part = delegatedPart(this.#context, this.plan);
     const ranges = openRanges.takeAll();
     try {
       const open = ranges.map(({ from, to }) => ({ from, to }));
-      const input = { ...part, open, unanswered: this.#unanswered };
-      const opened = await openParts(stopping ? { ...input, stopping } : input);
+      const opened = await openParts({ ...part, open, unanswered: this.#unanswered, ...how });
       return partsOf(this.#notRunning(opened.jobs), opened.jobsPerPart ?? 1);
     } finally {
+      this.#isOpening = false;
       for (const range of ranges) openRanges.giveBack(range);
     }
   }
@@ -174,6 +202,8 @@ export class DelegatedModel implements ModelRun {
     return left;
   }
 }
+
+type HowToOpen = Pick<OpenPartsInput, 'stopping' | 'isOver'>;
 
 /** Jobs that run as one part are one job to the workflow. */
 function partsOf(jobs: readonly DelegatedJob[], jobsPerPart: number): readonly DelegatedJob[] {

@@ -1,7 +1,9 @@
-import { log } from '@temporalio/workflow';
+import { log, patched } from '@temporalio/workflow';
 import type { CollectedJob, DelegatedJob, JobInput } from '../activities/delegate/contract';
 import type { StopCause } from '../core/batch/status';
 import { summaryText } from '../core/batch/temporal-bounds';
+import { OpenRanges } from '../core/chunks/open-ranges';
+import type { Range } from '../core/range';
 import { failureType, isSystemFailure } from './chunk-outcome';
 import { delegatedPart, type DelegatedPlan } from './delegated-input';
 import type { DelegatePolicy } from './delegate-policies';
@@ -25,15 +27,22 @@ export interface DelegatedPartOptions {
 export class DelegatedPartRun {
   readonly #o: DelegatedPartOptions;
   readonly #job: DelegatedJob;
+  /** The positions that it has taken. Those of a later generation have answered ones between them, counted before. */
+  readonly #taken: OpenRanges;
   /** The end of what the job covers. */
   #to: number;
 
-  /** Takes the positions of `job`. */
+  /** Takes the open positions of `job`. */
   constructor(job: DelegatedJob, options: DelegatedPartOptions) {
+    const { open } = options.progress;
+    const { from, to } = job;
+    const taken = open.within(job);
+    const isWhole = taken.length === 1 && taken[0]?.from === from && taken[0].to === to;
     this.#job = job;
-    this.#to = job.to;
+    this.#to = to;
     this.#o = options;
-    options.progress.open.remove(job);
+    this.#taken = new OpenRanges(isWhole || !patched('count-once') ? [{ from, to }] : taken);
+    open.remove(job);
   }
 
   get jobIds(): readonly string[] {
@@ -71,7 +80,7 @@ export class DelegatedPartRun {
   /** Gives the end of the part back if staging has cut it. */
   #cutTo(to: number): boolean {
     if (to >= this.#to) return false;
-    this.#o.progress.open.giveBack({ from: to, to: this.#to });
+    this.#giveBack({ from: to, to: this.#to });
     this.#to = to;
     return true;
   }
@@ -82,7 +91,9 @@ export class DelegatedPartRun {
   }
 
   async #collect(): Promise<CollectedJob> {
-    const collected = await collectJobActivity(this.#policy('collect'))(this.#input);
+    const taken = this.#taken.within({ from: this.#job.from, to: this.#to });
+    const input = taken.length === 1 ? this.#input : { ...this.#input, taken };
+    const collected = await collectJobActivity(this.#policy('collect'))(input);
     this.#observe(collected.stopCause);
     return collected;
   }
@@ -99,8 +110,12 @@ export class DelegatedPartRun {
       this.#fail(error);
       return null;
     } finally {
-      progress.open.giveBack({ from: next, to: this.#to });
+      this.#giveBack({ from: next, to: this.#to });
     }
+  }
+
+  #giveBack(range: Range): void {
+    for (const one of this.#taken.within(range)) this.#o.progress.open.giveBack(one);
   }
 
   #fail(error: unknown): void {

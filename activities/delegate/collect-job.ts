@@ -4,7 +4,7 @@ import type { JobRow } from '../../storage/postgres/provider-jobs/job-row';
 import { retryStep } from '../execute/retry-step';
 import type { Heartbeat } from '../runtime/heartbeat';
 import { withHeartbeat } from '../runtime/with-heartbeat';
-import type { CollectedJob, JobInput } from './contract';
+import type { CollectedJob, CollectJobInput, JobInput } from './contract';
 import type { DelegateDeps } from './deps';
 import { eachJob, jobsOf, throwWaits } from './each-job';
 import { costOf } from './cost';
@@ -25,7 +25,9 @@ import { retryLater } from './retry-later';
  * times, and beside another attempt: what the journal answers is skipped
  * (docs/design/delegation.md#collecting).
  */
-export function createCollectJob(deps: DelegateDeps): (input: JobInput) => Promise<CollectedJob> {
+export function createCollectJob(
+  deps: DelegateDeps,
+): (input: CollectJobInput) => Promise<CollectedJob> {
   return async (input) => {
     const notes = new JobNotes<FetchNote>(input);
     const work = (heartbeat: Heartbeat) =>
@@ -40,7 +42,7 @@ interface CollectAttempt {
 }
 
 async function collect(
-  input: JobInput,
+  input: CollectJobInput,
   deps: DelegateDeps,
   { heartbeat, notes }: CollectAttempt,
 ): Promise<CollectedJob> {
@@ -54,7 +56,7 @@ async function collect(
     lease.trackCounts(ledger);
     // A batch that has ended needs no more answers, and its journal may be removed.
     if (!lease.terminal) await harvest(input, known, { deps, ledger, lease, heartbeat, notes });
-    return resultOf(ledger, lease);
+    return resultOf(ledger, lease, input.taken);
   } finally {
     const counts = ledger?.countsBeforeNext() ?? { completed: 0, failed: 0 };
     await lease.release({ to: ledger?.next ?? job.from, ...counts });
@@ -151,10 +153,14 @@ function outcomeOf(row: JobRow, { open, failed }: { open: number; failed: number
   return outcome === 'completed' && open + failed > 0 ? 'partial_complete' : outcome;
 }
 
-function resultOf(ledger: PartLedger, lease: ChunkLease): CollectedJob {
+function resultOf(
+  ledger: PartLedger,
+  lease: ChunkLease,
+  taken: CollectJobInput['taken'] = [ledger],
+): CollectedJob {
   return {
     next: ledger.next,
-    ...ledger.countsBeforeNext(),
+    ...ledger.countsBeforeNext(taken),
     unanswered: ledger.unanswered,
     // A batch that has ended without a cause was ended by another hand: its workflow has nothing left to do.
     stopCause: lease.stopCause ?? (lease.terminal ? 'failed' : null),

@@ -16,7 +16,7 @@ export interface DelegateActivities {
   /** Asks the provider until the job has ended. Cancels it when it is late, or if the batch stops. */
   watchJob(input: WatchJobInput): Promise<WatchedJob>;
   /** Writes the job's answers into the journal. */
-  collectJob(input: JobInput): Promise<CollectedJob>;
+  collectJob(input: CollectJobInput): Promise<CollectedJob>;
   /** Ends plan entries `[from, to)` that no provider answered, with kept answers or error codes. */
   settlePart(input: SettlePartInput): Promise<ExecuteChunkResult>;
 }
@@ -45,6 +45,8 @@ export interface OpenPartsInput extends DelegatedPart {
   readonly unanswered: number | null;
   /** The batch stops: return what still runs, and begin nothing. */
   readonly stopping?: boolean;
+  /** The workflow waits no longer: give up what still runs, and return nothing. */
+  readonly isOver?: boolean;
 }
 
 /** Jobs to run now. None: the provider does nothing more for the open ranges. */
@@ -95,11 +97,16 @@ export interface WatchedJob {
   readonly kind: 'ended' | 'abandoned';
 }
 
+export interface CollectJobInput extends JobInput {
+  /** The positions that the result counts, in order; all of the part by default. The others are counted already. */
+  readonly taken?: readonly Range[];
+}
+
 /** What a part has become. Counts as those of a chunk. */
 export interface CollectedJob {
   /** Lowest plan position without an answer; `to` of the job if all are answered. */
   readonly next: number;
-  /** Over `[from, next)`. */
+  /** Over the positions to count that are below `next`. */
   readonly completed: number;
   readonly failed: number;
   /** Lines of the job without an answer that the provider may answer another time. */

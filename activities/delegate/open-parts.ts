@@ -44,10 +44,10 @@ function jobsPerPartOf(
 }
 
 async function openParts(input: OpenPartsInput, deps: OpenPartsDeps): Promise<DelegatedJob[]> {
-  const { batchId, safe, giveUpAtMs, harvestGraceMs } = input;
+  const { batchId, safe } = input;
   const rows = await deps.jobs.ofModel(batchId, safe);
   const { running, fresh } = await decide(input, rows, deps);
-  if (input.stopping !== true && Date.now() > giveUpAtMs + harvestGraceMs + AFTER_HARVEST_MS) {
+  if (isOver(input)) {
     for (const { id } of running) await deps.jobs.abandon(id);
     return [];
   }
@@ -55,6 +55,12 @@ async function openParts(input: OpenPartsInput, deps: OpenPartsDeps): Promise<De
   const made = await makeRows(input, fresh.slice(0, room), deps);
   const byId = new Map(rows.map((row) => [row.id, row]));
   return [...running.flatMap(({ id }) => byId.get(id) ?? []), ...made].map(delegatedJob);
+}
+
+/** Whether no job of the model can bring answers any more: then the rows must not stay open. */
+function isOver({ isOver, stopping, giveUpAtMs, harvestGraceMs }: OpenPartsInput): boolean {
+  if (isOver === true) return true;
+  return stopping !== true && Date.now() > giveUpAtMs + harvestGraceMs + AFTER_HARVEST_MS;
 }
 
 async function decide(
@@ -79,7 +85,7 @@ async function decide(
       maxBytes: provider?.max_bytes ?? 1,
       totalBytes: row === null ? 0 : estimatedBytes(row, open),
     },
-    isStopping: stopping === true || !mayBegin,
+    isStopping: stopping === true || input.isOver === true || !mayBegin,
   });
 }
 

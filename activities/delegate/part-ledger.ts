@@ -91,16 +91,18 @@ export class PartLedger {
     return lines;
   }
 
-  /** Counts over `[from, next)`. */
-  countsBeforeNext(): { completed: number; failed: number } {
+  /** Counts over the positions of `ranges` below {@link next}; of the whole part by default. */
+  countsBeforeNext(ranges: readonly Range[] = [this]): { completed: number; failed: number } {
     const { next } = this;
-    const counts = this.blocks
-      .filter(({ from }) => from < next)
-      .map(({ ledger }) => ledger.countsBeforeNext());
-    return {
-      completed: counts.reduce((sum, { completed }) => sum + completed, 0),
-      failed: counts.reduce((sum, { failed }) => sum + failed, 0),
-    };
+    const counts = { completed: 0, failed: 0 };
+    for (const { from, to } of ranges) {
+      const end = Math.min(to, next);
+      if (end <= from) continue;
+      const { failed } = this.countsIn({ from, to: end });
+      counts.failed += failed;
+      counts.completed += end - from - failed;
+    }
+    return counts;
   }
 }
 

@@ -62,6 +62,13 @@ export class OpenRanges {
     this.giveBack({ from: middle, to: range.to, failures: 0 });
   }
 
+  /** The open positions of `range`, in order. They stay open. */
+  within({ from, to }: Range): Range[] {
+    return this.#ranges
+      .map((open) => ({ from: Math.max(from, open.from), to: Math.min(to, open.to) }))
+      .filter((one) => one.from < one.to);
+  }
+
   /** Takes the open positions of `range`, which need not all be open. Parts of failed ranges keep their failures. */
   remove({ from, to }: Range): void {
     const kept = this.#ranges.flatMap((open) => [

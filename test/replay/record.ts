@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils';
 import { packageRoot } from '../../platform/package-root';
@@ -22,20 +22,25 @@ it(
   async () => {
     mkdirSync(FOLDER, { recursive: true });
     const player = await startScenarioPlayer();
-    for (const [name, create] of Object.entries(SCENARIOS)) {
+    for (const [name, create] of missing(SCENARIOS)) {
       const { histories } = await player.play(create());
       histories.forEach((history, run) => write(`${name}.${run}.json`, historyToJSON(history)));
     }
     await player.close();
     const temporal = await startTemporal();
-    for (const [name, scenario] of Object.entries(MAINTENANCE_SCENARIOS)) {
+    for (const [name, scenario] of missing(MAINTENANCE_SCENARIOS)) {
       const { histories } = await playMaintenance(temporal, scenario);
       histories.forEach((history, run) => write(`${name}.${run}.json`, historyToJSON(history)));
     }
     await temporal.stop();
   },
-  TEMPORAL_START_MS + 120_000,
+  TEMPORAL_START_MS + 240_000,
 );
+
+/** The scenarios without a recorded history. */
+function missing<T>(scenarios: Readonly<Record<string, T>>): [name: string, scenario: T][] {
+  return Object.entries(scenarios).filter(([name]) => !existsSync(join(FOLDER, `${name}.0.json`)));
+}
 
 function write(file: string, json: string): void {
   const path = join(FOLDER, file);

@@ -67,6 +67,7 @@ const BEYOND_SCHEMA = [
   /'mime_type': expected a string of at most 255 bytes/,
   /expected (a single value|a file|a text, not a file)\.$/,
   /Idempotency-Key/,
+  /^This batch was passed on \d+ times/,
 ];
 
 /**

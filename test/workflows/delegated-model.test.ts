@@ -32,6 +32,13 @@ async function run(
   return { ...played, batch, provider };
 }
 
+async function play(name: string) {
+  const scenario = SCENARIOS[name]?.();
+  if (scenario === undefined) throw new Error(`there is no scenario ${name}`);
+  const played = await player.play(scenario);
+  return { ...played, batch: scenario.batch, provider: scenario.batch.options.delegated?.['far'] };
+}
+
 /** How often each line was answered. */
 function answersOf({ answered }: FakeBatch): number[] {
   return [...answered.values()];
@@ -81,6 +88,36 @@ it('ends what is left with an error if there is no gateway', async () => {
   expect(provider.settled).toEqual([{ from: 25, to: LINES }]);
   expect(answersOf(batch)).toEqual(Array(LINES).fill(1));
   expect(batch.chunks).toEqual([]);
+});
+
+it('counts no line twice in a generation that spans answered lines', async () => {
+  const { result, provider } = await play('delegated-around-answers');
+  expect(result).toMatchObject({ status: 'completed', completed: LINES });
+  const collected = [...(provider?.collected ?? [])].sort(
+    ({ job: a }, { job: b }) => a.generation - b.generation || a.from - b.from,
+  );
+  expect(collected.map(({ job: { from, to }, taken }) => [from, to, taken])).toEqual([
+    [0, 10, undefined],
+    [10, 20, undefined],
+    [20, 30, undefined],
+    [
+      5,
+      30,
+      [
+        { from: 5, to: 10 },
+        { from: 28, to: 30 },
+      ],
+    ],
+  ]);
+});
+
+it('runs each job once if staging cuts several parts at the same time', async () => {
+  const { result, provider, batch } = await play('delegated-and-cut');
+  expect(result).toMatchObject({ status: 'completed', completed: 60 });
+  expect(answersOf(batch)).toEqual(Array(60).fill(1));
+  expect(provider?.rows).toHaveLength(6);
+  expect(provider?.submits).toBe(6);
+  expect(provider?.collected).toHaveLength(6);
 });
 
 it('begins a job for what staging has cut off, beside the first one', async () => {
@@ -158,11 +195,8 @@ describe('a stop', () => {
 });
 
 it('goes on in a new run, with the jobs that the rows name', async () => {
-  const scenario = SCENARIOS['delegated-continued']?.();
-  if (scenario === undefined) throw new Error('there is no such scenario');
-  const { result, histories } = await player.play(scenario);
+  const { result, histories, provider } = await play('delegated-continued');
   expect(histories.length).toBeGreaterThan(1);
   expect(result).toMatchObject({ status: 'completed', completed: 930 });
-  const provider = scenario.batch.options.delegated?.['far'];
   expect(provider?.submitted).toHaveLength(1);
 }, 60_000);

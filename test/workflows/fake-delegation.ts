@@ -1,6 +1,7 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type {
   CollectedJob,
+  CollectJobInput,
   DelegateActivities,
   DelegatedJob,
   JobInput,
@@ -14,7 +15,7 @@ import type {
 import type { PlannedDelegate } from '../../activities/delegate/planned-delegate';
 import type { ExecuteChunkResult } from '../../activities/contract';
 import { nextJobs, type KnownJob } from '../../core/delegation/next-jobs';
-import type { JobStep } from '../../core/delegation/job-steps';
+import { isSettled, type JobStep } from '../../core/delegation/job-steps';
 import { BATCH_QUEUE } from '../../workflows/contract';
 import type { FakeBatch } from './fake-batch';
 
@@ -24,6 +25,8 @@ export interface FakeDelegationOptions {
   readonly generations?: number;
   readonly maxLines?: number;
   readonly jobsPerPart?: number;
+  /** No worker serves the provider, and its time is over after 2 s. */
+  readonly isUnserved?: boolean;
   readonly windowMs?: number;
   /** Looks at a job before it has ended. */
   readonly looks?: number;
@@ -45,6 +48,7 @@ export class FakeDelegation {
   /** Calls of `submitJob`, also for jobs that are submitted already. */
   submits = 0;
   readonly watched: WatchJobInput[] = [];
+  readonly collected: CollectJobInput[] = [];
   readonly settled: { from: number; to: number }[] = [];
   readonly #looks = new Map<string, number>();
   #isFinished = false;
@@ -60,10 +64,11 @@ export class FakeDelegation {
 
   /** The member of the plan's model. */
   get plan(): PlannedDelegate {
+    const { isUnserved = false } = this.#options;
     return {
       provider: 'fake',
-      queue: BATCH_QUEUE,
-      giveUpAtMs: Date.now() + 3_600_000,
+      queue: isUnserved ? 'nobody' : BATCH_QUEUE,
+      giveUpAtMs: Date.now() + (isUnserved ? 2_000 : 3_600_000),
       harvestGraceMs: 1_000,
       fallback: this.#options.fallback ?? false,
     };
@@ -85,7 +90,11 @@ export class FakeDelegation {
     return jobsPerPart === undefined ? { jobs } : { jobs, jobsPerPart };
   }
 
-  #open({ open, unanswered, giveUpAtMs, stopping }: OpenPartsInput): DelegatedJob[] {
+  #open({ open, unanswered, giveUpAtMs, stopping, isOver }: OpenPartsInput): DelegatedJob[] {
+    if (isOver === true) {
+      for (const row of this.rows) if (!isSettled(row.step)) row.step = 'abandoned';
+      return [];
+    }
     const { generations = 2, maxLines = 1_000, windowMs = 3_600_000 } = this.#options;
     const { running, fresh } = nextJobs({
       jobs: this.rows,
@@ -129,7 +138,7 @@ export class FakeDelegation {
     return { kind: 'ended' };
   }
 
-  #collect(input: JobInput, batch: FakeBatch): CollectedJob {
+  #collect(input: CollectJobInput, batch: FakeBatch): CollectedJob {
     const { jobs, from, to } = input.job;
     if (jobs !== undefined) {
       const ends = jobs.map((job) => this.#collect({ ...input, job }, batch));
@@ -138,6 +147,7 @@ export class FakeDelegation {
       return { next, completed: next - from, failed: 0, unanswered, stopCause: batch.stopCause };
     }
     const row = this.#row(input);
+    this.collected.push(input);
     const { isMissing = () => false } = this.#options;
     const isLeft = (position: number) => isMissing(position, row.generation);
     const open = positionsOf(row).filter((at) => !batch.answered.has(keyOf(input.safe, at)));
@@ -146,8 +156,11 @@ export class FakeDelegation {
     row.step = 'collected';
     row.outcome = left.length > 0 ? 'partial_complete' : 'completed';
     const next = left[0] ?? row.to;
-    const counts = { completed: next - row.from, failed: 0, unanswered: left.length };
-    return { next, ...counts, stopCause: batch.stopCause };
+    const taken = input.taken ?? [row];
+    const completed = taken.reduce((sum, { from: at, to: end }) => {
+      return sum + Math.max(0, Math.min(end, next) - at);
+    }, 0);
+    return { next, completed, failed: 0, unanswered: left.length, stopCause: batch.stopCause };
   }
 
   #settle(input: SettlePartInput, batch: FakeBatch): ExecuteChunkResult {

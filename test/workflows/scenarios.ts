@@ -314,6 +314,38 @@ export const SCENARIOS: Readonly<Record<string, () => Scenario>> = {
       },
     }),
   }),
+  // Staging cuts a part, so that more jobs are opened beside the first ones, which run on.
+  'delegated-and-cut': () => ({
+    batch: new FakeBatch({
+      models: [{ model: 'far', entries: 60 }],
+      delegated: {
+        far: new FakeDelegation({
+          maxLines: 20,
+          looks: 3,
+          stagedTo: ({ job }) => Math.min(job.to, job.from + 12),
+        }),
+      },
+    }),
+  }),
+  // A job of the second generation spans lines that the first one has answered.
+  'delegated-around-answers': () => ({
+    batch: new FakeBatch({
+      models: [{ model: 'far', entries: 30 }],
+      delegated: {
+        far: new FakeDelegation({
+          maxLines: 10,
+          isMissing: (at, generation) => generation < 1 && (at === 5 || at === 28),
+        }),
+      },
+    }),
+  }),
+  // No worker serves the provider: the wait ends a minute after the last chance, and the gateway runs the lines.
+  'delegated-and-unserved': () => ({
+    batch: new FakeBatch({
+      models: [{ model: 'far', entries: 30 }],
+      delegated: { far: new FakeDelegation({ fallback: true, isUnserved: true }) },
+    }),
+  }),
   'delegated-and-cancelled': () => {
     const provider = new FakeDelegation({ looks: Infinity, isMissing: (at) => at % 2 === 0 });
     const models = [{ model: 'far', entries: 30 }];

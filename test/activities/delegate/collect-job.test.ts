@@ -99,6 +99,21 @@ it('seals a part of more than 10,000 positions in pieces', async () => {
   expect(await world.deps.journal.listSeals(world.input.batchId)).toHaveLength(3);
 });
 
+it('counts only the positions that the workflow has not counted before', async () => {
+  const statuses = [200, 400, 200, 200, 400, 200];
+  const world = await ended(
+    ({ answer }) => statuses.map((status, line) => answer(line, { status })),
+    { lines: 8 },
+  );
+  const taken = [
+    { from: 1, to: 3 },
+    { from: 5, to: 8 },
+  ];
+  expect(await world.collect({ taken })).toMatchObject({ next: 6, completed: 2, failed: 1 });
+  expect(await world.collect({ taken: [] })).toMatchObject({ next: 6, completed: 0, failed: 0 });
+  expect(world.lease.released).toEqual({ to: 6, completed: 4, failed: 2 });
+});
+
 it('keeps the first final 429 or 5xx of a line once, however often the results are read', async () => {
   const world = await ended(({ answer }) => [
     answer(0, { status: 503 }),

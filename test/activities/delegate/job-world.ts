@@ -8,6 +8,7 @@ import type { ExecuteChunkResult } from '../../../activities/contract';
 import { createCollectJob } from '../../../activities/delegate/collect-job';
 import type {
   CollectedJob,
+  CollectJobInput,
   JobInput,
   SettlePartInput,
   SubmittedJob,
@@ -66,7 +67,7 @@ export interface JobWorld {
   readonly collected: CollectedLines[];
   submit(over?: Partial<JobInput>, env?: MockActivityEnvironment): Promise<SubmittedJob>;
   watch(over?: Partial<WatchJobInput>, env?: MockActivityEnvironment): Promise<WatchedJob>;
-  collect(over?: Partial<JobInput>, env?: MockActivityEnvironment): Promise<CollectedJob>;
+  collect(over?: Partial<CollectJobInput>, env?: MockActivityEnvironment): Promise<CollectedJob>;
   /** Ends the lines that are open. */
   settle(over?: Partial<SettlePartInput>): Promise<ExecuteChunkResult>;
   /** The result lines of answers, by line number. */

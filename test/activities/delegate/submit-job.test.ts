@@ -1,4 +1,6 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
+import { sha256Hex } from '../../../activities/delegate/open-parts';
+import { jobId as repeatedId, wireId } from '../../../core/delegation/job-ids';
 import { useDatabase } from '../../support/postgres';
 import { type JobWorld, jobWorld } from './job-world';
 
@@ -63,6 +65,69 @@ it('ends a part at the limit of lines, and tells where', async () => {
 it('ends a part at the limit of bytes, but takes a first line of any length', async () => {
   const world = await open({ lines: 10, settings: { max_bytes: 10 } });
   expect(await world.submit()).toMatchObject({ kind: 'submitted', to: 1 });
+});
+
+it('stages the same bytes however many lines make a piece', async () => {
+  // 100 KB, so that pieces of 256 KiB end within lines, after lines, and with one line of their own.
+  const long = (line: number) =>
+    `{"line":${line},"text":"${'x'.repeat(line === 4 ? 400_000 : 100_000)}"}`;
+  const world = await open({ lines: 7, body: long });
+  await world.submit();
+  const { job } = world.input;
+  const lines = Array.from(
+    { length: 7 },
+    (_, line) => `{"custom_id":"${wireId(job.jobId, line)}","body":${long(line)}}\n`,
+  );
+  expect(world.provider.uploads).toEqual([lines.join('')]);
+  expect(await world.row()).toMatchObject({ lines: 7, bytes: lines.join('').length });
+});
+
+it.each([
+  { spareBytes: 0, to: 3 },
+  { spareBytes: -1, to: 2 },
+])('fills a job to the last byte that its provider takes: $spareBytes', async (limit) => {
+  const line = '{"custom_id":"n123456789012000000","body":{}}\n';
+  const settings = { max_bytes: 3 * line.length + limit.spareBytes };
+  const world = await open({ lines: 5, body: () => '{}', settings });
+  expect(await world.submit()).toMatchObject({ to: limit.to });
+});
+
+describe('a job that repeats one for which there was no quota', () => {
+  /** A world whose job is the second one of its part; the first one was refused this long ago. */
+  async function second(agoMs: number, reason?: 'quota') {
+    const world = await open({ lines: 2 });
+    const { job, batchId } = world.input;
+    const identity = { batchId, safeModel: 'm', from: 0, generation: 0 };
+    const first = await world.deps.jobs.open({
+      ...{ ...identity, id: job.jobId, to: 2, ordinal: 0, tenant: 't', model: 'm' },
+      ...{ providerModel: 'm-far', provider: 'far', account: 'account-1' },
+    });
+    const message = 'no quota';
+    await world.deps.jobs.refuse(first.id, { code: 'quota', message, ...(reason && { reason }) });
+    const ended = 'update provider_jobs set ended_at = now() - make_interval(secs => $1)';
+    await database.pool.query(ended, [agoMs / 1000]);
+    const jobId = repeatedId({ ...identity, ordinal: 1 }, sha256Hex);
+    return { world, over: { job: { ...job, jobId, ordinal: 1 } } };
+  }
+
+  it('waits for a minute after the refusal', async () => {
+    const { world, over } = await second(10_000, 'quota');
+    const failure: unknown = await world.submit(over).catch((error: unknown) => error);
+    const { nextRetryDelay } = failure as { nextRetryDelay: number };
+    expect(nextRetryDelay).toBeGreaterThan(40_000);
+    expect(nextRetryDelay).toBeLessThanOrEqual(50_000);
+    expect(world.provider.calls).toEqual([]);
+  });
+
+  it('is submitted after the minute', async () => {
+    const { world, over } = await second(61_000, 'quota');
+    expect(await world.submit(over)).toMatchObject({ kind: 'submitted' });
+  });
+
+  it('waits for no other refusal', async () => {
+    const { world, over } = await second(0);
+    expect(await world.submit(over)).toMatchObject({ kind: 'submitted' });
+  });
 });
 
 it('leaves lines open that the provider cannot express', async () => {

@@ -63,4 +63,19 @@ describe('open ranges', () => {
       ),
     );
   });
+
+  it('show the open positions of a range without taking them', () => {
+    const open = new OpenRanges([
+      { from: 0, to: 10 },
+      { from: 20, to: 30 },
+      { from: 40, to: 50 },
+    ]);
+    const expected = [
+      { from: 5, to: 10 },
+      { from: 20, to: 30 },
+    ];
+    expect(open.within({ from: 5, to: 40 })).toEqual(expected);
+    expect(open.within({ from: 10, to: 20 })).toEqual([]);
+    expect(open.remaining).toBe(30);
+  });
 });
