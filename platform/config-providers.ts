@@ -57,6 +57,7 @@ const provider = z.discriminatedUnion('type', [
     max_lines: count.prefault(100_000),
   }),
   z.strictObject({ type: z.literal('nightshift'), ...providerKeys }),
+  z.strictObject({ type: z.literal('mistral'), ...providerKeys }),
   z.strictObject({ type: z.literal('groq'), ...providerKeys }),
   z.strictObject({
     type: z.literal('together'),

@@ -18,7 +18,7 @@ export interface ProviderConnection {
 
 /** Hosts that speak OpenAI's Files and Batches API. */
 export interface OpenAiKind {
-  readonly type: 'openai' | 'azure_openai' | 'nightshift' | 'groq' | 'together';
+  readonly type: 'openai' | 'azure_openai' | 'nightshift' | 'mistral' | 'groq' | 'together';
 }
 
 /** A folder of a bucket in S3. */

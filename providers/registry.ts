@@ -1,6 +1,7 @@
 import { createTranscribeProvider } from './aws-transcribe/adapter';
 import { AZURE_OPENAI_DIALECT } from './azure-openai/dialect';
 import { GROQ_DIALECT } from './groq/dialect';
+import { MISTRAL_DIALECT } from './mistral/dialect';
 import { NIGHTSHIFT_DIALECT } from './nightshift/dialect';
 import { createOpenAiProvider } from './openai/adapter';
 import { OPENAI_DIALECT, type OpenAiDialect } from './openai/dialect';
@@ -12,6 +13,7 @@ const DIALECTS: Readonly<Record<OpenAiKind['type'], OpenAiDialect>> = {
   openai: OPENAI_DIALECT,
   azure_openai: AZURE_OPENAI_DIALECT,
   nightshift: NIGHTSHIFT_DIALECT,
+  mistral: MISTRAL_DIALECT,
   groq: GROQ_DIALECT,
   together: TOGETHER_DIALECT,
 };
@@ -25,6 +27,7 @@ export function openProvider(settings: ProviderSettings): Provider {
     case 'openai':
     case 'azure_openai':
     case 'nightshift':
+    case 'mistral':
     case 'groq':
     case 'together':
       return createOpenAiProvider(DIALECTS[settings.type], settings);

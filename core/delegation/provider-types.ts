@@ -25,6 +25,7 @@ export const PROVIDER_TYPES = {
   openai: OPENAI_LIKE,
   azure_openai: OPENAI_LIKE,
   nightshift: OPENAI_LIKE,
+  mistral: { ...OPENAI_LIKE, endpoints: ['/v1/chat/completions', '/v1/embeddings'] },
   groq: CHAT_AS_IT_IS,
   together: CHAT_AS_IT_IS,
   aws_transcribe: TRANSCRIPTIONS,

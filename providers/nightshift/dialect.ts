@@ -1,6 +1,6 @@
 import { HOPS_KEY } from '../../core/delegation/hops';
 import { jobMarker } from '../openai/job-marker';
-import { OPENAI_DIALECT, type OpenAiDialect } from '../openai/dialect';
+import { createMembers, OPENAI_DIALECT, type OpenAiDialect } from '../openai/dialect';
 
 /** Windows that the API of Nightshift takes: 1 s to 30 days (docs/design/api-contract.md#completion-window). */
 const MAX_WINDOW_SEC = 30 * 24 * 3600;
@@ -23,6 +23,9 @@ export const NIGHTSHIFT_DIALECT: OpenAiDialect = {
     const seconds = Math.floor(timeLeftMs / 1_000);
     return `${Math.min(Math.max(seconds, 1), MAX_WINDOW_SEC)}s`;
   },
-  metadata: (job) => ({ ...jobMarker(job), [HOPS_KEY]: String(job.hops + 1) }),
+  createBody: (job) => ({
+    ...createMembers(job),
+    metadata: { ...jobMarker(job), [HOPS_KEY]: String(job.hops + 1) },
+  }),
   idempotencyHeaders: (jobId) => ['idempotency-key', jobId],
 };

@@ -11,7 +11,6 @@ import type {
   JobStatus,
   JobToFind,
   LineResult,
-  NewJob,
   Provider,
   ResultTotals,
   SendOptions,
@@ -19,10 +18,10 @@ import type {
 import { openProviderHttp, type ProviderHttp } from '../provider-http';
 import type { ProviderSettings } from '../provider-settings';
 import { ResultReader } from '../result-file';
-import { hasEnded, readBatch, type OpenAiBatch } from './batch-object';
+import { hasEnded, type OpenAiBatch } from './batch-object';
 import { readPage, searchPage, type BatchPage } from './batch-list';
 import type { OpenAiDialect } from './dialect';
-import { readErrorObject, textOf } from './error-object';
+import { textOf } from './error-object';
 import { readInputState } from './file-object';
 import { encodeInputLine } from './input-line';
 import { readResultLine } from './result-line';
@@ -57,7 +56,7 @@ export function createOpenAiProvider(dialect: OpenAiDialect, settings: ProviderS
     find: (job, call) => findJob(api, job, call),
     create: (job, call) => {
       const headers = dialect.idempotencyHeaders(job.jobId);
-      return api.create({ headers, json: createBody(job, dialect) }, call);
+      return api.create({ headers, json: dialect.createBody(job) }, call);
     },
     status: async (id, call) => valueOf(await api.batch(id, call), ({ status }) => status),
     results: (job, take, call) => readResults(api, { job, take, settings }, call),
@@ -70,17 +69,6 @@ export function createOpenAiProvider(dialect: OpenAiDialect, settings: ProviderS
       return { outcome: 'ok', value: undefined };
     },
     close: () => http.close(),
-  };
-}
-
-/** The body of a create. Every attempt at a job sends the same one. */
-function createBody(job: NewJob, dialect: OpenAiDialect): Readonly<Record<string, unknown>> {
-  const metadata = dialect.metadata(job);
-  return {
-    input_file_id: job.remoteInput,
-    endpoint: job.endpoint,
-    completion_window: job.window,
-    ...(metadata === null ? {} : { metadata }),
   };
 }
 
@@ -137,7 +125,9 @@ async function readResults(
   return { outcome: 'ok', value: reader.totals };
 }
 
-/** Hosts refuse to cancel a batch that has ended, with 400 or 409. A look at the batch tells. */
+/** With these, hosts refuse to cancel a batch that has ended. A look at the batch tells. */
+const CANCEL_REFUSALS: readonly (number | null)[] = [400, 409, 422];
+
 async function cancelJob(
   api: OpenAiApi,
   id: string,
@@ -145,8 +135,7 @@ async function cancelJob(
 ): Promise<IdempotentResult<'requested' | 'ended'>> {
   const result = await api.cancel(id, call);
   if (result.outcome === 'ok') return valueOf(result, cancelled);
-  const { status } = result.failure;
-  if (status !== 400 && status !== 409) return result;
+  if (!CANCEL_REFUSALS.includes(result.failure.status)) return result;
   const look = await api.batch(id, call);
   const isEnded = look.outcome === 'ok' && hasEnded(look.value.status.state);
   return isEnded ? { outcome: 'ok', value: 'ended' } : result;
@@ -193,29 +182,28 @@ class OpenAiApi {
     call: SendOptions,
   ): ReturnType<Provider['create']> {
     const sent = { ...request, ...call, usesNewConnection: true };
-    const end = await this.#http.send({ method: 'POST', path: '/batches', ...sent });
+    const end = await this.#http.send({ method: 'POST', path: this.#dialect.batchesPath, ...sent });
     return createResult(
       end,
       this.#reader((json) => {
-        const batch = readBatch(this.#dialect.createdBatch(json), this.mask);
+        const batch = this.#dialect.readCreated(json, this.mask);
         return batch === null ? null : createdJob(batch);
       }),
     );
   }
 
   async batch(id: string, { signal }: CallOptions): Promise<IdempotentResult<OpenAiBatch>> {
-    const end = await this.#http.send({ method: 'GET', path: `/batches/${segment(id)}`, signal });
+    const end = await this.#http.send({ method: 'GET', path: this.#batchPath(id), signal });
     return idempotentResult(end, this.#reader(this.#batchWithId(id)));
   }
 
   async page(after: string | null, { signal }: CallOptions): Promise<IdempotentResult<BatchPage>> {
-    const { listing } = this.#dialect;
-    const path = `/batches${listing.query(after)}`;
+    const path = `${this.#dialect.batchesPath}${this.#dialect.listing.query(after)}`;
     const end = await this.#http.send({ method: 'GET', path, signal });
     return idempotentResult(
       end,
       this.#reader((json) => {
-        const page = readPage(json, listing, this.mask);
+        const page = readPage(json, after, this.#dialect, this.mask);
         // A host that ignores the cursor would be asked for the same page forever.
         return page?.next === after && after !== null ? null : page;
       }),
@@ -223,7 +211,7 @@ class OpenAiApi {
   }
 
   async cancel(id: string, { signal }: CallOptions): Promise<IdempotentResult<OpenAiBatch>> {
-    const path = `/batches/${segment(id)}/cancel`;
+    const path = `${this.#batchPath(id)}/cancel`;
     const end = await this.#http.send({ method: 'POST', path, signal });
     return idempotentResult(end, this.#reader(this.#batchWithId(id)));
   }
@@ -251,15 +239,19 @@ class OpenAiApi {
     return idempotentResult(end, this.#reader(idOf));
   }
 
+  #batchPath(id: string): string {
+    return `${this.#dialect.batchesPath}/${segment(id)}`;
+  }
+
   #batchWithId(id: string): (json: unknown) => OpenAiBatch | null {
     return (json) => {
-      const batch = readBatch(json, this.mask);
+      const batch = this.#dialect.readBatch(json, this.mask);
       return batch?.status.externalId === id ? batch : null;
     };
   }
 
   #reader<Value>(value: (json: unknown) => Value | null): AnswerReader<Value> {
-    return { value, error: readErrorObject, mask: this.mask };
+    return { value, error: (json) => this.#dialect.readError(json), mask: this.mask };
   }
 }
 

@@ -1,6 +1,6 @@
 import { isJsonObject } from '../../core/openai/json-object';
 import type { JobToFind } from '../provider';
-import { readBatch, type OpenAiBatch } from './batch-object';
+import type { OpenAiBatch } from './batch-object';
 import { textOf } from './error-object';
 import { isOurs } from './job-marker';
 
@@ -8,8 +8,8 @@ import { isOurs } from './job-marker';
 export interface BatchListing {
   /** The query of a page, from its `?` on: of the first one without a cursor. */
   query(cursor: string | null): string;
-  /** The batches of a page, and the cursor of the next one. Null if the answer is no page. */
-  read(json: unknown): RawPage | null;
+  /** The batches of the page after `cursor`, and the cursor of the next one. Null if the answer is no page. */
+  read(json: unknown, cursor: string | null): RawPage | null;
   /** Whether the newest batch comes first, so that a look-up ends at the first batch that is too old. */
   readonly isNewestFirst: boolean;
 }
@@ -18,6 +18,12 @@ interface RawPage {
   readonly data: readonly unknown[];
   /** Null on the last page. */
   readonly next: string | null;
+}
+
+/** How pages of batches are read. */
+interface ListedBatches {
+  readonly listing: BatchListing;
+  readBatch(json: unknown, mask: (text: string) => string): OpenAiBatch | null;
 }
 
 /** A page of the list of batches. */
@@ -59,10 +65,11 @@ export function dataOf(json: unknown): readonly unknown[] | null {
  */
 export function readPage(
   json: unknown,
-  listing: BatchListing,
+  cursor: string | null,
+  { listing, readBatch }: ListedBatches,
   mask: (text: string) => string,
 ): BatchPage | null {
-  const page = listing.read(json);
+  const page = listing.read(json, cursor);
   if (page === null) return null;
   const batches: OpenAiBatch[] = [];
   for (const one of page.data) {

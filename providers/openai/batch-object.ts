@@ -28,7 +28,8 @@ const STATES: ReadonlyMap<string, JobState> = new Map([
   ['canceled', 'cancelled'],
 ]);
 const OPEN_STATES: readonly JobState[] = ['submitted', 'running', 'cancelling'];
-const MAX_STATE = 100;
+/** Characters of a state in the provider's word. */
+export const MAX_STATE = 100;
 
 /** Reads a batch object; null if it is none: it has no id, or no status. */
 export function readBatch(json: unknown, mask: (text: string) => string): OpenAiBatch | null {
@@ -84,7 +85,7 @@ function readStatus(read: {
  * Whether the files are there that an ended batch promises: files may appear after the end. A batch that
  * failed as a whole has none.
  */
-function hasPromised(ended: {
+export function hasPromised(ended: {
   readonly state: JobState;
   readonly counts: JobCounts | null;
   readonly output: string | null;
@@ -142,7 +143,8 @@ function readUsage(usage: unknown): JobUsage | null {
   return { inputTokens, outputTokens, cachedTokens: cached ?? 0 };
 }
 
-function countOf(value: unknown): number | null {
+/** A count; null if it is none. */
+export function countOf(value: unknown): number | null {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;
 }
 
@@ -152,7 +154,7 @@ function positiveOf(value: unknown): number | null {
 }
 
 /** Unix seconds, or a date in ISO 8601, as Unix ms. */
-function timeOf(value: unknown): number | null {
+export function timeOf(value: unknown): number | null {
   const ms = typeof value === 'string' ? Date.parse(value) : Number(value) * 1_000;
   return value === null || !Number.isFinite(ms) ? null : ms;
 }

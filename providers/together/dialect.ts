@@ -1,5 +1,6 @@
 import { isJsonObject } from '../../core/openai/json-object';
-import { OPENAI_DIALECT, type OpenAiDialect } from '../openai/dialect';
+import { readBatch } from '../openai/batch-object';
+import { createMembers, OPENAI_DIALECT, type OpenAiDialect } from '../openai/dialect';
 
 const MB = 1_000_000;
 
@@ -17,7 +18,6 @@ export const TOGETHER_DIALECT: OpenAiDialect = {
     // A batch without a failed request has one file, so each of them waits this long.
     resultsLagMs: 60_000,
   },
-  metadata: () => null,
   uploadPath: '/files/upload',
   uploadFields: (fileName) => [
     ['purpose', 'batch-api'],
@@ -31,5 +31,6 @@ export const TOGETHER_DIALECT: OpenAiDialect = {
     read: (json) => (Array.isArray(json) ? { data: json as readonly unknown[], next: null } : null),
     isNewestFirst: false,
   },
-  createdBatch: (json) => (isJsonObject(json) ? json['job'] : json),
+  createBody: createMembers,
+  readCreated: (json, mask) => (isJsonObject(json) ? readBatch(json['job'], mask) : null),
 };

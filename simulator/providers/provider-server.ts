@@ -8,6 +8,7 @@ import type { ApiEffect, ApiRoute, FakeApi } from './fake-api';
 import { FileStore } from './file-store';
 import { GROQ_API } from './groq/variant';
 import { JobStore } from './job-store';
+import { MISTRAL_API } from './mistral/variant';
 import { OPENAI_API } from './openai/routes';
 import { S3_API } from './s3/routes';
 import {
@@ -25,7 +26,14 @@ export interface ProviderExchange {
 }
 
 const ROOT = '/providers/';
-const APIS: readonly FakeApi[] = [OPENAI_API, GROQ_API, TOGETHER_API, S3_API, AWS_TRANSCRIBE_API];
+const APIS: readonly FakeApi[] = [
+  OPENAI_API,
+  MISTRAL_API,
+  GROQ_API,
+  TOGETHER_API,
+  S3_API,
+  AWS_TRANSCRIBE_API,
+];
 const CONFIG = '/simulator/providers/config';
 const STATS = '/simulator/providers/stats';
 

@@ -10,6 +10,7 @@ it.each([
   ['openai', 50_000],
   ['azure_openai', 100_000],
   ['nightshift', 50_000],
+  ['mistral', 50_000],
   ['groq', 50_000],
   ['together', 50_000],
 ])('a provider of type %s takes %d lines in a job by default', (type, max_lines) => {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { NightshiftError } from '../../../core/errors';
-import { jsonAnswer } from '../answer';
+import { errorAnswer, jsonAnswer } from '../answer';
 import { batchObject } from '../openai/batch-object';
 import { batchMetadata, parseRequest } from '../openai/create-request';
 import { openAiApi } from '../openai/routes';
@@ -21,6 +21,10 @@ const GROQ_VARIANT: OpenAiVariant = {
   root: '/openai/v1',
   uploadPath: '/files',
   purposes: ['batch'],
+  fileMembers: {},
+  batchesPath: '/batches',
+  namesUnrun: true,
+  errorAnswer,
   linesNameUrl: true,
   readCreate: (body) => {
     const { metadata = null, ...request } = parseRequest(createRequest, body);

@@ -26,7 +26,7 @@ export function createBatch(call: ApiCall, host: OpenAiVariant): ProviderAnswer 
       param: 'input_file_id',
     });
   }
-  const { linesNameUrl } = host;
+  const { linesNameUrl, namesUnrun } = host;
   const { lines, errors: faults } = checkLines(input.bytes, request.endpoint, linesNameUrl);
   const tokens = Math.ceil(input.bytes.length / BYTES_PER_TOKEN);
   const end = state.jobs.nextEnd();
@@ -44,7 +44,11 @@ export function createBatch(call: ApiCall, host: OpenAiVariant): ProviderAnswer 
       lines,
       tokens,
       run: (answered, progress, settings) =>
-        runBatch(call, { request, input, lifetimeMs }, { answered, progress, settings }),
+        runBatch(
+          call,
+          { request, input, lifetimeMs, namesUnrun },
+          { answered, progress, settings },
+        ),
     },
     nowMs,
   );
@@ -107,6 +111,7 @@ function runBatch(
     readonly request: Omit<BatchRequest, 'lifetimeMs'>;
     readonly input: StoredFile;
     readonly lifetimeMs: number | null;
+    readonly namesUnrun: boolean;
   },
   end: {
     readonly answered: number;
@@ -114,12 +119,14 @@ function runBatch(
     readonly settings: ProviderSettings;
   },
 ): JobOutcome {
-  const { request, input, lifetimeMs } = batch;
+  const { request, input, lifetimeMs, namesUnrun } = batch;
   const { answered, progress, settings } = end;
   const { results, empty_error_file: hasEmptyFile } = settings;
   const reason = progress.phase === 'expired' ? 'expired' : 'cancelled';
   const { endpoint } = request;
-  const ends = runLines(readLines(input.bytes), { endpoint, answered, reason, model, results });
+  const lines = readLines(input.bytes);
+  const run = namesUnrun ? lines : lines.slice(0, answered);
+  const ends = runLines(run, { endpoint, answered, reason, model, results });
   const save = (kind: string, bytes: Buffer | null): string | null => {
     if (bytes === null) return null;
     const name = `${input.id}_${kind}.jsonl`;

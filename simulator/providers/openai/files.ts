@@ -19,6 +19,12 @@ export const OPENAI_PURPOSES = [
   'evals',
 ] as const;
 
+/** How a host shows files. */
+export interface FileHost {
+  /** Further members of each file. */
+  readonly fileMembers: Readonly<Record<string, unknown>>;
+}
+
 /** The form of an upload. */
 export interface UploadForm {
   readonly name: string;
@@ -72,22 +78,25 @@ export function createFile(
   { name, purpose, bytes, lifetimeMs }: UploadForm,
   { files }: ProviderState,
   nowMs: number,
+  host: FileHost,
 ): ProviderAnswer {
-  return jsonAnswer(fileObject(files.add({ name, purpose, bytes, createdMs: nowMs }, lifetimeMs)));
+  const file = files.add({ name, purpose, bytes, createdMs: nowMs }, lifetimeMs);
+  return jsonAnswer(fileObject(file, host));
 }
 
 /** `GET /files`. */
-export function listFiles({ query, nowMs, state }: ApiCall): ProviderAnswer {
+export function listFiles({ query, nowMs, state }: ApiCall, host: FileHost): ProviderAnswer {
   const purpose = query.get('purpose');
   const isAscending = query.get('order') === 'asc';
   const all = state.files.all(nowMs).filter((file) => purpose === null || file.purpose === purpose);
   const ordered = isAscending ? all : [...all].reverse();
-  return jsonAnswer(pageOf(ordered, query, { max: 10_000, preset: 10_000 }, fileObject));
+  const limit = { max: 10_000, preset: 10_000 };
+  return jsonAnswer(pageOf(ordered, query, limit, (file) => fileObject(file, host)));
 }
 
 /** `GET /files/{id}`. */
-export function retrieveFile(call: ApiCall): ProviderAnswer {
-  return jsonAnswer(fileObject(fileOf(call)));
+export function retrieveFile(call: ApiCall, host: FileHost): ProviderAnswer {
+  return jsonAnswer(fileObject(fileOf(call), host));
 }
 
 /** `GET /files/{id}/content`. */
@@ -109,7 +118,7 @@ function fileOf({ id, nowMs, state }: ApiCall): StoredFile {
   throw new NightshiftError('not_found', `No such File object: ${id}`, { param: 'id' });
 }
 
-function fileObject(file: StoredFile): Record<string, unknown> {
+function fileObject(file: StoredFile, { fileMembers }: FileHost): Record<string, unknown> {
   const { id, name, purpose, bytes, createdMs, expiresMs } = file;
   return {
     id,
@@ -121,5 +130,6 @@ function fileObject(file: StoredFile): Record<string, unknown> {
     purpose,
     status: 'processed',
     status_details: null,
+    ...fileMembers,
   };
 }

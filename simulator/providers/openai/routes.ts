@@ -1,4 +1,3 @@
-import { errorAnswer } from '../answer';
 import {
   routeIn,
   type ApiCall,
@@ -20,7 +19,7 @@ export function openAiApi(variant: OpenAiVariant): FakeApi {
     prefix: variant.prefix,
     findRoute: (method, path) => routeIn(table, method, path),
     keyOf: ({ authorization }) => authorization?.replace(/^Bearer /i, '') ?? '',
-    errorAnswer,
+    errorAnswer: (error) => variant.errorAnswer(error),
   };
 }
 
@@ -28,25 +27,25 @@ export function openAiApi(variant: OpenAiVariant): FakeApi {
 export const OPENAI_API = openAiApi(OPENAI_VARIANT);
 
 function routesOf(variant: OpenAiVariant): readonly RouteEntry[] {
-  const { root, uploadPath, purposes } = variant;
+  const { root, uploadPath, purposes, batchesPath } = variant;
   const at = (method: string, path: string): RegExp => new RegExp(`^${method} ${root}${path}$`);
   const prepare: ApiRoute['prepare'] = async (body, contentType): Promise<ApiEffect> => {
     const form = await readUpload(contentType, body, purposes);
-    return ({ state, nowMs }) => createFile(form, state, nowMs);
+    return ({ state, nowMs }) => createFile(form, state, nowMs, variant);
   };
-  const ofBatches =
+  const atHost =
     (effect: (call: ApiCall, host: OpenAiVariant) => ReturnType<ApiEffect>): ApiEffect =>
     (call) =>
       effect(call, variant);
   return [
     [at('POST', uploadPath), 'files.create', { prepare }],
-    [at('GET', '/files'), 'files.list', listFiles],
-    [at('GET', `/files/${ID}`), 'files.retrieve', retrieveFile],
+    [at('GET', '/files'), 'files.list', atHost(listFiles)],
+    [at('GET', `/files/${ID}`), 'files.retrieve', atHost(retrieveFile)],
     [at('DELETE', `/files/${ID}`), 'files.delete', deleteFile],
     [at('GET', `/files/${ID}/content`), 'files.content', fileContent],
-    [at('POST', '/batches'), 'batches.create', ofBatches(createBatch)],
-    [at('GET', '/batches'), 'batches.list', ofBatches(listBatches)],
-    [at('GET', `/batches/${ID}`), 'batches.retrieve', ofBatches(retrieveBatch)],
-    [at('POST', `/batches/${ID}/cancel`), 'batches.cancel', ofBatches(cancelBatch)],
+    [at('POST', batchesPath), 'batches.create', atHost(createBatch)],
+    [at('GET', batchesPath), 'batches.list', atHost(listBatches)],
+    [at('GET', `${batchesPath}/${ID}`), 'batches.retrieve', atHost(retrieveBatch)],
+    [at('POST', `${batchesPath}/${ID}/cancel`), 'batches.cancel', atHost(cancelBatch)],
   ];
 }

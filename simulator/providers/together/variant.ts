@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { jsonAnswer } from '../answer';
+import { errorAnswer, jsonAnswer } from '../answer';
 import type { ApiCall } from '../fake-api';
 import { hasEnded, type JobPhase } from '../job-phases';
 import type { StoredJob } from '../job-store';
@@ -32,6 +32,10 @@ const TOGETHER_VARIANT: OpenAiVariant = {
   root: '/v1',
   uploadPath: '/files/upload',
   purposes: ['batch-api', 'fine-tune', 'eval'],
+  fileMembers: {},
+  batchesPath: '/batches',
+  namesUnrun: true,
+  errorAnswer,
   linesNameUrl: false,
   readCreate: (body) => {
     const { input_file_id, endpoint } = parseRequest(createRequest, body);

@@ -14,4 +14,10 @@ export const FAST = {
 
 export const ADAPTERS: readonly AdapterUnderTest[] = [
   { name: 'openai', settings: (url) => ({ type: 'openai', url: `${url}/providers/openai/v1` }) },
+  { name: 'mistral', settings: (url) => ({ type: 'mistral', url: `${url}/providers/mistral/v1` }) },
+  { name: 'groq', settings: (url) => ({ type: 'groq', url: `${url}/providers/groq/openai/v1` }) },
+  {
+    name: 'together',
+    settings: (url) => ({ type: 'together', url: `${url}/providers/together/v1` }),
+  },
 ];
