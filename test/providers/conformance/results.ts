@@ -8,6 +8,7 @@ import {
   ended,
   resultsOf,
   idsOf,
+  refusedWith,
   statusOf,
   type CallNames,
   type HostTraits,
@@ -46,7 +47,7 @@ export function describeResults(names: CallNames, openHost: OpenHost, traits: Ho
   it('waits for result files that appear after the end', async () => {
     const { provider, configure } = await openHost();
     await configure({ results_lag_ms: 3_600_000 });
-    const bodies = [{}, { messages: [] }, {}, {}];
+    const bodies = [{}, refusedWith(400), {}, {}];
     const externalId = idOf(await created(provider, await uploaded(provider, bodies)));
     const early = valueOf(await provider.status(externalId, { signal }));
     expect(early).toMatchObject({ state: 'completed', hasAllResults: false });
@@ -65,7 +66,7 @@ export function describeResults(names: CallNames, openHost: OpenHost, traits: Ho
 
   it('keeps the status of a line that the model refuses', async () => {
     const { provider } = await openHost();
-    const bodies = [{}, { messages: [] }, {}, { simulate: { status: 503 } }];
+    const bodies = [{}, refusedWith(400), {}, refusedWith(503)];
     const job = await uploaded(provider, bodies);
     const status = await ended(provider, idOf(await created(provider, job)));
     expect(status.counts).toEqual(traits.counts ? { total: 4, completed: 2, failed: 2 } : null);
