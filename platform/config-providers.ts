@@ -49,16 +49,23 @@ const s3Storage = z.strictObject({
   url: url.optional(),
 });
 
+/** Of types whose list shows our marker. */
+const markedKeys = {
+  /** Whether jobs of this installation that no row knows are cancelled. */
+  cancel_orphans: z.boolean().default(false),
+};
+
 const provider = z.discriminatedUnion('type', [
-  z.strictObject({ type: z.literal('openai'), ...providerKeys }),
+  z.strictObject({ type: z.literal('openai'), ...providerKeys, ...markedKeys }),
   z.strictObject({
     type: z.literal('azure_openai'),
     ...providerKeys,
+    ...markedKeys,
     max_lines: count.prefault(100_000),
   }),
-  z.strictObject({ type: z.literal('nightshift'), ...providerKeys }),
-  z.strictObject({ type: z.literal('mistral'), ...providerKeys }),
-  z.strictObject({ type: z.literal('groq'), ...providerKeys }),
+  z.strictObject({ type: z.literal('nightshift'), ...providerKeys, ...markedKeys }),
+  z.strictObject({ type: z.literal('mistral'), ...providerKeys, ...markedKeys }),
+  z.strictObject({ type: z.literal('groq'), ...providerKeys, ...markedKeys }),
   z.strictObject({
     type: z.literal('together'),
     ...providerKeys,

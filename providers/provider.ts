@@ -76,6 +76,13 @@ export interface Provider {
     call: CallOptions,
   ): Promise<IdempotentResult<'requested' | 'ended' | 'unsupported'>>;
 
+  /**
+   * The jobs of this installation that have not ended, by the marker with its store id, back to `sinceMs`. One call
+   * per page of the provider's list. Absent if the list does not show our marker; then orphans are not searched for
+   * (docs/design/delegation.md#orphans).
+   */
+  listMarked?(marker: MarkerToList, call: CallOptions): Promise<IdempotentResult<MarkedJob[]>>;
+
   /** Deletes what the job left at the provider. Idempotent: what is gone counts as deleted. */
   cleanup(remains: JobRemains, call: CallOptions): Promise<IdempotentResult<void>>;
 
@@ -203,6 +210,19 @@ export interface CreatedJob {
   readonly externalId: string;
   /** By the provider's clock, Unix ms; null if it does not say. */
   readonly createdAtMs: number | null;
+}
+
+/** Which jobs are listed by our marker. */
+export interface MarkerToList {
+  readonly storeId: string;
+  /** Older jobs are not looked at, Unix ms. */
+  readonly sinceMs: number;
+}
+
+/** A job at the provider that carries our marker. */
+export interface MarkedJob {
+  readonly externalId: string;
+  readonly jobId: string;
 }
 
 /** States of a job. A word that the adapter does not know is `running`, because time bounds a running job. */

@@ -27,6 +27,7 @@ import { createWorkers } from './create-workers';
 import { hostWorkers } from './host-workers';
 import { beginAtZero } from './begin-at-zero';
 import { startJobJanitor } from './job-janitor';
+import { searchOrphans } from './orphan-search';
 import { measureJobs } from './job-metrics';
 import { findHeld } from './left-behind';
 import { startMaintenance, type Maintenance, type MaintenanceOptions } from './maintenance';
@@ -158,9 +159,11 @@ function careForJobs(resources: WorkerResources, metrics: WorkerMetrics): Releas
   if (delegation.providers.length === 0) return [];
   const options = { ...resources, ...delegation, metrics };
   const [janitor, measured] = [startJobJanitor(options), measureOpenJobs(options)];
+  const orphans = searchOrphans(options);
   return [
     { name: 'job janitor', run: () => janitor.close() },
     { name: 'open jobs', run: () => measured.close() },
+    { name: 'search for orphans', run: () => orphans.close() },
   ];
 }
 

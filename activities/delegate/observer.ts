@@ -2,7 +2,7 @@ import type { CreateOutcome, IdempotentOutcome } from '../../core/delegation/cal
 
 /** A call to a provider, as metrics and alerts name it. */
 export type ProviderCall =
-  'upload' | 'input' | 'find' | 'create' | 'status' | 'results' | 'cancel' | 'cleanup';
+  'upload' | 'input' | 'find' | 'create' | 'status' | 'results' | 'cancel' | 'cleanup' | 'list';
 
 /** Learns what happens to jobs, for metrics. Must not throw. */
 export interface DelegateObserver {

@@ -43,6 +43,12 @@ export function createProviderSeries(registers: Registry[]) {
       labelNames: ['provider'],
       registers,
     }),
+    providerJobsOrphaned: new Gauge({
+      name: 'provider_jobs_orphaned',
+      help: 'Jobs of this installation that a provider runs and that no row knows',
+      labelNames: ['provider'],
+      registers,
+    }),
     providerLines: new Counter({
       name: 'provider_lines_total',
       help: 'Lines of collected jobs, by what they got',

@@ -11,6 +11,8 @@ import type {
   JobStatus,
   JobToFind,
   LineResult,
+  MarkedJob,
+  MarkerToList,
   Provider,
   ResultTotals,
   SendOptions,
@@ -19,7 +21,7 @@ import { openProviderHttp, type ProviderHttp } from '../provider-http';
 import type { ProviderSettings } from '../provider-settings';
 import { ResultReader } from '../result-file';
 import { hasEnded, type OpenAiBatch } from './batch-object';
-import { readPage, searchPage, type BatchPage } from './batch-list';
+import { markedOn, readPage, searchPage, type BatchPage } from './batch-list';
 import type { OpenAiDialect } from './dialect';
 import { textOf } from './error-object';
 import { readInputState } from './file-object';
@@ -61,6 +63,9 @@ export function createOpenAiProvider(dialect: OpenAiDialect, settings: ProviderS
     status: async (id, call) => valueOf(await api.batch(id, call), ({ status }) => status),
     results: (job, take, call) => readResults(api, { job, take, settings }, call),
     cancel: (id, call) => cancelJob(api, id, call),
+    ...(dialect.capabilities.storesMarker
+      ? { listMarked: (marker, call) => listMarked(api, marker, call) }
+      : {}),
     cleanup: async ({ remoteInputs, resultFiles }, call) => {
       for (const file of [...remoteInputs, ...resultFiles]) {
         const result = await api.deleteFile(file, call);
@@ -94,6 +99,22 @@ async function findJob(
     const found = searchPage(result.value, job);
     if (found === 'none') return { outcome: 'ok', value: { kind: 'none' } };
     if (found !== 'more') return { outcome: 'ok', value: { kind: 'job', job: createdJob(found) } };
+    after = result.value.next;
+  }
+}
+
+async function listMarked(
+  api: OpenAiApi,
+  marker: MarkerToList,
+  call: CallOptions,
+): Promise<IdempotentResult<MarkedJob[]>> {
+  const marked: MarkedJob[] = [];
+  for (let after: string | null = null; ;) {
+    const result: IdempotentResult<BatchPage> = await api.page(after, call);
+    if (result.outcome !== 'ok') return result;
+    const { jobs, hasMore } = markedOn(result.value, marker);
+    marked.push(...jobs);
+    if (!hasMore) return { outcome: 'ok', value: marked };
     after = result.value.next;
   }
 }

@@ -1,8 +1,8 @@
 import { isJsonObject } from '../../core/openai/json-object';
-import type { JobToFind } from '../provider';
-import type { OpenAiBatch } from './batch-object';
+import type { JobToFind, MarkedJob, MarkerToList } from '../provider';
+import { hasEnded, type OpenAiBatch } from './batch-object';
 import { textOf } from './error-object';
-import { isOurs } from './job-marker';
+import { isOurs, markedJobId } from './job-marker';
 
 /** How a host lists its batches. */
 export interface BatchListing {
@@ -84,8 +84,25 @@ export function readPage(
 export function searchPage(page: BatchPage, job: JobToFind): OpenAiBatch | 'none' | 'more' {
   for (const batch of page.batches) {
     if (isOurs(batch, job)) return batch;
-    const isOld = batch.createdAtMs !== null && batch.createdAtMs < job.listFromMs;
-    if (isOld && page.isNewestFirst) return 'none';
+    if (isOlder(batch, job.listFromMs) && page.isNewestFirst) return 'none';
   }
   return page.next === null ? 'none' : 'more';
+}
+
+/** The open jobs of an installation on a page, and whether later pages may have more. */
+export function markedOn(
+  page: BatchPage,
+  { storeId, sinceMs }: MarkerToList,
+): { readonly jobs: MarkedJob[]; readonly hasMore: boolean } {
+  const young = page.batches.filter((batch) => !isOlder(batch, sinceMs));
+  const jobs = young.flatMap((batch) => {
+    const jobId = hasEnded(batch.status.state) ? null : markedJobId(batch, storeId);
+    return jobId === null ? [] : [{ externalId: batch.status.externalId, jobId }];
+  });
+  const reachesBack = page.isNewestFirst && young.length < page.batches.length;
+  return { jobs, hasMore: page.next !== null && !reachesBack };
+}
+
+function isOlder({ createdAtMs }: OpenAiBatch, thanMs: number): boolean {
+  return createdAtMs !== null && createdAtMs < thanMs;
 }

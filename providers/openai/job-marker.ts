@@ -9,6 +9,12 @@ export function jobMarker({ jobId, storeId }: JobToCreate): Readonly<Record<stri
   return { [JOB_KEY]: jobId, [STORE_KEY]: storeId };
 }
 
+/** Which job of an installation a batch is, by its marker; null if it is none of them. */
+export function markedJobId(batch: OpenAiBatch, ourStoreId: string): string | null {
+  const { [JOB_KEY]: jobId, [STORE_KEY]: storeId } = batch.metadata;
+  return typeof jobId === 'string' && storeId === ourStoreId ? jobId : null;
+}
+
 /**
  * Whether a batch is this job (docs/design/providers.md#look-up-of-jobs). The marker decides. A host that keeps
  * no metadata is recognised by the input file, which one job alone has uploaded.

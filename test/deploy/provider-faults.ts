@@ -13,6 +13,7 @@ const WELL = {
   [`provider_calls_total{provider="openai",call="cleanup",outcome="auth",${OWN}}`]: '0+1x60',
   [`provider_jobs_open{provider="openai",${OWN}}`]: '3x60',
   [`provider_poll_age_seconds{provider="openai",${OWN}}`]: '600x60',
+  [`provider_jobs_orphaned{provider="openai",${OWN}}`]: '0x60',
 };
 
 /** A fault from minute 10 on, as it shows in one series. */
@@ -45,4 +46,21 @@ export const PROVIDER_FAULTS: readonly RuleTest[] = [
     { [`provider_poll_age_seconds{provider="openai",${OWN}}`]: '600x10 1750 1810+60x50' },
     ['NightshiftJobsNotLookedAt'],
   ),
+  {
+    name: 'two searches in a row find jobs that no row knows',
+    series: {
+      ...lasting(WELL),
+      [`provider_jobs_orphaned{provider="openai",${OWN}}`]: '0x10 2x110',
+    },
+    expected: [
+      { atMin: 70, firing: [] },
+      { atMin: 80, firing: ['NightshiftJobsOrphaned'] },
+    ],
+  },
 ];
+
+/** The same series for two hours. */
+function lasting(series: Readonly<Record<string, string>>): Record<string, string> {
+  const longer = ([key, values]: [string, string]) => [key, values.replace(/x60$/, 'x120')];
+  return Object.fromEntries(Object.entries(series).map(longer)) as Record<string, string>;
+}

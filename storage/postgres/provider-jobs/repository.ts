@@ -4,6 +4,7 @@ import { query } from '../sql';
 import { isOnlyOneMissing, noteCandidates, refuteCandidate, withoutOwner } from './candidates';
 import { claimToRelease, type ReleaseClaim } from './claim-to-release';
 import { type OpenJobs, openJobs } from './open-jobs';
+import { type JobAtProvider, jobsWithoutRow } from './without-row';
 import {
   abandonJob,
   findJob,
@@ -54,6 +55,8 @@ export interface ProviderJobs {
   claimToRelease(claim: ReleaseClaim): Promise<JobRow[]>;
   /** Jobs that providers run, by account. */
   openByAccount(): Promise<OpenJobs[]>;
+  /** Of some jobs at an account, those that no row knows. */
+  withoutRow(account: string, jobs: readonly JobAtProvider[]): Promise<JobAtProvider[]>;
 
   recordStaged(id: string, staged: StagedInput): Promise<JobRow | null>;
   recordUpload(id: string, upload: string): Promise<JobRow | null>;
@@ -107,6 +110,7 @@ export function createProviderJobs(pool: Pool): ProviderJobs {
       select(pool, `where batch_id = $1 and tenant = $2 order by seq`, [batchId, tenant]),
     claimToRelease: (claim) => claimToRelease(pool, claim),
     openByAccount: () => openJobs(pool),
+    withoutRow: (account, found) => jobsWithoutRow(pool, account, found),
     recordStaged: (id, staged) => recordStaged(pool, id, staged),
     recordUpload: (id, upload) => recordUpload(pool, id, upload),
     takeLease: (request) => takeLease(pool, request),

@@ -32,6 +32,33 @@ describe('a look-up', () => {
     expect(calls()).toEqual(['GET /v1/batches?limit=100', 'GET /v1/batches?limit=100&after=b2']);
   });
 
+  it('lists the open jobs of this installation back to the given time', async () => {
+    const stranger = { ...marker, nightshift_store: 'store-2' };
+    const { provider, calls } = await open(
+      paged(
+        page([batch('b5', { metadata: marker }), batch('b4', { metadata: stranger })], true),
+        page(
+          [
+            batch('b3', { metadata: marker, status: 'completed' }),
+            batch('b2', { metadata: { ...marker, nightshift_job: 'job_2' } }),
+            batch('b1', { metadata: marker, created_at: 999 }),
+          ],
+          true,
+        ),
+      ),
+    );
+    const listed = await provider.listMarked?.(
+      { storeId: 'store-1', sinceMs: 1_000_000 },
+      { signal },
+    );
+    const jobs = [
+      { externalId: 'b5', jobId: JOB.jobId },
+      { externalId: 'b2', jobId: 'job_2' },
+    ];
+    expect(listed).toEqual({ outcome: 'ok', value: jobs });
+    expect(calls()).toHaveLength(2);
+  });
+
   it('finds a job without a marker by its input file, but not one with the marker of another', async () => {
     const other = { nightshift_job: 'job_other', nightshift_store: 'store-1' };
     const foreign = { nightshift_job: JOB.jobId, nightshift_store: 'store-2' };

@@ -92,5 +92,6 @@ export async function callEveryMethod(jobs: ProviderJobs, batchId: string): Prom
   await jobs.ofBatch(batchId, 't');
   await jobs.claimToRelease({ accounts: [], idleMs: 0, limit: 10 });
   await jobs.openByAccount();
+  await jobs.withoutRow(ACCOUNT, [{ externalId: 'x', jobId: id }]);
   return id;
 }
