@@ -129,14 +129,22 @@ export async function touchRows(
   }));
 }
 
-/** Raises the counts in `batches` to the sums of progress. They only grow and never exceed the total. */
+/**
+ * Raises the counts in `batches` to the sums of progress, and of the lines that providers count as completed in jobs
+ * that run. They only grow and never exceed the total (docs/design/read-model.md#counts-while-running).
+ */
 export async function showCounts(database: Database, batchIds: readonly string[]): Promise<void> {
   await database.query(
     `with locked as (
        select id from batches where id = any($1) and status = any($2) order by id for no key update),
+     parts as (
+       select batch_id, completed, failed from chunk_progress
+       where batch_id in (select id from locked)
+       union all
+       select batch_id, least(completed, lines), 0 from provider_jobs
+       where batch_id in (select id from locked) and step = 'submitted' and completed > 0),
      sums as (
-       select batch_id, sum(completed) as completed, sum(failed) as failed from chunk_progress
-       where batch_id in (select id from locked) group by batch_id)
+       select batch_id, sum(completed) as completed, sum(failed) as failed from parts group by batch_id)
      update batches b set
        completed = greatest(b.completed, least(s.completed, b.total - b.failed)),
        failed = greatest(b.failed, least(s.failed, b.total - greatest(b.completed, least(s.completed, b.total - b.failed)))),

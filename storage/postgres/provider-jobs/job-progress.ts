@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { type JobOutcome, type JobStep, stepsBefore } from '../../../core/delegation/job-steps';
 import type { JobCounts, JobUsage } from '../../../core/delegation/job-counts';
+import { showCounts } from '../progress-sql';
 import { query } from '../sql';
 import { type JobColumns, JOB_COLUMNS, type JobError, type JobRow } from './job-row';
 import { type NewJobRow, toJobRow } from './job-row';
@@ -95,20 +96,30 @@ export function refuseJob(pool: Pool, id: string, error: JobError): Promise<JobR
   );
 }
 
-/** Notes what a status call showed of a job that has not ended. */
+/** Notes what a status call showed of a job that has not ended, and adds its completed lines to those of the batch. */
 export async function recordObservation(
   pool: Pool,
   id: string,
-  { providerStatus, counts, usage, costUsd }: JobObservation,
+  seen: JobObservation,
 ): Promise<void> {
-  await query(
+  const batchId = await writeObservation(pool, id, seen);
+  if (batchId !== null && (seen.counts?.completed ?? 0) > 0) await showCounts(pool, [batchId]);
+}
+
+/** The batch of the job; null if the job is collected already. */
+async function writeObservation(
+  pool: Pool,
+  id: string,
+  { providerStatus, counts, usage, costUsd }: JobObservation,
+): Promise<string | null> {
+  const [row] = await query<{ batch_id: string }>(
     pool,
     `update provider_jobs set provider_status = $2, poll_failures = 0,
        total = coalesce($3, total), completed = coalesce($4, completed), failed = coalesce($5, failed),
        input_tokens = coalesce($6, input_tokens), cached_tokens = coalesce($7, cached_tokens),
        output_tokens = coalesce($8, output_tokens), cost_usd = coalesce($9, cost_usd),
        updated_at = now()
-     where id = $1 and step not in ('collected', 'released')`,
+     where id = $1 and step not in ('collected', 'released') returning batch_id`,
     [
       id,
       providerStatus,
@@ -121,6 +132,7 @@ export async function recordObservation(
       costUsd,
     ],
   );
+  return row?.batch_id ?? null;
 }
 
 /**
@@ -139,7 +151,7 @@ export async function recordPollFailure(pool: Pool, id: string): Promise<number>
 
 /** Notes that a job has ended at its provider. A later look may correct counts and usage. */
 export async function recordJobEnd(pool: Pool, id: string, end: JobEnd): Promise<JobRow | null> {
-  await recordObservation(pool, id, end);
+  await writeObservation(pool, id, end);
   return change(
     pool,
     { id, to: 'ended' },

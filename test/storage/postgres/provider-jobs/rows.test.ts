@@ -1,4 +1,5 @@
 import { JOB_STEPS } from '../../../../core/delegation/job-steps';
+import { showCounts } from '../../../../storage/postgres/progress-sql';
 import {
   createProviderJobs,
   type ProviderJobs,
@@ -8,7 +9,7 @@ import { useDatabase } from '../../../support/postgres';
 import { insertBatch } from '../../../support/rows';
 import { leaseRequest, newJob, STAGED, uploadedJob } from './job-scene';
 
-const database = useDatabase('batches', 'removed_batches', 'provider_jobs');
+const database = useDatabase('batches', 'removed_batches', 'provider_jobs', 'chunk_progress');
 let jobs: ProviderJobs;
 
 beforeAll(() => {
@@ -136,5 +137,58 @@ describe('the rows of jobs', () => {
     expect(await jobs.find(gone.id)).toBeNull();
     expect(await jobs.find(kept.id)).not.toBeNull();
     expect(await jobs.find(open.id)).not.toBeNull();
+  });
+});
+
+describe('the counts of a batch while its jobs run', () => {
+  const seen = (completed: number, failed = 0) => ({
+    providerStatus: 'in_progress',
+    counts: { total: 90, completed, failed },
+  });
+
+  async function shown(batchId: string): Promise<unknown> {
+    const text = 'select completed::int, failed::int from batches where id = $1';
+    const { rows } = await database.pool.query<object>(text, [batchId]);
+    return rows[0];
+  }
+
+  async function runningJobs(count: number) {
+    const batchId = await insertBatch(database.pool, { status: 'in_progress', total: 1_000 });
+    const ids: string[] = [];
+    for (let i = 0; i < count; i++) {
+      const { id } = await uploadedJob(database.pool, { batchId });
+      await jobs.takeLease(leaseRequest(id));
+      await jobs.recordCreated(id, { externalId: `remote-${id}`, adopted: false });
+      ids.push(id);
+    }
+    return { batchId, ids };
+  }
+
+  it('add up what providers have completed, and leave out what may run again elsewhere', async () => {
+    const { batchId, ids } = await runningJobs(2);
+    for (const id of ids) await jobs.recordObservation(id, seen(20, 3));
+    expect(await shown(batchId)).toEqual({ completed: 40, failed: 0 });
+  });
+
+  it('never fall, and count no line twice when it is collected', async () => {
+    const { batchId, ids } = await runningJobs(1);
+    const [id = ''] = ids;
+    await jobs.recordObservation(id, seen(60));
+    await jobs.recordObservation(id, seen(50));
+    expect(await shown(batchId)).toEqual({ completed: 60, failed: 0 });
+    await jobs.recordEnd(id, { ...END, ...seen(90) });
+    await database.pool.query(
+      `insert into chunk_progress (batch_id, safe_model, from_pos, to_pos, epoch, worker, completed)
+       values ($1, 'm', 0, 90, 1, 'w', 70)`,
+      [batchId],
+    );
+    await showCounts(database.pool, [batchId]);
+    expect(await shown(batchId)).toEqual({ completed: 70, failed: 0 });
+  });
+
+  it('believe no provider that counts more lines than it was given', async () => {
+    const { batchId, ids } = await runningJobs(1);
+    await jobs.recordObservation(ids[0] ?? '', seen(1_000_000));
+    expect(await shown(batchId)).toEqual({ completed: STAGED.lines, failed: 0 });
   });
 });
