@@ -1,6 +1,7 @@
 import { PRIORITY } from '../../core/chunks/priority';
 import { isSettled } from '../../core/delegation/job-steps';
 import { leftoverCode } from '../../core/delegation/leftovers';
+import type { Range } from '../../core/range';
 import type { LineErrorCode } from '../../core/openai/result-line';
 import type { ProviderJobs } from '../../storage/postgres/provider-jobs/repository';
 import type { JobRow } from '../../storage/postgres/provider-jobs/job-row';
@@ -27,7 +28,8 @@ export function createSettlePart(
     const rows = await deps.jobs.ofModel(input.batchId, input.safe).catch((error: unknown) => {
       throw asFailure(error);
     });
-    const codeOf = (position: number) => codeAt(rows, position, input.giveUpAtMs);
+    const last = lastJobs(rows, input);
+    const codeOf = (position: number) => codeFor(last(position), input.giveUpAtMs);
     const openRun = async (context: RunContext): Promise<OpenRun> => {
       const reader = await openInput(deps.store, context);
       const kept = new KeptAnswers(deps.store);
@@ -39,10 +41,21 @@ export function createSettlePart(
   };
 }
 
+/** The last job that has covered each position of a range. It is looked up once for all: a model may have thousands. */
+function lastJobs(rows: readonly JobRow[], range: Range): (position: number) => JobRow | undefined {
+  const last = new Array<JobRow | undefined>(range.to - range.from);
+  for (const row of [...rows].sort(
+    (a, b) => a.generation - b.generation || a.ordinal - b.ordinal,
+  )) {
+    const from = Math.max(row.from, range.from) - range.from;
+    const to = Math.min(row.to, range.to) - range.from;
+    if (from < to) last.fill(row, from, to);
+  }
+  return (position) => last[position - range.from];
+}
+
 /** Why a line has no answer, by the last job that has covered it. */
-function codeAt(rows: readonly JobRow[], position: number, giveUpAtMs: number): LineErrorCode {
-  const jobs = rows.filter(({ from, to }) => position >= from && position < to);
-  const [last] = [...jobs].sort((a, b) => b.generation - a.generation || b.ordinal - a.ordinal);
+function codeFor(last: JobRow | undefined, giveUpAtMs: number): LineErrorCode {
   if (last === undefined) return Date.now() >= giveUpAtMs ? 'provider_expired' : 'provider_failed';
   const endedAtMs = last.endedAtMs ?? Date.now();
   return leftoverCode(last, endedAtMs >= giveUpAtMs && isSettled(last.step));
