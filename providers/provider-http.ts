@@ -54,6 +54,8 @@ export interface ProviderAnswer {
   readonly status: number;
   /** The parsed body; undefined if it is not JSON, or the body was passed to the caller of `download`. */
   readonly json: unknown;
+  /** A body that is not JSON; empty if there was none, or it was passed on. */
+  readonly text?: string;
   /** The pause that the answer asks for, ms, at most an hour; null if it asks for none. */
   readonly retryAfterMs: number | null;
 }
@@ -128,12 +130,12 @@ export function openProviderHttp(options: ProviderHttpOptions): ProviderHttp {
         fault = { error };
         throw error;
       };
-      const read = async (answer: OutboundAnswer): Promise<unknown> => {
+      const read = async (answer: OutboundAnswer): Promise<ReadBody> => {
         if (!isSuccess(answer)) return readJson(answer);
         for await (const piece of answer.body as AsyncIterable<Buffer>) {
           await take(piece).catch(keepFault);
         }
-        return undefined;
+        return {};
       };
       const end = await complete(begin(call, true), read);
       // The error of `take` has also ended the request, as `aborted`.
@@ -144,17 +146,23 @@ export function openProviderHttp(options: ProviderHttpOptions): ProviderHttp {
   };
 }
 
+/** A body: JSON, or a text that is none. */
+interface ReadBody {
+  readonly json?: unknown;
+  readonly text?: string;
+}
+
 /** Waits for the head, then reads the body. */
 async function complete(
   call: OutboundCall,
-  read: (answer: OutboundAnswer) => Promise<unknown>,
+  read: (answer: OutboundAnswer) => Promise<ReadBody>,
 ): Promise<ProviderEnd> {
   const answer = await call.answer;
   if (answer.kind === 'failure') return answer;
   try {
-    const json = await read(answer);
+    const { json, text = '' } = await read(answer);
     const pauseMs = retryAfterMs(answer.header('retry-after'), Date.now(), MAX_PAUSE_MS);
-    return { kind: 'answer', status: answer.status, json, retryAfterMs: pauseMs };
+    return { kind: 'answer', status: answer.status, json, text, retryAfterMs: pauseMs };
   } catch (error) {
     const failure = call.failure();
     if (failure === null) throw error;
@@ -162,16 +170,18 @@ async function complete(
   }
 }
 
-async function readJson(answer: OutboundAnswer): Promise<unknown> {
+async function readJson(answer: OutboundAnswer): Promise<ReadBody> {
   const maxBytes = isSuccess(answer) ? Infinity : MAX_ERROR_BYTES;
   const pieces: Buffer[] = [];
   let bytes = 0;
   for await (const piece of answer.body as AsyncIterable<Buffer>) {
     pieces.push(piece);
     bytes += piece.length;
-    if (bytes > maxBytes) return undefined;
+    if (bytes > maxBytes) return {};
   }
-  return parsed(Buffer.concat(pieces).toString('utf8'));
+  const text = Buffer.concat(pieces).toString('utf8');
+  const json = parsed(text);
+  return json === undefined ? { text } : { json };
 }
 
 function parsed(text: string): unknown {

@@ -146,7 +146,13 @@ export interface TranslationOptions {
 
 /** A line as it is written to the job's input, or why it cannot be. */
 export type EncodedLine =
-  | { readonly kind: 'line'; /** Without a line end. */ readonly bytes: Buffer }
+  | {
+      readonly kind: 'line';
+      /** Without a line end. */
+      readonly bytes: Buffer;
+      /** What all lines of a job have in common, such as a language that a create states once. Default: nothing. */
+      readonly common?: string;
+    }
   | {
       readonly kind: 'refused';
       /** The member that cannot be expressed, such as `tools[0].strict`, as OpenAI's `param`. */

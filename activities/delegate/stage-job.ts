@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
 import { estimatedTokens } from '../../core/delegation/quota';
 import { stagedJobKey } from '../../core/names/object-names';
+import type { EncodedLine } from '../../providers/provider';
 import type { ObjectReader } from '../../storage/object-store';
 import type { JobRow } from '../../storage/postgres/provider-jobs/job-row';
 import type { Heartbeat } from '../runtime/heartbeat';
@@ -44,6 +45,8 @@ export async function stageJob(attempt: JobAttempt, heartbeat: Heartbeat): Promi
   return row ?? rowOf(attempt);
 }
 
+type StagedLine = Extract<EncodedLine, { readonly kind: 'line' }>;
+
 /** The lines of a job, in the order of the plan. */
 class StagedLines {
   readonly #attempt: JobAttempt;
@@ -51,6 +54,8 @@ class StagedLines {
   readonly #reader: ObjectReader;
   readonly #heartbeat: Heartbeat;
   readonly #makeRoom: MakeRoom;
+  /** What the lines of the job have in common, as the first of them says. */
+  #common: string | undefined;
   lines = 0;
   bytes = 0;
   /** Position after the last line that was looked at. */
@@ -89,10 +94,11 @@ class StagedLines {
       if (line !== null && !this.#fits(line)) return;
       this.to = position + 1;
       if (line === null) continue;
+      if (this.lines === 0) this.#common = line.common;
       this.lines++;
-      this.bytes += line.length + 1;
-      yield line;
-      await this.#makeRoom(line.length, this.#heartbeat.signal);
+      this.bytes += line.bytes.length + 1;
+      yield line.bytes;
+      await this.#makeRoom(line.bytes.length, this.#heartbeat.signal);
     }
   }
 
@@ -103,19 +109,23 @@ class StagedLines {
   }
 
   /** Null if the provider cannot express the line: it stays open, and collecting keeps the reason. */
-  async #encode(position: number): Promise<Buffer | null> {
+  async #encode(position: number): Promise<StagedLine | null> {
     const line = this.#ledger.line(position);
     const { encoded } = await readInputLine(this.#attempt, line, this.#reader);
-    return encoded.kind === 'line' ? encoded.bytes : null;
+    return encoded.kind === 'line' ? encoded : null;
   }
 
-  /** A first line is always taken: what the provider does not accept, it refuses by name. */
-  #fits(line: Buffer): boolean {
+  /**
+   * A first line is always taken: what the provider does not accept, it refuses by name. A line that differs in
+   * what the lines of a job have in common begins another job.
+   */
+  #fits({ bytes, common }: StagedLine): boolean {
     if (this.lines === 0) return true;
     const { max_lines, max_bytes } = this.#attempt.provider.config;
     const { maxLines, maxBytes } = this.#attempt.provider.api.capabilities;
     const mostLines = Math.min(max_lines, maxLines ?? Infinity);
     const mostBytes = Math.min(max_bytes, maxBytes ?? Infinity);
-    return this.lines < mostLines && this.bytes + line.length + 1 <= mostBytes;
+    const hasRoom = this.lines < mostLines && this.bytes + bytes.length + 1 <= mostBytes;
+    return hasRoom && common === this.#common;
   }
 }

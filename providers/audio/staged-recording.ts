@@ -21,13 +21,16 @@ export interface Recording {
   readonly input: JobInput;
 }
 
+/** Stands for the language that the recogniser is to identify. */
+export const ANY_LANGUAGE = 'any';
+
 /** Why a job cannot be uploaded: a line names a file that is gone. */
 export class MissingRecording extends Error {}
 
 /** The provider's word for a language; undefined if it recognises no such language. */
 export type LanguageOf = (language: string) => string | undefined;
 
-/** Encodes a line with a recording. */
+/** Encodes a line with a recording. The lines of a job have one language, because a create states it once. */
 export function encodeRecording(
   { wireId, body, translation }: LineToEncode,
   languageOf: LanguageOf,
@@ -41,7 +44,8 @@ export function encodeRecording(
     return { kind: 'refused', param: 'language', message };
   }
   const staged: StagedRecording = { source, language: word, wireId, view };
-  return { kind: 'line', bytes: Buffer.from(JSON.stringify(staged)) };
+  const bytes = Buffer.from(JSON.stringify(staged));
+  return { kind: 'line', bytes, common: word ?? ANY_LANGUAGE };
 }
 
 /** Reads the staged input of a job. It has few lines, and is in memory as a whole. */

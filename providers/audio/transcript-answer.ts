@@ -11,11 +11,14 @@ export function transcriptAnswer(
   return { kind: 'answer', wireId, status: 200, requestId: null, body };
 }
 
-/** The JSON value of a file of a provider; undefined if it is none. */
-export function parsedFile(pieces: readonly Buffer[]): unknown {
-  try {
-    return JSON.parse(Buffer.concat(pieces).toString('utf8')) as unknown;
-  } catch {
-    return undefined;
-  }
+/** The result of a line whose recording the provider cannot read. Its words are for logs, so they are not shown. */
+export function unreadableRecording({ wireId }: RecordingName): LineResult {
+  const error = {
+    message: 'The provider could not read the recording.',
+    type: 'invalid_request_error',
+    param: 'file_id',
+    code: 'provider_refused',
+  };
+  const body = Buffer.from(JSON.stringify({ error }));
+  return { kind: 'answer', wireId, status: 400, requestId: null, body };
 }

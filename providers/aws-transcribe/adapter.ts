@@ -3,7 +3,7 @@ import { encodeRecording, readStaged } from '../audio/staged-recording';
 import { localeOf } from '../audio/locales';
 import { uploadRecordings } from '../audio/upload-recordings';
 import { readRecordingName } from '../audio/recording-name';
-import { parsedFile, transcriptAnswer } from '../audio/transcript-answer';
+import { transcriptAnswer } from '../audio/transcript-answer';
 import { openAwsCredentials } from '../aws/aws-account';
 import { openAwsTransport } from '../aws/transport';
 import type {
@@ -19,6 +19,7 @@ import type {
   SendOptions,
 } from '../provider';
 import type { AwsTranscribeKind, ProviderConnection } from '../provider-settings';
+import { wholeFile } from '../read-file';
 import type { RemoteFolder } from '../remote-folder';
 import { openS3Folder } from '../s3-folder/s3-folder';
 import { placeOfRecording, transcribeJobName } from './job-request';
@@ -118,19 +119,11 @@ async function readResults(
 ): Promise<IdempotentResult<ResultTotals>> {
   let [results, malformed] = [0, 0];
   for (const file of resultFiles) {
-    const pieces: Buffer[] = [];
-    let bytes = 0;
-    const read = await folder.read(
-      file,
-      async (piece) => {
-        bytes += piece.length;
-        if (bytes <= maxBytes) pieces.push(piece);
-      },
-      call,
-    );
+    const whole = wholeFile(maxBytes);
+    const read = await folder.read(file, whole.take, call);
     if (read.outcome !== 'ok') return read;
     const recording = readRecordingName(file.split('/').at(-1) ?? '');
-    const transcription = bytes > maxBytes ? null : readTranscript(parsedFile(pieces));
+    const transcription = readTranscript(whole.json());
     if (recording === null || transcription === null) malformed++;
     else {
       results++;

@@ -1,8 +1,6 @@
 import type { LanguageCode, StartTranscriptionJobRequest } from '@aws-sdk/client-transcribe';
+import { ANY_LANGUAGE } from '../audio/staged-recording';
 import type { JobToCreate } from '../provider';
-
-/** The word for a language that Transcribe is to recognise. */
-const ANY_LANGUAGE = 'any';
 
 /** Where the input and the transcript of a job are, as names in the folder. */
 export interface TranscribePlaces {

@@ -67,7 +67,9 @@ export class MemoryProvider implements Provider {
 
   encode({ wireId, body }: Parameters<Provider['encode']>[0]): ReturnType<Provider['encode']> {
     if (body.includes('"bad"')) return { kind: 'refused', param: 'bad', message: 'no' };
-    return { kind: 'line', bytes: Buffer.from(`{"custom_id":"${wireId}","body":${String(body)}}`) };
+    const bytes = Buffer.from(`{"custom_id":"${wireId}","body":${String(body)}}`);
+    const [, common] = /"common":"(\w+)"/.exec(String(body)) ?? [];
+    return { kind: 'line', bytes, ...(common !== undefined && { common }) };
   }
 
   completionWindow(): string {

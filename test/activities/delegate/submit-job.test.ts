@@ -67,6 +67,15 @@ it('ends a part at the limit of bytes, but takes a first line of any length', as
   expect(await world.submit()).toMatchObject({ kind: 'submitted', to: 1 });
 });
 
+it('ends a part before a line that differs in what the lines of a job have in common', async () => {
+  const languages = ['bad', 'de', 'bad', 'de', 'en', 'de'];
+  const body = (line: number) =>
+    languages[line] === 'bad' ? '{"bad":1}' : `{"common":"${languages[line]}"}`;
+  const world = await open({ lines: 6, body });
+  expect(await world.submit()).toMatchObject({ kind: 'submitted', to: 4 });
+  expect(await world.row()).toMatchObject({ lines: 2, to: 4 });
+});
+
 it('stages the same bytes however many lines make a piece', async () => {
   // 100 KB, so that pieces of 256 KiB end within lines, after lines, and with one line of their own.
   const long = (line: number) =>
