@@ -88,6 +88,19 @@ const provider = z.discriminatedUnion('type', [
       ...one,
       url: one.url ?? `https://transcribe.${one.region}.amazonaws.com`,
     })),
+  z.strictObject({
+    type: z.literal('anthropic'),
+    ...providerKeys,
+    url: url.prefault('https://api.anthropic.com'),
+    /** Of the API, as the header `anthropic-version`. */
+    api_version: z
+      .string()
+      .regex(/^\d{4}-\d{2}-\d{2}$/, 'expected a date such as 2023-06-01')
+      .default('2023-06-01'),
+    /** Whether only this installation creates jobs in the workspace of the key. */
+    exclusive: z.boolean().default(false),
+    max_lines: count.prefault(10_000),
+  }),
 ]);
 
 const delegate = z.strictObject({

@@ -39,8 +39,15 @@ export interface AwsTranscribeKind {
   readonly storage: S3Storage;
 }
 
+/** Anthropic's Message Batches. */
+export interface AnthropicKind {
+  readonly type: 'anthropic';
+  /** The value of the header `anthropic-version`, such as `2023-06-01`. */
+  readonly apiVersion: string;
+}
+
 /** What only some types need. */
-export type ProviderKind = OpenAiKind | AwsTranscribeKind;
+export type ProviderKind = OpenAiKind | AwsTranscribeKind | AnthropicKind;
 
 /** What an adapter needs of one entry of `providers`. */
 export type ProviderSettings = ProviderConnection & ProviderKind;

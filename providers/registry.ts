@@ -1,3 +1,4 @@
+import { createAnthropicProvider } from './anthropic/adapter';
 import { createTranscribeProvider } from './aws-transcribe/adapter';
 import { AZURE_OPENAI_DIALECT } from './azure-openai/dialect';
 import { GROQ_DIALECT } from './groq/dialect';
@@ -33,5 +34,7 @@ export function openProvider(settings: ProviderSettings): Provider {
       return createOpenAiProvider(DIALECTS[settings.type], settings);
     case 'aws_transcribe':
       return createTranscribeProvider(settings);
+    case 'anthropic':
+      return createAnthropicProvider(settings);
   }
 }

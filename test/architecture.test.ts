@@ -23,8 +23,7 @@ const USED_OTHERWISE: Readonly<Record<string, string>> = {
 const NOT_USED_YET: Readonly<Record<string, string>> = {
   'providers/audio/transcript-answer': 'types whose jobs have several recordings',
   'providers/signed-urls': 'types that hand out signed addresses',
-  'providers/chat/': 'as above',
-  'providers/google-models/': 'as above',
+  'providers/google-models/': 'types that follow use it',
   'core/delegation/provider-types': 'as above',
   'simulator/providers/fake-api': 'as above',
 };

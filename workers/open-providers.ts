@@ -61,6 +61,8 @@ function openAdapter(
 /** The settings that only some types have. */
 function kindOf(provider: ProviderConfig): ProviderKind {
   switch (provider.type) {
+    case 'anthropic':
+      return { type: provider.type, apiVersion: provider.api_version };
     case 'aws_transcribe':
       return {
         type: provider.type,

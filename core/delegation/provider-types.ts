@@ -19,6 +19,8 @@ const TRANSCRIPTIONS: ProviderTypeFacts = {
   translates: true,
   jobsPerPart: 64,
 };
+/** Requests that are translated into the provider's own format, of chats only. */
+const TRANSLATED_CHAT: ProviderTypeFacts = { ...CHAT_AS_IT_IS, translates: true };
 
 /** The types of providers that have an adapter (docs/design/providers.md). */
 export const PROVIDER_TYPES = {
@@ -29,6 +31,7 @@ export const PROVIDER_TYPES = {
   groq: CHAT_AS_IT_IS,
   together: CHAT_AS_IT_IS,
   aws_transcribe: TRANSCRIPTIONS,
+  anthropic: TRANSLATED_CHAT,
 } as const satisfies Readonly<Record<string, ProviderTypeFacts>>;
 
 /** A type of provider, as settings name it. */

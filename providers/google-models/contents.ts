@@ -8,26 +8,6 @@ interface Content {
   readonly parts: readonly Json[];
 }
 
-/**
- * The text of `systemInstruction`: all system and developer messages, with blank lines between them; null without one.
- * One that follows other messages would move to the front, so it is refused unless the line may be changed.
- */
-export function systemTextOf(
-  messages: readonly ChatMessage[],
-  scope: TranslationScope,
-): string | null {
-  const texts: string[] = [];
-  let hasOthers = false;
-  for (const message of messages) {
-    if (message.role !== 'system') hasOthers = true;
-    else {
-      if (hasOthers) scope.drop(message.path, 'the provider takes system messages first');
-      texts.push(message.text);
-    }
-  }
-  return texts.length === 0 ? null : texts.join('\n\n');
-}
-
 /** `contents`: the other messages. Neighbours of one role are joined, as Google wants the roles in turn. */
 export function contentsOf(
   messages: readonly ChatMessage[],

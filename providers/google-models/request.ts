@@ -1,10 +1,11 @@
+import { withExtraBody } from '../chat/extra-body';
 import { readChatRequest, type ChatRequest } from '../chat/request';
 import type { TranslationScope } from '../chat/scope';
+import { systemTextOf } from '../chat/system-text';
 import type { ToolChoice } from '../chat/tools';
 import type { Json } from '../chat/values';
-import { contentsOf, systemTextOf } from './contents';
+import { contentsOf } from './contents';
 import { schemaOf } from './schema';
-import { withExtraBody } from './extra-body';
 
 /** Google takes at most 5 stop sequences (https://ai.google.dev/api/generate-content#generationconfig). */
 const MAX_STOPS = 5;

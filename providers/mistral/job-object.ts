@@ -1,15 +1,9 @@
 import type { JobCounts } from '../../core/delegation/job-counts';
 import { isJsonObject } from '../../core/openai/json-object';
 import { boundedError } from '../call-result';
-import {
-  countOf,
-  hasEnded,
-  hasPromised,
-  MAX_STATE,
-  timeOf,
-  type OpenAiBatch,
-} from '../openai/batch-object';
+import { countOf, hasPromised, MAX_STATE, timeOf, type OpenAiBatch } from '../openai/batch-object';
 import { textOf, type OpenAiError } from '../openai/error-object';
+import { hasEnded } from '../job-end';
 import type { JobState, ProviderError } from '../provider';
 
 type Mask = (text: string) => string;

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { accountOf } from '../account';
+import { cancelOrLook } from '../cancel-or-look';
 import { createResult, idempotentResult, type AnswerReader } from '../call-result';
 import { openCredential } from '../credential';
 import type {
@@ -20,7 +21,7 @@ import type {
 import { openProviderHttp, type ProviderHttp } from '../provider-http';
 import type { ProviderSettings } from '../provider-settings';
 import { ResultReader } from '../result-file';
-import { hasEnded, type OpenAiBatch } from './batch-object';
+import type { OpenAiBatch } from './batch-object';
 import { markedOn, readPage, searchPage, type BatchPage } from './batch-list';
 import type { OpenAiDialect } from './dialect';
 import { textOf } from './error-object';
@@ -62,7 +63,11 @@ export function createOpenAiProvider(dialect: OpenAiDialect, settings: ProviderS
     },
     status: async (id, call) => valueOf(await api.batch(id, call), ({ status }) => status),
     results: (job, take, call) => readResults(api, { job, take, settings }, call),
-    cancel: (id, call) => cancelJob(api, id, call),
+    cancel: (id, call) =>
+      cancelOrLook(
+        async () => valueOf(await api.cancel(id, call), ({ status }) => status),
+        async () => valueOf(await api.batch(id, call), ({ status }) => status),
+      ),
     ...(dialect.capabilities.storesMarker
       ? { listMarked: (marker, call) => listMarked(api, marker, call) }
       : {}),
@@ -144,26 +149,6 @@ async function readResults(
     await reader.endFile();
   }
   return { outcome: 'ok', value: reader.totals };
-}
-
-/** With these, hosts refuse to cancel a batch that has ended. A look at the batch tells. */
-const CANCEL_REFUSALS: readonly (number | null)[] = [400, 409, 422];
-
-async function cancelJob(
-  api: OpenAiApi,
-  id: string,
-  call: CallOptions,
-): Promise<IdempotentResult<'requested' | 'ended'>> {
-  const result = await api.cancel(id, call);
-  if (result.outcome === 'ok') return valueOf(result, cancelled);
-  if (!CANCEL_REFUSALS.includes(result.failure.status)) return result;
-  const look = await api.batch(id, call);
-  const isEnded = look.outcome === 'ok' && hasEnded(look.value.status.state);
-  return isEnded ? { outcome: 'ok', value: 'ended' } : result;
-}
-
-function cancelled({ status }: OpenAiBatch): 'requested' | 'ended' {
-  return hasEnded(status.state) ? 'ended' : 'requested';
 }
 
 function valueOf<From, To>(

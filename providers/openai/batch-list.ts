@@ -1,6 +1,7 @@
 import { isJsonObject } from '../../core/openai/json-object';
 import type { JobToFind, MarkedJob, MarkerToList } from '../provider';
-import { hasEnded, type OpenAiBatch } from './batch-object';
+import { hasEnded } from '../job-end';
+import type { OpenAiBatch } from './batch-object';
 import { textOf } from './error-object';
 import { isOurs, markedJobId } from './job-marker';
 

@@ -1,5 +1,6 @@
 import { isJsonObject } from '../../core/openai/json-object';
 import { boundedError } from '../call-result';
+import { hasEnded } from '../job-end';
 import type { JobCounts, JobUsage } from '../../core/delegation/job-counts';
 import type { JobState, JobStatus, LineError, ProviderError } from '../provider';
 import { isQuotaCode, textOf } from './error-object';
@@ -27,7 +28,6 @@ const STATES: ReadonlyMap<string, JobState> = new Map([
   ['cancelled', 'cancelled'],
   ['canceled', 'cancelled'],
 ]);
-const OPEN_STATES: readonly JobState[] = ['submitted', 'running', 'cancelling'];
 /** Characters of a state in the provider's word. */
 export const MAX_STATE = 100;
 
@@ -44,11 +44,6 @@ export function readBatch(json: unknown, mask: (text: string) => string): OpenAi
     inputFileId: textOf(input),
     metadata: isJsonObject(metadata) ? metadata : {},
   };
-}
-
-/** Whether a job in this state has ended. */
-export function hasEnded(state: JobState): boolean {
-  return !OPEN_STATES.includes(state);
 }
 
 function readStatus(read: {

@@ -46,6 +46,7 @@ export interface StoredJob extends JobInput {
 /** The jobs of all simulated providers. A job is brought up to date when it is looked at. */
 export class JobStore {
   readonly #jobs = new Map<string, StoredJob>();
+  readonly #deleted = new Set<string>();
   readonly #ends: ProviderSettings['ends'] = [];
   #settings: ProviderSettings;
   #changedMs = 0;
@@ -78,12 +79,22 @@ export class JobStore {
 
   get(id: string, nowMs: number): StoredJob | undefined {
     const job = this.#jobs.get(id);
-    return job === undefined ? undefined : this.#upToDate(job, nowMs);
+    if (job === undefined || this.#deleted.has(id)) return undefined;
+    return this.#upToDate(job, nowMs);
   }
 
   /** Newest first. */
   all(nowMs: number): readonly StoredJob[] {
+    return this.created(nowMs).filter(({ id }) => !this.#deleted.has(id));
+  }
+
+  /** Also those that were deleted: they were paid for. Newest first. */
+  created(nowMs: number): readonly StoredJob[] {
     return [...this.#jobs.values()].map((job) => this.#upToDate(job, nowMs)).reverse();
+  }
+
+  delete(id: string): void {
+    this.#deleted.add(id);
   }
 
   /** Estimated tokens of the jobs that have not ended. */

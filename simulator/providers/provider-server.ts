@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import { NightshiftError, isNightshiftError } from '../../core/errors';
 import type { SimulatorSettings } from '../settings';
 import { jsonAnswer } from './answer';
+import { ANTHROPIC_API } from './anthropic/routes';
 import { AWS_TRANSCRIBE_API } from './aws-transcribe/routes';
 import { CallFaults, sendAnswer, serveWithFault } from './call-faults';
 import type { ApiEffect, ApiRoute, FakeApi } from './fake-api';
@@ -31,6 +32,7 @@ const APIS: readonly FakeApi[] = [
   MISTRAL_API,
   GROQ_API,
   TOGETHER_API,
+  ANTHROPIC_API,
   S3_API,
   AWS_TRANSCRIBE_API,
 ];
@@ -119,7 +121,7 @@ export class ProviderServer {
 
   #stats(): unknown {
     const nowMs = Date.now();
-    const jobs = this.#jobs.all(nowMs);
+    const jobs = this.#jobs.created(nowMs);
     const creates: Record<string, number> = {};
     for (const { marker } of jobs) {
       if (marker !== null) creates[marker] = (creates[marker] ?? 0) + 1;

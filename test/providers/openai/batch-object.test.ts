@@ -1,4 +1,5 @@
-import { hasEnded, readBatch } from '../../../providers/openai/batch-object';
+import { hasEnded } from '../../../providers/job-end';
+import { readBatch } from '../../../providers/openai/batch-object';
 
 const mask = (text: string) => text.replaceAll('s3cret', '***');
 const batch = (changes: object = {}) => ({ id: 'batch_1', status: 'in_progress', ...changes });
