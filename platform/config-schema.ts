@@ -98,6 +98,7 @@ const DEFAULT_ENDPOINTS = [
   '/v1/embeddings',
   '/v1/responses',
   '/v1/moderations',
+  '/v1/audio/transcriptions',
 ];
 
 /**

@@ -1,13 +1,17 @@
 import { forEachConcurrently } from '../core/async/for-each-concurrently';
-import { isNightshiftError } from '../core/errors';
+import { isNightshiftError, nullIfMissing } from '../core/errors';
 import { parseBatchRecord, type BatchRecord } from '../core/journal/batch-record';
 import {
   BATCH_RECORDS_PREFIX,
   batchRecordKey,
+  inputFilesKey,
   manifestKey,
+  modelMapKey,
   parseBatchRecordKey,
   sealsPrefix,
 } from '../core/names/object-names';
+import { parseInputFiles } from '../core/plan/input-files';
+import { parseModelMap } from '../core/plan/model-map';
 import type { ObjectStore } from './object-store';
 import type { RestoredRows, StoredFile } from './postgres/restored-rows';
 
@@ -101,8 +105,21 @@ async function restoreBatch(
   }
   // What the manifest says about the end outweighs the loss of headers that are no longer needed.
   const cause = record.passes_headers && !isClosed ? 'failed' : null;
-  if (!dryRun) await rows.insertBatch(record, cause);
+  if (!dryRun) {
+    // No sweep removes files while the batch lacks its row.
+    if (!isClosed) await pinFiles({ rows, store }, id);
+    await rows.insertBatch(record, cause);
+  }
   return cause === null ? 'continues' : 'ends';
+}
+
+/** Pins what requests of the batch name. Without a plan, ingestion looks the files up again. */
+async function pinFiles({ rows, store }: RestoreDeps, batchId: string): Promise<void> {
+  const map = await nullIfMissing(store.read(modelMapKey(batchId)));
+  if (map === null) return;
+  const key = inputFilesKey(batchId, parseModelMap(map).nonce);
+  const files = await nullIfMissing(store.read(key));
+  if (files !== null) await rows.pinFiles(batchId, [...parseInputFiles(files).keys()]);
 }
 
 async function hasSeals(store: RestoreDeps['store'], id: string): Promise<boolean> {

@@ -19,6 +19,7 @@ import { ConcurrencyLimit } from '../core/async/concurrency-limit';
 import type { DelegateActivities } from '../activities/delegate/contract';
 import type { DelegateDeps, OpenProvider } from '../activities/delegate/deps';
 import { createCollectJob } from '../activities/delegate/collect-job';
+import { LineFiles } from '../activities/delegate/line-files';
 import { createOpenParts } from '../activities/delegate/open-parts';
 import { createSettlePart } from '../activities/delegate/settle-part';
 import { createSubmitJob } from '../activities/delegate/submit-job';
@@ -74,6 +75,7 @@ export function createActivities(deps: ActivityDeps): WorkerActivities {
     isRouted: (model) => config.delegates[model] !== undefined || routes.isKnown(model),
     refreshRoutes: () => routes.update(),
     ...(deps.enqueue === undefined ? {} : { enqueue: deps.enqueue }),
+    pinFiles: (batchId, fileIds) => batches.pinFiles(batchId, fileIds),
     record: async (batchId) => {
       const row = await batches.find(batchId);
       if (row !== null) await recordBatch(store, row);
@@ -112,7 +114,11 @@ const PARTS_IN_MEMORY = 2;
 function createDelegation(deps: ActivityDeps): DelegateActivities {
   const { jobs, provider, observer, requestsEnded } = deps.delegation;
   const parts = new ConcurrencyLimit(PARTS_IN_MEMORY);
-  const delegating: DelegateDeps = { ...deps, jobs, provider, observer, parts, requestsEnded };
+  const lineFiles = new LineFiles(deps.store);
+  const delegating: DelegateDeps = {
+    ...{ ...deps, parts, lineFiles },
+    ...{ jobs, provider, observer, requestsEnded },
+  };
   return {
     openParts: createOpenParts({ ...delegating, accountOf }),
     submitJob: createSubmitJob(delegating),

@@ -8,6 +8,7 @@ import type { ObjectStore } from '../../storage/object-store';
 import type { BatchRow } from '../../storage/postgres/batches/types';
 import type { ProgressReporter } from '../../storage/postgres/progress';
 import type { ProviderJobs } from '../../storage/postgres/provider-jobs/repository';
+import type { LineFiles } from './line-files';
 import type { DelegateObserver } from './observer';
 
 /** A provider of the configuration, opened. */
@@ -39,6 +40,8 @@ export interface DelegateDeps {
   readonly requestsEnded: () => number;
   /** Limits how many parts the process has in memory (docs/design/delegation.md#memory). */
   readonly parts: ConcurrencyLimit;
+  /** Files that requests name. */
+  readonly lineFiles: LineFiles;
   /** Aborts when the process shuts down. */
   readonly drain: AbortSignal;
 }

@@ -6,15 +6,9 @@ import type { LineErrorCode } from '../../core/openai/result-line';
 import type { ProviderJobs } from '../../storage/postgres/provider-jobs/repository';
 import type { JobRow } from '../../storage/postgres/provider-jobs/job-row';
 import type { ExecuteChunkInput, ExecuteChunkResult } from '../contract';
-import { chunkOf } from '../execute/chunk';
-import { ChunkAttempt } from '../execute/chunk-attempt';
 import type { ExecuteDeps } from '../execute/deps';
-import { EndLinesRun } from '../execute/end-lines-run';
-import { KeptAnswers } from '../execute/kept-answers';
-import type { OpenRun, RunContext } from '../execute/open-run';
-import { openInput } from '../execute/open-run';
+import { endLines } from '../execute/end-lines';
 import { asFailure } from '../runtime/failure';
-import { withHeartbeat } from '../runtime/with-heartbeat';
 import type { SettlePartInput } from './contract';
 
 /**
@@ -29,15 +23,9 @@ export function createSettlePart(
       throw asFailure(error);
     });
     const last = lastJobs(rows, input);
-    const codeOf = (position: number) => codeFor(last(position), input.giveUpAtMs);
-    const openRun = async (context: RunContext): Promise<OpenRun> => {
-      const reader = await openInput(deps.store, context);
-      const kept = new KeptAnswers(deps.store);
-      const run = new EndLinesRun({ ...context, input: reader, kept, codeOf });
-      return { run, close: () => kept.close().finally(() => reader.close()) };
-    };
-    const attempt = new ChunkAttempt(chunkOf(chunkInput(input)), { deps, crashes: 0, openRun });
-    return withHeartbeat(() => attempt.run(), { details: () => attempt.heartbeatDetails });
+    return endLines(chunkInput(input), deps, (position) =>
+      codeFor(last(position), input.giveUpAtMs),
+    );
   };
 }
 

@@ -13,11 +13,11 @@ export async function uploadJob(
   row: JobRow,
   signal: AbortSignal,
 ): Promise<JobRow> {
-  const { provider, deps } = attempt;
+  const { provider, deps, input } = attempt;
   const job = await jobToFind(attempt, row);
   const body = stagedBody(deps.store, row);
-  const call = (options: CallOptions) =>
-    provider.api.upload(job, body, { ...options, openFile: noFile });
+  const openFile = (fileId: string) => deps.lineFiles.open(input, fileId);
+  const call = (options: CallOptions) => provider.api.upload(job, body, { ...options, openFile });
   const result = await observedCall(attempt, 'upload', call, signal);
   if (result.outcome === 'ok') return (await deps.jobs.recordUpload(row.id, result.value)) ?? row;
   if (result.outcome !== 'refused' && result.outcome !== 'gone') {
@@ -26,11 +26,6 @@ export async function uploadJob(
   logFailure(attempt, 'upload', result);
   const { code, message } = result.failure;
   return (await deps.jobs.refuse(row.id, { code, message })) ?? row;
-}
-
-/** No endpoint has lines that name files. */
-async function noFile(): Promise<null> {
-  return null;
 }
 
 /** The staged input of a job, read from the store each time it is sent. */

@@ -1,4 +1,5 @@
 import { ApplicationFailure, Context } from '@temporalio/activity';
+import { endpointRule } from '../../core/openai/endpoints';
 import type { ExecuteChunkInput, ExecuteChunkResult } from '../contract';
 import { withHeartbeat } from '../runtime/with-heartbeat';
 import { AdmissionQueue } from './admission-queue';
@@ -9,6 +10,7 @@ import { ChunkAttempt } from './chunk-attempt';
 import type { ExecuteDeps } from './deps';
 import type { EndedAttempt, ExecuteObserver } from './observer';
 import { EmptyQueueLog } from './empty-queue-log';
+import { endLines } from './end-lines';
 import { ExclusiveGate } from './exclusive-gate';
 import type { RunContext } from './open-run';
 import type { SharedState } from './open-send-run';
@@ -32,6 +34,9 @@ export function createExecuteChunk(
     emptyQueues: new EmptyQueueLog(deps.dispatcher, deps.logger),
   };
   return async (input) => {
+    if (endpointRule(input.endpoint).namesAudio) {
+      return endLines(input, deps, () => 'unsupported_endpoint');
+    }
     const { info } = Context.current();
     const chunk = chunkOf(input);
     const crashes = crashesBefore(info.heartbeatDetails, info.attempt);

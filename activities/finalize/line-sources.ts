@@ -1,7 +1,8 @@
 import { unansweredCode, type StopCause } from '../../core/batch/status';
 import { NightshiftError, nullIfMissing } from '../../core/errors';
 import type { Manifest } from '../../core/journal/manifest';
-import { parseSealKey } from '../../core/names/object-names';
+import { inputFilesKey, parseSealKey } from '../../core/names/object-names';
+import { parseInputFiles } from '../../core/plan/input-files';
 import { InputLines } from './input-lines';
 import { type BatchPlan, plannedOffsets, wholePlan } from './plan-offsets';
 import { type LineSource, UncoveredLines } from './unanswered-lines';
@@ -76,7 +77,10 @@ async function openUncovered(
 async function openUnrouted({ plan, inputKey }: LineSourcesInput): Promise<UnroutedLines | null> {
   if (inputKey === null) return null;
   const planned = await plannedOffsets(plan, wholePlan(plan.map));
-  return UnroutedLines.open({ store: plan.store, key: inputKey }, planned);
+  const { store, batchId, map } = plan;
+  const bytes = await nullIfMissing(store.read(inputFilesKey(batchId, map.nonce)));
+  const files = bytes === null ? null : parseInputFiles(bytes);
+  return UnroutedLines.open({ store, key: inputKey, files }, planned);
 }
 
 async function openInput(input: LineSourcesInput): Promise<InputLines | null> {

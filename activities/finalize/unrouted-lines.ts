@@ -1,10 +1,20 @@
 import { createLineSplitter, type RawLine } from '../../core/openai/line-splitter';
 import { readLineFields } from '../../core/openai/member-ranges';
+import type { InputFiles } from '../../core/plan/input-files';
 import type { ObjectStore } from '../../storage/object-store';
 import { indexOfOffset } from './plan-offsets';
+import { codeOutsidePlans } from './outside-plans';
 import type { LineSource, UnansweredLine } from './unanswered-lines';
 
-/** Lines of the input that are in no plan, because no gateway serves their model. */
+/** The input of a batch. */
+export interface InputToRead {
+  readonly store: ObjectStore;
+  readonly key: string;
+  /** The files that requests name; null if they name none. */
+  readonly files: InputFiles | null;
+}
+
+/** Lines of the input that are in no plan, because no gateway serves their model or the file that they name is unknown. */
 export class UnroutedLines implements LineSource {
   readonly #groups: AsyncIterator<UnansweredLine[]>;
   #group: UnansweredLine[] = [];
@@ -17,10 +27,7 @@ export class UnroutedLines implements LineSource {
   }
 
   /** Opens the input and reads the first lines. @throws object_store_failed */
-  static async open(
-    input: { store: ObjectStore; key: string },
-    planned: Float64Array,
-  ): Promise<UnroutedLines> {
+  static async open(input: InputToRead, planned: Float64Array): Promise<UnroutedLines> {
     const lines = new UnroutedLines(unroutedLines(input, planned));
     await lines.load();
     lines.#nextGroup();
@@ -64,14 +71,15 @@ export class UnroutedLines implements LineSource {
 }
 
 async function* unroutedLines(
-  { store, key }: { store: ObjectStore; key: string },
+  { store, key, files }: InputToRead,
   planned: Float64Array,
 ): AsyncGenerator<UnansweredLine[]> {
   let found: UnansweredLine[] = [];
   const line = ({ bytes, start, end, offset }: RawLine) => {
     if (indexOfOffset(planned, offset) !== -1) return;
-    const { customId } = readLineFields(bytes.subarray(start, end));
-    found.push({ offset, customId, code: 'model_not_found' });
+    const line = bytes.subarray(start, end);
+    const { customId } = readLineFields(line);
+    found.push({ offset, customId, code: codeOutsidePlans(line, files) });
   };
   // Ingestion has checked encoding and lengths already.
   const splitter = createLineSplitter({

@@ -1,5 +1,6 @@
 import type { Config } from '../../platform/config-schema';
 import type { ObjectStore } from '../../storage/object-store';
+import type { PinnedFile } from '../../storage/postgres/batches/pin-files';
 import type { Heartbeat } from '../runtime/heartbeat';
 import type { IngestAttempt } from './ingest-attempt';
 import type { ScanGate } from './scan-gate';
@@ -14,6 +15,11 @@ export interface IngestDeps {
   refreshRoutes?(): Promise<void>;
   /** Counts the batch's requests against its tenant's limit; false if they exceed it. */
   enqueue?(batchId: string, requests: number): Promise<boolean>;
+  /**
+   * Looks up files that requests of the batch name, and pins those that its tenant has. Undefined: none is found.
+   * @throws postgres_unavailable
+   */
+  pinFiles?(batchId: string, fileIds: readonly string[]): Promise<readonly PinnedFile[]>;
   /** Writes what the store must know of the batch before its first request is sent. */
   record?(batchId: string): Promise<void>;
   /** Time after which the server has the latest heartbeat, ms. */

@@ -65,7 +65,7 @@ async function ingest(ingestion: Ingestion): Promise<IngestResult> {
 
   let scanned = await scanFile(ingestion, { key, endpoint });
   if (await hasNewRoutes(deps, scanned)) scanned = await scanFile(ingestion, { key, endpoint });
-  const { plan, errors, requests } = scanned;
+  const { plan, errors, requests, files } = scanned;
   if (!fitsModelNames(plan.modelNames())) errors.add(modelNamesTooLong());
   if (errors.count > 0) return writeErrors(store, batchId, errors.list());
   if (deps.enqueue !== undefined && !(await deps.enqueue(batchId, requests))) {
@@ -73,5 +73,5 @@ async function ingest(ingestion: Ingestion): Promise<IngestResult> {
   }
   // Before the plan: a planned batch may be sent, and its answers must never lack a record.
   await deps.record?.(batchId);
-  return writePlan(store, batchId, { plan, lineCount: requests });
+  return writePlan(store, batchId, { plan, lineCount: requests, files });
 }

@@ -2,7 +2,14 @@ import { randomBytes } from 'node:crypto';
 import { forEachConcurrently } from '../../core/async/for-each-concurrently';
 import { nullIfMissing } from '../../core/errors';
 import type { InputError } from '../../core/openai/input-errors';
-import { inputErrorsKey, modelMapKey, planKey, runsKey } from '../../core/names/object-names';
+import {
+  inputErrorsKey,
+  inputFilesKey,
+  modelMapKey,
+  planKey,
+  runsKey,
+} from '../../core/names/object-names';
+import { encodeInputFiles, type InputFiles } from '../../core/plan/input-files';
 import { encodeModelMap, parseModelMap, type ModelMap } from '../../core/plan/model-map';
 import type { ObjectStore } from '../../storage/object-store';
 import { readInputErrors } from '../input-errors';
@@ -24,7 +31,7 @@ export type IngestResult =
         /** No worker could send it when the file was read. */
         readonly undecided?: boolean;
       }[];
-      /** Lines of models without a plan. */
+      /** Lines outside all plans. */
       readonly unroutedLines: number;
     }
   | {
@@ -59,6 +66,14 @@ export async function writeErrors(
   return (await earlierResult(store, batchId)) ?? { kind: 'invalid', errorCount: errors.length };
 }
 
+/** What {@link writePlan} writes. */
+export interface PlanToWrite {
+  readonly plan: PlanCollector;
+  readonly lineCount: number;
+  /** Null if requests of the endpoint name no files. */
+  readonly files: InputFiles | null;
+}
+
 /**
  * Writes the plans and their runs into a folder with a nonce of its own, and then `model_map.json`. If the map exists
  * already, another attempt was first: its map is the result, and our plans are garbage for the sweep.
@@ -66,7 +81,7 @@ export async function writeErrors(
 export async function writePlan(
   store: ObjectStore,
   batchId: string,
-  { plan, lineCount }: { readonly plan: PlanCollector; readonly lineCount: number },
+  { plan, lineCount, files }: PlanToWrite,
 ): Promise<IngestResult> {
   const nonce = randomBytes(8).toString('hex');
   const models = plan.models();
@@ -75,6 +90,9 @@ export async function writePlan(
     await store.putIfAbsent(planKey(batchId, nonce, safeModel), pieces());
     if (runs !== null) await store.putIfAbsent(runsKey(batchId, nonce, safeModel), runs);
   });
+  if (files !== null) {
+    await store.putIfAbsent(inputFilesKey(batchId, nonce), encodeInputFiles(files));
+  }
   const map = plan.modelMap(nonce, lineCount);
   const put = await store.putIfAbsent(modelMapKey(batchId), encodeModelMap(map));
   if (put === 'created') return planned(map);

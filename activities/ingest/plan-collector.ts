@@ -7,6 +7,8 @@ import { safeModelNames } from '../../core/names/safe-model';
 /** The plans of a batch while its input is read: 16 bytes per request, and 1.6 % of its prompts. */
 export interface PlanCollector {
   add(request: ScannedRequest): void;
+  /** Counts a request that stays outside all plans, because it names a file that there is not. */
+  addWithoutFile(model: string): void;
   /** Every model with a plan, in order of first appearance. */
   models(): CollectedModel[];
   /** Every model that a line names. */
@@ -46,6 +48,7 @@ export function createPlanCollector(options: PlanCollectorOptions): PlanCollecto
   const builders = new Map<string, PlanBuilder>();
   const planned = new Set<string>();
   const unplanned = new Map<string, number>();
+  const withoutFile = new Map<string, number>();
 
   const hasPlan = (model: string): boolean => {
     if (unplanned.has(model)) return false;
@@ -76,29 +79,49 @@ export function createPlanCollector(options: PlanCollectorOptions): PlanCollecto
     add(request) {
       const builder = builderOf(request.model);
       if (builder !== null) builder.add(request, request.prompt);
-      else unplanned.set(request.model, (unplanned.get(request.model) ?? 0) + 1);
+      else countOne(unplanned, request.model);
     },
+    addWithoutFile: (model) => countOne(withoutFile, model),
     models,
-    modelNames: () => [...builders.keys(), ...unplanned.keys()],
+    modelNames: () => [
+      ...new Set([...builders.keys(), ...unplanned.keys(), ...withoutFile.keys()]),
+    ],
     unknown: { planned, unplanned },
     modelMap: (nonce, lineCount) => {
-      const open = undecided();
-      return {
-        version: 1,
-        nonce,
-        line_count: lineCount,
-        model_to_safe: Object.fromEntries(
-          models().map(({ model, safeModel }) => [model, safeModel]),
-        ),
-        safe_to_model: Object.fromEntries(
-          models().map(({ model, safeModel }) => [safeModel, model]),
-        ),
-        entries: Object.fromEntries(
-          models().map(({ safeModel, builder }) => [safeModel, builder.count]),
-        ),
-        unrouted: Object.fromEntries(unplanned),
-        ...(open.length === 0 ? {} : { undecided: open }),
-      };
+      const unrouted = sums(unplanned, withoutFile);
+      return mapOf(models(), { nonce, lineCount, unrouted, undecided: undecided() });
     },
   };
+}
+
+/** What a model map says beside its models. */
+interface MapFacts {
+  readonly nonce: string;
+  readonly lineCount: number;
+  readonly unrouted: ReadonlyMap<string, number>;
+  /** Safe names. */
+  readonly undecided: readonly string[];
+}
+
+function mapOf(models: readonly CollectedModel[], facts: MapFacts): ModelMap {
+  const { nonce, lineCount, unrouted, undecided } = facts;
+  return {
+    version: 1,
+    nonce,
+    line_count: lineCount,
+    model_to_safe: Object.fromEntries(models.map(({ model, safeModel }) => [model, safeModel])),
+    safe_to_model: Object.fromEntries(models.map(({ model, safeModel }) => [safeModel, model])),
+    entries: Object.fromEntries(models.map(({ safeModel, builder }) => [safeModel, builder.count])),
+    unrouted: Object.fromEntries(unrouted),
+    ...(undecided.length === 0 ? {} : { undecided }),
+  };
+}
+
+function countOne(counts: Map<string, number>, model: string): void {
+  counts.set(model, (counts.get(model) ?? 0) + 1);
+}
+
+function sums(a: ReadonlyMap<string, number>, b: ReadonlyMap<string, number>): Map<string, number> {
+  const models = new Set([...a.keys(), ...b.keys()]);
+  return new Map([...models].map((model) => [model, (a.get(model) ?? 0) + (b.get(model) ?? 0)]));
 }

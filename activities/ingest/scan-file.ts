@@ -4,6 +4,9 @@ import type { LineRules } from '../../core/openai/line-check';
 import type { ScanSink } from '../../core/openai/line-scanner';
 import { pause } from '../runtime/pause';
 import type { IngestDeps, Ingestion } from './deps';
+import type { InputFiles } from '../../core/plan/input-files';
+import { endpointRule } from '../../core/openai/endpoints';
+import { HeldRequests } from './held-requests';
 import { createPlanCollector, type PlanCollector } from './plan-collector';
 import { scanInput } from './scan-input';
 
@@ -12,6 +15,8 @@ export interface ScannedFile {
   readonly plan: PlanCollector;
   readonly errors: InputErrors;
   readonly requests: number;
+  /** The files that requests name; null if requests of the endpoint name none. */
+  readonly files: InputFiles | null;
 }
 
 /** The SDK sends heartbeats at least every 2 s. After this time the server has the latest one. */
@@ -27,9 +32,10 @@ export async function scanFile(
   const isRouted = (model: string) => deps.isRouted(model);
   const plan = createPlanCollector({ isRouted, maxUndecided });
   const rules = scanRules(deps, endpoint);
+  const held = endpointRule(endpoint).namesAudio ? new HeldRequests() : null;
   const sink: ScanSink = {
     request: (request) => {
-      if (errors.count === 0) plan.add(request);
+      if (errors.count === 0) (held ?? plan).add(request);
     },
     fault: (error) => errors.add(error),
   };
@@ -39,7 +45,8 @@ export async function scanFile(
     throw isNightshiftError(error, 'object_missing') ? inputMissing(batchId) : error;
   });
   heartbeat.check();
-  return { plan, errors, requests };
+  const files = held === null || errors.count > 0 ? null : await held.planInto(plan, ingestion);
+  return { plan, errors, requests, files };
 }
 
 /**

@@ -64,6 +64,11 @@ export function runsKey(batchId: string, nonce: string, safeModel: string): stri
   return `${batchPrefix(batchId)}plans/${nonce}/${safeModel}.runs`;
 }
 
+/** The files that requests of a batch name; absent if its endpoint has none. */
+export function inputFilesKey(batchId: string, nonce: string): string {
+  return `${batchPrefix(batchId)}plans/${nonce}/files.json`;
+}
+
 /** The staged input of a job at a provider; `r` differs between attempts at staging it. */
 export function stagedJobKey(batchId: string, jobId: string, r: string): string {
   return `${batchPrefix(batchId)}delegated/${jobId}.${r}.jsonl`;

@@ -6,9 +6,16 @@ export interface EndpointRule {
   readonly countsInputs: boolean;
   /** Whether a missing `model` means the configured default. */
   readonly modelOptional: boolean;
+  /** Whether `body` names a recording, as an uploaded file or in itself. */
+  readonly namesAudio: boolean;
 }
 
-const PLAIN: EndpointRule = { required: [], countsInputs: false, modelOptional: false };
+const PLAIN: EndpointRule = {
+  required: [],
+  countsInputs: false,
+  modelOptional: false,
+  namesAudio: false,
+};
 
 const RULES: ReadonlyMap<string, EndpointRule> = new Map([
   ['/v1/chat/completions', { ...PLAIN, required: ['messages'] }],
@@ -19,6 +26,8 @@ const RULES: ReadonlyMap<string, EndpointRule> = new Map([
   ['/v1/images/generations', { ...PLAIN, required: ['prompt'] }],
   ['/v1/images/edits', { ...PLAIN, required: ['prompt', 'images'] }],
   ['/v1/videos', { ...PLAIN, required: ['prompt'] }],
+  ['/v1/audio/transcriptions', { ...PLAIN, namesAudio: true }],
+  ['/v1/audio/translations', { ...PLAIN, namesAudio: true }],
 ]);
 
 /** The rule of an endpoint. An endpoint that is only in the configuration requires nothing but `model`. */

@@ -18,6 +18,9 @@ export type InputErrorCode =
   | 'unprocessable_file'
   | 'too_many_errors';
 
+/** Receives one fault of the current line. */
+export type ReportFault = (code: InputErrorCode, message: string, param: string) => void;
+
 /** One entry of a failed batch's `errors.data`; `line` counts all lines from 1, null for the whole file. */
 export interface InputError {
   readonly code: InputErrorCode;

@@ -1,5 +1,6 @@
-import { endpointRule } from './endpoints';
-import type { InputErrorCode } from './input-errors';
+import { checkAudio } from './audio-check';
+import { endpointRule, type EndpointRule } from './endpoints';
+import type { ReportFault } from './input-errors';
 import { kindOf, quoted } from './input-values';
 import { isJsonObject } from './json-object';
 
@@ -19,10 +20,9 @@ export interface CheckedLine {
   readonly body: Readonly<Record<string, unknown>> | null;
   /** Inputs of an embeddings request; 0 at other endpoints. */
   readonly inputs: number;
+  /** The uploaded file that the request names; null for one without, and at endpoints without audio. */
+  readonly fileId: string | null;
 }
-
-/** Receives one fault of the current line. */
-export type ReportFault = (code: InputErrorCode, message: string, param: string) => void;
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -41,16 +41,15 @@ export function checkLine(line: Members, rules: LineRules, report: ReportFault):
   checkMethod(line['method'], report);
   const urlFits = checkUrl(line['url'], rules.endpoint, report);
   const body = checkBody(line['body'], report);
-  if (body === null) return { customId, model: null, body, inputs: 0 };
+  if (body === null) return { customId, model: null, body, inputs: 0, fileId: null };
   const model = checkModel(body['model'], rules, report);
   const rule = endpointRule(rules.endpoint);
   // A line for another endpoint has the members of that endpoint; only its URL is reported.
   if (urlFits) checkRequired(body, rule.required, report);
-  if (body['stream'] === true) {
-    const message = 'Streaming is not possible in a batch: remove `stream` or set it to false.';
-    report('streaming_unsupported', message, 'body.stream');
-  }
-  return { customId, model, body, inputs: rule.countsInputs ? countInputs(body['input']) : 0 };
+  checkStream(body, rule, report);
+  const fileId = urlFits && rule.namesAudio ? checkAudio(body, report) : null;
+  const inputs = rule.countsInputs ? countInputs(body['input']) : 0;
+  return { customId, model, body, inputs, fileId };
 }
 
 function checkCustomId(value: unknown, report: ReportFault): string | null {
@@ -103,6 +102,16 @@ function checkModel(value: unknown, rules: LineRules, report: ReportFault): stri
 
 function checkRequired(body: Members, required: readonly string[], report: ReportFault): void {
   for (const name of required) if (isAbsent(body[name])) missing(`body.${name}`, report);
+}
+
+function checkStream(body: Members, { namesAudio }: EndpointRule, report: ReportFault): void {
+  if (body['stream'] === true) {
+    const message = 'Streaming is not possible in a batch: remove `stream` or set it to false.';
+    report('streaming_unsupported', message, 'body.stream');
+  }
+  if (!namesAudio || body['stream_format'] !== 'sse') return;
+  const message = 'Streaming is not possible in a batch: remove `stream_format`.';
+  report('streaming_unsupported', message, 'body.stream_format');
 }
 
 /** A text or an array of tokens is one input; an array of these counts each element. */

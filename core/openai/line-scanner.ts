@@ -37,6 +37,8 @@ export interface ScannedRequest {
   readonly prefixHash: number;
   /** The effective model: the default for a moderation without one. */
   readonly model: string;
+  /** The uploaded file that the request names; null if it names none. */
+  readonly fileId: string | null;
   /** Valid as long as the request. */
   readonly prompt: PromptBytes;
 }
@@ -130,6 +132,7 @@ class LineJudge {
       length: line.end - line.start,
       prefixHash: this.#prefixHash(checked.body),
       model: checked.model,
+      fileId: checked.fileId,
       prompt: this.#findPrompt(line, checked.body),
     });
   }

@@ -17,7 +17,10 @@ export interface ModelMap {
   readonly safe_to_model: Readonly<Record<string, string>>;
   /** Plan entries by safe model name. */
   readonly entries: Readonly<Record<string, number>>;
-  /** Number of lines of each model that no gateway serves and that has no plan. */
+  /**
+   * Number of lines of each model outside all plans: no gateway serves the model, or the lines name files that
+   * there are not.
+   */
   readonly unrouted: Readonly<Record<string, number>>;
   /**
    * Safe names of planned models that no worker could send when the file was read. Their routes are

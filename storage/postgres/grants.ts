@@ -43,6 +43,7 @@ const NEEDED: Readonly<Record<Component, Privileges>> = {
     'table uploads': 'select, update, delete',
     'table batches': 'select, update, delete',
     'table batch_headers': 'select, delete',
+    'table batch_files': 'select, insert, delete',
     'table removed_batches': 'select, insert, delete',
     'table idempotency_keys': 'select, delete',
     'table chunk_progress': 'select, insert, update, delete',

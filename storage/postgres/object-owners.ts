@@ -6,8 +6,8 @@ import { query } from './sql';
 
 /**
  * The given keys whose objects have no owner. The object of a file has an owner if one of these rows exists:
- * the file, the batch whose result it is, an open batch whose input it is (the row of the file may be lost),
- * or an upload with a completion that wrote it. An upload part has
+ * the file, the batch whose result it is, an open batch whose input it is or whose requests name it (the row of
+ * the file may be lost), or an upload with a completion that wrote it. An upload part has
  * an owner until its upload is marked as cleared. All other objects count as owned.
  * @throws postgres_unavailable
  */
@@ -35,6 +35,9 @@ async function unownedFiles(
        and not exists (select 1 from batches b where b.id = o.batch_id)
        and not exists (
          select 1 from batches b where b.input_object_key = o.key and b.status = any($4))
+       and not exists (
+         select 1 from batch_files p join batches b on b.id = p.batch_id
+         where p.file_id = o.file_id and b.status = any($4))
        and o.key <> all (coalesce(
          (select array_agg(joined.key) from uploads u, unnest(u.joined_keys) as joined (key)), '{}'))`,
     [

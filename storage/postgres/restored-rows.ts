@@ -20,6 +20,8 @@ export interface RestoredRows {
   filesWithBytes(afterSeq: number, limit: number): Promise<StoredFile[]>;
   /** Notes that files were deleted and their bytes removed. */
   markGone(fileIds: readonly string[]): Promise<void>;
+  /** Pins the files that requests of a batch name, whose row is inserted next. */
+  pinFiles(batchId: string, fileIds: readonly string[]): Promise<void>;
   /** Makes all later epochs higher than any that a process took from the lost part of the database. */
   skipEpochs(): Promise<void>;
   /**
@@ -61,6 +63,11 @@ export function createRestoredRows(pool: Pool): RestoredRows {
          where id = any($1) and bytes_gone_at is null`,
         [fileIds],
       );
+    },
+    pinFiles: async (batchId, fileIds) => {
+      const statement = `insert into batch_files (batch_id, file_id)
+        select $1, * from unnest($2::text[]) on conflict do nothing`;
+      await query(pool, statement, [batchId, fileIds]);
     },
     skipEpochs: async () => {
       const statement = `select setval('chunk_epoch', (select last_value from chunk_epoch) + $1)`;

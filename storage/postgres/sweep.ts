@@ -125,6 +125,9 @@ function filesToEmpty(pool: Pool, limit: number): Promise<{ id: string; objectKe
        and not exists (
          select 1 from batches b
          where b.input_file_id = f.id and b.input_object_key is not null and b.status = any($2))
+       and not exists (
+         select 1 from batch_files p join batches b on b.id = p.batch_id
+         where p.file_id = f.id and b.status = any($2))
      order by f.seq limit $3`,
     [CLOCK_MARGIN_SEC, OPEN, limit],
   );
@@ -160,7 +163,8 @@ async function removeBatches(pool: Pool, batchIds: readonly string[]): Promise<v
     pool,
     `with gone as (
        delete from batches where id = any($1) and status = any($2)
-       returning id, tenant, created_at, seq)
+       returning id, tenant, created_at, seq),
+     unpinned as (delete from batch_files where batch_id in (select id from gone))
      insert into removed_batches (id, tenant, created_at, seq, removed_at)
      select id, tenant, created_at, seq, ${NOW_SEC} from gone`,
     [batchIds, TERMINAL],

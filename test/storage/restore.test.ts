@@ -1,6 +1,14 @@
 import { recordBatch } from '../../activities/ingest/record-batch';
 import { batchIdFromBytes } from '../../core/names/ids';
-import { batchRecordKey, manifestKey, sealKey } from '../../core/names/object-names';
+import {
+  batchRecordKey,
+  inputFilesKey,
+  manifestKey,
+  modelMapKey,
+  sealKey,
+} from '../../core/names/object-names';
+import { encodeInputFiles } from '../../core/plan/input-files';
+import { encodeModelMap } from '../../core/plan/model-map';
 import { createBatchRepository } from '../../storage/postgres/batches/repository';
 import { createRestoredRows } from '../../storage/postgres/restored-rows';
 import { restoreRows } from '../../storage/restore';
@@ -8,7 +16,7 @@ import { createMemoryStore, type MemoryStore } from '../support/memory-store';
 import { useDatabase } from '../support/postgres';
 import { insertBatch, insertFile } from '../support/rows';
 
-const database = useDatabase('batches', 'files');
+const database = useDatabase('batches', 'files', 'batch_files');
 let store: MemoryStore;
 
 beforeEach(async () => {
@@ -64,6 +72,21 @@ it('ends a batch whose pass-through headers are lost, unless all that is left is
   );
   expect((await sending.find())?.stopCause).toBe('failed');
   expect((await closed.find())?.stopCause).toBeNull();
+});
+
+it('pins the files that requests of a batch name', async () => {
+  const { id } = await loseBatch();
+  const map = { version: 1, nonce: 'n', line_count: 1, unrouted: {} } as const;
+  const plans = { model_to_safe: {}, safe_to_model: {}, entries: {} };
+  await store.putIfAbsent(modelMapKey(id), encodeModelMap({ ...map, ...plans }));
+  const file = { key: 'files/t/file-1', bytes: 1, filename: 'a.wav' };
+  const files = encodeInputFiles(new Map([['file-1', file]]));
+  await store.putIfAbsent(inputFilesKey(id, 'n'), files);
+  const pins = async () => (await database.pool.query('select * from batch_files')).rows;
+  await restore(true);
+  expect(await pins()).toEqual([]);
+  await restore();
+  expect(await pins()).toEqual([{ batch_id: id, file_id: 'file-1' }]);
 });
 
 it('does not start a batch again that ended and whose journal was removed', async () => {

@@ -19,6 +19,7 @@ import {
   pageOfOpenBatches,
   unstartedBatches,
 } from './read';
+import { type PinnedFile, pinFiles } from './pin-files';
 import { addOverdue, noteRestart, resetOverdue } from './reconcile-attempts';
 import type {
   BatchQuery,
@@ -55,6 +56,11 @@ export interface BatchRepository {
    * valid as `after` for a day.
    */
   list(page: BatchQuery): Promise<Page<BatchRow> | null>;
+  /**
+   * Looks up files that requests of the batch name, and pins those that its tenant can see
+   * (docs/design/ends.md#pinned-files-of-requests).
+   */
+  pinFiles(batchId: string, fileIds: readonly string[]): Promise<PinnedFile[]>;
   /** A batch of any tenant, for its workflow; null if there is none. */
   find(batchId: string): Promise<BatchRow | null>;
 
@@ -126,6 +132,7 @@ export function createBatchRepository(
     quota: (tenant) => batchQuota(pool, tenant, limits),
     get: (id, tenant) => getBatch(pool, id, tenant),
     list: (page) => listBatches(pool, page),
+    pinFiles: (batchId, fileIds) => pinFiles(pool, batchId, fileIds),
     find: (batchId) => findBatch(pool, batchId),
     claimCancel: (id, tenant, nowSec) => claimCancel(pool, { id, tenant, nowSec }),
     claimCause: (batchId, cause) => claimCause(pool, batchId, cause),

@@ -18,6 +18,7 @@ import type {
 import type { DelegateDeps, OpenProvider } from '../../../activities/delegate/deps';
 import type { CollectedLines } from '../../../activities/delegate/observer';
 import { sha256Hex } from '../../../activities/delegate/open-parts';
+import { LineFiles } from '../../../activities/delegate/line-files';
 import { createSettlePart } from '../../../activities/delegate/settle-part';
 import { createSubmitJob } from '../../../activities/delegate/submit-job';
 import { createWatchJob } from '../../../activities/delegate/watch-job';
@@ -106,6 +107,7 @@ export async function jobWorld(pool: Pool, options: JobWorldOptions = {}): Promi
       collected: (job) => void collected.push(job),
     },
     ...{ parts: new ConcurrencyLimit(4), requestsEnded: () => 0 },
+    lineFiles: new LineFiles(store),
     drain: new AbortController().signal,
   };
   const offsets = await writeInput(store, batchId, { lines, ...options });

@@ -35,7 +35,11 @@ async function plan(prompts: readonly string[]) {
   });
   scanner.end();
   const store = createMemoryStore();
-  const result = await writePlan(store, BATCH, { plan: collector, lineCount: prompts.length });
+  const result = await writePlan(store, BATCH, {
+    plan: collector,
+    lineCount: prompts.length,
+    files: null,
+  });
   if (result.kind !== 'planned') throw new Error('not planned');
   const bytes = store.objects.get(planKey(BATCH, result.nonce, 'm')) ?? Buffer.alloc(0);
   const runs = store.objects.get(runsKey(BATCH, result.nonce, 'm'));

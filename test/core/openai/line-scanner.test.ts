@@ -14,9 +14,10 @@ describe('a line of the input file', () => {
     const { found, errors, requests } = scan(`${first}\n${line({ custom_id: 'b' })}`);
     expect(errors).toEqual([]);
     expect(requests).toBe(2);
+    const rest = { prefixHash: 0, model: 'm', fileId: null };
     expect(found).toEqual([
-      { offset: 0, length: first.length, prefixHash: 0, model: 'm' },
-      { offset: first.length + 1, length: first.length, prefixHash: 0, model: 'm' },
+      { offset: 0, length: first.length, ...rest },
+      { offset: first.length + 1, length: first.length, ...rest },
     ]);
   });
 

@@ -69,7 +69,8 @@ const LIMITS = { maxBatches: 100, maxStoredBytes: 1e9, maxFiles: 100, ...UPLOADS
 /** Methods of the repository of batches, by caller. */
 const CALLERS = {
   api: 'insert insertOnce quota get list claimCancel awaitsCancelSignal unstarted markStarted',
-  steps: 'find claimCause recordPhase recordEnd recordUnfinalized beginStep noteFirstRequest',
+  steps:
+    'find pinFiles claimCause recordPhase recordEnd recordUnfinalized beginStep noteFirstRequest',
   reconcile:
     'openPage findOpen find markStarted noteRestart addOverdue resetOverdue held live recordLateDelivery',
 };
@@ -207,6 +208,7 @@ describe('the worker', () => {
     expect(await records.find(id)).toMatchObject({ status: 'validating' });
     expect(await enqueueRequests(worker, { batchId: id, requests: 3, max: 10 })).toBe(true);
     expect(await records.beginStep(id, { step: 'ingestion', worker: 'w' })).not.toBeNull();
+    expect(await records.pinFiles(id, ['file-unknown'])).toEqual([]);
     expect(await records.noteFirstRequest(id, 0)).not.toBeNull();
     await records.recordPhase(id, { status: 'in_progress', total: 3, model: 'm', models: ['m'] });
     expect(await records.recordEnd(terminal(id))).toBe('completed');
