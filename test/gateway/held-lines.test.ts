@@ -65,7 +65,7 @@ it('are closed at once at a cancel, use no try, and never reach a backend', asyn
   const cancelledMs = performance.now();
   await untilQueued(gateway, 0);
   // Without reports they would wait for the grace of 60 s. On a calm machine this takes 5 ms.
-  expect(performance.now() - cancelledMs).toBeLessThan(1_000);
+  expect(performance.now() - cancelledMs).toBeLessThan(20_000);
   backend.respond();
   expect(await running).toMatchObject({ left: 'stopped', answered: 1, failed: 0 });
   await until(() => isQueueEmpty(gateway), 5_000, 'an empty stock');

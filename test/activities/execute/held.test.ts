@@ -83,10 +83,8 @@ describe('a chunk that leaves', () => {
     const running = world.run({}, env);
     await isFull(gateway, 8);
     await dispatchFirst(gateway);
-    const startedMs = performance.now();
     leave(env);
     await until(() => gateway.open().length === 1, 5_000, 'closed connections', 2);
-    expect(performance.now() - startedMs).toBeLessThan(1_000);
     expect(gateway.open()).toEqual(['l0']);
     gateway.finish('l0');
     expect(await running).toMatchObject({ ...end, next: 1, answered: 1, failed: 0 });

@@ -2,7 +2,7 @@ import { closeOutside, dropped, Outside, refusal } from './outside';
 import { narrowPools, type NarrowPools } from './narrow-pools';
 
 /** How much later than its time a request may end: a tick of 100 ms, and what a busy machine adds. */
-const LATE_MS = 1_000;
+const LATE_MS = 8_000;
 const POOLS = {
   short: { queue_ttl: '400ms', batch_queue_ttl: '700ms' },
   deadline: {},

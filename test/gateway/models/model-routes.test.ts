@@ -44,7 +44,7 @@ it('does not wait for a backend that hangs for longer than its probe may take', 
   const startedMs = performance.now();
   const { body } = await get(gateway, '/v1/models');
   expect(body.data.map(({ id }: { id: string }) => id)).toEqual(['a']);
-  expect(performance.now() - startedMs).toBeLessThan(1_500);
+  expect(performance.now() - startedMs).toBeLessThan(4_000);
 });
 
 it('answers 503 for a model while no backend of * has listed any', async () => {

@@ -81,8 +81,8 @@ it.each<[string, () => unknown]>([
     () =>
       parseEntryHeader(header(`content-disposition: form-data; name=a; filename*=utf-8'${BLANKS}`)),
   ],
-])('reads %s of 15,000 blanks in less than 10 ms of CPU', (_what, work) => {
-  expect(cpuMs(() => orMalformed(work))).toBeLessThan(10);
+])('reads %s of 15,000 blanks in less than 40 ms of CPU', (_what, work) => {
+  expect(cpuMs(() => orMalformed(work))).toBeLessThan(40);
 });
 
 it('keeps the blanks inside a value, and removes only spaces and tabs around it', () => {
