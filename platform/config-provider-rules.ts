@@ -40,9 +40,31 @@ function providerRules(name: string, { request_timeout, url, ...one }: ProviderC
     [one.job_timeout === 0, 'job_timeout', 'must be longer than 0'],
     [one.min_lines > one.max_lines, 'min_lines', 'must not exceed max_lines'],
   ];
-  return rules.flatMap(([isBroken, key, message]) =>
-    isBroken ? [{ path: ['providers', name, key], message }] : [],
-  );
+  return [
+    ...rules.flatMap(([isBroken, key, message]) =>
+      isBroken ? [{ path: ['providers', name, key], message }] : [],
+    ),
+    ...('storage' in one ? storageRules(name, one.storage) : []),
+  ];
+}
+
+/** Broken rules of the folder of a provider. A token in its address would be printed with the settings. */
+function storageRules(
+  name: string,
+  storage: Extract<ProviderConfig, { storage: unknown }>['storage'],
+): RuleBreak[] {
+  if (storage.type !== 'azure_container') return [];
+  const { url, api_key_name: keyName, api_key_file: keyFile } = storage;
+  const path = ['providers', name, 'storage'];
+  const token = 'the token of the container is in a file';
+  return [
+    ...(new URL(url).search === ''
+      ? []
+      : [{ path: [...path, 'url'], message: `must have no query: ${token}` }]),
+    ...((keyName === undefined) === (keyFile === undefined)
+      ? [{ path: [...path, 'api_key_file'], message: `set one of it and api_key_name: ${token}` }]
+      : []),
+  ];
 }
 
 function delegateRules(config: Config, model: string): RuleBreak[] {

@@ -49,6 +49,20 @@ const s3Storage = z.strictObject({
   url: url.optional(),
 });
 
+/** A folder of a container in Azure Blob Storage. Its key is a token (SAS). */
+const azureStorage = z.strictObject({
+  type: z.literal('azure_container'),
+  /** Of the container, such as `https://acme.blob.core.windows.net/recordings`. */
+  url,
+  /** Beginning of all names; without a slash at its end, one is added. */
+  prefix: z.string().default(''),
+  api_key_name: serverKeys.api_key_name,
+  api_key_file: serverKeys.api_key_file,
+});
+
+/** The service identifies one language of at most ten. */
+const locales = z.array(nonEmpty).min(1).max(10).default(['en-US']);
+
 /** Of types whose list shows our marker. */
 const markedKeys = {
   /** Whether jobs of this installation that no row knows are cancelled. */
@@ -70,6 +84,16 @@ const provider = z.discriminatedUnion('type', [
     type: z.literal('together'),
     ...providerKeys,
     max_bytes: size('95MiB'),
+  }),
+  z.strictObject({
+    type: z.literal('azure_speech'),
+    ...providerKeys,
+    api_version: nonEmpty.default('2024-11-15'),
+    /** Of recordings whose lines state no language. */
+    locales,
+    storage: azureStorage,
+    max_open_jobs: count.prefault(100),
+    max_lines: count.prefault(1_000),
   }),
   z
     .strictObject({
@@ -137,5 +161,7 @@ export const delegationSections = {
 export type ProviderConfig = z.output<typeof provider>;
 /** The bucket of a provider that works from S3. */
 export type S3StorageConfig = z.output<typeof s3Storage>;
+/** The container of a provider that works from Azure Blob Storage. */
+export type AzureStorageConfig = z.output<typeof azureStorage>;
 /** How one model is delegated. */
 export type DelegateConfig = z.output<typeof delegate>;

@@ -46,8 +46,27 @@ export interface AnthropicKind {
   readonly apiVersion: string;
 }
 
+/** A folder of a container in Azure Blob Storage. */
+export interface AzureContainerStorage {
+  /** Address of the container, such as `https://acme.blob.core.windows.net/recordings`. */
+  readonly url: string;
+  /** Beginning of all names: empty, or with a slash at its end. */
+  readonly prefix: string;
+  /** The file with a token (SAS) that may read, create, write, delete and list. It is read for each call. */
+  readonly sasToken: ApiKeyFile;
+}
+
+/** Batch transcription of Azure Speech. */
+export interface AzureSpeechKind {
+  readonly type: 'azure_speech';
+  readonly apiVersion: string;
+  /** Of recordings whose lines state no language, at least one; of several, the service identifies one. */
+  readonly locales: readonly string[];
+  readonly storage: AzureContainerStorage;
+}
+
 /** What only some types need. */
-export type ProviderKind = OpenAiKind | AwsTranscribeKind | AnthropicKind;
+export type ProviderKind = OpenAiKind | AwsTranscribeKind | AnthropicKind | AzureSpeechKind;
 
 /** What an adapter needs of one entry of `providers`. */
 export type ProviderSettings = ProviderConnection & ProviderKind;

@@ -1,5 +1,6 @@
 import { createAnthropicProvider } from './anthropic/adapter';
 import { createTranscribeProvider } from './aws-transcribe/adapter';
+import { createAzureSpeechProvider } from './azure-speech/adapter';
 import { AZURE_OPENAI_DIALECT } from './azure-openai/dialect';
 import { GROQ_DIALECT } from './groq/dialect';
 import { MISTRAL_DIALECT } from './mistral/dialect';
@@ -32,6 +33,8 @@ export function openProvider(settings: ProviderSettings): Provider {
     case 'groq':
     case 'together':
       return createOpenAiProvider(DIALECTS[settings.type], settings);
+    case 'azure_speech':
+      return createAzureSpeechProvider(settings);
     case 'aws_transcribe':
       return createTranscribeProvider(settings);
     case 'anthropic':

@@ -21,8 +21,6 @@ const USED_OTHERWISE: Readonly<Record<string, string>> = {
 
 /** Folders whose exports no product code imports yet, each with what is going to use them. */
 const NOT_USED_YET: Readonly<Record<string, string>> = {
-  'providers/audio/transcript-answer': 'types whose jobs have several recordings',
-  'providers/signed-urls': 'types that hand out signed addresses',
   'providers/google-models/': 'types that follow use it',
   'core/delegation/provider-types': 'as above',
   'simulator/providers/fake-api': 'as above',

@@ -1,9 +1,18 @@
+import { NightshiftError } from '../core/errors';
 import { readGatewaySecrets } from '../inference/secrets';
 import { apiKeyFile } from '../platform/api-key-file';
 import type { Config } from '../platform/config-schema';
-import type { ProviderConfig, S3StorageConfig } from '../platform/config-providers';
+import type {
+  AzureStorageConfig,
+  ProviderConfig,
+  S3StorageConfig,
+} from '../platform/config-providers';
 import { accountOf } from '../providers/account';
-import type { ProviderKind, S3Storage } from '../providers/provider-settings';
+import type {
+  AzureContainerStorage,
+  ProviderKind,
+  S3Storage,
+} from '../providers/provider-settings';
 import { openProvider } from '../providers/registry';
 import type { OpenProvider } from '../activities/delegate/deps';
 
@@ -47,7 +56,7 @@ function openAdapter(
   { secrets_dir: secretsDir, limits }: ProvidersConfig,
 ): OpenProvider['api'] {
   return openProvider({
-    ...kindOf(provider),
+    ...kindOf(name, provider, secretsDir),
     url: provider.url,
     // Read again when the file changes; the certificates are read once.
     apiKey: apiKeyFile(provider, secretsDir, `provider ${name}`),
@@ -59,7 +68,7 @@ function openAdapter(
 }
 
 /** The settings that only some types have. */
-function kindOf(provider: ProviderConfig): ProviderKind {
+function kindOf(name: string, provider: ProviderConfig, secretsDir: string): ProviderKind {
   switch (provider.type) {
     case 'anthropic':
       return { type: provider.type, apiVersion: provider.api_version };
@@ -70,11 +79,34 @@ function kindOf(provider: ProviderConfig): ProviderKind {
         dataAccessRoleArn: provider.data_access_role_arn ?? null,
         storage: s3StorageOf(provider.storage),
       };
+    case 'azure_speech':
+      return {
+        type: provider.type,
+        apiVersion: provider.api_version,
+        locales: provider.locales,
+        storage: azureStorageOf(name, provider.storage, secretsDir),
+      };
     default:
       return { type: provider.type };
   }
 }
 
 function s3StorageOf({ bucket, prefix, url }: S3StorageConfig): S3Storage {
-  return { bucket, prefix: prefix === '' ? '' : `${prefix.replace(/\/$/, '')}/`, url: url ?? null };
+  return { bucket, prefix: folderOf(prefix), url: url ?? null };
+}
+
+/** @throws config_invalid without a token */
+function azureStorageOf(
+  name: string,
+  { url, prefix, ...key }: AzureStorageConfig,
+  secretsDir: string,
+): AzureContainerStorage {
+  const sasToken = apiKeyFile(key, secretsDir, `storage of provider ${name}`);
+  if (sasToken !== null) return { url, prefix: folderOf(prefix), sasToken };
+  throw new NightshiftError('config_invalid', `providers.${name}.storage: set api_key_file`);
+}
+
+/** A prefix with a slash at its end; an empty one stays empty. */
+function folderOf(prefix: string): string {
+  return prefix === '' ? '' : `${prefix.replace(/\/$/, '')}/`;
 }

@@ -32,6 +32,7 @@ export const PROVIDER_TYPES = {
   together: CHAT_AS_IT_IS,
   aws_transcribe: TRANSCRIPTIONS,
   anthropic: TRANSLATED_CHAT,
+  azure_speech: TRANSCRIPTIONS,
 } as const satisfies Readonly<Record<string, ProviderTypeFacts>>;
 
 /** A type of provider, as settings name it. */

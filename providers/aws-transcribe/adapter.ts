@@ -2,6 +2,7 @@ import { accountOf } from '../account';
 import { encodeRecording, readStaged } from '../audio/staged-recording';
 import { localeOf } from '../audio/locales';
 import { uploadRecordings } from '../audio/upload-recordings';
+import { recordingFolder } from '../audio/recording-folder';
 import { readRecordingName } from '../audio/recording-name';
 import { transcriptAnswer } from '../audio/transcript-answer';
 import { openAwsCredentials } from '../aws/aws-account';
@@ -22,7 +23,7 @@ import type { AwsTranscribeKind, ProviderConnection } from '../provider-settings
 import { wholeFile } from '../read-file';
 import type { RemoteFolder } from '../remote-folder';
 import { openS3Folder } from '../s3-folder/s3-folder';
-import { placeOfRecording, transcribeJobName } from './job-request';
+import { transcribeJobName } from './job-request';
 import { TranscribeApi } from './transcribe-api';
 import { readTranscript } from './transcript';
 
@@ -61,7 +62,7 @@ export function createTranscribeProvider(
     completionWindow: () => null,
     upload: async ({ jobId }, input, call) => {
       const place = (name: string, language: string | null): string =>
-        placeOfRecording(jobId, language, name);
+        recordingFolder(jobId, language) + name;
       const uploaded = await uploadRecordings(await readStaged(input), { folder, place }, call);
       if (uploaded.outcome !== 'ok') return uploaded;
       return { outcome: 'ok', value: uploaded.value[0] ?? '' };

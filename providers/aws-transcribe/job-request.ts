@@ -1,5 +1,6 @@
 import type { LanguageCode, StartTranscriptionJobRequest } from '@aws-sdk/client-transcribe';
 import { ANY_LANGUAGE } from '../audio/staged-recording';
+import { jobName } from '../job-name';
 import type { JobToCreate } from '../provider';
 
 /** Where the input and the transcript of a job are, as names in the folder. */
@@ -8,17 +9,9 @@ export interface TranscribePlaces {
   readonly transcript: string;
 }
 
-/**
- * The name of a job, which Transcribe keeps unique. It has the ids of the installation and of the job, so a job of
- * this name is ours.
- */
-export function transcribeJobName({ storeId, jobId }: JobToCreate): string {
-  return `nightshift.${storeId}.${jobId}`.replace(/[^\w.-]/g, '-').slice(0, 200);
-}
-
-/** The name of a recording in the folder. Its folder names the language, which the create states. */
-export function placeOfRecording(jobId: string, language: string | null, name: string): string {
-  return `${jobId}/${language ?? ANY_LANGUAGE}/${name}`;
+/** The name of a job, which Transcribe keeps unique. */
+export function transcribeJobName(job: JobToCreate): string {
+  return jobName(job).slice(0, 200);
 }
 
 /** The places of a job by its recording; null for a name of something else. */

@@ -4,6 +4,8 @@ import type { SimulatorSettings } from '../settings';
 import { jsonAnswer } from './answer';
 import { ANTHROPIC_API } from './anthropic/routes';
 import { AWS_TRANSCRIBE_API } from './aws-transcribe/routes';
+import { AZURE_BLOB_API } from './azure-blob/routes';
+import { AZURE_SPEECH_API } from './azure-speech/routes';
 import { CallFaults, sendAnswer, serveWithFault } from './call-faults';
 import type { ApiEffect, ApiRoute, FakeApi } from './fake-api';
 import { FileStore } from './file-store';
@@ -35,6 +37,8 @@ const APIS: readonly FakeApi[] = [
   ANTHROPIC_API,
   S3_API,
   AWS_TRANSCRIBE_API,
+  AZURE_BLOB_API,
+  AZURE_SPEECH_API,
 ];
 const CONFIG = '/simulator/providers/config';
 const STATS = '/simulator/providers/stats';

@@ -11,7 +11,7 @@ export function outputFile(
   if (faults.includes('missing')) shown = shown.slice(1);
   if (faults.includes('doubled')) shown.push(...shown.slice(-1));
   if (faults.includes('foreign')) shown.unshift(foreignLine);
-  if (faults.includes('shuffled')) shuffle(shown);
+  if (faults.includes('shuffled')) shown = shuffled(shown);
   const last = shown.at(-1) ?? '';
   if (!faults.includes('cut_off')) return resultFile(shown);
   return Buffer.concat([
@@ -25,12 +25,12 @@ export function resultFile(lines: readonly string[]): Buffer {
   return Buffer.from(lines.map((line) => `${line}\n`).join(''));
 }
 
-/** Always in the same way: a failed test can be repeated. */
-function shuffle(lines: string[]): void {
+/** The entries in another order, which is always the same, so that a failed test can be repeated. */
+export function shuffled<Entry>(entries: readonly Entry[]): Entry[] {
   let state = 1;
-  for (let i = lines.length - 1; i > 0; i--) {
+  const keyed = entries.map((entry) => {
     state = nextNumber(state);
-    const j = state % (i + 1);
-    [lines[i], lines[j]] = [lines[j] ?? '', lines[i] ?? ''];
-  }
+    return { entry, key: state };
+  });
+  return keyed.sort((a, b) => a.key - b.key).map(({ entry }) => entry);
 }

@@ -57,6 +57,29 @@ it('derives the address of Amazon Transcribe from its region', () => {
   expect(load(AWS)).toMatchObject({ url: 'https://acme.test/openai/v1' });
 });
 
+const AZURE = {
+  type: 'azure_speech',
+  url: 'https://eastus.api.cognitive.microsoft.com',
+  storage: { type: 'azure_container', url: 'https://acme.test/calls', api_key_name: 'sas' },
+};
+
+it('gives Azure Speech its version, its language and its limits', () => {
+  expect(load(AZURE)).toMatchObject({
+    ...{ api_version: '2024-11-15', locales: ['en-US'], max_lines: 1_000, max_open_jobs: 100 },
+    storage: { url: 'https://acme.test/calls', prefix: '', api_key_name: 'sas' },
+  });
+});
+
+it.each<[object, string]>([
+  [{ url: 'https://acme.test/calls?sig=1' }, 'storage.url: must have no query'],
+  [{ api_key_name: undefined }, 'storage.api_key_file: set one of it and api_key_name'],
+  [{ api_key_file: '/sas' }, 'storage.api_key_file: set one of it and api_key_name'],
+  [{ bucket: 'b' }, 'storage'],
+])('refuses %j for the container of Azure Speech', (change, message) => {
+  const storage = { ...AZURE.storage, ...change };
+  expect(() => load({ ...AZURE, storage })).toThrow(message);
+});
+
 it('lets recordings drop members, and refuses the settings of chats for them', () => {
   const overrides = (delegate: object) => ({
     providers: { one: AWS },

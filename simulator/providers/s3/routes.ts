@@ -3,6 +3,7 @@ import type { ApiFault, ProviderAnswer } from '../answer';
 import { accessKeyOf } from '../aws/signature';
 import { routeIn, type ApiCall, type FakeApi, type RouteEntry } from '../fake-api';
 import type { StoredFile } from '../file-store';
+import { escapedXml, xmlAnswer } from '../xml-answer';
 
 const OBJECT = '([^/]+/.+)';
 const ROUTES: readonly RouteEntry[] = [
@@ -24,7 +25,6 @@ export const S3_API: FakeApi = {
   errorAnswer,
 };
 
-const XML = '<?xml version="1.0" encoding="UTF-8"?>\n';
 const NAMESPACE = 'http://s3.amazonaws.com/doc/2006-03-01/';
 const MAX_KEYS = 1_000;
 
@@ -41,7 +41,7 @@ const ERRORS: Readonly<Record<number, readonly [status: number, code: string]>> 
 function errorAnswer({ httpStatus, message }: ApiFault): ProviderAnswer {
   const [status, code] = ERRORS[httpStatus] ?? [httpStatus, 'InternalError'];
   return xmlAnswer(
-    `<Error><Code>${code}</Code><Message>${escaped(message)}</Message></Error>`,
+    `<Error><Code>${code}</Code><Message>${escapedXml(message)}</Message></Error>`,
     status,
   );
 }
@@ -75,12 +75,13 @@ function listObjects({ id: bucket, query, nowMs, state }: ApiCall): ProviderAnsw
   const page = keys.slice(0, size);
   const isTruncated = keys.length > page.length;
   const contents = page.map(
-    (object) => `<Contents><Key>${escaped(object.key)}</Key><Size>${object.size}</Size></Contents>`,
+    (object) =>
+      `<Contents><Key>${escapedXml(object.key)}</Key><Size>${object.size}</Size></Contents>`,
   );
-  const next = `<NextContinuationToken>${escaped(page.at(-1)?.key ?? '')}</NextContinuationToken>`;
+  const next = `<NextContinuationToken>${escapedXml(page.at(-1)?.key ?? '')}</NextContinuationToken>`;
   return xmlAnswer(
     [
-      `<ListBucketResult xmlns="${NAMESPACE}"><Name>${escaped(bucket)}</Name>`,
+      `<ListBucketResult xmlns="${NAMESPACE}"><Name>${escapedXml(bucket)}</Name>`,
       `<KeyCount>${page.length}</KeyCount><IsTruncated>${isTruncated}</IsTruncated>`,
       ...(isTruncated ? [next] : []),
       ...contents,
@@ -93,12 +94,4 @@ function objectOf({ id, nowMs, state }: ApiCall): StoredFile {
   const object = state.files.object(id, nowMs);
   if (object !== undefined) return object;
   throw new NightshiftError('not_found', 'The specified key does not exist.');
-}
-
-function xmlAnswer(text: string, status = 200): ProviderAnswer {
-  return { status, contentType: 'application/xml', bytes: Buffer.from(XML + text) };
-}
-
-function escaped(text: string): string {
-  return text.replace(/[<>&"]/g, (character) => `&#${character.charCodeAt(0)};`);
 }

@@ -9,6 +9,7 @@ import {
   ok,
   resultsOf,
   signal,
+  statusOf,
   uploaded,
   valueOf,
   type CallNames,
@@ -145,7 +146,7 @@ function describeEnds(names: CallNames, openHost: OpenHost): void {
     const blamed = await ended(provider, idOf(await created(provider, await uploaded(provider))));
     const { results } =
       blamed.state === 'completed' ? await resultsOf(provider, blamed) : { results: [] };
-    const refused = results.filter(({ kind }) => kind === 'failed').map(({ wireId }) => wireId);
+    const refused = results.filter((one) => statusOf(one) === 400).map(({ wireId }) => wireId);
     expect([...refused, ...blamed.lineErrors.map(({ index }) => lineIds()[index])]).toEqual([
       lineIds()[0],
     ]);

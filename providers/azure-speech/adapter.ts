@@ -1,0 +1,175 @@
+import { leaseLeftMs, type Clocks } from '../../core/delegation/create-lease';
+import { accountOf } from '../account';
+import { localeOf } from '../audio/locales';
+import { inRecordingFolder, recordingFolder } from '../audio/recording-folder';
+import { encodeRecording, readStaged } from '../audio/staged-recording';
+import { uploadRecordings } from '../audio/upload-recordings';
+import { openAzureContainer } from '../azure-container/azure-container';
+import { openCredential } from '../credential';
+import { jobName } from '../job-name';
+import type {
+  CallOptions,
+  CreateResult,
+  FoundJob,
+  IdempotentResult,
+  JobStatus,
+  NewJob,
+  Provider,
+  ProviderCapabilities,
+  SendOptions,
+} from '../provider';
+import type { AzureSpeechKind, ProviderConnection } from '../provider-settings';
+import type { RemoteFolder } from '../remote-folder';
+import { submitRequest } from './job-request';
+import { speechStatus } from './job-state';
+import { readReport, readResults } from './result-files';
+import { SpeechApi } from './speech-api';
+
+/**
+ * Limits of batch transcription:
+ * https://learn.microsoft.com/azure/ai-services/speech-service/speech-services-quotas-and-limits.
+ */
+const CAPABILITIES: ProviderCapabilities = {
+  input: 'uploaded',
+  find: 'filter',
+  storesMarker: true,
+  isSingleModel: false,
+  canCancel: false,
+  maxLines: 1_000,
+  maxBytes: null,
+  maxEmbeddingInputs: null,
+  minPollMs: 60_000,
+  settleMs: 30_000,
+  resultsLagMs: 5 * 60_000,
+};
+
+/** What the functions of the adapter need. */
+interface Opened {
+  readonly api: SpeechApi;
+  readonly folder: RemoteFolder;
+  readonly locales: readonly string[];
+}
+
+/**
+ * The adapter for batch transcription of Azure Speech (docs/design/providers.md#azure-speech).
+ * @throws config_invalid if the key or the token cannot be read
+ */
+export function createAzureSpeechProvider(
+  settings: ProviderConnection & AzureSpeechKind,
+): Provider {
+  const credential = settings.apiKey === null ? null : openCredential(settings.apiKey);
+  const folder = openAzureContainer(settings.storage, settings);
+  const mask = (text: string): string => folder.mask(credential?.mask(text) ?? text);
+  const api = new SpeechApi(settings, credential, mask);
+  const opened = { api, folder, locales: settings.locales };
+  return {
+    account: accountOf(settings),
+    capabilities: CAPABILITIES,
+    encode: (line) => encodeRecording(line, localeOf),
+    completionWindow: () => null,
+    upload: async ({ jobId }, input, call) => {
+      const staged = await readStaged(input);
+      const place = (name: string, language: string | null): string =>
+        recordingFolder(jobId, language) + name;
+      const uploaded = await uploadRecordings(staged, { folder, place }, call);
+      if (uploaded.outcome !== 'ok') return uploaded;
+      return { outcome: 'ok', value: recordingFolder(jobId, staged[0]?.language ?? null) };
+    },
+    inputState: async () => ({ outcome: 'ok', value: 'ready' }),
+    find: async (job, call) => foundJob(await api.jobsNamed(jobName(job), call)),
+    create: (job, call) => createJob(opened, job, call),
+    status: (id, call) => statusOf(api, id, call),
+    results: ({ externalId }, take, call) => readResults(opened, { externalId, take }, call),
+    cancel: async () => ({ outcome: 'ok', value: 'unsupported' }),
+    cleanup: async ({ externalId, remoteInputs }, call) => {
+      const removed = externalId === null ? null : await api.remove(externalId, call);
+      const isLeft = removed !== null && removed.outcome !== 'ok' && removed.outcome !== 'gone';
+      return isLeft ? removed : removeRecordings(folder, remoteInputs, call);
+    },
+    close: async () => {
+      await Promise.all([api.close(), folder.close()]);
+    },
+  };
+}
+
+function foundJob(
+  named: IdempotentResult<
+    readonly { readonly externalId: string; readonly createdAtMs: number | null }[]
+  >,
+): IdempotentResult<FoundJob> {
+  if (named.outcome !== 'ok') return named;
+  const [job] = named.value;
+  if (job === undefined) return { outcome: 'ok', value: { kind: 'none' } };
+  const { externalId, createdAtMs } = job;
+  return { outcome: 'ok', value: { kind: 'job', job: { externalId, createdAtMs } } };
+}
+
+/** Both calls are within the time of the create, which ends with the lease. */
+async function createJob(
+  { api, folder, locales }: Opened,
+  job: NewJob,
+  call: SendOptions,
+): Promise<CreateResult> {
+  const { remoteInput, lines, jobId } = job;
+  if (remoteInput === null) throw new TypeError(`job ${jobId} has no recordings`);
+  const lease = { takenAt: clocks(), lengthMs: call.timeoutMs };
+  const signal = AbortSignal.any([call.signal, AbortSignal.timeout(call.timeoutMs)]);
+  const names = await folder.list(remoteInput, { signal });
+  if (names.outcome !== 'ok') return withoutJob(names);
+  if (names.value.length < lines) {
+    const message = `${lines - names.value.length} recordings are gone from the container`;
+    return withoutJob({ outcome: 'gone', failure: { ...NO_ANSWER, message } });
+  }
+  const recordings = { folder: remoteInput, urls: names.value.map((name) => folder.uri(name)) };
+  const timeoutMs = leaseLeftMs(lease, clocks());
+  return api.submit(submitRequest(job, recordings, locales), { ...call, timeoutMs });
+}
+
+const NO_ANSWER = { code: 'input_file_not_found', status: null, retryAfterMs: null };
+
+function clocks(): Clocks {
+  return { monotonicMs: performance.now(), wallMs: Date.now() };
+}
+
+/** The end of a create whose recordings could not be listed: nothing was sent that could make a job. */
+function withoutJob(
+  failed: Exclude<IdempotentResult<never>, { readonly outcome: 'ok' }>,
+): CreateResult {
+  const { outcome, failure } = failed;
+  if (outcome === 'transient') return { outcome: 'not_sent', failure };
+  return { outcome: outcome === 'gone' ? 'refused' : outcome, failure };
+}
+
+/** One call, and two more for an ended job: its report counts, and names the recordings that failed. */
+async function statusOf(
+  api: SpeechApi,
+  id: string,
+  call: CallOptions,
+): Promise<IdempotentResult<JobStatus>> {
+  const look = await api.job(id, call);
+  if (look.outcome !== 'ok') return look;
+  const { state } = look.value;
+  const hasEnded = state === 'completed' || state === 'failed';
+  const report = hasEnded ? await readReport(api, id, call) : null;
+  if (report === null || report.outcome === 'ok') {
+    return { outcome: 'ok', value: speechStatus(look.value, report?.value ?? null, api.mask) };
+  }
+  return report;
+}
+
+async function removeRecordings(
+  folder: RemoteFolder,
+  remoteInputs: readonly string[],
+  call: CallOptions,
+): Promise<IdempotentResult<void>> {
+  // Any other name would be the beginning of names that are not ours.
+  for (const input of remoteInputs.filter((name) => inRecordingFolder(name) !== null)) {
+    const names = await folder.list(input, call);
+    if (names.outcome !== 'ok') return names;
+    for (const name of names.value) {
+      const deleted = await folder.delete(name, call);
+      if (deleted.outcome !== 'ok') return deleted;
+    }
+  }
+  return { outcome: 'ok', value: undefined };
+}
