@@ -1,3 +1,4 @@
+import { withoutTrailingSlashes } from '../../platform/http-client/base-url';
 import { idempotentResult } from '../call-result';
 import type { CallOptions, IdempotentResult } from '../provider';
 import { openProviderHttp, type ProviderCall, type ProviderHttp } from '../provider-http';
@@ -29,7 +30,7 @@ export function openAzureContainer(
   const { prefix } = settings;
   const { current: token, mask } = openSasToken(settings.sasToken);
   const http = openProviderHttp({ ...connection, url: settings.url, authorize: () => VERSION });
-  const root = `${settings.url.replace(/\/+$/, '')}/${escapedPath(prefix)}`;
+  const root = `${withoutTrailingSlashes(settings.url)}/${escapedPath(prefix)}`;
   const pathOf = (name: string): string => `/${escapedPath(prefix + name)}?${token()}`;
   const done = blobReader<true>(() => true, mask);
   const call = async (
@@ -76,7 +77,7 @@ async function listNames(
   for (let marker = ''; ;) {
     const query = new URLSearchParams({ restype: 'container', comp: 'list', marker });
     query.set('prefix', prefix + start);
-    const end = await http.send({ method: 'GET', path: `?${query}&${token()}`, signal });
+    const end = await http.send({ method: 'GET', path: `?${query.toString()}&${token()}`, signal });
     const text = end.kind === 'answer' ? (end.text ?? '') : '';
     const reader = blobReader(() => readBlobPage(text), mask);
     const page = idempotentResult(withXmlError(end), reader);

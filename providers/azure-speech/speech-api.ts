@@ -140,7 +140,7 @@ export class SpeechApi {
 
   #path(below: string, query: Readonly<Record<string, string>>): string {
     const all = new URLSearchParams({ 'api-version': this.#version, ...query });
-    return `/speechtotext/transcriptions${below}?${all}`;
+    return `/speechtotext/transcriptions${below}?${all.toString()}`;
   }
 }
 
