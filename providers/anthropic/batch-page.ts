@@ -32,8 +32,7 @@ export function searchPage(
   { batches, next }: BatchPage,
   { lines, listFromMs }: Pick<JobToFind, 'lines' | 'listFromMs'>,
 ): { readonly candidates: readonly string[]; readonly isLast: boolean } {
-  const isRecent = ({ createdAtMs }: MessageBatch) =>
-    createdAtMs === null || createdAtMs >= listFromMs;
+  const isRecent = ({ createdAtMs }: MessageBatch) => createdAtMs >= listFromMs;
   return {
     candidates: batches
       .filter((batch) => isRecent(batch) && batch.lines === lines)

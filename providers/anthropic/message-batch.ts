@@ -6,7 +6,7 @@ import type { JobState, JobStatus } from '../provider';
 export interface MessageBatch {
   readonly status: JobStatus;
   /** Unix ms. */
-  readonly createdAtMs: number | null;
+  readonly createdAtMs: number;
   /** Requests of the batch. Their states add up to it from the beginning. */
   readonly lines: number;
 }

@@ -93,6 +93,7 @@ export class JobStore {
     return [...this.#jobs.values()].map((job) => this.#upToDate(job, nowMs)).reverse();
   }
 
+  /** The job is shown no more, and still counts among {@link created}. */
   delete(id: string): void {
     this.#deleted.add(id);
   }
@@ -104,6 +105,7 @@ export class JobStore {
       .reduce((sum, { tokens }) => sum + tokens, 0);
   }
 
+  /** Forgets the job, so that its id may be used again. */
   remove(id: string): void {
     this.#jobs.delete(id);
   }

@@ -38,7 +38,7 @@ const params = z.strictObject({
   thinking: z.looseObject({}).optional(),
   metadata: z.looseObject({}).optional(),
   service_tier: z.string().optional(),
-  simulate: z.unknown(),
+  simulate: z.unknown().optional(),
 });
 
 interface Completion {

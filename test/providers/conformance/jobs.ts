@@ -7,6 +7,7 @@ import {
   idOf,
   valueOf,
   ended,
+  remainsOf,
   resultsOf,
   idsOf,
   statusOf,
@@ -37,11 +38,7 @@ export function describeLife(openHost: OpenHost, traits: HostTraits): void {
     expect([idsOf(results), malformed]).toEqual([WIRE_IDS, 0]);
     expect(results.map(statusOf)).toEqual([200, 200, 200, 200]);
     expect(await provider.cancel(externalId, { signal })).toEqual(ok('ended'));
-    const remains = {
-      externalId,
-      remoteInputs: [job.remoteInput ?? ''],
-      resultFiles: status.resultFiles,
-    };
+    const remains = remainsOf(job, status);
     expect((await stats()).files).not.toEqual([]);
     expect((await provider.cleanup(remains, { signal })).outcome).toBe('ok');
     expect((await stats()).files).toEqual([]);

@@ -7,6 +7,7 @@ import {
   idsOf,
   lineIds,
   ok,
+  remainsOf,
   resultsOf,
   signal,
   statusOf,
@@ -56,11 +57,7 @@ function describeLife(openHost: OpenHost): void {
         usage: { type: 'duration', seconds: expect.any(Number) },
       });
     }
-    const remains = {
-      externalId,
-      remoteInputs: [job.remoteInput ?? ''],
-      resultFiles: status.resultFiles,
-    };
+    const remains = remainsOf(job, status);
     expect((await provider.cleanup(remains, { signal })).outcome).toBe('ok');
     expect((await stats()).files).toEqual([]);
     expect((await provider.cleanup(remains, { signal })).outcome).toBe('ok');

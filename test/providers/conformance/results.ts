@@ -66,12 +66,12 @@ export function describeResults(names: CallNames, openHost: OpenHost, traits: Ho
 
   it('keeps the status of a line that the model refuses', async () => {
     const { provider } = await openHost();
-    const bodies = [{}, refusedWith(400), {}, refusedWith(503)];
+    const bodies = [{}, refusedWith(400), {}, refusedWith(traits.busyStatus)];
     const job = await uploaded(provider, bodies);
     const status = await ended(provider, idOf(await created(provider, job)));
     expect(status.counts).toEqual(traits.counts ? { total: 4, completed: 2, failed: 2 } : null);
     const { results } = await resultsOf(provider, status);
     const byId = new Map(results.map((result) => [result.wireId, statusOf(result)]));
-    expect(WIRE_IDS.map((id) => byId.get(id))).toEqual([200, 400, 200, 503]);
+    expect(WIRE_IDS.map((id) => byId.get(id))).toEqual([200, 400, 200, traits.busyStatus]);
   });
 }

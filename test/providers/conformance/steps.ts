@@ -2,10 +2,12 @@ import type {
   CreateResult,
   IdempotentResult,
   JobInput,
+  JobRemains,
   JobStatus,
   JobToCreate,
   JobToFind,
   LineResult,
+  NewJob,
   Provider,
   UploadOptions,
 } from '../../../providers/provider';
@@ -61,6 +63,8 @@ export interface HostTraits {
   readonly codes: { readonly auth: string; readonly refused: string };
   /** A job is looked up in a list, which may lag behind, and not by its name. */
   readonly lists: boolean;
+  /** Inputs are uploaded before the create. */
+  readonly uploads: boolean;
   /** A job can be cancelled. */
   readonly cancels: boolean;
   /** A job tells how many of its lines are answered. */
@@ -73,24 +77,31 @@ export interface HostTraits {
   readonly namesUnrun: boolean;
   /** An expired job has the answers that were ready. */
   readonly keepsExpired: boolean;
+  /** A status of a line that its provider may answer later, as results have it. */
+  readonly busyStatus: number;
+  /** Names the first job in {@link HostStats.creates}. */
+  readonly marker: string;
 }
+
+export const JOB_ID = `job_${'c'.repeat(32)}`;
+export const WIRE_IDS = ['n1', 'n2', 'n3', 'n4'];
 
 export const ALL_TRAITS: HostTraits = {
   codes: { auth: 'invalid_api_key', refused: 'invalid_value' },
   lists: true,
+  uploads: true,
   cancels: true,
   counts: true,
   usage: true,
   blamesLines: true,
   namesUnrun: true,
   keepsExpired: true,
+  busyStatus: 503,
+  marker: JOB_ID,
 };
 
 /** Opens a host for one test. */
 export type OpenHost = () => Promise<ConformanceHost>;
-
-export const JOB_ID = `job_${'c'.repeat(32)}`;
-export const WIRE_IDS = ['n1', 'n2', 'n3', 'n4'];
 
 export function ok(value: unknown): object {
   return { outcome: 'ok', value };
@@ -192,24 +203,42 @@ export function uploadOf(
   return provider.upload(jobOf(jobId), input, { ...UPLOAD, openFile: jobLines.openFile });
 }
 
-/** A job whose input is at the provider. */
+/** A job that may be created, and looked up. */
+export type ReadyJob = JobToFind & NewJob;
+
+/** A job whose input is at the provider, or goes there with its create. */
 export async function uploaded(
   provider: Provider,
   bodies?: readonly object[],
   jobId = JOB_ID,
-): Promise<JobToFind> {
-  const remoteInput = valueOf(await uploadOf(provider, bodies, jobId));
+): Promise<ReadyJob> {
+  const isInline = provider.capabilities.input === 'inline';
+  const inline = isInline ? inputOfBytes(inputOf(provider, bodies)) : null;
+  const remoteInput = isInline ? null : valueOf(await uploadOf(provider, bodies, jobId));
   const window = provider.completionWindow(3_600_000);
-  return { ...jobOf(jobId), remoteInput, window, listFromMs: Date.now() - 600_000 };
+  return { ...jobOf(jobId), inline, remoteInput, window, listFromMs: Date.now() - 600_000 };
 }
 
 export function created(
   provider: Provider,
-  job: JobToFind,
+  job: ReadyJob,
   timeoutMs = 5_000,
 ): Promise<CreateResult> {
-  const call = { signal, timeoutMs, mayLeave: () => true };
-  return provider.create({ ...job, inline: null }, call);
+  return provider.create(job, { signal, timeoutMs, mayLeave: () => true });
+}
+
+/** The job that a look-up finds, or all that may be the job, if only their results can prove it. */
+export async function foundIds(provider: Provider, job: JobToFind): Promise<readonly string[]> {
+  const found = valueOf(await provider.find(job, { signal }));
+  switch (found.kind) {
+    case 'none':
+      return [];
+    case 'job':
+      return [found.job.externalId];
+    case 'candidates':
+      expect(provider.capabilities.find).toBe('window');
+      return found.externalIds;
+  }
 }
 
 export function idOf(result: CreateResult): string {
@@ -220,6 +249,14 @@ export function idOf(result: CreateResult): string {
 export function valueOf<Value>(result: IdempotentResult<Value>): Value {
   if (result.outcome !== 'ok') throw new Error(`${result.outcome}: ${result.failure.message}`);
   return result.value;
+}
+
+/** What a job leaves at its provider. */
+export function remainsOf(
+  { remoteInput }: JobToFind,
+  { externalId, resultFiles }: JobStatus,
+): JobRemains {
+  return { externalId, remoteInputs: remoteInput === null ? [] : [remoteInput], resultFiles };
 }
 
 export const OPEN_STATES = ['submitted', 'running', 'cancelling'];
