@@ -24,7 +24,7 @@ export function readResultLine(line: Buffer, options: ResultLineOptions): LineRe
     case 'succeeded':
       return answered(result, wireId, options);
     case 'errored':
-      return errored(result, wireId);
+      return errored(result, wireId, options);
     case 'expired':
       return { kind: 'unanswered', wireId, reason: 'expired' };
     case 'canceled':
@@ -44,10 +44,11 @@ function answered(result: Json, wireId: string, options: ResultLineOptions): Lin
   return { kind: 'failed', wireId, error: { code: 'empty_response', message } };
 }
 
-function errored(result: Json, wireId: string): LineResult {
+function errored(result: Json, wireId: string, { mask }: ResultLineOptions): LineResult {
   const error = readErrorObject(result['error']);
   const { code = null, requestId = null } = error ?? {};
-  return errorResult({ wireId, status: statusOf(code), code, requestId });
+  const message = error === null ? null : mask(error.message);
+  return errorResult({ wireId, status: statusOf(code), code, message, requestId });
 }
 
 function parsed(line: Buffer): unknown {
