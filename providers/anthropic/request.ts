@@ -96,11 +96,12 @@ function samplingOf(
   return { temperature: member('temperature', temperature), top_p: member('top_p', topP) };
 }
 
-function toolOf({ name, description, parameters }: ChatTool): Json {
+function toolOf({ name, description, parameters, isStrict }: ChatTool): Json {
   return {
     name,
     description: description ?? undefined,
     input_schema: { type: 'object', ...parameters },
+    strict: isStrict ? true : undefined,
   };
 }
 

@@ -7,6 +7,8 @@ export interface ChatTool {
   readonly description: string | null;
   /** A JSON schema; null for a function without parameters. */
   readonly parameters: Json | null;
+  /** Whether calls must match the schema of the parameters. */
+  readonly isStrict: boolean;
   /** Of the tool in the request, such as `tools[0]`. */
   readonly path: string;
 }
@@ -16,7 +18,7 @@ export type ToolChoice =
   | { readonly kind: 'auto' | 'none' | 'required' }
   | { readonly kind: 'tool'; readonly name: string };
 
-/** Reads `tools`. Formats have functions only, and no strict schemas. */
+/** Reads `tools`. Formats have functions only. */
 export function readTools(
   value: unknown,
   values: Values,
@@ -29,10 +31,6 @@ export function readTools(
     if (tool['type'] !== 'function')
       scope.refuse(`${path}.type`, 'only functions can be expressed');
     const given = values.object(tool['function'], `${path}.function`);
-    // A strict function is a promise about the answer that no other format gives.
-    if (given['strict'] === true) {
-      scope.drop(`${path}.function.strict`, 'the provider has no strict functions');
-    }
     const { parameters } = given;
     return {
       name: values.text(given['name'], `${path}.function.name`),
@@ -40,6 +38,7 @@ export function readTools(
       parameters: isAbsent(parameters)
         ? null
         : values.object(parameters, `${path}.function.parameters`),
+      isStrict: values.booleanOrNull(given['strict'], `${path}.function.strict`) === true,
       path,
     };
   });

@@ -2,7 +2,7 @@ import { withExtraBody } from '../chat/extra-body';
 import { readChatRequest, type ChatRequest } from '../chat/request';
 import type { TranslationScope } from '../chat/scope';
 import { systemTextOf } from '../chat/system-text';
-import type { ToolChoice } from '../chat/tools';
+import type { ChatTool, ToolChoice } from '../chat/tools';
 import type { Json } from '../chat/values';
 import { contentsOf } from './contents';
 import { schemaOf } from './schema';
@@ -55,14 +55,19 @@ function toolsOf(request: ChatRequest, scope: TranslationScope): Json {
   if (parallelToolCalls === false) {
     scope.drop('parallel_tool_calls', 'the provider may make several calls at once');
   }
-  const functionDeclarations = tools.map(({ name, description, parameters, path }) =>
-    given({ name, description, parameters: parametersOf(parameters, path, scope) }),
-  );
+  const functionDeclarations = tools.map((tool) => declarationOf(tool, scope));
   const choice = toolChoice === null ? {} : { functionCallingConfig: callingConfigOf(toolChoice) };
   return {
     tools: [{ functionDeclarations }],
     ...(toolChoice === null ? {} : { toolConfig: choice }),
   };
+}
+
+function declarationOf(tool: ChatTool, scope: TranslationScope): Json {
+  const { name, description, parameters, isStrict, path } = tool;
+  // A strict function is a promise about the answer that Google does not give.
+  if (isStrict) scope.drop(`${path}.function.strict`, 'the provider has no strict functions');
+  return given({ name, description, parameters: parametersOf(parameters, path, scope) });
 }
 
 /** Google refuses an object without properties; a function without parameters has none. */
