@@ -18,6 +18,18 @@ it.each([
   expect(load({ type, max_lines: 7 })).toMatchObject({ max_lines: 7 });
 });
 
+it('knows where Anthropic is, and which version of its API to ask for', () => {
+  const overrides = { providers: { one: { type: 'anthropic' } } };
+  const { providers } = loadConfig({ env: {}, needs: [], overrides });
+  expect(providers['one']).toMatchObject({
+    ...{ url: 'https://api.anthropic.com', api_version: '2023-06-01', exclusive: false },
+    ...{ max_lines: 10_000, job_timeout: 26 * 3_600_000 },
+  });
+  const changes = { exclusive: true, api_version: '2026-10-21', url: 'https://acme.test' };
+  expect(load({ type: 'anthropic', ...changes })).toMatchObject(changes);
+  expect(() => load({ type: 'anthropic', api_version: 'v1' })).toThrow(/api_version/);
+});
+
 it.each([{ drop_params: true }, { default_max_tokens: 7 }, { extra_body: { top_k: 1 } }])(
   'refuses %j of a delegate whose provider translates nothing',
   (translation) => {

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Provider } from '../../../providers/provider';
-import type { OpenAiKind } from '../../../providers/provider-settings';
+import type { OpenAiKind, ProviderKind } from '../../../providers/provider-settings';
 import { openProvider } from '../../../providers/registry';
 import { startLocalServer } from '../../inference/local-server';
 
@@ -28,7 +28,12 @@ export function onClose(close: () => Promise<unknown>): void {
 }
 
 /** A provider on a server that answers with `handler`, and the requests that it got. */
-export async function open(handler: Handler, type: OpenAiKind['type'] = 'openai') {
+export function open(handler: Handler, type: OpenAiKind['type'] = 'openai') {
+  return openKind(handler, { type }, '/v1/');
+}
+
+/** {@link open} for any type. @param at the path of the base URL */
+export async function openKind(handler: Handler, kind: ProviderKind, at: string) {
   const folder = mkdtempSync(path.join(tmpdir(), 'provider-'));
   closers.push(() => rmSync(folder, { recursive: true }));
   const keyFile = path.join(folder, 'key');
@@ -41,8 +46,8 @@ export async function open(handler: Handler, type: OpenAiKind['type'] = 'openai'
   });
   closers.push(() => server.close());
   const provider = openProvider({
-    type,
-    url: `${server.url}/v1/`,
+    ...kind,
+    url: `${server.url}${at}`,
     apiKey: { path: keyFile, setting: 'api_key_file' },
     tls: {},
     requestTimeoutMs: 5_000,
