@@ -14,7 +14,10 @@ import type { Outbox } from './outbox';
 
 /** Settings and dependencies of the API. The caller of `buildApp` opens and closes them. */
 export interface AppDeps {
-  readonly config: Pick<Config, 'api' | 'auth' | 'batch' | 'limits' | 'pass_through_headers'>;
+  readonly config: Pick<
+    Config,
+    'api' | 'auth' | 'batch' | 'limits' | 'pass_through_headers' | 'providers'
+  >;
   readonly files: FileRepository;
   readonly batches: BatchRepository;
   readonly uploads: UploadRepository;

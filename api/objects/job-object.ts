@@ -13,9 +13,16 @@ export const jobShape = z
     batch_id: z.string(),
     model: z.string().meta({ description: "The model's name in the input file" }),
     provider: z.string().meta({ description: 'The name of the provider in the settings' }),
+    provider_type: z.string().nullable().meta({
+      description: 'The type of the provider; null if the settings have no provider of this name',
+    }),
     status: z.enum(STATE_STATUSES),
     provider_status: z.string().nullable().meta({ description: "The provider's word" }),
     external_id: z.string().nullable().meta({ description: 'The id of the job at the provider' }),
+    external_input_id: z
+      .string()
+      .nullable()
+      .meta({ description: 'The id or name of its input at the provider; null before the upload' }),
     generation: counter,
     request_counts: z.strictObject({ total: counter, completed: counter, failed: counter }),
     usage: z.strictObject({
@@ -36,8 +43,11 @@ export const jobShape = z
 /** A job on the wire. */
 export type JobObject = Readonly<z.infer<typeof jobShape>>;
 
-/** The wire form of a job. */
-export function toJobObject(job: JobRow): JobObject {
+/**
+ * The wire form of a job.
+ * @param providerType of its provider in the settings; null if they have none of this name
+ */
+export function toJobObject(job: JobRow, providerType: string | null): JobObject {
   const { inputTokens, cachedTokens, outputTokens } = job.usage;
   return {
     id: job.id,
@@ -45,9 +55,11 @@ export function toJobObject(job: JobRow): JobObject {
     batch_id: job.batchId,
     model: job.model,
     provider: job.provider,
+    provider_type: providerType,
     status: stateStatus(job),
     provider_status: job.providerStatus,
     external_id: job.externalId,
+    external_input_id: job.upload,
     generation: job.generation,
     // A provider counts a job's lines only some time after it has accepted the job.
     request_counts: { ...job.counts, total: job.counts.total || (job.lines ?? 0) },

@@ -11,7 +11,10 @@ export function addBatchJobRoutes(app: FastifyInstance, deps: RouteDeps): void {
     GET: async (request) => {
       const { id, tenant } = await findBatch(request, deps);
       const jobs = await deps.jobs.ofBatch(id, tenant);
-      return toListObject({ data: jobs, hasMore: false }, toJobObject);
+      const { providers } = deps.config;
+      return toListObject({ data: jobs, hasMore: false }, (job) =>
+        toJobObject(job, providers[job.provider]?.type ?? null),
+      );
     },
   });
 }

@@ -3,6 +3,23 @@ import { isSettled, type JobOutcome, type JobStep } from './job-steps';
 /** The five shapes of a provider state: completions, and one for each service that transcribes. */
 export type ProviderStateKind = 'COMPLETION' | 'AZURE' | 'SARVAM' | 'AWS' | 'GOOGLE';
 
+/** The shapes of types that transcribe. */
+const TRANSCRIBERS: Readonly<Record<string, ProviderStateKind>> = {
+  aws_transcribe: 'AWS',
+  azure_speech: 'AZURE',
+  google_speech: 'GOOGLE',
+  sarvam: 'SARVAM',
+};
+
+/**
+ * The shape for a batch with jobs at providers of these types. A batch whose models run at several transcribers has
+ * the shape of the first one, because a state names one provider.
+ */
+export function stateKind(types: readonly (string | null)[]): ProviderStateKind {
+  const kinds = types.flatMap((type) => (type === null ? [] : (TRANSCRIBERS[type] ?? [])));
+  return kinds[0] ?? 'COMPLETION';
+}
+
 /** Statuses of a job, as users see them. A provider state writes them in capitals. */
 export const STATE_STATUSES = [
   'pending',
@@ -27,7 +44,7 @@ export interface StateJob {
   readonly model: string;
   /** Where the provider puts its results; null if it has no such place, or not yet. */
   readonly outputUri: string | null;
-  /** The source of the job's only file; null for jobs with several. */
+  /** The job's only file at the provider; null for jobs with several, and before the upload. */
   readonly sourceUri: string | null;
   readonly filename: string | null;
   /** Transcriptions of the job's files; absent until they are collected. */

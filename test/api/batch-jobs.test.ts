@@ -11,7 +11,8 @@ import { insertBatch } from '../support/rows';
 
 let api: TestApi;
 beforeAll(async () => {
-  api = await openTestApi({ auth: { mode: 'header' } });
+  const config = { providers: { openai: { type: 'openai', url: 'http://127.0.0.1:1/v1' } } };
+  api = await openTestApi({ auth: { mode: 'header' }, config });
 }, POSTGRES_START_MS);
 afterAll(() => api.close());
 
@@ -47,6 +48,7 @@ describe('the jobs of a batch', () => {
     expect(body.data[0]).toEqual({
       ...{ id, object: 'batch.job', batch_id: batchId, model: 'gpt', provider: 'openai' },
       ...{ status: 'partial_complete', provider_status: 'completed', external_id: 'batch_7' },
+      ...{ provider_type: 'openai', external_input_id: `file-${id}` },
       ...{ generation: 0, request_counts: counts, cost: 0.25, poll_failures: 0, error: null },
       usage: {
         ...{ input_tokens: 5, input_tokens_details: { cached_tokens: 1 } },

@@ -3,6 +3,7 @@ import { BATCH_ID, startFakeServer, type FakeServer } from './fake-server';
 
 const COLLECTED = {
   ...{ id: 'job_1', object: 'batch.job', batch_id: BATCH_ID, model: 'gpt', provider: 'openai' },
+  ...{ provider_type: 'openai', external_input_id: 'file-there' },
   ...{ status: 'partial_complete', provider_status: 'completed', external_id: 'batch_there' },
   request_counts: { total: 1_200, completed: 1_190, failed: 4 },
   ...{ generation: 0, cost: 1.5, poll_failures: 2, created_at: 1_700_000_000, error: null },
@@ -70,6 +71,24 @@ describe('nightshift jobs', () => {
     const without = nightshift('jobs', '--provider-state');
     expect(await without.done).toBe(1);
     expect(without.err()).toContain('needs the id of a batch');
+  });
+
+  it('prints the shape of the service that transcribes, with the recordings of jobs that have one', async () => {
+    const heard = { ...COLLECTED, provider_type: 'aws_transcribe', provider: 'heard' };
+    const input = 'job_1/en-US/n1.json.wav';
+    server.jobs = [
+      { ...heard, external_input_id: input, request_counts: { total: 1, completed: 1, failed: 0 } },
+      heard,
+    ];
+    const client = nightshift('jobs', BATCH_ID, '--provider-state');
+    expect(await client.done).toBe(0);
+    expect(JSON.parse(client.out())).toMatchObject({
+      ...{ task_type: 'transcription', provider: 'AWS', dataset_ids: ['file-input'] },
+      jobs: [
+        { gcs_uri: input, filename: 'n1.json.wav' },
+        { gcs_uri: null, filename: null },
+      ],
+    });
   });
 
   it('says that another server has no such list', async () => {

@@ -13,6 +13,7 @@ import { startSimulator } from '../../../simulator/main';
 const job = (change: Partial<ProviderJob>): ProviderJob => ({
   ...{ id: 'job_1', batch_id: 'batch_1', model: 'large', provider: 'simulated' },
   ...{ status: 'in_progress', provider_status: 'in_progress', external_id: 'batch_there' },
+  ...{ provider_type: 'openai', external_input_id: 'file-there' },
   ...{ generation: 0, cost: null, poll_failures: 0, created_at: 0, error: null },
   request_counts: { total: 40, completed: 0, failed: 0 },
   ...change,

@@ -3,6 +3,7 @@ import {
   providerState,
   type ProviderStateKind,
   type StateJob,
+  stateKind,
   stateStatus,
 } from '../../../core/delegation/provider-state';
 
@@ -48,6 +49,17 @@ describe('the state of the jobs of a batch', () => {
     const result = [{ text: 'hello' }];
     const ended = state(provider, { status: 'completed', result });
     expect(ended['jobs']).toEqual([{ ...listed, status: 'COMPLETED', result }]);
+  });
+
+  it.each([
+    [[], 'COMPLETION'],
+    [[null, 'openai'], 'COMPLETION'],
+    [[null, 'sarvam', 'aws_transcribe'], 'SARVAM'],
+    [['aws_transcribe'], 'AWS'],
+    [['azure_speech'], 'AZURE'],
+    [['google_speech'], 'GOOGLE'],
+  ])('has the shape for jobs at providers of the types %j: %s', (types, kind) => {
+    expect(stateKind(types)).toBe(kind);
   });
 
   it('maps no source to a job that the provider does not know yet', () => {
