@@ -1,15 +1,17 @@
-import type OpenAI from 'openai';
+import OpenAI from 'openai';
+import { startSimulator, type Simulator } from '../../simulator/main';
 import type { RecordingBackend, Seen } from '../support/recording-backend';
 import { startRecordingBackend } from '../support/recording-backend';
 import type { TestStack } from '../support/stack';
 import { chatLines, STACK_START_MS, startStack, submit } from '../support/stack';
 import { until } from '../support/until';
-import { outcomeOf } from './run-batch';
+import { outcomeOf, runRequests } from './run-batch';
 
 /**
  * One Nightshift delegates to another (docs/design/delegation.md). The model server of each records what it gets:
- * `near` answers interactive models, `far` answers what was delegated.
+ * `near` answers interactive models, `far` answers what was delegated. Recordings go to a simulated recogniser.
  */
+let recogniser: Simulator;
 let near: RecordingBackend;
 let far: RecordingBackend;
 let provider: TestStack;
@@ -17,7 +19,10 @@ let stack: TestStack;
 
 const LINES = 60;
 const WAIT_MS = 90_000;
-/** Models: `here` has a gateway, `there` and `both` a provider, `both` also a gateway for what is left. */
+/**
+ * Models: `here` has a gateway, `there` and `both` a provider, `both` also a gateway for what is left, `heard` the
+ * recogniser.
+ */
 const MODEL_AT_PROVIDER = 'there-2026';
 
 const gatewayOf = ({ url }: RecordingBackend) => ({
@@ -33,14 +38,28 @@ beforeAll(async () => {
     config: { global_inference_gateway: gatewayOf(far), batch: { cancel_grace: '1s' } },
   });
   const other = { type: 'nightshift', url: provider.baseUrl };
+  recogniser = await startSimulator({ port: 0 });
+  const heard = {
+    ...{
+      type: 'aws_transcribe',
+      region: 'eu-central-1',
+      url: `${recogniser.url}/providers/transcribe`,
+    },
+    storage: { type: 's3', bucket: 'recordings', url: `${recogniser.url}/providers/s3` },
+  };
   const price = { input: 1, output: 2 };
   stack = await startStack({
+    env: { AWS_ACCESS_KEY_ID: 'key', AWS_SECRET_ACCESS_KEY: 'secret' },
     config: {
       model_gateways: { here: gatewayOf(near), both: gatewayOf(near) },
-      providers: { other: { ...other, poll_initial: '500ms', poll_max: '1s' } },
+      providers: {
+        other: { ...other, poll_initial: '500ms', poll_max: '1s' },
+        heard: { ...heard, poll_initial: '500ms', poll_max: '1s' },
+      },
       delegates: {
         there: { provider: 'other', model: MODEL_AT_PROVIDER, price },
         both: { provider: 'other', generations: 1 },
+        heard: { provider: 'heard' },
       },
       worker: { heartbeat_timeout: '8s' },
     },
@@ -51,7 +70,7 @@ afterAll(async () => {
   await Promise.all([stack?.stop(), provider?.stop()]);
   stack?.remove();
   provider?.remove();
-  await Promise.all([near?.close(), far?.close()]);
+  await Promise.all([near?.close(), far?.close(), recogniser?.close()]);
 }, WAIT_MS);
 
 afterEach(() => {
@@ -100,6 +119,46 @@ it('answers a batch of local and delegated models in input order, each line once
   // The ids of clients stay here.
   const input = await (await provider.client.files.content(job?.input_file_id ?? '')).text();
   expect(input).not.toMatch(/c-\d/);
+}, 120_000);
+
+it('transcribes uploaded recordings in each format, and says which lines it cannot', async () => {
+  const recording = await stack.client.files.create({
+    file: await OpenAI.toFile(Buffer.alloc(64_000, 'sound'), 'call.wav'),
+    purpose: 'user_data',
+  });
+  const heard = { model: 'heard', file_id: recording.id };
+  const formats = ['json', 'text', 'srt', 'vtt', 'verbose_json'];
+  const requests = [
+    ...formats.map((format) => ({ ...heard, language: 'en', response_format: format })),
+    {
+      model: 'heard',
+      file_data: Buffer.alloc(64_000, 'sound').toString('base64'),
+      filename: 'a.mp3',
+    },
+    { ...heard, file_id: 'file-unknown' },
+    { ...heard, model: 'here' },
+  ];
+  const ended = await runRequests(
+    stack.client,
+    requests.map((body) => ({ body })),
+    { endpoint: '/v1/audio/transcriptions' },
+  );
+  expect(ended.batch).toMatchObject({
+    status: 'completed',
+    request_counts: { completed: 6, failed: 2 },
+  });
+  expect(ended.output.map(({ custom_id: id }) => id)).toEqual(
+    requests.slice(0, 6).map((_, i) => `c-${i}`),
+  );
+  const texts = ended.output.map(({ response }) => response?.body['text']);
+  const [spoken] = texts;
+  const cue = expect.stringMatching(/^(1|WEBVTT\n)\n00:00:00[.,]000 --> 00:00:/);
+  expect(texts).toEqual([spoken, `${String(spoken)}\n`, cue, cue, spoken, spoken]);
+  expect(ended.output[4]?.response?.body).toMatchObject({ language: 'english', duration: 1.9 });
+  expect(ended.errors.map(({ custom_id: id, error }) => [id, error?.code])).toEqual([
+    ['c-6', 'input_file_not_found'],
+    ['c-7', 'unsupported_endpoint'],
+  ]);
 }, 120_000);
 
 it('runs what the provider could not answer at the gateway of the model', async () => {
