@@ -113,6 +113,8 @@ export type PlannedOrInvalid =
       readonly lineCount: number;
       readonly models: readonly PlannedModel[];
       readonly unroutedLines: number;
+      /** The namespace has `BatchProviders`. Set only if a provider runs part of the batch. */
+      readonly showsProviders?: boolean;
     }
   | { readonly kind: 'invalid'; readonly errorCount: number };
 

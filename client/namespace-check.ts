@@ -1,6 +1,7 @@
 import type { Client } from '@temporalio/client';
 import { ScheduleNotFoundError } from '@temporalio/client';
 import { SEARCH_ATTRIBUTES } from '../workflows/contract';
+import { missingAttributes } from './missing-attributes';
 import { NAMESPACE_RETENTION_MS } from './namespace';
 import { SCHEDULES } from './schedules';
 
@@ -23,20 +24,13 @@ export async function checkNamespace(client: Client): Promise<NamespaceFindings>
       unknown.push(what);
     }
   };
-  await check('search attributes', () => missingAttributes(client));
+  await check('search attributes', async () => {
+    const names = await missingAttributes(client);
+    return names.map((name) => `search attribute ${name} (${SEARCH_ATTRIBUTES[name]})`);
+  });
   await check('retention', () => shortRetention(client));
   await check('schedules', () => missingSchedules(client));
   return { missing, unknown };
-}
-
-async function missingAttributes(client: Client): Promise<string[]> {
-  const { namespace } = client.options;
-  const { customAttributes } = await client.connection.operatorService.listSearchAttributes({
-    namespace,
-  });
-  return Object.entries(SEARCH_ATTRIBUTES)
-    .filter(([name]) => !(name in customAttributes))
-    .map(([name, type]) => `search attribute ${name} (${type})`);
 }
 
 async function shortRetention(client: Client): Promise<string[]> {

@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import { createAttributeCheck } from '../client/attribute-check';
 import { createBatchWorkflows } from '../client/batch-workflows';
 import { openClient } from '../client/connection';
 import { countReloads } from '../client/count-reloads';
@@ -102,6 +103,7 @@ export async function openResources(
     ...openTenantDeps(config, pool),
     delegation: delegationOver(pool, { providers, metrics, dispatcher: measured.dispatcher }),
     client,
+    showsProviders: createAttributeCheck(client, 'BatchProviders'),
     maintenance: {
       sweepRows: createSweepRows(pool),
       sweepStore: storage.observedBy(countSweep(metrics.fileStorageOperations)),

@@ -32,7 +32,7 @@ import { tenantHash } from '../storage/objects/tenant-hash';
 import { accountOf } from '../providers/account';
 import type { DelegateObserver } from '../activities/delegate/observer';
 import type { RouteDirectory } from './route-directory';
-import { withRoutes } from './with-routes';
+import { withProviders, withRoutes } from './with-routes';
 
 /** Everything that the activities of a worker are made from. */
 export interface ActivityDeps extends ExecuteDeps {
@@ -44,6 +44,8 @@ export interface ActivityDeps extends ExecuteDeps {
   readonly historyEvents?: number | null;
   readonly maintenance: MaintenanceDeps;
   readonly routes: Pick<RouteDirectory, 'routeOf' | 'isKnown' | 'update'>;
+  /** Whether Temporal's namespace has the search attribute `BatchProviders`. Never rejects. */
+  readonly showsProviders: () => Promise<boolean>;
   readonly delegation: Pick<DelegateDeps, 'jobs' | 'provider' | 'requestsEnded'> & {
     readonly observer: DelegateObserver;
     /** The providers of this process. */
@@ -98,7 +100,7 @@ export function createActivities(deps: ActivityDeps): WorkerActivities {
       // Only delegates depend on the row: without any, it costs nothing.
       const isDelegating = Object.keys(config.delegates).length > 0;
       const row = isDelegating ? await batches.find(input.batchId) : null;
-      return withRoutes(result, { routes, config, row });
+      return withProviders(withRoutes(result, { routes, config, row }), deps.showsProviders);
     },
     executeChunk: createExecuteChunk(deps),
     endUnrouted: createEndUnrouted({ ...deps, isKnownNow: (model) => isKnownNow(routes, model) }),

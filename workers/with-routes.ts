@@ -23,6 +23,16 @@ export function withRoutes(result: IngestResult, sources: RouteSources): Planned
   return { ...result, models: result.models.map((model) => withRoute(model, sources)) };
 }
 
+/** Adds whether Temporal may be given the providers of the plan, if it has any. */
+export async function withProviders(
+  result: PlannedOrInvalid,
+  showsProviders: () => Promise<boolean>,
+): Promise<PlannedOrInvalid> {
+  if (result.kind === 'invalid') return result;
+  const isDelegated = result.models.some(({ delegate }) => delegate !== undefined);
+  return isDelegated && (await showsProviders()) ? { ...result, showsProviders: true } : result;
+}
+
 type IngestedModel = (IngestResult & { kind: 'planned' })['models'][number];
 
 function withRoute(

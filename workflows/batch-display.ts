@@ -38,14 +38,21 @@ export class BatchDisplay {
     this.#overdue = overdue;
   }
 
-  /** @param upserts whether search attributes are written too */
-  enterInProgress(models: readonly string[], lineCount: number, upserts: boolean): void {
+  /**
+   * @param models those with a route
+   * @param upserts whether search attributes are written too
+   */
+  enterInProgress(models: readonly string[], plan: BatchResume, upserts: boolean): void {
     this.#phase = 'in_progress';
+    const providers = plan.models.flatMap(({ delegate }) => delegate?.provider ?? []);
     if (upserts) {
       upsertSearchAttributes([
         { key: SEARCH_KEYS.phase, value: 'in_progress' },
         { key: SEARCH_KEYS.models, value: keywordList(models) },
-        { key: SEARCH_KEYS.requests, value: lineCount },
+        { key: SEARCH_KEYS.requests, value: plan.lineCount },
+        ...(plan.showsProviders === true
+          ? [{ key: SEARCH_KEYS.providers, value: keywordList([...new Set(providers)]) }]
+          : []),
       ]);
     }
     this.refresh();

@@ -179,12 +179,13 @@ class BatchRun {
   }
 
   /** Not awaited: the first request must not wait for the row. */
-  #announceInProgress({ lineCount, unroutedLines, models: planned }: BatchResume): void {
+  #announceInProgress(plan: BatchResume): void {
+    const { lineCount, unroutedLines, models: planned } = plan;
     const models = this.#routedModels;
     const areAllRouted = unroutedLines === 0 && models.length === planned.length;
     // During a stop operators need only the end, so save the event.
     const upserts = !this.#stop.requested || !patched('one-upsert-at-a-stop');
-    this.#display.enterInProgress(models, lineCount, upserts);
+    this.#display.enterInProgress(models, plan, upserts);
     this.#inProgress = step('projectStatus', {
       batchId: this.#input.batchId,
       status: 'in_progress',

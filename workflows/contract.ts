@@ -68,6 +68,7 @@ export const SEARCH_ATTRIBUTES = {
   BatchModels: 'KeywordList',
   BatchDeadline: 'Datetime',
   BatchRequests: 'Int',
+  BatchProviders: 'KeywordList',
 } as const;
 
 /** The same attributes as typed keys for upserts inside a workflow. */
@@ -76,6 +77,7 @@ export const SEARCH_KEYS = {
   stopReason: { name: 'BatchStopReason', type: 'KEYWORD' },
   models: { name: 'BatchModels', type: 'KEYWORD_LIST' },
   requests: { name: 'BatchRequests', type: 'INT' },
+  providers: { name: 'BatchProviders', type: 'KEYWORD_LIST' },
 } as const;
 
 /** Input of the workflow of a batch. */
@@ -96,6 +98,8 @@ export interface BatchResume {
    * histories from before this field.
    */
   readonly startedAtMs?: number;
+  /** The namespace has `BatchProviders`. Set only if a provider runs part of the batch. */
+  readonly showsProviders?: boolean;
 }
 
 /** One model when a workflow continues as new. */

@@ -9,6 +9,7 @@ export function freshResume({
   lineCount,
   models,
   unroutedLines,
+  showsProviders,
 }: PlannedOrInvalid & { kind: 'planned' }): BatchResume {
   return {
     nonce,
@@ -20,6 +21,7 @@ export function freshResume({
       completed: 0,
       failed: 0,
     })),
+    ...(showsProviders === true ? { showsProviders } : {}),
   };
 }
 

@@ -16,6 +16,7 @@ const SEARCH_ATTRIBUTES = [
   'BatchModels=KeywordList',
   'BatchDeadline=Datetime',
   'BatchRequests=Int',
+  'BatchProviders=KeywordList',
 ];
 /** Server 1.29 needs both for fairness; later servers accept them too. */
 const DYNAMIC_CONFIG = ['matching.useNewMatcher=true', 'matching.enableFairness=true'];

@@ -1,7 +1,7 @@
 import { configSchema } from '../../platform/config-schema';
 import type { BatchRow } from '../../storage/postgres/batches/types';
 import { planDelegate } from '../../workers/plan-delegates';
-import { type RouteSources, withRoutes } from '../../workers/with-routes';
+import { type RouteSources, withProviders, withRoutes } from '../../workers/with-routes';
 
 /** Which models go through a provider (docs/design/delegation.md#routing). */
 
@@ -98,6 +98,17 @@ describe('the routes of a plan', () => {
     const planned = routed(false, { row: rowOf({ endpoint: '/v1/audio/speech' }) });
     expect(planned).toMatchObject({ undecided: true });
     expect(planned).not.toHaveProperty('delegate');
+  });
+
+  it.each([
+    ['delegated', true],
+    ['not delegated', false],
+  ])('say that Temporal may be given the providers if a model is %s', async (_, isDelegated) => {
+    const models = [isDelegated ? { ...ingested, delegate: {} } : ingested];
+    const plan = { kind: 'planned', models } as unknown as Parameters<typeof withProviders>[0];
+    const shown = await withProviders(plan, () => Promise.resolve(true));
+    expect(shown).toEqual(isDelegated ? { ...plan, showsProviders: true } : plan);
+    expect(await withProviders(plan, () => Promise.resolve(false))).toBe(plan);
   });
 
   it('pass an invalid file on as it is', () => {

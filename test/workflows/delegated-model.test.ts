@@ -71,6 +71,21 @@ it('runs many small jobs as few parts', async () => {
   expect(histories[0]?.events?.length).toBeLessThan(4 * 25 + 40);
 });
 
+it.each([true, false])(
+  'shows its providers in Temporal only if the namespace has the attribute: %s',
+  async (showsProviders) => {
+    const { histories } = await run({}, { showsProviders });
+    const upserted = (histories[0]?.events ?? []).flatMap(
+      ({ upsertWorkflowSearchAttributesEventAttributes: upsert }) =>
+        Object.entries(upsert?.searchAttributes?.indexedFields ?? {}),
+    );
+    const shown = upserted.filter(([name]) => name === 'BatchProviders');
+    const values = shown.map(([, { data }]) => JSON.parse(Buffer.from(data ?? []).toString()));
+    expect(values).toEqual(showsProviders ? [['fake']] : []);
+    expect(upserted.map(([name]) => name)).toContain('BatchModels');
+  },
+);
+
 it('runs what is left in a second generation, and then at the gateway', async () => {
   const { result, batch, provider } = await run({
     fallback: true,

@@ -42,6 +42,8 @@ export interface FakeBatchOptions {
   ) => Promise<void | Partial<ExecuteChunkResult>>;
   /** Models that go through a provider. */
   readonly delegated?: Readonly<Record<string, FakeDelegation>>;
+  /** The namespace has the search attribute `BatchProviders`. */
+  readonly showsProviders?: boolean;
   readonly onIngest?: (batch: FakeBatch) => Promise<void>;
   readonly onFinalize?: (batch: FakeBatch) => FinalizeResult | null | Promise<null>;
   /** Whether the row says that an earlier run found every line settled. */
@@ -183,7 +185,8 @@ export class FakeBatch {
         : { delegate: this.options.delegated[model].plan }),
     }));
     const lineCount = models.reduce((sum, model) => sum + model.entries, 0);
-    return { kind: 'planned', nonce: 'n0', lineCount, models, unroutedLines: 0 };
+    const plan = { kind: 'planned' as const, nonce: 'n0', lineCount, models, unroutedLines: 0 };
+    return this.options.showsProviders === true ? { ...plan, showsProviders: true } : plan;
   }
 
   async #execute(input: ExecuteChunkInput) {

@@ -314,6 +314,21 @@ export const SCENARIOS: Readonly<Record<string, () => Scenario>> = {
       },
     }),
   }),
+  // Jobs of one line run as few parts, and the namespace has the attribute that came later.
+  'delegated-in-groups': () => ({
+    batch: new FakeBatch({
+      models: [{ model: 'far', entries: 12 }],
+      showsProviders: true,
+      delegated: {
+        far: new FakeDelegation({
+          maxLines: 1,
+          jobsPerPart: 4,
+          looks: 2,
+          isMissing: (position, generation) => position === 7 && generation < 1,
+        }),
+      },
+    }),
+  }),
   // Staging cuts a part, so that more jobs are opened beside the first ones, which run on.
   'delegated-and-cut': () => ({
     batch: new FakeBatch({
