@@ -112,6 +112,24 @@ const provider = z.discriminatedUnion('type', [
       ...one,
       url: one.url ?? `https://transcribe.${one.region}.amazonaws.com`,
     })),
+  z
+    .strictObject({
+      type: z.literal('bedrock'),
+      ...providerKeys,
+      ...markedKeys,
+      /** Without it: the address of the service in the region. */
+      url: url.optional(),
+      region: nonEmpty,
+      /** The role with which Bedrock reads inputs and writes results. */
+      role_arn: nonEmpty,
+      storage: s3Storage,
+      /** What most models take at least. */
+      min_lines: count.prefault(100),
+    })
+    .transform((one) => ({
+      ...one,
+      url: one.url ?? `https://bedrock.${one.region}.amazonaws.com`,
+    })),
   z.strictObject({
     type: z.literal('anthropic'),
     ...providerKeys,

@@ -65,8 +65,18 @@ export interface AzureSpeechKind {
   readonly storage: AzureContainerStorage;
 }
 
+/** Batch inference of Amazon Bedrock. Its key file holds `ACCESS_KEY_ID:SECRET_ACCESS_KEY`. */
+export interface BedrockKind {
+  readonly type: 'bedrock';
+  readonly region: string;
+  /** The role with which Bedrock reads inputs and writes results. */
+  readonly roleArn: string;
+  readonly storage: S3Storage;
+}
+
 /** What only some types need. */
-export type ProviderKind = OpenAiKind | AwsTranscribeKind | AnthropicKind | AzureSpeechKind;
+export type ProviderKind =
+  OpenAiKind | AwsTranscribeKind | AnthropicKind | AzureSpeechKind | BedrockKind;
 
 /** What an adapter needs of one entry of `providers`. */
 export type ProviderSettings = ProviderConnection & ProviderKind;

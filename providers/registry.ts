@@ -2,6 +2,7 @@ import { createAnthropicProvider } from './anthropic/adapter';
 import { createTranscribeProvider } from './aws-transcribe/adapter';
 import { createAzureSpeechProvider } from './azure-speech/adapter';
 import { AZURE_OPENAI_DIALECT } from './azure-openai/dialect';
+import { createBedrockProvider } from './bedrock/adapter';
 import { GROQ_DIALECT } from './groq/dialect';
 import { MISTRAL_DIALECT } from './mistral/dialect';
 import { NIGHTSHIFT_DIALECT } from './nightshift/dialect';
@@ -37,6 +38,8 @@ export function openProvider(settings: ProviderSettings): Provider {
       return createAzureSpeechProvider(settings);
     case 'aws_transcribe':
       return createTranscribeProvider(settings);
+    case 'bedrock':
+      return createBedrockProvider(settings);
     case 'anthropic':
       return createAnthropicProvider(settings);
   }

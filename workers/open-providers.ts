@@ -86,6 +86,13 @@ function kindOf(name: string, provider: ProviderConfig, secretsDir: string): Pro
         locales: provider.locales,
         storage: azureStorageOf(name, provider.storage, secretsDir),
       };
+    case 'bedrock':
+      return {
+        type: provider.type,
+        region: provider.region,
+        roleArn: provider.role_arn,
+        storage: s3StorageOf(provider.storage),
+      };
     default:
       return { type: provider.type };
   }

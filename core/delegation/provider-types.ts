@@ -33,6 +33,7 @@ export const PROVIDER_TYPES = {
   aws_transcribe: TRANSCRIPTIONS,
   anthropic: TRANSLATED_CHAT,
   azure_speech: TRANSCRIPTIONS,
+  bedrock: TRANSLATED_CHAT,
 } as const satisfies Readonly<Record<string, ProviderTypeFacts>>;
 
 /** A type of provider, as settings name it. */

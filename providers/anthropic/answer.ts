@@ -5,6 +5,7 @@ import {
   type ChatUsage,
   type FinishReason,
 } from '../chat/completion';
+import { tokenCount } from '../chat/token-count';
 import type { Json } from '../chat/values';
 
 /** What an answer states that the message does not say. */
@@ -61,19 +62,15 @@ function answeredCall({ id, name, input }: Json): AnsweredCall {
 
 /** Anthropic counts cached tokens apart from `input_tokens`; OpenAI counts them within the prompt. */
 function usageOf(usage: unknown): ChatUsage {
-  const cached = tokens(usage, 'cache_read_input_tokens');
+  const cached = tokenCount(usage, 'cache_read_input_tokens');
   const details: unknown = isJsonObject(usage) ? usage['output_tokens_details'] : null;
   return {
-    prompt: tokens(usage, 'input_tokens') + cached + tokens(usage, 'cache_creation_input_tokens'),
+    prompt:
+      tokenCount(usage, 'input_tokens') + cached + tokenCount(usage, 'cache_creation_input_tokens'),
     cached,
-    completion: tokens(usage, 'output_tokens'),
-    reasoning: isJsonObject(details) ? tokens(details, 'thinking_tokens') : null,
+    completion: tokenCount(usage, 'output_tokens'),
+    reasoning: isJsonObject(details) ? tokenCount(details, 'thinking_tokens') : null,
   };
-}
-
-function tokens(usage: unknown, name: string): number {
-  const value: unknown = isJsonObject(usage) ? usage[name] : 0;
-  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : 0;
 }
 
 function textOf(value: unknown): string {

@@ -1,9 +1,12 @@
 import type { ChatMessage, GivenImage, ToolCall, UserPart } from '../chat/messages';
 import type { TranslationScope } from '../chat/scope';
+import { turnsOf, type Turn } from '../chat/turns';
 import type { Json } from '../chat/values';
 
+type Role = 'user' | 'assistant';
+
 interface Message {
-  readonly role: 'user' | 'assistant';
+  readonly role: Role;
   readonly content: readonly Json[];
 }
 
@@ -11,43 +14,32 @@ interface Message {
 const IMAGE_TYPES = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'];
 const ADDRESS = /^https?:\/\//i;
 
-/**
- * `messages` of the Messages API: all but system messages. Neighbours of one role are joined, so the results of
- * parallel tool calls are in one message, as Anthropic wants them.
- */
+/** `messages` of the Messages API: all but system messages. */
 export function messagesOf(
   messages: readonly ChatMessage[],
   scope: TranslationScope,
 ): readonly Message[] {
-  const turns: Message[] = [];
-  for (const message of messages) {
-    const turn = turnOf(message, scope);
-    if (turn === null) continue;
-    const last = turns.at(-1);
-    if (last?.role !== turn.role) turns.push(turn);
-    else turns.splice(-1, 1, { ...last, content: [...last.content, ...turn.content] });
-  }
-  if (turns.length === 0) scope.refuse('messages', 'expected a message besides system messages');
-  return turns;
+  const turns = turnsOf(messages, scope, (message) => turnOf(message, scope));
+  return turns.map(({ role, blocks }) => ({ role, content: blocks }));
 }
 
-function turnOf(message: ChatMessage, scope: TranslationScope): Message | null {
+function turnOf(message: ChatMessage, scope: TranslationScope): Turn<Role> | null {
   switch (message.role) {
     case 'system':
       return null;
     case 'user':
-      return { role: 'user', content: message.parts.map((part) => userBlock(part, scope)) };
+      return { role: 'user', blocks: message.parts.map((part) => userBlock(part, scope)) };
     case 'assistant': {
       const { text, toolCalls } = message;
       // Anthropic refuses empty texts, which OpenAI's clients send beside tool calls.
       const hasText = text !== null && (text !== '' || toolCalls.length === 0);
       const texts = hasText ? [{ type: 'text', text }] : [];
-      return { role: 'assistant', content: [...texts, ...toolCalls.map(toolUse)] };
+      return { role: 'assistant', blocks: [...texts, ...toolCalls.map(toolUse)] };
     }
     case 'tool': {
       const { toolCallId, text } = message;
       const result = { type: 'tool_result', tool_use_id: toolCallId, content: text };
-      return { role: 'user', content: [result] };
+      return { role: 'user', blocks: [result] };
     }
   }
 }

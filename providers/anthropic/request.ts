@@ -1,6 +1,7 @@
 import { withExtraBody } from '../chat/extra-body';
 import { readChatRequest, type ChatRequest, type ResponseFormat } from '../chat/request';
 import { TranslationScope, translating } from '../chat/scope';
+import { dropSeedAndPenalties } from '../chat/seed-and-penalties';
 import { systemTextOf } from '../chat/system-text';
 import type { ChatTool } from '../chat/tools';
 import type { Json } from '../chat/values';
@@ -48,7 +49,7 @@ function messageRequest(
     takesSampling,
   }: { readonly defaultMaxTokens: number; readonly takesSampling: boolean },
 ): Json {
-  refuseUnknown(request, scope);
+  dropSeedAndPenalties(request, scope);
   const { messages, maxTokens, tools, stop } = request;
   const stops = stop.filter((one, i) => {
     const isBlank = one.trim() === '';
@@ -65,21 +66,6 @@ function messageRequest(
     tool_choice: toolChoiceOf(request, scope),
     output_config: outputConfigOf(request.responseFormat, scope),
   };
-}
-
-/** Members without a counterpart. With the value 0 they say nothing. */
-function refuseUnknown(
-  { seed, presencePenalty, frequencyPenalty }: ChatRequest,
-  scope: TranslationScope,
-): void {
-  const members = {
-    seed,
-    presence_penalty: presencePenalty,
-    frequency_penalty: frequencyPenalty,
-  };
-  for (const [param, value] of Object.entries(members)) {
-    if (value !== null && value !== 0) scope.drop(param, 'the provider has no such member');
-  }
 }
 
 function samplingOf(

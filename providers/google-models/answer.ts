@@ -1,5 +1,6 @@
 import { isJsonObject } from '../../core/openai/json-object';
 import { chatCompletion, type AnsweredCall, type ChatUsage } from '../chat/completion';
+import { tokenCount } from '../chat/token-count';
 import type { Json } from '../chat/values';
 import { finishReasonOf } from './finish-reason';
 
@@ -51,10 +52,7 @@ export function responseIdOf(response: unknown): string | null {
  * results of built-in tools, so they count as prompt.
  */
 function usageOf(metadata: unknown): ChatUsage {
-  const count = (name: string): number => {
-    const value: unknown = isJsonObject(metadata) ? metadata[name] : 0;
-    return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : 0;
-  };
+  const count = (name: string): number => tokenCount(metadata, name);
   const reasoning = count('thoughtsTokenCount');
   return {
     prompt: count('promptTokenCount') + count('toolUsePromptTokenCount'),

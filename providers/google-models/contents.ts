@@ -1,29 +1,24 @@
 import { isJsonObject } from '../../core/openai/json-object';
 import type { ChatMessage, UserPart } from '../chat/messages';
 import type { TranslationScope } from '../chat/scope';
+import { turnsOf, type Turn } from '../chat/turns';
 import type { Json } from '../chat/values';
 
+type Role = 'user' | 'model';
+
 interface Content {
-  readonly role: 'user' | 'model';
+  readonly role: Role;
   readonly parts: readonly Json[];
 }
 
-/** `contents`: the other messages. Neighbours of one role are joined, as Google wants the roles in turn. */
+/** `contents`: the other messages. */
 export function contentsOf(
   messages: readonly ChatMessage[],
   scope: TranslationScope,
 ): readonly Content[] {
   const names = callNames(messages);
-  const contents: Content[] = [];
-  for (const message of messages) {
-    const content = contentOf(message, names, scope);
-    if (content === null) continue;
-    const last = contents.at(-1);
-    if (last?.role !== content.role) contents.push(content);
-    else contents.splice(-1, 1, { ...last, parts: [...last.parts, ...content.parts] });
-  }
-  if (contents.length === 0) scope.refuse('messages', 'expected a message besides system messages');
-  return contents;
+  const turns = turnsOf(messages, scope, (message) => contentOf(message, names, scope));
+  return turns.map(({ role, blocks }) => ({ role, parts: blocks }));
 }
 
 /** The name of each function that was called, by the id of the call. */
@@ -36,25 +31,25 @@ function contentOf(
   message: ChatMessage,
   names: ReadonlyMap<string, string>,
   scope: TranslationScope,
-): Content | null {
+): Turn<Role> | null {
   switch (message.role) {
     case 'system':
       return null;
     case 'user':
-      return { role: 'user', parts: message.parts.map((part) => userPartOf(part, scope)) };
+      return { role: 'user', blocks: message.parts.map((part) => userPartOf(part, scope)) };
     case 'assistant': {
       const { text, toolCalls } = message;
       const calls = toolCalls.map((call) => ({
         functionCall: { name: call.name, args: call.arguments },
       }));
       const hasText = text !== null && (text !== '' || calls.length === 0);
-      return { role: 'model', parts: [...(hasText ? [{ text }] : []), ...calls] };
+      return { role: 'model', blocks: [...(hasText ? [{ text }] : []), ...calls] };
     }
     case 'tool': {
       const at = `${message.path}.tool_call_id`;
       const name = names.get(message.toolCallId) ?? scope.refuse(at, 'no call has this id');
       const functionResponse = { name, response: responseOf(message.text) };
-      return { role: 'user', parts: [{ functionResponse }] };
+      return { role: 'user', blocks: [{ functionResponse }] };
     }
   }
 }

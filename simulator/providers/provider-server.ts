@@ -6,6 +6,7 @@ import { ANTHROPIC_API } from './anthropic/routes';
 import { AWS_TRANSCRIBE_API } from './aws-transcribe/routes';
 import { AZURE_BLOB_API } from './azure-blob/routes';
 import { AZURE_SPEECH_API } from './azure-speech/routes';
+import { BEDROCK_API } from './bedrock/routes';
 import { CallFaults, sendAnswer, serveWithFault } from './call-faults';
 import type { ApiEffect, ApiRoute, FakeApi } from './fake-api';
 import { FileStore } from './file-store';
@@ -39,6 +40,7 @@ const APIS: readonly FakeApi[] = [
   AWS_TRANSCRIBE_API,
   AZURE_BLOB_API,
   AZURE_SPEECH_API,
+  BEDROCK_API,
 ];
 const CONFIG = '/simulator/providers/config';
 const STATS = '/simulator/providers/stats';

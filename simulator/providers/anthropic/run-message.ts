@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { replyTo } from '../../replies';
 import type { SimulatorSettings } from '../../settings';
-import { Traffic } from '../../traffic';
+import { chatReply, type ChatReply } from '../chat-reply';
 import { errorObject } from './errors';
 
 /** From this version on, the API refuses parameters of sampling. */
@@ -41,13 +40,6 @@ const params = z.strictObject({
   simulate: z.unknown().optional(),
 });
 
-interface Completion {
-  readonly choices: readonly {
-    readonly message: { readonly content: string };
-    readonly finish_reason: string;
-  }[];
-}
-
 /** The result of one request: `succeeded` or `errored`. The text is that of the model server. */
 export function runMessage(given: unknown, version: string, model: SimulatorSettings): object {
   const parsed = params.safeParse(given);
@@ -65,40 +57,39 @@ export function runMessage(given: unknown, version: string, model: SimulatorSett
     max_tokens: rest.max_tokens,
     simulate: rest.simulate,
   };
-  // Limits of requests at once are for the model server.
-  const settings = { ...model, maxConcurrency: 0, notReady: false };
-  const context = { settings, traffic: new Traffic(), tries: 1 };
-  const bytes = Buffer.from(JSON.stringify(chat));
-  const reply = replyTo('/v1/chat/completions', bytes, context);
-  if (reply.generation === null) {
+  const reply = chatReply(chat, model);
+  if (reply.kind === 'refused') {
     return errored(reply.status, 'The simulated model refused this request.');
   }
-  const { promptTokens, outputTokens, estimatedCachedTokens: cached } = reply.generation;
-  const body = reply.generation.body(cached) as Completion & Readonly<Record<string, unknown>>;
-  const usage = {
-    input_tokens: promptTokens - cached,
-    cache_creation_input_tokens: 0,
-    cache_read_input_tokens: cached,
-    output_tokens: outputTokens,
-    service_tier: 'batch',
-  };
-  return { type: 'succeeded', message: messageOf(rest.model, body, usage) };
+  return { type: 'succeeded', message: messageOf(rest.model, reply) };
 }
 
 function messageOf(
   model: string,
-  { id, choices: [choice] }: Completion & Readonly<Record<string, unknown>>,
-  usage: object,
+  {
+    id,
+    text,
+    isCut,
+    promptTokens,
+    cachedTokens,
+    outputTokens,
+  }: Extract<ChatReply, { kind: 'answer' }>,
 ): object {
   return {
-    id: `msg_${String(id)}`,
+    id: `msg_${id}`,
     type: 'message',
     role: 'assistant',
     model,
-    content: [{ type: 'text', text: choice?.message.content ?? '' }],
-    stop_reason: choice?.finish_reason === 'length' ? 'max_tokens' : 'end_turn',
+    content: [{ type: 'text', text }],
+    stop_reason: isCut ? 'max_tokens' : 'end_turn',
     stop_sequence: null,
-    usage,
+    usage: {
+      input_tokens: promptTokens - cachedTokens,
+      cache_creation_input_tokens: 0,
+      cache_read_input_tokens: cachedTokens,
+      output_tokens: outputTokens,
+      service_tier: 'batch',
+    },
   };
 }
 
