@@ -95,13 +95,13 @@ function translationRules(
   delegate: DelegateConfig,
 ): string[] {
   if (provider === undefined) return [];
-  const { translates } = PROVIDER_TYPES[provider.type];
+  const { translates, demandsMaxTokens } = PROVIDER_TYPES[provider.type];
   const isOfRecordings = takesEndpoint(provider.type, '/v1/audio/transcriptions');
-  if (translates && !isOfRecordings) return [];
   const { drop_params, default_max_tokens, extra_body } = delegate;
-  return [
-    ...(drop_params && !translates ? ['drop_params'] : []),
-    ...(default_max_tokens === undefined ? [] : ['default_max_tokens']),
-    ...(Object.keys(extra_body).length === 0 ? [] : ['extra_body']),
+  const useless: readonly [key: string, isUseless: boolean][] = [
+    ['drop_params', drop_params && !translates],
+    ['default_max_tokens', default_max_tokens !== undefined && !demandsMaxTokens],
+    ['extra_body', Object.keys(extra_body).length > 0 && (!translates || isOfRecordings)],
   ];
+  return useless.flatMap(([key, isUseless]) => (isUseless ? [key] : []));
 }

@@ -4,11 +4,18 @@ export interface ProviderTypeFacts {
   readonly endpoints: readonly string[] | null;
   /** Whether lines are translated into the provider's own format, so that the settings of that have an effect. */
   readonly translates: boolean;
+  /** Whether its format demands the most tokens of each answer, also of lines that state none. */
+  readonly demandsMaxTokens: boolean;
   /** How many jobs run as one part (docs/design/delegation.md#parts-of-several-jobs). */
   readonly jobsPerPart: number;
 }
 
-const OPENAI_LIKE: ProviderTypeFacts = { endpoints: null, translates: false, jobsPerPart: 1 };
+const OPENAI_LIKE: ProviderTypeFacts = {
+  endpoints: null,
+  translates: false,
+  demandsMaxTokens: false,
+  jobsPerPart: 1,
+};
 
 /** Requests in OpenAI's format, of chats only. */
 const CHAT_AS_IT_IS: ProviderTypeFacts = { ...OPENAI_LIKE, endpoints: ['/v1/chat/completions'] };
@@ -17,6 +24,7 @@ const CHAT_AS_IT_IS: ProviderTypeFacts = { ...OPENAI_LIKE, endpoints: ['/v1/chat
 const TRANSCRIPTIONS: ProviderTypeFacts = {
   endpoints: ['/v1/audio/transcriptions'],
   translates: true,
+  demandsMaxTokens: false,
   jobsPerPart: 64,
 };
 /** Requests that are translated into the provider's own format, of chats only. */
@@ -31,7 +39,7 @@ export const PROVIDER_TYPES = {
   groq: CHAT_AS_IT_IS,
   together: CHAT_AS_IT_IS,
   aws_transcribe: TRANSCRIPTIONS,
-  anthropic: TRANSLATED_CHAT,
+  anthropic: { ...TRANSLATED_CHAT, demandsMaxTokens: true },
   azure_speech: TRANSCRIPTIONS,
   bedrock: TRANSLATED_CHAT,
 } as const satisfies Readonly<Record<string, ProviderTypeFacts>>;

@@ -69,6 +69,17 @@ it('derives the address of Amazon Transcribe from its region', () => {
   expect(load(AWS)).toMatchObject({ url: 'https://acme.test/openai/v1' });
 });
 
+it('derives the address of Amazon Bedrock, and keeps small models away from it', () => {
+  const bedrock = { ...AWS, type: 'bedrock', role_arn: 'arn:aws:iam::123456789012:role/r' };
+  const read = (one: object) =>
+    loadConfig({ env: {}, needs: [], overrides: { providers: { one } } });
+  expect(read(bedrock).providers['one']).toMatchObject({
+    url: 'https://bedrock.eu-central-1.amazonaws.com',
+    min_lines: 100,
+  });
+  expect(() => read({ ...bedrock, role_arn: undefined })).toThrow('role_arn');
+});
+
 const AZURE = {
   type: 'azure_speech',
   url: 'https://eastus.api.cognitive.microsoft.com',
