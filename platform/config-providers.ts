@@ -95,6 +95,13 @@ const provider = z.discriminatedUnion('type', [
     max_open_jobs: count.prefault(100),
     max_lines: count.prefault(1_000),
   }),
+  z.strictObject({
+    type: z.literal('sarvam'),
+    ...providerKeys,
+    url: url.default('https://api.sarvam.ai'),
+    max_open_jobs: count.prefault(100),
+    max_lines: count.prefault(20),
+  }),
   z
     .strictObject({
       type: z.literal('aws_transcribe'),

@@ -74,9 +74,14 @@ export interface BedrockKind {
   readonly storage: S3Storage;
 }
 
+/** Sarvam AI's batches of recordings. */
+export interface SarvamKind {
+  readonly type: 'sarvam';
+}
+
 /** What only some types need. */
 export type ProviderKind =
-  OpenAiKind | AwsTranscribeKind | AnthropicKind | AzureSpeechKind | BedrockKind;
+  OpenAiKind | AwsTranscribeKind | AnthropicKind | AzureSpeechKind | BedrockKind | SarvamKind;
 
 /** What an adapter needs of one entry of `providers`. */
 export type ProviderSettings = ProviderConnection & ProviderKind;

@@ -10,6 +10,7 @@ import { createOpenAiProvider } from './openai/adapter';
 import { OPENAI_DIALECT, type OpenAiDialect } from './openai/dialect';
 import type { Provider } from './provider';
 import type { OpenAiKind, ProviderSettings } from './provider-settings';
+import { createSarvamProvider } from './sarvam/adapter';
 import { TOGETHER_DIALECT } from './together/dialect';
 
 const DIALECTS: Readonly<Record<OpenAiKind['type'], OpenAiDialect>> = {
@@ -34,6 +35,8 @@ export function openProvider(settings: ProviderSettings): Provider {
     case 'groq':
     case 'together':
       return createOpenAiProvider(DIALECTS[settings.type], settings);
+    case 'sarvam':
+      return createSarvamProvider(settings);
     case 'azure_speech':
       return createAzureSpeechProvider(settings);
     case 'aws_transcribe':

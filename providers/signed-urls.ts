@@ -60,6 +60,11 @@ export function openSignedUrls(connection: ProviderConnection): SignedUrls {
   };
 }
 
+/** A text in which no address opens a file any more. A message may quote the address that failed. */
+export function maskedSignatures(text: string): string {
+  return text.replace(/([?&](?:sig|x-goog-signature|x-amz-signature)=)[^&\s"']+/gi, '$1***');
+}
+
 function unusable(): ProviderEnd {
   const message = 'the provider names an address that is not one of https';
   return { kind: 'failure', reason: 'unsent', message, mayBeSent: false };

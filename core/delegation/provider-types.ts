@@ -42,6 +42,7 @@ export const PROVIDER_TYPES = {
   anthropic: { ...TRANSLATED_CHAT, demandsMaxTokens: true },
   azure_speech: TRANSCRIPTIONS,
   bedrock: TRANSLATED_CHAT,
+  sarvam: TRANSCRIPTIONS,
 } as const satisfies Readonly<Record<string, ProviderTypeFacts>>;
 
 /** A type of provider, as settings name it. */

@@ -1,5 +1,6 @@
 import type { ApiKeyFile } from '../../platform/api-key-file';
 import { openCredential } from '../credential';
+import { maskedSignatures } from '../signed-urls';
 
 /** A token (SAS) that opens a container. */
 export interface SasToken {
@@ -29,8 +30,7 @@ export function openSasToken(file: ApiKeyFile): SasToken {
         (rest, signature) => rest.replaceAll(signature, '***'),
         credential.mask(text),
       );
-      // A message may quote an address that another token opens, such as that of a result.
-      return masked.replace(/([?&]sig=)[^&\s"']+/g, '$1***');
+      return maskedSignatures(masked);
     },
   };
 }

@@ -1,11 +1,10 @@
 import { isJsonObject } from '../../core/openai/json-object';
-import { blobReader, withXmlError } from '../azure-container/blob-error';
+import { readSignedJson } from '../azure-container/signed-file';
 import { createResult, idempotentResult, type AnswerReader } from '../call-result';
 import type { Credential } from '../credential';
 import type { CallOptions, CreateResult, IdempotentResult, SendOptions } from '../provider';
 import { openProviderHttp, type ProviderCall, type ProviderHttp } from '../provider-http';
 import type { AzureSpeechKind, ProviderConnection } from '../provider-settings';
-import { wholeFile } from '../read-file';
 import { openSignedUrls, type SignedUrls } from '../signed-urls';
 import { readSpeechJob, type SpeechJob } from './job-state';
 import { readSpeechError } from './speech-error';
@@ -88,10 +87,8 @@ export class SpeechApi {
     { contentUrl }: SpeechFile,
     { signal }: CallOptions,
   ): Promise<IdempotentResult<{ readonly json: unknown }>> {
-    const whole = wholeFile(this.#maxBytes);
-    const end = await this.#signed.download(contentUrl, whole.take, signal);
-    const reader = blobReader(() => ({ json: whole.json() }), this.mask);
-    return idempotentResult(withXmlError(end), reader);
+    const { mask } = this;
+    return readSignedJson(this.#signed, contentUrl, { maxBytes: this.#maxBytes, mask, signal });
   }
 
   /** Deletes a job and its results. */

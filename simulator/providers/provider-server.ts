@@ -15,6 +15,7 @@ import { JobStore } from './job-store';
 import { MISTRAL_API } from './mistral/variant';
 import { OPENAI_API } from './openai/routes';
 import { S3_API } from './s3/routes';
+import { SARVAM_API } from './sarvam/routes';
 import {
   DEFAULT_PROVIDER_SETTINGS,
   changedProviderSettings,
@@ -41,6 +42,7 @@ const APIS: readonly FakeApi[] = [
   AZURE_BLOB_API,
   AZURE_SPEECH_API,
   BEDROCK_API,
+  SARVAM_API,
 ];
 const CONFIG = '/simulator/providers/config';
 const STATS = '/simulator/providers/stats';

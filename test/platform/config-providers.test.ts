@@ -103,6 +103,14 @@ it.each<[object, string]>([
   expect(() => load({ ...AZURE, storage })).toThrow(message);
 });
 
+it('knows the address of Sarvam AI, and its limits', () => {
+  const overrides = { providers: { one: { type: 'sarvam', api_key_file: '/key' } } };
+  const { providers } = loadConfig({ env: {}, needs: [], overrides });
+  expect(providers['one']).toMatchObject({
+    ...{ url: 'https://api.sarvam.ai', max_lines: 20, max_open_jobs: 100 },
+  });
+});
+
 it('lets recordings drop members, and refuses the settings of chats for them', () => {
   const overrides = (delegate: object) => ({
     providers: { one: AWS },

@@ -100,7 +100,7 @@ function describeLateJobs(names: CallNames, openHost: OpenHost, traits: HostTrai
 export function describeFailures(
   names: CallNames,
   openHost: OpenHost,
-  { codes, cancels, uploads }: HostTraits,
+  { codes, cancels, uploads, deletes }: HostTraits,
 ): void {
   it.each<[string, object, object]>([
     ['capacity', { status: 429, retry_after_sec: 7 }, { retryAfterMs: 7_000 }],
@@ -135,7 +135,12 @@ export function describeFailures(
       },
     ],
   ];
-  const lacking = [...(cancels ? [] : ['cancel']), ...(uploads ? [] : ['upload'])];
+  const offered: readonly [call: keyof CallNames, isOffered: boolean][] = [
+    ['cancel', cancels],
+    ['upload', uploads],
+    ['remove', deletes],
+  ];
+  const lacking = offered.filter(([, isOffered]) => !isOffered).map(([call]) => call);
   const made = REPEATABLE.filter(([call]) => !lacking.includes(call));
   it.each(made)('classifies each failure of the call: %s', async (call, make) => {
     const { provider, configure } = await openHost();

@@ -65,6 +65,8 @@ export interface HostTraits {
   readonly lists: boolean;
   /** Inputs are uploaded before the create. */
   readonly uploads: boolean;
+  /** What a job leaves behind can be deleted. */
+  readonly deletes: boolean;
   /** A job can be cancelled. */
   readonly cancels: boolean;
   /** A job tells how many of its lines are answered. */
@@ -90,6 +92,7 @@ export const ALL_TRAITS: HostTraits = {
   codes: { auth: 'invalid_api_key', refused: 'invalid_value' },
   lists: true,
   uploads: true,
+  deletes: true,
   cancels: true,
   counts: true,
   usage: true,
