@@ -69,6 +69,20 @@ const markedKeys = {
   cancel_orphans: z.boolean().default(false),
 };
 
+/** A folder of a bucket in Google Cloud Storage. */
+const gcsStorage = z.strictObject({
+  type: z.literal('gcs'),
+  bucket: nonEmpty,
+  /** Beginning of all names; without a slash at its end, one is added. */
+  prefix: z.string().default(''),
+  url: url.default('https://storage.googleapis.com'),
+});
+
+/** https://cloud.google.com/vertex-ai/docs/reference/rest#rest_endpoints */
+function vertexUrl(location: string): string {
+  return `https://${location === 'global' ? '' : `${location}-`}aiplatform.googleapis.com`;
+}
+
 const provider = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('openai'), ...providerKeys, ...markedKeys }),
   z.strictObject({
@@ -150,6 +164,21 @@ const provider = z.discriminatedUnion('type', [
     exclusive: z.boolean().default(false),
     max_lines: count.prefault(10_000),
   }),
+  z
+    .strictObject({
+      type: z.literal('vertex'),
+      ...providerKeys,
+      ...markedKeys,
+      url: url.optional(),
+      project: nonEmpty,
+      /** A region, or `global`. */
+      location: nonEmpty,
+      storage: gcsStorage,
+      job_timeout: duration('98h'),
+      max_lines: count.prefault(200_000),
+      max_bytes: size('950MiB'),
+    })
+    .transform((entry) => ({ ...entry, url: entry.url ?? vertexUrl(entry.location) })),
 ]);
 
 const delegate = z.strictObject({

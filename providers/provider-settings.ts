@@ -79,9 +79,35 @@ export interface SarvamKind {
   readonly type: 'sarvam';
 }
 
+/** Batch prediction at Vertex AI. Its key is that of a service account. */
+export interface VertexKind {
+  readonly type: 'vertex';
+  /** Id of the project. */
+  readonly project: string;
+  /** A region, or `global`. */
+  readonly location: string;
+  /** Where inputs and results are. */
+  readonly storage: GcsStorage;
+}
+
+/** A folder of a bucket in Google Cloud Storage. */
+export interface GcsStorage {
+  readonly bucket: string;
+  /** Beginning of all names: empty, or with a slash at its end. */
+  readonly prefix: string;
+  /** Base URL of the JSON API, such as `https://storage.googleapis.com`. */
+  readonly url: string;
+}
+
 /** What only some types need. */
 export type ProviderKind =
-  OpenAiKind | AwsTranscribeKind | AnthropicKind | AzureSpeechKind | BedrockKind | SarvamKind;
+  | OpenAiKind
+  | AwsTranscribeKind
+  | AnthropicKind
+  | AzureSpeechKind
+  | BedrockKind
+  | SarvamKind
+  | VertexKind;
 
 /** What an adapter needs of one entry of `providers`. */
 export type ProviderSettings = ProviderConnection & ProviderKind;

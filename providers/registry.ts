@@ -12,6 +12,7 @@ import type { Provider } from './provider';
 import type { OpenAiKind, ProviderSettings } from './provider-settings';
 import { createSarvamProvider } from './sarvam/adapter';
 import { TOGETHER_DIALECT } from './together/dialect';
+import { createVertexProvider } from './vertex/adapter';
 
 const DIALECTS: Readonly<Record<OpenAiKind['type'], OpenAiDialect>> = {
   openai: OPENAI_DIALECT,
@@ -45,5 +46,7 @@ export function openProvider(settings: ProviderSettings): Provider {
       return createBedrockProvider(settings);
     case 'anthropic':
       return createAnthropicProvider(settings);
+    case 'vertex':
+      return createVertexProvider(settings);
   }
 }

@@ -93,6 +93,11 @@ function kindOf(name: string, provider: ProviderConfig, secretsDir: string): Pro
         roleArn: provider.role_arn,
         storage: s3StorageOf(provider.storage),
       };
+    case 'vertex': {
+      const { type, project, location, storage } = provider;
+      const { bucket, prefix, url } = storage;
+      return { type, project, location, storage: { bucket, prefix: folderOf(prefix), url } };
+    }
     default:
       return { type: provider.type };
   }

@@ -43,6 +43,7 @@ export const PROVIDER_TYPES = {
   azure_speech: TRANSCRIPTIONS,
   bedrock: TRANSLATED_CHAT,
   sarvam: TRANSCRIPTIONS,
+  vertex: TRANSLATED_CHAT,
 } as const satisfies Readonly<Record<string, ProviderTypeFacts>>;
 
 /** A type of provider, as settings name it. */

@@ -10,8 +10,8 @@ export interface FakeApi {
   readonly prefix: string;
   /** The route of a method and a path below the prefix; null if there is none. Some APIs name it in a header. */
   findRoute(method: string, path: string, headers: IncomingHttpHeaders): ApiRoute | null;
-  /** The key that a request carries; empty without one. */
-  keyOf(headers: IncomingHttpHeaders, query: URLSearchParams): string;
+  /** The key that a request carries; empty without one, null if the API takes none. */
+  keyOf(headers: IncomingHttpHeaders, query: URLSearchParams): string | null;
   /** An error in the provider's format. */
   errorAnswer(error: ApiFault): ProviderAnswer;
 }

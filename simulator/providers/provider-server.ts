@@ -10,6 +10,8 @@ import { BEDROCK_API } from './bedrock/routes';
 import { CallFaults, sendAnswer, serveWithFault } from './call-faults';
 import type { ApiEffect, ApiRoute, FakeApi } from './fake-api';
 import { FileStore } from './file-store';
+import { GCS_API } from './gcs/routes';
+import { GOOGLE_OAUTH_API } from './google/oauth-api';
 import { GROQ_API } from './groq/variant';
 import { JobStore } from './job-store';
 import { MISTRAL_API } from './mistral/variant';
@@ -22,6 +24,7 @@ import {
   type ProviderCallName,
 } from './settings';
 import { TOGETHER_API } from './together/variant';
+import { VERTEX_API } from './vertex/routes';
 
 /** One request with its whole body. */
 export interface ProviderExchange {
@@ -43,6 +46,9 @@ const APIS: readonly FakeApi[] = [
   AZURE_SPEECH_API,
   BEDROCK_API,
   SARVAM_API,
+  GCS_API,
+  GOOGLE_OAUTH_API,
+  VERTEX_API,
 ];
 const CONFIG = '/simulator/providers/config';
 const STATS = '/simulator/providers/stats';
@@ -159,8 +165,8 @@ async function prepared(route: ApiRoute, body: Buffer, contentType: string): Pro
 }
 
 /** Null if the key is one of `keys`, or any will do. */
-function refusedKey(key: string, keys: readonly string[]): NightshiftError | null {
-  if (keys.length === 0 || keys.includes(key)) return null;
+function refusedKey(key: string | null, keys: readonly string[]): NightshiftError | null {
+  if (key === null || keys.length === 0 || keys.includes(key)) return null;
   const message = `Incorrect API key provided: ${key}.`;
   return new NightshiftError('unauthorized', message, { apiCode: 'invalid_api_key' });
 }

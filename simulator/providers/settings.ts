@@ -12,6 +12,7 @@ const PROVIDER_CALLS = [
   'batches.retrieve',
   'batches.cancel',
   'batches.delete',
+  'tokens.create',
 ] as const;
 /** A call of the simulated providers, as faults and statistics name it. */
 export type ProviderCallName = (typeof PROVIDER_CALLS)[number];
