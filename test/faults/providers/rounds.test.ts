@@ -12,7 +12,7 @@ import { openProviderWorld, type ProviderWorld } from './provider-world';
  * (docs/design/provider-jobs.md#walked-through-failures). `npm run faults -- --providers` plays more of them.
  */
 
-const { NIGHTSHIFT_FAULT_ROUNDS = '2', NIGHTSHIFT_FAULT_SEED = '5' } = process.env;
+const { NIGHTSHIFT_FAULT_ROUNDS = '1', NIGHTSHIFT_FAULT_SEED = '5' } = process.env;
 const { NIGHTSHIFT_FAULT_FIRST_ROUND = '0' } = process.env;
 const FIRST = Number(NIGHTSHIFT_FAULT_FIRST_ROUND);
 const ROUNDS = Array.from({ length: Number(NIGHTSHIFT_FAULT_ROUNDS) }, (_, i) => FIRST + i);
