@@ -5,6 +5,7 @@ import { retryStep } from '../execute/retry-step';
 import type { Heartbeat } from '../runtime/heartbeat';
 import { withHeartbeat } from '../runtime/with-heartbeat';
 import type { CollectedJob, CollectJobInput, JobInput } from './contract';
+import { CustomIds } from './custom-ids';
 import type { DelegateDeps } from './deps';
 import { eachJob, jobsOf, throwWaits } from './each-job';
 import { costOf } from './cost';
@@ -102,8 +103,9 @@ async function harvest(
 ): Promise<void> {
   const reader = await deps.store.open(input.inputKey);
   const journal = new PartJournal(deps.journal, input, ledger);
+  const customIds = new CustomIds({ ledger, reader, heartbeat });
   const fetchOne = async ({ attempt, row }: PartJob): Promise<FetchedJob> => {
-    const taker = new ResultTaker({ attempt, row, ledger, journal, reader });
+    const taker = new ResultTaker({ attempt, row, ledger, journal, customIds });
     const context = { taker, heartbeat, note: notes.of(attempt.input) };
     return { attempt, row, taker, isComplete: await fetchResults(attempt, row, context) };
   };

@@ -1,10 +1,9 @@
 import { positionOfWireId } from '../../core/delegation/job-ids';
 import { mayAnswerLater } from '../../core/delegation/line-status';
-import { readLineFields } from '../../core/openai/member-ranges';
 import type { LineResult } from '../../providers/provider';
-import type { ObjectReader } from '../../storage/object-store';
 import type { JobRow } from '../../storage/postgres/provider-jobs/job-row';
 import { answerFrame, keptFrame } from '../execute/answer-frames';
+import type { CustomIds } from './custom-ids';
 import type { JobAttempt } from './job-attempt';
 import type { RefusedLine } from './line-errors';
 import { withoutAccount } from './without-account';
@@ -17,8 +16,7 @@ export interface ResultTakerParts {
   readonly row: JobRow;
   readonly ledger: PartLedger;
   readonly journal: PartJournal;
-  /** The input of the batch. */
-  readonly reader: ObjectReader;
+  readonly customIds: CustomIds;
 }
 
 /**
@@ -83,11 +81,9 @@ export class ResultTaker {
     answer: { status: number; requestId: string | null; body: Buffer },
     isFinal: boolean,
   ): Promise<void> {
-    const { attempt, ledger, journal, reader } = this.#o;
+    const { attempt, ledger, journal, customIds } = this.#o;
     const line = ledger.line(position);
-    const { offset, length } = line;
-    const bytes = reader.readNow?.(offset, length) ?? (await reader.read(offset, length));
-    const { customId } = readLineFields(bytes);
+    const customId = await customIds.of(line);
     const subject = { batchId: attempt.input.batchId, line, customId };
     if (!isFinal) return journal.keep(line, keptFrame(subject, withoutAccount(answer)));
     const frame = answerFrame(subject, answer);
