@@ -5,6 +5,9 @@ import type { DelegateDeps, OpenProvider } from './deps';
 import { END_OUTCOMES } from './end-outcomes';
 import type { ProviderCall } from './observer';
 
+/** Results of a candidate that are read. A few that do not belong to it must not refute it. */
+const MOST_READ = 100;
+
 /** What {@link proveCandidates} works with. */
 export interface Prover {
   readonly provider: OpenProvider;
@@ -31,8 +34,8 @@ export interface Proof {
 }
 
 /**
- * Looks at jobs of the provider that may be the job of the row. The first result of an ended one has a wire id,
- * which says whose job it is (docs/design/provider-jobs.md#proof-by-results). In an account that only this
+ * Looks at jobs of the provider that may be the job of the row. The results of an ended one have wire ids, which say
+ * whose job it is (docs/design/provider-jobs.md#proof-by-results). In an account that only this
  * installation uses, a single candidate is the job if no other job of the same size is missing. It costs one call per
  * candidate, and one more for each that has ended.
  */
@@ -84,33 +87,34 @@ async function judge(
   if (looked.outcome !== 'ok') return looked.outcome === 'gone' ? 'gone' : 'open';
   const status = looked.value;
   if (END_OUTCOMES[status.state] === undefined) return 'open';
-  const wireId = await firstWireId(row, status, prover);
-  if (wireId === null) return 'open';
-  return positionOfWireId(row.id, wireId) === null ? 'refuted' : 'proven';
+  return verdictOf(row, status, prover);
 }
 
-/** The wire id of the first result; null if none could be read. The rest is not downloaded. */
-async function firstWireId(
+/** Reads results until one is of this job. A download that breaks off before that proves nothing. */
+async function verdictOf(
   row: JobRow,
   status: JobStatus,
   { provider, endpoint, call }: Prover,
-): Promise<string | null> {
-  const first: { wireId: string | null } = { wireId: null };
+): Promise<'proven' | 'refuted' | 'open'> {
   const answers = { endpoint, model: row.model, createdSec: 0 };
-  await call('results', async (options) => {
+  let read = 0;
+  let isOurs = false;
+  const take = ({ wireId }: { readonly wireId: string }) => {
+    read++;
+    isOurs = positionOfWireId(row.id, wireId) !== null;
+    if (isOurs || read === MOST_READ) throw new EnoughRead();
+  };
+  const end = await call('results', async (options) => {
     try {
-      const take = (result: { readonly wireId: string }) => {
-        first.wireId = result.wireId;
-        throw new FirstResultRead();
-      };
       return await provider.api.results(status, take, { ...options, ...answers });
     } catch (error) {
-      if (!(error instanceof FirstResultRead)) throw error;
-      return { outcome: 'ok', value: { results: 1, malformed: 0 } };
+      if (!(error instanceof EnoughRead)) throw error;
+      return { outcome: 'ok', value: { results: read, malformed: 0 } };
     }
   });
-  return first.wireId;
+  if (isOurs) return 'proven';
+  return end.outcome === 'ok' && read > 0 ? 'refuted' : 'open';
 }
 
 /** Ends a download. */
-class FirstResultRead extends Error {}
+class EnoughRead extends Error {}

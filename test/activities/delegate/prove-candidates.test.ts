@@ -54,7 +54,7 @@ it('creates a job at once, whatever other jobs of its size the account has', asy
   expect(await world.row()).toMatchObject({ isAdopted: false, candidates: null });
 });
 
-it('adopts the candidate whose first result is of this job', async () => {
+it('adopts the candidate whose results are of this job', async () => {
   const world = await open();
   addForeign(world);
   await loseAnswer(world, 'ambiguous');
@@ -181,7 +181,36 @@ it('gives a job up whose candidates are all refuted when the batch stops', async
   expect(await watchAfterStop(world)).toEqual({ kind: 'abandoned' });
 });
 
-it('reads no more than the first result of a candidate', async () => {
+const stray = (): LineResult => ({
+  ...{ kind: 'unanswered', wireId: wireId(FOREIGN_JOB, 0), reason: 'cancelled' },
+});
+
+it('adopts a candidate although a result of someone else is among its own', async () => {
+  const world = await open();
+  await loseAnswer(world, 'ambiguous');
+  end(world, 'remote-1');
+  world.provider.firstResults.set('remote-1', [stray(), world.answer(0)]);
+  expect(await world.submit()).toMatchObject({ kind: 'submitted' });
+  expect(await world.row()).toMatchObject({ externalId: 'remote-1', isAdopted: true });
+});
+
+it('reads no more than 100 results of a job of someone else', async () => {
+  const world = await open();
+  addForeign(world);
+  await loseAnswer(world, 'lost');
+  end(world, 'foreign-1');
+  const results = Array.from({ length: 100 }, stray);
+  Object.defineProperty(results, 100, {
+    get: () => {
+      throw new Error('a result too many was read');
+    },
+  });
+  world.provider.firstResults.set('foreign-1', results);
+  expect(await world.submit()).toMatchObject({ kind: 'submitted' });
+  expect(await world.row()).toMatchObject({ isAdopted: false });
+});
+
+it('reads no more than one result of a candidate that is the job', async () => {
   const world = await open();
   await loseAnswer(world, 'ambiguous');
   end(world, 'remote-1');
