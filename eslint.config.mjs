@@ -65,6 +65,7 @@ export default defineConfig(
     },
   },
   ...rooms.flatMap(sandboxRules),
+  ...rooms.flatMap(pureRules),
   {
     files: ['test/**/*.ts'],
     rules: {
@@ -90,6 +91,34 @@ export default defineConfig(
 
 /** What the files of a room may import: its entry in the table as patterns of forbidden names. */
 function floorRules(room) {
+  const patterns = forbiddenImports(room);
+  return {
+    files: [`${room}/**/*.ts`],
+    rules: { '@typescript-eslint/no-restricted-imports': ['error', { patterns }] },
+  };
+}
+
+/** Files of a room that only translate. The architecture test also checks what they import indirectly. */
+function pureRules(room) {
+  const { pure = [] } = table[room];
+  if (pure.length === 0) return [];
+  const effects = {
+    regex: '^(node:(?!crypto$)|@aws-sdk/|(\\.\\./)+platform/)',
+    allowTypeImports: true,
+    message: 'no I/O here: see "pure" in rooms.json',
+  };
+  const patterns = [...forbiddenImports(room), effects];
+  return {
+    files: pure,
+    rules: {
+      '@typescript-eslint/no-restricted-imports': ['error', { patterns }],
+      'no-restricted-syntax': ['error', ...environment(), ...clockAndChance()],
+      'no-restricted-globals': ['error', ...ambient()],
+    },
+  };
+}
+
+function forbiddenImports(room) {
   const { values, types, packages, node } = table[room];
   const whole = [room, ...values.filter((name) => !name.includes('/'))];
   const parts = values.filter((name) => name.includes('/'));
@@ -102,10 +131,7 @@ function floorRules(room) {
   }));
   patterns.push({ regex: '^(\\.\\./)+(test|bench|examples|dist|docs)(/|$)', message });
   patterns.push({ regex: `^(?!\\.${node ? '|node:' : ''}${anyOf(packages)})`, message });
-  return {
-    files: [`${room}/**/*.ts`],
-    rules: { '@typescript-eslint/no-restricted-imports': ['error', { patterns }] },
-  };
+  return patterns;
 }
 
 /** Temporal's workflow sandbox has no Buffer. */

@@ -135,6 +135,24 @@ describe('the check of the house rules', () => {
       { 'api/a.ts': "process.env['A'];" },
       'process.env is not allowed',
     ],
+    [
+      'I/O in a file that translates',
+      { 'providers/openai/result-line.ts': "import 'node:fs';" },
+      'providers/openai/result-line.ts > node:fs: a pure file does no I/O',
+    ],
+    [
+      'I/O that a file that translates reaches through another one',
+      {
+        'providers/chat/scope.ts': "import '../read-file';",
+        'providers/read-file.ts': "import 'undici';",
+      },
+      'providers/chat/scope.ts > providers/read-file.ts > undici: a pure file does no I/O',
+    ],
+    [
+      'a clock in a file that translates',
+      { 'providers/openai/result-line.ts': 'Date.now();' },
+      'Date.now is not allowed',
+    ],
     ['an undocumented export', { 'core/a.ts': 'export const a = 1;' }, 'export a has no doc'],
     ['a long file', { 'core/a.ts': '\n'.repeat(400) }, '401 lines, at most 400'],
     [
@@ -182,6 +200,9 @@ describe('the check of the house rules', () => {
       'core/a.ts': 'export interface RunOptions {}',
       'platform/config.ts': "process.env['A'];",
       'test/a.ts': "import '../cli/run';",
+      'providers/openai/result-line.ts':
+        "import type { A } from '../b';\nimport { createHash } from 'node:crypto';\nimport 'zod';",
+      'providers/b.ts': "import 'node:fs';",
     };
     expect(houseViolations(new Map(Object.entries(files)))).toEqual([]);
   });

@@ -5,6 +5,7 @@ import type { Graph } from './import-graph';
 import { cyclesOf, fileOf, graphOf, targetOf } from './import-graph';
 import { factsOf } from './module-facts';
 import type { ImportFact, ModuleFacts } from './module-facts';
+import { impureImports, patternOf } from './pure-files';
 
 /** What `rooms.json` says of one room: a top-level folder with product code. */
 interface Room {
@@ -20,6 +21,8 @@ interface Room {
   readonly node: boolean;
   /** Its files run in Temporal's workflow sandbox, which has no Buffer, except for these folders. */
   readonly sandbox?: { readonly except: readonly string[] };
+  /** Patterns of its files that do no I/O, and load no file that does. `*` stands for any part of a name. */
+  readonly pure?: readonly string[];
 }
 
 interface Module extends ModuleFacts {
@@ -37,6 +40,8 @@ const VAGUE = /(^|[-/.])(utils?|helpers?|commons?|managers?|misc)([-/.]|$)/;
 const KEBAB = /^[a-z0-9]+(-[a-z0-9]+)*(\.d)?\.ts$/;
 /** Outside of core/: the engine of the simulator is told the time. */
 const PURE_FOLDER = 'simulator/engine/';
+/** Files that translate, by the patterns of their rooms. */
+const PURE_FILES = patternOf(Object.values(ROOMS).flatMap(({ pure = [] }) => pure));
 const CLOCK_AND_CHANCE = ['Date.now', 'Math.random', 'new Date', 'performance.now', 'process'];
 
 /**
@@ -60,6 +65,7 @@ export function houseViolations(files: ReadonlyMap<string, string>): string[] {
       ...breaksPurity(module),
       ...breaksForm(module),
     ]),
+    ...impureImports(product, PURE_FILES),
     ...cyclesOf(moduleGraph(product, files)).map((cycle) => `cycle of modules: ${cycle}`),
     ...cyclesOf(roomGraph(product)).map((cycle) => `cycle of rooms: ${cycle}`),
   ];
@@ -113,15 +119,19 @@ function mayReach(room: string, rules: Room, target: string): boolean {
   );
 }
 
-function breaksPurity({ file, room, names }: Module): string[] {
+function breaksPurity({ file, names }: Module): string[] {
   const forbidden = [
-    ...(room === 'core' || file.startsWith(PURE_FOLDER) ? CLOCK_AND_CHANCE : []),
+    ...(isPure(file) ? CLOCK_AND_CHANCE : []),
     ...(inSandbox(file) ? ['Buffer'] : []),
     ...(file === 'platform/config.ts' ? [] : ['process.env']),
   ];
   return names
     .filter(({ name }) => forbidden.includes(name))
     .map(({ name, line }) => `${file}:${line}: ${name} is not allowed here`);
+}
+
+function isPure(file: string): boolean {
+  return roomOf(file) === 'core' || file.startsWith(PURE_FOLDER) || PURE_FILES.test(file);
 }
 
 function inSandbox(file: string): boolean {
