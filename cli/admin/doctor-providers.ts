@@ -6,12 +6,12 @@ import type { Check } from './doctor-result';
 /** Later than any job, so the look-up ends after the first page of the list. */
 const FROM_MS = Number.MAX_SAFE_INTEGER;
 
-/** One check for each provider: a list call, which is free of charge and needs a valid key. */
+/** One check for each provider: the look-up of a job, which is free of charge and needs a valid key. */
 export function providerChecks(config: Config): Check[] {
   return Object.entries(config.providers).map(([name, { url }]) => ({
     name: `provider ${name}`,
     run: async () => {
-      await listJobs(name, config);
+      await lookUp(name, config);
       return `${redactUrl(url)} accepts the key`;
     },
     advice: `Correct providers.${name}.url, or put a valid key into its file`,
@@ -19,7 +19,7 @@ export function providerChecks(config: Config): Check[] {
 }
 
 /** @throws unavailable with what the provider answered; config_invalid without a readable key */
-async function listJobs(name: string, config: Config): Promise<void> {
+async function lookUp(name: string, config: Config): Promise<void> {
   const providers = lazy.openProviders().openProviders({
     ...config,
     // The other providers have checks of their own.
@@ -28,7 +28,8 @@ async function listJobs(name: string, config: Config): Promise<void> {
   try {
     const job = {
       ...{ jobId: 'job_doctor', storeId: 'doctor', endpoint: '', model: '', lines: 0, hops: 0 },
-      ...{ remoteInput: null, window: null, listFromMs: FROM_MS },
+      // Types without a list look at the upload of the job.
+      ...{ remoteInput: 'doctor', window: null, listFromMs: FROM_MS },
     };
     const signal = AbortSignal.timeout(10_000);
     const result = await providers.get(name)?.api.find(job, { signal });

@@ -7,12 +7,15 @@ import { readRecordingName } from '../audio/recording-name';
 import { transcriptAnswer } from '../audio/transcript-answer';
 import { openAwsCredentials } from '../aws/aws-account';
 import { openAwsTransport } from '../aws/transport';
+import { jobIdOfName, jobNamePrefix } from '../job-name';
 import type {
   CallOptions,
   CreateResult,
   IdempotentResult,
   JobStatus,
   LineResult,
+  MarkedJob,
+  MarkerToList,
   NewJob,
   Provider,
   ProviderCapabilities,
@@ -83,6 +86,7 @@ export function createTranscribeProvider(
     },
     results: (job, take, call) => readResults({ folder, maxBytes }, job, take, call),
     cancel: async () => ({ outcome: 'ok', value: 'unsupported' }),
+    listMarked: (marker, call) => listMarked(api, marker, call),
     cleanup: async ({ externalId, remoteInputs, resultFiles }, call) => {
       const removed = externalId === null ? null : await api.remove(externalId, call);
       if (removed !== null && removed.outcome !== 'ok') return removed;
@@ -110,6 +114,20 @@ async function createJob(
   const look = await api.job(externalId, call);
   if (look.outcome !== 'ok') return created;
   return { outcome: 'accepted', value: { externalId, createdAtMs: look.value.createdAtMs } };
+}
+
+async function listMarked(
+  api: TranscribeApi,
+  { storeId, sinceMs }: MarkerToList,
+  call: CallOptions,
+): Promise<IdempotentResult<MarkedJob[]>> {
+  const open = await api.openJobs({ text: jobNamePrefix(storeId), sinceMs }, call);
+  if (open.outcome !== 'ok') return open;
+  const marked = open.value.flatMap((externalId): MarkedJob[] => {
+    const jobId = jobIdOfName(externalId, storeId);
+    return jobId === null ? [] : [{ externalId, jobId }];
+  });
+  return { outcome: 'ok', value: marked };
 }
 
 async function readResults(

@@ -8,6 +8,9 @@ import type { RemoteFolder } from '../remote-folder';
 import { readTranscribeJob, type TranscribeJob } from './job-state';
 import { startRequest, transcribePlaces } from './job-request';
 
+const PAGE_SIZE = 100;
+const OPEN = ['QUEUED', 'IN_PROGRESS'] as const;
+
 type Settings = ProviderConnection & AwsTranscribeKind;
 
 /** The client of the SDK. It is loaded at the first call, which takes about 0.2 s. */
@@ -63,6 +66,38 @@ export class TranscribeApi {
       },
       call,
     );
+  }
+
+  /**
+   * The names of the open jobs that contain a text, and were created since a time. It costs a call for each hundred
+   * of them, and two at least.
+   */
+  async openJobs(
+    { text, sinceMs }: { readonly text: string; readonly sinceMs: number },
+    call: CallOptions,
+  ): Promise<IdempotentResult<readonly string[]>> {
+    const { sdk, client } = await this.#open();
+    const names: string[] = [];
+    for (const Status of OPEN) {
+      for (let token: string | undefined; ;) {
+        const page = { JobNameContains: text, Status, MaxResults: PAGE_SIZE, NextToken: token };
+        const listed = await this.#call(
+          {
+            send: (exchange) => client.send(new sdk.ListTranscriptionJobsCommand(page), exchange),
+            value: (output) => output,
+            mask: this.#access.credentials.mask,
+          },
+          call,
+        );
+        if (listed.outcome !== 'ok') return listed;
+        const { TranscriptionJobSummaries: jobs = [], NextToken } = listed.value;
+        const young = jobs.filter(({ CreationTime: at }) => (at?.getTime() ?? sinceMs) >= sinceMs);
+        names.push(...young.map(({ TranscriptionJobName: name = '' }) => name));
+        if (NextToken === undefined) break;
+        token = NextToken;
+      }
+    }
+    return { outcome: 'ok', value: names };
   }
 
   /** A job that is gone counts as removed. */

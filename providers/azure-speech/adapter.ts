@@ -6,13 +6,16 @@ import { encodeRecording, readStaged } from '../audio/staged-recording';
 import { uploadRecordings } from '../audio/upload-recordings';
 import { openAzureContainer } from '../azure-container/azure-container';
 import { openCredential } from '../credential';
-import { jobName } from '../job-name';
+import { jobIdOfName, jobName } from '../job-name';
 import type {
   CallOptions,
   CreateResult,
   FoundJob,
   IdempotentResult,
+  JobState,
   JobStatus,
+  MarkedJob,
+  MarkerToList,
   NewJob,
   Provider,
   ProviderCapabilities,
@@ -81,6 +84,7 @@ export function createAzureSpeechProvider(
     status: (id, call) => statusOf(api, id, call),
     results: ({ externalId }, take, call) => readResults(opened, { externalId, take }, call),
     cancel: async () => ({ outcome: 'ok', value: 'unsupported' }),
+    listMarked: (marker, call) => listMarked(api, marker, call),
     cleanup: async ({ externalId, remoteInputs }, call) => {
       const removed = externalId === null ? null : await api.remove(externalId, call);
       const isLeft = removed !== null && removed.outcome !== 'ok' && removed.outcome !== 'gone';
@@ -102,6 +106,20 @@ function foundJob(
   if (job === undefined) return { outcome: 'ok', value: { kind: 'none' } };
   const { externalId, createdAtMs } = job;
   return { outcome: 'ok', value: { kind: 'job', job: { externalId, createdAtMs } } };
+}
+
+async function listMarked(
+  api: SpeechApi,
+  { storeId, sinceMs }: MarkerToList,
+  call: CallOptions,
+): Promise<IdempotentResult<MarkedJob[]>> {
+  const jobs = await api.jobsSince(sinceMs, call);
+  if (jobs.outcome !== 'ok') return jobs;
+  const marked = jobs.value.flatMap(({ externalId, displayName, state }): MarkedJob[] => {
+    const jobId = hasEnded(state) ? null : jobIdOfName(displayName, storeId);
+    return jobId === null ? [] : [{ externalId, jobId }];
+  });
+  return { outcome: 'ok', value: marked };
 }
 
 /** Both calls are within the time of the create, which ends with the lease. */
@@ -148,13 +166,15 @@ async function statusOf(
 ): Promise<IdempotentResult<JobStatus>> {
   const look = await api.job(id, call);
   if (look.outcome !== 'ok') return look;
-  const { state } = look.value;
-  const hasEnded = state === 'completed' || state === 'failed';
-  const report = hasEnded ? await readReport(api, id, call) : null;
+  const report = hasEnded(look.value.state) ? await readReport(api, id, call) : null;
   if (report === null || report.outcome === 'ok') {
     return { outcome: 'ok', value: speechStatus(look.value, report?.value ?? null, api.mask) };
   }
   return report;
+}
+
+function hasEnded(state: JobState): boolean {
+  return state === 'completed' || state === 'failed';
 }
 
 async function removeRecordings(

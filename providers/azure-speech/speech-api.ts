@@ -77,6 +77,12 @@ export class SpeechApi {
     return this.#pages('', { filter: `displayName eq '${name}'` }, readSpeechJob, call);
   }
 
+  /** The jobs that were created since a time, of all programs. It costs a call for each hundred. */
+  jobsSince(sinceMs: number, call: CallOptions): Promise<IdempotentResult<readonly SpeechJob[]>> {
+    const filter = `createdDateTime ge ${new Date(sinceMs).toISOString()}`;
+    return this.#pages('', { filter }, readSpeechJob, call);
+  }
+
   /** The files of an ended job. */
   files(id: string, call: CallOptions): Promise<IdempotentResult<readonly SpeechFile[]>> {
     return this.#pages(`/${encodeURIComponent(id)}/files`, {}, readFile, call);

@@ -96,7 +96,10 @@ async function upload(
   return { outcome: 'ok', value: id };
 }
 
-/** A job of ours is there as soon as it was started. */
+/**
+ * A job of ours is there as soon as it was started. An id that Sarvam refuses counts as one that it does not know:
+ * a start of it would be refused too.
+ */
 async function findStarted(
   api: SarvamApi,
   id: string | null,
@@ -104,7 +107,8 @@ async function findStarted(
 ): Promise<IdempotentResult<FoundJob>> {
   if (id === null) return { outcome: 'ok', value: { kind: 'none' } };
   const look = await api.job(id, call);
-  if (look.outcome === 'gone') return { outcome: 'ok', value: { kind: 'none' } };
+  const isUnknown = look.outcome === 'gone' || look.outcome === 'refused';
+  if (isUnknown) return { outcome: 'ok', value: { kind: 'none' } };
   if (look.outcome !== 'ok') return look;
   const { externalId, createdAtMs, isStarted } = look.value;
   const job = { externalId, createdAtMs };

@@ -58,9 +58,14 @@ export function getJob(call: ApiCall): ProviderAnswer {
 /** `ListTranscriptionJobs`, newest first. */
 export function listJobs(call: ApiCall): ProviderAnswer {
   const { state, nowMs } = call;
-  const { after, limit } = readList(call.body);
+  const { after, limit, text, status } = readList(call.body);
   const { list_lag_ms: lagMs, max_page: cap } = state.settings;
-  const listed = state.jobs.all(nowMs).filter(({ createdMs }) => createdMs + lagMs <= nowMs);
+  const listed = state.jobs
+    .all(nowMs)
+    .filter(({ id, createdMs }) => createdMs + lagMs <= nowMs && id.includes(text))
+    .filter(({ progress: { phase } }) =>
+      status === undefined ? true : wordOf(phase, state.settings) === status,
+    );
   const start = after === '' ? 0 : listed.findIndex(({ id }) => id === after) + 1;
   const page = listed.slice(start, start + Math.min(limit, cap));
   const isLast = start + page.length >= listed.length;

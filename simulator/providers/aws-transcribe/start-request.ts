@@ -23,6 +23,23 @@ const schema = z
     'Specify exactly one of LanguageCode and IdentifyLanguage',
   );
 
+const list = z.strictObject({
+  NextToken: z.string().default(''),
+  MaxResults: z.int().min(1).max(100).default(5),
+  JobNameContains: z.string().default(''),
+  Status: z.enum(['QUEUED', 'IN_PROGRESS', 'FAILED', 'COMPLETED']).optional(),
+});
+
+/** A valid request for a list of jobs. */
+export interface ListRequest {
+  /** The name after which the page begins; empty for the first page. */
+  readonly after: string;
+  readonly limit: number;
+  /** A part of the names; empty for all. */
+  readonly text: string;
+  readonly status: string | undefined;
+}
+
 /** A valid request for a transcription job. */
 export type StartRequest = z.infer<typeof schema>;
 
@@ -45,11 +62,16 @@ export function readJobName(body: Buffer): string {
 }
 
 /** The members of the body of a list. @throws invalid_request */
-export function readList(body: Buffer): { readonly after: string; readonly limit: number } {
-  const schema = z.object({ NextToken: z.string().optional(), MaxResults: z.int().optional() });
-  const parsed = schema.safeParse(readBody(body));
+export function readList(body: Buffer): ListRequest {
+  const parsed = list.safeParse(readBody(body));
   if (!parsed.success) throw new NightshiftError('invalid_request', 'the list is malformed');
-  return { after: parsed.data.NextToken ?? '', limit: parsed.data.MaxResults ?? 5 };
+  const {
+    NextToken: after,
+    MaxResults: limit,
+    JobNameContains: text,
+    Status: status,
+  } = parsed.data;
+  return { after, limit, text, status };
 }
 
 function readBody(body: Buffer): unknown {

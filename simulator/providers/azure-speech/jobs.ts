@@ -52,20 +52,26 @@ export function getJob(call: ApiCall): ProviderAnswer {
   return jsonAnswer(shown(jobOf(call), call));
 }
 
-/** Lists jobs, newest first; `filter` may name one by `displayName eq '…'`. */
+/** Lists jobs, newest first. */
 export function listJobs(call: ApiCall): ProviderAnswer {
   const { state, query, nowMs } = call;
-  const filter = query.get('filter');
-  const name = /^displayName eq '([^']*)'$/.exec(filter ?? '')?.[1];
-  if (filter !== null && name === undefined) {
-    throw new NightshiftError('invalid_request', 'The filter is not supported.');
-  }
+  const isListed = filterOf(query.get('filter'));
   const { list_lag_ms: lagMs } = state.settings;
   const jobs = state.jobs
     .all(nowMs)
     .filter(({ createdMs, request }) => createdMs + lagMs <= nowMs && 'displayName' in request)
-    .filter(({ request }) => name === undefined || request['displayName'] === name);
+    .filter(isListed);
   return jsonAnswer(pageOf(jobs, call, (job) => shown(job, call)));
+}
+
+/** A filter of the list, as far as the simulator supports it. @throws invalid_request */
+function filterOf(filter: string | null): (job: StoredJob) => boolean {
+  if (filter === null) return () => true;
+  const name = /^displayName eq '([^']*)'$/.exec(filter)?.[1];
+  if (name !== undefined) return ({ request }) => request['displayName'] === name;
+  const sinceMs = Date.parse(/^createdDateTime ge (\S+Z)$/.exec(filter)?.[1] ?? '');
+  if (!Number.isNaN(sinceMs)) return ({ createdMs }) => createdMs >= sinceMs;
+  throw new NightshiftError('invalid_request', 'The filter is not supported.');
 }
 
 /** Lists the files of a job, which has none before its end. */

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { doctorChecks } from '../../../cli/admin/doctor-checks';
 import { loadConfig } from '../../../platform/config';
+import { closeHosts, openSimulatedHost } from '../../providers/simulated-host';
 
 let server: Server;
 let folder: string;
@@ -46,4 +47,17 @@ it('the doctor makes one list call to a provider', async () => {
 it('the doctor reports that a provider refuses the key', async () => {
   writeFileSync(join(folder, 'key'), 'bad-key');
   await expect(check()?.run()).rejects.toThrow('auth: bad key');
+});
+
+it('the doctor tells a wrong key of a provider without a list', async () => {
+  const host = await openSimulatedHost('good-key');
+  const one = { type: 'sarvam', url: `${host.url}/providers/sarvam` };
+  const overrides = { providers: { one: { ...one, api_key_file: host.keyFile.path } } };
+  const config = loadConfig({ env: {}, overrides, needs: [] });
+  const sarvam = doctorChecks(config).find(({ name }) => name === 'provider one');
+  await host.configure({ keys: ['good-key'] });
+  expect(await sarvam?.run()).toMatch(/ accepts the key$/);
+  await host.configure({ keys: ['another-key'] });
+  await expect(sarvam?.run()).rejects.toThrow('auth: ');
+  await closeHosts();
 });

@@ -1,4 +1,5 @@
 import { openProvider } from '../../../providers/registry';
+import { describeMarked } from '../conformance/marked';
 import { ALL_TRAITS, FILE_CALLS, type ConformanceHost } from '../conformance/steps';
 import { describeRecordingConformance } from '../conformance/suite';
 import { closeHosts, openSimulatedHost, QUICK } from '../simulated-host';
@@ -35,3 +36,5 @@ describeRecordingConformance(
   },
   openHost,
 );
+
+describeMarked(openHost);

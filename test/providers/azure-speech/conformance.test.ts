@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { openProvider } from '../../../providers/registry';
+import { describeMarked } from '../conformance/marked';
 import { ALL_TRAITS, FILE_CALLS, type ConformanceHost } from '../conformance/steps';
 import { describeRecordingConformance } from '../conformance/suite';
 import { closeHosts, openSimulatedHost, QUICK } from '../simulated-host';
@@ -37,3 +38,5 @@ describeRecordingConformance(
   },
   openHost,
 );
+
+describeMarked(openHost);
