@@ -1,3 +1,7 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
 /** A provider that rounds of faults are played at. */
 export interface AdapterUnderTest {
   /** Name of the provider, and of the model that is delegated to it. */
@@ -19,4 +23,19 @@ export const FAST = {
 export const ADAPTERS: readonly AdapterUnderTest[] = [
   { name: 'openai', settings: (url) => ({ type: 'openai', url: `${url}/providers/openai/v1` }) },
   { name: 'mistral', settings: (url) => ({ type: 'mistral', url: `${url}/providers/mistral/v1` }) },
+  {
+    name: 'bedrock',
+    settings: (url) => ({
+      ...{ type: 'bedrock', url: `${url}/providers/bedrock`, region: 'eu-central-1', min_lines: 1 },
+      ...{ role_arn: 'arn:aws:iam::000000000000:role/batch', api_key_file: accessKeyFile() },
+      storage: { type: 's3', bucket: 'bucket', prefix: 'n/', url: `${url}/providers/s3` },
+    }),
+  },
 ];
+
+/** A file with an access key, which signs the calls to AWS. */
+function accessKeyFile(): string {
+  const file = path.join(mkdtempSync(path.join(tmpdir(), 'access-key-')), 'key');
+  writeFileSync(file, 'AKIA:secret');
+  return file;
+}
