@@ -142,9 +142,11 @@ async function note(
   ledger: PartLedger,
   { jobs, config }: DelegateDeps,
 ): Promise<void> {
-  const costUsd = costOf(row.usage, config.delegates[row.model]?.price);
+  const usage = taker.usage();
+  const costUsd = costOf(usage, config.delegates[row.model]?.price);
   const counts = ledger.countsIn(row);
-  if (isComplete) await jobs.recordCollected(row.id, { outcome: outcomeOf(row, counts), costUsd });
+  const found = { outcome: outcomeOf(row, counts), costUsd, usage };
+  if (isComplete) await jobs.recordCollected(row.id, found);
   else await jobs.abandon(row.id);
   taker.report(costUsd, counts.open);
 }

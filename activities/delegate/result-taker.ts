@@ -1,8 +1,11 @@
+import type { JobUsage } from '../../core/delegation/job-counts';
 import { positionOfWireId } from '../../core/delegation/job-ids';
 import { mayAnswerLater } from '../../core/delegation/line-status';
+import { embedAnswer } from '../../core/openai/answer';
 import type { LineResult } from '../../providers/provider';
 import type { JobRow } from '../../storage/postgres/provider-jobs/job-row';
 import { answerFrame, keptFrame } from '../execute/answer-frames';
+import { AnsweredUsage } from './answered-usage';
 import type { CustomIds } from './custom-ids';
 import type { JobAttempt } from './job-attempt';
 import type { RefusedLine } from './line-errors';
@@ -25,6 +28,7 @@ export interface ResultTakerParts {
  */
 export class ResultTaker {
   readonly #o: ResultTakerParts;
+  readonly #usage: AnsweredUsage;
   #answered = 0;
   #failed = 0;
   #doubled = 0;
@@ -32,6 +36,7 @@ export class ResultTaker {
 
   constructor(parts: ResultTakerParts) {
     this.#o = parts;
+    this.#usage = new AnsweredUsage(parts.row);
   }
 
   /** Takes one result. Lines that the provider may answer at another time stay open, and the answer is kept. */
@@ -44,8 +49,15 @@ export class ResultTaker {
     }
     if (result.kind !== 'answer') return;
     const isFinal = !mayAnswerLater(result.status);
-    if (!ledger.isAnswered(position)) await this.#record(position, result, isFinal);
-    else if (isFinal) this.#doubled++;
+    if (!ledger.isAnswered(position)) return this.#record(position, result, isFinal);
+    if (!isFinal) return;
+    this.#doubled++;
+    this.#usage.add(position, () => embedAnswer(result.status, result.body).usage);
+  }
+
+  /** Tokens of the job: by the provider, else by its answers. */
+  usage(): JobUsage {
+    return this.#usage.orStated(this.#o.row.usage);
   }
 
   /** Ends a line that the provider has named as a reason to fail the job. */
@@ -89,6 +101,7 @@ export class ResultTaker {
     const frame = answerFrame(subject, answer);
     if (answer.status < 400) this.#answered++;
     else this.#failed++;
+    this.#usage.add(position, () => frame.header.usage);
     await journal.record(line, frame);
   }
 }

@@ -160,14 +160,26 @@ export async function recordJobEnd(pool: Pool, id: string, end: JobEnd): Promise
   );
 }
 
-/** Notes that the answers of a job are in the journal; `outcome` is known only now if lines are missing. */
+/** What is known of a job when its answers are in the journal. */
+export interface CollectedJob {
+  /** It is known only now if lines are missing. */
+  readonly outcome: JobOutcome;
+  /** Replaces what the provider has stated. */
+  readonly usage?: JobUsage;
+  readonly costUsd: number | null;
+}
+
+/** Notes that the answers of a job are in the journal. */
 export function recordCollected(
   pool: Pool,
   id: string,
-  found: { readonly outcome: JobOutcome; readonly costUsd: number | null },
+  { outcome, usage, costUsd }: CollectedJob,
 ): Promise<JobRow | null> {
-  const columns = 'outcome = $3, cost_usd = coalesce($4, cost_usd)';
-  return change(pool, { id, to: 'collected' }, columns, [found.outcome, found.costUsd]);
+  const columns = `outcome = $3, cost_usd = coalesce($4, cost_usd),
+    input_tokens = coalesce($5, input_tokens), cached_tokens = coalesce($6, cached_tokens),
+    output_tokens = coalesce($7, output_tokens)`;
+  const tokens = [usage?.inputTokens, usage?.cachedTokens, usage?.outputTokens];
+  return change(pool, { id, to: 'collected' }, columns, [outcome, costUsd, ...tokens]);
 }
 
 /** Gives a job up: nothing of it is collected any more, and no attempt may create it. */

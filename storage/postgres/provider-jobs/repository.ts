@@ -1,5 +1,4 @@
 import type { Pool } from 'pg';
-import type { JobOutcome } from '../../../core/delegation/job-steps';
 import { query } from '../sql';
 import { isOnlyOneMissing, noteCandidates, refuteCandidate, withoutOwner } from './candidates';
 import { claimToRelease, type ReleaseClaim } from './claim-to-release';
@@ -12,6 +11,7 @@ import {
   type JobObservation,
   openJob,
   recordCollected,
+  type CollectedJob,
   recordJobEnd,
   recordObservation,
   recordPollFailure,
@@ -80,10 +80,7 @@ export interface ProviderJobs {
   /** Returns how many status calls failed in a row. */
   recordPollFailure(id: string): Promise<number>;
   recordEnd(id: string, end: JobEnd): Promise<JobRow | null>;
-  recordCollected(
-    id: string,
-    found: { readonly outcome: JobOutcome; readonly costUsd: number | null },
-  ): Promise<JobRow | null>;
+  recordCollected(id: string, found: CollectedJob): Promise<JobRow | null>;
   refuse(id: string, error: JobError): Promise<JobRow | null>;
   abandon(id: string): Promise<JobRow | null>;
   release(id: string): Promise<JobRow | null>;

@@ -65,6 +65,22 @@ it('counts the first of two results, ignores foreign ones, and leaves missing li
   expect(await world.row()).toMatchObject({ step: 'collected', outcome: 'partial_complete' });
 });
 
+it('sums the tokens of the answers of a job whose provider states none, also of a broken download', async () => {
+  const usage = { prompt_tokens: 100, completion_tokens: 50 };
+  const body = Buffer.from(JSON.stringify({ model: 'm-far', usage }));
+  const world = await ended(({ answer }) => [
+    ...range(9).map((line) => answer(line, { body })),
+    answer(8, { body }),
+    answer(9, { status: 400, body }),
+  ]);
+  world.provider.scripted.results = ['transient'];
+  await expect(world.collect()).rejects.toMatchObject({ nextRetryDelay: 5_000 });
+  await world.collect();
+  const expected = { inputTokens: 900, cachedTokens: 0, outputTokens: 450 };
+  expect((await world.row()).usage).toEqual(expected);
+  expect(world.collected).toMatchObject([{ costUsd: 0.0018 }]);
+});
+
 it('does nothing more for a job that is collected, and returns the same', async () => {
   const world = await ended(({ answer }) => [answer(0), answer(2)]);
   const first = await world.collect();

@@ -181,7 +181,7 @@ function answerOf(
 function configOf(settings: Record<string, unknown>) {
   const config = configSchema.parse({
     providers: { far: { type: 'openai', url: 'http://127.0.0.1:1', ...settings } },
-    delegates: { m: { provider: 'far', model: 'm-far' } },
+    delegates: { m: { provider: 'far', model: 'm-far', price: { input: 1, output: 2 } } },
   });
   const far = config.providers['far'];
   if (far === undefined) throw new Error('the settings have no provider');
