@@ -6,6 +6,8 @@ export function createDelegateObserver(metrics: WorkerMetrics): DelegateObserver
   return {
     called: (provider, call, outcome) => metrics.providerCalls.inc({ provider, call, outcome }),
     adopted: (provider) => metrics.providerJobsAdopted.inc({ provider }),
+    abandoned: ({ provider, model, lines }) =>
+      metrics.providerLinesAbandoned.inc({ provider, model }, lines),
     jobEnded: ({ provider, status, tookMs }) => {
       metrics.providerJobs.inc({ provider, status });
       metrics.providerJobDuration.observe({ provider }, tookMs / 1000);

@@ -8,12 +8,13 @@ import { repeat, type Repeated } from './repeat';
 export interface OpenJobsMeasurement {
   readonly jobs: Pick<ProviderJobs, 'openByAccount'>;
   readonly providers: readonly OpenProvider[];
-  readonly metrics: Pick<WorkerMetrics, 'providerJobsOpen' | 'providerPollAge'>;
+  readonly metrics: Pick<WorkerMetrics, 'providerJobsOpen' | 'providerTokens' | 'providerPollAge'>;
   readonly logger: Logger;
   readonly everyMs?: number;
 }
 
 const EVERY_MS = 60_000;
+const NONE = { open: 0, tokens: 0, pollAgeSec: 0 };
 
 /**
  * Shows the jobs that each provider of this worker runs, once a minute. They are read from the rows, so every
@@ -24,8 +25,9 @@ export function measureOpenJobs(options: OpenJobsMeasurement): Repeated {
   const round = async (): Promise<void> => {
     const found = new Map((await jobs.openByAccount()).map((one) => [one.account, one]));
     for (const { name: provider, account } of providers) {
-      const { open, pollAgeSec } = found.get(account) ?? { open: 0, pollAgeSec: 0 };
+      const { open, tokens, pollAgeSec } = found.get(account) ?? NONE;
       metrics.providerJobsOpen.set({ provider }, open);
+      metrics.providerTokens.set({ provider }, tokens);
       metrics.providerPollAge.set({ provider }, pollAgeSec);
     }
   };

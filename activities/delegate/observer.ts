@@ -11,6 +11,12 @@ export interface DelegateObserver {
   adopted(provider: string): void;
   /** Lines of a job that has been collected, by what they got. */
   collected(job: CollectedLines): void;
+  /** A job that the provider may still run was given up, with all its lines. */
+  abandoned(job: {
+    readonly provider: string;
+    readonly model: string;
+    readonly lines: number;
+  }): void;
   jobEnded(job: {
     readonly provider: string;
     readonly status: string;

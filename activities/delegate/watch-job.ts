@@ -235,6 +235,8 @@ class Watch {
   async #abandon(row: JobRow): Promise<WatchedJob> {
     const { deps, provider } = this.#attempt;
     await deps.jobs.abandon(row.id);
+    const { model, lines } = row;
+    deps.observer.abandoned({ provider: provider.name, model, lines: lines ?? 0 });
     const log = { jobId: row.id, externalId: row.externalId, provider: provider.name };
     deps.logger.warn(log, 'job given up: its late answers are not delivered');
     return { kind: 'abandoned' };

@@ -14,7 +14,7 @@ export interface RefusedRequest {
 }
 
 /** Statuses of errors that are about the request itself, so that its sender can mend it. */
-const REQUEST_STATUSES: ReadonlySet<number> = new Set([400, 404, 413, 422]);
+const REQUEST_STATUSES: ReadonlySet<number> = new Set([400, 413, 422]);
 /** Statuses of errors that are about the account. */
 const ACCOUNT_STATUSES: ReadonlySet<number> = new Set([401, 402, 403, 429]);
 const MAX_MESSAGE = 2_000;

@@ -85,6 +85,7 @@ async function cleanUp(
       called: () => undefined,
       adopted: () => undefined,
       jobEnded: () => undefined,
+      abandoned: () => undefined,
       collected: ({ costUsd }) => costs.push({ costUsd }),
     },
     logger: { warn: (log: unknown) => errors.push(log) } as never,

@@ -8,7 +8,7 @@ import { until } from '../support/until';
 it('shows the open jobs of each provider of the worker, 0 without any, and survives a failed look', async () => {
   const registry = createMetricsRegistry('worker');
   const metrics = createWorkerMetrics(registry, { maxLabelValues: 10, idleMs: 1_000, models: [] });
-  let found: OpenJobs[] = [{ account: 'a1', open: 3, pollAgeSec: 12.5 }];
+  let found: OpenJobs[] = [{ account: 'a1', open: 3, tokens: 70, pollAgeSec: 12.5 }];
   let isAway = true;
   const warnings: unknown[] = [];
   const measured = measureOpenJobs({
@@ -27,17 +27,18 @@ it('shows the open jobs of each provider of the worker, 0 without any, and survi
     const { values } = (await registry.getSingleMetric(name)?.get()) ?? { values: [] };
     return values.find(({ labels }) => labels['provider'] === provider)?.value;
   };
-  const both = async (provider: string) => [
+  const all = async (provider: string) => [
     await value('provider_jobs_open', provider),
+    await value('provider_enqueued_tokens', provider),
     await value('provider_poll_age_seconds', provider),
   ];
   const shown = (provider: string, values: readonly number[]) =>
-    until(async () => (await both(provider)).join() === values.join(), 5_000, values.join());
+    until(async () => (await all(provider)).join() === values.join(), 5_000, values.join());
   await until(() => warnings.length > 0, 5_000, 'a warning');
   isAway = false;
-  await shown('p1', [3, 12.5]);
-  expect(await both('p2')).toEqual([0, 0]);
+  await shown('p1', [3, 70, 12.5]);
+  expect(await all('p2')).toEqual([0, 0, 0]);
   found = [];
-  await shown('p1', [0, 0]);
+  await shown('p1', [0, 0, 0]);
   await measured.close();
 });

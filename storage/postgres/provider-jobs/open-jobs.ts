@@ -5,6 +5,8 @@ import { query } from '../sql';
 export interface OpenJobs {
   readonly account: string;
   readonly open: number;
+  /** Estimated input tokens of these jobs. */
+  readonly tokens: number;
   /** Time since the last good look at the job that waits longest for one, seconds. */
   readonly pollAgeSec: number;
 }
@@ -13,7 +15,7 @@ export interface OpenJobs {
 export function openJobs(pool: Pool): Promise<OpenJobs[]> {
   return query<OpenJobs & Record<string, unknown>>(
     pool,
-    `select account, count(*)::int as open,
+    `select account, count(*)::int as open, sum(tokens)::float8 as tokens,
        greatest(0, extract(epoch from now() - min(updated_at)))::float8 as "pollAgeSec"
      from provider_jobs where step = 'submitted' group by account`,
   );

@@ -66,6 +66,8 @@ export interface JobWorld {
   readonly deps: DelegateDeps;
   readonly input: JobInput;
   readonly collected: CollectedLines[];
+  /** Lines of the jobs that were given up. */
+  readonly abandoned: number[];
   submit(over?: Partial<JobInput>, env?: MockActivityEnvironment): Promise<SubmittedJob>;
   watch(over?: Partial<WatchJobInput>, env?: MockActivityEnvironment): Promise<WatchedJob>;
   collect(over?: Partial<CollectJobInput>, env?: MockActivityEnvironment): Promise<CollectedJob>;
@@ -93,6 +95,7 @@ export async function jobWorld(pool: Pool, options: JobWorldOptions = {}): Promi
   const provider = new MemoryProvider();
   const lease = new FakeLease();
   const collected: CollectedLines[] = [];
+  const abandoned: number[] = [];
   const nowSec = Math.floor(Date.now() / 1000);
   const times = { created_at: nowSec, expires_at: nowSec + 86_400 };
   const batchId = await insertBatch(pool, { status: 'in_progress', ...times });
@@ -104,6 +107,7 @@ export async function jobWorld(pool: Pool, options: JobWorldOptions = {}): Promi
     provider: () => openedProvider(far, provider, options.isExclusive ?? false),
     observer: {
       ...{ called: () => undefined, adopted: () => undefined, jobEnded: () => undefined },
+      abandoned: ({ lines }) => void abandoned.push(lines),
       collected: (job) => void collected.push(job),
     },
     ...{ parts: new ConcurrencyLimit(4), requestsEnded: () => 0 },
@@ -119,7 +123,7 @@ export async function jobWorld(pool: Pool, options: JobWorldOptions = {}): Promi
     env = new MockActivityEnvironment(),
   ): Promise<O> => env.run(create(deps), { ...input, ...over } as I);
   return {
-    ...{ provider, store, lease, deps, input, collected },
+    ...{ provider, store, lease, deps, input, collected, abandoned },
     submit: (over, env) => run(createSubmitJob, over, env),
     watch: (over, env) => run(createWatchJob, over, env),
     collect: (over, env) => run(createCollectJob, over, env),

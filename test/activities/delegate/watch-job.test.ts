@@ -42,6 +42,7 @@ it('cancels a job that is late, and awaits its end for the grace of a harvest', 
   expect(world.provider.cancelled).toEqual(['remote-1']);
   expect(await world.watch(late(60_001))).toEqual({ kind: 'abandoned' });
   expect(await world.row()).toMatchObject({ step: 'abandoned' });
+  expect(world.abandoned).toEqual([(await world.row()).lines]);
 });
 
 it('cancels the job of a batch that stops', async () => {

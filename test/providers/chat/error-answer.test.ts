@@ -9,13 +9,13 @@ function messageOf(status: number, code: string | null, message: string | null =
   return error.message;
 }
 
-it.each([400, 404, 413, 422])('shows what the provider says of a request with %i', (status) => {
+it.each([400, 413, 422])('shows what the provider says of a request with %i', (status) => {
   expect(messageOf(status, 'invalid_request_error', TEXT)).toBe(
     `The provider answered this request with invalid_request_error: ${TEXT}`,
   );
 });
 
-it.each([401, 402, 403, 429, 500, 529])('keeps the text of an error with %i back', (status) => {
+it.each([401, 402, 403, 404, 429, 500, 529])('keeps the text of an error with %i back', (status) => {
   expect(messageOf(status, 'word', TEXT)).not.toContain('org-7');
 });
 

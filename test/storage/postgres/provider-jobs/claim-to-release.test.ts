@@ -88,7 +88,7 @@ describe('open jobs', () => {
     await jobs.recordPollFailure(first.id);
     const [open, ...rest] = await jobs.openByAccount();
     expect(rest).toEqual([]);
-    expect(open).toMatchObject({ account: ACCOUNT, open: 2 });
+    expect(open).toMatchObject({ account: ACCOUNT, open: 2, tokens: first.tokens + second.tokens });
     expect(Math.round((open?.pollAgeSec ?? 0) / 100)).toBe(10);
     await jobs.recordObservation(first.id, { providerStatus: 'in_progress' });
     expect((await jobs.openByAccount())[0]?.pollAgeSec).toBeLessThan(100);
