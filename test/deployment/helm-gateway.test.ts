@@ -100,7 +100,10 @@ function describePod(): void {
     expect(new Set(manifests.map(({ spec }) => spec.rules[0].host)).size).toBe(1);
     const [ofApi, ofGateway] = paths.sort((a, b) => a.length - b.length);
     expect(ofApi).toEqual(['/v1']);
-    const served = [...configSchema.parse({}).batch.endpoints, '/v1/models'];
+    // Only providers serve recordings.
+    const { endpoints } = configSchema.parse({}).batch;
+    const answered = endpoints.filter((endpoint) => !endpoint.startsWith('/v1/audio/'));
+    const served = [...answered, '/v1/models'];
     expect([...ofGateway].sort()).toEqual(served.sort());
   });
 }

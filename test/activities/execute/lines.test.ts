@@ -36,7 +36,7 @@ function ref(
     header: {
       offset: index * OFFSET_STEP,
       kind,
-      status: at.status ?? 200,
+      status: at.status ?? (kind === FRAME_KIND.retry ? 0 : 200),
       tries: at.tries ?? 1,
       usage: NO_USAGE,
       payloadLength: 1,

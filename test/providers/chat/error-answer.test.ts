@@ -15,9 +15,12 @@ it.each([400, 413, 422])('shows what the provider says of a request with %i', (s
   );
 });
 
-it.each([401, 402, 403, 404, 429, 500, 529])('keeps the text of an error with %i back', (status) => {
-  expect(messageOf(status, 'word', TEXT)).not.toContain('org-7');
-});
+it.each([401, 402, 403, 404, 429, 500, 529])(
+  'keeps the text of an error with %i back',
+  (status) => {
+    expect(messageOf(status, 'word', TEXT)).not.toContain('org-7');
+  },
+);
 
 it('shows the bare error of a provider that says no more', () => {
   expect(messageOf(400, 'bad')).toBe('The provider answered this request with bad.');
