@@ -60,7 +60,7 @@ const azureStorage = z.strictObject({
   api_key_file: serverKeys.api_key_file,
 });
 
-/** The service identifies one language of at most ten. */
+/** The service identifies one of these languages. */
 const locales = z.array(nonEmpty).min(1).max(10).default(['en-US']);
 
 /** Of types whose list shows our marker. */
@@ -77,6 +77,21 @@ const gcsStorage = z.strictObject({
   prefix: z.string().default(''),
   url: url.default('https://storage.googleapis.com'),
 });
+
+/** What all services of Google Cloud need. */
+const googleKeys = {
+  url: url.optional(),
+  /** Id of the project. */
+  project: nonEmpty,
+  /** A region, or `global`. */
+  location: nonEmpty,
+  storage: gcsStorage,
+};
+
+/** https://cloud.google.com/speech-to-text/v2/docs/locations */
+function speechUrl(location: string): string {
+  return `https://${location === 'global' ? '' : `${location}-`}speech.googleapis.com`;
+}
 
 /** https://cloud.google.com/vertex-ai/docs/reference/rest#rest_endpoints */
 function vertexUrl(location: string): string {
@@ -169,16 +184,23 @@ const provider = z.discriminatedUnion('type', [
       type: z.literal('vertex'),
       ...providerKeys,
       ...markedKeys,
-      url: url.optional(),
-      project: nonEmpty,
-      /** A region, or `global`. */
-      location: nonEmpty,
-      storage: gcsStorage,
+      ...googleKeys,
       job_timeout: duration('98h'),
       max_lines: count.prefault(200_000),
       max_bytes: size('950MiB'),
     })
     .transform((entry) => ({ ...entry, url: entry.url ?? vertexUrl(entry.location) })),
+  z
+    .strictObject({
+      type: z.literal('google_speech'),
+      ...providerKeys,
+      ...googleKeys,
+      /** Of recordings whose lines state no language; models differ in how many they take. */
+      locales,
+      max_open_jobs: count.prefault(100),
+      max_lines: count.prefault(15),
+    })
+    .transform((entry) => ({ ...entry, url: entry.url ?? speechUrl(entry.location) })),
 ]);
 
 const delegate = z.strictObject({
@@ -217,5 +239,7 @@ export type ProviderConfig = z.output<typeof provider>;
 export type S3StorageConfig = z.output<typeof s3Storage>;
 /** The container of a provider that works from Azure Blob Storage. */
 export type AzureStorageConfig = z.output<typeof azureStorage>;
+/** The bucket of a provider that works from Cloud Storage. */
+export type GcsStorageConfig = z.output<typeof gcsStorage>;
 /** How one model is delegated. */
 export type DelegateConfig = z.output<typeof delegate>;

@@ -90,6 +90,19 @@ export interface VertexKind {
   readonly storage: GcsStorage;
 }
 
+/** Batch recognition of Cloud Speech-to-Text. Its key is that of a service account. */
+export interface GoogleSpeechKind {
+  readonly type: 'google_speech';
+  /** Id of the project. */
+  readonly project: string;
+  /** A region, a multi-region such as `eu`, or `global`. */
+  readonly location: string;
+  /** Of recordings whose lines state no language, at least one. */
+  readonly locales: readonly string[];
+  /** Where recordings and transcripts are. */
+  readonly storage: GcsStorage;
+}
+
 /** A folder of a bucket in Google Cloud Storage. */
 export interface GcsStorage {
   readonly bucket: string;
@@ -107,6 +120,7 @@ export type ProviderKind =
   | AzureSpeechKind
   | BedrockKind
   | SarvamKind
+  | GoogleSpeechKind
   | VertexKind;
 
 /** What an adapter needs of one entry of `providers`. */

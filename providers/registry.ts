@@ -3,6 +3,7 @@ import { createTranscribeProvider } from './aws-transcribe/adapter';
 import { createAzureSpeechProvider } from './azure-speech/adapter';
 import { AZURE_OPENAI_DIALECT } from './azure-openai/dialect';
 import { createBedrockProvider } from './bedrock/adapter';
+import { createGoogleSpeechProvider } from './google-speech/adapter';
 import { GROQ_DIALECT } from './groq/dialect';
 import { MISTRAL_DIALECT } from './mistral/dialect';
 import { NIGHTSHIFT_DIALECT } from './nightshift/dialect';
@@ -46,6 +47,8 @@ export function openProvider(settings: ProviderSettings): Provider {
       return createBedrockProvider(settings);
     case 'anthropic':
       return createAnthropicProvider(settings);
+    case 'google_speech':
+      return createGoogleSpeechProvider(settings);
     case 'vertex':
       return createVertexProvider(settings);
   }

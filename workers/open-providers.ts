@@ -4,12 +4,14 @@ import { apiKeyFile } from '../platform/api-key-file';
 import type { Config } from '../platform/config-schema';
 import type {
   AzureStorageConfig,
+  GcsStorageConfig,
   ProviderConfig,
   S3StorageConfig,
 } from '../platform/config-providers';
 import { accountOf } from '../providers/account';
 import type {
   AzureContainerStorage,
+  GcsStorage,
   ProviderKind,
   S3Storage,
 } from '../providers/provider-settings';
@@ -95,8 +97,11 @@ function kindOf(name: string, provider: ProviderConfig, secretsDir: string): Pro
       };
     case 'vertex': {
       const { type, project, location, storage } = provider;
-      const { bucket, prefix, url } = storage;
-      return { type, project, location, storage: { bucket, prefix: folderOf(prefix), url } };
+      return { type, project, location, storage: gcsStorageOf(storage) };
+    }
+    case 'google_speech': {
+      const { type, project, location, locales, storage } = provider;
+      return { type, project, location, locales, storage: gcsStorageOf(storage) };
     }
     default:
       return { type: provider.type };
@@ -105,6 +110,10 @@ function kindOf(name: string, provider: ProviderConfig, secretsDir: string): Pro
 
 function s3StorageOf({ bucket, prefix, url }: S3StorageConfig): S3Storage {
   return { bucket, prefix: folderOf(prefix), url: url ?? null };
+}
+
+function gcsStorageOf({ bucket, prefix, url }: GcsStorageConfig): GcsStorage {
+  return { bucket, prefix: folderOf(prefix), url };
 }
 
 /** @throws config_invalid without a token */

@@ -44,6 +44,7 @@ export const PROVIDER_TYPES = {
   bedrock: TRANSLATED_CHAT,
   sarvam: TRANSCRIPTIONS,
   vertex: TRANSLATED_CHAT,
+  google_speech: TRANSCRIPTIONS,
 } as const satisfies Readonly<Record<string, ProviderTypeFacts>>;
 
 /** A type of provider, as settings name it. */

@@ -1,5 +1,5 @@
-import { leaseLeftMs, type Clocks } from '../../core/delegation/create-lease';
 import { accountOf } from '../account';
+import { createWithRecordings } from '../audio/listed-recordings';
 import { localeOf } from '../audio/locales';
 import { inRecordingFolder, recordingFolder } from '../audio/recording-folder';
 import { encodeRecording, readStaged } from '../audio/staged-recording';
@@ -122,40 +122,16 @@ async function listMarked(
   return { outcome: 'ok', value: marked };
 }
 
-/** Both calls are within the time of the create, which ends with the lease. */
 async function createJob(
   { api, folder, locales }: Opened,
   job: NewJob,
   call: SendOptions,
 ): Promise<CreateResult> {
-  const { remoteInput, lines, jobId } = job;
-  if (remoteInput === null) throw new TypeError(`job ${jobId} has no recordings`);
-  const lease = { takenAt: clocks(), lengthMs: call.timeoutMs };
-  const signal = AbortSignal.any([call.signal, AbortSignal.timeout(call.timeoutMs)]);
-  const names = await folder.list(remoteInput, { signal });
-  if (names.outcome !== 'ok') return withoutJob(names);
-  if (names.value.length < lines) {
-    const message = `${lines - names.value.length} recordings are gone from the container`;
-    return withoutJob({ outcome: 'gone', failure: { ...NO_ANSWER, message } });
-  }
-  const recordings = { folder: remoteInput, urls: names.value.map((name) => folder.uri(name)) };
-  const timeoutMs = leaseLeftMs(lease, clocks());
-  return api.submit(submitRequest(job, recordings, locales), { ...call, timeoutMs });
-}
-
-const NO_ANSWER = { code: 'input_file_not_found', status: null, retryAfterMs: null };
-
-function clocks(): Clocks {
-  return { monotonicMs: performance.now(), wallMs: Date.now() };
-}
-
-/** The end of a create whose recordings could not be listed: nothing was sent that could make a job. */
-function withoutJob(
-  failed: Exclude<IdempotentResult<never>, { readonly outcome: 'ok' }>,
-): CreateResult {
-  const { outcome, failure } = failed;
-  if (outcome === 'transient') return { outcome: 'not_sent', failure };
-  return { outcome: outcome === 'gone' ? 'refused' : outcome, failure };
+  const { remoteInput: prefix, lines, jobId } = job;
+  if (prefix === null) throw new TypeError(`job ${jobId} has no recordings`);
+  return createWithRecordings({ folder, prefix, lines }, call, (urls, left) =>
+    api.submit(submitRequest(job, { folder: prefix, urls }, locales), left),
+  );
 }
 
 /** One call, and two more for an ended job: its report counts, and names the recordings that failed. */

@@ -1,10 +1,8 @@
-import { NightshiftError } from '../../core/errors';
 import { accountOf } from '../account';
-import { openGcsFolder } from '../gcs-folder/gcs-folder';
-import { AccessTokens } from '../google-oauth/access-tokens';
-import { openAuthorizedHttp } from '../google-oauth/authorized-http';
+import { cancelOrLook } from '../cancel-or-look';
+import { inputName, outputName, removeJobFiles } from '../gcs-folder/job-files';
+import { openGoogleCloud } from '../google-cloud';
 import type {
-  CallOptions,
   IdempotentResult,
   JobStatus,
   LineResult,
@@ -18,14 +16,10 @@ import type { RemoteFolder } from '../remote-folder';
 import { ResultReader } from '../result-file';
 import { VertexApi } from './api';
 import { encodeInputLine } from './input-line';
-import { inputName, outputName, removeJobFiles } from './job-files';
 import { findJob, listMarked } from './job-list';
-import { hasEnded } from './job-object';
 import { createBody } from './job-request';
 import { readResultLine } from './result-line';
 
-/** Scope of access tokens: https://cloud.google.com/vertex-ai/docs/authentication. */
-const SCOPE = 'https://www.googleapis.com/auth/cloud-platform';
 const RESULTS = /\.jsonl$/;
 
 const CAPABILITIES: ProviderCapabilities = {
@@ -53,14 +47,9 @@ interface Context {
  * @throws config_invalid if the credentials cannot be read
  */
 export function createVertexProvider(settings: ProviderConnection & VertexKind): Provider {
-  const { storage, maxResultLineBytes } = settings;
-  const tokens = openTokens(settings);
-  const mask = (text: string): string => tokens.mask(text);
-  const http = openAuthorizedHttp(settings, tokens);
-  const storageHttp = openAuthorizedHttp({ ...settings, url: storage.url }, tokens);
-  const folder = openGcsFolder(storage, { http: storageHttp, mask });
+  const { http, folder, mask, close } = openGoogleCloud(settings);
   const api = new VertexApi(http, settings, mask);
-  const context = { api, folder, maxResultLineBytes };
+  const context = { api, folder, maxResultLineBytes: settings.maxResultLineBytes };
   return {
     account: accountOf(settings),
     capabilities: CAPABILITIES,
@@ -78,19 +67,15 @@ export function createVertexProvider(settings: ProviderConnection & VertexKind):
     },
     status: async (id, call) => valueOf(await api.job(id, call), ({ status }) => status),
     results: (job, take, call) => readResults(context, { job, take }, call),
-    cancel: (id, call) => cancelJob(api, id, call),
+    cancel: (id, call) =>
+      cancelOrLook(
+        async () => valueOf(await api.cancel(id, call), () => ({ state: 'cancelling' as const })),
+        async () => valueOf(await api.job(id, call), ({ status }) => status),
+      ),
     listMarked: (marker, call) => listMarked(api, marker, call),
     cleanup: (remains, call) => removeJobFiles(folder, remains, call),
-    close: async () => {
-      await Promise.all([http.close(), storageHttp.close(), tokens.close()]);
-    },
+    close,
   };
-}
-
-function openTokens(settings: ProviderConnection): AccessTokens {
-  if (settings.apiKey !== null) return new AccessTokens(settings.apiKey, SCOPE, settings);
-  const message = `the provider at ${settings.url} needs the key of a service account: set api_key_name or api_key_file`;
-  throw new NightshiftError('config_invalid', message);
 }
 
 /** The results are the objects with lines in the folder that the job names. */
@@ -125,21 +110,6 @@ function elsewhere(uri: string): IdempotentResult<never> {
   const message = `the job wrote its results to ${uri}, outside the folder of the settings`;
   const failure = { code: 'other_folder', message, status: null, retryAfterMs: null };
   return { outcome: 'auth', failure };
-}
-
-/** A job that has ended cannot be cancelled. A look at it decides. */
-async function cancelJob(
-  api: VertexApi,
-  id: string,
-  call: CallOptions,
-): Promise<IdempotentResult<'requested' | 'ended'>> {
-  const result = await api.cancel(id, call);
-  if (result.outcome === 'ok') return { outcome: 'ok', value: 'requested' };
-  const { status } = result.failure;
-  if (status !== 400 && status !== 409) return result;
-  const look = await api.job(id, call);
-  const isEnded = look.outcome === 'ok' && hasEnded(look.value.status.state);
-  return isEnded ? { outcome: 'ok', value: 'ended' } : result;
 }
 
 function valueOf<From, To>(

@@ -3,16 +3,10 @@ import { createResult, idempotentResult, type AnswerReader } from '../call-resul
 import { readRpcErrorBody } from '../google-models/rpc-status';
 import type { CallOptions, IdempotentResult, Provider, SendOptions } from '../provider';
 import type { ProviderHttp } from '../provider-http';
+import { pageQuery, readTokenPage, type TokenPage } from '../token-pages';
 import { readJob, type VertexJob } from './job-object';
 
 const PAGE_SIZE = 100;
-
-/** A page of a list of jobs. */
-export interface JobPage {
-  readonly jobs: readonly VertexJob[];
-  /** The token of the next page; null for the last one. */
-  readonly next: string | null;
-}
 
 /**
  * The calls for batch prediction jobs of a project and location, each classified
@@ -58,17 +52,13 @@ export class VertexApi {
     filter: string,
     token: string | null,
     { signal }: CallOptions,
-  ): Promise<IdempotentResult<JobPage>> {
-    const next = token === null ? '' : `&pageToken=${segment(token)}`;
-    const path = `${this.#jobs}?pageSize=${PAGE_SIZE}&filter=${segment(filter)}${next}`;
+  ): Promise<IdempotentResult<TokenPage<VertexJob>>> {
+    const path = `${this.#jobs}?${pageQuery(token, PAGE_SIZE)}&filter=${segment(filter)}`;
     const end = await this.#http.send({ method: 'GET', path, signal });
+    const place = { member: 'batchPredictionJobs', token };
     return idempotentResult(
       end,
-      this.#reader((body) => {
-        const page = readPage(body, this.mask);
-        // A host that ignores the token would be asked for the same page forever.
-        return page?.next === token && token !== null ? null : page;
-      }),
+      this.#reader((body) => readTokenPage(body, place, (one) => readJob(one, this.mask))),
     );
   }
 
@@ -84,18 +74,6 @@ export class VertexApi {
   #reader<Value>(value: (json: unknown) => Value | null): AnswerReader<Value> {
     return { value, error: readRpcErrorBody, mask: this.mask };
   }
-}
-
-/**
- * A page; null if it is none, or has a job that cannot be read: that job may be the one. A list without jobs has no
- * `batchPredictionJobs`.
- */
-function readPage(json: unknown, mask: (text: string) => string): JobPage | null {
-  if (!isJsonObject(json)) return null;
-  const { batchPredictionJobs: list = [], nextPageToken: token = '' } = json;
-  if (!Array.isArray(list) || typeof token !== 'string') return null;
-  const jobs = list.flatMap((one: unknown) => readJob(one, mask) ?? []);
-  return jobs.length === list.length ? { jobs, next: token === '' ? null : token } : null;
 }
 
 function segment(text: string): string {

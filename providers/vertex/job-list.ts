@@ -1,3 +1,4 @@
+import { hasEnded } from '../job-end';
 import type {
   CallOptions,
   FoundJob,
@@ -6,8 +7,9 @@ import type {
   MarkedJob,
   MarkerToList,
 } from '../provider';
-import type { JobPage, VertexApi } from './api';
-import { hasEnded, type VertexJob } from './job-object';
+import { eachPage } from '../token-pages';
+import type { VertexApi } from './api';
+import type { VertexJob } from './job-object';
 import { isOurs, jobFilter, markerFilter, markedJobId } from './job-request';
 
 /** Looks a job up. The filter is exact, so others on its pages are of installations with the same job id. */
@@ -17,10 +19,13 @@ export async function findJob(
   call: CallOptions,
 ): Promise<IdempotentResult<FoundJob>> {
   let found: VertexJob | undefined;
-  const listed = await eachPage(api, jobFilter(job), call, ({ jobs }) => {
-    found = jobs.find(({ labels }) => isOurs(labels, job));
-    return found === undefined;
-  });
+  const listed = await eachPage(
+    (token) => api.page(jobFilter(job), token, call),
+    (jobs) => {
+      found = jobs.find(({ labels }) => isOurs(labels, job));
+      return found === undefined;
+    },
+  );
   if (listed.outcome !== 'ok') return listed;
   const value: FoundJob =
     found === undefined ? { kind: 'none' } : { kind: 'job', job: found.created };
@@ -34,28 +39,16 @@ export async function listMarked(
   call: CallOptions,
 ): Promise<IdempotentResult<MarkedJob[]>> {
   const marked: MarkedJob[] = [];
-  const listed = await eachPage(api, markerFilter(marker), call, ({ jobs }) => {
-    for (const { status, labels } of jobs) {
-      const jobId = markedJobId(labels, marker.storeId);
-      if (hasEnded(status.state) || jobId === null) continue;
-      marked.push({ externalId: status.externalId, jobId });
-    }
-    return true;
-  });
+  const listed = await eachPage(
+    (token) => api.page(markerFilter(marker), token, call),
+    (jobs) => {
+      for (const { status, labels } of jobs) {
+        const jobId = markedJobId(labels, marker.storeId);
+        if (hasEnded(status.state) || jobId === null) continue;
+        marked.push({ externalId: status.externalId, jobId });
+      }
+      return true;
+    },
+  );
   return listed.outcome === 'ok' ? { outcome: 'ok', value: marked } : listed;
-}
-
-/** Reads the pages of a filtered list, as long as `take` returns true. */
-async function eachPage(
-  api: VertexApi,
-  filter: string,
-  call: CallOptions,
-  take: (page: JobPage) => boolean,
-): Promise<IdempotentResult<true>> {
-  for (let token: string | null = null; ;) {
-    const page: IdempotentResult<JobPage> = await api.page(filter, token, call);
-    if (page.outcome !== 'ok') return page;
-    if (!take(page.value) || page.value.next === null) return { outcome: 'ok', value: true };
-    token = page.value.next;
-  }
 }

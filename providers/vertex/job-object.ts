@@ -3,7 +3,8 @@ import { boundedError } from '../call-result';
 import { jobStateOf } from '../google-models/job-states';
 import { readRpcStatus } from '../google-models/rpc-status';
 import type { JobCounts } from '../../core/delegation/job-counts';
-import type { CreatedJob, JobState, JobStatus } from '../provider';
+import { hasEnded } from '../job-end';
+import type { CreatedJob, JobStatus } from '../provider';
 
 /** A `BatchPredictionJob`: its status, and what tells whose it is. */
 export interface VertexJob {
@@ -13,7 +14,6 @@ export interface VertexJob {
 }
 
 const NAME = /\/batchPredictionJobs\/([^/]+)$/;
-const ENDS: readonly JobState[] = ['completed', 'failed', 'expired', 'cancelled'];
 const MAX_STATE = 100;
 
 /**
@@ -31,11 +31,6 @@ export function readJob(json: unknown, mask: (text: string) => string): VertexJo
     created: { externalId: id, createdAtMs: Number.isNaN(createdMs) ? null : createdMs },
     labels: isJsonObject(labels) ? labels : {},
   };
-}
-
-/** Whether a job in this state has ended. */
-export function hasEnded(state: JobState): boolean {
-  return ENDS.includes(state);
 }
 
 function readStatus(read: {

@@ -11,6 +11,7 @@ import { CallFaults, sendAnswer, serveWithFault } from './call-faults';
 import type { ApiEffect, ApiRoute, FakeApi } from './fake-api';
 import { FileStore } from './file-store';
 import { GCS_API } from './gcs/routes';
+import { GOOGLE_SPEECH_API } from './google-speech/routes';
 import { GOOGLE_OAUTH_API } from './google/oauth-api';
 import { GROQ_API } from './groq/variant';
 import { JobStore } from './job-store';
@@ -49,6 +50,7 @@ const APIS: readonly FakeApi[] = [
   GCS_API,
   GOOGLE_OAUTH_API,
   VERTEX_API,
+  GOOGLE_SPEECH_API,
 ];
 const CONFIG = '/simulator/providers/config';
 const STATS = '/simulator/providers/stats';

@@ -69,6 +69,8 @@ export interface HostTraits {
   readonly deletes: boolean;
   /** A job can be cancelled. */
   readonly cancels: boolean;
+  /** A job tells its state in words. */
+  readonly hasWords: boolean;
   /** A job tells how many of its lines are answered. */
   readonly counts: boolean;
   /** A job tells its tokens. */
@@ -94,6 +96,7 @@ export const ALL_TRAITS: HostTraits = {
   uploads: true,
   deletes: true,
   cancels: true,
+  hasWords: true,
   counts: true,
   usage: true,
   blamesLines: true,
