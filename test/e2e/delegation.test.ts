@@ -9,9 +9,9 @@ import { outcomeOf, runRequests } from './run-batch';
 
 /**
  * One Nightshift delegates to another (docs/design/delegation.md). The model server of each records what it gets:
- * `near` answers interactive models, `far` answers what was delegated. Recordings go to a simulated recogniser.
+ * `near` answers interactive models, `far` answers what was delegated. Other types of providers are simulated.
  */
-let recogniser: Simulator;
+let simulator: Simulator;
 let near: RecordingBackend;
 let far: RecordingBackend;
 let provider: TestStack;
@@ -20,8 +20,8 @@ let stack: TestStack;
 const LINES = 60;
 const WAIT_MS = 90_000;
 /**
- * Models: `here` has a gateway, `there` and `both` a provider, `both` also a gateway for what is left, `heard` the
- * recogniser.
+ * Models: `here` has a gateway, `there` and `both` a provider, `both` also a gateway for what is left, `heard` a
+ * recogniser, `translated` a provider with a format of its own.
  */
 const MODEL_AT_PROVIDER = 'there-2026';
 
@@ -38,15 +38,16 @@ beforeAll(async () => {
     config: { global_inference_gateway: gatewayOf(far), batch: { cancel_grace: '1s' } },
   });
   const other = { type: 'nightshift', url: provider.baseUrl };
-  recogniser = await startSimulator({ port: 0 });
+  simulator = await startSimulator({ port: 0 });
   const heard = {
     ...{
       type: 'aws_transcribe',
       region: 'eu-central-1',
-      url: `${recogniser.url}/providers/transcribe`,
+      url: `${simulator.url}/providers/transcribe`,
     },
-    storage: { type: 's3', bucket: 'recordings', url: `${recogniser.url}/providers/s3` },
+    storage: { type: 's3', bucket: 'recordings', url: `${simulator.url}/providers/s3` },
   };
+  const translated = { type: 'anthropic', url: `${simulator.url}/providers/anthropic` };
   const price = { input: 1, output: 2 };
   stack = await startStack({
     env: { AWS_ACCESS_KEY_ID: 'key', AWS_SECRET_ACCESS_KEY: 'secret' },
@@ -55,11 +56,13 @@ beforeAll(async () => {
       providers: {
         other: { ...other, poll_initial: '500ms', poll_max: '1s' },
         heard: { ...heard, poll_initial: '500ms', poll_max: '1s' },
+        translated: { ...translated, poll_initial: '500ms', poll_max: '1s' },
       },
       delegates: {
         there: { provider: 'other', model: MODEL_AT_PROVIDER, price },
         both: { provider: 'other', generations: 1 },
         heard: { provider: 'heard' },
+        translated: { provider: 'translated' },
       },
       worker: { heartbeat_timeout: '8s' },
     },
@@ -70,7 +73,7 @@ afterAll(async () => {
   await Promise.all([stack?.stop(), provider?.stop()]);
   stack?.remove();
   provider?.remove();
-  await Promise.all([near?.close(), far?.close(), recogniser?.close()]);
+  await Promise.all([near?.close(), far?.close(), simulator?.close()]);
 }, WAIT_MS);
 
 afterEach(() => {
@@ -158,6 +161,39 @@ it('transcribes uploaded recordings in each format, and says which lines it cann
   expect(ended.errors.map(({ custom_id: id, error }) => [id, error?.code])).toEqual([
     ['c-6', 'input_file_not_found'],
     ['c-7', 'unsupported_endpoint'],
+  ]);
+}, 120_000);
+
+it('translates requests and answers, and says which member of a line it cannot translate', async () => {
+  const messages = [{ role: 'user', content: 'How far is the moon?' }];
+  const chat = { model: 'translated', messages };
+  const ended = await runRequests(
+    stack.client,
+    [chat, { ...chat, n: 2 }, { ...chat, max_tokens: 3 }].map((body) => ({ body })),
+    { endpoint: '/v1/chat/completions' },
+  );
+  expect(ended.batch).toMatchObject({
+    status: 'completed',
+    request_counts: { completed: 2, failed: 1 },
+  });
+  const choiceOf = ({ response }: (typeof ended.output)[number]) =>
+    (response?.body['choices'] as { finish_reason: string; message: object }[])[0];
+  expect(ended.output.map(({ response }) => response?.body)).toMatchObject([
+    { object: 'chat.completion', model: 'translated' },
+    { usage: { completion_tokens: 3 } },
+  ]);
+  expect(ended.output.map(choiceOf)).toMatchObject([
+    { finish_reason: 'stop', message: { role: 'assistant', content: expect.any(String) } },
+    { finish_reason: 'length' },
+  ]);
+  expect(ended.errors).toMatchObject([
+    {
+      custom_id: 'c-1',
+      response: {
+        status_code: 400,
+        body: { error: { code: 'unsupported_parameter', param: 'n' } },
+      },
+    },
   ]);
 }, 120_000);
 
