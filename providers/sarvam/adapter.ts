@@ -122,8 +122,8 @@ async function startJob(api: SarvamApi, job: NewJob, call: SendOptions): Promise
   const started = await api.start(remoteInput, call);
   if (started.outcome !== 'refused') return started;
   const found = await findStarted(api, remoteInput, call);
-  if (found.outcome !== 'ok' || found.value.kind !== 'job') return started;
-  return { outcome: 'accepted', value: found.value.job };
+  if (found.outcome !== 'ok') return { outcome: 'ambiguous', failure: found.failure };
+  return found.value.kind === 'job' ? { outcome: 'accepted', value: found.value.job } : started;
 }
 
 async function readResults(

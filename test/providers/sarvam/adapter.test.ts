@@ -130,9 +130,12 @@ it('starts a job once, however often it is asked to', async () => {
   expect((await stats()).creates).toEqual({ 'n1.verbose_json.wav': 1 });
 });
 
-it('keeps the refusal of a job that it has not started', async () => {
+it('keeps the refusal of a job that was surely not started', async () => {
   const { provider, configure } = await openHost({ type: 'sarvam' }, 'sarvam');
   const unstarted = await uploaded(provider);
   await configure({ faults: [{ call: 'batches.create', status: 400 }] });
   expect((await created(provider, unstarted)).outcome).toBe('refused');
+  const looks = { call: 'batches.retrieve', status: 500 };
+  await configure({ faults: [{ call: 'batches.create', status: 400 }, looks] });
+  expect((await created(provider, unstarted)).outcome).toBe('ambiguous');
 });
