@@ -129,7 +129,12 @@ function sourcesOf(
     const { pathname } = new URL(url);
     const name = decodeURIComponent(pathname.slice(storage.length));
     const audio = state.files.object(name, nowMs)?.bytes ?? null;
-    return { url, audio: pathname.startsWith(storage) ? audio : null, isUnreadable: false };
+    return {
+      url,
+      audio: pathname.startsWith(storage) ? audio : null,
+      isUnreadable: false,
+      isLost: false,
+    };
   });
 }
 
@@ -171,15 +176,17 @@ function transcribe(
   },
   { sinceMs, faults }: { readonly sinceMs: number; readonly faults: ProviderSettings['results'] },
 ): JobOutcome {
-  const { id, request, sources } = job;
-  const read = sources.flatMap(({ url, audio, isUnreadable }) =>
-    audio === null || isUnreadable ? [] : [{ url, audio }],
+  const { id, request } = job;
+  const sources = job.sources.map((source, index) => {
+    return { ...source, isLost: faults.includes('missing') && index === 0 };
+  });
+  const read = sources.flatMap(({ url, audio, isUnreadable, isLost }) =>
+    audio === null || isUnreadable || isLost ? [] : [{ url, audio }],
   );
   const listed = faults.includes('shuffled') ? shuffled(read) : read;
-  const kept = faults.includes('missing') ? listed.slice(1) : listed;
-  kept.forEach(({ url, audio }, index) => {
+  listed.forEach(({ url, audio }, index) => {
     const whole = transcriptionFile(url, audio, request.locale);
-    const isCut = faults.includes('cut_off') && index === kept.length - 1;
+    const isCut = faults.includes('cut_off') && index === listed.length - 1;
     const bytes = isCut ? whole.subarray(0, whole.length / 2) : whole;
     state.files.put(`${RESULTS}/${id}/contenturl_${index}.json`, bytes, sinceMs);
   });

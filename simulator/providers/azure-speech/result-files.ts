@@ -7,6 +7,8 @@ export interface SpeechSource {
   readonly audio: Buffer | null;
   /** Whether its format is not one that the service reads. */
   readonly isUnreadable: boolean;
+  /** Whether the service fails to transcribe it. */
+  readonly isLost: boolean;
 }
 
 /** The result file of a recording. Times are ticks of 100 ns, as numbers with a fraction. */
@@ -37,9 +39,10 @@ export function transcriptionFile(url: string, audio: Buffer, locale: string): B
 
 /** The report of an ended job. */
 export function reportFile(sources: readonly SpeechSource[]): Buffer {
-  const details = sources.map(({ url: source, audio, isUnreadable }) => {
+  const details = sources.map(({ url: source, audio, isUnreadable, isLost }) => {
     if (isUnreadable) return failed(source, 'InvalidData', 'The audio format is not supported.');
     if (audio === null) return failed(source, 'InvalidUri', 'The address could not be read.');
+    if (isLost) return failed(source, 'InternalServerError', 'Something went wrong.');
     return { source, status: 'Succeeded' };
   });
   const failures = details.filter(({ status }) => status === 'Failed').length;

@@ -1,6 +1,15 @@
 import { writeFileSync } from 'node:fs';
 import { openProvider } from '../../../providers/registry';
-import { created, idOf, recordings, runWith, uploaded } from '../conformance/steps';
+import {
+  created,
+  ended,
+  idOf,
+  idsOf,
+  recordings,
+  resultsOf,
+  runWith,
+  uploaded,
+} from '../conformance/steps';
 import { signal } from '../calls';
 import { closeHosts, openSimulatedHost, QUICK } from '../simulated-host';
 
@@ -66,6 +75,18 @@ it('refuses a job whose recordings are gone from the container', async () => {
     failure: { code: 'input_file_not_found', message: '2 recordings are gone from the container' },
   });
   expect((await host.stats()).calls['batches.create']).toBeUndefined();
+});
+
+it('leaves a recording open that the service failed to transcribe', async () => {
+  const { host, provider } = await open();
+  await host.configure({ results: ['missing', 'shuffled'] });
+  const status = await ended(provider, idOf(await created(provider, await uploaded(provider))));
+  expect(status).toMatchObject({
+    counts: { total: 2, completed: 1, failed: 1 },
+    hasAllResults: true,
+  });
+  const { results, malformed } = await resultsOf(provider, status);
+  expect([idsOf(results), malformed]).toEqual([['n2'], 0]);
 });
 
 it('deletes nothing but the recordings of a job', async () => {
