@@ -30,11 +30,16 @@ export function readGatewaySecrets(gateway: BackendConfig, secretsDir: string): 
   const key = file === null ? null : readApiKey(file);
   return {
     authorization: key === null ? null : `Bearer ${key}`,
-    tls: {
-      ...(gateway.tls_insecure_skip_verify && { rejectUnauthorized: false }),
-      ...optionalFile('ca', 'tls_ca_cert_file', gateway.tls_ca_cert_file),
-      ...clientCertificate(gateway),
-    },
+    tls: readTlsFiles(gateway),
+  };
+}
+
+/** Reads the TLS files of one server. @throws config_invalid if a file is missing */
+export function readTlsFiles(server: BackendConfig): TlsOptions {
+  return {
+    ...(server.tls_insecure_skip_verify && { rejectUnauthorized: false }),
+    ...optionalFile('ca', 'tls_ca_cert_file', server.tls_ca_cert_file),
+    ...clientCertificate(server),
   };
 }
 

@@ -83,7 +83,7 @@ const googleKeys = {
   url: url.optional(),
   /** Id of the project. */
   project: nonEmpty,
-  /** A region, or `global`. */
+  /** A region, a multi-region such as `eu`, or `global`. */
   location: nonEmpty,
   storage: gcsStorage,
 };
@@ -93,8 +93,11 @@ function speechUrl(location: string): string {
   return `https://${location === 'global' ? '' : `${location}-`}speech.googleapis.com`;
 }
 
-/** https://cloud.google.com/vertex-ai/docs/reference/rest#rest_endpoints */
+/** https://cloud.google.com/vertex-ai/docs/reference/rest#rest_endpoints; multi-regions have names of their own. */
 function vertexUrl(location: string): string {
+  if (location === 'us' || location === 'eu') {
+    return `https://aiplatform.${location}.rep.googleapis.com`;
+  }
   return `https://${location === 'global' ? '' : `${location}-`}aiplatform.googleapis.com`;
 }
 
@@ -194,6 +197,7 @@ const provider = z.discriminatedUnion('type', [
     .strictObject({
       type: z.literal('google_speech'),
       ...providerKeys,
+      ...markedKeys,
       ...googleKeys,
       /** Of recordings whose lines state no language; models differ in how many they take. */
       locales,

@@ -84,7 +84,7 @@ export interface VertexKind {
   readonly type: 'vertex';
   /** Id of the project. */
   readonly project: string;
-  /** A region, or `global`. */
+  /** A region, a multi-region such as `eu`, or `global`. */
   readonly location: string;
   /** Where inputs and results are. */
   readonly storage: GcsStorage;

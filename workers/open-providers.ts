@@ -1,5 +1,5 @@
 import { NightshiftError } from '../core/errors';
-import { readGatewaySecrets } from '../inference/secrets';
+import { readTlsFiles } from '../inference/secrets';
 import { apiKeyFile } from '../platform/api-key-file';
 import type { Config } from '../platform/config-schema';
 import type {
@@ -62,7 +62,7 @@ function openAdapter(
     url: provider.url,
     // Read again when the file changes; the certificates are read once.
     apiKey: apiKeyFile(provider, secretsDir, `provider ${name}`),
-    tls: readGatewaySecrets(provider, secretsDir).tls,
+    tls: readTlsFiles(provider),
     requestTimeoutMs: provider.request_timeout,
     transferTimeoutMs: provider.transfer_timeout,
     maxResultLineBytes: limits.max_answer_bytes + RESULT_LINE_OVERHEAD,

@@ -17,6 +17,8 @@ import type {
   JobInput,
   JobToFind,
   LineResult,
+  MarkedJob,
+  MarkerToList,
   NewJob,
   Provider,
   ProviderCapabilities,
@@ -28,7 +30,7 @@ import type { GoogleSpeechKind, ProviderConnection } from '../provider-settings'
 import { wholeFile } from '../read-file';
 import type { RemoteFolder } from '../remote-folder';
 import { eachPage } from '../token-pages';
-import { outputPrefix, recognizeRequest } from './job-request';
+import { markedJobId, outputPrefix, recognizeRequest } from './job-request';
 import { speechStatus, type RecognizedFile, type SpeechOperation } from './operation';
 import { SpeechApi } from './speech-api';
 import { readSpeechTranscript } from './transcript';
@@ -88,6 +90,7 @@ export function createGoogleSpeechProvider(
         () => cancelJob(api, id, call),
         () => lookAt(api, id, call),
       ),
+    listMarked: (marker, call) => listMarked(opened, marker, call),
     cleanup: (remains, call) => removeJobFiles(folder, remains, call),
     close,
   };
@@ -124,6 +127,27 @@ async function findJob(
   const value: FoundJob =
     found === undefined ? { kind: 'none' } : { kind: 'job', job: found.created };
   return { outcome: 'ok', value };
+}
+
+async function listMarked(
+  { api, folder }: Opened,
+  { storeId, sinceMs }: MarkerToList,
+  call: CallOptions,
+): Promise<IdempotentResult<MarkedJob[]>> {
+  const marked: MarkedJob[] = [];
+  const listed = await eachPage(
+    (token) => api.page(token, call),
+    (operations) => {
+      for (const { created, output, isDone } of operations) {
+        const jobId = markedJobId(folder.nameOf(output ?? ''), storeId);
+        const isOld = created.createdAtMs !== null && created.createdAtMs < sinceMs;
+        if (jobId === null || isDone || isOld) continue;
+        marked.push({ externalId: created.externalId, jobId });
+      }
+      return true;
+    },
+  );
+  return listed.outcome === 'ok' ? { outcome: 'ok', value: marked } : listed;
 }
 
 async function createJob(

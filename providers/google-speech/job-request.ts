@@ -17,6 +17,12 @@ export function outputPrefix({ jobId, storeId }: Pick<JobToCreate, 'jobId' | 'st
   return `${jobId}/results-${storeId}/`;
 }
 
+/** The job of an installation that writes to this place in the folder; null for one of someone else. */
+export function markedJobId(output: string | null, storeId: string): string | null {
+  const [, jobId = ''] = /^(job_[0-9a-f]{32})\//.exec(output ?? '') ?? [];
+  return output === outputPrefix({ jobId, storeId }) ? jobId : null;
+}
+
 /**
  * A request for a job: https://cloud.google.com/speech-to-text/v2/docs/reference/rest/v2/projects.locations.recognizers/batchRecognize.
  * @param locales of recordings whose lines state no language

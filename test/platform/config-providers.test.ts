@@ -80,6 +80,36 @@ it('derives the address of Amazon Bedrock, and keeps small models away from it',
   expect(() => read({ ...bedrock, role_arn: undefined })).toThrow('role_arn');
 });
 
+const GOOGLE = {
+  ...{ project: 'acme', api_key_file: '/key' },
+  storage: { type: 'gcs', bucket: 'b' },
+};
+
+it.each<[string, string, string]>([
+  ['vertex', 'us-central1', 'https://us-central1-aiplatform.googleapis.com'],
+  ['vertex', 'global', 'https://aiplatform.googleapis.com'],
+  ['vertex', 'eu', 'https://aiplatform.eu.rep.googleapis.com'],
+  ['google_speech', 'eu', 'https://eu-speech.googleapis.com'],
+  ['google_speech', 'global', 'https://speech.googleapis.com'],
+])('derives the address of %s from its location %s', (type, location, url) => {
+  const one = { ...GOOGLE, type, location };
+  const { providers } = loadConfig({ env: {}, needs: [], overrides: { providers: { one } } });
+  expect(providers['one']).toMatchObject({
+    url,
+    storage: { url: 'https://storage.googleapis.com', bucket: 'b', prefix: '' },
+    ...(type === 'vertex'
+      ? { max_lines: 200_000, job_timeout: 98 * 3_600_000 }
+      : { max_lines: 15, max_open_jobs: 100, locales: ['en-US'] }),
+  });
+});
+
+it('refuses services of Google without a project or a bucket', () => {
+  const one = { ...GOOGLE, type: 'vertex', location: 'eu' };
+  expect(() => load({ ...one, project: undefined })).toThrow('project');
+  expect(() => load({ ...one, storage: { type: 'gcs' } })).toThrow('storage.bucket');
+  expect(() => load({ ...one, storage: { type: 's3', bucket: 'b' } })).toThrow('storage.type');
+});
+
 const AZURE = {
   type: 'azure_speech',
   url: 'https://eastus.api.cognitive.microsoft.com',

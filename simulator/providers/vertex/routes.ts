@@ -3,7 +3,7 @@ import { tokenKeyOf } from '../google/access-token';
 import { googleError } from '../google/error-answer';
 import { cancelJob, createJob, listJobs, retrieveJob } from './jobs';
 
-const JOBS = '/v1/projects/([^/]+)/locations/([^/]+)/batchPredictionJobs';
+const JOBS = '/v1(?:beta1)?/projects/([^/]+)/locations/([^/]+)/batchPredictionJobs';
 const ROUTES: readonly RouteEntry[] = [
   [new RegExp(`^POST ${JOBS}$`), 'batches.create', createJob],
   [new RegExp(`^GET ${JOBS}$`), 'batches.list', listJobs],

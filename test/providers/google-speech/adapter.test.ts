@@ -65,6 +65,20 @@ it('deletes the recordings and transcripts of its job only', async () => {
   expect((await host.stats()).files).toHaveLength(2);
 });
 
+it('lists the open jobs of this installation since a time', async () => {
+  const { host, provider } = await open();
+  idOf(await created(provider, await uploaded(provider)));
+  await host.configure({ hold: true, max_page: 1 });
+  const jobId = `job_${'d'.repeat(32)}`;
+  const externalId = idOf(await created(provider, await uploaded(provider, undefined, jobId)));
+  const marked = (storeId: string, sinceMs: number) =>
+    provider.listMarked?.({ storeId, sinceMs }, { signal });
+  const nowMs = Date.now();
+  expect(await marked('store-0', nowMs - 3_600_000)).toEqual(ok([{ externalId, jobId }]));
+  expect(await marked('store-1', nowMs - 3_600_000)).toEqual(ok([]));
+  expect(await marked('store-0', nowMs + 60_000)).toEqual(ok([]));
+});
+
 it.each<[string, readonly string[]]>([
   ['any', ['en-US', 'de-DE']],
   ['fr-FR', ['fr-FR']],
