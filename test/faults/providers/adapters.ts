@@ -1,6 +1,6 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
+import type OpenAI from 'openai';
+import { chatLines, submit } from '../../support/stack';
+import { submitRecordings } from './recordings';
 
 /** A provider that rounds of faults are played at. */
 export interface AdapterUnderTest {
@@ -8,6 +8,8 @@ export interface AdapterUnderTest {
   readonly name: string;
   /** Its entry in `providers`, at the simulator's URL. */
   settings(url: string): object;
+  /** Creates a batch of `lines` lines with the ids `c-0` and so on. Default: chats. */
+  submit?(client: OpenAI, model: string, lines: number): Promise<OpenAI.Batches.Batch>;
 }
 
 /** Common settings: looks and leases that are short enough for a round. */
@@ -27,15 +29,33 @@ export const ADAPTERS: readonly AdapterUnderTest[] = [
     name: 'bedrock',
     settings: (url) => ({
       ...{ type: 'bedrock', url: `${url}/providers/bedrock`, region: 'eu-central-1', min_lines: 1 },
-      ...{ role_arn: 'arn:aws:iam::000000000000:role/batch', api_key_file: accessKeyFile() },
+      ...{ role_arn: 'arn:aws:iam::000000000000:role/batch' },
       storage: { type: 's3', bucket: 'bucket', prefix: 'n/', url: `${url}/providers/s3` },
     }),
   },
+  {
+    name: 'aws_transcribe',
+    settings: (url) => ({
+      ...{ type: 'aws_transcribe', url: `${url}/providers/transcribe`, region: 'eu-central-1' },
+      ...{ storage: { type: 's3', bucket: 'recordings', url: `${url}/providers/s3` } },
+      ...{ max_lines: 1, create_settle: '0s' },
+    }),
+    submit: submitRecordings,
+  },
 ];
 
-/** A file with an access key, which signs the calls to AWS. */
-function accessKeyFile(): string {
-  const file = path.join(mkdtempSync(path.join(tmpdir(), 'access-key-')), 'key');
-  writeFileSync(file, 'AKIA:secret');
-  return file;
+/** Keys of providers that are found in the environment. */
+export const ENVIRONMENT = { AWS_ACCESS_KEY_ID: 'key', AWS_SECRET_ACCESS_KEY: 'secret' } as const;
+
+/** Creates a batch for an adapter. */
+export function submitTo(
+  { name, submit: submitOwn }: AdapterUnderTest,
+  client: OpenAI,
+  lines: number,
+): Promise<OpenAI.Batches.Batch> {
+  if (submitOwn !== undefined) return submitOwn(client, name, lines);
+  return submit(
+    client,
+    chatLines(lines, () => name),
+  );
 }

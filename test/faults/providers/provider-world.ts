@@ -3,7 +3,7 @@ import { startSimulator, type Simulator } from '../../../simulator/main';
 import type { TestStack } from '../../support/stack';
 import { startStack } from '../../support/stack';
 import { faultsParts, type FaultsParts } from '../round/parts';
-import { ADAPTERS, FAST, type AdapterUnderTest } from './adapters';
+import { ADAPTERS, ENVIRONMENT, FAST, type AdapterUnderTest } from './adapters';
 import type { ProviderPlan } from './plan';
 
 /** One adapter with a simulated provider of its own. */
@@ -43,6 +43,7 @@ export async function openProviderWorld(): Promise<ProviderWorld> {
   let stack = await startStack({
     processes: 1,
     store: 'filesystem',
+    env: ENVIRONMENT,
     config: {
       providers: Object.fromEntries(entries) as Record<string, unknown>,
       delegates: Object.fromEntries(ADAPTERS.map(({ name }) => [name, { provider: name }])),

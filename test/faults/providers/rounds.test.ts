@@ -1,8 +1,9 @@
 import type OpenAI from 'openai';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ResultLine } from '../../support/stack';
-import { chatLines, STACK_START_MS, submit } from '../../support/stack';
+import { STACK_START_MS } from '../../support/stack';
 import { outcomeOf } from '../../e2e/run-batch';
+import { submitTo } from './adapters';
 import { planProviderRound } from './plan';
 import { openProviderWorld, type ProviderWorld } from './provider-world';
 
@@ -28,19 +29,13 @@ const undisturbed = new Map<string, Map<string, string>>();
 beforeAll(async () => {
   world = await openProviderWorld();
   await Promise.all(
-    world.providers.map(async ({ adapter: { name } }) => {
-      undisturbed.set(name, answersOf(await answered(await begun(name))));
+    world.providers.map(async ({ adapter }) => {
+      const batch = await submitTo(adapter, world.stack().client, LINES);
+      undisturbed.set(adapter.name, answersOf(await answered(batch)));
     }),
   );
 }, STACK_START_MS + ROUND_MS);
 afterAll(() => world?.close(), 60_000);
-
-async function begun(model: string): Promise<OpenAI.Batches.Batch> {
-  return submit(
-    world.stack().client,
-    chatLines(LINES, () => model),
-  );
-}
 
 async function answered({ id }: OpenAI.Batches.Batch): Promise<readonly ResultLine[]> {
   const { batch, output, errors } = await outcomeOf(world.stack().client, id, ROUND_MS);
@@ -65,7 +60,10 @@ it.each(ROUNDS)(
     const plan = planProviderRound(SEED, round, providers.length);
     await Promise.all(providers.map((one, i) => one.configure(plan.providers[i]!)));
     const before = await Promise.all(providers.map((one) => one.creates()));
-    const batches = await Promise.all(providers.map(({ adapter }) => begun(adapter.name)));
+    const { client } = world.stack();
+    const batches = await Promise.all(
+      providers.map(({ adapter }) => submitTo(adapter, client, LINES)),
+    );
     const strikes = plan.strikes.map(async ({ atMs, ...strike }) => {
       await delay(atMs);
       await parts.strike(strike);
