@@ -26,6 +26,10 @@ export const ADAPTERS: readonly AdapterUnderTest[] = [
   { name: 'openai', settings: (url) => ({ type: 'openai', url: `${url}/providers/openai/v1` }) },
   { name: 'mistral', settings: (url) => ({ type: 'mistral', url: `${url}/providers/mistral/v1` }) },
   {
+    name: 'anthropic',
+    settings: (url) => ({ type: 'anthropic', url: `${url}/providers/anthropic` }),
+  },
+  {
     name: 'bedrock',
     settings: (url) => ({
       ...{ type: 'bedrock', url: `${url}/providers/bedrock`, region: 'eu-central-1', min_lines: 1 },
