@@ -58,6 +58,8 @@ export interface ProviderAnswer {
   readonly text?: string;
   /** The pause that the answer asks for, ms, at most an hour; null if it asks for none. */
   readonly retryAfterMs: number | null;
+  /** The value of a header, whose name is in lower case; null without it. */
+  header(name: string): string | null;
 }
 
 /** The end of a call. */
@@ -162,7 +164,9 @@ async function complete(
   try {
     const { json, text = '' } = await read(answer);
     const pauseMs = retryAfterMs(answer.header('retry-after'), Date.now(), MAX_PAUSE_MS);
-    return { kind: 'answer', status: answer.status, json, text, retryAfterMs: pauseMs };
+    const { status } = answer;
+    const header = (name: string): string | null => answer.header(name);
+    return { kind: 'answer', status, json, text, retryAfterMs: pauseMs, header };
   } catch (error) {
     const failure = call.failure();
     if (failure === null) throw error;
