@@ -182,6 +182,13 @@ const provider = z.discriminatedUnion('type', [
     exclusive: z.boolean().default(false),
     max_lines: count.prefault(10_000),
   }),
+  z.strictObject({
+    type: z.literal('gemini'),
+    ...providerKeys,
+    ...markedKeys,
+    url: url.prefault('https://generativelanguage.googleapis.com'),
+    job_timeout: duration('50h'),
+  }),
   z
     .strictObject({
       type: z.literal('vertex'),

@@ -58,8 +58,8 @@ export interface ProviderAnswer {
   readonly text?: string;
   /** The pause that the answer asks for, ms, at most an hour; null if it asks for none. */
   readonly retryAfterMs: number | null;
-  /** The value of a header, whose name is in lower case; null without it. */
-  header(name: string): string | null;
+  /** The value of a header, whose name is in lower case; null without it. Absent for answers that an SDK has read. */
+  header?(name: string): string | null;
 }
 
 /** The end of a call. */

@@ -112,6 +112,11 @@ export interface GcsStorage {
   readonly url: string;
 }
 
+/** Batches of the Gemini API. */
+export interface GeminiKind {
+  readonly type: 'gemini';
+}
+
 /** What only some types need. */
 export type ProviderKind =
   | OpenAiKind
@@ -121,6 +126,7 @@ export type ProviderKind =
   | BedrockKind
   | SarvamKind
   | GoogleSpeechKind
+  | GeminiKind
   | VertexKind;
 
 /** What an adapter needs of one entry of `providers`. */

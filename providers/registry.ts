@@ -4,6 +4,7 @@ import { createAzureSpeechProvider } from './azure-speech/adapter';
 import { AZURE_OPENAI_DIALECT } from './azure-openai/dialect';
 import { createBedrockProvider } from './bedrock/adapter';
 import { createGoogleSpeechProvider } from './google-speech/adapter';
+import { createGeminiProvider } from './gemini/adapter';
 import { GROQ_DIALECT } from './groq/dialect';
 import { MISTRAL_DIALECT } from './mistral/dialect';
 import { NIGHTSHIFT_DIALECT } from './nightshift/dialect';
@@ -49,6 +50,8 @@ export function openProvider(settings: ProviderSettings): Provider {
       return createAnthropicProvider(settings);
     case 'google_speech':
       return createGoogleSpeechProvider(settings);
+    case 'gemini':
+      return createGeminiProvider(settings);
     case 'vertex':
       return createVertexProvider(settings);
   }

@@ -43,6 +43,7 @@ export const PROVIDER_TYPES = {
   azure_speech: TRANSCRIPTIONS,
   bedrock: TRANSLATED_CHAT,
   sarvam: TRANSCRIPTIONS,
+  gemini: TRANSLATED_CHAT,
   vertex: TRANSLATED_CHAT,
   google_speech: TRANSCRIPTIONS,
 } as const satisfies Readonly<Record<string, ProviderTypeFacts>>;

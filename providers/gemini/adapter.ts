@@ -10,16 +10,18 @@ import type {
   JobStatus,
   JobToFind,
   LineResult,
+  MarkedJob,
+  MarkerToList,
   Provider,
   ProviderCapabilities,
   ResultOptions,
   ResultTotals,
 } from '../provider';
 import { openProviderHttp } from '../provider-http';
-import type { ProviderSettings } from '../provider-settings';
+import type { GeminiKind, ProviderConnection } from '../provider-settings';
 import { ResultReader } from '../result-file';
 import { GeminiApi } from './api';
-import { BatchSearch, type GeminiPage } from './batch-list';
+import { BatchSearch, MarkedBatches, type GeminiPage } from './batch-list';
 import { encodeGeminiLine, readGeminiLine } from './line-format';
 
 const CAPABILITIES: ProviderCapabilities = {
@@ -38,10 +40,10 @@ const CAPABILITIES: ProviderCapabilities = {
 };
 
 /**
- * The adapter for batches of the Gemini API (docs/design/providers.md#gemini).
+ * The adapter for batches of the Gemini API (docs/design/providers.md#gemini-api).
  * @throws config_invalid if the credential cannot be read
  */
-export function createGeminiProvider(settings: ProviderSettings): Provider {
+export function createGeminiProvider(settings: ProviderConnection & GeminiKind): Provider {
   const { apiKey } = settings;
   const credential = apiKey === null ? null : openCredential(apiKey);
   const authorize = (): readonly string[] =>
@@ -67,6 +69,7 @@ export function createGeminiProvider(settings: ProviderSettings): Provider {
       return readResults(api, { files: job.resultFiles, take, maxLineBytes }, call);
     },
     cancel: (id, call) => cancelJob(api, id, { call, look: () => look(id, call) }),
+    listMarked: (marker, call) => listMarked(api, marker, call),
     cleanup: (remains, call) => cleanUp(api, remains, call),
     close: () => http.close(),
   };
@@ -89,17 +92,42 @@ async function findJob(
   call: CallOptions,
 ): Promise<IdempotentResult<FoundJob>> {
   const search = new BatchSearch(job);
+  let found: ReturnType<BatchSearch['read']> = 'more';
+  const listed = await eachPage(api, call, (page) => {
+    found = search.read(page);
+    return found === 'more';
+  });
+  if (listed.outcome !== 'ok') return listed;
+  return { outcome: 'ok', value: foundJob(found) };
+}
+
+function foundJob(found: ReturnType<BatchSearch['read']>): FoundJob {
+  if (found === 'none' || found === 'more') return { kind: 'none' };
+  const { status, createdAtMs } = found;
+  return { kind: 'job', job: { externalId: status.externalId, createdAtMs } };
+}
+
+async function listMarked(
+  api: GeminiApi,
+  marker: MarkerToList,
+  call: CallOptions,
+): Promise<IdempotentResult<MarkedJob[]>> {
+  const marked = new MarkedBatches(marker);
+  const listed = await eachPage(api, call, (page) => marked.read(page));
+  return listed.outcome === 'ok' ? { outcome: 'ok', value: marked.found } : listed;
+}
+
+/** Reads the pages of the list, as long as `take` returns true. */
+async function eachPage(
+  api: GeminiApi,
+  call: CallOptions,
+  take: (page: GeminiPage) => boolean,
+): Promise<IdempotentResult<true>> {
   for (let token: string | null = null; ;) {
-    const result: IdempotentResult<GeminiPage> = await api.page(token, call);
-    if (result.outcome !== 'ok') return result;
-    const found = search.read(result.value);
-    if (found === 'none') return { outcome: 'ok', value: { kind: 'none' } };
-    if (found !== 'more') {
-      const { status, createdAtMs } = found;
-      const created = { externalId: status.externalId, createdAtMs };
-      return { outcome: 'ok', value: { kind: 'job', job: created } };
-    }
-    token = result.value.next;
+    const page: IdempotentResult<GeminiPage> = await api.page(token, call);
+    if (page.outcome !== 'ok') return page;
+    if (!take(page.value)) return { outcome: 'ok', value: true };
+    token = page.value.next;
   }
 }
 
@@ -128,7 +156,11 @@ async function readResults(
   call: ResultOptions,
 ): Promise<IdempotentResult<ResultTotals>> {
   const { files, take, maxLineBytes } = read;
-  const reader = new ResultReader({ maxLineBytes, read: (line) => readGeminiLine(line, call), take });
+  const reader = new ResultReader({
+    maxLineBytes,
+    read: (line) => readGeminiLine(line, call, api.mask),
+    take,
+  });
   for (const file of files) {
     const result = await api.download(file, (piece) => reader.push(piece), call);
     if (result.outcome !== 'ok') return result;

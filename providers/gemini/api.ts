@@ -13,7 +13,7 @@ import type { ProviderCall, ProviderEnd, ProviderHttp } from '../provider-http';
 import { readBatchPage, type GeminiPage } from './batch-list';
 import { readBatchOperation, type GeminiBatch } from './batch-operation';
 import { readFileState, uploadedFileName } from './file-object';
-import { jobName } from './job-name';
+import { jobName } from '../job-name';
 import { uploadPath, uploadStart } from './resumable-upload';
 
 const PAGE_SIZE = 100;
@@ -37,7 +37,7 @@ export class GeminiApi {
     { signal }: CallOptions,
   ): Promise<IdempotentResult<string>> {
     const start = await this.#send({ ...uploadStart(displayName, input.bytes), signal });
-    const address = start.kind === 'answer' ? start.header('x-goog-upload-url') : null;
+    const address = start.kind === 'answer' ? (start.header?.('x-goog-upload-url') ?? null) : null;
     const path = address === null ? null : uploadPath(address);
     const started = idempotentResult(
       start,
@@ -87,10 +87,7 @@ export class GeminiApi {
     );
   }
 
-  async page(
-    token: string | null,
-    { signal }: CallOptions,
-  ): Promise<IdempotentResult<GeminiPage>> {
+  async page(token: string | null, { signal }: CallOptions): Promise<IdempotentResult<GeminiPage>> {
     const cursor = token === null ? '' : `&pageToken=${encodeURIComponent(token)}`;
     const path = `/v1beta/batches?pageSize=${PAGE_SIZE}${cursor}`;
     const end = await this.#send({ method: 'GET', path, signal });

@@ -1,7 +1,8 @@
 import { isJsonObject } from '../../core/openai/json-object';
-import type { JobToFind } from '../provider';
+import { hasEnded } from '../job-end';
+import { jobIdOfName, jobName } from '../job-name';
+import type { JobToFind, MarkedJob, MarkerToList } from '../provider';
 import { readBatchOperation, type GeminiBatch } from './batch-operation';
-import { jobName } from './job-name';
 
 /** A page of the list of batches. */
 export interface GeminiPage {
@@ -28,29 +29,65 @@ export function readBatchPage(json: unknown, mask: (text: string) => string): Ge
 }
 
 /**
- * Looks for a job in the pages of the list. The API does not document their order. So the search may end before the
+ * How far back the pages of the list go. The API does not document their order. So the list may be left before its
  * last page only while all batches so far came newest first.
  */
-export class BatchSearch {
-  readonly #name: string;
-  readonly #listFromMs: number;
+class PagesRead {
+  readonly #fromMs: number;
   #isNewestFirst = true;
   #lastMs = Infinity;
 
-  constructor(job: JobToFind) {
-    this.#name = jobName(job);
-    this.#listFromMs = job.listFromMs;
+  constructor(fromMs: number) {
+    this.#fromMs = fromMs;
   }
 
-  /** What a page says: the job, `none` if the list goes back far enough, or `more`. */
-  read({ batches, next }: GeminiPage): GeminiBatch | 'none' | 'more' {
-    const found = batches.find(({ displayName }) => displayName === this.#name);
-    if (found !== undefined) return found;
+  /** Whether no further page can have a batch that matters. */
+  isEnough({ batches, next }: GeminiPage): boolean {
     for (const { createdAtMs } of batches) {
       if (createdAtMs === null || createdAtMs > this.#lastMs) this.#isNewestFirst = false;
       this.#lastMs = createdAtMs ?? this.#lastMs;
     }
-    const isBack = this.#isNewestFirst && this.#lastMs < this.#listFromMs;
-    return next === null || isBack ? 'none' : 'more';
+    return next === null || (this.#isNewestFirst && this.#lastMs < this.#fromMs);
+  }
+}
+
+/** Looks for a job in the pages of the list. */
+export class BatchSearch {
+  readonly #name: string;
+  readonly #pages: PagesRead;
+
+  constructor(job: JobToFind) {
+    this.#name = jobName(job);
+    this.#pages = new PagesRead(job.listFromMs);
+  }
+
+  /** What a page says: the job, `none` if the list goes back far enough, or `more`. */
+  read(page: GeminiPage): GeminiBatch | 'none' | 'more' {
+    const found = page.batches.find(({ displayName }) => displayName === this.#name);
+    return found ?? (this.#pages.isEnough(page) ? 'none' : 'more');
+  }
+}
+
+/** Collects the open jobs of an installation from the pages of the list (docs/design/delegation.md#orphans). */
+export class MarkedBatches {
+  readonly #marker: MarkerToList;
+  readonly #pages: PagesRead;
+  readonly found: MarkedJob[] = [];
+
+  constructor(marker: MarkerToList) {
+    this.#marker = marker;
+    this.#pages = new PagesRead(marker.sinceMs);
+  }
+
+  /** @returns whether more pages are to be read */
+  read(page: GeminiPage): boolean {
+    const { storeId, sinceMs } = this.#marker;
+    for (const { status, displayName, createdAtMs } of page.batches) {
+      const jobId = jobIdOfName(displayName, storeId);
+      const isRecent = createdAtMs === null || createdAtMs >= sinceMs;
+      if (jobId === null || !isRecent || hasEnded(status.state)) continue;
+      this.found.push({ externalId: status.externalId, jobId });
+    }
+    return !this.#pages.isEnough(page);
   }
 }

@@ -7,7 +7,7 @@ import type { EncodedLine, LineResult, LineToEncode } from '../provider';
 
 /**
  * Translates a line of the input into `{"key", "request"}`. The model is in the URL of the create, not in the line.
- * Pure (docs/design/providers.md#gemini).
+ * Pure (docs/design/providers.md#gemini-api).
  */
 export function encodeGeminiLine({ wireId, body, translation }: LineToEncode): EncodedLine {
   const { dropParams, extraBody } = translation;
@@ -24,13 +24,14 @@ export function encodeGeminiLine({ wireId, body, translation }: LineToEncode): E
 export function readGeminiLine(
   line: Buffer,
   context: Omit<AnswerContext, 'wireId'>,
+  mask: (text: string) => string,
 ): LineResult | null {
   const result = parsed(line);
   if (!isJsonObject(result) || typeof result['key'] !== 'string') return null;
   const { key: wireId, response, error } = result;
   // Some versions of the API put the error of a line where its response belongs.
   const nested: unknown = isJsonObject(response) ? response['error'] : undefined;
-  return lineResultOf({ response, error: error ?? nested }, { ...context, wireId });
+  return lineResultOf({ response, error: error ?? nested }, { ...context, wireId }, mask);
 }
 
 function parsed(line: Buffer): unknown {

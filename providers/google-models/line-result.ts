@@ -11,17 +11,19 @@ export interface GoogleOutcome {
   readonly error: unknown;
 }
 
-/** The result of one line in OpenAI's format (docs/design/providers.md#google-models). Pure and total. */
+/** The result of one line in OpenAI's format (docs/design/providers.md#google-models). Pure and total. @param mask hides keys */
 export function lineResultOf(
   { response, error }: GoogleOutcome,
   context: AnswerContext,
+  mask: (text: string) => string,
 ): LineResult {
   const { wireId } = context;
   const status = readRpcStatus(error);
   if (status?.isCancelled === true) return { kind: 'unanswered', wireId, reason: 'cancelled' };
   if (status !== null) {
     const { httpStatus, code } = status;
-    return errorResult({ wireId, status: httpStatus, code, requestId: null });
+    const message = mask(status.message);
+    return errorResult({ wireId, status: httpStatus, code, message, requestId: null });
   }
   const body = completionOf(response, context);
   if (body === null) {

@@ -21,10 +21,10 @@ export function readResultLine(
   const { status, response } = json;
   const context = { wireId, model, createdSec };
   if (typeof status !== 'string' || status === '') {
-    return lineResultOf({ response, error: null }, context);
+    return lineResultOf({ response, error: null }, context, mask);
   }
   const error = errorIn(status);
-  if (readRpcStatus(error) !== null) return lineResultOf({ response: null, error }, context);
+  if (readRpcStatus(error) !== null) return lineResultOf({ response: null, error }, context, mask);
   return { kind: 'failed', wireId, error: boundedError({ code: null, message: status }, mask) };
 }
 

@@ -11,6 +11,7 @@ import { CallFaults, sendAnswer, serveWithFault } from './call-faults';
 import type { ApiEffect, ApiRoute, FakeApi } from './fake-api';
 import { FileStore } from './file-store';
 import { GCS_API } from './gcs/routes';
+import { GEMINI_API } from './gemini/routes';
 import { GOOGLE_SPEECH_API } from './google-speech/routes';
 import { GOOGLE_OAUTH_API } from './google/oauth-api';
 import { GROQ_API } from './groq/variant';
@@ -48,6 +49,7 @@ const APIS: readonly FakeApi[] = [
   BEDROCK_API,
   SARVAM_API,
   GCS_API,
+  GEMINI_API,
   GOOGLE_OAUTH_API,
   VERTEX_API,
   GOOGLE_SPEECH_API,

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { NightshiftError } from '../../../core/errors';
+import { readJson } from '../json-payload';
 
 /** Limits of a batch (https://platform.claude.com/docs/en/build-with-claude/batch-processing). */
 const MAX_REQUESTS = 100_000;
@@ -21,7 +22,7 @@ export type BatchRequest = z.infer<typeof schema>['requests'][number];
 
 /** Reads the body of `POST /v1/messages/batches`. @throws invalid_request as Anthropic does */
 export function readCreate(body: Buffer): readonly BatchRequest[] {
-  const parsed = schema.safeParse(parseJson(body));
+  const parsed = schema.safeParse(readJson(body, 'The request body is not valid JSON.'));
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
     throw refused(`${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'invalid'}`);
@@ -34,14 +35,6 @@ export function readCreate(body: Buffer): readonly BatchRequest[] {
     throw refused('requests: custom_id must be unique');
   }
   return requests;
-}
-
-function parseJson(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString('utf8')) as unknown;
-  } catch (cause) {
-    throw new NightshiftError('invalid_request', 'The request body is not valid JSON.', { cause });
-  }
 }
 
 function refused(message: string): NightshiftError {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { NightshiftError } from '../../../core/errors';
+import { readJson } from '../json-payload';
 
 const locale = z.string().regex(/^[a-z]{2,3}-[A-Z][\w-]+$/, 'must be a locale');
 
@@ -23,17 +24,9 @@ export type SubmitRequest = z.infer<typeof schema>;
 
 /** Reads the body of a submit, as far as the simulator supports it. @throws invalid_request */
 export function readSubmit(body: Buffer): SubmitRequest {
-  const parsed = schema.safeParse(readJson(body));
+  const parsed = schema.safeParse(readJson(body, 'the body must be JSON'));
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   const at = issue?.path.join('.') ?? '';
   throw new NightshiftError('invalid_request', `${at}: ${issue?.message ?? 'invalid'}`);
-}
-
-function readJson(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString('utf8')) as unknown;
-  } catch (cause) {
-    throw new NightshiftError('invalid_request', 'the body must be JSON', { cause });
-  }
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { invalid } from '../../request';
+import { readJson } from '../json-payload';
 
 const address = z.string().regex(/^gs:\/\/[^/]+\/.+$/, 'expected the URI of an object');
 const schema = z.strictObject({
@@ -25,17 +26,9 @@ export type RecognizeRequest = z.output<typeof schema>;
 
 /** Reads the body of a create, as far as the simulator supports it. @throws invalid_request */
 export function readRecognize(body: Buffer): RecognizeRequest {
-  const parsed = schema.safeParse(parseJson(body));
+  const parsed = schema.safeParse(readJson(body, 'Invalid JSON payload received.'));
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   const param = issue?.path.join('.') ?? '';
   throw invalid(param, `Invalid value at '${param}': ${issue?.message ?? 'invalid'}`);
-}
-
-function parseJson(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString('utf8')) as unknown;
-  } catch {
-    throw invalid('', 'Invalid JSON payload received.');
-  }
 }

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { NightshiftError } from '../../../core/errors';
 import { ANSWER_BUILDERS } from '../../answers/builders';
 import { lifetimeOf } from './files';
+import { readJson } from '../json-payload';
 
 /** `metadata` of a batch. */
 export const batchMetadata = z
@@ -39,18 +40,9 @@ export function parseRequest<Schema extends z.ZodType>(
   schema: Schema,
   body: Buffer,
 ): z.output<Schema> {
-  const parsed = schema.safeParse(parseJson(body));
+  const parsed = schema.safeParse(readJson(body, 'could not parse the JSON body of your request'));
   if (!parsed.success) throw refused(parsed.error.issues[0]);
   return parsed.data;
-}
-
-function parseJson(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString('utf8')) as unknown;
-  } catch (cause) {
-    const message = 'could not parse the JSON body of your request';
-    throw new NightshiftError('invalid_request', message, { cause });
-  }
 }
 
 function refused(issue: z.core.$ZodIssue | undefined): NightshiftError {

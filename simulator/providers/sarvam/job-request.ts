@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { NightshiftError } from '../../../core/errors';
+import { readJson } from '../json-payload';
 
 const parameters = z.strictObject({
   model: z.string().min(1).optional(),
@@ -33,17 +34,9 @@ export function readFiles(body: Buffer): {
 }
 
 function read<Value>(schema: z.ZodType<Value>, body: Buffer): Value {
-  const parsed = schema.safeParse(readJson(body));
+  const parsed = schema.safeParse(readJson(body, 'the body must be JSON'));
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   const at = issue?.path.join('.') ?? '';
   throw new NightshiftError('invalid_request', `${at}: ${issue?.message ?? 'invalid'}`);
-}
-
-function readJson(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString('utf8')) as unknown;
-  } catch (cause) {
-    throw new NightshiftError('invalid_request', 'the body must be JSON', { cause });
-  }
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { invalid } from '../../request';
+import { readJson } from '../json-payload';
 
 /** https://cloud.google.com/vertex-ai/docs/general/labels-bigquery: keys and values of labels. */
 const label = z.string().regex(/^[a-z0-9_-]{0,63}$/);
@@ -23,17 +24,9 @@ export type CreateRequest = z.output<typeof schema>;
 
 /** Reads the body of a create. @throws invalid_request */
 export function readCreate(body: Buffer): CreateRequest {
-  const parsed = schema.safeParse(parseJson(body));
+  const parsed = schema.safeParse(readJson(body, 'Invalid JSON payload received.'));
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   const param = issue?.path.join('.') ?? '';
   throw invalid(param, `Invalid value at '${param}': ${issue?.message ?? 'invalid'}`);
-}
-
-function parseJson(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString('utf8')) as unknown;
-  } catch {
-    throw invalid('', 'Invalid JSON payload received.');
-  }
 }

@@ -25,6 +25,7 @@ export const FAST = {
 export const ADAPTERS: readonly AdapterUnderTest[] = [
   { name: 'openai', settings: (url) => ({ type: 'openai', url: `${url}/providers/openai/v1` }) },
   { name: 'mistral', settings: (url) => ({ type: 'mistral', url: `${url}/providers/mistral/v1` }) },
+  { name: 'gemini', settings: (url) => ({ type: 'gemini', url: `${url}/providers/gemini` }) },
   {
     name: 'anthropic',
     settings: (url) => ({ type: 'anthropic', url: `${url}/providers/anthropic` }),

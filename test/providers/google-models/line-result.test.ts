@@ -3,7 +3,7 @@ import { lineResultOf, type GoogleOutcome } from '../../../providers/google-mode
 
 const CONTEXT = { wireId: 'n1', model: 'given', createdSec: 1_767_225_600 };
 const result = (outcome: Partial<GoogleOutcome>) =>
-  lineResultOf({ response: undefined, error: undefined, ...outcome }, CONTEXT);
+  lineResultOf({ response: undefined, error: undefined, ...outcome }, CONTEXT, (text) => text);
 function answer(outcome: Partial<GoogleOutcome>) {
   const line = result(outcome);
   if (line.kind !== 'answer') throw new Error(line.kind);
@@ -118,11 +118,12 @@ it.each<[object, number, string | null]>([
   [{ code: 503, status: 'UNAVAILABLE' }, 503, 'UNAVAILABLE'],
   [{ status: 'NOT_FOUND' }, 404, 'NOT_FOUND'],
   [{ code: 3, details: [{}, { reason: 'TOO_LONG' }] }, 400, 'TOO_LONG'],
-])('answers the error %j with status %i, in our words', (error, status, code) => {
+])('answers the error %j with status %i', (error, status, code) => {
   const { body, ...rest } = answer({ error });
   expect(rest).toMatchObject({ status });
   expect(body).toMatchObject({ error: { code, param: null } });
-  expect(JSON.stringify(body)).not.toContain('bad');
+  // What is said of the request is shown.
+  expect(JSON.stringify(body).includes('bad')).toBe('message' in error);
 });
 
 it('says that a cancelled line did not run, and that an empty response failed', () => {
