@@ -1,4 +1,8 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import type OpenAI from 'openai';
+import { serviceAccountKey } from '../../providers/service-account-key';
 import { chatLines, submit } from '../../support/stack';
 import { submitRecordings } from './recordings';
 
@@ -47,7 +51,30 @@ export const ADAPTERS: readonly AdapterUnderTest[] = [
     }),
     submit: submitRecordings,
   },
+  {
+    name: 'vertex',
+    settings: (url) => ({
+      ...{ type: 'vertex', url: `${url}/providers/vertex`, project: 'p', location: 'us-central1' },
+      ...googleCloud(url),
+    }),
+  },
+  {
+    name: 'google_speech',
+    settings: (url) => ({
+      ...{ type: 'google_speech', url: `${url}/providers/google-speech` },
+      ...{ project: 'p', location: 'us', ...googleCloud(url) },
+    }),
+    submit: submitRecordings,
+  },
 ];
+
+/** The service account and the bucket of a provider at Google Cloud. */
+function googleCloud(url: string): object {
+  const file = path.join(mkdtempSync(path.join(tmpdir(), 'service-account-')), 'key.json');
+  writeFileSync(file, serviceAccountKey('key', `${url}/providers/google-oauth/token`));
+  const storage = { type: 'gcs', bucket: 'bucket', prefix: 'n/', url: `${url}/providers/gcs` };
+  return { api_key_file: file, storage };
+}
 
 /** Keys of providers that are found in the environment. */
 export const ENVIRONMENT = { AWS_ACCESS_KEY_ID: 'key', AWS_SECRET_ACCESS_KEY: 'secret' } as const;
