@@ -66,6 +66,13 @@ export const ADAPTERS: readonly AdapterUnderTest[] = [
     }),
     submit: submitRecordings,
   },
+  {
+    name: 'sarvam',
+    settings: (url) => ({
+      ...{ type: 'sarvam', url: `${url}/providers/sarvam`, max_lines: 6, create_settle: '0s' },
+    }),
+    submit: submitRecordings,
+  },
 ];
 
 /** The service account and the bucket of a provider at Google Cloud. */
