@@ -124,6 +124,19 @@ it.each<[string, object, object]>([
   expect((await host.stats()).calls['files.list']).toBeUndefined();
 });
 
+it('asks for another token after a call was refused', async () => {
+  const host = await openGoogleHost();
+  const http = openAuthorizedHttp({ ...QUICK, url: host.api('gcs') }, host.openTokens());
+  host.onClose(() => http.close());
+  const list = () => http.send({ method: 'GET', path: '/storage/v1/b/bucket/o', signal });
+  await list();
+  await host.configure({ faults: [{ call: 'files.list', status: 401 }] });
+  expect(await list()).toMatchObject({ kind: 'answer', status: 401 });
+  expect(await issued(host)).toBe(1);
+  await list();
+  expect(await issued(host)).toBe(2);
+});
+
 it('masks keys and tokens in texts', async () => {
   const host = await openGoogleHost();
   const tokens = host.openTokens();
