@@ -5,7 +5,13 @@ import {
   type CreateOutcome,
   type IdempotentOutcome,
 } from '../core/delegation/call-outcome';
-import type { CallFailure, CallResult, IdempotentResult, ProviderError } from './provider';
+import type {
+  CallFailure,
+  CallResult,
+  IdempotentResult,
+  InputState,
+  ProviderError,
+} from './provider';
 import type { ProviderEnd } from './provider-http';
 
 /** How the answers of one kind of call are read. Its functions are pure. */
@@ -84,6 +90,28 @@ function unsuccessful<Value, Success extends Outcome, Outcome extends string>(
 
 function failureOf(error: ProviderError, mask: (text: string) => string): CallFailure {
   return { ...boundedError(error, mask), status: null, retryAfterMs: null };
+}
+
+/** The same result with another value. */
+export function mapResult<From, To>(
+  result: IdempotentResult<From>,
+  map: (value: From) => To,
+): IdempotentResult<To> {
+  return result.outcome === 'ok' ? { outcome: 'ok', value: map(result.value) } : result;
+}
+
+/** The end of a clean-up. What is gone counts as deleted, and so does what never was: null. */
+export function deleted(result: IdempotentResult<unknown> | null): IdempotentResult<void> {
+  if (result === null || result.outcome === 'ok' || result.outcome === 'gone') {
+    return { outcome: 'ok', value: undefined };
+  }
+  return result;
+}
+
+/** The state of an uploaded input. A file that is gone or refused is left to the create, whose refusal is final. */
+export function inputStateOf(look: IdempotentResult<InputState>): IdempotentResult<InputState> {
+  const isFinal = look.outcome === 'gone' || look.outcome === 'refused';
+  return isFinal ? { outcome: 'ok', value: 'ready' } : look;
 }
 
 /** An error of a provider, masked and cut to what {@link ProviderError} allows. */

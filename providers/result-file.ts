@@ -1,6 +1,6 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import { createLineSplitter } from '../core/openai/line-splitter';
-import type { LineResult, ResultTotals } from './provider';
+import type { IdempotentResult, LineResult, ResultTotals } from './provider';
 
 /** How the lines of result files are read. */
 export interface ResultFileOptions {
@@ -9,6 +9,27 @@ export interface ResultFileOptions {
   /** Reads a line; null if it is not a result. The result shares no memory with the line. */
   readonly read: (line: Buffer) => LineResult | null;
   readonly take: (result: LineResult) => void | Promise<void>;
+}
+
+/**
+ * Reads result files, one after another.
+ * @param download passes the bytes of a file to `take`, and ends with what happened to the call
+ */
+export async function readResultFiles<File>(
+  files: readonly File[],
+  options: ResultFileOptions,
+  download: (
+    file: File,
+    take: (piece: Buffer) => Promise<void>,
+  ) => Promise<IdempotentResult<unknown>>,
+): Promise<IdempotentResult<ResultTotals>> {
+  const reader = new ResultReader(options);
+  for (const file of files) {
+    const result = await download(file, (piece) => reader.push(piece));
+    if (result.outcome !== 'ok') return result;
+    await reader.endFile();
+  }
+  return { outcome: 'ok', value: reader.totals };
 }
 
 /** Reads result files piece by piece. It holds one line, and the results of one piece. */

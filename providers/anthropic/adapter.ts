@@ -1,21 +1,18 @@
 import { accountOf } from '../account';
+import { deleted } from '../call-result';
 import { openCredential } from '../credential';
 import type {
   CallOptions,
   FoundJob,
   IdempotentResult,
   JobRemains,
-  JobStatus,
   JobToFind,
-  LineResult,
   Provider,
   ProviderCapabilities,
-  ResultOptions,
-  ResultTotals,
 } from '../provider';
 import { openProviderHttp } from '../provider-http';
 import type { AnthropicKind, ProviderConnection } from '../provider-settings';
-import { ResultReader } from '../result-file';
+import { readResultFiles } from '../result-file';
 import { cancelOrLook } from '../cancel-or-look';
 import { BatchApi } from './batch-api';
 import { searchPage } from './batch-page';
@@ -70,7 +67,12 @@ export function createAnthropicProvider(settings: AnthropicSettings): Provider {
       return api.create(createBody(job.inline), call);
     },
     status: (id, call) => api.batch(id, call),
-    results: (job, take, call) => readResults(api, { job, take, settings }, call),
+    results: ({ resultFiles }, take, call) => {
+      const { model, createdSec } = call;
+      const read = (line: Buffer) => readResultLine(line, { model, createdSec, mask: api.mask });
+      const options = { maxLineBytes: settings.maxResultLineBytes, read, take };
+      return readResultFiles(resultFiles, options, (id, push) => api.download(id, push, call));
+    },
     cancel: (id, call) =>
       cancelOrLook(
         () => api.cancel(id, call),
@@ -103,39 +105,11 @@ async function findCandidates(
   }
 }
 
-async function readResults(
-  api: BatchApi,
-  read: {
-    readonly job: JobStatus;
-    readonly take: (result: LineResult) => void | Promise<void>;
-    readonly settings: AnthropicSettings;
-  },
-  call: ResultOptions,
-): Promise<IdempotentResult<ResultTotals>> {
-  const { job, take, settings } = read;
-  const { model, createdSec } = call;
-  const reader = new ResultReader({
-    maxLineBytes: settings.maxResultLineBytes,
-    read: (line) => readResultLine(line, { model, createdSec, mask: api.mask }),
-    take,
-  });
-  for (const batch of job.resultFiles) {
-    const result = await api.download(batch, (piece) => reader.push(piece), call);
-    if (result.outcome !== 'ok') return result;
-    await reader.endFile();
-  }
-  return { outcome: 'ok', value: reader.totals };
-}
-
 /** A batch is deleted with its input and its results. */
 async function deleteBatch(
   api: BatchApi,
   { externalId }: JobRemains,
   call: CallOptions,
 ): Promise<IdempotentResult<void>> {
-  const result = externalId === null ? null : await api.delete(externalId, call);
-  if (result === null || result.outcome === 'ok' || result.outcome === 'gone') {
-    return { outcome: 'ok', value: undefined };
-  }
-  return result;
+  return deleted(externalId === null ? null : await api.delete(externalId, call));
 }

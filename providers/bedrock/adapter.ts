@@ -20,7 +20,7 @@ import type {
 } from '../provider';
 import type { BedrockKind, ProviderConnection } from '../provider-settings';
 import type { RemoteFolder } from '../remote-folder';
-import { ResultReader } from '../result-file';
+import { readResultFiles } from '../result-file';
 import { openS3Folder } from '../s3-folder/s3-folder';
 import { BedrockApi } from './bedrock-api';
 import { bedrockJobName, folderOf, jobIdOfName, jobNamePrefix, placeOfInput } from './job-request';
@@ -160,17 +160,9 @@ async function readResults(
   call: ResultOptions,
 ): Promise<IdempotentResult<ResultTotals>> {
   const { model, createdSec } = call;
-  const reader = new ResultReader({
-    maxLineBytes: maxResultLineBytes,
-    read: (line) => readResultLine(line, { model, createdSec }),
-    take,
-  });
-  for (const file of resultFiles) {
-    const result = await folder.read(file, (piece) => reader.push(piece), call);
-    if (result.outcome !== 'ok') return result;
-    await reader.endFile();
-  }
-  return { outcome: 'ok', value: reader.totals };
+  const read = (line: Buffer) => readResultLine(line, { model, createdSec });
+  const options = { maxLineBytes: maxResultLineBytes, read, take };
+  return readResultFiles(resultFiles, options, (file, push) => folder.read(file, push, call));
 }
 
 /** Deletes the folder of the job. Bedrock has no call that deletes a job, and keeps no lines of it. */

@@ -1,25 +1,22 @@
 import { accountOf } from '../account';
+import { deleted, inputStateOf, mapResult } from '../call-result';
 import { cancelOrLook } from '../cancel-or-look';
 import { openCredential } from '../credential';
 import type {
   CallOptions,
   FoundJob,
   IdempotentResult,
-  InputState,
   JobRemains,
   JobStatus,
   JobToFind,
-  LineResult,
   MarkedJob,
   MarkerToList,
   Provider,
   ProviderCapabilities,
-  ResultOptions,
-  ResultTotals,
 } from '../provider';
 import { openProviderHttp } from '../provider-http';
 import type { GeminiKind, ProviderConnection } from '../provider-settings';
-import { ResultReader } from '../result-file';
+import { readResultFiles } from '../result-file';
 import { GeminiApi } from './api';
 import { BatchSearch, MarkedBatches, type GeminiPage } from './batch-list';
 import { encodeGeminiLine, readGeminiLine } from './line-format';
@@ -50,40 +47,28 @@ export function createGeminiProvider(settings: ProviderConnection & GeminiKind):
     credential === null ? [] : ['x-goog-api-key', credential.current()];
   const http = openProviderHttp({ ...settings, authorize });
   const api = new GeminiApi(http, (text) => credential?.mask(text) ?? text);
-  const look = async (id: string, call: CallOptions): Promise<IdempotentResult<JobStatus>> => {
-    const result = await api.batch(id, call);
-    return result.outcome === 'ok' ? { outcome: 'ok', value: result.value.status } : result;
-  };
+  const look = async (id: string, call: CallOptions) =>
+    mapResult(await api.batch(id, call), ({ status }) => status);
   return {
     account: accountOf(settings),
     capabilities: CAPABILITIES,
     encode: encodeGeminiLine,
     completionWindow: () => null,
     upload: ({ jobId }, input, call) => api.upload(jobId, input, call),
-    inputState: (file, call) => inputState(api, file, call),
+    inputState: async (file, call) => inputStateOf(await api.fileState(file, call)),
     find: (job, call) => findJob(api, job, call),
     create: (job, call) => api.create(job, call),
     status: look,
-    results: (job, take, call) => {
-      const maxLineBytes = settings.maxResultLineBytes;
-      return readResults(api, { files: job.resultFiles, take, maxLineBytes }, call);
+    results: ({ resultFiles }, take, call) => {
+      const read = (line: Buffer) => readGeminiLine(line, call, api.mask);
+      const options = { maxLineBytes: settings.maxResultLineBytes, read, take };
+      return readResultFiles(resultFiles, options, (file, push) => api.download(file, push, call));
     },
     cancel: (id, call) => cancelJob(api, id, { call, look: () => look(id, call) }),
     listMarked: (marker, call) => listMarked(api, marker, call),
     cleanup: (remains, call) => cleanUp(api, remains, call),
     close: () => http.close(),
   };
-}
-
-/** A file that is gone or refused is left to the create, whose refusal is final. */
-async function inputState(
-  api: GeminiApi,
-  file: string,
-  call: CallOptions,
-): Promise<IdempotentResult<InputState>> {
-  const look = await api.fileState(file, call);
-  const isFinal = look.outcome === 'gone' || look.outcome === 'refused';
-  return isFinal ? { outcome: 'ok', value: 'ready' } : look;
 }
 
 async function findJob(
@@ -146,29 +131,6 @@ function cancelJob(
   }, options.look);
 }
 
-async function readResults(
-  api: GeminiApi,
-  read: {
-    readonly files: readonly string[];
-    readonly take: (result: LineResult) => void | Promise<void>;
-    readonly maxLineBytes: number;
-  },
-  call: ResultOptions,
-): Promise<IdempotentResult<ResultTotals>> {
-  const { files, take, maxLineBytes } = read;
-  const reader = new ResultReader({
-    maxLineBytes,
-    read: (line) => readGeminiLine(line, call, api.mask),
-    take,
-  });
-  for (const file of files) {
-    const result = await api.download(file, (piece) => reader.push(piece), call);
-    if (result.outcome !== 'ok') return result;
-    await reader.endFile();
-  }
-  return { outcome: 'ok', value: reader.totals };
-}
-
 /**
  * Deletes the files, then the batch, which is the last to tell what there was. The API refuses to delete some files
  * of results; they go with their batch, or expire.
@@ -183,9 +145,5 @@ async function cleanUp(
     const isKept = result.outcome === 'refused' && resultFiles.includes(file);
     if (result.outcome !== 'ok' && result.outcome !== 'gone' && !isKept) return result;
   }
-  const result = externalId === null ? null : await api.deleteBatch(externalId, call);
-  if (result === null || result.outcome === 'ok' || result.outcome === 'gone') {
-    return { outcome: 'ok', value: undefined };
-  }
-  return result;
+  return deleted(externalId === null ? null : await api.deleteBatch(externalId, call));
 }

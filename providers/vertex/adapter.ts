@@ -1,4 +1,5 @@
 import { accountOf } from '../account';
+import { mapResult } from '../call-result';
 import { cancelOrLook } from '../cancel-or-look';
 import { inputName, outputName, removeJobFiles } from '../gcs-folder/job-files';
 import { openGoogleCloud } from '../google-cloud';
@@ -57,7 +58,7 @@ export function createVertexProvider(settings: ProviderConnection & VertexKind):
     completionWindow: () => null,
     upload: async ({ jobId }, input, call) => {
       const name = inputName(jobId);
-      return valueOf(await folder.put(name, input, call), () => folder.uri(name));
+      return mapResult(await folder.put(name, input, call), () => folder.uri(name));
     },
     inputState: async () => ({ outcome: 'ok', value: 'ready' }),
     find: (job, call) => findJob(api, job, call),
@@ -65,12 +66,12 @@ export function createVertexProvider(settings: ProviderConnection & VertexKind):
       const places = { input: job.remoteInput ?? '', output: folder.uri(outputName(job.jobId)) };
       return api.create(createBody(job, places), call);
     },
-    status: async (id, call) => valueOf(await api.job(id, call), ({ status }) => status),
+    status: async (id, call) => mapResult(await api.job(id, call), ({ status }) => status),
     results: (job, take, call) => readResults(context, { job, take }, call),
     cancel: (id, call) =>
       cancelOrLook(
-        async () => valueOf(await api.cancel(id, call), () => ({ state: 'cancelling' as const })),
-        async () => valueOf(await api.job(id, call), ({ status }) => status),
+        async () => mapResult(await api.cancel(id, call), () => ({ state: 'cancelling' as const })),
+        async () => mapResult(await api.job(id, call), ({ status }) => status),
       ),
     listMarked: (marker, call) => listMarked(api, marker, call),
     cleanup: (remains, call) => removeJobFiles(folder, remains, call),
@@ -110,11 +111,4 @@ function elsewhere(uri: string): IdempotentResult<never> {
   const message = `the job wrote its results to ${uri}, outside the folder of the settings`;
   const failure = { code: 'other_folder', message, status: null, retryAfterMs: null };
   return { outcome: 'auth', failure };
-}
-
-function valueOf<From, To>(
-  result: IdempotentResult<From>,
-  map: (value: From) => To,
-): IdempotentResult<To> {
-  return result.outcome === 'ok' ? { outcome: 'ok', value: map(result.value) } : result;
 }
