@@ -5,9 +5,9 @@ import type { Config } from '../platform/config-schema';
 import type {
   AzureStorageConfig,
   GcsStorageConfig,
-  ProviderConfig,
   S3StorageConfig,
-} from '../platform/config-providers';
+} from '../platform/config-provider-storage';
+import type { ProviderConfig } from '../platform/config-providers';
 import { accountOf } from '../providers/account';
 import type {
   AzureContainerStorage,
