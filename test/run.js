@@ -27,7 +27,7 @@ const ROOT = path.resolve(__dirname, '..');
 const SERVER_TIERS = [
   { name: 'workflows', paths: ['test/workflows/', 'test/replay/'] },
   { name: 'e2e', paths: ['test/e2e/'] },
-  { name: 'faults', paths: ['test/faults/[^/]+$'] },
+  { name: 'faults', paths: ['test/faults/[^/]+$', 'test/faults/providers/'] },
   { name: 'timed faults', paths: ['test/faults/timed/'], maxWorkers: 2 },
 ];
 /** What `npm test` runs a second time, on the variant that differs most from the usual stack. */

@@ -4,6 +4,8 @@ import type { Band } from '../queue/band';
 const FADE_MS = 30_000;
 /** It fades in steps, because every dispatch asks, ms. */
 const STEP_MS = 100;
+/** Cost below this share of all cost is an error of rounding: costs fade each on their own. */
+const ROUNDING = 1e-9;
 
 /** What {@link FloorShares.isStarved} depends on. */
 export interface StarvedInput {
@@ -44,11 +46,12 @@ export class FloorShares {
 
   /** Whether a band waits and got less than its floor, a share of all cost. */
   isStarved(band: Band, { isWaiting, floor }: StarvedInput): boolean {
-    const owed = floor * (this.#costOf(0) + this.#costOf(1) + this.#costOf(2)) - this.#costOf(band);
+    const all = this.#costOf(0) + this.#costOf(1) + this.#costOf(2);
+    const owed = floor * all - this.#costOf(band);
     // What was dispatched before the band began to wait owes it nothing: it would get all that as one burst.
     if (isWaiting && !this.#isWaiting[band]) this.#waived[band] = Math.max(0, owed);
     this.#isWaiting[band] = isWaiting;
-    return isWaiting && owed > this.#waivedOf(band);
+    return isWaiting && owed - this.#waivedOf(band) > ROUNDING * all;
   }
 
   #costOf(band: number): number {

@@ -29,6 +29,18 @@ describe('a floor', () => {
     expect(dispatch(shares, { fromSec: 122, seconds: 20 })).toBeGreaterThanOrEqual(8);
   });
 
+  it('owes nothing more for that after any time without dispatches', () => {
+    for (let ms = 100; ms < 60_000; ms += 137) {
+      const shares = new FloorShares();
+      shares.advance(1);
+      for (let i = 0; i < 3; i++) shares.add(BAND.standard, 1);
+      const waits = { isWaiting: true, floor: FLOOR };
+      const before = shares.isStarved(BAND.sheddable, waits);
+      shares.advance(1 + ms);
+      expect([before, shares.isStarved(BAND.sheddable, waits)]).toEqual([false, false]);
+    }
+  });
+
   it('is not due in a short burst after the band was well served, and is in a long one', () => {
     const shares = new FloorShares();
     shares.isStarved(BAND.sheddable, { isWaiting: true, floor: FLOOR });
