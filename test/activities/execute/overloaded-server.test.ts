@@ -43,9 +43,10 @@ describe('a server that takes fewer requests at once than the configured limit',
     const result = await world.run({ boxMs: 60_000 });
     expect(result).toMatchObject({ left: 'done', completed: lines, failed: 0 });
     if (slots >= 16) expect(seen.refused).toBe(0);
-    // 0.9 and more on an idle machine. The property test of the adaptive limit has the exact bound.
+    // 0.9 and more on an idle machine, less on a busy one; a limit that stays at 1 uses at most 0.2 of several slots. The
+    // property test of the adaptive limit has the exact bound.
     const used = (lines * 60) / (Math.min(slots, 16) * (seen.lastMs - seen.firstMs));
-    expect(used).toBeGreaterThan(0.5);
+    expect(used).toBeGreaterThan(0.25);
   });
 
   it('costs lines their tries if the limit is not adaptive', async () => {
