@@ -131,7 +131,7 @@ class Watch {
       deps.logger.warn(log, 'a provider has a job state that is not known; it counts as running');
     }
     const outcome = END_OUTCOMES[status.state];
-    if (outcome !== undefined) return this.#ended(row, status, outcome);
+    if (outcome !== undefined) return this.#ended(row, status, this.#ownOutcome(row, outcome));
     await deps.jobs.recordObservation(row.id, observed(status));
     const text = progressText(provider.name, status);
     if (!this.#isEnding(row)) throw this.#later(row, text, this.#pollPause(row, status));
@@ -249,9 +249,17 @@ class Watch {
     return (stopping === true ? scheduledTimestampMs : this.#lateAt(row)) + harvestGraceMs;
   }
 
-  #lateAt({ submittedAtMs, createdAtMs }: JobRow): number {
-    const { job_timeout: timeoutMs } = this.#attempt.provider.config;
-    return Math.min(this.#input.giveUpAtMs, (submittedAtMs ?? createdAtMs) + timeoutMs);
+  #lateAt(row: JobRow): number {
+    return Math.min(this.#input.giveUpAtMs, this.#timeoutAt(row));
+  }
+
+  #timeoutAt({ submittedAtMs, createdAtMs }: JobRow): number {
+    return (submittedAtMs ?? createdAtMs) + this.#attempt.provider.config.job_timeout;
+  }
+
+  /** A job that was cancelled after `job_timeout` has expired: only here is that time known. */
+  #ownOutcome(row: JobRow, outcome: JobOutcome): JobOutcome {
+    return outcome === 'cancelled' && Date.now() >= this.#timeoutAt(row) ? 'expired' : outcome;
   }
 
   #isEnding(row: JobRow): boolean {

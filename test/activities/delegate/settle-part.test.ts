@@ -96,3 +96,18 @@ it.each([
   await world.settle();
   expect((await world.results()).get(0)).toMatchObject({ response: null, error: { code } });
 });
+
+it('gives the lines of a job that is cancelled after its own timeout the code provider_expired', async () => {
+  const world = await jobWorld(database.pool, { lines: 1, settings: { job_timeout: '1ms' } });
+  worlds.push(world);
+  await world.submit();
+  await expect(world.watch()).rejects.toMatchObject({ type: 'provider_wait' });
+  expect(world.provider.cancelled).toEqual(['remote-1']);
+  for (const job of world.provider.jobs.values()) job.state = 'cancelled';
+  await world.watch();
+  await world.collect();
+  await world.settle();
+  expect(await world.row()).toMatchObject({ outcome: 'expired', providerStatus: 'cancelled' });
+  const error = { code: 'provider_expired' };
+  expect((await world.results()).get(0)).toMatchObject({ response: null, error });
+});
