@@ -1,4 +1,4 @@
-import type { CallOptions, LineResult } from '../../providers/provider';
+import type { CallOptions, LineResult, ResultTotals } from '../../providers/provider';
 import type { JobRow } from '../../storage/postgres/provider-jobs/job-row';
 import type { Heartbeat } from '../runtime/heartbeat';
 import { GONE_MS, GONE_POLL_MS } from './gone';
@@ -14,7 +14,17 @@ import { notBeyond, retryLater } from './retry-later';
 export interface FetchNote {
   /** Since when the provider does not know the job or its results, Unix ms. */
   goneSinceMs?: number;
+  /** How often results with malformed lines were read. */
+  malformedReads?: number;
 }
+
+/**
+ * How often results with malformed lines are read in all. A file that was cut off ends in such a line. What it lacks
+ * would be submitted, and paid, again.
+ */
+const MALFORMED_READS = 3;
+/** Time until results with malformed lines are read again, ms. */
+const MALFORMED_PAUSE_MS = 5_000;
 
 /** What {@link fetchResults} works with. */
 export interface FetchContext {
@@ -55,10 +65,23 @@ export async function fetchResults(
     provider.api.results(status.value, take, { ...options, ...answers });
   const results = await observedCall(attempt, 'results', read, signal);
   if (results.outcome !== 'ok') return giveUp(attempt, { what: 'results', failed: results, note });
+  readAgainIfMalformed(attempt, results.value, note);
   for (const error of await lineErrorsOf(deps.store, row, status.value.lineErrors)) {
     await taker.refuse(error);
   }
   return true;
+}
+
+/** @throws a failure that is retried, as long as another read may bring more */
+function readAgainIfMalformed(
+  { provider, input }: JobAttempt,
+  { malformed }: ResultTotals,
+  note: FetchNote,
+): void {
+  if (malformed === 0 || Date.now() >= input.giveUpAtMs + input.harvestGraceMs) return;
+  note.malformedReads = (note.malformedReads ?? 0) + 1;
+  if (note.malformedReads >= MALFORMED_READS) return;
+  throw retryLater(`${provider.name}: ${malformed} malformed results`, MALFORMED_PAUSE_MS);
 }
 
 /** False once it is time to give up. @throws a failure that is retried until then */

@@ -99,6 +99,23 @@ it('writes no second answer to a line after a download that broke off', async ()
   expect(await world.journalled()).toEqual(range(10).map((line) => [line, 200]));
 });
 
+it('reads results with malformed lines again, because their file may have been cut off', async () => {
+  const world = await ended(({ answer }) => range(4).map((line) => answer(line)));
+  world.provider.malformed.push(1);
+  await expect(world.collect()).rejects.toMatchObject({ nextRetryDelay: 5_000 });
+  world.provider.lines = range(10).map((line) => world.answer(line));
+  expect(await world.collect()).toMatchObject({ next: 10, completed: 10 });
+  expect(await world.row()).toMatchObject({ step: 'collected', outcome: 'completed' });
+});
+
+it('leaves lines open whose results are malformed at the third read', async () => {
+  const world = await ended(({ answer }) => [answer(0)]);
+  world.provider.malformed.push(9);
+  const third = new MockActivityEnvironment({ heartbeatDetails: { malformedReads: 2 } });
+  expect(await world.collect({}, third)).toMatchObject({ next: 1, unanswered: 9 });
+  expect(await world.row()).toMatchObject({ step: 'collected', outcome: 'partial_complete' });
+});
+
 it('does not say that a job is collected if another attempt holds its range', async () => {
   const world = await ended(({ answer }) => [answer(0)]);
   world.lease.tell({ lost: true });

@@ -45,6 +45,8 @@ export class MemoryProvider implements Provider {
   onAccepted: () => Promise<void> = () => Promise.resolve();
   /** Results of single jobs; without any, one result of the first line, or {@link lines}. */
   readonly firstResults = new Map<string, LineResult[]>();
+  /** Malformed lines of the next reads of results; without any, there are none. */
+  readonly malformed: number[] = [];
   /** How many results were handed over. */
   readResults = 0;
   capabilities: Provider['capabilities'] = {
@@ -155,7 +157,10 @@ export class MemoryProvider implements Provider {
       await take(result);
     }
     if (failed !== null) return failed;
-    return { outcome: 'ok', value: { results: this.lines.length, malformed: 0 } };
+    return {
+      outcome: 'ok',
+      value: { results: this.lines.length, malformed: this.malformed.shift() ?? 0 },
+    };
   }
 
   cancel(externalId: string): ReturnType<Provider['cancel']> {
