@@ -19,7 +19,7 @@ const [LINES, MORE_LINES] = [300, 450];
 const WAIT_MS = 60_000;
 const TEST_MS = 120_000;
 /** How long a line waits at the gateway, ms. */
-const TTL_MS = 1_000;
+const TTL_MS = 3_000;
 /** Models whose lines have one try, or two. */
 const [ONE_TRY, TWO_TRIES] = ['one-try', 'two-tries'];
 
