@@ -1,3 +1,4 @@
+import { isTooDeep, TOO_DEEP } from './nesting';
 import type { TranslationScope } from './scope';
 import { isAbsent, type Json, type Values } from './values';
 
@@ -74,7 +75,8 @@ class MessageReader {
 
   read(value: unknown, path: string): ChatMessage {
     const message = this.#values.object(value, path);
-    const { role, content } = message;
+    const { role, content, name } = message;
+    if (!isAbsent(name)) this.#scope.drop(`${path}.name`, 'the provider has no such member');
     switch (role) {
       case 'system':
       case 'developer':
@@ -131,6 +133,7 @@ class MessageReader {
     } catch {
       return this.#scope.refuse(path, 'expected JSON');
     }
+    if (isTooDeep(parsed)) return this.#scope.refuse(path, TOO_DEEP);
     return this.#values.object(parsed, path);
   }
 

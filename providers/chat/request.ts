@@ -1,4 +1,5 @@
 import { readMessages, type ChatMessage } from './messages';
+import { isTooDeep, TOO_DEEP } from './nesting';
 import type { TranslationScope } from './scope';
 import { readToolChoice, readTools, type ChatTool, type ToolChoice } from './tools';
 import { isAbsent, Values, type Json } from './values';
@@ -45,6 +46,7 @@ const READ = [
 export function readChatRequest(body: Json, scope: TranslationScope): ChatRequest {
   const values = new Values(scope);
   values.only(body, [...READ, ...DROPPED], '');
+  for (const name of READ) if (isTooDeep(body[name])) scope.refuse(name, TOO_DEEP);
   checkConstants(body, scope);
   const number = (name: string) => values.numberOrNull(body[name], name);
   return {

@@ -1,5 +1,6 @@
 import { isJsonObject } from '../../core/openai/json-object';
 import type { ChatMessage, UserPart } from '../chat/messages';
+import { isTooDeep } from '../chat/nesting';
 import type { TranslationScope } from '../chat/scope';
 import { turnsOf, type Turn } from '../chat/turns';
 import type { Json } from '../chat/values';
@@ -71,10 +72,11 @@ function userPartOf(part: UserPart, scope: TranslationScope): Json {
   }
 }
 
-/** Google wants an object. A text that is none is its `output`. */
+/** Google wants an object. A text that is none, or one too deep to be written again, is its `output`. */
 function responseOf(text: string): Json {
   try {
     const value = JSON.parse(text) as unknown;
+    if (isTooDeep(value)) return { output: text };
     return isJsonObject(value) ? value : { output: value };
   } catch {
     return { output: text };

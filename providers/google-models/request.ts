@@ -51,7 +51,10 @@ function generationConfigOf(request: ChatRequest, scope: TranslationScope): Json
 
 function toolsOf(request: ChatRequest, scope: TranslationScope): Json {
   const { tools, toolChoice, parallelToolCalls } = request;
-  if (tools.length === 0) return {};
+  if (tools.length === 0) {
+    const isForced = toolChoice?.kind === 'required' || toolChoice?.kind === 'tool';
+    return isForced ? scope.refuse('tool_choice', 'there are no tools') : {};
+  }
   if (parallelToolCalls === false) {
     scope.drop('parallel_tool_calls', 'the provider may make several calls at once');
   }

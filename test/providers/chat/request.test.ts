@@ -152,3 +152,37 @@ it('gives a structure or a refusal for any JSON object', () => {
     { numRuns: 500 },
   );
 });
+
+describe('JSON that is too deep to be written again', () => {
+  const deep = (levels: number) => '{"a":'.repeat(levels) + '1' + '}'.repeat(levels);
+  const called = (json: string) => ({
+    messages: [
+      ...messages,
+      {
+        role: 'assistant',
+        tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: json } }],
+      },
+    ],
+  });
+
+  it('refuses the line if it is in a member', () => {
+    const schema = JSON.parse(deep(9_000)) as object;
+    expect(
+      ask({ response_format: { type: 'json_schema', json_schema: { schema } } }),
+    ).toMatchObject({ kind: 'refused', param: 'response_format' });
+  });
+
+  it('refuses the line if it is in the arguments of a call', () => {
+    expect(ask(called(deep(9_000)))).toMatchObject({
+      kind: 'refused',
+      param: 'messages[1].tool_calls[0].function.arguments',
+    });
+    expect(ask(called(deep(100)))).not.toHaveProperty('kind');
+  });
+});
+
+it('refuses or drops the name of a participant', () => {
+  const named = { messages: [{ role: 'user', name: 'Ann', content: 'hi' }] };
+  expect(ask(named)).toMatchObject({ kind: 'refused', param: 'messages[0].name' });
+  expect(ask(named, true)).not.toHaveProperty('kind');
+});

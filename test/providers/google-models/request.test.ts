@@ -256,3 +256,25 @@ it('makes a request or a refusal of any body', () => {
     { numRuns: 500 },
   );
 });
+
+it('refuses a forced call without functions', () => {
+  const none = { kind: 'refused', param: 'tool_choice' };
+  expect(ask({ tool_choice: 'required' })).toMatchObject(none);
+  expect(ask({ tool_choice: { type: 'function', function: { name: 'f' } } }, true)).toMatchObject(
+    none,
+  );
+  expect(ask({ tool_choice: 'auto' })).toEqual({ contents });
+});
+
+it('keeps the result of a function as a text if it is too deep to be written again', () => {
+  const content = '['.repeat(20_000) + ']'.repeat(20_000);
+  const call = { id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } };
+  const conversation = [
+    ...messages,
+    { role: 'assistant', tool_calls: [call] },
+    { role: 'tool', tool_call_id: 'c', content },
+  ];
+  expect(JSON.stringify(ask({ messages: conversation }))).toContain(
+    JSON.stringify({ output: content }),
+  );
+});
