@@ -53,7 +53,9 @@ export function openS3Folder(settings: S3FolderSettings, access: AwsAccess): Rem
         const page = { Bucket: bucket, Prefix: prefix + start, ContinuationToken: token };
         const send = (exchange: object) =>
           client.send(new sdk.ListObjectsV2Command(page), exchange);
-        const listed = await callAws({ send, value: (output) => output, mask }, {}, call);
+        const value = (output: S3Sdk.ListObjectsV2CommandOutput) =>
+          canGoOn(output, token) ? output : null;
+        const listed = await callAws({ send, value, mask }, {}, call);
         if (listed.outcome !== 'ok') return listed;
         const { Contents = [], IsTruncated, NextContinuationToken } = listed.value;
         names.push(...Contents.map(({ Key = '' }) => Key.slice(prefix.length)));
@@ -69,6 +71,14 @@ export function openS3Folder(settings: S3FolderSettings, access: AwsAccess): Rem
       return sent.outcome === 'gone' ? { outcome: 'ok', value: undefined } : withoutValue(sent);
     },
   };
+}
+
+/** Whether a page is the last one, or names another one: without a new token the list would be read forever. */
+function canGoOn(
+  { IsTruncated, NextContinuationToken: next }: S3Sdk.ListObjectsV2CommandOutput,
+  token: string | undefined,
+): boolean {
+  return IsTruncated !== true || (next !== undefined && next !== token);
 }
 
 async function openClient({ region, url }: S3FolderSettings, access: AwsAccess): Promise<Opened> {

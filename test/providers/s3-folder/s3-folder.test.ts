@@ -1,5 +1,6 @@
+import { Readable } from 'node:stream';
 import { openAwsCredentials } from '../../../providers/aws/aws-account';
-import { openAwsTransport } from '../../../providers/aws/transport';
+import { openAwsTransport, type AwsExchange } from '../../../providers/aws/transport';
 import { openS3Folder } from '../../../providers/s3-folder/s3-folder';
 import { signal } from '../calls';
 import { describeRemoteFolder, inputOf, type FolderHost } from '../remote-folder/suite';
@@ -36,4 +37,33 @@ it('signs with the key that the file holds now, and shows no secret', async () =
   expect(JSON.stringify(refused)).not.toContain('secret/one+two');
   host.writeKey('AKIAAFTER:secret/two');
   expect((await folder.put('name', inputOf('text'), { signal })).outcome).toBe('ok');
+});
+
+it('does not read a list forever whose page names no other page', async () => {
+  const body = () =>
+    Readable.from([
+      '<ListBucketResult><IsTruncated>true</IsTruncated><Contents><Key>a</Key></Contents></ListBucketResult>',
+    ]);
+  const handle = async (_: unknown, exchange: AwsExchange = { signal }) => {
+    exchange.answered = { status: 200, retryAfterMs: null };
+    exchange.failure = () => null;
+    return { response: { statusCode: 200, headers: {}, body: body() } };
+  };
+  const transport = openAwsTransport(QUICK);
+  const requestHandler = { ...transport.requestHandler, handle };
+  const credentials = {
+    config: {
+      credentials: async () => ({
+        ...{ accessKeyId: 'a', secretAccessKey: 'b' },
+        expiration: new Date(),
+      }),
+    },
+    mask: (text: string) => text,
+  };
+  const settings = { bucket: 'bucket', prefix: '', region: 'r', url: 'http://localhost' };
+  const folder = openS3Folder(settings, {
+    credentials,
+    transport: { ...transport, requestHandler },
+  });
+  expect((await folder.list('', { signal })).outcome).toBe('transient');
 });
