@@ -62,7 +62,7 @@ export function readBedrockJob(
     },
     hasResults:
       processed === null
-        ? ['completed', 'partiallycompleted'].includes(word.toLowerCase())
+        ? ['completed', 'partiallycompleted', 'stopped'].includes(word.toLowerCase())
         : processed > 0,
     outputUri: outputDataConfig?.s3OutputDataConfig?.s3Uri ?? null,
   };

@@ -119,6 +119,7 @@ describe('a job of Amazon Bedrock', () => {
     expect(read({ status: 'Stopped', ...counts })?.hasResults).toBe(false);
     expect(read({ status: 'Stopped', ...counts, errorRecordCount: 1 })?.hasResults).toBe(true);
     expect(read({ status: 'Completed' })?.hasResults).toBe(true);
+    expect(read({ status: 'Stopped' })?.hasResults).toBe(true);
     expect(read({ status: 'Expired' })?.hasResults).toBe(false);
   });
 
