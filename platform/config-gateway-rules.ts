@@ -165,7 +165,7 @@ function arrivalRules(gateway: FlowConfig): Rule[] {
   ];
 }
 
-function poolRules({ pools }: FlowConfig, isNeeded: boolean): Rule[] {
+function poolRules({ pools, audio }: FlowConfig, isNeeded: boolean): Rule[] {
   const owners = new Map<string, string>();
   const rules: Rule[] = Object.entries(pools).flatMap(([name, pool]): Rule[] => {
     const at = `pools/${name}/`;
@@ -182,7 +182,7 @@ function poolRules({ pools }: FlowConfig, isNeeded: boolean): Rule[] {
       ...pool.backends.flatMap((backend, i) => backendRules(backend, `${at}backends/${i}/`)),
     ];
   });
-  const isEmpty = isNeeded && Object.keys(pools).length === 0;
+  const isEmpty = isNeeded && Object.keys(pools).length === 0 && audio === undefined;
   return [...rules, [isEmpty, 'pools', 'required: name a pool with its models and backends']];
 }
 

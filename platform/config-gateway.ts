@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { POOL_DEFAULTS } from '../core/dispatch/pool/pool-settings';
+import { audioSection } from './config-audio';
 import { flowBlocks, ownFlowBlocks } from './config-flow-blocks';
 import {
   count,
@@ -63,6 +64,7 @@ export const gatewaySection = z
     objectives: z.record(nonEmpty, band).default({ realtime: 'critical', batch: 'sheddable' }),
     tenants: z.record(nonEmpty, z.strictObject({ max_band: band })).default({}),
     pools: z.record(nonEmpty, pool).default({}),
+    audio: audioSection.optional(),
     ...flowBlocks,
   })
   .prefault({});

@@ -29,13 +29,18 @@ describe('docs/configuration.md', () => {
 
   it('states the true defaults', () => {
     const told = rows.filter(({ fallback }) => fallback !== null);
-    const isOfOther = (name: string) => name.startsWith(GATEWAY) || isOfS3(name);
+    const isOfOther = (name: string) =>
+      name.startsWith(GATEWAY) || name.startsWith(AUDIO) || isOfS3(name);
     const values = nest(told.filter(({ name }) => !isOfOther(name)));
     expect(configSchema.parse(values)).toEqual(configSchema.parse({}));
 
     const url = { name: `${GATEWAY}url`, fallback: 'http://127.0.0.1' };
     const gateway = nest([url, ...told.filter(({ name }) => name.startsWith(GATEWAY))]);
     expect(configSchema.parse(gateway)).toEqual(configSchema.parse(nest([url])));
+
+    const workers = { name: `${AUDIO}workers`, fallback: '[{ address: "127.0.0.1:8003" }]' };
+    const audio = nest([workers, ...told.filter(({ name }) => name.startsWith(AUDIO))]);
+    expect(configSchema.parse(audio)).toEqual(configSchema.parse(nest([workers])));
 
     const bucket = [
       { name: 'object_store.type', fallback: 's3' },
@@ -213,6 +218,7 @@ async function registered(): Promise<Record<string, string>> {
 }
 
 const GATEWAY = 'global_inference_gateway.';
+const AUDIO = 'gateway.audio.';
 
 /** Whether only a bucket has this setting. */
 function isOfS3(name: string): boolean {

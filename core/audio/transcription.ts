@@ -4,8 +4,33 @@ export interface Transcription {
   /** The spoken language as ISO 639-1, such as `en`; null if the recogniser does not say. */
   readonly language: string | null;
   readonly durationSec: number;
-  readonly segments: readonly TimedText[];
+  readonly segments: readonly TranscriptSegment[];
   readonly words: readonly TimedText[];
+  /** What the recogniser counted; without it, answers state the duration. */
+  readonly usage?: AudioUsage | null;
+}
+
+/** What a recogniser counted. Without tokens it counts seconds. */
+export interface AudioUsage {
+  readonly audioSec: number;
+  /** 0 if it does not count tokens. */
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+}
+
+/** A segment, with what the recogniser says of its certainty. */
+export interface TranscriptSegment extends TimedText {
+  readonly details?: SegmentDetails;
+}
+
+/** Members of OpenAI's segments besides text and times. */
+export interface SegmentDetails {
+  readonly seek: number;
+  readonly tokens: readonly number[];
+  readonly temperature: number;
+  readonly avgLogprob: number;
+  readonly compressionRatio: number;
+  readonly noSpeechProb: number;
 }
 
 /** A part of the text, and when it is spoken. */

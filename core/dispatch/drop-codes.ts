@@ -33,6 +33,7 @@ export const DROP_CODES = {
   evicted: drop(503, 'evicted'),
   deadline_exceeded: drop(504, 'rejected-ttl-expired'),
   client_closed: drop(499, null, { isDrop: false }),
+  cancelled: drop(499, null, { isDrop: false }),
   internal: drop(500, null, { isDrop: false }),
 } as const satisfies Record<string, Drop>;
 
@@ -40,7 +41,13 @@ export const DROP_CODES = {
 export type DropCode = keyof typeof DROP_CODES;
 
 /** A code of {@link DROP_CODES}, or why a backend did not answer a request that was sent to it. */
-export type FaultCode = DropCode | 'backend_unreachable' | 'backend_lost' | 'backend_timeout';
+export type FaultCode =
+  | DropCode
+  | 'backend_unreachable'
+  | 'backend_lost'
+  | 'backend_timeout'
+  | 'backend_failed'
+  | 'backend_exhausted';
 
 /** All codes of requests that got no answer of a backend. */
 export const FAULT_CODES: readonly FaultCode[] = [
@@ -48,6 +55,8 @@ export const FAULT_CODES: readonly FaultCode[] = [
   'backend_unreachable',
   'backend_lost',
   'backend_timeout',
+  'backend_failed',
+  'backend_exhausted',
 ];
 
 /** Values of the label `code` of dropped requests (docs/metrics.md#requests). */

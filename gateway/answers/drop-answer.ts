@@ -30,10 +30,14 @@ const MESSAGES: Readonly<Record<FaultCode, string>> = {
   deadline_exceeded:
     'The request waited longer than its header x-slo-ttft-ms allows. Allow more time, or send it again later.',
   client_closed: 'The client closed the connection.',
+  cancelled: 'The request was cancelled.',
   internal: 'The server had an error while processing your request. Please try again.',
   backend_unreachable: 'The model server could not be reached. Please try again.',
   backend_lost: 'The connection to the model server broke. Please try again.',
   backend_timeout: 'The model server did not answer in time. Please try again.',
+  backend_failed: 'The audio worker failed to process the request.',
+  backend_exhausted:
+    'The audio workers refused the request because they are busy. Please try again.',
 };
 
 const BACKEND_FAULTS = {
@@ -41,6 +45,8 @@ const BACKEND_FAULTS = {
   backend_unreachable: { status: 502, isDrop: true, reason: null, retryAfterSec: 1 },
   backend_lost: { status: 502, isDrop: false, reason: null, retryAfterSec: null },
   backend_timeout: { status: 504, isDrop: false, reason: null, retryAfterSec: null },
+  backend_failed: { status: 502, isDrop: false, reason: null, retryAfterSec: null },
+  backend_exhausted: { status: 503, isDrop: false, reason: null, retryAfterSec: 5 },
 } as const;
 
 /**
