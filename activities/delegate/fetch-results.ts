@@ -1,4 +1,4 @@
-import type { CallOptions, LineResult, ResultTotals } from '../../providers/provider';
+import type { CallOptions, JobStatus, LineResult } from '../../providers/provider';
 import type { JobRow } from '../../storage/postgres/provider-jobs/job-row';
 import type { Heartbeat } from '../runtime/heartbeat';
 import { GONE_MS, GONE_POLL_MS } from './gone';
@@ -14,17 +14,17 @@ import { notBeyond, retryLater } from './retry-later';
 export interface FetchNote {
   /** Since when the provider does not know the job or its results, Unix ms. */
   goneSinceMs?: number;
-  /** How often results with malformed lines were read. */
+  /** How often results were read that look cut off. */
   malformedReads?: number;
 }
 
 /**
- * How often results with malformed lines are read in all. A file that was cut off ends in such a line. What it lacks
- * would be submitted, and paid, again.
+ * How often results that look cut off are read in all: they end in a malformed line, or have fewer answers than the
+ * provider counts. What they lack would be submitted, and paid, again.
  */
-const MALFORMED_READS = 3;
-/** Time until results with malformed lines are read again, ms. */
-const MALFORMED_PAUSE_MS = 5_000;
+const CUT_READS = 3;
+/** Time until results that look cut off are read again, ms. */
+const CUT_PAUSE_MS = 5_000;
 
 /** What {@link fetchResults} works with. */
 export interface FetchContext {
@@ -51,8 +51,10 @@ export async function fetchResults(
   const status = await observedCall(attempt, 'status', ask, signal);
   if (status.outcome !== 'ok') return giveUp(attempt, { what: 'status', failed: status, note });
   const makeRoom = makeRoomFor(deps);
+  let completed = 0;
   const take = async (result: LineResult) => {
     heartbeat.check();
+    if (result.kind === 'answer' && result.status < 400) completed++;
     await taker.take(result);
     await makeRoom(result.kind === 'answer' ? result.body.length : 0, signal);
   };
@@ -65,23 +67,30 @@ export async function fetchResults(
     provider.api.results(status.value, take, { ...options, ...answers });
   const results = await observedCall(attempt, 'results', read, signal);
   if (results.outcome !== 'ok') return giveUp(attempt, { what: 'results', failed: results, note });
-  readAgainIfMalformed(attempt, results.value, note);
+  const { malformed } = results.value;
+  readAgainIfCut(attempt, { malformed, missing: missingOf(status.value, completed) }, note);
   for (const error of await lineErrorsOf(deps.store, row, status.value.lineErrors)) {
     await taker.refuse(error);
   }
   return true;
 }
 
+/** How many answers the provider counts beyond those that were read; a file may end early between two lines. */
+function missingOf({ counts }: JobStatus, completed: number): number {
+  return counts === null ? 0 : Math.max(0, counts.completed - completed);
+}
+
 /** @throws a failure that is retried, as long as another read may bring more */
-function readAgainIfMalformed(
+function readAgainIfCut(
   { provider, input }: JobAttempt,
-  { malformed }: ResultTotals,
+  { malformed, missing }: { readonly malformed: number; readonly missing: number },
   note: FetchNote,
 ): void {
-  if (malformed === 0 || Date.now() >= input.giveUpAtMs + input.harvestGraceMs) return;
+  if (malformed + missing === 0 || Date.now() >= input.giveUpAtMs + input.harvestGraceMs) return;
   note.malformedReads = (note.malformedReads ?? 0) + 1;
-  if (note.malformedReads >= MALFORMED_READS) return;
-  throw retryLater(`${provider.name}: ${malformed} malformed results`, MALFORMED_PAUSE_MS);
+  if (note.malformedReads >= CUT_READS) return;
+  const message = `${provider.name}: ${malformed} malformed and ${missing} missing results`;
+  throw retryLater(message, CUT_PAUSE_MS);
 }
 
 /** False once it is time to give up. @throws a failure that is retried until then */

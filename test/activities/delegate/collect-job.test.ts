@@ -108,6 +108,15 @@ it('reads results with malformed lines again, because their file may have been c
   expect(await world.row()).toMatchObject({ step: 'collected', outcome: 'completed' });
 });
 
+it('reads results again that have fewer answers than the provider counts', async () => {
+  const world = await ended(({ answer }) => range(4).map((line) => answer(line)));
+  world.provider.counts = { total: 10, completed: 10, failed: 0 };
+  await expect(world.collect()).rejects.toMatchObject({ nextRetryDelay: 5_000 });
+  world.provider.lines = range(10).map((line) => world.answer(line));
+  expect(await world.collect()).toMatchObject({ next: 10, completed: 10 });
+  expect(await world.row()).toMatchObject({ step: 'collected', outcome: 'completed' });
+});
+
 it('leaves lines open whose results are malformed at the third read', async () => {
   const world = await ended(({ answer }) => [answer(0)]);
   world.provider.malformed.push(9);

@@ -47,6 +47,8 @@ export class MemoryProvider implements Provider {
   readonly firstResults = new Map<string, LineResult[]>();
   /** Malformed lines of the next reads of results; without any, there are none. */
   readonly malformed: number[] = [];
+  /** What the provider counts of each job; without it, nothing is counted. */
+  counts: JobStatus['counts'] = null;
   /** How many results were handed over. */
   readResults = 0;
   capabilities: Provider['capabilities'] = {
@@ -140,7 +142,7 @@ export class MemoryProvider implements Provider {
     if (job === undefined) return Promise.resolve({ outcome: 'gone', failure: FAILURE });
     const { state, hasAllResults, isQuotaRefusal, lineErrors } = job;
     const value: JobStatus = {
-      ...{ externalId, state, providerState: state, isKnownState: true, counts: null },
+      ...{ externalId, state, providerState: state, isKnownState: true, counts: this.counts },
       ...{ error: null, lineErrors, isQuotaRefusal, resultFiles: [], hasAllResults, usage: null },
     };
     return Promise.resolve({ outcome: 'ok', value });
