@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { NightshiftError } from '../core/errors';
 import { apiKeyFile, readApiKey } from '../platform/api-key-file';
 import { redactUrl } from '../platform/config-redact';
+import type { AudioWorkerConfig } from '../platform/config-audio';
 import type { BackendConfig } from '../platform/config-gateway';
 
 /** The contents of the files that a gateway's settings name: read once at start, never logged. */
@@ -11,6 +12,9 @@ export interface GatewaySecrets {
   /** Options of `tls.connect`; empty for Node's defaults. */
   readonly tls: TlsOptions;
 }
+
+/** The settings that name TLS files. */
+type TlsSettings = BackendConfig | AudioWorkerConfig;
 
 /** TLS files of a gateway, as `tls.connect` takes them. */
 export interface TlsOptions {
@@ -35,7 +39,7 @@ export function readGatewaySecrets(gateway: BackendConfig, secretsDir: string): 
 }
 
 /** Reads the TLS files of one server. @throws config_invalid if a file is missing */
-export function readTlsFiles(server: BackendConfig): TlsOptions {
+export function readTlsFiles(server: TlsSettings): TlsOptions {
   return {
     ...(server.tls_insecure_skip_verify && { rejectUnauthorized: false }),
     ...optionalFile('ca', 'tls_ca_cert_file', server.tls_ca_cert_file),
@@ -43,11 +47,11 @@ export function readTlsFiles(server: BackendConfig): TlsOptions {
   };
 }
 
-function clientCertificate(gateway: BackendConfig): TlsOptions {
-  const { tls_client_cert_file: cert, tls_client_key_file: key } = gateway;
+function clientCertificate(server: TlsSettings): TlsOptions {
+  const { tls_client_cert_file: cert, tls_client_key_file: key } = server;
   if ((cert === undefined) !== (key === undefined)) {
     throw invalid(
-      `gateway ${redactUrl(gateway.url)}: set both of tls_client_cert_file and tls_client_key_file, or neither`,
+      `gateway ${'url' in server ? redactUrl(server.url) : server.address}: set both of tls_client_cert_file and tls_client_key_file, or neither`,
     );
   }
   return {

@@ -1,0 +1,37 @@
+import type { Transcription, TranscriptSegment } from '../../core/audio/transcription';
+import type { WireSegment, WireTranscript } from '../../proto/audio-messages';
+
+/** The result of a worker in the words of core. */
+export function transcriptionOf(wire: WireTranscript): Transcription {
+  const { text, language, durationS, segments, words, usage } = wire;
+  return {
+    text,
+    language: language === '' ? null : language,
+    durationSec: durationS,
+    segments: segments.map(segmentOf),
+    words: words.map((word) => ({
+      text: word.text,
+      startSec: word.startS,
+      endSec: word.endS,
+    })),
+    usage:
+      usage === null
+        ? null
+        : {
+            audioSec: usage.audioSeconds,
+            inputTokens: usage.inputTokens,
+            outputTokens: usage.outputTokens,
+          },
+  };
+}
+
+/** One segment in the words of core. */
+export function segmentOf(wire: WireSegment): TranscriptSegment {
+  const { seek, tokens, temperature, avgLogprob, compressionRatio, noSpeechProb } = wire;
+  return {
+    text: wire.text,
+    startSec: wire.startS,
+    endSec: wire.endS,
+    details: { seek, tokens, temperature, avgLogprob, compressionRatio, noSpeechProb },
+  };
+}
