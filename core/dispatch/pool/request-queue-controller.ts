@@ -112,6 +112,11 @@ export class RequestQueueController {
     return this.#room.drop(request, 'client_closed');
   }
 
+  /** Its driver gives up a queued request. Returns whether it was queued. */
+  drop(request: QueuedRequest, code: DropCode): boolean {
+    return this.#room.drop(request, code);
+  }
+
   /** Dispatches what may be dispatched now. Every method that can open the gate calls it. */
   pump(): void {
     this.#dispatch(this.#ports.now());
