@@ -43,7 +43,10 @@ const PRIORITIES = ['REALTIME', 'BATCH'];
 const TTS_STATUSES = ['completed', 'cancelled', 'failed'];
 
 /** Registers the metrics of audio. */
-export function createAudioMetrics(registry: Registry, { maxModels = 200, idleMs = 3_600_000 }) {
+export function createAudioMetrics(
+  registry: Registry,
+  { maxModels = 200, idleMs = 3_600_000 }: { maxModels?: number; idleMs?: number },
+) {
   const registers = [registry];
   const source = { read: () => NOTHING };
   registerSample(registers, () => source.read());

@@ -1,3 +1,4 @@
+import { createAudioMetrics } from './audio-metrics';
 import type { Registry } from './metrics';
 import { createFlowSeries, type FlowSeriesLimits } from './series/flow-series';
 import { createHttpSeries } from './series/http-series';
@@ -24,6 +25,7 @@ export function createGatewayMetrics(registry: Registry, limits: FlowSeriesLimit
     ...createFlowSeries(registers, limits),
     ...createPoolSeries(registers),
     ...createProcessSeries(registers),
+    audio: createAudioMetrics(registry, limits),
   } as const;
 }
 

@@ -146,9 +146,7 @@ it('1,000 cancels that race results settle each request exactly once', async () 
   }
   expect(scene.submitted.map(({ ends }) => ends.length)).toEqual(Array(1_000).fill(1));
   const kinds = new Set(scene.submitted.map(({ told }) => told.at(-1)));
-  expect([...kinds].sort()).toEqual(
-    expect.arrayContaining(['cancelled', 'transcript']) as unknown as string[],
-  );
+  expect(kinds.has('cancelled') && kinds.has('transcript')).toBe(true);
   expect(scene.endedJobs).toHaveLength(1_000);
   expect(scene.pool.load).toEqual({ waiting: 0, running: 0 });
   expect(scene.pool.controller.stats().stock).toBe(0);

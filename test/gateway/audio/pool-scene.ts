@@ -195,7 +195,7 @@ export class AudioScene {
         requestId: `req_${this.submitted.length}`,
         tenant: 't',
         band: BAND.standard,
-        priority: 1,
+        priority: PRIORITY.normal,
       },
       ...{ need, cost: 10, bytes: 0, durationSec: 10, deadlineMs: Infinity, metadata: {} },
       work: { kind: 'file', options: {} as never, audio: { size: 0, read: noBytes } },
@@ -251,7 +251,6 @@ export class AudioScene {
   }
 }
 
-// eslint-disable-next-line @typescript-eslint/require-await
 async function* noBytes(): AsyncGenerator<Buffer> {
   yield* [];
 }
