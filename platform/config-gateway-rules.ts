@@ -7,6 +7,7 @@ import {
 } from './config-flow-blocks';
 import type { FlowConfig } from './config-gateway';
 import type { RuleBreak } from './config-rule';
+import { audioSizeRules } from './config-spool-rules';
 import { joinPath, withoutTrailingSlashes } from './http-client/base-url';
 
 type Rule = readonly [isBroken: boolean, path: string, message: string];
@@ -23,6 +24,7 @@ export function gatewaySectionRules(gateway: FlowConfig, isNeeded: boolean): Rul
     ...arrivalRules(gateway),
     ...poolRules(gateway, isNeeded),
     ...ownBlockRules(gateway),
+    ...audioSizeRules(gateway.audio),
   ];
   return rules.flatMap(([isBroken, path, message]) =>
     isBroken ? [{ path: ['gateway', ...path.split('/')], message }] : [],

@@ -5,6 +5,8 @@ import { malformed } from './malformed';
 
 /** One entry of a form: a plain field or a file. */
 export interface FormEntry extends EntryHeader {
+  /** Where its bytes begin in the form. */
+  readonly offset: number;
   /** Its bytes. Reading the next entry skips those that are unread. */
   readonly body: AsyncIterable<Buffer>;
 }
@@ -30,7 +32,7 @@ export async function* formEntries(
     for (let count = 1; !form.isAtEnd; count++) {
       if (count > MAX_ENTRIES) throw malformed(`it has more than ${MAX_ENTRIES} parts`);
       const header = parseEntryHeader(await form.readHeader());
-      yield { ...header, body: form.body() };
+      yield { ...header, offset: form.position, body: form.body() };
       await form.skipToDelimiter();
     }
     await form.readEpilogue();

@@ -26,6 +26,7 @@ export class FormReader {
   #inBody = true;
   #closed = false;
   #headerBytes = 0;
+  #takenBytes = 0;
   #sourceEnded = false;
 
   constructor(source: AsyncIterable<Buffer>, boundary: string) {
@@ -36,6 +37,11 @@ export class FormReader {
   /** Whether the delimiter that was just passed was the closing one. */
   get isAtEnd(): boolean {
     return this.#closed;
+  }
+
+  /** How many bytes of the source come before the next byte to be read. */
+  get position(): number {
+    return this.#takenBytes - this.#pending.length;
   }
 
   /** Ends the source, even if the form was not read to its end. */
@@ -142,6 +148,7 @@ export class FormReader {
       this.#sourceEnded = true;
       return;
     }
+    this.#takenBytes += more.value.length;
     const { length } = this.#pending;
     this.#pending = length === 0 ? more.value : Buffer.concat([this.#pending, more.value]);
   }
