@@ -217,3 +217,14 @@ it('refuses several gateways whose limits are learnt, or that would get less tha
 });
 
 const FIXED = { percentage_deviation_for_bounds: 0.2 };
+
+it('wants room in the spool for batches and one more recording', () => {
+  const audio = { workers: [{ address: 'localhost:8003' }] };
+  const problems = (rest: object) => problemsOf({ pools: POOLS, audio: { ...audio, ...rest } });
+  expect(problems({ max_file_bytes: '513MiB' })).toContain(
+    'gateway.audio.max_file_bytes: must not exceed 512MiB',
+  );
+  const spool = { max_bytes: '30MiB', sheddable_bytes: '20MiB' };
+  expect(problems({ spool })).toContain('gateway.audio.spool.sheddable_bytes: must be at least');
+  expect(problems({ spool })).toContain('gateway.audio.spool.max_bytes: must be at least');
+});
