@@ -42,11 +42,11 @@ it('flushes a group 50 ms after its first item, and at once when it holds 8', ()
 
 it('keeps groups apart, and with one bucket flushes it when the group changes', () => {
   const apart = scene();
-  for (const group of ['m', 'n', 'm', 'n']) apart.accumulator.add(group, group);
+  for (const item of ['m1', 'n1', 'm2', 'n2']) apart.accumulator.add(item, item.slice(0, 1));
   apart.pass(50);
   expect(apart.flushed.map(({ items }) => items)).toEqual([
-    ['m', 'm'],
-    ['n', 'n'],
+    ['m1', 'm2'],
+    ['n1', 'n2'],
   ]);
   const single = scene('single');
   for (const [i, group] of ['m', 'm', 'n', 'm'].entries()) single.accumulator.add(`${i}`, group);
