@@ -47,6 +47,8 @@ export const SIMULATOR_SLOTS = 64;
 export interface ModelSidePlaces {
   readonly side: ModelSide;
   readonly simulatorPort: number;
+  /** Of the simulator's audio worker. */
+  readonly audioPort: number;
   readonly gatewayPort: number;
   /** File with the token of workers, unless the settings name another one. */
   readonly workerToken: string;
@@ -77,7 +79,12 @@ export function modelSideSettings(places: ModelSidePlaces): Record<string, unkno
   return {
     gateway: {
       worker_token_file: places.workerToken,
-      ...(simulator ? { pools: { simulator: pool } } : {}),
+      ...(simulator
+        ? {
+            pools: { simulator: pool },
+            audio: { workers: [{ address: `${LOOPBACK}:${places.audioPort}` }] },
+          }
+        : {}),
     },
     ...(simulator ? { concurrency: { global: PERMITS, per_model: PERMITS } } : {}),
     ...(isWorkerBehindGateway ? { global_inference_gateway: wayThrough(places) } : {}),

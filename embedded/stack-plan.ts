@@ -62,6 +62,8 @@ export interface StackPorts {
   readonly ui: number;
   readonly postgres: number;
   readonly simulator: number;
+  /** Of the simulator's audio worker. */
+  readonly audio: number;
   readonly gateway: number;
   readonly gatewayObservability: number;
   readonly s3: number;
@@ -74,6 +76,7 @@ const FIRST_PORTS = {
   postgres: 15_432,
   simulator: 8001,
   gateway: 8002,
+  audio: 8003,
   s3: 7070,
 } as const;
 /** Drain budget unless it is set: long enough for most answers, short enough to wait for after Ctrl-C. */
@@ -108,6 +111,7 @@ export async function planStack(given: PlanOptions): Promise<StackPlan> {
       ...modelSideSettings({
         side,
         simulatorPort: FIRST_PORTS.simulator,
+        audioPort: FIRST_PORTS.audio,
         gatewayPort: FIRST_PORTS.gateway,
         workerToken: dir.workerToken,
         gateway: null,
@@ -160,6 +164,7 @@ async function choosePorts(wanted: Config, options: PlanOptions): Promise<StackP
     ui: await inner(FIRST_PORTS.ui),
     postgres: await inner(FIRST_PORTS.postgres),
     simulator: await inner(FIRST_PORTS.simulator),
+    audio: await inner(FIRST_PORTS.audio),
     gateway: await chooseGatewayPort(wanted, options),
     gatewayObservability: await inner(gateway.observability_port),
     s3: await inner(FIRST_PORTS.s3),
@@ -186,6 +191,7 @@ function withDecisions(options: PlanOptions, decisions: Decisions): ConfigSource
     ...modelSideSettings({
       side,
       simulatorPort: ports.simulator,
+      audioPort: ports.audio,
       gatewayPort: ports.gateway,
       workerToken: options.dir.workerToken,
       gateway: wanted.gateway,

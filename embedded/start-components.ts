@@ -143,11 +143,14 @@ async function startModelSide(options: StartOptions, own: OwnProcess): Promise<v
 
 async function startSimulator({ plan, supervisor }: StartOptions, own: OwnProcess): Promise<void> {
   if (!plan.embedded.simulator) return;
-  const port = plan.ports.simulator;
+  const { simulator: port, audio } = plan.ports;
   await supervisor.launch(
     nodeComponent({
       name: 'simulator',
-      args: ['--port', String(port), '--slots', String(SIMULATOR_SLOTS)],
+      args: [
+        ...['--port', String(port), '--audio-port', String(audio)],
+        ...['--slots', String(SIMULATOR_SLOTS)],
+      ],
       env: own.env,
       probeUrl: `http://127.0.0.1:${port}/health`,
       probe: 'any',

@@ -41,7 +41,7 @@ export interface WireFileEvent {
 /** A part of one of several recordings. */
 export interface WireBatchPart {
   readonly item: number;
-  readonly part?: WireFilePart;
+  readonly part?: WireFilePart | null;
   readonly end?: boolean;
 }
 
@@ -120,7 +120,7 @@ export interface WireStreamOptions {
 
 /** A piece of live audio. */
 export interface WireAudioFrame {
-  readonly options?: WireStreamOptions;
+  readonly options?: WireStreamOptions | null;
   readonly audio?: Buffer;
   readonly commit?: boolean;
   readonly last?: boolean;

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { NightshiftError, isNightshiftError } from '../core/errors';
+import { type AudioSimulator, startAudioSimulator } from './audio/audio-worker';
 import { errorBody, readBody, sendJson } from './json-exchange';
 import { createRoutes, type Routes } from './routes';
 import { checkedSettings, type SimulatorSettings } from './settings';
@@ -9,12 +10,15 @@ export interface SimulatorOptions extends SimulatorSettings {
   readonly host: string;
   /** 0 lets the system choose a free port. */
   readonly port: number;
+  /** Port of the simulated audio worker; null for none, 0 for any free one. */
+  readonly audioPort: number | null;
 }
 
 /** Default options: a fast model on loopback that never fails. With `slots`, an engine of one mid-size GPU. */
 export const simulatorOptions: SimulatorOptions = {
   host: '127.0.0.1',
   port: 8001,
+  audioPort: null,
   latencyMs: 50,
   latencyJitterMs: 10,
   outputTokens: 16,
@@ -43,6 +47,8 @@ export const simulatorOptions: SimulatorOptions = {
 export interface Simulator {
   /** Base URL without a path, such as `http://127.0.0.1:8001`. */
   readonly url: string;
+  /** The simulated audio worker; null without one. */
+  readonly audio: AudioSimulator | null;
   /** Stops listening and closes open connections. */
   close(): Promise<void>;
 }
@@ -60,16 +66,23 @@ const KEEP_ALIVE_MS = 75_000;
  *   on the host or port
  */
 export async function startSimulator(options: Partial<SimulatorOptions> = {}): Promise<Simulator> {
-  const { host, port, ...settings } = { ...simulatorOptions, ...options };
-  const routes = createRoutes(checkedSettings(settings));
+  const { host, port, audioPort, ...settings } = { ...simulatorOptions, ...options };
+  const checked = checkedSettings(settings);
+  const audio = audioPort === null ? null : await startAudioSimulator({ host, port: audioPort });
+  const routes = createRoutes(checked, audio);
   const server = createSimulatorServer(routes);
-  await listen(server, host, port);
+  await listen(server, host, port).catch((error: unknown) => {
+    audio?.close();
+    throw error;
+  });
   const address = server.address();
   const boundPort = typeof address === 'object' && address !== null ? address.port : port;
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${boundPort}`,
+    audio,
     close: () =>
       new Promise((resolve) => {
+        audio?.close();
         routes.close();
         server.close(() => resolve());
         server.closeAllConnections();

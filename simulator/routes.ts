@@ -1,6 +1,8 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { NightshiftError } from '../core/errors';
+import { isJsonObject } from '../core/openai/json-object';
 import { ANSWER_BUILDERS } from './answers/builders';
+import type { AudioSimulator } from './audio/audio-worker';
 import { EngineLoop } from './engine-loop';
 import { sendJson } from './json-exchange';
 import { LatencyTimers } from './latency';
@@ -35,7 +37,10 @@ export interface Routes {
 const SETTINGS_PATHS = '/simulator/';
 
 /** Routes that begin with these settings. */
-export function createRoutes(initial: SimulatorSettings): Routes {
+export function createRoutes(
+  initial: SimulatorSettings,
+  audio: Pick<AudioSimulator, 'settings' | 'stats' | 'configure'> | null,
+): Routes {
   const traffic = new Traffic();
   const loop = new EngineLoop(initial);
   const latency = new LatencyTimers();
@@ -48,22 +53,32 @@ export function createRoutes(initial: SimulatorSettings): Routes {
   const providers = new ProviderServer(() => backend.settings);
 
   const change = (body: Buffer): void => {
-    const settings = changedSettings(backend.settings, parseJson(body));
+    const { ofServer, ofAudio } = withoutAudio(parseJson(body), audio !== null);
+    const settings = changedSettings(backend.settings, ofServer);
+    if (ofAudio !== undefined) audio?.configure(ofAudio);
     backend = { ...backend, settings };
     latency.setFaults(settings);
     loop.configure(settings);
   };
+  const wireSettings = () => ({
+    ...settingsToWire(backend.settings),
+    ...(audio === null ? {} : { audio: audio.settings }),
+  });
   const routes: Record<string, (exchange: Exchange) => void> = {
     'GET /health': ({ response }) => sendHealth(response, backend.settings),
     'GET /metrics': ({ response }) => sendMetrics(response, backend),
     'GET /v1/models': ({ response }) => sendJson(response, 200, modelList(backend.settings)),
-    'GET /simulator/stats': ({ response }) => sendJson(response, 200, traffic.toWire()),
+    'GET /simulator/stats': ({ response }) =>
+      sendJson(response, 200, {
+        ...traffic.toWire(),
+        ...(audio === null ? {} : { audio: audio.stats }),
+      }),
     'GET /simulator/config': ({ response }) => {
-      sendJson(response, 200, settingsToWire(backend.settings));
+      sendJson(response, 200, wireSettings());
     },
     'PUT /simulator/config': ({ response, body }) => {
       change(body);
-      sendJson(response, 200, settingsToWire(backend.settings));
+      sendJson(response, 200, wireSettings());
     },
   };
   for (const endpoint of ANSWER_BUILDERS.keys()) {
@@ -107,6 +122,13 @@ function modelList(settings: SimulatorSettings): unknown {
 
 function namesOf({ models }: SimulatorSettings): readonly string[] {
   return models.length === 0 ? ['simulated-model'] : models;
+}
+
+/** Takes the member `audio` out of settings, if there is an audio worker that has them. */
+function withoutAudio(patch: unknown, hasAudio: boolean): { ofServer: unknown; ofAudio?: unknown } {
+  if (!hasAudio || !isJsonObject(patch)) return { ofServer: patch };
+  const { audio: ofAudio, ...ofServer } = patch;
+  return { ofServer, ofAudio };
 }
 
 function parseJson(body: Buffer): unknown {

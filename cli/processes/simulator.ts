@@ -57,7 +57,11 @@ export function simulatorFlags(): Option[] {
   const host = new Option('--host <address>', 'address to listen on').default(
     simulatorOptions.host,
   );
-  return [host, ...numbers];
+  const audioPort = new Option(
+    '--audio-port <n>',
+    'port of an audio worker (gRPC), which speaks and transcribes without an engine',
+  ).argParser(parseNumber);
+  return [host, ...numbers, audioPort];
 }
 
 /** `nightshift simulator`: serves until a signal. */
