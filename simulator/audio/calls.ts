@@ -47,6 +47,7 @@ export class Calls {
   readonly #crash: () => void;
   readonly #open = new Map<string, Set<() => void>>();
   #sinceStart = 0;
+  #recordings = 0;
 
   /** @param crash breaks all connections */
   constructor(settings: () => AudioSettings, crash: () => void) {
@@ -90,9 +91,8 @@ export class Calls {
   noteRecording(id: string, bytes: number, sha256: string): void {
     const { recordings } = this.stats;
     const times = (recordings[id]?.times ?? 0) + 1;
-    if (times > 1 || Object.keys(recordings).length < MAX_NOTES) {
-      recordings[id] = { bytes, sha256, times };
-    }
+    if (times === 1 && ++this.#recordings > MAX_NOTES) return;
+    recordings[id] = { bytes, sha256, times };
   }
 
   #run(kind: CallKind, id: string, rpc: Rpc): TakenCall {
@@ -115,8 +115,7 @@ export class Calls {
     };
     rpc.once('cancelled', () => {
       if (!isOpen) return;
-      stats.aborted++;
-      stats.aborted_at_ms[id] = Date.now();
+      if (++stats.aborted <= MAX_NOTES) stats.aborted_at_ms[id] = Date.now();
       close();
     });
     this.#open.set(id, (this.#open.get(id) ?? new Set()).add(stop));

@@ -20,6 +20,7 @@ const DEFAULT_SILENCE_MS = 500;
 export function answerStream(rpc: StreamRpc, { calls, settings }: RecordingContext): void {
   let live: LiveStream | null = null;
   let end: (() => void) | null = null;
+  let isComplete = false;
   rpc.on('data', (frame: WireAudioFrame) => {
     if (frame.options !== undefined && frame.options !== null) {
       const call = calls.take('stream', frame.options.sessionId, rpc);
@@ -30,9 +31,11 @@ export function answerStream(rpc: StreamRpc, { calls, settings }: RecordingConte
       });
     }
     live?.take(frame);
+    isComplete ||= frame.last === true;
   });
   rpc.on('end', () => {
-    end?.();
+    // An aborted call emits `end` too, and then `cancelled`.
+    if (isComplete) end?.();
     rpc.end();
   });
 }

@@ -23,6 +23,8 @@ export interface RecordingContext {
 /** A recording that arrives. */
 class Arriving {
   readonly options: WireFileOptions;
+  /** In a batch, its end has been marked. */
+  hasEnded = false;
   readonly #hash = createHash('sha256');
   #bytes = 0;
 
@@ -33,6 +35,11 @@ class Arriving {
   add(chunk: Buffer): void {
     this.#hash.update(chunk);
     this.#bytes += chunk.length;
+  }
+
+  /** An aborted call emits `end` too: what arrived then must not be taken for a recording. */
+  get isComplete(): boolean {
+    return this.hasEnded || this.#bytes >= this.options.size;
   }
 
   finish(calls: Calls): Recording {
@@ -58,6 +65,7 @@ export function answerFile(rpc: FileRpc, context: RecordingContext): void {
   });
   rpc.on('end', () => {
     if (taken === null || arriving === null) return;
+    if (!arriving.isComplete) return rpc.end();
     const call = taken;
     const recording = arriving.finish(calls);
     call.after(timeOf([recording], settings()), () => {
@@ -77,15 +85,19 @@ export function answerBatch(rpc: BatchRpc, context: RecordingContext): void {
   const { calls, settings } = context;
   const arriving = new Map<number, Arriving>();
   let taken: TakenCall | null | undefined;
-  rpc.on('data', ({ item, part = null }: WireBatchPart) => {
+  rpc.on('data', ({ item, part = null, end = false }: WireBatchPart) => {
+    const known = arriving.get(item);
+    if (end && known !== undefined) known.hasEnded = true;
     if (part === null) return;
-    if ('chunk' in part) return arriving.get(item)?.add(part.chunk);
+    if ('chunk' in part) return known?.add(part.chunk);
     const id = String(rpc.metadata.get('x-request-id')[0] ?? part.options.requestId);
     if (taken === undefined) taken = calls.take('batch', id, rpc);
     arriving.set(item, new Arriving(part.options));
   });
   rpc.on('end', () => {
+    const isComplete = [...arriving.values()].every(({ hasEnded }) => hasEnded);
     if (taken === null || taken === undefined) return;
+    if (!isComplete) return rpc.end();
     const call = taken;
     calls.stats.batch_sizes.push(arriving.size);
     const recordings = [...arriving].map(([item, one]) => [item, one.finish(calls)] as const);

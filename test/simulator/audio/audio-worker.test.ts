@@ -128,6 +128,27 @@ it('refuses calls above its slots, fails and hangs as it is told', async () => {
   expect(() => simulator.configure({ slot: 1 })).toThrow('audio');
 });
 
+it('takes no call for complete whose other side aborts it', async () => {
+  const endless = {
+    size: 2_000_000,
+    async *read() {
+      yield Buffer.alloc(1_000);
+      await new Promise(() => undefined);
+    },
+  };
+  const options = { ...fileCall().options, size: endless.size };
+  const call = worker.transcribe({ ...fileCall(), options, audio: endless });
+  const stream = worker.openStream({}).on('error', () => undefined);
+  stream.write({ options: { ...options, sessionId: 'live' } as never });
+  const { calls } = simulator.stats;
+  await until(() => calls.file === 1 && calls.stream === 1, LATE_MS, 'the calls to arrive');
+  call.abort();
+  stream.cancel();
+  await until(() => simulator.stats.aborted === 2, LATE_MS, 'the aborts to be seen');
+  expect(Object.keys(simulator.stats.aborted_at_ms).sort()).toEqual(['live', 'req_1']);
+  expect(simulator.stats.recordings).toEqual({});
+});
+
 it('stops a call that is cancelled, unless it is deaf', async () => {
   simulator.configure({ base_ms: 3_600_000 });
   const call = worker.transcribe(fileCall());
