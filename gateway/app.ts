@@ -6,6 +6,11 @@ import type { Config } from '../platform/config-schema';
 import type { GatewayMetrics } from '../platform/gateway-metrics';
 import type { Logger } from '../platform/logger';
 import { gatewayOriginRules, originCheck } from '../platform/own-names';
+import {
+  addRealtimeRoute,
+  REALTIME_PATH,
+  type RealtimeContext,
+} from './audio/realtime/realtime-route';
 import { addModelRoutes } from './models/model-routes';
 import { addOpenApiRoute } from './openapi/openapi-route';
 import { PROXIED_PATHS } from './openapi/operations';
@@ -27,6 +32,8 @@ export interface GatewayDeps {
   readonly authenticator: Authenticator;
   readonly isWorkerToken: WorkerTokenCheck;
   readonly metrics: GatewayMetrics;
+  /** Null without audio workers. */
+  readonly realtime: Pick<RealtimeContext, 'table' | 'sessions' | 'limits'> | null;
   /** Null if nothing is traced. */
   readonly tracing: GatewayTracing | null;
   readonly logger: Logger;
@@ -38,7 +45,7 @@ export interface GatewayDeps {
 
 /** The gateway, not yet listening: OpenAI's routes for inference under `/v1` (docs/gateway.md). */
 export function buildGateway(deps: GatewayDeps): FastifyInstance {
-  const { config, metrics, tracing, logger, faults, pools, now } = deps;
+  const { config, metrics, realtime, tracing, logger, faults, pools, now } = deps;
   const app = createServer({
     auth: config.auth,
     checkOrigin: originCheck(gatewayOriginRules(config), config.gateway.host),
@@ -47,6 +54,7 @@ export function buildGateway(deps: GatewayDeps): FastifyInstance {
     // Requests get their spans below, when their caller is known.
     tracing: { tracing: null, spanName: () => undefined },
     logger,
+    webSocketPaths: realtime === null ? [] : [`/v1${REALTIME_PATH}`],
   });
   const context = { config, pools, metrics, tracing, faults, now };
   addOpenApiRoute(app, config.auth);
@@ -59,6 +67,10 @@ export function buildGateway(deps: GatewayDeps): FastifyInstance {
         v1.post(path, (request, reply) => handleRequest(context, request, reply));
       }
       addModelRoutes(v1, pools);
+      if (realtime !== null) {
+        const policy = config.gateway.status_policy;
+        addRealtimeRoute(v1, { ...realtime, policy, logger });
+      }
     },
     { prefix: '/v1' },
   );

@@ -3,6 +3,7 @@ import { listen } from '../http/listen';
 import type { Config } from '../platform/config-schema';
 import { type DependencyGauge, watchDependencies } from '../platform/dependency-watch';
 import { watchEventLoopDelay } from '../platform/event-loop-delay';
+import type { AudioMetrics } from '../platform/audio-metrics';
 import { createGatewayMetrics } from '../platform/gateway-metrics';
 import { hostProcess, type ProcessHost } from '../platform/host-process';
 import { createLogger } from '../platform/logger';
@@ -15,6 +16,10 @@ import { within } from '../platform/within';
 import { createApiKeyRepository } from '../storage/postgres/api-keys';
 import { openPool } from '../storage/postgres/pool';
 import { buildGateway } from './app';
+import { audioSample } from './audio/audio-sample';
+import { openAudioPool } from './audio/open-audio-pool';
+import { LiveSessions } from './audio/realtime/live-sessions';
+import { StreamTable } from './audio/realtime/stream-table';
 import { CallerKeys } from './caller-keys';
 import { flowView, poolSample } from './flow-view';
 import { openPools, type OpenPools } from './pools/open-pools';
@@ -56,6 +61,7 @@ async function open(config: Config, { logger, onClose }: ProcessHost): Promise<s
     pools: table.pools.map((pool) => poolSample(pool, now())),
     ...{ receivingBytes: bodyRoom.bytes, queueBytes: bytes },
   }));
+  const audio = openAudio(config, { metrics: metrics.audio, logger, onClose, now });
   const pages = { '/admin/flow': () => flowView(table.pools, bodyRoom, now()) };
   const place = observabilityPlace(config, 'gateway');
   const observability = await startObservabilityServer({ ...place, registry, pages, logger });
@@ -70,10 +76,15 @@ async function open(config: Config, { logger, onClose }: ProcessHost): Promise<s
   });
   const app = buildGateway({
     ...{ config, pools: table, bodyRoom, metrics, tracing, faults, logger, now },
+    realtime: audio,
     authenticator: openKeys(config, { logger, onClose, now, up: metrics.dependencyUp }),
     isWorkerToken: readWorkerToken(gateway.worker_token_file),
   });
-  onClose('http', () => drain(app, pools, gateway.drain_budget), gateway.drain_budget + CUT_MS);
+  const endRequests = (): Promise<void> => {
+    audio?.sessions.close(audio.graceMs);
+    return drain(app, pools, gateway.drain_budget);
+  };
+  onClose('http', endRequests, gateway.drain_budget + CUT_MS);
   const url = await listen(app, 'gateway', { settings: gateway, logger });
   observability.markStarted({
     backends: async () => {
@@ -84,6 +95,25 @@ async function open(config: Config, { logger, onClose }: ProcessHost): Promise<s
   });
   onClose('readiness', async () => observability.markNotReady('draining'));
   return url;
+}
+
+interface AudioOptions extends ProcessHost {
+  readonly metrics: AudioMetrics;
+  readonly now: () => number;
+}
+
+/** Null without audio workers. */
+function openAudio(config: Config, { metrics, logger, onClose, now }: AudioOptions) {
+  const { audio } = config.gateway;
+  if (audio === undefined) return null;
+  const { pool, workers, close } = openAudioPool({ config, audio, metrics, logger, now });
+  onClose('audio workers', close);
+  const sessions = new LiveSessions();
+  metrics.observeAudio(() => audioSample(pool, sessions.active));
+  return {
+    ...{ table: new StreamTable(workers), sessions, limits: audio.stream },
+    graceMs: audio.scheduler.shutdown_grace,
+  };
 }
 
 interface KeysOptions extends ProcessHost {

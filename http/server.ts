@@ -10,6 +10,7 @@ import { addConnectionEvents, answerBrokenRequest } from './connections/connecti
 import { limitConnections, type NamedConnectionLimits } from './connections/connection-limits';
 import { addDrain } from './connections/drain';
 import { endPipelinedAnswers } from './connections/pipelined-answers';
+import { serveUpgrades, upgradingAt } from './connections/web-sockets';
 import { refuseForeignPages } from './context/foreign-pages';
 import { addRequestContext, setContextWithoutHooks } from './context/request-context';
 import { requestId } from './context/request-id';
@@ -39,6 +40,8 @@ export interface ServerOptions {
   readonly metrics: RequestMetrics;
   readonly tracing: RequestTracingOptions;
   readonly logger: Logger;
+  /** Paths at which clients may ask for a WebSocket; none by default. */
+  readonly webSocketPaths?: readonly string[];
 }
 
 const CHECK_CONNECTIONS_MS = 5_000;
@@ -53,7 +56,7 @@ const IDLE_CONNECTION_MS = 120_000;
  */
 export function createServer(options: ServerOptions): FastifyInstance {
   const answerError = errorHandler(options.logger);
-  const { auth, limits, metrics } = options;
+  const { auth, limits, metrics, webSocketPaths = [] } = options;
   const onClosed: OnClosed = (reason) => metrics.connectionsClosed.inc({ reason });
   const app = Fastify({
     genReqId: requestId,
@@ -61,6 +64,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     connectionTimeout: limits.idleConnectionMs ?? IDLE_CONNECTION_MS,
     requestTimeout: 0,
     http: {
+      ...(webSocketPaths.length > 0 ? { IncomingMessage: upgradingAt(webSocketPaths) } : {}),
       requireHostHeader: false,
       maxHeaderSize: limits.headerBytes,
       headersTimeout: limits.headerTimeoutMs,
@@ -88,6 +92,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   }
   addConnectionEvents(app.server, limits.bodyBytes);
   endPipelinedAnswers(app.server);
+  if (webSocketPaths.length > 0) serveUpgrades(app.server);
   limitConnections(app.server, limits.connections, onClosed);
   watchBodyRates(app.server, limits.bodyRate, onClosed);
   addDrain(app);

@@ -93,6 +93,11 @@ export class AudioPool implements AudioScheduler {
     return waiting;
   }
 
+  /** Speech requests that are not settled. */
+  get speaking(): number {
+    return [...this.#open.values()].filter(({ job }) => job.work.kind === 'speech').length;
+  }
+
   refusal(need: AudioNeed): AudioRefusal | null {
     let refusal: AudioRefusal | null = null;
     for (const { models } of this.#parts.links) {

@@ -13,6 +13,8 @@ export interface RequestMetrics {
 
 /** Status of a request whose client disconnected before it was answered. */
 const CLIENT_CLOSED = '499';
+/** The status of a request that became a WebSocket, whose answer the framework did not send. */
+const SWITCHED = 101;
 
 /** Counts and logs each request when its answer has ended or its client has disconnected. */
 export function addRequestMetrics(
@@ -25,7 +27,8 @@ export function addRequestMetrics(
     route.begin();
     whenClosed(reply.raw, () => {
       const { headersSent, statusCode, writableFinished } = reply.raw;
-      const status = headersSent ? String(statusCode) : CLIENT_CLOSED;
+      const isAnswered = headersSent || statusCode === SWITCHED;
+      const status = isAnswered ? String(statusCode) : CLIENT_CLOSED;
       const tookMs = performance.now() - request.arrivedAtMs;
       route.end(status, tookMs / 1000);
       if (!logger.isLevelEnabled('debug')) return;

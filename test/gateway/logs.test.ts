@@ -121,6 +121,7 @@ async function startLogged(backends: readonly Backend[], settings: Record<string
     faults: new FaultLog(logger),
     authenticator: new CallerKeys(async () => null, now),
     isWorkerToken: () => false,
+    realtime: null,
   });
   const url = await app.listen({ port: 0, host: '127.0.0.1' });
   closers.push(() => app.close());
