@@ -8,6 +8,8 @@ const WITHOUT_BLANKS =
  */
 export class GrowingTranscript {
   #text = '';
+  /** Its last code point: to cut it from a long text that was put together costs as much as to copy that. */
+  #last = '';
   /** What was delivered of the segment that is not final yet. */
   #open = '';
 
@@ -43,13 +45,14 @@ export class GrowingTranscript {
     if (rest === '') return '';
     const gain = this.#separator(rest) + rest;
     this.#text += gain;
+    this.#last = lastCodePoint(gain);
     return gain;
   }
 
   /** Within a segment, the text has its own blanks. */
   #separator(rest: string): string {
     if (this.#text === '' || this.#open !== '' || rest === '') return '';
-    const around = (lastCodePoint(this.#text) + firstCodePoints(rest, 1)).replace(/\p{P}/gu, '');
+    const around = (this.#last + firstCodePoints(rest, 1)).replace(/\p{P}/gu, '');
     return WITHOUT_BLANKS.test(around) ? '' : ' ';
   }
 }

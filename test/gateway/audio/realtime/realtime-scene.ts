@@ -154,6 +154,9 @@ export async function tryConnect(
     ...{ socket, events, of, closed },
     next: (type, count = 1) => until(() => of(type)[count - 1], LATE_MS, `${count} ${type}`, 5),
     send: (event) => socket.send(JSON.stringify(event)),
-    text: () => of(DELTA).map(({ delta }) => String(delta)).join(''),
+    text: () =>
+      of(DELTA)
+        .map(({ delta }) => String(delta))
+        .join(''),
   };
 }

@@ -144,10 +144,11 @@ describe('a realtime session', () => {
     const client = await connect(gateway);
     client.socket.send(PCM_100_MS);
     const stream = await until(() => worker.streams[0], LATE_MS, 'a stream');
-    expect(await gateway.metric('audio_streams_active')).toBe(1);
+    expect(await gateway.metric('audio_streams_active{process="gateway"}')).toBe(1);
     client.socket.terminate();
     await until(() => stream.isCancelled && worker.cancels.length === 1, LATE_MS, 'the cancel');
-    const isEnded = async () => (await gateway.metric('audio_streams_active')) === 0;
+    const isEnded = async () =>
+      (await gateway.metric('audio_streams_active{process="gateway"}')) === 0;
     await until(isEnded, LATE_MS, 'the session to be forgotten');
   });
 
@@ -216,9 +217,9 @@ describe('the upgrade to a realtime session', () => {
     await connect(gateway);
   });
 
-  it('takes the key from a subprotocol', async () => {
-    const gateway = await liveGateway([await liveWorker()], { auth: { mode: 'header' } });
-    await connect(gateway, 'model=whisper-1');
+  it('chooses the subprotocol that is not the key', async () => {
+    const gateway = await liveGateway([await liveWorker()]);
+    await connect(gateway);
     const client = await tryConnect(gateway, 'model=whisper-1', {}, [
       'realtime',
       'openai-insecure-api-key.sk-1',
