@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { version } from '../platform/version';
 import { addAdminCommands } from './admin/commands';
+import { addAudioCommands } from './audio/commands';
 import { addBatchCommands } from './batches/commands';
 import { examples } from './help';
 import { addFlowCommand } from './flow/commands';
@@ -23,5 +24,6 @@ export function createProgram(): Command {
   addProcessCommands(program);
   addAdminCommands(program);
   addFlowCommand(program);
+  addAudioCommands(program);
   return program;
 }
