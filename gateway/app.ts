@@ -6,6 +6,9 @@ import type { Config } from '../platform/config-schema';
 import type { GatewayMetrics } from '../platform/gateway-metrics';
 import type { Logger } from '../platform/logger';
 import { gatewayOriginRules, originCheck } from '../platform/own-names';
+import type { AudioRoutes } from './audio/audio-context';
+import { addAudioRoutes } from './audio/audio-routes';
+import { REST_BYTES } from './audio/receive-form';
 import {
   addRealtimeRoute,
   REALTIME_PATH,
@@ -32,6 +35,7 @@ export interface GatewayDeps {
   readonly authenticator: Authenticator;
   readonly isWorkerToken: WorkerTokenCheck;
   readonly metrics: GatewayMetrics;
+  readonly audio: AudioRoutes;
   /** Null without audio workers. */
   readonly realtime: Pick<RealtimeContext, 'table' | 'sessions' | 'limits'> | null;
   /** Null if nothing is traced. */
@@ -45,11 +49,11 @@ export interface GatewayDeps {
 
 /** The gateway, not yet listening: OpenAI's routes for inference under `/v1` (docs/gateway.md). */
 export function buildGateway(deps: GatewayDeps): FastifyInstance {
-  const { config, metrics, realtime, tracing, logger, faults, pools, now } = deps;
+  const { config, audio, metrics, realtime, tracing, logger, faults, pools, now } = deps;
   const app = createServer({
     auth: config.auth,
     checkOrigin: originCheck(gatewayOriginRules(config), config.gateway.host),
-    limits: serverLimits(config.gateway),
+    limits: serverLimits(config.gateway, audio),
     metrics,
     // Requests get their spans below, when their caller is known.
     tracing: { tracing: null, spanName: () => undefined },
@@ -66,7 +70,8 @@ export function buildGateway(deps: GatewayDeps): FastifyInstance {
       for (const path of PROXIED_PATHS) {
         v1.post(path, (request, reply) => handleRequest(context, request, reply));
       }
-      addModelRoutes(v1, pools);
+      addModelRoutes(v1, pools, audio.scheduler);
+      await v1.register(addAudioRoutes, { ...context, audio, logger });
       if (realtime !== null) {
         const policy = config.gateway.status_policy;
         addRealtimeRoute(v1, { ...realtime, policy, logger });
@@ -77,13 +82,13 @@ export function buildGateway(deps: GatewayDeps): FastifyInstance {
   return app;
 }
 
-function serverLimits(gateway: FlowConfig): ServerLimits {
+function serverLimits(gateway: FlowConfig, { settings }: AudioRoutes): ServerLimits {
   return {
     headerBytes: gateway.max_header_bytes,
     headerTimeoutMs: gateway.header_timeout,
     idleConnectionMs: idleConnectionMs(gateway),
     collectedBodyBytes: gateway.max_body_bytes,
-    bodyBytes: gateway.max_body_bytes,
+    bodyBytes: Math.max(gateway.max_body_bytes, settings.max_file_bytes + REST_BYTES),
     bodyRate: { bytesPerSec: gateway.min_body_rate, graceMs: gateway.body_grace },
     connections: {
       total: gateway.max_connections,

@@ -3,7 +3,6 @@ import { listen } from '../http/listen';
 import type { Config } from '../platform/config-schema';
 import { type DependencyGauge, watchDependencies } from '../platform/dependency-watch';
 import { watchEventLoopDelay } from '../platform/event-loop-delay';
-import type { AudioMetrics } from '../platform/audio-metrics';
 import { createGatewayMetrics } from '../platform/gateway-metrics';
 import { hostProcess, type ProcessHost } from '../platform/host-process';
 import { createLogger } from '../platform/logger';
@@ -16,10 +15,7 @@ import { within } from '../platform/within';
 import { createApiKeyRepository } from '../storage/postgres/api-keys';
 import { openPool } from '../storage/postgres/pool';
 import { buildGateway } from './app';
-import { audioSample } from './audio/audio-sample';
-import { openAudioPool } from './audio/open-audio-pool';
-import { LiveSessions } from './audio/realtime/live-sessions';
-import { StreamTable } from './audio/realtime/stream-table';
+import { type GatewayAudio, openAudio } from './audio/open-audio';
 import { CallerKeys } from './caller-keys';
 import { flowView, poolSample } from './flow-view';
 import { openPools, type OpenPools } from './pools/open-pools';
@@ -61,7 +57,7 @@ async function open(config: Config, { logger, onClose }: ProcessHost): Promise<s
     pools: table.pools.map((pool) => poolSample(pool, now())),
     ...{ receivingBytes: bodyRoom.bytes, queueBytes: bytes },
   }));
-  const audio = openAudio(config, { metrics: metrics.audio, logger, onClose, now });
+  const audio = await openAudio({ config, metrics: metrics.audio, logger, onClose, now });
   const pages = { '/admin/flow': () => flowView(table.pools, bodyRoom, now()) };
   const place = observabilityPlace(config, 'gateway');
   const observability = await startObservabilityServer({ ...place, registry, pages, logger });
@@ -75,45 +71,27 @@ async function open(config: Config, { logger, onClose }: ProcessHost): Promise<s
     faults.flush();
   });
   const app = buildGateway({
+    ...{ audio: audio.routes, realtime: audio.realtime },
     ...{ config, pools: table, bodyRoom, metrics, tracing, faults, logger, now },
-    realtime: audio,
     authenticator: openKeys(config, { logger, onClose, now, up: metrics.dependencyUp }),
     isWorkerToken: readWorkerToken(gateway.worker_token_file),
   });
   const endRequests = (): Promise<void> => {
-    audio?.sessions.close(audio.graceMs);
-    return drain(app, pools, gateway.drain_budget);
+    audio.realtime?.sessions.close(gateway.audio?.scheduler.shutdown_grace ?? 0);
+    return drain({ app, pools, audio, budgetMs: gateway.drain_budget });
   };
   onClose('http', endRequests, gateway.drain_budget + CUT_MS);
   const url = await listen(app, 'gateway', { settings: gateway, logger });
   observability.markStarted({
     backends: async () => {
-      if (table.pools.every(({ readyBackends }) => readyBackends === 0)) {
+      const isIdle = table.pools.every(({ readyBackends }) => readyBackends === 0);
+      if (isIdle && audio.pool.readyWorkers === 0) {
         throw new Error('no backend is ready');
       }
     },
   });
   onClose('readiness', async () => observability.markNotReady('draining'));
   return url;
-}
-
-interface AudioOptions extends ProcessHost {
-  readonly metrics: AudioMetrics;
-  readonly now: () => number;
-}
-
-/** Null without audio workers. */
-function openAudio(config: Config, { metrics, logger, onClose, now }: AudioOptions) {
-  const { audio } = config.gateway;
-  if (audio === undefined) return null;
-  const { pool, workers, close } = openAudioPool({ config, audio, metrics, logger, now });
-  onClose('audio workers', close);
-  const sessions = new LiveSessions();
-  metrics.observeAudio(() => audioSample(pool, sessions.active));
-  return {
-    ...{ table: new StreamTable(workers), sessions, limits: audio.stream },
-    graceMs: audio.scheduler.shutdown_grace,
-  };
 }
 
 interface KeysOptions extends ProcessHost {
@@ -137,9 +115,18 @@ function openKeys({ auth, postgres }: Config, { logger, onClose, now, up }: Keys
   return new CallerKeys((key) => keys.authenticate(key, Math.floor(Date.now() / 1_000)), now);
 }
 
+interface DrainedParts {
+  readonly app: FastifyInstance;
+  readonly pools: OpenPools;
+  readonly audio: Pick<GatewayAudio, 'drain'>;
+  readonly budgetMs: number;
+}
+
 /** Ends the requests of a gateway that takes no new connections (docs/design/gateway.md#drain). */
-async function drain(app: FastifyInstance, pools: OpenPools, budgetMs: number): Promise<void> {
+async function drain({ app, pools, audio, budgetMs }: DrainedParts): Promise<void> {
   const closed = app.close().then(() => true);
+  // It keeps to the same budget by itself.
+  void audio.drain();
   if (await within(budgetMs, closed, () => false)) return;
   pools.closeQueues();
   await within(LAST_ANSWERS_MS, closed, () => false);

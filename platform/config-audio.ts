@@ -94,3 +94,9 @@ export const audioSection = z.strictObject({
 export type AudioConfig = z.output<typeof audioSection>;
 /** The settings of one audio worker. */
 export type AudioWorkerConfig = AudioConfig['workers'][number];
+
+/** The settings of a gateway without audio workers, which passes forms on to HTTP pools. */
+export const WITHOUT_AUDIO_WORKERS: AudioConfig = {
+  ...audioSection.parse({ workers: [{ address: 'none:0' }] }),
+  workers: [],
+};

@@ -52,6 +52,8 @@ export interface TranscriptionView {
   readonly hasSegments: boolean;
   /** For `verbose_json`. */
   readonly hasWords: boolean;
+  /** For `verbose_json`; `transcribe` by default. */
+  readonly task?: 'transcribe' | 'translate';
 }
 
 /**
@@ -63,7 +65,7 @@ export function transcriptionBody(
   transcription: Transcription,
   view: TranscriptionView,
 ): Readonly<Record<string, unknown>> {
-  const usage = { type: 'duration', seconds: Math.ceil(transcription.durationSec) };
+  const usage = usageBody(transcription);
   switch (view.format) {
     case 'json':
       return { text: transcription.text, usage };
@@ -80,17 +82,47 @@ export function transcriptionBody(
 
 function verbose(
   { text, language, durationSec, segments, words }: Transcription,
-  { hasSegments, hasWords }: TranscriptionView,
+  { hasSegments, hasWords, task = 'transcribe' }: TranscriptionView,
 ): Readonly<Record<string, unknown>> {
   return {
-    task: 'transcribe',
+    task,
     language: language === null ? 'unknown' : languageName(language),
     duration: durationSec,
     text,
-    ...(hasSegments
-      ? { segments: segments.map((one, id) => ({ id, ...spoken(one), text: one.text })) }
-      : {}),
+    ...(hasSegments ? { segments: segments.map((one, id) => segmentBody(one, id)) } : {}),
     ...(hasWords ? { words: words.map((one) => ({ word: one.text, ...spoken(one) })) } : {}),
+  };
+}
+
+/** What an answer says it used: tokens if the recogniser counts them, else seconds, rounded up. */
+export function usageBody({
+  usage,
+  durationSec,
+}: Transcription): Readonly<Record<string, unknown>> {
+  const { audioSec = 0, inputTokens = 0, outputTokens = 0 } = usage ?? {};
+  const total = inputTokens + outputTokens;
+  if (total === 0) return { type: 'duration', seconds: Math.ceil(audioSec || durationSec) };
+  return {
+    type: 'tokens',
+    input_tokens: inputTokens,
+    output_tokens: outputTokens,
+    total_tokens: total,
+  };
+}
+
+function segmentBody(segment: TranscriptSegment, id: number): Readonly<Record<string, unknown>> {
+  const { details, text } = segment;
+  if (details === undefined) return { id, ...spoken(segment), text };
+  return {
+    id,
+    seek: details.seek,
+    ...spoken(segment),
+    text,
+    tokens: details.tokens,
+    temperature: details.temperature,
+    avg_logprob: details.avgLogprob,
+    compression_ratio: details.compressionRatio,
+    no_speech_prob: details.noSpeechProb,
   };
 }
 

@@ -13,6 +13,8 @@ export interface FaultContext {
   readonly readyBackends: number;
   /** When the queue will have room, s: `Retry-After` of codes that do not have their own. */
   readonly retryAfterSec: number;
+  /** Whether a backend has seen the request, so that it was not dropped. By default the code decides. */
+  readonly wasDispatched?: boolean;
 }
 
 /** The texts of the answers: what happened, and what to do next. */
@@ -58,14 +60,19 @@ export function answerFault(reply: FastifyReply, code: FaultCode, context: Fault
     ? BACKEND_FAULTS[code]
     : DROP_CODES[code];
   const status = isBackendFault(code) ? BACKEND_FAULTS[code].status : dropStatus(code, context);
-  if (isDrop) {
-    reply.header('x-nightshift-dropped', code);
+  const isDropped = isDrop && context.wasDispatched !== true;
+  if (isDropped) reply.header('x-nightshift-dropped', code);
+  if (isDrop || retryAfterSec !== null) {
     reply.header('retry-after', String(retryAfterSec ?? context.retryAfterSec));
   }
-  if (reason !== null) reply.header('x-llm-d-request-dropped-reason', reason);
+  if (isDropped && reason !== null) reply.header('x-llm-d-request-dropped-reason', reason);
+  return reply.code(status).type(JSON_TYPE).send(faultBody(code, status));
+}
+
+/** The envelope of a fault. */
+export function faultBody(code: FaultCode, status: number): ErrorBody {
   const type = status === 429 ? 'requests' : 'server_error';
-  const body: ErrorBody = { error: { message: MESSAGES[code], type, param: null, code } };
-  return reply.code(status).type(JSON_TYPE).send(body);
+  return { error: { message: MESSAGES[code], type, param: null, code } };
 }
 
 function isBackendFault(code: FaultCode): code is keyof typeof BACKEND_FAULTS {

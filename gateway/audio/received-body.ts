@@ -99,6 +99,11 @@ export class ReceivedBody {
     return { size: length, read: () => this.#read(offset, length) };
   }
 
+  /** The complete body: its bytes if they are in memory, else where to read them. */
+  bytes(): Buffer | AudioSource {
+    return this.#memory ?? this.range(0, this.#size);
+  }
+
   /** Some bytes of the complete body; fewer at its end. */
   async readAt(offset: number, length: number): Promise<Buffer> {
     const pieces: Buffer[] = [];

@@ -26,28 +26,46 @@ const DATA_DIR = '.nightshift';
 const OWN_FILE = /^body-[0-9a-f-]{36}$/;
 
 /**
- * Opens the spool, and creates its directory.
+ * The spool of a directory, which is created when it is first needed.
  *
  * A file is removed from the directory as soon as it is open: it has no name while it is used, and the system frees it
  * with its last descriptor. So a process that is killed leaves nothing behind, and gateways can share a directory. Only a
  * kill between two system calls leaves an empty file, which the next start removes.
- *
- * @throws config_invalid if files cannot be created in the directory
  */
+export function createSpool(settings: AudioConfig['spool']): Spool {
+  const dir = directoryOf(settings);
+  const { max_bytes: maxBytes, sheddable_bytes: sheddableBytes } = settings;
+  let isPrepared = false;
+  return {
+    room: new SpoolRoom({ maxBytes, sheddableBytes }),
+    create: async () => {
+      if (!isPrepared) await prepare(dir);
+      isPrepared = true;
+      return createFile(join(dir, `body-${randomUUID()}`));
+    },
+  };
+}
+
+/** Opens the spool of the settings. @throws config_invalid if files cannot be created in its directory */
 export async function openSpool(settings: AudioConfig['spool']): Promise<Spool> {
-  const dir = resolve(DATA_DIR, settings.dir);
-  const create = async () => createFile(join(dir, `body-${randomUUID()}`));
+  const spool = createSpool(settings);
   try {
-    await mkdir(dir, { recursive: true });
-    await removeLeftovers(dir);
-    await (await create()).close();
+    await (await spool.create()).close();
   } catch (cause) {
     const code = (cause as NodeJS.ErrnoException).code ?? 'unknown error';
-    const message = `gateway.audio.spool.dir: cannot create files in ${dir} (${code})`;
+    const message = `gateway.audio.spool.dir: cannot create files in ${directoryOf(settings)} (${code})`;
     throw new NightshiftError('config_invalid', message, { cause });
   }
-  const { max_bytes: maxBytes, sheddable_bytes: sheddableBytes } = settings;
-  return { room: new SpoolRoom({ maxBytes, sheddableBytes }), create };
+  return spool;
+}
+
+function directoryOf({ dir }: AudioConfig['spool']): string {
+  return resolve(DATA_DIR, dir);
+}
+
+async function prepare(dir: string): Promise<void> {
+  await mkdir(dir, { recursive: true });
+  await removeLeftovers(dir);
 }
 
 /** A gateway that creates a file at this moment does not miss its name. */

@@ -14,6 +14,8 @@ export interface TranscriptionRequest {
   /** Times of words, and of segments, in `verbose_json`. */
   readonly hasWords: boolean;
   readonly hasSegments: boolean;
+  /** Whether the answer is useless without segments. */
+  readonly needsSegments: boolean;
   readonly isStream: boolean;
   /** Whether post-processing applies. */
   readonly isPostProcessed: boolean;
@@ -73,6 +75,7 @@ export function readTranscriptionRequest(
     format,
     hasWords: granularities.has('word'),
     hasSegments: granularities.has('segment'),
+    needsSegments: format === 'srt' || format === 'vtt' || asksForSegments(fields),
     isStream,
     isPostProcessed: boolean(fields, 'itn') ?? true,
   };
@@ -108,6 +111,10 @@ function granularitiesOf(fields: FormFields, format: TranscriptionFormat): Reado
     }
   }
   return new Set(given.length > 0 || format !== 'verbose_json' ? given : ['segment']);
+}
+
+function asksForSegments(fields: FormFields): boolean {
+  return GRANULARITIES.some((name) => fields.get(name)?.includes('segment') === true);
 }
 
 function languageOf(value: string): string {

@@ -3,26 +3,32 @@ import { NightshiftError } from '../../core/errors';
 import { addResource } from '../../http/resource';
 import type { ListedModel } from '../../inference/proxy/model-listing';
 import { answerFault } from '../answers/drop-answer';
+import type { AudioScheduler } from '../audio/job';
 import type { PoolTable } from '../pools/pool-table';
 
 /**
- * `GET /v1/models` and `GET /v1/models/{model}`: the models that the settings name, and those that the backends
+ * `GET /v1/models` and `GET /v1/models/{model}`: the models of audio workers, those that the settings name, and those that the backends
  * of a pool of `*` list (docs/design/gateway.md#models).
  */
-export function addModelRoutes(app: FastifyInstance, pools: PoolTable): void {
+export function addModelRoutes(
+  app: FastifyInstance,
+  pools: PoolTable,
+  audio: Pick<AudioScheduler, 'models'>,
+): void {
+  const names = () => [...new Set([...audio.models, ...pools.models])];
   addResource(app, '/models', {
     GET: async () => {
       const listed = (await pools.listed?.list()) ?? [];
-      const named = pools.models.map(namedModel);
-      const others = listed.filter(({ id }) => !pools.models.includes(id));
-      return { object: 'list', data: [...named, ...others.map(listedModel)] };
+      const named = names();
+      const others = listed.filter(({ id }) => !named.includes(id));
+      return { object: 'list', data: [...named.map(namedModel), ...others.map(listedModel)] };
     },
   });
   // A model's name may contain slashes.
   addResource(app, '/models/*', {
     GET: async ({ params }, reply) => {
       const { '*': id } = params as { '*': string };
-      if (pools.models.includes(id)) return namedModel(id);
+      if (names().includes(id)) return namedModel(id);
       const listed = pools.listed === null ? [] : await pools.listed.list();
       // A list that is not known must not look like one without this model.
       if (listed === null) return answerFault(reply, 'no_backends', NO_LIST);

@@ -5,6 +5,7 @@ export const PROXIED_PATHS = [
   '/embeddings',
   '/responses',
   '/moderations',
+  '/audio/speech',
 ] as const;
 
 /** One method of one path, as the document describes it. */
@@ -30,6 +31,7 @@ const IDS: Readonly<Record<(typeof PROXIED_PATHS)[number], readonly [id: string,
   '/embeddings': ['createEmbedding', 'Create embeddings'],
   '/responses': ['createResponse', 'Create a response'],
   '/moderations': ['createModeration', 'Classify content'],
+  '/audio/speech': ['createSpeech', 'Speak a text'],
 };
 
 /** Every operation of the gateway. */

@@ -1,7 +1,9 @@
+import { callTimeoutMs, longestDurationSec } from '../../core/audio/call-deadline';
 import { WATERMARK } from '../../core/dispatch/pool/gate';
 import type { PoolSettings } from '../../core/dispatch/pool/pool-settings';
 import { BAND, type Band } from '../../core/dispatch/queue/band';
 import { flowBlocksOf, hasFixedBounds, type FlowBlocks } from '../../platform/config-flow-blocks';
+import type { AudioConfig } from '../../platform/config-audio';
 import type { BandName, FlowConfig } from '../../platform/config-gateway';
 
 /** Without long waits, as in the API. */
@@ -18,7 +20,21 @@ export function idleConnectionMs(gateway: FlowConfig): number {
     const { fair_request_queue: queue } = flowBlocksOf(gateway, pool);
     return Math.max(queue.queue_ttl, queue.batch_queue_ttl) + pool.request_timeout;
   });
+  const { audio } = gateway;
+  if (audio !== undefined) longestMs.push(longestAudioMs(audio));
   return Math.max(LEAST_IDLE_MS, ...longestMs.map((ms) => ms + IDLE_MARGIN_MS));
+}
+
+/** The longest wait of an audio request, and its longest call with one repetition. */
+function longestAudioMs(audio: AudioConfig): number {
+  const { queue_ttl: ttlMs, batch_queue_ttl: batchTtlMs } = audio.fair_request_queue;
+  const { min_timeout: minTimeoutMs, timeout_factor: timeoutFactor } = audio.scheduler;
+  const longest = longestDurationSec({ bytes: audio.max_file_bytes, durationSec: null });
+  const callMs = Math.max(
+    callTimeoutMs(longest, { minTimeoutMs, timeoutFactor }),
+    audio.tts.timeout,
+  );
+  return 2 * (Math.max(ttlMs, batchTtlMs) + callMs);
 }
 
 /** The part of `total_capacity` that `sheddable_capacity: auto` is. */

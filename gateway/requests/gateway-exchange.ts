@@ -7,6 +7,7 @@ import {
   type RequestOptions,
 } from '../../core/dispatch/queue/queued-request';
 import type { ExchangeEnd } from '../../inference/proxy/exchange-end';
+import type { BodySource } from '../../inference/proxy/proxied-backend';
 import { redactUrl } from '../../platform/config-redact';
 import type { Config } from '../../platform/config-schema';
 import type { GatewayMetrics } from '../../platform/gateway-metrics';
@@ -40,7 +41,7 @@ const NONE_TRIED: ReadonlySet<string> = new Set();
 export interface ReceivedRequest {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
-  readonly body: Buffer;
+  readonly body: Buffer | BodySource;
   readonly head: RequestHead;
   readonly pool: GatewayPool;
 }
@@ -52,7 +53,7 @@ export interface ReceivedRequest {
 export class GatewayExchange implements AdmissionPorts, Dispatched {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
-  readonly body: Buffer;
+  readonly body: Buffer | BodySource;
   readonly head: RequestHead;
   readonly pool: GatewayPool;
   readonly meter: RequestMeter;
@@ -224,7 +225,8 @@ export class GatewayExchange implements AdmissionPorts, Dispatched {
       band,
       id: request.id,
       cost: pool.costs.expected(head, output),
-      bytes: this.body.length,
+      // The spool counts what is in it.
+      bytes: Buffer.isBuffer(this.body) ? this.body.length : 0,
       priority: priorityOf(request, isWorker),
       prefix: prefixOf(request, isWorker),
       deadlineMs: this.#arrivedMs + waitLimitMs(request),

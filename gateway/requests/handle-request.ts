@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { NightshiftError, isNightshiftError } from '../../core/errors';
 import { endpointRule } from '../../core/openai/endpoints';
 import { refuseBody } from './arriving-bodies';
-import { GatewayExchange, type RequestContext } from './gateway-exchange';
+import { GatewayExchange, type ReceivedRequest, type RequestContext } from './gateway-exchange';
 import { readRequestHead } from './request-head';
 
 /**
@@ -26,22 +26,34 @@ export function handleRequest(
   const fallback = modelOptional ? config.batch.moderation_default_model : null;
   const head = readRequestHead(body, fallback);
   const pool = pools.poolOf(head.model);
-  if (pool === null) {
-    throw new NightshiftError(
-      'not_found',
-      `The model ${JSON.stringify(head.model)} does not exist.`,
-      {
-        param: 'model',
-        apiCode: 'model_not_found',
-      },
-    );
-  }
-  const exchange = new GatewayExchange(context, { request, reply, body, head, pool });
-  if (request.span === null) exchange.start();
+  if (pool === null) throw unknownModel(head.model);
+  startExchange(context, { request, reply, body, head, pool });
+}
+
+/** Hands a request to its pool. @param onOver called once, when everything that the request held is free */
+export function startExchange(
+  context: RequestContext,
+  received: ReceivedRequest,
+  onOver: (() => void) | null = null,
+): void {
+  const exchange = new GatewayExchange(context, received);
+  const { request } = received;
+  if (request.span === null) exchange.start(onOver);
   else {
     // The usage is known when the exchange has ended, which is after the answer.
-    request.workAfterAnswer = new Promise((resolve) => exchange.start(() => resolve(undefined)));
+    request.workAfterAnswer = new Promise((resolve) => {
+      exchange.start(() => {
+        onOver?.();
+        resolve(undefined);
+      });
+    });
   }
+}
+
+/** The 404 of a model that nothing serves. */
+export function unknownModel(model: string): NightshiftError {
+  const message = `The model ${JSON.stringify(model)} does not exist.`;
+  return new NightshiftError('not_found', message, { param: 'model', apiCode: 'model_not_found' });
 }
 
 /** The collected body. @throws what the parser left in its place; invalid_request without a body */

@@ -7,7 +7,7 @@ import type { ExchangeEnd } from '../../inference/proxy/exchange-end';
 import { fieldOf, type RawHeaders } from '../../inference/proxy/forwarded-headers';
 import { passThrough } from '../../inference/proxy/pass-through';
 import type { PassThroughOptions } from '../../inference/proxy/pass-through-options';
-import type { ProxiedBackend } from '../../inference/proxy/proxied-backend';
+import type { BodySource, ProxiedBackend } from '../../inference/proxy/proxied-backend';
 import type { ExchangeOwner } from '../../inference/proxy/stream-exchange';
 import type { OpenSpan } from '../../platform/tracing/tracing';
 import type { GatewayPool } from '../pools/gateway-pool';
@@ -27,7 +27,7 @@ export interface Assignment {
 export interface Dispatched {
   readonly pool: GatewayPool;
   readonly queued: QueuedRequest;
-  readonly body: Buffer;
+  readonly body: Buffer | BodySource;
   readonly head: RequestHead;
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
@@ -83,7 +83,7 @@ export class Serving implements PassThroughOptions, ExchangeOwner {
   readonly method: string;
   readonly path: string;
   readonly headers: RawHeaders;
-  readonly body: Buffer;
+  readonly body: Buffer | BodySource;
   readonly response: ServerResponse;
   readonly keepsAuthorization: boolean;
   readonly requestTimeoutMs: number;
@@ -214,7 +214,7 @@ const UNKNOWN: ExchangeEnd = {
 };
 
 /** Tells a worker that its line left the queue. */
-function announceDispatch({ request, reply }: Dispatched): void {
+export function announceDispatch({ request, reply }: Pick<Dispatched, 'request' | 'reply'>): void {
   if (request.isWorker && request.raw.httpVersionMinor > 0) reply.raw.writeProcessing();
 }
 

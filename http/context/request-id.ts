@@ -1,4 +1,5 @@
 import { randomFillSync } from 'node:crypto';
+import type { FastifyRequest } from 'fastify';
 
 /** Characters and length that are safe in a log line and a response header. */
 const CLIENT_ID = /^[A-Za-z0-9._:/+=-]{1,128}$/;
@@ -7,6 +8,13 @@ const CLIENT_ID = /^[A-Za-z0-9._:/+=-]{1,128}$/;
 export function requestId(raw: { headers: Record<string, string | string[] | undefined> }): string {
   const given = raw.headers['x-request-id'];
   return typeof given === 'string' && CLIENT_ID.test(given) ? given : newRequestId();
+}
+
+/** As {@link requestId}, but `x-client-request-id` of OpenAI's clients stands in for a missing `x-request-id`. */
+export function clientRequestId({ id, raw }: Pick<FastifyRequest, 'id' | 'raw'>): string {
+  const { 'x-request-id': own, 'x-client-request-id': given } = raw.headers;
+  if (typeof own === 'string' && CLIENT_ID.test(own)) return id;
+  return typeof given === 'string' && CLIENT_ID.test(given) ? given : id;
 }
 
 const ID_BYTES = 16;

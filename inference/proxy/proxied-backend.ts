@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { joinPath, withoutTrailingSlashes } from '../../platform/http-client/base-url';
 import type { HttpAttempt } from '../../platform/http-client/attempt';
 import {
@@ -20,6 +21,13 @@ export interface ProxiedBackendOptions {
   readonly connectTimeoutMs: number;
 }
 
+/** A body that is not in memory. It is read again for each backend that gets it. */
+export interface BodySource {
+  /** Bytes. */
+  readonly size: number;
+  read(): AsyncIterable<Buffer>;
+}
+
 /** A request as a client sent it. */
 export interface ProxiedRequest {
   readonly method: string;
@@ -34,7 +42,7 @@ export interface ProxiedRequest {
   /** Names of further fields of the client that the backend does not get, in lower case. */
   readonly withheld?: readonly string[];
   /** Exactly the bytes to send; null for none. */
-  readonly body: Buffer | null;
+  readonly body: Buffer | BodySource | null;
 }
 
 /** The connections to one backend of the gateway. */
@@ -61,10 +69,14 @@ export function openProxiedBackend(options: ProxiedBackendOptions): ProxiedBacke
     dispatch: (request, attempt) => {
       const { method, body, ownHeaders, keepsAuthorization, withheld = NONE } = request;
       const path = joinPath(basePath, request.path);
-      const own = key.length === 0 ? ownHeaders : [...ownHeaders, ...key];
+      const isStored = body !== null && !Buffer.isBuffer(body);
+      const length = isStored ? ['content-length', String(body.size)] : NONE;
+      const own = [...ownHeaders, ...key, ...length];
       const received = request.headers;
       const headers = requestHeaders({ received, own, keepsAuthorization, withheld });
-      pool.dispatch({ method, path, headers, body }, attempt);
+      // The client destroys the stream at the end of the attempt, whatever it is, and so ends the reading.
+      const sent = isStored ? Readable.from(body.read(), { objectMode: false }) : body;
+      pool.dispatch({ method, path, headers, body: sent }, attempt);
     },
     close: () => pool.destroy(),
   };

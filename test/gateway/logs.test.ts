@@ -1,6 +1,7 @@
 import pino from 'pino';
 import { BAND } from '../../core/dispatch/queue/band';
 import { buildGateway } from '../../gateway/app';
+import { openAudio } from '../../gateway/audio/open-audio';
 import { CallerKeys } from '../../gateway/caller-keys';
 import { openPools } from '../../gateway/pools/open-pools';
 import { BodyRoom } from '../../gateway/requests/body-room';
@@ -115,8 +116,16 @@ async function startLogged(backends: readonly Backend[], settings: Record<string
   const pools = openPools({ config, logger, now });
   closers.push(() => pools.close());
   const metrics = createGatewayMetrics(createMetricsRegistry('gateway'));
+  const onClose = (_name: string, close: () => Promise<void>) => void closers.push(close);
+  const { routes: audio } = await openAudio({
+    config,
+    metrics: metrics.audio,
+    logger,
+    onClose,
+    now,
+  });
   const app = buildGateway({
-    ...{ config, pools: pools.table, metrics, tracing: null, logger, now },
+    ...{ audio, config, pools: pools.table, metrics, tracing: null, logger, now },
     bodyRoom: new BodyRoom({ bytes: 1e6, sheddableBytes: 1e6, slowAfterMs: 1e6, now: () => 0 }),
     faults: new FaultLog(logger),
     authenticator: new CallerKeys(async () => null, now),

@@ -11,7 +11,8 @@ const fields = (given: Record<string, string | string[]>): FormFields =>
 it('reads the fields of a transcription, with the defaults of OpenAI', () => {
   expect(readTranscriptionRequest('transcribe', fields({}))).toEqual({
     ...{ task: 'transcribe', model: 'm', language: '', prompt: '', temperature: 0 },
-    ...{ format: 'json', hasWords: false, hasSegments: false, isStream: false },
+    ...{ format: 'json', hasWords: false, hasSegments: false, needsSegments: false },
+    isStream: false,
     isPostProcessed: true,
   });
   const all = fields({
