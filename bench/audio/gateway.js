@@ -13,7 +13,7 @@ const STOP_TIMEOUT_MS = 10_000;
 const WORKER_TOKEN = 'the-token-of-all-workers';
 
 /**
- * Starts a gateway and waits until it is ready, so until a worker has answered Health.
+ * Starts a gateway and waits until all audio workers are ready.
  *
  * @param {{ root: string, scratch: string }} bench
  * @param {{ addresses: string[], audio?: object, settings?: object }} options addresses of audio workers; further
@@ -40,19 +40,18 @@ async function startAudioGateway({ root, scratch }, { addresses, audio = {}, set
     readyTimeoutMs: READY_TIMEOUT_MS,
   });
   const observability = `http://127.0.0.1:${observabilityPort}`;
-  const isReady = async () => {
-    const { ok } = await fetch(`${observability}/ready`).catch(() => ({ ok: false }));
-    return ok ? true : null;
+  /** The sum of all series of a metric whose labels contain `labels`. */
+  const metric = async (name, labels = '') => {
+    const page = await (await fetch(`${observability}/metrics`)).text();
+    return sumOf(page, name, labels);
   };
-  await waitFor(isReady, { everyMs: 50, timeoutMs: READY_TIMEOUT_MS, what: 'ready gateway' });
+  const areReady = async () =>
+    (await metric('audio_worker_ready')) === addresses.length ? true : null;
+  await waitFor(areReady, { timeoutMs: READY_TIMEOUT_MS, what: 'ready audio workers' });
   return {
     pid: child.pid,
     address: `127.0.0.1:${port}`,
-    /** The sum of all series of a metric whose labels contain `labels`. */
-    async metric(name, labels = '') {
-      const page = await (await fetch(`${observability}/metrics`)).text();
-      return sumOf(page, name, labels);
-    },
+    metric,
     async stop() {
       await child.stop(STOP_TIMEOUT_MS);
       fs.rmSync(folder, { recursive: true, force: true });
