@@ -75,10 +75,11 @@ function configOf(gatewayUrl, settings) {
   return { log: { level: 'warn' }, ...settings, global_inference_gateway: gateway };
 }
 
+/** With a folder for profiles, the environment in which workers and gateways are profiled. */
 function environment(profileDir) {
   if (profileDir === undefined) return process.env;
   const preload = path.join(__dirname, 'profile-worker.js');
   return { ...process.env, NODE_OPTIONS: `--require ${preload}`, BENCH_PROFILE_DIR: profileDir };
 }
 
-module.exports = { startProduct };
+module.exports = { environment, startProduct };

@@ -2,7 +2,7 @@
 
 /**
  * Loaded into every Node process of a stack that is profiled (`--require`): records a V8 CPU profile
- * of the worker's main thread and writes it to $BENCH_PROFILE_DIR when the process exits. Node does
+ * of the main thread of a worker or gateway and writes it to $BENCH_PROFILE_DIR when the process exits. Node does
  * not take `--cpu-prof` from the environment.
  */
 const fs = require('node:fs');
@@ -13,7 +13,9 @@ const { isMainThread } = require('node:worker_threads');
 const INTERVAL_US = 500;
 const dir = process.env.BENCH_PROFILE_DIR;
 
-if (isMainThread && dir !== undefined && process.argv[2] === 'worker') {
+const [, , command] = process.argv;
+
+if (isMainThread && dir !== undefined && ['worker', 'gateway'].includes(command)) {
   const session = new Session();
   session.connect();
   session.post('Profiler.enable');
@@ -23,7 +25,7 @@ if (isMainThread && dir !== undefined && process.argv[2] === 'worker') {
   process.on('exit', () => {
     session.post('Profiler.stop', (error, result) => {
       if (error !== null) return;
-      const file = path.join(dir, `worker-${process.pid}.cpuprofile`);
+      const file = path.join(dir, `${command}-${process.pid}.cpuprofile`);
       fs.writeFileSync(file, JSON.stringify(result.profile));
     });
   });

@@ -67,7 +67,7 @@ Measures Nightshift against the rows of docs/benchmarks.md. Needs Linux, and Go 
   --scratch <dir>   folder for input files and data directories (default: a new one in the
                     temporary folder; name one to keep input files for the next run)
   --json <file>     where to write all results (default: <scratch>/results.json)
-  --profile <dir>   keep a CPU profile of each worker: see top-functions.js
+  --profile <dir>   keep a CPU profile of each worker, or gateway of A1 to A8: see top-functions.js
   --help            this text
 `;
 

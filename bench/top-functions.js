@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 'use strict';
 
-/** The functions in which a profiled worker spent its time: `node bench/top-functions.js <dir>`. */
+/** The functions in which a profiled process spent its time: `node bench/top-functions.js <dir>`. */
 const fs = require('node:fs');
 const path = require('node:path');
 const { table } = require('./report');
@@ -13,13 +13,13 @@ function main([dir, pid]) {
     process.stdout.write(
       'Usage: node bench/top-functions.js <dir> [pid]\n\n' +
         'Self time of the functions in a profile that `run.js --profile <dir>` kept: that of the\n' +
-        'worker with this pid, or the largest.\n',
+        'process with this pid, or the largest.\n',
     );
     return;
   }
   const names = fs.readdirSync(dir).filter((name) => name.endsWith('.cpuprofile'));
   const sized = names
-    .filter((name) => pid === undefined || name === `worker-${pid}.cpuprofile`)
+    .filter((name) => pid === undefined || name.endsWith(`-${pid}.cpuprofile`))
     .map((name) => ({ name, size: fs.statSync(path.join(dir, name)).size }))
     .sort((a, b) => b.size - a.size);
   if (sized.length === 0) throw new Error(`no profile of ${pid ?? 'any process'} in ${dir}`);

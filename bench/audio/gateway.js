@@ -6,6 +6,7 @@ const path = require('node:path');
 const { freePort } = require('../../test/support/free-port');
 const { waitFor } = require('../api-client');
 const { startChild } = require('../children');
+const { environment } = require('../product');
 
 const READY_TIMEOUT_MS = 30_000;
 const STOP_TIMEOUT_MS = 10_000;
@@ -15,11 +16,14 @@ const WORKER_TOKEN = 'the-token-of-all-workers';
 /**
  * Starts a gateway and waits until all audio workers are ready.
  *
- * @param {{ root: string, scratch: string }} bench
+ * @param {{ root: string, scratch: string, profileDir?: string }} bench
  * @param {{ addresses: string[], audio?: object, settings?: object }} options addresses of audio workers; further
  *   members of `gateway.audio` and of `gateway`
  */
-async function startAudioGateway({ root, scratch }, { addresses, audio = {}, settings = {} }) {
+async function startAudioGateway(
+  { root, scratch, profileDir },
+  { addresses, audio = {}, settings = {} },
+) {
   const [port, observabilityPort] = [await freePort(), await freePort()];
   const folder = fs.mkdtempSync(path.join(scratch, 'gateway-'));
   const [config, token] = [path.join(folder, 'gateway.json'), path.join(folder, 'token')];
@@ -35,6 +39,7 @@ async function startAudioGateway({ root, scratch }, { addresses, audio = {}, set
   const child = await startChild({
     command: process.execPath,
     args: [path.join(root, 'cli', 'nightshift.js'), 'gateway', '--config', config],
+    env: environment(profileDir),
     isReady: (line) => line.includes('gateway ready'),
     readyOn: 'stderr',
     readyTimeoutMs: READY_TIMEOUT_MS,
