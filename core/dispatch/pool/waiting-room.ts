@@ -147,7 +147,7 @@ export class WaitingRoom {
     this.capacity.onLeft(head);
     head.band = BAND.critical;
     head.flow = null;
-    this.#queues[head.band].push(head);
+    this.#queues[head.band].pushAged(head);
     this.capacity.onQueued(head);
     this.#promoted++;
     return head;

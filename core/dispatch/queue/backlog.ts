@@ -12,7 +12,7 @@ export abstract class BacklogEntry<R> {
 
 /**
  * A competitor and its queued requests: urgent before normal before relaxed, and first come, first served
- * within a priority. All operations but `filter` take O(1) steps.
+ * within a priority. All operations but `filter` and `insert` take O(1) steps.
  *
  * The requests form one doubly linked list, with the end of each priority: the last request that is at least
  * as urgent. So the end of a priority that has no requests is the end of the next higher one.
@@ -25,6 +25,8 @@ export abstract class Backlog<R extends BacklogEntry<R>> extends Share {
   #lastUrgent: R | null = null;
   #lastNormal: R | null = null;
   #last: R | null = null;
+  /** Where the search for the next place of {@link insert} begins. */
+  #lastInserted: R | null = null;
   #size = 0;
 
   get size(): number {
@@ -66,18 +68,24 @@ export abstract class Backlog<R extends BacklogEntry<R>> extends Share {
 
   /** Adds a request that is in no backlog. */
   push(request: R): void {
+    this.#link(request, this.#endOf(request.priority));
+  }
+
+  /**
+   * Adds a request that is in no backlog before the first of its priority that is later. If requests are inserted in
+   * their order, n of them take O(n) steps together, since each search begins at the request before.
+   */
+  insert(request: R, isLater: (one: R) => boolean): void {
     const { priority } = request;
-    const before = this.#endOf(priority);
-    const after = before === null ? this.#first : before.next;
-    request.previous = before;
-    request.next = after;
-    if (before === null) this.#first = request;
-    else before.next = request;
-    if (after !== null) after.previous = request;
-    if (priority === PRIORITY.urgent) this.#lastUrgent = request;
-    if (priority !== PRIORITY.relaxed && this.#lastNormal === before) this.#lastNormal = request;
-    if (this.#last === before) this.#last = request;
-    this.#size++;
+    let before = this.#endOf(priority);
+    if (before !== null && before.priority === priority && isLater(before)) {
+      before = this.#searchStart(priority, isLater);
+      for (let next = this.#after(before); next !== null && !isLater(next); next = next.next) {
+        before = next;
+      }
+    }
+    this.#link(request, before);
+    this.#lastInserted = request;
   }
 
   /** Removes a request of this backlog. */
@@ -89,9 +97,37 @@ export abstract class Backlog<R extends BacklogEntry<R>> extends Share {
     if (this.#lastUrgent === request) this.#lastUrgent = previous;
     if (this.#lastNormal === request) this.#lastNormal = previous;
     if (this.#last === request) this.#last = previous;
+    if (this.#lastInserted === request) this.#lastInserted = previous;
     request.previous = null;
     request.next = null;
     this.#size--;
+  }
+
+  /** @param before the request after which it goes; null if it becomes the first */
+  #link(request: R, before: R | null): void {
+    const { priority } = request;
+    const after = this.#after(before);
+    request.previous = before;
+    request.next = after;
+    if (before === null) this.#first = request;
+    else before.next = request;
+    if (after !== null) after.previous = request;
+    if (priority === PRIORITY.urgent && this.#lastUrgent === before) this.#lastUrgent = request;
+    if (priority !== PRIORITY.relaxed && this.#lastNormal === before) this.#lastNormal = request;
+    if (this.#last === before) this.#last = request;
+    this.#size++;
+  }
+
+  #after(before: R | null): R | null {
+    return before === null ? this.#first : before.next;
+  }
+
+  /** A request that is not later, or the last one of a higher priority. */
+  #searchStart(priority: Priority, isLater: (one: R) => boolean): R | null {
+    const last = this.#lastInserted;
+    if (last !== null && last.priority === priority && !isLater(last)) return last;
+    if (priority === PRIORITY.urgent) return null;
+    return priority === PRIORITY.normal ? this.#lastUrgent : this.#lastNormal;
   }
 
   #endOf(priority: Priority): R | null {

@@ -70,12 +70,25 @@ export class FairRequestQueue {
   }
 
   push(request: QueuedRequest): void {
+    this.#enter(request, false);
+  }
+
+  /**
+   * Queues a request that has waited in another queue: it goes before those of its flow that came later. With finish
+   * tags, which order a flow by its entries, it goes to the end.
+   */
+  pushAged(request: QueuedRequest): void {
+    this.#enter(request, this.#turn !== null);
+  }
+
+  #enter(request: QueuedRequest, isByAge: boolean): void {
     const flow = this.#flowOf(request);
     request.state = 'queued';
     request.sequence = this.#arrivals++;
     request.tag = this.#order.stamp(flow, request.cost);
     const before = flow.head;
-    flow.push(request);
+    if (isByAge) flow.insert(request, (one) => one.queuedAtMs > request.queuedAtMs);
+    else flow.push(request);
     this.#length++;
     this.#cost += request.cost;
     if (before === null) this.#evictions.push(flow.eviction);

@@ -193,12 +193,13 @@ export class ControllerModel {
   }
 
   #checkFifo(request: QueuedRequest): void {
-    const { bandOnArrival } = this.#scene;
-    // A promoted request enters its new flow late, so it is compared with other promoted ones only.
+    const { bandOnArrival, settings } = this.#scene;
+    // With finish tags a promoted request enters its new flow at the end: it is compared with other promoted ones only.
+    const isByAge = settings.fairRequestQueue.scheduler === 'start';
     const ahead = this.queuedIn(request.band).filter(
       (one) =>
         one.tenant === request.tenant &&
-        bandOnArrival.get(one) === bandOnArrival.get(request) &&
+        (isByAge || bandOnArrival.get(one) === bandOnArrival.get(request)) &&
         (one.priority < request.priority ||
           (one.priority === request.priority && one.queuedAtMs < request.queuedAtMs)),
     );

@@ -1,4 +1,4 @@
-import { BAND } from '../../../../core/dispatch/queue/band';
+import { BAND, type Band } from '../../../../core/dispatch/queue/band';
 import { PoolScene } from './pool-scene';
 import { settingsWith } from './settings';
 
@@ -84,6 +84,23 @@ describe('promotion by age', () => {
     expect(scene.inFlight.map(({ band, cost }) => [band, cost])).toEqual([[BAND.critical, 1]]);
     scene.advance(20_000);
     expect(scene.count('queue_ttl_expired')).toBe(1);
+  });
+
+  it('puts them before critical requests that came later', () => {
+    const scene = fullPool({ bands: { promoteAfterMs: 1_000 } });
+    const arrive = (band: Band, cost: number) => {
+      scene.arrive({ band, cost });
+      scene.advance(100);
+    };
+    arrive(BAND.critical, 1);
+    for (const cost of [2, 4]) arrive(BAND.standard, cost);
+    arrive(BAND.critical, 3);
+    scene.advance(400);
+    arrive(BAND.critical, 5);
+    scene.advance(1_000);
+    for (let i = 0; i < 5; i++) scene.end(scene.inFlight[0]!);
+    const costs = scene.outcomes.map(({ request: { cost } }) => cost);
+    expect(costs.slice(1)).toEqual([1, 2, 4, 3, 5]);
   });
 
   it('waits until the critical flow has a place', () => {
