@@ -25,7 +25,7 @@ const QUEUE_BUILDS_UP_MS = 2_000;
 async function agedRequests(bench) {
   const agingMs = bench.quick ? 5_000 : 30_000;
   const audio = {
-    scheduler: { aging_threshold: agingMs },
+    scheduler: { aging_threshold: `${agingMs}ms` },
     fair_request_queue: { total_capacity: 10_000, flow_capacity: 10_000 },
   };
   const workers = [{ slots: SLOTS, base_ms: CALL_MS }];
