@@ -45,7 +45,6 @@ export class AudioExchange implements AudioJobOwner {
   readonly #arrivedMs: number;
   readonly #events: TranscriptEvents | null;
   #isDispatched = false;
-  #isEvicted = false;
   #waitedMs = 0;
 
   constructor(context: AudioContext, received: ReceivedTranscription) {
@@ -68,15 +67,12 @@ export class AudioExchange implements AudioJobOwner {
     const refusal = scheduler.refusal(need);
     if (refusal !== null) throw refused(wanted, refusal);
     const job = this.#job(need);
-    body.evictable(() => {
-      this.#isEvicted = true;
-      scheduler.abandon(job);
-    });
-    whenClosed(reply.raw, () => scheduler.abandon(job));
+    body.evictable(() => scheduler.abandon(job, 'evicted'));
+    whenClosed(reply.raw, () => scheduler.abandon(job, 'client_closed'));
     // The queue counts the body from here on.
     request.bodyPlace?.release();
     scheduler.submit(job, this);
-    if (reply.raw.destroyed || reply.raw.closed) scheduler.abandon(job);
+    if (reply.raw.destroyed || reply.raw.closed) scheduler.abandon(job, 'client_closed');
   }
 
   onDispatched(): void {
@@ -126,7 +122,7 @@ export class AudioExchange implements AudioJobOwner {
 
   #answerFault(end: FaultEnd): void {
     const { request, reply, band } = this.#received;
-    const code = this.#isEvicted && end.code === 'client_closed' ? 'evicted' : end.code;
+    const { code } = end;
     if (code === 'invalid' || code === 'not_found') {
       this.#answerRefusal(workerFault(code, end.message));
       return;

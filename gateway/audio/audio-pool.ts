@@ -138,9 +138,9 @@ export class AudioPool implements AudioScheduler {
     return found.length > 0;
   }
 
-  abandon(job: AudioJob): void {
+  abandon(job: AudioJob, code: DropCode): void {
     const entry = this.#open.get(job);
-    if (entry !== undefined) this.#giveUp(entry, 'client_closed');
+    if (entry !== undefined) this.#giveUp(entry, code);
   }
 
   /** To be called every 100 ms. */

@@ -1,7 +1,7 @@
 import type { AudioNeed } from '../../core/audio/audio-need';
 import type { Transcription } from '../../core/audio/transcription';
 import type { Priority } from '../../core/chunks/priority';
-import type { FaultCode } from '../../core/dispatch/drop-codes';
+import type { DropCode, FaultCode } from '../../core/dispatch/drop-codes';
 import type { Band } from '../../core/dispatch/queue/band';
 import type { AudioSource } from '../../inference/audio/audio-calls';
 import type {
@@ -103,8 +103,8 @@ export interface AudioScheduler {
    * settles as `cancelled` before this returns. Returns whether there was one.
    */
   cancel(tenant: string, requestId: string): boolean;
-  /** The client of a job is gone: as {@link cancel}, for this job alone, settled as `client_closed`. */
-  abandon(job: AudioJob): void;
+  /** As {@link cancel}, for this job alone, settled with `code`: `client_closed` if its client is gone. */
+  abandon(job: AudioJob, code: DropCode): void;
   /** After how many seconds a refused client of `band` should try again. */
   retryAfterSec(band: Band): number;
   readonly readyWorkers: number;

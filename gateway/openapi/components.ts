@@ -1,9 +1,20 @@
+import { TRANSCRIPTION_FORMATS } from '../../core/audio/transcription';
 import { DROP_CODES } from '../../core/dispatch/drop-codes';
 
 type Json = Readonly<Record<string, unknown>>;
 
 const text = { type: 'string' };
 const nullableText = { type: ['string', 'null'] };
+
+const form = { type: 'object', required: ['file', 'model'] };
+const formFields = {
+  file: { ...text, format: 'binary', description: 'flac, m4a, mp3, mp4, mpga, ogg, wav or webm' },
+  model: text,
+  prompt: text,
+  response_format: { enum: TRANSCRIPTION_FORMATS, default: 'json' },
+  temperature: { type: 'number', minimum: 0, maximum: 1, default: 0 },
+  itn: { type: 'boolean', default: true, description: 'Whether numbers may be written as figures' },
+};
 
 /** The schemas of the document. */
 export const SCHEMAS: Readonly<Record<string, Json>> = {
@@ -22,6 +33,35 @@ export const SCHEMAS: Readonly<Record<string, Json>> = {
       max_output_tokens: { type: 'integer' },
     },
     additionalProperties: true,
+  },
+  TranscriptionForm: {
+    ...form,
+    properties: {
+      ...formFields,
+      language: { ...text, description: 'ISO 639-1' },
+      'timestamp_granularities[]': {
+        type: 'array',
+        items: { enum: ['word', 'segment'] },
+        description: 'Only with `verbose_json`',
+      },
+      stream: { type: 'boolean', description: 'Only with `json` and `text`' },
+    },
+  },
+  TranslationForm: { ...form, properties: formFields },
+  Transcription: {
+    type: 'object',
+    description: 'The answer in `json` or `verbose_json`; other formats are text',
+    properties: { text, usage: { type: 'object' } },
+    required: ['text'],
+    additionalProperties: true,
+  },
+  Cancelled: {
+    type: 'object',
+    properties: {
+      request_id: text,
+      cancelled: { type: 'boolean', description: 'Whether this call cancelled a request' },
+    },
+    required: ['request_id', 'cancelled'],
   },
   Model: {
     type: 'object',
@@ -66,8 +106,9 @@ export const HEADERS: Readonly<Record<string, Json>> = {
     schema: text,
   },
   'server-timing': {
-    description: 'The time in the queue, ms; 0 if the request did not wait',
-    schema: { ...text, pattern: '^queue;dur=\\d+$' },
+    description:
+      'The time in the queue, ms; 0 if the request did not wait. Of audio also that at workers',
+    schema: { ...text, pattern: '^queue;dur=\\d+(, worker;dur=\\d+)?$' },
   },
   'retry-after': {
     description: 'Seconds, 1 to 60',

@@ -35,22 +35,32 @@ export function gatewayDocument(auth: Authentication): Json {
 }
 
 function describe(operation: GatewayOperation): Json {
-  const { id, summary, answer, path } = operation;
-  const isPassed = answer === null;
-  const content = isPassed
-    ? { 'application/json': { schema: {} }, 'text/event-stream': { schema: { type: 'string' } } }
-    : { 'application/json': { schema: reference(answer) } };
-  const description = isPassed ? "The backend's answer, as it is" : 'Success';
-  const body = { 'application/json': { schema: reference('InferenceRequest') } };
+  const { id, summary, answer, path, body, isQueued } = operation;
+  const description = answer === null ? "The backend's answer, as it is" : 'Success';
   return {
     operationId: id,
     summary,
-    parameters: isPassed ? REQUEST_HEADERS : parametersOf(path),
-    ...(isPassed ? { requestBody: { required: true, content: body } } : {}),
+    parameters: isQueued ? REQUEST_HEADERS : parametersOf(path),
+    ...(body === null ? {} : { requestBody: { required: true, content: bodyContent(body) } }),
     responses: {
-      200: { description, headers: headersOf(200, isPassed), content },
-      ...Object.fromEntries(operation.errors.map((status) => [status, fault(status, isPassed)])),
+      200: { description, headers: headersOf(200, isQueued), content: answerContent(operation) },
+      ...Object.fromEntries(operation.errors.map((status) => [status, fault(status, isQueued)])),
     },
+  };
+}
+
+function bodyContent(body: string): Json {
+  const type = body === 'InferenceRequest' ? 'application/json' : 'multipart/form-data';
+  return { [type]: { schema: reference(body) } };
+}
+
+function answerContent({ answer, isQueued }: GatewayOperation): Json {
+  const json = { schema: answer === null ? {} : reference(answer) };
+  const text = { schema: { type: 'string' } };
+  return {
+    'application/json': json,
+    ...(isQueued ? { 'text/event-stream': text } : {}),
+    ...(answer === 'Transcription' ? { 'text/plain': text } : {}),
   };
 }
 
@@ -63,8 +73,8 @@ function fault(status: number, isPassed: boolean): Json {
 }
 
 function parametersOf(path: string): Json[] {
-  if (!path.includes('{model}')) return [];
-  return [{ name: 'model', in: 'path', required: true, schema: { type: 'string' } }];
+  const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+  return names.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } }));
 }
 
 const REQUEST_HEADERS: readonly Json[] = [

@@ -119,8 +119,8 @@ describe('a cancel', () => {
     const { link, scene } = sceneOf();
     const line = scene.submit({ band: BAND.sheddable });
     await scene.settle();
-    scene.pool.abandon(line.job);
-    scene.pool.abandon(line.job);
+    scene.pool.abandon(line.job, 'client_closed');
+    scene.pool.abandon(line.job, 'client_closed');
     expect(line.told).toEqual(['dispatched', 'client_closed']);
     expect(link.cancels).toEqual(['req_0']);
   });

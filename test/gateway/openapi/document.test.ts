@@ -2,6 +2,8 @@ import { execFileSync } from 'node:child_process';
 import path from 'node:path';
 import { gatewayDocument } from '../../../gateway/openapi/document';
 import { configSchema } from '../../../platform/config-schema';
+import { formOf } from '../audio/audio-fixtures';
+import { FORM_TYPE } from '../audio/forms';
 import { ask, closeAll, startBackend, startGateway } from '../gateway-fixtures';
 
 afterEach(closeAll);
@@ -50,8 +52,12 @@ it('serves its document without a key, and the paths in it and no other', async 
   for (const [url, methods] of Object.entries(documentOf().paths)) {
     const method = Object.keys(methods as object)[0]!.toUpperCase();
     const body = method === 'POST' ? { body: '{"model":"m"}' } : {};
-    const place = `${gateway.url}${url.replace('{model}', 'm')}`;
-    expect([url, (await fetch(place, { method, headers, ...body })).status]).toEqual([url, 200]);
+    const place = `${gateway.url}${url.replace('{model}', 'm').replace('{request_id}', 'x')}`;
+    const isForm = /audio\/trans\w+$/.test(url);
+    const sent = isForm
+      ? { body: formOf({ model: 'm' }), headers: { ...headers, 'content-type': FORM_TYPE } }
+      : { headers, ...body };
+    expect([url, (await fetch(place, { method, ...sent })).status]).toEqual([url, 200]);
   }
   const other = { method: 'POST', headers, body: '{}' };
   expect((await fetch(`${gateway.url}/v1/images/generations`, other)).status).toBe(404);

@@ -1,0 +1,184 @@
+import { createHash } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { request as httpRequest } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { until } from '../../support/until';
+import { closeAll, startBackend, startGateway, untilHeld } from '../gateway-fixtures';
+import {
+  answerCall,
+  formOf,
+  sendForm,
+  startAudioGateway,
+  startWorker,
+  untilCalled,
+  untilSpoolEmpty,
+} from './audio-fixtures';
+import { FORM_TYPE, wav } from './forms';
+
+afterEach(closeAll);
+
+const TOKEN = 'a-token-of-workers';
+
+function tokenFile(): string {
+  const dir = mkdtempSync(join(tmpdir(), 'token-'));
+  const path = join(dir, 'token');
+  writeFileSync(path, TOKEN);
+  process.once('exit', () => rmSync(dir, { recursive: true, force: true }));
+  return path;
+}
+
+const digest = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
+
+it.each([1_000, 20_000_000])(
+  'sends a form of %i bytes to the pool of its model, byte for byte',
+  async (bytes) => {
+    const gateway = await startAudioGateway([await startWorker(answerCall)]);
+    const { backend } = gateway;
+    const body = formOf({ model: 'm', odd: 'kept' }, Buffer.alloc(bytes, 'no audio'));
+    const answer = sendForm(gateway, body, { headers: { 'x-request-id': 'mine' } });
+    await untilHeld(backend, 1);
+    const { body: received, headers, url } = backend.held[0]!;
+    expect(digest(received)).toBe(digest(body));
+    expect(url).toBe('/v1/audio/transcriptions');
+    expect(headers).toMatchObject({
+      ...{ 'content-type': FORM_TYPE, 'content-length': String(body.length) },
+      'x-request-id': 'mine',
+    });
+    backend.respond({ text: 'from the pool' });
+    expect(await (await answer).json()).toEqual({ text: 'from the pool' });
+    await untilSpoolEmpty(gateway);
+  },
+);
+
+it('sends a whole form again if the first backend refuses it', async () => {
+  const seen: string[] = [];
+  const refusing = (status: number) =>
+    startBackend(({ body }, response) => {
+      seen.push(digest(body));
+      response.writeHead(seen.length === 1 ? 503 : status).end('{}');
+    });
+  const gateway = await startGateway([await refusing(200), await refusing(200)]);
+  const body = formOf({ model: 'm' }, wav(3_000_000));
+  expect((await sendForm(gateway, body)).status).toBe(200);
+  expect(seen).toEqual([digest(body), digest(body)]);
+  await untilSpoolEmpty(gateway);
+});
+
+it('frees the form when its client goes', async () => {
+  const gateway = await startAudioGateway([await startWorker(answerCall)]);
+  const leaving = new AbortController();
+  const body = formOf({ model: 'm' }, wav(1_000_000));
+  const sent = sendForm(gateway, body, { signal: leaving.signal });
+  sent.catch(() => undefined);
+  await untilHeld(gateway.backend, 1);
+  leaving.abort();
+  await untilSpoolEmpty(gateway);
+});
+
+it('prefers an audio worker to a pool, and the pool of a model to that of *', async () => {
+  const worker = await startWorker(answerCall);
+  const backend = await startBackend((_request, response) => response.end('{"text":"any"}'));
+  const gateway = await startAudioGateway(
+    [worker],
+    {},
+    {
+      pools: {
+        main: { models: ['*'], backends: [{ url: backend.url }], probe: { interval: '50ms' } },
+      },
+    },
+  );
+  const textOf = async (model: string) =>
+    ((await (await sendForm(gateway, formOf({ model }))).json()) as { text: string }).text;
+  await until(async () => (await gateway.flow()).backends[0]?.ready === true, 10_000, 'a backend');
+  expect([await textOf('whisper-1'), await textOf('other')]).toEqual(['hello world', 'any']);
+});
+
+it('answers 503 for a model that a worker may have which never answered', async () => {
+  const worker = await startWorker(answerCall, { health: () => null });
+  const backend = await startBackend();
+  const dir = mkdtempSync(join(tmpdir(), 'spool-'));
+  const gateway = await startGateway([backend], {
+    audio: { workers: [{ address: worker.server.address }], spool: { dir } },
+  });
+  const answer = await sendForm(gateway, formOf());
+  expect(answer.status).toBe(503);
+  expect(answer.headers.get('x-nightshift-dropped')).toBe('no_backends');
+  rmSync(dir, { recursive: true });
+});
+
+/** Sends a line of a batch. */
+function sendLine(gateway: { readonly url: string }, body: Buffer) {
+  const interim: number[] = [];
+  const request = httpRequest(`${gateway.url}/v1/audio/transcriptions`, {
+    method: 'POST',
+    headers: {
+      ...{ 'content-type': FORM_TYPE, authorization: `Bearer ${TOKEN}` },
+      'content-length': body.length,
+    },
+  });
+  request.on('information', ({ statusCode }) => interim.push(statusCode));
+  const answer = new Promise<{ status: number; dropped: unknown }>((resolve, reject) => {
+    request.once('error', reject);
+    request.once('response', (response) => {
+      response.resume();
+      const { 'x-nightshift-dropped': dropped } = response.headers;
+      response.once('end', () => resolve({ status: response.statusCode ?? 0, dropped }));
+    });
+  });
+  request.end(body);
+  return { interim, answer };
+}
+
+it('tells the worker of a batch line that it was dispatched, and not before', async () => {
+  const worker = await startWorker();
+  const gateway = await startAudioGateway(
+    [worker],
+    { workers: [{ address: worker.server.address, slots: 1 }], accumulator: { mode: 'single' } },
+    { worker_token_file: tokenFile() },
+  );
+  const first = sendLine(gateway, formOf());
+  await untilCalled(worker, 1);
+  await until(() => first.interim.length === 1, 10_000, 'an interim answer', 5);
+  const second = sendLine(gateway, formOf());
+  const waiting = 'scheduler_queue_depth{priority="BATCH",process="gateway"}';
+  await until(async () => (await gateway.metric(waiting)) === 1, 10_000, 'a waiting line', 5);
+  expect([first.interim, second.interim]).toEqual([[102], []]);
+  answerCall(worker.held[0]!);
+  await untilCalled(worker, 2);
+  answerCall(worker.held[1]!);
+  expect(await first.answer).toEqual({ status: 200, dropped: undefined });
+  expect(await second.answer).toEqual({ status: 200, dropped: undefined });
+  expect(second.interim).toEqual([102]);
+});
+
+it('refuses batch lines without room, and lets waiting ones give way to users', async () => {
+  const worker = await startWorker();
+  const gateway = await startAudioGateway(
+    [worker],
+    {
+      workers: [{ address: worker.server.address, slots: 1 }],
+      max_file_bytes: '2MiB',
+      spool: { max_bytes: '5MiB', sheddable_bytes: '3MiB' },
+    },
+    { worker_token_file: tokenFile() },
+  );
+  const large = formOf({}, wav(1_400_000));
+  const user = sendForm(gateway, large);
+  await untilCalled(worker, 1);
+  const lines = [sendLine(gateway, large), sendLine(gateway, large)];
+  const waiting = 'scheduler_queue_depth{priority="BATCH",process="gateway"}';
+  await until(async () => (await gateway.metric(waiting)) === 2, 10_000, 'waiting lines', 5);
+  const third = await sendLine(gateway, large).answer;
+  expect(third).toEqual({ status: 503, dropped: 'queue_bytes_exceeded' });
+  const other = sendForm(gateway, large);
+  expect(await lines[1]!.answer).toEqual({ status: 503, dropped: 'evicted' });
+  for (let i = 0; i < 3; i++) {
+    await untilCalled(worker, i + 1);
+    answerCall(worker.held[i]!);
+  }
+  expect([(await user).status, (await other).status]).toEqual([200, 200]);
+  expect((await lines[0]!.answer).status).toBe(200);
+  await untilSpoolEmpty(gateway);
+});
