@@ -1,4 +1,5 @@
 import { WATERMARK } from '../core/dispatch/pool/gate';
+import { audioRules } from './config-audio-rules';
 import {
   flowBlocksOf,
   hasFixedBounds,
@@ -7,7 +8,6 @@ import {
 } from './config-flow-blocks';
 import type { FlowConfig } from './config-gateway';
 import type { RuleBreak } from './config-rule';
-import { audioSizeRules } from './config-spool-rules';
 import { joinPath, withoutTrailingSlashes } from './http-client/base-url';
 
 type Rule = readonly [isBroken: boolean, path: string, message: string];
@@ -24,7 +24,7 @@ export function gatewaySectionRules(gateway: FlowConfig, isNeeded: boolean): Rul
     ...arrivalRules(gateway),
     ...poolRules(gateway, isNeeded),
     ...ownBlockRules(gateway),
-    ...audioSizeRules(gateway.audio),
+    ...audioRules(gateway.audio, gateway.drain_budget),
   ];
   return rules.flatMap(([isBroken, path, message]) =>
     isBroken ? [{ path: ['gateway', ...path.split('/')], message }] : [],

@@ -228,3 +228,17 @@ it('wants room in the spool for batches and one more recording', () => {
   expect(problems({ spool })).toContain('gateway.audio.spool.sheddable_bytes: must be at least');
   expect(problems({ spool })).toContain('gateway.audio.spool.max_bytes: must be at least');
 });
+
+it.each<[object, string]>([
+  [{ fair_request_queue: { queue_ttl: '30s' } }, 'fair_request_queue.queue_ttl: must be longer'],
+  [{ scheduler: { shutdown_grace: '30s' } }, 'scheduler.shutdown_grace: must be shorter'],
+  [{ scheduler: { cancel_timeout: '0s' } }, 'scheduler.cancel_timeout: must be longer than 0'],
+  [{ accumulator: { flush_interval: '2s' } }, 'accumulator.flush_interval: must not exceed 1s'],
+  [{ grpc: { health_interval: '0s' } }, 'grpc.health_interval: must be longer than 0'],
+  [{ fair_request_queue: { flow_capacity: 2_000 } }, 'flow_capacity: must not exceed'],
+  [{ workers: [{ address: 'a:1' }, { address: 'a:1' }] }, 'workers: names an address twice'],
+  [{ workers: [{ address: 'a:1', tls_client_key_file: 'k' }] }, 'needs both'],
+])('refuses the settings %j of audio', (rest, problem) => {
+  const audio = { workers: [{ address: 'localhost:8003' }], ...rest };
+  expect(problemsOf({ audio })).toContain(problem);
+});
