@@ -27,6 +27,8 @@ export interface DataDir {
   readonly passThroughKey: string;
   /** File with the token by which the embedded gateway recognizes the worker. */
   readonly workerToken: string;
+  /** Directory for large bodies of the gateway. */
+  readonly spool: string;
 }
 
 /** If we are root, PostgreSQL runs as another user, which must pass through this folder to reach its own. */
@@ -45,6 +47,7 @@ export function openDataDir(path: string): DataDir {
     postgres: join(root, 'postgres'),
     passThroughKey: join(root, 'pass-through.key'),
     workerToken: join(root, 'worker-token'),
+    spool: join(root, 'spool'),
   };
   try {
     makeFolders(dir);

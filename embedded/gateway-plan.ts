@@ -52,6 +52,8 @@ export interface ModelSidePlaces {
   readonly gatewayPort: number;
   /** File with the token of workers, unless the settings name another one. */
   readonly workerToken: string;
+  /** Directory for large bodies of audio routes. */
+  readonly spoolDir: string;
   /** The gateway's settings as they will be; null while they are not known yet. */
   readonly gateway: Config['gateway'] | null;
   /** Further settings of a stack with the simulator, from its base URL. */
@@ -59,6 +61,7 @@ export interface ModelSidePlaces {
 }
 
 const LOOPBACK = '127.0.0.1';
+const SHUTDOWN_GRACE = '500ms';
 /** Half of the permits' requests run, and the other half waits to follow them. */
 const PERMITS = 2 * SIMULATOR_SLOTS;
 
@@ -82,7 +85,12 @@ export function modelSideSettings(places: ModelSidePlaces): Record<string, unkno
       ...(simulator
         ? {
             pools: { simulator: pool },
-            audio: { workers: [{ address: `${LOOPBACK}:${places.audioPort}` }] },
+            audio: {
+              workers: [{ address: `${LOOPBACK}:${places.audioPort}` }],
+              spool: { dir: places.spoolDir },
+              // Drain budgets of development are short.
+              scheduler: { shutdown_grace: SHUTDOWN_GRACE },
+            },
           }
         : {}),
     },
