@@ -72,6 +72,8 @@ async function arrive(
     return await receiveForm(request, { boundary, maxFileBytes, body });
   } finally {
     clearTimeout(timer);
+    // Until it is scheduled it stays: what is read of it would look like a wrong recording.
+    body.evictable(null);
   }
 }
 

@@ -86,8 +86,9 @@ export class ReceivedBody {
     this.#size = size;
   }
 
-  /** No more bytes follow. */
+  /** No more bytes follow. @throws unavailable if it had to give way */
   finish(): void {
+    if (this.#isReleased) throw noRoom();
     if (this.#file === null) this.#memory = this.#buffer.finish();
   }
 

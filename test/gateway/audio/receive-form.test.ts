@@ -173,6 +173,22 @@ it('lets sheddable bodies give way to others, the newest first, until they are d
   expect(evicted).toEqual(['new']);
 });
 
+it.each([10_000, 200_000])(
+  'refuses a body of %i bytes that gives way as it arrives',
+  async (bytes) => {
+    const spool = await openSpool(SETTINGS);
+    const { body } = bodyFor({ spool, isSheddable: true });
+    const form = formBody([{ name: 'file', filename: 'a', value: wav(bytes) }]);
+    async function* arriving(): AsyncGenerator<Buffer> {
+      yield form;
+      body.destroy();
+    }
+    const received = receiveForm(requestOf(arriving()), { ...limits, body });
+    await expect(received).rejects.toMatchObject({ code: 'unavailable' });
+    expect(spool.room.bytes).toBe(0);
+  },
+);
+
 it('refuses a body when the disk is full, and keeps nothing of it', async () => {
   const { room } = await openSpool(SETTINGS);
   let closed = 0;
