@@ -106,7 +106,7 @@ describe('dispatch', () => {
     await scene.settle();
     link.running[0]?.finish();
     await scene.settle();
-    expect(link.calls.map(({ id }) => id)).toEqual(['req_0', 'r', 'old']);
+    expect(link.calls.map(({ id }) => id)).toEqual(['req_0', 'old', 'r']);
     expect(old.told).toEqual(['dispatched']);
   });
 
