@@ -7,7 +7,7 @@ import type { GatewayMetrics } from '../platform/gateway-metrics';
 import type { Logger } from '../platform/logger';
 import { gatewayOriginRules, originCheck } from '../platform/own-names';
 import type { AudioRoutes } from './audio/audio-context';
-import { addAudioRoutes } from './audio/audio-routes';
+import { addAudioRoutes, SPEECH_PATH } from './audio/audio-routes';
 import { REST_BYTES } from './audio/receive-form';
 import {
   addRealtimeRoute,
@@ -68,6 +68,7 @@ export function buildGateway(deps: GatewayDeps): FastifyInstance {
       addGatewayTracing(v1, tracing, config.tracing.request_ratio);
       addBodyPlaces(v1, config, deps.bodyRoom);
       for (const path of PROXIED_PATHS) {
+        if (path === SPEECH_PATH) continue;
         v1.post(path, (request, reply) => handleRequest(context, request, reply));
       }
       addModelRoutes(v1, pools, audio.scheduler);

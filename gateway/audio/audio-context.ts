@@ -10,10 +10,12 @@ export type PostProcess = (transcription: Transcription, model: string) => Trans
 
 /** What the audio routes need besides what every request does. */
 export interface AudioRoutes {
-  readonly settings: Pick<AudioConfig, 'max_file_bytes' | 'scheduler'>;
+  readonly settings: Pick<AudioConfig, 'max_file_bytes' | 'max_input_characters' | 'scheduler'>;
   readonly scheduler: AudioScheduler;
   readonly spool: Spool;
   readonly postProcess: PostProcess;
+  /** Speech begins, so long after its request. */
+  onSpeechBegun(ttfbMs: number): void;
 }
 
 /** What a request of an audio route needs. */

@@ -2,19 +2,19 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { longestDurationSec, recordingCost } from '../../core/audio/call-deadline';
 import type { AudioNeed } from '../../core/audio/audio-need';
 import { type Transcription, transcriptionBody } from '../../core/audio/transcription';
-import type { FaultCode } from '../../core/dispatch/drop-codes';
 import type { Band } from '../../core/dispatch/queue/band';
 import { NightshiftError } from '../../core/errors';
 import { whenClosed } from '../../http/connections/exchanges';
 import { JSON_TYPE } from '../../http/errors/error-envelope';
-import { answerFault, faultBody } from '../answers/drop-answer';
 import { priorityOf, waitLimitMs } from '../requests/admission-rules';
 import { announceDispatch } from '../requests/serve';
 import { traceEnd } from '../requests/request-trace';
 import type { AudioContext } from './audio-context';
+import { AudioFaults, type FaultEnd } from './audio-faults';
 import type { AudioJob, AudioJobEnd, AudioJobOwner } from './job';
 import type { ReceivedBody } from './received-body';
 import type { Recording } from './recording';
+import { traceOf } from './trace-of';
 import { TranscriptEvents } from './transcript-events';
 import type { TranscriptionRequest } from './transcription-request';
 import type { FormFile } from './receive-form';
@@ -30,13 +30,8 @@ export interface ReceivedTranscription {
   readonly band: Band;
 }
 
-type FaultEnd = Extract<AudioJobEnd, { readonly kind: 'fault' }>;
-
 const NO_DELTAS = { wantDeltas: false };
 const WIRE_TASKS = { transcribe: 'TRANSCRIBE', translate: 'TRANSLATE' } as const;
-const TRACE_HEADERS = ['traceparent', 'tracestate'];
-/** A worker that was lost may be replaced soon. */
-const LOST_RETRY_SEC = '5';
 
 /** One transcription or translation, from the complete form to the end of its answer. */
 export class AudioExchange implements AudioJobOwner {
@@ -121,51 +116,10 @@ export class AudioExchange implements AudioJobOwner {
   }
 
   #answerFault(end: FaultEnd): void {
-    const { request, reply, band } = this.#received;
-    const { code } = end;
-    if (code === 'invalid' || code === 'not_found') {
-      this.#answerRefusal(workerFault(code, end.message));
-      return;
-    }
-    traceEnd(request, { end: null, fault: code });
-    this.#report(code, end);
-    if (code === 'client_closed' || reply.raw.destroyed) {
-      reply.hijack();
-      return;
-    }
-    if (this.#events?.hasBegun === true) {
-      this.#events.fail(faultBody(code, 500));
-      return;
-    }
-    this.#setTiming(end);
-    if (code === 'backend_timeout') reply.header('x-should-retry', 'false');
-    if (code === 'backend_lost') reply.header('retry-after', LOST_RETRY_SEC);
-    const { audio, config } = this.#context;
-    answerFault(reply, code, {
-      policy: config.gateway.status_policy,
-      readyBackends: audio.scheduler.readyWorkers,
-      retryAfterSec: audio.scheduler.retryAfterSec(band),
-      wasDispatched: end.wasDispatched,
-    });
-  }
-
-  /** The worker refuses the request itself. */
-  #answerRefusal(error: NightshiftError): void {
-    if (this.#events?.hasBegun !== true) {
-      this.#received.reply.send(error);
-      return;
-    }
-    const { message, param, apiCode: code } = error;
-    this.#events.fail({ error: { message, type: 'invalid_request_error', param, code } });
-  }
-
-  #report(code: FaultCode, { queueMs, message }: FaultEnd): void {
-    const { request, band, wanted } = this.#received;
-    this.#context.metrics.flow.bands[band].dropped[code]++;
-    this.#context.faults.log({
-      ...{ code, band, requestId: request.id, tenant: request.tenant, model: wanted.model },
-      ...{ pool: 'audio', waitedMs: queueMs, backend: null, reason: message },
-    });
+    const { request, reply, band, wanted } = this.#received;
+    const events = this.#events?.hasBegun === true ? this.#events : null;
+    const faults = new AudioFaults(this.#context, { request, reply, band, model: wanted.model });
+    faults.answer(end, events);
   }
 
   #setTiming({ queueMs, workerMs }: Pick<AudioJobEnd, 'queueMs' | 'workerMs'>): void {
@@ -216,15 +170,6 @@ export class AudioExchange implements AudioJobOwner {
   }
 }
 
-/** Headers that continue the trace of a request, or of its client, in a worker. */
-function traceOf({ span, raw }: FastifyRequest): Readonly<Record<string, string>> {
-  if (span !== null) return span.headers();
-  const given = TRACE_HEADERS.map((name) => [name, raw.headers[name]] as const);
-  return Object.fromEntries(
-    given.filter((one): one is [string, string] => typeof one[1] === 'string'),
-  );
-}
-
 /** Subtitles need segments, which their clients do not ask for by name. */
 function refused(
   { format }: TranscriptionRequest,
@@ -235,11 +180,4 @@ function refused(
     param: isFormat ? 'response_format' : param,
     apiCode: 'invalid_value',
   });
-}
-
-function workerFault(code: 'invalid' | 'not_found', message: string | null): NightshiftError {
-  const text = message ?? 'The audio worker refused the request.';
-  return code === 'invalid'
-    ? new NightshiftError('invalid_request', text, { apiCode: 'invalid_value' })
-    : new NightshiftError('not_found', text, { param: 'model', apiCode: 'model_not_found' });
 }

@@ -2,9 +2,12 @@ import type { FastifyInstance } from 'fastify';
 import { clientRequestId } from '../../http/context/request-id';
 import type { AudioContext } from './audio-context';
 import { handleForm } from './form-route';
+import { handleSpeech } from './speech-route';
 
 /** Paths below `/v1` whose requests are forms. */
 export const FORM_PATHS = ['/audio/transcriptions', '/audio/translations'] as const;
+/** The path below `/v1` for speech. */
+export const SPEECH_PATH = '/audio/speech';
 /** Paths below `/v1` at which a request of an audio route is cancelled by its id. */
 export const CANCEL_PATHS = [
   '/audio/transcriptions/:request_id/cancel',
@@ -12,7 +15,7 @@ export const CANCEL_PATHS = [
   '/audio/speech/:request_id/cancel',
 ] as const;
 
-/** The routes for recordings, and for cancelling (docs/design/audio.md). */
+/** The routes for recordings and speech, and for cancelling (docs/design/audio.md). */
 export async function addAudioRoutes(app: FastifyInstance, context: AudioContext): Promise<void> {
   app.addHook('onRequest', (request, _reply, done) => {
     request.id = clientRequestId(request);
@@ -23,6 +26,7 @@ export async function addAudioRoutes(app: FastifyInstance, context: AudioContext
     handleForm(context, 'transcribe', { request, reply });
   });
   app.post(translations, (request, reply) => handleForm(context, 'translate', { request, reply }));
+  app.post(SPEECH_PATH, (request, reply) => handleSpeech(context, request, reply));
   for (const path of CANCEL_PATHS) {
     app.post<{ Params: { request_id: string } }>(path, async ({ params, tenant, bodyPlace }) => {
       bodyPlace?.release();

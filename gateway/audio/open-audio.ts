@@ -49,7 +49,10 @@ export async function openAudio(options: AudioOptions): Promise<GatewayAudio> {
   const table = new StreamTable(workers);
   return {
     ...opened,
-    routes: { settings, scheduler: pool, spool, postProcess },
+    routes: {
+      ...{ settings, scheduler: pool, spool, postProcess },
+      onSpeechBegun: (ttfbMs) => metrics.ttfb.observe(ttfbMs / 1_000),
+    },
     realtime: hasWorkers ? { table, sessions, limits: settings.stream } : null,
   };
 }

@@ -96,7 +96,8 @@ export class SlotRun {
       request: { ...request, requestId: this.id },
       onChunk: (chunk) => {
         if (!this.#live.has(entry)) return undefined;
-        entry.isPassedOn = true;
+        entry.isPassedOn ||= chunk.audio.length > 0;
+        entry.audioSec = Math.max(entry.audioSec ?? 0, chunk.durationS);
         return entry.owner.onAudio(chunk);
       },
     });
