@@ -55,9 +55,9 @@ export class SpeechExchange implements AudioJobOwner {
       throw new NightshiftError('invalid_request', message, { param, apiCode: 'invalid_value' });
     }
     const job = this.#job(need);
-    whenClosed(reply.raw, () => scheduler.abandon(job));
+    whenClosed(reply.raw, () => scheduler.abandon(job, 'client_closed'));
     scheduler.submit(job, this);
-    if (reply.raw.destroyed || reply.raw.closed) scheduler.abandon(job);
+    if (reply.raw.destroyed || reply.raw.closed) scheduler.abandon(job, 'client_closed');
   }
 
   onDispatched(): void {
