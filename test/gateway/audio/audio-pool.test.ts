@@ -107,7 +107,7 @@ describe('dispatch', () => {
     link.running[0]?.finish();
     await scene.settle();
     expect(link.calls.map(({ id }) => id)).toEqual(['req_0', 'old', 'r']);
-    expect(old.told).toEqual(['dispatched']);
+    expect(old.told).toEqual(['dispatched', 'transcript']);
   });
 
   it('does not move lines of batches up', async () => {

@@ -1,3 +1,5 @@
+import { connect } from 'node:net';
+import { once } from 'node:events';
 import { openTestServer } from '../../support/http-server';
 import { BOUNDARY, batchForm, formBytes } from '../../support/api';
 import { until } from '../../support/until';
@@ -37,4 +39,15 @@ it('a server that is closed finishes the requests that run, and accepts no other
   expect(response.status).toBe(200);
   expect(await response.json()).toEqual({ names: ['purpose', 'file'] });
   await closed;
+});
+
+it('a server that is closed does not wait for connections on which no request came', async () => {
+  const server = await openTestServer();
+  const unused = connect(server.port, '127.0.0.1');
+  await once(unused, 'connect');
+  // A served request proves that the server has accepted the connection before it.
+  await (await fetch(`http://127.0.0.1:${server.port}/health`)).text();
+  const lost = once(unused, 'close');
+  await server.close();
+  await lost;
 });
