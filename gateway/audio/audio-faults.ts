@@ -27,7 +27,7 @@ export interface BegunAnswer {
 /** A worker that was lost may be replaced soon. */
 const LOST_RETRY_SEC = '5';
 
-/** Answers requests that no audio worker has served (docs/design/audio.md#errors). */
+/** Answers requests that no audio worker has served (docs/design/audio.md#answers). */
 export class AudioFaults {
   readonly #context: AudioContext;
   readonly #failed: FailedRequest;
