@@ -42,8 +42,9 @@ export async function giveLeaseBack(
 }
 
 /**
- * Notes that the provider refuses the job for good. Only the holder of the lease may: the answer of an older
- * attempt says nothing about the request of a later one. False if the row was not changed.
+ * Notes that the provider refuses the job for good. Only the holder of the lease may, while it lasts: the answer
+ * of an older attempt says nothing about the request of a later one, and after a restore such an attempt may find its
+ * token in the row again. False if the row was not changed.
  * @throws postgres_unavailable
  */
 export async function refuseCreate(
@@ -55,7 +56,8 @@ export async function refuseCreate(
     pool,
     `update provider_jobs set step = 'refused', creating_until = null, create_token = null, error = $3,
        ended_at = now(), updated_at = now()
-     where id = $1 and create_token = $2 and external_id is null and step = 'creating' returning id`,
+     where id = $1 and create_token = $2 and external_id is null and step = 'creating' and creating_until > now()
+     returning id`,
     [jobId, token, errorJson(error)],
   );
   return rows.length > 0;

@@ -136,7 +136,8 @@ export class CreateRows {
 
   refuse(token: number): CreateEvent {
     const { externalId, token: holder, step } = this.row;
-    const done = holder === token && externalId === null && step === 'creating';
+    const isHeld = holder === token && this.#isLeased;
+    const done = isHeld && externalId === null && step === 'creating';
     if (done) this.#write({ step: 'refused', token: null, creatingUntilMs: null });
     return { of: 'refuse', done };
   }

@@ -70,6 +70,15 @@ describe('the lease of a job', () => {
     });
   });
 
+  it('lets nobody refuse the job after it has ended, as one who finds his token restored', async () => {
+    const { id } = await uploadedJob(database.pool);
+    const holder = leaseRequest(id);
+    await jobs.takeLease(holder);
+    await passTime(database.pool, id, 91);
+    expect(await jobs.refuseCreate(holder, { code: null, message: 'no' })).toBe(false);
+    expect(await jobs.find(id)).toMatchObject({ step: 'creating', error: null });
+  });
+
   it('counts how often in a row the provider had no capacity', async () => {
     const { id } = await uploadedJob(database.pool);
     const counts: unknown[] = [];
