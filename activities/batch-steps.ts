@@ -26,7 +26,7 @@ export interface BatchStepDeps {
   /** Events after which a workflow continues as new; null means the server's suggestion. */
   readonly historyEvents: number | null;
   /** Where the chunks of a model go; null while no live worker can send its requests. */
-  routeOf(model: string): ModelRoute | null;
+  routeOf(model: string, endpoint?: string): ModelRoute | null;
 }
 
 type Steps = BatchStepActivities &
@@ -45,9 +45,9 @@ export function createBatchSteps(deps: BatchStepDeps): Steps {
     openBatch: ({ batchId }) => openBatch(deps, batchId),
     projectStatus: ({ batchId, ...phase }) => batches.recordPhase(batchId, phase),
     claimStop: ({ batchId, cause }) => batches.claimCause(batchId, cause),
-    routeModel: ({ model }) => Promise.resolve(routeOf(model)),
-    awaitRoute: ({ model }) => {
-      const route = routeOf(model);
+    routeModel: ({ model, endpoint }) => Promise.resolve(routeOf(model, endpoint)),
+    awaitRoute: ({ model, endpoint }) => {
+      const route = routeOf(model, endpoint);
       if (route !== null) return Promise.resolve(route);
       throw ApplicationFailure.create({
         message: `No running worker has a gateway for the model "${model}". Start one, or cancel the batch.`,

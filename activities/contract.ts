@@ -30,7 +30,7 @@ export interface BatchActivities extends BatchStepActivities {
   /** Waits, after a stop, for chunks that did not return by themselves. */
   awaitReleased(input: { batchId: string; graceMs: number }): Promise<void>;
   /** As {@link BatchStepActivities.routeModel}, but fails while there is no route, so that it is retried. */
-  awaitRoute(input: { model: string }): Promise<ModelRoute>;
+  awaitRoute(input: RouteInput): Promise<ModelRoute>;
   /** Writes manifest, result files and terminal record, or returns the ranges that lack an answer. */
   finalize(input: FinalizeInput): Promise<FinalizeResult>;
   /** Ends a batch whose finalization was given up: counts only, no files. */
@@ -46,7 +46,14 @@ export interface BatchStepActivities {
   /** Claims the first cause of an end. An earlier claim wins, so the cause in the returned row counts. */
   claimStop(input: { batchId: string; cause: StopCause }): Promise<RowState>;
   /** Where the chunks of a model go now; null while no live worker can send its requests. */
-  routeModel(input: { model: string }): Promise<ModelRoute | null>;
+  routeModel(input: RouteInput): Promise<ModelRoute | null>;
+}
+
+/** Which requests are routed. */
+export interface RouteInput {
+  readonly model: string;
+  /** Of the batch. Missing in calls of workflows of earlier releases. */
+  readonly endpoint?: string;
 }
 
 /** Where the chunks of a model go, and how long one of its requests may take. */

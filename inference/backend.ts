@@ -1,4 +1,5 @@
 import type { AttemptFailure } from '../platform/http-client/attempt';
+import type { StreamedBody } from '../platform/http-client/outbound-body';
 
 /**
  * A gateway as senders see it: one try of one request, with a complete answer. Callers handle retries,
@@ -20,8 +21,12 @@ export interface Backend {
 export interface BackendRequest {
   /** Path of the endpoint, such as `/v1/chat/completions`; appended to the gateway's base URL. */
   readonly path: string;
-  /** Bytes of the line's `body`, unchanged. */
-  readonly body: Uint8Array;
+  /** Bytes of the line's `body`, unchanged; or a form. If a form cannot be read, the try ends as `unsent`. */
+  readonly body: Uint8Array | RequestForm;
+  /** `application/json` by default. */
+  readonly accept?: string | undefined;
+  /** Time limit from `send` to the last byte of the answer, ms; `request_timeout` of the gateway by default. */
+  readonly timeoutMs?: number | undefined;
   /** The line's id, sent as `x-request-id`. */
   readonly requestId: string;
   /** End of the batch, Unix ms; the time left until then is sent as `x-slo-ttft-ms`. */
@@ -33,13 +38,22 @@ export interface BackendRequest {
    * until it resolves.
    */
   readonly onBytes?: (byteLength: number) => Promise<void> | undefined;
-  /** Called when there is a connection, before the first byte. False ends the try as `unsent`. */
+  /**
+   * Called when there is a connection, before the first byte; for a form, before each piece. False ends the try as
+   * `unsent`: no server acts on half a form.
+   */
   readonly maySend?: () => boolean;
   /**
    * When it aborts, the request ends as `held` if the gateway still holds it
    * (docs/design/held-requests.md#dispatch-reports). A dispatched request goes on.
    */
   readonly leaving?: AbortSignal;
+}
+
+/** A body of a known length that is read while it is sent. */
+export interface RequestForm extends StreamedBody {
+  readonly bytes: number;
+  readonly contentType: string;
 }
 
 /** The end of one try: an answer of any status, or none. */
@@ -56,6 +70,9 @@ export interface BackendAnswer {
   readonly droppedReason: string | null;
   /** `x-nightshift-dropped`, lower-case: the gateway dropped the request unserved; or null. */
   readonly dropped: string | null;
+  /** `x-should-retry: false`: the server says that another try would not end better. */
+  readonly isFinal: boolean;
+  readonly contentType: string | null;
   /** Time in the queue of the gateway (`Server-Timing`), ms; null if the answer does not say it. */
   readonly queueMs: number | null;
   /** `x-request-id` of the answer, or null. */

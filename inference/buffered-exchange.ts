@@ -30,6 +30,8 @@ interface AnswerHead {
   readonly retryAfter: string | null;
   readonly droppedReason: string | null;
   readonly dropped: string | null;
+  readonly isFinal: boolean;
+  readonly contentType: string | null;
   readonly queueMs: number | null;
   readonly requestId: string | null;
   readonly encoding: string | null;
@@ -168,6 +170,8 @@ export class BufferedExchange implements ResponseReader {
       retryAfter: head.retryAfter,
       droppedReason: head.droppedReason,
       dropped: head.dropped,
+      isFinal: head.isFinal,
+      contentType: head.contentType,
       queueMs: head.queueMs,
       requestId: head.requestId,
     });
@@ -187,8 +191,10 @@ function readHead(status: number, raw: readonly Buffer[]): AnswerHead {
     status,
     retryAfter: rawHeader(raw, 'retry-after'),
     droppedReason: lowerCase(rawHeader(raw, 'x-llm-d-request-dropped-reason')),
-    // A success is never a drop, so the usual answer costs no search.
+    // A success is neither a drop nor tried again, so the usual answer costs no search.
     dropped: status < 400 ? null : lowerCase(rawHeader(raw, 'x-nightshift-dropped')),
+    isFinal: status >= 400 && lowerCase(rawHeader(raw, 'x-should-retry')) === 'false',
+    contentType: rawHeader(raw, 'content-type'),
     queueMs: queueTimeMs(joinedRawHeader(raw, 'server-timing')),
     requestId: rawHeader(raw, 'x-request-id'),
     encoding: rawHeader(raw, 'content-encoding'),

@@ -1,9 +1,10 @@
 import type { HttpAttempt } from '../platform/http-client/attempt';
 import { joinPath, withoutTrailingSlashes } from '../platform/http-client/base-url';
+import { guardBody } from '../platform/http-client/outbound-body';
 import { openConnectionPool, type ConnectionPool } from '../platform/http-client/pool';
 import type { GatewayConfig } from '../platform/config-schema';
 import { AbortFanOut } from './abort-fan-out';
-import type { BackendRequest } from './backend';
+import type { BackendRequest, RequestForm } from './backend';
 import { createHeaderBuilder, type HeaderBuilder } from './request-headers';
 import type { GatewaySecrets } from './secrets';
 
@@ -66,7 +67,9 @@ export class GatewayConnections {
   dispatch(request: BackendRequest, attempt: HttpAttempt): void {
     const headers = this.#headersOf(request, this.#now());
     const path = joinPath(this.#basePath, request.path);
-    this.#pool.dispatch({ path, method: 'POST', headers, body: asBuffer(request.body) }, attempt);
+    const { body } = request;
+    const sent = body instanceof Uint8Array ? asBuffer(body) : piecesOf(body, request, attempt);
+    this.#pool.dispatch({ path, method: 'POST', headers, body: sent }, attempt);
   }
 
   /** Waits for requests in flight, then closes all connections. */
@@ -80,6 +83,23 @@ export class GatewayConnections {
       this.#onIdle = resolve;
     });
   }
+}
+
+/** The form piece by piece, as fast as the connection takes it. */
+function piecesOf(
+  form: RequestForm,
+  { maySend }: Pick<BackendRequest, 'maySend'>,
+  attempt: HttpAttempt,
+): Buffer {
+  const { pieces } = guardBody(form, {
+    isOver: () => attempt.isOver,
+    mayLeave: () => maySend?.() !== false,
+    onStopped: () => attempt.fail('unsent', 'the form was no longer allowed to be sent'),
+    onPiece: () => undefined,
+    onSourceFailed: () => attempt.fail('unsent', 'the form could not be read'),
+  });
+  // undici accepts any async iterable, but declares only streams.
+  return pieces as unknown as Buffer;
 }
 
 function asBuffer(bytes: Uint8Array): Buffer {

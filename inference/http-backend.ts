@@ -38,7 +38,7 @@ export function createHttpBackend(gateway: GatewayConfig, options: HttpBackendOp
       unsubscribe?.();
       resolve(outcome);
     };
-    const limits = { maxAnswerBytes, timeoutMs };
+    const limits = { maxAnswerBytes, timeoutMs: timerOf(request.timeoutMs ?? timeoutMs) };
     const exchange = new BufferedExchange({ request, reports, ...limits, onSettled });
     const { attempt } = exchange;
     const done = connections.track(attempt, signal);
@@ -68,8 +68,12 @@ const NOT_SENT: BackendOutcome = {
   message: 'the request was aborted before it was sent',
 };
 
+function timerOf(timeoutMs: number): number {
+  return Math.min(timeoutMs, MAX_TIMER_MS);
+}
+
 function timeoutOf(gateway: GatewayConfig): number {
-  const timeoutMs = Math.min(gateway.request_timeout, MAX_TIMER_MS);
+  const timeoutMs = timerOf(gateway.request_timeout);
   if (timeoutMs >= 1) return timeoutMs;
   const message = `gateway ${redactUrl(gateway.url)}: request_timeout must be longer than 0`;
   throw new NightshiftError('config_invalid', message);

@@ -4,6 +4,8 @@ import type { BackendRequest } from './backend';
 const NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
+const JSON_TYPE = 'application/json';
+
 /** The gateway's own headers. */
 export interface HeaderSettings {
   /** `Bearer …` of the gateway, or null. */
@@ -20,11 +22,19 @@ export type HeaderBuilder = (request: BackendRequest, nowMs: number) => string[]
  * header if it is reserved for us, or if HTTP/1.1 cannot carry it.
  */
 export function createHeaderBuilder({ authorization, objective }: HeaderSettings): HeaderBuilder {
-  const own = ['content-type', 'application/json', 'accept', 'application/json'];
-  if (objective !== undefined) own.push('x-gateway-inference-objective', objective);
+  const own = objective === undefined ? [] : ['x-gateway-inference-objective', objective];
+  const ofJson = ['content-type', JSON_TYPE, 'accept', JSON_TYPE, ...own];
+  const ofContent = ({ body, accept = JSON_TYPE }: BackendRequest): string[] => {
+    if (body instanceof Uint8Array && accept === JSON_TYPE) return ofJson;
+    const form = body instanceof Uint8Array ? null : body;
+    const length = form === null ? [] : ['content-length', String(form.bytes)];
+    return ['content-type', form?.contentType ?? JSON_TYPE, 'accept', accept, ...length, ...own];
+  };
   return (request, nowMs) => {
     const leftMs = Math.max(0, Math.floor(request.deadlineMs - nowMs));
-    const flat = own.concat('x-request-id', request.requestId, 'x-slo-ttft-ms', String(leftMs));
+    const flat = ofContent(request).concat(
+      ...['x-request-id', request.requestId, 'x-slo-ttft-ms', String(leftMs)],
+    );
     const isAuthorized = addGiven(flat, request.headers);
     if (!isAuthorized && authorization !== null) flat.push('authorization', authorization);
     return flat;

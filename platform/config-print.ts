@@ -10,6 +10,7 @@ const DURATIONS = new Set([
   'drain_budget',
   'heartbeat_timeout',
   'request_timeout',
+  'audio_request_timeout',
   'initial_backoff',
   'max_backoff',
   'cancel_grace',

@@ -81,6 +81,7 @@ function gatewayRules(path: string[], gateway: AnyGateway): RuleBreak[] {
       'must not be longer than max_backoff',
     ],
     [gateway.request_timeout === 0, 'request_timeout', 'must be longer than 0'],
+    [gateway.audio_request_timeout === 0, 'audio_request_timeout', 'must be longer than 0'],
     [
       gateway.api_key_name !== undefined && gateway.api_key_file !== undefined,
       'api_key_file',

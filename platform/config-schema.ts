@@ -26,6 +26,7 @@ const gatewayKeys = {
   inference_objective: z.string().min(1).optional(),
   send_fairness_header: z.boolean().default(false),
   max_concurrency: count.optional(),
+  audio_request_timeout: duration('1h'),
 };
 
 const globalGateway = z.strictObject({
@@ -99,6 +100,8 @@ const DEFAULT_ENDPOINTS = [
   '/v1/responses',
   '/v1/moderations',
   '/v1/audio/transcriptions',
+  '/v1/audio/translations',
+  '/v1/audio/speech',
 ];
 
 /**

@@ -1,6 +1,5 @@
 import { giveUpAtMs } from '../core/delegation/leftovers';
 import { takesEndpoint } from '../core/delegation/provider-types';
-import { endpointRule } from '../core/openai/endpoints';
 import type { Config } from '../platform/config-schema';
 import { fallsBack } from '../platform/config-provider-rules';
 import type { BatchRow } from '../storage/postgres/batches/types';
@@ -37,13 +36,11 @@ export function planDelegate(
   if (delegate === undefined || provider === undefined) return null;
   if (!takesEndpoint(provider.type, batch.endpoint)) return null;
   if (isExcluded(batch, delegate.tenants)) return null;
-  // Gateways are not sent recordings (docs/design/delegation.md#routing).
-  const mayUseGateway = !endpointRule(batch.endpoint).namesAudio;
   const { createdAtSec, expiresAtSec } = batch;
   const isSmall = entries < provider.min_lines;
   const isShort = (expiresAtSec - createdAtSec) * 1000 < delegate.min_window;
-  if (hasGateway && mayUseGateway && (isSmall || isShort)) return null;
-  const fallback = mayUseGateway && fallsBack(config, model);
+  if (hasGateway && (isSmall || isShort)) return null;
+  const fallback = fallsBack(config, model);
   return {
     provider: delegate.provider,
     queue: queueOf(delegate.provider),

@@ -1,6 +1,7 @@
 import type { ModelRoute } from '../activities/contract';
 import type { AnnouncedRoutes, SeenRoutes } from '../core/dispatch/announced-routes';
 import { findRoute, isKnownModel } from '../core/dispatch/announced-routes';
+import { isAudioEndpoint } from '../core/openai/endpoints';
 import { NO_GATEWAYS, type Registry } from '../inference/registry';
 import type { Logger } from '../platform/logger';
 import type { WorkerRoutes } from '../storage/postgres/worker-routes';
@@ -8,8 +9,8 @@ import { EXEC_QUEUE, modelQueue } from '../workflows/contract';
 
 /** Which task queue a model's chunks go to, according to all workers of the installation. */
 export interface RouteDirectory {
-  /** Null while no live worker can send requests of `model`. */
-  routeOf(model: string): ModelRoute | null;
+  /** Null while no live worker can send requests of `model`. Those of audio endpoints may take longer than others. */
+  routeOf(model: string, endpoint?: string): ModelRoute | null;
   /**
    * Whether a recent worker could send requests of `model`. If so, its lines wait and are not given up.
    * True for every model while no worker at all has announced anything.
@@ -65,8 +66,8 @@ class Directory implements RouteDirectory {
     this.#timer.unref();
   }
 
-  routeOf(model: string): ModelRoute | null {
-    const found = findRoute(model, this.#workers());
+  routeOf(model: string, endpoint = ''): ModelRoute | null {
+    const found = findRoute(model, this.#workers(), { isAudio: isAudioEndpoint(endpoint) });
     if (found === null) return null;
     const queue = found.queue === 'model' ? modelQueue(model) : EXEC_QUEUE;
     return { queue, requestTimeoutMs: found.requestTimeoutMs };
@@ -112,5 +113,10 @@ function announcedBy(registry: Registry): AnnouncedRoutes | null {
     models.map((model): [string, number] => [model, gateway.request_timeout]),
   );
   const only = registry.gateways.find(({ models }) => models.length === 0);
-  return { global: only?.gateway.request_timeout ?? null, models: Object.fromEntries(listed) };
+  const audio = registry.gateways.map(({ gateway }) => gateway.audio_request_timeout);
+  return {
+    global: only?.gateway.request_timeout ?? null,
+    models: Object.fromEntries(listed),
+    ...(audio.length === 0 ? {} : { audio: Math.max(...audio) }),
+  };
 }

@@ -93,13 +93,11 @@ export function createActivities(deps: ActivityDeps): WorkerActivities {
       progress,
       config,
       historyEvents: deps.historyEvents ?? null,
-      routeOf: (model) => routes.routeOf(model),
+      routeOf: (model, endpoint) => routes.routeOf(model, endpoint),
     }),
     ingest: async (input) => {
       const result = await ingest(input);
-      // Only delegates depend on the row: without any, it costs nothing.
-      const isDelegating = Object.keys(config.delegates).length > 0;
-      const row = isDelegating ? await batches.find(input.batchId) : null;
+      const row = await batches.find(input.batchId);
       return withProviders(withRoutes(result, { routes, config, row }), deps.showsProviders);
     },
     executeChunk: createExecuteChunk(deps),

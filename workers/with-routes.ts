@@ -10,7 +10,7 @@ import type { RouteDirectory } from './route-directory';
 export interface RouteSources {
   readonly routes: Pick<RouteDirectory, 'routeOf' | 'isKnown'>;
   readonly config: Config;
-  /** Null if the batch has no row, or nothing is delegated. */
+  /** Null if the batch has no row. */
   readonly row: BatchRow | null;
 }
 
@@ -41,7 +41,7 @@ function withRoute(
 ): PlannedModel {
   const { model, entries } = planned;
   const hasGateway = routes.isKnown(model);
-  const route = { safe: safeModel, ...(routes.routeOf(model) ?? NO_ROUTE) };
+  const route = { safe: safeModel, ...(routes.routeOf(model, row?.endpoint) ?? NO_ROUTE) };
   const settings = { config, queueOf: delegateQueue };
   const delegate =
     row === null ? null : planDelegate({ model, entries, hasGateway }, row, settings);

@@ -42,6 +42,7 @@ export class ModelLanes implements ModelRun {
     const { model, queue, requestTimeoutMs } = plan;
     this.#routing = new ModelRouting({
       model,
+      endpoint: context.opened.endpoint,
       route: { queue, requestTimeoutMs },
       isFresh: context.routesAreFresh && plan.undecided !== true,
       onChange: () => context.onChange(),

@@ -8,6 +8,8 @@ const FRESH_MS = 60_000;
 /** What the routing of a model starts with. */
 export interface ModelRoutingOptions {
   readonly model: string;
+  /** Of the batch. */
+  readonly endpoint: string;
   readonly route: ModelRoute;
   /** Whether `route` was looked up just now. */
   readonly isFresh: boolean;
@@ -51,17 +53,17 @@ export class ModelRouting {
   }
 
   async #find(): Promise<void> {
-    const { model } = this.#options;
-    this.#route = (await step('routeModel', { model })) ?? (await this.#untilRouted());
+    const { model, endpoint } = this.#options;
+    this.#route = (await step('routeModel', { model, endpoint })) ?? (await this.#untilRouted());
     this.#lookedUpMs = Date.now();
   }
 
   async #untilRouted(): Promise<ModelRoute> {
-    const { model, onChange } = this.#options;
+    const { model, endpoint, onChange } = this.#options;
     log.warn('no worker can send requests of this model: they wait', { model });
     this.unroutedSinceMs = Date.now();
     onChange();
-    const route = await awaitRouteActivity({ model });
+    const route = await awaitRouteActivity({ model, endpoint });
     log.info('the model has a route again', { model, queue: route.queue });
     this.unroutedSinceMs = null;
     onChange();

@@ -3,7 +3,7 @@ import { NO_USAGE } from '../../core/batch/counts';
 import type { FrameHeader, NewFrame } from '../../core/journal/frame';
 import { encodeFrame, FRAME_KIND } from '../../core/journal/frame';
 import { lineId } from '../../core/names/ids';
-import { embedAnswer } from '../../core/openai/answer';
+import { embedAnswer, type EmbeddedAnswer } from '../../core/openai/answer';
 import { modelTag } from '../../core/openai/answer-model';
 import type { LineErrorCode } from '../../core/openai/result-line';
 import { answerLine, errorLine } from '../../core/openai/result-line';
@@ -23,13 +23,12 @@ export interface FrameSubject {
   readonly customId: string;
 }
 
-/** The frame with a model server's answer. */
+/** The frame with a model server's answer; `embedded` is its body as JSON, by default as it is. */
 export function answerFrame(
   { batchId, line, customId }: FrameSubject,
-  answer: Pick<BackendAnswer, 'status' | 'requestId' | 'body'>,
+  { status, requestId, body }: Pick<BackendAnswer, 'status' | 'requestId' | 'body'>,
+  embedded: EmbeddedAnswer = embedAnswer(status, body),
 ): EncodedFrame {
-  const { status, requestId } = answer;
-  const embedded = embedAnswer(status, answer.body);
   const id = lineId(batchId, line.offset);
   const payload = answerLine({ lineId: id, customId, status, requestId, embedded });
   const header = {

@@ -3,7 +3,7 @@ import type { AcquireRequest, Permit } from '../../inference/dispatcher';
 import type { Route } from '../../inference/registry';
 import type { AdmissionQueue } from './admission-queue';
 import type { Chunk } from './chunk';
-import type { ChunkCosts } from './chunk-costs';
+import type { LineCosts } from './chunk-costs';
 import type { ChunkExit } from './chunk-exit';
 import type { ChunkLine } from './chunk-ledger';
 import type { ExecuteDispatcher } from './deps';
@@ -15,7 +15,7 @@ export interface ChunkPermitsOptions {
   readonly dispatcher: ExecuteDispatcher;
   readonly admissionQueue: AdmissionQueue;
   readonly exit: ChunkExit;
-  readonly costs: ChunkCosts;
+  readonly costs: LineCosts;
 }
 
 const MIN_FIRST_WAIT_MS = 10_000;
@@ -52,9 +52,14 @@ export class ChunkPermits {
     return this.#isWaiting;
   }
 
-  /** Takes a permit to send a line if one is free now. Synchronous, because it runs for every request. */
+  /**
+   * Takes a permit to send a line if one is free now, and the line's cost is known. Synchronous, because it runs for
+   * every request.
+   */
   tryAcquire(line: ChunkLine): Permit | null {
-    const permit = this.#o.dispatcher.tryAcquire(this.#requestOf(line));
+    const cost = this.#o.costs.expected(line);
+    if (cost === null) return null;
+    const permit = this.#o.dispatcher.tryAcquire({ ...this.#request, cost });
     if (permit !== null) this.#hadPermit = true;
     return permit;
   }
@@ -68,14 +73,11 @@ export class ChunkPermits {
     return permit;
   }
 
-  #requestOf(line: ChunkLine): AcquireRequest {
-    return { ...this.#request, cost: this.#o.costs.expected(line) };
-  }
-
   async #wait(line: ChunkLine): Promise<Permit | null> {
-    const { dispatcher, exit } = this.#o;
+    const { dispatcher, exit, costs } = this.#o;
     try {
-      const permit = await dispatcher.acquire(this.#requestOf(line), exit.exiting);
+      const cost = costs.expected(line) ?? (await costs.learn(line));
+      const permit = await dispatcher.acquire({ ...this.#request, cost }, exit.exiting);
       if (exit.reason === null) return permit;
       permit.release();
       return null;

@@ -11,7 +11,7 @@ import type { EncodedFrame } from './answer-frames';
 import { AutoResetEvent } from './auto-reset-event';
 import type { CancelReason } from './cancel-reason';
 import type { Chunk } from './chunk';
-import type { ChunkCosts } from './chunk-costs';
+import type { LineCosts } from './chunk-costs';
 import { ChunkExit } from './chunk-exit';
 import { ChunkJournal } from './chunk-journal';
 import type { ChunkLedger, ChunkLine } from './chunk-ledger';
@@ -24,6 +24,7 @@ import type { LineRun } from './line-run';
 import type { LineSender } from './line-sender';
 import type { TryOptions } from './line-try';
 import { permitWait } from './permit-wait';
+import { requestTimeoutOf } from './request-timeout';
 
 /** What a run needs. */
 export interface ChunkRunOptions {
@@ -38,7 +39,7 @@ export interface ChunkRunOptions {
   readonly writer: JournalWriter;
   readonly lease: ChunkLease;
   readonly sender: LineSender;
-  readonly costs: ChunkCosts;
+  readonly costs: LineCosts;
   /** Shared by all chunks of this process, like the gate. */
   readonly admissionQueue: AdmissionQueue;
   readonly gate: ExclusiveGate;
@@ -90,7 +91,7 @@ export class ChunkRun implements LineRun {
       holdLimitMs: holdLimitMs({
         timeSliceMs: chunk.timeSliceMs,
         attemptLimitMs: options.attemptLimitMs,
-        requestTimeoutMs: options.route.gateway.request_timeout,
+        requestTimeoutMs: requestTimeoutOf(options.route.gateway, chunk.endpoint),
       }),
       awaitsFirstAnswer: () => this.#answered === 0 && this.#inFlight > 0,
       onExit: () => this.#changed.set(),

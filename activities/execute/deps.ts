@@ -26,7 +26,7 @@ export interface ExecuteDeps {
   /** Records requests as spans; null or undefined for none. */
   readonly tracing?: Pick<Tracing, 'requests'> | null;
   readonly logger: Logger;
-  readonly config: Pick<Config, 'batch' | 'concurrency' | 'worker'>;
+  readonly config: Pick<Config, 'batch' | 'concurrency' | 'limits' | 'worker'>;
   /** Identity of this worker, for results and progress rows. */
   readonly worker: string;
   /** Aborts when the process shuts down: nothing new is sent, requests in flight are finished. */

@@ -1,8 +1,8 @@
 import { ApplicationFailure, Context } from '@temporalio/activity';
-import { endpointRule } from '../../core/openai/endpoints';
 import type { ExecuteChunkInput, ExecuteChunkResult } from '../contract';
 import { withHeartbeat } from '../runtime/with-heartbeat';
 import { AdmissionQueue } from './admission-queue';
+import { BatchFiles } from './batch-files';
 import type { Chunk } from './chunk';
 import { chunkOf } from './chunk';
 import { checkAdmission } from './chunk-admission';
@@ -10,7 +10,6 @@ import { ChunkAttempt } from './chunk-attempt';
 import type { ExecuteDeps } from './deps';
 import type { EndedAttempt, ExecuteObserver } from './observer';
 import { EmptyQueueLog } from './empty-queue-log';
-import { endLines } from './end-lines';
 import { ExclusiveGate } from './exclusive-gate';
 import type { RunContext } from './open-run';
 import type { SharedState } from './open-send-run';
@@ -32,11 +31,9 @@ export function createExecuteChunk(
     gate: new ExclusiveGate(),
     blocks: new ReadBlocks(),
     emptyQueues: new EmptyQueueLog(deps.dispatcher, deps.logger),
+    batchFiles: new BatchFiles(deps.store),
   };
   return async (input) => {
-    if (endpointRule(input.endpoint).namesAudio) {
-      return endLines(input, deps, () => 'unsupported_endpoint');
-    }
     const { info } = Context.current();
     const chunk = chunkOf(input);
     const crashes = crashesBefore(info.heartbeatDetails, info.attempt);

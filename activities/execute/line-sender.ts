@@ -1,6 +1,7 @@
 import { NO_USAGE, type Usage } from '../../core/batch/counts';
 import { dropLabelOf, loadSignal, retryCause } from '../../core/dispatch/outcome';
 import { retryAfterMs } from '../../core/dispatch/retry-after';
+import { isNightshiftError } from '../../core/errors';
 import { FRAME_KIND } from '../../core/journal/frame';
 import { lineId } from '../../core/names/ids';
 import { readLineFields } from '../../core/openai/member-ranges';
@@ -13,12 +14,14 @@ import type { ObjectReader } from '../../storage/object-store';
 import type { EncodedFrame } from './answer-frames';
 import { answerFrame, errorFrame } from './answer-frames';
 import type { Chunk } from './chunk';
-import type { ChunkCosts } from './chunk-costs';
+import type { LineCosts } from './chunk-costs';
 import type { ChunkLine } from './chunk-ledger';
 import type { EmptyQueueLog } from './empty-queue-log';
 import type { GatewayHeaders } from './gateway-headers';
+import type { LineBodies, LineBody } from './line-body';
 import type { ExecuteObserver } from './observer';
 import type { ReadBlocks } from './read-blocks';
+import { requestTimeoutOf } from './request-timeout';
 import type { SentTry, TryOptions, TryResult } from './line-try';
 import type { TryVerdict } from './try-judge';
 import { TryJudge } from './try-judge';
@@ -34,14 +37,14 @@ export interface LineSenderOptions {
   /** Null unless the batch is traced. */
   readonly spans: RequestSpans | null;
   readonly headers: GatewayHeaders;
-  readonly costs: ChunkCosts;
+  readonly costs: LineCosts;
+  readonly bodies: LineBodies;
   /** Shared by all chunks of this process. */
   readonly emptyQueues: EmptyQueueLog;
 }
 
 /**
- * Makes one try of one line: reads its bytes, sends exactly the bytes of `body`, and makes the result line
- * from the answer. Permits, time slices and ends are the caller's concern.
+ * Makes one try of one line: reads its bytes, sends its `body`, and makes the result line from the answer. Permits, time slices and ends are the caller's concern.
  */
 export class LineSender {
   readonly #options: LineSenderOptions;
@@ -54,17 +57,20 @@ export class LineSender {
 
   /** Makes one try. Rejects if the line could not be read or sent; such a try does not count. */
   async try(line: ChunkLine, how: TryOptions): Promise<TryResult> {
-    const { input, memory, blocks, route } = this.#options;
+    const { input, memory, blocks, route, bodies, chunk } = this.#options;
     const block = blocks.take(line.length);
     let reservation: Reservation | null = null;
+    let body: LineBody | null = null;
     try {
       const { offset, length } = line;
       const bytes =
         input.readNow?.(offset, length, block) ?? (await input.read(offset, length, block));
       const { bodyStart, bodyEnd, customId } = readLineFields(bytes);
-      const body = bytes.subarray(bodyStart, bodyEnd);
+      body = bodies.of(bytes.subarray(bodyStart, bodyEnd), lineId(chunk.batchId, offset));
+      if (body === null) return this.#withoutFile(line, customId, how);
+      const { memoryBytes } = body;
       reservation =
-        memory.tryReserve(body.length) ?? (await memory.reserve(body.length, how.signal));
+        memory.tryReserve(memoryBytes) ?? (await memory.reserve(memoryBytes, how.signal));
       if (!how.maySend()) {
         blocks.giveBack(block);
         return this.#unsent(how);
@@ -76,16 +82,19 @@ export class LineSender {
       if (isPutBack(outcome)) {
         how.load.used(0);
         span?.end({ status: null, failure: outcome.reason, outcome: 'retry', retryAtMs: null });
-        return this.#unsent(how);
+        if (body.failure === null) return this.#unsent(how);
+        if (!isNightshiftError(body.failure, 'object_missing')) throw body.failure;
+        return this.#withoutFile(line, customId, how);
       }
       // Only an answer proves that the connection no longer reads the body.
       if (outcome.kind === 'answer') blocks.giveBack(block);
-      return this.#settle(line, customId, { outcome, how, sentMs, limit, span });
+      return this.#settle(line, customId, { outcome, how, sentMs, limit, span, body });
     } catch (error) {
       // The try shows nothing about the gateway, so the breaker may send another probe.
       if (how.probe) route.breaker.onProbeLost(Date.now());
       throw error;
     } finally {
+      body?.close();
       reservation?.release();
     }
   }
@@ -103,6 +112,16 @@ export class LineSender {
     const nowMs = Date.now();
     if (probe) this.#options.route.breaker.onProbeLost(nowMs);
     return { kind: 'retry', atMs: nowMs };
+  }
+
+  /** Ends a line whose file is gone. No model server has seen it. */
+  #withoutFile(line: ChunkLine, customId: string, { probe, load }: TryOptions): TryResult {
+    const { observer, chunk, route } = this.#options;
+    if (probe) route.breaker.onProbeLost(Date.now());
+    load.used(0);
+    observer.requestSettled(chunk.model, false);
+    const frame = this.#errorFrame(line, customId, 'input_file_not_found');
+    return { kind: 'answered', frame, queueMs: 0 };
   }
 
   #beginSpan(line: ChunkLine): RequestSpan | null {
@@ -127,7 +146,7 @@ export class LineSender {
       this.#reportCost(sent, NO_USAGE);
       return verdict;
     }
-    const frame = this.#frameOf(line, customId, outcome);
+    const frame = this.#frameOf(line, customId, sent);
     this.#reportCost(sent, frame.header.usage);
     observer.requestSettled(chunk.model, frame.header.kind === FRAME_KIND.output);
     const queueMs = outcome.kind === 'answer' ? (outcome.queueMs ?? 0) : 0;
@@ -142,12 +161,14 @@ export class LineSender {
     if (cost > 0) observer.served(chunk.tenant, cost);
   }
 
-  #frameOf(line: ChunkLine, customId: string, outcome: BackendOutcome): EncodedFrame {
+  #frameOf(line: ChunkLine, customId: string, { outcome, body }: TracedTry): EncodedFrame {
     if (outcome.kind === 'failure') {
       return this.#errorFrame(line, customId, errorCodeOf(outcome.reason));
     }
     const { observer, chunk } = this.#options;
-    const frame = answerFrame({ batchId: chunk.batchId, line, customId }, outcome);
+    const embedded = body.embed(outcome);
+    if (embedded === null) return this.#errorFrame(line, customId, 'response_too_large');
+    const frame = answerFrame({ batchId: chunk.batchId, line, customId }, outcome, embedded);
     if (frame.header.kind === FRAME_KIND.output) observer.tokens(chunk.model, frame.header.usage);
     return frame;
   }
@@ -158,7 +179,7 @@ export class LineSender {
 
   async #send(
     line: ChunkLine,
-    body: Buffer,
+    { content, accept }: LineBody,
     { how, reservation, span }: Sending,
   ): Promise<BackendOutcome> {
     const { chunk, route, observer, headers } = this.#options;
@@ -168,7 +189,9 @@ export class LineSender {
     const outcome = await route.backend.send(
       {
         path: chunk.endpoint,
-        body,
+        body: content,
+        accept,
+        timeoutMs: requestTimeoutOf(route.gateway, chunk.endpoint),
         requestId: lineId(chunk.batchId, line.offset),
         deadlineMs: chunk.deadlineMs,
         headers: span === null ? given : { ...given, ...span.headers },
@@ -208,8 +231,10 @@ function isPutBack(outcome: BackendOutcome): outcome is BackendFailure {
   return outcome.kind === 'failure' && (outcome.reason === 'unsent' || outcome.reason === 'held');
 }
 
-/** A try that was sent, with its span; null unless the batch is traced. */
+/** A try that was sent. */
 interface TracedTry extends SentTry {
+  readonly body: LineBody;
+  /** Null unless the batch is traced. */
   readonly span: RequestSpan | null;
 }
 

@@ -1,6 +1,7 @@
 import { NightshiftError } from '../../core/errors';
 import type { RequestSpans } from '../../platform/tracing/tracing';
-import { ChunkCosts } from './chunk-costs';
+import type { BatchFiles } from './batch-files';
+import { openSources } from './chunk-sources';
 import type { ChunkRunOptions } from './chunk-run';
 import { ChunkRun } from './chunk-run';
 import type { ExecuteDeps } from './deps';
@@ -8,11 +9,10 @@ import { GatewayHeaders } from './gateway-headers';
 import type { LineSenderOptions } from './line-sender';
 import { LineSender } from './line-sender';
 import type { OpenRun, RunContext } from './open-run';
-import { openInput } from './open-run';
 
 /** State that all chunks of a process share. */
 export type SharedState = Pick<ChunkRunOptions, 'admissionQueue' | 'gate'> &
-  Pick<LineSenderOptions, 'blocks' | 'emptyQueues'>;
+  Pick<LineSenderOptions, 'blocks' | 'emptyQueues'> & { readonly batchFiles: BatchFiles };
 
 /** Opens a run that sends the open lines of a chunk. */
 export async function openSendRun(
@@ -29,16 +29,17 @@ export async function openSendRun(
     ...{ chunk, ledger: context.ledger, given: await readHeaders(context, deps) },
     divides: route.gateway.send_fairness_header,
   });
-  const input = await openInput(deps.store, context);
+  const sources = await openSources(context, deps, shared.batchFiles);
+  const { costs } = sources;
   const { memory, observer } = deps;
   const spans = requestSpans(chunk, deps);
-  const costs = new ChunkCosts();
   const sender = new LineSender({
-    ...{ chunk, route, input, memory, observer, spans, headers, costs },
+    ...{ chunk, route, memory, observer, spans, headers },
+    ...sources,
     ...shared,
   });
   const run = new ChunkRun({ ...context, deps, route, sender, costs, ...shared });
-  return { run, close: () => input.close() };
+  return { run, close: () => sources.close() };
 }
 
 /** Null unless the attempt is traced, so that requests of other batches cost nothing. */

@@ -3,6 +3,8 @@ export interface AnnouncedRoutes {
   /** The timeout for every model; null unless the worker has one gateway for all of them. */
   readonly global: number | null;
   readonly models: Readonly<Record<string, number>>;
+  /** The longest timeout of audio endpoints, which take longer; absent in announcements of earlier releases. */
+  readonly audio?: number | undefined;
 }
 
 /** The announcement of a worker, and its age. */
@@ -25,13 +27,20 @@ export const KNOWN_MS = 15 * 60_000;
  * The route of requests of `model`, or null if no live worker can send them. A worker that lists the model
  * takes precedence over one that takes every model. The longest timeout wins, because it only bounds how
  * long a chunk that hangs may run.
+ * @param options.isAudio whether their endpoint is one of audio
  */
-export function findRoute(model: string, workers: readonly SeenRoutes[]): FoundRoute | null {
+export function findRoute(
+  model: string,
+  workers: readonly SeenRoutes[],
+  { isAudio = false }: { readonly isAudio?: boolean } = {},
+): FoundRoute | null {
   const live = workers.filter(({ ageMs }) => ageMs <= LIVE_MS);
-  const named = live.map(({ models }) => timeoutOf(models, model));
+  const atLeast = (timeoutMs: number | null, { audio = 0 }: SeenRoutes): number | null =>
+    timeoutMs !== null && isAudio ? Math.max(timeoutMs, audio) : timeoutMs;
+  const named = live.map((worker) => atLeast(timeoutOf(worker.models, model), worker));
   const own = longest(named);
   if (own !== null) return { queue: 'model', requestTimeoutMs: own };
-  const shared = longest(live.map(({ global }) => global));
+  const shared = longest(live.map((worker) => atLeast(worker.global, worker)));
   return shared === null ? null : { queue: 'shared', requestTimeoutMs: shared };
 }
 

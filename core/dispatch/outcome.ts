@@ -13,6 +13,8 @@ export type TryOutcome =
       readonly droppedReason: string | null;
       /** `x-nightshift-dropped`, lower-case; null or absent if the request was not dropped. */
       readonly dropped?: string | null;
+      /** `x-should-retry: false`: another try would not end better. */
+      readonly isFinal?: boolean;
     }
   | {
       readonly kind: 'failure';
@@ -76,7 +78,8 @@ export function gatewayHealth(outcome: TryOutcome): BreakerFailureKind | 'alive'
     return outcome.reason === 'too_large' ? 'alive' : 'unknown';
   }
   if (isDropped(outcome)) return 'unknown';
-  if (isExpiredInQueue(outcome)) return 'alive';
+  // A server that advises against another try has looked at the request.
+  if (isExpiredInQueue(outcome) || outcome.isFinal === true) return 'alive';
   const { status } = outcome;
   return status === 502 || status === 503 || status === 504 ? status : 'alive';
 }

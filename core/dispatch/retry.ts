@@ -10,7 +10,7 @@ export interface RetrySettings {
 
 /**
  * Whether another try could end better: transport errors, timeouts, 408, 425, 429, 5xx, and every request
- * that was given up unserved (docs/design/execution.md#retries). A reply that says that the request's
+ * that was given up unserved (docs/design/execution.md#retries), unless the server says that it could not. A reply that says that the request's
  * deadline has passed is final only if it has.
  */
 export function isRetryable(outcome: TryOutcome, { isPastDeadline }: DeadlineState): boolean {
@@ -19,6 +19,7 @@ export function isRetryable(outcome: TryOutcome, { isPastDeadline }: DeadlineSta
   }
   if (isDropped(outcome)) return true;
   if (isExpiredInQueue(outcome)) return !isPastDeadline;
+  if (outcome.isFinal === true) return false;
   const { status } = outcome;
   return status === 408 || status === 425 || status === 429 || status >= 500;
 }

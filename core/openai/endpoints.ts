@@ -6,8 +6,10 @@ export interface EndpointRule {
   readonly countsInputs: boolean;
   /** Whether a missing `model` means the configured default. */
   readonly modelOptional: boolean;
-  /** Whether `body` names a recording, as an uploaded file or in itself. */
+  /** Whether `body` names a recording, as an uploaded file or in itself. Such a request is sent as a form. */
   readonly namesAudio: boolean;
+  /** Whether answers are audio. */
+  readonly answersAudio: boolean;
 }
 
 const PLAIN: EndpointRule = {
@@ -15,6 +17,7 @@ const PLAIN: EndpointRule = {
   countsInputs: false,
   modelOptional: false,
   namesAudio: false,
+  answersAudio: false,
 };
 
 const RULES: ReadonlyMap<string, EndpointRule> = new Map([
@@ -28,9 +31,16 @@ const RULES: ReadonlyMap<string, EndpointRule> = new Map([
   ['/v1/videos', { ...PLAIN, required: ['prompt'] }],
   ['/v1/audio/transcriptions', { ...PLAIN, namesAudio: true }],
   ['/v1/audio/translations', { ...PLAIN, namesAudio: true }],
+  ['/v1/audio/speech', { ...PLAIN, required: ['input', 'voice'], answersAudio: true }],
 ]);
 
 /** The rule of an endpoint. An endpoint that is only in the configuration requires nothing but `model`. */
 export function endpointRule(endpoint: string): EndpointRule {
   return RULES.get(endpoint) ?? PLAIN;
+}
+
+/** Whether requests of the endpoint carry audio, or answers do. They take long. */
+export function isAudioEndpoint(endpoint: string): boolean {
+  const { namesAudio, answersAudio } = endpointRule(endpoint);
+  return namesAudio || answersAudio;
 }

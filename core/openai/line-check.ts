@@ -104,12 +104,12 @@ function checkRequired(body: Members, required: readonly string[], report: Repor
   for (const name of required) if (isAbsent(body[name])) missing(`body.${name}`, report);
 }
 
-function checkStream(body: Members, { namesAudio }: EndpointRule, report: ReportFault): void {
+function checkStream(body: Members, rule: EndpointRule, report: ReportFault): void {
   if (body['stream'] === true) {
     const message = 'Streaming is not possible in a batch: remove `stream` or set it to false.';
     report('streaming_unsupported', message, 'body.stream');
   }
-  if (!namesAudio || body['stream_format'] !== 'sse') return;
+  if (body['stream_format'] !== 'sse' || !(rule.namesAudio || rule.answersAudio)) return;
   const message = 'Streaming is not possible in a batch: remove `stream_format`.';
   report('streaming_unsupported', message, 'body.stream_format');
 }

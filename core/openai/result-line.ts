@@ -13,8 +13,6 @@ export const LINE_ERROR_CODES = {
   model_not_found: 'No model server serves the model of this request.',
   input_file_not_found:
     'The file `body.file_id` was not found when the batch began: it does not exist, was deleted, or has expired.',
-  unsupported_endpoint:
-    'Requests of this endpoint run only at providers, and the model of this request does not run at one.',
   batch_cancelled: 'This request was not executed, because the batch was cancelled.',
   batch_expired: 'This request could not be executed before the completion window expired.',
   batch_failed: 'This request was not executed, because the batch failed.',

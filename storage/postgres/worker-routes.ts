@@ -34,8 +34,8 @@ export function createWorkerRoutes(pool: Pool): WorkerRoutes {
          group by routes`,
         [worker, routes === null ? null : JSON.stringify(routes), KNOWN_MS, FORGET_AFTER],
       );
-      return rows.map(({ routes: { global, models }, age_ms }) => {
-        return { global, models, ageMs: Math.max(0, age_ms) };
+      return rows.map(({ routes: { global, models, audio }, age_ms }) => {
+        return { global, models, audio, ageMs: Math.max(0, age_ms) };
       });
     },
   };

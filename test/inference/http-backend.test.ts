@@ -112,6 +112,8 @@ describe('the answer of a model server', () => {
       retryAfter: '7',
       droppedReason: 'rejected-ttl-expired',
       dropped: null,
+      isFinal: false,
+      contentType: null,
       queueMs: null,
       requestId: 'abc',
     });

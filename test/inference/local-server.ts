@@ -68,6 +68,7 @@ export function gatewayOf(url: string, changes: Partial<GatewayConfig> = {}): Ga
     tls_insecure_skip_verify: false,
     send_fairness_header: false,
     request_timeout: 5_000,
+    audio_request_timeout: 60_000,
     max_retries: 3,
     initial_backoff: 1_000,
     max_backoff: 60_000,

@@ -10,7 +10,8 @@ import type { ExecuteChunkInput, ExecuteChunkResult } from '../../../activities/
 import type { StopCause } from '../../../core/batch/status';
 import type { FrameKind } from '../../../core/journal/frame';
 import { FRAME_KIND } from '../../../core/journal/frame';
-import { planKey } from '../../../core/names/object-names';
+import { inputFilesKey, planKey } from '../../../core/names/object-names';
+import { encodeInputFiles, type InputFiles } from '../../../core/plan/input-files';
 import { encodePlanEntry, PLAN_ENTRY_BYTES } from '../../../core/plan/plan-entry';
 import { createMemoryBudget } from '../../../inference/memory-budget';
 import { createPermitDispatcher } from '../../../inference/permit-dispatcher';
@@ -110,6 +111,10 @@ export interface ChunkWorldOptions {
   readonly replace?: (deps: ExecuteDeps) => Partial<ExecuteDeps>;
   /** Further settings of the gateway. */
   readonly gateway?: Record<string, unknown>;
+  /** Bodies of the lines, instead of the usual ones. */
+  readonly bodies?: readonly object[];
+  /** Uploaded files that lines name, by id. */
+  readonly files?: Readonly<Record<string, { readonly filename: string; readonly bytes: Buffer }>>;
 }
 
 /** Real files, journal, gateway and permits, as in a worker. Rows and Temporal are fakes. */
@@ -127,7 +132,8 @@ export async function chunkWorld(
   const write = (line: string) => warnings.push((JSON.parse(line) as { msg: string }).msg);
   const logger = pino({ level: 'warn' }, { write });
   const journal = createFilesystemJournal({ path, store, logger });
-  const input = { store, journal, lines, offsets: await writeInput(store, lines) };
+  const input = { store, journal, lines, offsets: await writeInput(store, lines, options.bodies) };
+  if (options.files !== undefined) await writeFiles(store, options.files);
   const lease = new FakeLease();
   const drain = new AbortController();
   let tries = 0;
@@ -242,23 +248,43 @@ function chunkInput(lines: number, over: Partial<ExecuteChunkInput> = {}): Execu
 }
 
 /** Lines named `l0`, `l1`, …; the plan is in input order. */
-async function writeInput(store: ObjectStore, lines: number): Promise<number[]> {
+async function writeInput(
+  store: ObjectStore,
+  lines: number,
+  bodies?: ChunkWorldOptions['bodies'],
+): Promise<number[]> {
   const plan = Buffer.alloc(lines * PLAN_ENTRY_BYTES);
   const offsets: number[] = [];
   let text = '';
   for (let i = 0; i < lines; i++) {
-    const line = `{"custom_id":"l${i}","method":"POST","url":"/v1/chat/completions","body":{"model":"m", "n":"l${i}"}}`;
+    const body = bodies === undefined ? `{"model":"m", "n":"l${i}"}` : JSON.stringify(bodies[i]);
+    const line = `{"custom_id":"l${i}","method":"POST","url":"/v1/chat/completions","body":${body}}`;
     encodePlanEntry(plan, i * PLAN_ENTRY_BYTES, {
-      offset: text.length,
-      length: line.length,
+      offset: Buffer.byteLength(text),
+      length: Buffer.byteLength(line),
       prefixHash: 0,
     });
-    offsets.push(text.length);
+    offsets.push(Buffer.byteLength(text));
     text += `${line}\n`;
   }
   await store.putIfAbsent(INPUT_KEY, Buffer.from(text));
   await store.putIfAbsent(planKey(BATCH_ID, NONCE, 'm'), plan);
   return offsets;
+}
+
+async function writeFiles(
+  store: ObjectStore,
+  files: NonNullable<ChunkWorldOptions['files']>,
+): Promise<void> {
+  const listed: InputFiles = new Map(
+    Object.entries(files).map(([id, { filename, bytes }]) => {
+      return [id, { key: `files/t/${id}`, bytes: bytes.length, filename }];
+    }),
+  );
+  for (const [id, { bytes }] of Object.entries(files)) {
+    await store.putIfAbsent(`files/t/${id}`, bytes);
+  }
+  await store.putIfAbsent(inputFilesKey(BATCH_ID, NONCE), encodeInputFiles(listed));
 }
 
 /** The input file of the chunk, and the journal of its answers. */

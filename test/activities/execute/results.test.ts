@@ -30,6 +30,8 @@ const answer = (status: number, body: string): BackendOutcome => ({
   retryAfter: null,
   droppedReason: null,
   dropped: null,
+  isFinal: false,
+  contentType: null,
   queueMs: null,
   requestId: 'from-the-server',
 });

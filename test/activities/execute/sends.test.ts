@@ -172,7 +172,8 @@ describe('the bytes of a request', () => {
     const sent: { body: Uint8Array; text: string }[] = [];
     const { run } = await open(20, ok, {
       replace: ({ registry }) => ({
-        registry: played(registry, ({ body }) => {
+        registry: played(registry, ({ body: content }) => {
+          const body = content as Uint8Array;
           sent.push({ body, text: Buffer.from(body).toString() });
           return fail(sent.length % 2 === 0 ? 'timeout' : 'connection');
         }),

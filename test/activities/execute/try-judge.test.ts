@@ -36,7 +36,14 @@ function sent(outcome: BackendOutcome, over: Partial<SentTry['how']> = {}): Sent
 function answer(status: number, dropped: string | null = null): BackendOutcome {
   return {
     ...{ kind: 'answer', status, body: Buffer.from('{}'), retryAfter: '1' },
-    ...{ droppedReason: null, dropped, queueMs: null, requestId: null },
+    ...{
+      droppedReason: null,
+      dropped,
+      isFinal: false,
+      contentType: null,
+      queueMs: null,
+      requestId: null,
+    },
   };
 }
 
