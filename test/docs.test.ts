@@ -161,7 +161,12 @@ describe('every page', () => {
     const text = read(page);
     const files = [...text.matchAll(/`((?:[a-z-]+\/)+[a-z0-9.-]*)`/g)]
       .map(([, name]) => name ?? '')
-      .filter((name) => !/^application\/|^http\/protobuf$|^nightshift\/testing$/.test(name));
+      .filter(
+        (name) =>
+          !/^(application|audio|multipart|text)\/|^http\/protobuf$|^nightshift\/testing$/.test(
+            name,
+          ),
+      );
     const scripts = [...text.matchAll(/npm (?:run )?(demo|start|test|lint|[a-z:]+)\b/g)]
       .map(([, name]) => name ?? '')
       .filter((name) => !NOT_SCRIPTS.includes(name));

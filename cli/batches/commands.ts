@@ -116,7 +116,11 @@ function addResults(program: Command, makeIo: () => ClientIo): void {
     .addHelpText('after', BATCH_EXIT_HELP)
     .addHelpText(
       'after',
-      examples(['nightshift results batch_… -o answers.jsonl', 'nightshift results batch_… -o -']),
+      examples([
+        'nightshift results batch_… -o answers.jsonl',
+        'nightshift results batch_… -o -',
+        'nightshift results batch_… --audio spoken',
+      ]),
     )
     .action((id: string, flags: ConnectionFlags & ResultFlags) => runResults(makeIo(), id, flags));
 }
@@ -142,6 +146,7 @@ function withResultFlags(command: Command, stem: string): Command {
       '--errors <file>',
       `file for failed requests; - for stdout (default: ${stem}.errors.jsonl)`,
     )
+    .option('--audio <folder>', 'unpack speech from the output file into files named by custom_id')
     .option('--force', 'overwrite existing files');
 }
 

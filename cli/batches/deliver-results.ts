@@ -42,6 +42,8 @@ export async function deliverResults(batch: Batch, delivery: Delivery): Promise<
 
 /** The command line that fetches the results of a batch later. */
 export function resultsCommand(batch: Batch, targets: ResultTargets, { service }: Session): string {
-  const files = `-o ${shellWord(targets.output)} --errors ${shellWord(targets.errors)}`;
-  return `nightshift results ${batch.id} ${files}${service.followUpFlags}`;
+  const { output, errors, audio } = targets;
+  const files = `-o ${shellWord(output)} --errors ${shellWord(errors)}`;
+  const unpacked = audio === null ? '' : ` --audio ${shellWord(audio)}`;
+  return `nightshift results ${batch.id} ${files}${unpacked}${service.followUpFlags}`;
 }

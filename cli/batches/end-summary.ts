@@ -42,11 +42,15 @@ function elapsedTime({ request_counts: counts }: Batch, tookMs: number): string 
   return `${humanDuration(tookMs)}${rate}`;
 }
 
-function fileRows(batch: Batch, { output, errors }: FetchedResults): Cell[][] {
+function fileRows(batch: Batch, { output, errors, audio }: FetchedResults): Cell[][] {
   const named = (target: string): string => (target === STDOUT ? 'stdout' : target);
   const row = (name: string, file: FetchedResults['output']): Cell[][] =>
     file === null ? [] : [[name, `${named(file.target)} (${humanBytes(file.bytes)})`]];
   const rows = [...row('output', output), ...row('errors', errors)];
+  if (audio !== null) {
+    const { files, dir, bytes } = audio;
+    rows.push(['audio', `${grouped(files)} files in ${dir} (${humanBytes(bytes)})`]);
+  }
   const isBare = rows.length === 0 && batch.status !== 'failed';
   return isBare ? [['files', 'the batch has no result files']] : rows;
 }

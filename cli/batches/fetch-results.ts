@@ -11,6 +11,7 @@ import type { Reporter } from './reporter';
 import { STDOUT, type ResultTargets } from './result-targets';
 import { saveFile } from './save-file';
 import { retryTransfer } from './transfer-retry';
+import { unpackAudio, type UnpackedAudio } from './unpack-audio';
 
 /** Where results come from and where they go. */
 export interface FetchOptions {
@@ -34,12 +35,14 @@ export interface FetchedResults {
   readonly errors: SavedFile | null;
   /** Lines of the error file by error code, most frequent first. */
   readonly failures: readonly FailureKind[];
+  /** Null unless they were wanted and there is an output file. */
+  readonly audio: UnpackedAudio | null;
 }
 
 const ATTEMPTS = 5;
 
 /**
- * Downloads the result files of an ended batch. If the connection breaks, the download starts again, up to
+ * Downloads the result files of an ended batch, and unpacks speech if a folder for it is named. If the connection breaks, the download starts again, up to
  * 5 attempts in all. Once bytes went to stdout there is no retry, because they cannot be taken back.
  *
  * @throws unavailable, not_found if a file was deleted, invalid_request if it cannot be written
@@ -49,7 +52,17 @@ export async function fetchResults(batch: Batch, options: FetchOptions): Promise
   const tally: { kinds: FailureKind[] } = { kinds: [] };
   const output = await fetchFile(batch.output_file_id, targets.output, options);
   const errors = await fetchFile(batch.error_file_id, targets.errors, options, tally);
-  return { output, errors, failures: tally.kinds };
+  return { output, errors, failures: tally.kinds, audio: await unpacked(output, options) };
+}
+
+async function unpacked(
+  output: SavedFile | null,
+  { targets, force, interrupts }: FetchOptions,
+): Promise<UnpackedAudio | null> {
+  const { audio: dir } = targets;
+  return output === null || dir === null
+    ? null
+    : unpackAudio(output.target, { dir, force, interrupts });
 }
 
 async function fetchFile(

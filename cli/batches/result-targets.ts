@@ -6,12 +6,15 @@ import { NightshiftError } from '../../core/errors';
 export interface ResultTargets {
   readonly output: string;
   readonly errors: string;
+  /** A folder for the files of speech; null if they are not unpacked. */
+  readonly audio: string | null;
 }
 
 /** Flags that name the targets. */
 export interface ResultFlags {
   readonly output?: string;
   readonly errors?: string;
+  readonly audio?: string;
   readonly force?: boolean;
 }
 
@@ -19,15 +22,16 @@ export interface ResultFlags {
 export const STDOUT = '-';
 
 /** The targets that the flags name. */
-export function chosenTargets({ output, errors }: ResultFlags): Partial<ResultTargets> {
+export function chosenTargets({ output, errors, audio }: ResultFlags): Partial<ResultTargets> {
   return {
+    ...(audio === undefined ? {} : { audio }),
     ...(output === undefined ? {} : { output }),
     ...(errors === undefined ? {} : { errors }),
   };
 }
 
 /** Whether a result file goes to stdout. */
-export function usesStdout({ output, errors }: ResultTargets): boolean {
+export function usesStdout({ output, errors }: Pick<ResultTargets, 'output' | 'errors'>): boolean {
   return output === STDOUT || errors === STDOUT;
 }
 
@@ -44,7 +48,10 @@ export function refuseMixedStdout(
 export function targetsBeside(input: string): ResultTargets {
   const extension = extname(input) || '.jsonl';
   const stem = input.slice(0, input.length - extname(input).length);
-  return { output: `${stem}.output${extension}`, errors: `${stem}.errors${extension}` };
+  return {
+    ...{ output: `${stem}.output${extension}`, errors: `${stem}.errors${extension}` },
+    audio: null,
+  };
 }
 
 /** Result files named after the batch, in the current folder. */
@@ -64,11 +71,17 @@ export interface TargetRules {
  *
  * @throws invalid_request if a folder is missing, a file would be overwritten, or both targets are the same
  */
-export function checkTargets({ output, errors }: ResultTargets, rules: TargetRules): void {
+export function checkTargets({ output, errors, audio }: ResultTargets, rules: TargetRules): void {
   if (realPathOf(output) === realPathOf(errors) && !isDevice(output)) {
     throw refusal(`output and errors would both go to ${output}: name another file with --errors`);
   }
   for (const target of [output, errors]) checkTarget(target, rules);
+  if (audio === null) return;
+  if (output === STDOUT || isDevice(output))
+    throw refusal('--audio reads the output file: name a file with -o');
+  if (existsSync(audio) && !statSync(audio).isDirectory()) {
+    throw refusal(`${audio} is no folder: name another one with --audio`);
+  }
 }
 
 function checkTarget(target: string, { force, input }: TargetRules): void {

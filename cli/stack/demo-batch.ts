@@ -6,6 +6,7 @@ import { createBatchService } from '../batches/batch-service';
 import { fetchResults, type FetchedResults } from '../batches/fetch-results';
 import { interruptsFrom } from '../batches/interrupts';
 import { createReporter } from '../batches/reporter';
+import type { ResultTargets } from '../batches/result-targets';
 import { submitBatch } from '../batches/submit-batch';
 import { watchBatch } from '../batches/watch-batch';
 import type { ProviderJob } from '../batches/provider-job';
@@ -93,9 +94,9 @@ function clientOf({ api, access, signal }: DemoBatchOptions) {
   };
 }
 
-function targetsIn(folder: string, batchId: string): { output: string; errors: string } {
+function targetsIn(folder: string, batchId: string): ResultTargets {
   const target = (kind: string): string => shortPath(join(folder, `${batchId}_${kind}.jsonl`));
-  return { output: target('output'), errors: target('error') };
+  return { output: target('output'), errors: target('error'), audio: null };
 }
 
 /** Relative to the current folder if the file is below it. */

@@ -6,6 +6,6 @@ describe('default result files', () => {
     ['in', 'in.output.jsonl', 'in.errors.jsonl'],
     ['a.b/in', 'a.b/in.output.jsonl', 'a.b/in.errors.jsonl'],
   ])('of %s are %s and %s', (input, output, errors) =>
-    expect(targetsBeside(input)).toEqual({ output, errors }),
+    expect(targetsBeside(input)).toEqual({ output, errors, audio: null }),
   );
 });

@@ -1,0 +1,107 @@
+import { createReadStream } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { NightshiftError } from '../../core/errors';
+import { isJsonObject } from '../../core/openai/json-object';
+import type { Interrupts } from './interrupts';
+import { saveFile } from './save-file';
+import { SpeechNames } from './speech-names';
+
+/** Where speech is unpacked to. */
+export interface UnpackOptions {
+  readonly dir: string;
+  readonly force: boolean;
+  readonly interrupts: Pick<Interrupts, 'pending'>;
+}
+
+/** What was unpacked. */
+export interface UnpackedAudio {
+  readonly dir: string;
+  readonly files: number;
+  readonly bytes: number;
+}
+
+interface Speech {
+  readonly customId: string;
+  readonly format: string;
+  readonly audio: Buffer;
+}
+
+/** Lines without it are not parsed. */
+const MARK = Buffer.from('"object":"audio.speech"');
+const NEW_LINE = 0x0a;
+
+/**
+ * Writes each line of an output file that holds speech to a file of its own (docs/design/recordings.md#unpacked-speech).
+ * An interrupt ends it after the file that is being written.
+ *
+ * @throws invalid_request if a file exists and `force` is false, or cannot be written
+ */
+export async function unpackAudio(
+  outputFile: string,
+  { dir, force, interrupts }: UnpackOptions,
+): Promise<UnpackedAudio> {
+  await makeFolder(dir);
+  const names = new SpeechNames();
+  let files = 0;
+  let bytes = 0;
+  for await (const line of linesOf(outputFile)) {
+    if (interrupts.pending !== null) break;
+    const speech = speechIn(line);
+    if (speech === null) continue;
+    const { customId, format, audio } = speech;
+    const target = join(dir, names.next(customId, format));
+    await saveFile({ target, force, stdout: new PassThrough() }, async (sink) => {
+      sink.write(audio);
+    });
+    files++;
+    bytes += audio.length;
+  }
+  return { dir, files, bytes };
+}
+
+async function makeFolder(dir: string): Promise<void> {
+  await mkdir(dir, { recursive: true }).catch((cause: Error) => {
+    const message = `cannot make the folder ${dir} for --audio: ${cause.message}`;
+    throw new NightshiftError('invalid_request', message, { cause });
+  });
+}
+
+/** The lines of a file, one in memory at a time. Only a line feed ends one. */
+async function* linesOf(path: string): AsyncGenerator<Buffer> {
+  let parts: Buffer[] = [];
+  for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
+    let start = 0;
+    for (let end; (end = chunk.indexOf(NEW_LINE, start)) !== -1; start = end + 1) {
+      yield Buffer.concat([...parts, chunk.subarray(start, end)]);
+      parts = [];
+    }
+    parts.push(chunk.subarray(start));
+  }
+  yield Buffer.concat(parts);
+}
+
+function speechIn(line: Buffer): Speech | null {
+  if (!line.includes(MARK)) return null;
+  const { custom_id: customId, response } = objectIn(parsed(line));
+  const { object, format, audio } = objectIn(objectIn(response)['body']);
+  if (object !== 'audio.speech' || typeof audio !== 'string') return null;
+  return {
+    ...{ customId: String(customId), format: String(format) },
+    audio: Buffer.from(audio, 'base64'),
+  };
+}
+
+/** A result line, of which the model server may have written any JSON; null if it cannot be read. */
+function parsed(line: Buffer): unknown {
+  try {
+    return JSON.parse(line.toString('utf8'));
+  } catch {
+    return null;
+  }
+}
+
+function objectIn(value: unknown): Readonly<Record<string, unknown>> {
+  return isJsonObject(value) ? value : {};
+}
