@@ -80,7 +80,16 @@ describe('the npm package', () => {
     expect(packedBytes).toBeLessThan(1_500_000);
     const folders = new Set(files.map((file) => file.split('/')[0]));
     expect([...folders].sort()).toEqual(
-      ['LICENSE', 'README.md', 'cli', 'dist', 'examples', 'package.json', 'storage'].sort(),
+      [
+        'LICENSE',
+        'README.md',
+        'cli',
+        'dist',
+        'examples',
+        'package.json',
+        'proto',
+        'storage',
+      ].sort(),
     );
     const types = files.filter((file) => file.endsWith('.ts'));
     expect(types).toEqual(['dist/embedded/start-stack.d.ts']);
