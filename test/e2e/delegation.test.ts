@@ -124,7 +124,7 @@ it('answers a batch of local and delegated models in input order, each line once
   expect(input).not.toMatch(/c-\d/);
 }, 120_000);
 
-it('transcribes uploaded recordings in each format, and says which lines it cannot', async () => {
+it('transcribes uploaded recordings in each format at the provider, and others at their gateway', async () => {
   const recording = await stack.client.files.create({
     file: await OpenAI.toFile(Buffer.alloc(64_000, 'sound'), 'call.wav'),
     purpose: 'user_data',
@@ -138,8 +138,8 @@ it('transcribes uploaded recordings in each format, and says which lines it cann
       file_data: Buffer.alloc(64_000, 'sound').toString('base64'),
       filename: 'a.mp3',
     },
-    { ...heard, file_id: 'file-unknown' },
     { ...heard, model: 'here' },
+    { ...heard, file_id: 'file-unknown' },
   ];
   const ended = await runRequests(
     stack.client,
@@ -148,19 +148,21 @@ it('transcribes uploaded recordings in each format, and says which lines it cann
   );
   expect(ended.batch).toMatchObject({
     status: 'completed',
-    request_counts: { completed: 6, failed: 2 },
+    request_counts: { completed: 7, failed: 1 },
   });
   expect(ended.output.map(({ custom_id: id }) => id)).toEqual(
-    requests.slice(0, 6).map((_, i) => `c-${i}`),
+    requests.slice(0, 7).map((_, i) => `c-${i}`),
   );
-  const texts = ended.output.map(({ response }) => response?.body['text']);
+  const texts = ended.output.slice(0, 6).map(({ response }) => response?.body['text']);
   const [spoken] = texts;
   const cue = expect.stringMatching(/^(1|WEBVTT\n)\n00:00:00[.,]000 --> 00:00:/);
   expect(texts).toEqual([spoken, `${String(spoken)}\n`, cue, cue, spoken, spoken]);
   expect(ended.output[4]?.response?.body).toMatchObject({ language: 'english', duration: 1.9 });
   expect(ended.errors.map(({ custom_id: id, error }) => [id, error?.code])).toEqual([
-    ['c-6', 'input_file_not_found'],
-    ['c-7', 'unsupported_endpoint'],
+    ['c-7', 'input_file_not_found'],
+  ]);
+  expect(near.seen.map(({ body }) => body)).toEqual([
+    expect.stringContaining('filename="call.wav"'),
   ]);
 }, 120_000);
 
