@@ -139,7 +139,7 @@ function languageName(code: string): string {
 /** Subtitles as SubRip: https://www.loc.gov/preservation/digital/formats/fdd/fdd000569.shtml. */
 function subRip(transcription: Transcription): string {
   const cues = subtitlesOf(transcription).map(({ startSec, endSec, text }, index) => {
-    return `${index + 1}\n${timeOf(startSec, ',')} --> ${timeOf(endSec, ',')}\n${text}\n\n`;
+    return `${index + 1}\n${timeOf(startSec, ',')} --> ${timeOf(endSec, ',')}\n${cueText(text)}\n\n`;
   });
   return cues.join('');
 }
@@ -147,9 +147,17 @@ function subRip(transcription: Transcription): string {
 /** Subtitles as WebVTT: https://www.w3.org/TR/webvtt1/. */
 function webVtt(transcription: Transcription): string {
   const cues = subtitlesOf(transcription).map(({ startSec, endSec, text }) => {
-    return `${timeOf(startSec, '.')} --> ${timeOf(endSec, '.')}\n${text}\n\n`;
+    return `${timeOf(startSec, '.')} --> ${timeOf(endSec, '.')}\n${cueText(text)}\n\n`;
   });
   return `WEBVTT\n\n${cues.join('')}`;
+}
+
+/** Segments begin with a space, and neither an empty line nor an arrow may stand within a subtitle. */
+function cueText(text: string): string {
+  return text
+    .trim()
+    .replace(/\s*\n\s*/g, '\n')
+    .replaceAll('-->', '->');
 }
 
 /** A recogniser without segments gives one subtitle for the whole recording. */

@@ -24,7 +24,7 @@ export function findPython(): string | null {
   if (hasClient(python)) return python;
   const steps = [
     ['python3', '-m', 'venv', folder],
-    [python, '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', 'openai'],
+    [python, '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', 'openai[realtime]'],
   ];
   for (const [command = '', ...args] of steps) {
     const done = spawnSync(command, args, { timeout: INSTALL_LIMIT_MS, encoding: 'utf8' });
@@ -37,7 +37,7 @@ export function findPython(): string | null {
 }
 
 function hasClient(python: string): boolean {
-  return existsSync(python) && spawnSync(python, ['-c', 'import openai']).status === 0;
+  return existsSync(python) && spawnSync(python, ['-c', 'import openai, websockets']).status === 0;
 }
 
 /** Runs all checks with the Python client. */
