@@ -154,9 +154,10 @@ function webVtt(transcription: Transcription): string {
 
 /** Segments begin with a space, and neither an empty line nor an arrow may stand within a subtitle. */
 function cueText(text: string): string {
-  return text
-    .trim()
-    .replace(/\s*\n\s*/g, '\n')
+  const lines = text.split('\n').map((line) => line.trim());
+  return lines
+    .filter((line) => line !== '')
+    .join('\n')
     .replaceAll('-->', '->');
 }
 
