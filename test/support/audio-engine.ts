@@ -20,14 +20,18 @@ export const ENGINE_START_MS = 90_000;
 const FOLDER = join(packageRoot(), 'examples', 'audio-worker');
 const PROGRAM = join(FOLDER, 'worker.py');
 
-/**
- * `describe` for tests with real speech; the body gets the Python that has the engine's packages. The first call on a
- * machine installs 600 MB of them. Without Python or a package index, the tests are skipped and the title says why.
- */
-export function describeWithAudioEngine(title: string, body: (python: string) => void): void {
+/** Python with the engine's packages, or why tests with real speech are skipped. */
+export interface FoundEngine {
+  readonly python: string;
+  /** To be added to the title of skipped tests; empty if they can run. */
+  readonly skipped: string;
+}
+
+/** The first call on a machine installs 600 MB of packages. Without Python or a package index there are none. */
+export function findAudioEngine(): FoundEngine {
   const found = findPythonEnvironment('audio-engine', join(FOLDER, 'requirements.txt'));
-  if ('python' in found) return describe(title, () => body(found.python));
-  describe.skip(`${title} (skipped: ${found.missing})`, () => body(''));
+  if ('python' in found) return { python: found.python, skipped: '' };
+  return { python: '', skipped: ` (skipped: ${found.missing})` };
 }
 
 /** Starts the engine with options of its command line. Resolves when it serves. It ends with the test at the latest. */
