@@ -77,7 +77,7 @@ export class AudioPool implements AudioScheduler {
   }
 
   get isComplete(): boolean {
-    return this.#parts.links.every(({ healthReplies }) => healthReplies > 0);
+    return this.#parts.links.every(({ hasNamedModels }) => hasNamedModels);
   }
 
   get readyWorkers(): number {

@@ -4,12 +4,12 @@ import { BAND, type Band } from '../../core/dispatch/queue/band';
 import { isNightshiftError } from '../../core/errors';
 import { endWith } from '../../http/connections/bare-answer';
 import { headerValues } from '../../http/headers/header-values';
-import { answerFault } from '../answers/drop-answer';
 import { bandOf } from '../requests/admission-rules';
 import { refuseBody } from '../requests/arriving-bodies';
 import { startExchange, unknownModel } from '../requests/handle-request';
 import type { AudioContext } from './audio-context';
 import { AudioExchange } from './audio-exchange';
+import { answerTooEarly, isTooEarly } from './early-requests';
 import { checkFormHead, declaredBytes, type ReceivedForm, receiveForm } from './receive-form';
 import { ReceivedBody } from './received-body';
 import { inspectRecording } from './recording';
@@ -100,17 +100,13 @@ function passOn(
   model: string,
   { request, reply, body, form, band }: Arrived,
 ): void {
-  const { pools, audio, config } = context;
-  const pool = pools.poolOf(model);
-  if (pool === null && audio.scheduler.isComplete) throw unknownModel(model);
-  body.evictable(null);
-  if (pool === null) {
+  if (isTooEarly(context, model)) {
     body.destroy();
-    context.metrics.flow.bands[band].dropped.no_backends++;
-    const policy = config.gateway.status_policy;
-    answerFault(reply, 'no_backends', { policy, readyBackends: 0, retryAfterSec: 5 });
+    answerTooEarly(context, reply, band);
     return;
   }
+  const pool = context.pools.poolOf(model);
+  if (pool === null) throw unknownModel(model);
   const head = {
     ...{ model, maxTokens: null, serviceTier: null, prompt: NO_PROMPT, promptBytes: 0 },
     isStream: form.fields.get('stream')?.includes('true') === true,

@@ -127,7 +127,7 @@ export class SpeechExchange implements AudioJobOwner {
 }
 
 /** Speech keeps its priority whatever the highest band of its tenant is; lines of batches are sheddable. */
-function speechBand({ audio }: AudioContext, { isWorker }: FastifyRequest): Band {
+export function speechBand({ audio }: AudioContext, { isWorker }: FastifyRequest): Band {
   if (isWorker) return BAND.sheddable;
   return audio.settings.scheduler.speech_priority === 'REALTIME' ? BAND.critical : BAND.standard;
 }

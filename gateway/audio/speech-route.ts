@@ -3,7 +3,8 @@ import { isNightshiftError } from '../../core/errors';
 import { handleRequest } from '../requests/handle-request';
 import { readRequestHead } from '../requests/request-head';
 import type { AudioContext } from './audio-context';
-import { SpeechExchange } from './speech-exchange';
+import { answerTooEarly, isTooEarly } from './early-requests';
+import { speechBand, SpeechExchange } from './speech-exchange';
 import { readSpeechRequest } from './speech-request';
 
 /**
@@ -18,18 +19,24 @@ export function handleSpeech(
   const { body } = request;
   const isReadable = Buffer.isBuffer(body) && body.length > 0 && !isNightshiftError(body);
   // Anything that is wrong with the body is refused as everywhere.
-  if (!isReadable || !isOfAudioWorkers(context, body)) {
+  if (!isReadable) {
     handleRequest(context, request, reply);
     return;
   }
-  const { settings } = context.audio;
+  const { model } = readRequestHead(body, null);
+  const { settings, scheduler } = context.audio;
+  if (!scheduler.models.includes(model)) {
+    if (isTooEarly(context, model)) refuseEarly(context, request, reply);
+    else handleRequest(context, request, reply);
+    return;
+  }
   const wanted = readSpeechRequest(body, settings.max_input_characters);
   // The queue counts the body from here on.
   request.bodyPlace?.release();
   new SpeechExchange(context, { request, reply, wanted, bytes: body.length }).start();
 }
 
-/** @throws invalid_request if the body is not JSON of bounded depth, or names no model */
-function isOfAudioWorkers({ audio }: AudioContext, body: Buffer): boolean {
-  return audio.scheduler.models.includes(readRequestHead(body, null).model);
+function refuseEarly(context: AudioContext, request: FastifyRequest, reply: FastifyReply): void {
+  request.bodyPlace?.release();
+  answerTooEarly(context, reply, speechBand(context, request));
 }

@@ -24,6 +24,11 @@ export class PoolTable {
     return this.#byModel.get(ANY_MODEL)?.listed ?? null;
   }
 
+  /** Whether a pool lists a model by its name. */
+  names(model: string): boolean {
+    return model !== ANY_MODEL && this.#byModel.has(model);
+  }
+
   /** The pool of a model; null if no pool serves it. */
   poolOf(model: string): GatewayPool | null {
     return this.#byModel.get(model) ?? this.#byModel.get(ANY_MODEL) ?? null;

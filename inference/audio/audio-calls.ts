@@ -89,6 +89,8 @@ export interface AudioWorkerLink {
   readonly maxStreams: number;
   /** Number of the Health replies so far. */
   readonly healthReplies: number;
+  /** Whether it has said once what it serves. */
+  readonly hasNamedModels: boolean;
   transcribe(call: FileCall): RunningCall<Transcription>;
   transcribeBatch(call: BatchCall): RunningCall<null>;
   synthesize(call: SpeechCall): RunningCall<null>;

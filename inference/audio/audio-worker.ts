@@ -134,6 +134,10 @@ export class AudioWorker implements AudioWorkerLink {
     return this.#state.healthReplies;
   }
 
+  get hasNamedModels(): boolean {
+    return this.#state.hasNamedModels;
+  }
+
   transcribe(call: FileCall): RunningCall<Transcription> {
     const rpc = this.#start(call, (client, ...how) => client.transcribeFile(...how));
     return runFileCall(rpc, call);

@@ -27,6 +27,8 @@ export class WorkerState {
   #missReason = '';
   #isSuspect = false;
   healthReplies = 0;
+  /** Whether it has said once what it serves. A worker that loads may say nothing yet. */
+  hasNamedModels = false;
 
   constructor(caps: WorkerCaps) {
     this.#caps = caps;
@@ -71,8 +73,9 @@ export class WorkerState {
     const served = reply.models.filter(({ name }) => allowed?.includes(name) ?? true);
     this.#reply = reply;
     // A worker that loads may not know its models yet: the ones before stand.
-    if (served.length > 0 || reply.status === 'SERVING') {
+    if (reply.models.length > 0 || reply.status === 'SERVING') {
       this.#models = new Map(served.map((model) => [model.name, withLeastBatch(model)]));
+      this.hasNamedModels = true;
     }
     this.#misses = 0;
     this.#isSuspect = false;

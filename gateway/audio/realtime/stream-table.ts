@@ -6,7 +6,10 @@ import type { WireModel } from '../../../proto/audio-messages';
 
 /** An audio worker, as live sessions use it. */
 export type RealtimeWorker = StreamWorker &
-  Pick<AudioWorkerLink, 'address' | 'isReady' | 'models' | 'maxStreams' | 'healthReplies'>;
+  Pick<
+    AudioWorkerLink,
+    'address' | 'isReady' | 'models' | 'maxStreams' | 'healthReplies' | 'hasNamedModels'
+  >;
 
 /** What a session needs of a worker. */
 export interface StreamNeed {
@@ -44,7 +47,7 @@ export class StreamTable {
 
   /** Whether every worker has said once what it serves. */
   get isComplete(): boolean {
-    return this.#workers.every(({ worker }) => worker.healthReplies > 0);
+    return this.#workers.every(({ worker }) => worker.hasNamedModels);
   }
 
   /** Takes a stream of the ready worker with the most free ones; null if there is none. */

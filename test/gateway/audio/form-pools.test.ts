@@ -5,7 +5,7 @@ import { request as httpRequest } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { until } from '../../support/until';
-import { closeAll, startBackend, startGateway, untilHeld } from '../gateway-fixtures';
+import { closeAll, onClose, startBackend, startGateway, untilHeld } from '../gateway-fixtures';
 import {
   answerCall,
   formOf,
@@ -95,17 +95,41 @@ it('prefers an audio worker to a pool, and the pool of a model to that of *', as
   expect([await textOf('whisper-1'), await textOf('other')]).toEqual(['hello world', 'any']);
 });
 
-it('answers 503 for a model that a worker may have which never answered', async () => {
-  const worker = await startWorker(answerCall, { health: () => null });
-  const backend = await startBackend();
-  const dir = mkdtempSync(join(tmpdir(), 'spool-'));
-  const gateway = await startGateway([backend], {
-    audio: { workers: [{ address: worker.server.address }], spool: { dir } },
+describe.each([
+  ['has never answered', () => null],
+  ['loads and does not know its models', () => ({ status: 'LOADING' })],
+])('while a worker %s', (_name, health) => {
+  async function start(models: readonly string[]) {
+    const worker = await startWorker(answerCall, { health: health as never });
+    const backend = await startBackend((_request, response) => response.end('{"text":"pool"}'));
+    const dir = mkdtempSync(join(tmpdir(), 'spool-'));
+    onClose(async () => rmSync(dir, { recursive: true }));
+    return startGateway([backend], {
+      audio: { workers: [{ address: worker.server.address }], spool: { dir } },
+      pools: { main: { models, backends: [{ url: backend.url }], probe: { interval: '50ms' } } },
+    });
+  }
+
+  const speech = { method: 'POST', headers: { 'content-type': 'application/json' } };
+  const body = JSON.stringify({ model: 'tts-1', input: 'Hello.', voice: 'alloy' });
+
+  it.each([[['m']], [['*']]])('models wait for it that no pool of %j names', async (models) => {
+    const gateway = await start(models);
+    const answers = [
+      await sendForm(gateway, formOf()),
+      await fetch(`${gateway.url}/v1/audio/speech`, { ...speech, body }),
+    ];
+    for (const { status, headers } of answers) {
+      expect([status, headers.get('x-nightshift-dropped')]).toEqual([503, 'no_backends']);
+    }
+    await untilSpoolEmpty(gateway);
   });
-  const answer = await sendForm(gateway, formOf());
-  expect(answer.status).toBe(503);
-  expect(answer.headers.get('x-nightshift-dropped')).toBe('no_backends');
-  rmSync(dir, { recursive: true });
+
+  it('a model goes to the pool that names it', async () => {
+    const gateway = await start(['m', '*']);
+    const answer = await sendForm(gateway, formOf({ model: 'm' }));
+    expect(await answer.json()).toEqual({ text: 'pool' });
+  });
 });
 
 /** Sends a line of a batch. */
@@ -167,9 +191,12 @@ it('refuses batch lines without room, and lets waiting ones give way to users', 
   const large = formOf({}, wav(1_400_000));
   const user = sendForm(gateway, large);
   await untilCalled(worker, 1);
-  const lines = [sendLine(gateway, large), sendLine(gateway, large)];
   const waiting = 'scheduler_queue_depth{priority="BATCH",process="gateway"}';
-  await until(async () => (await gateway.metric(waiting)) === 2, 10_000, 'waiting lines', 5);
+  const lines = [];
+  for (const count of [1, 2]) {
+    lines.push(sendLine(gateway, large));
+    await until(async () => (await gateway.metric(waiting)) === count, 10_000, 'a waiting line', 5);
+  }
   const third = await sendLine(gateway, large).answer;
   expect(third).toEqual({ status: 503, dropped: 'queue_bytes_exceeded' });
   const other = sendForm(gateway, large);

@@ -52,6 +52,7 @@ export class FakeLink implements AudioWorkerLink {
   slots = 1;
   maxStreams = 0;
   healthReplies = 1;
+  hasNamedModels = true;
   readonly calls: FakeCall[] = [];
   readonly cancels: string[] = [];
   /** Whether it acknowledges a Cancel; `never` lets it hang until `cancelTimedOut`. */
