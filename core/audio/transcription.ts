@@ -130,10 +130,14 @@ function spoken({ startSec, endSec }: TimedText): { readonly start: number; read
   return { start: startSec, end: endSec };
 }
 
-/** `english` for `en`, as OpenAI names languages. */
+/** `english` for `en`, as OpenAI names languages. What is not a language code stays as it is. */
 function languageName(code: string): string {
   const names = new Intl.DisplayNames(['en'], { type: 'language', fallback: 'code' });
-  return (names.of(code) ?? code).toLowerCase();
+  try {
+    return (names.of(code) ?? code).toLowerCase();
+  } catch {
+    return code.toLowerCase();
+  }
 }
 
 /** Subtitles as SubRip: https://www.loc.gov/preservation/digital/formats/fdd/fdd000569.shtml. */

@@ -2,6 +2,7 @@ import type { ClientReadableStream } from '@grpc/grpc-js';
 import type { WireSpeechChunk } from '../../proto/audio-messages';
 import type { CallEnd, RunningCall, SpeechCall } from './audio-calls';
 import { CallRun } from './running-call';
+import { secondsOf } from './stated-numbers';
 import { endOf } from './stream-end';
 
 /**
@@ -20,7 +21,7 @@ export function runSpeechCall(
   rpc.on('data', (chunk: WireSpeechChunk) => {
     hasAudio ||= chunk.audio.length > 0;
     run.tell(() => {
-      const taken = call.onChunk(chunk);
+      const taken = call.onChunk(plausible(chunk));
       if (taken === undefined) return;
       rpc.pause();
       // After an error, too: the call has ended when all its messages were read.
@@ -34,5 +35,13 @@ export function runSpeechCall(
       run.abort();
       rpc.resume();
     },
+  };
+}
+
+function plausible({ audio, durationS, usage }: WireSpeechChunk): WireSpeechChunk {
+  const audioSeconds = secondsOf(usage?.audioSeconds ?? 0);
+  return {
+    ...{ audio, durationS: secondsOf(durationS) },
+    usage: usage === null ? null : { ...usage, audioSeconds },
   };
 }

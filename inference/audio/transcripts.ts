@@ -1,5 +1,6 @@
 import type { Transcription, TranscriptSegment } from '../../core/audio/transcription';
 import type { WireSegment, WireTranscript } from '../../proto/audio-messages';
+import { figureOf, secondsOf } from './stated-numbers';
 
 /** The result of a worker in the words of core. */
 export function transcriptionOf(wire: WireTranscript): Transcription {
@@ -7,18 +8,18 @@ export function transcriptionOf(wire: WireTranscript): Transcription {
   return {
     text,
     language: language === '' ? null : language,
-    durationSec: durationS,
+    durationSec: secondsOf(durationS),
     segments: segments.map(segmentOf),
     words: words.map((word) => ({
       text: word.text,
-      startSec: word.startS,
-      endSec: word.endS,
+      startSec: secondsOf(word.startS),
+      endSec: secondsOf(word.endS),
     })),
     usage:
       usage === null
         ? null
         : {
-            audioSec: usage.audioSeconds,
+            audioSec: secondsOf(usage.audioSeconds),
             inputTokens: usage.inputTokens,
             outputTokens: usage.outputTokens,
           },
@@ -30,8 +31,14 @@ export function segmentOf(wire: WireSegment): TranscriptSegment {
   const { seek, tokens, temperature, avgLogprob, compressionRatio, noSpeechProb } = wire;
   return {
     text: wire.text,
-    startSec: wire.startS,
-    endSec: wire.endS,
-    details: { seek, tokens, temperature, avgLogprob, compressionRatio, noSpeechProb },
+    startSec: secondsOf(wire.startS),
+    endSec: secondsOf(wire.endS),
+    details: {
+      ...{ seek, tokens },
+      temperature: figureOf(temperature),
+      avgLogprob: figureOf(avgLogprob),
+      compressionRatio: figureOf(compressionRatio),
+      noSpeechProb: figureOf(noSpeechProb),
+    },
   };
 }

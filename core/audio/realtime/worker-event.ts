@@ -31,6 +31,11 @@ export function realtimeUsage(usage: WorkerUsage | null, audioMs: number): Realt
   }
   return {
     type: 'duration',
-    seconds: Math.ceil(audioSeconds > 0 ? audioSeconds : audioMs / 1_000),
+    seconds: Math.ceil(isPlausible(audioSeconds) ? audioSeconds : audioMs / 1_000),
   };
+}
+
+/** JSON has neither NaN nor infinity. */
+function isPlausible(seconds: number): boolean {
+  return seconds > 0 && Number.isFinite(seconds);
 }

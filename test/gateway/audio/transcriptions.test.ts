@@ -9,6 +9,7 @@ import {
   sendForm,
   startAudioGateway,
   startWorker,
+  TRANSCRIPT,
   untilCalled,
   untilSpoolEmpty,
 } from './audio-fixtures';
@@ -45,6 +46,18 @@ it.each<[string, string, unknown]>([
   expect(answer.headers.get('server-timing')).toMatch(/^queue;dur=\d+, worker;dur=\d+$/);
   const text = await answer.text();
   expect(type === 'text/plain' ? text : JSON.parse(text)).toEqual(expected);
+});
+
+it.each([
+  ['de-CH', 'swiss high german'],
+  ['en_US', 'en_us'],
+  ['?', '?'],
+  ['', 'unknown'],
+])('names the language %j of a worker %j', async (language, name) => {
+  const worker = await startWorker((call) => answerCall(call, { ...TRANSCRIPT, language }));
+  const gateway = await startAudioGateway([worker]);
+  const answer = await sendForm(gateway, formOf({ response_format: 'verbose_json' }));
+  expect(await answer.json()).toMatchObject({ language: name, text: 'hello world' });
 });
 
 it.each([1_000, 3_000_000])('sends a recording of %i bytes and its options', async (bytes) => {

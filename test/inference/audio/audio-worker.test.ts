@@ -196,6 +196,32 @@ describe('a call for one recording', () => {
     await until(() => isClosed, LATE_MS, 'the source to be closed');
   });
 
+  it('takes figures that cannot be for 0', async () => {
+    const odd = [NaN, Infinity, -1, 1e300];
+    const words = odd.map((time) => ({ text: 'w', startS: time, endS: time, probability: 1 }));
+    const segments = odd.map((figure, id) => ({
+      ...{ id, text: 's', startS: figure, endS: 2, avgLogprob: figure, tokens: [] },
+      ...{ compressionRatio: 1, noSpeechProb: 0, temperature: 0, seek: 0 },
+    }));
+    const usage = { audioSeconds: Infinity, inputTokens: 0, outputTokens: 0 };
+    scene = await workerScene({
+      file: (call) => {
+        call.write({ result: { text: 't', durationS: NaN, segments, words, usage } as never });
+        call.end();
+      },
+    });
+    const end = await scene.worker.transcribe(fileCall()).ended;
+    const { result } = end as CallEnd<Transcription> & { ok: true };
+    expect([result.durationSec, result.usage?.audioSec]).toEqual([0, 0]);
+    expect(result.words.map(({ startSec, endSec }) => [startSec, endSec]).flat()).toEqual(
+      new Array(8).fill(0),
+    );
+    expect(result.segments.map(({ startSec, endSec }) => [startSec, endSec])).toEqual(
+      new Array(4).fill([0, 2]),
+    );
+    expect(result.segments.map(({ details }) => details?.avgLogprob)).toEqual([0, 0, -1, 1e300]);
+  });
+
   it('takes a result of 29 MiB', async () => {
     const text = 'y'.repeat(29 * 2 ** 20);
     scene = await workerScene({
@@ -336,6 +362,21 @@ describe('a call for speech', () => {
     call.abort();
     expect(await call.ended).toMatchObject({ ok: false, failure: { kind: 'aborted' } });
     expect(calls).toBe(1);
+  });
+
+  it('takes times that cannot be for 0', async () => {
+    const usage = { audioSeconds: NaN, inputTokens: 1, outputTokens: 2 };
+    scene = await workerScene({
+      speech: (call: SpeechRpc) => {
+        call.write({ audio: Buffer.from('a'), durationS: Infinity, usage });
+        call.end();
+      },
+    });
+    const chunks: object[] = [];
+    const { request, ...how } = speechCall(() => undefined);
+    const onChunk = (chunk: object) => void chunks.push(chunk);
+    await scene.worker.synthesize({ ...how, request, onChunk }).ended;
+    expect(chunks).toMatchObject([{ durationS: 0, usage: { ...usage, audioSeconds: 0 } }]);
   });
 
   it('fails without a byte of audio', async () => {
