@@ -58,7 +58,10 @@ async function open(config: Config, { logger, onClose }: ProcessHost): Promise<s
     ...{ receivingBytes: bodyRoom.bytes, queueBytes: bytes },
   }));
   const audio = await openAudio({ config, metrics: metrics.audio, logger, onClose, now });
-  const pages = { '/admin/flow': () => flowView(table.pools, bodyRoom, now()) };
+  const pages = {
+    '/admin/flow': () => flowView(table.pools, bodyRoom, now()),
+    '/admin/audio': () => audio.view(),
+  };
   const place = observabilityPlace(config, 'gateway');
   const observability = await startObservabilityServer({ ...place, registry, pages, logger });
   onClose('observability', () => observability.close());

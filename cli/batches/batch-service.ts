@@ -29,8 +29,9 @@ export interface NewBatch {
   readonly idempotencyKey: string;
 }
 
-/** A file to upload with purpose `batch`. */
+/** A file to upload. */
 export interface NewFile {
+  readonly purpose: 'batch' | 'user_data';
   readonly name: string;
   /** Read once, in order. */
   readonly bytes: AsyncIterable<Uint8Array>;
@@ -124,11 +125,11 @@ async function withOwnSignal<T>(
 
 async function uploadFile(
   client: OpenAI,
-  { name, bytes, idempotencyKey }: NewFile,
+  { purpose, name, bytes, idempotencyKey }: NewFile,
   signal: AbortSignal,
 ): Promise<FileObject> {
   const file = await client.files.create(
-    { purpose: 'batch', file: toStreamingFile(bytes, name) },
+    { purpose, file: toStreamingFile(bytes, name) },
     {
       signal,
       timeout: UPLOAD_TIMEOUT_MS,

@@ -98,7 +98,8 @@ function bodyMessage({ error }: APIError): string | null {
 const MAX_DEPTH = 8;
 
 /** The innermost error's message, such as `connect ECONNREFUSED 127.0.0.1:8000`. */
-function deepestReason(error: Error): string {
+/** The cause of a failed connection, which SDKs hide in causes of causes. */
+export function deepestReason(error: Error): string {
   let deepest = error;
   for (let depth = 0; depth < MAX_DEPTH; depth++) {
     // `localhost` resolves to several addresses, each with its own error: one is enough.

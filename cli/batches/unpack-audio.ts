@@ -1,10 +1,10 @@
-import { createReadStream } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { NightshiftError } from '../../core/errors';
 import { isJsonObject } from '../../core/openai/json-object';
 import type { Interrupts } from './interrupts';
+import { linesOf } from './lines-of';
 import { saveFile } from './save-file';
 import { SpeechNames } from './speech-names';
 
@@ -30,7 +30,6 @@ interface Speech {
 
 /** Lines without it are not parsed. */
 const MARK = Buffer.from('"object":"audio.speech"');
-const NEW_LINE = 0x0a;
 
 /**
  * Writes each line of an output file that holds speech to a file of its own (docs/design/recordings.md#unpacked-speech).
@@ -66,20 +65,6 @@ async function makeFolder(dir: string): Promise<void> {
     const message = `cannot make the folder ${dir} for --audio: ${cause.message}`;
     throw new NightshiftError('invalid_request', message, { cause });
   });
-}
-
-/** The lines of a file, one in memory at a time. Only a line feed ends one. */
-async function* linesOf(path: string): AsyncGenerator<Buffer> {
-  let parts: Buffer[] = [];
-  for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
-    let start = 0;
-    for (let end; (end = chunk.indexOf(NEW_LINE, start)) !== -1; start = end + 1) {
-      yield Buffer.concat([...parts, chunk.subarray(start, end)]);
-      parts = [];
-    }
-    parts.push(chunk.subarray(start));
-  }
-  yield Buffer.concat(parts);
 }
 
 function speechIn(line: Buffer): Speech | null {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { basename } from 'node:path';
 import { NightshiftError } from '../../core/errors';
-import type { BatchService } from './batch-service';
+import type { BatchService, NewFile } from './batch-service';
 import { humanBytes, humanDuration } from './human-format';
 import type { InputFile } from './input-file';
 import type { Interrupts } from './interrupts';
@@ -13,6 +13,8 @@ import { retryTransfer } from './transfer-retry';
 export interface UploadOptions {
   readonly service: BatchService;
   readonly input: InputFile;
+  /** `batch` by default. */
+  readonly purpose?: NewFile['purpose'];
   readonly interrupts: Interrupts;
   readonly reporter: Reporter;
 }
@@ -38,7 +40,7 @@ export async function uploadInput(options: UploadOptions): Promise<string> {
 }
 
 async function uploadOnce(options: UploadOptions, idempotencyKey: string): Promise<string> {
-  const { service, input, reporter, interrupts } = options;
+  const { service, input, purpose = 'batch', reporter, interrupts } = options;
   const startedAtMs = performance.now();
   const name = basename(input.path);
   const stream = createReadStream(input.path, { highWaterMark: READ_BYTES });
@@ -47,7 +49,7 @@ async function uploadOnce(options: UploadOptions, idempotencyKey: string): Promi
       const tookMs = performance.now() - startedAtMs;
       reporter.status(uploadStatus({ name, sent, total: input.bytes, tookMs }));
     });
-    const file = await service.upload({ name, bytes, idempotencyKey }, interrupts.signal);
+    const file = await service.upload({ purpose, name, bytes, idempotencyKey }, interrupts.signal);
     const tookMs = performance.now() - startedAtMs;
     const speed = `${humanBytes(input.bytes)} in ${humanDuration(tookMs)}`;
     reporter.say(`uploaded ${name} as ${file.id} (${speed})`);

@@ -6,7 +6,8 @@ import { paintFor } from '../batches/paint';
 import { examples } from '../help';
 import { processFlowIo, type FlowIo } from './flow-io';
 import { flowLines, SORTS } from './flow-text';
-import { DEFAULT_FLOW_URL, readFlow } from './read-flow';
+import { readFlow } from './read-flow';
+import { DEFAULT_OBSERVABILITY_URL } from './read-page';
 import { watchFlow } from './watch-flow';
 
 /** Flags of `nightshift flow`. */
@@ -21,7 +22,11 @@ export function addFlowCommand(program: Command, makeIo: () => FlowIo = processF
   program
     .command('flow')
     .description("show the gateway's pools, tenants and model servers, refreshed every second")
-    .option('--url <url>', "base URL of the gateway's observability port", DEFAULT_FLOW_URL)
+    .option(
+      '--url <url>',
+      "base URL of the gateway's observability port",
+      DEFAULT_OBSERVABILITY_URL,
+    )
     .option('--once', 'print the present state and exit; also without a terminal')
     .option('--json', 'print the present state as one JSON document and exit')
     .addHelpText('after', FLOW_HELP)

@@ -1,49 +1,11 @@
-import { NightshiftError } from '../../core/errors';
 import type { FlowPage } from '../../platform/flow-page';
-import { withoutTrailingSlashes } from '../../platform/http-client/base-url';
+import { readAdminPage } from './read-page';
 
-/** Where a gateway has its observability port by default. */
-export const DEFAULT_FLOW_URL = 'http://127.0.0.1:9091';
-
-const TIMEOUT_MS = 3_000;
-
-/**
- * Reads `/admin/flow` of the gateway at the base URL of its observability port.
- *
- * @throws unavailable if nothing answers in 3 s, or with a 5xx; invalid_request if the server is no gateway
- */
-export async function readFlow(url: string, signal?: AbortSignal): Promise<FlowPage> {
-  if (!/^https?:/.test(URL.canParse(url) ? url : '')) {
-    const message = `"${url}" is not a base URL: expected something like ${DEFAULT_FLOW_URL}`;
-    throw new NightshiftError('invalid_request', message);
-  }
-  const timeout = AbortSignal.timeout(TIMEOUT_MS);
-  const signals = signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
-  let response: Response;
-  let page: unknown;
-  try {
-    response = await fetch(`${withoutTrailingSlashes(url)}/admin/flow`, { signal: signals });
-    page = response.ok ? await response.json() : null;
-  } catch (cause) {
-    const message = `No gateway answers at ${url} (${causeOf(cause)}). Start one, or name its observability port with --url.`;
-    throw new NightshiftError('unavailable', message, { cause });
-  }
-  if (isFlowPage(page)) return page;
-  if (response.status >= 500) {
-    throw new NightshiftError('unavailable', `${url} answers with status ${response.status}.`);
-  }
-  const message = `${url} has no /admin/flow (status ${response.status}), so it is no gateway. Name the gateway's observability port with --url.`;
-  throw new NightshiftError('invalid_request', message);
+/** Reads `/admin/flow` of the gateway at the base URL of its observability port. @throws what {@link readAdminPage} throws */
+export function readFlow(url: string, signal?: AbortSignal): Promise<FlowPage> {
+  return readAdminPage({ url, path: '/admin/flow', isPage: isFlowPage }, signal);
 }
 
-function isFlowPage(page: unknown): page is FlowPage {
-  const isObject = typeof page === 'object' && page !== null;
-  return isObject && 'pools' in page && Array.isArray(page.pools);
-}
-
-/** `ECONNREFUSED` and the like: fetch hides it in the cause of its error. */
-function causeOf(error: unknown): string {
-  const { cause, message, name } = error as Error & { cause?: NodeJS.ErrnoException };
-  if (name === 'TimeoutError') return `no answer within ${TIMEOUT_MS / 1_000} s`;
-  return cause?.code ?? cause?.message ?? message;
+function isFlowPage(page: object): page is FlowPage {
+  return 'pools' in page && Array.isArray(page.pools);
 }

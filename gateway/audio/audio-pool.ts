@@ -93,6 +93,16 @@ export class AudioPool implements AudioScheduler {
     return waiting;
   }
 
+  /** When the oldest of {@link waiting} came; null if there is none. */
+  get oldestArrivals(): Readonly<Record<SchedulerPriority, number | null>> {
+    const oldest: Record<SchedulerPriority, number | null> = { REALTIME: null, BATCH: null };
+    // In the order of their arrival.
+    for (const { priority, wasDispatched, arrivedMs } of this.#open.values()) {
+      if (!wasDispatched) oldest[priority] ??= arrivedMs;
+    }
+    return oldest;
+  }
+
   /** Speech requests that are not settled. */
   get speaking(): number {
     return [...this.#open.values()].filter(({ job }) => job.work.kind === 'speech').length;
@@ -119,7 +129,7 @@ export class AudioPool implements AudioScheduler {
   }
 
   submit(job: AudioJob, owner: AudioJobOwner): void {
-    const entry = new PooledJob(job, owner);
+    const entry = new PooledJob(job, owner, this.#parts.now());
     const { queue_ttl: ttlMs } = this.#parts.audio.fair_request_queue;
     this.#open.set(job, entry);
     this.#latency.start(entry, ttlMs + this.#dispatch.timeoutMs([entry]));

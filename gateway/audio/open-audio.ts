@@ -2,10 +2,12 @@ import { postProcessed } from '../../core/audio/post-processing';
 import { STAGES } from '../../core/audio/itn/stages';
 import type { AudioMetrics } from '../../platform/audio-metrics';
 import { type AudioConfig, WITHOUT_AUDIO_WORKERS } from '../../platform/config-audio';
+import type { AudioPage } from '../../platform/audio-page';
 import type { Config } from '../../platform/config-schema';
 import type { ProcessHost } from '../../platform/host-process';
 import type { AudioRoutes, PostProcess } from './audio-context';
 import { audioSample } from './audio-sample';
+import { audioView } from './audio-view';
 import { type OpenAudio, openAudioPool } from './open-audio-pool';
 import { LiveSessions } from './realtime/live-sessions';
 import type { RealtimeContext } from './realtime/realtime-route';
@@ -25,6 +27,8 @@ export interface GatewayAudio extends OpenAudio {
   readonly routes: AudioRoutes;
   /** Null without audio workers. */
   readonly realtime: Pick<RealtimeContext, 'table' | 'sessions' | 'limits'> | null;
+  /** What `GET /admin/audio` shows now. */
+  view(): AudioPage;
 }
 
 /**
@@ -53,6 +57,11 @@ export async function openAudio(options: AudioOptions): Promise<GatewayAudio> {
       ...{ settings, scheduler: pool, spool, postProcess },
       onSpeechBegun: (ttfbMs) => metrics.ttfb.observe(ttfbMs / 1_000),
     },
+    view: () =>
+      audioView({
+        ...{ pool, table, sessions: sessions.active, nowMs: now() },
+        spool: { bytes: spool.room.bytes, max_bytes: settings.spool.max_bytes },
+      }),
     realtime: hasWorkers ? { table, sessions, limits: settings.stream } : null,
   };
 }

@@ -19,6 +19,8 @@ export class PooledJob {
   readonly job: AudioJob;
   readonly owner: AudioJobOwner;
   readonly priority: SchedulerPriority;
+  /** On the pool's clock. */
+  readonly arrivedMs: number;
   /** Its place in the queue; null while it is collected. */
   request: QueuedRequest | null = null;
   /** Whether it was collected, queued or dispatched, and not refused on arrival. */
@@ -34,8 +36,9 @@ export class PooledJob {
   /** The worker of its last call. */
   lastWorker: AudioWorkerLink | null = null;
 
-  constructor(job: AudioJob, owner: AudioJobOwner) {
+  constructor(job: AudioJob, owner: AudioJobOwner, arrivedMs: number) {
     this.job = job;
+    this.arrivedMs = arrivedMs;
     this.owner = owner;
     this.priority = job.band === BAND.critical ? 'REALTIME' : 'BATCH';
   }

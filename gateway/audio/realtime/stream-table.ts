@@ -68,6 +68,11 @@ export class StreamTable {
     return { worker: taken.worker, release };
   }
 
+  /** Streams that are taken at the worker of an address. */
+  usedOf(address: string): number {
+    return this.#workers.find(({ worker }) => worker.address === address)?.used ?? 0;
+  }
+
   /** A worker refused a stream for lack of room: it counts as full until its next Health. */
   markFull(worker: RealtimeWorker): void {
     const streams = this.#workers.find((one) => one.worker === worker);

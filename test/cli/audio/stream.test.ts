@@ -1,10 +1,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { Writable } from 'node:stream';
-import { Command } from 'commander';
-import { addAudioCommands } from '../../../cli/audio/commands';
-import type { ClientIo } from '../../../cli/batches/client-io';
 import { closeAll, onClose } from '../../gateway/gateway-fixtures';
 import {
   connect,
@@ -15,32 +11,13 @@ import {
   liveWorker,
 } from '../../gateway/audio/realtime/realtime-scene';
 import { until } from '../../support/until';
+import { runAudioCommand } from './run-audio-command';
 
 jest.setTimeout(60_000);
 afterEach(closeAll);
 
-async function run(args: readonly string[], isTTY = false) {
-  const seen = { stdout: '', stderr: '', code: -1 };
-  const stdout = Object.assign(
-    new Writable({
-      write: (chunk, _, done) => {
-        seen.stdout += String(chunk);
-        done();
-      },
-    }),
-    { isTTY },
-  );
-  const io: ClientIo = {
-    ...{ stdout, env: {}, pollMs: 1 },
-    stderr: { write: (text) => (seen.stderr += text) },
-    signals: { on: () => undefined, off: () => undefined },
-    exitWith: (code) => (seen.code = code),
-  };
-  const program = new Command().exitOverride();
-  addAudioCommands(program, () => io);
-  await program.parseAsync(['node', 'nightshift', 'audio', 'stream', ...args]);
-  return seen;
-}
+const run = (args: readonly string[], isTTY = false) =>
+  runAudioCommand(['stream', ...args], { isTTY });
 
 function wav(audio: Buffer, { code = 1, channels = 1, rate = 16_000, bits = 16 } = {}): string {
   const head = Buffer.alloc(44);

@@ -37,7 +37,7 @@ it('an upload is streamed, not kept in memory', async () => {
     collectGarbage();
     held = sent.filter((ref) => ref.deref() !== undefined).length;
   }
-  const file = { name: 'in.jsonl', bytes: bytes(), idempotencyKey: 'k' };
+  const file = { purpose: 'batch' as const, name: 'in.jsonl', bytes: bytes(), idempotencyKey: 'k' };
   await service.upload(file, new AbortController().signal);
   await new Promise((resolve) => server.close(resolve));
   expect(received).toBeGreaterThan(CHUNKS * MIB);
