@@ -15,10 +15,12 @@ const PANELS = DASHBOARDS.flatMap(({ file, panels }) =>
 const UNITS = ['none', 'percentunit', 's', 'bytes', 'reqps', 'ops'];
 
 describe('the dashboards that are shipped', () => {
-  it('show API, batches, gateway, workers, stores and Temporal', () => {
+  it('show API, audio, batches, gateway, workers, stores and Temporal', () => {
     const files = DASHBOARDS.map(({ file }) => file);
     expect(files.sort()).toEqual(
-      ['api', 'batches', 'gateway', 'stores', 'temporal', 'workers'].map((name) => `${name}.json`),
+      ['api', 'audio', 'batches', 'gateway', 'stores', 'temporal', 'workers'].map(
+        (name) => `${name}.json`,
+      ),
     );
     expect(new Set(DASHBOARDS.map(({ uid }) => uid)).size).toBe(DASHBOARDS.length);
   });

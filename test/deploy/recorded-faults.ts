@@ -1,4 +1,5 @@
 import { GATEWAY_FAULTS } from './gateway-faults';
+import { AUDIO_FAULTS } from './audio-faults';
 import { PROVIDER_FAULTS } from './provider-faults';
 import type { RuleTest } from './promtool';
 import type { RECORDINGS } from './recording';
@@ -204,4 +205,5 @@ export const MADE_BY_HAND: readonly RuleTest[] = [
   },
   ...GATEWAY_FAULTS,
   ...PROVIDER_FAULTS,
+  ...AUDIO_FAULTS,
 ];
