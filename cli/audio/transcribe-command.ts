@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import { NightshiftError } from '../../core/errors';
 import type { ClientIo } from '../batches/client-io';
 import { BATCH_EXIT_HELP, EXIT, type ExitCode } from '../batches/exit-codes';
+import { makeFolder } from '../batches/make-folder';
 import { createReporter } from '../batches/reporter';
 import { fileExists, STDOUT } from '../batches/result-targets';
 import { saveFile } from '../batches/save-file';
@@ -74,6 +75,7 @@ async function transcribe(io: ClientIo, files: string[], flags: TranscribeFlags)
   return withSession(io, flags, async (session) => {
     if (flags.realtime === true) throw refusal('A batch may wait: leave out --realtime.');
     const targets = targetsOf(files, flags);
+    if (flags.out !== undefined) await makeFolder(flags.out, '--out');
     return transcribeBatch({ ...flags, session, targets, force, patienceMs: PATIENCE_MS });
   });
 }
@@ -104,8 +106,8 @@ async function transcribeOne(
 
 /** Transcripts are beside their recordings, or in the folder of `--out`. @throws invalid_request if two would be one file */
 function targetsOf(files: string[], { out, format, force }: TranscribeFlags): TranscriptTarget[] {
-  if (out !== undefined && !(existsSync(out) && statSync(out).isDirectory())) {
-    throw refusal(`${out} is no folder: create it, or name another one with --out`);
+  if (out !== undefined && existsSync(out) && !statSync(out).isDirectory()) {
+    throw refusal(`${out} is no folder: name another one with --out`);
   }
   const targets = files.map((recording) => {
     const beside = recording.slice(0, recording.length - extname(recording).length);

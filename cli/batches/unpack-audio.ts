@@ -1,10 +1,9 @@
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
-import { NightshiftError } from '../../core/errors';
 import { isJsonObject } from '../../core/openai/json-object';
 import type { Interrupts } from './interrupts';
 import { linesOf } from './lines-of';
+import { makeFolder } from './make-folder';
 import { saveFile } from './save-file';
 import { SpeechNames } from './speech-names';
 
@@ -41,7 +40,7 @@ export async function unpackAudio(
   outputFile: string,
   { dir, force, interrupts }: UnpackOptions,
 ): Promise<UnpackedAudio> {
-  await makeFolder(dir);
+  await makeFolder(dir, '--audio');
   const names = new SpeechNames();
   let files = 0;
   let bytes = 0;
@@ -58,13 +57,6 @@ export async function unpackAudio(
     bytes += audio.length;
   }
   return { dir, files, bytes };
-}
-
-async function makeFolder(dir: string): Promise<void> {
-  await mkdir(dir, { recursive: true }).catch((cause: Error) => {
-    const message = `cannot make the folder ${dir} for --audio: ${cause.message}`;
-    throw new NightshiftError('invalid_request', message, { cause });
-  });
 }
 
 function speechIn(line: Buffer): Speech | null {

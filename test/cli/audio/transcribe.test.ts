@@ -144,10 +144,16 @@ describe('nightshift audio transcribe FILES', () => {
     );
   });
 
+  it('makes the folder of --out', async () => {
+    const out = join(folder, 'new', 'transcripts');
+    expect((await run(['--out', out])).code).toBe(3);
+    expect(readdirSync(out)).toEqual(['talk.txt']);
+  });
+
   it('refuses what would overwrite files or mix them up, before it uploads', async () => {
     writeFileSync(join(folder, 'talk.txt'), 'old');
     expect((await run([])).stderr).toMatch(/talk\.txt exists: add --force/);
-    expect((await run(['--out', join(folder, 'none')])).stderr).toMatch(/none is no folder/);
+    expect((await run(['--out', talk])).stderr).toMatch(/talk\.wav is no folder/);
     expect((await run(['--realtime'])).stderr).toMatch(/leave out --realtime/);
     const same = [talk, join(folder, 'talk.mp3'), '--force'];
     expect((await run(same)).stderr).toMatch(/would get two transcripts/);
