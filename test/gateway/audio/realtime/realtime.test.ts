@@ -79,6 +79,18 @@ describe('a realtime session', () => {
     ]);
   });
 
+  it('counts the audio itself if the worker says nonsense', async () => {
+    const worker = await liveWorker();
+    const client = await connect(await liveGateway([worker]));
+    client.socket.send(PCM_100_MS);
+    client.send({ type: 'input_audio_buffer.commit' });
+    const stream = await until(() => worker.streams[0], LATE_MS, 'a stream');
+    await until(() => stream.bytes() === PCM_100_MS.length, LATE_MS, 'the audio');
+    const usage = { audioSeconds: Infinity, inputTokens: 0, outputTokens: 0 };
+    stream.say('ITEM_DONE', { usage });
+    expect((await client.next(COMPLETED))['usage']).toEqual({ type: 'duration', seconds: 1 });
+  });
+
   it('answers what it cannot take with an error, and goes on', async () => {
     const worker = await liveWorker();
     const client = await connect(await liveGateway([worker]));
