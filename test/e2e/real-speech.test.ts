@@ -1,8 +1,11 @@
 import { connect as connectTcp } from 'node:net';
 import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import OpenAI from 'openai';
 import { OpenAIRealtimeWS } from 'openai/realtime/ws';
+import { runAudioCommand } from '../cli/audio/run-audio-command';
 import {
   findAudioEngine,
   ENGINE_START_MS,
@@ -123,6 +126,27 @@ const PCM_BYTES_PER_100_MS = 4_800;
         ['streamed', SENTENCE],
         ['live', SENTENCE],
       ]);
+    },
+    TEST_MS,
+  );
+
+  it(
+    'is the same words from the command line, as a file and live',
+    async () => {
+      const folder = mkdtempSync(join(tmpdir(), 'nightshift-speech-'));
+      const talk = join(folder, 'talk.wav');
+      const run = async (...args: string[]): Promise<string> => {
+        const ran = await runAudioCommand([...args, '--gateway-url', `${gateway.url}/v1`]);
+        expect(ran).toMatchObject({ code: 0 });
+        return wordsOf(ran.stdout);
+      };
+      try {
+        await run('speak', SENTENCE, '--model', SPEAKS, '--voice', 'en-us', '--out', talk);
+        expect(await run('transcribe', talk, '--model', HEARS)).toBe(SENTENCE);
+        expect(await run('stream', talk, '--model', HEARS, '--speed', '0')).toBe(SENTENCE);
+      } finally {
+        rmSync(folder, { recursive: true });
+      }
     },
     TEST_MS,
   );
