@@ -22,6 +22,7 @@ interface Service {
   readonly networks?: { readonly default: { readonly aliases: readonly string[] } };
   readonly deploy?: { readonly replicas: number };
   readonly ports?: readonly string[];
+  readonly build?: string | { readonly dockerfile: string };
 }
 
 interface Compose {
@@ -47,7 +48,7 @@ describe('docker-compose.yml', () => {
   /** The environment of a service, with a password file of this test. */
   function variables(name: string): Record<string, string> {
     const entries = Object.entries(compose.services[name]?.environment ?? {});
-    const env = Object.fromEntries(entries.map(([key, value]) => [key, String(value)]));
+    const env = Object.fromEntries(entries.map(([key, value]) => [key, withDefaults(value)]));
     const key = 'NIGHTSHIFT__POSTGRES__PASSWORD_FILE';
     return { ...env, ...(env[key] === '' ? {} : { [key]: passwordFile }) };
   }
@@ -78,7 +79,8 @@ describe('docker-compose.yml', () => {
   });
 
   it('pins every image by version and digest', () => {
-    const images = all.map(([, { image }]) => image).filter((image) => image !== 'nightshift');
+    const foreign = all.filter(([, { build }]) => build === undefined);
+    const images = foreign.map(([, { image }]) => image);
     expect(
       images.filter((image) => !/^[a-z/-]+:v?\d+\.\d+[.\d]*@sha256:[0-9a-f]{64}$/.test(image)),
     ).toEqual([]);
@@ -207,6 +209,18 @@ describe('docker-compose.yml', () => {
       const taken = ofProfile(profile).flatMap(([, { ports = [] }]) => ports);
       expect(new Set(taken).size).toBe(taken.length);
     }
+  });
+
+  it('serves audio with the simulator, or with the worker of the profile audio', () => {
+    const { gateway } = loadConfig({ env: variables('gateway'), needs: ['pools'] });
+    const { command = [] } = compose.services['simulator']!;
+    const port = command[command.indexOf('--audio-port') + 1];
+    expect(gateway.audio?.workers).toMatchObject([{ address: `simulator:${port}` }]);
+    expect(compose.services['gateway']!.volumes).toContain(gateway.audio?.spool.dir);
+    const worker = compose.services['audio-worker'];
+    expect(worker).toMatchObject({ profiles: ['audio'], read_only: true });
+    const { dockerfile } = worker?.build as { readonly dockerfile: string };
+    expect(read(dockerfile)).toContain(`EXPOSE ${port}`);
   });
 
   it('lets other containers reach the observability ports', () => {
@@ -342,3 +356,8 @@ describe('the programs of the other images', () => {
     );
   });
 });
+
+/** `${NAME:-default}` without the variable. */
+function withDefaults(value: unknown): string {
+  return String(value).replace(/\$\{\w+:-([^}]*)\}/g, '$1');
+}

@@ -48,6 +48,21 @@ function describeWay(): void {
     },
   );
 
+  it('gives a gateway with audio workers room for recordings that wait', () => {
+    const values = path.join(CHART, 'ci', 'gateway-values.yaml');
+    const workers = ['--set', 'config.gateway.audio.workers[0].address=audio:8003'];
+    const gatewayOf = (flags: string[]) => {
+      const manifests = render(['--values', values, ...flags]);
+      const all = processes(manifests);
+      const gateway = all.find(({ container }) => container.args[0] === 'gateway')!;
+      return { gateway, audio: configOf(gateway, manifests).gateway.audio };
+    };
+    const { gateway, audio } = gatewayOf(workers);
+    expect(audio?.workers).toMatchObject([{ address: 'audio:8003' }]);
+    expect(isMounted(`${audio?.spool.dir}/file`, gateway)).toBe(true);
+    expect(gatewayOf([]).audio).toBeUndefined();
+  });
+
   it('does not give the token to workers that send elsewhere', () => {
     const values = path.join(CHART, 'ci', 'gateway-values.yaml');
     const elsewhere = ['--set', 'config.global_inference_gateway.url=http://models:1'];
