@@ -7,6 +7,8 @@ export interface AudioPage {
   /** Open live sessions. */
   readonly sessions: number;
   readonly spool: { readonly bytes: number; readonly max_bytes: number };
+  /** Settings that those of workers of batches depend on. */
+  readonly limits: { readonly batch_queue_ttl_ms: number };
 }
 
 /** One audio worker. */

@@ -1,8 +1,10 @@
 import { NightshiftError } from '../../core/errors';
 import { redactUrl, type Config } from '../../platform/config';
 import type { GatewayConfig } from '../../platform/config-schema';
+import type { AudioPage } from '../../platform/audio-page';
 import type { FlowPage } from '../../platform/flow-page';
 import { urlHost } from '../../embedded/url-host';
+import { audioFindings } from './audio-findings';
 import { heldFindings } from './held-settings';
 import { warned, type Check, type CheckResult } from './doctor-result';
 
@@ -20,6 +22,12 @@ export function gatewayChecks(config: Config): Check[] {
             name: 'held lines',
             run: () => checkHeldLines(gateway, config),
             advice: 'docs/gateway.md#set-up explains how the settings belong together',
+          },
+          {
+            name: 'audio',
+            run: () => checkAudio(gateway, config),
+            advice:
+              'nightshift audio workers shows the workers; docs/audio.md#batches has the settings',
           },
         ],
   );
@@ -40,14 +48,44 @@ async function checkHeldLines(
     : `the settings of this worker fit ${where}`;
 }
 
+/** @throws config_invalid if the settings cost lines their tries */
+async function checkAudio(
+  gateway: GatewayConfig,
+  { gateway: { observability_port: port } }: Config,
+): Promise<string | CheckResult> {
+  const page = await readAudioPage(gateway, port);
+  if (page === null || page.workers.length === 0) {
+    return `${redactUrl(gateway.url)} shows no audio workers here`;
+  }
+  const { errors, warnings } = audioFindings(gateway, page);
+  if (errors.length > 0) throw new NightshiftError('config_invalid', errors.join('; '));
+  if (warnings.length > 0) return warned(warnings.join('; '));
+  return `${page.workers.length} audio workers of ${redactUrl(gateway.url)} serve`;
+}
+
 /** The page of the gateway; null if it cannot be read from here. */
-async function readPage({ url }: GatewayConfig, port: number): Promise<FlowPage | null> {
-  const page = `http://${urlHost(new URL(url).hostname.replace(/^\[|\]$/g, ''))}:${port}/admin/flow`;
+async function readPage(gateway: GatewayConfig, port: number): Promise<FlowPage | null> {
+  const page = (await readJson(gateway, { port, path: '/admin/flow' })) as Partial<FlowPage> | null;
+  const pools = page?.pools;
+  if (!Array.isArray(pools)) return null;
+  return { receiving_bytes: 0, pools: pools.filter(({ limits }) => limits !== undefined) };
+}
+
+async function readAudioPage(gateway: GatewayConfig, port: number): Promise<AudioPage | null> {
+  const page = (await readJson(gateway, { port, path: '/admin/audio' })) as AudioPage | null;
+  return Array.isArray(page?.workers) && page.limits !== undefined ? page : null;
+}
+
+/** Null if there is no such page. */
+async function readJson(
+  { url }: GatewayConfig,
+  { port, path }: { readonly port: number; readonly path: string },
+): Promise<unknown> {
+  const host = urlHost(new URL(url).hostname.replace(/^\[|\]$/g, ''));
   try {
-    const answer = await fetch(page, { signal: AbortSignal.timeout(PAGE_TIMEOUT_MS) });
-    const { pools } = (await answer.json()) as Partial<FlowPage>;
-    if (!answer.ok || !Array.isArray(pools)) return null;
-    return { receiving_bytes: 0, pools: pools.filter(({ limits }) => limits !== undefined) };
+    const signal = AbortSignal.timeout(PAGE_TIMEOUT_MS);
+    const answer = await fetch(`http://${host}:${port}${path}`, { signal });
+    return answer.ok ? await answer.json() : null;
   } catch {
     return null;
   }

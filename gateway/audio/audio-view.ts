@@ -17,12 +17,13 @@ export interface AudioViewParts {
   /** Open live sessions. */
   readonly sessions: number;
   readonly spool: AudioPage['spool'];
+  readonly limits: AudioPage['limits'];
   /** Milliseconds of the pool's clock. */
   readonly nowMs: number;
 }
 
 /** What `GET /admin/audio` shows (docs/gateway.md#admin-audio). One pass over the open requests. */
-export function audioView({ pool, table, sessions, spool, nowMs }: AudioViewParts): AudioPage {
+export function audioView({ pool, table, nowMs, ...others }: AudioViewParts): AudioPage {
   const { waiting, oldestArrivals: oldest } = pool;
   const waits = (priority: SchedulerPriority): AudioPageWaiting => {
     const arrivedMs = oldest[priority];
@@ -36,7 +37,7 @@ export function audioView({ pool, table, sessions, spool, nowMs }: AudioViewPart
       [...link.models.values()].map((model) => modelView(link.address, model)),
     ),
     waiting: { REALTIME: waits('REALTIME'), BATCH: waits('BATCH') },
-    ...{ sessions, spool },
+    ...others,
   };
 }
 

@@ -61,6 +61,7 @@ export async function openAudio(options: AudioOptions): Promise<GatewayAudio> {
       audioView({
         ...{ pool, table, sessions: sessions.active, nowMs: now() },
         spool: { bytes: spool.room.bytes, max_bytes: settings.spool.max_bytes },
+        limits: { batch_queue_ttl_ms: settings.fair_request_queue.batch_queue_ttl },
       }),
     realtime: hasWorkers ? { table, sessions, limits: settings.stream } : null,
   };

@@ -3,7 +3,9 @@ import type { CheckResult } from '../../../cli/admin/doctor-result';
 import { heldFindings } from '../../../cli/admin/held-settings';
 import { configSchema, type GatewayConfig } from '../../../platform/config-schema';
 import type { FlowPagePool } from '../../../platform/flow-page';
+import { startAudioGateway, startWorker } from '../../gateway/audio/audio-fixtures';
 import { closeAll, startBackend, startGateway } from '../../gateway/gateway-fixtures';
+import { until } from '../../support/until';
 
 afterEach(closeAll);
 
@@ -79,6 +81,25 @@ describe('the doctor of a worker', () => {
       Number(new URL(gateway.adminUrl).port),
     );
     await expect(short?.run()).rejects.toThrow(/request_timeout \(1.5m\) must be more than twice/);
+  });
+
+  it('looks at the audio workers of its gateway', async () => {
+    const worker = await startWorker();
+    const gateway = await startAudioGateway([worker]);
+    const port = Number(new URL(gateway.adminUrl).port);
+    const audioCheck = (changes: object = {}) =>
+      checksOf({ url: gateway.url, ...changes }, port).find(({ name }) => name === 'audio');
+    expect(await audioCheck()?.run()).toMatch(/^1 audio workers of http.* serve$/);
+    await expect(audioCheck({ audio_request_timeout: '3m' })?.run()).rejects.toThrow(
+      /audio_request_timeout \(3m\) must be more than twice .*batch_queue_ttl \(2m\)/,
+    );
+    worker.server.kill();
+    const isWarned = async () => {
+      const result = (await audioCheck()?.run()) as CheckResult;
+      return result.isWarning === true && result.text;
+    };
+    const text = await until(isWarned, 20_000, 'a warning');
+    expect(text).toMatch(/the audio worker 127.0.0.1:\d+ gets no calls: unreachable/);
   });
 
   it('says that the page of the gateway cannot be read', async () => {

@@ -28,6 +28,7 @@ const PAGE: AudioPage = {
   ],
   waiting: { REALTIME: { requests: 0, oldest_ms: null }, BATCH: { requests: 7, oldest_ms: 1_500 } },
   ...{ sessions: 1, spool: { bytes: 2_000_000, max_bytes: 4_000_000_000 } },
+  limits: { batch_queue_ttl_ms: 120_000 },
 };
 
 async function show(page: object, args: readonly string[] = []) {

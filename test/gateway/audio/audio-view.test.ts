@@ -16,6 +16,7 @@ it('shows workers, models, and how long the oldest request of each priority wait
       pool: scene.pool,
       table: { usedOf: (address) => (address === 'w:1' ? 1 : 0) },
       ...{ sessions: 1, spool: { bytes: 5, max_bytes: 10 }, nowMs: scene.nowMs },
+      limits: { batch_queue_ttl_ms: 7 },
     });
   expect(view().waiting.BATCH).toEqual({ requests: 0, oldest_ms: null });
   // A recording that takes long, so that others wait.
