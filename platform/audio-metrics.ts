@@ -14,6 +14,8 @@ export interface AudioSample {
   /** Live sessions. */
   readonly streams: number;
   readonly spoolBytes: number;
+  /** `spool.max_bytes`. */
+  readonly spoolMaxBytes: number;
   readonly workers: readonly AudioWorkerSample[];
 }
 
@@ -29,7 +31,8 @@ export interface AudioWorkerSample {
 export type AudioMetrics = ReturnType<typeof createAudioMetrics>;
 
 const NOTHING: AudioSample = {
-  ...{ waiting: {}, promoted: 0, speaking: 0, streams: 0, spoolBytes: 0, workers: [] },
+  ...{ waiting: {}, promoted: 0, speaking: 0, streams: 0, workers: [] },
+  ...{ spoolBytes: 0, spoolMaxBytes: 0 },
 };
 /** Calls take from milliseconds to an hour. */
 const SECONDS = [
@@ -124,6 +127,7 @@ function registerSample(registers: Registry[], sample: () => AudioSample): void 
   gauge('tts_active_sessions', 'Speech requests in progress', ({ speaking }) => speaking);
   gauge('audio_streams_active', 'Live sessions', ({ streams }) => streams);
   gauge('audio_spool_bytes', 'Bytes reserved in the spool', ({ spoolBytes }) => spoolBytes);
+  gauge('audio_spool_max_bytes', 'Limit of audio_spool_bytes', ({ spoolMaxBytes: max }) => max);
   const ready = {
     name: 'audio_worker_ready',
     help: 'Whether an audio worker is ready',

@@ -1,8 +1,13 @@
 import type { AudioSample } from '../../platform/audio-metrics';
 import type { AudioPool } from './audio-pool';
+import type { SpoolRoom } from './spool-room';
 
 /** What the gauges of audio show now. */
-export function audioSample(pool: AudioPool, streams: number, spoolBytes = 0): AudioSample {
+export function audioSample(
+  pool: AudioPool,
+  streams: number,
+  spool: Pick<SpoolRoom, 'bytes' | 'maxBytes'>,
+): AudioSample {
   const workers = pool.slots.workers.map(({ link, used, quarantined, free }) => ({
     worker: link.address,
     isReady: link.isReady,
@@ -10,5 +15,6 @@ export function audioSample(pool: AudioPool, streams: number, spoolBytes = 0): A
   }));
   const { waiting, speaking } = pool;
   const { promoted } = pool.controller.stats();
-  return { waiting, promoted, speaking, streams, spoolBytes, workers };
+  const { bytes: spoolBytes, maxBytes: spoolMaxBytes } = spool;
+  return { waiting, promoted, speaking, streams, spoolBytes, spoolMaxBytes, workers };
 }

@@ -45,7 +45,7 @@ export async function openAudio(options: AudioOptions): Promise<GatewayAudio> {
   const { pool, workers } = opened;
   onClose('audio workers', () => opened.close());
   const sessions = new LiveSessions();
-  metrics.observeAudio(() => audioSample(pool, sessions.active, spool.room.bytes));
+  metrics.observeAudio(() => audioSample(pool, sessions.active, spool.room));
   const postProcess = postProcessing(settings.postprocessing, (err) => {
     metrics.postprocessFailures.inc();
     logger.warn({ err }, 'a stage of post-processing failed');

@@ -25,6 +25,11 @@ export class SpoolRoom {
     return this.#bytes;
   }
 
+  /** The bytes that all requests together may reserve. */
+  get maxBytes(): number {
+    return this.#options.maxBytes;
+  }
+
   /** A place for one body, empty at first. */
   place(isSheddable: boolean): SpoolPlace {
     return new SpoolPlace(isSheddable, {

@@ -13,6 +13,9 @@ const BUSY = {
   [`audio_worker_ready{worker="a:8003",${OWN}}`]: '1x60',
   [`audio_worker_ready{worker="b:8003",${OWN}}`]: '1x60',
   [`scheduler_queue_depth{priority="BATCH",${OWN}}`]: '500x60',
+  [`scheduler_aging_promotions_total{${OWN}}`]: '0+1x60',
+  [`audio_spool_bytes{${OWN}}`]: '2000x60',
+  [`audio_spool_max_bytes{${OWN}}`]: '4000x60',
   // Now and then one waits.
   [`scheduler_queue_depth{priority="REALTIME",${OWN}}`]: '0x5 2x2 0x53',
   // Now and then somebody cancels what a worker cannot stop.
@@ -53,6 +56,14 @@ export const AUDIO_FAULTS: readonly RuleTest[] = [
     { [`scheduler_queue_depth{priority="REALTIME",${OWN}}`]: '0x10 4x50' },
     ['NightshiftUrgentAudioWaits'],
   ),
+  fault(
+    'recordings of users age in the queue',
+    { [`scheduler_aging_promotions_total{${OWN}}`]: '0x10 4+4x50' },
+    ['NightshiftRecordingsAge'],
+  ),
+  fault('the spool is nearly full', { [`audio_spool_bytes{${OWN}}`]: '2000x10 3900x50' }, [
+    'NightshiftSpoolNearLimit',
+  ]),
   fault(
     'a worker ignores every cancel',
     { [`audio_worker_slots{worker="a:8003",state="quarantined",${OWN}}`]: '0x10 1x50' },
