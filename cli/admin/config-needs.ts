@@ -5,10 +5,13 @@ import {
   findSettings,
 } from '../../platform/config';
 
-/** The settings that the processes of these sources need: pools are a gateway's, the other two a worker's. */
+/**
+ * The settings that the processes of these sources need: pools and audio workers are a gateway's, the other two a
+ * worker's.
+ */
 export function configNeeds(sources: ConfigSources): ConfigNeed[] {
   const isSet = (path: string): boolean => findSettings(sources, [path]).size > 0;
-  if (!isSet('gateway.pools')) return ['gateway'];
+  if (!isSet('gateway.pools') && !isSet('gateway.audio')) return ['gateway'];
   const sends = isSet('global_inference_gateway') || isSet('model_gateways');
   return sends ? ['gateway', 'pools'] : ['pools'];
 }
@@ -16,5 +19,6 @@ export function configNeeds(sources: ConfigSources): ConfigNeed[] {
 /** Whether only a gateway can use these settings. */
 export function isForGatewayOnly(config: Config): boolean {
   const { gateway, global_inference_gateway: all, model_gateways: each } = config;
-  return Object.keys(gateway.pools).length > 0 && all === undefined && each === undefined;
+  const hasServers = Object.keys(gateway.pools).length > 0 || gateway.audio !== undefined;
+  return hasServers && all === undefined && each === undefined;
 }

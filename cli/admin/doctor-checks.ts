@@ -31,6 +31,7 @@ function checksOfGateway(config: Config): Check[] {
       'backend',
       pools.flatMap(({ backends }) => backends.map(({ url }) => url)),
     ),
+    ...(gateway.audio?.workers ?? []).map(({ address }) => audioWorkerCheck(address)),
   ];
 }
 
@@ -80,6 +81,14 @@ function reachableChecks(name: string, urls: readonly string[]): Check[] {
     run: () => checkReachable(url),
     advice: 'Start the model server, or correct its url in the settings',
   }));
+}
+
+function audioWorkerCheck(address: string): Check {
+  return {
+    name: 'audio worker',
+    run: () => checkReachable(`http://${address}`, address),
+    advice: 'Start the audio worker, or correct gateway.audio.workers',
+  };
 }
 
 function portChecks(
@@ -190,7 +199,7 @@ function gatewayUrls(config: Config): string[] {
 }
 
 /** Only connects: a model server has no request that is free of charge. */
-function checkReachable(url: string): Promise<string> {
+function checkReachable(url: string, shown = redactUrl(url)): Promise<string> {
   const { hostname, port, protocol } = new URL(url);
   const at = {
     host: hostname.replace(/^\[|\]$/g, ''),
@@ -199,10 +208,10 @@ function checkReachable(url: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect({ ...at, timeout: CONNECT_TIMEOUT_MS }, () => {
       socket.destroy();
-      resolve(`${redactUrl(url)} accepts connections`);
+      resolve(`${shown} accepts connections`);
     });
     socket.once('error', (error) =>
-      reject(new NightshiftError('unavailable', `${redactUrl(url)}: ${error.message}`)),
+      reject(new NightshiftError('unavailable', `${shown}: ${error.message}`)),
     );
     socket.once('timeout', () => {
       socket.destroy(

@@ -34,6 +34,7 @@ const POOLS = poolsAt('http://127.0.0.1:9');
 
 it.each([
   ['of a gateway alone', { gateway: { pools: POOLS } }],
+  ['of a gateway for audio alone', { gateway: { audio: { workers: [{ address: 'gpu:8003' }] } } }],
   ['of a worker alone', { global_inference_gateway: { url: 'http://127.0.0.1:9' } }],
   [
     'of both',
@@ -62,7 +63,8 @@ it.each([
 
 it('the doctor of a gateway checks its ports and model servers, and nothing else', async () => {
   const { url } = await startBackend();
-  const gateway = { port: 0, observability_port: 0, pools: poolsAt(url) };
+  const audio = { workers: [{ address: new URL(url).host }] };
+  const gateway = { port: 0, observability_port: 0, pools: poolsAt(url), audio };
   const { config } = findDoctorConfig({ config: fileOf({ gateway }) });
   if (config === null) throw new Error('no settings');
   const checks = doctorChecks(config);
@@ -71,6 +73,7 @@ it('the doctor of a gateway checks its ports and model servers, and nothing else
     ['gateway.port', '0 is free'],
     ['gateway.observability_port', '0 is free'],
     ['backend', `${url} accepts connections`],
+    ['audio worker', `${new URL(url).host} accepts connections`],
   ]);
   const keys = { ...config, auth: { ...config.auth, mode: 'api_key' as const } };
   expect(doctorChecks(keys).map(({ name }) => name)).toContain('PostgreSQL');
