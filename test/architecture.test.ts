@@ -19,15 +19,6 @@ const USED_OTHERWISE: Readonly<Record<string, string>> = {
   'embedded/start-stack.ts startStack': 'package.json exports it as nightshift/testing',
 };
 
-/** Folders whose exports no product code imports yet, each with what is going to use them. */
-const NOT_USED_YET: Readonly<Record<string, string>> = {
-  'core/audio/': 'the audio routes of the gateway',
-  'inference/audio/': 'the audio routes of the gateway',
-  'gateway/audio/': 'the audio routes of the gateway',
-  'proto/': 'audio workers',
-  'platform/config-audio.ts': 'the audio routes of the gateway',
-};
-
 describe('the source tree', () => {
   it('keeps the rules of floors, purity, names, lengths, cycles and doc comments', () => {
     expect(houseViolations(sources())).toEqual([]);
@@ -56,9 +47,7 @@ describe('the source tree', () => {
         .map(([file, text]) => [file, factsOf(file, text)]),
     );
     const unused = unusedExports(modules, isProduct).filter(
-      ({ file, name }) =>
-        !(`${file} ${name}` in USED_OTHERWISE) &&
-        !Object.keys(NOT_USED_YET).some((folder) => file.startsWith(folder)),
+      ({ file, name }) => !(`${file} ${name}` in USED_OTHERWISE),
     );
     expect(unused).toEqual([]);
   });

@@ -5,11 +5,11 @@ import { handleForm } from './form-route';
 import { handleSpeech } from './speech-route';
 
 /** Paths below `/v1` whose requests are forms. */
-export const FORM_PATHS = ['/audio/transcriptions', '/audio/translations'] as const;
+const FORM_PATHS = ['/audio/transcriptions', '/audio/translations'] as const;
 /** The path below `/v1` for speech. */
 export const SPEECH_PATH = '/audio/speech';
 /** Paths below `/v1` at which a request of an audio route is cancelled by its id. */
-export const CANCEL_PATHS = [
+const CANCEL_PATHS = [
   '/audio/transcriptions/:request_id/cancel',
   '/audio/translations/:request_id/cancel',
   '/audio/speech/:request_id/cancel',

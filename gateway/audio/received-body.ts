@@ -6,7 +6,7 @@ import type { Spool, SpoolFile } from './spool';
 import type { SpoolPlace } from './spool-room';
 
 /** Bodies up to this length stay in memory. */
-export const MEMORY_BYTES = 64 * 1024;
+const MEMORY_BYTES = 64 * 1024;
 /** A body of unknown length reserves so many bytes at a time. */
 const STEP_BYTES = 64 * 1024;
 /** Largest piece in which a file is read. */

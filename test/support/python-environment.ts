@@ -1,6 +1,14 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { cachedProgram } from '../../embedded/binaries/program-cache';
 import { lockFile } from '../../embedded/locks/lock-file';
@@ -10,7 +18,9 @@ export type PythonEnvironment = { readonly python: string } | { readonly missing
 
 const CANDIDATES = ['python3', 'python3.13', 'python3.12', 'python3.11'];
 const OLDEST_MINOR = 11;
-const INSTALL_LIMIT_MS = 10 * 60_000;
+const INSTALL_LIMIT_MS = 4 * 60_000;
+/** After a failure, other test files do not try again for so long. */
+const FAILURE_COUNTS_MS = 30 * 60_000;
 const LOCK_RETRY_MS = 500;
 
 /**
@@ -33,11 +43,22 @@ export function findPythonEnvironment(name: string, requirements: string): Pytho
     return { missing: 'another process has been installing the packages for too long' };
   try {
     if (existsSync(python)) return { python };
+    const note = `${folder}.failure`;
+    const noted = notedFailure(note);
+    if (noted !== null) return { missing: noted };
     const failure = install(found.command, requirements, folder);
-    return failure === null ? { python } : { missing: failure };
+    if (failure === null) return { python };
+    writeFileSync(note, failure);
+    return { missing: failure };
   } finally {
     lock.release();
   }
+}
+
+/** Why another process has failed just now; null if none has. */
+function notedFailure(file: string): string | null {
+  const age = Date.now() - (statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0);
+  return age < FAILURE_COUNTS_MS ? readFileSync(file, 'utf8') : null;
 }
 
 /** Installs into another folder first, so that a killed test leaves nothing that looks complete. */
@@ -69,7 +90,10 @@ function install(command: string, requirements: string, folder: string): string 
     const done = spawnSync(program, args, { timeout: INSTALL_LIMIT_MS, encoding: 'utf8' });
     if (done.status === 0) continue;
     rmSync(draft, { recursive: true, force: true });
-    const reason = done.error?.message ?? done.stderr.trim().split('\n').at(-1) ?? '';
+    const last = done.stderr?.trim().split('\n').at(-1) ?? '';
+    const isLate =
+      done.error !== undefined && 'code' in done.error && done.error.code === 'ETIMEDOUT';
+    const reason = isLate ? `it took longer than ${INSTALL_LIMIT_MS / 60_000} minutes` : last;
     return `its packages could not be installed: ${reason}`;
   }
   renameSync(draft, folder);

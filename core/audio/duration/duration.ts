@@ -24,14 +24,3 @@ const PROBES: Readonly<Record<Container, (size: number) => DurationProbe>> = {
 export function probeDuration(container: Container, size: number): DurationProbe {
   return boundedProbe(PROBES[container](size), size);
 }
-
-/** The same for a recording in memory. */
-export function durationInMemory(container: Container, bytes: Uint8Array): number | null {
-  const probe = probeDuration(container, bytes.length);
-  let step = probe.next();
-  while (step.done !== true) {
-    const { offset, length } = step.value;
-    step = probe.next(bytes.subarray(offset, offset + length));
-  }
-  return step.value;
-}

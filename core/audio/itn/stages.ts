@@ -5,6 +5,3 @@ import { englishNumbers } from './english';
 export const STAGES = {
   'itn-en': (text, { language }) => (language === 'en' ? englishNumbers(text) : text),
 } as const satisfies Record<string, PostProcessing>;
-
-/** The name of a stage. */
-export type StageName = keyof typeof STAGES;

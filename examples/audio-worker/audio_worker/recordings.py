@@ -70,17 +70,18 @@ class Recordings:
         recordings at once. A worker for a GPU would collect them first.
         """
         uploads: dict[int, Upload] = {}
-        failed: set[int] = set()
+        answered: set[int] = set()
         async with aclosing(call.each(parts)) as arriving:
             async for batch_part in arriving:
                 item = batch_part.item
-                if item in failed:
+                if item in answered:
                     continue
                 try:
                     upload = uploads.setdefault(item, Upload())
                     if batch_part.HasField("part"):
                         upload.add(batch_part.part)
                     if batch_part.end:
+                        answered.add(item)
                         async with aclosing(self._item_events(call, uploads.pop(item))) as events:
                             async for event in events:
                                 yield messages.BatchEvent(item=item, event=event)
@@ -88,7 +89,7 @@ class Recordings:
                     if failure.code == grpc.StatusCode.CANCELLED:
                         raise
                     uploads.pop(item, None)
-                    failed.add(item)
+                    answered.add(item)
                     yield _item_failure(item, failure)
         for item in uploads:
             yield _item_failure(item, invalid("The recording is incomplete."))

@@ -1,6 +1,17 @@
-import { containerOf } from '../../../../core/audio/container';
-import { durationInMemory, probeDuration } from '../../../../core/audio/duration/duration';
+import { containerOf, type Container } from '../../../../core/audio/container';
+import { probeDuration } from '../../../../core/audio/duration/duration';
 import { mp3, RECORDINGS, wav } from './recordings';
+
+/** The duration of a recording in memory. */
+function durationInMemory(container: Container, bytes: Uint8Array): number | null {
+  const probe = probeDuration(container, bytes.length);
+  let step = probe.next();
+  while (step.done !== true) {
+    const { offset, length } = step.value;
+    step = probe.next(bytes.subarray(offset, offset + length));
+  }
+  return step.value;
+}
 
 it.each(RECORDINGS)('finds the container and the stated duration of %s', (_, container, bytes) => {
   expect(containerOf(bytes)).toBe(container);
