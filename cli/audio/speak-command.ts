@@ -1,3 +1,4 @@
+import { pipeline } from 'node:stream/promises';
 import { InvalidArgumentError, type Command } from 'commander';
 import type { SpeechCreateParams } from 'openai/resources/audio/speech';
 import { NightshiftError } from '../../core/errors';
@@ -76,13 +77,27 @@ async function speak(
     const { body } = await askGateway(client, () =>
       client.audio.speech.create(request, { signal }),
     );
-    for await (const piece of (body ?? []) as AsyncIterable<Uint8Array>) {
-      bytes += piece.length;
-      if (!sink.write(piece)) await new Promise((resolve) => sink.once('drain', resolve));
-    }
+    const pieces = unbroken((body ?? []) as AsyncIterable<Uint8Array>, (size) => (bytes += size));
+    await pipeline(pieces, sink, { end: false, signal });
   });
   if (target !== STDOUT) stderr.write(`nightshift: wrote ${target} (${humanBytes(bytes)})\n`);
   return EXIT.completed;
+}
+
+/** The pieces of an answer. @throws unavailable if it breaks off */
+async function* unbroken(
+  pieces: AsyncIterable<Uint8Array>,
+  onPiece: (bytes: number) => void,
+): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const piece of pieces) {
+      onPiece(piece.length);
+      yield piece;
+    }
+  } catch (cause) {
+    const message = 'The gateway broke the speech off: try again.';
+    throw new NightshiftError('unavailable', message, { cause });
+  }
 }
 
 function formatOf({ format, out }: SpeakFlags): string {

@@ -1,4 +1,6 @@
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { WireSpeechRequest } from '../../../proto/audio-messages';
@@ -50,6 +52,25 @@ it('writes speech to stdout, but not to a terminal', async () => {
   expect(piped.bytes.equals(Buffer.concat([PIECE, PIECE]))).toBe(true);
   expect(await run(['Hello.', '-o', '-'], true)).toMatchObject({ code: 1, stdout: '' });
   expect(requests).toHaveLength(1);
+});
+
+it('leaves no file if speech breaks off, and says so', async () => {
+  const server = createServer((_, response) => {
+    response.writeHead(200, { 'content-type': 'audio/mpeg' });
+    response.write(PIECE, () => response.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  try {
+    const { port } = server.address() as AddressInfo;
+    const url = `http://127.0.0.1:${port}/v1`;
+    const target = join(folder, 'a.mp3');
+    const ran = await runAudioCommand(['speak', 'Hello.', '-o', target, '--gateway-url', url]);
+    expect(ran.stderr).toContain('The gateway broke the speech off: try again.');
+    expect(ran.code).toBeGreaterThan(0);
+    expect(readdirSync(folder)).toEqual([]);
+  } finally {
+    server.close();
+  }
 });
 
 it('leaves no file if the gateway refuses, and says why', async () => {
