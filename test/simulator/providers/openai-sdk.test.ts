@@ -42,6 +42,14 @@ async function create(client: OpenAI, ...lines: string[]) {
   });
 }
 
+function untilStatus(client: OpenAI, id: string, status: string): Promise<OpenAI.Batch> {
+  const look = async () => {
+    const batch = await client.batches.retrieve(id);
+    return batch.status === status ? batch : null;
+  };
+  return until(look, 5_000, `a batch that is ${status}`);
+}
+
 const textOf = async (client: OpenAI, file: string | null | undefined) =>
   (await client.files.content(file ?? '')).text();
 const linesOf = async (client: OpenAI, file: string | null | undefined) =>
@@ -52,7 +60,7 @@ const linesOf = async (client: OpenAI, file: string | null | undefined) =>
 
 describe('the official client of OpenAI at the simulated provider', () => {
   it('uploads, creates, polls, downloads and deletes', async () => {
-    const { url, client } = await open({ running_ms: 60, validating_ms: 20, finalizing_ms: 20 });
+    const { url, client, configure } = await open({ hold: true, validating_ms: 20 });
     const input = await upload(client, line('a'), line('b', { messages: [] }), line('c'));
     expect(input).toMatchObject({ object: 'file', purpose: 'batch', filename: 'in.jsonl' });
     expect(input.expires_at).toBe(input.created_at + 3_600);
@@ -64,17 +72,9 @@ describe('the official client of OpenAI at the simulated provider', () => {
       metadata: { nightshift_job: 'job_1' },
     });
     expect(begun).toMatchObject({ status: 'validating', metadata: { nightshift_job: 'job_1' } });
-    const seen = new Set<string>();
-    const batch = await until(
-      async () => {
-        const look = await client.batches.retrieve(begun.id);
-        seen.add(look.status);
-        return look.status === 'completed' ? look : null;
-      },
-      5_000,
-      'the end of the batch',
-    );
-    expect(seen).toContain('in_progress');
+    await untilStatus(client, begun.id, 'in_progress');
+    await configure({ hold: false });
+    const batch = await untilStatus(client, begun.id, 'completed');
     expect(batch.request_counts).toEqual({ total: 3, completed: 2, failed: 1 });
     const output = await linesOf(client, batch.output_file_id);
     expect(output.map(({ custom_id: id }) => id)).toEqual(['a', 'c']);
