@@ -32,12 +32,15 @@ async function moved(gateway: TestGateway): Promise<Record<string, number>> {
   return Object.fromEntries(all.filter(([name]) => !timed.includes(name)));
 }
 
+/** Bytes that bodies and recordings may take, by default. */
+const LIMITS = { gateway_queue_bytes: 256 * 2 ** 20, audio_spool_max_bytes: 4 * 2 ** 30 };
+
 /** Series that a gateway with one backend, one model and a bound of one request always shows. */
 const AT_REST = {
   'upper_bound{pool="main"}': 1,
   'lower_bound{pool="main"}': 1,
   'watermark{pool="main"}': 1,
-  gateway_queue_bytes: 256 * 1024 * 1024,
+  ...LIMITS,
 };
 
 /** Waits until so many requests are counted, which happens after their clients have the answers. */
@@ -192,7 +195,7 @@ it('counts times to live and failures of backends', async () => {
   expect((await ask(gateway).answer).json().error?.code).toBe('no_backends');
   await untilCounted(gateway, 5);
   expect(await moved(gateway)).toEqual({
-    gateway_queue_bytes: 256 * 1024 * 1024,
+    ...LIMITS,
     ...posts({ 200: 1, 502: 1, 503: 2, 504: 1 }),
     [`bypass_rate{${M}}`]: 2,
     [`requests_expired{${M}}`]: 1,
