@@ -22,6 +22,13 @@ function rounded(value, digits = 0) {
   return Number(value.toFixed(digits));
 }
 
+/** The median as text, with the least and the largest of several values. */
+function spread(values, { unit = '', digits = 0 } = {}) {
+  const shown = (value) => `${rounded(value, digits)}${unit}`;
+  if (values.length === 1) return shown(values[0]);
+  return `${shown(median(values))} (${shown(Math.min(...values))} to ${shown(Math.max(...values))})`;
+}
+
 /** A share as text: 0.953 is `95.3 %`. */
 function percent(share) {
   return `${(share * 100).toFixed(1)} %`;
@@ -32,4 +39,4 @@ function disturbance({ load1, othersCores }) {
   return { load1: rounded(load1, 1), 'others, cores': rounded(othersCores, 2) };
 }
 
-module.exports = { disturbance, median, percent, quantile, rounded };
+module.exports = { disturbance, median, percent, quantile, rounded, spread };

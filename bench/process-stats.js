@@ -83,6 +83,7 @@ function watch({ roots, memoryOf }) {
       return {
         load1: os.loadavg()[0],
         oursCores: ours / seconds,
+        oursSec: ours,
         othersCores: Math.max(0, machine - ours) / seconds,
         cpuSec: cpuSec(memoryOf) - before.subject,
         steadyMb: settled[Math.floor(settled.length / 2)] ?? memoryMb(memoryOf).now,

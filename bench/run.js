@@ -8,11 +8,12 @@ const path = require('node:path');
 const { parseArgs } = require('node:util');
 const { endChildren } = require('./children');
 const { machineFacts } = require('./machine');
-const { printResult, table, writeJson } = require('./report');
+const { writePlot } = require('./plots/plot');
+const { printResult, settled, table, writeJson } = require('./report');
 
 const ROWS = {
   1: () => require('./rows/wall-time').wallTime,
-  2: () => require('./rows/rate').rateBesideJobQueue,
+  2: () => require('./rows/rate').rateBesideAll,
   3: () => require('./rows/rate').rateBesideLoop,
   5: () => require('./rows/memory').memory,
   6: () => require('./rows/first-request').firstRequest,
@@ -61,7 +62,12 @@ Measures Nightshift against the rows of docs/benchmarks.md. Needs Linux, and Go 
                     of the faults and F12, all of which count (default: 20; with --quick 2)
   --calm <cores>    processor that others may use in a run, else it is repeated (default: 0.15)
   --patience <s>    how long to wait for calm before each run (default: 60; with --quick 10)
-  --retries <n>     further runs for those that were disturbed (default: twice --repeat)
+  --retries <n>     further runs for those that were disturbed (default: twice --repeat); if these do not
+                    suffice, what they decide is "disturbed"
+  --plots <dir>     where to draw the results as SVG, a file for each row that has a plot
+  --batch-gateway <dir>
+                    rows 1 and 2: a folder whose bin/ has apiserver and batch-processor of the Go
+                    batch-gateway; needs redis-server and root (default: $BATCH_GATEWAY_DIR, else without)
   --store <kind>    filesystem or s3; row 14 measures both (default: filesystem)
   --product <dir>   the checkout to measure (default: this one)
   --scratch <dir>   folder for input files and data directories (default: a new one in the
@@ -84,6 +90,8 @@ async function main() {
       store: { type: 'string', default: 'filesystem' },
       scratch: { type: 'string' },
       json: { type: 'string' },
+      plots: { type: 'string' },
+      'batch-gateway': { type: 'string', default: process.env.BATCH_GATEWAY_DIR },
       profile: { type: 'string' },
       help: { type: 'boolean', default: false },
     },
@@ -96,8 +104,9 @@ async function main() {
   process.stdout.write(`${table([machine])}\n`);
   const results = [];
   for (const row of rows) {
-    const result = await row()(bench);
+    const result = settled(await row()(bench), bench);
     printResult(result);
+    if (values.plots !== undefined) writePlot(values.plots, result);
     results.push(result);
     writeJson(values.json ?? path.join(bench.scratch, 'results.json'), { machine, results });
   }
@@ -121,6 +130,7 @@ function benchOf(values) {
     retries: number('retries', values.retries ?? 2 * repeat, 0),
     root: path.resolve(product),
     scratch,
+    batchGatewayDir: values['batch-gateway'] && path.resolve(values['batch-gateway']),
     profileDir: profile === undefined ? undefined : path.resolve(profile),
     note: (message) => process.stderr.write(`bench: ${message}\n`),
   };

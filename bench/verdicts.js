@@ -1,7 +1,7 @@
 'use strict';
 
 /** Judges the median of the values that several runs found, and shows how far they lie apart. */
-const { median, rounded } = require('./figures');
+const { median, spread } = require('./figures');
 
 /**
  * @typedef {object} Bounds
@@ -21,17 +21,19 @@ function atLeast(what, values, bounds) {
   return judged(what, values, { ...bounds, sign: '≥', isMet: (value) => value >= bounds.must });
 }
 
+/** A figure without a bound. @param {string} what @param {number[]} values @param {{ unit: string, digits?: number }} shape */
+function figure(what, values, { unit, digits = 2 }) {
+  return { what, value: spread(values, { unit, digits }), must: '', aim: '', met: true };
+}
+
 function judged(what, values, { unit, must, aim, digits = 2, sign, isMet }) {
-  const shown = (value) => `${rounded(value, digits)}${unit}`;
-  const spread = `${shown(Math.min(...values))} to ${shown(Math.max(...values))}`;
-  const value = median(values);
   return {
     what,
-    value: values.length === 1 ? shown(value) : `${shown(value)} (${spread})`,
+    value: spread(values, { unit, digits }),
     must: `${sign} ${must}${unit}`,
     aim: aim === undefined ? '' : `${sign} ${aim}${unit}`,
-    met: isMet(value),
+    met: isMet(median(values)),
   };
 }
 
-module.exports = { atLeast, atMost };
+module.exports = { atLeast, atMost, figure };

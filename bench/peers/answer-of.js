@@ -1,6 +1,6 @@
 'use strict';
 
-/** What both peers do with a line: send its body, wait for the whole answer, give a result line. */
+/** What the undici loop and the job queue do with a line: send its body, wait for the whole answer, give a result line. */
 const { Pool } = require('undici');
 
 /** @param {{ origin: string, inFlight: number }} options */

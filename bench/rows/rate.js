@@ -1,11 +1,13 @@
 'use strict';
 
-/** Rows 2 and 3: requests per second at a model server that takes no time, beside a peer. */
-const { calmRuns } = require('../calm');
-const { disturbance, median, rounded } = require('../figures');
+/** Rows 2 and 3: requests per second at a model server that takes no time, beside baselines. */
+const { againstBaselines, inContest, NIGHTSHIFT } = require('../contest');
+const { median, rounded } = require('../figures');
 const { inputFile } = require('../input-files');
-const { createPeers } = require('../peers/run-peer');
+const { barPlot } = require('../plots/plot');
 const { inScene } = require('../scene');
+const { pairedRatios, summarize } = require('../summary');
+const { atLeast } = require('../verdicts');
 
 const IN_FLIGHT = 256;
 const SETTINGS = {
@@ -14,79 +16,84 @@ const SETTINGS = {
 };
 /** The mock must not be what is measured. */
 const MIN_HEADROOM = 3;
+/** What is required beside these two. */
+const BOUNDS = {
+  'graphile-worker': { unit: 'x', must: 2, aim: 5 },
+  'undici loop': { unit: 'x', must: 0.8, aim: 1 },
+};
 
 /** Row 2. @returns {Promise<import('../report').Result>} */
-function rateBesideJobQueue(bench) {
-  const title = 'rate at 0 ms beside a durable job queue';
-  return compare(bench, { row: 2, title, peer: 'jobQueue', must: 2, aim: 5 });
+function rateBesideAll(bench) {
+  return compare(bench, { row: 2, title: 'rate at 0 ms beside what a user would take instead' });
 }
 
 /** Row 3. @returns {Promise<import('../report').Result>} */
 function rateBesideLoop(bench) {
   const title = 'rate at 0 ms beside a loop that keeps nothing';
-  return compare(bench, { row: 3, title, peer: 'plainLoop', must: 0.8, aim: 1 });
+  return compare(bench, { row: 3, title, names: ['undici loop'] });
 }
 
-async function compare(bench, { row, title, peer, must, aim }) {
+async function compare(bench, { row, title, names }) {
   const sizes = bench.quick ? [20_000] : [20_000, 200_000];
-  return inScene({ bench, settings: SETTINGS }, async (scene) => {
-    const peers = createPeers(scene, IN_FLIGHT);
-    const runs = [];
-    const verdicts = [];
-    for (const lines of sizes) {
-      const file = await inputFile(bench.scratch, { lines });
-      const ceiling = scene.mock.ceiling({ connections: IN_FLIGHT });
-      const contenders = {
-        nightshift: () => nightshift(scene, { file, lines }),
-        [peer]: () => peers[peer]({ file, lines }),
-      };
-      const found = await turns(bench, contenders, { lines, ceiling });
-      runs.push(...found);
-      verdicts.push(...judge(found, { lines, peer, must, aim, ceiling }));
-    }
-    return { row, title, verdicts, runs };
-  });
+  const runs = await inScene({ bench, settings: SETTINGS }, (scene) =>
+    inContest(scene, { inFlight: IN_FLIGHT, names }, (compete) => measure(scene, compete, sizes)),
+  );
+  const shape = {
+    by: ['lines', 'who'],
+    columns: { 'lines/s': 0, 'wall, s': 2, 'CPU, us/line': 0 },
+  };
+  return {
+    row,
+    title,
+    verdicts: sizes.flatMap((lines) =>
+      judge(
+        runs.filter((run) => run.lines === lines),
+        lines,
+      ),
+    ),
+    runs,
+    summary: summarize(runs, shape, bench),
+    plot: plotOf(runs, title, bench),
+  };
 }
 
-/** One after the other, round by round, so that a slow minute of the machine strikes both. */
-async function turns(bench, contenders, { lines, ceiling }) {
+async function measure({ bench, mock }, compete, sizes) {
   const runs = [];
-  for (let round = 0; round < bench.repeat; round++) {
-    for (const [who, run] of Object.entries(contenders)) {
-      const [found] = await calmRuns({ ...bench, retries: 1 }, run, 1);
-      runs.push({ who, lines, ...found, 'raw client, lines/s': rounded(ceiling) });
-    }
+  for (const lines of sizes) {
+    const file = await inputFile(bench.scratch, { lines });
+    await mock.reset();
+    const raw = rounded(mock.ceiling({ connections: IN_FLIGHT }));
+    const found = await compete({ file, lines, latencyMs: 0, rounds: bench.repeat });
+    runs.push(...found.map((run) => ({ ...run, 'raw client, lines/s': raw })));
   }
   return runs;
 }
 
-async function nightshift(scene, { file, lines }) {
-  const run = await scene.run({ file, lines, timeoutMs: 120_000 + lines * 2 });
-  const sendingMs = run.stats.lastAnswerMs - run.stats.firstRequestMs;
-  return {
-    'lines/s': rounded(lines / (run.createToCompletedMs / 1000)),
-    'sending alone, lines/s': rounded(lines / (sendingMs / 1000)),
-    'cores used': rounded(run.usage.oursCores, 2),
-    'worker, us/line': rounded((run.usage.cpuSec / lines) * 1e6),
-    ...disturbance(run.usage),
-  };
-}
-
-function judge(runs, { lines, peer, must, aim, ceiling }) {
-  const rate = (who) => median(runs.filter((run) => run.who === who).map((run) => run['lines/s']));
-  const ratio = rounded(rate('nightshift') / rate(peer), 2);
-  const headroom = rounded(ceiling / Math.max(rate('nightshift'), rate(peer)), 1);
+function judge(runs, lines) {
   const what = `${lines} lines`;
-  return [
-    { what, value: `${ratio}x`, must: `≥ ${must}x`, aim: `≥ ${aim}x`, met: ratio >= must },
-    {
-      what: `mock against the faster, ${what}`,
-      value: `${headroom}x`,
-      must: `≥ ${MIN_HEADROOM}x`,
-      aim: '',
-      met: headroom >= MIN_HEADROOM,
-    },
-  ];
+  const ratios = againstBaselines(runs, what).map((verdict) => {
+    const to = Object.keys(BOUNDS).find((name) => verdict.what.endsWith(name));
+    if (to === undefined) return verdict;
+    const { ratios: values, from } = pairedRatios(runs, { column: 'lines/s', of: NIGHTSHIFT, to });
+    return { ...atLeast(verdict.what, values, BOUNDS[to]), from };
+  });
+  return [...ratios, headroom(runs, what)];
 }
 
-module.exports = { rateBesideJobQueue, rateBesideLoop };
+function headroom(runs, what) {
+  const rates = runs.map((run) => run['lines/s']);
+  const raw = median(runs.map((run) => run['raw client, lines/s']));
+  const bounds = { unit: 'x', digits: 1, must: MIN_HEADROOM };
+  return { ...atLeast(`mock against the fastest, ${what}`, [raw / Math.max(...rates)], bounds) };
+}
+
+function plotOf(runs, title, bench) {
+  const group = ({ lines }) => `${lines.toLocaleString('en')} lines, ${IN_FLIGHT} in flight`;
+  return barPlot(runs, { title: capital(title), unit: 'lines/s', value: 'lines/s', group }, bench);
+}
+
+function capital(text) {
+  return `${text[0].toUpperCase()}${text.slice(1)}`;
+}
+
+module.exports = { rateBesideAll, rateBesideLoop };
