@@ -47,7 +47,7 @@ describe('the source tree', () => {
         .map(([file, text]) => [file, factsOf(file, text)]),
     );
     const unused = unusedExports(modules, isProduct).filter(
-      ({ file, name }) => !(`${file} ${name}` in USED_OTHERWISE),
+      ({ file, name }) => !isEntry(file) && !(`${file} ${name}` in USED_OTHERWISE),
     );
     expect(unused).toEqual([]);
   });
@@ -221,6 +221,11 @@ describe('the check of the house rules', () => {
     expect(found).toEqual(['core/a.ts own', 'core/a.ts Lonely']);
   });
 });
+
+/** Its exports are those of the WebAssembly program, which core/openai/line-index.ts calls. */
+function isEntry(file: string): boolean {
+  return file === 'core/assembly/line-index.ts';
+}
 
 /** Files whose exports are checked; declarations of plain JavaScript are not exports. */
 function isProduct(file: string): boolean {

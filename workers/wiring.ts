@@ -25,6 +25,7 @@ import { createSettlePart } from '../activities/delegate/settle-part';
 import { createSubmitJob } from '../activities/delegate/submit-job';
 import { createWatchJob } from '../activities/delegate/watch-job';
 import type { IngestDeps } from '../activities/ingest/deps';
+import { createLineIndex } from '../core/openai/line-index';
 import { overdueAfterSec } from '../core/batch/overdue';
 import type { Config } from '../platform/config-schema';
 import type { BatchRepository } from '../storage/postgres/batches/repository';
@@ -82,6 +83,7 @@ export function createActivities(deps: ActivityDeps): WorkerActivities {
       const row = await batches.find(batchId);
       if (row !== null) await recordBatch(store, row);
     },
+    lineIndex: createLineIndex(),
     limits: config.limits,
     batch: config.batch,
   });

@@ -1,3 +1,4 @@
+import type { LineIndex } from '../../core/openai/line-index';
 import type { Config } from '../../platform/config-schema';
 import type { ObjectStore } from '../../storage/object-store';
 import type { PinnedFile } from '../../storage/postgres/batches/pin-files';
@@ -22,6 +23,8 @@ export interface IngestDeps {
   pinFiles?(batchId: string, fileIds: readonly string[]): Promise<readonly PinnedFile[]>;
   /** Writes what the store must know of the batch before its first request is sent. */
   record?(batchId: string): Promise<void>;
+  /** Shared by all scans of the process. Null or undefined: every line is parsed. */
+  readonly lineIndex?: LineIndex | null;
   /** Time after which the server has the latest heartbeat, ms. */
   readonly announceMs?: number;
   readonly limits: Config['limits'];

@@ -40,7 +40,13 @@ export async function scanFile(
     fault: (error) => errors.add(error),
   };
   const { requests } = await inTurn(ingestion, () =>
-    scanInput({ stream: deps.store.scan(key), rules, heartbeat, sink }),
+    scanInput({
+      stream: deps.store.scan(key),
+      rules,
+      heartbeat,
+      sink,
+      index: deps.lineIndex ?? null,
+    }),
   ).catch((error: unknown) => {
     throw isNightshiftError(error, 'object_missing') ? inputMissing(batchId) : error;
   });

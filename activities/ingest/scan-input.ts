@@ -8,6 +8,7 @@ import {
   type ScanSink,
   type ScanTotals,
 } from '../../core/openai/line-scanner';
+import type { LineIndex } from '../../core/openai/line-index';
 import type { Heartbeat } from '../runtime/heartbeat';
 
 /** Work between two turns of the event loop, so that other activities of the process go on. */
@@ -20,6 +21,8 @@ export interface InputScan {
   readonly stream: Readable;
   readonly rules: ScanRules;
   readonly sink: ScanSink;
+  /** Null: every line is parsed. */
+  readonly index: LineIndex | null;
   readonly heartbeat: Heartbeat;
 }
 
@@ -38,9 +41,10 @@ export async function scanInput(scan: InputScan): Promise<ScanTotals> {
   }
 }
 
-async function readThrough({ stream, rules, sink, heartbeat }: InputScan): Promise<ScanTotals> {
+async function readThrough(scan: InputScan): Promise<ScanTotals> {
+  const { stream, heartbeat } = scan;
   const checks = { isAscii, isUtf8 };
-  const scanner = createLineScanner({ rules, checks, seed: randomInt(2 ** 32), sink });
+  const scanner = createLineScanner({ ...scan, checks, seed: randomInt(2 ** 32) });
   let turnMs = performance.now();
   for await (const chunk of stream as AsyncIterable<Buffer>) {
     for (let at = 0; at < chunk.length; at += SLICE_BYTES) {

@@ -6,7 +6,9 @@ import { createJsonGuard, type JsonLimits } from './json-check';
 import { lineOverLimit } from './json-limits';
 import { isJsonObject } from './json-object';
 import { checkLine, type CheckedLine, type LineRules } from './line-check';
+import type { LineIndex } from './line-index';
 import { createLineSplitter, type ByteChecks, type RawLine } from './line-splitter';
+import { createPlainReader } from './plain-request';
 import { createPromptFinder, type PromptBytes } from './prompt-bytes';
 import { createPrefixHasher } from './system-prompt';
 
@@ -67,6 +69,8 @@ export interface LineScannerOptions {
   /** 32 random bits, see `createIdSet`. */
   readonly seed: number;
   readonly sink: ScanSink;
+  /** Saves parsing most lines, and changes nothing else. Null: every line is parsed. */
+  readonly index: LineIndex | null;
 }
 
 /** Each model has a plan, lanes and entries in the workflow history, so their number is bounded. */
@@ -100,6 +104,7 @@ class LineJudge {
   readonly #prefixHash = createPrefixHasher();
   readonly #findPrompt = createPromptFinder(CHAIN_BLOCK_BYTES);
   readonly #jsonFault;
+  readonly #readPlain;
   readonly #models = new Set<string>();
   #requests = 0;
   #inputs = 0;
@@ -107,30 +112,26 @@ class LineJudge {
   #number = 0;
   #faults = 0;
 
-  constructor({ rules, sink, seed }: LineScannerOptions) {
+  constructor({ rules, sink, seed, index }: LineScannerOptions) {
     this.#rules = rules;
     this.#sink = sink;
     this.#ids = createIdSet(seed);
     this.#jsonFault = createJsonGuard(rules.json);
+    this.#readPlain = index === null ? null : createPlainReader(index, rules);
   }
 
   line(line: RawLine): void {
     if (!this.#begin(line.number)) return;
-    const value = this.#parse(line);
-    if (value === undefined) return;
-    if (!isJsonObject(value)) {
-      const message = `Each line must be one JSON object; this one is ${kindOf(value)}.`;
-      this.#fault('invalid_request', message, null);
-      return;
-    }
-    const checked = checkLine(value, this.#rules, this.#report);
+    const plain = this.#readPlain?.(line) ?? null;
+    const checked = plain ?? this.#check(line);
+    if (checked === null) return;
     this.#inputs += checked.inputs;
     this.#checkAmongOthers(checked);
     if (this.#faults > 0 || checked.model === null || checked.body === null) return;
     this.#sink.request({
       offset: line.offset,
       length: line.end - line.start,
-      prefixHash: this.#prefixHash(checked.body),
+      prefixHash: plain?.prefixHash() ?? this.#prefixHash(checked.body),
       model: checked.model,
       fileId: checked.fileId,
       prompt: this.#findPrompt(line, checked.body),
@@ -162,6 +163,16 @@ class LineJudge {
     this.#number = number;
     this.#faults = 0;
     return ++this.#requests <= this.#rules.maxRequests;
+  }
+
+  /** Null if the line is not a JSON object; the fault has been reported. */
+  #check(line: RawLine): CheckedLine | null {
+    const value = this.#parse(line);
+    if (value === undefined) return null;
+    if (isJsonObject(value)) return checkLine(value, this.#rules, this.#report);
+    const message = `Each line must be one JSON object; this one is ${kindOf(value)}.`;
+    this.#fault('invalid_request', message, null);
+    return null;
   }
 
   /** Undefined if the line is not JSON; the fault has been reported. */

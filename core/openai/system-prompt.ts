@@ -46,12 +46,13 @@ function firstSystemText(messages: unknown): string | null {
     // The inputs of embeddings are long arrays of texts or numbers: stop at the first element.
     if (typeof message !== 'object' || message === null) return null;
     const { role, content } = message as { role?: unknown; content?: unknown };
-    if (role === 'system' || role === 'developer') return textOf(content);
+    if (role === 'system' || role === 'developer') return contentText(content);
   }
   return null;
 }
 
-function textOf(content: unknown): string | null {
+/** The text of a message: its content, or the texts of its content parts joined; null if it is neither. */
+export function contentText(content: unknown): string | null {
   if (typeof content === 'string') return content;
   if (!Array.isArray(content)) return null;
   let joined = '';

@@ -15,6 +15,7 @@ async function plan(prompts: readonly string[]) {
   const collector = createPlanCollector({ isRouted: () => true, maxUndecided: 0 });
   const offsets: number[] = [];
   const scanner = createLineScanner({
+    index: null,
     rules: RULES,
     checks: { isAscii, isUtf8 },
     seed: 7,

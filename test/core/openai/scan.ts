@@ -38,6 +38,7 @@ export function openScan(rules: Partial<ScanRules> = {}): {
     rules: { ...RULES, ...rules },
     checks: { isAscii, isUtf8 },
     seed: 7,
+    index: null,
     sink: {
       request: ({ prompt, ...request }) => {
         expect(prompt.ranges.length % 2).toBe(0);

@@ -1,0 +1,42 @@
+import { fnv32a } from '../names/fnv';
+import { BACKSLASH, QUOTE } from './json-bytes';
+import { contentText } from './system-prompt';
+
+const MAX_KNOWN = 512;
+const MAX_REMEMBERED = 16 * 1024;
+
+/**
+ * Hashes the JSON text `json`: the content of a message, a string or an array. Equal texts have equal digests; the more
+ * these differ between other texts, the better.
+ */
+export type ContentHasher = (json: Buffer, digest: number) => number;
+
+/** A content of which the hash is known. */
+interface KnownContent {
+  readonly json: Buffer;
+  readonly hash: number;
+}
+
+/**
+ * A function that returns the same hash as `createPrefixHasher`, for a content that has not been parsed. It caches up
+ * to 512 contents, of at most 16 KiB each, with their hashes: comparing bytes is faster than decoding them.
+ */
+export function createContentHasher(): ContentHasher {
+  const known = new Map<number, KnownContent>();
+  return (json, digest) => {
+    const found = known.get(digest);
+    if (found !== undefined && found.json.equals(json)) return found.hash;
+    const hash = fnv32a(textBytes(json));
+    if (json.length <= MAX_REMEMBERED) {
+      if (known.size >= MAX_KNOWN) known.clear();
+      known.set(digest, { json: Buffer.from(json), hash });
+    }
+    return hash;
+  };
+}
+
+/** The text of a content, as UTF-8. */
+function textBytes(json: Buffer): Buffer {
+  if (json[0] === QUOTE && !json.includes(BACKSLASH)) return json.subarray(1, -1);
+  return Buffer.from(contentText(JSON.parse(json.toString())) ?? '');
+}
