@@ -48,6 +48,9 @@ const ROWS = {
   A6: () => require('./rows/audio-uploads').uploadsAtOnce,
   A7: () => require('./rows/audio-sessions').liveSessions,
   A8: () => require('./rows/audio-speech').speechAndUpload,
+  growth: () => require('./rows/growth').growth,
+  many: () => require('./rows/many-small').manySmall,
+  stored: () => require('./rows/stored').storedBatches,
   faults: () => require('./rows/faults').faults,
   sizing: () => require('./rows/sizing').sizing,
 };

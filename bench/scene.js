@@ -61,6 +61,7 @@ function openScene({ bench, mock, product }) {
       expectComplete(batch, lines);
       const stats = await mock.stats();
       return {
+        id,
         createToFirstMs: stats.firstRequestMs - sentMs,
         createToCompletedMs: atMs - sentMs,
         lastAnswerToCompletedMs: atMs - stats.lastAnswerMs,

@@ -9,7 +9,6 @@ const { inScene } = require('../scene');
 
 const BATCHES = 200;
 const LATENCY_MS = 50;
-const CALLERS = 8;
 const TIMEOUT_MS = 180_000;
 
 /** With the limits as they are shipped. @returns {Promise<import('../report').Result>} */
@@ -34,7 +33,7 @@ async function allAtOnce({ client, mock, observe }, file) {
   await mock.reset({ latencyMs: LATENCY_MS });
   const observation = observe();
   const startedMs = nowMs();
-  const ids = await byCallers(() => client.create(fileId).then(({ id }) => id));
+  const ids = await client.createMany(fileId, BATCHES);
   const createdMs = nowMs();
   // One after another: who ended before it is asked answers at once.
   for (const id of ids) {
@@ -48,17 +47,6 @@ async function allAtOnce({ client, mock, observe }, file) {
     'cores used': rounded(usage.oursCores, 2),
     ...disturbance(usage),
   };
-}
-
-/** `BATCHES` calls, a few at a time. */
-async function byCallers(call) {
-  const results = [];
-  let left = BATCHES;
-  const caller = async () => {
-    while (left-- > 0) results.push(await call());
-  };
-  await Promise.all(Array.from({ length: CALLERS }, caller));
-  return results;
 }
 
 module.exports = { manyBatches };

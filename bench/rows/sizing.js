@@ -4,13 +4,11 @@
  * What an installation needs: disk by kind of object, connections to PostgreSQL, load on Temporal, and
  * memory of a worker. The figures of docs/sizing.md.
  */
-const { Client: Postgres } = require('pg');
-const { Client: Temporal, Connection } = require('@temporalio/client');
 const { expectComplete } = require('../api-client');
 const { disturbance, rounded } = require('../figures');
-const { folderBytes, objectBytes } = require('../disk-usage');
+const { connect, processorSec, stores } = require('../footprint');
 const { inputFile } = require('../input-files');
-const { cpuSec, family, memoryMb } = require('../process-stats');
+const { memoryMb } = require('../process-stats');
 const { inScene } = require('../scene');
 const { eventsOf } = require('../temporal-events');
 
@@ -44,17 +42,6 @@ async function sizing(bench) {
     }
   });
   return { row: 'sizing', title: 'what an installation needs', verdicts: [], runs };
-}
-
-async function connect({ postgresUrl, temporalAddress, temporalNamespace }) {
-  const postgres = new Postgres({ connectionString: postgresUrl, application_name: 'bench' });
-  await postgres.connect();
-  const connection = await Connection.connect({ address: temporalAddress });
-  const temporal = new Temporal({ connection, namespace: temporalNamespace });
-  return {
-    ...{ postgres, temporal },
-    close: () => Promise.all([postgres.end(), connection.close()]),
-  };
 }
 
 function memoryOf({ pidOf }) {
@@ -171,27 +158,6 @@ function sampled({ pidOf }, { postgres }) {
       await done;
       return { connections: [...highest].sort(), workerMb };
     },
-  };
-}
-
-async function stores({ dataDir }, { postgres }) {
-  const { rows } = await postgres.query(
-    'select pg_database_size(current_database())::bigint as size',
-  );
-  return {
-    objects: objectBytes(dataDir),
-    postgres: Number(rows[0].size),
-    temporal: folderBytes(`${dataDir}/temporal`),
-  };
-}
-
-function processorSec({ pidOf }) {
-  const of = (part) => family([pidOf(part)]).reduce((sum, pid) => sum + cpuSec(pid), 0);
-  return {
-    temporalSec: of('temporal'),
-    postgresSec: of('postgres'),
-    workerSec: of('worker'),
-    apiSec: of('api'),
   };
 }
 
