@@ -18,6 +18,7 @@ const ROWS = {
   5: () => require('./rows/memory').memory,
   6: () => require('./rows/first-request').firstRequest,
   7: () => require('./rows/cancel').cancel,
+  10: () => require('./rows/merge').merge,
   11: () => require('./rows/many-batches').manyBatches,
   12: () => require('./rows/two-models').twoModels,
   13: () => require('./rows/waiting-batches').waitingBatches,

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import type { ObjectBody, PutResult } from '../object-store';
 import { FILE_MODE, makeFolder, syncFolderAndAbove } from './durable-folder';
 import { hasCode, mapped } from './filesystem-errors';
+import { EarlySync } from './early-sync';
 import { temporaryFolder } from './filesystem-layout';
 
 /** A folder may vanish between its creation and the link, if the last object in it is deleted. */
@@ -42,12 +43,14 @@ async function writeWhole(path: string, { body, onPassed }: PutFileOptions): Pro
   const action = `write ${path}`;
   const file = await mapped(action, () => open(path, 'wx', FILE_MODE));
   try {
+    const sync = new EarlySync(file);
     const chunks = body instanceof Uint8Array ? [body] : body;
     for await (const chunk of chunks) {
       await mapped(action, () => writeFully(file, chunk));
+      sync.wrote(chunk.length);
       onPassed?.(chunk.length);
     }
-    await mapped(action, () => file.datasync());
+    await mapped(action, () => sync.finish());
   } finally {
     await file.close();
   }

@@ -19,6 +19,13 @@ export class CursorHeap<T extends Ordered> {
     return this.#items[0];
   }
 
+  /** The smallest offset of all items but the top; infinity if there is none. */
+  get secondOffset(): number {
+    const left = this.#items[1]?.offset ?? Number.POSITIVE_INFINITY;
+    const right = this.#items[2]?.offset ?? Number.POSITIVE_INFINITY;
+    return left < right ? left : right;
+  }
+
   add(item: T): void {
     const items = this.#items;
     let at = items.length;

@@ -16,19 +16,20 @@ export const MAX_OPEN_SOURCES = 128;
 export class FrameMerge implements AnswerStream {
   readonly #cursors: readonly SealCursor[];
   readonly #heap: CursorHeap<SealCursor>;
+  readonly #windows: WindowPool;
   /**
-   * Cursors at the current offset, taken off the heap. Their windows stay untouched as long as the
-   * caller uses the returned frame, which is in one of them.
+   * Cursors at the current offset, taken off the heap, if there are several. Their windows stay untouched
+   * as long as the caller uses the returned frame, which is in one of them.
    */
   #current: SealCursor[] = [];
   #isReturned = false;
-  /** The cursor that was loaded last. */
-  #latest: SealCursor | null = null;
+  /** Cursors that have begun, and the place of the first one that may not have. */
+  readonly #begun = new Set<SealCursor>();
+  #notBegun = 0;
   #ended: SealCursor[] = [];
 
   constructor(store: ObjectStore, sources: readonly FrameSource[]) {
-    // One more is prepared.
-    const windows = new WindowPool(mostOpen(sources) + 1);
+    const windows = (this.#windows = new WindowPool(mostOpen(sources)));
     const inOrder = [...sources].sort((a, b) => a.firstOffset - b.firstOffset);
     this.#cursors = inOrder.map((source) => new SealCursor(store, source, windows));
     this.#heap = new CursorHeap(this.#cursors);
@@ -36,6 +37,58 @@ export class FrameMerge implements AnswerStream {
 
   next(): MergedFrame | null {
     if (this.#isReturned) this.#advance();
+    const { top, secondOffset } = this.#heap;
+    if (top === undefined || top.offset === secondOffset || this.#current.length > 0) {
+      return this.#nextOfSeveral();
+    }
+    this.#isReturned = top.isLoaded;
+    return top.isLoaded ? top : null;
+  }
+
+  async load(): Promise<boolean> {
+    for (const cursor of this.#ended) {
+      this.#begun.delete(cursor);
+      await cursor.close();
+    }
+    this.#ended = [];
+    const { top } = this.#heap;
+    if (top === undefined) return false;
+    this.#begun.add(top);
+    await top.load();
+    this.#heap.settleTop();
+    this.#readAhead();
+    return true;
+  }
+
+  /** Idempotent. */
+  async close(): Promise<void> {
+    for (const cursor of this.#cursors) await cursor.close();
+  }
+
+  /** Begins to read the windows that are needed first, as many as there are spare buffers. */
+  #readAhead(): void {
+    while (this.#windows.hasSpare) {
+      const cursor = this.#neededFirst();
+      if (cursor === null) return;
+      this.#begun.add(cursor);
+      cursor.readAhead();
+    }
+  }
+
+  /** Of the sources that are open and the one that is opened next. */
+  #neededFirst(): SealCursor | null {
+    while (this.#cursors[this.#notBegun]?.isBegun === true) this.#notBegun++;
+    let first = this.#cursors[this.#notBegun] ?? null;
+    let neededAt = first?.nextNeededAt ?? Number.POSITIVE_INFINITY;
+    for (const cursor of this.#begun) {
+      const { nextNeededAt } = cursor;
+      if (nextNeededAt < neededAt) [first, neededAt] = [cursor, nextNeededAt];
+    }
+    return first;
+  }
+
+  /** The preferred answer of the cursors that share the next offset. */
+  #nextOfSeveral(): MergedFrame | null {
     const current = this.#current;
     for (let top = this.#heap.top; top !== undefined; top = this.#heap.top) {
       if (current[0] !== undefined && top.offset !== current[0].offset) break;
@@ -47,41 +100,25 @@ export class FrameMerge implements AnswerStream {
     return this.#isReturned ? current.reduce(preferred) : null;
   }
 
-  async load(): Promise<boolean> {
-    for (const cursor of this.#ended) await cursor.close();
-    this.#ended = [];
-    const { top } = this.#heap;
-    if (top === undefined) return false;
-    await top.load();
-    this.#heap.settleTop();
-    await this.#prepareAfter(top);
-    return true;
-  }
-
-  /** Begins to read the source that is needed after `cursor`, so that the merge need not wait for it. */
-  async #prepareAfter(cursor: SealCursor): Promise<void> {
-    if (this.#latest === cursor) return;
-    this.#latest = cursor;
-    await this.#cursors[this.#cursors.indexOf(cursor) + 1]?.prepare();
-  }
-
-  /** Idempotent. */
-  async close(): Promise<void> {
-    for (const cursor of this.#cursors) await cursor.close();
-  }
-
   /**
    * Moves the cursors at the returned offset to their next frames. One at the end of its window keeps
    * its offset until it is loaded, so it is the top of the heap and is loaded first.
    */
   #advance(): void {
+    this.#isReturned = false;
+    const { top } = this.#heap;
+    if (this.#current.length === 0 && top !== undefined) {
+      top.advance();
+      if (top.offset !== Number.POSITIVE_INFINITY) return this.#heap.settleTop();
+      this.#ended.push(top);
+      return this.#heap.removeTop();
+    }
     for (const cursor of this.#current) {
       cursor.advance();
       if (cursor.offset === Number.POSITIVE_INFINITY) this.#ended.push(cursor);
       else this.#heap.add(cursor);
     }
     this.#current.length = 0;
-    this.#isReturned = false;
   }
 }
 

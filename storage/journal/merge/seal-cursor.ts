@@ -14,6 +14,13 @@ import type { WindowPool } from './window-pool';
 
 const NOTHING = Buffer.alloc(0);
 
+/** A window that is being read. */
+interface Read {
+  /** Pooled. */
+  readonly buffer: Buffer;
+  readonly window: Promise<Buffer>;
+}
+
 /**
  * Walks through the frames of one source, read in windows. The cursor itself is the current frame, so
  * that a merge of millions of frames allocates no object for any of them.
@@ -25,6 +32,8 @@ export class SealCursor implements MergedFrame {
   /** Of the current frame; infinity at the end. */
   offset: number;
   isLoaded = false;
+  /** Whether a window was read, or is being read. */
+  isBegun = false;
   window: Buffer = NOTHING;
   start = 0;
   end = 0;
@@ -33,14 +42,14 @@ export class SealCursor implements MergedFrame {
   readonly #windows: WindowPool;
   #reader: ObjectReader | null = null;
   /** Pooled buffer of the current window. A frame larger than the buffer gets one of its own. */
-  #current: Buffer = NOTHING;
-  /** Pooled buffer of the next window, if windows are read ahead. */
-  #spare: Buffer = NOTHING;
-  #ahead: Promise<Buffer> | null = null;
+  #current: Buffer | null = null;
+  /** The next window. */
+  #ahead: Read | null = null;
   /** Place of the window in its object. */
   #position: number;
   /** End of the last whole frame in the window. */
   #wholeEnd = 0;
+  /** Offset of the last frame in the window. */
   #lastOffset = -1;
 
   constructor(store: ObjectStore, source: FrameSource, windows: WindowPool) {
@@ -63,35 +72,36 @@ export class SealCursor implements MergedFrame {
     return this.#position + this.start;
   }
 
-  /**
-   * Begins to read the first window, if windows are read ahead: the source is needed soon. An error is
-   * thrown by `load`. @throws object_store_failed
-   */
-  async prepare(): Promise<void> {
-    if (this.#reader !== null || !this.#windows.readsAhead) return;
-    await this.#open();
-    this.#readAhead();
+  /** The merge needs the next window after this offset; infinity if there is none, or it is being read. */
+  get nextNeededAt(): number {
+    if (this.#ahead !== null || this.#next >= this.#source.end) return Number.POSITIVE_INFINITY;
+    return this.isBegun ? this.#lastOffset : this.offset;
+  }
+
+  /** Begins to read the next window. An error is thrown by `load`. */
+  readAhead(): void {
+    this.#ahead = this.#beginRead();
+    // A cursor that is closed first never reports it.
+    this.#ahead.window.catch(() => undefined);
   }
 
   /** Reads the window that begins with the next frame. @throws object_corrupt, object_store_failed */
   async load(): Promise<void> {
-    if (this.#reader === null) await this.#open();
-    const next = this.#position + this.#wholeEnd;
-    let window = await (this.#ahead ?? this.#read(next, this.#target()));
+    const next = this.#next;
+    this.#releaseCurrent();
+    const read = this.#ahead ?? this.#beginRead();
     this.#ahead = null;
+    this.#current = read.buffer;
+    let window = await read.window;
     const needed = frameEnd(window, 0);
     if (needed !== null && needed > window.length) {
       window = await this.#read(next, Buffer.allocUnsafeSlow(this.#inside(next, needed)));
-    }
-    if (this.#windows.readsAhead) {
-      [this.#current, this.#spare] = [this.#spare, this.#current];
     }
     this.#position = next;
     this.window = window;
     this.#wholeEnd = this.#checkFrames(window);
     this.#goTo(0);
     this.isLoaded = true;
-    this.#readAhead();
   }
 
   /**
@@ -100,47 +110,53 @@ export class SealCursor implements MergedFrame {
    */
   advance(): void {
     if (this.end < this.#wholeEnd) this.#goTo(this.end);
-    else if (this.#position + this.#wholeEnd < this.#source.end) this.isLoaded = false;
+    else if (this.#next < this.#source.end) this.isLoaded = false;
     else this.offset = Number.POSITIVE_INFINITY;
   }
 
   /** Idempotent. */
   async close(): Promise<void> {
+    const ahead = this.#ahead;
+    this.#ahead = null;
+    this.window = NOTHING;
+    this.#releaseCurrent();
+    if (ahead !== null) {
+      await ahead.window.catch(() => undefined);
+      this.#windows.release(ahead.buffer);
+    }
     const reader = this.#reader;
-    if (reader === null) return;
     this.#reader = null;
-    await this.#ahead?.catch(() => undefined);
-    this.#windows.release(this.#current);
-    if (this.#windows.readsAhead) this.#windows.release(this.#spare);
-    this.window = this.#current = this.#spare = NOTHING;
-    await reader.close();
+    await reader?.close();
   }
 
-  async #open(): Promise<void> {
-    this.#reader = await this.#store.open(this.#source.key);
-    this.#current = this.#windows.acquire();
-    if (this.#windows.readsAhead) this.#spare = this.#windows.acquire();
+  /** Place of the next window. */
+  get #next(): number {
+    return this.#position + this.#wholeEnd;
   }
 
-  #target(): Buffer {
-    return this.#windows.readsAhead ? this.#spare : this.#current;
+  #releaseCurrent(): void {
+    if (this.#current !== null) this.#windows.release(this.#current);
+    this.#current = null;
+  }
+
+  #beginRead(): Read {
+    this.isBegun = true;
+    const buffer = this.#windows.acquire();
+    return { buffer, window: this.#read(this.#next, buffer) };
+  }
+
+  /** One at a time. */
+  async #read(position: number, into: Buffer): Promise<Buffer> {
+    const reader = this.#reader ?? (await this.#open());
+    return reader.read(position, this.#inside(position, into.length), into);
+  }
+
+  async #open(): Promise<ObjectReader> {
+    return (this.#reader = await this.#store.open(this.#source.key));
   }
 
   #inside(position: number, length: number): number {
     return Math.min(length, this.#source.end - position);
-  }
-
-  #read(position: number, into: Buffer): Promise<Buffer> {
-    if (this.#reader === null) throw new NightshiftError('internal', 'read before load');
-    return this.#reader.read(position, this.#inside(position, into.length), into);
-  }
-
-  #readAhead(): void {
-    const next = this.#position + this.#wholeEnd;
-    if (!this.#windows.readsAhead || next >= this.#source.end) return;
-    this.#ahead = this.#read(next, this.#spare);
-    // The next load throws the error. A cursor that is closed first never reports it.
-    this.#ahead.catch(() => undefined);
   }
 
   #goTo(start: number): void {
