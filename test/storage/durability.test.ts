@@ -1,6 +1,7 @@
 import fs from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { Readable } from 'node:stream';
 import { openAppendFile } from '../../storage/journal/append-file';
 import { createFilesystemJournal } from '../../storage/journal/filesystem-journal';
 import { openFilesystemStore } from '../../storage/objects/filesystem';
@@ -54,6 +55,33 @@ describe('a power cut loses nothing of', () => {
       'sync store/objects/a',
       'sync store/objects',
     ]);
+  });
+
+  it('a large object, which is also synced while it is written', async () => {
+    const store = await openStore();
+    const piece = Buffer.alloc(8 * 1024 * 1024);
+    let given = 0;
+    const large = async function* () {
+      // Until the first sync in the background has ended.
+      while (trace.events.length === 0 && given < 64) yield piece.fill(++given);
+      yield Buffer.from('the end');
+    };
+    await store.putIfAbsent('a/large', large());
+    expect(trace.lost(objectPath(path, 'a/large'))).toEqual([]);
+    const syncs = trace.events.filter((event) => event === 'datasync store/tmp/*');
+    expect(syncs.length).toBeGreaterThan(1);
+  });
+
+  it('a large object, because it is not made if a sync on the way fails', async () => {
+    const store = await openStore();
+    const handles = await handlePrototype(root);
+    const sync = jest.spyOn(handles, 'datasync').mockRejectedValueOnce(new Error('EIO'));
+    const pieces = Array.from({ length: 5 }, () => Buffer.alloc(8 * 1024 * 1024));
+    const put = store.putIfAbsent('a/large', Readable.from(pieces));
+    await expect(put).rejects.toMatchObject({ code: 'object_store_failed' });
+    expect(sync).toHaveBeenCalledTimes(1);
+    sync.mockRestore();
+    expect(await store.head('a/large')).toBeNull();
   });
 
   it('an object that another writer has not synced yet, once a put has returned `exists`', async () => {

@@ -1,10 +1,14 @@
 import { crc32 } from 'node:zlib';
+import fc from 'fast-check';
+import { NightshiftError } from '../../../../core/errors';
+import type { ObjectStore } from '../../../../storage/object-store';
 import { FrameMerge } from '../../../../storage/journal/merge/frame-merge';
 import type { FrameSource } from '../../../../storage/journal/merge/frame-source';
 import { WindowPool } from '../../../../storage/journal/merge/window-pool';
 import { NO_USAGE } from '../../../../core/batch/counts';
 import { encodeFrame, FRAME_HEADER_BYTES, FRAME_KIND } from '../../../../core/journal/frame';
 import { createMemoryStore } from '../../../support/memory-store';
+import { until } from '../../../support/until';
 
 const store = createMemoryStore();
 
@@ -40,10 +44,10 @@ function numbers(count: number, step: number, first = 0): number[] {
 }
 
 it.each([
-  ['few sources, whose next windows are read ahead', 3],
-  ['more sources than there is room to read ahead for', 90],
+  ['few large windows', 3],
+  ['many small windows', 90],
 ])('merges whole frames across windows: %s', async (_, count) => {
-  const size = (offset: number) => (offset % 97 === 0 ? 400_000 : 4_000);
+  const size = (offset: number) => (offset % 97 === 0 ? 600_000 : 8_000);
   const sources: FrameSource[] = [];
   for (let i = 0; i < count; i++) {
     // Every offset that is a multiple of 10 is in two of them; the smaller key wins.
@@ -72,11 +76,90 @@ function offsetsIn(key: string): number[] {
   return offsets;
 }
 
-it.each([1, 10, 32, 33, 64, 65, 128])('keeps the windows of %i sources within 16 MiB', (open) => {
+/** The store, with a note of every window that is read. `onRead` may throw. */
+function noted(onRead: (key: string) => void): ObjectStore {
+  const open = async (key: string) => {
+    const reader = await store.open(key);
+    const read = async (position: number, length: number, into?: Buffer) => {
+      onRead(key);
+      return reader.read(position, length, into);
+    };
+    return { size: reader.size, read, close: () => reader.close() };
+  };
+  return { ...store, open };
+}
+
+it('reads the windows ahead that are needed first', async () => {
+  const count = 40;
+  const sources: FrameSource[] = [];
+  for (let i = 0; i < count; i++) {
+    // Each has two windows.
+    const offsets = numbers(100, 1_000, count - i);
+    sources.push(await source(`turn-${String(i).padStart(2, '0')}`, offsets, () => 7_000));
+  }
+  const order = sources.map(({ key }) => key).reverse();
+  const read: string[] = [];
+  const merge = new FrameMerge(
+    noted((key) => read.push(key)),
+    sources,
+  );
+  expect(merge.next()).toBeNull();
+  await merge.load();
+  // Nothing else is known to be needed before the rest of the only source that was read.
+  await until(() => read.length > count, 10_000, 'windows that are read ahead');
+  expect([...read].sort()).toEqual([order[0], ...order].sort());
+  do while (merge.next() !== null);
+  while (await merge.load());
+  expect([...read].sort()).toEqual([...order, ...order].sort());
+  await merge.close();
+});
+
+it('throws an error of a window that was read ahead when the window is needed', async () => {
+  const sources = [
+    await source('early', numbers(10, 1), () => 10),
+    await source('late', numbers(10, 1, 100), () => 10),
+  ];
+  const failure = new NightshiftError('object_store_failed', 'the disk is gone');
+  const failing = noted((key) => {
+    if (key.endsWith('late')) throw failure;
+  });
+  const merge = new FrameMerge(failing, sources);
+  expect(await merge.load()).toBe(true);
+  const offsets: number[] = [];
+  for (let frame = merge.next(); frame !== null; frame = merge.next()) offsets.push(frame.offset);
+  expect(offsets).toEqual(numbers(10, 1));
+  await expect(merge.load()).rejects.toBe(failure);
+  await merge.close();
+});
+
+it('chooses what a merge in memory chooses, whatever the sources share', async () => {
+  const offsets = fc.uniqueArray(fc.nat(60), { minLength: 1, maxLength: 20 });
+  await fc.assert(
+    fc.asyncProperty(fc.array(offsets, { maxLength: 30 }), fc.nat(), async (lists, seed) => {
+      const sources: FrameSource[] = [];
+      const expected = new Map<number, string>();
+      for (const [i, list] of lists.entries()) {
+        const name = `any-${seed}-${String(i).padStart(2, '0')}`;
+        const ascending = [...list].sort((a, b) => a - b);
+        // A window holds all of some sources, and a part of others.
+        sources.push(await source(name, ascending, (at) => ((at + i) % 7 === 0 ? 200_000 : 20)));
+        for (const at of list) if (!expected.has(at)) expected.set(at, `${name}:${at}`);
+      }
+      const inOrder = [...expected].sort((a, b) => a[0] - b[0]).map(([, text]) => text);
+      expect(await merged(sources)).toEqual(inOrder);
+      store.objects.clear();
+    }),
+    { numRuns: 30 },
+  );
+});
+
+it.each([1, 10, 32, 33, 64, 128])('keeps the windows of %i sources within 24 MiB', (open) => {
   const pool = new WindowPool(open);
-  const windows = open * (pool.readsAhead ? 2 : 1);
-  expect(windows * pool.windowBytes).toBeLessThanOrEqual(16 * 1024 * 1024);
-  const window = pool.acquire();
-  pool.release(window);
-  expect(pool.acquire()).toBe(window);
+  const windows: Buffer[] = [];
+  while (pool.hasSpare) windows.push(pool.acquire());
+  expect(windows.length).toBeGreaterThan(open);
+  const bytes = windows.reduce((sum, window) => sum + window.length, 0);
+  expect(bytes).toBeLessThanOrEqual(24 * 1024 * 1024);
+  pool.release(windows[0]!);
+  expect(pool.acquire()).toBe(windows[0]);
 });
