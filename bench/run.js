@@ -15,6 +15,7 @@ const ROWS = {
   1: () => require('./rows/wall-time').wallTime,
   2: () => require('./rows/rate').rateBesideAll,
   3: () => require('./rows/rate').rateBesideLoop,
+  4: () => require('./rows/scan').scan,
   5: () => require('./rows/memory').memory,
   6: () => require('./rows/first-request').firstRequest,
   7: () => require('./rows/cancel').cancel,

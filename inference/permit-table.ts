@@ -7,8 +7,7 @@ import {
 import type { PermitQueueOptions } from '../core/dispatch/permits/permit-queue';
 import type { AcquireRequest, GatewayLimit } from './dispatcher';
 import { ModelPermits, type Stage } from './model-permits';
-import { OWN_PERMITS, type PermitSource } from './loans/permit-source';
-import { PermitStage, suppliedBy } from './permit-stage';
+import { PermitStage } from './permit-stage';
 
 /** The limits of one process. */
 export interface PermitLimits {
@@ -22,8 +21,6 @@ export interface PermitLimits {
   readonly fairness?: Fairness;
   /** Whether every gateway divides its service among tenants; by default, none does. */
   readonly divides?: boolean;
-  /** Where the permits come from; by default, this process shares them with no other one. */
-  readonly source?: PermitSource;
   /** Milliseconds of a monotonic clock; given by tests. */
   readonly now?: () => number;
 }
@@ -41,13 +38,11 @@ export class PermitTable {
   readonly #models = new Map<string, ModelPermits>();
   readonly #gateways = new Map<string, Stage>();
   readonly #global: Stage;
-  readonly #onMore: (stage: Stage) => void;
 
-  /** @param onMore called when there are more permits of a stage than before */
-  constructor(limits: PermitLimits, onMore: (stage: Stage) => void) {
+  constructor(limits: PermitLimits) {
     this.#limits = limits;
-    this.#onMore = onMore;
-    this.#global = this.#openStage('process', limits.global, limits.divides ?? false);
+    const { divides = false } = limits;
+    this.#global = new PermitStage((held) => held < limits.global, this.#sharing(divides));
   }
 
   get models(): Iterable<ModelPermits> {
@@ -68,10 +63,10 @@ export class PermitTable {
     if (known !== undefined) return known;
     if (this.#models.size >= REMEMBERED_MODELS) this.#forgetOneIdle();
     const { perModel, adaptive = false, fairness = EQUAL_WEIGHTS } = this.#limits;
-    const { now = () => performance.now(), source = OWN_PERMITS } = this.#limits;
+    const { now = () => performance.now() } = this.#limits;
     const wider = gateway === undefined ? [] : [this.#gatewayOf(gateway, divides)];
     const permits = new ModelPermits({
-      ...{ model, max: perModel, adaptive, now, source, onMore: this.#onMore },
+      ...{ model, max: perModel, adaptive, now },
       weight: modelWeight(fairness, model),
       queue: this.#sharing(divides),
       wider: [...wider, this.#global],
@@ -81,7 +76,7 @@ export class PermitTable {
   }
 
   forgetIfIdle(permits: ModelPermits): void {
-    if (permits.isIdle && permits.isFresh) this.#forget(permits);
+    if (permits.isIdle && permits.isFresh) this.#models.delete(permits.model);
   }
 
   #sharing(divides: boolean): PermitQueueOptions {
@@ -92,7 +87,7 @@ export class PermitTable {
   #gatewayOf({ key, limit }: GatewayLimit, divides: boolean): Stage {
     let stage = this.#gateways.get(key);
     if (stage === undefined) {
-      stage = this.#openStage(`gateway ${key}`, limit, divides);
+      stage = new PermitStage((held) => held < limit, this.#sharing(divides));
       this.#gateways.set(key, stage);
     }
     return stage;
@@ -101,27 +96,7 @@ export class PermitTable {
   /** Drops the idle model whose first use was the earliest; its limit is learned again. */
   #forgetOneIdle(): void {
     for (const permits of this.#models.values()) {
-      if (permits.isIdle) return this.#forget(permits);
+      if (permits.isIdle) return void this.#models.delete(permits.model);
     }
-  }
-
-  #forget(permits: ModelPermits): void {
-    this.#models.delete(permits.model);
-    permits.close();
-  }
-
-  /** A limit that is not of one model. */
-  #openStage(name: string, limit: number, divides: boolean): Stage {
-    const { source = OWN_PERMITS } = this.#limits;
-    const supply = source.open(name, limit, {
-      most: Infinity,
-      get held() {
-        return stage.held;
-      },
-      claims: () => stage.queue.claims(),
-      onMore: () => this.#onMore(stage),
-    });
-    const stage: Stage = new PermitStage(suppliedBy(supply), this.#sharing(divides));
-    return stage;
   }
 }

@@ -39,7 +39,10 @@ export interface ObjectStore {
    */
   stream(key: string, range?: Range): Readable;
 
-  /** The same for a whole object that will soon be read in many places, so that a cache keeps what passes. */
+  /**
+   * The same for a whole object that will soon be read in many places, so that a cache keeps what passes. A chunk is
+   * valid until the next one is asked for.
+   */
   scan(key: string): Readable;
 
   /**

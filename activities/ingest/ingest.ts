@@ -71,7 +71,7 @@ async function ingest(ingestion: Ingestion): Promise<IngestResult> {
   if (deps.enqueue !== undefined && !(await deps.enqueue(batchId, requests))) {
     return writeErrors(store, batchId, [tooManyEnqueued(requests, limits)]);
   }
-  // Before the plan: a planned batch may be sent, and its answers must never lack a record.
-  await deps.record?.(batchId);
-  return writePlan(store, batchId, { plan, lineCount: requests, files });
+  // A planned batch may be sent, and its answers must never lack a record.
+  const record = async (): Promise<void> => deps.record?.(batchId);
+  return writePlan(store, batchId, { plan, lineCount: requests, files, record });
 }

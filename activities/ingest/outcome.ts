@@ -11,7 +11,7 @@ import {
 } from '../../core/names/object-names';
 import { encodeInputFiles, type InputFiles } from '../../core/plan/input-files';
 import { encodeModelMap, parseModelMap, type ModelMap } from '../../core/plan/model-map';
-import type { ObjectStore } from '../../storage/object-store';
+import type { ObjectBody, ObjectStore } from '../../storage/object-store';
 import { readInputErrors } from '../input-errors';
 import type { PlanCollector } from './plan-collector';
 
@@ -72,6 +72,8 @@ export interface PlanToWrite {
   readonly lineCount: number;
   /** Null if requests of the endpoint name no files. */
   readonly files: InputFiles | null;
+  /** Writes what must be durable before the batch is planned. */
+  readonly record?: () => Promise<void>;
 }
 
 /**
@@ -81,21 +83,24 @@ export interface PlanToWrite {
 export async function writePlan(
   store: ObjectStore,
   batchId: string,
-  { plan, lineCount, files }: PlanToWrite,
+  { plan, lineCount, files, record }: PlanToWrite,
 ): Promise<IngestResult> {
   const nonce = randomBytes(8).toString('hex');
-  const models = plan.models();
-  await forEachConcurrently(models, CONCURRENT_WRITES, async ({ safeModel, builder }) => {
-    const { pieces, runs } = builder.build();
-    await store.putIfAbsent(planKey(batchId, nonce, safeModel), pieces());
-    if (runs !== null) await store.putIfAbsent(runsKey(batchId, nonce, safeModel), runs);
-  });
-  if (files !== null) {
-    await store.putIfAbsent(inputFilesKey(batchId, nonce), encodeInputFiles(files));
+  const put = async (key: string, body: ObjectBody) => void (await store.putIfAbsent(key, body));
+  // All in one go: each write waits for the disk. The map makes them count, so it comes after all of them.
+  function* writes(): Generator<() => Promise<void>> {
+    if (record !== undefined) yield record;
+    for (const { safeModel, builder } of plan.models()) {
+      const { pieces, runs } = builder.build();
+      yield () => put(planKey(batchId, nonce, safeModel), pieces());
+      if (runs !== null) yield () => put(runsKey(batchId, nonce, safeModel), runs);
+    }
+    if (files !== null) yield () => put(inputFilesKey(batchId, nonce), encodeInputFiles(files));
   }
+  await forEachConcurrently(writes(), CONCURRENT_WRITES, (write) => write());
   const map = plan.modelMap(nonce, lineCount);
-  const put = await store.putIfAbsent(modelMapKey(batchId), encodeModelMap(map));
-  if (put === 'created') return planned(map);
+  const result = await store.putIfAbsent(modelMapKey(batchId), encodeModelMap(map));
+  if (result === 'created') return planned(map);
   return planned(parseModelMap(await store.read(modelMapKey(batchId))));
 }
 

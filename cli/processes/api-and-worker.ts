@@ -11,7 +11,6 @@ interface ApiFlags extends ConfigFlag {
 
 interface WorkerFlags extends ConfigFlag {
   readonly roles?: readonly string[];
-  readonly processes?: string;
 }
 
 /** `nightshift api`: serves until a signal. @throws config_invalid, and what the API fails with */
@@ -25,11 +24,10 @@ export async function runApiCommand(flags: ApiFlags): Promise<void> {
 
 /** `nightshift worker`: works until a signal. @throws config_invalid, and what the worker fails with */
 export async function runWorkerCommand(flags: WorkerFlags): Promise<void> {
-  const { roles, processes } = flags;
-  const config = load(flags, { worker: { roles, processes } });
+  const config = load(flags, { worker: { roles: flags.roles } });
+  const { runWorker } = lazy.worker();
   const logger = createLogger(config.log, 'worker');
-  const { startWorker } = lazy.worker();
-  await serve({ name: 'worker', logger, start: (signal) => startWorker(config, { signal }) });
+  await serve({ name: 'worker', logger, start: (signal) => runWorker(config, { signal }) });
 }
 
 function load(flags: ConfigFlag, overrides: Record<string, unknown> = {}): Config {

@@ -52,7 +52,7 @@ function filesystemStore(root: string, onPassed: (bytes: number) => void): Objec
     head: (key) => nullIfMissing(headFile(root, key)),
     read: (key, range) => readRange(root, key, range),
     stream: (key, range) => streamFile(root, key, { range, onPassed }),
-    scan: (key) => streamFile(root, key, { range: undefined, onPassed }),
+    scan: (key) => streamFile(root, key, { range: undefined, onPassed, lendsChunks: true }),
     open: (key) => openReader(root, key),
     list: (prefix) => listFiles(root, prefix),
     delete: (key) => mapped(`delete ${key}`, () => deleteFile(root, key)),

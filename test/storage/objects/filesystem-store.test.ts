@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -97,6 +98,24 @@ describe('the filesystem store', () => {
     const full = Object.assign(new Error('no space left'), { code: 'ENOSPC' });
     const failed = { code: 'object_store_failed', retryable: true, cause: full };
     expect(asStoreError(full, 'write x')).toMatchObject(failed);
+  });
+
+  it('scans a file in a few buffers, and a chunk stays as it is until the next one is asked for', async () => {
+    const store = await openFilesystemStore({ path: join(root, 'scanned') });
+    const written = randomBytes(5 * 1024 * 1024 + 7);
+    await store.putIfAbsent('a', written);
+    const memory = new Set<unknown>();
+    const found: Buffer[] = [];
+    for await (const chunk of store.scan('a') as AsyncIterable<Buffer>) {
+      memory.add(chunk.buffer);
+      const before = Buffer.from(chunk);
+      // Meanwhile the stream reads ahead: another file is opened, read and closed.
+      await readFile(join(root, 'scanned', 'objects', 'a'));
+      expect(chunk.equals(before)).toBe(true);
+      found.push(before);
+    }
+    expect(Buffer.concat(found).equals(written)).toBe(true);
+    expect([found.length, memory.size]).toEqual([6, 3]);
   });
 
   it('keeps one random id, even if several processes create it at once', async () => {
