@@ -16,7 +16,7 @@ import type * as RestoredRows from '../storage/postgres/restored-rows';
 import type * as StoreIdentity from '../storage/postgres/store-identity';
 import type * as Restore from '../storage/restore';
 import type * as Pool from '../storage/postgres/pool';
-import type * as Worker from '../workers/main';
+import type * as Worker from '../workers/start';
 import type * as OpenProviders from '../workers/open-providers';
 import type * as ReplayOpen from '../workers/replay-open';
 
@@ -28,7 +28,7 @@ import type * as ReplayOpen from '../workers/replay-open';
 export const lazy = {
   api: () => require('../api/main') as typeof Api,
   gateway: () => require('../gateway/main') as typeof Gateway,
-  worker: () => require('../workers/main') as typeof Worker,
+  worker: () => require('../workers/start') as typeof Worker,
   connection: () => require('../client/connection') as typeof Connection,
   maintenance: () => require('../client/maintenance') as typeof Maintenance,
   namespace: () => require('../client/namespace') as typeof Namespace,

@@ -2,8 +2,9 @@ import { AdaptiveLimit } from '../core/dispatch/adaptive-limit';
 import type { PermitQueueOptions, QueueTurn } from '../core/dispatch/permits/permit-queue';
 import type { PermitRequest } from '../core/dispatch/permits/permit-turn';
 import type { ModelLimit, Permit } from './dispatcher';
+import type { PermitSource, PermitSupply, PermitUser } from './loans/permit-source';
 import type { PermitSetting } from './permit-setting';
-import { PermitStage } from './permit-stage';
+import { PermitStage, suppliedBy } from './permit-stage';
 
 /** A limit that requests pass. */
 export type Stage = PermitStage<Waiter>;
@@ -27,6 +28,10 @@ export interface ModelPermitsOptions {
   readonly model: string;
   /** `concurrency.per_model`. */
   readonly max: number;
+  /** Where its permits come from. */
+  readonly source: PermitSource;
+  /** Called when there are more permits than before. */
+  readonly onMore: (stage: Stage) => void;
   readonly adaptive: boolean;
   /** The limits of gateway and process, in the order in which they are taken. */
   readonly wider: readonly Stage[];
@@ -52,14 +57,19 @@ export class ModelPermits {
   /** Wakes the waiters at the end of a pause; null while none is set. */
   timer: NodeJS.Timeout | null = null;
   readonly #now: () => number;
+  readonly #supply: PermitSupply;
 
-  constructor({ model, max, adaptive, wider, queue, weight, now }: ModelPermitsOptions) {
+  constructor(options: ModelPermitsOptions) {
+    const { model, max, adaptive, wider, queue, weight, now } = options;
     this.model = model;
     this.max = max;
     this.weight = weight;
     this.#now = now;
     this.limit = adaptive ? new AdaptiveLimit(max) : null;
-    this.stage = new PermitStage((held) => held < this.limitNow && this.pausedMs === 0, queue);
+    this.#supply = options.source.open(`model ${model}`, max, this.#user(options.onMore));
+    const supplied = suppliedBy(this.#supply);
+    const hasRoom = (held: number): boolean => held < this.usable && this.pausedMs === 0;
+    this.stage = new PermitStage({ ...supplied, hasRoom }, queue);
     this.path = [this.stage, ...wider];
   }
 
@@ -109,6 +119,16 @@ export class ModelPermits {
     return null;
   }
 
+  /** Requests that this process may have in flight now: a cut halves the smaller of loan and limit. */
+  get usable(): number {
+    return Math.min(this.limitNow, this.#supply.permits);
+  }
+
+  /** Gives back what was lent for it: nobody uses the model any more. */
+  close(): void {
+    this.#supply.close();
+  }
+
   describe(): ModelLimit {
     return { limit: this.limitNow, max: this.max, pausedMs: this.pausedMs };
   }
@@ -116,5 +136,26 @@ export class ModelPermits {
   stopTimer(): void {
     if (this.timer !== null) clearTimeout(this.timer);
     this.timer = null;
+  }
+
+  #user(onMore: (stage: Stage) => void): PermitUser {
+    // The stage is made after it.
+    const [held, most] = [() => this.stage.held, () => this.#most];
+    return {
+      get held() {
+        return held();
+      },
+      get most() {
+        return most();
+      },
+      claims: () => this.stage.queue.claims(),
+      onMore: () => onMore(this.stage),
+    };
+  }
+
+  /** Permits that it can use at most; none but those that are held in a pause. */
+  get #most(): number {
+    if (this.pausedMs > 0) return this.stage.held;
+    return this.limitNow < this.max ? this.limitNow : Infinity;
   }
 }

@@ -82,7 +82,7 @@ class StagedDispatcher implements PermitDispatcher, PermitOwner {
 
   constructor(options: PermitDispatcherOptions) {
     this.#options = options;
-    this.#table = new PermitTable(options);
+    this.#table = new PermitTable(options, (stage) => this.#fill(stage));
     this.#now = options.now ?? (() => performance.now());
   }
 
@@ -133,7 +133,8 @@ class StagedDispatcher implements PermitDispatcher, PermitOwner {
   learn(permits: ModelPermits, reply: LearnedReply): void {
     const { signal, mark, pauseMs } = reply;
     const isOverload = signal === 'overload';
-    permits.limit?.onReply({ signal, mark, pauseMs, nowMs: isOverload ? this.#now() : 0 });
+    const nowMs = isOverload ? this.#now() : 0;
+    permits.limit?.onReply({ signal, mark, pauseMs, nowMs, usable: permits.usable });
     if (isOverload) this.#recall(permits);
     else this.#fill(permits.stage);
   }

@@ -4,15 +4,34 @@ import {
   type QueueTurn,
 } from '../core/dispatch/permits/permit-queue';
 import type { PermitRequest } from '../core/dispatch/permits/permit-turn';
+import type { PermitSupply } from './loans/permit-source';
+
+/** How many permits of a limit this process may hold. */
+export interface StageLimit {
+  hasRoom(held: number): boolean;
+  /** A request begins to wait. */
+  onWait(): void;
+  /** A permit was given back, and `held` are left. */
+  onFreed(held: number): void;
+}
+
+/** Room for as many requests as there are permits. */
+export function suppliedBy(supply: PermitSupply): StageLimit {
+  return {
+    hasRoom: (held) => held < supply.permits,
+    onWait: () => supply.onWait(),
+    onFreed: (held) => supply.onFreed(held),
+  };
+}
 
 /** One limit and its queue. A waiter holds a permit of every earlier stage of its path. */
 export class PermitStage<Waiter> {
   readonly queue: PermitQueue<Waiter | null>;
-  readonly #hasRoom: (held: number) => boolean;
+  readonly #limit: StageLimit;
   #held = 0;
 
-  constructor(hasRoom: (held: number) => boolean, options: PermitQueueOptions) {
-    this.#hasRoom = hasRoom;
+  constructor(limit: StageLimit, options: PermitQueueOptions) {
+    this.#limit = limit;
     this.queue = new PermitQueue(options);
   }
 
@@ -22,7 +41,7 @@ export class PermitStage<Waiter> {
   }
 
   get hasRoom(): boolean {
-    return this.#hasRoom(this.#held);
+    return this.#limit.hasRoom(this.#held);
   }
 
   /** Whether a newcomer gets a permit at once: there is room, and it overtakes no waiter. */
@@ -42,6 +61,7 @@ export class PermitStage<Waiter> {
   wait(waiter: Waiter, request: PermitRequest): QueueTurn<Waiter | null> {
     const turn = this.queue.turnOf(waiter, request);
     this.queue.push(turn);
+    this.#limit.onWait();
     return turn;
   }
 
@@ -57,11 +77,13 @@ export class PermitStage<Waiter> {
   free(turn: QueueTurn<Waiter | null>, cost: number): void {
     this.#held--;
     this.queue.end(turn, cost);
+    this.#limit.onFreed(this.#held);
   }
 
   /** Takes a permit back that its holder could not use, and makes it wait first. */
   recall(turn: QueueTurn<Waiter | null>): void {
     this.#held--;
     this.queue.giveBack(turn);
+    this.#limit.onFreed(this.#held);
   }
 }

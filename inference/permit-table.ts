@@ -7,7 +7,8 @@ import {
 import type { PermitQueueOptions } from '../core/dispatch/permits/permit-queue';
 import type { AcquireRequest, GatewayLimit } from './dispatcher';
 import { ModelPermits, type Stage } from './model-permits';
-import { PermitStage } from './permit-stage';
+import { OWN_PERMITS, type PermitSource } from './loans/permit-source';
+import { PermitStage, suppliedBy } from './permit-stage';
 
 /** The limits of one process. */
 export interface PermitLimits {
@@ -21,6 +22,8 @@ export interface PermitLimits {
   readonly fairness?: Fairness;
   /** Whether every gateway divides its service among tenants; by default, none does. */
   readonly divides?: boolean;
+  /** Where the permits come from; by default, this process shares them with no other one. */
+  readonly source?: PermitSource;
   /** Milliseconds of a monotonic clock; given by tests. */
   readonly now?: () => number;
 }
@@ -38,11 +41,13 @@ export class PermitTable {
   readonly #models = new Map<string, ModelPermits>();
   readonly #gateways = new Map<string, Stage>();
   readonly #global: Stage;
+  readonly #onMore: (stage: Stage) => void;
 
-  constructor(limits: PermitLimits) {
+  /** @param onMore called when there are more permits of a stage than before */
+  constructor(limits: PermitLimits, onMore: (stage: Stage) => void) {
     this.#limits = limits;
-    const { divides = false } = limits;
-    this.#global = new PermitStage((held) => held < limits.global, this.#sharing(divides));
+    this.#onMore = onMore;
+    this.#global = this.#openStage('process', limits.global, limits.divides ?? false);
   }
 
   get models(): Iterable<ModelPermits> {
@@ -63,10 +68,10 @@ export class PermitTable {
     if (known !== undefined) return known;
     if (this.#models.size >= REMEMBERED_MODELS) this.#forgetOneIdle();
     const { perModel, adaptive = false, fairness = EQUAL_WEIGHTS } = this.#limits;
-    const { now = () => performance.now() } = this.#limits;
+    const { now = () => performance.now(), source = OWN_PERMITS } = this.#limits;
     const wider = gateway === undefined ? [] : [this.#gatewayOf(gateway, divides)];
     const permits = new ModelPermits({
-      ...{ model, max: perModel, adaptive, now },
+      ...{ model, max: perModel, adaptive, now, source, onMore: this.#onMore },
       weight: modelWeight(fairness, model),
       queue: this.#sharing(divides),
       wider: [...wider, this.#global],
@@ -76,7 +81,7 @@ export class PermitTable {
   }
 
   forgetIfIdle(permits: ModelPermits): void {
-    if (permits.isIdle && permits.isFresh) this.#models.delete(permits.model);
+    if (permits.isIdle && permits.isFresh) this.#forget(permits);
   }
 
   #sharing(divides: boolean): PermitQueueOptions {
@@ -87,7 +92,7 @@ export class PermitTable {
   #gatewayOf({ key, limit }: GatewayLimit, divides: boolean): Stage {
     let stage = this.#gateways.get(key);
     if (stage === undefined) {
-      stage = new PermitStage((held) => held < limit, this.#sharing(divides));
+      stage = this.#openStage(`gateway ${key}`, limit, divides);
       this.#gateways.set(key, stage);
     }
     return stage;
@@ -96,7 +101,27 @@ export class PermitTable {
   /** Drops the idle model whose first use was the earliest; its limit is learned again. */
   #forgetOneIdle(): void {
     for (const permits of this.#models.values()) {
-      if (permits.isIdle) return void this.#models.delete(permits.model);
+      if (permits.isIdle) return this.#forget(permits);
     }
+  }
+
+  #forget(permits: ModelPermits): void {
+    this.#models.delete(permits.model);
+    permits.close();
+  }
+
+  /** A limit that is not of one model. */
+  #openStage(name: string, limit: number, divides: boolean): Stage {
+    const { source = OWN_PERMITS } = this.#limits;
+    const supply = source.open(name, limit, {
+      most: Infinity,
+      get held() {
+        return stage.held;
+      },
+      claims: () => stage.queue.claims(),
+      onMore: () => this.#onMore(stage),
+    });
+    const stage: Stage = new PermitStage(suppliedBy(supply), this.#sharing(divides));
+    return stage;
   }
 }

@@ -4,6 +4,7 @@ import { delegationSections } from './config-providers';
 import {
   count,
   drainBudget,
+  processCount,
   duration,
   durationText,
   headerBytes,
@@ -135,6 +136,7 @@ export const configSchema = z.strictObject({
         .min(1, 'expected batch, exec or both')
         .default(['batch', 'exec']),
       exec_slots: count.prefault(100),
+      processes: processCount.prefault('auto'),
       heartbeat_timeout: duration('10s'),
     })
     .prefault({}),

@@ -53,6 +53,10 @@ export const drainBudget = z.unknown().transform((value, ctx): 'auto' | number =
     expected: `auto or ${DURATION_SHAPE}`,
   });
 });
+/** How many processes a worker has, or `auto`. */
+export const processCount = z.union([z.literal('auto'), count], {
+  error: 'expected auto or a whole number of at least 1',
+});
 /** A number, or its text, within a range that includes both ends. */
 export const numberIn = (min: number, max: number, expected: string) =>
   z.unknown().transform((value, ctx) => {

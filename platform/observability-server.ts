@@ -11,7 +11,8 @@ export interface ObservabilityOptions {
   readonly host: string;
   /** 0 takes any free port; the server's `url` contains it. */
   readonly port: number;
-  readonly registry: Registry;
+  /** The series of this process. */
+  readonly registry: Pick<Registry, 'metrics' | 'contentType'>;
   /** Series of a library in the Prometheus text format; the page leaves them out if this rejects. */
   readonly foreignMetrics?: () => Promise<string>;
   /** Further pages with JSON, by path. They may be promises. */

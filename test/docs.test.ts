@@ -9,7 +9,8 @@ import { LINE_ERROR_CODES } from '../core/openai/result-line';
 import { createApiMetrics } from '../platform/api-metrics';
 import { createGatewayMetrics } from '../platform/gateway-metrics';
 import { configSchema } from '../platform/config-schema';
-import { createMetricsRegistry } from '../platform/metrics';
+import { createMetricsRegistry, type Registry } from '../platform/metrics';
+import { createProcessesSeries } from '../platform/series/processes-series';
 import { createWorkerMetrics } from '../platform/worker-metrics';
 import rooms from '../rooms.json';
 import { SEARCH_ATTRIBUTES } from '../workflows/contract';
@@ -209,7 +210,8 @@ interface Metric {
 /** The same of the registries of API, worker and gateway. */
 async function registered(): Promise<Record<string, string>> {
   const found: Record<string, string> = {};
-  for (const create of [createApiMetrics, createWorkerMetrics, createGatewayMetrics]) {
+  const parent = (registry: Registry) => void createProcessesSeries(registry, () => 0);
+  for (const create of [createApiMetrics, createWorkerMetrics, createGatewayMetrics, parent]) {
     const registry = createMetricsRegistry('worker');
     registry.clear();
     create(registry);

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { countReloads } from '../client/count-reloads';
 import { loadDataConverter } from '../client/data-converter';
 import type { NightshiftError } from '../core/errors';
+import type { PermitSource } from '../inference/loans/permit-source';
 import type { Config } from '../platform/config';
 import { watchDependencies } from '../platform/dependency-watch';
 import { watchEventLoopDelay } from '../platform/event-loop-delay';
@@ -24,6 +25,7 @@ import {
 } from '../platform/worker-metrics';
 import { bundlePath } from './bundle-workflows';
 import { createWorkers } from './create-workers';
+import { drainBudgetOf } from './drain-budget';
 import { hostWorkers } from './host-workers';
 import { beginAtZero } from './begin-at-zero';
 import { startJobJanitor } from './job-janitor';
@@ -43,6 +45,14 @@ import { createActivities, type WorkerActivities } from './wiring';
 import { delegateQueue } from '../workflows/contract';
 import { patchOptions } from './workflow-versions';
 
+/** How a worker starts. */
+export interface WorkerOptions extends StartOptions {
+  /** Where its permits come from; by default, it shares them with no other process. */
+  readonly permits?: PermitSource;
+  /** Called with what the start waits for. */
+  readonly onStarting?: (reason: string) => void;
+}
+
 /**
  * Runs a worker process until it is closed. Waits for what is away (docs/design/processes.md#start).
  * @throws temporal_unavailable, postgres_unavailable, schema_outdated, schema_newer, store_mismatch,
@@ -50,7 +60,7 @@ import { patchOptions } from './workflow-versions';
  */
 export async function runWorker(
   config: Config,
-  options: StartOptions = {},
+  { permits, onStarting, ...options }: WorkerOptions = {},
 ): Promise<RunningProcess> {
   boundHeapGrowth();
   const logger = createLogger(config.log, 'worker');
@@ -64,10 +74,15 @@ export async function runWorker(
     registry,
     foreignMetrics: () => temporalRuntime.scrape(),
   });
-  const wait = new StartWait({ ...options, logger, up: metrics.dependencyUp, observability });
+  const markStarting = (reason: string): void => {
+    observability.markStarting(reason);
+    onStarting?.(reason);
+  };
+  const { dependencyUp: up } = metrics;
+  const wait = new StartWait({ ...options, logger, up, observability: { markStarting } });
   const opened: ReleaseStep[] = [];
   try {
-    return await startWorkers(config, { logger, metrics, observability, wait, opened });
+    return await startWorkers(config, { logger, metrics, observability, wait, opened, permits });
   } catch (error) {
     const release = opened.map((step) => ({ ...step, timeoutMs: RELEASE_MS }));
     await runPhases(release, (phase) => logger.info(phaseRecord(phase), 'shutdown phase'));
@@ -91,6 +106,7 @@ interface Host {
   readonly wait: StartWait;
   /** What has been opened so far, in the order of release. */
   readonly opened: ReleaseStep[];
+  readonly permits: PermitSource | undefined;
 }
 
 async function startWorkers(config: Config, host: Host): Promise<RunningProcess> {
@@ -105,7 +121,7 @@ async function startWorkers(config: Config, host: Host): Promise<RunningProcess>
   // Replaced when the workers run. Until then no permit is in use, so nothing can trip the guard.
   const guard: { trip: (error: NightshiftError) => void } = { trip: () => drain.abort() };
   const resources = await openResources(config, {
-    ...{ logger, metrics, tracing, stores },
+    ...{ logger, metrics, tracing, stores, permits: host.permits },
     drain: drain.signal,
     onGuardTripped: (error) => guard.trip(error),
   });
@@ -182,14 +198,6 @@ async function readWorkflowCode({ temporal }: Config) {
 function observedActivities(resources: WorkerResources, metrics: WorkerMetrics): WorkerActivities {
   const measured = measureJobs(createActivities(resources), { ...resources, metrics });
   return traceActivities(measured, resources.traces);
-}
-
-/** `auto` is the longest request timeout plus 15 s to journal the last answers. In ms. */
-function drainBudgetOf(config: Config): number {
-  if (config.worker.drain_budget !== 'auto') return config.worker.drain_budget;
-  const gateways = [config.global_inference_gateway, ...Object.values(config.model_gateways ?? {})];
-  const longest = Math.max(0, ...gateways.map((gateway) => gateway?.request_timeout ?? 0));
-  return longest + 15_000;
 }
 
 function seriesLimits({ metrics, model_gateways: gateways = {} }: Config): SeriesLimits {

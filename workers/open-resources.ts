@@ -9,6 +9,7 @@ import { createListRunning } from '../client/list-running';
 import { openTemporalPing } from '../client/temporal-ping';
 import type { NightshiftError } from '../core/errors';
 import { createMemoryBudget } from '../inference/memory-budget';
+import type { PermitSource } from '../inference/loans/permit-source';
 import { createPermitDispatcher, type PermitDispatcher } from '../inference/permit-dispatcher';
 import type { OnBreaker } from '../inference/registry';
 import { createRegistry, NO_GATEWAYS, type Registry } from '../inference/registry';
@@ -48,6 +49,8 @@ export interface ResourceContext {
   readonly metrics: WorkerMetrics;
   readonly tracing: Tracing | null;
   readonly drain: AbortSignal;
+  /** Where permits come from; by default, this process shares them with no other one. */
+  readonly permits?: PermitSource | undefined;
   readonly onGuardTripped: (error: NightshiftError) => void;
 }
 
@@ -235,7 +238,8 @@ function reportBreaker({ logger, metrics }: ResourceContext): OnBreaker {
   };
 }
 
-function openDispatcher(config: Config, { logger, metrics, onGuardTripped }: ResourceContext) {
+function openDispatcher(config: Config, context: ResourceContext) {
+  const { logger, metrics, permits, onGuardTripped } = context;
   const { global_inference_gateway: global, model_gateways: perModel = {} } = config;
   const gateways = global === undefined ? Object.values(perModel) : [global];
   const dispatcher = createPermitDispatcher({
@@ -243,6 +247,7 @@ function openDispatcher(config: Config, { logger, metrics, onGuardTripped }: Res
     perModel: config.concurrency.per_model,
     adaptive: config.concurrency.adaptive,
     fairness: config.fairness,
+    ...(permits === undefined ? {} : { source: permits }),
     divides: gateways.length > 0 && gateways.every((one) => one.send_fairness_header),
     onGuardTripped: (error) => {
       logger.fatal({ err: error, reason: 'guard_shutdown' }, 'a permit was released twice');

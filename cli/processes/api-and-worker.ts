@@ -11,6 +11,7 @@ interface ApiFlags extends ConfigFlag {
 
 interface WorkerFlags extends ConfigFlag {
   readonly roles?: readonly string[];
+  readonly processes?: string;
 }
 
 /** `nightshift api`: serves until a signal. @throws config_invalid, and what the API fails with */
@@ -24,10 +25,11 @@ export async function runApiCommand(flags: ApiFlags): Promise<void> {
 
 /** `nightshift worker`: works until a signal. @throws config_invalid, and what the worker fails with */
 export async function runWorkerCommand(flags: WorkerFlags): Promise<void> {
-  const config = load(flags, { worker: { roles: flags.roles } });
-  const { runWorker } = lazy.worker();
+  const { roles, processes } = flags;
+  const config = load(flags, { worker: { roles, processes } });
   const logger = createLogger(config.log, 'worker');
-  await serve({ name: 'worker', logger, start: (signal) => runWorker(config, { signal }) });
+  const { startWorker } = lazy.worker();
+  await serve({ name: 'worker', logger, start: (signal) => startWorker(config, { signal }) });
 }
 
 function load(flags: ConfigFlag, overrides: Record<string, unknown> = {}): Config {

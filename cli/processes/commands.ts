@@ -36,10 +36,15 @@ export function addProcessCommands(program: Command): void {
       'what the process does: batch, exec or batch,exec (default: the setting worker.roles)',
       (text) => text.split(',').map((name) => name.trim()),
     )
+    .option(
+      '--processes <n>',
+      'processes that share the work and the permits: a number, or auto (default: the setting worker.processes)',
+    )
     .addHelpText(
       'after',
       examples([
         'nightshift worker --config /etc/nightshift.yaml',
+        'nightshift worker --processes 4 --config /etc/nightshift.yaml',
         'nightshift worker --roles exec --config /etc/nightshift.yaml',
         'NIGHTSHIFT__CONCURRENCY__GLOBAL=500 nightshift worker --config /etc/nightshift.yaml',
       ]),

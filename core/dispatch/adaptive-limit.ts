@@ -15,6 +15,8 @@ export interface LoadReply {
   /** The pause that the server requested (`Retry-After`), ms; 0 for none. */
   readonly pauseMs: number;
   readonly nowMs: number;
+  /** Requests that may be in flight for another reason; the limit by default. A cut halves the smaller one. */
+  readonly usable?: number;
 }
 
 /** A longer `Retry-After` pauses a model for only this long. */
@@ -75,10 +77,10 @@ export class AdaptiveLimit {
     return this.#mark;
   }
 
-  onReply({ signal, mark, pauseMs, nowMs }: LoadReply): void {
+  onReply({ signal, mark, pauseMs, nowMs, usable = this.#limit }: LoadReply): void {
     if (signal === 'success') this.#succeed();
     if (signal !== 'overload') return;
-    if (mark.cuts === this.#mark.cuts) this.#cut();
+    if (mark.cuts === this.#mark.cuts) this.#cut(Math.max(1, Math.min(usable, this.#limit)));
     if (pauseMs <= 0) return;
     const untilMs = nowMs + Math.min(pauseMs, MAX_PAUSE_MS);
     this.#pausedUntilMs = Math.max(this.#pausedUntilMs, untilMs);
@@ -99,9 +101,9 @@ export class AdaptiveLimit {
     this.#mark = { limit: this.#limit, cuts: this.#mark.cuts };
   }
 
-  #cut(): void {
-    this.#bearableLimit = this.#limit - 1;
-    this.#limit = Math.max(1, Math.floor(this.#limit / 2));
+  #cut(from: number): void {
+    this.#bearableLimit = from - 1;
+    this.#limit = Math.max(1, Math.floor(from / 2));
     this.#successes = 0;
     this.#mark = { limit: this.#limit, cuts: this.#mark.cuts + 1 };
   }

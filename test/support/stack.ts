@@ -59,6 +59,12 @@ function namesStore({ object_store: settings }: Record<string, unknown> = {}): b
   return typeof settings === 'object' && settings !== null && 'type' in settings;
 }
 
+/** Tests kill and freeze the worker by its process id, so it is one process, on any machine, unless a test says otherwise. */
+function oneWorkerProcess({ worker }: Record<string, unknown> = {}): Record<string, string> {
+  const isSet = typeof worker === 'object' && worker !== null && 'processes' in worker;
+  return isSet ? {} : { NIGHTSHIFT__WORKER__PROCESSES: '1' };
+}
+
 export async function startStack(options: StackOptions = {}): Promise<TestStack> {
   // Before the start: the build must not run with the variables of `options.env`.
   ensureBuilt();
@@ -77,7 +83,7 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
   ];
   const child = spawn(process.execPath, args, {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, ...options.env },
+    env: { ...process.env, ...oneWorkerProcess(options.config), ...options.env },
   });
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   const output = { stdout: '', stderr: '' };

@@ -1,3 +1,4 @@
+import type { LoanClaim } from './loan-shares';
 import type { PermitRequest, PermitTurn } from './permit-turn';
 import { ShareTable } from './share-table';
 import { TenantLine } from './tenant-line';
@@ -52,6 +53,11 @@ export class PermitQueue<W> {
   /** Requests that wait. */
   get size(): number {
     return this.#size;
+  }
+
+  /** What batches claim of the limit: those whose requests wait or hold a permit. */
+  claims(): LoanClaim[] {
+    return [...this.#tenants].flatMap((tenant) => (tenant.isIdle ? [] : [...tenant.claims()]));
   }
 
   /** A request that does not wait yet; `push` or `take` must follow. */
@@ -164,7 +170,8 @@ export class PermitQueue<W> {
 
   #tenantOf(name: string): TenantLine<W> {
     return (
-      this.#tenants.find(name) ?? this.#tenants.add(name, new TenantLine<W>(this.#weightOf(name)))
+      this.#tenants.find(name) ??
+      this.#tenants.add(name, new TenantLine<W>(name, this.#weightOf(name)))
     );
   }
 }

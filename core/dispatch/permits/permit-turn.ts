@@ -40,15 +40,17 @@ export class PermitTurn<W, T = unknown> extends Link<PermitTurn<W, T>> {
 /** The requests of one batch and priority at one limit, first come, first served. */
 export class BatchLine<W, T = unknown> extends Share {
   readonly tenant: T;
+  readonly batch: string;
   readonly priority: number;
   readonly waiting = new LinkedList<PermitTurn<W, T>>();
   /** Requests that hold a permit. */
   open = 0;
 
-  constructor(tenant: T, priority: number) {
+  constructor(tenant: T, batch: string, priority: number) {
     // Batches of a tenant are equal: it can order its own work by completion windows.
     super(1);
     this.tenant = tenant;
+    this.batch = batch;
     this.priority = priority;
   }
 

@@ -26,11 +26,16 @@ export class PriorityClass<W, T> {
     return this.#waiting;
   }
 
+  /** Batches whose requests wait or hold a permit. */
+  *batches(): Iterable<BatchLine<W, T>> {
+    for (const line of this.#lines) if (!line.isIdle) yield line;
+  }
+
   /** A request that does not wait yet. */
   turnOf(owner: W, batch: string, cost: number): PermitTurn<W, T> {
     const line =
       this.#lines.find(batch) ??
-      this.#lines.add(batch, new BatchLine(this.#tenant, this.#priority));
+      this.#lines.add(batch, new BatchLine(this.#tenant, batch, this.#priority));
     return new PermitTurn(owner, line, cost);
   }
 

@@ -1,5 +1,6 @@
 import { PRIORITY } from '../../chunks/priority';
 import { Share } from '../queue/flow-order';
+import type { LoanClaim } from './loan-shares';
 import type { PermitTurn } from './permit-turn';
 import { PriorityClass } from './priority-class';
 
@@ -8,6 +9,7 @@ import { PriorityClass } from './priority-class';
  * batches share by cost.
  */
 export class TenantLine<W> extends Share {
+  readonly tenant: string;
   /** Requests that hold a permit. */
   open = 0;
   /** Requests that wait. */
@@ -16,6 +18,11 @@ export class TenantLine<W> extends Share {
   // Most tenants have requests of one priority only.
   #urgent: PriorityClass<W, TenantLine<W>> | null = null;
   #relaxed: PriorityClass<W, TenantLine<W>> | null = null;
+
+  constructor(tenant: string, weight: number) {
+    super(weight);
+    this.tenant = tenant;
+  }
 
   get isIdle(): boolean {
     return this.open === 0 && this.size === 0;
@@ -30,6 +37,16 @@ export class TenantLine<W> extends Share {
     request: { batch: string; priority: number; cost: number },
   ): PermitTurn<W, TenantLine<W>> {
     return this.#classOf(request.priority).turnOf(owner, request.batch, request.cost);
+  }
+
+  /** What each of its batches claims of the limit. */
+  *claims(): Iterable<LoanClaim> {
+    const { tenant } = this;
+    for (const one of [this.#urgent, this.#normal, this.#relaxed]) {
+      for (const { batch, open, waiting } of one?.batches() ?? []) {
+        yield { tenant, batch, held: open, waits: waiting.size > 0 };
+      }
+    }
   }
 
   push(turn: PermitTurn<W, TenantLine<W>>, end: 'back' | 'front'): void {

@@ -7,8 +7,8 @@ afterEach(() => jest.restoreAllMocks());
 /** The settings that `nightshift worker` runs a worker with; the worker itself refuses to start. */
 async function workerSettings(...flags: string[]): Promise<Config> {
   const refusal = new Error('not started');
-  const runWorker = jest.fn((_: Config) => Promise.reject(refusal));
-  jest.spyOn(lazy, 'worker').mockReturnValue({ runWorker });
+  const startWorker = jest.fn((_: Config) => Promise.reject(refusal));
+  jest.spyOn(lazy, 'worker').mockReturnValue({ startWorker });
   jest.replaceProperty(process, 'env', {
     DATABASE_URL: 'postgres://127.0.0.1:1/none',
     NIGHTSHIFT__GLOBAL_INFERENCE_GATEWAY__URL: 'http://127.0.0.1:1',
@@ -18,7 +18,7 @@ async function workerSettings(...flags: string[]): Promise<Config> {
   await run.catch((error: unknown) => {
     if (error !== refusal) throw error;
   });
-  const [call] = runWorker.mock.calls;
+  const [call] = startWorker.mock.calls;
   if (call === undefined) throw new Error('the worker was not run');
   return call[0];
 }
@@ -34,4 +34,16 @@ it.each([
   ['exec,exec', 'command line: worker.roles: names a role twice'],
 ])('refuses the roles %j', async (roles, message) => {
   await expect(workerSettings('--roles', roles)).rejects.toThrow(message);
+});
+
+it('gives a worker the processes of its flag, and otherwise those of the settings', async () => {
+  expect((await workerSettings('--processes', '3')).worker.processes).toBe(3);
+  expect((await workerSettings('--processes', 'auto')).worker.processes).toBe('auto');
+  expect((await workerSettings()).worker.processes).toBe('auto');
+});
+
+it.each(['0', 'many', '1.5'])('refuses %s processes', async (count) => {
+  await expect(workerSettings('--processes', count)).rejects.toThrow(
+    'command line: worker.processes: expected auto or a whole number of at least 1',
+  );
 });
