@@ -14,6 +14,20 @@ function memoryMb(pid) {
   return { now: field(status, 'VmRSS'), peak: field(status, 'VmHWM') };
 }
 
+/** That of a process and all below it: a worker may be several. Of the peaks it is the sum, so it may be too high. */
+function familyMb(root) {
+  return family([root])
+    .map(memoryMb)
+    .reduce((sum, { now, peak }) => ({ now: sum.now + now, peak: sum.peak + peak }), {
+      now: 0,
+      peak: 0,
+    });
+}
+
+function familySec(root) {
+  return family([root]).reduce((sum, pid) => sum + cpuSec(pid), 0);
+}
+
 function field(status, name) {
   const kib = new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status);
   return kib === null ? 0 : (Number(kib[1]) * 1024) / 1e6;
@@ -70,9 +84,9 @@ function machineCpuSec() {
  */
 function watch({ roots, memoryOf }) {
   const startedMs = performance.now();
-  const before = { machine: machineCpuSec(), ours: oursSec(roots), subject: cpuSec(memoryOf) };
+  const before = { machine: machineCpuSec(), ours: oursSec(roots), subject: familySec(memoryOf) };
   const samplesMb = [];
-  const timer = setInterval(() => samplesMb.push(memoryMb(memoryOf).now), SAMPLE_MS);
+  const timer = setInterval(() => samplesMb.push(familyMb(memoryOf).now), SAMPLE_MS);
   return {
     end() {
       clearInterval(timer);
@@ -85,9 +99,9 @@ function watch({ roots, memoryOf }) {
         oursCores: ours / seconds,
         oursSec: ours,
         othersCores: Math.max(0, machine - ours) / seconds,
-        cpuSec: cpuSec(memoryOf) - before.subject,
-        steadyMb: settled[Math.floor(settled.length / 2)] ?? memoryMb(memoryOf).now,
-        peakMb: memoryMb(memoryOf).peak,
+        cpuSec: familySec(memoryOf) - before.subject,
+        steadyMb: settled[Math.floor(settled.length / 2)] ?? familyMb(memoryOf).now,
+        peakMb: familyMb(memoryOf).peak,
       };
     },
   };

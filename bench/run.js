@@ -53,6 +53,7 @@ const ROWS = {
   growth: () => require('./rows/growth').growth,
   many: () => require('./rows/many-small').manySmall,
   stored: () => require('./rows/stored').storedBatches,
+  processes: () => require('./rows/processes').processes,
   faults: () => require('./rows/faults').faults,
   sizing: () => require('./rows/sizing').sizing,
 };
