@@ -7,18 +7,34 @@ import type { StreamedBody } from '../platform/http-client/outbound-body';
  */
 export interface Backend {
   /**
-   * Sends exactly `request.body` and resolves with the whole answer or with the reason why there is
-   * none; it never rejects. Aborting `signal` resolves with `aborted`.
+   * Sends exactly `request.body`, and tells `request.onSettled` the end: the whole answer, or the reason why there is
+   * none. That may be before it returns, for example if the backend is closing. It never throws.
    */
-  send(request: BackendRequest, signal: AbortSignal): Promise<BackendOutcome>;
+  send(request: BackendRequest): SentRequest;
   /** Whether the gateway reports dispatches, so that requests without a report are held in its queue. */
   readonly reportsDispatch: boolean;
   /** Waits for requests in flight, then closes all connections. */
   close(): Promise<void>;
 }
 
-/** One try of one line. */
+/** A request that was handed to a backend. Its methods do nothing once it has ended. */
+export interface SentRequest {
+  /** Ends it as `aborted`. */
+  abort(): void;
+  /**
+   * The chunk of its line leaves: ends it as `held` if the gateway still holds it
+   * (docs/design/held-requests.md#dispatch-reports). A dispatched request goes on.
+   */
+  closeIfHeld(): void;
+}
+
+/**
+ * One try of one line. The sender implements it as one object, because promises, closures and listeners for each
+ * request were a quarter of the garbage of a line.
+ */
 export interface BackendRequest {
+  /** Called exactly once, with the end of the request. It must not throw. */
+  onSettled(outcome: BackendOutcome): void;
   /** Path of the endpoint, such as `/v1/chat/completions`; appended to the gateway's base URL. */
   readonly path: string;
   /** Bytes of the line's `body`, unchanged; or a form. If a form cannot be read, the try ends as `unsent`. */
@@ -37,17 +53,17 @@ export interface BackendRequest {
    * Called with the size of each piece of the answer while it is read. A promise delays further reading
    * until it resolves.
    */
-  readonly onBytes?: (byteLength: number) => Promise<void> | undefined;
+  onBytes?(byteLength: number): Promise<void> | undefined;
   /**
    * Called when there is a connection, before the first byte; for a form, before each piece. False ends the try as
    * `unsent`: no server acts on half a form.
    */
-  readonly maySend?: () => boolean;
+  maySend?(): boolean;
   /**
-   * When it aborts, the request ends as `held` if the gateway still holds it
-   * (docs/design/held-requests.md#dispatch-reports). A dispatched request goes on.
+   * Whether the chunk of the line leaves. Then a request that the gateway would only hold is not sent, and a report
+   * gives it no further time.
    */
-  readonly leaving?: AbortSignal;
+  isLeaving?(): boolean;
 }
 
 /** A body of a known length that is read while it is sent. */

@@ -6,19 +6,19 @@ import {
 } from '../platform/http-client/attempt';
 import { createContentDecoder, type ContentDecoder } from '../platform/http-client/content-decoder';
 import { joinedRawHeader, rawHeader } from '../platform/http-client/raw-headers';
-import type { BackendFailure, BackendOutcome, BackendRequest } from './backend';
+import type { BackendFailure, BackendOutcome, BackendRequest, SentRequest } from './backend';
 import type { DispatchReports } from './dispatch-reports';
 
 /** One request and the limits of its answer. */
 export interface BufferedExchangeOptions {
-  readonly request: Pick<BackendRequest, 'onBytes' | 'maySend' | 'leaving'>;
+  readonly request: BackendRequest;
   readonly reports: DispatchReports;
   /** Largest answer after content decoding. */
   readonly maxAnswerBytes: number;
   /** Time limit, ms. It begins anew when the gateway reports that it dispatched the request. */
   readonly timeoutMs: number;
-  /** Called exactly once, with the end of this try. */
-  readonly onSettled: (outcome: BackendOutcome) => void;
+  /** Called exactly once, before the request is told its end. */
+  readonly onEnded: () => void;
 }
 
 /** The interim answer with which a gateway reports that it dispatched a request: Processing (RFC 2518). */
@@ -42,7 +42,7 @@ interface AnswerHead {
  * One request whose answer is buffered, because an answer goes to the journal in one piece. It decodes the
  * content, limits the size, and stops reading from the connection while memory is short.
  */
-export class BufferedExchange implements ResponseReader {
+export class BufferedExchange implements ResponseReader, SentRequest {
   /** The handler for undici. */
   readonly attempt: HttpAttempt;
   readonly #options: BufferedExchangeOptions;
@@ -56,15 +56,22 @@ export class BufferedExchange implements ResponseReader {
 
   constructor(options: BufferedExchangeOptions) {
     this.#options = options;
-    const { timeoutMs, request } = options;
-    this.attempt = new HttpAttempt({ timeoutMs, maySend: request.maySend, reader: this });
+    const { timeoutMs } = options;
+    this.attempt = new HttpAttempt({ timeoutMs, reader: this });
   }
 
-  /** Ends the request as `held` if the gateway still holds it. */
+  abort(): void {
+    this.attempt.abort();
+  }
+
   closeIfHeld(): void {
-    if (!this.#isHeld()) return;
+    if (this.attempt.isOver || !this.#isHeld()) return;
     this.#isGivenBack = true;
     this.attempt.abort();
+  }
+
+  maySend(): boolean {
+    return this.#options.request.maySend?.() ?? true;
   }
 
   onInterim(status: number): void {
@@ -74,7 +81,7 @@ export class BufferedExchange implements ResponseReader {
     reports.onReport();
     // Only once: a server that repeats it gets no further time. Nor does a chunk that is leaving: Temporal ends
     // its attempt if it waits longer than `request_timeout`.
-    if (request.leaving?.aborted !== true) this.attempt.restartTimer();
+    if (request.isLeaving?.() !== true) this.attempt.restartTimer();
   }
 
   onHead(status: number, rawHeaders: readonly Buffer[]): void {
@@ -100,9 +107,9 @@ export class BufferedExchange implements ResponseReader {
   }
 
   onFailure(failure: AttemptFailure): void {
-    this.#options.onSettled(this.#isGivenBack ? HELD : this.#failed(failure));
     this.#decoder?.destroy();
     this.#chunks = [];
+    this.#settle(this.#isGivenBack ? HELD : this.#failed(failure));
   }
 
   /** Whether the gateway has the request in its queue. An answer that has begun needs no report. */
@@ -163,7 +170,7 @@ export class BufferedExchange implements ResponseReader {
     const body =
       first !== undefined && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks);
     // Member by member: with object spreads this took ten times as long, for every request.
-    this.#options.onSettled({
+    this.#settle({
       kind: 'answer',
       status: head.status,
       body,
@@ -175,6 +182,12 @@ export class BufferedExchange implements ResponseReader {
       queueMs: head.queueMs,
       requestId: head.requestId,
     });
+  }
+
+  #settle(outcome: BackendOutcome): void {
+    const { request, onEnded } = this.#options;
+    onEnded();
+    request.onSettled(outcome);
   }
 }
 

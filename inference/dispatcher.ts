@@ -8,9 +8,17 @@ export interface Dispatcher {
   /**
    * Waits for a permit of `request.model`, then of its gateway, then of the process. Tenants share by
    * weight; within a tenant the priority decides, then batches share by cost.
-   * @throws AbortError if `signal` aborts first
+   *
+   * @param onGranted called once, with the permit, unless the wait is stopped before; never before `wait` returns, and
+   * never inside a call of a permit. It must not throw.
    */
-  acquire(request: AcquireRequest, signal?: AbortSignal): Promise<Permit>;
+  wait(request: AcquireRequest, onGranted: (permit: Permit) => void): PermitWait;
+}
+
+/** A request that waits for a permit. */
+export interface PermitWait {
+  /** Ends the wait. Does nothing once the permit was handed over. */
+  stop(): void;
 }
 
 /** A request for a permit. */

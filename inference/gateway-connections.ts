@@ -3,7 +3,6 @@ import { joinPath, withoutTrailingSlashes } from '../platform/http-client/base-u
 import { guardBody } from '../platform/http-client/outbound-body';
 import { openConnectionPool, type ConnectionPool } from '../platform/http-client/pool';
 import type { GatewayConfig } from '../platform/config-schema';
-import { AbortFanOut } from './abort-fan-out';
 import type { BackendRequest, RequestForm } from './backend';
 import { createHeaderBuilder, type HeaderBuilder } from './request-headers';
 import type { GatewaySecrets } from './secrets';
@@ -28,7 +27,6 @@ export class GatewayConnections {
   readonly #basePath: string;
   readonly #headersOf: HeaderBuilder;
   readonly #now: () => number;
-  readonly #aborts = new AbortFanOut();
   #inFlight = 0;
   #onIdle: (() => void) | null = null;
   #closing: Promise<void> | null = null;
@@ -49,27 +47,19 @@ export class GatewayConnections {
     return this.#closing !== null;
   }
 
-  /**
-   * Counts an attempt that is about to begin, and lets `signal` abort it. Call this before
-   * {@link dispatch}, which may end the attempt before it returns.
-   * @returns a function that the caller must call once, when the attempt has ended
-   */
-  track(attempt: HttpAttempt, signal: AbortSignal): () => void {
-    this.#inFlight++;
-    const unsubscribe = this.#aborts.add(signal, () => attempt.abort());
-    return () => {
-      unsubscribe();
-      if (--this.#inFlight === 0) this.#onIdle?.();
-    };
-  }
-
-  /** Sends the request as `attempt`. */
+  /** Sends the request as `attempt`, which may end before this returns. {@link onEnded} must follow each call. */
   dispatch(request: BackendRequest, attempt: HttpAttempt): void {
+    this.#inFlight++;
     const headers = this.#headersOf(request, this.#now());
     const path = joinPath(this.#basePath, request.path);
     const { body } = request;
     const sent = body instanceof Uint8Array ? asBuffer(body) : piecesOf(body, request, attempt);
     this.#pool.dispatch({ path, method: 'POST', headers, body: sent }, attempt);
+  }
+
+  /** An attempt has ended. */
+  onEnded(): void {
+    if (--this.#inFlight === 0) this.#onIdle?.();
   }
 
   /** Waits for requests in flight, then closes all connections. */
@@ -88,12 +78,12 @@ export class GatewayConnections {
 /** The form piece by piece, as fast as the connection takes it. */
 function piecesOf(
   form: RequestForm,
-  { maySend }: Pick<BackendRequest, 'maySend'>,
+  request: Pick<BackendRequest, 'maySend'>,
   attempt: HttpAttempt,
 ): Buffer {
   const { pieces } = guardBody(form, {
     isOver: () => attempt.isOver,
-    mayLeave: () => maySend?.() !== false,
+    mayLeave: () => request.maySend?.() !== false,
     onStopped: () => attempt.fail('unsent', 'the form was no longer allowed to be sent'),
     onPiece: () => undefined,
     onSourceFailed: () => attempt.fail('unsent', 'the form could not be read'),

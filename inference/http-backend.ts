@@ -1,8 +1,7 @@
 import { NightshiftError } from '../core/errors';
 import { redactUrl } from '../platform/config-redact';
 import type { GatewayConfig } from '../platform/config-schema';
-import { AbortFanOut } from './abort-fan-out';
-import type { Backend, BackendOutcome, BackendRequest } from './backend';
+import type { Backend, BackendOutcome, BackendRequest, SentRequest } from './backend';
 import { BufferedExchange, HELD } from './buffered-exchange';
 import { DispatchReports } from './dispatch-reports';
 import { GatewayConnections, type GatewayConnectionsOptions } from './gateway-connections';
@@ -26,34 +25,16 @@ export function createHttpBackend(gateway: GatewayConfig, options: HttpBackendOp
   const timeoutMs = timeoutOf(gateway);
   const connections = new GatewayConnections(gateway, { ...connectionOptions, timeoutMs });
   const reports = new DispatchReports();
-  const departures = new AbortFanOut();
-
-  const start = (
-    request: BackendRequest,
-    signal: AbortSignal,
-    resolve: (outcome: BackendOutcome) => void,
-  ): void => {
-    const onSettled = (outcome: BackendOutcome): void => {
-      done();
-      unsubscribe?.();
-      resolve(outcome);
-    };
-    const limits = { maxAnswerBytes, timeoutMs: timerOf(request.timeoutMs ?? timeoutMs) };
-    const exchange = new BufferedExchange({ request, reports, ...limits, onSettled });
-    const { attempt } = exchange;
-    const done = connections.track(attempt, signal);
-    const { leaving } = request;
-    const unsubscribe =
-      leaving?.aborted === false ? departures.add(leaving, () => exchange.closeIfHeld()) : null;
-    connections.dispatch(request, attempt);
-  };
-
+  const onEnded = (): void => connections.onEnded();
   return {
-    send: (request, signal) => {
-      if (signal.aborted || connections.isClosing) return Promise.resolve(NOT_SENT);
+    send: (request) => {
+      if (connections.isClosing) return endedAtOnce(request, NOT_SENT);
       // It would only be held and closed.
-      if (reports.areSent && request.leaving?.aborted === true) return Promise.resolve(HELD);
-      return new Promise((resolve) => start(request, signal, resolve));
+      if (reports.areSent && request.isLeaving?.() === true) return endedAtOnce(request, HELD);
+      const limits = { maxAnswerBytes, timeoutMs: timerOf(request.timeoutMs ?? timeoutMs) };
+      const exchange = new BufferedExchange({ request, reports, ...limits, onEnded });
+      connections.dispatch(request, exchange.attempt);
+      return exchange;
     },
     get reportsDispatch() {
       return reports.areSent;
@@ -65,8 +46,15 @@ export function createHttpBackend(gateway: GatewayConfig, options: HttpBackendOp
 const NOT_SENT: BackendOutcome = {
   kind: 'failure',
   reason: 'aborted',
-  message: 'the request was aborted before it was sent',
+  message: 'the request was not sent, because its gateway is being closed',
 };
+
+const ENDED: SentRequest = { abort: () => undefined, closeIfHeld: () => undefined };
+
+function endedAtOnce(request: BackendRequest, outcome: BackendOutcome): SentRequest {
+  request.onSettled(outcome);
+  return ENDED;
+}
 
 function timerOf(timeoutMs: number): number {
   return Math.min(timeoutMs, MAX_TIMER_MS);

@@ -13,11 +13,13 @@ export type Stage = PermitStage<Waiter>;
 export interface Waiter {
   readonly request: PermitRequest;
   readonly permits: ModelPermits;
-  readonly grant: (permit: Permit) => void;
   /** One for each stage that it has passed, in the order of the path of its model. */
   readonly passed: StageTurn[];
   /** The stage in which it waits is `path[passed.length]`; this is its place there. */
   waiting: StageTurn | null;
+  /** Gives it its permit, which {@link handOver} hands over. */
+  grant(permit: Permit): void;
+  handOver(): void;
 }
 
 /** A request at one stage: it waits there, or holds a permit. */

@@ -1,11 +1,11 @@
 import { PRIORITY } from '../core/chunks/priority';
 import type { PermitRequest } from '../core/dispatch/permits/permit-turn';
 import { NightshiftError } from '../core/errors';
-import { AbortFanOut } from './abort-fan-out';
-import type { AcquireRequest, Dispatcher, ModelLimit, Permit } from './dispatcher';
+import type { AcquireRequest, Dispatcher, ModelLimit, Permit, PermitWait } from './dispatcher';
 import type { ModelPermits, Stage, StageTurn, Waiter } from './model-permits';
 import { PermitTable, type PermitLimits } from './permit-table';
 import type { PermitSetting } from './permit-setting';
+import { StoppableWaiter, type WaitKeeper } from './permit-waiter';
 import { StagedPermit, type LearnedReply, type PermitOwner } from './staged-permit';
 
 /** The limits of one process, and a callback for when they can no longer be trusted. */
@@ -16,7 +16,7 @@ export interface PermitDispatcherOptions extends PermitLimits {
 
 /** A dispatcher that can also grant without waiting, and report its state for gauges. */
 export interface PermitDispatcher extends Dispatcher {
-  /** A permit at once, or null if `acquire` would wait. */
+  /** A permit at once, or null if a request would have to wait. */
   tryAcquire(request: AcquireRequest): Permit | null;
   /** What `model` may have in flight now, and whether it is paused. */
   limitOf(model: string): ModelLimit;
@@ -72,11 +72,12 @@ export function createPermitDispatcher(options: PermitDispatcherOptions): Permit
   return new StagedDispatcher(options);
 }
 
-class StagedDispatcher implements PermitDispatcher, PermitOwner {
+class StagedDispatcher implements PermitDispatcher, PermitOwner, WaitKeeper {
   readonly #options: PermitDispatcherOptions;
   readonly #table: PermitTable;
-  readonly #aborts = new AbortFanOut();
   readonly #now: () => number;
+  /** Waiters that were granted a permit in this turn. */
+  #granted: Waiter[] = [];
   #isGuardTripped = false;
   released = 0;
 
@@ -88,22 +89,24 @@ class StagedDispatcher implements PermitDispatcher, PermitOwner {
 
   tryAcquire(request: AcquireRequest): Permit | null {
     const permits = this.#table.permitsOf(request);
-    if (!permits.path.every((stage) => stage.isOpen)) {
+    const { path } = permits;
+    for (const stage of path) {
+      if (stage.isOpen) continue;
       this.#table.forgetIfIdle(permits);
       return null;
     }
     const asked = permitRequestOf(request, permits);
-    return new StagedPermit(
-      this,
-      permits,
-      permits.path.map((stage) => stage.take(null, asked)),
-    );
+    const turns: StageTurn[] = [];
+    for (const stage of path) turns.push(stage.take(null, asked));
+    return new StagedPermit(this, permits, turns);
   }
 
-  acquire(request: AcquireRequest, signal?: AbortSignal): Promise<Permit> {
-    if (signal?.aborted) return Promise.reject(abortError(signal));
-    const permit = this.tryAcquire(request);
-    return permit ? Promise.resolve(permit) : this.#wait(request, signal);
+  wait(request: AcquireRequest, onGranted: (permit: Permit) => void): PermitWait {
+    const permits = this.#table.permitsOf(request);
+    const asked = { request: permitRequestOf(request, permits), permits };
+    const waiter = new StoppableWaiter(this, asked, onGranted);
+    this.#advance(waiter);
+    return waiter;
   }
 
   limitOf(model: string): ModelLimit {
@@ -152,28 +155,13 @@ class StagedDispatcher implements PermitDispatcher, PermitOwner {
     this.#options.onGuardTripped(new NightshiftError('permit_released_twice', message));
   }
 
-  #wait(request: AcquireRequest, signal: AbortSignal | undefined): Promise<Permit> {
-    return new Promise((resolve, reject) => {
-      let unsubscribe: (() => void) | null = null;
-      const permits = this.#table.permitsOf(request);
-      const waiter: Waiter = {
-        request: permitRequestOf(request, permits),
-        permits,
-        passed: [],
-        waiting: null,
-        grant: (permit) => {
-          unsubscribe?.();
-          resolve(permit);
-        },
-      };
-      if (signal) {
-        unsubscribe = this.#aborts.add(signal, () => {
-          this.#stopWaiting(waiter);
-          reject(abortError(signal));
-        });
-      }
-      this.#advance(waiter);
-    });
+  stopWaiting(waiter: Waiter): void {
+    const { permits, passed, waiting } = waiter;
+    if (waiting !== null) permits.path[passed.length]?.queue.remove(waiting);
+    permits.staged.delete(waiter);
+    this.#freeStages(permits, passed, { from: passed.length - 1, cost: 0 });
+    if (permits.stage.queue.size === 0) permits.stopTimer();
+    this.#table.forgetIfIdle(permits);
   }
 
   /** Takes the permits that a waiter still needs, and makes it wait at the first stage that is not open. */
@@ -187,6 +175,21 @@ class StagedDispatcher implements PermitDispatcher, PermitOwner {
     }
     permits.staged.delete(waiter);
     waiter.grant(new StagedPermit(this, permits, passed));
+    this.#handOverSoon(waiter);
+  }
+
+  /**
+   * Hands the permit over at the end of this turn. Who gets one sends at once, so the queues must be in their final
+   * state, and whoever gave the permit back must be done with its own request. A promise for all grants of a turn
+   * costs less than one for each.
+   */
+  #handOverSoon(waiter: Waiter): void {
+    if (this.#granted.push(waiter) > 1) return;
+    void DONE.then(() => {
+      const granted = this.#granted;
+      this.#granted = [];
+      for (const next of granted) next.handOver();
+    });
   }
 
   #queue(waiter: Waiter, stage: Stage): void {
@@ -218,15 +221,6 @@ class StagedDispatcher implements PermitDispatcher, PermitOwner {
       stage.free(turns[at] as StageTurn, cost);
       this.#fill(stage);
     }
-  }
-
-  #stopWaiting(waiter: Waiter): void {
-    const { permits, passed, waiting } = waiter;
-    if (waiting !== null) permits.path[passed.length]?.queue.remove(waiting);
-    permits.staged.delete(waiter);
-    this.#freeStages(permits, passed, { from: passed.length - 1, cost: 0 });
-    if (permits.stage.queue.size === 0) permits.stopTimer();
-    this.#table.forgetIfIdle(permits);
   }
 
   /** After a cut or in a pause: takes model permits back from waiters that are not in flight yet. */
@@ -266,14 +260,10 @@ class StagedDispatcher implements PermitDispatcher, PermitOwner {
   }
 }
 
+const DONE = Promise.resolve();
+
 /** What the queues of the stages need of a request. */
 function permitRequestOf(request: AcquireRequest, { weight }: ModelPermits): PermitRequest {
   const { tenant, batch, priority = PRIORITY.normal, cost = 1 } = request;
   return { tenant, batch, priority, cost: cost / weight };
-}
-
-function abortError(signal: AbortSignal): DOMException {
-  const error = new DOMException('the wait for a permit was aborted', 'AbortError');
-  error.cause = signal.reason;
-  return error;
 }

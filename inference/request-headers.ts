@@ -14,8 +14,14 @@ export interface HeaderSettings {
   readonly objective: string | undefined;
 }
 
+/** What the headers of a request are made from. */
+export type HeadedRequest = Pick<
+  BackendRequest,
+  'body' | 'accept' | 'requestId' | 'deadlineMs' | 'headers'
+>;
+
 /** Builds the header list of a request: name, value, name, value, …. */
-export type HeaderBuilder = (request: BackendRequest, nowMs: number) => string[];
+export type HeaderBuilder = (request: HeadedRequest, nowMs: number) => string[];
 
 /**
  * The headers of a request to a model server (docs/design/api-contract.md#headers-sent). Omits a given
@@ -24,7 +30,7 @@ export type HeaderBuilder = (request: BackendRequest, nowMs: number) => string[]
 export function createHeaderBuilder({ authorization, objective }: HeaderSettings): HeaderBuilder {
   const own = objective === undefined ? [] : ['x-gateway-inference-objective', objective];
   const ofJson = ['content-type', JSON_TYPE, 'accept', JSON_TYPE, ...own];
-  const ofContent = ({ body, accept = JSON_TYPE }: BackendRequest): string[] => {
+  const ofContent = ({ body, accept = JSON_TYPE }: HeadedRequest): string[] => {
     if (body instanceof Uint8Array && accept === JSON_TYPE) return ofJson;
     const form = body instanceof Uint8Array ? null : body;
     const length = form === null ? [] : ['content-length', String(form.bytes)];

@@ -17,8 +17,10 @@ export interface ChunkExitOptions {
   readonly lease: ChunkLease;
   /** Whether requests are in flight and none has been answered yet. */
   awaitsFirstAnswer(): boolean;
-  /** Called for the first exit reason and for later ones. */
-  readonly onExit: () => void;
+  /** Called for the first exit reason and for later ones. From now on no new try begins. */
+  onExit(): void;
+  /** Requests in flight must not be waited for any longer. */
+  onAbort(): void;
 }
 
 /**
@@ -29,7 +31,6 @@ export interface ChunkExitOptions {
  */
 export class ChunkExit {
   readonly #o: ChunkExitOptions;
-  readonly #exiting = new AbortController();
   readonly #abort = new AbortController();
   readonly #timers = new Set<NodeJS.Timeout>();
   readonly #onDrain = (): void => this.exit(EXIT_REASON.drain);
@@ -54,11 +55,6 @@ export class ChunkExit {
   /** Whether the time slice has ended, but the chunk stays for its first answer. */
   get isOverdue(): boolean {
     return this.#isOverdue && this.#reason === null;
-  }
-
-  /** Aborts with the first exit reason. */
-  get exiting(): AbortSignal {
-    return this.#exiting.signal;
   }
 
   /** Aborts when requests in flight must not be waited for any longer. */
@@ -88,7 +84,7 @@ export class ChunkExit {
     if (reason === 'drain') {
       // The drain budget is over. Another worker sends the requests in flight again.
       this.exit(EXIT_REASON.drain);
-      this.#abort.abort();
+      this.#abortAll();
     }
     if (reason === 'superseded') this.exit(EXIT_REASON.fenced);
     if (reason === 'stop') this.stop(this.#o.lease.stopCause ?? this.#causeByClock());
@@ -102,15 +98,15 @@ export class ChunkExit {
     const { cancel_grace, expiry_grace } = this.#o.deps.config.batch;
     // There is no grace for a failed batch: its requests in flight may finish.
     if (cause === 'failed') return;
-    this.#after(cause === 'expired' ? expiry_grace : cancel_grace, () => this.#abort.abort());
+    this.#after(cause === 'expired' ? expiry_grace : cancel_grace, () => this.#abortAll());
   }
 
   /** Gives a reason to exit. */
   exit(reason: ExitReason): void {
-    // These two abort requests in flight, even if an earlier reason let them finish.
-    if (reason === EXIT_REASON.fenced || reason === EXIT_REASON.rowTerminal) this.#abort.abort();
+    // First: requests end while they are aborted, and no other one may begin then.
     if (this.#reason === null || reason === EXIT_REASON.fenced) this.#reason = reason;
-    this.#exiting.abort();
+    // These two abort requests in flight, even if an earlier reason let them finish.
+    if (reason === EXIT_REASON.fenced || reason === EXIT_REASON.rowTerminal) this.#abortAll();
     this.#o.onExit();
   }
 
@@ -160,6 +156,11 @@ export class ChunkExit {
     if (this.#o.route.backend.reportsDispatch) {
       this.exit(this.#isOverdue ? EXIT_REASON.held : EXIT_REASON.timeSlice);
     }
+  }
+
+  #abortAll(): void {
+    this.#abort.abort();
+    this.#o.onAbort();
   }
 
   #causeByClock(): StopCause {

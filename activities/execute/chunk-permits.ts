@@ -1,5 +1,5 @@
 import { EXIT_REASON } from '../../core/chunks/exit-reason';
-import type { AcquireRequest, Permit } from '../../inference/dispatcher';
+import type { AcquireRequest, Permit, PermitWait } from '../../inference/dispatcher';
 import type { Route } from '../../inference/registry';
 import type { AdmissionQueue } from './admission-queue';
 import type { Chunk } from './chunk';
@@ -30,10 +30,10 @@ const MAX_FIRST_WAIT_MS = 30_000;
  */
 export class ChunkPermits {
   readonly #o: ChunkPermitsOptions;
-  /** Without its cost. */
-  readonly #request: AcquireRequest;
+  /** One for all requests of the chunk, which differ only in their cost: the dispatcher does not keep it. */
+  readonly #request: { -readonly [Key in keyof AcquireRequest]: AcquireRequest[Key] };
   #hadPermit = false;
-  #isWaiting = false;
+  #waiting: Waiting | null = null;
 
   constructor(options: ChunkPermitsOptions) {
     this.#o = options;
@@ -45,62 +45,91 @@ export class ChunkPermits {
       ...(route.gatewayLimit === undefined ? {} : { gateway: route.gatewayLimit }),
       priority: chunk.priority,
       divides: route.gateway.send_fairness_header,
+      cost: 1,
     };
   }
 
   get isWaiting(): boolean {
-    return this.#isWaiting;
+    return this.#waiting !== null;
   }
 
-  /**
-   * Takes a permit to send a line if one is free now, and the line's cost is known. Synchronous, because it runs for
-   * every request.
-   */
+  /** Takes a permit to send a line if one is free now, and the line's cost is known. */
   tryAcquire(line: ChunkLine): Permit | null {
     const cost = this.#o.costs.expected(line);
     if (cost === null) return null;
-    const permit = this.#o.dispatcher.tryAcquire({ ...this.#request, cost });
+    const permit = this.#o.dispatcher.tryAcquire(this.#requestOf(cost));
     if (permit !== null) this.#hadPermit = true;
     return permit;
   }
 
-  /** Waits for a permit to send a line. Null if the chunk exits first, or gives up its wait for the first one. */
-  async acquire(line: ChunkLine): Promise<Permit | null> {
-    this.#isWaiting = true;
-    const permit = await (this.#hadPermit ? this.#wait(line) : this.#waitForFirst(line));
-    this.#isWaiting = false;
-    if (permit !== null) this.#hadPermit = true;
-    return permit;
+  /**
+   * Waits for a permit to send a line; only one line at a time may wait.
+   *
+   * @param onEnd called once, with null if the chunk exits first, or gives up its wait for the first permit
+   */
+  wait(line: ChunkLine, onEnd: (permit: Permit | null) => void): void {
+    const waiting: Waiting = { onEnd, asked: null, first: null };
+    this.#waiting = waiting;
+    if (!this.#hadPermit && !this.#enterQueue(waiting)) return;
+    const cost = this.#o.costs.expected(line);
+    if (cost === null) void this.#learn(line, waiting);
+    else this.#ask(cost, waiting);
   }
 
-  async #wait(line: ChunkLine): Promise<Permit | null> {
-    const { dispatcher, exit, costs } = this.#o;
-    try {
-      const cost = costs.expected(line) ?? (await costs.learn(line));
-      const permit = await dispatcher.acquire({ ...this.#request, cost }, exit.exiting);
-      if (exit.reason === null) return permit;
-      permit.release();
-      return null;
-    } catch {
-      return null;
-    }
+  /** The chunk exits: ends the wait. */
+  stop(): void {
+    if (this.#waiting !== null) this.#end(this.#waiting, null);
   }
 
-  async #waitForFirst(line: ChunkLine): Promise<Permit | null> {
+  /** Takes a place for the wait for a first permit. Without one, the chunk exits. */
+  #enterQueue(waiting: Waiting): boolean {
     const { admissionQueue, route, chunk, exit } = this.#o;
+    // The exit ends the wait.
     const giveUp = (): void => exit.exit(EXIT_REASON.noPermit);
-    if (!admissionQueue.enter(route.limiterKey, chunk.tenant)) {
-      giveUp();
-      return null;
+    if (admissionQueue.enter(route.limiterKey, chunk.tenant)) {
+      waiting.first = setTimeout(giveUp, firstWaitMs(chunk));
+      return true;
     }
-    const timer = setTimeout(giveUp, firstWaitMs(chunk));
-    try {
-      return await this.#wait(line);
-    } finally {
-      clearTimeout(timer);
+    giveUp();
+    return false;
+  }
+
+  async #learn(line: ChunkLine, waiting: Waiting): Promise<void> {
+    const cost = await this.#o.costs.learn(line);
+    if (this.#waiting === waiting) this.#ask(cost, waiting);
+  }
+
+  #ask(cost: number, waiting: Waiting): void {
+    waiting.asked = this.#o.dispatcher.wait(this.#requestOf(cost), (permit) => {
+      this.#hadPermit = true;
+      this.#end(waiting, permit);
+    });
+  }
+
+  #end(waiting: Waiting, permit: Permit | null): void {
+    this.#waiting = null;
+    if (permit === null) waiting.asked?.stop();
+    if (waiting.first !== null) {
+      const { admissionQueue, route, chunk } = this.#o;
+      clearTimeout(waiting.first);
       admissionQueue.leave(route.limiterKey, chunk.tenant);
     }
+    waiting.onEnd(permit);
   }
+
+  #requestOf(cost: number): AcquireRequest {
+    this.#request.cost = cost;
+    return this.#request;
+  }
+}
+
+/** The wait for one permit. */
+interface Waiting {
+  readonly onEnd: (permit: Permit | null) => void;
+  /** Null while the cost of the line is not known. */
+  asked: PermitWait | null;
+  /** Ends the wait for a first permit, which has a place in the admission queue; null for any other. */
+  first: NodeJS.Timeout | null;
 }
 
 function firstWaitMs({ mayWait, p95Ms }: Chunk): number {

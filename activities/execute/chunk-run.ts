@@ -22,9 +22,10 @@ import { LatencyWindow } from './latency-window';
 import { LineQueue } from './line-queue';
 import type { LineRun } from './line-run';
 import type { LineSender } from './line-sender';
-import type { TryOptions } from './line-try';
+import type { LineTry, TryRun } from './line-try';
 import { permitWait } from './permit-wait';
 import { requestTimeoutOf } from './request-timeout';
+import type { TryResult } from './try-result';
 
 /** What a run needs. */
 export interface ChunkRunOptions {
@@ -60,7 +61,7 @@ const FAILED_TRY_PAUSE_MS = 1_000;
  * States: sending → exiting ({@link ChunkExit} has a reason: no new try begins, and requests in flight are
  * finished or aborted) → done.
  */
-export class ChunkRun implements LineRun {
+export class ChunkRun implements LineRun, TryRun {
   readonly #o: ChunkRunOptions;
   readonly #queue: LineQueue;
   readonly #journal: ChunkJournal;
@@ -70,17 +71,17 @@ export class ChunkRun implements LineRun {
   readonly #exit: ChunkExit;
   readonly #permits: ChunkPermits;
   readonly #openInModel: number;
-  readonly #tryOptions: Omit<TryOptions, 'probe' | 'load'>;
   /** Set for a chunk of one suspect line. */
   readonly #suspect: symbol | null;
-  #inFlight = 0;
+  readonly #tries = new Set<LineTry>();
+  #isSending = false;
   #answered = 0;
   /** Why the latest try failed before it was sent; null if it was sent. */
   #trouble: string | null = null;
 
   constructor(options: ChunkRunOptions) {
     this.#o = options;
-    const { chunk, deps, ledger, lease } = options;
+    const { chunk, deps, ledger } = options;
     this.#suspect = chunk.exclusive ? Symbol('suspect') : null;
     this.#openInModel = chunk.openInModel ?? ledger.open;
     this.#journal = new ChunkJournal(options);
@@ -93,25 +94,21 @@ export class ChunkRun implements LineRun {
         attemptLimitMs: options.attemptLimitMs,
         requestTimeoutMs: requestTimeoutOf(options.route.gateway, chunk.endpoint),
       }),
-      awaitsFirstAnswer: () => this.#answered === 0 && this.#inFlight > 0,
-      onExit: () => this.#changed.set(),
+      awaitsFirstAnswer: () => this.#answered === 0 && this.inFlight > 0,
+      onExit: () => this.#onExit(),
+      onAbort: () => {
+        for (const attempt of this.#tries) attempt.abort();
+      },
     });
     this.#permits = new ChunkPermits({
       ...options,
       dispatcher: deps.dispatcher,
       exit: this.#exit,
     });
-    this.#tryOptions = {
-      signal: this.#exit.abort,
-      leaving: this.#exit.exiting,
-      stopping: () => this.#exit.stopCause !== null,
-      maySend: () => lease.maySend() && Date.now() < chunk.deadlineMs,
-      openLines: () => this.#openInModel - this.#answered,
-    };
   }
 
   get inFlight(): number {
-    return this.#inFlight;
+    return this.#tries.size;
   }
 
   get answered(): number {
@@ -142,6 +139,27 @@ export class ChunkRun implements LineRun {
     if (!lease.maySend()) return 'PostgreSQL: this process was frozen and must confirm its chunks';
     const limit = deps.dispatcher.limitOf(route.limiterKey);
     return this.#trouble ?? permitWait(chunk.model, limit, this.#permits.isWaiting);
+  }
+
+  get abort(): AbortSignal {
+    return this.#exit.abort;
+  }
+
+  maySend(): boolean {
+    const { lease, chunk } = this.#o;
+    return lease.maySend() && Date.now() < chunk.deadlineMs;
+  }
+
+  isLeaving(): boolean {
+    return this.#exit.reason !== null;
+  }
+
+  stopping(): boolean {
+    return this.#exit.stopCause !== null;
+  }
+
+  openLines(): number {
+    return this.#openInModel - this.#answered;
   }
 
   async run(): Promise<ExitReason> {
@@ -176,30 +194,71 @@ export class ChunkRun implements LineRun {
     this.#exit.onAnswer();
   }
 
+  /** Waits while nothing can be sent. Tries that end send the next lines themselves. */
   async #sendAll(): Promise<void> {
-    while (this.#exit.reason === null) {
-      // In addition to the timer, which may fire late: nothing is sent after the deadline.
-      if (Date.now() >= this.#o.chunk.deadlineMs) return this.#exit.stop('expired');
-      if (this.#o.lease.unconfirmed) return this.#exit.exit(EXIT_REASON.unconfirmed);
-      if (this.#queue.isEmpty && this.#inFlight === 0) return;
+    for (;;) {
+      this.#sendLines();
+      if (this.#exit.reason !== null) return;
       const nowMs = Date.now();
-      const line = this.#mayTry(nowMs) ? this.#nextLine(nowMs) : null;
-      if (line === null) {
+      if (!this.#permits.isWaiting) {
+        if (this.#queue.isEmpty && this.inFlight === 0) return;
         if (this.#isProbeFarOff(nowMs)) return this.#exit.exit(EXIT_REASON.breakerOpen);
         if (this.#exit.isOverdue && this.#restsUntil(nowMs + LONG_REST_MS)) this.#exit.onRest();
-        await this.#changed.wait(this.#sleepMs(nowMs));
-        continue;
       }
-      const permit = this.#permits.tryAcquire(line) ?? (await this.#permits.acquire(line));
-      if (permit === null) this.#queue.putBack(line);
-      else this.#begin(line, permit);
+      await this.#changed.wait(this.#sleepMs(nowMs));
     }
+  }
+
+  /**
+   * Sends lines until none may go, or a line waits for its permit. A try that ends at once comes back here, and leaves
+   * the next line to the loop that began it.
+   */
+  #sendLines(): void {
+    if (this.#isSending) return;
+    this.#isSending = true;
+    try {
+      while (this.#sendNext());
+    } finally {
+      this.#isSending = false;
+    }
+  }
+
+  /** Whether another line may go. */
+  #sendNext(): boolean {
+    if (this.#exit.reason !== null || this.#permits.isWaiting) return false;
+    const nowMs = Date.now();
+    // In addition to the timer, which may fire late: nothing is sent after the deadline.
+    if (nowMs >= this.#o.chunk.deadlineMs) this.#exit.stop('expired');
+    else if (this.#o.lease.unconfirmed) this.#exit.exit(EXIT_REASON.unconfirmed);
+    else if (this.#mayTry(nowMs)) return this.#sendLine(nowMs);
+    return false;
+  }
+
+  #sendLine(nowMs: number): boolean {
+    const line = this.#nextLine(nowMs);
+    if (line === null) return false;
+    const permit = this.#permits.tryAcquire(line);
+    if (permit !== null) return this.#begin(line, permit);
+    this.#permits.wait(line, (granted) => this.#onWaited(line, granted));
+    return false;
+  }
+
+  #onWaited(line: ChunkLine, permit: Permit | null): void {
+    if (permit === null) this.#queue.putBack(line);
+    else if (this.#begin(line, permit)) this.#sendLines();
+    this.#wake();
+  }
+
+  #onExit(): void {
+    this.#permits.stop();
+    for (const attempt of this.#tries) attempt.closeIfHeld();
+    this.#changed.set();
   }
 
   /** Whether the chunk should wait for the next probe at the server, because it can do nothing until then. */
   #isProbeFarOff(nowMs: number): boolean {
     const { chunk, route } = this.#o;
-    if (!chunk.mayWait || this.#answered > 0 || this.#inFlight > 0) return false;
+    if (!chunk.mayWait || this.#answered > 0 || this.inFlight > 0) return false;
     const { state, retryAtMs } = route.breaker;
     return state === 'open' && retryAtMs - nowMs > LONG_UNTIL_PROBE_MS;
   }
@@ -208,7 +267,7 @@ export class ChunkRun implements LineRun {
   #restsUntil(untilMs: number): boolean {
     const { state, retryAtMs } = this.#o.route.breaker;
     const nextMs = state === 'open' ? retryAtMs : (this.#queue.nextDueMs ?? 0);
-    return this.#inFlight === 0 && nextMs > untilMs;
+    return this.inFlight === 0 && nextMs > untilMs;
   }
 
   #nextLine(nowMs: number): ChunkLine | null {
@@ -224,51 +283,81 @@ export class ChunkRun implements LineRun {
   }
 
   #sleepMs(nowMs: number): number {
-    const dueMs = this.#queue.nextDueMs;
+    // While a line waits for its permit, no other one can be sent.
+    const dueMs = this.#permits.isWaiting ? null : this.#queue.nextDueMs;
     return Math.min(MAX_SLEEP_MS, dueMs === null ? Infinity : Math.max(1, dueMs - nowMs));
   }
 
-  #begin(line: ChunkLine, permit: Permit): void {
+  /** Begins a try; false if the line may not go after all. */
+  #begin(line: ChunkLine, permit: Permit): boolean {
     // Check again: a suspect line may have requested an exclusive send while this line waited for its permit.
     const mayBegin = this.#o.gate.mayBegin(this.#suspect);
     const admission = mayBegin ? this.#o.route.breaker.admit(Date.now()) : 'wait';
     if (admission === 'wait') {
-      permit.release();
       this.#queue.putBack(line);
-      return;
+      permit.release();
+      return false;
     }
-    this.#inFlight++;
+    const attempt = this.#o.sender.try(this, { line, permit, probe: admission === 'probe' });
+    this.#tries.add(attempt);
     this.#queue.onSent(line, Date.now());
     this.#o.gate.enter();
-    void this.#tryLine(line, permit, admission === 'probe');
+    if (this.#suspect === null) attempt.start();
+    else void this.#startAlone(attempt);
+    return true;
   }
 
-  /** Makes one try, releases its permit and records the outcome. Never rejects. */
-  async #tryLine(line: ChunkLine, permit: Permit, probe: boolean): Promise<void> {
-    const startedMs = performance.now();
+  async #startAlone(attempt: LineTry): Promise<void> {
     try {
-      if (this.#suspect !== null) await this.#journal.noteExclusiveSend(line);
-      const result = await this.#o.sender.try(line, { ...this.#tryOptions, probe, load: permit });
-      this.#trouble = null;
-      if (this.#suspect !== null && result.kind !== 'answered') this.#journal.noteBackoff(line);
-      if (result.kind === 'retry') {
-        line.notBeforeMs = result.atMs;
-        this.#queue.putBack(line);
-        if (line.unserved > 0) this.#exit.onDrop();
-      } else if (result.kind === 'answered') {
-        this.#latency.add(Math.max(0, performance.now() - startedMs - result.queueMs));
-        this.#recordAnswer(line, result.frame);
-      }
+      await this.#journal.noteExclusiveSend(attempt.line);
+      attempt.start();
     } catch (error) {
-      this.#failTry(line, error);
-    } finally {
-      if (this.#suspect !== null) this.#journal.flushOutcome();
-      permit.release();
-      this.#queue.onEnded(line);
-      this.#o.gate.leave();
-      this.#inFlight--;
-      this.#changed.set();
+      attempt.fail(error);
     }
+  }
+
+  onTryEnded(ended: LineTry, result: TryResult): void {
+    try {
+      this.#record(ended, result);
+    } catch (error) {
+      this.#failTry(ended.line, error);
+    }
+    this.#leave(ended);
+  }
+
+  onTryFailed(failed: LineTry, error: unknown): void {
+    this.#failTry(failed.line, error);
+    this.#leave(failed);
+  }
+
+  #record({ line, startedMs }: LineTry, result: TryResult): void {
+    this.#trouble = null;
+    if (this.#suspect !== null && result.kind !== 'answered') this.#journal.noteBackoff(line);
+    if (result.kind === 'retry') {
+      line.notBeforeMs = result.atMs;
+      this.#queue.putBack(line);
+      if (line.unserved > 0) this.#exit.onDrop();
+    } else if (result.kind === 'answered') {
+      this.#latency.add(Math.max(0, performance.now() - startedMs - result.queueMs));
+      this.#recordAnswer(line, result.frame);
+    }
+  }
+
+  /** Releases the permit of a try that is over, and sends what may go now. */
+  #leave(ended: LineTry): void {
+    if (this.#suspect !== null) this.#journal.flushOutcome();
+    this.#tries.delete(ended);
+    this.#queue.onEnded(ended.line);
+    this.#o.gate.leave();
+    ended.permit.release();
+    this.#sendLines();
+    this.#wake();
+  }
+
+  /** Lets the loop look again: nothing is in flight, or a line may be due before the loop would look by itself. */
+  #wake(): void {
+    const isUrgent = this.inFlight === 0 || this.#queue.nextDueMs !== null;
+    if (isUrgent && !this.#permits.isWaiting) this.#changed.set();
   }
 
   /** Pauses a line whose try failed before it was sent. Such a try does not count. */
@@ -285,7 +374,7 @@ export class ChunkRun implements LineRun {
   }
 
   async #finishInFlight(): Promise<void> {
-    while (this.#inFlight > 0) await this.#changed.wait(MAX_SLEEP_MS);
+    while (this.inFlight > 0) await this.#changed.wait(MAX_SLEEP_MS);
   }
 
   /**

@@ -6,7 +6,7 @@ import type { BackendOutcome } from '../../inference/backend';
 import type { Route } from '../../inference/registry';
 import type { Chunk } from './chunk';
 import type { ChunkLine } from './chunk-ledger';
-import type { SentTry } from './line-try';
+import type { SentTry } from './try-result';
 
 /** What follows from a try. `final`: its outcome is the line's answer. */
 export type TryVerdict =

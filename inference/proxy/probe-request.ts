@@ -39,7 +39,7 @@ export function probeRequest(
     },
     onFailure: (failure: AttemptFailure) => onEnd({ kind: 'failure', ...failure }),
   };
-  const attempt = new HttpAttempt({ timeoutMs, maySend: undefined, reader });
+  const attempt = new HttpAttempt({ timeoutMs, reader });
   const headers = authorization === null ? [] : ['authorization', authorization];
   return {
     send: (pool) => void pool.dispatch({ method: 'GET', path, headers }, attempt),

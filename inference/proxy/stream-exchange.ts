@@ -45,7 +45,7 @@ export class StreamExchange implements ResponseReader, ClientEvents {
     this.#options = options;
     this.#owner = owner;
     const { requestTimeoutMs: timeoutMs, stallTimeoutMs, response } = options;
-    this.#attempt = new HttpAttempt({ timeoutMs, maySend: undefined, reader: this });
+    this.#attempt = new HttpAttempt({ timeoutMs, reader: this });
     this.#stall = new StallTimer(stallTimeoutMs, () => this.#onStall());
     this.#client = new ClientAnswer(response, this);
   }

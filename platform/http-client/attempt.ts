@@ -26,6 +26,8 @@ export interface AttemptFailure {
  * once, `onBytes` any number of times, `onEnd` once; or `onFailure` once, at any point, and nothing after it.
  */
 export interface ResponseReader {
+  /** Called when there is a connection, before the first byte. False ends the attempt as `unsent`. */
+  maySend?(): boolean;
   /** An interim response (1xx) other than 100, which undici treats as a broken one. Precedes `onHead`. */
   onInterim?(status: number): void;
   /** The final status; `rawHeaders` holds name, value, name, value, …. */
@@ -43,8 +45,6 @@ export interface ResponseReader {
 export interface AttemptOptions {
   /** Time limit from the creation of the attempt to the last byte of the response, ms; see `restartTimer`. */
   readonly timeoutMs: number;
-  /** Called when there is a connection, before the first byte. False ends the attempt as `unsent`. */
-  readonly maySend: (() => boolean) | undefined;
   readonly reader: ResponseReader;
 }
 
@@ -116,7 +116,7 @@ export class HttpAttempt {
 
   onConnect(abort: (error?: Error) => void): void {
     // The process may have been frozen while this attempt waited for a connection, so check again.
-    if (this.#options.maySend?.() === false) {
+    if (this.#options.reader.maySend?.() === false) {
       this.fail('unsent', 'the request was no longer allowed to be sent');
     }
     // Throwing before the first byte is written makes undici drop the request and keep the connection.

@@ -70,8 +70,7 @@ class OutboundExchange implements ResponseReader {
       this.#reject = reject;
     });
     const { timeoutMs, idleTimeoutMs, body } = request;
-    const maySend = (): boolean => this.#onConnected();
-    this.#attempt = new HttpAttempt({ timeoutMs, maySend, reader: this });
+    this.#attempt = new HttpAttempt({ timeoutMs, reader: this });
     this.#received = new StreamedAnswer(this.#attempt, request.maxAnswerBytes);
     this.#idle = new StallTimer(idleTimeoutMs, () => this.#onIdle());
     this.#guarded = body === null || Buffer.isBuffer(body) ? null : this.#guard(body);
@@ -86,6 +85,12 @@ class OutboundExchange implements ResponseReader {
     const sent = Buffer.isBuffer(body) ? body : (this.#guarded?.pieces ?? null);
     const options = { method, path, headers: [...headers, ...length], body: asBody(sent) };
     pool.dispatch(options, this.#attempt);
+  }
+
+  maySend(): boolean {
+    if (this.#request.mayLeave?.() === false) return false;
+    this.#idle.start();
+    return true;
   }
 
   onHead(status: number, rawHeaders: readonly Buffer[]): void {
@@ -114,12 +119,6 @@ class OutboundExchange implements ResponseReader {
 
   #mayBeSent(): boolean {
     return this.#attempt.hasLeft && this.#guarded?.hasLeft() !== false;
-  }
-
-  #onConnected(): boolean {
-    if (this.#request.mayLeave?.() === false) return false;
-    this.#idle.start();
-    return true;
   }
 
   #onIdle(): void {

@@ -4,6 +4,7 @@ import type { AcquireRequest, Permit } from '../../inference/dispatcher';
 import { createPermitDispatcher } from '../../inference/permit-dispatcher';
 import { PermitHistory } from './permit-history';
 import { permitRequest, unguarded } from './permit-requests';
+import { acquire } from '../support/promises-of-sending';
 
 const GATEWAY = { key: 'g', limit: 6 };
 const request = (model = 'm', changes: Partial<AcquireRequest> = {}): AcquireRequest =>
@@ -90,7 +91,7 @@ describe('Retry-After', () => {
     replied(first, 'overload', 1_000);
     let granted = 0;
     const waits = [1, 2].map(() =>
-      dispatcher.acquire(request()).then((permit) => {
+      acquire(dispatcher, request()).then((permit) => {
         granted++;
         return permit;
       }),
@@ -113,7 +114,7 @@ describe('Retry-After', () => {
     replied(dispatcher.tryAcquire(request())!, 'overload', 300_000);
     expect(jest.getTimerCount()).toBe(0);
     const leaving = new AbortController();
-    const waits = [1, 2].map(() => dispatcher.acquire(request(), leaving.signal));
+    const waits = [1, 2].map(() => acquire(dispatcher, request(), leaving.signal));
     expect(jest.getTimerCount()).toBe(1);
     leaving.abort();
     await Promise.allSettled(waits);
@@ -127,7 +128,7 @@ describe('Retry-After', () => {
     const other = dispatcher.tryAcquire(request('x'))!;
     const order: string[] = [];
     const wait = (name: string, model: string) =>
-      void dispatcher.acquire(request(model)).then((permit) => {
+      void acquire(dispatcher, request(model)).then((permit) => {
         order.push(name);
         permit.release();
       });

@@ -3,6 +3,7 @@ import type { Backend, BackendOutcome } from '../../inference/backend';
 import { startTcpProxy } from '../support/tcp-proxy';
 import { backendFor, closeAll, expectFailure, never, onClose, serve } from './backend-fixtures';
 import { requestOf, until } from './local-server';
+import { sendTo } from '../support/promises-of-sending';
 
 afterEach(closeAll);
 
@@ -37,7 +38,7 @@ function chunkOf(backend: Backend) {
   return {
     leave: () => departure.abort(),
     send: (requestId: string): Promise<BackendOutcome> =>
-      backend.send(requestOf({ requestId, leaving: departure.signal }), never),
+      sendTo(backend, requestOf({ requestId, leaving: departure.signal }), never),
   };
 }
 

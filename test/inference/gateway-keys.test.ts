@@ -8,6 +8,7 @@ import { createHeaderBuilder } from '../../inference/request-headers';
 import { readGatewaySecrets } from '../../inference/secrets';
 import { configSchema } from '../../platform/config-schema';
 import { gatewayOf, requestOf } from './local-server';
+import { sendTo } from '../support/promises-of-sending';
 
 const never = new AbortController().signal;
 const OWN_KEY = 'own-s3cret-0123456789';
@@ -67,7 +68,7 @@ describe('the key of a gateway', () => {
         maxAnswerBytes: 1_000,
       });
       closers.push(() => backend.close());
-      await backend.send(requestOf({ headers: { [name]: 'Bearer of-the-user' } }), never);
+      await sendTo(backend, requestOf({ headers: { [name]: 'Bearer of-the-user' } }), never);
       const [request = ''] = wire.requests;
       expect(rawHeaders(request).filter((line) => /^authorization:/i.test(line))).toEqual([
         'authorization: Bearer of-the-user',
@@ -85,7 +86,7 @@ describe('the key of a gateway', () => {
       maxAnswerBytes: 1_000,
     });
     closers.push(() => backend.close());
-    await backend.send(requestOf({ headers: { 'x-team': 'blue' } }), never);
+    await sendTo(backend, requestOf({ headers: { 'x-team': 'blue' } }), never);
     const [request = ''] = wire.requests;
     expect(request.split(OWN_KEY)).toHaveLength(2);
     expect(namesOf(request).filter((name) => name === 'authorization')).toHaveLength(1);
@@ -110,7 +111,7 @@ describe('the key of a gateway', () => {
     const registry: Registry = createRegistry(config);
     closers.push(() => registry.close());
     for (const model of ['a', 'b', 'c', 'a']) {
-      await registry.route(model)?.backend.send(requestOf(), never);
+      await sendTo(registry.route(model)!.backend, requestOf(), never);
     }
     const keys = wire.requests.map((request) => /^authorization: (.*)$/im.exec(request)?.[1]);
     expect(keys).toEqual(['Bearer key-of-a', 'Bearer key-of-b', undefined, 'Bearer key-of-a']);
@@ -172,7 +173,7 @@ describe('a server that accepts connections and never answers the TLS handshake'
     });
     const sockets = new Set<{ destroy(): void }>();
     server.on('connection', (socket) => sockets.add(socket));
-    expect(await backend.send(requestOf(), never)).toMatchObject({
+    expect(await sendTo(backend, requestOf(), never)).toMatchObject({
       kind: 'failure',
       reason: 'connect',
     });

@@ -1,6 +1,7 @@
 import { createRegistry, type Registry } from '../../inference/registry';
 import { configSchema } from '../../platform/config-schema';
 import { requestOf, startLocalServer, until, type Answer, type LocalServer } from './local-server';
+import { sendTo } from '../support/promises-of-sending';
 
 const never = new AbortController().signal;
 
@@ -30,7 +31,7 @@ it('refuses answers larger than limits.max_answer_bytes', async () => {
     { limits: { max_answer_bytes: '1KiB' } },
   );
   const send = (bytes: number) =>
-    route('m')?.backend.send(requestOf({ headers: { 'x-bytes': String(bytes) } }), never);
+    sendTo(route('m')!.backend, requestOf({ headers: { 'x-bytes': String(bytes) } }), never);
   expect(await send(1024)).toMatchObject({ status: 200 });
   expect(await send(1025)).toMatchObject({ kind: 'failure', reason: 'too_large' });
 });
@@ -40,8 +41,8 @@ it('opens no more connections than concurrency.global', async () => {
   const { route } = await open((_request, response) => held.push(() => response.end('{}')), {
     concurrency: { global: 3, per_model: 3 },
   });
-  const backend = route('m')?.backend;
-  const sends = Array.from({ length: 9 }, async () => backend?.send(requestOf(), never));
+  const { backend } = route('m')!;
+  const sends = Array.from({ length: 9 }, () => sendTo(backend, requestOf(), never));
   let most = 0;
   for (let answered = 0; answered < 9; answered++) {
     await until(() => held.length > 0);

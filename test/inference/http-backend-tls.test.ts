@@ -5,6 +5,7 @@ import { createHttpBackend } from '../../inference/http-backend';
 import { readGatewaySecrets } from '../../inference/secrets';
 import type { GatewayConfig } from '../../platform/config-schema';
 import { gatewayOf, requestOf, startLocalServer, type LocalServer } from './local-server';
+import { sendTo } from '../support/promises-of-sending';
 
 const file = (name: string) => join(__dirname, 'certificates', name);
 const pem = (name: string) => readFileSync(file(name));
@@ -26,33 +27,33 @@ afterAll(async () => {
   await mutual.close();
 });
 
-async function sendTo(url: string, settings: Partial<GatewayConfig>) {
+async function send(url: string, settings: Partial<GatewayConfig>) {
   const gateway = gatewayOf(url, settings);
   const backend = createHttpBackend(gateway, {
     secrets: readGatewaySecrets(gateway, '/'),
     connections: 2,
     maxAnswerBytes: 1_000,
   });
-  const outcome = await backend.send(requestOf(), never);
+  const outcome = await sendTo(backend, requestOf(), never);
   await backend.close();
   return outcome;
 }
 
 describe('TLS to a gateway', () => {
   it('refuses a certificate that no known authority signed', async () => {
-    expect(await sendTo(server.url, {})).toMatchObject({ kind: 'failure', reason: 'connect' });
+    expect(await send(server.url, {})).toMatchObject({ kind: 'failure', reason: 'connect' });
     expect(server.received).toHaveLength(0);
   });
 
   it('trusts the configured authority, for address and name', async () => {
     const settings = { tls_ca_cert_file: file('ca.pem') };
-    expect(await sendTo(server.url, settings)).toMatchObject({ status: 200 });
+    expect(await send(server.url, settings)).toMatchObject({ status: 200 });
     const byName = `https://localhost:${server.port}`;
-    expect(await sendTo(byName, settings)).toMatchObject({ status: 200 });
+    expect(await send(byName, settings)).toMatchObject({ status: 200 });
   });
 
   it('can be configured not to verify', async () => {
-    const outcome = await sendTo(server.url, { tls_insecure_skip_verify: true });
+    const outcome = await send(server.url, { tls_insecure_skip_verify: true });
     expect(outcome).toMatchObject({ status: 200 });
   });
 
@@ -62,11 +63,11 @@ describe('TLS to a gateway', () => {
       tls_client_cert_file: file('client.pem'),
       tls_client_key_file: file('client-key.pem'),
     };
-    expect(await sendTo(mutual.url, { ...trust, ...client })).toMatchObject({
+    expect(await send(mutual.url, { ...trust, ...client })).toMatchObject({
       status: 200,
       body: Buffer.from('test client'),
     });
-    expect((await sendTo(mutual.url, trust)).kind).toBe('failure');
+    expect((await send(mutual.url, trust)).kind).toBe('failure');
     expect(mutual.received).toHaveLength(1);
   });
 });

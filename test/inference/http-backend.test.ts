@@ -1,6 +1,7 @@
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { requestOf, until } from './local-server';
 import { backendFor, closeAll, expectFailure, never, serve } from './backend-fixtures';
+import { sendTo } from '../support/promises-of-sending';
 
 afterEach(closeAll);
 
@@ -9,7 +10,7 @@ describe('a request to a model server', () => {
     const server = await serve((_, response) => response.end('{}'));
     const body = Buffer.from('{ "model":"m", "n": 1.0e0, "x":"\\u00e9é" }');
     for (const base of ['/prefix/', '/prefix', '']) {
-      await backendFor(server.url + base).send(requestOf({ body }), never);
+      await sendTo(backendFor(server.url + base), requestOf({ body }), never);
     }
     expect(server.received.map(({ method, url }) => [method, url])).toEqual([
       ['POST', '/prefix/v1/chat/completions'],
@@ -24,7 +25,7 @@ describe('a request to a model server', () => {
     const paths = ['/v1/chat/completions', '/rerank'];
     for (const base of ['/v1', '/v1/', '/a/v1/', '/av1']) {
       for (const path of paths)
-        await backendFor(server.url + base).send(requestOf({ path }), never);
+        await sendTo(backendFor(server.url + base), requestOf({ path }), never);
     }
     expect(server.received.map(({ url }) => url)).toEqual([
       '/v1/chat/completions',
@@ -52,7 +53,11 @@ describe('a request to a model server', () => {
       connection: 'close',
       'x-bad': 'a\nb',
     };
-    await backend.send(requestOf({ headers, deadlineMs: 61_000.75, requestId: 'line-7' }), never);
+    await sendTo(
+      backend,
+      requestOf({ headers, deadlineMs: 61_000.75, requestId: 'line-7' }),
+      never,
+    );
     expect(server.received[0]!.headers).toEqual({
       host: `127.0.0.1:${server.port}`,
       connection: 'keep-alive',
@@ -75,7 +80,8 @@ describe('a request to a model server', () => {
       {},
       { secrets: { authorization: 'Bearer key', tls: {} } },
     );
-    await backend.send(
+    await sendTo(
+      backend,
       requestOf({ headers: { authorization: 'Bearer user' }, deadlineMs: 5 }),
       never,
     );
@@ -88,7 +94,7 @@ describe('a request to a model server', () => {
   it('reuses connections and opens no more than allowed', async () => {
     const server = await serve((_, response) => response.end('{}'));
     const backend = backendFor(server.url, {}, { connections: 3 });
-    const sends = Array.from({ length: 50 }, () => backend.send(requestOf(), never));
+    const sends = Array.from({ length: 50 }, () => sendTo(backend, requestOf(), never));
     for (const outcome of await Promise.all(sends)) expect(outcome.kind).toBe('answer');
     expect(server.connections()).toBeLessThanOrEqual(3);
   });
@@ -105,7 +111,7 @@ describe('the answer of a model server', () => {
       response.write('{"error":');
       response.end('{}}');
     });
-    expect(await backendFor(server.url).send(requestOf(), never)).toEqual({
+    expect(await sendTo(backendFor(server.url), requestOf(), never)).toEqual({
       kind: 'answer',
       status: 429,
       body: Buffer.from('{"error":{}}'),
@@ -123,19 +129,19 @@ describe('the answer of a model server', () => {
     const server = await serve((_, response) => {
       response.setHeader('server-timing', ['db;dur=2', 'queue;dur=41.5']).end('{}');
     });
-    const outcome = await backendFor(server.url).send(requestOf(), never);
+    const outcome = await sendTo(backendFor(server.url), requestOf(), never);
     expect(outcome).toMatchObject({ status: 200, queueMs: 41.5 });
   });
 
   it('may be empty', async () => {
     const server = await serve((_, response) => response.writeHead(204).end());
-    const outcome = await backendFor(server.url).send(requestOf(), never);
+    const outcome = await sendTo(backendFor(server.url), requestOf(), never);
     expect(outcome).toMatchObject({ status: 204, body: Buffer.alloc(0), retryAfter: null });
   });
 
   it('may be a redirect, which is not followed', async () => {
     const server = await serve((_, response) => response.writeHead(307, { location: '/x' }).end());
-    expect(await backendFor(server.url).send(requestOf(), never)).toMatchObject({ status: 307 });
+    expect(await sendTo(backendFor(server.url), requestOf(), never)).toMatchObject({ status: 307 });
     expect(server.received).toHaveLength(1);
   });
 
@@ -144,7 +150,7 @@ describe('the answer of a model server', () => {
       response.writeProcessing();
       response.end('{"ok":1}');
     });
-    const outcome = await backendFor(server.url).send(requestOf(), never);
+    const outcome = await sendTo(backendFor(server.url), requestOf(), never);
     expect(outcome).toMatchObject({ status: 200, body: Buffer.from('{"ok":1}') });
   });
 
@@ -163,7 +169,7 @@ describe('the answer of a model server', () => {
       response.writeHead(200, { 'content-encoding': coding });
       response.end(body);
     });
-    const outcome = await backendFor(server.url).send(requestOf(), never);
+    const outcome = await sendTo(backendFor(server.url), requestOf(), never);
     expect(outcome.kind === 'answer' && outcome.body.equals(plain)).toBe(true);
   });
 
@@ -179,7 +185,7 @@ describe('the answer of a model server', () => {
         response.writeHead(200, { 'content-encoding': 'gzip, gzip, br' });
         response.end(brotliCompressSync(gzipSync(bytes)));
       });
-      return backendFor(server.url).send(requestOf(), never);
+      return sendTo(backendFor(server.url), requestOf(), never);
     };
     expectFailure(await send(between), 'too_large');
     const last = between.subarray(-20_000 * empty.length - gzipSync('{}').length);
@@ -190,7 +196,7 @@ describe('the answer of a model server', () => {
     const server = await serve((_, response) =>
       response.writeHead(204, { 'content-encoding': 'gzip' }).end(),
     );
-    expect(await backendFor(server.url).send(requestOf(), never)).toMatchObject({ status: 204 });
+    expect(await sendTo(backendFor(server.url), requestOf(), never)).toMatchObject({ status: 204 });
   });
 
   it('with a truncated coding is a broken connection', async () => {
@@ -198,7 +204,7 @@ describe('the answer of a model server', () => {
       response.writeHead(200, { 'content-encoding': 'gzip' });
       response.end(gzipSync(plain).subarray(0, 40));
     });
-    expectFailure(await backendFor(server.url).send(requestOf(), never), 'connection');
+    expectFailure(await sendTo(backendFor(server.url), requestOf(), never), 'connection');
   });
 
   it('is reported piece by piece, and reading waits for the listener', async () => {
@@ -209,7 +215,7 @@ describe('the answer of a model server', () => {
       told += bytes;
       return new Promise((resolve) => (waiting = resolve));
     };
-    const answer = backendFor(server.url).send(requestOf({ onBytes }), never);
+    const answer = sendTo(backendFor(server.url), requestOf({ onBytes }), never);
     await until(() => waiting !== null);
     expect(told).toBeLessThan(900_000);
     const pump = setInterval(() => waiting?.(), 1);
@@ -225,11 +231,11 @@ describe('closing a backend', () => {
     const replies: (() => void)[] = [];
     const server = await serve((_, response) => replies.push(() => response.end('{}')));
     const backend = backendFor(server.url);
-    const running = backend.send(requestOf(), never);
+    const running = sendTo(backend, requestOf(), never);
     await until(() => replies.length === 1);
     let closed = false;
     const closing = backend.close().then(() => (closed = true));
-    expectFailure(await backend.send(requestOf(), never), 'aborted');
+    expectFailure(await sendTo(backend, requestOf(), never), 'aborted');
     expect(closed).toBe(false);
     replies[0]!();
     expect((await running).kind).toBe('answer');

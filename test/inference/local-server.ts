@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer, type ServerOptions } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { GatewayConfig } from '../../platform/config-schema';
-import type { BackendRequest } from '../../inference/backend';
+import type { PlainRequest } from '../support/promises-of-sending';
 
 export interface Received {
   readonly method: string;
@@ -76,7 +76,7 @@ export function gatewayOf(url: string, changes: Partial<GatewayConfig> = {}): Ga
   };
 }
 
-export function requestOf(changes: Partial<BackendRequest> = {}): BackendRequest {
+export function requestOf(changes: Partial<PlainRequest> = {}): PlainRequest {
   return {
     path: '/v1/chat/completions',
     body: Buffer.from('{"model":"m"}'),

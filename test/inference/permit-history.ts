@@ -1,5 +1,6 @@
 import type { AcquireRequest, Permit } from '../../inference/dispatcher';
 import type { PermitDispatcher } from '../../inference/permit-dispatcher';
+import { acquire } from '../support/promises-of-sending';
 
 /** A granted permit. */
 export interface HeldPermit {
@@ -43,7 +44,7 @@ export class PermitHistory {
       this.#onGranted(held);
     };
     const aborted = (): void => void this.#waiting.delete(controller);
-    this.#ends.push(this.#dispatcher.acquire(request, controller.signal).then(granted, aborted));
+    this.#ends.push(acquire(this.#dispatcher, request, controller.signal).then(granted, aborted));
   }
 
   abort(pick: number): void {

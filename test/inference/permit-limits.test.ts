@@ -2,6 +2,7 @@ import { AdaptiveLimit } from '../../core/dispatch/adaptive-limit';
 import type { Permit } from '../../inference/dispatcher';
 import { createPermitDispatcher } from '../../inference/permit-dispatcher';
 import { permitRequest as request, settle, unguarded } from './permit-requests';
+import { acquire } from '../support/promises-of-sending';
 
 it('never lowers a limit below one request, however often the server refuses', () => {
   const limit = new AdaptiveLimit(16);
@@ -28,7 +29,7 @@ it('frees the gateway permit of a waiter that is recalled', async () => {
   const first = dispatcher.tryAcquire(request({ gateway }));
   first?.sent();
   // Both hold a permit of the model and one of the gateway, and wait for a global one.
-  const waits = [1, 2].map(() => dispatcher.acquire(request({ gateway })));
+  const waits = [1, 2].map(() => acquire(dispatcher, request({ gateway })));
   first?.replied('overload', 0);
   // The limit is 2 now, so one of them was recalled.
   expect(dispatcher.limitOf('m')).toMatchObject({ limit: 2 });
@@ -57,14 +58,14 @@ it('lets no newcomer overtake requests that wait for the end of a pause', async 
   refused?.replied('overload', 1_000);
   refused?.release();
   const order: string[] = [];
-  const waiting = dispatcher.acquire(request()).then((permit) => {
+  const waiting = acquire(dispatcher, request()).then((permit) => {
     order.push('waiting');
     return permit;
   });
   // By the clock, the pause is over, but its timer has not fired yet.
   nowMs = 1_000;
   expect(dispatcher.tryAcquire(request())).toBeNull();
-  const late = dispatcher.acquire(request()).then((permit) => {
+  const late = acquire(dispatcher, request()).then((permit) => {
     order.push('late');
     return permit;
   });
@@ -95,7 +96,7 @@ it.each([1, 2, 3, 4])(
     refused?.replied('overload', 50);
     refused?.release();
     nowMs = () => (++reads >= at ? 50 : 49);
-    const permit = await Promise.race([dispatcher.acquire(request()), settleAfterPause()]);
+    const permit = await Promise.race([acquire(dispatcher, request()), settleAfterPause()]);
     expect(permit).toHaveProperty('release');
   },
 );
@@ -113,7 +114,7 @@ it.each([
   const dispatcher = createPermitDispatcher({ ...options, ...limits });
   const first = dispatcher.tryAcquire(request(over));
   expect(dispatcher.scarcePermitOf('m')).toBe(null);
-  const waiting = dispatcher.acquire(request(over));
+  const waiting = acquire(dispatcher, request(over));
   expect(dispatcher.scarcePermitOf('m')).toBe(setting);
   first?.release();
   (await waiting).release();
@@ -128,7 +129,7 @@ it('names no setting while the limit of the model is lowered', async () => {
   const second = dispatcher.tryAcquire(request());
   first?.sent();
   first?.replied('overload', 0);
-  const waiting = dispatcher.acquire(request());
+  const waiting = acquire(dispatcher, request());
   expect(dispatcher.scarcePermitOf('m')).toBe(null);
   first?.release();
   second?.release();

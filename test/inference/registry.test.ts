@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createRegistry, type Registry, type RegistryConfig } from '../../inference/registry';
 import { gatewayOf, requestOf, startLocalServer, type LocalServer } from './local-server';
+import { sendTo } from '../support/promises-of-sending';
 
 const never = new AbortController().signal;
 let folder: string;
@@ -59,7 +60,7 @@ describe('global mode', () => {
     expect(a.backend).toBe(b.backend);
     expect(a.breaker).toBe(b.breaker);
     expect(registry.isRouted('anything')).toBe(true);
-    expect(await a.backend.send(requestOf(), never)).toMatchObject({ status: 200 });
+    expect(await sendTo(a.backend, requestOf(), never)).toMatchObject({ status: 200 });
   });
 });
 
@@ -103,7 +104,7 @@ describe('the keys of gateways', () => {
     ];
     for (const way of ways) {
       const registry = open({ global_inference_gateway: gatewayOf(server.url, way) });
-      await registry.route('m')!.backend.send(requestOf(), never);
+      await sendTo(registry.route('m')!.backend, requestOf(), never);
     }
     const sent = server.received.slice(-3).map(({ headers }) => headers.authorization);
     expect(sent).toEqual(['Bearer s3cret', 'Bearer s3cret', undefined]);

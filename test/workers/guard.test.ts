@@ -5,6 +5,7 @@ import { createMetricsRegistry } from '../../platform/metrics';
 import { startObservabilityServer } from '../../platform/observability-server';
 import type { HostedWorkers } from '../../workers/host-workers';
 import { hostWorkers } from '../../workers/host-workers';
+import { acquire } from '../support/promises-of-sending';
 
 const PERMIT = { tenant: 't', batch: 'b', model: 'm' };
 
@@ -55,7 +56,7 @@ async function workerProcess() {
 describe('a permit that is released twice', () => {
   it('makes the worker not ready, and ends it once requests in flight are finished', async () => {
     const { workers, drain, released, phases, hosted, dispatcher, ready } = await workerProcess();
-    const permit = await dispatcher.acquire(PERMIT);
+    const permit = await acquire(dispatcher, PERMIT);
     permit.release();
     expect(await ready()).toMatchObject({ status: 200 });
     expect(drain.signal.aborted).toBe(false);
@@ -84,7 +85,7 @@ describe('a permit that is released twice', () => {
 
   it('never grants a permit twice', async () => {
     const { dispatcher, hosted, workers } = await workerProcess();
-    const permit = await dispatcher.acquire(PERMIT);
+    const permit = await acquire(dispatcher, PERMIT);
     permit.release();
     permit.release();
     permit.release();

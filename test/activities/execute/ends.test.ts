@@ -78,10 +78,10 @@ describe('the deadline of a batch', () => {
           const route = registry.route(model);
           if (route === null) return null;
           const { backend } = route;
-          const send: typeof backend.send = (request, signal) => {
-            const outcome = backend.send(request, signal);
+          const send: typeof backend.send = (request) => {
+            const sent = backend.send(request);
             jumpBy(2 * HOUR_MS);
-            return outcome;
+            return sent;
           };
           return { ...route, backend: { ...backend, send } };
         },

@@ -201,9 +201,9 @@ it('divides service by the size of recordings', async () => {
       tryAcquire: (request) => dispatcher.tryAcquire(request),
       limitOf: (model) => dispatcher.limitOf(model),
       scarcePermitOf: (model) => dispatcher.scarcePermitOf(model),
-      acquire: (request, signal) => {
+      wait: (request, onGranted) => {
         costs.push(request.cost);
-        return dispatcher.acquire(request, signal);
+        return dispatcher.wait(request, onGranted);
       },
     },
   });

@@ -24,9 +24,9 @@ function noting(registry: Registry): Registry {
     route: (model) => {
       const route = registry.route(model);
       if (route === null) return null;
-      const send: typeof route.backend.send = (request, signal) => {
+      const send: typeof route.backend.send = (request) => {
         sent.push(request.headers);
-        return route.backend.send(request, signal);
+        return route.backend.send(request);
       };
       return { ...route, backend: { ...route.backend, send } };
     },

@@ -4,6 +4,7 @@ import type { Registry } from '../../../inference/registry';
 import type { ChunkWorld } from './chunk-world';
 import { BATCH_ID, chunkWorld } from './chunk-world';
 import { ok } from './model-server';
+import { endingWith } from '../../support/promises-of-sending';
 
 let world: ChunkWorld;
 afterEach(() => world.close());
@@ -14,7 +15,7 @@ async function play(outcome: BackendOutcome): Promise<ChunkWorld> {
     ...registry,
     route: (model) => {
       const route = registry.route(model);
-      const send = () => Promise.resolve(outcome);
+      const send = endingWith(() => outcome);
       return route && { ...route, backend: { ...route.backend, send } };
     },
   });

@@ -3,9 +3,10 @@ import { NightshiftError } from '../../../core/errors';
 import { lineId } from '../../../core/names/ids';
 import { runsKey } from '../../../core/names/object-names';
 import { encodeRuns } from '../../../core/plan/runs';
-import type { BackendRequest } from '../../../inference/backend';
+import type { BackendOutcome, BackendRequest } from '../../../inference/backend';
 import type { Registry } from '../../../inference/registry';
 import type { Answer } from '../../inference/local-server';
+import { endingWith } from '../../support/promises-of-sending';
 import { until } from '../../support/until';
 import type { ChunkWorld, ChunkWorldOptions } from './chunk-world';
 import { BATCH_ID, chunkWorld, INPUT_KEY, NONCE } from './chunk-world';
@@ -153,19 +154,57 @@ describe('a request line', () => {
 });
 
 /** A registry whose backend the test plays. */
-function played(registry: Registry, send: (request: BackendRequest) => ReturnType<typeof fail>) {
+function played(registry: Registry, end: (request: BackendRequest) => BackendOutcome) {
   return {
     ...registry,
     route: (model: string) => {
       const route = registry.route(model);
-      return route && { ...route, backend: { ...route.backend, send } };
+      return route && { ...route, backend: { ...route.backend, send: endingWith(end) } };
     },
   };
 }
 
-async function fail(reason: 'timeout' | 'connection') {
-  return { kind: 'failure', reason, message: 'for the test' } as const;
+function fail(reason: 'timeout' | 'connection'): BackendOutcome {
+  return { kind: 'failure', reason, message: 'for the test' };
 }
+
+describe('a line that is still read when requests in flight are aborted', () => {
+  it('is not sent', async () => {
+    const world = await open(1, ok);
+    const { run, store, lease } = world;
+    const opened = store.open.bind(store);
+    const reads: (() => void)[] = [];
+    store.open = async (key) => {
+      const input = await opened(key);
+      if (key !== INPUT_KEY) return input;
+      const read: typeof input.read = async (...range) => {
+        await new Promise<void>((resolve) => reads.push(resolve));
+        return input.read(...range);
+      };
+      return { size: input.size, read, close: () => input.close() };
+    };
+    running = run();
+    await until(() => reads.length === 1, 5_000, 'the read');
+    lease.maySend = () => true;
+    lease.tell({ lost: true });
+    reads[0]?.();
+    expect(await ended()).toMatchObject({ next: 0, left: 'fenced' });
+    expect([world.tries(), world.seen()]).toEqual([0, []]);
+  });
+});
+
+describe('tries that end before their send returns', () => {
+  it('are as many as the chunk has lines, without a stack as deep', async () => {
+    const send = (): BackendOutcome => fail('timeout');
+    const { run } = await open(10_000, ok, {
+      replace: ({ registry }) => ({ registry: played(registry, send) }),
+      gateway: { max_retries: 0 },
+    });
+    running = run();
+    await running;
+    expect(await running).toMatchObject({ next: 10_000, failed: 10_000 });
+  });
+});
 
 describe('the bytes of a request', () => {
   it('are not reused after a try without an answer, because the connection may still read them', async () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { Chunk } from '../../../activities/execute/chunk';
 import type { ChunkLine } from '../../../activities/execute/chunk-ledger';
-import type { SentTry } from '../../../activities/execute/line-try';
+import type { SentTry } from '../../../activities/execute/try-result';
 import { TryJudge } from '../../../activities/execute/try-judge';
 import { DROP_LABELS } from '../../../core/dispatch/drop-codes';
 import { createBreaker, type Breaker } from '../../../core/dispatch/breaker';

@@ -9,6 +9,7 @@ import {
 } from '../../../inference/permit-dispatcher';
 import { until } from '../../support/until';
 import { permitRequest as request, unguarded } from '../permit-requests';
+import { acquire } from '../../support/promises-of-sending';
 
 /** A process whose messages travel only when the test lets them. */
 class Member {
@@ -33,7 +34,7 @@ class Member {
 
   /** Takes one permit as soon as there is one. */
   want(model = 'm', tenant = 't', batch = 'b'): void {
-    void this.dispatcher.acquire(request({ model, tenant, batch })).then((permit) => {
+    void acquire(this.dispatcher, request({ model, tenant, batch })).then((permit) => {
       if (this.#isOver) return;
       this.held.push(permit);
     });

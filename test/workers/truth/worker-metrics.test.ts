@@ -13,6 +13,7 @@ import { POSTGRES_START_MS } from '../../support/postgres';
 import { insertBatch, insertFile } from '../../support/rows';
 import { until } from '../../support/until';
 import { openMeasuredWorker, type MeasuredWorker } from './measured-worker';
+import { acquire } from '../../support/promises-of-sending';
 
 /**
  * A known run of a worker moves every series by a known amount: real database, store, journal, permits and
@@ -247,7 +248,7 @@ it('gives batches back when it shuts down, and when its permits cannot be truste
   world.drain.abort();
   expect(await world.chunk(first, 'a')).toMatchObject({ left: 'drain' });
   expect(await world.chunk(first, 'a')).toMatchObject({ left: 'drain' });
-  const permit = await world.resources.dispatcher.acquire({ tenant: 't', batch: 'b', model: 'a' });
+  const permit = await acquire(world.resources.dispatcher, { tenant: 't', batch: 'b', model: 'a' });
   permit.release();
   permit.release();
   expect(await world.chunk(second, 'a')).toMatchObject({ left: 'drain' });
