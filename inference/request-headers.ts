@@ -36,19 +36,26 @@ export function createHeaderBuilder({ authorization, objective }: HeaderSettings
     const length = form === null ? [] : ['content-length', String(form.bytes)];
     return ['content-type', form?.contentType ?? JSON_TYPE, 'accept', accept, ...length, ...own];
   };
+  // The requests of a chunk mostly share one object of given headers, so what follows from it is made once.
+  const passed = new WeakMap<HeadedRequest['headers'], readonly string[]>();
+  const passedOf = (given: HeadedRequest['headers']): readonly string[] => {
+    const known = passed.get(given);
+    if (known !== undefined) return known;
+    const flat: string[] = [];
+    const isAuthorized = addGiven(flat, given);
+    if (!isAuthorized && authorization !== null) flat.push('authorization', authorization);
+    passed.set(given, flat);
+    return flat;
+  };
   return (request, nowMs) => {
     const leftMs = Math.max(0, Math.floor(request.deadlineMs - nowMs));
-    const flat = ofContent(request).concat(
-      ...['x-request-id', request.requestId, 'x-slo-ttft-ms', String(leftMs)],
-    );
-    const isAuthorized = addGiven(flat, request.headers);
-    if (!isAuthorized && authorization !== null) flat.push('authorization', authorization);
-    return flat;
+    const ofLine = ['x-request-id', request.requestId, 'x-slo-ttft-ms', String(leftMs)];
+    return ofLine.concat(ofContent(request), passedOf(request.headers));
   };
 }
 
 /** @returns whether `given` contains `authorization` */
-function addGiven(flat: string[], given: BackendRequest['headers']): boolean {
+function addGiven(flat: string[], given: HeadedRequest['headers']): boolean {
   let isAuthorized = false;
   for (const [givenName, value] of Object.entries(given)) {
     const name = givenName.toLowerCase();

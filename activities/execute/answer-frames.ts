@@ -1,12 +1,12 @@
 import { crc32 } from 'node:zlib';
 import { NO_USAGE } from '../../core/batch/counts';
 import type { FrameHeader, NewFrame } from '../../core/journal/frame';
-import { encodeFrame, FRAME_KIND } from '../../core/journal/frame';
+import { encodeFrame, encodeFrameOf, FRAME_KIND } from '../../core/journal/frame';
 import { lineId } from '../../core/names/ids';
 import { embedAnswer, type EmbeddedAnswer } from '../../core/openai/answer';
 import { modelTag } from '../../core/openai/answer-model';
 import type { LineErrorCode } from '../../core/openai/result-line';
-import { answerLine, errorLine } from '../../core/openai/result-line';
+import { answerLine, answerLinePieces, errorLine } from '../../core/openai/result-line';
 import type { BackendAnswer } from '../../inference/backend';
 import type { ChunkLine } from './chunk-ledger';
 
@@ -30,17 +30,18 @@ export function answerFrame(
   embedded: EmbeddedAnswer = embedAnswer(status, body),
 ): EncodedFrame {
   const id = lineId(batchId, line.offset);
-  const payload = answerLine({ lineId: id, customId, status, requestId, embedded });
+  const pieces = answerLinePieces({ lineId: id, customId, status, requestId, embedded });
+  const [head, json, tail] = pieces;
   const header = {
     offset: line.offset,
     kind: embedded.ok ? FRAME_KIND.output : FRAME_KIND.error,
     status,
     tries: line.tries,
     usage: embedded.usage,
-    payloadLength: payload.length,
+    payloadLength: head.length + json.length + tail.length,
     modelTag: modelTag(embedded.model),
   };
-  return { header, bytes: encodeFrame(header, payload, crc32) };
+  return { header, bytes: encodeFrameOf(header, pieces, crc32) };
 }
 
 /**

@@ -33,14 +33,30 @@ export interface LineBodies {
 const NOTHING_TO_CLOSE = { failure: null, close: () => undefined };
 
 /** Requests with JSON, whose bytes are sent as they are, and whose answers are embedded as they are. */
-export const JSON_BODIES: LineBodies = {
-  of: (body) => ({
-    ...NOTHING_TO_CLOSE,
-    content: body,
-    memoryBytes: body.length,
-    embed: ({ status, body: answer }) => embedAnswer(status, answer),
-  }),
-};
+export const JSON_BODIES: LineBodies = { of: (body) => new JsonBody(body) };
+
+/** A class: as an object that is spread together, it took 4 % of a line's time. */
+class JsonBody implements LineBody {
+  readonly accept = undefined;
+  readonly failure = null;
+  readonly content: Buffer;
+
+  constructor(content: Buffer) {
+    this.content = content;
+  }
+
+  get memoryBytes(): number {
+    return this.content.length;
+  }
+
+  embed({ status, body }: BackendAnswer): EmbeddedAnswer {
+    return embedAnswer(status, body);
+  }
+
+  close(): void {
+    // There is nothing to close.
+  }
+}
 
 /** What clients of audio accept: transcripts may be text, and speech is audio. */
 const ANYTHING = '*/*';

@@ -91,8 +91,19 @@ const NO_TOKENS: Usage = {
 
 /** The bytes of a frame. A number that exceeds its field is clamped to the largest value of the field. */
 export function encodeFrame(header: NewFrame, payload: Uint8Array, crc32: Crc32): Buffer {
-  const frame = Buffer.allocUnsafe(FRAME_HEADER_BYTES + payload.length);
-  frame.writeUInt32LE(payload.length, 0);
+  return encodeFrameOf(header, [payload], crc32);
+}
+
+/** The bytes of a frame whose payload is these pieces behind each other; texts are ASCII. */
+export function encodeFrameOf(
+  header: NewFrame,
+  pieces: readonly (Uint8Array | string)[],
+  crc32: Crc32,
+): Buffer {
+  let length = FRAME_HEADER_BYTES;
+  for (const piece of pieces) length += piece.length;
+  const frame = Buffer.allocUnsafe(length);
+  frame.writeUInt32LE(length - FRAME_HEADER_BYTES, 0);
   writeInt64(frame, header.offset, 8);
   frame[16] = header.kind;
   frame[17] = isLarge(header.usage) ? USAGE_CLAMPED : 0;
@@ -100,7 +111,12 @@ export function encodeFrame(header: NewFrame, payload: Uint8Array, crc32: Crc32)
   frame.writeUInt16LE(Math.min(header.tries, MAX_U16), 20);
   frame.writeUInt16LE(header.modelTag ?? Math.min(header.refusals ?? 0, MAX_U16), 22);
   writeUsage(frame, header.usage);
-  frame.set(payload, FRAME_HEADER_BYTES);
+  let at = FRAME_HEADER_BYTES;
+  for (const piece of pieces) {
+    if (typeof piece === 'string') frame.write(piece, at, 'latin1');
+    else frame.set(piece, at);
+    at += piece.length;
+  }
   frame.writeUInt32LE(crc32(frame.subarray(8)), 4);
   return frame;
 }

@@ -27,7 +27,7 @@ export type LineErrorCode = keyof typeof LINE_ERROR_CODES;
 
 /** A request and the answer it got. */
 export interface AnswerLineInput {
-  /** `batch_req_…`, unique in the batch. */
+  /** `batch_req_…`, unique in the batch. It needs no escapes. */
   readonly lineId: string;
   readonly customId: string;
   readonly status: number;
@@ -49,11 +49,18 @@ const ANSWER_TAIL = Buffer.from('},"error":null}');
 
 /** A line of the output file, or of the error file unless `ok`: ASCII, without a newline. */
 export function answerLine(input: AnswerLineInput): Buffer {
-  const { status, embedded } = input;
-  const requestId = asciiJsonString(input.requestId || input.lineId);
-  const response = `"response":{"status_code":${status},"request_id":${requestId},"body":`;
-  const head = Buffer.from(`${names(input)},${response}`, 'latin1');
-  return Buffer.concat([head, embedded.json, ANSWER_TAIL]);
+  const [head, ...rest] = answerLinePieces(input);
+  return Buffer.concat([Buffer.from(head, 'latin1'), ...rest]);
+}
+
+/** The line of {@link answerLine} in pieces, so that an answer is copied once, to where the line is stored. */
+export function answerLinePieces(
+  input: AnswerLineInput,
+): readonly [head: string, json: Buffer, tail: Buffer] {
+  const { status, embedded, requestId, lineId } = input;
+  const id = requestId ? asciiJsonString(requestId) : `"${lineId}"`;
+  const response = `"response":{"status_code":${status},"request_id":${id},"body":`;
+  return [`${names(input)},${response}`, embedded.json, ANSWER_TAIL];
 }
 
 /** A line of the error file for a request without an HTTP answer: ASCII, without a newline. */
@@ -64,5 +71,5 @@ export function errorLine(input: ErrorLineInput): Buffer {
 }
 
 function names({ lineId, customId }: { lineId: string; customId: string }): string {
-  return `{"id":${asciiJsonString(lineId)},"custom_id":${asciiJsonString(customId)}`;
+  return `{"id":"${lineId}","custom_id":${asciiJsonString(customId)}`;
 }
