@@ -2,7 +2,7 @@
  * Finds the fields of a line of the usual shape in one pass (docs/design/batch-path.md#index-of-a-line). All other lines,
  * good or bad, are left to `JSON.parse`.
  *
- * Memory: the record of fields, the closing bytes of open levels (json-values.ts), then the line.
+ * Memory: the record of fields, the closing bytes of open levels (json-values.ts), then a text of one or more lines.
  */
 import {
   beginText,
@@ -60,9 +60,12 @@ const COUNT: usize = RECORD + <usize>FIELDS * FIELD_BYTES;
 const NAMES: usize = 2048;
 const NAME_BYTES: usize = 32;
 const MASK_AT: usize = 16;
-const LINE_START: usize = 32768;
+const TEXT_START: usize = 32768;
 /** An odd number that mixes bits. */
 const PRIME: u64 = 0x9e3779b97f4a7c15;
+
+/** Address of the line that is read. */
+let lineStart: usize = TEXT_START;
 
 /**
  * Address of the table of names. Each has 32 bytes: its text in quotes, at most 16 bytes, and at byte 16 a word with a bit
@@ -77,21 +80,29 @@ export function recordStart(): usize {
   return RECORD;
 }
 
-/** Address of the line. At least 32 more bytes of memory must follow it. */
-export function lineStart(): usize {
-  return LINE_START;
+/** Address of the text with the lines. At least 32 more bytes of memory must follow it. */
+export function textStart(): usize {
+  return TEXT_START;
 }
 
 /**
- * Reads a line, which must be UTF-8. True if it is a JSON object of the usual shape within the limits, of 2^31 at most.
- * The record then has its fields.
+ * Reads the line that begins at byte `from` of the text and must be UTF-8. True if it is a JSON object of the usual shape
+ * within the limits, of 2^31 at most. The record then has its fields.
  */
-export function indexLine(length: u32, maxDepth: u32, maxTokens: u32): bool {
-  const end = LINE_START + <usize>length;
+export function indexLine(from: u32, length: u32, maxDepth: u32, maxTokens: u32): bool {
+  lineStart = TEXT_START + <usize>from;
+  const end = lineStart + <usize>length;
+  const next = load<u8>(end);
   store<u8>(end, 0);
   for (let at = RECORD; at <= COUNT; at += FIELD_BYTES) store<u64>(at, 0);
   beginText(maxDepth, maxTokens);
-  const open = blanksEnd(LINE_START);
+  const isRead = isUsual(end);
+  store<u8>(end, next);
+  return isRead;
+}
+
+function isUsual(end: usize): bool {
+  const open = blanksEnd(lineStart);
   if (byteAt(open) !== OPEN_BRACE) return false;
   const close = objectEnd(open, LINE);
   return close !== FAIL && blanksEnd(close) === end && hasRequired();
@@ -102,8 +113,8 @@ export function indexLine(length: u32, maxDepth: u32, maxTokens: u32): bool {
  * with the bytes before it.
  */
 export function digestOf(field: i32): u32 {
-  const start = LINE_START + load<u32>(place(field));
-  const last = LINE_START + load<u32>(place(field) + 4) - 16;
+  const start = lineStart + load<u32>(place(field));
+  const last = lineStart + load<u32>(place(field) + 4) - 16;
   let mix = i32x4.splat(<i32>(last - start));
   for (let at = start; at < last; at += 16) {
     mix = v128.xor(v128.or(i32x4.shl(mix, 5), i32x4.shr_u(mix, 27)), v128.load(at));
@@ -130,8 +141,8 @@ function place(field: i32): usize {
 function note(field: i32, start: usize, end: usize): bool {
   if (field === OTHER) return true;
   if (has(field)) return false;
-  store<u32>(place(field), <u32>(start - LINE_START));
-  store<u32>(place(field) + 4, <u32>(end - LINE_START));
+  store<u32>(place(field), <u32>(start - lineStart));
+  store<u32>(place(field) + 4, <u32>(end - lineStart));
   return true;
 }
 
@@ -217,7 +228,7 @@ function messageEnd(open: usize, system: i32): usize {
   if (end === FAIL || !isSystem()) return end;
   if (!has(CONTENT)) return FAIL;
   const content = place(CONTENT);
-  const byte = byteAt(LINE_START + load<u32>(content));
+  const byte = byteAt(lineStart + load<u32>(content));
   if (byte !== QUOTE && byte !== OPEN_BRACKET) return FAIL;
   store<u64>(place(system), load<u64>(content));
   return end;
@@ -225,7 +236,7 @@ function messageEnd(open: usize, system: i32): usize {
 
 function isSystem(): bool {
   if (!has(ROLE)) return false;
-  const role = LINE_START + load<u32>(place(ROLE));
+  const role = lineStart + load<u32>(place(ROLE));
   return isText(role, SYSTEM) || isText(role, DEVELOPER);
 }
 

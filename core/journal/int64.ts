@@ -11,7 +11,7 @@ export function writeInt64(bytes: Buffer, value: number, at: number): void {
   if (!Number.isSafeInteger(value) || value < 0) {
     throw new RangeError(`expected an integer from 0 to 2^53 - 1, got ${value}`);
   }
-  bytes.writeUInt32LE(value % TWO_POW_32, at);
+  bytes.writeUInt32LE(value >>> 0, at);
   bytes.writeUInt32LE(Math.floor(value / TWO_POW_32), at + 4);
 }
 

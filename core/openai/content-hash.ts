@@ -4,12 +4,17 @@ import { contentText } from './system-prompt';
 
 const MAX_KNOWN = 512;
 const MAX_REMEMBERED = 16 * 1024;
+const NEAR_BYTES = 100;
 
 /**
- * Hashes the JSON text `json`: the content of a message, a string or an array. Equal texts have equal digests; the more
- * these differ between other texts, the better.
+ * Hashes the JSON text `[start, end)` of `bytes`: the content of a message, a string or an array. Equal texts have equal
+ * digests; the more these differ between other texts, the better.
  */
-export type ContentHasher = (json: Buffer, digest: number) => number;
+export type ContentHasher = (
+  bytes: Buffer,
+  [start, end]: readonly [number, number],
+  digest: number,
+) => number;
 
 /** A content of which the hash is known. */
 interface KnownContent {
@@ -23,9 +28,10 @@ interface KnownContent {
  */
 export function createContentHasher(): ContentHasher {
   const known = new Map<number, KnownContent>();
-  return (json, digest) => {
+  return (bytes, [start, end], digest) => {
     const found = known.get(digest);
-    if (found !== undefined && found.json.equals(json)) return found.hash;
+    if (found !== undefined && isAt(bytes, [start, end], found.json)) return found.hash;
+    const json = bytes.subarray(start, end);
     const hash = fnv32a(textBytes(json));
     if (json.length <= MAX_REMEMBERED) {
       if (known.size >= MAX_KNOWN) known.clear();
@@ -33,6 +39,14 @@ export function createContentHasher(): ContentHasher {
     }
     return hash;
   };
+}
+
+/** Whether `[start, end)` of `bytes` are `json`. A native comparison costs as much as a loop over a hundred bytes. */
+function isAt(bytes: Buffer, [start, end]: readonly [number, number], json: Buffer): boolean {
+  if (end - start !== json.length) return false;
+  if (json.length > NEAR_BYTES) return bytes.compare(json, 0, json.length, start, end) === 0;
+  for (let i = 0; i < json.length; i++) if (bytes[start + i] !== json[i]) return false;
+  return true;
 }
 
 /** The text of a content, as UTF-8. */

@@ -54,12 +54,20 @@ export function createIdSet(seed: number): IdSet {
       const slot = slotOf();
       if (slots[slot] !== 0) return false;
       if ((size & PAGE_MASK) === 0) pages.push(new Uint32Array(WORDS << PAGE_SHIFT));
-      pages[size >>> PAGE_SHIFT]?.set(hash, (size & PAGE_MASK) * WORDS);
+      put(pages, size, hash);
       slots[slot] = ++size;
       if (2 * size >= slots.length) grow();
       return true;
     },
   };
+}
+
+/** Three writes: a native copy costs more to begin. */
+function put(pages: readonly Uint32Array[], number: number, hash: Uint32Array): void {
+  const page = pages[number >>> PAGE_SHIFT];
+  const at = (number & PAGE_MASK) * WORDS;
+  if (page === undefined) return;
+  for (let i = 0; i < WORDS; i++) page[at + i] = hash[i] ?? 0;
 }
 
 function isAt(pages: readonly Uint32Array[], number: number, hash: Uint32Array): boolean {

@@ -8,6 +8,8 @@ export interface LineIndex {
    * exceeds a limit, or has an unusual shape. Otherwise positions are known until the next call.
    */
   read(bytes: Buffer, [start, end]: readonly [number, number], limits: JsonLimits): boolean;
+  /** Forgets the bytes of the latest calls. Until then they must not change: all of them are copied in the first call. */
+  release(): void;
   /** First byte of a field's value, counted from the start of the line. */
   startOf(field: Field): number;
   /** Position after it; 0 if the field is absent. */
@@ -65,9 +67,9 @@ interface Program {
   readonly memory: { readonly buffer: ArrayBuffer; grow(pages: number): number };
   namesStart(): number;
   recordStart(): number;
-  lineStart(): number;
+  textStart(): number;
   digestOf(field: number): number;
-  indexLine(length: number, maxDepth: number, maxTokens: number): number;
+  indexLine(from: number, length: number, maxDepth: number, maxTokens: number): number;
 }
 
 /** The part of the global that is used. It is undefined if Node runs with `--jitless`. */
@@ -97,17 +99,20 @@ function warmUp(index: LineIndex): void {
   const text = `{"custom_id":"1","body":{"model":"m","messages":[{"role":"system","content":"${content}"}]}}`;
   const line = Buffer.from(text);
   for (let i = 0; i < WARM_LINES; i++) index.read(line, [0, line.length], NO_JSON_LIMITS);
+  index.release();
 }
 
 class WasmLineIndex implements LineIndex {
   readonly #program: Program;
-  readonly #lineStart: number;
+  readonly #textStart: number;
+  /** What is in the memory of the program. */
+  #loaded: Buffer | null = null;
   #memory: Buffer;
   #record: DataView;
 
   constructor(program: Program) {
     this.#program = program;
-    this.#lineStart = program.lineStart();
+    this.#textStart = program.textStart();
     this.#memory = Buffer.from(program.memory.buffer);
     this.#record = this.#viewOfRecord();
     NAMES.forEach((name, index) => {
@@ -119,12 +124,18 @@ class WasmLineIndex implements LineIndex {
   }
 
   read(bytes: Buffer, [start, end]: readonly [number, number], limits: JsonLimits): boolean {
-    const length = end - start;
-    if (!this.#reserve(length)) return false;
-    bytes.copy(this.#memory, this.#lineStart, start, end);
+    if (bytes !== this.#loaded) {
+      if (!this.#reserve(bytes.length)) return false;
+      this.#memory.set(bytes, this.#textStart);
+      this.#loaded = bytes;
+    }
     const maxDepth = Math.min(limits.maxDepth, MAX_LIMIT);
     const maxTokens = Math.min(limits.maxTokens, MAX_LIMIT);
-    return this.#program.indexLine(length, maxDepth, maxTokens) === 1;
+    return this.#program.indexLine(start, end - start, maxDepth, maxTokens) === 1;
+  }
+
+  release(): void {
+    this.#loaded = null;
   }
 
   startOf(field: Field): number {
@@ -144,8 +155,8 @@ class WasmLineIndex implements LineIndex {
   }
 
   /** False if the process cannot have that much memory. */
-  #reserve(lineBytes: number): boolean {
-    const missing = this.#lineStart + lineBytes + MARGIN_BYTES - this.#memory.length;
+  #reserve(bytes: number): boolean {
+    const missing = this.#textStart + bytes + MARGIN_BYTES - this.#memory.length;
     if (missing <= 0) return true;
     try {
       this.#program.memory.grow(Math.ceil(missing / PAGE_BYTES));

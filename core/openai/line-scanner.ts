@@ -86,9 +86,13 @@ export function createLineScanner(options: LineScannerOptions): LineScanner {
     consumer: judge,
   });
   return {
-    push: (chunk) => splitter.push(chunk),
+    push: (chunk) => {
+      splitter.push(chunk);
+      options.index?.release();
+    },
     end: () => {
       splitter.end();
+      options.index?.release();
       return judge.end();
     },
   };

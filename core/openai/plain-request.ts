@@ -16,12 +16,13 @@ export interface PlainRequest extends CheckedLine {
 }
 
 /** The members of a body that can have a prompt: true if they are neither missing nor null. */
-export type PresentMembers = Readonly<Record<(typeof PROMPT_MEMBERS)[number], boolean | null>>;
+export type PresentMembers = Readonly<
+  Record<'tools' | 'instructions' | 'messages' | 'input' | 'prompt', boolean | null>
+>;
 
 /** Reads a line; null if it must be parsed. */
 export type PlainReader = (line: RawLine) => PlainRequest | null;
 
-const PROMPT_MEMBERS = ['tools', 'instructions', 'messages', 'input', 'prompt'] as const;
 /** The required members of all endpoints without recordings. */
 const REQUIRED: Readonly<Record<string, Field>> = {
   messages: FIELD.messages,
@@ -102,7 +103,7 @@ class IndexedRequest implements PlainRequest {
     this.customId = line.bytes.toString(encoding, idStart + 1, idEnd - 1);
     this.#takeModel();
     this.inputs = this.#shape.rule.countsInputs ? this.#countInputs() : 0;
-    for (const name of PROMPT_MEMBERS) this.body[name] = this.#isPresent(FIELD[name]) || null;
+    this.#takeMembers();
     return true;
   }
 
@@ -111,8 +112,17 @@ class IndexedRequest implements PlainRequest {
     const second = hasText ? FIELD.instructions : FIELD.inputSystem;
     const field = this.#has(FIELD.messagesSystem) ? FIELD.messagesSystem : second;
     if (!this.#has(field)) return 0;
-    const json = this.#line.bytes.subarray(...this.#rangeOf(field));
-    return this.#contentHash(json, this.#index.digestOf(field));
+    return this.#contentHash(this.#line.bytes, this.#rangeOf(field), this.#index.digestOf(field));
+  }
+
+  /** One by one: this takes a tenth of the time of a loop over their names. */
+  #takeMembers(): void {
+    const { body } = this;
+    body.tools = this.#isPresent(FIELD.tools) || null;
+    body.instructions = this.#isPresent(FIELD.instructions) || null;
+    body.messages = this.#isPresent(FIELD.messages) || null;
+    body.input = this.#isPresent(FIELD.input) || null;
+    body.prompt = this.#isPresent(FIELD.prompt) || null;
   }
 
   #isFaultless(): boolean {
