@@ -141,6 +141,23 @@ describe('the index of a line', () => {
     }
   });
 
+  it('reads several lines of the same bytes, and changed bytes after a release', () => {
+    const lines = [line({ custom_id: 'a' }), '{"cut', line({ custom_id: 'bc' })];
+    const bytes = Buffer.from(lines.join('\n'));
+    const starts = [0, 1, 2].map((i) => lines.slice(0, i).join('\n').length + (i > 0 ? 1 : 0));
+    const read = (i: number) => {
+      const start = starts[i]!;
+      const isRead = INDEX.read(bytes, [start, start + lines[i]!.length], LIMITS);
+      const [from, to] = [INDEX.startOf(FIELD.customId), INDEX.endOf(FIELD.customId)];
+      return isRead ? bytes.toString('latin1', start + from, start + to) : null;
+    };
+    expect([2, 0, 1, 0, 2].map(read)).toEqual(['"bc"', '"a"', null, '"a"', '"bc"']);
+    INDEX.release();
+    bytes.write(' ', 0);
+    expect([0, 2].map(read)).toEqual([null, '"bc"']);
+    INDEX.release();
+  });
+
   it('is compiled from the sources beside it', () => {
     const done = spawnSync(process.execPath, ['.ci/assembly.js', '--check'], { cwd: ROOT });
     expect([done.status, done.stderr.toString()]).toEqual([0, '']);
@@ -167,6 +184,30 @@ describe('a scanner with an index', () => {
       }),
       { numRuns: 600 },
     );
+  });
+
+  it('can share the index with a scanner that takes turns with it', () => {
+    const files = ['a', 'b'].map((id) =>
+      [1, 2, 3].map((n) => Buffer.from(`${line({ custom_id: `${id}${n}` })}\n`)),
+    );
+    const found: string[] = [];
+    const scanners = files.map(() =>
+      createLineScanner({
+        rules: RULES,
+        checks: { isAscii, isUtf8 },
+        seed: 7,
+        index: INDEX,
+        sink: {
+          request: ({ offset, length }) => void found.push(`${offset} ${length}`),
+          fault: ({ message }) => void found.push(message),
+        },
+      }),
+    );
+    for (const n of [0, 1, 2]) scanners.forEach((scanner, i) => scanner.push(files[i]![n]!));
+    const length = files[0]![0]!.length;
+    const expected = [0, 1, 2].map((n) => `${n * length} ${length - 1}`);
+    expect(found).toEqual(expected.flatMap((one) => [one, one]));
+    expect(scanners.map((scanner) => scanner.end().requests)).toEqual([3, 3]);
   });
 
   it('parses no line of the usual shape', () => {
