@@ -1,3 +1,5 @@
+import { TimeLimit, type Limited } from './time-limit';
+
 /**
  * Why one attempt at a request got no response.
  *
@@ -55,9 +57,9 @@ export interface AttemptOptions {
  * undici calls the methods named `on…`. This older form of its handlers is the one that its HTTP/1.1
  * client uses internally; any other form costs a wrapper and a header object for each request.
  */
-export class HttpAttempt {
+export class HttpAttempt implements Limited {
   readonly #options: AttemptOptions;
-  readonly #timer: NodeJS.Timeout;
+  readonly #limit: TimeLimit;
   /** Null until there is a connection. Nothing was sent before that. */
   #abortConnection: ((error?: Error) => void) | null = null;
   #resume: (() => void) | null = null;
@@ -66,7 +68,7 @@ export class HttpAttempt {
 
   constructor(options: AttemptOptions) {
     this.#options = options;
-    this.#timer = setTimeout(() => this.#onTimeout(), options.timeoutMs);
+    this.#limit = new TimeLimit(options.timeoutMs, this);
   }
 
   /** Whether the attempt has ended, with a response or a failure. */
@@ -95,12 +97,12 @@ export class HttpAttempt {
   /** Ends the attempt with success: the reader has the response. */
   finish(): void {
     this.#isOver = true;
-    clearTimeout(this.#timer);
+    this.#limit.stop();
   }
 
   /** Begins the time limit anew. */
   restartTimer(): void {
-    if (!this.#isOver) this.#timer.refresh();
+    this.#limit.restart();
   }
 
   /** Back-pressure: reads no further until each hold has been released. */
@@ -152,7 +154,7 @@ export class HttpAttempt {
     this.fail(reason, describe(error), (error as NodeJS.ErrnoException).code);
   }
 
-  #onTimeout(): void {
+  onTimeLimit(): void {
     const { timeoutMs } = this.#options;
     if (this.#abortConnection === null)
       this.fail('connect', `no connection within ${timeoutMs} ms`);
