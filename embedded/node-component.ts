@@ -9,9 +9,11 @@ const PROBE_TIMEOUT_MS = 2_000;
  * A worker produces much short-lived garbage in two JavaScript heaps and a dozen threads. A small young
  * generation and a single malloc arena reduce its idle memory from 231 MB to 190 MB, and that of an API
  * from 122 MB to 103 MB. A young generation below 8 MB would promote buffers of requests in flight to the
- * old generation.
+ * old generation. With 500 requests in flight, 16 MB save a worker 10 to 25 % of its processor time for 25 MB more at
+ * its peak; 32 MB save little more.
  */
-const SMALL_NODE_FLAGS = ['--max-semi-space-size=8'];
+const SMALL_YOUNG_MB = 8;
+const WORKER_YOUNG_MB = 16;
 const SMALL_MALLOC = { MALLOC_ARENA_MAX: '1' };
 
 /** One of our own processes, and how to tell that it is ready. */
@@ -34,10 +36,11 @@ export interface NodeComponentOptions {
 export function nodeComponent(options: NodeComponentOptions): ComponentSpec {
   const { name, args, env, probeUrl, probe, stopTimeoutMs } = options;
   const isSmall = name !== 'simulator';
+  const youngMb = name === 'worker' ? WORKER_YOUNG_MB : SMALL_YOUNG_MB;
   return {
     name,
     command: process.execPath,
-    args: [...(isSmall ? SMALL_NODE_FLAGS : []), executable(), name, ...args],
+    args: [...(isSmall ? [`--max-semi-space-size=${youngMb}`] : []), executable(), name, ...args],
     env: isSmall ? { ...SMALL_MALLOC, ...env } : env,
     isReady: (pid) => answers(probeUrl, probe === 'pid' ? pid : null),
     readyTimeoutMs: READY_TIMEOUT_MS,
