@@ -5,7 +5,7 @@ import {
   type ResponseReader,
 } from '../platform/http-client/attempt';
 import { createContentDecoder, type ContentDecoder } from '../platform/http-client/content-decoder';
-import { joinedRawHeader, rawHeader } from '../platform/http-client/raw-headers';
+import type { HeaderFields } from '../platform/http-client/header-fields';
 import type { BackendFailure, BackendOutcome, BackendRequest, SentRequest } from './backend';
 import type { DispatchReports } from './dispatch-reports';
 
@@ -84,8 +84,8 @@ export class BufferedExchange implements ResponseReader, SentRequest {
     if (request.isLeaving?.() !== true) this.attempt.restartTimer();
   }
 
-  onHead(status: number, rawHeaders: readonly Buffer[]): void {
-    const head = readHead(status, rawHeaders);
+  onHead(status: number, fields: HeaderFields): void {
+    const head = readHead(status, fields);
     this.#head = head;
     if (head.contentLength !== null && head.contentLength > this.#options.maxAnswerBytes) {
       this.#failTooLarge();
@@ -198,19 +198,19 @@ export const HELD: BackendOutcome = {
   message: 'the request was given back while the gateway held it',
 };
 
-function readHead(status: number, raw: readonly Buffer[]): AnswerHead {
-  const length = rawHeader(raw, 'content-length');
+function readHead(status: number, fields: HeaderFields): AnswerHead {
+  const length = fields.first('content-length');
   return {
     status,
-    retryAfter: rawHeader(raw, 'retry-after'),
-    droppedReason: lowerCase(rawHeader(raw, 'x-llm-d-request-dropped-reason')),
+    retryAfter: fields.first('retry-after'),
+    droppedReason: lowerCase(fields.first('x-llm-d-request-dropped-reason')),
     // A success is neither a drop nor tried again, so the usual answer costs no search.
-    dropped: status < 400 ? null : lowerCase(rawHeader(raw, 'x-nightshift-dropped')),
-    isFinal: status >= 400 && lowerCase(rawHeader(raw, 'x-should-retry')) === 'false',
-    contentType: rawHeader(raw, 'content-type'),
-    queueMs: queueTimeMs(joinedRawHeader(raw, 'server-timing')),
-    requestId: rawHeader(raw, 'x-request-id'),
-    encoding: rawHeader(raw, 'content-encoding'),
+    dropped: status < 400 ? null : lowerCase(fields.first('x-nightshift-dropped')),
+    isFinal: status >= 400 && lowerCase(fields.first('x-should-retry')) === 'false',
+    contentType: fields.first('content-type'),
+    queueMs: queueTimeMs(fields.joined('server-timing')),
+    requestId: fields.first('x-request-id'),
+    encoding: fields.first('content-encoding'),
     contentLength: length !== null && /^\d+$/.test(length) ? Number(length) : null,
   };
 }

@@ -1,7 +1,12 @@
 import type { HttpAttempt } from '../platform/http-client/attempt';
 import { joinPath, withoutTrailingSlashes } from '../platform/http-client/base-url';
 import { guardBody } from '../platform/http-client/outbound-body';
-import { openConnectionPool, type ConnectionPool } from '../platform/http-client/pool';
+import {
+  openConnectionPool,
+  openRequestPool,
+  type ConnectionPool,
+  type RequestPool,
+} from '../platform/http-client/pool';
 import type { GatewayConfig } from '../platform/config-schema';
 import type { BackendRequest, RequestForm } from './backend';
 import { createHeaderBuilder, type HeaderBuilder } from './request-headers';
@@ -23,7 +28,10 @@ export interface GatewayConnectionsOptions {
  * reader of the attempt handles the answer.
  */
 export class GatewayConnections {
-  readonly #pool: ConnectionPool;
+  readonly #pool: RequestPool;
+  readonly #openFormPool: () => ConnectionPool;
+  /** Made for the first form: only audio has any. */
+  #formPool: ConnectionPool | null = null;
   readonly #basePath: string;
   readonly #headersOf: HeaderBuilder;
   readonly #now: () => number;
@@ -35,7 +43,10 @@ export class GatewayConnections {
     const base = new URL(gateway.url);
     const { connections, timeoutMs, secrets } = options;
     this.#basePath = withoutTrailingSlashes(base.pathname);
-    this.#pool = openConnectionPool(base.origin, { connections, timeoutMs, tls: secrets.tls });
+    const pool = { connections, timeoutMs, tls: secrets.tls };
+    this.#openFormPool = () => openConnectionPool(base.origin, pool);
+    const isUndici = gateway.http_client === 'undici';
+    this.#pool = isUndici ? this.#formsPool() : openRequestPool(base.origin, pool);
     this.#headersOf = createHeaderBuilder({
       authorization: secrets.authorization,
       objective: gateway.inference_objective,
@@ -53,8 +64,12 @@ export class GatewayConnections {
     const headers = this.#headersOf(request, this.#now());
     const path = joinPath(this.#basePath, request.path);
     const { body } = request;
-    const sent = body instanceof Uint8Array ? asBuffer(body) : piecesOf(body, request, attempt);
-    this.#pool.dispatch({ path, method: 'POST', headers, body: sent }, attempt);
+    const head = { path, method: 'POST', headers } as const;
+    if (body instanceof Uint8Array) {
+      this.#pool.dispatch({ ...head, body: asBuffer(body) }, attempt);
+    } else {
+      this.#formsPool().dispatch({ ...head, body: piecesOf(body, request, attempt) }, attempt);
+    }
   }
 
   /** An attempt has ended. */
@@ -64,7 +79,16 @@ export class GatewayConnections {
 
   /** Waits for requests in flight, then closes all connections. */
   close(): Promise<void> {
-    return (this.#closing ??= this.#idle().then(() => this.#pool.destroy()));
+    return (this.#closing ??= this.#idle().then(() => this.#destroy()));
+  }
+
+  async #destroy(): Promise<void> {
+    await this.#pool.destroy();
+    if (this.#formPool !== this.#pool) await this.#formPool?.destroy();
+  }
+
+  #formsPool(): ConnectionPool {
+    return (this.#formPool ??= this.#openFormPool());
   }
 
   #idle(): Promise<void> {

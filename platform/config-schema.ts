@@ -26,6 +26,7 @@ const gatewayKeys = {
   ...serverKeys,
   inference_objective: z.string().min(1).optional(),
   send_fairness_header: z.boolean().default(false),
+  http_client: z.enum(['nightshift', 'undici']).default('nightshift'),
   max_concurrency: count.optional(),
   audio_request_timeout: duration('1h'),
 };

@@ -56,10 +56,7 @@ export function requestHeaders({
 }
 
 /** The fields of an answer, or its trailers, for the client: without those of the backend's connection. */
-export function answerHeaders(raw: readonly Buffer[]): string[] {
-  const received: string[] = [];
-  // HTTP/1.1 fields are bytes; latin1 maps each to one character and back.
-  for (const bytes of raw) received.push(bytes.toString('latin1'));
+export function answerHeaders(received: RawHeaders): string[] {
   return without(received, isNotReturned);
 }
 

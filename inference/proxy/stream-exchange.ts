@@ -4,6 +4,8 @@ import {
   type AttemptFailureReason,
   type ResponseReader,
 } from '../../platform/http-client/attempt';
+import type { HeaderFields } from '../../platform/http-client/header-fields';
+import { decodedPairs } from '../../platform/http-client/raw-headers';
 import { StallTimer } from '../../platform/http-client/stall-timer';
 import { createAnswerMeter, type AnswerMeter } from './answer-meter';
 import { ClientAnswer, type ClientEvents } from './client-answer';
@@ -61,9 +63,9 @@ export class StreamExchange implements ResponseReader, ClientEvents {
     else backend.dispatch(this.#options, this.#attempt);
   }
 
-  onHead(status: number, rawHeaders: readonly Buffer[]): void {
+  onHead(status: number, fields: HeaderFields): void {
     this.#status = status;
-    const received = answerHeaders(rawHeaders);
+    const received = answerHeaders(fields.pairs());
     const options = this.#options;
     const headers = options.onHead === undefined ? received : options.onHead(status, received);
     this.#stall.start();
@@ -94,7 +96,7 @@ export class StreamExchange implements ResponseReader, ClientEvents {
     if (this.#isDeclined) this.#settle('declined', null);
     else {
       // The timer runs on: a client that does not take the last bytes must not keep its connection.
-      this.#client.end(answerHeaders(rawTrailers));
+      this.#client.end(answerHeaders(decodedPairs(rawTrailers)));
       this.#settle('answered', null);
     }
   }

@@ -1,3 +1,5 @@
+import type { HeaderFields } from './header-fields';
+import { RawFields } from './raw-headers';
 import { TimeLimit, type Limited } from './time-limit';
 
 /**
@@ -32,11 +34,11 @@ export interface ResponseReader {
   maySend?(): boolean;
   /** An interim response (1xx) other than 100, which undici treats as a broken one. Precedes `onHead`. */
   onInterim?(status: number): void;
-  /** The final status; `rawHeaders` holds name, value, name, value, …. */
-  onHead(status: number, rawHeaders: readonly Buffer[]): void;
+  /** The final status and the fields of the head. */
+  onHead(status: number, fields: HeaderFields): void;
   onBytes(chunk: Buffer): void;
   /**
-   * The last byte has arrived; `rawTrailers` is a list like that of `onHead`, usually empty. The reader calls
+   * The last byte has arrived; `rawTrailers` is name, value, name, value, …, usually empty. The reader calls
    * {@link HttpAttempt.finish} when it has the response.
    */
   onEnd(rawTrailers: readonly Buffer[]): void;
@@ -127,13 +129,20 @@ export class HttpAttempt implements Limited {
   }
 
   onHeaders(status: number, rawHeaders: Buffer[], resume: () => void): boolean {
-    if (status < 200) {
-      if (!this.#isOver) this.#options.reader.onInterim?.(status);
-      return true;
-    }
+    if (status < 200) this.onInterim(status);
+    else this.onHead(status, new RawFields(rawHeaders), resume);
+    return status < 200 || !this.#isOver;
+  }
+
+  /** An interim response other than 100. */
+  onInterim(status: number): void {
+    if (!this.#isOver) this.#options.reader.onInterim?.(status);
+  }
+
+  /** The head of the final response. `resume` lets its bytes come again after {@link onData} returned false. */
+  onHead(status: number, fields: HeaderFields, resume: () => void): void {
     this.#resume = resume;
-    this.#options.reader.onHead(status, rawHeaders);
-    return !this.#isOver;
+    this.#options.reader.onHead(status, fields);
   }
 
   onData(chunk: Buffer): boolean {
@@ -145,6 +154,7 @@ export class HttpAttempt implements Limited {
   onComplete(rawTrailers: readonly unknown[] | null): void {
     // The connection may carry another request before the reader has decoded this response.
     this.#resume = null;
+    this.#abortConnection = NOTHING;
     // undici declares strings, but for this form of handlers they are buffers, as in `onHeaders`.
     this.#options.reader.onEnd((rawTrailers ?? []) as readonly Buffer[]);
   }
@@ -161,6 +171,8 @@ export class HttpAttempt implements Limited {
     else this.fail('timeout', `no complete response within ${timeoutMs} ms`);
   }
 }
+
+const NOTHING = (): void => undefined;
 
 /**
  * Longest header fields of an answer, bytes: about what common proxies pass on, and four times what Node allows. A server

@@ -1,4 +1,5 @@
 import { HttpAttempt, type AttemptFailure, type ResponseReader } from './attempt';
+import type { HeaderFields } from './header-fields';
 import { guardBody, type GuardedBody, type StreamedBody } from './outbound-body';
 import type { ConnectionPool } from './pool';
 import { StallTimer } from './stall-timer';
@@ -93,9 +94,9 @@ class OutboundExchange implements ResponseReader {
     return true;
   }
 
-  onHead(status: number, rawHeaders: readonly Buffer[]): void {
+  onHead(status: number, fields: HeaderFields): void {
     this.#idle.progress();
-    const answer = this.#received.start(status, rawHeaders);
+    const answer = this.#received.start(status, fields);
     if (!this.#attempt.isOver) this.#resolve(answer);
   }
 

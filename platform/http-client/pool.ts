@@ -1,6 +1,8 @@
 import type { ConnectionOptions } from 'node:tls';
 import { Pool } from 'undici';
-import { MAX_ANSWER_HEADER_BYTES } from './attempt';
+import { MAX_ANSWER_HEADER_BYTES, type HttpAttempt } from './attempt';
+import { Http1Pool } from './http1/connection-pool';
+import type { Http1Request } from './http1/write-request';
 import { resettingConnector } from './resetting-connector';
 
 /** Time limit for TCP and TLS together, unless the total time is shorter. */
@@ -22,13 +24,38 @@ export interface ConnectionPoolOptions {
 /** Connections of a client to one origin. */
 export type ConnectionPool = Pick<Pool, 'dispatch' | 'destroy'>;
 
+/** Connections for requests whose body is in memory. */
+export interface RequestPool {
+  /** Sends a request as `attempt`, which may end before this returns. */
+  dispatch(request: Http1Request, attempt: HttpAttempt): unknown;
+  destroy(): Promise<void>;
+}
+
 /**
- * HTTP/1.1 keep-alive connections to one origin. Requests go out through undici's `dispatch`, the
+ * HTTP/1.1 keep-alive connections to one origin for many short requests
+ * ([decision 38](docs/decisions/0038-requests-go-out-through-a-client-of-our-own.md)). Like the other pool, it never
+ * retries and follows no redirect.
+ */
+export function openRequestPool(
+  origin: string,
+  { connections, tls, timeoutMs }: Omit<ConnectionPoolOptions, 'resetsOnAbort'>,
+): RequestPool {
+  const target = {
+    url: new URL(origin),
+    connectTimeoutMs: connectTimeout(timeoutMs),
+    tls,
+    session: { latest: null },
+  };
+  return new Http1Pool({ target, connections, keepAliveMs: KEEP_ALIVE_MS });
+}
+
+/**
+ * HTTP/1.1 keep-alive connections to one origin, for bodies of any kind. Requests go out through undici's `dispatch`, the
  * fastest way of all maintained clients (docs/benchmarks.md). It never retries and follows no redirect.
  */
 export function openConnectionPool(origin: string, options: ConnectionPoolOptions): ConnectionPool {
   const { tls } = options;
-  const timeout = Math.min(CONNECT_TIMEOUT_MS, options.timeoutMs);
+  const timeout = connectTimeout(options.timeoutMs);
   return new Pool(origin, {
     connections: options.connections,
     pipelining: 1,
@@ -41,4 +68,8 @@ export function openConnectionPool(origin: string, options: ConnectionPoolOption
     connect:
       options.resetsOnAbort === true ? resettingConnector(timeout, tls) : { timeout, ...tls },
   });
+}
+
+function connectTimeout(timeoutMs: number): number {
+  return Math.min(CONNECT_TIMEOUT_MS, timeoutMs);
 }

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { HttpAttempt } from './attempt';
 import { createContentDecoder, type ContentDecoder } from './content-decoder';
-import { rawHeader } from './raw-headers';
+import type { HeaderFields } from './header-fields';
 
 /** Bytes that are held for a consumer before reading stops. */
 const HIGH_WATER_BYTES = 256 * 1024;
@@ -51,12 +51,12 @@ export class StreamedAnswer {
   }
 
   /** The response has begun. */
-  start(status: number, rawHeaders: readonly Buffer[]): OutboundAnswer {
-    const length = rawHeader(rawHeaders, 'content-length');
+  start(status: number, fields: HeaderFields): OutboundAnswer {
+    const length = fields.first('content-length');
     if (length !== null && Number(length) > this.#maxBytes) this.#failTooLarge();
-    const encoding = rawHeader(rawHeaders, 'content-encoding');
+    const encoding = fields.first('content-encoding');
     if (encoding !== null) this.#decoder = this.#createDecoder(encoding);
-    const header = (name: string): string | null => rawHeader(rawHeaders, name);
+    const header = (name: string): string | null => fields.first(name);
     return { kind: 'answer', status, header, body: this.body };
   }
 

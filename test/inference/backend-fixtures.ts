@@ -24,13 +24,20 @@ export async function serve(answer: Answer): Promise<LocalServer> {
   return server;
 }
 
+let httpClient: GatewayConfig['http_client'] = 'nightshift';
+
+/** Lets {@link backendFor} use this client from now on. */
+export function useHttpClient(name: GatewayConfig['http_client']): void {
+  httpClient = name;
+}
+
 /** A backend for the server at `url`. */
 export function backendFor(
   url: string,
   gateway: Partial<GatewayConfig> = {},
   options: Partial<HttpBackendOptions> = {},
 ): Backend {
-  const backend = createHttpBackend(gatewayOf(url, gateway), {
+  const backend = createHttpBackend(gatewayOf(url, { http_client: httpClient, ...gateway }), {
     secrets: { authorization: null, tls: {} },
     connections: 10,
     maxAnswerBytes: 1_000_000,

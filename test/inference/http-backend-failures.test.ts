@@ -139,8 +139,8 @@ describe('a request without an answer', () => {
     expect((await sendTo(backend, requestOf({ requestId: 'last', maySend }), never)).kind).toBe(
       'answer',
     );
-    const reused = sendTo(backend, requestOf({ requestId: 'reused', maySend }), never);
     clock.isOver = true;
+    const reused = sendTo(backend, requestOf({ requestId: 'reused', maySend }), never);
     expectFailure(await reused, 'unsent');
     expect(server.received.map(({ headers }) => headers['x-request-id'])).toEqual(['last']);
     expect(server.connections()).toBe(1);

@@ -67,6 +67,7 @@ export function gatewayOf(url: string, changes: Partial<GatewayConfig> = {}): Ga
     url,
     tls_insecure_skip_verify: false,
     send_fairness_header: false,
+    http_client: 'nightshift',
     request_timeout: 5_000,
     audio_request_timeout: 60_000,
     max_retries: 3,

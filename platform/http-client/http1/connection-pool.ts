@@ -1,0 +1,138 @@
+import type { HttpAttempt } from '../attempt';
+import { Connection, type ConnectionOptions, type ConnectionOwner } from './connection';
+import type { Http1Request } from './write-request';
+
+/** What a pool needs beside what its connections need. */
+export interface Http1PoolOptions extends Omit<ConnectionOptions, 'owner'> {
+  /** Requests that can run at once; more wait for a connection. */
+  readonly connections: number;
+}
+
+interface Waiting {
+  readonly request: Http1Request;
+  readonly attempt: HttpAttempt;
+}
+
+/** How often free connections are looked through, ms. */
+const SWEEP_MS = 500;
+
+/**
+ * Connections to one origin, and the requests that wait for one. A request gets the connection that became free last, so
+ * that no more stay open than are needed.
+ *
+ * A connection may carry the next request in the very turn in which an answer ended. A few servers close connections
+ * without saying so. From the first request that fails for this reason, connections rest for a turn of the event loop, in
+ * which their end arrives.
+ */
+export class Http1Pool implements ConnectionOwner {
+  readonly #o: Http1PoolOptions;
+  readonly #all = new Set<Connection>();
+  readonly #opening = new Set<Connection>();
+  /** The one that became free last is the last one. */
+  readonly #free: Connection[] = [];
+  readonly #waiting: Waiting[] = [];
+  #rests = false;
+  #sweep: NodeJS.Timeout | null = null;
+  #isDestroyed = false;
+
+  constructor(options: Http1PoolOptions) {
+    this.#o = options;
+  }
+
+  /** Sends a request, now or when a connection is there. */
+  dispatch(request: Http1Request, attempt: HttpAttempt): void {
+    if (this.#isDestroyed) return attempt.onError(closed());
+    this.#waiting.push({ request, attempt });
+    const connection = this.#takeFree();
+    if (connection !== null) this.#serve(connection);
+    else this.#openMore();
+  }
+
+  /** Closes all connections. Requests in flight get no further call, and those that wait fail. */
+  destroy(): Promise<void> {
+    this.#isDestroyed = true;
+    for (const { attempt } of this.#waiting.splice(0)) attempt.onError(closed());
+    for (const connection of [...this.#all]) connection.destroy();
+    if (this.#sweep !== null) clearTimeout(this.#sweep);
+    return Promise.resolve();
+  }
+
+  onFree(connection: Connection): void {
+    const isNew = this.#opening.delete(connection);
+    if (isNew || !this.#rests) this.#serve(connection);
+    else afterNextPoll(() => this.#serve(connection));
+  }
+
+  onClosed(connection: Connection, notOpened: Error | null): void {
+    this.#all.delete(connection);
+    this.#opening.delete(connection);
+    const at = this.#free.indexOf(connection);
+    if (at !== -1) this.#free.splice(at, 1);
+    if (notOpened !== null) this.#nextWaiting()?.attempt.onError(notOpened);
+    this.#openMore();
+  }
+
+  onStale(): void {
+    this.#rests = true;
+  }
+
+  /** Sends what waits first, or keeps the connection for later. */
+  #serve(connection: Connection): void {
+    if (connection.isClosed) return;
+    for (let next = this.#nextWaiting(); next !== null; next = this.#nextWaiting()) {
+      if (connection.send(next.request, next.attempt)) return;
+    }
+    this.#free.push(connection);
+    this.#sweep ??= setTimeout(() => this.#closeIdle(), SWEEP_MS).unref();
+  }
+
+  #nextWaiting(): Waiting | null {
+    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+      if (!next.attempt.isOver) return next;
+    }
+    return null;
+  }
+
+  #takeFree(): Connection | null {
+    const connection = this.#free.pop() ?? null;
+    if (connection === null || connection.idleUntilMs > performance.now()) return connection;
+    // Those below it are free for longer.
+    this.#closeIdle();
+    connection.destroy();
+    return null;
+  }
+
+  /** A connection for each request that waits, as far as the limit allows. */
+  #openMore(): void {
+    const { connections, ...options } = this.#o;
+    while (
+      !this.#isDestroyed &&
+      this.#opening.size < this.#waiting.length &&
+      this.#all.size < connections
+    ) {
+      const connection = new Connection({ ...options, owner: this });
+      this.#all.add(connection);
+      this.#opening.add(connection);
+    }
+  }
+
+  #closeIdle(): void {
+    if (this.#sweep !== null) clearTimeout(this.#sweep);
+    this.#sweep = null;
+    const nowMs = performance.now();
+    const idle = this.#free.filter(({ idleUntilMs }) => idleUntilMs <= nowMs);
+    for (const connection of idle) connection.destroy();
+    if (this.#free.length > 0) {
+      this.#sweep = setTimeout(() => this.#closeIdle(), SWEEP_MS).unref();
+    }
+  }
+}
+
+/** The first immediate still runs in the turn that read the answer, the second one after sockets were polled again. */
+function afterNextPoll(callback: () => void): void {
+  setImmediate(() => setImmediate(callback));
+}
+
+function closed(): Error {
+  return new Error('the connections are closed');
+}
