@@ -1,5 +1,5 @@
 import type { Usage } from '../batch/counts';
-import { isSafeInt64, readInt64, writeInt64 } from './int64';
+import { isSafeInt64, readInt64, writeInt64, writeUint32 } from './int64';
 import type { Crc32 } from './crc32';
 
 /**
@@ -103,22 +103,31 @@ export function encodeFrameOf(
   let length = FRAME_HEADER_BYTES;
   for (const piece of pieces) length += piece.length;
   const frame = Buffer.allocUnsafe(length);
-  frame.writeUInt32LE(length - FRAME_HEADER_BYTES, 0);
-  writeInt64(frame, header.offset, 8);
-  frame[16] = header.kind;
-  frame[17] = isLarge(header.usage) ? USAGE_CLAMPED : 0;
-  frame.writeUInt16LE(Math.min(header.status, MAX_U16), 18);
-  frame.writeUInt16LE(Math.min(header.tries, MAX_U16), 20);
-  frame.writeUInt16LE(header.modelTag ?? Math.min(header.refusals ?? 0, MAX_U16), 22);
-  writeUsage(frame, header.usage);
+  writeHeader(frame, header);
   let at = FRAME_HEADER_BYTES;
   for (const piece of pieces) {
     if (typeof piece === 'string') frame.write(piece, at, 'latin1');
     else frame.set(piece, at);
     at += piece.length;
   }
-  frame.writeUInt32LE(crc32(frame.subarray(8)), 4);
+  writeUint32(frame, crc32(frame.subarray(8)), 4);
   return frame;
+}
+
+/** Writes everything but the checksum. */
+function writeHeader(frame: Buffer, header: NewFrame): void {
+  const { usage } = header;
+  const flags = isLarge(usage) ? USAGE_CLAMPED : 0;
+  const tag = header.modelTag ?? Math.min(header.refusals ?? 0, MAX_U16);
+  writeUint32(frame, frame.length - FRAME_HEADER_BYTES, 0);
+  writeInt64(frame, header.offset, 8);
+  writeUint32(frame, header.kind | (flags << 8) | (Math.min(header.status, MAX_U16) << 16), 16);
+  writeUint32(frame, Math.min(header.tries, MAX_U16) | (tag << 16), 20);
+  writeUint32(frame, clampU32(usage.inputTokens), 24);
+  writeUint32(frame, clampU32(usage.cachedTokens), 28);
+  writeUint32(frame, clampU32(usage.outputTokens), 32);
+  writeUint32(frame, clampU32(usage.reasoningTokens), 36);
+  writeUint32(frame, clampU32(usage.totalTokens), 40);
 }
 
 /** The bytes of a retry frame. */
@@ -243,14 +252,6 @@ function isLarge(usage: Usage): boolean {
   const { inputTokens, cachedTokens, outputTokens, reasoningTokens, totalTokens } = usage;
   const most = Math.max(inputTokens, cachedTokens, outputTokens, reasoningTokens, totalTokens);
   return most > MAX_U32;
-}
-
-function writeUsage(frame: Buffer, usage: Usage): void {
-  frame.writeUInt32LE(clampU32(usage.inputTokens), 24);
-  frame.writeUInt32LE(clampU32(usage.cachedTokens), 28);
-  frame.writeUInt32LE(clampU32(usage.outputTokens), 32);
-  frame.writeUInt32LE(clampU32(usage.reasoningTokens), 36);
-  frame.writeUInt32LE(clampU32(usage.totalTokens), 40);
 }
 
 /** Model servers report the counts, so a value that is no integer or out of range must not throw here. */

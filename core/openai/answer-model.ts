@@ -10,12 +10,24 @@ const RESPONSE = Buffer.from('response');
 const BODY = Buffer.from('body');
 const MODEL = Buffer.from('model');
 
+/** The latest model and its tag: answers mostly name the model of the answer before. */
+let knownModel: string | null = null;
+let knownTag = 0;
+
 /**
  * A 16-bit hash of an answer's model name; 0 if it names none. Finalization compares these tags to check
  * whether all answers name the same model, without parsing them again. Two different models have the same
  * tag with a probability of 1 in 65,535.
  */
 export function modelTag(model: string | null): number {
+  if (model !== knownModel) {
+    knownTag = tagOf(model);
+    knownModel = model;
+  }
+  return knownTag;
+}
+
+function tagOf(model: string | null): number {
   if (model === null || model === '' || model.length > MAX_MODEL_UNITS) return 0;
   const hash = fnv32a(Buffer.from(model, 'utf16le'));
   return (hash % 0xffff) + 1;
