@@ -1,46 +1,56 @@
 'use strict';
 
 /**
- * Compiles core/assembly/ to WebAssembly and writes the result as a module, core/openai/line-index-program.ts. So the
- * program is part of the sources for tests, builds and packages, and nothing has to find and read a file. `--check`
- * compares instead: the same sources and the same compiler give the same bytes.
+ * Compiles the programs of core/assembly/ to WebAssembly and writes each as a module of core/openai/. So they are part
+ * of the sources for tests, builds and packages, and nothing has to find and read a file. `--check` compares instead:
+ * the same sources and the same compiler give the same bytes.
  */
 const fs = require('node:fs');
 const path = require('node:path');
 
 const ROOT = path.resolve(__dirname, '..');
-const SOURCE = 'core/assembly/line-index.ts';
-const MODULE = path.join(ROOT, 'core/openai/line-index-program.ts');
 const OPTIONS = ['-O3', '--noAssert', '--runtime', 'stub', '--enable', 'simd'];
-/** Pages of 64 KiB: lines of up to 1 MiB need no more. */
-const MEMORY = ['--initialMemory', '17'];
+/** Each program with its pages of memory, of 64 KiB. */
+const PROGRAMS = [
+  // Lines of up to 1 MiB need no more.
+  { name: 'line-index', pages: 17 },
+  // An answer of up to 1 MiB, and three times as much for what is made of it. Untouched pages cost nothing.
+  { name: 'answer-index', pages: 66 },
+];
 
-async function compiled() {
+async function compiled({ name, pages }) {
+  const source = `core/assembly/${name}.ts`;
   const { default: asc } = await import('assemblyscript/asc');
   let program;
+  const memory = ['--initialMemory', String(pages)];
   const { error, stderr } = await asc.main(
-    [SOURCE, ...OPTIONS, ...MEMORY, '--baseDir', ROOT, '--outFile', 'program.wasm'],
+    [source, ...OPTIONS, ...memory, '--baseDir', ROOT, '--outFile', 'program.wasm'],
     { writeFile: (_name, bytes) => void (program = Buffer.from(bytes)) },
   );
-  if (error) throw new Error(`${SOURCE} cannot be compiled:\n${stderr.toString()}`);
+  if (error) throw new Error(`${source} cannot be compiled:\n${stderr.toString()}`);
   return program;
 }
 
-function moduleOf(program) {
+function moduleOf(name, program) {
+  const constant = `${name.toUpperCase().replace('-', '_')}_PROGRAM`;
   return `/**
  * core/assembly/ as WebAssembly, ${program.length} bytes in base64. \`npm run assembly\` writes this file, and a test checks that it is
  * current.
  */
-export const LINE_INDEX_PROGRAM =
+export const ${constant} =
   '${program.toString('base64')}';
 `;
 }
 
 async function main() {
-  const text = moduleOf(await compiled());
-  if (!process.argv.includes('--check')) return fs.writeFileSync(MODULE, text);
-  if (fs.readFileSync(MODULE, 'utf8') === text) return;
-  throw new Error('core/openai/line-index-program.ts is not current: run `npm run assembly`');
+  for (const program of PROGRAMS) {
+    const file = `core/openai/${program.name}-program.ts`;
+    const text = moduleOf(program.name, await compiled(program));
+    if (!process.argv.includes('--check')) fs.writeFileSync(path.join(ROOT, file), text);
+    else if (fs.readFileSync(path.join(ROOT, file), 'utf8') !== text) {
+      throw new Error(`${file} is not current: run \`npm run assembly\``);
+    }
+  }
 }
 
 main().catch((error) => {

@@ -1,5 +1,6 @@
-import { embedAnswer, type EmbeddedAnswer } from '../../core/openai/answer';
+import { embedAnswer } from '../../core/openai/answer';
 import { embedSpeech, embedTranscript } from '../../core/openai/audio-answer';
+import type { EmbeddedAnswer } from '../../core/openai/embedded-answer';
 import { isJsonObject } from '../../core/openai/json-object';
 import { formFields, inlineRecording, mediaTypeOf } from '../../core/openai/recording-form';
 import type { InputFiles } from '../../core/plan/input-files';

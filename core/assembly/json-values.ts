@@ -12,6 +12,8 @@ export const OPEN_BRACE: u32 = 0x7b;
 export const CLOSE_BRACE: u32 = 0x7d;
 export const OPEN_BRACKET: u32 = 0x5b;
 export const CLOSE_BRACKET: u32 = 0x5d;
+/** Begins an escape. */
+export const BACKSLASH: u32 = 0x5c;
 
 const SPACE: u32 = 0x20;
 const TAB: u32 = 0x09;
@@ -19,7 +21,6 @@ const LF: u32 = 0x0a;
 const CR: u32 = 0x0d;
 const COMMA: u32 = 0x2c;
 const COLON: u32 = 0x3a;
-const BACKSLASH: u32 = 0x5c;
 const MINUS: u32 = 0x2d;
 const PLUS: u32 = 0x2b;
 const POINT: u32 = 0x2e;
@@ -53,11 +54,14 @@ let tokenLimit: u32 = 0;
 export let hasEscape: bool = false;
 /** Where the opening quote of the latest key is. */
 export let keyStart: usize = 0;
+/** Whether there was white space outside strings in the text so far. */
+export let hasBlanks: bool = false;
 
 /** Begins a text. A limit above 2^31 could overflow the counter of tokens. */
 export function beginText(maxDepth: u32, maxTokens: u32): void {
   depth = 0;
   tokens = 0;
+  hasBlanks = false;
   depthLimit = min(maxDepth, MAX_DEPTH);
   tokenLimit = maxTokens;
 }
@@ -72,6 +76,7 @@ export function blanksEnd(from: usize): usize {
   let at = from;
   let byte = byteAt(at);
   while (byte === SPACE || byte === LF || byte === CR || byte === TAB) byte = byteAt(++at);
+  if (at !== from) hasBlanks = true;
   return at;
 }
 

@@ -1,6 +1,7 @@
 import { NO_USAGE } from '../batch/counts';
-import { embedAnswer, type EmbeddedAnswer } from './answer';
+import { embedAnswer } from './answer';
 import { asciiJsonString } from './ascii-json';
+import type { EmbeddedAnswer } from './embedded-answer';
 
 /** An answer of an audio endpoint. */
 export interface AudioAnswer {

@@ -1,5 +1,5 @@
-import type { EmbeddedAnswer } from './answer';
 import { asciiJsonString } from './ascii-json';
+import type { EmbeddedAnswer } from './embedded-answer';
 
 /**
  * The codes of lines without an HTTP answer, and their messages
