@@ -1,5 +1,5 @@
 import type { Usage } from '../batch/counts';
-import { isSafeInt64, readInt64, writeInt64, writeUint32 } from './int64';
+import { isSafeInt64, readInt64, readUint32, writeInt64, writeUint32 } from './int64';
 import type { Crc32 } from './crc32';
 
 /**
@@ -175,7 +175,7 @@ export function readFrame(bytes: Buffer, position: number, crc32: Crc32): ReadFr
 export function checkedEnd(bytes: Buffer, position: number, crc32: Crc32): number | null {
   const end = frameEnd(bytes, position);
   if (end === null || end > bytes.length) return null;
-  if (crc32(bytes.subarray(position + 8, end)) !== bytes.readUInt32LE(position + 4)) return null;
+  if (crc32(bytes.subarray(position + 8, end)) !== readUint32(bytes, position + 4)) return null;
   const isSound = isSafeInt64(bytes, position + 8) && asKind(bytes[position + 16]) !== null;
   return isSound ? end : null;
 }
@@ -186,7 +186,7 @@ export function checkedEnd(bytes: Buffer, position: number, crc32: Crc32): numbe
  */
 export function frameEnd(bytes: Buffer, position: number): number | null {
   if (position + FRAME_HEADER_BYTES > bytes.length) return null;
-  const payloadLength = bytes.readUInt32LE(position);
+  const payloadLength = readUint32(bytes, position);
   if (payloadLength > MAX_PAYLOAD_BYTES) return null;
   return position + FRAME_HEADER_BYTES + payloadLength;
 }
@@ -209,11 +209,11 @@ export function frameModelTag(bytes: Buffer, position: number): number {
 /** Usage fields of the frame at `position`; the frame must have been checked. */
 export function frameUsage(bytes: Buffer, position: number): Usage {
   return {
-    inputTokens: bytes.readUInt32LE(position + 24),
-    cachedTokens: bytes.readUInt32LE(position + 28),
-    outputTokens: bytes.readUInt32LE(position + 32),
-    reasoningTokens: bytes.readUInt32LE(position + 36),
-    totalTokens: bytes.readUInt32LE(position + 40),
+    inputTokens: readUint32(bytes, position + 24),
+    cachedTokens: readUint32(bytes, position + 28),
+    outputTokens: readUint32(bytes, position + 32),
+    reasoningTokens: readUint32(bytes, position + 36),
+    totalTokens: readUint32(bytes, position + 40),
   };
 }
 
@@ -233,7 +233,7 @@ function readHeader(bytes: Buffer, position: number): FrameHeader | null {
     status: bytes.readUInt16LE(position + 18),
     tries: bytes.readUInt16LE(position + 20),
     usage: frameUsage(bytes, position),
-    payloadLength: bytes.readUInt32LE(position),
+    payloadLength: readUint32(bytes, position),
   };
 }
 

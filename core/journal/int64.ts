@@ -26,12 +26,18 @@ export function writeUint32(bytes: Buffer, value: number, at: number): void {
   bytes[at + 3] = value >>> 24;
 }
 
-/** The inverse of {@link writeInt64}. Exact only if {@link isSafeInt64}. @throws RangeError past the end */
+/** The inverse of {@link writeInt64}, within `bytes`. Exact only if {@link isSafeInt64}. */
 export function readInt64(bytes: Buffer, at: number): number {
-  return bytes.readUInt32LE(at) + bytes.readUInt32LE(at + 4) * TWO_POW_32;
+  return readUint32(bytes, at) + readUint32(bytes, at + 4) * TWO_POW_32;
 }
 
 /** Whether the 8 bytes at `at` hold a safe integer; damaged bytes may hold anything. */
 export function isSafeInt64(bytes: Buffer, at: number): boolean {
-  return bytes.readUInt32LE(at + 4) < SAFE_HIGH;
+  return readUint32(bytes, at + 4) < SAFE_HIGH;
+}
+
+/** The inverse of {@link writeUint32}. */
+export function readUint32(bytes: Buffer, at: number): number {
+  const low = (bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8) | ((bytes[at + 2] ?? 0) << 16);
+  return (low | ((bytes[at + 3] ?? 0) << 24)) >>> 0;
 }

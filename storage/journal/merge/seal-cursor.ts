@@ -8,6 +8,7 @@ import {
   frameOffset,
   type FrameKind,
 } from '../../../core/journal/frame';
+import { soundSpan } from '../../../core/journal/frame-span';
 import type { ObjectReader, ObjectStore } from '../../object-store';
 import type { FrameSource, MergedFrame } from './frame-source';
 import type { WindowPool } from './window-pool';
@@ -167,6 +168,14 @@ export class SealCursor implements MergedFrame {
 
   /** Checks all whole frames; `load` has read at least the first one whole, unless it is damaged. */
   #checkFrames(window: Buffer): number {
+    const span = soundSpan(window, this.#lastOffset, crc32);
+    if (span === null) return this.#checkEach(window);
+    this.#lastOffset = span.lastOffset;
+    return span.end;
+  }
+
+  /** The frames before the first damaged one. */
+  #checkEach(window: Buffer): number {
     let at = 0;
     for (;;) {
       const end = checkedEnd(window, at, crc32);
