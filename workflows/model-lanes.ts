@@ -1,4 +1,5 @@
-import { chunkSize } from '../core/chunks/chunk-size';
+import { patched } from '@temporalio/workflow';
+import { chunkSize, firstChunkSize } from '../core/chunks/chunk-size';
 import { EXIT_REASON } from '../core/chunks/exit-reason';
 import type { OpenRange } from '../core/chunks/open-ranges';
 import { firstTimeSliceMs, timeSliceMs } from '../core/chunks/time-slice';
@@ -11,6 +12,9 @@ import { ModelChunks } from './model-chunks';
 import type { ModelProgress } from './model-progress';
 import type { ModelRun } from './model-run';
 import { ModelRouting } from './model-routing';
+
+/** Patch id of workflows whose lanes begin with chunks of different sizes. */
+const STAGGERED = 'staggered-first-chunks';
 
 /**
  * Runs one model's chunks in a few lanes. Each lane runs one chunk after another from the front of the open
@@ -124,10 +128,10 @@ export class ModelLanes implements ModelRun {
     for (let round = 0; !isHalted(this.#context) && lane < progress.wantedLanes; round++) {
       if (waitsAtServer && !(await this.#isRouted())) return;
       const lanes = progress.wantedLanes;
-      const range = this.#takeRange(lanes);
+      const first = round === 0;
+      const range = this.#takeRange(lanes, first ? lane : null);
       if (range === null) return;
       const sliceMs = this.#timeSliceMs();
-      const first = round === 0;
       const empty = await this.#chunks.run(
         range,
         first ? firstTimeSliceMs(sliceMs, lane, lanes) : sliceMs,
@@ -139,9 +143,12 @@ export class ModelLanes implements ModelRun {
     }
   }
 
-  #takeRange(lanes: number): OpenRange | null {
+  /** @param firstOf the lane, for its first chunk */
+  #takeRange(lanes: number, firstOf: number | null): OpenRange | null {
     const { open, ratePerSec: lastRatePerSec } = this.progress;
-    return open.take(chunkSize({ remaining: open.remaining, lanes, lastRatePerSec }));
+    const size = chunkSize({ remaining: open.remaining, lanes, lastRatePerSec });
+    const isStaggered = firstOf !== null && lanes > 1 && patched(STAGGERED);
+    return open.take(isStaggered ? firstChunkSize(size, firstOf, lanes) : size);
   }
 
   #timeSliceMs(): number {

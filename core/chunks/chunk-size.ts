@@ -28,6 +28,15 @@ export function chunkSize({ remaining, lanes, lastRatePerSec }: ChunkSizeInput):
   return Math.max(0, Math.min(remaining, clamp(share, floor, MAX_CHUNK_ENTRIES)));
 }
 
+/**
+ * Entries of the first chunk of lane `lane` of `lanes`, counted from 0, given the size of a chunk. Lanes share the permits
+ * of their model, so that chunks of equal size would end at the same moment, and no lane had anything to send then.
+ */
+export function firstChunkSize(size: number, lane: number, lanes: number): number {
+  const part = Math.ceil((size * (lane + 1)) / Math.max(lanes, 1));
+  return Math.min(size, Math.max(part, FLOOR_WITHOUT_RATE));
+}
+
 function clamp(value: number, low: number, high: number): number {
   return Math.min(Math.max(value, low), high);
 }

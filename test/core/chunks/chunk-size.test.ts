@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { chunkSize, MAX_CHUNK_ENTRIES } from '../../../core/chunks/chunk-size';
+import { chunkSize, firstChunkSize, MAX_CHUNK_ENTRIES } from '../../../core/chunks/chunk-size';
 
 describe('chunkSize', () => {
   it.each([
@@ -37,5 +37,19 @@ describe('chunkSize', () => {
         },
       ),
     );
+  });
+});
+
+describe('firstChunkSize', () => {
+  it('grows from lane to lane, up to a whole chunk', () => {
+    expect([0, 1, 2, 3].map((lane) => firstChunkSize(2_500, lane, 4))).toEqual([
+      625, 1_250, 1_875, 2_500,
+    ]);
+  });
+
+  it('is at least 64 entries, and never more than a chunk', () => {
+    expect([0, 1, 2, 3].map((lane) => firstChunkSize(100, lane, 4))).toEqual([64, 64, 75, 100]);
+    expect(firstChunkSize(20, 0, 4)).toBe(20);
+    expect(firstChunkSize(500, 0, 1)).toBe(500);
   });
 });
